@@ -1,0 +1,104 @@
+// Package atomicfile writes files that are either whole or not there: a crash, a full disk or a pulled plug leaves the old
+// contents, or the new ones, and never a part.
+package atomicfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// prefix marks files that are being written, beside their targets. They are hidden, and [Sweep] knows them by it.
+const prefix = ".writing-"
+
+// Write makes or replaces the file at path by what the function writes. The new contents go to a file of another name in
+// the same folder, which is renamed once they are safely on the disk.
+func Write(path string, write func(io.Writer) error) (err error) {
+	dir, name := filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	f, err := create(dir, name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close() // a second Close only fails
+			os.Remove(f.Name())
+		}
+	}()
+	buffered := bufio.NewWriterSize(f, 1<<16)
+	if err := write(buffered); err != nil {
+		return err
+	}
+	if err := buffered.Flush(); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// WriteBytes makes or replaces the file at path by the given bytes.
+func WriteBytes(path string, data []byte) error {
+	return Write(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// create opens a new file in dir with the usual permissions (os.CreateTemp would make it private to the user).
+func create(dir, name string) (*os.File, error) {
+	for attempt := 0; ; attempt++ {
+		path := filepath.Join(dir, fmt.Sprintf("%s%s-%08x", prefix, name, rand.Uint32()))
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, os.ErrExist) && attempt < 100 {
+			continue
+		}
+		return f, err
+	}
+}
+
+// SyncDir makes sure that files which were made, renamed or removed in a folder stay so after a power failure. File
+// systems that cannot do this (some network shares) are taken as they are.
+func SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
+// Sweep removes the unfinished files that a killed process left in a folder. Nobody else may be writing there.
+func Sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), prefix) && entry.Type().IsRegular() {
+			if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

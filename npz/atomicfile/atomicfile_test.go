@@ -1,0 +1,80 @@
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestWriteReplaces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	for _, text := range []string{"long contents", "new", ""} {
+		if err := WriteBytes(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got := contents(t, path); got != text {
+			t.Errorf("the file holds %q, want %q", got, text)
+		}
+	}
+}
+
+func TestFailureLeavesTheOldFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	if err := WriteBytes(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("failure")
+	err := Write(path, func(w io.Writer) error {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			t.Error(err)
+		}
+		return failure
+	})
+	if !errors.Is(err, failure) {
+		t.Errorf("error %v", err)
+	}
+	if got := contents(t, path); got != "old" {
+		t.Errorf("the file holds %q", got)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("the folder holds %v", entries)
+	}
+}
+
+func TestWriteNeedsAFolder(t *testing.T) {
+	if err := WriteBytes(filepath.Join(t.TempDir(), "none", "a"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSweepRemovesOnlyLeftovers(t *testing.T) {
+	dir := t.TempDir()
+	f, err := create(dir, "status.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	for _, name := range []string{"status.json", ".hidden"} {
+		if err := WriteBytes(filepath.Join(dir, name), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("the folder holds %v", entries)
+	}
+}

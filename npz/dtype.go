@@ -1,0 +1,153 @@
+package npz
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// dtype ties a Go slice type to NumPy's name and code of it.
+type dtype struct {
+	name string                       // NumPy's name: float32
+	code string                       // NumPy's code without byte order: f4
+	size int                          // bytes of an element
+	make func(n int) (any, []byte)    // a new slice, and its memory
+	view func(data any) ([]byte, int) // the memory of a slice of this type, and its length; -1 if it is of another type
+	turn func(data any, shape []int) any
+}
+
+func newType[T Element](name, code string) dtype {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	memory := func(data []T) []byte {
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*size)
+	}
+	return dtype{
+		name: name, code: code, size: size,
+		make: func(n int) (any, []byte) {
+			data := make([]T, n)
+			return data, memory(data)
+		},
+		view: func(data any) ([]byte, int) {
+			if data, ok := data.([]T); ok {
+				return memory(data), len(data)
+			}
+			return nil, -1
+		},
+		turn: func(data any, shape []int) any { return fromFortran(data.([]T), shape) },
+	}
+}
+
+var dtypes = []dtype{
+	newType[float32]("float32", "f4"),
+	newType[float64]("float64", "f8"),
+	newType[int32]("int32", "i4"),
+	newType[int64]("int64", "i8"),
+	newType[uint32]("uint32", "u4"),
+	newType[uint64]("uint64", "u8"),
+	newType[uint8]("uint8", "u1"),
+	newType[bool]("bool", "b1"),
+}
+
+// typeOf gives the type and number of elements of a slice; the zero dtype if it is not one of ours.
+func typeOf(data any) (dtype, int) {
+	for _, t := range dtypes {
+		if _, n := t.view(data); n >= 0 {
+			return t, n
+		}
+	}
+	return dtype{}, 0
+}
+
+func typeNames() string {
+	var names []string
+	for _, t := range dtypes {
+		names = append(names, t.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseDType reads a code such as "<f4"; swap is true if the bytes of an element are in the other order than this
+// machine's.
+func parseDType(descr string) (t dtype, swap bool, err error) {
+	order, code := byte('='), descr
+	if len(descr) > 0 && strings.IndexByte("<>=|", descr[0]) >= 0 {
+		order, code = descr[0], descr[1:]
+	}
+	if code == "?" {
+		code = "b1"
+	}
+	i := slices.IndexFunc(dtypes, func(t dtype) bool { return t.code == code })
+	if i < 0 {
+		return dtype{}, false, fmt.Errorf("type %q is not supported; save the array as one of %s", descr, typeNames())
+	}
+	t = dtypes[i]
+	return t, t.size > 1 && (order == '<' || order == '>') && order != nativeOrder, nil
+}
+
+// descr is the code that is written to a header, with this machine's byte order.
+func (t dtype) descr() string {
+	if t.size == 1 {
+		return "|" + t.code
+	}
+	return string(nativeOrder) + t.code
+}
+
+// nativeOrder is NumPy's sign for the byte order of this machine: arrays are written as they lie in memory.
+var nativeOrder = func() byte {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return '<'
+	}
+	return '>'
+}()
+
+// swapBytes reverses the bytes of every element.
+func swapBytes(memory []byte, size int) {
+	for ; len(memory) >= size; memory = memory[size:] {
+		slices.Reverse(memory[:size])
+	}
+}
+
+// product multiplies the lengths of the axes; an error if one is negative or the result is not an int.
+func product(shape []int) (int, error) {
+	n := 1
+	for _, length := range shape {
+		if length < 0 {
+			return 0, fmt.Errorf("shape %v has a negative length", shape)
+		}
+		if length > 0 && n > math.MaxInt/length {
+			return 0, fmt.Errorf("shape %v is too large", shape)
+		}
+		n *= length
+	}
+	return n, nil
+}
+
+// fromFortran gives the elements in C order (last axis contiguous) of an array that has its first axis contiguous.
+func fromFortran[T any](in []T, shape []int) []T {
+	stride := make([]int, len(shape)) // distance in the input between neighbours along each axis
+	step := 1
+	for axis, length := range shape {
+		stride[axis] = step
+		step *= length
+	}
+	out := make([]T, len(in))
+	index := make([]int, len(shape))
+	from := 0
+	for i := range out {
+		out[i] = in[from]
+		for axis := len(shape) - 1; axis >= 0; axis-- {
+			index[axis]++
+			from += stride[axis]
+			if index[axis] < shape[axis] {
+				break
+			}
+			from -= index[axis] * stride[axis]
+			index[axis] = 0
+		}
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package npz
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// header is what the first bytes of an .npy file say.
+type header struct {
+	dtype   dtype
+	swap    bool // the elements have the other byte order than this machine
+	fortran bool // the first axis is contiguous
+	shape   []int
+	count   int   // elements
+	size    int64 // bytes of the header itself
+}
+
+const (
+	magic      = "\x93NUMPY"
+	alignment  = 64      // the data starts at a multiple of this, as NumPy does since 1.14
+	maxHeader  = 1 << 20 // bytes; NumPy refuses to read more than 10 000 from a file that it does not trust
+	maxRank    = 64      // axes of an array in NumPy 2
+	headSizeV1 = len(magic) + 2 + 2
+)
+
+// The header is a Python dictionary. Three keys are always there, in any order.
+var (
+	descrField   = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([^'"]*)['"]`)
+	fortranField = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)\b`)
+	shapeField   = regexp.MustCompile(`['"]shape['"]\s*:\s*\(([0-9,\sL]*)\)`)
+)
+
+// readHeader reads the header from the start of an .npy file.
+func readHeader(r io.Reader) (header, error) {
+	var start [8]byte
+	if err := readFull(r, start[:]); err != nil {
+		return header{}, err
+	}
+	if string(start[:len(magic)]) != magic {
+		return header{}, errors.New("not an .npy array: it does not begin with \\x93NUMPY")
+	}
+	var length int64
+	var size int64 = 8
+	switch major := start[6]; major {
+	case 1:
+		var field [2]byte
+		if err := readFull(r, field[:]); err != nil {
+			return header{}, err
+		}
+		length, size = int64(binary.LittleEndian.Uint16(field[:])), size+2
+	case 2, 3:
+		var field [4]byte
+		if err := readFull(r, field[:]); err != nil {
+			return header{}, err
+		}
+		length, size = int64(binary.LittleEndian.Uint32(field[:])), size+4
+	default:
+		return header{}, fmt.Errorf("format version %d is not known; versions 1 to 3 are", major)
+	}
+	if length > maxHeader {
+		return header{}, fmt.Errorf("the header claims %d bytes, at most %d are read", length, maxHeader)
+	}
+	text := make([]byte, length)
+	if err := readFull(r, text); err != nil {
+		return header{}, err
+	}
+	h, err := parseHeader(string(text))
+	h.size = size + length
+	return h, err
+}
+
+func parseHeader(text string) (h header, err error) {
+	descr := descrField.FindStringSubmatch(text)
+	if descr == nil {
+		return h, errors.New("the header has no simple 'descr' (arrays of records are not supported)")
+	}
+	if h.dtype, h.swap, err = parseDType(descr[1]); err != nil {
+		return h, err
+	}
+	fortran := fortranField.FindStringSubmatch(text)
+	shape := shapeField.FindStringSubmatch(text)
+	if fortran == nil || shape == nil {
+		return h, errors.New("the header lacks 'fortran_order' or 'shape'")
+	}
+	h.fortran = fortran[1] == "True"
+	h.shape = []int{}
+	for part := range strings.SplitSeq(shape[1], ",") {
+		part = strings.TrimSuffix(strings.TrimSpace(part), "L") // Python 2 wrote 3L
+		if part == "" {
+			continue
+		}
+		length, err := strconv.Atoi(part)
+		if err != nil {
+			return h, fmt.Errorf("the shape (%s) has %q where a length should be", shape[1], part)
+		}
+		if h.shape = append(h.shape, length); len(h.shape) > maxRank {
+			return h, fmt.Errorf("the shape has more than %d axes", maxRank)
+		}
+	}
+	h.count, err = product(h.shape)
+	return h, err
+}
+
+// bytes is the size of the elements in a file of the given size, or an error if the file cannot hold them. It is called
+// before memory is taken for the elements.
+func (h header) bytes(fileSize int64) (int64, error) {
+	have := fileSize - h.size
+	if int64(h.count) > have/int64(h.dtype.size) {
+		return 0, fmt.Errorf("cut off: shape %v of %s needs %d elements, %d bytes are there", h.shape, h.dtype.name, h.count,
+			max(have, 0))
+	}
+	need := int64(h.count) * int64(h.dtype.size)
+	if need != have {
+		return 0, fmt.Errorf("shape %v of %s needs %d bytes, %d are there", h.shape, h.dtype.name, need, have)
+	}
+	return need, nil
+}
+
+// encodeHeader is the header, version 1.0, that NumPy itself would write.
+func encodeHeader(t dtype, shape []int) ([]byte, error) {
+	var tuple strings.Builder
+	for i, length := range shape {
+		if i > 0 {
+			tuple.WriteString(", ")
+		}
+		tuple.WriteString(strconv.Itoa(length))
+	}
+	if len(shape) == 1 {
+		tuple.WriteByte(',')
+	}
+	if len(shape) > maxRank {
+		return nil, fmt.Errorf("shape %v has more than %d axes", shape, maxRank)
+	}
+	dictionary := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", t.descr(), tuple.String())
+	total := headSizeV1 + len(dictionary) + 1
+	padding := (alignment - total%alignment) % alignment
+
+	var out bytes.Buffer
+	out.WriteString(magic)
+	out.Write([]byte{1, 0})
+	out.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(dictionary)+padding+1)))
+	out.WriteString(dictionary + strings.Repeat(" ", padding) + "\n")
+	return out.Bytes(), nil
+}
+
+// readFull fills buf, and says so if the file is too short.
+func readFull(r io.Reader, buf []byte) error {
+	_, err := io.ReadFull(r, buf)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("cut off: the file ends too early")
+	}
+	return err
+}

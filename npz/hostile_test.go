@@ -1,0 +1,208 @@
+package npz
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// npyBytes makes an .npy file with any header.
+func npyBytes(descr, fortran, shape string, data []byte) []byte {
+	head := fmt.Sprintf("{'shape': %s, 'fortran_order': %s, 'descr': %s}\n", shape, fortran, descr)
+	out := append([]byte(magic), 1, 0)
+	out = binary.LittleEndian.AppendUint16(out, uint16(len(head)))
+	return append(append(out, head...), data...)
+}
+
+func readBytes(data []byte) (Array, error) { return readArray(bytes.NewReader(data), int64(len(data))) }
+
+func TestReadsOtherOrders(t *testing.T) {
+	want := Of([]float32{1, 2, 3, 4, 5, 6}, 1, 2, 3)
+	big := func(values ...float32) (out []byte) {
+		for _, v := range values {
+			out = binary.BigEndian.AppendUint32(out, math.Float32bits(v))
+		}
+		return out
+	}
+	little := func(values ...float32) (out []byte) {
+		for _, v := range values {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+		}
+		return out
+	}
+	for name, data := range map[string][]byte{
+		"big endian":    npyBytes("'>f4'", "False", "(1, 2, 3)", big(1, 2, 3, 4, 5, 6)),
+		"little endian": npyBytes("'<f4'", "False", "(1, 2, 3)", little(1, 2, 3, 4, 5, 6)),
+		"fortran":       npyBytes("'<f4'", "True", "(1, 2, 3)", little(1, 4, 2, 5, 3, 6)),
+		"both":          npyBytes(`">f4"`, "True", "(1L, 2L, 3L,)", big(1, 4, 2, 5, 3, 6)),
+	} {
+		got, err := readBytes(data)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	// A flag that is neither 0 nor 1 is true, and not a broken Go bool.
+	got, err := readBytes(npyBytes("'|b1'", "False", "(3,)", []byte{0, 1, 255}))
+	if err != nil || !reflect.DeepEqual(got, Of([]bool{false, true, true})) {
+		t.Errorf("booleans: %v, %v", got, err)
+	}
+	// Version 2 has a longer field for the length.
+	v1 := npyBytes("'<f4'", "False", "(1, 2, 3)", little(1, 2, 3, 4, 5, 6))
+	v2 := append([]byte(magic), 2, 0, v1[8], v1[9], 0, 0)
+	if got, err := readBytes(append(v2, v1[10:]...)); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("version 2: %v, %v", got, err)
+	}
+}
+
+func TestHostileHeadersGiveOneLine(t *testing.T) {
+	four := make([]byte, 4)
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"empty":          {nil, "cut off"},
+		"no magic":       {[]byte("PK\x03\x04 something else"), "does not begin"},
+		"version":        {[]byte(magic + "\x09\x00\x00\x00"), "version 9"},
+		"header cut off": {npyBytes("'<f4'", "False", "(1,)", nil)[:30], "cut off"},
+		"long header":    {[]byte(magic + "\x02\x00\xff\xff\xff\xff"), "claims"},
+		"no newline":     {[]byte(magic + "\x01\x00\x04\x00abcd"), "descr"},
+		"record":         {npyBytes("[('a', '<f4')]", "False", "(1,)", four), "records"},
+		"object":         {npyBytes("'|O'", "False", "(1,)", four), "not supported"},
+		"half":           {npyBytes("'<f2'", "False", "(2,)", four), "float32, float64"},
+		"text":           {npyBytes("'<U1'", "False", "(1,)", four), "not supported"},
+		"no order":       {npyBytes("'<f4'", "Maybe", "(1,)", four), "fortran_order"},
+		"negative":       {npyBytes("'<f4'", "False", "(-1,)", four), "shape"},
+		"huge length":    {npyBytes("'<f4'", "False", "(99999999999999999999,)", four), "length should be"},
+		"large":          {npyBytes("'<f4'", "False", "(1000000000000,)", four), "cut off"},
+		"overflow":       {npyBytes("'<f4'", "False", "(4294967296, 4294967296)", four), "too large"},
+		"wraps to one":   {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
+		"rank":           {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
+		"cut off":        {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, 4 bytes"},
+		"too much":       {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)), "needs 4 bytes, 5"},
+	} {
+		_, err := readBytes(c.data)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v; want one line with %q", name, err, c.want)
+		}
+	}
+}
+
+// A small archive may claim that its member is as large as one likes.
+func TestClaimedSizesAreChecked(t *testing.T) {
+	const claimed = 1 << 40
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		data := npyBytes("'<f4'", "False", fmt.Sprintf("(%d,)", claimed/4), nil)
+		w, err := archive.CreateRaw(&zip.FileHeader{
+			Name: fmt.Sprintf("a%d.npy", method), Method: method,
+			CompressedSize64: uint64(len(data)), UncompressedSize64: uint64(len(data)) + claimed,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range r.Keys() {
+		if _, err := r.Read(key); err == nil || !strings.Contains(err.Error(), "cannot hold") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+// Every truncation and every flipped bit is noticed, or has no effect on the arrays.
+func TestDamageIsNoticed(t *testing.T) {
+	want := sample()
+	var buffer bytes.Buffer
+	if err := WriteTo(&buffer, want); err != nil {
+		t.Fatal(err)
+	}
+	whole := buffer.Bytes()
+	read := func(data []byte) (map[string]Array, error) {
+		r, err := NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return nil, err
+		}
+		return r.ReadAll()
+	}
+	for n := 0; n < len(whole); n += 7 {
+		if _, err := read(whole[:n]); err == nil {
+			t.Errorf("%d of %d bytes were read without an error", n, len(whole))
+		}
+	}
+	undetected := 0
+	for i := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[i] ^= 1 << (i % 8)
+		got, err := read(damaged)
+		if err != nil {
+			continue
+		}
+		for key, a := range got {
+			if original, ok := want[key]; ok && !reflect.DeepEqual(a, original) {
+				t.Fatalf("bit flip at %d changed array %q unnoticed", i, key)
+			}
+		}
+		undetected++
+	}
+	if undetected == len(whole) {
+		t.Error("no bit flip was noticed at all")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var buffer bytes.Buffer
+	if err := WriteTo(&buffer, sample()); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(buffer.Bytes())
+	f.Add(buffer.Bytes()[:buffer.Len()/2])
+	f.Add(npyBytes("'<f4'", "True", "(1, 2)", make([]byte, 8)))
+	f.Add(npyBytes("'>i8'", "False", "()", make([]byte, 8)))
+	f.Add(npyBytes("'<f4'", "False", "(4294967296, 4294967296)", nil))
+	golden, err := os.ReadFile(filepath.Join("testdata", "12_stats.npz"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(golden)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if a, err := readBytes(data); err == nil {
+			if err := a.Check(); err != nil {
+				t.Errorf("an array that was read is wrong: %v", err)
+			}
+		}
+		r, err := NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		for _, key := range r.Keys() {
+			_, shape, headerErr := r.Header(key)
+			a, err := r.Read(key)
+			if err != nil {
+				continue
+			}
+			if err := a.Check(); err != nil {
+				t.Errorf("array %q that was read is wrong: %v", key, err)
+			}
+			if headerErr != nil || !reflect.DeepEqual(shape, a.Shape) {
+				t.Errorf("array %q has shape %v, its header says %v (%v)", key, a.Shape, shape, headerErr)
+			}
+		}
+	})
+}

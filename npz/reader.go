@@ -1,0 +1,163 @@
+package npz
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Reader reads arrays of an .npz file one by one. It may be used by several goroutines at once.
+type Reader struct {
+	name    string
+	size    int64
+	members map[string]*zip.File
+	keys    []string
+	close   func() error
+}
+
+// Read reads all arrays of an .npz file.
+func Read(path string) (map[string]Array, error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.ReadAll()
+}
+
+// Open opens an .npz file and reads its list of arrays, but none of them.
+func Open(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	r, err := NewReader(f, info.Size())
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r.name, r.close = path, f.Close
+	return r, nil
+}
+
+// NewReader reads an .npz file of the given size from memory or from any other source.
+func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
+	archive, err := zip.NewReader(source, size)
+	if errors.Is(err, zip.ErrFormat) {
+		return nil, errors.New("not an .npz file, or cut off: the list of arrays at its end is missing")
+	} else if err != nil {
+		return nil, err
+	}
+	r := &Reader{name: "npz", size: size, members: map[string]*zip.File{}, close: func() error { return nil }}
+	for _, member := range archive.File {
+		key, ok := strings.CutSuffix(member.Name, ".npy")
+		if !ok {
+			continue // NumPy writes nothing else; other programs may add notes of their own
+		}
+		if r.members[key] != nil {
+			return nil, fmt.Errorf("array %q is there twice", key)
+		}
+		r.members[key] = member
+		r.keys = append(r.keys, key)
+	}
+	slices.Sort(r.keys)
+	return r, nil
+}
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.close() }
+
+// Keys lists the names of the arrays, sorted.
+func (r *Reader) Keys() []string { return slices.Clone(r.keys) }
+
+// Has tells whether there is an array of that name.
+func (r *Reader) Has(name string) bool { return r.members[name] != nil }
+
+// Header tells the type (NumPy's name, such as "float32") and the shape of an array without reading it.
+func (r *Reader) Header(name string) (dtype string, shape []int, err error) {
+	err = r.open(name, func(stream io.Reader, size int64) error {
+		h, err := readHeader(stream)
+		if err != nil {
+			return err
+		}
+		_, err = h.bytes(size)
+		dtype, shape = h.dtype.name, h.shape
+		return err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return dtype, shape, nil
+}
+
+// Read reads one array.
+func (r *Reader) Read(name string) (a Array, err error) {
+	err = r.open(name, func(stream io.Reader, size int64) error {
+		a, err = readArray(stream, size)
+		return err
+	})
+	if err != nil {
+		return Array{}, err
+	}
+	return a, nil
+}
+
+// ReadAll reads all arrays.
+func (r *Reader) ReadAll() (map[string]Array, error) {
+	arrays := make(map[string]Array, len(r.keys))
+	for _, key := range r.keys {
+		a, err := r.Read(key)
+		if err != nil {
+			return nil, err
+		}
+		arrays[key] = a
+	}
+	return arrays, nil
+}
+
+// open calls f with the contents of an array's member and the number of bytes that they have by the archive's own list.
+func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) error {
+	member := r.members[name]
+	if member == nil {
+		return fmt.Errorf("%s: there is no array %q; the arrays are %s", r.name, name, strings.Join(r.keys, ", "))
+	}
+	if err := r.plausible(member); err != nil {
+		return fmt.Errorf("%s: array %q: %w", r.name, name, err)
+	}
+	stream, err := member.Open()
+	if err != nil {
+		return fmt.Errorf("%s: array %q: %w", r.name, name, err)
+	}
+	defer stream.Close()
+	if err := f(stream, int64(member.UncompressedSize64)); err != nil {
+		if errors.Is(err, zip.ErrChecksum) {
+			err = errors.New("damaged: the checksum differs")
+		}
+		return fmt.Errorf("%s: array %q: %w", r.name, name, err)
+	}
+	return nil
+}
+
+// plausible refuses a member whose size on the list cannot be true: memory is taken by that size. Deflate cannot make
+// data more than 1032 times smaller.
+func (r *Reader) plausible(member *zip.File) error {
+	const ratio, slack = 1032, 1 << 10
+	packed, size := member.CompressedSize64, member.UncompressedSize64
+	switch {
+	case packed > uint64(r.size):
+		return fmt.Errorf("cut off: %d bytes of a file of %d", packed, r.size)
+	case member.Method == zip.Store && packed != size,
+		size > slack && (size-slack)/ratio > packed:
+		return fmt.Errorf("damaged: %d bytes cannot hold %d", packed, size)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Progress is how far a run is, over all the sessions it took.
+type Progress struct {
+	Generation  int64   `json:"generation"`  // generation 0 is the initial population
+	Evaluations int64   `json:"evaluations"` // episodes
+	EnvSteps    int64   `json:"env_steps"`   // environment steps: evaluations times episode length
+	Seconds     float64 `json:"seconds"`     // wall-clock time of training, compilation included
+}
+
+// Budget says when to stop. The first limit that is reached ends the run; a field that is zero is no limit.
+type Budget struct {
+	Generations int64
+	Evaluations int64
+	EnvSteps    int64
+	Time        time.Duration // wall-clock, over all sessions
+}
+
+// Validate refuses negative limits.
+func (b Budget) Validate() error {
+	if b.Generations < 0 || b.Evaluations < 0 || b.EnvSteps < 0 || b.Time < 0 {
+		return fmt.Errorf("a budget cannot be negative: %v", b)
+	}
+	return nil
+}
+
+// Done tells whether a limit is reached. A budget without limits is never done.
+func (b Budget) Done(p Progress) bool { return b.Fraction(p) >= 1 }
+
+// Fraction is how much of the budget is spent, from 0 to 1: that of the limit which is nearest. It is 0 without limits.
+func (b Budget) Fraction(p Progress) float64 {
+	fraction := 0.0
+	for _, limit := range []struct{ spent, of float64 }{
+		{float64(p.Generation), float64(b.Generations)},
+		{float64(p.Evaluations), float64(b.Evaluations)},
+		{float64(p.EnvSteps), float64(b.EnvSteps)},
+		{p.Seconds, b.Time.Seconds()},
+	} {
+		if limit.of > 0 && limit.spent > 0 {
+			fraction = max(fraction, limit.spent/limit.of)
+		}
+	}
+	return min(fraction, 1)
+}
+
+// String is the budget in words: "100 generations or 2h0m0s".
+func (b Budget) String() string {
+	var limits []string
+	for _, limit := range []struct {
+		count int64
+		unit  string
+	}{{b.Generations, "generations"}, {b.Evaluations, "evaluations"}, {b.EnvSteps, "environment steps"}} {
+		if limit.count != 0 {
+			limits = append(limits, fmt.Sprintf("%d %s", limit.count, limit.unit))
+		}
+	}
+	if b.Time != 0 {
+		limits = append(limits, b.Time.String())
+	}
+	if len(limits) == 0 {
+		return "no limit"
+	}
+	return strings.Join(limits, " or ")
+}
+
+// budgetFile is a budget in JSON: limits that are not set are left out, and the time is text such as "2h0m0s".
+type budgetFile struct {
+	Generations int64  `json:"generations,omitempty"`
+	Evaluations int64  `json:"evaluations,omitempty"`
+	EnvSteps    int64  `json:"env_steps,omitempty"`
+	Time        string `json:"time,omitempty"`
+}
+
+// MarshalJSON writes the limits that are set.
+func (b Budget) MarshalJSON() ([]byte, error) {
+	file := budgetFile{Generations: b.Generations, Evaluations: b.Evaluations, EnvSteps: b.EnvSteps}
+	if b.Time != 0 {
+		file.Time = b.Time.String()
+	}
+	return json.Marshal(file)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (b *Budget) UnmarshalJSON(data []byte) error {
+	var file budgetFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return err
+	}
+	*b = Budget{Generations: file.Generations, Evaluations: file.Evaluations, EnvSteps: file.EnvSteps}
+	if file.Time != "" {
+		duration, err := time.ParseDuration(file.Time)
+		if err != nil {
+			return errors.New("time of a budget: " + err.Error())
+		}
+		b.Time = duration
+	}
+	return b.Validate()
+}
+
+// snapshotPoints is the number of snapshots in the first half of a budget. The paper's figures 11 and 12 show nine
+// repertoires, evenly spaced over the first hour of two.
+const snapshotPoints = 9
+
+// SnapshotDue tells whether a snapshot of the repertoire is to be kept on going from one progress to another: when one of
+// nine even points of the first half of the budget, or its end, was passed. It depends on nothing else, so that a run which
+// was cut off keeps the same snapshots as one that was not.
+func SnapshotDue(b Budget, before, after Progress) bool {
+	from, to := b.Fraction(before), b.Fraction(after)
+	for i := 1; i <= snapshotPoints; i++ {
+		if point := float64(i) / (2 * snapshotPoints); from < point && point <= to {
+			return true
+		}
+	}
+	return from < 1 && to >= 1
+}

@@ -1,0 +1,161 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
+	b := Budget{Generations: 100, Time: time.Hour}
+	for _, c := range []struct {
+		budget   Budget
+		progress Progress
+		fraction float64
+		done     bool
+	}{
+		{b, Progress{}, 0, false},
+		{b, Progress{Generation: 50}, 0.5, false},
+		{b, Progress{Generation: 50, Seconds: 2700}, 0.75, false},
+		{b, Progress{Generation: 99, Seconds: 3600}, 1, true},
+		{b, Progress{Generation: 100}, 1, true},
+		{b, Progress{Generation: 200}, 1, true},
+		{Budget{EnvSteps: 1000}, Progress{Generation: 9, EnvSteps: 999}, 0.999, false},
+		{Budget{Evaluations: 10}, Progress{Evaluations: 10}, 1, true},
+		{Budget{}, Progress{Generation: math.MaxInt64}, 0, false},
+	} {
+		if got := c.budget.Fraction(c.progress); got != c.fraction {
+			t.Errorf("%v at %+v: fraction %v, want %v", c.budget, c.progress, got, c.fraction)
+		}
+		if got := c.budget.Done(c.progress); got != c.done {
+			t.Errorf("%v at %+v: done %v", c.budget, c.progress, got)
+		}
+	}
+	if err := (Budget{Generations: -1}).Validate(); err == nil {
+		t.Error("a negative budget is valid")
+	}
+}
+
+func TestBudgetInWordsAndJSON(t *testing.T) {
+	for budget, words := range map[Budget]string{
+		{}:                 "no limit",
+		{Generations: 100}: "100 generations",
+		{EnvSteps: 150_000_000, Time: 2 * time.Hour}: "150000000 environment steps or 2h0m0s",
+	} {
+		if got := budget.String(); got != words {
+			t.Errorf("%q, want %q", got, words)
+		}
+		data, err := json.Marshal(budget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Budget
+		if err := json.Unmarshal(data, &back); err != nil || back != budget {
+			t.Errorf("%s came back as %+v, %v", data, back, err)
+		}
+	}
+	for _, bad := range []string{`{"time":"2 hours"}`, `{"generations":-1}`, `{"generations":"a"}`} {
+		var b Budget
+		if err := json.Unmarshal([]byte(bad), &b); err == nil {
+			t.Errorf("%s was read as %v", bad, b)
+		}
+	}
+}
+
+func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
+	collect := func(b Budget, last, step int64) (due []int64) {
+		for g := int64(0); g < last; g += step {
+			if SnapshotDue(b, Progress{Generation: g}, Progress{Generation: g + step}) {
+				due = append(due, g+step)
+			}
+		}
+		return due
+	}
+	b := Budget{Generations: 36}
+	if got, want := collect(b, 36, 1), []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36}; !reflect.DeepEqual(got, want) {
+		t.Errorf("snapshots at %v, want %v", got, want)
+	}
+	if got, want := collect(b, 36, 12), []int64{12, 24, 36}; !reflect.DeepEqual(got, want) {
+		t.Errorf("in large steps: %v, want %v", got, want)
+	}
+	if got := collect(Budget{}, 36, 1); got != nil {
+		t.Errorf("without a budget: %v", got)
+	}
+	if got, want := collect(b, 72, 1), []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36}; !reflect.DeepEqual(got, want) {
+		t.Errorf("beyond the budget: %v, want %v", got, want)
+	}
+}
+
+func TestStatusRoundTrip(t *testing.T) {
+	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5}, CompileSeconds: 4, MaxFitness: -128, Coverage: 73.7,
+		QDScore: 2.51e5, Backend: "xla:cpu", Backends: []BackendUse{{"xla:cpu", -1}}, Budget: Budget{Generations: 100},
+		Finished: true, Version: "1", Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
+	for _, fitness := range []float64{-128, math.Inf(-1)} {
+		s.MaxFitness = fitness
+		data, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := parseStatus(data)
+		if err != nil || !reflect.DeepEqual(back, s) {
+			t.Errorf("%s came back as %+v, %v", data, back, err)
+		}
+		if !strings.Contains(string(data), `"env_steps":25000000`) {
+			t.Errorf("%s lacks the progress", data)
+		}
+	}
+}
+
+func TestUseBackendTellsOfAChange(t *testing.T) {
+	s := emptyStatus()
+	for _, c := range []struct {
+		backend string
+		after   int64
+		differs bool
+		history int
+	}{
+		{"xla:cpu", -1, false, 1},
+		{"xla:cpu", 50, false, 1},
+		{"xla:cuda", 100, true, 2},
+		{"xla:cuda", 150, true, 2}, // once mixed, always mixed
+		{"xla:cpu", 100, false, 1}, // the generations of the other one are computed again
+		{"go", -1, false, 1},
+	} {
+		if got := s.UseBackend(c.backend, c.after); got != c.differs || len(s.Backends) != c.history || s.Backend != c.backend {
+			t.Errorf("%s after %d: differs %v, history %v", c.backend, c.after, got, s.Backends)
+		}
+	}
+}
+
+func FuzzStatus(f *testing.F) {
+	data, err := json.Marshal(Status{Backends: []BackendUse{{"go", -1}}, Budget: Budget{Time: time.Hour}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"max_fitness":null,"generation":1e3}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := parseStatus(data)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(s)
+		if err != nil {
+			t.Fatalf("a status that was read cannot be written: %v", err)
+		}
+		if back, err := parseStatus(again); err != nil || !reflect.DeepEqual(back.Progress, s.Progress) {
+			t.Errorf("%s came back as %+v, %v", again, back, err)
+		}
+	})
+}
+
+func ExampleBudget() {
+	b := Budget{Generations: 100, Time: 2 * time.Hour}
+	p := Progress{Generation: 50, Seconds: 60}
+	fmt.Println(b, "-", b.Fraction(p), b.Done(p))
+	// Output: 100 generations or 2h0m0s - 0.5 false
+}

@@ -1,0 +1,112 @@
+package runs
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"example.com/qdnb/npz"
+)
+
+// crashRoot makes this test binary a process that trains below the folder it names until it is killed.
+const crashRoot = "QDNB_TEST_CRASH_ROOT"
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv(crashRoot); root != "" {
+		fmt.Println(trainForever(root))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func trainForever(root string) error {
+	config, err := NewConfig("map-elites", "pointmaze", 0, defaults())
+	if err != nil {
+		return err
+	}
+	w, err := Create(root, config)
+	if err != nil {
+		return err
+	}
+	_, generation, warnings, err := w.LoadCheckpoint(nil)
+	if err != nil || len(warnings) > 0 {
+		return fmt.Errorf("%v %v", warnings, err)
+	}
+	if err := w.Begin(generation, "generation", "qd_score"); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	state := make([]float32, 1<<18)
+	for g := generation + 1; ; g++ {
+		for i := range state {
+			state[i] = float32(g)
+		}
+		if err := w.Log(float64(g), float64(g)*1.1); err != nil {
+			return err
+		}
+		status := w.Status
+		status.Generation = g
+		if err := w.SaveCheckpoint(g, map[string]npz.Array{"state": npz.Of(state)}, nil); err != nil {
+			return err
+		}
+		if err := w.SaveStatus(status); err != nil {
+			return err
+		}
+	}
+}
+
+// Whenever a process is killed, the next one finds a whole checkpoint, no older than what the status promised, and all rows
+// up to it.
+func TestKilledAtAnyMoment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED in short mode: killing processes takes seconds")
+	}
+	root := t.TempDir()
+	reached := int64(-1)
+	for attempt := range 12 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), crashRoot+"="+root)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		if line != "ready\n" {
+			cmd.Process.Kill()
+			cmd.Wait()
+			t.Fatalf("the process said %q", line)
+		}
+		time.Sleep(time.Duration(20+attempt*7) * time.Millisecond)
+		must(t, cmd.Process.Kill())
+		cmd.Wait() // it was killed, so this is an error
+
+		w := create(t, root) // the lock is free again
+		arrays, generation, warnings, err := w.LoadCheckpoint(nil)
+		if err != nil || len(warnings) > 0 {
+			t.Fatalf("%q, %v", warnings, err)
+		}
+		if generation < reached || generation < w.Status.Generation-1 {
+			t.Fatalf("generation %d after %d, status %d", generation, reached, w.Status.Generation)
+		}
+		reached = generation
+		if generation >= 0 {
+			state, err := arrays["state"].Float32s()
+			must(t, err)
+			if state[0] != float32(generation) || state[len(state)-1] != float32(generation) {
+				t.Fatalf("generation %d holds %v", generation, state[0])
+			}
+			must(t, w.Begin(generation, "generation", "qd_score"))
+			table, err := w.Metrics()
+			must(t, err)
+			if len(table.Rows) != int(generation)+1 {
+				t.Fatalf("generation %d has %d rows", generation, len(table.Rows))
+			}
+		}
+		must(t, w.Close())
+	}
+	if reached < 1 {
+		t.Errorf("no process came beyond generation %d", reached)
+	}
+}

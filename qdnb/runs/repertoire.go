@@ -1,0 +1,257 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"example.com/qdnb/npz"
+)
+
+// Repertoire is the host's copy of a repertoire: the best solution found for each cell of descriptor space. In an empty
+// cell the fitness is -Inf and the rest means nothing.
+type Repertoire struct {
+	Params       int       // parameters of a genotype
+	Dims         int       // dimensions of a descriptor
+	Genotypes    []float32 // [cells, params]; nil if not read
+	Fitnesses    []float32 // [cells]
+	Descriptors  []float32 // [cells, dims]
+	Centroids    []float32 // [cells, dims]
+	Lower, Upper []float32 // [dims], the limits of descriptors; nil in files of other programs
+	// Offset is added to each fitness in the QD score: minus the lowest fitness to be expected, so that a newly filled cell
+	// never lowers the score.
+	Offset float64
+}
+
+// Stats are the figures by which repertoires are compared.
+type Stats struct {
+	MaxFitness float64 // -Inf if all cells are empty
+	Coverage   float64 // filled cells in per cent
+	QDScore    float64 // sum over filled cells of fitness + Offset
+	Filled     int
+	Cells      int
+}
+
+// Cells is the number of cells, filled or not.
+func (r *Repertoire) Cells() int { return len(r.Fitnesses) }
+
+// filled tells whether a cell holds a solution; NaN never does.
+func (r *Repertoire) filled(cell int) bool { return r.Fitnesses[cell] > float32(math.Inf(-1)) }
+
+// Stats computes the figures in float64, cell by cell.
+func (r *Repertoire) Stats() Stats {
+	s := Stats{MaxFitness: math.Inf(-1), Cells: r.Cells()}
+	for cell, fitness := range r.Fitnesses {
+		if r.filled(cell) {
+			s.Filled++
+			s.MaxFitness = max(s.MaxFitness, float64(fitness))
+			s.QDScore += float64(fitness)
+		}
+	}
+	s.QDScore += r.Offset * float64(s.Filled)
+	if s.Cells > 0 {
+		s.Coverage = 100 * float64(s.Filled) / float64(s.Cells)
+	}
+	return s
+}
+
+// Filled lists the cells that hold a solution.
+func (r *Repertoire) Filled() []int {
+	cells := []int{}
+	for cell := range r.Fitnesses {
+		if r.filled(cell) {
+			cells = append(cells, cell)
+		}
+	}
+	return cells
+}
+
+// Best is the cell of the highest fitness, the first one of equals; -1 if all are empty.
+func (r *Repertoire) Best() int {
+	best := -1
+	for cell, fitness := range r.Fitnesses {
+		if r.filled(cell) && (best < 0 || fitness > r.Fitnesses[best]) {
+			best = cell
+		}
+	}
+	return best
+}
+
+// Genotype is the genotype in a cell, [params], not copied; nil if genotypes were not read.
+func (r *Repertoire) Genotype(cell int) []float32 {
+	if r.Genotypes == nil {
+		return nil
+	}
+	return r.Genotypes[cell*r.Params : (cell+1)*r.Params]
+}
+
+// Descriptor is the descriptor of the solution in a cell, [dims], not copied.
+func (r *Repertoire) Descriptor(cell int) []float32 {
+	return r.Descriptors[cell*r.Dims : (cell+1)*r.Dims]
+}
+
+// Centroid is the centre of a cell, [dims], not copied.
+func (r *Repertoire) Centroid(cell int) []float32 { return r.Centroids[cell*r.Dims : (cell+1)*r.Dims] }
+
+// Names of the arrays in repertoire.npz.
+const (
+	genotypesKey, fitnessesKey, descriptorsKey, centroidsKey = "genotypes", "fitnesses", "descriptors", "centroids"
+	lowerKey, upperKey, offsetKey                            = "descriptor_min", "descriptor_max", "qd_offset"
+)
+
+// check tells what does not fit together.
+func (r *Repertoire) check() error {
+	cells := r.Cells()
+	if r.Dims < 0 || r.Params < 0 {
+		return fmt.Errorf("%d dimensions and %d parameters cannot be", r.Dims, r.Params)
+	}
+	for _, part := range []struct {
+		name       string
+		have, want int
+		absent     bool
+	}{
+		{genotypesKey, len(r.Genotypes), cells * r.Params, r.Genotypes == nil},
+		{descriptorsKey, len(r.Descriptors), cells * r.Dims, false},
+		{centroidsKey, len(r.Centroids), cells * r.Dims, false},
+		{lowerKey, len(r.Lower), r.Dims, r.Lower == nil},
+		{upperKey, len(r.Upper), r.Dims, r.Upper == nil},
+	} {
+		if !part.absent && part.have != part.want {
+			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)", part.name, part.have,
+				part.want, cells, r.Dims, r.Params)
+		}
+	}
+	for cell, fitness := range r.Fitnesses {
+		if fitness != fitness {
+			return fmt.Errorf("the fitness of cell %d is NaN; an empty cell has -Inf", cell)
+		}
+	}
+	return nil
+}
+
+// arrays names the parts of a repertoire as in repertoire.npz.
+func (r *Repertoire) arrays() map[string]npz.Array {
+	cells := r.Cells()
+	arrays := map[string]npz.Array{
+		fitnessesKey:   npz.Of(r.Fitnesses),
+		descriptorsKey: npz.Of(r.Descriptors, cells, r.Dims),
+		centroidsKey:   npz.Of(r.Centroids, cells, r.Dims),
+		offsetKey:      npz.Of([]float64{r.Offset}),
+	}
+	if r.Genotypes != nil {
+		arrays[genotypesKey] = npz.Of(r.Genotypes, cells, r.Params)
+	}
+	if r.Lower != nil {
+		arrays[lowerKey] = npz.Of(r.Lower)
+	}
+	if r.Upper != nil {
+		arrays[upperKey] = npz.Of(r.Upper)
+	}
+	return arrays
+}
+
+// Write writes a repertoire to an .npz file, atomically.
+func (r *Repertoire) Write(path string) error {
+	if err := r.check(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return npz.Write(path, r.arrays())
+}
+
+// ReadRepertoire reads an .npz file with the arrays genotypes [cells, params], fitnesses [cells], descriptors and centroids
+// [cells, dims], and, if there, descriptor_min and descriptor_max [dims] and qd_offset [1]. Genotypes are only read if asked
+// for; Params is known in any case.
+func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
+	file, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := readRepertoire(file, genotypes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+func readRepertoire(file *npz.Reader, genotypes bool) (*Repertoire, error) {
+	r := &Repertoire{}
+	var err error
+	if r.Fitnesses, _, err = floats(file, fitnessesKey, 1); err != nil {
+		return nil, err
+	}
+	var shape []int
+	if r.Descriptors, shape, err = floats(file, descriptorsKey, 2); err != nil {
+		return nil, err
+	}
+	r.Dims = shape[1]
+	if r.Centroids, shape, err = floats(file, centroidsKey, 2); err != nil {
+		return nil, err
+	}
+	if shape[1] != r.Dims {
+		return nil, fmt.Errorf("centroids has %d dimensions, descriptors %d", shape[1], r.Dims)
+	}
+	if file.Has(genotypesKey) {
+		if _, shape, err = file.Header(genotypesKey); err != nil {
+			return nil, err
+		}
+		if len(shape) != 2 || shape[0] != r.Cells() {
+			return nil, fmt.Errorf("genotypes has shape %v, not [%d, parameters]", shape, r.Cells())
+		}
+		r.Params = shape[1]
+	} else if genotypes {
+		return nil, errors.New("it has no genotypes")
+	}
+	if genotypes {
+		if r.Genotypes, _, err = floats(file, genotypesKey, 2); err != nil {
+			return nil, err
+		}
+	}
+	for key, limits := range map[string]*[]float32{lowerKey: &r.Lower, upperKey: &r.Upper} {
+		if file.Has(key) {
+			if *limits, _, err = floats(file, key, 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if file.Has(offsetKey) {
+		offset, err := number(file, offsetKey)
+		if err != nil {
+			return nil, err
+		}
+		r.Offset = offset
+	}
+	return r, r.check()
+}
+
+// floats reads an array of the given number of axes.
+func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
+	a, err := file.Read(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(a.Shape) != axes {
+		return nil, nil, fmt.Errorf("%s has shape %v, not %d axes", name, a.Shape, axes)
+	}
+	data, err := a.Float32s()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, a.Shape, nil
+}
+
+// number reads an array of one element.
+func number(file *npz.Reader, name string) (float64, error) {
+	a, err := file.Read(name)
+	if err != nil {
+		return 0, err
+	}
+	data, err := a.Float64s()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) != 1 {
+		return 0, fmt.Errorf("%s has shape %v, not one number", name, a.Shape)
+	}
+	return data[0], nil
+}

@@ -1,0 +1,166 @@
+package runs
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+// testRepertoire has four cells, two of them filled.
+func testRepertoire() *Repertoire {
+	empty := float32(math.Inf(-1))
+	return &Repertoire{
+		Params: 3, Dims: 2,
+		Genotypes:   []float32{0, 0, 0, 1, 2, 3, 0, 0, 0, 4, 5, 6},
+		Fitnesses:   []float32{empty, -3, empty, -1},
+		Descriptors: []float32{0, 0, 0.5, 0.25, 0, 0, -0.5, 0.75},
+		Centroids:   []float32{-0.5, -0.5, 0.5, -0.5, 0.5, 0.5, -0.5, 0.5},
+		Lower:       []float32{-1, -1}, Upper: []float32{1, 1},
+		Offset: 585.775,
+	}
+}
+
+func TestRepertoireFigures(t *testing.T) {
+	r := testRepertoire()
+	want := Stats{MaxFitness: -1, Coverage: 50, QDScore: -4 + 2*585.775, Filled: 2, Cells: 4}
+	if got := r.Stats(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := r.Filled(); !reflect.DeepEqual(got, []int{1, 3}) {
+		t.Errorf("filled %v", got)
+	}
+	if r.Best() != 3 || !reflect.DeepEqual(r.Genotype(3), []float32{4, 5, 6}) ||
+		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3), []float32{-0.5, 0.5}) {
+		t.Errorf("best is cell %d: %v %v", r.Best(), r.Genotype(3), r.Descriptor(3))
+	}
+	r.Fitnesses = []float32{r.Fitnesses[0], r.Fitnesses[0]}
+	if s := r.Stats(); !math.IsInf(s.MaxFitness, -1) || s.Coverage != 0 || s.QDScore != 0 || r.Best() != -1 {
+		t.Errorf("an empty repertoire: %+v, best %d", s, r.Best())
+	}
+	if s := new(Repertoire).Stats(); s.Coverage != 0 {
+		t.Errorf("no cells: %+v", s)
+	}
+}
+
+// goldenFile finds a golden file in the folder that QDNB_GOLDEN names, or else in testdata.
+func goldenFile(t *testing.T, name string) string {
+	root := os.Getenv("QDNB_GOLDEN")
+	if root == "" {
+		return filepath.Join("testdata", name)
+	}
+	for _, path := range []string{filepath.Join(root, name), filepath.Join(root, "algorithms", name)} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	t.Skipf("SKIPPED: the folder %s, which QDNB_GOLDEN names, has no %s", root, name)
+	return ""
+}
+
+// 12_stats.npz: metrics computed by QDax (branch qdbenchmark), float32. It sums in float32, so the QD score agrees to six
+// digits.
+func TestGoldenStats(t *testing.T) {
+	golden, err := npz.Read(goldenFile(t, "12_stats.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(name string) []float64 {
+		v, err := golden[name].Float64s()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return v
+	}
+	fitnesses, err := golden["qd.fitnesses"].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Repertoire{Fitnesses: fitnesses, Offset: get("const.reward_offset")[0] * get("const.episode_length")[0]}
+	s := r.Stats()
+	want := get("qd.metrics") // max fitness, coverage, QD score
+	for i, got := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
+		if math.Abs(got-want[i]) > 1e-6*math.Abs(want[i]) {
+			t.Errorf("%s is %v, QDax has %v", []string{"max fitness", "coverage", "QD score"}[i], got, want[i])
+		}
+	}
+}
+
+func TestRepertoireRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "repertoire.npz")
+	want := testRepertoire()
+	if err := want.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadRepertoire(path, true); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	want.Genotypes = nil
+	got, err := ReadRepertoire(path, false)
+	if err != nil || !reflect.DeepEqual(got, want) || got.Genotype(1) != nil {
+		t.Errorf("without genotypes: %+v, %v", got, err)
+	}
+}
+
+func TestRepertoireOfAnotherProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "repertoire.npz")
+	arrays := testRepertoire().arrays()
+	for _, key := range []string{lowerKey, upperKey, offsetKey} {
+		delete(arrays, key)
+	}
+	arrays[fitnessesKey] = npz.Of([]float64{math.Inf(-1), -3, math.Inf(-1), -1}) // float64 will do
+	if err := npz.Write(path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ReadRepertoire(path, true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for name, change := range map[string]func(map[string]npz.Array){
+		"no array \"centroids\"":     func(a map[string]npz.Array) { delete(a, centroidsKey) },
+		"no genotypes":               func(a map[string]npz.Array) { delete(a, genotypesKey) },
+		"genotypes has shape [2 6]":  func(a map[string]npz.Array) { a[genotypesKey] = npz.Of(make([]float32, 12), 2, 6) },
+		"fitnesses has shape [2 2]":  func(a map[string]npz.Array) { a[fitnessesKey] = npz.Of(make([]float32, 4), 2, 2) },
+		"descriptors has 6 numbers":  func(a map[string]npz.Array) { a[descriptorsKey] = npz.Of(make([]float32, 6), 3, 2) },
+		"centroids has 4 dimensions": func(a map[string]npz.Array) { a[centroidsKey] = npz.Of(make([]float32, 8), 2, 4) },
+		"descriptor_min has 3":       func(a map[string]npz.Array) { a[lowerKey] = npz.Of(make([]float32, 3)) },
+		"qd_offset has shape [2]":    func(a map[string]npz.Array) { a[offsetKey] = npz.Of(make([]float32, 2)) },
+		"fitness of cell 1 is NaN":   func(a map[string]npz.Array) { a[fitnessesKey] = npz.Of([]float32{1, float32(math.NaN()), 1, 1}) },
+	} {
+		arrays := testRepertoire().arrays()
+		change(arrays)
+		if err := npz.Write(path, arrays); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadRepertoire(path, true); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v; want %q", err, name)
+		}
+	}
+}
+
+func TestWrongRepertoireIsNotWritten(t *testing.T) {
+	for name, change := range map[string]func(*Repertoire){
+		"genotypes": func(r *Repertoire) { r.Params = 4 },
+		"negative":  func(r *Repertoire) { *r = Repertoire{Dims: -1} },
+		"limits":    func(r *Repertoire) { r.Upper = r.Upper[:1] },
+		"NaN":       func(r *Repertoire) { r.Fitnesses[0] = float32(math.NaN()) },
+	} {
+		r := testRepertoire()
+		change(r)
+		if err := r.Write(filepath.Join(t.TempDir(), "repertoire.npz")); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+}
+
+func ExampleRepertoire_Stats() {
+	empty := float32(math.Inf(-1))
+	r := Repertoire{Fitnesses: []float32{empty, -3, empty, -1}, Offset: 10}
+	s := r.Stats()
+	fmt.Printf("max fitness %g, coverage %g %%, QD score %g\n", s.MaxFitness, s.Coverage, s.QDScore)
+	// Output: max fitness -1, coverage 50 %, QD score 16
+}

@@ -1,0 +1,138 @@
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// Names within a run's folder.
+const (
+	configFile     = "config.json"
+	statusFileName = "status.json"
+	metricsFile    = "metrics.csv"
+	repertoireFile = "repertoire.npz"
+	lockFile       = "lock"
+	checkpointsDir = "checkpoints"
+	snapshotsDir   = "snapshots"
+)
+
+// Run is a run as read from its folder. It may be in training; then it is what was there when it was opened.
+type Run struct {
+	Dir    string // path of the folder
+	Config Config
+	Status Status
+}
+
+// Open reads the configuration and the status of the run in a folder.
+func Open(dir string) (*Run, error) {
+	data, err := os.ReadFile(filepath.Join(dir, configFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no run in %s: it has no %s", dir, configFile)
+	} else if err != nil {
+		return nil, err
+	}
+	config, err := parseConfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
+	}
+	status, err := readStatus(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{Dir: dir, Config: config, Status: status}, nil
+}
+
+// readStatus reads the status of a run; a run that was killed before it wrote one has not begun.
+func readStatus(dir string) (Status, error) {
+	file := filepath.Join(dir, statusFileName)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return emptyStatus(), nil
+	} else if err != nil {
+		return emptyStatus(), err
+	}
+	status, err := parseStatus(data)
+	if err != nil {
+		return status, fmt.Errorf("%s is damaged (%w); remove it, training writes a new one", file, err)
+	}
+	return status, nil
+}
+
+// Find opens the runs below root whose folder names match a pattern of path.Match, such as "map-elites-*" or "*"; sorted by
+// algorithm, environment and seed. Folders that hold no run are passed over. A run that cannot be read does not hide the
+// others: it is among the errors in broken. It is not an error if nothing matches or root does not exist.
+func Find(root, pattern string) (found []*Run, broken []error, err error) {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, nil, fmt.Errorf("pattern %q: %w", pattern, err)
+	}
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	for _, entry := range entries {
+		dir := filepath.Join(root, entry.Name())
+		if match, _ := path.Match(pattern, entry.Name()); !match {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, configFile)); err != nil {
+			continue
+		}
+		run, err := Open(dir)
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		found = append(found, run)
+	}
+	slices.SortFunc(found, func(a, b *Run) int {
+		return cmp.Or(cmp.Compare(a.Config.Algorithm, b.Config.Algorithm), cmp.Compare(a.Config.Env, b.Config.Env),
+			cmp.Compare(a.Config.Seed, b.Config.Seed), cmp.Compare(a.Dir, b.Dir))
+	})
+	return found, broken, nil
+}
+
+// Name is the name of the run's folder.
+func (r *Run) Name() string { return r.Config.Name() }
+
+// Metrics reads metrics.csv.
+func (r *Run) Metrics() (*Table, error) { return ReadTable(filepath.Join(r.Dir, metricsFile)) }
+
+// Repertoire reads repertoire.npz with its genotypes, which may take hundreds of megabytes; see RepertoireMap.
+func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }
+
+// RepertoireMap reads repertoire.npz without its genotypes: all that a drawing of the repertoire needs.
+func (r *Run) RepertoireMap() (*Repertoire, error) { return r.repertoire(false) }
+
+func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
+	repertoire, err := ReadRepertoire(filepath.Join(r.Dir, repertoireFile), genotypes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no %s yet; train it to the end first", r.Dir, repertoireFile)
+	}
+	return repertoire, err
+}
+
+// Snapshots reads the snapshots of the repertoire in the order of their generations.
+func (r *Run) Snapshots() ([]Snapshot, error) {
+	dir := filepath.Join(r.Dir, snapshotsDir)
+	generations, err := generationFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	var snapshots []Snapshot
+	for _, generation := range generations {
+		s, err := readSnapshot(filepath.Join(dir, generationFile(generation)))
+		if err != nil {
+			return nil, err
+		}
+		snapshots = append(snapshots, s)
+	}
+	return snapshots, nil
+}

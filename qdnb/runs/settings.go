@@ -1,0 +1,238 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Set changes fields of a pointer to a settings struct by assignments such as "batch=1000". Fields go by their JSON names;
+// "network.layers=3" is a field of a struct within, and lists are written as "hidden=256,256" or "hidden=[256,256]".
+//
+// An unknown field is refused with the name that was probably meant, a value of the wrong type with the type that is
+// expected. After an error the settings are as they were.
+func Set(settings any, assignments ...string) error {
+	target, err := structOf(settings)
+	if err != nil {
+		return err
+	}
+	changed := reflect.New(target.Type()).Elem()
+	changed.Set(target)
+	for _, assignment := range assignments {
+		name, text, ok := strings.Cut(assignment, "=")
+		if !ok {
+			return fmt.Errorf("%q is not an assignment; write name=value", assignment)
+		}
+		name = strings.TrimSpace(name)
+		field, err := find(changed, name)
+		if err != nil {
+			return err
+		}
+		if err := assign(name, jsonOf(text, field.Type()), field); err != nil {
+			return err
+		}
+	}
+	target.Set(changed)
+	return nil
+}
+
+// Decode reads a JSON object into a pointer to a struct. Fields that the object lacks keep their values, which are the
+// defaults; fields that the struct lacks are refused, with the name that was probably meant, also when only capitals differ.
+// After an error the struct is as it was.
+func Decode(data []byte, settings any) error {
+	target, err := structOf(settings)
+	if err != nil {
+		return err
+	}
+	if _, err := parseJSON(data); err != nil {
+		return err
+	}
+	changed := reflect.New(target.Type()).Elem()
+	changed.Set(target)
+	if err := assign("", data, changed); err != nil {
+		return err
+	}
+	target.Set(changed)
+	return nil
+}
+
+// structOf gives the struct that a pointer points to.
+func structOf(pointer any) (reflect.Value, error) {
+	v := reflect.ValueOf(pointer)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return v, fmt.Errorf("settings must be a pointer to a struct, not %T", pointer)
+	}
+	return v.Elem(), nil
+}
+
+// fieldsOf maps the JSON names of a struct to its fields; fields of embedded structs count as its own.
+func fieldsOf(v reflect.Value) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	t := v.Type()
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct:
+			for inner, value := range fieldsOf(v.Field(i)) {
+				if _, hidden := fields[inner]; !hidden {
+					fields[inner] = value
+				}
+			}
+		case !field.IsExported():
+		case name == "":
+			fields[field.Name] = v.Field(i)
+		default:
+			fields[name] = v.Field(i)
+		}
+	}
+	return fields
+}
+
+// find follows a dotted name through structs.
+func find(v reflect.Value, name string) (reflect.Value, error) {
+	path := ""
+	for part := range strings.SplitSeq(name, ".") {
+		if !nested(v.Type()) {
+			return v, fmt.Errorf("unknown field %q: %s has no fields", name, path)
+		}
+		fields := fieldsOf(v)
+		field, ok := fields[part]
+		if !ok {
+			return v, unknownField(path, part, fields)
+		}
+		path, v = join(path, part), field
+	}
+	if nested(v.Type()) {
+		names := slices.Sorted(maps.Keys(fieldsOf(v)))
+		return v, fmt.Errorf("%s is a group of fields; set one of %s.{%s}", path, path, strings.Join(names, ", "))
+	}
+	return v, nil
+}
+
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
+func unknownField(path, name string, fields map[string]reflect.Value) error {
+	err := UnknownName("field", name, slices.Collect(maps.Keys(fields)))
+	if path != "" {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// jsonOf turns what a person wrote for a value into JSON, which for numbers and truth values it is already.
+func jsonOf(text string, t reflect.Type) json.RawMessage {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case t.Kind() == reflect.String:
+		quoted, _ := json.Marshal(text)
+		return quoted
+	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && !strings.HasPrefix(trimmed, "["):
+		var items []string
+		for item := range strings.SplitSeq(trimmed, ",") {
+			if item != "" {
+				items = append(items, string(jsonOf(item, t.Elem())))
+			}
+		}
+		return json.RawMessage("[" + strings.Join(items, ",") + "]")
+	}
+	return json.RawMessage(trimmed)
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// nested tells whether a type's fields are settings of their own.
+func nested(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(unmarshaler)
+}
+
+// assign decodes JSON into a value whose name is path.
+func assign(path string, data json.RawMessage, v reflect.Value) error {
+	if nested(v.Type()) {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(data, &object); err != nil || object == nil {
+			return wrong(path, data, v.Type())
+		}
+		fields := fieldsOf(v)
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			field, ok := fields[name]
+			if !ok {
+				return unknownField(path, name, fields)
+			}
+			if err := assign(join(path, name), object[name], field); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	isNull := bytes.Equal(bytes.TrimSpace(data), []byte("null"))
+	if isNull && v.Kind() != reflect.Pointer && v.Kind() != reflect.Slice && v.Kind() != reflect.Map &&
+		!reflect.PointerTo(v.Type()).Implements(unmarshaler) {
+		return wrong(path, data, v.Type())
+	}
+	if number, err := normaliseNumber(json.Number(data)); err == nil && (v.CanInt() || v.CanUint()) {
+		data = json.RawMessage(number) // 1e3 is an integer
+	}
+	fresh := reflect.New(v.Type()) // a slice that is shared with the original must not be written to
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(fresh.Interface())
+	if err != nil || decoder.More() {
+		var kind *json.UnmarshalTypeError
+		var syntax *json.SyntaxError
+		if err == nil || errors.As(err, &kind) || errors.As(err, &syntax) || syntaxError(err) != err {
+			return wrong(path, data, v.Type())
+		}
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	v.Set(fresh.Elem())
+	return nil
+}
+
+// wrong says what was expected.
+func wrong(path string, data []byte, t reflect.Type) error {
+	text := string(bytes.TrimSpace(data))
+	if runes := []rune(text); len(runes) > 60 {
+		text = string(runes[:60]) + "..."
+	}
+	if !json.Valid(data) {
+		text = fmt.Sprintf("%q", text)
+	}
+	if path == "" {
+		return fmt.Errorf("%s is not %s", text, describe(t))
+	}
+	return fmt.Errorf("%s: %s is not %s", path, text, describe(t))
+}
+
+// describe names a type for people.
+func describe(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "an integer"
+	case reflect.Int8, reflect.Int16, reflect.Int32:
+		return fmt.Sprintf("an integer of %d bits", t.Bits())
+	case reflect.Uint, reflect.Uint64:
+		return "an integer of at least 0"
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		return fmt.Sprintf("an integer of at least 0 and of %d bits", t.Bits())
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice, reflect.Array:
+		return "a list, each item " + describe(t.Elem())
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Pointer:
+		return describe(t.Elem())
+	}
+	return "a value of type " + t.String()
+}

@@ -1,0 +1,95 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Status is the newest state of a run, as kept in status.json. What training goes on from is a checkpoint, which may be a
+// little older.
+type Status struct {
+	Progress
+	CompileSeconds float64 `json:"compile_seconds"` // part of Seconds
+	MaxFitness     float64 `json:"max_fitness"`     // -Inf, in JSON null, while the repertoire is empty
+	Coverage       float64 `json:"coverage"`        // per cent of the cells
+	QDScore        float64 `json:"qd_score"`        // see Stats
+	Backend        string  `json:"backend"`         // what computes, such as "xla:cpu"
+	// Backends is the history of backends. A run that more than one computed is not exact to the bit.
+	Backends []BackendUse `json:"backends"`
+	Budget   Budget       `json:"budget"`
+	Finished bool         `json:"finished"` // the budget is spent
+	Version  string       `json:"version"`  // of the program
+	Updated  time.Time    `json:"updated"`  // set by Writer.SaveStatus
+}
+
+// BackendUse says that a backend computed the generations after one.
+type BackendUse struct {
+	Backend string `json:"backend"`
+	After   int64  `json:"after_generation"` // -1 for a run that begins
+}
+
+// UseBackend records what computes the generations after the given one (-1 for a run that begins), and forgets what was
+// recorded of later ones, which are computed again. It tells whether that differs from what computed the run so far: going
+// on is allowed, but the result is then not that of any single backend.
+func (s *Status) UseBackend(backend string, after int64) (differs bool) {
+	kept := []BackendUse{}
+	for _, use := range s.Backends {
+		if use.After < after {
+			kept = append(kept, use)
+		}
+	}
+	if n := len(kept); n == 0 || kept[n-1].Backend != backend {
+		kept = append(kept, BackendUse{Backend: backend, After: after})
+	}
+	s.Backend, s.Backends = backend, kept
+	return len(kept) > 1
+}
+
+// emptyStatus is that of a run which has not begun.
+func emptyStatus() Status { return Status{MaxFitness: math.Inf(-1)} }
+
+// statusFile lets MaxFitness be null, since JSON has no infinity.
+type statusFile struct {
+	statusFields
+	MaxFitness *float64 `json:"max_fitness"`
+}
+
+// statusFields has the fields of Status without its methods.
+type statusFields Status
+
+// MarshalJSON writes a MaxFitness of -Inf as null.
+func (s Status) MarshalJSON() ([]byte, error) {
+	file := statusFile{statusFields: statusFields(s)}
+	if !math.IsInf(s.MaxFitness, -1) {
+		file.MaxFitness = &s.MaxFitness
+	}
+	return json.Marshal(file)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Fields that it does not know, of a newer program, are passed over.
+func (s *Status) UnmarshalJSON(data []byte) error {
+	file := statusFile{statusFields: statusFields(*s)}
+	if err := json.Unmarshal(data, &file); err != nil {
+		return syntaxError(err)
+	}
+	*s = Status(file.statusFields)
+	s.MaxFitness = math.Inf(-1)
+	if file.MaxFitness != nil {
+		s.MaxFitness = *file.MaxFitness
+	}
+	return nil
+}
+
+// parseStatus reads status.json.
+func parseStatus(data []byte) (Status, error) {
+	s := emptyStatus()
+	if err := json.Unmarshal(data, &s); err != nil {
+		return emptyStatus(), syntaxError(err)
+	}
+	if s.Generation < 0 || s.Evaluations < 0 || s.EnvSteps < 0 || s.Seconds < 0 {
+		return emptyStatus(), fmt.Errorf("its counters are negative")
+	}
+	return s, nil
+}

@@ -1,0 +1,76 @@
+package runs
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestNumbersComeBackAsTheyWere(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1e6: "1000000", -128: "-128", 0.1: "0.1", 1.0 / 3: "0.3333333333333333", 1e300: "1e+300", 5e-324: "5e-324",
+		math.Inf(-1): "-inf", math.Inf(1): "inf", 251000.25: "251000.25", 1 << 53: "9.007199254740992e+15",
+		math.Copysign(0, -1): "-0",
+	} {
+		if got := formatNumber(v); got != want && !(v == 0) {
+			t.Errorf("%v is written as %s, want %s", v, got, want)
+		}
+		table, err := parseTable([]byte("a\n" + formatNumber(v) + "\n"))
+		if err != nil || table.Rows[0][0] != v || math.Signbit(table.Rows[0][0]) != math.Signbit(v) {
+			t.Errorf("%v came back as %v, %v", v, table, err)
+		}
+	}
+	if table, err := parseTable([]byte("a\n" + formatNumber(math.NaN()) + "\n")); err != nil || !math.IsNaN(table.Rows[0][0]) {
+		t.Errorf("NaN came back as %v, %v", table, err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	table, err := parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4")) // the last row is unfinished
+	if err != nil {
+		t.Fatal(err)
+	}
+	if column, err := table.Column("qd_score"); err != nil || !reflect.DeepEqual(column, []float64{2.5, math.Inf(-1)}) {
+		t.Errorf("qd_score is %v, %v", column, err)
+	}
+	if _, err := table.Column("qdscore"); err == nil || !strings.Contains(err.Error(), `did you mean "qd_score"?`) {
+		t.Errorf("a column that is not there: %v", err)
+	}
+	for data, want := range map[string]string{
+		"":                "no header",
+		"generation":      "no header",
+		"a,a\n":           "twice",
+		"a,\n":            "empty",
+		"a,b\n1\n":        "wrong number of fields",
+		"a,b\n1,2\n3,x\n": `line 3: b is "x"`,
+		"a\n\"\n":         "quote",
+	} {
+		if _, err := parseTable([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", data, err, want)
+		}
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4"))
+	f.Add([]byte("a\r\n1\r\n\r\n"))
+	f.Add([]byte("a,b\n\"1\",0x1p-2\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := parseTable(data)
+		if err != nil {
+			return
+		}
+		for _, row := range table.Rows {
+			if len(row) != len(table.Columns) {
+				t.Fatalf("a row has %d numbers for %d columns", len(row), len(table.Columns))
+			}
+			for _, v := range row {
+				again, err := parseTable([]byte("a\n" + formatNumber(v) + "\n"))
+				if err != nil || math.Float64bits(again.Rows[0][0]) != math.Float64bits(v) && v == v {
+					t.Fatalf("%v came back as %v, %v", v, again, err)
+				}
+			}
+		}
+	})
+}

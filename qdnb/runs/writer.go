@@ -1,0 +1,170 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"example.com/qdnb/npz"
+	"example.com/qdnb/npz/atomicfile"
+)
+
+// Writer owns the folder of a run while it trains. Its Status is that of the last SaveStatus.
+//
+// A session of training calls
+//
+//	w, err := Create(root, config)         // takes the folder
+//	defer w.Close()
+//	state, generation, warnings, err := w.LoadCheckpoint(&meta)
+//	err = w.Begin(generation, "generation", "qd_score")
+//	... w.Log, w.SaveSnapshot, w.SaveCheckpoint, w.SaveStatus
+//	err = w.SaveRepertoire(repertoire)
+//
+// Errors of its methods that come from the file system say in one line what to do. It is not safe for concurrent use.
+type Writer struct {
+	*Run
+	lock    *flock.Flock
+	metrics *metricsLog
+	last    int64 // generation of the newest checkpoint known to be good, or -1
+}
+
+// Create makes the folder of a run below root, or opens the one that is there, and takes its lock.
+func Create(root string, c Config) (*Writer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(root, c.Name())
+	for _, d := range []string{dir, filepath.Join(dir, checkpointsDir), filepath.Join(dir, snapshotsDir)} {
+		if err := os.MkdirAll(d, 0o777); err != nil {
+			return nil, failure(root, -1, err)
+		}
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{Run: &Run{Dir: dir, Config: c}, lock: lock, last: -1}
+	if err := w.open(); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// takeLock takes the lock of a folder, which the system gives up when the process ends, however it ends.
+func takeLock(dir string) (*flock.Flock, error) {
+	path := filepath.Join(dir, lockFile)
+	lock := flock.New(path, flock.SetPermissions(0o666), flock.SetFlag(os.O_CREATE|os.O_RDWR))
+	taken, err := lock.TryLock()
+	if err != nil {
+		return nil, failure(dir, -1, err)
+	}
+	if !taken {
+		holder := "another process"
+		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
+			holder = strings.TrimSpace(string(text))
+		}
+		return nil, fmt.Errorf("%s is being trained by %s; wait for it or stop it", dir, holder)
+	}
+	host, _ := os.Hostname()
+	if err := os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0o666); err != nil {
+		lock.Unlock()
+		return nil, failure(dir, -1, err)
+	}
+	return lock, nil
+}
+
+// open reads or writes the configuration, and removes what a killed process left half done.
+func (w *Writer) open() error {
+	for _, d := range []string{"", checkpointsDir, snapshotsDir} {
+		if err := atomicfile.Sweep(filepath.Join(w.Dir, d)); err != nil {
+			return w.failure(err)
+		}
+	}
+	path := filepath.Join(w.Dir, configFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		file, err := w.Config.file()
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.WriteBytes(path, file); err != nil {
+			return w.failure(err)
+		}
+	} else if err != nil {
+		return w.failure(err)
+	} else {
+		have, err := parseConfig(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if different := differences(have, w.Config); different != "" {
+			return fmt.Errorf("%s is not of this run (%s): it was edited; restore it or move the folder away", path, different)
+		}
+	}
+	w.Status, err = readStatus(w.Dir)
+	return err
+}
+
+// failure tells what to do about an error of the file system.
+func (w *Writer) failure(err error) error { return failure(w.Dir, w.last, err) }
+
+// SaveStatus writes status.json, with the time of now as Updated.
+func (w *Writer) SaveStatus(s Status) error {
+	s.Updated = time.Now().UTC().Truncate(time.Millisecond)
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("status of %s: %w", w.Dir, err)
+	}
+	if err := atomicfile.WriteBytes(filepath.Join(w.Dir, statusFileName), append(data, '\n')); err != nil {
+		return w.failure(err)
+	}
+	w.Status = s
+	return nil
+}
+
+// SaveRepertoire writes repertoire.npz.
+func (w *Writer) SaveRepertoire(r *Repertoire) error {
+	if r.Genotypes == nil {
+		return fmt.Errorf("repertoire of %s: it has no genotypes", w.Dir)
+	}
+	if err := r.check(); err != nil {
+		return fmt.Errorf("repertoire of %s: %w", w.Dir, err)
+	}
+	return w.saveArrays(repertoireFile, r.arrays())
+}
+
+// SaveSnapshot keeps a repertoire without its genotypes in the folder snapshots; see [SnapshotDue] for when.
+func (w *Writer) SaveSnapshot(s Snapshot) error {
+	s.Genotypes = nil
+	if err := s.check(); err != nil {
+		return fmt.Errorf("snapshot of %s: %w", w.Dir, err)
+	}
+	if s.Generation < 0 {
+		return fmt.Errorf("snapshot of %s: generation %d", w.Dir, s.Generation)
+	}
+	return w.saveArrays(filepath.Join(snapshotsDir, generationFile(s.Generation)), s.arrays())
+}
+
+func (w *Writer) saveArrays(name string, arrays map[string]npz.Array) error {
+	if err := npz.Write(filepath.Join(w.Dir, name), arrays); err != nil {
+		return w.failure(err)
+	}
+	return nil
+}
+
+// Close gives the folder free. Calling it again does nothing.
+func (w *Writer) Close() error {
+	var err error
+	if w.metrics != nil {
+		err = w.failure(w.metrics.close())
+		w.metrics = nil
+	}
+	return errors.Join(err, w.lock.Unlock())
+}

@@ -1,0 +1,404 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+func create(t testing.TB, root string) *Writer {
+	t.Helper()
+	w, err := Create(root, testConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// train saves what a session of training saves, from a generation to another, every 10 generations.
+func train(t testing.TB, w *Writer, from, to int64) {
+	t.Helper()
+	must(t, w.Begin(from, "generation", "qd_score"))
+	for g := max(from+10, 0) / 10 * 10; g <= to; g += 10 {
+		must(t, w.Log(float64(g), float64(g)*1.1))
+		s := w.Status
+		s.Generation, s.Evaluations = g, 1000*g
+		must(t, w.SaveSnapshot(Snapshot{Progress: s.Progress, Repertoire: *testRepertoire()}))
+		must(t, w.SaveCheckpoint(g, map[string]npz.Array{"state": npz.Of([]int64{g, g * g})}, s.Progress))
+		must(t, w.SaveStatus(s))
+	}
+}
+
+func TestRunRoundTrip(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	if arrays, generation, warnings, err := w.LoadCheckpoint(nil); arrays != nil || generation != -1 || warnings != nil || err != nil {
+		t.Errorf("a new run has checkpoint %v %d %v %v", arrays, generation, warnings, err)
+	}
+	train(t, w, -1, 40)
+	must(t, w.SaveRepertoire(testRepertoire()))
+	must(t, w.Close())
+	must(t, w.Close())
+
+	r, err := Open(w.Dir)
+	must(t, err)
+	if r.Name() != filepath.Base(w.Dir) || r.Status.Generation != 40 || r.Status.Updated.IsZero() {
+		t.Errorf("the run is %+v", r)
+	}
+	table, err := r.Metrics()
+	must(t, err)
+	if column, err := table.Column("generation"); err != nil || !slices.Equal(column, []float64{0, 10, 20, 30, 40}) {
+		t.Errorf("generations %v, %v", column, err)
+	}
+	if repertoire, err := r.Repertoire(); err != nil || !reflect.DeepEqual(repertoire, testRepertoire()) {
+		t.Errorf("repertoire %+v, %v", repertoire, err)
+	}
+	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes != nil || repertoire.Params != 3 {
+		t.Errorf("map of the repertoire %+v, %v", repertoire, err)
+	}
+	snapshots, err := r.Snapshots()
+	must(t, err)
+	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations != 20000 || snapshots[2].Stats().Filled != 2 {
+		t.Errorf("snapshots %+v", snapshots)
+	}
+	kept, err := generationFiles(filepath.Join(r.Dir, checkpointsDir))
+	if err != nil || !slices.Equal(kept, []int64{30, 40}) {
+		t.Errorf("checkpoints %v, %v", kept, err)
+	}
+
+	again := create(t, root)
+	var progress Progress
+	arrays, generation, warnings, err := again.LoadCheckpoint(&progress)
+	if err != nil || generation != 40 || len(warnings) != 0 || progress.Evaluations != 40000 ||
+		!reflect.DeepEqual(arrays, map[string]npz.Array{"state": npz.Of([]int64{40, 1600})}) {
+		t.Errorf("checkpoint %v %d %v %+v, %v", arrays, generation, warnings, progress, err)
+	}
+}
+
+// A session that was cut off after its last checkpoint leaves rows, snapshots and a status that lie ahead of it. Going on
+// gives the same files as a session that was not cut off.
+func TestResumeEndsWithTheSameFiles(t *testing.T) {
+	whole := create(t, t.TempDir())
+	train(t, whole, -1, 60)
+
+	root := t.TempDir()
+	w := create(t, root)
+	train(t, w, -1, 30)
+	must(t, w.Log(35, 1))
+	must(t, w.Log(37, 2))
+	must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 35}, Repertoire: *testRepertoire()}))
+	_, err := w.metrics.file.WriteString("40,12") // a row that was being written
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, ".writing-gen-000000040.npz-0"), []byte("half"), 0o666))
+	must(t, w.lock.Unlock()) // the process is killed
+
+	w = create(t, root)
+	_, generation, warnings, err := w.LoadCheckpoint(nil)
+	if err != nil || generation != 30 || len(warnings) > 0 {
+		t.Fatalf("generation %d, %v, %v", generation, warnings, err)
+	}
+	train(t, w, generation, 60)
+
+	list := func(dir string) map[string]string {
+		files := map[string]string{}
+		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || d.Name() == statusFileName || d.Name() == lockFile { // these hold the time and the process
+				return err
+			}
+			data, err := os.ReadFile(path)
+			name, _ := filepath.Rel(dir, path)
+			files[name] = string(data)
+			return err
+		}))
+		return files
+	}
+	want, got := list(whole.Dir), list(w.Dir)
+	if len(want) != 2+7+2 {
+		t.Errorf("%d files", len(want))
+	}
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s differs", name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d files, want %d", len(got), len(want))
+	}
+}
+
+func TestDamagedCheckpointIsPassedOver(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	train(t, w, -1, 20)
+	path := filepath.Join(w.Dir, checkpointsDir, generationFile(20))
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	older := map[string]npz.Array{"state": npz.Of([]int64{10, 100})}
+	check := func(what string, damaged []byte) {
+		t.Helper()
+		must(t, os.WriteFile(path, damaged, 0o666))
+		arrays, generation, warnings, err := w.LoadCheckpoint(nil)
+		if err != nil || generation != 10 || !reflect.DeepEqual(arrays, older) {
+			t.Fatalf("%s: generation %d, %v, %v", what, generation, arrays, err)
+		}
+		if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "checkpoint gen-000000020.npz is damaged (") ||
+			!strings.HasSuffix(warnings[0], "; trying gen-000000010.npz") {
+			t.Fatalf("%s: warnings %q", what, warnings)
+		}
+	}
+	for i := range whole {
+		damaged := slices.Clone(whole)
+		damaged[i] ^= 1 << (i % 8)
+		check(fmt.Sprintf("bit flip at byte %d", i), damaged)
+	}
+	for n := 0; n < len(whole); n += 3 {
+		check(fmt.Sprintf("cut off at byte %d", n), whole[:n])
+	}
+	check("a byte more", append(slices.Clone(whole), 0))
+	check("another checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(10))))
+
+	// Going on from the older one removes the damaged one, so that it does not count as one of the two that are kept.
+	train(t, w, 10, 10)
+	must(t, w.SaveCheckpoint(15, nil, nil))
+	if kept, err := generationFiles(filepath.Join(w.Dir, checkpointsDir)); err != nil || !slices.Equal(kept, []int64{10, 15}) {
+		t.Errorf("checkpoints %v, %v", kept, err)
+	}
+	for _, g := range []int64{10, 15} {
+		must(t, os.Truncate(filepath.Join(w.Dir, checkpointsDir, generationFile(g)), 100))
+	}
+	_, generation, warnings, err := w.LoadCheckpoint(nil)
+	if err != nil || generation != -1 || len(warnings) != 2 || !strings.Contains(warnings[1], "starting from the beginning") {
+		t.Errorf("generation %d, %q, %v", generation, warnings, err)
+	}
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return data
+}
+
+func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
+	root := t.TempDir()
+	other, err := Create(root, Config{Algorithm: "a", Env: "b"})
+	must(t, err)
+	defer other.Close()
+	must(t, other.SaveCheckpoint(5, nil, nil))
+	w := create(t, root)
+	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, generationFile(5)),
+		mustRead(t, filepath.Join(other.Dir, checkpointsDir, generationFile(5))), 0o666))
+	_, generation, warnings, err := w.LoadCheckpoint(nil)
+	if err != nil || generation != -1 || len(warnings) != 1 || !strings.Contains(warnings[0], other.Name()) {
+		t.Errorf("generation %d, %q, %v", generation, warnings, err)
+	}
+}
+
+func TestNumPyCanReadCheckpoints(t *testing.T) {
+	w := create(t, t.TempDir())
+	must(t, w.SaveCheckpoint(7, map[string]npz.Array{"state": npz.Scalar(1.5)}, "text"))
+	arrays, err := npz.Read(filepath.Join(w.Dir, checkpointsDir, generationFile(7))) // an .npz file like any other
+	must(t, err)
+	if !reflect.DeepEqual(arrays["state"], npz.Scalar(1.5)) || !strings.Contains(string(arrays[metaKey].Data.([]uint8)), `"text"`) {
+		t.Errorf("arrays %v", arrays)
+	}
+}
+
+func TestOneWriterOnly(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	_, err := Create(root, testConfig(t))
+	want := fmt.Sprintf("is being trained by process %d on ", os.Getpid())
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a second writer: %v; want %q", err, want)
+	}
+	if _, err := Open(w.Dir); err != nil {
+		t.Errorf("reading while it is trained: %v", err)
+	}
+	must(t, w.Close())
+	must(t, create(t, root).Close())
+}
+
+func TestEditedConfigIsRefused(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	must(t, w.Close())
+	path := filepath.Join(w.Dir, configFile)
+	text := string(mustRead(t, path))
+	for edit, want := range map[string]string{
+		strings.Replace(text, "1000", "500", 1):       "hyperparameters.batch is 500, not 1000",
+		strings.Replace(text, `"batch"`, `"bach"`, 1): "hyperparameters.bach is 1000, not absent",
+		strings.Replace(text, `"seed"`, `"sed"`, 1):   `did you mean "seed"?`,
+		text[:len(text)/2]:                            "ends too early",
+		"":                                            "ends too early",
+		strings.Replace(text, "pointmaze", "../../etc", 1): "not a name",
+	} {
+		must(t, os.WriteFile(path, []byte(edit), 0o666))
+		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	var value any // another layout of the same is no edit
+	must(t, json.Unmarshal([]byte(text), &value))
+	compact, err := json.Marshal(value)
+	must(t, err)
+	must(t, os.WriteFile(path, compact, 0o666))
+	must(t, create(t, root).Close())
+}
+
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	for _, c := range []Config{
+		{Algorithm: "map-elites", Env: "pointmaze", Seed: 10}, {Algorithm: "map-elites", Env: "pointmaze", Seed: 2},
+		{Algorithm: "aurora", Env: "pointmaze", Seed: 3},
+	} {
+		w, err := Create(root, c)
+		must(t, err)
+		must(t, w.Close())
+	}
+	must(t, os.MkdirAll(filepath.Join(root, "map-elites-cache"), 0o777)) // no run
+	must(t, os.WriteFile(filepath.Join(root, "notes"), nil, 0o666))
+	must(t, os.MkdirAll(filepath.Join(root, "broken"), 0o777))
+	must(t, os.WriteFile(filepath.Join(root, "broken", configFile), []byte("{"), 0o666))
+
+	names := func(runs []*Run) (seeds []int64) {
+		for _, r := range runs {
+			seeds = append(seeds, r.Config.Seed)
+		}
+		return seeds
+	}
+	found, broken, err := Find(root, "*")
+	if err != nil || !slices.Equal(names(found), []int64{3, 2, 10}) || len(broken) != 1 || !strings.Contains(broken[0].Error(), "broken") {
+		t.Errorf("found %v, broken %v, %v", names(found), broken, err)
+	}
+	found, broken, err = Find(root, "map-elites-*")
+	if err != nil || !slices.Equal(names(found), []int64{2, 10}) || len(broken) != 0 {
+		t.Errorf("found %v, broken %v, %v", names(found), broken, err)
+	}
+	if found, _, err := Find(filepath.Join(root, "none"), "*"); len(found) != 0 || err != nil {
+		t.Errorf("no folder: %v, %v", found, err)
+	}
+	if _, _, err := Find(root, "["); err == nil {
+		t.Error("a wrong pattern is no error")
+	}
+}
+
+func TestReadingWhatIsNotThere(t *testing.T) {
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no run in") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	w := create(t, t.TempDir())
+	if _, err := w.Repertoire(); err == nil || !strings.Contains(err.Error(), "train it") {
+		t.Errorf("no repertoire: %v", err)
+	}
+	if _, err := w.Metrics(); err == nil || !strings.Contains(err.Error(), "logged nothing") {
+		t.Errorf("no metrics: %v", err)
+	}
+	if s, err := w.Snapshots(); err != nil || len(s) != 0 {
+		t.Errorf("no snapshots: %v, %v", s, err)
+	}
+	must(t, os.WriteFile(filepath.Join(w.Dir, statusFileName), []byte(`{"generation":`), 0o666))
+	if _, err := Open(w.Dir); err == nil || !strings.Contains(err.Error(), "status.json is damaged") {
+		t.Errorf("a damaged status: %v", err)
+	}
+}
+
+func TestLogChecksItsRows(t *testing.T) {
+	w := create(t, t.TempDir())
+	if err := w.Log(1); err == nil || !strings.Contains(err.Error(), "Begin") {
+		t.Errorf("Log before Begin: %v", err)
+	}
+	for _, columns := range [][]string{nil, {"qd_score"}, {"generation", "generation"}, {"generation", "a,b"}, {"generation", ""}} {
+		if err := w.Begin(-1, columns...); err == nil {
+			t.Errorf("columns %q were taken", columns)
+		}
+	}
+	must(t, w.Begin(-1, "generation", "qd_score"))
+	must(t, w.Log(0, 1))
+	for _, row := range [][]float64{{1}, {1, 2, 3}, {0, 1}, {-1, 1}} {
+		if err := w.Log(row...); err == nil {
+			t.Errorf("row %v was taken", row)
+		}
+	}
+	if err := w.Begin(0, "generation", "coverage"); err == nil || !strings.Contains(err.Error(), "has the columns generation,qd_score") {
+		t.Errorf("other columns: %v", err)
+	}
+	must(t, w.Begin(-1, "generation", "coverage")) // nothing is kept, so other columns are welcome
+	if got := string(mustRead(t, filepath.Join(w.Dir, metricsFile))); got != "generation,coverage\n" {
+		t.Errorf("metrics.csv is %q", got)
+	}
+}
+
+func TestWrongCheckpointsAreRefused(t *testing.T) {
+	w := create(t, t.TempDir())
+	for what, err := range map[string]error{
+		"negative": w.SaveCheckpoint(-1, nil, nil),
+		"taken":    w.SaveCheckpoint(1, map[string]npz.Array{"meta": npz.Scalar(1.0)}, nil),
+		"shape":    w.SaveCheckpoint(1, map[string]npz.Array{"a": {Shape: []int{2}, Data: []float32{1}}}, nil),
+		"meta":     w.SaveCheckpoint(1, nil, func() {}),
+		"snapshot": w.SaveSnapshot(Snapshot{Progress: Progress{Generation: -1}}),
+		"map":      w.SaveRepertoire(&Repertoire{}),
+	} {
+		if err == nil {
+			t.Errorf("%s: saved", what)
+		}
+	}
+	must(t, w.SaveCheckpoint(1, nil, "text"))
+	var number int
+	if _, _, _, err := w.LoadCheckpoint(&number); err == nil || !strings.Contains(err.Error(), "another version") {
+		t.Errorf("meta of another type: %v", err)
+	}
+}
+
+// Tests may run as root, who may write everywhere: a file where a folder should be is an obstacle for root too.
+func TestObstaclesGiveOneLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o666))
+	for _, root := range []string{file, filepath.Join(file, "below")} {
+		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(), root+" is not a folder; ") ||
+			!strings.Contains(err.Error(), "--runs") {
+			t.Errorf("%s: %v", root, err)
+		}
+	}
+	w := create(t, t.TempDir())
+	must(t, w.SaveCheckpoint(50, nil, nil))
+	dir := filepath.Join(w.Dir, checkpointsDir)
+	must(t, os.Rename(dir, dir+"-moved"))
+	must(t, os.WriteFile(dir, nil, 0o666))
+	if err := w.SaveCheckpoint(60, nil, nil); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+		t.Errorf("%v", err)
+	}
+	for cause, want := range map[error]string{
+		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last checkpoint is generation 50",
+		syscall.EDQUOT: "no space left in runs/a; ",
+		syscall.EROFS:  "cannot write to runs/a; give --runs a folder that you may write to; the last checkpoint is generation 50",
+		syscall.EACCES: "cannot write to runs/a; ",
+		syscall.EIO:    "cannot keep the run in runs/a; the last checkpoint is generation 50 (",
+	} {
+		err := failure("runs/a", 50, &fs.PathError{Op: "write", Path: "x", Err: cause})
+		if !strings.HasPrefix(err.Error(), want) || !errors.Is(err, cause) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if failure("runs/a", -1, nil) != nil {
+		t.Error("no error became one")
+	}
+}
