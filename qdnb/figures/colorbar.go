@@ -1,0 +1,147 @@
+package figures
+
+import (
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// colorRange maps values to viridis.
+type colorRange struct{ low, high float64 }
+
+// newColorRange returns the range low to high, or that of the finite values where both are 0, widened to have an
+// extent. ok is false without any value.
+func newColorRange(low, high float64, values ...[]float64) (r colorRange, ok bool) {
+	if low != 0 || high != 0 {
+		return colorRange{low, high}, true
+	}
+	r = colorRange{math.Inf(1), math.Inf(-1)}
+	for _, list := range values {
+		for _, v := range list {
+			if finite(v) {
+				r.low, r.high = min(r.low, v), max(r.high, v)
+			}
+		}
+	}
+	if r.low > r.high {
+		return r, false
+	}
+	if size := max(math.Abs(r.low), math.Abs(r.high)); r.high-r.low <= 1e-9*size {
+		// One colour for all, in the middle of a bar around the value.
+		pad := max(0.05*size, 0.5)
+		r.low, r.high = r.low-pad, r.high+pad
+	}
+	return r, true
+}
+
+func (r colorRange) position(v float64) float64 { return (v - r.low) / (r.high - r.low) }
+
+// colorBar explains the colours of a map.
+type colorBar struct {
+	colorRange
+	label string
+}
+
+// The bar's measures.
+const (
+	barGap   = vg.Length(8)
+	barThick = vg.Length(8)
+	barPad   = vg.Length(3) // between bar, ticks and label
+)
+
+// thickness is the room that the bar takes beside (or below) the panels.
+func (b *colorBar) thickness(horizontal bool) vg.Length {
+	style := textStyle(tickSize)
+	ticks := style.Height("0")
+	if !horizontal {
+		ticks = 0
+		for _, t := range (linearTicks{6}).Ticks(b.low, b.high) {
+			ticks = max(ticks, style.Width(t.Label))
+		}
+	}
+	t := barGap + barThick + tickLen + ticks
+	if !horizontal {
+		t += barPad
+	}
+	if b.label != "" {
+		t += barPad + textStyle(labelSize).Height(b.label)
+	}
+	return t
+}
+
+// overhang is how far the labels of a horizontal bar may reach beyond its ends.
+func (b *colorBar) overhang() vg.Length {
+	var widest vg.Length
+	for _, t := range (linearTicks{6}).Ticks(b.low, b.high) {
+		widest = max(widest, textStyle(tickSize).Width(t.Label))
+	}
+	return widest / 2
+}
+
+// drawVertical draws the bar to the right of x, as high as span.
+func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
+	x += barGap
+	bar := vg.Rectangle{Min: vg.Point{X: x, Y: span[0]}, Max: vg.Point{X: x + barThick, Y: span[1]}}
+	fillViridis(c, bar, false)
+
+	style := textStyle(tickSize)
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
+	var widest vg.Length
+	for _, t := range (linearTicks{barIntervals(span, 26)}).Ticks(b.low, b.high) {
+		y := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
+		c.StrokeLine2(line, bar.Max.X, y, bar.Max.X+tickLen, y)
+		// A plot's tick labels sit at this height too.
+		c.FillText(style, vg.Point{X: bar.Max.X + tickLen + barPad, Y: y + style.FontExtents().Descent}, t.Label)
+		widest = max(widest, style.Width(t.Label))
+	}
+	if b.label != "" {
+		label := textStyle(labelSize)
+		label.Rotation, label.YAlign = math.Pi/2, draw.YTop
+		c.FillText(label, vg.Point{X: bar.Max.X + tickLen + barPad + widest + barPad, Y: middle(span)}, b.label)
+	}
+}
+
+// drawHorizontal draws the bar below y, as wide as span.
+func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length) {
+	y -= barGap
+	bar := vg.Rectangle{Min: vg.Point{X: span[0], Y: y - barThick}, Max: vg.Point{X: span[1], Y: y}}
+	fillViridis(c, bar, true)
+
+	style := textStyle(tickSize)
+	style.YAlign = draw.YTop
+	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
+	for _, t := range (linearTicks{barIntervals(span, 34)}).Ticks(b.low, b.high) {
+		x := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
+		c.StrokeLine2(line, x, bar.Min.Y, x, bar.Min.Y-tickLen)
+		c.FillText(style, vg.Point{X: x, Y: bar.Min.Y - tickLen}, t.Label)
+	}
+	if b.label != "" {
+		label := textStyle(labelSize)
+		label.YAlign = draw.YTop
+		y := bar.Min.Y - tickLen - style.Height("0") - barPad
+		c.FillText(label, vg.Point{X: middle(span), Y: y}, b.label)
+	}
+}
+
+// fillViridis fills a bar with the colours from low to high. Each of them fills all that remains, because neighbours
+// that merely touch would show a seam.
+func fillViridis(c draw.Canvas, bar vg.Rectangle, horizontal bool) {
+	rest, step := bar, bar.Size().Scale(1.0/256)
+	for i := range 256 {
+		c.SetColor(Viridis(float64(i) / 255))
+		c.Fill(rest.Path())
+		if horizontal {
+			rest.Min.X += step.X
+		} else {
+			rest.Min.Y += step.Y
+		}
+	}
+	strokeRect(c, bar)
+}
+
+// barIntervals is the number of tick intervals for a bar, at least every apart.
+func barIntervals(span [2]vg.Length, every vg.Length) int {
+	return int(min(max((span[1]-span[0])/every, 2), 6))
+}

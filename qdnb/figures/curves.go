@@ -1,0 +1,252 @@
+package figures
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Series is one line of a [Panel]. Points that are not finite (such as the maximal fitness of an empty repertoire),
+// or not positive on a logarithmic axis, are gaps.
+type Series struct {
+	Name      string    // an algorithm, see [MethodStyles]; series of one name have one colour and one legend entry
+	X, Y      []float64 // [n]
+	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
+}
+
+// Panel is one plot of [Curves]: a metric against an axis.
+type Panel struct {
+	Title, XLabel, YLabel string
+	LogX, LogY            bool
+	// XLimits and YLimits are the ends of the axes; both 0: those of the data.
+	XLimits, YLimits [2]float64
+	Series           []Series
+}
+
+// Curves draws panels in rows of the given number of columns, with one legend below them all. Names are listed in the
+// paper's order. A panel without any point stays empty.
+func Curves(panels []Panel, columns int) (*Figure, error) {
+	if len(panels) == 0 || columns < 1 {
+		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels), columns)
+	}
+	columns = min(columns, len(panels))
+	var names []string
+	banded := make(map[string]bool)
+	for i := range panels {
+		if err := panels[i].check(); err != nil {
+			return nil, fmt.Errorf("figures: panel %d (%s): %w", i, panels[i].Title, err)
+		}
+		for _, s := range panels[i].Series {
+			names = append(names, s.Name)
+			banded[s.Name] = banded[s.Name] || s.Low != nil
+		}
+	}
+	styles := MethodStyles(names...)
+
+	l := &layout{gapX: 14, gapY: 12, legend: new(legend)}
+	for i := 0; i < len(panels); i += columns {
+		row := make([]*panel, columns)
+		for j := range row {
+			if i+j < len(panels) {
+				row[j] = panels[i+j].panel(styles)
+			}
+		}
+		l.panels = append(l.panels, row)
+	}
+	for _, name := range SortMethods(names) {
+		if name == "" {
+			continue
+		}
+		var band color.Color
+		if banded[name] {
+			band = bandColor(styles[name])
+		}
+		l.legend.entries = append(l.legend.entries, legendEntry{styles[name].Name, lineIcon(lineStyle(styles[name]), band)})
+	}
+	width := []vg.Length{4.2, 6.4, 7.5}[min(columns, 3)-1]
+	return l.figure(width * vg.Inch), nil
+}
+
+func (p *Panel) check() error {
+	for _, s := range p.Series {
+		n := len(s.X)
+		if len(s.Y) != n {
+			return fmt.Errorf("series %q has %d x and %d y values", s.Name, n, len(s.Y))
+		}
+		if (s.Low != nil || s.High != nil) && (len(s.Low) != n || len(s.High) != n) {
+			return fmt.Errorf("series %q has %d points but a band of %d and %d", s.Name, n, len(s.Low), len(s.High))
+		}
+	}
+	for _, axis := range []struct {
+		name   string
+		limits [2]float64
+		log    bool
+	}{{"XLimits", p.XLimits, p.LogX}, {"YLimits", p.YLimits, p.LogY}} {
+		low, high := axis.limits[0], axis.limits[1]
+		if low == 0 && high == 0 {
+			continue
+		}
+		if !(low < high) || !finite(low) || !finite(high) || axis.log && low <= 0 {
+			return fmt.Errorf("%s %v: want a finite lower < upper, positive on a logarithmic axis", axis.name, axis.limits)
+		}
+	}
+	return nil
+}
+
+// panel makes the plot of p.
+func (p *Panel) panel(styles map[string]Style) *panel {
+	var xs, ys [][]float64
+	for _, s := range p.Series {
+		xs = append(xs, s.X)
+		ys = append(ys, s.Y, s.Low, s.High)
+	}
+	xLow, xHigh := axisRange(p.XLimits, p.LogX, 0, xs)
+	yLow, yHigh := axisRange(p.YLimits, p.LogY, 0.05, ys)
+
+	pl := newPlot(p.XLabel, p.YLabel, [2]float64{xLow, yLow}, [2]float64{xHigh, yHigh})
+	if p.LogX {
+		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, logTicks{4}
+	}
+	if p.LogY {
+		pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, logTicks{4}
+	}
+	pl.Add(lightGrid())
+	var lines []plot.Plotter
+	for _, name := range SortMethods(seriesNames(p.Series)) {
+		for _, s := range p.Series {
+			if s.Name != name {
+				continue
+			}
+			style := styles[name]
+			for _, run := range s.runs(p.LogX, p.LogY) {
+				if s.Low != nil {
+					pl.Add(band(s, run, bandColor(style))) // all bands lie below all lines
+				}
+				lines = append(lines, line(s, run, lineStyle(style)))
+			}
+		}
+	}
+	pl.Add(lines...)
+	return &panel{plot: pl, title: p.Title, aspect: 1.35}
+}
+
+func seriesNames(series []Series) []string {
+	names := make([]string, len(series))
+	for i, s := range series {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// axisRange is limits, or where both are 0 the range of the drawable values with a margin (a fraction of it), which
+// is 0 to 1 (1 to 10 on a logarithmic axis) without any.
+func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low, high float64) {
+	if limits != [2]float64{} {
+		return limits[0], limits[1]
+	}
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, list := range values {
+		for _, v := range list {
+			if drawable(v, log) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	switch {
+	case low > high && log:
+		return 1, 10
+	case low > high:
+		return 0, 1
+	case log && low == high:
+		return low / 2, high * 2
+	case log:
+		widen := math.Pow(high/low, margin)
+		return low / widen, high * widen
+	case high-low <= 1e-12*max(math.Abs(low), math.Abs(high)):
+		pad := max(math.Abs(low)*0.1, 0.5)
+		return low - pad, high + pad
+	}
+	pad := margin * (high - low)
+	return low - pad, high + pad
+}
+
+func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
+
+// runs returns the ranges [from, to) of successive points that can be drawn.
+func (s *Series) runs(logX, logY bool) [][2]int {
+	var runs [][2]int
+	from := -1
+	for i := range len(s.X) + 1 {
+		ok := i < len(s.X) && drawable(s.X[i], logX) && drawable(s.Y[i], logY) &&
+			(s.Low == nil || drawable(s.Low[i], logY) && drawable(s.High[i], logY))
+		if ok && from < 0 {
+			from = i
+		}
+		if !ok && from >= 0 {
+			runs = append(runs, [2]int{from, i})
+			from = -1
+		}
+	}
+	return runs
+}
+
+// line draws a run of points, a single one as a dot.
+func line(s Series, run [2]int, style draw.LineStyle) plot.Plotter {
+	var xys plotter.XYs
+	for i := run[0]; i < run[1]; i++ {
+		xys = append(xys, plotter.XY{X: s.X[i], Y: s.Y[i]})
+	}
+	if len(xys) == 1 {
+		return quiet{&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 1.8, Shape: draw.CircleGlyph{}}}}
+	}
+	return quiet{&plotter.Line{XYs: xys, LineStyle: style}}
+}
+
+// band fills a run of points between Low and High.
+func band(s Series, run [2]int, fill color.Color) plot.Plotter {
+	var xys plotter.XYs
+	for i := run[0]; i < run[1]; i++ {
+		xys = append(xys, plotter.XY{X: s.X[i], Y: s.High[i]})
+	}
+	for i := run[1] - 1; i >= run[0]; i-- {
+		xys = append(xys, plotter.XY{X: s.X[i], Y: s.Low[i]})
+	}
+	return clippedArea{xys, fill}
+}
+
+// quiet hides a plotter's glyph boxes and data range: the axes are fixed, and marks at their ends may overlap them.
+type quiet struct{ inner plot.Plotter }
+
+// Plot implements plot.Plotter.
+func (q quiet) Plot(c draw.Canvas, p *plot.Plot) { q.inner.Plot(c, p) }
+
+// clippedArea fills a polygon within the axes.
+type clippedArea struct {
+	outline plotter.XYs
+	fill    color.Color
+}
+
+// Plot implements plot.Plotter.
+func (a clippedArea) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	points := make([]vg.Point, len(a.outline))
+	for i, v := range a.outline {
+		points[i] = vg.Point{X: toX(v.X), Y: toY(v.Y)}
+	}
+	c.FillPolygon(a.fill, c.ClipPolygonXY(points))
+}
+
+func lineStyle(s Style) draw.LineStyle {
+	return draw.LineStyle{Color: s.Color, Width: 1.3, Dashes: s.Dashes}
+}
+
+func bandColor(s Style) color.NRGBA {
+	c := s.Color
+	c.A = 0x38
+	return c
+}

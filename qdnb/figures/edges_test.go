@@ -1,0 +1,248 @@
+package figures
+
+import (
+	"image/color"
+	"math"
+	"strings"
+	"testing"
+)
+
+// drawn fails unless the figure can be drawn, and returns whether it shows the colour anywhere.
+func drawn(t *testing.T, f *Figure, err error) (shows func(color.NRGBA) bool) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := f.png(150)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := decode(t, data)
+	return func(c color.NRGBA) bool {
+		for y := range img.Bounds().Dy() {
+			for x := range img.Bounds().Dx() {
+				if color.NRGBAModel.Convert(img.At(x, y)) == c {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+func TestRepertoireMapEdgeCases(t *testing.T) {
+	empty := sampleCells()
+	for i := range empty.Fitness {
+		empty.Fitness[i] = []float64{math.NaN(), math.Inf(-1), math.Inf(1)}[i%3]
+	}
+	f, err := RepertoireMap(empty)
+	shows := drawn(t, f, err)
+	if !shows(emptyFill) || shows(Viridis(0)) || shows(Viridis(1)) {
+		t.Error("a map without a filled cell shows colours")
+	}
+
+	one := empty
+	one.Fitness = append([]float64{-123}, empty.Fitness[1:]...)
+	f, err = RepertoireMap(one)
+	if !drawn(t, f, err)(Viridis(0.5)) {
+		t.Error("a single value is not in the middle of the colours")
+	}
+
+	clamped := sampleCells()
+	clamped.Min, clamped.Max = -60, -50
+	f, err = RepertoireMap(clamped)
+	if shows := drawn(t, f, err); !shows(Viridis(0)) || !shows(Viridis(1)) {
+		t.Error("values outside the range lack the colours of its ends")
+	}
+
+	thin := sampleCells()
+	thin.Upper[0] = 1000
+	f, err = RepertoireMap(thin)
+	drawn(t, f, err)
+
+	odd := sampleCells()
+	odd.Centroids[1] = odd.Centroids[0]
+	odd.Descriptors[0] = [2]float64{math.NaN(), 0}
+	odd.Descriptors[2] = [2]float64{50, 50}
+	f, err = RepertoireMap(odd)
+	drawn(t, f, err)
+}
+
+func TestRepertoireMapErrors(t *testing.T) {
+	for want, spoil := range map[string]func(*Cells){
+		"needs centroids":        func(c *Cells) { c.Centroids = nil },
+		"199 fitness values":     func(c *Cells) { c.Fitness = c.Fitness[1:] },
+		"3 descriptors":          func(c *Cells) { c.Descriptors = c.Descriptors[:3] },
+		"lower < upper":          func(c *Cells) { c.Upper = c.Lower },
+		"colour range from 5":    func(c *Cells) { c.Min, c.Max = 5, -5 },
+		"colour range from NaN":  func(c *Cells) { c.Min, c.Max = math.NaN(), 1 },
+		"site 7 is not finite":   func(c *Cells) { c.Centroids[7][1] = math.Inf(1) },
+		"colour range from 0 to": func(c *Cells) { c.Max = math.Inf(1) },
+	} {
+		c := sampleCells()
+		spoil(&c)
+		if _, err := RepertoireMap(c); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "figures: ") {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+		g := Grid{Cells: [][]*Cells{{nil, &c}}}
+		if _, err := RepertoireGrid(g); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("grid: want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestPoints2D(t *testing.T) {
+	points, err := Points2D([]float32{1, 2, 3, 4}, 2)
+	if err != nil || len(points) != 2 || points[1] != [2]float64{3, 4} {
+		t.Errorf("got %v, %v", points, err)
+	}
+	if _, err := Points2D([]float64{1, 2, 3, 4}, 4); err == nil || !strings.Contains(err.Error(), "these have 4") {
+		t.Errorf("four dimensions: got error %v", err)
+	}
+	if _, err := Points2D([]float64{1, 2, 3}, 2); err == nil {
+		t.Error("half a point is accepted")
+	}
+}
+
+func TestRepertoireGridScopes(t *testing.T) {
+	high, low := sampleCells(), sampleCells()
+	for i := range low.Fitness {
+		low.Fitness[i] -= 1000
+	}
+	cells := [][]*Cells{{&high}, {&low}, {nil}}
+	shared := gridBars(cells, BarShared)
+	if len(shared) != 1 || shared[0].high-shared[0].low < 1000 {
+		t.Errorf("shared bar: %+v", shared[0])
+	}
+	rows := gridBars(cells, BarPerRow)
+	if len(rows) != 3 || rows[0].low < rows[1].high || rows[2] != nil {
+		t.Errorf("bars per row: %+v", rows)
+	}
+	fixed := sampleCells()
+	fixed.Min, fixed.Max = -1000, 0
+	other := sampleCells()
+	other.Min, other.Max = -500, 200
+	if b := newRepertoireBar(&fixed, nil, &other); b.low != -1000 || b.high != 200 || b.label != "Fitness" {
+		t.Errorf("bar of two stated ranges: %+v", b)
+	}
+	for _, scope := range []BarScope{BarShared, BarPerRow, BarPerColumn} {
+		f, err := RepertoireGrid(Grid{Cells: cells, Bar: scope})
+		drawn(t, f, err)
+	}
+	nothing := sampleCells()
+	for i := range nothing.Fitness {
+		nothing.Fitness[i] = math.NaN()
+	}
+	for _, scope := range []BarScope{BarShared, BarPerRow, BarPerColumn} {
+		f, err := RepertoireGrid(Grid{Cells: [][]*Cells{{&nothing}}, Bar: scope})
+		drawn(t, f, err)
+	}
+	for want, g := range map[string]Grid{
+		"at least one":    {},
+		"2 row titles":    {Cells: [][]*Cells{{&high}}, RowTitles: []string{"a", "b"}},
+		"2 column titles": {Cells: [][]*Cells{{&high}}, ColumnTitles: []string{"a", "b"}},
+	} {
+		if _, err := RepertoireGrid(g); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func TestCurvesEdgeCases(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	me := MethodStyles("map-elites")["map-elites"].Color
+	for name, c := range map[string]struct {
+		panel Panel
+		line  bool // something is drawn in the series' colour, apart from the legend
+	}{
+		"nothing":             {Panel{}, false},
+		"no points":           {Panel{Series: []Series{{}}}, false},
+		"only gaps":           {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{nan, -inf}}}}, false},
+		"one point":           {Panel{Series: []Series{{X: []float64{3}, Y: []float64{5}}}}, true},
+		"constant":            {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{7, 7}}}}, true},
+		"gap":                 {Panel{Series: []Series{{X: []float64{0, 1, 2, 3}, Y: []float64{1, nan, 2, 3}}}}, true},
+		"not positive, log":   {Panel{LogX: true, LogY: true, Series: []Series{{X: []float64{0, 1, 2}, Y: []float64{1, -1, 0}}}}, false},
+		"constant, log":       {Panel{LogX: true, LogY: true, Series: []Series{{X: []float64{1, 10, 20}, Y: []float64{5, 5, 5}}}}, true},
+		"clipped by limits":   {Panel{YLimits: [2]float64{0, 1}, Series: []Series{{X: []float64{0, 1}, Y: []float64{-5, 5}}}}, true},
+		"outside of limits":   {Panel{YLimits: [2]float64{0, 1}, XLimits: [2]float64{0, 1}, Series: []Series{{X: []float64{5, 6}, Y: []float64{5, 5}}}}, false},
+		"huge":                {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{-1e300, 1e300}}}}, true},
+		"large, little range": {Panel{Series: []Series{{X: []float64{1e17, 1e17 + 64}, Y: []float64{0, 1}}}}, true},
+	} {
+		for i := range c.panel.Series {
+			c.panel.Series[i].Name = "" // without a legend entry
+		}
+		style := MethodStyles("")[""].Color
+		f, err := Curves([]Panel{c.panel}, 3)
+		if got := drawn(t, f, err)(style); got != c.line {
+			t.Errorf("%s: line drawn: %v, want %v", name, got, c.line)
+		}
+		for i := range c.panel.Series {
+			c.panel.Series[i].Name = "map-elites"
+		}
+		f, err = Curves([]Panel{c.panel, c.panel}, 2)
+		if got, want := drawn(t, f, err)(me), len(c.panel.Series) > 0; got != want {
+			t.Errorf("%s: method in the legend: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestCurvesErrors(t *testing.T) {
+	x := []float64{0, 1}
+	for want, p := range map[string]Panel{
+		"2 x and 1 y":      {Series: []Series{{Name: "a", X: x, Y: x[:1]}}},
+		"a band of 2 and":  {Series: []Series{{Name: "a", X: x, Y: x, Low: x}}},
+		"YLimits":          {YLimits: [2]float64{2, 1}},
+		"XLimits [0 10]":   {XLimits: [2]float64{0, 10}, LogX: true},
+		"panel 0 (a name)": {Title: "a name", YLimits: [2]float64{0, math.Inf(1)}},
+	} {
+		if _, err := Curves([]Panel{p}, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	if _, err := Curves(nil, 1); err == nil {
+		t.Error("no panels are accepted")
+	}
+	if _, err := Curves([]Panel{{}}, 0); err == nil {
+		t.Error("no columns are accepted")
+	}
+}
+
+func TestTrajectoriesEdgeCases(t *testing.T) {
+	nan := math.NaN()
+	a := sampleArena()
+	a.Paths = append(a.Paths, Path{}, Path{Label: "gone", X: []float64{nan}, Y: []float64{0}},
+		Path{Label: "outside", Fitness: nan, X: []float64{5, 6}, Y: []float64{5, 6}})
+	a.Paths[0].X[50] = nan
+	a.Walls = append(a.Walls, Rect{-3, -3, -2, -2}, Rect{0.9, 0.9, 0.4, 5})
+	for _, by := range []PathColor{ColorByLabel, ColorByFitness} {
+		a.ColorBy = by
+		f, err := Trajectories(a)
+		if !drawn(t, f, err)(wallColor) {
+			t.Error("no wall drawn")
+		}
+	}
+	f, err := Trajectories(Arena{Lower: [2]float64{0, 0}, Upper: [2]float64{1, 1}, ColorBy: ColorByFitness})
+	drawn(t, f, err)
+
+	many := sampleArena()
+	for i := range 60 {
+		p := many.Paths[i%5]
+		p.Label = strings.Repeat("x", i+1)
+		many.Paths = append(many.Paths, p)
+	}
+	f, err = Trajectories(many)
+	drawn(t, f, err)
+
+	for want, spoil := range map[string]func(*Arena){
+		"path 2 (skill 3)": func(a *Arena) { a.Paths[2].X = nil },
+		"not finite":       func(a *Arena) { a.Goal.X0 = nan },
+		"limits":           func(a *Arena) { a.Lower[1] = 1 },
+		"colour range":     func(a *Arena) { a.Min = 3 },
+	} {
+		a := sampleArena()
+		spoil(&a)
+		if _, err := Trajectories(a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package figures
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+func TestSaveFormats(t *testing.T) {
+	dir := t.TempDir()
+	for name, f := range sampleFigures(t) {
+		for format, start := range map[string]string{".png": "\x89PNG\r\n", ".svg": "<?xml", ".pdf": "%PDF-", ".PNG": "\x89PNG\r\n"} {
+			path := filepath.Join(dir, name+format)
+			if err := f.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(path)
+			if err != nil || !bytes.HasPrefix(data, []byte(start)) {
+				t.Errorf("%s: starts with %q, %v", path, data[:8], err)
+			}
+			if format == ".svg" && (bytes.Contains(data, []byte("<image")) || bytes.Contains(data, []byte("font-family:Liberation Sans;"))) {
+				t.Errorf("%s: an image, or a font without fallback", path)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("temporary files left: %v", left)
+	}
+}
+
+func TestSaveErrors(t *testing.T) {
+	f, err := RepertoireMap(sampleCells())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"figure.jpeg", "figure", "figure."} {
+		err := f.Save(filepath.Join(dir, name))
+		if err == nil || !strings.Contains(err.Error(), ".png, .svg, .pdf") {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+	if err := f.Save(filepath.Join(dir, "missing", "figure.png")); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("missing folder: got error %v", err)
+	}
+	// A figure that cannot be drawn leaves the file as it was.
+	path := filepath.Join(dir, "old.png")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Size(10, 10).Save(path); err == nil || !strings.Contains(err.Error(), "larger Size") {
+		t.Errorf("tiny figure: got error %v", err)
+	}
+	if data, _ := os.ReadFile(path); string(data) != "old" {
+		t.Errorf("the old file is now %q", data)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("files left: %v", left)
+	}
+}
+
+func TestPNGErrors(t *testing.T) {
+	f, err := Curves(samplePanels(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		figure *Figure
+		dpi    int
+		want   string
+	}{
+		{f, 0, "positive resolution"},
+		{f, -1, "positive resolution"},
+		{f, 1e6, "at most 100 million pixels"},
+		{f.Size(-1, 0), 96, "positive lengths"},
+		{f.Size(vg.Length(math.NaN()), 0), 96, "positive lengths"},
+		{f.Size(vg.Length(math.Inf(1)), 0), 96, "positive lengths"},
+		{FromPlot(nil, 100, 100), 96, "cannot draw"},
+	} {
+		if _, err := c.figure.PNG(c.dpi); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d dpi: want an error with %q, got %v", c.dpi, c.want, err)
+		}
+	}
+}
+
+// A plot that gonum refuses by a panic is an error.
+func TestFromPlot(t *testing.T) {
+	p := plot.New()
+	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Add(line)
+	f := FromPlot(p, 3*vg.Inch, 2*vg.Inch)
+	data, err := f.PNG(96)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img := decode(t, data); img.Bounds() != image.Rect(0, 0, 288, 192) {
+		t.Errorf("image of %v", img.Bounds())
+	}
+	p.X.Scale = plot.LogScale{}
+	if _, err := f.PNG(96); err == nil || !strings.Contains(err.Error(), "log scale") {
+		t.Errorf("logarithm of 0: got error %v", err)
+	}
+}
+
+func TestPNGStatesItsResolution(t *testing.T) {
+	f, err := Trajectories(sampleArena())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := f.PNG(Resolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, []byte("pHYs"))
+	if at < 0 || binary.BigEndian.Uint32(data[at+4:]) != 7559 || data[at+12] != 1 { // 192 / 0.0254
+		t.Error("no pHYs chunk of 192 dots per inch")
+	}
+	decode(t, data) // checks the chunk's checksum
+}
+
+// Maps of full size stay small enough for a repository.
+func TestRepertoireMapIsSmall(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	c := sampleCells()
+	c.Centroids = randomSites(rng, 1024, c.Lower, c.Upper)
+	c.Descriptors, c.Fitness = nil, nil
+	for range c.Centroids {
+		c.Fitness = append(c.Fitness, rng.NormFloat64())
+	}
+	f, err := RepertoireMap(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := f.PNG(Resolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > 150e3 {
+		t.Errorf("a map of 1024 cells takes %d bytes", len(data))
+	}
+}
+
+func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
+	few := image.NewRGBA(image.Rect(0, 0, 16, 16))
+	many := image.NewRGBA(image.Rect(0, 0, 256, 256))
+	for i := range 256 {
+		few.Set(i%16, i/16, color.RGBA{R: uint8(i), G: 7, B: uint8(255 - i), A: 255})
+		for k := range 256 {
+			c := Viridis(float64(k) / 255)
+			if i%8 == 0 {
+				c = color.NRGBA{R: uint8(i), G: uint8(k), B: 90, A: 255} // rare colours
+			}
+			many.Set(k, i, c)
+		}
+	}
+	reducedFew, reducedMany := paletted(few), paletted(many)
+	difference := func(img *image.RGBA, reduced *image.Paletted, x, y int) int {
+		r, g, b, _ := img.At(x, y).RGBA()
+		p := reduced.At(x, y).(color.NRGBA)
+		_, d := nearest([]rgb8{{p.R, p.G, p.B}}, rgb8{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8)})
+		return d
+	}
+	for _, at := range [][2]int{{0, 0}, {15, 15}, {7, 3}} {
+		if d := difference(few, reducedFew, at[0], at[1]); d != 0 {
+			t.Errorf("256 colours are not kept: difference %d at %v", d, at)
+		}
+	}
+	for k := 0; k < 256; k += 16 {
+		if d := difference(many, reducedMany, k, 1); d > areaTolerance {
+			t.Errorf("area of level %d differs by %d", k, d)
+		}
+		if d := difference(many, reducedMany, k, 128); d > 40 {
+			t.Errorf("rare colour %d differs by %d", k, d)
+		}
+	}
+	if n := len(reducedMany.Palette); n != 256 {
+		t.Errorf("%d colours used of 256", n)
+	}
+}

@@ -1,0 +1,296 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+)
+
+// panel is one plot of a layout. The layout draws the title itself, centred over the data rather than over data and
+// axis as a plot would.
+type panel struct {
+	plot   *plot.Plot
+	title  string
+	aspect float64 // width / height of the data area
+}
+
+// layout arranges panels in a grid with their data areas aligned, and the decorations around them.
+type layout struct {
+	panels                   [][]*panel // rows of equal length; nil: a hole
+	equal                    bool       // keep every panel's aspect at any size
+	rowTitles, columnTitles  []string
+	gapX, gapY               vg.Length
+	rightBars                []*colorBar // one over all rows, or one per row (nil: none for this row)
+	bottomBars               []*colorBar // one per column (nil: none for this column)
+	legend                   *legend
+	columnWidths, rowHeights []float64 // relative; set by weigh
+}
+
+// figure fixes the layout at a width; the height follows from the panels' aspects.
+func (l *layout) figure(width vg.Length) *Figure {
+	l.weigh()
+	height := vg.Length(0)
+	// Ticks depend on the size and the size on the ticks' labels: twice settles it.
+	for range 2 {
+		m := l.margins(width)
+		unit := (width - m.sumX()) / vg.Length(sum(l.columnWidths))
+		height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
+		l.fitTicks(unit, unit)
+	}
+	return &Figure{width: width, height: height, draw: l.draw}
+}
+
+// weigh sets the relative sizes of columns and rows. Columns of one aspect each share the height of the rows;
+// otherwise the columns share one width.
+func (l *layout) weigh() {
+	rows, columns := len(l.panels), len(l.panels[0])
+	l.columnWidths, l.rowHeights = make([]float64, columns), make([]float64, rows)
+	uniform := true
+	for j := range columns {
+		for i := range rows {
+			p := l.panels[i][j]
+			if p == nil {
+				continue
+			}
+			if w := l.columnWidths[j]; w != 0 && math.Abs(w-p.aspect) > 1e-9*w {
+				uniform = false
+			}
+			l.columnWidths[j] = max(l.columnWidths[j], p.aspect)
+			l.rowHeights[i] = max(l.rowHeights[i], 1/p.aspect)
+		}
+	}
+	for j := range columns {
+		if !uniform || l.columnWidths[j] == 0 {
+			l.columnWidths[j] = 1
+		}
+	}
+	for i := range rows {
+		if uniform || l.rowHeights[i] == 0 {
+			l.rowHeights[i] = 1
+		}
+	}
+}
+
+// margins are the lengths around the data areas.
+type margins struct {
+	left, right   []vg.Length // of each column
+	bottom, top   []vg.Length // of each row
+	outer         [4]vg.Length
+	gapX, gapY    vg.Length // the sums of the gaps
+	bottomBars    vg.Length // these two are parts of outer
+	rowTitleWidth vg.Length
+}
+
+// The sides of margins.outer.
+const (
+	leftSide = iota
+	rightSide
+	bottomSide
+	topSide
+)
+
+func (m *margins) sumX() vg.Length {
+	return sum(m.left) + sum(m.right) + m.gapX + m.outer[leftSide] + m.outer[rightSide]
+}
+
+func (m *margins) sumY() vg.Length {
+	return sum(m.bottom) + sum(m.top) + m.gapY + m.outer[bottomSide] + m.outer[topSide]
+}
+
+func (l *layout) margins(width vg.Length) *margins {
+	rows, columns := len(l.panels), len(l.panels[0])
+	m := &margins{
+		left: make([]vg.Length, columns), right: make([]vg.Length, columns),
+		bottom: make([]vg.Length, rows), top: make([]vg.Length, rows),
+		gapX: l.gapX * vg.Length(columns-1), gapY: l.gapY * vg.Length(rows-1),
+	}
+	title := textStyle(titleSize)
+	var columnTitleHeight, rightBars, legendHeight vg.Length
+	for i, row := range l.panels {
+		for j, p := range row {
+			if p == nil {
+				continue
+			}
+			// The margins hardly depend on the size of the canvas they are measured on.
+			c := draw.NewCanvas(new(recorder.Canvas), 300, 300)
+			d := p.plot.DataCanvas(c)
+			m.left[j] = max(m.left[j], d.Min.X-c.Min.X)
+			m.right[j] = max(m.right[j], c.Max.X-d.Max.X)
+			m.bottom[i] = max(m.bottom[i], d.Min.Y-c.Min.Y)
+			m.top[i] = max(m.top[i], c.Max.Y-d.Max.Y)
+			if p.title != "" {
+				m.top[i] = max(m.top[i], title.Height(p.title)+titleGap)
+			}
+		}
+	}
+	for _, t := range l.rowTitles {
+		m.rowTitleWidth = max(m.rowTitleWidth, title.Height(t)+2*titleGap)
+	}
+	for _, t := range l.columnTitles {
+		columnTitleHeight = max(columnTitleHeight, title.Height(t)+titleGap)
+	}
+	for _, b := range l.rightBars {
+		if b != nil {
+			rightBars = max(rightBars, b.thickness(false))
+		}
+	}
+	for j, b := range l.bottomBars {
+		if b != nil {
+			m.bottomBars = max(m.bottomBars, b.thickness(true))
+			m.left[j] = max(m.left[j], b.overhang())
+			m.right[j] = max(m.right[j], b.overhang())
+		}
+	}
+	if l.legend != nil {
+		legendHeight = l.legend.height(width - 2*outerPad)
+	}
+	m.outer = [4]vg.Length{
+		leftSide:   outerPad + m.rowTitleWidth,
+		rightSide:  outerPad + rightBars,
+		bottomSide: outerPad + m.bottomBars + legendHeight,
+		topSide:    outerPad + columnTitleHeight,
+	}
+	return m
+}
+
+// titleGap is the distance from the data to the title above.
+const titleGap = vg.Length(5)
+
+// fitTicks adapts the number of ticks to data areas of the given units of the relative sizes.
+func (l *layout) fitTicks(ux, uy vg.Length) {
+	for i, row := range l.panels {
+		for j, p := range row {
+			if p != nil {
+				setTicks(p.plot, l.areaSize(i, j, ux, uy))
+			}
+		}
+	}
+}
+
+// areaSize is the size of a panel's data area, its aspect kept where that is wanted.
+func (l *layout) areaSize(i, j int, ux, uy vg.Length) vg.Point {
+	w, h := ux*vg.Length(l.columnWidths[j]), uy*vg.Length(l.rowHeights[i])
+	if p := l.panels[i][j]; l.equal && p != nil {
+		w, h = min(w, h*vg.Length(p.aspect)), min(h, w/vg.Length(p.aspect))
+	}
+	return vg.Point{X: w, Y: h}
+}
+
+// draw fills a canvas of any size with the layout.
+func (l *layout) draw(c draw.Canvas) error {
+	size := c.Size()
+	var m *margins
+	var ux, uy vg.Length
+	for range 2 {
+		m = l.margins(size.X)
+		ux = (size.X - m.sumX()) / vg.Length(sum(l.columnWidths))
+		uy = (size.Y - m.sumY()) / vg.Length(sum(l.rowHeights))
+		if ux < minUnit || uy < minUnit {
+			return fmt.Errorf("%.3g x %.3g in is too small for %d x %d panels with their labels: use a larger Size",
+				size.X/vg.Inch, size.Y/vg.Inch, len(l.panels), len(l.panels[0]))
+		}
+		if l.equal {
+			ux = min(ux, uy)
+			uy = ux
+		}
+		l.fitTicks(ux, uy)
+	}
+	// What equal aspects leave over goes around the block.
+	x0 := c.Min.X + m.outer[leftSide] + (size.X-m.sumX()-ux*vg.Length(sum(l.columnWidths)))/2
+	y0 := c.Max.Y - m.outer[topSide] - (size.Y-m.sumY()-uy*vg.Length(sum(l.rowHeights)))/2
+	rows, columns := len(l.panels), len(l.panels[0])
+
+	// The slots of columns [left, right) and rows [bottom, top) without their margins.
+	columnSpan, rowSpan := make([][2]vg.Length, columns), make([][2]vg.Length, rows)
+	x := x0
+	for j := range columns {
+		x += m.left[j]
+		columnSpan[j] = [2]vg.Length{x, x + ux*vg.Length(l.columnWidths[j])}
+		x = columnSpan[j][1] + m.right[j] + l.gapX
+	}
+	blockRight := x - l.gapX
+	y := y0
+	for i := range rows {
+		y -= m.top[i]
+		rowSpan[i] = [2]vg.Length{y - uy*vg.Length(l.rowHeights[i]), y}
+		y = rowSpan[i][0] - m.bottom[i] - l.gapY
+	}
+	blockBottom := y + l.gapY
+
+	for i, row := range l.panels {
+		for j, p := range row {
+			if p != nil {
+				p.draw(c, center(columnSpan[j], rowSpan[i], l.areaSize(i, j, ux, uy)))
+			}
+		}
+	}
+	title := textStyle(titleSize)
+	for j, t := range l.columnTitles {
+		c.FillText(title, vg.Point{X: middle(columnSpan[j]), Y: y0 + titleGap + title.FontExtents().Descent}, t)
+	}
+	title.Rotation = math.Pi / 2
+	title.YAlign = draw.YTop
+	for i, t := range l.rowTitles {
+		c.FillText(title, vg.Point{X: x0 - m.rowTitleWidth, Y: middle(rowSpan[i])}, t)
+	}
+	for i, b := range l.rightBars {
+		if b == nil {
+			continue
+		}
+		span := rowSpan[i]
+		if len(l.rightBars) == 1 {
+			span = [2]vg.Length{rowSpan[rows-1][0], rowSpan[0][1]}
+		}
+		b.drawVertical(c, blockRight, span)
+	}
+	for j, b := range l.bottomBars {
+		if b != nil {
+			b.drawHorizontal(c, blockBottom, columnSpan[j])
+		}
+	}
+	if l.legend != nil {
+		span := [2]vg.Length{columnSpan[0][0], columnSpan[columns-1][1]}
+		l.legend.draw(c, span, blockBottom-m.bottomBars)
+	}
+	return nil
+}
+
+// minUnit is the least extent of a panel's data that is worth drawing.
+const minUnit = vg.Length(12)
+
+// draw draws the plot such that its data fill area, and its title above.
+func (p *panel) draw(c draw.Canvas, area vg.Rectangle) {
+	outer := c
+	outer.Rectangle = area
+	for range 3 { // the plot's margins depend a little on its size
+		d := p.plot.DataCanvas(outer)
+		outer.Min = outer.Min.Add(area.Min.Sub(d.Min))
+		outer.Max = outer.Max.Add(area.Max.Sub(d.Max))
+	}
+	p.plot.Draw(outer)
+	if p.title != "" {
+		style := textStyle(titleSize)
+		at := vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Max.Y + titleGap}
+		c.FillText(style, at, p.title)
+	}
+}
+
+// center returns the rectangle of the given size in the middle of a slot.
+func center(spanX, spanY [2]vg.Length, size vg.Point) vg.Rectangle {
+	low := vg.Point{X: middle(spanX) - size.X/2, Y: middle(spanY) - size.Y/2}
+	return vg.Rectangle{Min: low, Max: low.Add(size)}
+}
+
+func middle(span [2]vg.Length) vg.Length { return (span[0] + span[1]) / 2 }
+
+func sum[T vg.Length | float64](values []T) T {
+	var total T
+	for _, v := range values {
+		total += v
+	}
+	return total
+}

@@ -1,0 +1,85 @@
+package figures
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// legend lists what lines and marks mean, in rows of equal columns under the panels.
+type legend struct{ entries []legendEntry }
+
+type legendEntry struct {
+	text string
+	icon func(draw.Canvas) // draws within the canvas's rectangle
+}
+
+// The legend's measures.
+const (
+	legendIcon = vg.Length(22)
+	legendGap  = vg.Length(10) // above the legend
+	columnGap  = vg.Length(16)
+)
+
+func legendStyle() (style draw.TextStyle, line vg.Length) {
+	style = textStyle(labelSize)
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	return style, 1.35 * style.FontExtents().Height
+}
+
+// arrange returns the number of columns that fit in width, and their width.
+func (l *legend) arrange(width vg.Length) (columns int, columnWidth vg.Length) {
+	style, _ := legendStyle()
+	for _, e := range l.entries {
+		columnWidth = max(columnWidth, legendIcon+4+style.Width(e.text))
+	}
+	columns = min(max(int((width+columnGap)/(columnWidth+columnGap)), 1), len(l.entries))
+	// Even rows: 4 + 4 rather than 6 + 2.
+	rows := (len(l.entries) + columns - 1) / columns
+	return (len(l.entries) + rows - 1) / rows, columnWidth
+}
+
+func (l *legend) height(width vg.Length) vg.Length {
+	if len(l.entries) == 0 {
+		return 0
+	}
+	columns, _ := l.arrange(width)
+	_, line := legendStyle()
+	return legendGap + line*vg.Length((len(l.entries)+columns-1)/columns)
+}
+
+// draw centres the legend below top under the span, or in the canvas where it is wider.
+func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
+	if len(l.entries) == 0 {
+		return
+	}
+	style, line := legendStyle()
+	columns, columnWidth := l.arrange(c.Size().X - 2*outerPad)
+	total := vg.Length(columns)*(columnWidth+columnGap) - columnGap
+	left := middle(span) - total/2
+	left = max(min(left, c.Max.X-outerPad-total), c.Min.X+outerPad)
+	for i, e := range l.entries {
+		x := left + vg.Length(i%columns)*(columnWidth+columnGap)
+		y := top - legendGap - line*vg.Length(i/columns) - line/2
+		icon := c
+		icon.Rectangle = vg.Rectangle{
+			Min: vg.Point{X: x, Y: y - 4},
+			Max: vg.Point{X: x + legendIcon, Y: y + 4},
+		}
+		e.icon(icon)
+		c.FillText(style, vg.Point{X: x + legendIcon + 4, Y: y + style.FontExtents().Descent}, e.text)
+	}
+}
+
+// lineIcon is a sample of a line, over a sample of its band if it has one.
+func lineIcon(style draw.LineStyle, band color.Color) func(draw.Canvas) {
+	return func(c draw.Canvas) {
+		if band != nil {
+			c.SetColor(band)
+			c.Fill(c.Rectangle.Path())
+		}
+		y := (c.Min.Y + c.Max.Y) / 2
+		c.StrokeLine2(style, c.Min.X, y, c.Max.X, y)
+	}
+}

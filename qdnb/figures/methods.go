@@ -1,0 +1,135 @@
+package figures
+
+import (
+	"hash/fnv"
+	"image/color"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// Style is how one method is drawn in every figure: its name as printed, and its line.
+type Style struct {
+	Name   string
+	Color  color.NRGBA
+	Dashes []vg.Length // nil: solid
+}
+
+// The dash patterns, in points.
+var (
+	solid      []vg.Length
+	dashed     = []vg.Length{5, 2}
+	dotted     = []vg.Length{1.2, 1.6}
+	dashDot    = []vg.Length{5, 1.8, 1.2, 1.8}
+	longDash   = []vg.Length{9, 2.5}
+	dashDotDot = []vg.Length{5, 1.8, 1.2, 1.8, 1.2, 1.8}
+)
+
+func rgb(hex uint32) color.NRGBA {
+	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
+}
+
+// methods are the ten algorithms in the paper's order. Colours are those of Okabe and Ito (2008), with four of
+// Tol's where theirs run out; where two are close to a colour-blind reader, the dashes differ.
+var methods = []struct {
+	id    string
+	style Style
+}{
+	{"map-elites", Style{"MAP-Elites", rgb(0x0072b2), solid}},
+	{"pga-map-elites", Style{"PGA-MAP-Elites", rgb(0xd55e00), solid}},
+	{"aurora", Style{"AURORA", rgb(0x56b4e9), dashed}},
+	{"pga-aurora", Style{"PGA-AURORA", rgb(0xe69f00), dashed}},
+	{"diayn-reward", Style{"DIAYN+REWARD", rgb(0x009e73), solid}},
+	{"dads-reward", Style{"DADS+REWARD", rgb(0xcc79a7), solid}},
+	{"smerl-diayn", Style{"SMERL(DIAYN)", rgb(0x225522), dashDot}},
+	{"smerl-dads", Style{"SMERL(DADS)", rgb(0x882255), dashDot}},
+	{"diayn", Style{"DIAYN", rgb(0x999933), dotted}},
+	{"dads", Style{"DADS", rgb(0x332288), dotted}},
+}
+
+// extraColors are for names outside the paper: a user's variants.
+var extraColors = []color.NRGBA{
+	rgb(0x000000), rgb(0xdc050c), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8), rgb(0xb8d800), rgb(0x9b4dff),
+}
+
+// extraDashes go with the extra colours in turn, so that neighbours in the list, of which some are alike to a
+// colour-blind reader, differ in dashes. Once the colours are used up, each comes again with the next dashes.
+var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
+
+// Methods returns the identifiers of the paper's ten algorithms in its order.
+func Methods() []string {
+	ids := make([]string, len(methods))
+	for i, m := range methods {
+		ids[i] = m.id
+	}
+	return ids
+}
+
+// MethodName is the name the paper prints for an algorithm; other identifiers are their own name.
+func MethodName(id string) string {
+	if i := methodIndex(id); i >= 0 {
+		return methods[i].style.Name
+	}
+	return id
+}
+
+// SortMethods returns the distinct identifiers: those of the paper first and in its order, then the others by name.
+func SortMethods(ids []string) []string {
+	sorted := slices.Clone(ids)
+	slices.SortFunc(sorted, func(a, b string) int {
+		i, j := methodIndex(a), methodIndex(b)
+		switch {
+		case i >= 0 && j >= 0:
+			return i - j
+		case i >= 0:
+			return -1
+		case j >= 0:
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	return slices.Compact(sorted)
+}
+
+// MethodStyles returns a style for each identifier. The paper's algorithms always have the same one. Any other name
+// has a further colour of its own, picked by a hash of the name so that a variant usually keeps its colour from one
+// figure to the next; two names of one call never share a style up to 24 such names.
+func MethodStyles(ids ...string) map[string]Style {
+	styles := make(map[string]Style, len(ids))
+	slots := len(extraColors) * len(extraDashes)
+	taken := make(map[int]bool)
+	for _, id := range SortMethods(ids) {
+		if i := methodIndex(id); i >= 0 {
+			styles[id] = methods[i].style
+			continue
+		}
+		h := fnv.New32a()
+		h.Write([]byte(id))
+		start := int(h.Sum32() % uint32(len(extraColors)))
+		slot := start
+		for k := range slots { // first the other colours, then all again with the next dashes
+			s := (start+k)%len(extraColors) + k/len(extraColors)*len(extraColors)
+			if !taken[s] {
+				slot = s
+				break
+			}
+		}
+		taken[slot] = true
+		styles[id] = Style{
+			Name:   id,
+			Color:  extraColors[slot%len(extraColors)],
+			Dashes: extraDashes[(slot%len(extraColors)+slot/len(extraColors))%len(extraDashes)],
+		}
+	}
+	return styles
+}
+
+func methodIndex(id string) int {
+	for i, m := range methods {
+		if m.id == id {
+			return i
+		}
+	}
+	return -1
+}

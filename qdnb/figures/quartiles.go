@@ -1,0 +1,94 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+// Quartiles joins the curves of several runs, such as those of one method with different seeds, into one series of
+// that name: their median, with the lower and upper quartile as its band.
+//
+// Runs are interpolated linearly at points x values, evenly spaced over the range that all of them cover; runs with
+// the same x values keep those instead. Where a run has a value that is not finite, the result is NaN, which
+// [Curves] leaves as a gap: a median over the others would favour them.
+//
+// Each run's X must rise. Quantiles are those that NumPy's default gives (type 7 of Hyndman and Fan 1996).
+func Quartiles(name string, runs []Series, points int) (Series, error) {
+	if len(runs) == 0 || points < 2 {
+		return Series{}, fmt.Errorf("figures: quartiles of %d runs at %d points: want at least one run and two points", len(runs), points)
+	}
+	from, to := math.Inf(-1), math.Inf(1)
+	same := true
+	for i, r := range runs {
+		if len(r.X) == 0 || len(r.X) != len(r.Y) {
+			return Series{}, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X), len(r.Y))
+		}
+		for k, x := range r.X {
+			if !finite(x) || k > 0 && x <= r.X[k-1] {
+				return Series{}, fmt.Errorf("figures: run %d of %q: x must rise, but value %d is %g", i, name, k, x)
+			}
+		}
+		from, to = max(from, r.X[0]), min(to, r.X[len(r.X)-1])
+		same = same && slices.Equal(r.X, runs[0].X)
+	}
+	if from > to {
+		return Series{}, fmt.Errorf("figures: the runs of %q have no x in common", name)
+	}
+	grid := slices.Clone(runs[0].X)
+	if !same {
+		grid = evenly(from, to, points)
+	}
+	s := Series{Name: name, X: grid}
+	values := make([]float64, len(runs))
+	for _, x := range grid {
+		for i, r := range runs {
+			values[i] = interpolate(r.X, r.Y, x)
+		}
+		slices.Sort(values)
+		s.Low = append(s.Low, quantile(values, 0.25))
+		s.Y = append(s.Y, quantile(values, 0.5))
+		s.High = append(s.High, quantile(values, 0.75))
+	}
+	return s, nil
+}
+
+// evenly returns n values from from to to, both included, or the one value that they are.
+func evenly(from, to float64, n int) []float64 {
+	if from == to {
+		return []float64{from}
+	}
+	grid := make([]float64, n)
+	for i := range grid {
+		grid[i] = from + (to-from)*float64(i)/float64(n-1)
+	}
+	grid[n-1] = to // exactly, so that interpolation stays inside
+	return grid
+}
+
+// interpolate returns y at x, which lies within the rising xs.
+func interpolate(xs, ys []float64, x float64) float64 {
+	i := sort.SearchFloat64s(xs, x)
+	if xs[i] == x {
+		return ys[i]
+	}
+	t := (x - xs[i-1]) / (xs[i] - xs[i-1])
+	return (1-t)*ys[i-1] + t*ys[i]
+}
+
+// quantile of sorted values by linear interpolation between the ranks (n-1)p. Package gonum/stat offers only the
+// interpolation of the empirical distribution, whose 0.5 quantile is not the median of few values.
+func quantile(sorted []float64, p float64) float64 {
+	for _, v := range sorted {
+		if !finite(v) {
+			return math.NaN()
+		}
+	}
+	rank := p * float64(len(sorted)-1)
+	i := int(rank)
+	if i+1 == len(sorted) {
+		return sorted[i]
+	}
+	return sorted[i] + (rank-float64(i))*(sorted[i+1]-sorted[i])
+}

@@ -1,0 +1,220 @@
+package figures
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Cells is a repertoire as [RepertoireMap] draws it: n cells of a descriptor space of two dimensions.
+type Cells struct {
+	Title          string // above the map, optional
+	XLabel, YLabel string // what the two descriptors are
+
+	Centroids   [][2]float64 // [n], in the descriptors' units
+	Fitness     []float64    // [n]; an empty cell is -Inf or NaN
+	Descriptors [][2]float64 // optional [n]: where the stored solutions lie, drawn as dots
+
+	Lower, Upper [2]float64 // limits of the descriptor space
+
+	// Min and Max are the fitness at the ends of the colours; values outside take the colour of the end.
+	// Both 0: the range of the data.
+	Min, Max float64
+	// FitnessLabel names the colour bar; empty: "Fitness".
+	FitnessLabel string
+}
+
+// Points2D turns rows of flat values ([n, dims], row-major) into points for a map. It refuses any other number of
+// dimensions than two, which cannot be drawn as a map.
+func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
+	if dims != 2 {
+		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have %d: show their metric curves instead", dims)
+	}
+	if len(flat)%2 != 0 {
+		return nil, fmt.Errorf("figures: %d values are not rows of 2", len(flat))
+	}
+	points := make([][2]float64, len(flat)/2)
+	for i := range points {
+		points[i] = [2]float64{float64(flat[2*i]), float64(flat[2*i+1])}
+	}
+	return points, nil
+}
+
+// check refuses cells that do not fit together.
+func (c *Cells) check() error {
+	if err := checkLimits(c.Lower, c.Upper); err != nil {
+		return err
+	}
+	n := len(c.Centroids)
+	if n == 0 {
+		return fmt.Errorf("a repertoire map needs centroids")
+	}
+	if len(c.Fitness) != n {
+		return fmt.Errorf("%d centroids but %d fitness values", n, len(c.Fitness))
+	}
+	if c.Descriptors != nil && len(c.Descriptors) != n {
+		return fmt.Errorf("%d centroids but %d descriptors", n, len(c.Descriptors))
+	}
+	return checkRange(c.Min, c.Max)
+}
+
+// checkRange refuses a colour range that is neither left to the data (both 0) nor rising.
+func checkRange(low, high float64) error {
+	if (low != 0 || high != 0) && !(low < high && finite(low) && finite(high)) {
+		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the data", low, high)
+	}
+	return nil
+}
+
+// RepertoireMap draws the Voronoi cells of the centroids, clipped to the limits and filled by fitness. Empty cells are
+// light grey. Both axes have the same scale, unless one range is more than four times the other.
+func RepertoireMap(c Cells) (*Figure, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("figures: repertoire map: %w", err)
+	}
+	bar := newRepertoireBar(&c)
+	p, err := c.panel(bar, true, true)
+	if err != nil {
+		return nil, err
+	}
+	l := &layout{panels: [][]*panel{{p}}, equal: true}
+	if bar != nil {
+		l.rightBars = []*colorBar{bar}
+	}
+	// Wide descriptor spaces get the width of the page, others about the same area.
+	width := vg.Length(4.4)
+	if p.aspect > 1.5 {
+		width = 6
+	}
+	return l.figure(width * vg.Inch), nil
+}
+
+// newRepertoireBar is the colour bar that some repertoires share: over the widest range that they ask for, where all
+// of them state one, or else that of the data. It is nil where there is nothing to colour.
+func newRepertoireBar(shared ...*Cells) *colorBar {
+	label, fixed := "", true
+	low, high := math.Inf(1), math.Inf(-1)
+	var values [][]float64
+	for _, c := range shared {
+		if c == nil {
+			continue
+		}
+		values = append(values, c.Fitness)
+		fixed = fixed && (c.Min != 0 || c.Max != 0)
+		low, high = min(low, c.Min), max(high, c.Max)
+		if label == "" {
+			label = c.FitnessLabel
+		}
+	}
+	if !fixed || len(values) == 0 {
+		low, high = 0, 0
+	}
+	r, ok := newColorRange(low, high, values...)
+	if !ok {
+		return nil
+	}
+	if label == "" {
+		label = "Fitness"
+	}
+	return &colorBar{colorRange: r, label: label}
+}
+
+// panel makes the map's panel; the colours are those of bar, nil where no cell is filled.
+func (c *Cells) panel(bar *colorBar, xTicks, yTicks bool) (*panel, error) {
+	polygons, err := Voronoi(c.Centroids, c.Lower, c.Upper)
+	if err != nil {
+		return nil, err
+	}
+	m := cellMap{polygons: polygons, fills: make([]color.NRGBA, len(polygons))}
+	for i, f := range c.Fitness {
+		m.fills[i] = emptyFill
+		if finite(f) {
+			m.fills[i] = Viridis(bar.position(f))
+			if c.Descriptors != nil {
+				m.dots = append(m.dots, c.Descriptors[i])
+			}
+		}
+	}
+	p := newPlot(c.XLabel, c.YLabel, c.Lower, c.Upper)
+	if !xTicks {
+		hideTicks(&p.X)
+	}
+	if !yTicks {
+		hideTicks(&p.Y)
+	}
+	p.Add(m)
+	addFrame(p)
+	return &panel{plot: p, title: c.Title, aspect: mapAspect(c.Lower, c.Upper)}, nil
+}
+
+// mapAspect is width / height of a map of equal scales; ranges too different for that get a box of 4:1.
+func mapAspect(lower, upper [2]float64) float64 {
+	return min(max((upper[0]-lower[0])/(upper[1]-lower[1]), 1.0/4), 4)
+}
+
+// hideTicks leaves an axis that a neighbour's explains.
+func hideTicks(axis *plot.Axis) {
+	axis.Label.Text = ""
+	axis.Tick.Marker = plot.ConstantTicks(nil)
+}
+
+// cellMap draws filled polygons and dots.
+type cellMap struct {
+	polygons [][][2]float64
+	fills    []color.NRGBA
+	dots     [][2]float64
+}
+
+// Plot implements plot.Plotter.
+func (m cellMap) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	paths := make([]vg.Path, len(m.polygons))
+	for i, polygon := range m.polygons {
+		for k, v := range polygon {
+			at := vg.Point{X: toX(v[0]), Y: toY(v[1])}
+			if k == 0 {
+				paths[i].Move(at)
+			} else {
+				paths[i].Line(at)
+			}
+		}
+		if polygon != nil {
+			paths[i].Close()
+		}
+	}
+	// The outlines come after all fills, as they also cover the seams that smoothing leaves between neighbours, and
+	// those of filled cells last: faint lines among themselves, a clear edge towards empty ones.
+	for pass := range 4 {
+		for i, path := range paths {
+			empty := m.fills[i] == emptyFill
+			switch {
+			case path == nil || empty != (pass%2 == 0):
+			case pass < 2:
+				c.SetColor(m.fills[i])
+				c.Fill(path)
+			default:
+				c.SetLineStyle(draw.LineStyle{Color: outline(m.fills[i]), Width: 0.3})
+				c.Stroke(path)
+			}
+		}
+	}
+	dot := draw.GlyphStyle{Color: color.NRGBA{A: 0xb0}, Radius: 0.7, Shape: draw.CircleGlyph{}}
+	for _, d := range m.dots {
+		if finite(d[0]) && finite(d[1]) {
+			c.DrawGlyph(dot, vg.Point{X: toX(d[0]), Y: toY(d[1])}) // outside the limits: not drawn
+		}
+	}
+}
+
+// outline is the colour of the line around a cell.
+func outline(fill color.NRGBA) color.NRGBA {
+	if fill == emptyFill {
+		return cellOutline
+	}
+	lighter := func(v uint8) uint8 { return v + uint8(float64(255-v)*0.3) }
+	return color.NRGBA{R: lighter(fill.R), G: lighter(fill.G), B: lighter(fill.B), A: 0xff}
+}

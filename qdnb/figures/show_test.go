@@ -1,0 +1,97 @@
+package figures
+
+import (
+	"bytes"
+	"image"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+)
+
+func TestShowSavesOutsideANotebook(t *testing.T) {
+	f, err := Trajectories(sampleArena())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = f.Size(2*vg.Inch, 2.5*vg.Inch)
+	dir := filepath.Join(t.TempDir(), "made", "by show")
+	t.Setenv(FolderVariable, dir)
+	for name, file := range map[string]string{
+		"skills":            "skills.png",
+		"vector.svg":        "vector.svg",
+		"sub/ant-uni v1.5":  "sub/ant-uni v1.5.png",
+		"already named.png": "already named.png",
+	} {
+		printed := captureStderr(t, func() {
+			if err := Show(name, f); err != nil {
+				t.Error(err)
+			}
+		})
+		path := filepath.Join(dir, file)
+		if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(printed, path) {
+			t.Errorf("%s: printed %q", name, printed)
+		}
+	}
+
+	t.Setenv(FolderVariable, "")
+	t.Chdir(t.TempDir())
+	captureStderr(t, func() {
+		if err := Show("here", f); err != nil {
+			t.Error(err)
+		}
+	})
+	data, err := os.ReadFile("here.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := decode(t, data).Bounds(), image.Rect(0, 0, 384, 480); got != want {
+		t.Errorf("image of %v, want %v", got, want)
+	}
+}
+
+func TestShowErrors(t *testing.T) {
+	f, err := Trajectories(sampleArena())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(FolderVariable, filepath.Join(dir, "file"))
+	if err := Show("skills", f); err == nil || !strings.Contains(err.Error(), FolderVariable) {
+		t.Errorf("folder that is a file: got error %v", err)
+	}
+	t.Setenv(FolderVariable, dir)
+	if err := Show("", f); err == nil || !strings.Contains(err.Error(), "needs a name") {
+		t.Errorf("no name: got error %v", err)
+	}
+	if err := Show("tiny", f.Size(5, 5)); err == nil {
+		t.Error("a figure that cannot be drawn gives no error")
+	}
+}
+
+func captureStderr(t *testing.T, do func()) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := os.Stderr
+	os.Stderr = w
+	defer func() { os.Stderr = old }()
+	do()
+	w.Close()
+	var buf bytes.Buffer
+	if _, err := io.Copy(&buf, r); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}

@@ -1,0 +1,99 @@
+package figures
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// The house style: Liberation Sans (the metrics of Arial, so that an SVG looks the same without it), text of 8 to 10
+// points at the size at which figures are printed, thin grey axes, a light grid.
+const (
+	tickSize  = 8
+	labelSize = 9
+	titleSize = 10
+
+	axisWidth = vg.Length(0.5)
+	tickLen   = vg.Length(2.5)
+	outerPad  = vg.Length(4)
+)
+
+var (
+	paper       = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
+	ink         = color.NRGBA{R: 0x26, G: 0x26, B: 0x26, A: 0xff}
+	axisColor   = color.NRGBA{R: 0x55, G: 0x55, B: 0x55, A: 0xff}
+	gridColor   = color.NRGBA{R: 0xe6, G: 0xe6, B: 0xe6, A: 0xff}
+	emptyFill   = color.NRGBA{R: 0xf4, G: 0xf4, B: 0xf4, A: 0xff}
+	cellOutline = color.NRGBA{R: 0xd0, G: 0xd0, B: 0xd0, A: 0xff}
+)
+
+// textStyle is the house font at a size in points. There is no bold: PDF files of gonum/plot lack it.
+func textStyle(size vg.Length) text.Style {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+	return text.Style{Color: ink, Font: f, XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}
+}
+
+// newPlot is an empty plot in the house style with fixed limits.
+func newPlot(xLabel, yLabel string, lower, upper [2]float64) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil // the figure paints it once; panels must not cover each other's titles
+	for d, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Min, axis.Max = lower[d], upper[d]
+		axis.Padding = 0
+		axis.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
+		axis.Label.Padding = 2
+		axis.Label.TextStyle = textStyle(labelSize)
+		tick := textStyle(tickSize)
+		tick.XAlign, tick.YAlign = axis.Tick.Label.XAlign, axis.Tick.Label.YAlign
+		axis.Tick.Label = tick
+		axis.Tick.LineStyle = draw.LineStyle{Color: axisColor, Width: axisWidth}
+		axis.Tick.Length = tickLen
+		axis.Tick.Marker = linearTicks{intervals: 4}
+	}
+	p.X.Label.Text, p.Y.Label.Text = xLabel, yLabel
+	return p
+}
+
+// lightGrid is the grid of curve panels.
+func lightGrid() *plotter.Grid {
+	style := draw.LineStyle{Color: gridColor, Width: 0.5}
+	return &plotter.Grid{Vertical: style, Horizontal: style}
+}
+
+// frame closes the axes of a map to a box.
+type frame struct{}
+
+// addFrame gives a plot a frame in place of its axis lines.
+func addFrame(p *plot.Plot) {
+	p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
+	p.Add(frame{})
+}
+
+// Plot implements plot.Plotter.
+func (frame) Plot(c draw.Canvas, _ *plot.Plot) { strokeRect(c, c.Rectangle) }
+
+func strokeRect(c draw.Canvas, r vg.Rectangle) {
+	c.SetLineStyle(draw.LineStyle{Color: axisColor, Width: axisWidth})
+	c.Stroke(r.Path())
+}
+
+// setTicks gives an axis about one tick every few millimetres of its length.
+func setTicks(p *plot.Plot, size vg.Point) {
+	set := func(axis *plot.Axis, n float64) {
+		intervals := int(min(max(math.Floor(n), 2), 6))
+		switch axis.Tick.Marker.(type) {
+		case linearTicks:
+			axis.Tick.Marker = linearTicks{intervals}
+		case logTicks:
+			axis.Tick.Marker = logTicks{intervals}
+		}
+	}
+	set(&p.X, float64(size.X/28))
+	set(&p.Y, float64(size.Y/17))
+}

@@ -1,0 +1,111 @@
+package figures
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+)
+
+// linearTicks puts labelled ticks at multiples of 1, 2, 2.5 or 5 times a power of ten: at most the given number of
+// intervals, or the next more that give two ticks, without which a reader cannot tell the scale.
+type linearTicks struct{ intervals int }
+
+// Ticks implements plot.Ticker.
+func (t linearTicks) Ticks(low, high float64) []plot.Tick {
+	span := high - low
+	if !(span > 0) || !finite(span) {
+		return nil
+	}
+	var step, first, last float64
+	for n := max(t.intervals, 1); n < t.intervals+16; n++ {
+		step = niceStep(span / float64(n))
+		// The tolerance keeps a tick that rounding has pushed just outside.
+		first, last = math.Ceil(low/step-1e-9), math.Floor(high/step+1e-9)
+		if last > first {
+			break
+		}
+	}
+	if last-first > 100 || first+1 == first { // the span is lost in the rounding of its ends
+		return nil
+	}
+	largest := max(math.Abs(first*step), math.Abs(last*step))
+	var ticks []plot.Tick
+	for i := first; i <= last; i++ {
+		v := min(max(i*step, low), high)
+		ticks = append(ticks, plot.Tick{Value: v, Label: formatTick(i*step, step, largest)})
+	}
+	return ticks
+}
+
+// niceStep is the smallest of 1, 2, 2.5, 5, 10 times a power of ten that is at least raw.
+func niceStep(raw float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, m := range []float64{1, 2, 2.5, 5} {
+		if m*unit >= raw*(1-1e-9) {
+			return m * unit
+		}
+	}
+	return 10 * unit
+}
+
+// formatTick writes v with the decimals that step needs. Values from 10 000 take a suffix (k, M, G) common to the
+// axis, chosen by its largest value, and the minus is a real one.
+func formatTick(v, step, largest float64) string {
+	if v == 0 || math.Abs(v) < step*1e-6 {
+		return "0"
+	}
+	suffix := ""
+	if largest >= 1e4 {
+		for _, s := range []struct {
+			unit float64
+			name string
+		}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+			if largest >= s.unit {
+				v, step, suffix = v/s.unit, step/s.unit, s.name
+				break
+			}
+		}
+	}
+	var label string
+	if largest < 1e-3 || largest >= 1e15 {
+		label = strconv.FormatFloat(v, 'g', 3, 64)
+	} else {
+		decimals := 0
+		for scaled := step; decimals < 9 && math.Abs(scaled-math.Round(scaled)) > 1e-6*scaled; scaled *= 10 {
+			decimals++
+		}
+		label = strconv.FormatFloat(v, 'f', decimals, 64)
+	}
+	return strings.ReplaceAll(label, "-", "−") + suffix
+}
+
+// logTicks labels the powers of ten, thinned to about the given number of intervals, and where less than two decades
+// are shown also 2 and 5 times them. The other multiples are minor ticks.
+type logTicks struct{ intervals int }
+
+// Ticks implements plot.Ticker.
+func (t logTicks) Ticks(low, high float64) []plot.Tick {
+	if !(low > 0) || !(high > low) || math.IsInf(high, 0) {
+		return nil
+	}
+	firstDecade, lastDecade := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
+	decades := math.Log10(high / low)
+	every := max(1, int(math.Ceil(decades/float64(max(t.intervals, 1)))))
+	var ticks []plot.Tick
+	for d := firstDecade; d <= lastDecade; d++ {
+		for m := 1.0; m < 10; m++ {
+			v := m * math.Pow(10, d)
+			if v < low*(1-1e-9) || v > high*(1+1e-9) {
+				continue
+			}
+			tick := plot.Tick{Value: min(max(v, low), high)}
+			if m == 1 && int(d)%every == 0 || decades < 2 && (m == 1 || m == 2 || m == 5) {
+				tick.Label = formatTick(v, v, v)
+			}
+			ticks = append(ticks, tick)
+		}
+	}
+	return ticks
+}

@@ -1,0 +1,55 @@
+package figures
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/plot"
+)
+
+func labels(ticks []plot.Tick) []string {
+	var out []string
+	for _, t := range ticks {
+		if !t.IsMinor() {
+			out = append(out, t.Label)
+		}
+	}
+	return out
+}
+
+func TestTickLabels(t *testing.T) {
+	for _, c := range []struct {
+		ticker    plot.Ticker
+		low, high float64
+		want      []string
+	}{
+		{linearTicks{4}, -1, 1, []string{"−1.0", "−0.5", "0", "0.5", "1.0"}},
+		{linearTicks{2}, -8, 8, []string{"−5", "0", "5"}}, // a single 0 would not tell the scale
+		{linearTicks{4}, -512, -20, []string{"−400", "−200"}},
+		{linearTicks{4}, 0, 4.2e5, []string{"0", "200k", "400k"}},
+		{linearTicks{4}, 0, 1.5e8, []string{"0", "50M", "100M", "150M"}},
+		{linearTicks{4}, 0, 9000, []string{"0", "2500", "5000", "7500"}},
+		{linearTicks{4}, 1e6, 1.01e6, []string{"1.0000M", "1.0025M", "1.0050M", "1.0075M", "1.0100M"}},
+		{linearTicks{4}, 0, 0.03, []string{"0", "0.01", "0.02", "0.03"}},
+		{linearTicks{4}, 0, 2e-5, []string{"0", "5e−06", "1e−05", "1.5e−05", "2e−05"}},
+		{linearTicks{4}, 1, 1, nil},
+		{linearTicks{4}, 0, math.Inf(1), nil},
+		{linearTicks{4}, 1e17, 1e17 + 16, nil},
+		{logTicks{4}, 1, 1e4, []string{"1", "10", "100", "1000", "10k"}},
+		{logTicks{3}, 1, 1e9, []string{"1", "1000", "1M", "1G"}},
+		{logTicks{4}, 3, 60, []string{"5", "10", "20", "50"}},
+		{logTicks{4}, 0.01, 1, []string{"0.01", "0.1", "1"}},
+		{logTicks{4}, -1, 10, nil},
+	} {
+		got := c.ticker.Ticks(c.low, c.high)
+		if !slices.Equal(labels(got), c.want) {
+			t.Errorf("%#v from %g to %g: got %q, want %q", c.ticker, c.low, c.high, labels(got), c.want)
+		}
+		for _, tick := range got {
+			if tick.Value < c.low || tick.Value > c.high {
+				t.Errorf("%#v from %g to %g: tick at %g", c.ticker, c.low, c.high, tick.Value)
+			}
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package figures
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Rect is a wall or a goal zone, given by two opposite corners.
+type Rect struct{ X0, Y0, X1, Y1 float64 }
+
+// Path is the way of one policy, or of one evaluation of it.
+type Path struct {
+	Label   string    // its skill; paths of one label share a colour and a legend entry
+	Fitness float64   // used with ColorByFitness
+	X, Y    []float64 // [steps]; points that are not finite interrupt the line
+}
+
+// PathColor says what the colour of a path means.
+type PathColor int
+
+// The meanings of a path's colour.
+const (
+	ColorByLabel   PathColor = iota // one colour per label, listed in a legend
+	ColorByFitness                  // viridis, with a colour bar
+)
+
+// Arena is a plane with walls and the paths through it, as [Trajectories] draws it.
+type Arena struct {
+	Title, XLabel, YLabel string
+	Lower, Upper          [2]float64 // what is shown; paths are clipped to it
+	Walls                 []Rect
+	Goal                  *Rect
+	Paths                 []Path
+	ColorBy               PathColor
+	Min, Max              float64 // fitness at the ends of the colours; both 0: from the paths
+}
+
+// skillColors are for labels in their order: those of Okabe and Ito (2008) without the yellow, which is pale on white.
+var skillColors = []color.NRGBA{
+	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9), rgb(0x000000),
+}
+
+// Trajectories draws paths seen from above, on axes as those of [RepertoireMap]. A hollow circle marks where a path starts,
+// a filled one where it ends.
+func Trajectories(a Arena) (*Figure, error) {
+	if err := a.check(); err != nil {
+		return nil, fmt.Errorf("figures: trajectories: %w", err)
+	}
+	colors, entries, bar := a.colors()
+	entries = append(entries,
+		legendEntry{"start", markIcon(startMark)},
+		legendEntry{"end", markIcon(endMark)})
+	if a.Goal != nil {
+		entries = append(entries, legendEntry{"goal", func(c draw.Canvas) {
+			side := c.Max.Y - c.Min.Y
+			x := (c.Min.X + c.Max.X) / 2
+			fillRect(c, vg.Rectangle{Min: vg.Point{X: x - side/2, Y: c.Min.Y}, Max: vg.Point{X: x + side/2, Y: c.Max.Y}}, goalFill, goalEdge)
+		}})
+	}
+
+	p := newPlot(a.XLabel, a.YLabel, a.Lower, a.Upper)
+	p.Add(arenaPlot{a, colors})
+	addFrame(p)
+	aspect := mapAspect(a.Lower, a.Upper)
+	l := &layout{
+		panels: [][]*panel{{{plot: p, title: a.Title, aspect: aspect}}},
+		equal:  true,
+		legend: &legend{entries},
+	}
+	width := vg.Length(4)
+	if bar != nil {
+		l.rightBars = []*colorBar{bar}
+		width = 4.4
+	}
+	if aspect > 1.5 {
+		width = 6
+	}
+	return l.figure(width * vg.Inch), nil
+}
+
+func (a *Arena) check() error {
+	if err := checkLimits(a.Lower, a.Upper); err != nil {
+		return err
+	}
+	for i, p := range a.Paths {
+		if len(p.X) != len(p.Y) {
+			return fmt.Errorf("path %d (%s) has %d x and %d y values", i, p.Label, len(p.X), len(p.Y))
+		}
+	}
+	rects := a.Walls
+	if a.Goal != nil {
+		rects = append(rects[:len(rects):len(rects)], *a.Goal)
+	}
+	for _, r := range rects {
+		if !finite(r.X0) || !finite(r.Y0) || !finite(r.X1) || !finite(r.Y1) {
+			return fmt.Errorf("wall or goal %+v is not finite", r)
+		}
+	}
+	return checkRange(a.Min, a.Max)
+}
+
+// colors returns each path's colour and what explains it.
+func (a *Arena) colors() (colors []color.NRGBA, entries []legendEntry, bar *colorBar) {
+	if a.ColorBy == ColorByFitness {
+		var values []float64
+		for _, p := range a.Paths {
+			values = append(values, p.Fitness)
+		}
+		if r, ok := newColorRange(a.Min, a.Max, values); ok {
+			bar = &colorBar{r, "Fitness"}
+		}
+		for _, v := range values {
+			c := axisColor // a path without a fitness
+			if finite(v) {
+				c = Viridis(bar.position(v))
+			}
+			colors = append(colors, c)
+		}
+		return colors, nil, bar
+	}
+	index := make(map[string]int)
+	var labels []string
+	for _, p := range a.Paths {
+		if _, known := index[p.Label]; !known {
+			index[p.Label] = len(labels)
+			labels = append(labels, p.Label)
+		}
+	}
+	of := func(i int) color.NRGBA {
+		if len(labels) <= len(skillColors) {
+			return skillColors[i]
+		}
+		return Viridis(0.95 * float64(i) / float64(len(labels)-1)) // the last yellows are pale on white
+	}
+	for _, p := range a.Paths {
+		colors = append(colors, of(index[p.Label]))
+	}
+	for i, label := range labels {
+		if label != "" {
+			entries = append(entries, legendEntry{label, lineIcon(draw.LineStyle{Color: of(i), Width: 1.3}, nil)})
+		}
+	}
+	return colors, entries, nil
+}
+
+var (
+	wallColor = color.NRGBA{R: 0x40, G: 0x40, B: 0x40, A: 0xff}
+	goalFill  = color.NRGBA{R: 0xd9, G: 0xef, B: 0xd3, A: 0xff}
+	goalEdge  = color.NRGBA{R: 0x2f, G: 0x85, B: 0x3a, A: 0xff}
+)
+
+// fillRect fills a rectangle and strokes its edge, which keeps thin walls visible.
+func fillRect(c draw.Canvas, r vg.Rectangle, fill, edge color.Color) {
+	c.SetColor(fill)
+	c.Fill(r.Path())
+	c.SetLineStyle(draw.LineStyle{Color: edge, Width: 0.8})
+	c.Stroke(r.Path())
+}
+
+// arenaPlot draws an arena.
+type arenaPlot struct {
+	Arena
+	colors []color.NRGBA
+}
+
+// Plot implements plot.Plotter.
+func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	rect := func(r Rect) (vg.Rectangle, bool) {
+		low := vg.Point{X: max(toX(min(r.X0, r.X1)), c.Min.X), Y: max(toY(min(r.Y0, r.Y1)), c.Min.Y)}
+		high := vg.Point{X: min(toX(max(r.X0, r.X1)), c.Max.X), Y: min(toY(max(r.Y0, r.Y1)), c.Max.Y)}
+		return vg.Rectangle{Min: low, Max: high}, low.X < high.X && low.Y < high.Y
+	}
+	if a.Goal != nil {
+		if r, visible := rect(*a.Goal); visible {
+			fillRect(c, r, goalFill, goalEdge)
+		}
+	}
+	// Many paths show where most of them go rather than each of them.
+	alpha, width, radius := uint8(0xe6), vg.Length(1.1), markRadius
+	if len(a.Paths) > 20 {
+		alpha, width, radius = 0x80, 0.7, 1.4
+	}
+	for i, path := range a.Paths {
+		col := a.colors[i]
+		col.A = alpha
+		var lines [][]vg.Point
+		broken := true
+		for k := range path.X {
+			if !finite(path.X[k]) || !finite(path.Y[k]) {
+				broken = true
+				continue
+			}
+			if broken {
+				lines = append(lines, nil)
+				broken = false
+			}
+			lines[len(lines)-1] = append(lines[len(lines)-1], vg.Point{X: toX(path.X[k]), Y: toY(path.Y[k])})
+		}
+		c.StrokeLines(draw.LineStyle{Color: col, Width: width}, c.ClipLinesXY(lines...)...)
+	}
+	for _, w := range a.Walls {
+		if r, visible := rect(w); visible {
+			fillRect(c, r, wallColor, wallColor)
+		}
+	}
+	for i, path := range a.Paths {
+		if first, last, ok := ends(path); ok {
+			startMark(c, vg.Point{X: toX(path.X[first]), Y: toY(path.Y[first])}, radius, a.colors[i])
+			endMark(c, vg.Point{X: toX(path.X[last]), Y: toY(path.Y[last])}, radius, a.colors[i])
+		}
+	}
+}
+
+// ends returns the first and last finite point.
+func ends(p Path) (first, last int, ok bool) {
+	first = -1
+	for k := range p.X {
+		if finite(p.X[k]) && finite(p.Y[k]) {
+			if first < 0 {
+				first = k
+			}
+			last = k
+		}
+	}
+	return first, last, first >= 0
+}
+
+const markRadius = vg.Length(2)
+
+// startMark is a hollow circle, endMark a filled one; outside the canvas they are not drawn.
+func startMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color) { mark(c, at, r, paper, col) }
+func endMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color)   { mark(c, at, r, col, paper) }
+
+func mark(c draw.Canvas, at vg.Point, r vg.Length, fill, edge color.Color) {
+	if !c.Contains(at) {
+		return
+	}
+	var circle vg.Path
+	circle.Move(vg.Point{X: at.X + r, Y: at.Y})
+	circle.Arc(at, r, 0, 2*math.Pi)
+	circle.Close()
+	c.SetColor(fill)
+	c.Fill(circle)
+	c.SetLineStyle(draw.LineStyle{Color: edge, Width: 0.35 * r})
+	c.Stroke(circle)
+}
+
+func markIcon(mark func(draw.Canvas, vg.Point, vg.Length, color.Color)) func(draw.Canvas) {
+	return func(c draw.Canvas) { mark(c, c.Center(), markRadius, axisColor) }
+}
