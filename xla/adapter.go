@@ -1,0 +1,170 @@
+package xla
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+)
+
+// This file adapts GoMLX's backends to two needs of ours; it can go when GoMLX meets them itself.
+//
+// Loops nest. GoMLX opens every closure on the graph's main function (core/graph/function.go, NewClosureWithSharding), so
+// that a While inside a While is refused although XLA and the Go backend both support it. The adapter wraps backend,
+// builder and function, keeps a stack of the functions being built, and opens each closure on the innermost one; and it
+// keeps two caches, GoMLX's and go-xla's, from handing things across functions. TestNestingStillNeedsTheAdapter fails
+// when GoMLX mends this.
+//
+// Donated inputs are reused. go-xla passes on that a buffer may be reused, but not for which output, and XLA then copies
+// all the same: see alias.
+
+// adapter is a compute.Backend for one program.
+type adapter struct {
+	compute.Backend
+	builder *nestingBuilder
+}
+
+func (a *adapter) Builder(name string) compute.Builder {
+	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name)}
+	return a.builder
+}
+
+// alias tells XLA that an output takes the memory of an input, both by index: the attribute tf.aliasing_output of the
+// parameter. Only go-xla's parameters have attributes; other backends reuse donated memory or do not, by themselves.
+func (a *adapter) alias(input, output int) {
+	node := reflect.ValueOf(a.builder.parameters[input])
+	if node.Kind() != reflect.Pointer || node.Elem().Kind() != reflect.Struct {
+		return
+	}
+	field := node.Elem().FieldByName("value")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[*stablehlo.Value]() {
+		return
+	}
+	value := *(**stablehlo.Value)(field.Addr().UnsafePointer())
+	if value.Attributes == nil {
+		value.Attributes = map[string]any{}
+	}
+	value.Attributes["tf.aliasing_output"] = int32(output)
+}
+
+type nestingBuilder struct {
+	compute.Builder
+	main *nestingFunction
+	open []*nestingFunction // closures being built, innermost last
+
+	parameters []compute.Value // of the main function
+}
+
+func (b *nestingBuilder) Main() compute.Function {
+	if b.main == nil {
+		b.main = &nestingFunction{Function: b.Builder.Main(), builder: b}
+	}
+	return b.main
+}
+
+func (b *nestingBuilder) NewFunction(name string) (compute.Function, error) {
+	f, err := b.Builder.NewFunction(name)
+	if err != nil {
+		return nil, err
+	}
+	return &nestingFunction{Function: f, builder: b}, nil
+}
+
+type nestingFunction struct {
+	compute.Function
+	builder *nestingBuilder
+}
+
+func (f *nestingFunction) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
+	value, err := f.Function.Parameter(name, shape, sharding)
+	if err == nil && f == f.builder.main {
+		f.builder.parameters = append(f.builder.parameters, value)
+	}
+	return value, err
+}
+
+// Closure opens a closure on the innermost function being built, which need not be f.
+func (f *nestingFunction) Closure() (compute.Function, error) {
+	parent := f.Function
+	if n := len(f.builder.open); n > 0 {
+		parent = f.builder.open[n-1].Function
+	}
+	inner, err := parent.Closure()
+	if err != nil {
+		return nil, err
+	}
+	closure := &nestingFunction{Function: inner, builder: f.builder}
+	f.builder.open = append(f.builder.open, closure)
+	f.builder.forgetReductions()
+	return closure, nil
+}
+
+func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
+	if n := len(f.builder.open); n > 0 && f.builder.open[n-1] == f {
+		f.builder.open = f.builder.open[:n-1]
+		f.builder.forgetReductions()
+	}
+	return f.Function.Return(outputs, shardings)
+}
+
+// forgetReductions empties go-xla's caches of the little functions that reductions and scatters apply: it keeps them for the
+// whole program, and then refuses those made in another function ("is not a StableHLO closure of"). Backends without
+// such caches are left alone.
+func (b *nestingBuilder) forgetReductions() {
+	inner := reflect.ValueOf(b.Builder)
+	if inner.Kind() != reflect.Pointer || inner.Elem().Kind() != reflect.Struct {
+		return
+	}
+	for _, name := range []string{"cacheReductions", "cacheArgMinMax", "cacheSelections"} {
+		if field := inner.Elem().FieldByName(name); field.IsValid() && field.Kind() == reflect.Map {
+			reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Clear()
+		}
+	}
+}
+
+func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
+	return f.Function.Call(unwrap(callee), inputs...)
+}
+
+func (f *nestingFunction) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
+	return f.Function.Sort(unwrap(comparator), axis, isStable, inputs...)
+}
+
+func (f *nestingFunction) While(cond, body compute.Function, state ...compute.Value) ([]compute.Value, error) {
+	return f.Function.While(unwrap(cond), unwrap(body), state...)
+}
+
+func (f *nestingFunction) If(pred compute.Value, onTrue, onFalse compute.Function) ([]compute.Value, error) {
+	return f.Function.If(pred, unwrap(onTrue), unwrap(onFalse))
+}
+
+func unwrap(f compute.Function) compute.Function {
+	if n, ok := f.(*nestingFunction); ok {
+		return n.Function
+	}
+	return f
+}
+
+// newClosure is graph.NewClosure with a scalar-constant cache of the closure's own: GoMLX keeps one cache per graph, so a
+// constant first used outside would be handed out inside, which go-xla refuses ("operands are not part of the function").
+func newClosure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.Function {
+	cache := scalarCache(g)
+	outer := *cache
+	*cache = make(map[dtypes.DType]map[float64]*graph.Node)
+	defer func() { *cache = outer }()
+	return graph.NewClosure(g, define)
+}
+
+// scalarCache reaches the private field Graph.scalars; TestScalarCacheIsReached guards it against a change of GoMLX.
+func scalarCache(g *graph.Graph) *map[dtypes.DType]map[float64]*graph.Node {
+	field := reflect.ValueOf(g).Elem().FieldByName("scalars")
+	if !field.IsValid() || field.Kind() != reflect.Map {
+		panic(errors.New("this version of GoMLX keeps its scalar constants elsewhere: xla/adapter.go must follow it"))
+	}
+	return (*map[dtypes.DType]map[float64]*graph.Node)(unsafe.Pointer(field.UnsafeAddr()))
+}

@@ -1,0 +1,31 @@
+package xla
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// loopBytes is the size of buffers below which XLA:CPU compiles a loop into one function instead of a list of kernels
+// that it dispatches one by one. One function is single-threaded and has simple matrix products: 3 to 10 times
+// faster for the many small operations of a rollout, and ruinous for training, whose products are large. The rule: the
+// rollout of a slice of a population (8 policies of 90 000 parameters: 3 MB, physics included) lies below, loops that
+// hold a repertoire, a replay buffer or a training batch lie above.
+const loopBytes = 30 << 20
+
+// setFlags adds the flags that XLA should have to XLA_FLAGS; what the user set there stands.
+func setFlags(kind Kind) {
+	if kind != CPU {
+		return // another plugin may not know these flags, and XLA ends the process at an unknown one
+	}
+	flags := os.Getenv("XLA_FLAGS")
+	for name, value := range map[string]string{
+		"--xla_backend_extra_options":   fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d", loopBytes),
+		"--xla_cpu_prefer_vector_width": "512", // ignored where there is no AVX-512
+	} {
+		if !strings.Contains(flags, name) {
+			flags = strings.TrimSpace(flags + " " + name + "=" + value)
+		}
+	}
+	os.Setenv("XLA_FLAGS", flags)
+}

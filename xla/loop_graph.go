@@ -1,0 +1,65 @@
+package xla
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+)
+
+// For runs body count times and returns the last state: state = body(step, state) for step = 0, 1, ..., count-1, an int32
+// scalar. The state is a tree (see [Leaves]) whose shapes may not change. Loops nest.
+//
+// The body may use its arguments and constants only, not nodes made outside: what it reads belongs into the state, and
+// what it returns unchanged costs nothing. Gradients do not cross a loop, but may be taken inside one.
+func For[T any](g *Graph, count int, state T, body func(step *Node, state T) T) T {
+	return Repeat(Const(g, int32(count)), state, body)
+}
+
+// Repeat is [For] with a count (int32 scalar) that the graph computes.
+func Repeat[T any](count *Node, state T, body func(step *Node, state T) T) T {
+	type counted struct {
+		Step, Count *Node
+		State       T
+	}
+	start := counted{Step: Const(count.Graph(), int32(0)), Count: count, State: state}
+	return Loop(start, func(s counted) *Node {
+		return LessThan(s.Step, s.Count)
+	}, func(s counted) counted {
+		return counted{Step: AddScalar(s.Step, 1), Count: s.Count, State: body(s.Step, s.State)}
+	}).State
+}
+
+// Loop repeats state = body(state) as long as cond(state), a boolean scalar, holds. See [For] for what a body may use.
+func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
+	start := Leaves(state)
+	if len(start) == 0 {
+		panic(errors.New("a loop needs at least one tensor as its state"))
+	}
+	g := start[0].Graph()
+	condition := newClosure(g, func(g *Graph) []*Node {
+		return []*Node{cond(WithLeaves(state, parametersLike(g, start)))}
+	})
+	step := newClosure(g, func(g *Graph) []*Node {
+		in := parametersLike(g, start)
+		out := Leaves(body(WithLeaves(state, in)))
+		if len(out) != len(in) {
+			panic(errors.Errorf("the body of a loop took %d tensors and returned %d", len(in), len(out)))
+		}
+		for i, node := range out {
+			if !node.Shape().Equal(in[i].Shape()) {
+				panic(errors.Errorf("the body of a loop turned tensor %d from %s into %s: shapes may not change",
+					i, in[i].Shape(), node.Shape()))
+			}
+		}
+		return out
+	})
+	return WithLeaves(state, While(condition, step, start...))
+}
+
+// parametersLike declares the parameters of a closure. Their names must be unique in the whole program, not only in it.
+func parametersLike(g *Graph, nodes []*Node) []*Node {
+	params := make([]*Node, len(nodes))
+	for i, node := range nodes {
+		params[i] = Parameter(g, g.UniqueName("state"), node.Shape())
+	}
+	return params
+}

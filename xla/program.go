@@ -1,0 +1,169 @@
+package xla
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/distributed"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/support/exceptions"
+	"github.com/pkg/errors"
+)
+
+// Value is what a program takes and gives: one tensor for each device that it runs on. A single-device program has
+// Values of one part; a parallel program of [Platform.Workers] parts, which are equal (replicated) or different (sharded).
+type Value []*tensors.Tensor
+
+// Replicated gives every worker its own copy of a tensor made by f.
+func (p *Platform) Replicated(f func() *tensors.Tensor) Value {
+	v := make(Value, p.Workers)
+	for i := range v {
+		v[i] = f()
+	}
+	return v
+}
+
+// Free releases the memory of a value that was not donated.
+func (v Value) Free() {
+	for _, part := range v {
+		if part != nil {
+			_ = part.FinalizeAll() // nothing can be done about a buffer that does not want to go
+		}
+	}
+}
+
+// Program is a graph compiled for given shapes.
+type Program struct {
+	Name        string
+	CompileTime time.Duration
+
+	platform *Platform
+	graph    *graph.Graph
+	donate   []bool
+	parts    int
+}
+
+// Input declares an input of a program.
+type Input struct {
+	Shape  shapes.Shape
+	Donate bool // the program may reuse the input's memory for an output of the same shape; the Value is gone afterwards
+}
+
+// Compile compiles a program for one device. build receives the inputs in order and returns the outputs.
+func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
+	return p.compile(name, 1, inputs, build)
+}
+
+// CompileParallel compiles a program that all workers run at once: the same graph, each on its own part of the inputs. What
+// one computes reaches the others by [Gathered].
+func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
+	return p.compile(name, p.Workers, inputs, build)
+}
+
+func (p *Platform) compile(name string, parts int, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
+	program := &Program{Name: name, platform: p, donate: make([]bool, len(inputs)), parts: parts}
+	backend := &adapter{Backend: p.Backend}
+	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
+	start := time.Now()
+	err := exceptions.TryCatch[error](func() {
+		if parts > 1 {
+			mesh, err := distributed.NewDeviceMesh([]int{parts}, []string{"workers"})
+			if err == nil {
+				err = g.SetSPMD(mesh)
+			}
+			if err != nil {
+				panic(err)
+			}
+		}
+		in := make([]*graph.Node, len(inputs))
+		for i, input := range inputs {
+			in[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
+			program.donate[i] = input.Donate
+		}
+		out := build(in)
+		reuse(backend, inputs, out)
+		if err := g.Compile(out...); err != nil {
+			panic(err)
+		}
+	})
+	if err != nil {
+		return nil, errors.Errorf("program %q cannot be compiled: %s", name, explain(err))
+	}
+	program.graph, program.CompileTime = g, time.Since(start)
+	return program, nil
+}
+
+// reuse gives the memory of each donated input to the first output of its shape that has none yet.
+func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
+	taken := make([]bool, len(outputs))
+	for i, input := range inputs {
+		for o, output := range outputs {
+			if input.Donate && !taken[o] && output.Shape().Equal(input.Shape) {
+				backend.alias(i, o)
+				taken[o] = true
+				break
+			}
+		}
+	}
+}
+
+// Run executes the program and waits for it. The outputs are on the program's devices.
+func (pr *Program) Run(inputs ...Value) (outputs []Value, err error) {
+	err = exceptions.TryCatch[error](func() {
+		var buffers []compute.Buffer
+		var donate []bool
+		for part := range pr.parts {
+			for i, value := range inputs {
+				if len(value) != pr.parts {
+					panic(errors.Errorf("input %d has %d parts, the program runs on %d devices", i, len(value), pr.parts))
+				}
+				take := (*tensors.Tensor).Buffer
+				if pr.donate[i] {
+					take = (*tensors.Tensor).DonateBuffer
+				}
+				buffer, err := take(value[part], pr.platform.Backend, compute.DeviceNum(part))
+				if err != nil {
+					panic(err)
+				}
+				buffers, donate = append(buffers, buffer), append(donate, pr.donate[i])
+			}
+		}
+		flat, err := pr.graph.Executable().Execute(buffers, donate, 0)
+		if err != nil {
+			panic(err)
+		}
+		n := len(flat) / pr.parts
+		outputs = make([]Value, n)
+		for i := range outputs {
+			for part := range pr.parts {
+				tensor, err := tensors.FromBuffer(flat[part*n+i])
+				if err != nil {
+					panic(err)
+				}
+				outputs[i] = append(outputs[i], tensor)
+			}
+		}
+	})
+	if err != nil {
+		return nil, errors.Errorf("program %q failed: %s", pr.Name, explain(err))
+	}
+	return outputs, nil
+}
+
+// Free releases the compiled code.
+func (pr *Program) Free() { pr.graph.Finalize() }
+
+// explain adds the next action to the errors of backends that need one.
+func explain(err error) string {
+	line := oneLine(err)
+	switch {
+	case strings.Contains(line, "not part of the function"), strings.Contains(line, "incompatible scopes"):
+		line += " (the body of a loop uses a node made outside of it: carry it in the loop's state)"
+	case strings.Contains(line, "RESOURCE_EXHAUSTED"), strings.Contains(line, "Out of memory"):
+		line += " (the device's memory is full: lower the batch or the slice size)"
+	}
+	return line
+}

@@ -1,0 +1,70 @@
+package xla
+
+import (
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Supports tells whether the backend of a graph has an operation. The pure Go backend lacks a few; the functions below
+// choose what it has, and are otherwise the same.
+func Supports(g *Graph, op compute.OpType) bool { return g.Backend().Capabilities().Operations[op] }
+
+// Rows returns count consecutive rows of x, [n, ...], from row start (an int32 scalar, clamped as XLA does).
+func Rows(x, start *Node, count int) *Node {
+	if Supports(x.Graph(), compute.OpTypeDynamicSlice) {
+		starts, sizes := windows(x, start, count)
+		return DynamicSlice(x, starts, sizes)
+	}
+	last := x.Shape().Dimensions[0] - count
+	first := MaxScalar(MinScalar(start, int32(last)), int32(0))
+	index := Add(Iota(x.Graph(), shapes.Make(dtypes.Int32, count, 1), 0), Reshape(first, 1, 1))
+	return Gather(x, index)
+}
+
+// SetRows returns x, [n, ...], with the rows from start on replaced by rows, [count, ...]. In a loop it works in place.
+func SetRows(x, start, rows *Node) *Node {
+	count := rows.Shape().Dimensions[0]
+	if Supports(x.Graph(), compute.OpTypeDynamicUpdateSlice) {
+		starts, _ := windows(x, start, count)
+		return DynamicUpdateSlice(x, rows, starts)
+	}
+	n := x.Shape().Dimensions[0]
+	first := MaxScalar(MinScalar(start, int32(n-count)), int32(0))
+	offset := Sub(Iota(x.Graph(), shapes.Make(dtypes.Int32, n), 0), first) // row of rows that each row of x would take
+	inside := And(GreaterOrEqual(offset, ConstAs(offset, int32(0))), LessThan(offset, ConstAs(offset, int32(count))))
+	moved := Gather(rows, Reshape(MaxScalar(MinScalar(offset, int32(count-1)), int32(0)), n, 1))
+	dims := append([]int{n}, make([]int, x.Rank()-1)...)
+	for i := 1; i < x.Rank(); i++ {
+		dims[i] = 1
+	}
+	return Where(BroadcastToDims(Reshape(inside, dims...), x.Shape().Dimensions...), moved, x)
+}
+
+func windows(x, start *Node, count int) (starts []*Node, sizes []int) {
+	for axis, dim := range x.Shape().Dimensions {
+		if axis == 0 {
+			starts, sizes = append(starts, start), append(sizes, count)
+			continue
+		}
+		starts, sizes = append(starts, ScalarZero(x.Graph(), dtypes.Int32)), append(sizes, dim)
+	}
+	return starts, sizes
+}
+
+// Gathered joins the parts that the workers of a parallel program computed: x is [n, ...] on each, the result
+// [workers, n, ...] on all, bit for bit (the sum of all workers' words, of which all but one are zero). worker is the index
+// of the worker, an int32 scalar. x is of a 32-bit type.
+func Gathered(x, worker *Node, workers int) *Node {
+	dims := append([]int{1}, x.Shape().Dimensions...)
+	own := Reshape(x, dims...)
+	if workers == 1 {
+		return own
+	}
+	g := x.Graph()
+	dims[0] = workers
+	words := Zeros(g, shapes.Make(dtypes.Int32, dims...))
+	words = SetRows(words, worker, Bitcast(own, dtypes.Int32))
+	return Bitcast(g.Distributed().AllReduceOne(words, compute.ReduceOpSum), x.DType())
+}

@@ -1,0 +1,156 @@
+package xla
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+)
+
+// A tree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or pointer of trees. Loops carry
+// trees, so that the state of an environment is a struct with names rather than a list with indices. Fields that hold no
+// nodes (sizes, options) are constants of the loop and pass through unchanged; nil nodes are left out.
+
+var nodeType = reflect.TypeFor[*graph.Node]()
+
+// Leaves lists the nodes of a tree in the order of their declaration.
+func Leaves[T any](tree T) []*graph.Node {
+	var leaves []*graph.Node
+	walk(reflect.ValueOf(&tree).Elem(), func(leaf reflect.Value) {
+		leaves = append(leaves, leaf.Interface().(*graph.Node))
+	})
+	return leaves
+}
+
+// WithLeaves returns a copy of tree in which the nodes are replaced, in the order of [Leaves]. The original is not
+// changed, also where it holds slices. It panics if the number of leaves differs.
+func WithLeaves[T any](tree T, leaves []*graph.Node) T {
+	v := reflect.New(reflect.TypeFor[T]()).Elem()
+	v.Set(deepCopy(reflect.ValueOf(&tree).Elem()))
+	next := 0
+	walk(v, func(leaf reflect.Value) {
+		if next < len(leaves) {
+			leaf.Set(reflect.ValueOf(leaves[next]))
+		}
+		next++
+	})
+	if next != len(leaves) {
+		panic(errors.Errorf("a tree of %d tensors cannot take %d", next, len(leaves)))
+	}
+	return v.Interface().(T)
+}
+
+// Map applies f to every node of a tree.
+func Map[T any](tree T, f func(*graph.Node) *graph.Node) T {
+	leaves := Leaves(tree)
+	for i, leaf := range leaves {
+		leaves[i] = f(leaf)
+	}
+	return WithLeaves(tree, leaves)
+}
+
+// Zip applies f to the nodes of two trees of the same form, pair by pair.
+func Zip[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
+	left, right := Leaves(a), Leaves(b)
+	if len(left) != len(right) {
+		panic(errors.Errorf("trees of %d and %d tensors do not match", len(left), len(right)))
+	}
+	for i := range left {
+		left[i] = f(left[i], right[i])
+	}
+	return WithLeaves(a, left)
+}
+
+func walk(v reflect.Value, visit func(leaf reflect.Value)) {
+	if v.Type() == nodeType {
+		if !v.IsNil() {
+			visit(v)
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); !field.IsExported() {
+				if holdsNodes(field.Type, map[reflect.Type]bool{}) {
+					panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it", v.Type(), field.Name))
+				}
+				continue
+			}
+			walk(v.Field(i), visit)
+		}
+	case reflect.Array, reflect.Slice:
+		if holdsNodes(v.Type().Elem(), map[reflect.Type]bool{}) {
+			for i := range v.Len() {
+				walk(v.Index(i), visit)
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() && holdsNodes(v.Type(), map[reflect.Type]bool{}) {
+			walk(v.Elem(), visit)
+		}
+	case reflect.Interface:
+		if !v.IsNil() && holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
+			panic(fmt.Errorf("a loop cannot carry tensors inside an interface (%s): use a concrete type", v.Type()))
+		}
+	}
+}
+
+// holdsNodes tells whether a type can hold nodes; seen breaks cycles of types.
+func holdsNodes(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if t == nodeType {
+		return true
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if holdsNodes(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	case reflect.Array, reflect.Slice, reflect.Pointer:
+		return holdsNodes(t.Elem(), seen)
+	}
+	return false
+}
+
+// deepCopy copies what walk would change, and shares the rest.
+func deepCopy(v reflect.Value) reflect.Value {
+	if v.Type() == nodeType || !holdsNodes(v.Type(), map[reflect.Type]bool{}) {
+		return v
+	}
+	out := reflect.New(v.Type()).Elem()
+	switch v.Kind() {
+	case reflect.Struct:
+		out.Set(v)
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(deepCopy(v.Field(i)))
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			out.Index(i).Set(deepCopy(v.Index(i)))
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			return v
+		}
+		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			out.Index(i).Set(deepCopy(v.Index(i)))
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		out.Set(reflect.New(v.Type().Elem()))
+		out.Elem().Set(deepCopy(v.Elem()))
+	}
+	return out
+}
