@@ -1,0 +1,62 @@
+package envs
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+// Env is a task. Its methods build graphs over a batch of B independent copies.
+type Env interface {
+	Spec() Spec
+	// Reset draws initial states, one for each of the B keys.
+	Reset(keys xla.Key) State
+	// Step advances every copy by one control step with action [B, Spec().Actions]. It neither stops at the end of an
+	// episode nor restarts: what counts is the caller's affair.
+	Step(s State, action *Node) State
+}
+
+// Spec holds the constants of a task.
+type Spec struct {
+	Name         string
+	Observations int // size of an observation
+	Actions      int // size of an action
+	Length       int // control steps of an episode, T
+
+	Descriptor Descriptor
+	// Offset is added to the QD score for every filled cell and step of an episode, so that filling a cell does not lower the
+	// score: minus the least reward of a step, as the authors found it.
+	Offset float64
+	// FitnessRange is the range of the paper's colour maps.
+	FitnessRange [2]float64
+}
+
+// QDOffset is what a filled cell adds to the QD score: Offset times the length of the episode.
+func (s Spec) QDOffset() float64 { return s.Offset * float64(s.Length) }
+
+// Descriptor says what distinguishes the behaviours of a task.
+type Descriptor struct {
+	Kind       DescriptorKind
+	Lower      []float32 // limits of each component, of the cells of a repertoire; descriptors outside are not clipped
+	Upper      []float32
+	Components []string // names for axes, with units
+}
+
+// DescriptorKind says how the states' descriptors become the episode's.
+type DescriptorKind int
+
+const (
+	// Final is the state descriptor before the last valid step.
+	Final DescriptorKind = iota
+	// Mean is the mean of the state descriptors before each valid step: contact proportions.
+	Mean
+)
+
+// State is a batch of B states: a tree that loops can carry.
+type State struct {
+	World       []*Node // what the task alone knows how to read
+	Observation *Node   // [B, observations]
+	Reward      *Node   // [B], of the step that led here; 0 after a reset
+	Done        *Node   // [B], 1 where the task ended in this step, else 0
+	Descriptor  *Node   // [B, descriptor], of this state
+}

@@ -1,0 +1,100 @@
+package envs
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+// Pointmaze is a point in the square [-1, 1]^2 that must find its way around two walls to a goal at (-0.5, 0.8)
+// (QDax, environments/pointmaze.py). Observation and state descriptor are the position; an action is a displacement, clipped
+// to +-1 and divided by 10; the reward is minus the distance to the goal.
+type Pointmaze struct{}
+
+// The maze, in units of its half side.
+const (
+	lowerWall     = -0.5 // a wall from x = -0.5 to the right border, y in [-0.5, -0.49)
+	upperWall     = 0.2  // a wall from the left border to x = 0.5, y in [0.2, 0.21)
+	wallThickness = 0.01
+	wallEnd       = 0.5 // |x| where a wall ends
+	goalX, goalY  = -0.5, 0.8
+	goalRadius    = 0.05 // half the side of the goal's square
+)
+
+// Wall is an axis-parallel rectangle.
+type Wall struct{ X0, Y0, X1, Y1 float64 }
+
+// Walls are the walls of the maze, for figures.
+func (Pointmaze) Walls() []Wall {
+	return []Wall{{-wallEnd, lowerWall, 1, lowerWall + wallThickness}, {-1, upperWall, wallEnd, upperWall + wallThickness}}
+}
+
+// Goal is the square in which an episode ends.
+func (Pointmaze) Goal() Wall {
+	return Wall{goalX - goalRadius, goalY - goalRadius, goalX + goalRadius, goalY + goalRadius}
+}
+
+// Spec implements [Env].
+func (Pointmaze) Spec() Spec {
+	return Spec{
+		Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431, FitnessRange: [2]float64{-1000, 0},
+		Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Components: []string{"final x", "final y"}},
+	}
+}
+
+// Reset draws x in +-0.1 and y in [-1, -0.7).
+func (Pointmaze) Reset(keys xla.Key) State {
+	n := keys.Hi.Shape().Dimensions[0]
+	x := keys.FoldInt(0).Uniform(-0.1, 0.1, n)
+	y := keys.FoldInt(1).Uniform(-1, -0.7, n)
+	return pointmazeState(x, y, ZerosLike(x), ZerosLike(x))
+}
+
+// At is the state of points at given positions, [B] each.
+func (Pointmaze) At(x, y *Node) State { return pointmazeState(x, y, ZerosLike(x), ZerosLike(x)) }
+
+func pointmazeState(x, y, reward, done *Node) State {
+	xy := Stack([]*Node{x, y}, -1)
+	return State{World: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward, Done: done}
+}
+
+// Step implements [Env]: the lower wall, then the upper one on the y that the lower one left, then the borders. A wall stops
+// y alone. Both directions test where the path meets the wall's lower edge, as the published code does; a path along the
+// wall (y unchanged) meets it at infinity or nowhere, and passes.
+func (Pointmaze) Step(s State, action *Node) State {
+	oldX, oldY := s.World[0], s.World[1]
+	move := DivScalar(ClipScalar(action, -1, 1), 10)
+	x := Add(oldX, Reshape(Slice(move, AxisRange(), AxisElem(0)), -1))
+	y := Add(oldY, Reshape(Slice(move, AxisRange(), AxisElem(1)), -1))
+
+	below := func(a *Node, limit float64) *Node { return LessThan(a, ConstAs(a, limit)) }
+	above := func(a *Node, limit float64) *Node { return GreaterThan(a, ConstAs(a, limit)) }
+	atMost := func(a *Node, limit float64) *Node { return LessOrEqual(a, ConstAs(a, limit)) }
+	atLeast := func(a *Node, limit float64) *Node { return GreaterOrEqual(a, ConstAs(a, limit)) }
+	and := func(first *Node, more ...*Node) *Node {
+		for _, c := range more {
+			first = And(first, c)
+		}
+		return first
+	}
+	// hit is the x at which the path from the old to the new position meets height.
+	hit := func(height float64, y *Node) *Node {
+		return Add(Mul(Div(Sub(ConstAs(y, height), oldY), Sub(y, oldY)), Sub(x, oldX)), oldX)
+	}
+
+	const lowerTop, upperTop = lowerWall + wallThickness, upperWall + wallThickness
+	blocked := atLeast(hit(lowerWall, y), -wallEnd)
+	fromBelow := and(atMost(oldY, lowerWall), above(y, lowerWall), blocked)
+	fromAbove := and(below(y, lowerTop), atLeast(oldY, lowerTop), below(oldY, upperWall), blocked)
+	y = Where(fromAbove, ConstAs(y, lowerTop), Where(fromBelow, ConstAs(y, lowerWall), y))
+
+	blocked = atMost(hit(upperWall, y), wallEnd)
+	fromAbove = and(below(y, upperTop), atLeast(oldY, upperTop), blocked)
+	fromBelow = and(above(y, upperWall), atMost(oldY, upperWall), above(oldY, lowerWall), blocked)
+	y = Where(fromBelow, ConstAs(y, upperWall), Where(fromAbove, ConstAs(y, upperTop), y))
+
+	x, y = ClipScalar(x, -1, 1), ClipScalar(y, -1, 1)
+	reward := Neg(Sqrt(Add(Square(AddScalar(x, -goalX)), Square(AddScalar(y, -goalY)))))
+	inGoal := and(atLeast(x, goalX-goalRadius), atMost(x, goalX+goalRadius), atLeast(y, goalY-goalRadius), atMost(y, goalY+goalRadius))
+	return pointmazeState(x, y, reward, ConvertDType(inGoal, x.DType()))
+}

@@ -1,0 +1,98 @@
+package envs
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+// Policy maps observations [B, observations] to actions [B, actions]. It is a tree, so that a rollout can carry its
+// parameters: nn.Net is one.
+type Policy interface {
+	Apply(observation *Node) *Node
+}
+
+// Score accumulates what an episode is worth: its return and its descriptor, up to and including the step that ends it. The
+// zero value is not useful; see [NewScore].
+type Score struct {
+	Alive       *Node // [B], 1 until the first end of the episode
+	Return      *Node // [B], undiscounted sum of the valid steps' rewards
+	Length      *Node // [B], number of valid steps
+	Descriptor  *Node // [B, d], last valid state descriptor, or the sum of them
+	Kind        DescriptorKind
+	Descriptors int
+}
+
+// NewScore starts the scores of a batch.
+func NewScore(g *Graph, batch int, kind DescriptorKind, descriptors int) Score {
+	one := Ones(g, shapes.Make(dtypes.Float32, batch))
+	zero := ZerosLike(one)
+	return Score{one, zero, zero, Zeros(g, shapes.Make(dtypes.Float32, batch, descriptors)), kind, descriptors}
+}
+
+// Add counts a step: the descriptor [B, d] of the state before it, its reward [B] and done [B]. Steps after the first end of
+// the episode do not count; the step that ends it does (QDax, tasks/brax_envs.py).
+func (s Score) Add(descriptor, reward, done *Node) Score {
+	valid := GreaterThan(s.Alive, ZerosLike(s.Alive))
+	wide := BroadcastToDims(InsertAxes(valid, -1), descriptor.Shape().Dimensions...)
+	s.Return = Where(valid, Add(s.Return, reward), s.Return)
+	s.Length = Add(s.Length, s.Alive)
+	if s.Kind == Mean {
+		descriptor = Add(s.Descriptor, descriptor)
+	}
+	s.Descriptor = Where(wide, descriptor, s.Descriptor)
+	s.Alive = Where(GreaterThan(done, ZerosLike(done)), ZerosLike(s.Alive), s.Alive)
+	return s
+}
+
+// Result gives the fitness [B] and the descriptor [B, d] of the episode.
+func (s Score) Result() (fitness, descriptor *Node) {
+	if s.Kind == Mean {
+		return s.Return, Div(s.Descriptor, InsertAxes(s.Length, -1))
+	}
+	return s.Return, s.Descriptor
+}
+
+// Rollout runs policies, one per copy, from start for steps control steps and returns fitness [B] and descriptor [B, d].
+func Rollout[P Policy](env Env, policy P, start State, steps int) (fitness, descriptor *Node) {
+	type running struct {
+		Policy P
+		State  State
+		Score  Score
+	}
+	g := start.Reward.Graph()
+	spec := env.Spec()
+	run := running{policy, start, NewScore(g, start.Reward.Shape().Dimensions[0], spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
+	run = xla.For(g, steps, run, func(_ *Node, r running) running {
+		next := env.Step(r.State, r.Policy.Apply(r.State.Observation))
+		r.Score = r.Score.Add(r.State.Descriptor, next.Reward, next.Done)
+		r.State = next
+		return r
+	})
+	return run.Score.Result()
+}
+
+// Trace runs policies like [Rollout] and returns what there is to see: the state descriptors [steps, B, d] before each
+// step, the rewards and the done flags [steps, B] of each step.
+func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, rewards, dones *Node) {
+	type running struct {
+		Policy                      P
+		State                       State
+		Descriptors, Rewards, Dones *Node
+	}
+	g := start.Reward.Graph()
+	batch := start.Reward.Shape().Dimensions[0]
+	flat := Zeros(g, shapes.Make(dtypes.Float32, steps, batch))
+	run := running{policy, start, Zeros(g, shapes.Make(dtypes.Float32, steps, batch, len(env.Spec().Descriptor.Lower))), flat, flat}
+	run = xla.For(g, steps, run, func(step *Node, r running) running {
+		next := env.Step(r.State, r.Policy.Apply(r.State.Observation))
+		r.Descriptors = xla.SetRows(r.Descriptors, step, InsertAxes(r.State.Descriptor, 0))
+		r.Rewards = xla.SetRows(r.Rewards, step, InsertAxes(next.Reward, 0))
+		r.Dones = xla.SetRows(r.Dones, step, InsertAxes(next.Done, 0))
+		r.State = next
+		return r
+	})
+	return run.Descriptors, run.Rewards, run.Dones
+}

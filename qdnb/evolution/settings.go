@@ -1,0 +1,63 @@
+package evolution
+
+import (
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+)
+
+// MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see [DefaultMapElites].
+type MapElites struct {
+	Batch         int     `json:"batch"`          // policies per generation; paper: 1000
+	IsoSigma      float64 `json:"iso_sigma"`      // standard deviation of the isotropic noise on each parameter; paper: 0.005
+	LineSigma     float64 `json:"line_sigma"`     // standard deviation along the line through two parents; paper: 0.05
+	Cells         int     `json:"cells"`          // of the repertoire; paper: 1024
+	CVTSamples    int     `json:"cvt_samples"`    // points that the tessellation clusters; paper: 50 000
+	Hidden        []int   `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
+	EpisodeLength int     `json:"episode_length"` // control steps; paper: 250, ant-maze 500
+	Slice         int     `json:"slice"`          // policies rolled out together; 0: what suits the backend
+}
+
+// DefaultMapElites are the paper's hyperparameters for an environment (table 5).
+func DefaultMapElites(env envs.Spec) MapElites {
+	return MapElites{
+		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Cells: 1024, CVTSamples: 50_000,
+		Hidden: []int{256, 256}, EpisodeLength: env.Length,
+	}
+}
+
+// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory would end first.
+const (
+	maxBatch  = 1 << 20
+	maxCells  = 1 << 17
+	maxUnits  = 1 << 14
+	maxLength = 1 << 20
+)
+
+// Check finds values that cannot work, before anything is compiled.
+func (m MapElites) Check() error {
+	for _, c := range []struct {
+		name            string
+		value, min, max int
+	}{
+		{"batch", m.Batch, 1, maxBatch},
+		{"cells", m.Cells, 1, maxCells},
+		{"cvt_samples", m.CVTSamples, m.Cells, 1 << 24},
+		{"episode_length", m.EpisodeLength, 1, maxLength},
+		{"slice", m.Slice, 0, maxBatch},
+		{"number of hidden layers", len(m.Hidden), 0, 16},
+	} {
+		if c.value < c.min || c.value > c.max {
+			return errors.Errorf("%s must be between %d and %d, not %d", c.name, c.min, c.max, c.value)
+		}
+	}
+	for _, units := range m.Hidden {
+		if units < 1 || units > maxUnits {
+			return errors.Errorf("hidden layers must have between 1 and %d units, not %d", maxUnits, units)
+		}
+	}
+	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) { // NaN is neither
+		return errors.Errorf("iso_sigma and line_sigma must be numbers from 0 on, not %g and %g", m.IsoSigma, m.LineSigma)
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package evolution
+
+import (
+	"example.com/qdnb/envs"
+	"example.com/qdnb/xla/nn"
+)
+
+// Task is what is evaluated: policies of one form in an environment, for episodes of Length steps.
+type Task struct {
+	Env    envs.Env
+	Policy nn.MLP
+	Length int
+}
+
+// NewTask makes the task of an environment for policies with the given hidden layers.
+func NewTask(env envs.Env, hidden []int, length int) Task {
+	spec := env.Spec()
+	return Task{env, nn.Policy(spec.Observations, hidden, spec.Actions), length}
+}
+
+// QDOffset is what a filled cell adds to the QD score: the environment's offset per step times the length of an episode.
+func (t Task) QDOffset() float64 { return t.Env.Spec().Offset * float64(t.Length) }

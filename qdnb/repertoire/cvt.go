@@ -1,0 +1,114 @@
+package repertoire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/npz"
+	"example.com/qdnb/xla"
+)
+
+// CVT describes a centroidal Voronoi tessellation of descriptor space (Vassiliades, Chatzilygeroudis and Mouret 2018): k-means over
+// Samples points drawn uniformly in the unit cube, scaled to the limits afterwards.
+type CVT struct {
+	Cells   int
+	Samples int // the paper: 50 000
+	Seed    int64
+	Lower   []float32
+	Upper   []float32
+}
+
+// Settings of scikit-learn's k-means, which the paper used: at most 300 iterations, until the centroids move by less than
+// 1e-4 of the samples' variance (1/12 in the unit cube).
+const (
+	cvtIterations = 300
+	cvtTolerance  = 1e-4 / 12
+)
+
+// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of an environment share one
+// tessellation, as the paper says. A cache that cannot be read or written is no error.
+func (c CVT) Centroids(p *xla.Platform) ([]float32, error) {
+	d := len(c.Lower)
+	switch {
+	case d == 0 || len(c.Upper) != d:
+		return nil, errors.Errorf("a tessellation needs as many lower as upper limits, got %d and %d", d, len(c.Upper))
+	case c.Cells < 1:
+		return nil, errors.Errorf("a repertoire needs at least 1 cell, not %d", c.Cells)
+	case c.Samples < c.Cells:
+		return nil, errors.Errorf("%d cells need at least as many samples, not %d: raise cvt_samples", c.Cells, c.Samples)
+	}
+	path := c.cachePath(p)
+	unit := readCentroids(path, c.Cells, d)
+	if unit == nil {
+		var err error
+		if unit, err = c.unitCentroids(p); err != nil {
+			return nil, err
+		}
+		if os.MkdirAll(filepath.Dir(path), 0o755) == nil {
+			_ = npz.Write(path, map[string]npz.Array{"centroids": npz.Of(unit, c.Cells, d)}) // the cache saves seconds, no more
+		}
+	}
+	scaled := make([]float32, len(unit))
+	for i, x := range unit {
+		scaled[i] = c.Lower[i%d] + x*(c.Upper[i%d]-c.Lower[i%d])
+	}
+	return scaled, nil
+}
+
+func (c CVT) unitCentroids(p *xla.Platform) ([]float32, error) {
+	d := len(c.Lower)
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}
+	program, err := p.Compile("CVT", inputs, func(in []*graph.Node) []*graph.Node {
+		key := xla.KeyOf(in[0])
+		var samples []*graph.Node
+		for k := range d {
+			samples = append(samples, key.FoldInt(1+k).Uniform(0, 1, c.Samples))
+		}
+		return []*graph.Node{kMeans(key.FoldInt(0), samples, c.Cells, cvtIterations, cvtTolerance)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer program.Free()
+	out, err := program.Run(xla.Value{tensors.FromValue(xla.SeedWords(c.Seed))})
+	if err != nil {
+		return nil, err
+	}
+	defer out[0].Free()
+	return tensors.CopyFlatData[float32](out[0][0])
+}
+
+// cachePath is empty where there is no cache folder.
+func (c CVT) cachePath(p *xla.Platform) string {
+	dir, err := xla.CacheDir()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "1 %d %d %d %d %s", len(c.Lower), c.Cells, c.Samples, c.Seed, p.Name()))
+	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", len(c.Lower), c.Cells, hex.EncodeToString(sum[:4])))
+}
+
+func readCentroids(path string, cells, d int) []float32 {
+	arrays, err := npz.Read(path)
+	if err != nil {
+		return nil
+	}
+	array, ok := arrays["centroids"]
+	if !ok || len(array.Shape) != 2 || array.Shape[0] != cells || array.Shape[1] != d {
+		return nil
+	}
+	flat, err := array.Float32s()
+	if err != nil {
+		return nil
+	}
+	return flat
+}

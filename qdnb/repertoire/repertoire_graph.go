@@ -1,0 +1,142 @@
+package repertoire
+
+import (
+	"math"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+// Cells is what a repertoire knows of its cells, without the genotypes: a tree.
+type Cells struct {
+	Fitness     *Node // [cells], -Inf where a cell is empty
+	Descriptors *Node // [cells, d], of the occupants, not of the centroids; 0 where empty
+	Centroids   *Node // [cells, d]
+}
+
+// Batch is a set of candidates for insertion, P of them.
+type Batch struct {
+	Fitness     *Node // [P]; NaN and -Inf never enter
+	Descriptors *Node // [P, d]
+}
+
+// CellOf gives the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance in raw descriptor units, the
+// lowest index among equally near ones. Descriptors outside the limits fall into a cell at the border.
+func CellOf(centroids, descriptors *Node) *Node {
+	// [cells, P], the candidates in the minor axis.
+	d := descriptors.Shape().Dimensions[1]
+	var distance *Node
+	for k := range d {
+		c := InsertAxes(component(centroids, k), 1)
+		x := InsertAxes(component(descriptors, k), 0)
+		square := Square(Sub(c, x))
+		if distance == nil {
+			distance = square
+		} else {
+			distance = Add(distance, square)
+		}
+	}
+	return ArgMin(distance, 0)
+}
+
+func component(x *Node, k int) *Node {
+	return Reshape(Slice(x, AxisRange(), AxisElem(k)), x.Shape().Dimensions[0])
+}
+
+// Winners decides an insertion: for each cell, which candidate takes it. A candidate takes its cell if it is the fittest of the
+// batch there (the lowest index among equals) and strictly fitter than the occupant (QDax, containers/
+// mapelites_repertoire.py, where the choice among equals is the backend's).
+//
+// index is int32 [cells], the candidate of each cell (0 where accepted is false); accepted is bool [cells].
+func Winners(cells Cells, batch Batch) (index, accepted *Node) {
+	g := cells.Fitness.Graph()
+	n, p := cells.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
+	fitness := Where(valid(batch), batch.Fitness, ConstAs(batch.Fitness, math.Inf(-1)))
+	cell := CellOf(cells.Centroids, batch.Descriptors)
+
+	// Candidates in the minor axis: [cells, P].
+	own := Equal(BroadcastToDims(InsertAxes(cell, 0), n, p), Iota(g, shapes.Make(dtypes.Int32, n, p), 0))
+	here := Where(own, BroadcastToDims(InsertAxes(fitness, 0), n, p), Const(g, float32(math.Inf(-1))))
+	best := ReduceMax(here, 1)
+	accepted = GreaterThan(best, cells.Fitness)
+	fittest := And(own, Equal(here, InsertAxes(best, 1)))
+	order := Iota(g, shapes.Make(dtypes.Int32, n, p), 1)
+	index = ReduceMin(Where(fittest, order, Const(g, int32(p))), 1)
+	return Where(accepted, index, ZerosLike(index)), accepted
+}
+
+// valid is false for candidates whose fitness or descriptor is NaN.
+func valid(batch Batch) *Node {
+	finite := Equal(batch.Fitness, batch.Fitness)
+	for k := range batch.Descriptors.Shape().Dimensions[1] {
+		x := component(batch.Descriptors, k)
+		finite = And(finite, Equal(x, x))
+	}
+	return finite
+}
+
+// Update applies the decision of [Winners] to fitness and descriptors.
+func (c Cells) Update(batch Batch, index, accepted *Node) Cells {
+	rows := InsertAxes(index, -1)
+	c.Fitness = Where(accepted, Gather(batch.Fitness, rows), c.Fitness)
+	wide := BroadcastToDims(InsertAxes(accepted, -1), c.Descriptors.Shape().Dimensions...)
+	c.Descriptors = Where(wide, Gather(batch.Descriptors, rows), c.Descriptors)
+	return c
+}
+
+// Compact lists the accepted cells in ascending order: cells int32 [n], of which the first count (int32 scalar) are meant and the
+// others repeat cell 0.
+func Compact(accepted *Node) (cells, count *Node) {
+	g, n := accepted.Graph(), accepted.Shape().Dimensions[0]
+	flags := ConvertDType(accepted, dtypes.Int32)
+	rank := Sub(CumSum(flags, 0), flags) // of each accepted cell among the accepted
+	place := Iota(g, shapes.Make(dtypes.Int32, n, n), 0)
+	here := And(Equal(place, BroadcastToDims(InsertAxes(rank, 0), n, n)), BroadcastToDims(InsertAxes(accepted, 0), n, n))
+	cells = ReduceSum(Where(here, Iota(g, shapes.Make(dtypes.Int32, n, n), 1), Const(g, int32(0))), 1)
+	return cells, ReduceSum(flags)
+}
+
+// Sampler draws filled cells uniformly and with replacement: a tree, made once for a generation.
+type Sampler struct {
+	UpTo *Node // int32 [cells], the number of filled cells up to and including each
+}
+
+// Sampler prepares to draw from the filled cells.
+func (c Cells) Sampler() Sampler {
+	filled := GreaterThan(c.Fitness, ConstAs(c.Fitness, math.Inf(-1)))
+	return Sampler{CumSum(ConvertDType(filled, dtypes.Int32), 0)}
+}
+
+// Draw gives a cell for each of the keys, int32 [keys]. In an empty repertoire it gives the last cell.
+func (s Sampler) Draw(keys xla.Key) *Node {
+	// The j-th filled cell is the first with more than j filled cells up to it.
+	n, p := s.UpTo.Shape().Dimensions[0], keys.Hi.Shape().Dimensions[0]
+	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(n-1))), dtypes.Float32)
+	j := ConvertDType(Mul(keys.Uniform(0, 1, p), count), dtypes.Int32) // of 0 .. count-1
+	before := LessOrEqual(BroadcastToDims(InsertAxes(s.UpTo, 0), p, n), BroadcastToDims(InsertAxes(j, 1), p, n))
+	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(n-1))
+}
+
+// SetGenotypes writes rows [m, N] into the cells of a genotype matrix [n, N]: row i to cell cells[i] for i < count. On XLA only
+// those rows are touched, in place; the pure Go backend copies the matrix.
+func SetGenotypes(genotypes, rows, cells, count *Node) *Node {
+	g := genotypes.Graph()
+	if !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
+		n, m := genotypes.Shape().Dimensions[0], rows.Shape().Dimensions[0]
+		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), BroadcastToDims(count, n, m))
+		here := And(meant, Equal(BroadcastToDims(InsertAxes(cells, 0), n, m), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
+		source := ArgMax(ConvertDType(here, dtypes.Int32), 1)
+		taken := BroadcastToDims(InsertAxes(LogicalAny(here, 1), -1), genotypes.Shape().Dimensions...)
+		return Where(taken, Gather(rows, InsertAxes(source, -1)), genotypes)
+	}
+	type state struct{ Genotypes, Rows, Cells *Node }
+	return xla.Repeat(count, state{genotypes, rows, cells}, func(i *Node, s state) state {
+		cell := Reshape(xla.Rows(s.Cells, i, 1))
+		s.Genotypes = xla.SetRows(s.Genotypes, cell, xla.Rows(s.Rows, i, 1))
+		return s
+	}).Genotypes
+}

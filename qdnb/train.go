@@ -1,0 +1,244 @@
+package qdnb
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same call goes on.
+var ErrInterrupted = errors.New("interrupted")
+
+// checkpointEvery is the time between two checkpoints.
+var checkpointEvery = 2 * time.Minute
+
+// columns of metrics.csv.
+var columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness", "coverage", "qd_score", "invalid"}
+
+// Train trains what spec says, or loads it if it is there, or goes on where it stopped. SIGINT and SIGTERM (an interrupted
+// cell) save a checkpoint and end it with [ErrInterrupted]; a second signal ends the process at once.
+func Train(spec Spec) (*runs.Run, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal finds no handler
+	return TrainContext(ctx, spec)
+}
+
+// TrainContext is [Train] that stops when ctx is done, and leaves signals alone.
+func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
+	p, err := spec.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if run, err := runs.Open(filepath.Join(p.Runs, p.config.Name())); err == nil && run.Status.Finished && p.Budget.Done(run.Status.Progress) {
+		return run, nil
+	}
+	t, err := begin(p)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	if err := t.train(ctx); err != nil {
+		return t.writer.Run, err
+	}
+	return runs.Open(t.writer.Dir)
+}
+
+// training is one session of a run.
+type training struct {
+	plan
+	writer *runs.Writer
+	search *evolution.Search
+	status runs.Status
+	bar    *runs.Bar
+	start  time.Time // such that the time since it is what the run took over all sessions
+	saved  time.Time // when the newest checkpoint was
+}
+
+// begin takes the folder, opens the backend, and restores the newest checkpoint.
+func begin(p plan) (t *training, err error) {
+	t = &training{plan: p, start: time.Now(), saved: time.Now()}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	if t.writer, err = runs.Create(p.Runs, p.config); err != nil {
+		return nil, err
+	}
+	t.status = t.writer.Status
+	arrays, generation, warnings, err := t.writer.LoadCheckpoint(&t.status)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(os.Stderr, "qdnb:", warning)
+	}
+	if generation < 0 {
+		t.status = runs.Status{}
+	}
+	t.bar = runs.NewBar(p.config.Name(), p.Quiet)
+	t.bar.Update(p.Budget.Fraction(t.status.Progress), "opening the backend")
+	platform, err := xla.Open(p.Backend)
+	if err != nil {
+		return nil, err
+	}
+	if t.status.UseBackend(platform.Name(), generation) {
+		fmt.Fprintf(os.Stderr, "qdnb: another backend computed this run before: going on with %s, the result is not exact to the bit\n", platform.Name())
+	}
+	t.bar.Update(p.Budget.Fraction(t.status.Progress), "compiling")
+	if t.search, err = p.search(platform); err != nil {
+		return nil, err
+	}
+	if generation >= 0 {
+		if err := t.search.Restore(generation, arrays); err != nil {
+			return nil, err
+		}
+	}
+	t.status.CompileSeconds += t.search.CompileTime().Seconds()
+	t.start = t.start.Add(-time.Duration(t.status.Seconds * float64(time.Second)))
+	t.status.Budget, t.status.Finished, t.status.Version = p.Budget, false, version()
+	return t, t.writer.Begin(generation, columns...)
+}
+
+func (t *training) close() {
+	if t.search != nil {
+		t.search.Close()
+	}
+	if t.writer != nil {
+		_ = t.writer.Close() // it only gives the lock back; what had to be written was
+	}
+}
+
+func (t *training) train(ctx context.Context) error {
+	for t.search.Generation() < 0 || !t.Budget.Done(t.status.Progress) {
+		if err := t.step(); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			if err := t.save(); err != nil {
+				return err
+			}
+			t.bar.Done(fmt.Sprintf("stopped at generation %d; the same command goes on", t.status.Generation))
+			return errors.Wrapf(ErrInterrupted, "%s at generation %d: the same command goes on", t.writer.Dir, t.status.Generation)
+		}
+		if time.Since(t.saved) > checkpointEvery {
+			if err := t.save(); err != nil {
+				return err
+			}
+		}
+	}
+	return t.finish()
+}
+
+// step runs a generation and records it.
+func (t *training) step() error {
+	outcome, err := t.search.Step()
+	if err != nil {
+		return err
+	}
+	before := t.status.Progress
+	t.status.Generation = outcome.Generation
+	t.status.Evaluations = outcome.Generation * int64(t.settings.Batch)
+	t.status.EnvSteps = t.status.Evaluations * int64(t.settings.EpisodeLength)
+	t.status.Seconds = time.Since(t.start).Seconds()
+	stats := (&runs.Repertoire{Fitnesses: outcome.Fitnesses, Offset: t.task().QDOffset()}).Stats()
+	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
+	s := t.status
+	err = t.writer.Log(float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, s.MaxFitness, s.Coverage, s.QDScore,
+		float64(outcome.Invalid))
+	if err != nil {
+		return err
+	}
+	if runs.SnapshotDue(t.Budget, before, s.Progress) {
+		if err := t.snapshot(); err != nil {
+			return err
+		}
+	}
+	t.bar.Update(t.Budget.Fraction(s.Progress), fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g",
+		s.Generation, s.MaxFitness, s.Coverage, s.QDScore))
+	return nil
+}
+
+// save writes a checkpoint.
+func (t *training) save() error {
+	arrays, err := t.search.Arrays(true)
+	if err != nil {
+		return err
+	}
+	if err := t.writer.SaveCheckpoint(t.status.Generation, arrays, t.status); err != nil {
+		return err
+	}
+	t.saved = time.Now()
+	return t.writer.SaveStatus(t.status)
+}
+
+func (t *training) snapshot() error {
+	repertoire, err := t.repertoire(false)
+	if err != nil {
+		return err
+	}
+	return t.writer.SaveSnapshot(runs.Snapshot{Progress: t.status.Progress, Repertoire: *repertoire})
+}
+
+// finish writes what a complete run has.
+func (t *training) finish() error {
+	repertoire, err := t.repertoire(true)
+	if err != nil {
+		return err
+	}
+	if err := t.writer.SaveRepertoire(repertoire); err != nil {
+		return err
+	}
+	t.status.Finished = true
+	if err := t.save(); err != nil {
+		return err
+	}
+	t.bar.Done(fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g",
+		t.status.Generation, t.status.MaxFitness, t.status.Coverage, t.status.QDScore))
+	return nil
+}
+
+// repertoire is the host's copy of the search's repertoire.
+func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
+	arrays, err := t.search.Arrays(genotypes)
+	if err != nil {
+		return nil, err
+	}
+	limits := t.env.Spec().Descriptor
+	r := &runs.Repertoire{
+		Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: t.task().QDOffset(),
+	}
+	if genotypes {
+		r.Params = t.task().Policy.Params()
+	}
+	for name, into := range map[string]*[]float32{
+		"genotypes": &r.Genotypes, "fitnesses": &r.Fitnesses, "descriptors": &r.Descriptors, "centroids": &r.Centroids,
+	} {
+		if array, ok := arrays[name]; ok {
+			if *into, err = array.Float32s(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r, nil
+}
+
+// version is the program's, as the build recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
