@@ -1,0 +1,142 @@
+# What can be done with this checkout. `make` lists it.
+#
+# Everything that is installed goes to .tools, everything that is made goes to build; see tools/env for how the
+# notebooks' programs are kept apart from the user's own Jupyter.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -eu -o pipefail -c
+# The steps share the machine's cores and print progress: one after the other, also under -j.
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+export PYTHON
+
+NOTEBOOK := tools/env python tools/notebook.py
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+# PNG figures that a notebook has to show at least.
+EXPECT_PNG ?= 1
+# Seconds that a cell may take in `make test`; the first cells may compile.
+TEST_TIMEOUT ?= 900
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+
+# --- the main job
+
+.PHONY: run
+run: setup ## set up, then run notebooks/quickstart.ipynb and write build/quickstart.html
+	@echo "== running notebooks/quickstart.ipynb"
+	@$(NOTEBOOK) run notebooks/quickstart.ipynb --out build --html build --expect-png $(EXPECT_PNG) --summary
+
+.PHONY: lab
+lab: setup ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
+	@tools/env python -m jupyter trust notebooks/*.ipynb >/dev/null
+	@echo "== JupyterLab; stop it with Ctrl-C"
+	@tools/env python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None \
+		--ServerApp.root_dir="$(CURDIR)" $(LAB_ARGS) notebooks/quickstart.ipynb
+
+# --- tests
+
+.PHONY: test
+test: setup ## go vet, go test, then all notebooks at a small scale
+	@echo "== go vet ./..."
+	@go vet ./...
+	@echo "== go test ./..."
+	@go test ./...
+	@$(MAKE) --no-print-directory smoke
+	@echo "make test: all passed"
+
+# The runs of a small scale lie apart from the real ones and are made anew each time.
+.PHONY: smoke
+smoke: setup
+	@echo "== running $(words $(NOTEBOOKS)) notebooks at a small scale"
+	@rm -rf build/smoke
+	@QDNB_SMOKE=1 QDNB_RUNS="$(CURDIR)/build/smoke/runs" \
+		$(NOTEBOOK) run $(NOTEBOOKS) --out build/smoke --timeout $(TEST_TIMEOUT) --expect-png $(EXPECT_PNG)
+
+.PHONY: test-long
+test-long: setup ## the tests that train for hours, all notebooks at full scale, and screenshots
+	@echo "== go test ./... with QDNB_LONG=1"
+	@QDNB_LONG=1 go test -timeout 0 -v ./...
+	@echo "== running $(words $(NOTEBOOKS)) notebooks"
+	@$(NOTEBOOK) run $(NOTEBOOKS) --out build --html build --expect-png $(EXPECT_PNG)
+	@$(MAKE) --no-print-directory screenshots
+	@echo "make test-long: all passed"
+
+.PHONY: bench
+bench: check compile ## measure speed (BENCH_ARGS=... for its options)
+	@go run ./cmd/qdnb bench $(BENCH_ARGS)
+
+# --- notebooks
+
+.PHONY: notebooks
+notebooks: setup ## run all notebooks in place, as they are committed, and write their pages to build
+	@$(NOTEBOOK) run $(NOTEBOOKS) --in-place --html build --expect-png $(EXPECT_PNG)
+
+.PHONY: screenshots
+screenshots: setup ## pictures of the notebooks' pages in build (needs chromium)
+	@if ! ls build/*.html >/dev/null 2>&1; then $(NOTEBOOK) html $(NOTEBOOKS) --html build; fi
+	@tools/env python tools/screenshot.py build/*.html
+
+# --- code
+
+.PHONY: lint
+lint: check ## go vet, gofmt, and golangci-lint if it is installed
+	@go vet ./...
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+		if [[ -n $$unformatted ]]; then echo "not formatted, run \`make fmt\`:"; echo "$$unformatted"; exit 1; fi
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; \
+		else echo "golangci-lint is not installed: only go vet and gofmt were run"; fi
+
+.PHONY: fmt
+fmt: ## format the Go files
+	@gofmt -l -w $$(git ls-files --cached --others --exclude-standard '*.go')
+
+.PHONY: module
+module: ## give the Go module another path: make module NAME=github.com/you/qdnb
+	@tools/rename.sh "$(NAME)"
+
+.PHONY: clean
+clean: ## remove build; runs and installed tools stay
+	rm -rf build
+
+.PHONY: distclean
+distclean: clean ## remove the installed tools too; runs stay
+	rm -rf .tools
+
+# --- set-up; each step happens once
+
+.PHONY: setup
+setup: check .tools/bin/.stamp .tools/venv/.stamp compile plugin ## install what the notebooks need (all others do it by themselves)
+
+.PHONY: check
+check:
+	@tools/setup check
+
+.tools/bin/.stamp: tools/go.mod tools/go.sum
+	@echo "== installing the GoNB kernel into .tools/bin (about half a minute)"
+	@tools/setup go
+	@touch $@
+
+.tools/venv/.stamp: tools/requirements.txt
+	@echo "== installing JupyterLab into .tools/venv (about half a minute)"
+	@tools/setup python
+	@touch $@
+
+# Compiled here, with progress, the libraries are in Go's cache when a cell or a test needs them.
+.PHONY: compile
+compile: check
+	@$(PYTHON) tools/gobuild.py -label "qdnb and its libraries" build ./...
+
+# Without a plugin everything runs too, on GoMLX's Go backend, slowly: a failure here is no error.
+.PHONY: plugin
+plugin: .tools/plugin.stamp ## fetch the XLA plugin into the user's cache, once
+
+.tools/plugin.stamp: | compile
+	@echo "== looking for an XLA plugin"
+	@mkdir -p .tools
+	@if go run ./cmd/qdnb doctor --install; then touch $@; \
+		else echo "no XLA plugin could be installed; going on with the slow Go backend (\`make plugin\` tries again)"; fi

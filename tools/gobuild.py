@@ -1,0 +1,95 @@
+"""gobuild.py [-C DIR] -label TEXT build|install PACKAGES...: `go build` or `go install` with progress and an ETA.
+
+Silent when everything is built already. Module downloads, which `go` reports one by one, are counted too; how many
+will come is not known beforehand. Needs nothing but Python's standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from typing import Callable
+
+from statusline import StatusLine, duration
+
+
+def run(command: list[str], cwd: str, on_line: Callable[[str], bool]) -> tuple[int, str]:
+    """Runs a go command; on_line sees each line of its stderr and says whether it was progress.
+
+    Returns the exit status and the lines that were not.
+    """
+    rest: list[str] = []
+    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if not on_line(line.rstrip("\n")):
+                rest.append(line)
+    return process.returncode, "".join(rest)
+
+
+def stale_packages(cwd: str, packages: list[str]) -> int:
+    """The number of packages that a build has to compile, or 0 where go cannot tell."""
+    command = ["go", "list", "-e", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *packages]
+    listed = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return len(listed.stdout.split()) if listed.returncode == 0 else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-C", dest="cwd", default=".", help="run in this folder")
+    parser.add_argument("-label", required=True, help="what is built, for people")
+    parser.add_argument("command", choices=["build", "install"])
+    parser.add_argument("packages", nargs="+")
+    args = parser.parse_args()
+
+    status = StatusLine()
+    start = time.monotonic()
+    downloads = 0
+
+    def downloading(line: str) -> bool:
+        nonlocal downloads
+        if not line.startswith("go: downloading "):
+            return False
+        downloads += 1
+        status.show(f"{args.label}: downloading Go modules, {downloads} so far: {line[len('go: downloading '):]}")
+        return True
+
+    # Listing the packages first downloads what they need, so that compiling has a known end.
+    code, errors = run(["go", "list", "-deps", *args.packages], args.cwd, downloading)
+    if code == 0:
+        if downloads:
+            status.print(f"{args.label}: downloaded {downloads} Go modules in {duration(time.monotonic() - start)}")
+        total = stale_packages(args.cwd, args.packages)
+        start, built = time.monotonic(), 0
+
+        def compiling(line: str) -> bool:
+            nonlocal built
+            if downloading(line):
+                return True
+            if " " in line or "\t" in line or ":" in line or not line:
+                return False  # a diagnostic; -v prints bare import paths
+            built += 1
+            elapsed = time.monotonic() - start
+            left = duration(elapsed / built * max(total - built, 0))
+            count = f"compiled {built} of {max(total, built)} packages in {duration(elapsed)}"
+            status.show(f"{args.label}: {count}, about {left} left")
+            return True
+
+        code, errors = run(["go", args.command, "-v", *args.packages], args.cwd, compiling)
+        if code == 0 and built:
+            status.print(f"{args.label}: compiled {built} package{'s' if built > 1 else ''} in {duration(time.monotonic() - start)}")
+    if code != 0:
+        status.print(errors.rstrip("\n") or f"go {args.command} failed")
+        if any(sign in errors for sign in ("dial tcp", "i/o timeout", "no such host", "proxyconnect")):
+            status.print("setup: the Go modules could not be downloaded: check the network, or set GOPROXY to a proxy "
+                         "that can be reached")
+    return 1 if code else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,117 @@
+"""The outputs of an executed notebook: reading, tidying, counting and writing them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import os
+import re
+from pathlib import Path
+
+import nbformat
+from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+_PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+
+
+def last_words(cell: NotebookNode) -> str:
+    """The last line that a running cell wrote or, of a progress bar in HTML, its text. Empty if there is none."""
+    if not cell.outputs:
+        return ""
+    output = cell.outputs[-1]
+    if output["output_type"] == "stream":
+        lines = [line.strip() for line in re.split(r"[\r\n]", output["text"]) if line.strip()]
+        return lines[-1] if lines else ""
+    page = output.get("data", {}).get("text/html", "")
+    if "<progress" not in page:
+        return ""
+    page = re.sub(r"<(style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+def collapse_streams(cell: NotebookNode) -> None:
+    """Merges the pieces of a stream and keeps of a line that was rewritten with \\r what a terminal would show last."""
+    merged: list[NotebookNode] = []
+    for output in cell.outputs:
+        if output["output_type"] == "stream" and merged and merged[-1].get("name") == output["name"]:
+            merged[-1]["text"] += output["text"]
+        else:
+            merged.append(output)
+    for output in merged:
+        if output["output_type"] == "stream" and "\r" in output["text"]:
+            lines = output["text"].replace("\r\n", "\n").split("\n")
+            output["text"] = "\n".join(_last_rewrite(line) for line in lines)
+    cell.outputs = [o for o in merged if o["output_type"] != "stream" or o["text"]]
+
+
+def _last_rewrite(line: str) -> str:
+    pieces = [piece for piece in line.split("\r") if piece.strip()]
+    return pieces[-1] if pieces else ""
+
+
+def count_png(nb: NotebookNode) -> int:
+    """The number of outputs that hold a PNG image, not counting broken ones."""
+    count = 0
+    for cell in nb.cells:
+        for output in cell.get("outputs", []):
+            image = output.get("data", {}).get("image/png", "")
+            try:
+                count += base64.b64decode(image).startswith(_PNG_MAGIC)
+            except binascii.Error:
+                pass
+    return count
+
+
+def text_of_tagged(nb: NotebookNode, tag: str) -> str:
+    """What the code cells with this tag printed or displayed as text or Markdown."""
+    parts: list[str] = []
+    for cell in nb.cells:
+        if cell.cell_type != "code" or tag not in cell.metadata.get("tags", []):
+            continue
+        for output in cell.outputs:
+            data = output.get("data", {})
+            if output["output_type"] == "stream" and output["name"] == "stdout":
+                parts.append(output["text"])
+            else:
+                parts.append(data.get("text/markdown") or data.get("text/plain") or "")
+    return "\n".join(part.strip("\n") for part in parts if part.strip())
+
+
+def strip_volatile(nb: NotebookNode) -> None:
+    """Removes what changes from run to run or from machine to machine and says nothing, to keep diffs small."""
+    nb.metadata.pop("widgets", None)
+    nb.metadata.get("language_info", {}).pop("version", None)
+    for cell in nb.cells:
+        cell.metadata.pop("execution", None)
+        cell.metadata.pop("ExecuteTime", None)
+
+
+def write_notebook(nb: NotebookNode, path: Path) -> Path:
+    """Writes a notebook whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        nbformat.write(nb, part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def write_html(nb: NotebookNode, path: Path) -> Path:
+    """Writes a page with the figures embedded. MathJax is fetched from its site if the text has formulas; else the
+    page needs nothing beside it."""
+    exporter = HTMLExporter(template_name="page", extra_template_basedirs=[str(_TEMPLATES)], embed_images=True)
+    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    heading = re.search(r"^# +(.+)$", text, re.MULTILINE)
+    resources = {
+        "metadata": {"name": heading[1] if heading else path.stem},
+        "has_math": "$" in text or "\\(" in text,
+    }
+    page, _ = exporter.from_notebook_node(nb, resources=resources)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
