@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"os"
 	"slices"
 	"time"
 
@@ -31,13 +32,13 @@ type Spec struct {
 	Emitter evolution.Emitter
 	Name    string
 
-	Runs    string // folder of the runs; "runs" if empty
+	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; empty for the best there is
 	Quiet   bool   // no progress bar
 }
 
 // Generations is a budget of n generations after the initial population.
-func Generations(n int64) runs.Budget { return runs.Budget{Generations: n} }
+func Generations(n int) runs.Budget { return runs.Budget{Generations: int64(n)} }
 
 // PaperBudget is what the paper gives every run.
 var PaperBudget = runs.Budget{Time: 2 * time.Hour}
@@ -47,6 +48,14 @@ var algorithms = []string{"map-elites"}
 
 // Algorithms lists the algorithms that [Train] knows.
 func Algorithms() []string { return append([]string(nil), algorithms...) }
+
+// Scaled is full, or smoke where $QDNB_SMOKE is set, as it is when the notebooks are tested.
+func Scaled[T any](full, smoke T) T {
+	if os.Getenv("QDNB_SMOKE") != "" {
+		return smoke
+	}
+	return full
+}
 
 // plan is a Spec with everything looked up.
 type plan struct {
@@ -91,7 +100,7 @@ func (s Spec) resolve() (plan, error) {
 		p.Budget = PaperBudget
 	}
 	if p.Runs == "" {
-		p.Runs = "runs"
+		p.Runs = runs.Folder()
 	}
 	if p.Emitter == nil {
 		p.Emitter = evolution.Isoline{IsoSigma: p.settings.IsoSigma, LineSigma: p.settings.LineSigma}

@@ -161,6 +161,9 @@ func (s *Search) load(genotypes, fitnesses, descriptors npz.Array) error {
 // Generation is the newest generation, 0 for the initial population and -1 before it.
 func (s *Search) Generation() int64 { return s.generation }
 
+// Slice is the number of policies that are rolled out together.
+func (s *Search) Slice() int { return s.settings.Slice }
+
 // CompileTime is what XLA took to compile the search.
 func (s *Search) CompileTime() time.Duration { return s.initial.CompileTime + s.successor.CompileTime }
 

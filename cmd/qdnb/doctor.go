@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/gomlx/compute"
+
+	"example.com/qdnb/xla"
+)
+
+type doctorCmd struct {
+	Backend string `help:"Backend to try: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	Install bool   `help:"Fetch the plugin of XLA:CPU if none is there."`
+	JSON    bool   `name:"json" help:"Print what was found as one JSON object."`
+}
+
+// diagnosis is what `qdnb doctor` found.
+type diagnosis struct {
+	Go       string            `json:"go"`
+	Platform string            `json:"platform"`
+	Cores    int               `json:"cores"`
+	Modules  map[string]string `json:"modules"`
+	Plugins  map[string]string `json:"plugins"` // path by kind; empty if there is none
+	Cache    string            `json:"cache"`
+	Backend  string            `json:"backend"`
+	Plugin   string            `json:"plugin"`
+	Devices  []string          `json:"devices"`
+	Workers  int               `json:"workers"`
+	Flags    string            `json:"xla_flags"`
+	Check    string            `json:"check"`
+	Advice   string            `json:"advice,omitempty"`
+}
+
+// Run looks at the machine and opens the backend.
+func (c *doctorCmd) Run() error {
+	if c.Install && xla.FindPlugin(xla.CPU) == "" {
+		if _, err := xla.Install(xla.CPU); err != nil {
+			return err
+		}
+	}
+	d := diagnosis{
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(),
+		Modules: modules("github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"), Plugins: map[string]string{},
+	}
+	for _, kind := range []xla.Kind{xla.CUDA, xla.TPU, xla.CPU} {
+		d.Plugins[string(kind)] = xla.FindPlugin(kind)
+	}
+	d.Cache, _ = xla.CacheDir()
+	platform, err := xla.Open(c.Backend)
+	if err != nil {
+		return err
+	}
+	d.Backend, d.Plugin, d.Workers, d.Flags = platform.Name(), platform.Plugin, platform.Workers, os.Getenv("XLA_FLAGS")
+	for device := range platform.Backend.NumDevices() {
+		d.Devices = append(d.Devices, platform.Backend.DeviceDescription(compute.DeviceNum(device)))
+	}
+	d.Check = "a program with nested loops and one for each worker ran"
+	if err := xla.SelfTest(platform); err != nil {
+		return err
+	}
+	if platform.Kind == xla.Go {
+		d.Advice = "the pure Go backend is slow: `qdnb doctor --install` fetches XLA for the CPU (linux x86-64; it needs python3 with pip, and a network)"
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(d)
+	}
+	d.print()
+	return nil
+}
+
+func (d diagnosis) print() {
+	fmt.Printf("go        %s on %s, %d cores\n", d.Go, d.Platform, d.Cores)
+	for _, module := range []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"} {
+		fmt.Printf("module    %s %s\n", module, d.Modules[module])
+	}
+	for _, kind := range []string{"cuda", "tpu", "cpu"} {
+		path := d.Plugins[kind]
+		if path == "" {
+			path = "none"
+		}
+		fmt.Printf("plugin    %-5s %s\n", kind, path)
+	}
+	fmt.Printf("cache     %s\n", d.Cache)
+	fmt.Printf("backend   %s, %d workers %s\n", d.Backend, d.Workers, d.Plugin)
+	for i, device := range d.Devices {
+		fmt.Printf("device    %d: %s\n", i, device)
+	}
+	if d.Flags != "" {
+		fmt.Printf("flags     %s\n", d.Flags)
+	}
+	fmt.Printf("check     %s\n", d.Check)
+	if d.Advice != "" {
+		fmt.Printf("advice    %s\n", d.Advice)
+	}
+}
+
+func modules(paths ...string) map[string]string {
+	versions := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			for _, path := range paths {
+				if dep.Path == path {
+					versions[path] = dep.Version
+				}
+			}
+		}
+	}
+	return versions
+}

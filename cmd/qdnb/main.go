@@ -1,0 +1,57 @@
+// Command qdnb trains quality-diversity and skill-discovery algorithms and shows what they found.
+//
+//	qdnb train --algorithm map-elites --env pointmaze --generations 100
+//	qdnb show runs/map-elites-pointmaze-0-1a2b3c4d
+//	qdnb doctor
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/qdnb/qdnb"
+)
+
+var cli struct {
+	Train  trainCmd  `cmd:"" help:"Train an algorithm, go on with a run that was interrupted, or extend one that is complete."`
+	Show   showCmd   `cmd:"" help:"Print the numbers of a run and draw its figures."`
+	Doctor doctorCmd `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
+	Bench  benchCmd  `cmd:"" help:"Measure the speed on this machine."`
+}
+
+// exit codes beside 0 and 1.
+const (
+	exitUsage       = 2
+	exitInterrupted = 130 // as a shell reports a program that SIGINT ended
+)
+
+func main() {
+	parser := kong.Must(&cli,
+		kong.Name("qdnb"),
+		kong.Description("Quality-diversity neuroevolution and skill discovery, compiled by XLA.\n\n"+
+			"Runs are folders: the same command goes on where it was interrupted. The backend is the best that is found, "+
+			"or what --backend or $QDNB_BACKEND says: cpu, cuda, tpu, go, or the path of a PJRT plugin."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	ctx, err := parser.Parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "qdnb: %s (`qdnb --help` says more)\n", oneLine(err))
+		os.Exit(exitUsage)
+	}
+	err = ctx.Run()
+	switch {
+	case errors.Is(err, qdnb.ErrInterrupted):
+		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
+		os.Exit(exitInterrupted)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
+		os.Exit(1)
+	}
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

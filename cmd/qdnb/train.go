@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+)
+
+type trainCmd struct {
+	Algorithm   string        `required:"" help:"Algorithm: map-elites."`
+	Env         string        `required:"" help:"Environment: pointmaze."`
+	Seed        int64         `default:"0" help:"Seed of everything random."`
+	Generations int64         `help:"Stop after so many generations after the initial population."`
+	Evaluations int64         `help:"Stop after so many evaluations."`
+	EnvSteps    int64         `help:"Stop after so many environment steps."`
+	Time        time.Duration `help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
+	Set         []string      `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
+	Runs        string        `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	Backend     string        `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON        bool          `name:"json" help:"Print the result as one JSON object on the last line."`
+	Quiet       bool          `short:"q" help:"No progress."`
+}
+
+// Run trains.
+func (c *trainCmd) Run() error {
+	budget := runs.Budget{Generations: c.Generations, Evaluations: c.Evaluations, EnvSteps: c.EnvSteps, Time: c.Time}
+	spec := qdnb.Spec{
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: c.Set, Budget: budget,
+		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
+	}
+	config, err := spec.Config()
+	if err != nil {
+		return err
+	}
+	if !c.Quiet {
+		fmt.Fprintf(os.Stderr, "%s\n%s\n", config.Name(), compact(config.Hyperparameters))
+	}
+	run, err := qdnb.Train(spec)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(run)
+	}
+	printRun(run)
+	return nil
+}
+
+// result is the last line of `qdnb train --json`.
+type result struct {
+	Run            string   `json:"run"` // the folder's path
+	Algorithm      string   `json:"algorithm"`
+	Env            string   `json:"env"`
+	Seed           int64    `json:"seed"`
+	Generations    int64    `json:"generations"`
+	Evaluations    int64    `json:"evaluations"`
+	EnvSteps       int64    `json:"env_steps"`
+	Seconds        float64  `json:"seconds"`         // wall-clock over all sessions, compilation included
+	CompileSeconds float64  `json:"compile_seconds"` // part of seconds
+	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
+	Coverage       float64  `json:"coverage"`        // per cent
+	QDScore        float64  `json:"qd_score"`
+	Backend        string   `json:"backend"`
+	Finished       bool     `json:"finished"`
+}
+
+func printJSON(run *runs.Run) error {
+	s := run.Status
+	r := result{
+		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
+		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps, Seconds: s.Seconds, CompileSeconds: s.CompileSeconds,
+		Coverage: s.Coverage, QDScore: s.QDScore, Backend: s.Backend, Finished: s.Finished,
+	}
+	if !math.IsInf(s.MaxFitness, 0) {
+		r.MaxFitness = &s.MaxFitness
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+func printRun(run *runs.Run) {
+	s := run.Status
+	fmt.Printf("run            %s\n", run.Dir)
+	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm, run.Config.Env, run.Config.Seed)
+	fmt.Printf("hyperparams    %s\n", compact(run.Config.Hyperparameters))
+	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d\n", s.Generation, s.Evaluations, s.EnvSteps)
+	fmt.Printf("seconds        %.1f (%.1f of them to compile)\n", s.Seconds, s.CompileSeconds)
+	fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness, s.Coverage, s.QDScore)
+	state := "complete"
+	if !s.Finished {
+		state = "not complete: the command that began it goes on"
+	}
+	fmt.Printf("backend        %s\nstate          %s\n", s.Backend, state)
+}
+
+// compact is JSON on one line.
+func compact(data []byte) string {
+	var line bytes.Buffer
+	if json.Compact(&line, data) != nil {
+		return string(data)
+	}
+	return line.String()
+}

@@ -1,0 +1,163 @@
+package envs_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/verify"
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+func TestGoldenSteps(t *testing.T) {
+	for _, name := range []string{"traj_pointmaze.npz", "onestep_pointmaze.npz"} {
+		t.Run(name, func(t *testing.T) {
+			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+				report, err := verify.File(p, golden.Path(t, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Log(report)
+				if !report.Pass {
+					t.Fail()
+				}
+			})
+		})
+	}
+}
+
+// model_pointmaze.json: the static facts of the environment as the published code has them.
+func TestGoldenModelPointmaze(t *testing.T) {
+	data, err := os.ReadFile(golden.Path(t, "model_pointmaze.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type limits struct{ Min, Max []float32 }
+	type wall struct{ Y float64 }
+	var model struct {
+		Env            string     `json:"env"`
+		Actions        int        `json:"action_size"`
+		Observations   int        `json:"observation_size"`
+		Length         int        `json:"episode_length"`
+		XLimits        [2]float64 `json:"x_limits"`
+		YLimits        [2]float64 `json:"y_limits"`
+		ZoneWidth      float64    `json:"zone_width"`
+		ZoneCenter     [2]float64 `json:"zone_center"`
+		WallHeight     float64    `json:"wall_height"`
+		WallWidth      float64    `json:"wall_width"`
+		LowerWall      wall       `json:"lower_wall"`
+		UpperWall      wall       `json:"upper_wall"`
+		DescriptorSize int        `json:"descriptor_size"`
+		Limits         limits     `json:"descriptor_limits"`
+		Offset         float64    `json:"reward_offset"`
+	}
+	if err := json.Unmarshal(data, &model); err != nil {
+		t.Fatal(err)
+	}
+	env, err := envs.Make(model.Env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maze, ok := env.(envs.Pointmaze)
+	if !ok {
+		t.Fatalf("%s is a %T", model.Env, env)
+	}
+	spec := env.Spec()
+	for _, fact := range []struct {
+		name      string
+		got, want any
+	}{
+		{"name", spec.Name, model.Env},
+		{"actions", spec.Actions, model.Actions},
+		{"observations", spec.Observations, model.Observations},
+		{"length", spec.Length, model.Length},
+		{"offset", spec.Offset, model.Offset},
+		{"QD offset", spec.QDOffset(), model.Offset * float64(model.Length)},
+		{"descriptor kind", spec.Descriptor.Kind, envs.Final},
+		{"descriptor size", len(spec.Descriptor.Components), model.DescriptorSize},
+		{"lower limits", len(spec.Descriptor.Lower), len(model.Limits.Min)},
+		{"upper limits", len(spec.Descriptor.Upper), len(model.Limits.Max)},
+		{"walls", len(maze.Walls()), 2},
+	} {
+		if fact.got != fact.want {
+			t.Errorf("%s: %v, want %v", fact.name, fact.got, fact.want)
+		}
+	}
+	for i := range model.Limits.Min {
+		if spec.Descriptor.Lower[i] != model.Limits.Min[i] || spec.Descriptor.Upper[i] != model.Limits.Max[i] {
+			t.Errorf("limits of descriptor %d: %g, %g", i, spec.Descriptor.Lower[i], spec.Descriptor.Upper[i])
+		}
+	}
+	near := func(name string, got, want envs.Wall) {
+		for _, pair := range [][2]float64{{got.X0, want.X0}, {got.Y0, want.Y0}, {got.X1, want.X1}, {got.Y1, want.Y1}} {
+			if math.Abs(pair[0]-pair[1]) > 1e-12 {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+	}
+	x0, x1, walls := model.XLimits[0], model.XLimits[1], maze.Walls()
+	near("lower wall", walls[0], envs.Wall{X0: x1 - model.WallWidth, Y0: model.LowerWall.Y, X1: x1, Y1: model.LowerWall.Y + model.WallHeight})
+	near("upper wall", walls[1], envs.Wall{X0: x0, Y0: model.UpperWall.Y, X1: x0 + model.WallWidth, Y1: model.UpperWall.Y + model.WallHeight})
+	near("goal", maze.Goal(), envs.Wall{X0: model.ZoneCenter[0] - model.ZoneWidth/2, Y0: model.ZoneCenter[1] - model.ZoneWidth/2,
+		X1: model.ZoneCenter[0] + model.ZoneWidth/2, Y1: model.ZoneCenter[1] + model.ZoneWidth/2})
+}
+
+// 11_scoring.npz: from the steps of episodes to fitness and descriptors, with ends at all kinds of places.
+func TestGoldenScoring(t *testing.T) {
+	data := golden.Read(t, "11_scoring.npz")
+	shape := data.Shape("rewards")
+	batch, steps := shape[0], shape[1]
+	input := func(name string) []float32 { return data.Float32s(name) }
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for kind, names := range map[envs.DescriptorKind][]string{
+			envs.Final: {"xy", "descriptor_final_xy", "sd.descriptor_last"},
+			envs.Mean:  {"contacts", "descriptor_feet_contact", "sd.descriptor_mean"},
+		} {
+			d := data.Shape(names[0])[2]
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				type state struct {
+					Rewards, Dones, Descriptors *Node // [T, B, ...]
+					Valid                       *Node // [T, B]
+					Score                       envs.Score
+				}
+				g := in[0].Graph()
+				byStep := func(x *Node) *Node { return Transpose(x, 0, 1) }
+				s := state{byStep(in[0]), byStep(in[1]), byStep(in[2]), ZerosLike(byStep(in[0])), envs.NewScore(g, batch, kind, d)}
+				s = xla.For(g, steps, s, func(step *Node, s state) state {
+					row := func(x *Node) *Node { return Squeeze(xla.Rows(x, step, 1), 0) }
+					s.Valid = xla.SetRows(s.Valid, step, InsertAxes(s.Score.Alive, 0))
+					s.Score = s.Score.Add(row(s.Descriptors), row(s.Rewards), row(s.Dones))
+					return s
+				})
+				fitness, descriptor := s.Score.Result()
+				return []*Node{fitness, descriptor, s.Score.Length, byStep(s.Valid)}
+			}, xlatest.Tensor(input("rewards"), batch, steps), xlatest.Tensor(input("dones"), batch, steps),
+				xlatest.Tensor(input(names[0]), batch, steps, d))
+			fitness, descriptor := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
+			for _, name := range []string{"fitnesses", "sd.returns"} {
+				xlatest.Close(t, name, fitness, input(name), 1e-5)
+			}
+			for _, name := range names[1:] {
+				xlatest.Close(t, name, descriptor, input(name), 1e-6)
+			}
+			lengths, valid := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3])
+			want, masked := make([]float32, batch), input("sd.masked_rewards") // [T, B]
+			for i, after := range input("mask") {
+				want[i/steps] += 1 - after
+				if valid[i] != 1-after {
+					t.Errorf("step %d of individual %d is valid: %g, the mask is %g", i%steps, i/steps, valid[i], after)
+				}
+				if m := masked[i%steps*batch+i/steps]; (m == m) != (valid[i] == 1) {
+					t.Errorf("step %d of individual %d is valid: %g, its masked reward %g", i%steps, i/steps, valid[i], m)
+				}
+			}
+			xlatest.Close(t, "lengths", lengths, want, 0)
+		}
+	})
+}

@@ -1,0 +1,107 @@
+// Package golden finds and reads golden files for tests: arrays that the published code computed, in .npz files.
+//
+// They lie in the testdata folder of the package that they test. The environment variable QDNB_GOLDEN names another folder, with
+// other data of the same names and format; there algorithms' files may lie in a folder "algorithms".
+package golden
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+// FolderEnv names the environment variable that says where golden files are instead of in testdata.
+const FolderEnv = "QDNB_GOLDEN"
+
+// Path finds a golden file by its name. It skips the test, saying so, if the folder that QDNB_GOLDEN names does not have it;
+// a file missing in testdata fails where it is read.
+func Path(t testing.TB, name string) string {
+	t.Helper()
+	root := os.Getenv(FolderEnv)
+	if root == "" {
+		return filepath.Join("testdata", name)
+	}
+	for _, path := range []string{filepath.Join(root, name), filepath.Join(root, "algorithms", name)} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	t.Skipf("SKIPPED: the folder %s, which %s names, has no %s", root, FolderEnv, name)
+	return ""
+}
+
+// File is a golden file in memory. Its methods end the test if an array is not there or not of the type.
+type File struct {
+	t      testing.TB
+	path   string
+	arrays map[string]npz.Array
+}
+
+// Read reads the golden file that [Path] finds.
+func Read(t testing.TB, name string) File {
+	t.Helper()
+	path := Path(t, name)
+	arrays, err := npz.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return File{t, path, arrays}
+}
+
+// Has tells whether there is an array of that name.
+func (f File) Has(name string) bool { _, ok := f.arrays[name]; return ok }
+
+func (f File) array(name string) npz.Array {
+	f.t.Helper()
+	array, ok := f.arrays[name]
+	if !ok {
+		f.t.Fatalf("%s has no array %q", f.path, name)
+	}
+	return array
+}
+
+// Shape is the shape of an array.
+func (f File) Shape(name string) []int {
+	f.t.Helper()
+	return slices.Clone(f.array(name).Shape)
+}
+
+// Float32s gives the elements of an array.
+func (f File) Float32s(name string) []float32 {
+	f.t.Helper()
+	return elements(f, name, npz.Array.Float32s)
+}
+
+// Float64s gives the elements of an array.
+func (f File) Float64s(name string) []float64 {
+	f.t.Helper()
+	return elements(f, name, npz.Array.Float64s)
+}
+
+// Int32s gives the elements of an array.
+func (f File) Int32s(name string) []int32 {
+	f.t.Helper()
+	return elements(f, name, npz.Array.Int32s)
+}
+
+// Number is the only element of an array, such as a "const." one.
+func (f File) Number(name string) float64 {
+	f.t.Helper()
+	values := f.Float64s(name)
+	if len(values) != 1 {
+		f.t.Fatalf("%s: %q has %d elements, not one", f.path, name, len(values))
+	}
+	return values[0]
+}
+
+func elements[T any](f File, name string, convert func(npz.Array) ([]T, error)) []T {
+	f.t.Helper()
+	values, err := convert(f.array(name))
+	if err != nil {
+		f.t.Fatalf("%s: %q: %v", f.path, name, err)
+	}
+	return values
+}

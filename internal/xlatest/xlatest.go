@@ -1,0 +1,109 @@
+// Package xlatest runs graph functions in tests, on every backend of the machine.
+package xlatest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes/gotype"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/xla"
+)
+
+// Best opens the best backend of this machine.
+func Best(t testing.TB) *xla.Platform {
+	t.Helper()
+	p, err := xla.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Pure opens the pure Go backend.
+func Pure(t testing.TB) *xla.Platform {
+	t.Helper()
+	p, err := xla.Open(string(xla.Go))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Each runs a test on the best backend and on the pure Go one.
+func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
+	t.Helper()
+	best, pure := Best(t), Pure(t)
+	t.Run(best.Name(), func(t *testing.T) { test(t, best) })
+	if best.Kind != xla.Go {
+		t.Run(pure.Name(), func(t *testing.T) { test(t, pure) })
+	}
+}
+
+// Run compiles a graph function, runs it once, and returns its outputs.
+func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) []*tensors.Tensor {
+	t.Helper()
+	var declared []xla.Input
+	var values []xla.Value
+	for _, input := range inputs {
+		declared = append(declared, xla.Input{Shape: input.Shape()})
+		values = append(values, xla.Value{input})
+	}
+	program, err := p.Compile("test", declared, build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Free()
+	out, err := program.Run(values...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := make([]*tensors.Tensor, len(out))
+	for i, value := range out {
+		outputs[i] = value[0]
+		t.Cleanup(value.Free)
+	}
+	return outputs
+}
+
+// Tensor makes a tensor of flat data.
+func Tensor[T gotype.Supported](data []T, dimensions ...int) *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(data, dimensions...)
+}
+
+// Flat gives the elements of a tensor.
+func Flat[T gotype.Supported](t testing.TB, x *tensors.Tensor) []T {
+	t.Helper()
+	flat, err := tensors.CopyFlatData[T](x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flat
+}
+
+// Close fails the test if numbers differ by more than tolerance times max(1, |want|), naming the worst.
+func Close(t testing.TB, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	worst, at := 0.0, -1
+	for i := range got {
+		if got[i] == want[i] { // also infinities
+			continue
+		}
+		off := math.Abs(float64(got[i])-float64(want[i])) / max(1, math.Abs(float64(want[i])))
+		if math.IsNaN(off) {
+			off = math.Inf(1)
+		}
+		if off > worst {
+			worst, at = off, i
+		}
+	}
+	if worst > tolerance {
+		t.Errorf("%s: element %d is %v, want %v: off by %.2g, %.2g is allowed", what, at, got[at], want[at], worst, tolerance)
+	}
+}

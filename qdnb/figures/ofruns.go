@@ -1,0 +1,145 @@
+package figures
+
+import (
+	"fmt"
+
+	"example.com/qdnb/qdnb/runs"
+)
+
+// descriptorNames are the names of the descriptors of the environments whose repertoires can be drawn as a map.
+var descriptorNames = map[string][2]string{
+	"pointmaze":       {"final x", "final y"},
+	"ant-omni":        {"final x (m)", "final y (m)"},
+	"ant-trap":        {"final x (m)", "final y (m)"},
+	"ant-maze":        {"final x (m)", "final y (m)"},
+	"walker-uni":      {"contact of the right foot", "contact of the left foot"},
+	"halfcheetah-uni": {"contact of the front foot", "contact of the back foot"},
+}
+
+// CellsOf are the cells of a repertoire of a run in an environment, as [RepertoireMap] and [RepertoireGrid] take them.
+func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
+	centroids, err := Points2D(r.Centroids, r.Dims)
+	if err != nil {
+		return nil, err
+	}
+	descriptors, err := Points2D(r.Descriptors, r.Dims)
+	if err != nil {
+		return nil, err
+	}
+	names, ok := descriptorNames[env]
+	if !ok {
+		names = [2]string{"descriptor 1", "descriptor 2"}
+	}
+	c := &Cells{
+		XLabel: names[0], YLabel: names[1], Centroids: centroids, Descriptors: descriptors,
+		Lower: [2]float64{float64(r.Lower[0]), float64(r.Lower[1])}, Upper: [2]float64{float64(r.Upper[0]), float64(r.Upper[1])},
+	}
+	for _, fitness := range r.Fitnesses {
+		c.Fitness = append(c.Fitness, float64(fitness))
+	}
+	return c, nil
+}
+
+// Repertoire draws the final repertoire of a run.
+func Repertoire(run *runs.Run) (*Figure, error) {
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return nil, err
+	}
+	cells, err := CellsOf(run.Config.Env, r)
+	if err != nil {
+		return nil, err
+	}
+	cells.Title = fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env, grouped(run.Status.Generation))
+	return RepertoireMap(*cells)
+}
+
+// Snapshots draws the repertoires that a run kept on its way, in rows of columns, with one colour bar.
+func Snapshots(run *runs.Run, columns int) (*Figure, error) {
+	snapshots, err := run.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	if len(snapshots) == 0 || columns < 1 {
+		return nil, fmt.Errorf("figures: %s has %d snapshots to draw in %d columns", run.Name(), len(snapshots), columns)
+	}
+	grid := Grid{Bar: BarShared}
+	for i, snapshot := range snapshots {
+		cells, err := CellsOf(run.Config.Env, &snapshot.Repertoire)
+		if err != nil {
+			return nil, err
+		}
+		cells.Title = "generation " + grouped(snapshot.Generation)
+		cells.Descriptors = nil // too small to see
+		if i%columns == 0 {
+			grid.Cells = append(grid.Cells, nil)
+		}
+		row := &grid.Cells[len(grid.Cells)-1]
+		*row = append(*row, cells)
+	}
+	return RepertoireGrid(grid)
+}
+
+// Axis is what metric curves are drawn against.
+type Axis struct {
+	Column string // of metrics.csv
+	Label  string
+	Unit   float64 // of the column, in one of the axis
+}
+
+// The axes of the paper's curves.
+var (
+	Evaluations = Axis{"evaluations", "evaluations", 1}
+	EnvSteps    = Axis{"env_steps", "environment steps", 1}
+	Minutes     = Axis{"seconds", "time (min)", 60}
+)
+
+// Metrics draws max fitness, coverage and QD score of runs in a row for each of the axes.
+func Metrics(trained []*runs.Run, axes ...Axis) (*Figure, error) {
+	metrics := []struct{ column, label string }{
+		{"max_fitness", "Max fitness"}, {"coverage", "Coverage (%)"}, {"qd_score", "QD score"},
+	}
+	var panels []Panel
+	for _, axis := range axes {
+		for _, metric := range metrics {
+			panel := Panel{XLabel: axis.Label, YLabel: metric.label}
+			for _, run := range trained {
+				series, err := seriesOf(run, axis, metric.column)
+				if err != nil {
+					return nil, err
+				}
+				panel.Series = append(panel.Series, series)
+			}
+			panels = append(panels, panel)
+		}
+	}
+	return Curves(panels, len(metrics))
+}
+
+func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
+	table, err := run.Metrics()
+	if err != nil {
+		return Series{}, err
+	}
+	x, err := table.Column(axis.Column)
+	if err != nil {
+		return Series{}, err
+	}
+	y, err := table.Column(metric)
+	if err != nil {
+		return Series{}, err
+	}
+	for i := range x {
+		x[i] /= axis.Unit
+	}
+	return Series{Name: run.Config.Algorithm, X: x, Y: y}, nil
+}
+
+// grouped writes a count with a thin space between groups of three digits.
+func grouped(n int64) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "\u2009" + text[at:]
+	}
+	return text
+}

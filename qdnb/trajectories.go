@@ -1,0 +1,54 @@
+package qdnb
+
+import (
+	"fmt"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// maze is an environment with walls to draw.
+type maze interface {
+	Walls() []envs.Wall
+	Goal() envs.Wall
+}
+
+// Trajectories runs the policies of some cells again, see [Replay], and draws their ways seen from above. The environment's
+// state descriptor must be a position.
+func Trajectories(run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
+	env, err := envs.Make(run.Config.Env)
+	if err != nil {
+		return nil, err
+	}
+	limits := env.Spec().Descriptor
+	if limits.Kind != envs.Final || len(limits.Lower) != 2 {
+		return nil, errors.Errorf("%s has no positions to draw", run.Config.Env)
+	}
+	episodes, err := Replay(run, seed, cells...)
+	if err != nil {
+		return nil, err
+	}
+	arena := figures.Arena{
+		XLabel: "x", YLabel: "y",
+		Lower: [2]float64{float64(limits.Lower[0]), float64(limits.Lower[1])},
+		Upper: [2]float64{float64(limits.Upper[0]), float64(limits.Upper[1])},
+	}
+	if m, ok := env.(maze); ok {
+		for _, wall := range m.Walls() {
+			arena.Walls = append(arena.Walls, figures.Rect(wall))
+		}
+		goal := figures.Rect(m.Goal())
+		arena.Goal = &goal
+	}
+	for i, episode := range episodes {
+		path := figures.Path{Label: fmt.Sprintf("cell %d: %.0f", cells[i], episode.Fitness), Fitness: episode.Fitness}
+		for _, position := range episode.Descriptors {
+			path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
+		}
+		arena.Paths = append(arena.Paths, path)
+	}
+	return figures.Trajectories(arena)
+}
