@@ -67,20 +67,24 @@ type training struct {
 }
 
 // begin takes the folder, opens the backend, and restores the newest checkpoint.
-func begin(p plan) (t *training, err error) {
-	t = &training{plan: p, start: time.Now(), saved: time.Now()}
-	defer func() {
-		if err != nil {
-			t.close()
-		}
-	}()
-	if t.writer, err = runs.Create(p.Runs, p.config); err != nil {
+func begin(p plan) (*training, error) {
+	t := &training{plan: p, start: time.Now(), saved: time.Now()}
+	if err := t.open(); err != nil {
+		t.close()
 		return nil, err
+	}
+	return t, nil
+}
+
+func (t *training) open() (err error) {
+	p := t.plan
+	if t.writer, err = runs.Create(p.Runs, p.config); err != nil {
+		return err
 	}
 	t.status = t.writer.Status
 	arrays, generation, warnings, err := t.writer.LoadCheckpoint(&t.status)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, warning := range warnings {
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
@@ -92,24 +96,24 @@ func begin(p plan) (t *training, err error) {
 	t.bar.Update(p.Budget.Fraction(t.status.Progress), "opening the backend")
 	platform, err := xla.Open(p.Backend)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if t.status.UseBackend(platform.Name(), generation) {
 		fmt.Fprintf(os.Stderr, "qdnb: another backend computed this run before: going on with %s, the result is not exact to the bit\n", platform.Name())
 	}
 	t.bar.Update(p.Budget.Fraction(t.status.Progress), "compiling")
 	if t.search, err = p.search(platform); err != nil {
-		return nil, err
+		return err
 	}
 	if generation >= 0 {
 		if err := t.search.Restore(generation, arrays); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	t.status.CompileSeconds += t.search.CompileTime().Seconds()
 	t.start = t.start.Add(-time.Duration(t.status.Seconds * float64(time.Second)))
 	t.status.Budget, t.status.Finished, t.status.Version = p.Budget, false, version()
-	return t, t.writer.Begin(generation, columns...)
+	return t.writer.Begin(generation, columns...)
 }
 
 func (t *training) close() {

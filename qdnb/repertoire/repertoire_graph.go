@@ -121,14 +121,15 @@ func (s Sampler) Draw(keys xla.Key) *Node {
 	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(n-1))
 }
 
-// SetGenotypes writes rows [m, N] into the cells of a genotype matrix [n, N]: row i to cell cells[i] for i < count. On XLA only
+// SetGenotypes writes rows [m, N] into the cells of a genotype matrix [n, N]: row i to cell cells[i] for i < count; cells has m
+// entries or more, those below count all different. On XLA only
 // those rows are touched, in place; the pure Go backend copies the matrix.
 func SetGenotypes(genotypes, rows, cells, count *Node) *Node {
 	g := genotypes.Graph()
 	if !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
 		n, m := genotypes.Shape().Dimensions[0], rows.Shape().Dimensions[0]
 		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), BroadcastToDims(count, n, m))
-		here := And(meant, Equal(BroadcastToDims(InsertAxes(cells, 0), n, m), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
+		here := And(meant, Equal(BroadcastToDims(InsertAxes(Slice(cells, AxisRange(0, m)), 0), n, m), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
 		source := ArgMax(ConvertDType(here, dtypes.Int32), 1)
 		taken := BroadcastToDims(InsertAxes(LogicalAny(here, 1), -1), genotypes.Shape().Dimensions...)
 		return Where(taken, Gather(rows, InsertAxes(source, -1)), genotypes)
