@@ -65,14 +65,15 @@ func (k Key) Bits(dims ...int) *Node {
 	for _, d := range rest {
 		columns *= d
 	}
-	wide := func(n *Node) *Node {
-		if !n.IsScalar() {
-			n = Reshape(n, rows, 1)
+	// Left to implicit broadcasting: in a loop the pure Go backend (compute v0.1.6) loses explicit ones ("not computed yet").
+	perRow := func(word *Node) *Node {
+		if word.IsScalar() {
+			return word
 		}
-		return BroadcastToDims(n, rows, columns)
+		return Reshape(word, rows, 1)
 	}
 	index := Iota(k.Hi.Graph(), shapes.Make(dtypes.Uint32, rows, columns), 1)
-	return Reshape(mix(Add(mix(BitwiseXor(index, wide(k.Hi))), wide(k.Lo))), dims...)
+	return Reshape(mix(Add(mix(BitwiseXor(index, perRow(k.Hi))), perRow(k.Lo))), dims...)
 }
 
 // mix is a bijection of uint32 in which every input bit changes every output bit with probability 0.5 +- 0.1 %: the constants
@@ -87,7 +88,13 @@ func mix(x *Node) *Node {
 // Uniform draws float32 in [low, high) on a grid of 2^23 points; shapes as in [Key.Bits].
 func (k Key) Uniform(low, high float64, dims ...int) *Node {
 	unit := MulScalar(fromUint(BitwiseShiftRightLogicalScalar(k.Bits(dims...), uint32(9))), 1.0/(1<<23))
-	return AddScalar(MulScalar(unit, high-low), low)
+	// The minimum keeps the sum below high where it would be rounded up to it, and keeps compilers from fusing product and sum
+	// into one instruction, which rounds once instead of twice: not all processors have it.
+	most := float32(high - low)
+	for most > 0 && float32(low)+most >= float32(high) {
+		most = math.Nextafter32(most, 0)
+	}
+	return AddScalar(MinScalar(MulScalar(unit, high-low), most), low)
 }
 
 // Normal draws standard normal float32; shapes as in [Key.Bits].
@@ -111,7 +118,7 @@ func halfway(x *Node, bits int) *Node {
 // fromUint converts uint32 below 2^31 to float32, by way of int32, which vector units convert in one instruction.
 func fromUint(x *Node) *Node { return ConvertDType(Bitcast(x, dtypes.Int32), dtypes.Float32) }
 
-// lnPositive is the natural logarithm of normal positive float32, to 1e-7 of max(1, |ln x|): Cephes' logf, a polynomial of
+// lnPositive is the natural logarithm of normal positive float32, to 1.2e-7 of max(1, |ln x|): Cephes' logf, a polynomial of
 // the mantissa scaled to [sqrt(1/2), sqrt(2)).
 func lnPositive(x *Node) *Node {
 	bits := Bitcast(x, dtypes.Int32)

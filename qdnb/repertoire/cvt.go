@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -97,6 +98,7 @@ func (c CVT) cachePath(p *xla.Platform) string {
 	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", len(c.Lower), c.Cells, hex.EncodeToString(sum[:4])))
 }
 
+// readCentroids gives the centroids in the unit cube, or nil if the file does not hold them.
 func readCentroids(path string, cells, d int) []float32 {
 	arrays, err := npz.Read(path)
 	if err != nil {
@@ -107,7 +109,7 @@ func readCentroids(path string, cells, d int) []float32 {
 		return nil
 	}
 	flat, err := array.Float32s()
-	if err != nil {
+	if err != nil || slices.ContainsFunc(flat, func(x float32) bool { return !(x >= 0 && x <= 1) }) { // NaN is neither
 		return nil
 	}
 	return flat

@@ -112,7 +112,7 @@ func choose(weights, uniform *Node) *Node {
 	table := Reshape(padded, rows, columns)
 	pick := func(w, target *Node, size int) *Node { // the first index whose sum exceeds target
 		upTo := CumSum(w, 0)
-		return MinScalar(ReduceAllSum(ConvertDType(LessOrEqual(upTo, BroadcastToDims(target, size)), dtypes.Int32)), int32(size-1))
+		return MinScalar(ReduceAllSum(ConvertDType(LessOrEqual(upTo, target), dtypes.Int32)), int32(size-1))
 	}
 	sums := ReduceSum(table, 1)
 	target := Mul(uniform, ReduceAllSum(sums))

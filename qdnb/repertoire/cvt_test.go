@@ -2,10 +2,14 @@ package repertoire
 
 import (
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/npz"
 	"example.com/qdnb/xla"
 )
 
@@ -65,5 +69,76 @@ func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 	}
 	if worst > 1.6/32 {
 		t.Errorf("a point is %.2f cells away from every centroid", worst*32)
+	}
+}
+
+// One sample for each cell, on every backend: the samples are the centroids.
+func TestAsManyCellsAsSamples(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		centroids, err := CVT{Cells: 20, Samples: 20, Lower: []float32{0}, Upper: []float32{1}}.Centroids(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(centroids)
+		if n := len(slices.Compact(centroids)); n != 20 {
+			t.Errorf("%d different centroids", n)
+		}
+	})
+}
+
+func TestDamagedCacheIsComputedAgain(t *testing.T) {
+	p := platform(t)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cvt := CVT{Cells: 5, Samples: 100, Lower: []float32{0, 0}, Upper: []float32{1, 1}}
+	want, err := cvt.Centroids(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := cvt.cachePath(p)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(data []byte) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, damage := range map[string]func(){
+		"cut off": func() { write(whole[:len(whole)/2]) },
+		"empty":   func() { write(nil) },
+		"of another size": func() {
+			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3, 2)}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"of NaN": func() {
+			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(slices.Repeat([]float32{float32(math.NaN())}, 10), 5, 2)}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		damage()
+		if got, err := cvt.Centroids(p); err != nil || !slices.Equal(got, want) {
+			t.Errorf("a cache that is %s: %v, %v", what, got, err)
+		}
+		if again, err := os.ReadFile(path); err != nil || !slices.Equal(again, whole) {
+			t.Errorf("a cache that is %s was not mended", what)
+		}
+	}
+}
+
+func TestWrongTessellationsAreRefused(t *testing.T) {
+	one := []float32{1}
+	for want, cvt := range map[string]CVT{
+		"as many lower as upper limits": {Cells: 1, Samples: 1, Lower: one},
+		"got 0 and 0":                   {Cells: 1, Samples: 1},
+		"at least 1 cell, not 0":        {Samples: 1, Lower: one, Upper: one},
+		"raise cvt_samples":             {Cells: 3, Samples: 2, Lower: one, Upper: one},
+	} {
+		if _, err := cvt.Centroids(platform(t)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

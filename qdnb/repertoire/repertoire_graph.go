@@ -59,7 +59,7 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	cell := CellOf(cells.Centroids, batch.Descriptors)
 
 	// Candidates in the minor axis: [cells, P].
-	own := Equal(BroadcastToDims(InsertAxes(cell, 0), n, p), Iota(g, shapes.Make(dtypes.Int32, n, p), 0))
+	own := Equal(InsertAxes(cell, 0), Iota(g, shapes.Make(dtypes.Int32, n, p), 0))
 	here := Where(own, BroadcastToDims(InsertAxes(fitness, 0), n, p), Const(g, float32(math.Inf(-1))))
 	best := ReduceMax(here, 1)
 	accepted = GreaterThan(best, cells.Fitness)
@@ -95,7 +95,7 @@ func Compact(accepted *Node) (cells, count *Node) {
 	flags := ConvertDType(accepted, dtypes.Int32)
 	rank := Sub(CumSum(flags, 0), flags) // of each accepted cell among the accepted
 	place := Iota(g, shapes.Make(dtypes.Int32, n, n), 0)
-	here := And(Equal(place, BroadcastToDims(InsertAxes(rank, 0), n, n)), BroadcastToDims(InsertAxes(accepted, 0), n, n))
+	here := And(Equal(place, InsertAxes(rank, 0)), InsertAxes(accepted, 0))
 	cells = ReduceSum(Where(here, Iota(g, shapes.Make(dtypes.Int32, n, n), 1), Const(g, int32(0))), 1)
 	return cells, ReduceSum(flags)
 }
@@ -114,10 +114,10 @@ func (c Cells) Sampler() Sampler {
 // Draw gives a cell for each of the keys, int32 [keys]. In an empty repertoire it gives the last cell.
 func (s Sampler) Draw(keys xla.Key) *Node {
 	// The j-th filled cell is the first with more than j filled cells up to it.
-	n, p := s.UpTo.Shape().Dimensions[0], keys.Hi.Shape().Dimensions[0]
+	n := s.UpTo.Shape().Dimensions[0]
 	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(n-1))), dtypes.Float32)
-	j := ConvertDType(Mul(keys.Uniform(0, 1, p), count), dtypes.Int32) // of 0 .. count-1
-	before := LessOrEqual(BroadcastToDims(InsertAxes(s.UpTo, 0), p, n), BroadcastToDims(InsertAxes(j, 1), p, n))
+	j := ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), count), dtypes.Int32) // of 0 .. count-1
+	before := LessOrEqual(InsertAxes(s.UpTo, 0), InsertAxes(j, 1))                                 // [keys, cells]
 	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(n-1))
 }
 
@@ -127,9 +127,10 @@ func (s Sampler) Draw(keys xla.Key) *Node {
 func SetGenotypes(genotypes, rows, cells, count *Node) *Node {
 	g := genotypes.Graph()
 	if !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
-		n, m := genotypes.Shape().Dimensions[0], rows.Shape().Dimensions[0]
-		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), BroadcastToDims(count, n, m))
-		here := And(meant, Equal(BroadcastToDims(InsertAxes(Slice(cells, AxisRange(0, m)), 0), n, m), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
+		n, m := genotypes.Shape().Dimensions[0], min(rows.Shape().Dimensions[0], cells.Shape().Dimensions[0])
+		cells = Slice(cells, AxisRange(0, m)) // count is not larger
+		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), count)
+		here := And(meant, Equal(InsertAxes(Slice(cells, AxisRange(0, m)), 0), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
 		source := ArgMax(ConvertDType(here, dtypes.Int32), 1)
 		taken := BroadcastToDims(InsertAxes(LogicalAny(here, 1), -1), genotypes.Shape().Dimensions...)
 		return Where(taken, Gather(rows, InsertAxes(source, -1)), genotypes)

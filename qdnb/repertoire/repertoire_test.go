@@ -1,0 +1,180 @@
+package repertoire
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// Random batches, with ties, NaN and infinities, give what the oracle gives, on every backend.
+func TestInsertionIsTheOraclesInsertion(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, size := range []struct{ cells, batch, dims, rounds int }{{1, 5, 2, 3}, {7, 40, 2, 3}, {50, 8, 1, 3}, {33, 33, 4, 3}, {6, 1, 2, 3}} {
+			rng := rand.New(rand.NewPCG(uint64(size.cells), uint64(size.batch)))
+			centroids := make([]float32, size.cells*size.dims)
+			for i := range centroids {
+				centroids[i] = float32(rng.IntN(9)) / 4 // some centroids coincide, and distances are exact
+			}
+			now := emptyContents(centroids, size.dims)
+			for round := range size.rounds {
+				batch := candidates{}
+				for i := range size.batch {
+					fitness := float32(rng.IntN(6)) - 3 // ties
+					switch rng.IntN(12) {
+					case 0:
+						fitness = float32(math.NaN())
+					case 1:
+						fitness = float32(math.Inf(-1))
+					}
+					batch.fitnesses = append(batch.fitnesses, fitness)
+					batch.identities = append(batch.identities, float32(1+round*size.batch+i))
+					for range size.dims {
+						x := float32(rng.IntN(17))/8 - 0.25
+						if rng.IntN(30) == 0 {
+							x = float32(math.NaN())
+						}
+						batch.descriptors = append(batch.descriptors, x)
+					}
+				}
+				want := now.insert(batch, false)
+				got, _ := now.insertOn(t, p, batch)
+				same(t, fmt.Sprintf("%+v, round %d", size, round), got, want, nil)
+				now = want
+			}
+		}
+	})
+}
+
+func TestTiesKeepTheFirstAndTheOccupant(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		now := emptyContents([]float32{-1, 0, 1, 0}, 2)
+		batch := candidates{fitnesses: []float32{2, 5, 5, 5}, descriptors: []float32{1, 0, 1, 1, 1, 2, -1, 0}, identities: []float32{1, 2, 3, 4}}
+		now, _ = now.insertOn(t, p, batch)
+		if !slices.Equal(now.identities, []float32{4, 2}) || !slices.Equal(now.descriptors, []float32{-1, 0, 1, 1}) {
+			t.Errorf("the first of equals did not enter: %+v", now)
+		}
+		batch.identities = []float32{5, 6, 7, 8}
+		now, _ = now.insertOn(t, p, batch)
+		if !slices.Equal(now.identities, []float32{4, 2}) {
+			t.Errorf("an equal took the occupant's place: %+v", now)
+		}
+	})
+}
+
+func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{CellOf(in[0], in[1])} },
+			xlatest.Tensor([]float32{1, 0, -1, 0, -1, 0, 0, 1}, 4, 2),
+			xlatest.Tensor([]float32{0, -1, -7, 0, 0, 0, 0.2, 100, 3, 0}, 5, 2))
+		if got := xlatest.Flat[int32](t, out[0]); !slices.Equal(got, []int32{0, 1, 0, 3, 0}) {
+			t.Errorf("cells %v", got)
+		}
+	})
+}
+
+func TestCompactListsTheAccepted(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, accepted := range [][]bool{{false, true, true, false, true}, {false, false}, {true}, {true, true, true}} {
+			var want []int32
+			for i, a := range accepted {
+				if a {
+					want = append(want, int32(i))
+				}
+			}
+			count := int32(len(want))
+			want = append(want, make([]int32, len(accepted)-len(want))...)
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				cells, count := Compact(in[0])
+				return []*Node{cells, count}
+			}, xlatest.Tensor(accepted, len(accepted)))
+			if got, n := xlatest.Flat[int32](t, out[0]), xlatest.Flat[int32](t, out[1]); !slices.Equal(got, want) || n[0] != count {
+				t.Errorf("%v: cells %v, %d of them; want %v, %d", accepted, got, n[0], want, count)
+			}
+		}
+	})
+}
+
+// Every filled cell is drawn equally often, and no other: the statistic of Pearson's test is below its 99.99 % quantile.
+func TestSamplerIsUniformOverFilledCells(t *testing.T) {
+	const draws = 100_000
+	fitness := make([]float32, 40)
+	filled := 0
+	for i := range fitness {
+		fitness[i] = float32(math.Inf(-1))
+		if i%3 == 1 {
+			fitness[i] = float32(-i)
+			filled++
+		}
+	}
+	out := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		return []*Node{Cells{Fitness: in[0]}.Sampler().Draw(keysOf(in[0].Graph(), 1, draws))}
+	}, xlatest.Tensor(fitness, len(fitness)))
+	counts := make([]int, len(fitness))
+	for _, cell := range xlatest.Flat[int32](t, out[0]) {
+		counts[cell]++
+	}
+	expected, statistic := float64(draws)/float64(filled), 0.0
+	for cell, count := range counts {
+		if cell%3 != 1 {
+			if count > 0 {
+				t.Errorf("cell %d is empty and was drawn %d times", cell, count)
+			}
+			continue
+		}
+		statistic += (float64(count) - expected) * (float64(count) - expected) / expected
+	}
+	const quantile = 38 // of chi-squared with 12 degrees of freedom
+	if filled != 13 || statistic > quantile {
+		t.Errorf("chi-squared %g with %d filled cells", statistic, filled)
+	}
+}
+
+func TestSamplerOfFewCells(t *testing.T) {
+	empty := float32(math.Inf(-1))
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, c := range []struct {
+			fitness []float32
+			want    int32
+		}{{[]float32{1}, 0}, {[]float32{empty, empty, 3, empty}, 2}, {[]float32{empty, empty, empty}, 2}, {[]float32{empty}, 0}} {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				return []*Node{Cells{Fitness: in[0]}.Sampler().Draw(keysOf(in[0].Graph(), 5, 9))}
+			}, xlatest.Tensor(c.fitness, len(c.fitness)))
+			for _, cell := range xlatest.Flat[int32](t, out[0]) {
+				if cell != c.want {
+					t.Errorf("of %v cell %d was drawn, want %d", c.fitness, cell, c.want)
+				}
+			}
+		}
+	})
+}
+
+func TestSetGenotypesTouchesOnlyWhatIsMeant(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			rows := AddScalar(Iota(g, shapes.Make(dtypes.Float32, 3, 2), 0), 10)
+			var all []*Node
+			for count := range 4 {
+				all = append(all, SetGenotypes(in[0], rows, Const(g, []int32{3, 1, 0, 0, 0}), Const(g, int32(count))))
+			}
+			return all
+		}, xlatest.Tensor([]float32{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}, 5, 2))
+		for count, want := range [][]float32{{0, 1, 2, 3, 4}, {0, 1, 2, 10, 4}, {0, 11, 2, 10, 4}, {12, 11, 2, 10, 4}} {
+			got := xlatest.Flat[float32](t, out[count])
+			for row, x := range want {
+				if got[2*row] != x || got[2*row+1] != x {
+					t.Errorf("%d rows written: row %d is %g, want %g", count, row, got[2*row:2*row+2], x)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,193 @@
+package nn_test
+
+import (
+	"cmp"
+	"fmt"
+	"log"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// goldenPolicy reads the form of the stored policies from the shapes of their leaves.
+func goldenPolicy(data golden.File) (policy nn.MLP, leaves []string) {
+	for layer := 0; data.Has(fmt.Sprintf("params.Dense_%d.kernel", layer)); layer++ {
+		shape := data.Shape(fmt.Sprintf("params.Dense_%d.kernel", layer))
+		if layer == 0 {
+			policy.Sizes = shape[:1]
+		}
+		policy.Sizes = append(policy.Sizes, shape[1])
+		leaves = append(leaves, fmt.Sprintf("params.Dense_%d.bias", layer), fmt.Sprintf("params.Dense_%d.kernel", layer))
+	}
+	last := len(policy.Sizes) - 1
+	return nn.Policy(policy.Sizes[0], policy.Sizes[1:last], policy.Sizes[last]), leaves
+}
+
+// 03_policy_mlp.npz: policies of QDax, as flat rows and leaf by leaf, and their actions.
+func TestGoldenPolicy(t *testing.T) {
+	data := golden.Read(t, "03_policy_mlp.npz")
+	policy, leaves := goldenPolicy(data)
+	flat := data.Float32s("params.flat")
+	if policy.Params() != len(flat) {
+		t.Fatalf("%v has %d parameters, stored are %d", policy.Sizes, policy.Params(), len(flat))
+	}
+	for i, leaf := range policy.Layout() {
+		stored := data.Float32s(leaves[i])
+		if !slices.Equal(leaf.Shape, data.Shape(leaves[i])) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
+			t.Errorf("%s is not at %d, or not of shape %v", leaves[i], leaf.Offset, leaf.Shape)
+		}
+	}
+	rows, obs, want := data.Float32s("params_flat_all"), data.Float32s("obs"), data.Float32s("actions")
+	p, steps, in, out := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2], data.Shape("actions")[2]
+	xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
+		outputs := xlatest.Run(t, platform, func(inputs []*Node) []*Node {
+			net := policy.View(inputs[0])
+			at := []*Node{net.Apply(inputs[1])} // all observations at once, then one by one
+			for step := range steps {
+				at = append(at, net.Apply(Squeeze(Slice(inputs[1], AxisRange(), AxisElem(step)), 1)))
+			}
+			return at
+		}, xlatest.Tensor(rows, p, policy.Params()), xlatest.Tensor(obs, p, steps, in))
+		xlatest.Close(t, "actions", xlatest.Flat[float32](t, outputs[0]), want, 1e-5)
+		for step := range steps {
+			got := xlatest.Flat[float32](t, outputs[1+step])
+			for i := range p {
+				at := (i*steps + step) * out
+				xlatest.Close(t, fmt.Sprintf("actions of policy %d at step %d", i, step), got[i*out:(i+1)*out], want[at:at+out], 1e-5)
+			}
+		}
+	})
+}
+
+// init_theory of 03_policy_mlp.npz: mean, standard deviation, minimum and maximum of the initial kernels of each layer. Own draws
+// agree within five standard errors.
+func TestGoldenInitMoments(t *testing.T) {
+	data := golden.Read(t, "03_policy_mlp.npz")
+	theory, layers := data.Float64s("init_theory"), data.Shape("init_theory")[0]
+	sizes := make([]int, layers) // the inputs of a layer follow from its limit, sqrt(3/in)
+	for layer := range layers {
+		limit := theory[4*layer+3]
+		sizes[layer] = int(math.Round(3 / (limit * limit)))
+	}
+	const outputs, draws = 8, 60
+	policy := nn.Policy(sizes[0], sizes[1:], outputs)
+	rows := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		g := in[0].Graph()
+		return []*Node{policy.Init(xla.KeyOf(in[0]).Fold(Iota(g, shapes.Make(dtypes.Int32, draws), 0)))}
+	}, tensors.FromValue(xla.SeedWords(1)))[0])
+	for _, leaf := range policy.Layout() {
+		var drawn []float64
+		size := leaf.Shape[0]
+		if leaf.Kernel {
+			size *= leaf.Shape[1]
+		}
+		for row := range draws {
+			at := row*policy.Params() + leaf.Offset
+			for _, x := range rows[at : at+size] {
+				drawn = append(drawn, float64(x))
+			}
+		}
+		if !leaf.Kernel {
+			if worst := slices.MaxFunc(drawn, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }); worst != 0 {
+				t.Errorf("a bias of layer %d begins with %g", leaf.Layer, worst)
+			}
+			continue
+		}
+		want := theory[4*leaf.Layer : 4*leaf.Layer+4]
+		n := float64(len(drawn))
+		var mean, variance float64
+		for _, x := range drawn {
+			mean += x / n
+		}
+		for _, x := range drawn {
+			variance += (x - mean) * (x - mean) / (n - 1)
+		}
+		const kurtosis = 1.8 // of the uniform distribution
+		for _, moment := range []struct {
+			name                string
+			got, want, standard float64
+		}{
+			{"mean", mean, want[0], want[1] / math.Sqrt(n)},
+			{"standard deviation", math.Sqrt(variance), want[1], want[1] * math.Sqrt((kurtosis-1)/n) / 2},
+			{"minimum", slices.Min(drawn), want[2], (want[3] - want[2]) / n},
+			{"maximum", slices.Max(drawn), want[3], (want[3] - want[2]) / n},
+		} {
+			if off := math.Abs(moment.got - moment.want); off > 5*moment.standard+1e-7 {
+				t.Errorf("layer %d: the %s is %g, in theory %g +- %.2g", leaf.Layer, moment.name, moment.got, moment.want, moment.standard)
+			}
+		}
+	}
+}
+
+func TestWrongRowsAreRefused(t *testing.T) {
+	policy := nn.Policy(3, []int{4}, 2)
+	for _, dims := range [][]int{{2, policy.Params() + 1}, {policy.Params()}, {2, 1, policy.Params()}} {
+		_, err := xlatest.Best(t).Compile("view", []xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+			return policy.View(in[0]).Kernel
+		})
+		if err == nil || !strings.Contains(err.Error(), "networks [3 4 2] have 26 parameters each") {
+			t.Errorf("rows %v: %v", dims, err)
+		}
+	}
+}
+
+// A policy does not depend on those that are drawn beside it.
+func TestInitRowByRow(t *testing.T) {
+	policy := nn.Policy(3, nil, 2)
+	draw := func(numbers ...int32) []float32 {
+		return xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+			return []*Node{policy.Init(xla.NewKey(in[0].Graph(), 4).Fold(in[0]))}
+		}, tensors.FromValue(numbers))[0])
+	}
+	both, second := draw(7, 8), draw(8)
+	if !slices.Equal(both[policy.Params():], second) || slices.Equal(both[:policy.Params()], second) {
+		t.Errorf("rows %v, the second alone %v", both, second)
+	}
+}
+
+// The form of the paper's policies for pointmaze, and where the first layer's parameters lie in a flat row.
+func ExampleMLP_Layout() {
+	policy := nn.Policy(2, []int{256, 256}, 2)
+	fmt.Println(policy.Params(), "parameters")
+	for _, leaf := range policy.Layout()[:2] {
+		fmt.Printf("layer %d, kernel %v, shape %v, offset %d\n", leaf.Layer, leaf.Kernel, leaf.Shape, leaf.Offset)
+	}
+	// Output:
+	// 67074 parameters
+	// layer 0, kernel false, shape [256], offset 0
+	// layer 0, kernel true, shape [2 256], offset 256
+}
+
+// Two networks of one layer, y = tanh(b + x*k), each with its own input.
+func ExampleNet_Apply() {
+	p, err := xla.Default()
+	if err != nil {
+		log.Fatal(err)
+	}
+	form := nn.MLP{Sizes: []int{1, 1}, Output: Tanh}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 2, form.Params())}, {Shape: shapes.Make(dtypes.Float32, 2, 1)}}
+	program, err := p.Compile("two networks", inputs, func(in []*Node) []*Node {
+		return []*Node{form.View(in[0]).Apply(in[1])}
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	rows, x := [][]float32{{0, 1}, {1, 0}}, [][]float32{{0.5}, {0.5}}
+	out, err := program.Run(xla.Value{tensors.FromValue(rows)}, xla.Value{tensors.FromValue(x)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.4f\n", out[0][0].Value())
+	// Output: [[0.4621] [0.7616]]
+}
