@@ -70,6 +70,10 @@ type training struct {
 func begin(p plan) (*training, error) {
 	t := &training{plan: p, start: time.Now(), saved: time.Now()}
 	if err := t.open(); err != nil {
+		if t.writer != nil {
+			_ = t.writer.Discard() // the folder of a run that cannot begin is of no use
+			t.writer = nil
+		}
 		t.close()
 		return nil, err
 	}

@@ -99,3 +99,71 @@ func TestParallelProgramGathersBitForBit(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a graph is one line that names the program.
+func TestMistakesInGraphsGiveOneLine(t *testing.T) {
+	vector := []Input{{Shape: shapes.Make(dtypes.Float32, 3)}}
+	for _, p := range platformsUnderTest(t) {
+		for want, build := range map[string]func(in []*Node) []*Node{
+			"turned tensor 0 from (Float32)[3] into (Float32)[2]: shapes may not change": func(in []*Node) []*Node {
+				return []*Node{For(in[0].Graph(), 3, in[0], func(_, x *Node) *Node { return Slice(x, AxisRange(0, 2)) })}
+			},
+			"the body of a loop took 1 tensors and returned 2": func(in []*Node) []*Node {
+				return Loop(in, func(x []*Node) *Node { return Const(x[0].Graph(), true) }, func(x []*Node) []*Node { return append(x, x...) })
+			},
+			"a loop needs at least one tensor as its state": func(in []*Node) []*Node {
+				return Loop([]*Node{}, func([]*Node) *Node { return nil }, func(x []*Node) []*Node { return x })
+			},
+			"keys of shape (Uint32)[3] cannot draw an array of dimensions [4 2]": func(in []*Node) []*Node {
+				keys := NewKey(in[0].Graph(), 1).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+				return []*Node{keys.Bits(4, 2)}
+			},
+			"shapes":             func(in []*Node) []*Node { return []*Node{Add(in[0], Const(in[0].Graph(), []float32{1, 2}))} },
+			"index out of range": func(in []*Node) []*Node { return in[3:4:len(in)] },
+			"in plain words":     func([]*Node) []*Node { panic("in plain words") },
+			"no outputs":         func([]*Node) []*Node { return nil },
+		} {
+			_, err := p.Compile("my program", vector, build)
+			if err == nil || !strings.HasPrefix(err.Error(), `program "my program" cannot be compiled: `) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %q: %v", p.Name(), want, err)
+			} else {
+				t.Logf("%s: %v", want, err)
+			}
+		}
+	}
+}
+
+func TestMistakesInRunsGiveOneLine(t *testing.T) {
+	for _, p := range platformsUnderTest(t) {
+		program, err := p.Compile("sum", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}, {Shape: shapes.Make(dtypes.Float32, 3), Donate: true}},
+			func(in []*Node) []*Node { return []*Node{Add(in[0], in[1])} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Free()
+		vector := func(x ...float32) Value { return Value{tensors.FromValue(x)} }
+		gone := vector(1, 2, 3)
+		gone.Free()
+		for what, inputs := range map[string][]Value{
+			"too few inputs":  {vector(1, 2, 3)},
+			"too many inputs": {vector(1, 2, 3), vector(1, 2, 3), vector(1, 2, 3)},
+			"too many parts":  {append(vector(1, 2, 3), vector(1, 2, 3)...), vector(1, 2, 3)},
+			"no parts":        {nil, vector(1, 2, 3)},
+			"nil tensor":      {{nil}, vector(1, 2, 3)},
+			"freed tensor":    {gone, vector(1, 2, 3)},
+			"another shape":   {vector(1, 2), vector(1, 2, 3)},
+			"another type":    {{tensors.FromValue([]int32{1, 2, 3})}, vector(1, 2, 3)},
+		} {
+			_, err := program.Run(inputs...)
+			if err == nil || !strings.HasPrefix(err.Error(), `program "sum" failed: `) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %s: %v", p.Name(), what, err)
+			} else {
+				t.Logf("%s: %v", what, err)
+			}
+		}
+		out, err := program.Run(vector(1, 2, 3), vector(1, 1, 1)) // it still works
+		if err != nil || out[0][0].Value().([]float32)[2] != 4 {
+			t.Errorf("%v %v", out, err)
+		}
+	}
+}

@@ -10,7 +10,8 @@ import (
 )
 
 // Key is the name of a stream of random numbers: two uint32 scalars, or vectors for several streams at once. Everything is
-// counter-based and made of integer operations, and so the same on every backend, device and number of workers.
+// counter-based and made of integer operations, and so the same on every backend, device and number of workers; only
+// [Key.Normal] goes through polynomials that processors may round differently, by 2e-6 at most.
 //
 // Keys are derived with Threefry-2x32-20 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): streams
 // of different names are independent. Within a stream, word i is a hash of the key and i by two rounds of a 32-bit
@@ -90,8 +91,9 @@ func (k Key) Uniform(low, high float64, dims ...int) *Node {
 	unit := MulScalar(fromUint(BitwiseShiftRightLogicalScalar(k.Bits(dims...), uint32(9))), 1.0/(1<<23))
 	// The minimum keeps the sum below high where it would be rounded up to it, and keeps compilers from fusing product and sum
 	// into one instruction, which rounds once instead of twice: not all processors have it.
-	most := float32(high - low)
-	for most > 0 && float32(low)+most >= float32(high) {
+	start, limit := float32(low), float32(high)
+	most := max(0, math.Nextafter32(limit, start)-start)
+	for most > 0 && start+most >= limit {
 		most = math.Nextafter32(most, 0)
 	}
 	return AddScalar(MinScalar(MulScalar(unit, high-low), most), low)

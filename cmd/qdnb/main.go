@@ -21,6 +21,7 @@ var cli struct {
 	Show   showCmd   `cmd:"" help:"Print the numbers of a run and draw its figures."`
 	Doctor doctorCmd `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
 	Bench  benchCmd  `cmd:"" help:"Measure the speed on this machine."`
+	Verify verifyCmd `cmd:"" help:"Compare the environments of this build, on this machine's backend, with golden files."`
 }
 
 // exit codes beside 0 and 1.

@@ -75,6 +75,10 @@ func New(p *xla.Platform, task Task, emitter Emitter, settings Settings) (*Searc
 		return nil, errors.Errorf("slices need at least 1 policy, not %d", settings.Slice)
 	}
 	s := &Search{platform: p, task: task, settings: settings, generation: -1}
+	rows := int64(cells) + int64(s.scratchRows()) + int64(settings.Slice)
+	if err := p.CheckMemory(4 * int64(task.Policy.Params()) * rows); err != nil {
+		return nil, err
+	}
 	first := EmitterFunc(func(_ Parents, keys xla.Key) *graph.Node { return task.Policy.Init(keys) })
 	var err error
 	if s.initial, err = s.compile("initial population", first); err != nil {

@@ -168,3 +168,18 @@ func (w *Writer) Close() error {
 	}
 	return errors.Join(err, w.lock.Unlock())
 }
+
+// Discard closes a run that never began, and removes its folder if nothing was trained in it: files that are not of such a
+// run keep it.
+func (w *Writer) Discard() error {
+	for _, d := range []string{checkpointsDir, snapshotsDir} {
+		if os.Remove(filepath.Join(w.Dir, d)) != nil { // it holds something
+			return w.Close()
+		}
+	}
+	for _, name := range []string{configFile, lockFile} {
+		_ = os.Remove(filepath.Join(w.Dir, name))
+	}
+	_ = os.Remove(w.Dir) // stays if anything else is in it
+	return w.Close()
+}

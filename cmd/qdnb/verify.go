@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"example.com/qdnb/envs/verify"
+	"example.com/qdnb/xla"
+)
+
+type verifyCmd struct {
+	Paths   []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz, or folders of them."`
+	Backend string   `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+}
+
+// Run compares all files, and fails if one differs or cannot be compared.
+func (c *verifyCmd) Run() error {
+	files, err := goldenFiles(c.Paths)
+	if err != nil {
+		return err
+	}
+	platform, err := xla.Open(c.Backend)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("on %s\n", platform)
+	failed := 0
+	for _, file := range files {
+		report, err := verify.File(platform, file)
+		if err != nil {
+			fmt.Println(oneLine(err))
+		} else {
+			fmt.Println(report)
+		}
+		if err != nil || !report.Pass {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d files FAIL on %s", failed, len(files), platform.Name())
+	}
+	return nil
+}
+
+// goldenFiles replaces folders by the .npz files in them.
+func goldenFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		inside, err := filepath.Glob(filepath.Join(path, "*.npz"))
+		if err != nil {
+			return nil, err
+		}
+		if len(inside) == 0 {
+			return nil, fmt.Errorf("no .npz file in %s", path)
+		}
+		files = append(files, inside...)
+	}
+	return files, nil
+}

@@ -1,0 +1,47 @@
+package runs_test
+
+import (
+	"os"
+	"testing"
+
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/runs"
+)
+
+func TestDiscardRemovesOnlyARunThatNeverBegan(t *testing.T) {
+	root := t.TempDir()
+	config, err := runs.NewConfig("count", "nothing", 0, map[string]int{"step": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runs.Create(root, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(root); len(left) != 0 {
+		t.Errorf("%v is left of a run that never began", left)
+	}
+
+	if w, err = runs.Create(root, config); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Begin(-1, "generation"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SaveCheckpoint(3, map[string]npz.Array{"state": npz.Of([]int64{3})}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if w, err = runs.Create(root, config); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, generation, _, err := w.LoadCheckpoint(nil); err != nil || generation != 3 {
+		t.Errorf("after Discard of a run with a checkpoint: generation %d, error %v", generation, err)
+	}
+}

@@ -1,0 +1,107 @@
+package xla_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/support/exceptions"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// forest has everything that a tree may have.
+type forest struct {
+	First  *Node
+	Size   int
+	Absent *Node
+	Pair   [2]*Node
+	Rows   []branch
+	Deep   *branch
+	None   *branch
+	notes  string // holds no nodes
+	Any    any
+}
+
+type branch struct {
+	Left, Right *Node
+	Name        string
+}
+
+// nodes makes n different nodes.
+func nodes(t *testing.T, n int) []*Node {
+	t.Helper()
+	g := NewGraph(xlatest.Pure(t).Backend, "trees")
+	t.Cleanup(g.Finalize)
+	list := make([]*Node, n)
+	for i := range list {
+		list[i] = Const(g, []int32{int32(i)})
+	}
+	return list
+}
+
+func plant(n []*Node) forest {
+	return forest{
+		First: n[0], Size: 7, Pair: [2]*Node{n[1], n[2]},
+		Rows: []branch{{n[3], n[4], "a"}, {n[5], nil, "b"}, {}},
+		Deep: &branch{Left: n[6], Name: "c"}, notes: "kept", Any: 3,
+	}
+}
+
+func TestTreesKeepTheirForm(t *testing.T) {
+	old, new := nodes(t, 7), nodes(t, 7)
+	tree := plant(old)
+	if !slices.Equal(xla.Leaves(tree), old) {
+		t.Error("Leaves are not in the order of declaration")
+	}
+	other := xla.WithLeaves(tree, new)
+	if !slices.Equal(xla.Leaves(other), new) {
+		t.Error("WithLeaves does not take the leaves in their order")
+	}
+	if !slices.Equal(xla.Leaves(tree), old) {
+		t.Error("WithLeaves changed the tree that it copies")
+	}
+	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) != 3 || other.Rows[1].Name != "b" ||
+		other.Deep.Name != "c" || other.Deep == tree.Deep || other.None != nil || other.Absent != nil || other.Rows[1].Right != nil {
+		t.Errorf("WithLeaves lost something: %+v", other)
+	}
+	// Node by node; a single node, a slice and an array are trees too.
+	swap := map[*Node]*Node{}
+	for i := range old {
+		swap[old[i]] = new[i]
+	}
+	if !slices.Equal(xla.Leaves(xla.Map(tree, func(n *Node) *Node { return swap[n] })), new) {
+		t.Error("Map")
+	}
+	var pairs []*Node
+	zipped := xla.Zip(tree, other, func(a, b *Node) *Node { pairs = append(pairs, a, b); return b })
+	if !slices.Equal(xla.Leaves(zipped), new) || pairs[2] != old[1] || pairs[3] != new[1] || len(pairs) != 14 {
+		t.Error("Zip")
+	}
+	if xla.WithLeaves(old[0], new[:1]) != new[0] || !slices.Equal(xla.WithLeaves(old, new), new) ||
+		xla.WithLeaves([1]*Node{old[0]}, new[1:2]) != [1]*Node{new[1]} || len(xla.Leaves(3)) != 0 || len(xla.Leaves([]*Node(nil))) != 0 {
+		t.Error("trees that are no struct")
+	}
+}
+
+func TestWrongTreesAreExplained(t *testing.T) {
+	n := nodes(t, 7)
+	type hidden struct{ node *Node }
+	type deeper struct{ Inner []hidden }
+	type embedded struct{ hidden }
+	for want, f := range map[string]func(){
+		"a tree of 7 tensors cannot take 6":        func() { xla.WithLeaves(plant(n), n[:6]) },
+		"a tree of 1 tensors cannot take 2":        func() { xla.WithLeaves(n[0], n[:2]) },
+		"trees of 7 and 2 tensors do not match":    func() { xla.Zip(n, n[:2], func(a, b *Node) *Node { return a }) },
+		"field xla_test.hidden.node holds tensors": func() { xla.Leaves(deeper{[]hidden{{n[0]}}}) },
+		"field xla_test.embedded.hidden holds":     func() { xla.Leaves(embedded{hidden{n[0]}}) },
+		"inside an interface":                      func() { xla.Leaves(forest{Any: branch{Left: n[0]}}) },
+	} {
+		err := exceptions.TryCatch[error](f)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
