@@ -70,6 +70,20 @@ test-long: setup ## the tests that train for hours, all notebooks at full scale,
 bench: check compile ## measure speed (BENCH_ARGS=... for its options)
 	@go run ./cmd/qdnb bench $(BENCH_ARGS)
 
+PEER_JAX := 0.10.2
+
+.PHONY: bench-peer
+bench-peer: check compile plugin .tools/peer/.stamp ## measure the speed beside the same work in JAX, and print the ratios
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
+	@.tools/peer/bin/python tools/bench_peer.py build/qdnb .tools/peer/bin/python tools/peer/map_elites.py
+
+.tools/peer/.stamp:
+	@echo "== installing JAX $(PEER_JAX) into .tools/peer"
+	@$(PYTHON) -m venv .tools/peer
+	@.tools/peer/bin/python -m pip install --quiet --disable-pip-version-check "jax[cpu]==$(PEER_JAX)"
+	@touch $@
+
 # --- notebooks
 
 .PHONY: notebooks

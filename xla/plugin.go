@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,7 +234,7 @@ func pythonPath() []string {
 	if err != nil {
 		return nil
 	}
-	return strings.Fields(string(out))
+	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(dir string) bool { return dir == "" })
 }
 
 // hasDevice tells whether the machine shows a device of the kind: a plugin without one takes seconds to fail.

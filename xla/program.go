@@ -42,7 +42,7 @@ type Program struct {
 
 	platform *Platform
 	graph    *graph.Graph
-	donate   []bool
+	inputs   []Input
 	parts    int
 }
 
@@ -64,11 +64,11 @@ func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []
 }
 
 func (p *Platform) compile(name string, parts int, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
-	program := &Program{Name: name, platform: p, donate: make([]bool, len(inputs)), parts: parts}
+	program := &Program{Name: name, platform: p, inputs: inputs, parts: parts}
 	backend := &adapter{Backend: p.Backend}
 	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
 	start := time.Now()
-	err := exceptions.TryCatch[error](func() {
+	err := catch(func() {
 		if parts > 1 {
 			mesh, err := distributed.NewDeviceMesh([]int{parts}, []string{"workers"})
 			if err == nil {
@@ -81,7 +81,6 @@ func (p *Platform) compile(name string, parts int, inputs []Input, build func(in
 		in := make([]*graph.Node, len(inputs))
 		for i, input := range inputs {
 			in[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
-			program.donate[i] = input.Donate
 		}
 		out := build(in)
 		reuse(backend, inputs, out)
@@ -112,23 +111,23 @@ func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
 
 // Run executes the program and waits for it. The outputs are on the program's devices.
 func (pr *Program) Run(inputs ...Value) (outputs []Value, err error) {
-	err = exceptions.TryCatch[error](func() {
+	err = catch(func() {
+		if err := pr.check(inputs); err != nil {
+			panic(err)
+		}
 		var buffers []compute.Buffer
 		var donate []bool
 		for part := range pr.parts {
 			for i, value := range inputs {
-				if len(value) != pr.parts {
-					panic(errors.Errorf("input %d has %d parts, the program runs on %d devices", i, len(value), pr.parts))
-				}
 				take := (*tensors.Tensor).Buffer
-				if pr.donate[i] {
+				if pr.inputs[i].Donate {
 					take = (*tensors.Tensor).DonateBuffer
 				}
 				buffer, err := take(value[part], pr.platform.Backend, compute.DeviceNum(part))
 				if err != nil {
 					panic(err)
 				}
-				buffers, donate = append(buffers, buffer), append(donate, pr.donate[i])
+				buffers, donate = append(buffers, buffer), append(donate, pr.inputs[i].Donate)
 			}
 		}
 		flat, err := pr.graph.Executable().Execute(buffers, donate, 0)
@@ -153,8 +152,41 @@ func (pr *Program) Run(inputs ...Value) (outputs []Value, err error) {
 	return outputs, nil
 }
 
+// check finds inputs that do not fit before any is donated. XLA itself compares no more than their sizes.
+func (pr *Program) check(inputs []Value) error {
+	if len(inputs) != len(pr.inputs) {
+		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
+	}
+	for i, value := range inputs {
+		if len(value) != pr.parts {
+			return errors.Errorf("input %d has %d parts, the program runs on %d devices", i, len(value), pr.parts)
+		}
+		for _, part := range value {
+			if !part.Ok() {
+				return errors.Errorf("input %d was freed or donated before", i)
+			}
+			if !part.Shape().Equal(pr.inputs[i].Shape) {
+				return errors.Errorf("input %d has shape %s, not %s", i, part.Shape(), pr.inputs[i].Shape)
+			}
+		}
+	}
+	return nil
+}
+
 // Free releases the compiled code.
 func (pr *Program) Free() { pr.graph.Finalize() }
+
+// catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of someone's own graph function.
+func catch(f func()) error {
+	switch cause := exceptions.Try(f).(type) {
+	case nil:
+		return nil
+	case error:
+		return cause
+	default:
+		return errors.Errorf("%v", cause)
+	}
+}
 
 // explain adds the next action to the errors of backends that need one.
 func explain(err error) string {

@@ -1,0 +1,147 @@
+package xla
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func oneLineWith(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v; want one line with %q", err, want)
+	}
+}
+
+// messages collects what is told to the user.
+func messages(t *testing.T) *bytes.Buffer {
+	t.Helper()
+	var told bytes.Buffer
+	before := Messages
+	Messages = io.Writer(&told)
+	t.Cleanup(func() { Messages = before })
+	return &told
+}
+
+func TestUnusableBackendsGiveOneLine(t *testing.T) {
+	_, err := Open("nonsense")
+	oneLineWith(t, err, `unknown backend "nonsense": use cpu, cuda, tpu, go or the absolute path`)
+	_, err = Open("xla:nonsense")
+	oneLineWith(t, err, "unknown backend")
+	_, err = Open("relative/plugin.so")
+	oneLineWith(t, err, "unknown backend")
+	missing := filepath.Join(t.TempDir(), "missing.so")
+	_, err = Open(missing)
+	oneLineWith(t, err, "no PJRT plugin at "+missing)
+
+	t.Setenv("XLA_FLAGS", os.Getenv("XLA_FLAGS"))
+	text := filepath.Join(t.TempDir(), "text.so")
+	if err := os.WriteFile(text, []byte("this is no library\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(text)
+	oneLineWith(t, err, "plugin "+text+" cannot be loaded")
+	_, err = Open("xla:" + text)
+	oneLineWith(t, err, "plugin "+text+" cannot be loaded")
+	_, err = Open(t.TempDir())
+	oneLineWith(t, err, "cannot be loaded")
+	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
+		_, err = Open(found[0]) // a library, but no plugin
+		oneLineWith(t, err, "cannot be loaded")
+	}
+}
+
+func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
+	for _, c := range [][3]string{{"go", "", ""}, {"", "go", "nonsense"}, {"", "", "go"}} {
+		t.Setenv(BackendEnv, c[1])
+		t.Setenv("GOMLX_BACKEND", c[2])
+		p, err := Open(c[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open("go")
+		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() != "pure Go" {
+			t.Errorf("%q: %v, %v", c, p, err)
+		}
+	}
+}
+
+func TestWorkersAreLimited(t *testing.T) {
+	for value, want := range map[string]int{"": 8, "3": 3, "100": 8, "1": 1, "0": 8, "-2": 8, "many": 8} {
+		t.Setenv(WorkersEnv, value)
+		if got := limitWorkers(8); got != want {
+			t.Errorf("%s=%q: %d workers, want %d", WorkersEnv, value, got, want)
+		}
+	}
+}
+
+func TestFlagsOfTheUserStand(t *testing.T) {
+	const ours = "xla_cpu_small_while_loop_byte_threshold="
+	for user, check := range map[string]func(flags string) bool{
+		"": func(flags string) bool {
+			return strings.Contains(flags, "--xla_backend_extra_options="+ours) && strings.Contains(flags, "--xla_cpu_prefer_vector_width=512")
+		},
+		"--xla_dump_to=/tmp/x": func(flags string) bool {
+			return strings.HasPrefix(flags, "--xla_dump_to=/tmp/x ") && strings.Contains(flags, ours)
+		},
+		"--xla_backend_extra_options=a=b --xla_cpu_prefer_vector_width=256": func(flags string) bool {
+			return flags == "--xla_backend_extra_options=a=b --xla_cpu_prefer_vector_width=256"
+		},
+	} {
+		t.Setenv("XLA_FLAGS", user)
+		setFlags(CUDA)
+		if got := os.Getenv("XLA_FLAGS"); got != user {
+			t.Errorf("for CUDA %q became %q", user, got)
+		}
+		setFlags(CPU)
+		once := os.Getenv("XLA_FLAGS")
+		setFlags(CPU)
+		if !check(once) || os.Getenv("XLA_FLAGS") != once {
+			t.Errorf("%q became %q, then %q", user, once, os.Getenv("XLA_FLAGS"))
+		}
+	}
+}
+
+// A machine without a plugin, without Python and without a network still has a backend, and says so.
+func TestWithoutXLAThereIsGo(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv(NoDownloadEnv, "1")
+	for _, kind := range []Kind{CUDA, TPU, CPU} {
+		if path := FindPlugin(kind); path != "" {
+			t.Skipf("SKIPPED: go-xla's own folders have a plugin, %s, which cannot be hidden", path)
+		}
+		_, err := Install(kind)
+		oneLineWith(t, err, "$QDNB_NO_DOWNLOAD forbids")
+		_, err = open(string(kind))
+		oneLineWith(t, err, "$QDNB_NO_DOWNLOAD forbids")
+	}
+	told := messages(t)
+	p, err := open("")
+	if err != nil || p.Kind != Go {
+		t.Fatalf("%v, %v", p, err)
+	}
+	if text := told.String(); !strings.HasPrefix(text, "qdnb: no XLA (") || !strings.Contains(text, "using the pure Go backend") || strings.Count(text, "\n") != 1 {
+		t.Errorf("told %q", text)
+	}
+}
+
+func TestNamesOfPlugins(t *testing.T) {
+	for path, want := range map[string]Kind{
+		"/a/xla_cuda_plugin.so": CUDA, "/a/pjrt_c_api_cuda_plugin.so": CUDA, "/a/libtpu.so": TPU, "/cuda/xla_cpu_pjrt.so": CPU, "/a/other.so": CPU,
+	} {
+		if got := kindOfPlugin(path); got != want {
+			t.Errorf("%s is of kind %q, want %q", path, got, want)
+		}
+	}
+	if got := (&Platform{Kind: CUDA, Workers: 2, Plugin: "/a.so"}); got.Name() != "xla:cuda" || got.String() != "XLA on CUDA, 2 worker(s), /a.so" {
+		t.Errorf("%s, %s", got.Name(), got)
+	}
+	if runtime.NumCPU() < platformsUnderTest(t)[0].Workers && platformsUnderTest(t)[0].Kind == CPU {
+		t.Error("more workers than cores")
+	}
+}

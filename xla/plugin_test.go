@@ -1,0 +1,137 @@
+package xla
+
+import (
+	"archive/zip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fakePython puts a shell script in the place of python3, and nothing else on the path.
+func fakePython(t *testing.T, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\n"+script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+}
+
+// leftovers lists what is in the folder of the plugins.
+func leftovers(t *testing.T) (names []string) {
+	t.Helper()
+	dir, err := CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, _ := os.ReadDir(filepath.Join(dir, "plugins"))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
+	messages(t)
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	_, err := installCPU()
+	oneLineWith(t, err, "python3 is needed")
+
+	const dest = `while [ "$1" != --dest ]; do shift; done; `
+	for want, script := range map[string]string{
+		"pip could not fetch xla-cpu-pjrt: ERROR: no route to host": "echo WARNING: retrying >&2; echo ERROR: no route to host >&2; exit 1",
+		"pip could not fetch xla-cpu-pjrt: exit status 3":           "exit 3",
+		"pip did not leave xla_cpu_pjrt-0.0.1-py3-none":             "exit 0",
+		"expected " + cpuHash + ": not used":                        dest + `echo tampered > "$2/` + cpuWheel + `"`,
+	} {
+		fakePython(t, script)
+		_, err := installCPU()
+		oneLineWith(t, err, want)
+		if left := leftovers(t); len(left) > 0 {
+			t.Errorf("%s: %v was left", want, left)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", file)
+	_, err = installCPU()
+	oneLineWith(t, err, "the cache folder cannot be written")
+}
+
+func TestPythonPathMayHaveSpaces(t *testing.T) {
+	fakePython(t, "echo; echo '/home/my user/lib'; echo /usr/lib/python3")
+	if got := pythonPath(); !slices.Equal(got, []string{"/home/my user/lib", "/usr/lib/python3"}) {
+		t.Errorf("%q", got)
+	}
+	dir := filepath.Join(t.TempDir(), "site packages")
+	plugin := filepath.Join(dir, cpuMember)
+	if err := os.MkdirAll(filepath.Dir(plugin), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(plugin, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fakePython(t, "echo '"+dir+"'")
+	if got := FindPlugin(CPU); got != plugin {
+		t.Errorf("found %q, want %q", got, plugin)
+	}
+	fakePython(t, "exit 1")
+	if got := pythonPath(); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestUnpack(t *testing.T) {
+	dir := t.TempDir()
+	wheel := filepath.Join(dir, "a.whl")
+	file, err := os.Create(wheel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	member, err := archive.Create(cpuMember)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := strings.Repeat("library ", 10_000)
+	if _, err := member.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	target := filepath.Join(dir, "out", "plugin.so")
+	if err := unpack(wheel, cpuMember, target); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(target); err != nil || string(got) != content {
+		t.Errorf("unpacked %d bytes, %v", len(got), err)
+	}
+	oneLineWith(t, unpack(wheel, "other.so", filepath.Join(dir, "x")), "a.whl holds no other.so")
+
+	whole, err := os.ReadFile(wheel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := slices.Clone(whole)
+	damaged[len(damaged)/3] ^= 0xff
+	for name, data := range map[string][]byte{"cut.whl": whole[:len(whole)/2], "empty.whl": nil, "damaged.whl": damaged} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		oneLineWith(t, unpack(path, cpuMember, filepath.Join(dir, name+".so")), "")
+		oneLineWith(t, checkHash(path, cpuHash), name+" has sha256 ")
+	}
+	oneLineWith(t, checkHash(filepath.Join(dir, "none.whl"), cpuHash), "pip did not leave none.whl")
+}
