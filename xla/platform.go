@@ -179,7 +179,7 @@ func (p *Platform) String() string {
 	if p.Kind == Go {
 		return "pure Go"
 	}
-	return fmt.Sprintf("XLA on %s, %d worker(s), %s", strings.ToUpper(string(p.Kind)), p.Workers, p.Plugin)
+	return fmt.Sprintf("XLA on %s with %d workers", strings.ToUpper(string(p.Kind)), p.Workers)
 }
 
 // oneLine is the first line of an error's text: some carry a stack.

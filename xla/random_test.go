@@ -82,6 +82,30 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 	}
 }
 
+// The row of a key is the same whatever other keys are beside it, in whatever order, and however long it is.
+func TestARowDependsOnItsKeyAlone(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		words := func(first, rows, columns int) []uint32 {
+			return draw[uint32](t, p, 8, func(k xla.Key) *Node { return rowKeys(k, first, rows).Bits(rows, columns) })
+		}
+		all := words(0, 6, 40)
+		for row := range 6 {
+			if !slices.Equal(words(row, 1, 40), all[row*40:(row+1)*40]) || !slices.Equal(words(row, 2, 15)[:15], all[row*40:row*40+15]) {
+				t.Errorf("row %d depends on the others", row)
+			}
+		}
+		// No word appears twice among streams of different names, which would be a coincidence of 1 in 1400.
+		streams := draw[uint32](t, p, 8, func(k xla.Key) *Node {
+			return Stack([]*Node{k.Bits(500), k.FoldInt(0).Bits(500), k.FoldInt(1).Bits(500), k.FoldInt(1).FoldInt(0).Bits(500),
+				k.FoldInt(0).FoldInt(1).Bits(500)}, 0)
+		})
+		slices.Sort(streams)
+		if n := len(slices.Compact(slices.Clone(streams))); n != len(streams) {
+			t.Errorf("%d of %d words coincide", len(streams)-n, len(streams))
+		}
+	})
+}
+
 // Functions of vector units, on every float that random numbers meet and on a wide range beside: the comments of the functions
 // state these accuracies.
 func TestAccuracyOfElementaryFunctions(t *testing.T) {

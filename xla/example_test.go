@@ -1,0 +1,69 @@
+package xla_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/xla"
+)
+
+// A falling stone: the state of the loop is a struct with names.
+func ExampleFor() {
+	p, err := xla.Default()
+	if err != nil {
+		log.Fatal(err)
+	}
+	type stone struct{ Height, Speed *Node }
+	scalar := xla.Input{Shape: shapes.Make(dtypes.Float32)}
+	program, err := p.Compile("fall", []xla.Input{scalar}, func(in []*Node) []*Node {
+		const dt = 0.125
+		s := stone{Height: in[0], Speed: ZerosLike(in[0])}
+		s = xla.For(in[0].Graph(), 8, s, func(_ *Node, s stone) stone {
+			s.Speed = AddScalar(s.Speed, -10*dt)
+			s.Height = Add(s.Height, MulScalar(s.Speed, dt))
+			return s
+		})
+		return []*Node{s.Height, s.Speed}
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Free()
+	out, err := program.Run(xla.Value{tensors.FromScalar(float32(100))})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("after a second: height", out[0][0].Value(), "speed", out[1][0].Value())
+	// Output: after a second: height 94.375 speed -10
+}
+
+// Individuals 0, 1 and 2 draw from streams of their own: individual 1 draws the same whether the others are there or not.
+func ExampleKey() {
+	p, err := xla.Default()
+	if err != nil {
+		log.Fatal(err)
+	}
+	program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
+		key := xla.KeyOf(in[0]).FoldInt(100) // of generation 100
+		together := key.Fold(Const(in[0].Graph(), []int32{0, 1, 2})).Uniform(0, 1, 3, 2)
+		alone := key.Fold(Const(in[0].Graph(), int32(1))).Uniform(0, 1, 2)
+		return []*Node{together, alone}
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Free()
+	out, err := program.Run(xla.Value{tensors.FromValue(xla.SeedWords(42))})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.4f\n%.4f\n", out[0][0].Value(), out[1][0].Value())
+	// Output:
+	// [[0.9798 0.9177] [0.1269 0.8298] [0.4358 0.6571]]
+	// [0.1269 0.8298]
+}
