@@ -139,7 +139,7 @@ func (t *training) train(ctx context.Context) error {
 				return err
 			}
 			t.bar.Done(fmt.Sprintf("stopped at generation %d; the same command goes on", t.status.Generation))
-			return errors.Wrapf(ErrInterrupted, "%s at generation %d: the same command goes on", t.writer.Dir, t.status.Generation)
+			return fmt.Errorf("%w: %s is saved at generation %d; the same command goes on", ErrInterrupted, t.writer.Dir, t.status.Generation)
 		}
 		if time.Since(t.saved) > checkpointEvery {
 			if err := t.save(); err != nil {

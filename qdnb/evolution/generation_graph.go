@@ -47,7 +47,7 @@ func (gen generation) build(before archive, key xla.Key, worker *Node) (after ar
 	cells, count := repertoire.Compact(accepted)
 	after.Scratch = gen.emitAgain(before, parents, key, Gather(index, InsertAxes(cells, -1)), count)
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, cells, count)
-	invalid = ReduceAllSum(ConvertDType(NotEqual(batch.Fitness, batch.Fitness), dtypes.Int32))
+	invalid = ReduceAllSum(ConvertDType(LogicalNot(batch.Valid()), dtypes.Int32))
 	return after, invalid
 }
 

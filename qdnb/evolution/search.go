@@ -53,7 +53,7 @@ type Search struct {
 type Outcome struct {
 	Generation int64
 	Fitnesses  []float32 // of the repertoire, [cells]; -Inf where empty
-	Invalid    int       // evaluations of the generation with a NaN fitness: they never enter
+	Invalid    int       // evaluations of the generation with a NaN fitness or descriptor: they never enter
 	Seconds    float64
 }
 
@@ -141,7 +141,7 @@ func (s *Search) load(genotypes, fitnesses, descriptors npz.Array) error {
 		}
 		return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, a.Shape...) })
 	}
-	for _, old := range []xla.Value{s.genotypes, s.scratch, s.fitness, s.descriptor} {
+	for _, old := range []xla.Value{s.genotypes, s.scratch, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2]} {
 		old.Free()
 	}
 	s.genotypes, s.fitness, s.descriptor = put(genotypes), put(fitnesses), put(descriptors)

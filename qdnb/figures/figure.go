@@ -146,7 +146,7 @@ func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	}()
 	c := draw.New(canvas)
 	c.SetColor(paper)
-	c.Fill(c.Rectangle.Path())
+	c.Fill(c.Path())
 	return f.draw(c)
 }
 

@@ -77,7 +77,7 @@ func lineIcon(style draw.LineStyle, band color.Color) func(draw.Canvas) {
 	return func(c draw.Canvas) {
 		if band != nil {
 			c.SetColor(band)
-			c.Fill(c.Rectangle.Path())
+			c.Fill(c.Path())
 		}
 		y := (c.Min.Y + c.Max.Y) / 2
 		c.StrokeLine2(style, c.Min.X, y, c.Max.X, y)

@@ -71,7 +71,7 @@ type frame struct{}
 
 // addFrame gives a plot a frame in place of its axis lines.
 func addFrame(p *plot.Plot) {
-	p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0
+	p.X.Width, p.Y.Width = 0, 0
 	p.Add(frame{})
 }
 

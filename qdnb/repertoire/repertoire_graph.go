@@ -55,7 +55,7 @@ func component(x *Node, k int) *Node {
 func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	g := cells.Fitness.Graph()
 	n, p := cells.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
-	fitness := Where(valid(batch), batch.Fitness, ConstAs(batch.Fitness, math.Inf(-1)))
+	fitness := Where(batch.Valid(), batch.Fitness, ConstAs(batch.Fitness, math.Inf(-1)))
 	cell := CellOf(cells.Centroids, batch.Descriptors)
 
 	// Candidates in the minor axis: [cells, P].
@@ -69,14 +69,14 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
-// valid is false for candidates whose fitness or descriptor is NaN.
-func valid(batch Batch) *Node {
-	finite := Equal(batch.Fitness, batch.Fitness)
-	for k := range batch.Descriptors.Shape().Dimensions[1] {
-		x := component(batch.Descriptors, k)
-		finite = And(finite, Equal(x, x))
+// Valid is false for candidates whose fitness or descriptor is NaN, bool [P]: they never enter.
+func (b Batch) Valid() *Node {
+	valid := Equal(b.Fitness, b.Fitness)
+	for k := range b.Descriptors.Shape().Dimensions[1] {
+		x := component(b.Descriptors, k)
+		valid = And(valid, Equal(x, x))
 	}
-	return finite
+	return valid
 }
 
 // Update applies the decision of [Winners] to fitness and descriptors.

@@ -74,7 +74,7 @@ func takeLock(dir string) (*flock.Flock, error) {
 	}
 	host, _ := os.Hostname()
 	if err := os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0o666); err != nil {
-		lock.Unlock()
+		_ = lock.Unlock()
 		return nil, failure(dir, -1, err)
 	}
 	return lock, nil
