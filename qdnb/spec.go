@@ -116,7 +116,7 @@ func (p plan) task() evolution.Task {
 // search compiles the algorithm.
 func (p plan) search(platform *xla.Platform) (*evolution.Search, error) {
 	limits := p.env.Spec().Descriptor
-	cvt := repertoire.CVT{Cells: p.settings.Cells, Samples: p.settings.CVTSamples, Lower: limits.Lower, Upper: limits.Upper}
+	cvt := repertoire.CVT{Cells: p.settings.Cells, Samples: p.settings.CVTSamples, Seed: p.settings.CVTSeed, Lower: limits.Lower, Upper: limits.Upper}
 	centroids, err := cvt.Centroids(platform)
 	if err != nil {
 		return nil, err

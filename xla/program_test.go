@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestParallelProgramGathersBitForBit(t *testing.T) {
 	for part := range p.Workers {
 		got := out[0][part].Value().([][]float32)
 		for w := range p.Workers {
-			if got[w][0] != float32(w)+0.5 {
+			if got[w][0] != float32(w)+0.5 || math.Float32bits(got[w][1]) != 1<<31 {
 				t.Errorf("worker %d sees %v of worker %d", part, got[w], w)
 			}
 		}

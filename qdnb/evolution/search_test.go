@@ -289,46 +289,39 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 // The size of slices decides which code XLA makes of the matrix products, and so the last bits. What is random does not depend
 // on it: where arithmetic is exact, so is the repertoire.
 func TestSliceSizeDoesNotChangeResults(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		var states []map[string]npz.Array
-		sizes := []int{2, 7, 1, 64}
-		if p.Kind != xla.Go {
-			sizes = sizes[:2]
+	var states []map[string]npz.Array
+	for _, slice := range []int{2, 7, 1, 64} {
+		s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
+		steps(t, s, 3)
+		states = append(states, arraysOf(t, s))
+		if !reflect.DeepEqual(states[0], states[len(states)-1]) {
+			t.Errorf("slices of 2 and %d end with different repertoires", slice)
 		}
-		for _, slice := range sizes {
-			s := newSearch(t, p, unlimited.task(), noisy, Settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
-			steps(t, s, 3)
-			states = append(states, arraysOf(t, s))
-			if !reflect.DeepEqual(states[0], states[len(states)-1]) {
-				t.Errorf("slices of 2 and %d end with different repertoires", slice)
-			}
-		}
-	})
+	}
 }
 
 // A search that was put down after a generation and taken up in another process ends with the same bytes.
 func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		whole := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
-		steps(t, whole, 3)
-		saved := arraysOf(t, whole)
-		steps(t, whole, 3)
+	p := xlatest.Pure(t) // with XLA package qdnb resumes whole runs
+	whole := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
+	steps(t, whole, 3)
+	saved := arraysOf(t, whole)
+	steps(t, whole, 3)
 
-		fresh := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
-		steps(t, fresh, 1) // what it did before does not matter
-		if err := fresh.Restore(2, saved); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(arraysOf(t, fresh), saved) || fresh.Generation() != 2 {
-			t.Error("what was restored is not what was saved")
-		}
-		if outcome := steps(t, fresh, 3)[2]; outcome.Generation != 5 {
-			t.Errorf("generation %d", outcome.Generation)
-		}
-		if !reflect.DeepEqual(arraysOf(t, fresh), arraysOf(t, whole)) {
-			t.Error("the restored search ends differently")
-		}
-	})
+	fresh := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
+	steps(t, fresh, 1) // what it did before does not matter
+	if err := fresh.Restore(2, saved); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(arraysOf(t, fresh), saved) || fresh.Generation() != 2 {
+		t.Error("what was restored is not what was saved")
+	}
+	if outcome := steps(t, fresh, 3)[2]; outcome.Generation != 5 {
+		t.Errorf("generation %d", outcome.Generation)
+	}
+	if !reflect.DeepEqual(arraysOf(t, fresh), arraysOf(t, whole)) {
+		t.Error("the restored search ends differently")
+	}
 }
 
 func TestWrongCheckpointsAreRefused(t *testing.T) {
@@ -403,7 +396,7 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 
 // Elites are never lost: the highest fitness, the coverage and the fitness of every cell never fall.
 func TestRepertoiresOnlyImprove(t *testing.T) {
-	s := newSearch(t, xlatest.Best(t), mazeTask(), isoline, mazeSettings(6))
+	s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(6))
 	outcomes := steps(t, s, 25)
 	for i := 1; i < len(outcomes); i++ {
 		for cell, fitness := range outcomes[i].Fitnesses {

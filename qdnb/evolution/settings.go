@@ -13,6 +13,7 @@ type MapElites struct {
 	LineSigma     float64 `json:"line_sigma"`     // standard deviation along the line through two parents; paper: 0.05
 	Cells         int     `json:"cells"`          // of the repertoire; paper: 1024
 	CVTSamples    int     `json:"cvt_samples"`    // points that the tessellation clusters; paper: 50 000
+	CVTSeed       int64   `json:"cvt_seed"`       // of the tessellation: one for all runs of an environment, as in the paper
 	Hidden        []int   `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
 	EpisodeLength int     `json:"episode_length"` // control steps; paper: 250, ant-maze 500
 	Slice         int     `json:"slice"`          // policies rolled out together; 0: what suits the backend

@@ -3,12 +3,12 @@ package runs
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/npz"
 )
 
@@ -48,42 +48,13 @@ func TestRepertoireFigures(t *testing.T) {
 	}
 }
 
-// goldenFile finds a golden file in the folder that QDNB_GOLDEN names, or else in testdata.
-func goldenFile(t *testing.T, name string) string {
-	root := os.Getenv("QDNB_GOLDEN")
-	if root == "" {
-		return filepath.Join("testdata", name)
-	}
-	for _, path := range []string{filepath.Join(root, name), filepath.Join(root, "algorithms", name)} {
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	t.Skipf("SKIPPED: the folder %s, which QDNB_GOLDEN names, has no %s", root, name)
-	return ""
-}
-
 // 12_stats.npz: metrics computed by QDax (branch qdbenchmark), float32. It sums in float32, so the QD score agrees to six
 // digits.
 func TestGoldenStats(t *testing.T) {
-	golden, err := npz.Read(goldenFile(t, "12_stats.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func(name string) []float64 {
-		v, err := golden[name].Float64s()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		return v
-	}
-	fitnesses, err := golden["qd.fitnesses"].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Repertoire{Fitnesses: fitnesses, Offset: get("const.reward_offset")[0] * get("const.episode_length")[0]}
+	data := golden.Read(t, "12_stats.npz")
+	r := &Repertoire{Fitnesses: data.Float32s("qd.fitnesses"), Offset: data.Number("const.reward_offset") * data.Number("const.episode_length")}
 	s := r.Stats()
-	want := get("qd.metrics") // max fitness, coverage, QD score
+	want := data.Float64s("qd.metrics") // max fitness, coverage, QD score
 	for i, got := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
 		if math.Abs(got-want[i]) > 1e-6*math.Abs(want[i]) {
 			t.Errorf("%s is %v, QDax has %v", []string{"max fitness", "coverage", "QD score"}[i], got, want[i])

@@ -1,0 +1,388 @@
+package qdnb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// childEnv names the environment variable that makes the test program train in the folder that it names, for
+// [TestKilledRunEndsWithTheSameBytes].
+const childEnv = "QDNB_TEST_TRAIN_IN"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(childEnv); folder != "" {
+		checkpointEvery = 0 // after every generation
+		if _, err := Train(small(folder, killedGenerations)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(withOwnCache(m.Run))
+}
+
+// withOwnCache keeps what tests compute out of the user's cache, from which they take the plugin of XLA.
+func withOwnCache(run func() int) int {
+	user, err := xla.CacheDir()
+	if err != nil {
+		return run() // there is no cache to keep clean
+	}
+	cache, err := os.MkdirTemp("", "qdnb-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(cache)
+	plugins := filepath.Join(user, "plugins")
+	os.Setenv("XDG_CACHE_HOME", cache)
+	if own, err := xla.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own, 0o777) == nil {
+		if err := os.Symlink(plugins, filepath.Join(own, "plugins")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return run()
+}
+
+// small is a run of milliseconds.
+func small(folder string, generations int) Spec {
+	return Spec{
+		Algorithm: "map-elites", Env: "pointmaze", Seed: 1, Budget: Generations(generations), Runs: folder, Backend: "go", Quiet: true,
+		Set: []string{"batch=16", "cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"},
+	}
+}
+
+func train(t *testing.T, spec Spec) *runs.Run {
+	t.Helper()
+	run, err := Train(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// stopped trains one generation, as an interrupted cell does.
+func stopped(t *testing.T, spec Spec) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := TrainContext(ctx, spec); !errors.Is(err, ErrInterrupted) || !strings.Contains(err.Error(), "the same command goes on") {
+		t.Fatalf("a stopped run: %v", err)
+	}
+}
+
+func repertoireBytes(t *testing.T, run *runs.Run) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(run.Dir, "repertoire.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// stderr collects what f writes to standard error.
+func stderr(t *testing.T, f func()) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	before := os.Stderr
+	os.Stderr = file
+	defer func() { os.Stderr = before }()
+	f()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
+	spec := small(t.TempDir(), 3)
+	first := train(t, spec)
+	spec.Backend = "nonsense"
+	for _, generations := range []int{3, 2} {
+		spec.Budget = Generations(generations)
+		again := train(t, spec)
+		if again.Dir != first.Dir || again.Status.Generation != 3 || !again.Status.Finished {
+			t.Errorf("loaded %+v", again.Status)
+		}
+	}
+	spec.Budget = Generations(4)
+	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), `unknown backend "nonsense"`) {
+		t.Errorf("a larger budget without a backend: %v", err)
+	}
+	run, err := runs.Open(first.Dir)
+	if err != nil || run.Status.Generation != 3 || !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, first)) {
+		t.Errorf("the attempt changed the run: %+v, %v", run, err)
+	}
+}
+
+func TestLargerBudgetExtends(t *testing.T) {
+	whole := train(t, small(t.TempDir(), 9))
+	folder := t.TempDir()
+	short := train(t, small(folder, 4))
+	if bytes.Equal(repertoireBytes(t, short), repertoireBytes(t, whole)) {
+		t.Error("5 generations more changed nothing: the test tells nothing")
+	}
+	long := train(t, small(folder, 9))
+	if long.Dir != short.Dir || long.Status.Generation != 9 || !bytes.Equal(repertoireBytes(t, long), repertoireBytes(t, whole)) {
+		t.Errorf("extended to %+v", long.Status.Progress)
+	}
+	if s := long.Status; s.MaxFitness != whole.Status.MaxFitness || s.Coverage != whole.Status.Coverage || s.QDScore != whole.Status.QDScore {
+		t.Errorf("%+v, want %+v", s, whole.Status)
+	}
+}
+
+func TestInterruptedRunGoesOn(t *testing.T) {
+	for backend, stops := range map[string]int{"go": 3, "": 1} { // "": XLA, if it is there, which takes seconds to compile
+		spec := small(t.TempDir(), 6)
+		spec.Backend = backend
+		whole := train(t, spec)
+		spec.Runs = t.TempDir()
+		for range stops {
+			stopped(t, spec)
+		}
+		resumed := train(t, spec)
+		if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
+			t.Errorf("backend %q: a run that was stopped %d times ends with another repertoire", backend, stops)
+		}
+		if s := resumed.Status; s.Generation != 6 || !s.Finished || len(s.Backends) != 1 || s.CompileSeconds <= 0 || s.Seconds < s.CompileSeconds {
+			t.Errorf("backend %q: %+v", backend, s)
+		}
+	}
+}
+
+const killedGenerations = 150
+
+// A training process is killed at random moments, some of them while it writes, and started again.
+func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
+	whole := train(t, small(t.TempDir(), killedGenerations))
+	folder := t.TempDir()
+	spec := small(folder, killedGenerations)
+	config, err := spec.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoints := func() []string {
+		files, _ := filepath.Glob(filepath.Join(folder, config.Name(), "checkpoints", "gen-*.npz"))
+		return files
+	}
+	killed := 0
+	for range 4 {
+		before := checkpoints()
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), childEnv+"="+folder)
+		var told bytes.Buffer
+		child.Stderr = &told
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- child.Wait() }()
+		deadline := time.Now().Add(30 * time.Second)
+		for slices.Equal(checkpoints(), before) && time.Now().Before(deadline) && len(ended) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(100_000)) * time.Microsecond)
+		if err := child.Process.Kill(); err == nil {
+			killed++
+		}
+		<-ended
+		if text := told.String(); strings.Contains(text, "damaged") {
+			t.Errorf("a killed process left %s", text)
+		}
+	}
+	run, err := runs.Open(filepath.Join(folder, config.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if killed < 2 || len(checkpoints()) == 0 {
+		t.Fatalf("%d processes were killed, with %d checkpoints: the test tells nothing", killed, len(checkpoints()))
+	}
+	t.Logf("killed %d times, the last time after generation %d of %d", killed, run.Status.Generation, killedGenerations)
+	resumed := train(t, spec)
+	if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
+		t.Error("the killed run ends with another repertoire")
+	}
+	if table, err := resumed.Metrics(); err != nil {
+		t.Error(err)
+	} else if column, err := table.Column("generation"); err != nil || len(column) != killedGenerations+1 {
+		t.Errorf("metrics of %d generations, %v", len(column), err)
+	}
+}
+
+func TestDamagedCheckpointIsPassedOverAndSaid(t *testing.T) {
+	whole := train(t, small(t.TempDir(), 5))
+	spec := small(t.TempDir(), 5)
+	for range 3 {
+		stopped(t, spec)
+	}
+	files, err := filepath.Glob(filepath.Join(spec.Runs, "*", "checkpoints", "gen-*.npz"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("checkpoints %v, %v", files, err)
+	}
+	if err := os.Truncate(files[1], 300); err != nil {
+		t.Fatal(err)
+	}
+	var resumed *runs.Run
+	told := stderr(t, func() { resumed = train(t, spec) })
+	if !strings.Contains(told, "qdnb: checkpoint gen-000000002.npz is damaged") || !strings.Contains(told, "trying gen-000000001.npz") {
+		t.Errorf("told %q", told)
+	}
+	if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
+		t.Error("the run ends with another repertoire")
+	}
+}
+
+func TestSnapshotsAndMetrics(t *testing.T) {
+	run := train(t, small(t.TempDir(), 36))
+	snapshots, err := run.Snapshots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at []int64
+	for _, s := range snapshots {
+		at = append(at, s.Generation)
+	}
+	if !slices.Equal(at, []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36}) {
+		t.Errorf("snapshots at generations %v", at)
+	}
+	table, err := run.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(name string) []float64 {
+		values, err := table.Column(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(values) != 37 {
+			t.Fatalf("%s has %d rows", name, len(values))
+		}
+		return values
+	}
+	for i, generation := range column("generation") {
+		if generation != float64(i) || column("evaluations")[i] != generation*16 || column("env_steps")[i] != generation*16*20 || column("invalid")[i] != 0 {
+			t.Errorf("row %d is of generation %g", i, generation)
+		}
+	}
+	for _, name := range []string{"seconds", "max_fitness", "coverage", "qd_score"} {
+		if !slices.IsSorted(column(name)) {
+			t.Errorf("%s falls: %v", name, column(name))
+		}
+	}
+	repertoire, err := run.RepertoireMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, last := repertoire.Stats(), run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage || s.QDScore != last.QDScore || s.Cells != 32 {
+		t.Errorf("the repertoire has %+v, the status %+v", s, last)
+	}
+	if offset := 2.3431 * 20; repertoire.Offset < offset-1e-9 || repertoire.Offset > offset+1e-9 {
+		t.Errorf("QD offset %g", repertoire.Offset)
+	}
+}
+
+func TestMistakesGiveOneLine(t *testing.T) {
+	obstacle := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(obstacle, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	variant := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	for want, change := range map[string]func(*Spec){
+		`"map-elite"; did you mean "map-elites"?`: func(s *Spec) { s.Algorithm = "map-elite" },
+		`"pointmaz"; did you mean "pointmaze"?`:   func(s *Spec) { s.Env = "pointmaz" },
+		`"bach"`:                                  func(s *Spec) { s.Set = append(s.Set, "bach=10") },
+		"batch must be between 1 and 1048576":     func(s *Spec) { s.Set = append(s.Set, "batch=0") },
+		"cells must be between 1 and 131072":      func(s *Spec) { s.Set = append(s.Set, "cells=1000000000") },
+		"cvt_samples must be between 32":          func(s *Spec) { s.Set = append(s.Set, "cvt_samples=5") },
+		"iso_sigma and line_sigma must be":        func(s *Spec) { s.Set = append(s.Set, "iso_sigma=-1") },
+		"hidden layers must have between 1":       func(s *Spec) { s.Set = append(s.Set, "hidden=[8,0]") },
+		"batch":                                   func(s *Spec) { s.Set = append(s.Set, "batch=many") },
+		"a budget cannot be negative":             func(s *Spec) { s.Budget.Generations = -1 },
+		`unknown backend "nonsense"`:              func(s *Spec) { s.Backend = "nonsense" },
+		obstacle + " is not a folder; ":           func(s *Spec) { s.Runs = obstacle },
+		"set Name beside Emitter":                 func(s *Spec) { s.Emitter = variant },
+	} {
+		spec := small(t.TempDir(), 2)
+		change(&spec)
+		run, err := Train(spec)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; want one line with %q", err, want)
+		}
+		if run != nil {
+			t.Errorf("%q: there is a run, %+v", want, run)
+		}
+	}
+	if os.Geteuid() != 0 { // root may write everywhere
+		folder := t.TempDir()
+		if err := os.Chmod(folder, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Train(small(folder, 2)); err == nil || !strings.Contains(err.Error(), "cannot write to") {
+			t.Errorf("a read-only folder: %v", err)
+		}
+	}
+}
+
+// A variant has a folder of its own, and its own operator.
+func TestVariantIsARunOfItsOwn(t *testing.T) {
+	spec := small(t.TempDir(), 4)
+	plain := train(t, spec)
+	spec.Name = "copies"
+	spec.Emitter = evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	copies := train(t, spec)
+	if copies.Dir == plain.Dir || !strings.HasPrefix(copies.Name(), "copies-pointmaze-") || copies.Status.Generation != 4 {
+		t.Errorf("the variant is in %s: %+v", copies.Dir, copies.Status)
+	}
+	if bytes.Equal(repertoireBytes(t, copies), repertoireBytes(t, plain)) {
+		t.Error("the variant's operator was not used")
+	}
+}
+
+func TestReplayOfARun(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	run := train(t, small(t.TempDir(), 5))
+	repertoire, err := run.Repertoire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := repertoire.Filled()[:2]
+	episodes, err := Replay(run, 3, cells...)
+	if err != nil || len(episodes) != 2 {
+		t.Fatalf("%d episodes, %v", len(episodes), err)
+	}
+	for _, e := range episodes {
+		if len(e.Rewards) != 20 || len(e.Descriptors) != 20 || len(e.Descriptors[0]) != 2 || !(e.Fitness < 0) {
+			t.Errorf("%d steps, fitness %g", len(e.Rewards), e.Fitness)
+		}
+	}
+	for _, cell := range []int{-1, repertoire.Cells()} {
+		if _, err := Replay(run, 3, cell); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there is no cell %d", cell)) {
+			t.Errorf("cell %d: %v", cell, err)
+		}
+	}
+}
