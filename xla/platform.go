@@ -66,6 +66,9 @@ func Open(spec string) (*Platform, error) {
 			spec = os.Getenv(compute.ConfigEnvVar)
 		}
 	}
+	if _, err := limitWorkers(1); err != nil { // a slip there is no reason to try another backend
+		return nil, err
+	}
 	spec = strings.TrimPrefix(spec, "xla:")
 	if p, ok := platforms.open[spec]; ok {
 		return p, nil
@@ -103,7 +106,10 @@ func open(spec string) (*Platform, error) {
 // openFirst tries the accelerators that are there, then XLA:CPU, then Go.
 func openFirst() (*Platform, error) {
 	for _, kind := range []Kind{CUDA, TPU} {
-		if path := FindPlugin(kind); path != "" && hasDevice(kind) {
+		if !hasDevice(kind) {
+			continue
+		}
+		if path := FindPlugin(kind); path != "" {
 			p, err := load(kind, path)
 			if err == nil {
 				return p, nil
@@ -148,7 +154,10 @@ func load(kind Kind, path string) (*Platform, error) {
 	if kind == CPU {
 		workers = min(workers, runtime.NumCPU())
 	}
-	return &Platform{Backend: backend, Kind: kind, Plugin: path, Workers: limitWorkers(workers)}, nil
+	if workers, err = limitWorkers(workers); err != nil {
+		return nil, err
+	}
+	return &Platform{Backend: backend, Kind: kind, Plugin: path, Workers: workers}, nil
 }
 
 func openGo() (*Platform, error) {
@@ -159,11 +168,17 @@ func openGo() (*Platform, error) {
 	return &Platform{Backend: backend, Kind: Go, Workers: 1}, nil
 }
 
-func limitWorkers(workers int) int {
-	if n, err := strconv.Atoi(os.Getenv(WorkersEnv)); err == nil && n > 0 {
-		return min(n, workers)
+// limitWorkers applies $QDNB_WORKERS.
+func limitWorkers(workers int) (int, error) {
+	value := os.Getenv(WorkersEnv)
+	if value == "" {
+		return workers, nil
 	}
-	return workers
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, errors.Errorf("$%s is %q: use a whole number from 1 on", WorkersEnv, value)
+	}
+	return min(n, workers), nil
 }
 
 // Name identifies the backend in run records: results are bit-exact only under the same name.

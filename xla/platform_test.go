@@ -71,10 +71,16 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 }
 
 func TestWorkersAreLimited(t *testing.T) {
-	for value, want := range map[string]int{"": 8, "3": 3, "100": 8, "1": 1, "0": 8, "-2": 8, "many": 8} {
+	for value, want := range map[string]int{"": 8, "3": 3, "100": 8, "1": 1} {
 		t.Setenv(WorkersEnv, value)
-		if got := limitWorkers(8); got != want {
-			t.Errorf("%s=%q: %d workers, want %d", WorkersEnv, value, got, want)
+		if got, err := limitWorkers(8); err != nil || got != want {
+			t.Errorf("%s=%q: %d workers and error %v, want %d", WorkersEnv, value, got, err, want)
+		}
+	}
+	for _, value := range []string{"0", "-2", "many"} {
+		t.Setenv(WorkersEnv, value)
+		if _, err := limitWorkers(8); err == nil || !strings.Contains(err.Error(), value) {
+			t.Errorf("%s=%q: error %v", WorkersEnv, value, err)
 		}
 	}
 }
