@@ -185,7 +185,8 @@ async def describe_language(client: NotebookClient) -> None:
     assert client.kc is not None and client.km is not None
     reply = await client.async_wait_for_reply(client.kc.kernel_info())
     if reply is not None:
-        client.nb.metadata["language_info"] = reply["content"]["language_info"]
+        # GoNB names no lexer, and pages would colour Go as if it were Python.
+        client.nb.metadata["language_info"] = reply["content"]["language_info"] | {"pygments_lexer": "go"}
     spec = client.km.kernel_spec
     assert spec is not None
     client.nb.metadata["kernelspec"] = {
