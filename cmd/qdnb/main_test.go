@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+// program is the path of a qdnb built for the tests.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "qdnb")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "qdnb")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		os.Stderr.Write(out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// invoke runs the program and returns what it printed and its exit status.
+func invoke(t *testing.T, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		exit, ok := err.(*exec.ExitError)
+		if !ok {
+			t.Fatal(err)
+		}
+		status = exit.ExitCode()
+	}
+	return out.String(), errs.String(), status
+}
+
+// small are the settings of a run of a second.
+var small = []string{"--algorithm", "map-elites", "--env", "pointmaze", "--set", "batch=16", "--set", "cells=32", "--set", "cvt_samples=500",
+	"--set", "hidden=[8,8]", "--set", "episode_length=20"}
+
+func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
+	root := t.TempDir()
+	for _, generations := range []string{"2", "4", "3"} { // the last is there already
+		stdout, stderr, status := invoke(t, append([]string{"train", "--json", "--runs", root, "--generations", generations}, small...)...)
+		if status != 0 {
+			t.Fatalf("status %d: %s", status, stderr)
+		}
+		lines := strings.Split(strings.TrimSpace(stdout), "\n")
+		var result map[string]any
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &result); err != nil {
+			t.Fatalf("%v in %q", err, stdout)
+		}
+		want := map[string]any{"algorithm": "map-elites", "env": "pointmaze", "seed": 0.0, "finished": true}
+		switch generations {
+		case "2":
+			want["generations"], want["evaluations"], want["env_steps"] = 2.0, 32.0, 640.0
+		default:
+			want["generations"], want["evaluations"], want["env_steps"] = 4.0, 64.0, 1280.0
+		}
+		for key, value := range want {
+			if result[key] != value {
+				t.Errorf("--generations %s: %s is %v, want %v", generations, key, result[key], value)
+			}
+		}
+		for _, key := range []string{"run", "seconds", "compile_seconds", "max_fitness", "coverage", "qd_score", "backend"} {
+			if _, ok := result[key]; !ok {
+				t.Errorf("no %q in %s", key, stdout)
+			}
+		}
+		arrays, err := npz.Read(filepath.Join(result["run"].(string), "repertoire.npz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, shape := range map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2, "centroids": 2} {
+			if got := arrays[name].Shape; len(got) != shape || got[0] != 32 {
+				t.Errorf("%s has shape %v", name, got)
+			}
+		}
+	}
+
+	figures := filepath.Join(t.TempDir(), "figures")
+	stdout, stderr, status := invoke(t, "show", "map-elites-pointmaze-0", "--runs", root, "--figures", figures)
+	if status != 0 || !strings.Contains(stdout, "generations    4") {
+		t.Errorf("show: status %d, %s%s", status, stdout, stderr)
+	}
+	for _, name := range []string{"repertoire.png", "metrics.png", "snapshots.png"} {
+		if info, err := os.Stat(filepath.Join(figures, name)); err != nil || info.Size() < 1000 {
+			t.Errorf("show drew no %s", name)
+		}
+	}
+}
+
+func TestMistakesAreOneLineAndAStatus(t *testing.T) {
+	root := t.TempDir()
+	file := filepath.Join(root, "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	train := func(more ...string) []string {
+		return append(append([]string{"train", "-q", "--runs", root}, small...), more...)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"train", "--algorithm", "map-elite", "--env", "pointmaze"}, 1, `did you mean "map-elites"`},
+		{[]string{"train", "--algorithm", "map-elites", "--env", "pointmase"}, 1, `did you mean "pointmaze"`},
+		{[]string{"train", "--env", "pointmaze"}, exitUsage, "--algorithm"},
+		{[]string{"fly"}, exitUsage, "fly"},
+		{train("--set", "bach=3"), 1, `did you mean "batch"`},
+		{train("--set", "batch=many"), 1, "batch"},
+		{train("--set", "batch=-1"), 1, "batch must be between"},
+		{train("--set", "hidden=[16384,16384,16384]", "--set", "batch=1000000"), 1, "memory"},
+		{train("--set", "iso_sigma=-1"), 1, "iso_sigma"},
+		{train("--generations=-1"), 1, "generations"},
+		{train("--backend", "abacus"), 1, "abacus"},
+		{train("--backend", filepath.Join(root, "none.so")), 1, "none.so"},
+		{train("--runs", filepath.Join(file, "runs")), 1, "file"},
+		{[]string{"show", "nothing", "--runs", root}, 1, "nothing"},
+		{[]string{"verify", filepath.Join(root, "traj_pointmaze.npz")}, 1, "traj_pointmaze.npz"},
+	} {
+		stdout, stderr, status := invoke(t, c.args...)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if status != c.status || !strings.Contains(lines[len(lines)-1], c.says) || strings.Contains(stderr, "goroutine") {
+			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "), status, c.status, c.says, stdout, stderr)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
+		t.Errorf("runs that could not begin left %v", left)
+	}
+}
+
+func TestDoctorAndVerify(t *testing.T) {
+	stdout, stderr, status := invoke(t, "doctor", "--json")
+	var found diagnosis
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil || status != 0 || found.Workers < 1 {
+		t.Errorf("doctor: status %d, %v, %s%s", status, err, stdout, stderr)
+	}
+	golden := filepath.Join("..", "..", "envs", "testdata", "onestep_pointmaze.npz")
+	if stdout, stderr, status := invoke(t, "verify", golden); status != 0 || !strings.Contains(stdout, "PASS") {
+		t.Errorf("verify: status %d, %s%s", status, stdout, stderr)
+	}
+}
+
+func TestBenchGeneration(t *testing.T) {
+	stdout, stderr, status := invoke(t, "bench", "generation", "--json", "--warmup", "1", "--generations", "2", "--set", "batch=16",
+		"--set", "cells=32", "--set", "cvt_samples=500", "--set", "hidden=[8,8]", "--set", "episode_length=20")
+	var timing map[string]any
+	if err := json.Unmarshal([]byte(stdout), &timing); err != nil || status != 0 || timing["generation_s"].(float64) <= 0 {
+		t.Errorf("bench: status %d, %v, %s%s", status, err, stdout, stderr)
+	}
+}
