@@ -120,18 +120,24 @@ func halfway(x *Node, bits int) *Node {
 // fromUint converts uint32 below 2^31 to float32, by way of int32, which vector units convert in one instruction.
 func fromUint(x *Node) *Node { return ConvertDType(Bitcast(x, dtypes.Int32), dtypes.Float32) }
 
-// lnPositive is the natural logarithm of normal positive float32, to 1.2e-7 of max(1, |ln x|): Cephes' logf, a polynomial of
-// the mantissa scaled to [sqrt(1/2), sqrt(2)).
+// lnPositive is the natural logarithm of normal positive float32, to 5e-7 of max(1, |ln x|): the exponent, and a minimax
+// polynomial of the mantissa scaled to [sqrt(1/2), sqrt(2)).
 func lnPositive(x *Node) *Node {
 	bits := Bitcast(x, dtypes.Int32)
 	exponent := BitwiseShiftRightArithmeticScalar(AddScalar(bits, int32(-0x3f3504f3)), int32(23)) // 0x3f3504f3 is sqrt(1/2)
 	f := AddScalar(Bitcast(Sub(bits, BitwiseShiftLeftScalar(exponent, int32(23))), dtypes.Float32), -1)
-	series := ConstAs(f, float32(7.0376836292e-2))
-	for _, c := range []float64{-1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
-		2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1, -0.5} {
-		series = AddScalar(Mul(series, f), c)
-	}
+	series := polynomial(f, 0.11986400277963064, -0.18761717261734315, 0.20492569694959567, -0.24897765910459954,
+		0.3331554463992583, -0.5000148588444934)
 	return Add(MulScalar(ConvertDType(exponent, dtypes.Float32), math.Ln2), Add(f, Mul(Square(f), series)))
+}
+
+// polynomial evaluates by Horner's rule, the highest power first.
+func polynomial(x *Node, coefficients ...float64) *Node {
+	sum := ConstAs(x, coefficients[0])
+	for _, c := range coefficients[1:] {
+		sum = AddScalar(Mul(sum, x), c)
+	}
+	return sum
 }
 
 // sqrtPositive is the square root of positive normal float32 to 5e-6 relative: two of Newton's iterations from the bit pattern.
@@ -146,16 +152,11 @@ func sqrtPositive(x *Node) *Node {
 	return Mul(x, y)
 }
 
-// cosTurn is the cosine of x turns, 0 <= x <= 1, to 4e-6: the sine of the distance to the nearest zero, by Taylor's polynomial.
+// cosTurn is the cosine of x turns, 0 <= x <= 1, to 1e-6: the sine of the distance to the nearest zero, by a minimax polynomial.
 func cosTurn(x *Node) *Node {
 	// On [0, 1/2] the zero is 1/4 and the cosine falls; on [1/2, 1] it is its mirror image.
 	t := MulScalar(AddScalar(Neg(Abs(AddScalar(x, -0.5))), 0.25), -2*math.Pi) // -1/4 .. 1/4 of a turn, in radians
-	z := Square(t)
-	series := ConstAs(t, float32(1.0/362880))
-	for _, c := range []float64{-1.0 / 5040, 1.0 / 120, -1.0 / 6, 1} {
-		series = AddScalar(Mul(series, z), c)
-	}
-	return Mul(t, series)
+	return Mul(t, polynomial(Square(t), -0.00018363653931916568, 0.008306325225217707, -0.16664828381655886, 0.9999966159072661))
 }
 
 // threefry2x32 encrypts the counter (c0, c1) with the key (k0, k1); all uint32 of one shape.

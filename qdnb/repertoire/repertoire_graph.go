@@ -40,7 +40,11 @@ func CellOf(centroids, descriptors *Node) *Node {
 			distance = Add(distance, square)
 		}
 	}
-	return ArgMin(distance, 0)
+	// The first of the least, by two plain reductions: XLA:CPU runs them over vectors, its ArgMin one number at a time.
+	n := distance.Shape().Dimensions[0]
+	least := InsertAxes(ReduceMin(distance, 0), 0)
+	order := Iota(distance.Graph(), shapes.Make(dtypes.Int32, distance.Shape().Dimensions...), 0)
+	return MinScalar(ReduceMin(Where(Equal(distance, least), order, ConstAs(order, int32(n))), 0), int32(n-1))
 }
 
 func component(x *Node, k int) *Node {
@@ -56,16 +60,14 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	g := cells.Fitness.Graph()
 	n, p := cells.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
 	fitness := Where(batch.Valid(), batch.Fitness, ConstAs(batch.Fitness, math.Inf(-1)))
-	cell := CellOf(cells.Centroids, batch.Descriptors)
+	cell := InsertAxes(CellOf(cells.Centroids, batch.Descriptors), -1)
 
-	// Candidates in the minor axis: [cells, P].
-	own := Equal(InsertAxes(cell, 0), Iota(g, shapes.Make(dtypes.Int32, n, p), 0))
-	here := Where(own, BroadcastToDims(InsertAxes(fitness, 0), n, p), Const(g, float32(math.Inf(-1))))
-	best := ReduceMax(here, 1)
-	accepted = GreaterThan(best, cells.Fitness)
-	fittest := And(own, Equal(here, InsertAxes(best, 1)))
-	order := Iota(g, shapes.Make(dtypes.Int32, n, p), 1)
-	index = ReduceMin(Where(fittest, order, Const(g, int32(p))), 1)
+	best := ScatterMax(cells.Fitness, cell, fitness, false, false) // of occupant and candidates
+	enters := And(Equal(fitness, Gather(best, cell)), GreaterThan(fitness, Gather(cells.Fitness, cell)))
+	none := BroadcastToDims(Const(g, int32(p)), n)
+	order := Iota(g, shapes.Make(dtypes.Int32, p), 0)
+	index = ScatterMin(none, cell, Where(enters, order, Const(g, int32(p))), false, false)
+	accepted = LessThan(index, none)
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
@@ -94,10 +96,10 @@ func Compact(accepted *Node) (cells, count *Node) {
 	g, n := accepted.Graph(), accepted.Shape().Dimensions[0]
 	flags := ConvertDType(accepted, dtypes.Int32)
 	rank := Sub(CumSum(flags, 0), flags) // of each accepted cell among the accepted
-	place := Iota(g, shapes.Make(dtypes.Int32, n, n), 0)
-	here := And(Equal(place, InsertAxes(rank, 0)), InsertAxes(accepted, 0))
-	cells = ReduceSum(Where(here, Iota(g, shapes.Make(dtypes.Int32, n, n), 1), Const(g, int32(0))), 1)
-	return cells, ReduceSum(flags)
+	place := Where(accepted, rank, Const(g, int32(n)))
+	list := Scatter(InsertAxes(place, -1), Where(accepted, Iota(g, shapes.Make(dtypes.Int32, n), 0), ZerosLike(place)),
+		shapes.Make(dtypes.Int32, n+1), false, false) // the last place takes those that are not accepted
+	return Slice(list, AxisRange(0, n)), ReduceSum(flags)
 }
 
 // Sampler draws filled cells uniformly and with replacement: a tree, made once for a generation.
