@@ -31,8 +31,8 @@ type Spec struct {
 	FitnessRange [2]float64
 }
 
-// QDOffset is what a filled cell adds to the QD score: Offset times the length of the episode.
-func (s Spec) QDOffset() float64 { return s.Offset * float64(s.Length) }
+// QDOffset is what a filled cell adds to the QD score when an episode has length steps: Offset times length.
+func (s Spec) QDOffset(length int) float64 { return s.Offset * float64(length) }
 
 // Descriptor says what distinguishes the behaviours of a task.
 type Descriptor struct {

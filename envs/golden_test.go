@@ -78,7 +78,7 @@ func TestGoldenModelPointmaze(t *testing.T) {
 		{"observations", spec.Observations, model.Observations},
 		{"length", spec.Length, model.Length},
 		{"offset", spec.Offset, model.Offset},
-		{"QD offset", spec.QDOffset(), model.Offset * float64(model.Length)},
+		{"QD offset", spec.QDOffset(spec.Length), model.Offset * float64(model.Length)},
 		{"descriptor kind", spec.Descriptor.Kind, envs.Final},
 		{"descriptor size", len(spec.Descriptor.Components), model.DescriptorSize},
 		{"lower limits", len(spec.Descriptor.Lower), len(model.Limits.Min)},

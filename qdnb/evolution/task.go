@@ -19,4 +19,4 @@ func NewTask(env envs.Env, hidden []int, length int) Task {
 }
 
 // QDOffset is what a filled cell adds to the QD score: the environment's offset per step times the length of an episode.
-func (t Task) QDOffset() float64 { return t.Env.Spec().Offset * float64(t.Length) }
+func (t Task) QDOffset() float64 { return t.Env.Spec().QDOffset(t.Length) }
