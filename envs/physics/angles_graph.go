@@ -1,0 +1,50 @@
+package physics
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// atanCoefficients are those of t^3, t^5 ... of an odd polynomial that is within 2e-8 of atan(t) for |t| <= 1 (Abramowitz and
+// Stegun 4.4.49).
+var atanCoefficients = []float64{
+	-0.3333314528, 0.1999355085, -0.1420889944, 0.1065626393, -0.0752896400, 0.0429096138, -0.0161657367, 0.0028662257,
+}
+
+// atan2 is the angle of the point (x, y), in (-pi, pi]. Backends compute it a value at a time, or not at all.
+func atan2(y, x num) num {
+	if x.node == nil && y.node == nil {
+		return combine(y, x, math.Atan2, nil)
+	}
+	ax, ay := x.abs(), y.abs()
+	t := ax.min(ay).over(ax.max(ay).max(constant(ax.rows, 1e-30)))
+	square := t.square()
+	p := constant(t.rows, atanCoefficients[len(atanCoefficients)-1])
+	for i := len(atanCoefficients) - 2; i >= 0; i-- {
+		p = p.times(square).add(atanCoefficients[i])
+	}
+	angle := p.times(square).times(t).plus(t)
+	angle = ax.less(ay).choose(constant(t.rows, math.Pi/2).minus(angle), angle)
+	angle = x.below(0).choose(constant(t.rows, math.Pi).minus(angle), angle)
+	return y.below(0).choose(angle.neg(), angle)
+}
+
+// acos of what may be a rounding error beyond +-1.
+func acos(x num) num {
+	x = x.min(constant(x.rows, 1)).max(constant(x.rows, -1))
+	return atan2(constant(x.rows, 1).minus(x.square()).max(x.zero()).sqrt(), x)
+}
+
+func (a num) sin() num { return a.apply(math.Sin, Sin) }
+func (a num) cos() num { return a.apply(math.Cos, Cos) }
+
+// signedAngle is the angle about an axis from one vector to another.
+func signedAngle(axis, from, to vector) num { return atan2(from.cross(to).dot(axis), from.dot(to)) }
+
+// about is the rotation by an angle about an axis.
+func about(axis vector, angle num) quaternion {
+	half := angle.scale(0.5)
+	v := axis.by(half.sin())
+	return quaternion{half.cos(), v.x, v.y, v.z}
+}

@@ -1,0 +1,46 @@
+package physics
+
+import "math"
+
+const degree = math.Pi / 180
+
+// quat is a rotation when a model is written down: w, x, y, z.
+type quat [4]float64
+
+// euler is the rotation of Euler angles x-y'-z'' in degrees.
+func euler(v Vec) quat {
+	q := quat{1}
+	for axis := range 3 {
+		sin, cos := math.Sincos(f32(v[axis]) * degree / 2)
+		turn := quat{cos}
+		turn[1+axis] = sin
+		q = q.times(turn)
+	}
+	return q
+}
+
+func (q quat) times(p quat) quat {
+	return quat{
+		q[0]*p[0] - q[1]*p[1] - q[2]*p[2] - q[3]*p[3],
+		q[0]*p[1] + q[1]*p[0] + q[2]*p[3] - q[3]*p[2],
+		q[0]*p[2] - q[1]*p[3] + q[2]*p[0] + q[3]*p[1],
+		q[0]*p[3] + q[1]*p[2] - q[2]*p[1] + q[3]*p[0],
+	}
+}
+
+// rotate turns a vector. What is 0 or 1 but for rounding becomes exactly so: it then costs nothing in the graph.
+func (q quat) rotate(v Vec) Vec {
+	r := q.times(quat{0, v[0], v[1], v[2]}).times(quat{q[0], -q[1], -q[2], -q[3]})
+	return Vec{snap(r[1]), snap(r[2]), snap(r[3])}
+}
+
+func snap(x float64) float64 {
+	if whole := math.Round(x); math.Abs(x-whole) < 1e-12 {
+		return whole + 0 // never -0
+	}
+	return x
+}
+
+func (v Vec) plus(w Vec) Vec           { return Vec{v[0] + w[0], v[1] + w[1], v[2] + w[2]} }
+func (v Vec) scaled(k float64) Vec     { return Vec{k * v[0], k * v[1], k * v[2]} }
+func (v Vec) rounded() Vec             { return Vec{f32(v[0]), f32(v[1]), f32(v[2])} }

@@ -1,0 +1,123 @@
+package physics
+
+// held is a group of joints with their two bodies in a state.
+type held struct {
+	*hinges
+	parents, children   bodies
+	parentTurn          rotation
+	childTurn           rotation
+	parentArm, childArm vector // from the bodies' centres to the joint, along the axes of the world
+	axes                []vector
+	angles              []num // about the axes, rad
+}
+
+// hold looks at the joints of a group.
+func (h *hinges) hold(b bodies) held {
+	j := held{hinges: h, parents: b.take(h.parent...), children: b.take(h.child...)}
+	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
+	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
+	j.axes, j.angles = j.axisAngle(1e-10)
+	return j
+}
+
+func (j held) parentAxis(i int) vector { return j.parentTurn.of(j.hinges.parentAxis[i]) }
+func (j held) childAxis(i int) vector  { return j.childTurn.of(j.hinges.childAxis[i]) }
+
+// line and bend are the line of nodes and the parent's first axis in the plane of the child's first two, for joints with two
+// or three axes.
+func (j held) lineOfNodes(epsilon float64) (line, bend vector) {
+	first, one, two, three := j.parentAxis(0), j.childAxis(0), j.childAxis(1), j.childAxis(2)
+	line = three.cross(first)
+	line = line.over(line.norm().add(epsilon))
+	bend = one.by(first.dot(one)).plus(two.by(first.dot(two)))
+	return line, bend.over(bend.norm().add(epsilon))
+}
+
+// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler angles x-y'-z'' by the line of
+// nodes (brax/physics/joints.py). With one axis the parent's and the child's are held together, which makes it simpler.
+func (j held) axisAngle(epsilon float64) ([]vector, []num) {
+	first := j.parentAxis(0)
+	if j.hinges.axes == 1 {
+		return []vector{first}, []num{signedAngle(first, j.parentAxis(2), j.childAxis(2))}
+	}
+	two, three := j.childAxis(1), j.childAxis(2)
+	line, bend := j.lineOfNodes(epsilon)
+	psi := signedAngle(first, j.parentAxis(1), line)
+	theta := acos(bend.dot(first)).times(first.dot(three).sign())
+	if j.hinges.axes == 2 {
+		return []vector{first, two}, []num{psi, theta}
+	}
+	phi := signedAngle(three.neg(), two, line)
+	return []vector{first, two, three}, []num{psi, theta, phi}
+}
+
+// JointAngles reads the angles [Angles, B] and the angular velocities about the joints' axes [Angles, B] of a state, in the
+// order of the model.
+func (s *System) jointAngles(b bodies) (angles, velocities num) {
+	var a, v []addend
+	for i := range s.hinges {
+		h := &s.hinges[i]
+		j := h.hold(b)
+		relative := j.parents.ang.minus(j.children.ang)
+		for axis := range h.axes {
+			to := make([]int, len(h.angle))
+			for row, first := range h.angle {
+				to[row] = first + axis
+			}
+			a = append(a, addend{j.angles[axis], to})
+			v = append(v, addend{relative.dot(j.axes[axis]), to})
+		}
+	}
+	return sum(s.dofs, a...), sum(s.dofs, v...)
+}
+
+// driven is the torque of the actuators about the axes of the joints, on the parents: none where it would turn a joint
+// further that is beyond a limit already, or back.
+func (j held) driven(action num) vector {
+	total := j.axes[0].by(action.zero().take(make([]int, len(j.parent))...))
+	for i, axis := range j.axes {
+		torque := action.take(j.action[i]...).times(j.strength[i]).neg()
+		outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
+		total = total.plus(axis.by(outside.choose(torque.zero(), torque)))
+	}
+	return total
+}
+
+// braked is the damping torque of the joints on the parents.
+func (j held) braked() vector {
+	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
+}
+
+// excess is by how much an angle is beyond its limits, negative above the upper one.
+func (j held) excess(i int) num {
+	angle := j.angles[i]
+	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
+	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below)
+}
+
+// load is a force and a torque on bodies.
+type load struct{ force, torque vector }
+
+// loads adds up what the joints do to each body. It takes the force and torque on the child and the parent of each joint.
+type loads struct{ force, torque [3][]addend }
+
+func (l *loads) add(rows []int, force, torque vector) {
+	for i, c := range []num{force.x, force.y, force.z} {
+		l.force[i] = append(l.force[i], addend{c, rows})
+	}
+	for i, c := range []num{torque.x, torque.y, torque.z} {
+		l.torque[i] = append(l.torque[i], addend{c, rows})
+	}
+}
+
+func (l *loads) total(rows int) load {
+	add := func(parts [3][]addend) vector {
+		return vector{sum(rows, parts[0]...), sum(rows, parts[1]...), sum(rows, parts[2]...)}
+	}
+	return load{add(l.force), add(l.torque)}
+}
+
+// acceleration is what loads do to the bodies.
+func (s *System) acceleration(l load) push {
+	return push{l.force.by(s.inverseMass), l.torque.times(s.inverseInertia)}
+}

@@ -1,0 +1,305 @@
+package physics
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// num is a quantity of several rows (bodies, joints or contacts) in each of the B copies of a system. Rows that are known when
+// the graph is built (masses, offsets, the pose of the ground) stay numbers of the host, and arithmetic with them is done
+// there: what is multiplied by 0 vanishes, what is multiplied by 1 stays as it is. That is how a robot that can only move in a
+// plane gets the equations of a plane from the same code.
+type num struct {
+	rows  int
+	known []float64 // a value per row, or nil
+	node  *Node     // [rows * B]: the copies of a row beside each other, so that loops over it are long
+}
+
+func known(rows ...float64) num { return num{rows: len(rows), known: rows} }
+
+// constant has the same value in all rows.
+func constant(rows int, value float64) num { return known(slices.Repeat([]float64{value}, rows)...) }
+
+// all says whether every row is known to be value.
+func (a num) all(value float64) bool {
+	return a.node == nil && !slices.ContainsFunc(a.known, func(k float64) bool { return k != value })
+}
+
+// maxLiteral is the size up to which known rows are written out for every copy; beyond, the backend repeats them.
+const maxLiteral = 8192
+
+// like gives known rows a form that combines with a tensor.
+func (a num) like(x *Node) *Node {
+	if a.node != nil {
+		return a.node
+	}
+	if a.all(a.known[0]) {
+		return Scalar(x.Graph(), dtypes.Float32, a.known[0])
+	}
+	return a.spread(x.Graph(), x.Shape().Size()/a.rows)
+}
+
+// spread is the tensor for batch copies.
+func (a num) spread(g *Graph, batch int) *Node {
+	if a.node != nil {
+		return a.node
+	}
+	if a.all(a.known[0]) {
+		return BroadcastToDims(Scalar(g, dtypes.Float32, a.known[0]), a.rows*batch)
+	}
+	column := make([]float32, a.rows)
+	for i, k := range a.known {
+		column[i] = float32(k)
+	}
+	if a.rows*batch > maxLiteral {
+		return Reshape(BroadcastToDims(Reshape(Const(g, column), a.rows, 1), a.rows, batch), a.rows*batch)
+	}
+	flat := make([]float32, 0, a.rows*batch)
+	for _, k := range column {
+		flat = append(flat, slices.Repeat([]float32{k}, batch)...)
+	}
+	return Const(g, flat)
+}
+
+// combine does arithmetic on the host where both are known, else in the graph.
+func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *Node) num {
+	switch {
+	case a.node != nil:
+		return num{rows: a.rows, node: build(a.node, b.like(a.node))}
+	case b.node != nil:
+		return num{rows: a.rows, node: build(a.like(b.node), b.node)}
+	}
+	out := make([]float64, a.rows)
+	for i := range out {
+		out[i] = host(a.known[i], b.known[i])
+	}
+	return known(out...)
+}
+
+func (a num) apply(host func(float64) float64, build func(*Node) *Node) num {
+	if a.node != nil {
+		return num{rows: a.rows, node: build(a.node)}
+	}
+	out := make([]float64, a.rows)
+	for i, k := range a.known {
+		out[i] = host(k)
+	}
+	return known(out...)
+}
+
+func (a num) plus(b num) num {
+	switch {
+	case b.all(0):
+		return a
+	case a.all(0):
+		return b
+	}
+	return combine(a, b, func(a, b float64) float64 { return a + b }, Add)
+}
+
+func (a num) minus(b num) num {
+	switch {
+	case b.all(0):
+		return a
+	case a.all(0):
+		return b.neg()
+	case a.node != nil && a.node == b.node:
+		return constant(a.rows, 0)
+	}
+	return combine(a, b, func(a, b float64) float64 { return a - b }, Sub)
+}
+
+func (a num) times(b num) num {
+	switch {
+	case a.all(0) || b.all(1):
+		return a
+	case b.all(0) || a.all(1):
+		return b
+	case a.all(-1):
+		return b.neg()
+	case b.all(-1):
+		return a.neg()
+	}
+	return combine(a, b, func(a, b float64) float64 { return a * b }, Mul)
+}
+
+func (a num) over(b num) num {
+	switch {
+	case a.all(0):
+		return a
+	case b.node == nil:
+		return a.times(b.apply(func(k float64) float64 { return 1 / k }, nil))
+	}
+	return combine(a, b, nil, Div)
+}
+
+func (a num) min(b num) num { return combine(a, b, math.Min, Min) }
+func (a num) max(b num) num { return combine(a, b, math.Max, Max) }
+
+func (a num) neg() num  { return a.apply(func(k float64) float64 { return -k }, Neg) }
+func (a num) abs() num  { return a.apply(math.Abs, Abs) }
+func (a num) sqrt() num { return a.apply(math.Sqrt, Sqrt) }
+func (a num) sign() num {
+	return a.above(0).choose(constant(a.rows, 1), a.below(0).choose(constant(a.rows, -1), a.zero()))
+}
+
+func (a num) square() num { return a.times(a) }
+
+func (a num) scale(k float64) num { return a.times(constant(a.rows, k)) }
+func (a num) add(k float64) num   { return a.plus(constant(a.rows, k)) }
+func (a num) zero() num           { return constant(a.rows, 0) }
+
+// mask is a condition on rows.
+type mask struct{ num } // 1 or 0 where known, else booleans
+
+func compare(a, b num, host func(a, b float64) bool, build func(a, b *Node) *Node) mask {
+	return mask{combine(a, b, func(a, b float64) float64 {
+		if host(a, b) {
+			return 1
+		}
+		return 0
+	}, build)}
+}
+
+func (a num) less(b num) mask {
+	return compare(a, b, func(a, b float64) bool { return a < b }, LessThan)
+}
+
+func (a num) below(k float64) mask { return a.less(constant(a.rows, k)) }
+func (a num) above(k float64) mask { return constant(a.rows, k).less(a) }
+
+func (m mask) and(o mask) mask {
+	switch {
+	case m.all(0) || o.all(1):
+		return m
+	case o.all(0) || m.all(1):
+		return o
+	}
+	return mask{num{rows: m.rows, node: And(m.node, o.node)}}
+}
+
+func (m mask) or(o mask) mask {
+	switch {
+	case m.all(1) || o.all(0):
+		return m
+	case o.all(1) || m.all(0):
+		return o
+	}
+	return mask{num{rows: m.rows, node: Or(m.node, o.node)}}
+}
+
+// number is 1 where the mask holds, else 0.
+func (m mask) number() num {
+	return m.apply(func(k float64) float64 { return k }, func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) })
+}
+
+// choose takes a where the mask holds, else b.
+func (m mask) choose(a, b num) num {
+	switch {
+	case m.all(1) || a.node == nil && b.node == nil && slices.Equal(a.known, b.known):
+		return a
+	case m.all(0):
+		return b
+	}
+	return num{rows: a.rows, node: Where(m.node, a.like(m.node), b.like(m.node))}
+}
+
+// take picks rows, in any order and with repetitions.
+func (a num) take(rows ...int) num {
+	if a.node == nil {
+		out := make([]float64, len(rows))
+		for i, r := range rows {
+			out[i] = a.known[r]
+		}
+		return known(out...)
+	}
+	batch := a.node.Shape().Size() / a.rows
+	var parts []*Node
+	for start := 0; start < len(rows); {
+		end := start + 1
+		for end < len(rows) && rows[end] == rows[end-1]+1 {
+			end++
+		}
+		first := rows[start]
+		if end-start == a.rows {
+			parts = append(parts, a.node)
+		} else {
+			parts = append(parts, Slice(a.node, AxisRange(first*batch, (first+end-start)*batch)))
+		}
+		start = end
+	}
+	return num{rows: len(rows), node: join(parts)}
+}
+
+func join(parts []*Node) *Node {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return Concatenate(parts, 0)
+}
+
+// addend is something to be summed over the rows that belong together: row i of value counts for row to[i] of the sum.
+type addend struct {
+	value num
+	to    []int
+}
+
+// sum adds up rows of addends for each of the rows of the result.
+func sum(rows int, addends ...addend) num {
+	type source struct {
+		of  int // index of the addend
+		row int
+	}
+	sources := make([][]source, rows)
+	var batch int
+	var g *Graph
+	for i, a := range addends {
+		if a.value.all(0) {
+			continue
+		}
+		if a.value.node != nil {
+			g, batch = a.value.node.Graph(), a.value.node.Shape().Size()/a.value.rows
+		}
+		for row, to := range a.to {
+			sources[to] = append(sources[to], source{i, row})
+		}
+	}
+	if g == nil {
+		out := make([]float64, rows)
+		for to, list := range sources {
+			for _, s := range list {
+				out[to] += addends[s.of].value.known[s.row]
+			}
+		}
+		return known(out...)
+	}
+	// Consecutive rows that add up consecutive rows of the same addends are computed at once.
+	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
+	var parts []*Node
+	for start := 0; start < rows; {
+		end := start + 1
+		for end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
+			end++
+		}
+		if len(sources[start]) == 0 {
+			parts = append(parts, Zeros(g, shapes.Make(dtypes.Float32, (end-start)*batch)))
+			start = end
+			continue
+		}
+		total := constant(end-start, 0)
+		for _, s := range sources[start] {
+			part := make([]int, end-start)
+			for i := range part {
+				part[i] = s.row + i
+			}
+			total = total.plus(addends[s.of].value.take(part...))
+		}
+		parts = append(parts, total.spread(g, batch))
+		start = end
+	}
+	return num{rows: rows, node: join(parts)}
+}

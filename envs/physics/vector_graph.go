@@ -1,0 +1,116 @@
+package physics
+
+// vector is a vector of the world or of a body's frame, row by row.
+type vector struct{ x, y, z num }
+
+func (a vector) each(f func(num) num) vector { return vector{f(a.x), f(a.y), f(a.z)} }
+
+func (a vector) plus(b vector) vector  { return vector{a.x.plus(b.x), a.y.plus(b.y), a.z.plus(b.z)} }
+func (a vector) minus(b vector) vector { return vector{a.x.minus(b.x), a.y.minus(b.y), a.z.minus(b.z)} }
+
+// times multiplies axis by axis, as with an inertia.
+func (a vector) times(b vector) vector { return vector{a.x.times(b.x), a.y.times(b.y), a.z.times(b.z)} }
+
+func (a vector) by(k num) vector        { return a.each(func(c num) num { return c.times(k) }) }
+func (a vector) over(k num) vector      { return a.each(func(c num) num { return c.over(k) }) }
+func (a vector) scale(k float64) vector { return a.each(func(c num) num { return c.scale(k) }) }
+func (a vector) neg() vector            { return a.each(num.neg) }
+
+func (a vector) dot(b vector) num { return a.x.times(b.x).plus(a.y.times(b.y)).plus(a.z.times(b.z)) }
+
+func (a vector) cross(b vector) vector {
+	return vector{
+		a.y.times(b.z).minus(a.z.times(b.y)),
+		a.z.times(b.x).minus(a.x.times(b.z)),
+		a.x.times(b.y).minus(a.y.times(b.x)),
+	}
+}
+
+// norm is the length. Like the source's, it is exactly 0 for vectors that are all but 0.
+func (a vector) norm() num {
+	square := a.dot(a)
+	if square.node == nil {
+		return square.sqrt()
+	}
+	return square.below(1e-16).choose(square.zero(), square.sqrt())
+}
+
+func (a vector) take(rows ...int) vector {
+	return a.each(func(c num) num { return c.take(rows...) })
+}
+
+func (m mask) chooseVector(a, b vector) vector {
+	return vector{m.choose(a.x, b.x), m.choose(a.y, b.y), m.choose(a.z, b.z)}
+}
+
+// vectors are known vectors, a row each.
+func vectors(rows ...Vec) vector {
+	component := func(axis int) num {
+		out := make([]float64, len(rows))
+		for i, v := range rows {
+			out[i] = v[axis]
+		}
+		return known(out...)
+	}
+	return vector{component(0), component(1), component(2)}
+}
+
+// quaternion is a rotation, w + xi + yj + zk.
+type quaternion struct{ w, x, y, z num }
+
+func (q quaternion) each(f func(num) num) quaternion {
+	return quaternion{f(q.w), f(q.x), f(q.y), f(q.z)}
+}
+
+func (q quaternion) vector() vector { return vector{q.x, q.y, q.z} }
+
+func (q quaternion) plus(p quaternion) quaternion {
+	return quaternion{q.w.plus(p.w), q.x.plus(p.x), q.y.plus(p.y), q.z.plus(p.z)}
+}
+
+func (q quaternion) scale(k float64) quaternion {
+	return q.each(func(c num) num { return c.scale(k) })
+}
+
+func (q quaternion) by(k num) quaternion { return q.each(func(c num) num { return c.times(k) }) }
+
+func (q quaternion) inverse() quaternion { return quaternion{q.w, q.x.neg(), q.y.neg(), q.z.neg()} }
+
+func (q quaternion) times(p quaternion) quaternion {
+	return quaternion{
+		q.w.times(p.w).minus(q.x.times(p.x)).minus(q.y.times(p.y)).minus(q.z.times(p.z)),
+		q.w.times(p.x).plus(q.x.times(p.w)).plus(q.y.times(p.z)).minus(q.z.times(p.y)),
+		q.w.times(p.y).minus(q.x.times(p.z)).plus(q.y.times(p.w)).plus(q.z.times(p.x)),
+		q.w.times(p.z).plus(q.x.times(p.y)).minus(q.y.times(p.x)).plus(q.z.times(p.w)),
+	}
+}
+
+// normalized divides by the length.
+func (q quaternion) normalized() quaternion {
+	square := q.w.square().plus(q.x.square()).plus(q.y.square()).plus(q.z.square())
+	return q.by(constant(square.rows, 1).over(square.sqrt()))
+}
+
+func (q quaternion) take(rows ...int) quaternion {
+	return q.each(func(c num) num { return c.take(rows...) })
+}
+
+// pure is the quaternion of a vector: w = 0.
+func pure(v vector) quaternion { return quaternion{v.x.zero(), v.x, v.y, v.z} }
+
+// rotation is what a quaternion does to vectors, v -> 2 (u.v) u + (w^2 - u.u) v + 2 w (u x v), as a matrix by columns. Like
+// the source's formula it scales by the square of the quaternion's length.
+type rotation struct{ x, y, z vector }
+
+func (q quaternion) rotation() rotation {
+	ww, xx, yy, zz := q.w.square(), q.x.square(), q.y.square(), q.z.square()
+	xy, xz, yz := q.x.times(q.y), q.x.times(q.z), q.y.times(q.z)
+	wx, wy, wz := q.w.times(q.x), q.w.times(q.y), q.w.times(q.z)
+	return rotation{
+		x: vector{ww.plus(xx).minus(yy).minus(zz), xy.plus(wz).scale(2), xz.minus(wy).scale(2)},
+		y: vector{xy.minus(wz).scale(2), ww.minus(xx).plus(yy).minus(zz), yz.plus(wx).scale(2)},
+		z: vector{xz.plus(wy).scale(2), yz.minus(wx).scale(2), ww.minus(xx).minus(yy).plus(zz)},
+	}
+}
+
+func (r rotation) of(v vector) vector { return r.x.by(v.x).plus(r.y.by(v.y)).plus(r.z.by(v.z)) }

@@ -1,0 +1,103 @@
+package robots_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
+)
+
+// model_*.json: the systems that the published code builds.
+func TestGoldenModels(t *testing.T) {
+	spring, positions := robots.Ant(physics.Spring), robots.Ant(physics.PositionBased)
+	for _, test := range []struct {
+		env       string
+		model     physics.Model
+		feet, leg []string
+	}{
+		{"ant-uni", spring, robots.AntFeet, robots.AntLeg},
+		{"ant-omni", spring, nil, nil},
+		{"ant-trap", robots.Trap(positions), nil, nil},
+		{"ant-maze", robots.Maze(positions, robots.MazeTarget), nil, nil},
+		{"walker-uni", robots.Walker2d(), robots.Walker2dFeet, robots.Walker2dLeg},
+		{"halfcheetah-uni", robots.HalfCheetah(), robots.HalfCheetahFeet, robots.HalfCheetahLeg},
+		{"halfcheetah-hurdles", robots.Hurdles(robots.HalfCheetah()), nil, nil},
+	} {
+		t.Run(test.env, func(t *testing.T) {
+			source := readSource(t, test.env)
+			if err := test.model.Validate(); err != nil {
+				t.Error(err)
+			}
+			same(t, "model", plain(test.model), source.model(t))
+			same(t, "number of actuators", len(test.model.Actuators), source.ActionSize)
+			same(t, "feet", test.feet, source.feet())
+			same(t, "leg", test.leg, source.Perturbations.Actuators)
+			if test.env == "ant-maze" {
+				var targets []physics.Vec
+				for _, target := range robots.Targets() {
+					targets = append(targets, robots.Maze(positions, target).Pose["Target"])
+				}
+				same(t, "targets", targets, source.Perturbations.Targets)
+			}
+		})
+	}
+}
+
+// plain spells out what a model leaves to a default.
+func plain(m physics.Model) physics.Model {
+	m.Bodies = slices.Clone(m.Bodies)
+	for i := range m.Bodies {
+		if m.Bodies[i].Inertia == (physics.Vec{}) {
+			m.Bodies[i].Inertia = physics.Vec{1, 1, 1}
+		}
+	}
+	return m
+}
+
+// same compares two values of a type part by part, numbers by their float32.
+func same(t *testing.T, path string, got, want any) {
+	t.Helper()
+	sameValue(t, path, reflect.ValueOf(got), reflect.ValueOf(want))
+}
+
+func sameValue(t *testing.T, path string, got, want reflect.Value) {
+	t.Helper()
+	switch got.Kind() {
+	case reflect.Float64:
+		if float32(got.Float()) != float32(want.Float()) {
+			t.Errorf("%s is %g, want %g", path, got.Float(), want.Float())
+		}
+	case reflect.Struct:
+		for i := range got.NumField() {
+			sameValue(t, path+"."+got.Type().Field(i).Name, got.Field(i), want.Field(i))
+		}
+	case reflect.Slice, reflect.Array:
+		if got.Len() != want.Len() {
+			t.Errorf("%s has %d elements, want %d", path, got.Len(), want.Len())
+			return
+		}
+		for i := range got.Len() {
+			sameValue(t, fmt.Sprintf("%s[%d]", path, i), got.Index(i), want.Index(i))
+		}
+	case reflect.Map:
+		if got.Len() != want.Len() {
+			t.Errorf("%s is %v, want %v", path, got, want)
+			return
+		}
+		for _, key := range want.MapKeys() {
+			element := got.MapIndex(key)
+			if !element.IsValid() {
+				t.Errorf("%s has no %v", path, key)
+				continue
+			}
+			sameValue(t, fmt.Sprintf("%s[%v]", path, key), element, want.MapIndex(key))
+		}
+	default:
+		if got.Interface() != want.Interface() {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+}

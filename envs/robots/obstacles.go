@@ -1,0 +1,79 @@
+package robots
+
+import (
+	"maps"
+	"slices"
+
+	"example.com/qdnb/envs/physics"
+)
+
+// wallRadius is half the width and half the height of the walls around an ant.
+const wallRadius = 0.5
+
+// Trap adds to an [Ant] a dead end before it, three walls open to the origin (QDax, environments/exploration_wrappers.py,
+// TRAP_CONFIG and ANT_TRAP_COLLISIONS). It is ant-trap.
+func Trap(m physics.Model) physics.Model {
+	m.Bodies = append(slices.Clone(m.Bodies), walls("Trap",
+		alongY(12, 0, wallRadius, 5, antFriction),
+		alongX(9.5, 3, wallRadius, 6, antFriction),
+		alongX(9.5, -3, wallRadius, 6, antFriction),
+	))
+	m.Collide = slices.Clone(m.Collide)
+	for _, name := range antTouching() {
+		m.Collide = append(m.Collide, [2]string{name, "Trap"})
+	}
+	m.Collide = append(m.Collide, [2]string{"Trap", "Ground"})
+	return m
+}
+
+// Maze adds to an [Ant] the walls of a maze, x and y in -5 to 40, and a target at a position x, y, which nothing touches (QDax,
+// environments/exploration_wrappers.py, MAZE_CONFIG and ANT_MAZE_COLLISIONS). It is ant-maze; the paper trains with
+// [MazeTarget] and adapts to each of [Targets].
+func Maze(m physics.Model, target [2]float64) physics.Model {
+	const targetRadius = 0.5
+	m.Bodies = append(slices.Clone(m.Bodies),
+		walls("Maze",
+			alongX(17.5, -5, wallRadius, 46, antFriction), // the border
+			alongX(17.5, 40, wallRadius, 46, antFriction),
+			alongY(-5, 17.5, wallRadius, 44, antFriction),
+			alongY(40, 17.5, wallRadius, 44, antFriction),
+			alongY(20, 7.5, wallRadius, 24, antFriction), // inside
+			alongX(15, 7.5, wallRadius, 9, antFriction),
+			alongY(10, 30, wallRadius, 19.5, antFriction),
+		),
+		physics.Body{Name: "Target", Fixed: true, Colliders: []physics.Collider{
+			{Radius: targetRadius, Length: 2 * targetRadius, End: 1, Friction: antFriction},
+		}},
+	)
+	if m.Pose = maps.Clone(m.Pose); m.Pose == nil {
+		m.Pose = map[string]physics.Vec{}
+	}
+	m.Pose["Target"] = physics.Vec{target[0], target[1], targetRadius}
+
+	m.Collide = append(slices.Clone(m.Collide), [2]string{"Maze", "Ground"})
+	for _, name := range antTouching() {
+		m.Collide = append(m.Collide, [2]string{name, "Maze"})
+	}
+	m.Collide = append(m.Collide, [2]string{"Maze", "Ground"}) // once more, as in the source
+	return m
+}
+
+// MazeTarget is the target's position x, y in the maze that the paper trains in.
+var MazeTarget = [2]float64{35, 0}
+
+// Hurdles adds to a [HalfCheetah] ten hurdles, 3 m apart (qdbenchmark, environments/hurdles_wrapper.py). It is
+// halfcheetah-hurdles.
+func Hurdles(m physics.Model) physics.Model {
+	const number, spacing, radius, width = 10, 3, 0.25, 1
+	hurdles := make([]physics.Collider, number)
+	for i := range hurdles {
+		hurdles[i] = alongY(float64(spacing*(i+1)), 0, radius, width, cheetahFriction)
+	}
+	m.Bodies = append(slices.Clone(m.Bodies), walls("Hurdles", hurdles...))
+	m.Collide = slices.Clone(m.Collide)
+	for _, name := range cheetahTouching {
+		m.Collide = append(m.Collide, [2]string{name, "Hurdles"})
+	}
+	// The source has "Hurdles" collide with "Ground" as well, which is void: this robot's ground is called "floor".
+	return m
+}

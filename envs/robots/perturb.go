@@ -1,0 +1,62 @@
+package robots
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs/physics"
+)
+
+// Targets are the positions x, y of the target of ant-maze to which the paper adapts repertoires, numbered from 0 (qdbenchmark,
+// adaptation/constants.py).
+func Targets() [][2]float64 {
+	return [][2]float64{
+		{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098}, {12.460787, 7.0494328},
+		{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749}, {19.50973, 14.577911},
+	}
+}
+
+// WithGravity multiplies the gravity of a model, which is along z. The paper has 0.25, 0.5, ..., 5. A multiplier that is
+// negative or not finite is an error.
+func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
+	if err := checkMultiplier("gravity", multiplier); err != nil {
+		return physics.Model{}, err
+	}
+	m.Gravity[2] *= multiplier
+	return m, nil
+}
+
+// WithStrength multiplies the strength of the actuators of some joints, such as [AntLeg]. The paper has 0, 0.25, ..., 4.75. A
+// joint without an actuator is an error, as is a multiplier that is negative or not finite.
+func WithStrength(m physics.Model, multiplier float64, joints ...string) (physics.Model, error) {
+	if err := checkMultiplier("the strength of actuators", multiplier); err != nil {
+		return physics.Model{}, err
+	}
+	actuators := slices.Clone(m.Actuators)
+	for _, joint := range joints {
+		i := slices.IndexFunc(m.Actuators, func(a physics.Actuator) bool { return a.Joint == joint })
+		if i < 0 {
+			return physics.Model{}, errors.Errorf("no actuator turns a joint %q; the joints that actuators turn are %q", joint, turned(m))
+		}
+		actuators[i].Strength = multiplier * m.Actuators[i].Strength
+	}
+	m.Actuators = actuators
+	return m, nil
+}
+
+func turned(m physics.Model) []string {
+	joints := make([]string, len(m.Actuators))
+	for i, a := range m.Actuators {
+		joints[i] = a.Joint
+	}
+	return joints
+}
+
+func checkMultiplier(of string, k float64) error {
+	if !(k >= 0) || math.IsInf(k, 1) {
+		return errors.Errorf("%s can be multiplied by a finite number from 0 up, not by %g", of, k)
+	}
+	return nil
+}
