@@ -70,18 +70,19 @@ test-long: setup ## the tests that train for hours, all notebooks at full scale,
 bench: check compile ## measure speed (BENCH_ARGS=... for its options)
 	@go run ./cmd/qdnb bench $(BENCH_ARGS)
 
-PEER_JAX := 0.10.2
+# What is measured beside JAX; each stage needs one of the peers' Python environments.
+STAGES ?= generation rollout
+PEERS := $(if $(filter generation,$(STAGES)),jax) $(if $(filter rollout,$(STAGES)),brax)
 
 .PHONY: bench-peer
-bench-peer: check compile plugin .tools/peer/.stamp ## measure the speed beside the same work in JAX, and print the ratios
+bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## measure speed beside the same work in JAX (STAGES=rollout for one stage, BENCH_ARGS=...)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
-	@.tools/peer/bin/python tools/bench_peer.py build/qdnb .tools/peer/bin/python tools/peer/map_elites.py
+	@$(PYTHON) tools/bench_peer.py $(BENCH_ARGS) build/qdnb $(STAGES)
 
-.tools/peer/.stamp:
-	@echo "== installing JAX $(PEER_JAX) into .tools/peer"
-	@$(PYTHON) -m venv .tools/peer
-	@.tools/peer/bin/python -m pip install --quiet --disable-pip-version-check "jax[cpu]==$(PEER_JAX)"
+.tools/peer-%/.stamp: tools/peer/%.txt
+	@echo "== installing the $* peer into .tools/peer-$* (about a minute)"
+	@tools/setup peer $*
 	@touch $@
 
 # --- notebooks

@@ -50,6 +50,8 @@ const (
 	Final DescriptorKind = iota
 	// Mean is the mean of the state descriptors before each valid step: contact proportions.
 	Mean
+	// None is for tasks that are not for discovering skills.
+	None
 )
 
 // State is a batch of B states: a tree that loops can carry.
@@ -58,5 +60,5 @@ type State struct {
 	Observation *Node   // [B, observations]
 	Reward      *Node   // [B], of the step that led here; 0 after a reset
 	Done        *Node   // [B], 1 where the task ended in this step, else 0
-	Descriptor  *Node   // [B, descriptor], of this state
+	Descriptor  *Node   // [B, descriptor], of this state; nil where the task has none
 }

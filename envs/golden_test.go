@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -15,11 +16,18 @@ import (
 	"example.com/qdnb/xla"
 )
 
+// All golden files of environments, on all backends.
 func TestGoldenSteps(t *testing.T) {
-	for _, name := range []string{"traj_pointmaze.npz", "onestep_pointmaze.npz"} {
-		t.Run(name, func(t *testing.T) {
-			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-				report, err := verify.File(p, golden.Path(t, name))
+	var patterns []string
+	for _, kind := range verify.Kinds() {
+		patterns = append(patterns, kind+"_*.npz")
+	}
+	paths := golden.Glob(t, patterns...)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, path := range paths {
+			t.Run(filepath.Base(path), func(t *testing.T) {
+				t.Parallel() // nearly all of the time is a compiler's, which uses one core
+				report, err := verify.File(p, path)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -28,8 +36,8 @@ func TestGoldenSteps(t *testing.T) {
 					t.Fail()
 				}
 			})
-		})
-	}
+		}
+	})
 }
 
 // model_pointmaze.json: the static facts of the environment as the published code has them.

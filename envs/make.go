@@ -1,31 +1,46 @@
 package envs
 
 import (
-	"sort"
-	"strings"
+	"maps"
+	"slices"
 
 	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/names"
 )
 
 // tasks are the environments of the paper by name.
-var tasks = map[string]func() Env{
-	"pointmaze": func() Env { return Pointmaze{} },
+var tasks = map[string]func(options) (Env, error){
+	"pointmaze":           makePointmaze,
+	"ant-uni":             makeAntUni,
+	"ant-omni":            makeAntOmni,
+	"ant-trap":            makeAntTrap,
+	"ant-maze":            makeAntMaze,
+	"walker-uni":          makeWalkerUni,
+	"halfcheetah-uni":     makeHalfCheetahUni,
+	"halfcheetah-hurdles": makeHalfCheetahHurdles,
 }
 
 // Names lists the environments that [Make] knows, sorted.
-func Names() []string {
-	var names []string
-	for name := range tasks {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+func Names() []string { return slices.Sorted(maps.Keys(tasks)) }
 
-// Make builds the environment of a name. The error for an unknown one lists those that there are.
-func Make(name string) (Env, error) {
-	if task, ok := tasks[name]; ok {
-		return task(), nil
+// Make builds the environment of a name. An unknown name is an error that suggests the nearest; so is an option that the
+// environment does not have, or a value that it cannot take.
+func Make(name string, opts ...Option) (Env, error) {
+	task, ok := tasks[name]
+	if !ok {
+		return nil, names.Unknown("environment", name, Names())
 	}
-	return nil, errors.Errorf("unknown environment %q; there are: %s", name, strings.Join(Names(), ", "))
+	o := options{gravity: 1, actuators: 1}
+	for _, set := range opts {
+		set(&o)
+	}
+	env, err := task(o)
+	if err != nil {
+		return nil, errors.WithMessage(err, name)
+	}
+	if o.fixed {
+		env = fixedStart{env, o.start}
+	}
+	return env, nil
 }

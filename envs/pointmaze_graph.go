@@ -34,6 +34,8 @@ func (Pointmaze) Goal() Wall {
 	return Wall{goalX - goalRadius, goalY - goalRadius, goalX + goalRadius, goalY + goalRadius}
 }
 
+func makePointmaze(o options) (Env, error) { return Pointmaze{}, o.none() }
+
 // Spec implements [Env].
 func (Pointmaze) Spec() Spec {
 	return Spec{

@@ -1,6 +1,8 @@
 package envs
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -25,34 +27,47 @@ type Score struct {
 	Descriptors int
 }
 
-// NewScore starts the scores of a batch.
+// NewScore starts the scores of a batch. Without descriptors there is none.
 func NewScore(g *Graph, batch int, kind DescriptorKind, descriptors int) Score {
 	one := Ones(g, shapes.Make(dtypes.Float32, batch))
 	zero := ZerosLike(one)
-	return Score{one, zero, zero, Zeros(g, shapes.Make(dtypes.Float32, batch, descriptors)), kind, descriptors}
+	score := Score{Alive: one, Return: zero, Length: zero, Kind: kind, Descriptors: descriptors}
+	if descriptors > 0 {
+		score.Descriptor = Zeros(g, shapes.Make(dtypes.Float32, batch, descriptors))
+	}
+	return score
 }
 
 // Add counts a step: the descriptor [B, d] of the state before it, its reward [B] and done [B]. Steps after the first end of
 // the episode do not count; the step that ends it does (QDax, tasks/brax_envs.py).
 func (s Score) Add(descriptor, reward, done *Node) Score {
 	valid := GreaterThan(s.Alive, ZerosLike(s.Alive))
-	wide := BroadcastToDims(InsertAxes(valid, -1), descriptor.Shape().Dimensions...)
 	s.Return = Where(valid, Add(s.Return, reward), s.Return)
 	s.Length = Add(s.Length, s.Alive)
-	if s.Kind == Mean {
-		descriptor = Add(s.Descriptor, descriptor)
+	if s.Descriptors > 0 {
+		wide := BroadcastToDims(InsertAxes(valid, -1), descriptor.Shape().Dimensions...)
+		if s.Kind == Mean {
+			descriptor = Add(s.Descriptor, descriptor)
+		}
+		s.Descriptor = Where(wide, descriptor, s.Descriptor)
 	}
-	s.Descriptor = Where(wide, descriptor, s.Descriptor)
 	s.Alive = Where(GreaterThan(done, ZerosLike(done)), ZerosLike(s.Alive), s.Alive)
 	return s
 }
 
-// Result gives the fitness [B] and the descriptor [B, d] of the episode.
+// Result gives the fitness [B] and the descriptor [B, d] of the episode; nil where the task has none. Where a valid step had
+// something that is not a number the fitness is -Inf.
 func (s Score) Result() (fitness, descriptor *Node) {
-	if s.Kind == Mean {
-		return s.Return, Div(s.Descriptor, InsertAxes(s.Length, -1))
+	fitness, descriptor = s.Return, s.Descriptor
+	if s.Descriptors > 0 && s.Kind == Mean {
+		descriptor = Div(s.Descriptor, InsertAxes(s.Length, -1))
 	}
-	return s.Return, s.Descriptor
+	limit := ConstAs(fitness, math.MaxFloat32)
+	finite := LessOrEqual(Abs(fitness), limit) // false for NaN
+	for k := range s.Descriptors {
+		finite = And(finite, LessOrEqual(Abs(Reshape(Slice(descriptor, AxisRange(), AxisElem(k)), -1)), limit))
+	}
+	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
 }
 
 // Rollout runs policies, one per copy, from start for steps control steps and returns fitness [B] and descriptor [B, d].

@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/repertoire"
@@ -74,11 +75,11 @@ func (s Spec) Config() (runs.Config, error) {
 func (s Spec) resolve() (plan, error) {
 	p := plan{Spec: s}
 	if !slices.Contains(algorithms, s.Algorithm) {
-		return p, runs.UnknownName("algorithm", s.Algorithm, algorithms)
+		return p, names.Unknown("algorithm", s.Algorithm, algorithms)
 	}
 	var err error
 	if p.env, err = envs.Make(s.Env); err != nil {
-		return p, runs.UnknownName("environment", s.Env, envs.Names())
+		return p, err
 	}
 	if p.Emitter != nil && (s.Name == "" || slices.Contains(algorithms, s.Name)) {
 		return p, errors.New("a variant needs a name of its own: set Name beside Emitter")

@@ -1,43 +1,218 @@
-"""Times qdnb and its JAX peer on the same work, in turn, and prints the ratios (make bench-peer).
+"""bench_peer.py [--rounds N] [--only CASE] QDNB STAGE...: times qdnb and the same work in JAX, in turn, and prints the ratios.
 
-Both run a generation of MAP-Elites on pointmaze: 1000 policies of 2 x 256 units, 250 steps, variation and insertion
-included. The peer runs the population at once and in slices; the better one counts. Machines drift: only the ratio within a
-round means something.
+Stages, one after the other:
+
+  generation  MAP-Elites on pointmaze, variation and insertion included; tools/peer/map_elites.py
+  rollout     a population of policies in each robot's environment; tools/peer/brax_rollout.py
+
+The peer runs the population at once ("whole") and in slices. Its best slice is looked for once for each line; then every round
+runs ours, the peer's whole and its slices. Machines drift: a ratio, the peer's seconds by ours, is taken within a round, and the
+medians over the rounds are printed. Nothing is written.
 """
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
 import json
+import math
+import os
 import statistics
 import subprocess
 import sys
+import time
 
-ROUNDS = 3
-GENERATIONS = 5
-SLICES = (0, 4)
+from statusline import StatusLine, duration
 
-
-def last_json(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        sys.exit(f"bench-peer: {' '.join(command)} failed with status {done.returncode}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+WHOLE = 0
 
 
-def main():
-    qdnb, python, peer = sys.argv[1:]
-    rows, ratios = [], {s: [] for s in SLICES}
-    print(f"{'round':>5}  {'qdnb s':>8}  " + "  ".join(f"{'jax, ' + (f'slices of {s}' if s else 'whole'):>18}  {'ratio':>6}" for s in SLICES))
-    for r in range(ROUNDS):
-        ours = last_json([qdnb, "bench", "generation", "--generations", str(GENERATIONS), "--json"])
-        line = f"{r + 1:>5}  {ours['generation_s']:>8.3f}  "
-        for s in SLICES:
-            theirs = last_json([python, peer, "--generations", str(GENERATIONS), "--chunk", str(s)])
-            ratio = theirs["median_s"] / ours["generation_s"]
-            ratios[s].append(ratio)
-            line += f"{theirs['median_s']:>18.3f}  {ratio:>6.2f}  "
-        rows.append(ours)
-        print(line, flush=True)
-    print("median" + " " * 10 + "".join(f"  {'':>18}  {statistics.median(v):>6.2f}" for v in ratios.values()))
-    print(f"{rows[0]['backend']}, {rows[0]['workers']} workers; {theirs['peer']}; seconds per generation, medians of {GENERATIONS}; "
-          f"variation and insertion {100 * statistics.median(x['variation_share'] for x in rows):.1f} % of ours")
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One kind of work, measured in each of its cases. Work is the product of a report's fields `size`; per second it is in `unit`."""
+
+    title: str
+    cases: tuple[str, ...]  # {case} in a command
+    ours: str  # arguments of qdnb
+    ours_seconds: str  # field of its report
+    venv: str  # of the peer, in .tools
+    peer: str  # script in tools/peer and its arguments
+    peer_seconds: str
+    search: str  # arguments of a peer's run that only looks for the best slice
+    slices: tuple[int, ...]  # where to look
+    shown: tuple[int, ...] = (WHOLE,)  # always shown, beside the best slice
+    size: tuple[str, ...] = ("batch", "steps")
+    unit: str = "env steps/s"
+
+
+STAGES = {
+    "generation": Stage(
+        title="a generation of MAP-Elites, 1000 policies of 2 x 256 units for 250 steps; median of 5",
+        cases=("pointmaze",),
+        ours="bench generation --env {case} --generations 5 --json",
+        ours_seconds="generation_s",
+        venv="peer-jax",
+        peer="map_elites.py --generations 5",
+        peer_seconds="median_s",
+        search="--generations 2",
+        slices=(4, 8, 20),
+    ),
+    "rollout": Stage(
+        title="256 policies of 2 x 256 units for 250 steps; best of 3 runs",
+        cases=("ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze"),
+        ours="bench rollout --env {case} --batch 256 --steps 250 --json",
+        ours_seconds="best_s",
+        venv="peer-brax",
+        peer="brax_rollout.py {case} --batch 256 --steps 250",
+        peer_seconds="best_s",
+        search="--repeats 1",
+        slices=(2, 4, 8, 16, 32),
+        shown=(WHOLE, 16),
+    ),
+}
+
+
+class Failure(Exception):
+    """One line that says which side failed at what."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    seconds: float
+    work: int
+    by: str  # the backend, or the peer
+
+
+class Bench:
+    """Runs the two sides of a stage and says on stderr what it waits for."""
+
+    def __init__(self, name: str, cases: list[str], rounds: int, qdnb: str, status: StatusLine) -> None:
+        self.name, self.stage, self.cases, self.rounds = name, STAGES[name], cases, rounds
+        self.qdnb, self.status = os.path.abspath(qdnb), status
+        self.start, self.done = time.monotonic(), 0
+        self.runs = len(cases) * (1 + len(self.stage.slices) + rounds * (2 + len(self.stage.shown)))  # at most
+
+    def ours(self, case: str, doing: str) -> Timing:
+        command = [self.qdnb, *self.stage.ours.format(case=case).split()]
+        return self._run(command, self.stage.ours_seconds, f"{case}, {doing}: qdnb")
+
+    def peer(self, case: str, size: int, doing: str, *extra: str) -> Timing:
+        python = os.path.join(os.path.dirname(TOOLS), ".tools", self.stage.venv, "bin", "python")
+        script, *args = self.stage.peer.format(case=case).split()
+        command = [python, os.path.join(TOOLS, "peer", script), *args, *(("--chunk", str(size)) if size else ()), *extra]
+        return self._run(command, self.stage.peer_seconds, f"{case}, {doing}: peer, {slicing(size)}")
+
+    def _run(self, command: list[str], seconds: str, doing: str) -> Timing:
+        doing = f"{self.name}, {doing}"
+        # The peers are JAX on the CPU, so qdnb is too unless the caller says otherwise.
+        environment = {"QDNB_BACKEND": "cpu", **os.environ}
+        start = time.monotonic()
+        try:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        except OSError as error:
+            raise Failure(f"{doing}: cannot start {command[0]}: {error.strerror}") from None
+        with process:
+            while True:
+                now = time.monotonic()
+                left = (start - self.start) / self.done * (self.runs - self.done) - (now - start) if self.done > 1 else 0
+                self.status.show(f"{doing}, {duration(now - start)}" + (f"; about {duration(left)} left" if left > 0 else ""))
+                try:
+                    out, err = process.communicate(timeout=1)
+                    break
+                except subprocess.TimeoutExpired:
+                    pass
+                except BaseException:
+                    process.kill()
+                    raise
+        if process.returncode:
+            said = [line.strip() for line in err.splitlines() if line.strip()] or ["it said nothing"]
+            raise Failure(f"{doing} failed with status {process.returncode}: {said[-1]}")
+        try:
+            report = json.loads(out.strip().splitlines()[-1])
+            work = math.prod(int(report[field]) for field in self.stage.size)
+            timing = Timing(float(report[seconds]), work, report["peer" if "peer" in report else "backend"])
+        except (ValueError, KeyError, IndexError, TypeError):
+            raise Failure(f"{doing} did not end with a JSON object that has {', '.join((seconds, *self.stage.size))}") from None
+        if not 0 < timing.seconds < math.inf:
+            raise Failure(f"{doing} reports {seconds} = {timing.seconds}, which is no time")
+        self.done += 1
+        return timing
+
+    def best_slice(self, case: str) -> int:
+        took = {size: self.peer(case, size, "looking for the peer's best slice", *self.stage.search.split()) for size in self.stage.slices}
+        return min(took, key=lambda size: took[size].seconds, default=WHOLE)
+
+    def measure(self, case: str) -> tuple[int, list[Timing], dict[int, list[Timing]]]:
+        """The peer's best slice, and per round our timing and the peer's for each slice size shown."""
+        self.ours(case, "a first run")  # not counted: what fails should do so before the search for the slice
+        best = self.best_slice(case)
+        ours: list[Timing] = []
+        peers: dict[int, list[Timing]] = collections.defaultdict(list)
+        for r in range(self.rounds):
+            doing = f"round {r + 1} of {self.rounds}"
+            ours.append(self.ours(case, doing))
+            for size in dict.fromkeys((*self.stage.shown, best)):
+                peers[size].append(self.peer(case, size, doing))
+                if peers[size][-1].work != ours[-1].work:
+                    raise Failure(f"{self.name}, {case}: qdnb did {ours[-1].work} steps and the peer {peers[size][-1].work}: not the same work")
+        return best, ours, dict(peers)
+
+
+def slicing(size: int) -> str:
+    return f"slices of {size}" if size else "whole"
+
+
+def median_seconds(timings: list[Timing]) -> float:
+    return statistics.median(t.seconds for t in timings)
+
+
+def print_row(case: str, side: str, timings: list[Timing], ratios: list[float] | None = None) -> None:
+    seconds = median_seconds(timings)
+    row = f"  {case:<16} {side:<26} {seconds:>8.3f}  {timings[0].work / seconds:>12,.0f}"
+    if ratios:
+        row += f"  {statistics.median(ratios):>6.2f}  {min(ratios):.2f} to {max(ratios):.2f}"
+    print(row, flush=True)
+
+
+def run_stage(bench: Bench) -> None:
+    stage, rounds = bench.stage, bench.rounds
+    print(f"{bench.name}: {stage.title}; medians over {rounds} round{'s' if rounds > 1 else ''}")
+    print(f"  {'case':<16} {'side':<26} {'seconds':>8}  {stage.unit:>12}  {'ratio':>6}  in the rounds", flush=True)
+    for case in bench.cases:
+        best, ours, peers = bench.measure(case)
+        bench.status.clear()
+        print_row(case, "qdnb", ours)
+        for size, timings in peers.items():
+            ratios = [theirs.seconds / mine.seconds for theirs, mine in zip(timings, ours)]
+            print_row("", f"peer, {slicing(size)}{' (best)' if size == best else ''}", timings, ratios)
+    print(f"  qdnb on {ours[0].by}; peer {timings[0].by}; measured in {duration(time.monotonic() - bench.start)}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench-peer")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", action="append", metavar="CASE", help="measure this case only; may be repeated")
+    parser.add_argument("qdnb", help="the binary")
+    parser.add_argument("stages", nargs="+", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
+    args = parser.parse_args()
+    if args.rounds < 1:
+        parser.error("--rounds is at least 1")
+    chosen = {name: [c for c in STAGES[name].cases if not args.only or c in args.only] for name in dict.fromkeys(args.stages)}
+    if unknown := set(args.only or ()) - {case for cases in chosen.values() for case in cases}:
+        parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(c for name in chosen for c in STAGES[name].cases)}")
+    status = StatusLine()
+    try:
+        for name, cases in chosen.items():
+            if cases:
+                run_stage(Bench(name, cases, args.rounds, args.qdnb, status))
+    except Failure as failure:
+        status.clear()
+        sys.exit(f"bench-peer: {failure}")
+    except KeyboardInterrupt:
+        status.clear()
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""pipinstall.py PIP... install ARGS...: runs pip with one line of progress in place of its two hundred.
+"""pipinstall.py LABEL COUNT PIP... install ARGS...: runs pip with one line of progress, out of about COUNT packages, in place of
+its two hundred.
 
 pip's settings (index, proxy, certificates, find-links) are the caller's own. Needs only Python's standard library.
 """
@@ -13,15 +14,14 @@ import time
 
 from statusline import StatusLine, duration
 
-LABEL = "JupyterLab"
-
 
 def main() -> int:
     status = StatusLine()
     start = time.monotonic()
     collected = 0
     tail: collections.deque[str] = collections.deque(maxlen=12)
-    command = [*sys.argv[1:], "--no-color"]
+    label, count, *pip = sys.argv[1:]
+    command = [*pip, "--no-color"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -30,15 +30,15 @@ def main() -> int:
             elapsed = duration(time.monotonic() - start)
             if match := re.match(r"Collecting ([\w.\-]+)", line):
                 collected += 1
-                status.show(f"{LABEL}: {collected} Python packages collected in {elapsed}, of about 90: {match[1]}")
+                status.show(f"{label}: {collected} Python packages collected in {elapsed}, of about {count}: {match[1]}")
             elif line.startswith("Installing collected packages"):
-                status.show(f"{LABEL}: installing {collected} Python packages, about 15 s left")
+                status.show(f"{label}: installing {collected} Python packages, about 15 s left")
     if process.returncode:
         status.print("\n".join(tail))
         status.print("setup: pip failed: check the network; pip takes an index, a proxy or a folder of wheels from "
                      "PIP_INDEX_URL, HTTPS_PROXY or PIP_FIND_LINKS")
         return 1
-    status.print(f"{LABEL}: installed in {duration(time.monotonic() - start)}")
+    status.print(f"{label}: installed in {duration(time.monotonic() - start)}")
     return 0
 
 

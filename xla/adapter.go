@@ -26,6 +26,7 @@ import (
 // adapter is a compute.Backend for one program.
 type adapter struct {
 	compute.Backend
+	kind    Kind
 	builder *nestingBuilder
 }
 
@@ -77,6 +78,7 @@ func (b *nestingBuilder) NewFunction(name string) (compute.Function, error) {
 
 type nestingFunction struct {
 	compute.Function
+	kind    Kind
 	builder *nestingBuilder
 }
 

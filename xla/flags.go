@@ -13,6 +13,8 @@ import (
 // hold a repertoire, a replay buffer or a training batch lie above.
 const loopBytes = 30 << 20
 
+// The loops of a slice's physics have few turns. LLVM would unroll them before it looks for vectors, and then finds hardly any.
+
 // setFlags adds the flags that XLA should have to XLA_FLAGS; what the user set there stands.
 func setFlags(kind Kind) {
 	if kind != CPU {
@@ -20,7 +22,8 @@ func setFlags(kind Kind) {
 	}
 	flags := os.Getenv("XLA_FLAGS")
 	for name, value := range map[string]string{
-		"--xla_backend_extra_options":   fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d", loopBytes),
+		"--xla_backend_extra_options": fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d,"+
+			"xla_cpu_disable_loop_unrolling,xla_cpu_disable_slp_vectorizer", loopBytes),
 		"--xla_cpu_prefer_vector_width": "512", // ignored where there is no AVX-512
 	} {
 		if !strings.Contains(flags, name) {

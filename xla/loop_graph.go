@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 )
@@ -62,4 +63,36 @@ func parametersLike(g *Graph, nodes []*Node) []*Node {
 		params[i] = Parameter(g, g.UniqueName("state"), node.Shape())
 	}
 	return params
+}
+
+// Settle has XLA:CPU compute the nodes of a tree before what uses them. XLA fuses cheap operations into each of their users, and
+// so makes a tree of a chain of vector algebra, which computes the same hundreds of times. Here the nodes go through a loop of
+// one turn, whose number XLA cannot know: a wall that it does not look behind. Other backends have other costs; there the tree
+// stays as it is.
+func Settle[T any](tree T) T {
+	in := Leaves(tree)
+	if len(in) == 0 {
+		return tree
+	}
+	if a, ok := in[0].Graph().Backend().(*adapter); !ok || a.kind != CPU {
+		return tree
+	}
+	type wall struct{ In, Out []*Node }
+	out := make([]*Node, len(in))
+	for i, node := range in {
+		out[i] = ZerosLike(node)
+	}
+	return WithLeaves(tree, Repeat(one(in), wall{in, out}, func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
+}
+
+// one is 1, computed from the bits of a number.
+func one(nodes []*Node) *Node {
+	for _, x := range nodes {
+		if x.DType() == dtypes.Float32 {
+			first := Slice(Reshape(x, -1), AxisRange(0, 1))
+			bits := Reshape(Bitcast(first, dtypes.Uint32))
+			return ConvertDType(Min(BitwiseOr(bits, ConstAs(bits, uint32(1))), ConstAs(bits, uint32(1))), dtypes.Int32)
+		}
+	}
+	panic(errors.New("there is no float32 among what is to be settled"))
 }

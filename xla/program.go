@@ -65,7 +65,7 @@ func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []
 
 func (p *Platform) compile(name string, parts int, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
 	program := &Program{Name: name, platform: p, inputs: inputs, parts: parts}
-	backend := &adapter{Backend: p.Backend}
+	backend := &adapter{Backend: p.Backend, kind: p.Kind}
 	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
 	start := time.Now()
 	err := catch(func() {

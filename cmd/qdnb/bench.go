@@ -10,6 +10,35 @@ import (
 
 type benchCmd struct {
 	Generation benchGenerationCmd `cmd:"" help:"Time the stages of a generation of MAP-Elites."`
+	Rollout    benchRolloutCmd    `cmd:"" help:"Time rolling out random policies, one per copy of an environment."`
+}
+
+type benchRolloutCmd struct {
+	Env     string `required:"" help:"Environment."`
+	Batch   int    `default:"256" help:"Policies, all different."`
+	Steps   int    `default:"250" help:"Control steps."`
+	Slice   int    `help:"Policies that are rolled out together; 0: as training has it."`
+	Repeats int    `default:"3" help:"Rollouts to time; the best counts."`
+	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON    bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Run measures.
+func (c *benchRolloutCmd) Run() error {
+	r, err := qdnb.BenchRollout(qdnb.RolloutSpec{
+		Env: c.Env, Batch: c.Batch, Steps: c.Steps, Slice: c.Slice, Repeats: c.Repeats, Backend: c.Backend,
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	fmt.Printf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", r.Env, r.Backend, r.Workers, r.Batch, r.Steps, r.Slice)
+	fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
+	fmt.Printf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
+	fmt.Printf("memory   %8.1f MiB at most\n", float64(r.MemoryBytes)/(1<<20))
+	return nil
 }
 
 type benchGenerationCmd struct {

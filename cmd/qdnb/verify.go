@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"example.com/qdnb/envs/verify"
 	"example.com/qdnb/xla"
 )
 
 type verifyCmd struct {
-	Paths   []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz, or folders of them."`
+	Paths   []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz or perturb_ENV_WHAT_VALUE.npz, or folders of them."`
 	Backend string   `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 }
 
@@ -43,7 +44,7 @@ func (c *verifyCmd) Run() error {
 	return nil
 }
 
-// goldenFiles replaces folders by the .npz files in them.
+// goldenFiles replaces folders by the golden files in them, whose names begin with a kind.
 func goldenFiles(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -55,14 +56,17 @@ func goldenFiles(paths []string) ([]string, error) {
 			files = append(files, path)
 			continue
 		}
-		inside, err := filepath.Glob(filepath.Join(path, "*.npz"))
-		if err != nil {
-			return nil, err
+		before := len(files)
+		for _, kind := range verify.Kinds() {
+			inside, err := filepath.Glob(filepath.Join(path, kind+"_*.npz"))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, inside...)
 		}
-		if len(inside) == 0 {
-			return nil, fmt.Errorf("no .npz file in %s", path)
+		if len(files) == before {
+			return nil, fmt.Errorf("no golden file in %s: their names begin with %s", path, strings.Join(verify.Kinds(), "_, ")+"_")
 		}
-		files = append(files, inside...)
 	}
 	return files, nil
 }

@@ -8,18 +8,21 @@ import (
 // State are the coordinates of B copies of a system: a tree that loops can carry. Read it with [System.Frame] and
 // [System.JointAngles].
 type State struct {
-	// Parts are the components that can change, [bodies that move, B] each: of the positions, the rotations as quaternions
-	// w, x, y, z, the velocities, and the angular velocities.
+	// Parts are, for each level of bodies, the components that can change, [limbs, B] each: of the positions, the rotations as
+	// quaternions w, x, y, z, the velocities, and the angular velocities.
 	Parts []*Node
 }
 
-// bodies are the coordinates of all bodies that move, a row each.
+// bodies are the coordinates of bodies, a row each.
 type bodies struct {
 	pos vector
 	rot quaternion
 	vel vector
 	ang vector
 }
+
+// limbs are the coordinates of all bodies that move, level by level.
+type limbs []bodies
 
 func (b *bodies) components() [13]*num {
 	return [13]*num{
@@ -28,30 +31,53 @@ func (b *bodies) components() [13]*num {
 	}
 }
 
+// places are the positions and rotations, motions the velocities.
+func (all limbs) places() (components []*num) {
+	for l := range all {
+		c := all[l].components()
+		components = append(components, c[:7]...)
+	}
+	return components
+}
+
+func (all limbs) motions() (components []*num) {
+	for l := range all {
+		c := all[l].components()
+		components = append(components, c[7:]...)
+	}
+	return components
+}
+
 func (b bodies) take(rows ...int) bodies {
 	return bodies{b.pos.take(rows...), b.rot.take(rows...), b.vel.take(rows...), b.ang.take(rows...)}
 }
 
-// bodies completes the parts of a state by what cannot change.
-func (s *System) bodies(state State) bodies {
-	b := s.rest
+// limbs completes the parts of a state by what cannot change.
+func (s *System) limbs(state State) limbs {
+	var all limbs
 	next := 0
-	for i, component := range b.components() {
-		if s.live[i] {
-			part := state.Parts[next]
-			*component = num{rows: len(s.moving), node: Reshape(part, part.Shape().Size())}
-			next++
+	for l, level := range s.levels {
+		b := s.rest[l]
+		for i, component := range b.components() {
+			if s.live[i] {
+				part := state.Parts[next]
+				*component = num{rows: len(level.body), node: Reshape(part, part.Shape().Size())}
+				next++
+			}
 		}
+		all = append(all, b)
 	}
-	return b
+	return all
 }
 
 // state keeps the parts that can change.
-func (s *System) state(g *Graph, batch int, b bodies) State {
+func (s *System) state(g *Graph, batch int, all limbs) State {
 	var state State
-	for i, component := range b.components() {
-		if s.live[i] {
-			state.Parts = append(state.Parts, Reshape(component.spread(g, batch), len(s.moving), batch))
+	for l := range all {
+		for i, component := range all[l].components() {
+			if s.live[i] {
+				state.Parts = append(state.Parts, Reshape(component.spread(g, batch), component.rows, batch))
+			}
 		}
 	}
 	return state
@@ -70,20 +96,49 @@ type Frame struct {
 
 // Frame reads a body of a state. It panics if the model has no body of that name.
 func (s *System) Frame(state State, body string) Frame {
-	g, batch := state.graph(), state.batch()
 	var b bodies
-	if row, ok := s.row[body]; ok {
-		b = s.bodies(state).take(row)
-	} else if i := s.model.body(body); i >= 0 {
+	if at, ok := s.place[body]; ok {
+		b = s.limbs(state)[at.level].take(at.row)
+	} else if i := s.model.Body(body); i >= 0 {
 		b = s.still[i].bodies()
 	} else {
 		panic(errors.Errorf("there is no body %q", body))
 	}
 	var flat [13]*Node
 	for i, component := range b.components() {
-		flat[i] = component.spread(g, batch)
+		flat[i] = component.spread(state.graph(), state.batch())
 	}
 	return Frame{[3]*Node(flat[:3]), [4]*Node(flat[3:7]), [3]*Node(flat[7:10]), [3]*Node(flat[10:])}
+}
+
+// CenterOfMass is the mean position of the bodies that move, weighted by mass, [B] each.
+func (s *System) CenterOfMass(state State) [3]*Node {
+	total := 0.0
+	for _, level := range s.levels {
+		for row, mass := range level.mass.known {
+			if level.first[row] {
+				total += mass
+			}
+		}
+	}
+	var parts [3][]addend
+	for l, b := range s.limbs(state) {
+		share := make([]float64, len(s.levels[l].body))
+		for row, mass := range s.levels[l].mass.known {
+			if s.levels[l].first[row] {
+				share[row] = mass / total
+			}
+		}
+		one := make([]int, len(share)) // all count for the same row
+		for i, c := range []num{b.pos.x, b.pos.y, b.pos.z} {
+			parts[i] = append(parts[i], addend{c.times(known(share...)), each(one)})
+		}
+	}
+	var center [3]*Node
+	for i := range center {
+		center[i] = sum(1, parts[i]...).spread(state.graph(), state.batch())
+	}
+	return center
 }
 
 // bodies is a row for a body that does not move.
@@ -96,18 +151,20 @@ func (p pose) bodies() bodies {
 // [B, bodies, 4]: what Brax calls a QP. Bodies that do not move stay where the model has them, and so do coordinates that
 // cannot change.
 func (s *System) Import(position, rotation, velocity, angular *Node) State {
-	batch := position.Shape().Dimensions[0]
-	var b bodies
-	all := [][]*Node{split(position), split(rotation), split(velocity), split(angular)}
+	var every bodies
+	components := every.components()
 	next := 0
-	components := b.components()
-	for _, array := range all {
-		for _, node := range array {
-			*components[next] = num{rows: len(s.model.Bodies), node: node}.take(s.moving...)
+	for _, array := range []*Node{position, rotation, velocity, angular} {
+		for _, node := range split(array) {
+			*components[next] = num{rows: len(s.model.Bodies), node: node}
 			next++
 		}
 	}
-	return s.state(position.Graph(), batch, b)
+	var all limbs
+	for _, level := range s.levels {
+		all = append(all, every.take(level.body...))
+	}
+	return s.state(position.Graph(), position.Shape().Dimensions[0], all)
 }
 
 // split cuts [B, bodies, k] into k times [bodies * B].
@@ -123,26 +180,43 @@ func split(x *Node) []*Node {
 
 // Export is the other way round of [System.Import].
 func (s *System) Export(state State) (position, rotation, velocity, angular *Node) {
-	return s.export(state.graph(), state.batch(), s.bodies(state))
+	return s.export(state.graph(), state.batch(), s.limbs(state))
 }
 
-func (s *System) export(g *Graph, batch int, moving bodies) (position, rotation, velocity, angular *Node) {
-	count := len(s.model.Bodies)
-	fixed := make([]bodies, 0, count)
-	var at []int
-	for i, b := range s.model.Bodies {
-		if b.Fixed {
-			fixed, at = append(fixed, s.still[i].bodies()), append(at, i)
-		}
-	}
-	from := moving.components()
+func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, velocity, angular *Node) {
 	var stacked [13]*Node
-	for i, component := range from {
-		parts := []addend{{*component, s.moving}}
-		for k := range fixed {
-			parts = append(parts, addend{*fixed[k].components()[i], []int{at[k]}})
+	for i := range stacked {
+		var parts []addend
+		for l := range all {
+			parts = append(parts, addend{*all[l].components()[i], s.levels[l].toModel()})
 		}
-		stacked[i] = Reshape(sum(count, parts...).spread(g, batch), count, batch)
+		for k, b := range s.model.Bodies {
+			if b.Fixed {
+				still := s.still[k].bodies()
+				parts = append(parts, addend{*still.components()[i], [][]int{{k}}})
+			}
+		}
+		stacked[i] = s.table(g, batch, parts...)
 	}
 	return table(stacked[:3]), table(stacked[3:7]), table(stacked[7:10]), table(stacked[10:])
 }
+
+// toModel maps the rows of a level to the bodies of the model, without copies.
+func (l level) toModel() [][]int {
+	to := make([][]int, len(l.body))
+	for row, body := range l.body {
+		if l.first[row] {
+			to[row] = []int{body}
+		}
+	}
+	return to
+}
+
+// table sums to a row per body of the model, [bodies, B].
+func (s *System) table(g *Graph, batch int, parts ...addend) *Node {
+	rows := len(s.model.Bodies)
+	return Reshape(sum(rows, parts...).spread(g, batch), rows, batch)
+}
+
+// table puts components [bodies, B] into an array [B, bodies, components].
+func table(parts []*Node) *Node { return TransposeAllAxes(Stack(parts, 0), 2, 1, 0) }

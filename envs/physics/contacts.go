@@ -6,29 +6,36 @@ import "slices"
 type contactGroup struct {
 	twoWay bool
 	sets   []contactSet
-	many   bool // some body can have several contacts of the group
+	many   []bool // by level: some body can have several contacts of the group
 }
 
 // contactSet are contacts of the same kind, a row each: between capsules (both of bodies that move, or the other one still),
 // or of an end of a capsule with a plane.
 type contactSet struct {
-	a     []int // rows of the state
-	b     []int // rows of the state, or nil: the other body is still
-	still []int // the other bodies, as indices in touched
+	a       side
+	b       *side // nil: the other bodies are still
+	still   []int // the other bodies, as indices in touched; -1 for rows that count for none
+	present num   // 1; 0 for rows without a contact, which are there for the sake of the order
 
 	center, half vector // of the capsule, in a's frame; of its end where it meets a plane
 	radius       num
 
 	otherCenter, otherHalf vector // in b's frame, or in the world if it is still
 	otherRadius            num
-	normal                 vector // of a plane
 	plane                  bool
 
-	otherInverseMass    num // of a still body
-	otherInverseInertia vector
-	otherPosition       vector
+	otherWeights  weights // of still bodies
+	otherPosition vector
 
 	friction, elasticity num
+}
+
+// side are the bodies on one side of contacts: rows of a level, and which rows each contact acts on.
+type side struct {
+	level   int
+	rows    []int
+	to      [][]int
+	weights weights
 }
 
 // contact is a row of a contactSet in the making.
@@ -43,16 +50,15 @@ type contact struct {
 // prepareContacts lists the contacts that can occur. Contacts between still bodies have no effect and are left out.
 func (s *System) prepareContacts() {
 	m := s.model
-	may := func(a, b int) bool {
-		return slices.ContainsFunc(m.Collide, func(pair [2]string) bool {
-			first, second := m.body(pair[0]), m.body(pair[1])
-			return first == a && second == b || first == b && second == a
-		})
+	may := map[[2]int]bool{}
+	for _, pair := range m.Collide {
+		a, b := m.Body(pair[0]), m.Body(pair[1])
+		may[[2]int{a, b}], may[[2]int{b, a}] = true, true
 	}
 	var planes, walls, pairs []contact
 	for ia, a := range m.Bodies {
 		for ib, b := range m.Bodies {
-			if ia == ib || a.Fixed && b.Fixed || !may(ia, ib) {
+			if ia == ib || a.Fixed || !may[[2]int{ia, ib}] {
 				continue
 			}
 			for _, ca := range a.Colliders {
@@ -60,7 +66,7 @@ func (s *System) prepareContacts() {
 					c := contact{a: ia, b: ib, center: ca.Position.rounded(), half: ca.half(), radius: f32(ca.Radius),
 						friction: f32(ca.Friction) * f32(cb.Friction), elasticity: f32(ca.Elastic) * f32(cb.Elastic)}
 					switch {
-					case ca.Shape == Capsule && cb.Shape == Plane:
+					case cb.Shape == Plane:
 						for _, end := range []float64{-1, 1} {
 							if ca.End == 0 || float64(ca.End) == end {
 								e := c
@@ -68,107 +74,153 @@ func (s *System) prepareContacts() {
 								planes = append(planes, e)
 							}
 						}
-					case ca.Shape == Capsule && cb.Shape == Capsule && (b.Fixed || !a.Fixed && ia < ib):
+					case b.Fixed:
+						c.otherCenter = cb.Position.rounded().plus(s.still[ib].position)
+						c.other, c.otherRadius = cb.half(), f32(cb.Radius)
+						walls = append(walls, c)
+					case ia < ib:
 						c.otherCenter, c.other, c.otherRadius = cb.Position.rounded(), cb.half(), f32(cb.Radius)
-						if b.Fixed {
-							c.otherCenter = c.otherCenter.plus(s.still[ib].position)
-							walls = append(walls, c)
-						} else {
-							pairs = append(pairs, c)
-						}
+						pairs = append(pairs, c)
 					}
 				}
 			}
 		}
 	}
-	group := func(twoWay bool, lists ...[]contact) {
-		g := contactGroup{twoWay: twoWay}
-		count := map[int]int{}
-		for _, list := range lists {
-			if len(list) == 0 {
-				continue
-			}
-			for _, c := range list {
-				count[c.a]++
-				count[c.b]++
-			}
-			g.sets = append(g.sets, s.contactSet(list))
-		}
-		for body, n := range count {
-			g.many = g.many || n > 1 && !m.Bodies[body].Fixed
-		}
-		if len(g.sets) > 0 {
-			s.contacts = append(s.contacts, g)
-		}
-	}
-	group(true, walls, pairs)
-	group(false, planes)
+	s.addGroup(true, append(s.rounds(walls, false), s.pairs(pairs)...))
+	s.addGroup(false, s.rounds(planes, true))
 }
 
-// contactSet makes rows of contacts. It sorts them in rounds of at most one contact per body, so that a round reads
-// neighbouring rows of the state.
-func (s *System) contactSet(list []contact) contactSet {
-	m := s.model
-	round, seen := map[int]int{}, map[int]int{}
-	for i, c := range list {
-		round[i] = seen[c.a]
-		seen[c.a]++
+func (s *System) addGroup(twoWay bool, sets []contactSet) {
+	if len(sets) == 0 {
+		return
 	}
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		if round[i] != round[j] {
-			return round[i] - round[j]
+	g := contactGroup{twoWay: twoWay, sets: sets, many: make([]bool, len(s.levels))}
+	for l, level := range s.levels {
+		count := make([]int, len(level.body))
+		for _, set := range sets {
+			for _, side := range []*side{&set.a, set.b} {
+				if side == nil || side.level != l {
+					continue
+				}
+				for i, to := range side.to {
+					for _, row := range to {
+						count[row] += int(set.present.known[i])
+					}
+				}
+			}
 		}
-		return s.row[m.Bodies[list[i].a].Name] - s.row[m.Bodies[list[j].a].Name]
-	})
-	var set contactSet
+		g.many[l] = slices.Max(count) > 1
+	}
+	s.contacts = append(s.contacts, g)
+}
+
+// rounds makes sets of contacts with still bodies, one for each level that has any: the first contact of each row's body, then
+// the second of each...
+func (s *System) rounds(list []contact, plane bool) []contactSet {
+	byBody := map[int][]contact{}
+	for _, c := range list {
+		byBody[c.a] = append(byBody[c.a], c)
+	}
+	var sets []contactSet
+	for l, level := range s.levels {
+		most := 0
+		for _, body := range level.body {
+			most = max(most, len(byBody[body]))
+		}
+		if most == 0 {
+			continue
+		}
+		var contacts []contact
+		var present []float64
+		var rows, still []int
+		for round := range most {
+			for row, body := range level.body {
+				c, here, touched := contact{a: body, b: -1, radius: 1, otherRadius: 1}, 0.0, -1
+				if round < len(byBody[body]) {
+					c, here = byBody[body][round], 1
+					if level.first[row] {
+						touched = s.touch(c.b)
+					}
+				}
+				contacts, present, rows, still = append(contacts, c), append(present, here), append(rows, row), append(still, touched)
+			}
+		}
+		set := s.contactSet(contacts)
+		set.a = side{l, rows, each(rows), level.weights(rows)}
+		set.still, set.present, set.plane = still, known(present...), plane
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// pairs makes a set of each contact between bodies that move.
+func (s *System) pairs(list []contact) []contactSet {
+	var sets []contactSet
+	for _, c := range list {
+		set := s.contactSet([]contact{c})
+		b := s.sideOf(c.b)
+		set.a, set.b, set.present = s.sideOf(c.a), &b, known(1)
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+func (s *System) sideOf(body int) side {
+	at := s.place[s.model.Bodies[body].Name]
+	var copies []int
+	for row, other := range s.levels[at.level].body {
+		if other == body {
+			copies = append(copies, row)
+		}
+	}
+	return side{at.level, []int{at.row}, [][]int{copies}, s.levels[at.level].weights([]int{at.row})}
+}
+
+// touch numbers the still bodies that can be touched.
+func (s *System) touch(body int) int {
+	if !slices.Contains(s.touched, body) {
+		s.touched = append(s.touched, body)
+	}
+	return slices.Index(s.touched, body)
+}
+
+func (s *System) contactSet(list []contact) contactSet {
 	column := func(f func(c contact) float64) num {
 		out := make([]float64, len(list))
-		for row, i := range order {
-			out[row] = f(list[i])
+		for row, c := range list {
+			out[row] = f(c)
 		}
 		return known(out...)
 	}
 	points := func(f func(c contact) Vec) vector {
 		out := make([]Vec, len(list))
-		for row, i := range order {
-			out[row] = f(list[i])
+		for row, c := range list {
+			out[row] = f(c)
 		}
 		return vectors(out...)
 	}
-	for _, i := range order {
-		c := list[i]
-		set.a = append(set.a, s.row[m.Bodies[c.a].Name])
-		if !m.Bodies[c.b].Fixed {
-			set.b = append(set.b, s.row[m.Bodies[c.b].Name])
-			continue
+	other := func(c contact) Body {
+		if c.b < 0 {
+			return Body{Mass: 1}
 		}
-		if !slices.Contains(s.touched, c.b) {
-			s.touched = append(s.touched, c.b)
-		}
-		set.still = append(set.still, slices.Index(s.touched, c.b))
+		return s.model.Bodies[c.b]
 	}
-	set.center = points(func(c contact) Vec { return c.center })
-	set.half = points(func(c contact) Vec { return c.half })
-	set.radius = column(func(c contact) float64 { return c.radius })
-	set.otherCenter = points(func(c contact) Vec { return c.otherCenter })
-	set.otherHalf = points(func(c contact) Vec { return c.other })
-	set.otherRadius = column(func(c contact) float64 { return c.otherRadius })
-	set.friction = column(func(c contact) float64 { return c.friction })
-	set.elasticity = column(func(c contact) float64 { return c.elasticity })
-	set.plane = list[0].otherRadius == 0
-	set.normal = points(func(contact) Vec { return Vec{0, 0, 1} })
-	set.otherPosition = points(func(c contact) Vec { return s.still[c.b].position })
-	set.otherInverseMass = column(func(c contact) float64 { return 1 / f32(m.Bodies[c.b].Mass) })
-	set.otherInverseInertia = points(func(c contact) Vec {
-		inertia := m.Bodies[c.b].Inertia
-		if inertia == (Vec{}) {
-			return Vec{1, 1, 1}
-		}
-		return Vec{1 / f32(inertia[0]), 1 / f32(inertia[1]), 1 / f32(inertia[2])}
-	})
-	return set
+	return contactSet{
+		center: points(func(c contact) Vec { return c.center }), half: points(func(c contact) Vec { return c.half }),
+		radius:      column(func(c contact) float64 { return c.radius }),
+		otherCenter: points(func(c contact) Vec { return c.otherCenter }), otherHalf: points(func(c contact) Vec { return c.other }),
+		otherRadius: column(func(c contact) float64 { return c.otherRadius }),
+		friction:    column(func(c contact) float64 { return c.friction }),
+		elasticity:  column(func(c contact) float64 { return c.elasticity }),
+		otherPosition: points(func(c contact) Vec {
+			if c.b < 0 {
+				return Vec{}
+			}
+			return s.still[c.b].position
+		}),
+		otherWeights: weights{
+			column(func(c contact) float64 { return 1 / f32(other(c).Mass) }),
+			points(func(c contact) Vec { return other(c).inverseInertia() }),
+		},
+	}
 }

@@ -10,12 +10,24 @@ type meeting struct {
 	penetration   num    // positive where the two overlap
 }
 
+// meet finds the contacts of a group.
+func (g *contactGroup) meet(all limbs) []meeting {
+	meetings := make([]meeting, len(g.sets))
+	var made []*num
+	for k := range g.sets {
+		meetings[k] = g.sets[k].meet(all)
+		made = append(made, meetings[k].components()...)
+	}
+	settle(made...)
+	return meetings
+}
+
 // meet finds the contacts of a set (brax/physics/colliders.py).
-func (c *contactSet) meet(b bodies) meeting {
-	m := meeting{contactSet: c, one: b.take(c.a...)}
+func (c *contactSet) meet(all limbs) meeting {
+	m := meeting{contactSet: c, one: c.a.of(all)}
 	turn := m.one.rot.rotation()
 	if c.plane {
-		m.normal = c.normal
+		m.normal = vector{c.radius.zero(), c.radius.zero(), constant(c.radius.rows, 1)}
 		m.arm = turn.of(c.center).minus(m.normal.by(c.radius))
 		m.pos = m.one.pos.plus(m.arm)
 		m.otherArm = m.pos.minus(c.otherPosition)
@@ -24,7 +36,7 @@ func (c *contactSet) meet(b bodies) meeting {
 	}
 	otherCenter, otherHalf := c.otherCenter, c.otherHalf
 	if c.b != nil {
-		m.other = b.take(c.b...)
+		m.other = c.b.of(all)
 		otherTurn := m.other.rot.rotation()
 		otherCenter, otherHalf = m.other.pos.plus(otherTurn.of(otherCenter)), otherTurn.of(otherHalf)
 	}
@@ -52,6 +64,16 @@ func (c *contactSet) meet(b bodies) meeting {
 	return m
 }
 
+func (m *meeting) components() []*num {
+	all := append(m.arm.components(), &m.penetration)
+	all = append(all, m.otherArm.components()...)
+	all = append(all, m.normal.components()...)
+	return append(all, m.pos.components()...)
+}
+
+// of are the bodies of a side.
+func (c *side) of(all limbs) bodies { return all[c.level].take(c.rows...) }
+
 // closest is the point between a and b that is next to p.
 func closest(a, b, p vector) vector {
 	ab := b.minus(a)
@@ -65,37 +87,77 @@ type effect struct {
 	active      mask
 }
 
+func (e *effect) components() []*num {
+	on, other := e.on.components(), e.onOther.components()
+	return append(append(on[:], other[:]...), &e.active.num)
+}
+
 // touch is what contacts did to bodies: to those that move, and to those of the rest that can be touched, which feel it
 // without moving.
-type touch struct{ moving, still push }
+type touch struct {
+	moving pushes
+	still  push
+}
 
-func (t touch) plus(o touch) touch { return touch{t.moving.plus(o.moving), t.still.plus(o.still)} }
+func (s *System) untouched() touch { return touch{s.noPushes(), noPush(len(s.touched))} }
+
+func (t touch) plus(o touch) touch {
+	sum := touch{still: t.still.plus(o.still)}
+	for l := range t.moving {
+		sum.moving = append(sum.moving, t.moving[l].plus(o.moving[l]))
+	}
+	return sum
+}
+
+// components of the bodies that move, level by level, then of the others.
+func (t *touch) components() (moving, still []*num) {
+	for l := range t.moving {
+		c := t.moving[l].components()
+		moving = append(moving, c[:]...)
+	}
+	c := t.still.components()
+	return moving, c[:]
+}
 
 // share adds up the effects of a group's contacts on each body. Contacts of a group that act on the same body share the work:
 // their sum is divided by their number, epsilon more.
 func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch {
-	var moving, still []portion
+	moving := make([][]portion, len(s.levels))
+	var still []portion
 	for i, e := range effects {
 		set := &g.sets[i]
-		moving = append(moving, portion{e.on, set.a, e.active})
+		moving[set.a.level] = append(moving[set.a.level], portion{e.on, set.a.to, e.active})
 		switch {
 		case set.b != nil:
-			moving = append(moving, portion{e.onOther, set.b, e.active})
+			moving[set.b.level] = append(moving[set.b.level], portion{e.onOther, set.b.to, e.active})
 		case g.twoWay:
-			still = append(still, portion{e.onOther, set.still, e.active})
+			to := make([][]int, len(set.still))
+			for row, touched := range set.still {
+				if touched >= 0 {
+					to[row] = []int{touched}
+				}
+			}
+			still = append(still, portion{e.onOther, to, e.active})
 		}
 	}
-	return touch{shared(len(s.moving), g.many, epsilon, moving), shared(len(s.touched), true, epsilon, still)}
+	t := touch{still: shared(len(s.touched), true, epsilon, still)}
+	for l, level := range s.levels {
+		t.moving = append(t.moving, shared(len(level.body), g.many[l], epsilon, moving[l]))
+	}
+	return t
 }
 
 // portion is the effect of contacts on the bodies of one side.
 type portion struct {
 	push
-	to     []int // rows of the bodies
+	to     [][]int // rows of the bodies
 	active mask
 }
 
 func shared(rows int, many bool, epsilon float64, portions []portion) push {
+	if len(portions) == 0 {
+		return noPush(rows)
+	}
 	var parts [6][]addend
 	var counts []addend
 	for _, p := range portions {
@@ -105,7 +167,7 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 		counts = append(counts, addend{p.active.number(), p.to})
 	}
 	weight := constant(rows, 1/(1+epsilon))
-	if many && len(portions) > 0 {
+	if many {
 		weight = constant(rows, 1).over(sum(rows, counts...).add(epsilon))
 	}
 	var total push
@@ -115,36 +177,27 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 	return total
 }
 
-func (p *push) components() [6]*num {
-	return [6]*num{&p.vel.x, &p.vel.y, &p.vel.z, &p.ang.x, &p.ang.y, &p.ang.z}
+// impulse is what an impulse does to bodies at arm from their centres.
+func impulse(p, arm vector, w weights) push {
+	return push{p.by(w.mass), arm.cross(p).times(w.inertia)}
 }
 
-// impulse is what an impulse does to a body at arm from its centre.
-func impulse(p, arm vector, inverseMass num, inverseInertia vector) push {
-	return push{p.by(inverseMass), arm.cross(p).times(inverseInertia)}
-}
-
-// weights are the inverse masses and inertias of the two bodies of each contact.
-type weights struct {
-	mass, otherMass       num
-	inertia, otherInertia vector
-}
-
-func (s *System) weights(c *contactSet) weights {
-	w := weights{s.inverseMass.take(c.a...), c.otherInverseMass, s.inverseInertia.take(c.a...), c.otherInverseInertia}
-	if c.b != nil {
-		w.otherMass, w.otherInertia = s.inverseMass.take(c.b...), s.inverseInertia.take(c.b...)
+// others are the weights of the bodies on the other side.
+func (m meeting) others() weights {
+	if m.b != nil {
+		return m.b.weights
 	}
-	return w
+	return m.otherWeights
 }
+
+// touching is where two bodies overlap.
+func (m meeting) touching() mask { return m.penetration.above(0).and(mask{m.present}) }
 
 // speed is the velocity of the body at the contact against the other body's.
-func (m meeting) speed(b, other bodies) vector {
-	v := b.vel.plus(b.ang.cross(m.arm))
+func (m meeting) speed(one, other bodies) vector {
+	v := one.vel.plus(one.ang.cross(m.arm))
 	if m.b != nil {
 		v = v.minus(other.vel.plus(other.ang.cross(m.otherArm)))
 	}
 	return v
 }
-
-func (p push) scale(k float64) push { return push{p.vel.scale(k), p.ang.scale(k)} }

@@ -7,7 +7,7 @@ const degree = math.Pi / 180
 // quat is a rotation when a model is written down: w, x, y, z.
 type quat [4]float64
 
-// euler is the rotation of Euler angles x-y'-z'' in degrees.
+// euler is the rotation of Euler angles x-y'-z” in degrees.
 func euler(v Vec) quat {
 	q := quat{1}
 	for axis := range 3 {
@@ -41,6 +41,6 @@ func snap(x float64) float64 {
 	return x
 }
 
-func (v Vec) plus(w Vec) Vec           { return Vec{v[0] + w[0], v[1] + w[1], v[2] + w[2]} }
-func (v Vec) scaled(k float64) Vec     { return Vec{k * v[0], k * v[1], k * v[2]} }
-func (v Vec) rounded() Vec             { return Vec{f32(v[0]), f32(v[1]), f32(v[2])} }
+func (v Vec) plus(w Vec) Vec       { return Vec{v[0] + w[0], v[1] + w[1], v[2] + w[2]} }
+func (v Vec) scaled(k float64) Vec { return Vec{k * v[0], k * v[1], k * v[2]} }
+func (v Vec) rounded() Vec         { return Vec{f32(v[0]), f32(v[1]), f32(v[2])} }

@@ -7,34 +7,80 @@ type push struct{ vel, ang vector }
 
 func (p push) plus(q push) push { return push{p.vel.plus(q.vel), p.ang.plus(q.ang)} }
 
+func (p push) scale(k float64) push { return push{p.vel.scale(k), p.ang.scale(k)} }
+
+func (p *push) components() [6]*num {
+	return [6]*num{&p.vel.x, &p.vel.y, &p.vel.z, &p.ang.x, &p.ang.y, &p.ang.z}
+}
+
+func noPush(rows int) push {
+	var p push
+	for _, c := range p.components() {
+		*c = constant(rows, 0)
+	}
+	return p
+}
+
+// pushes are changes of the velocities of all bodies that move, level by level.
+type pushes []push
+
+func (p pushes) components() (all []*num) {
+	for l := range p {
+		c := p[l].components()
+		all = append(all, c[:]...)
+	}
+	return all
+}
+
+func (s *System) noPushes() pushes {
+	var p pushes
+	for _, l := range s.levels {
+		p = append(p, noPush(len(l.body)))
+	}
+	return p
+}
+
+// update changes the bodies of every level.
+func (all limbs) update(f func(level int, b bodies) bodies) limbs {
+	out := make(limbs, len(all))
+	for l, b := range all {
+		out[l] = f(l, b)
+	}
+	return out
+}
+
 // kinetic moves the bodies by their velocities for a substep (brax/physics/integrators.py).
-func (s *System) kinetic(b bodies) bodies {
-	b.pos = b.pos.plus(b.vel.scale(s.dt))
-	b.rot = b.rot.plus(pure(b.ang.scale(s.dt / 2)).times(b.rot)).normalized()
-	return b
+func (s *System) kinetic(all limbs) limbs {
+	return all.update(func(_ int, b bodies) bodies {
+		b.pos = b.pos.plus(b.vel.scale(s.dt))
+		b.rot = b.rot.plus(pure(b.ang.scale(s.dt / 2)).times(b.rot)).normalized()
+		return b
+	})
 }
 
 // accelerate changes the velocities by accelerations, damping and gravity.
-func (s *System) accelerate(b bodies, acceleration push) bodies {
+func (s *System) accelerate(all limbs, accelerations pushes) limbs {
 	m := s.model
-	gravity := vector{}
-	for axis, component := range []*num{&gravity.x, &gravity.y, &gravity.z} {
-		*component = constant(len(s.moving), f32(m.Gravity[axis]))
-	}
-	b.vel = b.vel.scale(math.Exp(m.VelocityDamping * s.dt)).plus(acceleration.vel.plus(gravity).scale(s.dt))
-	b.ang = b.ang.scale(math.Exp(m.AngularDamping * s.dt)).plus(acceleration.ang.scale(s.dt))
-	return s.hold(b)
+	return all.update(func(l int, b bodies) bodies {
+		rows := len(s.levels[l].body)
+		gravity := vector{constant(rows, f32(m.Gravity[0])), constant(rows, f32(m.Gravity[1])), constant(rows, f32(m.Gravity[2]))}
+		b.vel = b.vel.scale(math.Exp(m.VelocityDamping * s.dt)).plus(accelerations[l].vel.plus(gravity).scale(s.dt))
+		b.ang = b.ang.scale(math.Exp(m.AngularDamping * s.dt)).plus(accelerations[l].ang.scale(s.dt))
+		return s.freeze(b)
+	})
 }
 
 // kick changes the velocities.
-func (s *System) kick(b bodies, p push) bodies {
-	b.vel = b.vel.plus(p.vel)
-	b.ang = b.ang.plus(p.ang)
-	return s.hold(b)
+func (s *System) kick(all limbs, p pushes) limbs {
+	return all.update(func(l int, b bodies) bodies {
+		b.vel = b.vel.plus(p[l].vel)
+		b.ang = b.ang.plus(p[l].ang)
+		return s.freeze(b)
+	})
 }
 
-// hold stops the motion along and about the axes that are frozen.
-func (s *System) hold(b bodies) bodies {
+// freeze stops the motion along and about the axes that are frozen.
+func (s *System) freeze(b bodies) bodies {
 	frozen := s.model.Frozen
 	stop := func(v vector, frozen [3]bool) vector {
 		for axis, component := range []*num{&v.x, &v.y, &v.z} {

@@ -12,12 +12,39 @@ type held struct {
 }
 
 // hold looks at the joints of a group.
-func (h *hinges) hold(b bodies) held {
-	j := held{hinges: h, parents: b.take(h.parent...), children: b.take(h.child...)}
-	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
-	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
+func (h *hinges) hold(all limbs) held {
+	j := h.bodies(all)
 	j.axes, j.angles = j.axisAngle(1e-10)
 	return j
+}
+
+// hold looks at all joints.
+func (s *System) hold(all limbs) []held {
+	joints := make([]held, len(s.hinges))
+	var made []*num
+	for i := range joints {
+		joints[i] = s.hinges[i].hold(all)
+		made = append(made, joints[i].components()...)
+	}
+	settle(made...)
+	return joints
+}
+
+func (h *hinges) bodies(all limbs) held {
+	j := held{hinges: h, parents: all[h.level].take(h.parentRow...), children: all[h.level+1].take(h.childRow...)}
+	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
+	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
+	return j
+}
+
+// components are what is used of a joint again and again.
+func (j *held) components() []*num {
+	all := append(j.parentArm.components(), j.childArm.components()...)
+	for i := range j.axes {
+		all = append(all, j.axes[i].components()...)
+		all = append(all, &j.angles[i])
+	}
+	return all
 }
 
 func (j held) parentAxis(i int) vector { return j.parentTurn.of(j.hinges.parentAxis[i]) }
@@ -33,7 +60,7 @@ func (j held) lineOfNodes(epsilon float64) (line, bend vector) {
 	return line, bend.over(bend.norm().add(epsilon))
 }
 
-// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler angles x-y'-z'' by the line of
+// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler angles x-y'-z” by the line of
 // nodes (brax/physics/joints.py). With one axis the parent's and the child's are held together, which makes it simpler.
 func (j held) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
@@ -51,18 +78,19 @@ func (j held) axisAngle(epsilon float64) ([]vector, []num) {
 	return []vector{first, two, three}, []num{psi, theta, phi}
 }
 
-// JointAngles reads the angles [Angles, B] and the angular velocities about the joints' axes [Angles, B] of a state, in the
-// order of the model.
-func (s *System) jointAngles(b bodies) (angles, velocities num) {
+// jointAngles reads the angles and velocities of the joints, in the order of the model.
+func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	var a, v []addend
 	for i := range s.hinges {
 		h := &s.hinges[i]
-		j := h.hold(b)
+		j := h.hold(all)
 		relative := j.parents.ang.minus(j.children.ang)
 		for axis := range h.axes {
-			to := make([]int, len(h.angle))
+			to := make([][]int, len(h.angle))
 			for row, first := range h.angle {
-				to[row] = first + axis
+				if h.first[row] {
+					to[row] = []int{first + axis}
+				}
 			}
 			a = append(a, addend{j.angles[axis], to})
 			v = append(v, addend{relative.dot(j.axes[axis]), to})
@@ -74,7 +102,7 @@ func (s *System) jointAngles(b bodies) (angles, velocities num) {
 // driven is the torque of the actuators about the axes of the joints, on the parents: none where it would turn a joint
 // further that is beyond a limit already, or back.
 func (j held) driven(action num) vector {
-	total := j.axes[0].by(action.zero().take(make([]int, len(j.parent))...))
+	total := j.axes[0].by(action.zero().take(j.action[0]...))
 	for i, axis := range j.axes {
 		torque := action.take(j.action[i]...).times(j.strength[i]).neg()
 		outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
@@ -98,26 +126,37 @@ func (j held) excess(i int) num {
 // load is a force and a torque on bodies.
 type load struct{ force, torque vector }
 
-// loads adds up what the joints do to each body. It takes the force and torque on the child and the parent of each joint.
-type loads struct{ force, torque [3][]addend }
-
-func (l *loads) add(rows []int, force, torque vector) {
-	for i, c := range []num{force.x, force.y, force.z} {
-		l.force[i] = append(l.force[i], addend{c, rows})
-	}
-	for i, c := range []num{torque.x, torque.y, torque.z} {
-		l.torque[i] = append(l.torque[i], addend{c, rows})
-	}
+// loads adds up what the joints do to each body, level by level.
+type loads struct {
+	system *System
+	parts  [][6][]addend
 }
 
-func (l *loads) total(rows int) load {
-	add := func(parts [3][]addend) vector {
-		return vector{sum(rows, parts[0]...), sum(rows, parts[1]...), sum(rows, parts[2]...)}
+func (s *System) newLoads() *loads { return &loads{s, make([][6][]addend, len(s.levels))} }
+
+// add counts what a group of joints does to its parents and to its children.
+func (l *loads) add(h *hinges, onParents, onChildren load) {
+	put := func(level int, to [][]int, x load) {
+		for i, c := range []num{x.force.x, x.force.y, x.force.z, x.torque.x, x.torque.y, x.torque.z} {
+			l.parts[level][i] = append(l.parts[level][i], addend{c, to})
+		}
 	}
-	return load{add(l.force), add(l.torque)}
+	put(h.level, h.toParents, onParents)
+	put(h.level+1, each(h.childRow), onChildren)
 }
 
-// acceleration is what loads do to the bodies.
-func (s *System) acceleration(l load) push {
-	return push{l.force.by(s.inverseMass), l.torque.times(s.inverseInertia)}
+// accelerations are what the loads do to the bodies.
+func (l *loads) accelerations() pushes {
+	var out pushes
+	for i, level := range l.system.levels {
+		var total [6]num
+		for k := range total {
+			total[k] = sum(len(level.body), l.parts[i][k]...)
+		}
+		out = append(out, push{
+			vector{total[0], total[1], total[2]}.by(level.inverseMass),
+			vector{total[3], total[4], total[5]}.times(level.inverseInertia),
+		})
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package physics
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pkg/errors"
 )
@@ -170,3 +171,8 @@ func (m Model) Validate() error {
 
 // f32 rounds to the precision of the graphs, and of the source's configurations.
 func f32(x float64) float64 { return float64(float32(x)) }
+
+// Body is the index of the body of a name, or -1.
+func (m Model) Body(name string) int {
+	return slices.IndexFunc(m.Bodies, func(b Body) bool { return b.Name == name })
+}

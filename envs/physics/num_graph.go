@@ -5,8 +5,9 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
 )
 
 // num is a quantity of several rows (bodies, joints or contacts) in each of the B copies of a system. Rows that are known when
@@ -218,6 +219,10 @@ func (a num) take(rows ...int) num {
 		return known(out...)
 	}
 	batch := a.node.Shape().Size() / a.rows
+	if times := len(rows) / a.rows; times > 1 && slices.Equal(rows, slices.Repeat(rows[:a.rows], times)) && consecutive(rows[:a.rows]) {
+		tiled := BroadcastToDims(Reshape(a.node, 1, a.rows*batch), times, a.rows*batch)
+		return num{rows: len(rows), node: Reshape(tiled, len(rows)*batch)}
+	}
 	var parts []*Node
 	for start := 0; start < len(rows); {
 		end := start + 1
@@ -235,6 +240,15 @@ func (a num) take(rows ...int) num {
 	return num{rows: len(rows), node: join(parts)}
 }
 
+func consecutive(rows []int) bool {
+	for i, r := range rows {
+		if r != i {
+			return false
+		}
+	}
+	return true
+}
+
 func join(parts []*Node) *Node {
 	if len(parts) == 1 {
 		return parts[0]
@@ -242,18 +256,24 @@ func join(parts []*Node) *Node {
 	return Concatenate(parts, 0)
 }
 
-// addend is something to be summed over the rows that belong together: row i of value counts for row to[i] of the sum.
+// addend is something to be summed over the rows that belong together: row i of value counts for the rows to[i] of the sum.
 type addend struct {
 	value num
-	to    []int
+	to    [][]int
+}
+
+// each maps row i to rows[i].
+func each(rows []int) [][]int {
+	to := make([][]int, len(rows))
+	for i, row := range rows {
+		to[i] = []int{row}
+	}
+	return to
 }
 
 // sum adds up rows of addends for each of the rows of the result.
 func sum(rows int, addends ...addend) num {
-	type source struct {
-		of  int // index of the addend
-		row int
-	}
+	type source struct{ of, row int } // of: index of the addend
 	sources := make([][]source, rows)
 	var batch int
 	var g *Graph
@@ -264,8 +284,10 @@ func sum(rows int, addends ...addend) num {
 		if a.value.node != nil {
 			g, batch = a.value.node.Graph(), a.value.node.Shape().Size()/a.value.rows
 		}
-		for row, to := range a.to {
-			sources[to] = append(sources[to], source{i, row})
+		for row, list := range a.to {
+			for _, to := range list {
+				sources[to] = append(sources[to], source{i, row})
+			}
 		}
 	}
 	if g == nil {
@@ -277,29 +299,50 @@ func sum(rows int, addends ...addend) num {
 		}
 		return known(out...)
 	}
-	// Consecutive rows that add up consecutive rows of the same addends are computed at once.
+	total := func(list []source, count int) num { // of count consecutive rows
+		t := constant(count, 0)
+		for _, s := range list {
+			part := make([]int, count)
+			for i := range part {
+				part[i] = s.row + i
+			}
+			t = t.plus(addends[s.of].value.take(part...))
+		}
+		return t
+	}
+	// Consecutive rows that add up consecutive rows of the same addends are computed at once; so are rows that add up the same.
 	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
 	var parts []*Node
 	for start := 0; start < rows; {
 		end := start + 1
-		for end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
+		for end < rows && len(sources[start]) > 0 && slices.Equal(sources[start], sources[end]) {
 			end++
 		}
-		if len(sources[start]) == 0 {
-			parts = append(parts, Zeros(g, shapes.Make(dtypes.Float32, (end-start)*batch)))
+		if end > start+1 {
+			one := total(sources[start], 1).spread(g, batch)
+			parts = append(parts, Reshape(BroadcastToDims(Reshape(one, 1, batch), end-start, batch), (end-start)*batch))
 			start = end
 			continue
 		}
-		total := constant(end-start, 0)
-		for _, s := range sources[start] {
-			part := make([]int, end-start)
-			for i := range part {
-				part[i] = s.row + i
-			}
-			total = total.plus(addends[s.of].value.take(part...))
+		for end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
+			end++
 		}
-		parts = append(parts, total.spread(g, batch))
+		parts = append(parts, total(sources[start], end-start).spread(g, batch))
 		start = end
 	}
 	return num{rows: rows, node: join(parts)}
+}
+
+// settle computes quantities before what uses them; see [xla.Settle].
+func settle(values ...*num) {
+	var open []*num
+	var nodes []*Node
+	for _, v := range values {
+		if v.node != nil {
+			open, nodes = append(open, v), append(nodes, v.node)
+		}
+	}
+	for i, node := range xla.Settle(nodes) {
+		open[i].node = node
+	}
 }

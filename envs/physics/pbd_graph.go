@@ -13,7 +13,11 @@ const (
 type shift struct{ pos, turn vector }
 
 // move changes positions. Like the source it leaves the length of the quaternions to a later normalisation.
-func (s *System) move(b bodies, d shift) bodies {
+func (s *System) move(all limbs, d pushes) limbs {
+	return all.update(func(l int, b bodies) bodies { return s.moveLevel(b, shift{d[l].vel, d[l].ang}) })
+}
+
+func (s *System) moveLevel(b bodies, d shift) bodies {
 	frozen := s.model.Frozen
 	dq := pure(d.turn).times(b.rot).scale(0.5)
 	for axis, c := range []*num{&d.pos.x, &d.pos.y, &d.pos.z} {
@@ -31,59 +35,67 @@ func (s *System) move(b bodies, d shift) bodies {
 }
 
 // project derives the velocities from where the bodies were a substep ago.
-func (s *System) project(b, before bodies) bodies {
-	b.rot = b.rot.normalized()
-	b.vel = b.pos.minus(before.pos).scale(1 / s.dt)
-	turn := b.rot.times(before.rot.inverse())
-	v := turn.vector().scale(2 / s.dt)
-	b.ang = turn.w.below(0).chooseVector(v.neg(), v)
-	return s.hold(b)
+func (s *System) project(all, before limbs) limbs {
+	return all.update(func(l int, b bodies) bodies {
+		b.rot = b.rot.normalized()
+		b.vel = b.pos.minus(before[l].pos).scale(1 / s.dt)
+		turn := b.rot.times(before[l].rot.inverse())
+		v := turn.vector().scale(2 / s.dt)
+		b.ang = turn.w.below(0).chooseVector(v.neg(), v)
+		return s.freeze(b)
+	})
 }
 
-// joined is the shift by which the joints of all groups bring their bodies together, align their axes and keep their limits.
-func (s *System) joined(b bodies) shift {
-	var all loads
-	for i := range s.hinges {
-		h := &s.hinges[i]
-		j := held{hinges: h, parents: b.take(h.parent...), children: b.take(h.child...)}
-		j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
-		j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
-		w := weights{s.inverseMass.take(h.parent...), s.inverseMass.take(h.child...), s.inverseInertia.take(h.parent...), s.inverseInertia.take(h.child...)}
-
+// joined is the shift by which the joints bring their bodies together, align their axes and keep their limits.
+func (s *System) joined(all limbs) pushes {
+	joints := make([]held, len(s.hinges))
+	var made []*num
+	for i := range joints {
+		joints[i] = s.hinges[i].bodies(all)
+		made = append(made, joints[i].components()...)
+	}
+	settle(made...)
+	pulls, turns := make([]vector, len(joints)), make([]vector, len(joints))
+	made = nil
+	for i := range joints {
+		h, j := &s.hinges[i], joints[i]
 		apart := j.parents.pos.plus(j.parentArm).minus(j.children.pos.plus(j.childArm))
 		distance := apart.norm()
 		direction := apart.over(distance.add(1e-6))
-		ease := w.mass.plus(give(j.parentArm, direction, w.inertia)).plus(w.otherMass).plus(give(j.childArm, direction, w.otherInertia))
+		ease := h.parentWeights.give(j.parentArm, direction).plus(h.childWeights.give(j.childArm, direction))
 		pull := direction.by(distance.over(ease.add(1e-6))).scale(-jointShare)
 
-		var turn vector
-		for i, error := range j.misaligned() {
-			part := aligning(error, w)
-			if i == 0 {
-				turn = part
-			} else {
-				turn = turn.plus(part)
-			}
+		errors := j.misaligned()
+		for i := range errors {
+			settle(errors[i].components()...)
 		}
-		turn = turn.scale(angleShare)
-		all.add(h.parent, pull, j.parentArm.cross(pull).plus(turn))
-		all.add(h.child, pull.neg(), j.childArm.cross(pull).plus(turn).neg())
+		turn := errors[0].scale(0)
+		for _, error := range errors {
+			turn = turn.plus(j.aligning(error))
+		}
+		pulls[i], turns[i] = pull, turn.scale(angleShare)
+		made = append(made, append(pulls[i].components(), turns[i].components()...)...)
 	}
-	total := all.total(len(s.moving))
-	return shift{total.force.by(s.inverseMass), total.torque.times(s.inverseInertia)}
+	settle(made...)
+	total := s.newLoads()
+	for i := range joints {
+		j, pull, turn := joints[i], pulls[i], turns[i]
+		total.add(j.hinges, load{pull, j.parentArm.cross(pull).plus(turn)}, load{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
+	}
+	return total.accelerations()
 }
 
-// give is how much a body's turning yields to a force along a direction at arm from its centre.
-func give(arm, direction, inverseInertia vector) num {
+// give is how much a body yields to a force along a direction at arm from its centre.
+func (w weights) give(arm, direction vector) num {
 	lever := arm.cross(direction)
-	return lever.dot(lever.times(inverseInertia))
+	return w.mass.plus(lever.dot(lever.times(w.inertia)))
 }
 
 // aligning is the angular impulse on the parent that undoes an angular error of the child.
-func aligning(error vector, w weights) vector {
+func (j held) aligning(error vector) vector {
 	size := error.norm()
 	axis := error.over(size.add(1e-6))
-	ease := axis.dot(axis.times(w.inertia)).plus(axis.dot(axis.times(w.otherInertia)))
+	ease := axis.dot(axis.times(j.parentWeights.inertia)).plus(axis.dot(axis.times(j.childWeights.inertia)))
 	return axis.by(size.over(ease.add(1e-6)))
 }
 
@@ -132,51 +144,50 @@ type pressed struct {
 }
 
 // press pushes bodies out of each other and holds them where they stick (brax/physics/colliders.py, _position_contact).
-func (s *System) press(g *contactGroup, m meeting, before bodies) pressed {
-	w := s.weights(m.contactSet)
+func (s *System) press(g *contactGroup, m meeting, before limbs) pressed {
+	w, other := m.a.weights, m.others()
 	arm, otherArm := m.arm, m.otherArm
-	ease := w.mass
-	depth := m.penetration
 	share := 1.0
+	var ease num
 	if g.twoWay {
 		half := m.normal.by(m.penetration.scale(0.5))
 		arm, otherArm = arm.minus(half), otherArm.plus(half)
-		ease = ease.plus(w.otherMass).plus(give(otherArm, m.normal, w.otherInertia))
+		ease = w.give(arm, m.normal).plus(other.give(otherArm, m.normal))
 		share = contactShare
+	} else {
+		ease = w.give(arm, m.normal)
 	}
-	ease = ease.plus(give(arm, m.normal, w.inertia)).add(1e-6)
-	multiplier := depth.over(ease)
-	active := depth.above(0)
+	multiplier := m.penetration.over(ease.add(1e-6)) // computed once: XLA does not repeat divisions
+	active := m.touching()
 	zero := multiplier.zero()
 	p := m.normal.by(active.choose(multiplier, zero))
 
 	// Static friction: undo what the point of contact moved along the surface.
-	was := before.take(m.a...)
-	slip := m.moved(was, m.one, m.arm)
+	slip := m.moved(m.a.of(before), m.one, m.arm)
 	if m.b != nil {
-		slip = slip.minus(m.moved(before.take(m.b...), m.other, m.otherArm))
+		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
 	}
 	slip = slip.minus(m.normal.by(slip.dot(m.normal)))
+	settle(append(slip.components(), append(p.components(), arm.components()...)...)...)
 	distance := slip.norm()
 	direction := slip.over(distance.add(1e-6))
-	stickArm := m.arm
-	ease = w.mass.plus(give(stickArm, direction, w.inertia))
+	ease = w.give(m.arm, direction)
 	bound := multiplier.abs()
 	if g.twoWay {
-		ease = ease.plus(w.otherMass).plus(give(m.otherArm, direction, w.otherInertia))
+		ease = ease.plus(other.give(m.otherArm, direction))
 	} else {
 		bound = m.friction.times(multiplier).abs()
 	}
 	hold := distance.over(ease)
 	stuck := active.and(hold.less(bound))
 	f := direction.by(stuck.choose(hold, zero)).neg()
+	settle(f.components()...)
 
-	out := pressed{multiplier: multiplier, effect: effect{active: active}}
-	out.on = push{p.plus(f).by(w.mass), arm.cross(p).plus(stickArm.cross(f)).times(w.inertia)}.scale(share)
+	out := pressed{effect: effect{active: active}, multiplier: active.choose(multiplier, zero)}
+	out.on = push{p.plus(f).by(w.mass), arm.cross(p).plus(m.arm.cross(f)).times(w.inertia)}.scale(share)
 	if g.twoWay {
-		out.onOther = push{p.plus(f).neg().by(w.otherMass), otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(w.otherInertia)}.scale(share)
-	} else {
-		out.multiplier = active.choose(multiplier, zero)
+		out.onOther = push{p.plus(f).neg().by(other.mass), otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
+		out.multiplier = multiplier.times(m.present)
 	}
 	return out
 }
@@ -189,33 +200,35 @@ func (m meeting) moved(before, now bodies, arm vector) vector {
 
 // rub brakes bodies that slide on each other and stops them from parting or meeting at their contact, by the multipliers of
 // their bodies (brax/physics/colliders.py, _velocity_contact). Before are the velocities of the collision pass's start.
-func (s *System) rub(g *contactGroup, m meeting, b, before bodies, multiplier num) effect {
-	w := s.weights(m.contactSet)
-	one, was := b.take(m.a...), before.take(m.a...)
+func (s *System) rub(g *contactGroup, m meeting, now, before limbs, multipliers []num) effect {
+	w, others := m.a.weights, m.others()
+	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies
-	if m.b != nil {
-		other, otherWas = b.take(m.b...), before.take(m.b...)
-	}
-	// The arms are those of the positions of b; the contact is where the collision pass found it.
+	// The arms are those of the positions now; the contact is where the collision pass found it.
 	m.arm = m.pos.minus(one.pos)
 	if m.b != nil {
+		other, otherWas = m.b.of(now), m.b.of(before)
 		m.otherArm = m.pos.minus(other.pos)
 	}
 	speed := m.speed(one, other)
+	settle(append(append(m.arm.components(), m.otherArm.components()...), speed.components()...)...)
 	approach := speed.dot(m.normal)
 	slip := speed.minus(m.normal.by(approach))
+	settle(append(slip.components(), &approach)...)
 	slipping := slip.norm()
 	direction := slip.over(slipping.add(1e-6))
 	// Twice the substep: collisions are resolved every other one.
-	brake := m.friction.times(multiplier.take(m.a...).abs()).scale(1 / (2 * s.dt)).min(slipping)
-	lever := m.arm.cross(direction)
-	ease := w.mass
+	multiplier := multipliers[m.a.level].take(m.a.rows...).abs()
+	brake := m.friction.times(multiplier).scale(1 / (2 * s.dt)).min(slipping)
+	var ease num
 	if g.twoWay {
-		ease = ease.plus(lever.dot(lever.times(w.inertia))).plus(w.otherMass).plus(give(m.otherArm, direction, w.otherInertia))
+		ease = w.give(m.arm, direction).plus(others.give(m.otherArm, direction))
 	} else {
-		ease = ease.plus(lever.dot(lever)) // the source leaves out the inertia here
+		lever := m.arm.cross(direction)
+		ease = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
 	}
 	braking := direction.by(brake.over(ease.add(1e-6))).neg()
+	settle(braking.components()...)
 
 	// Restitution, none below the speed that gravity gives in two substeps.
 	restored := approach.zero()
@@ -227,99 +240,112 @@ func (s *System) rub(g *contactGroup, m meeting, b, before bodies, multiplier nu
 	change := m.normal.by(restored.minus(approach))
 	size := change.norm()
 	along := change.over(size.add(1e-6))
-	ease = w.mass.plus(give(m.arm, along, w.inertia))
+	ease = w.give(m.arm, along)
 	if g.twoWay {
-		ease = ease.plus(w.otherMass).plus(give(m.otherArm.plus(m.normal.by(m.penetration)), along, w.otherInertia))
+		ease = ease.plus(others.give(m.otherArm.plus(m.normal.by(m.penetration)), along))
 	}
 	p := along.by(size.over(ease.add(1e-6))).plus(braking)
-	touching := m.penetration.above(0)
-	p = touching.chooseVector(p, p.scale(0))
+	p = m.touching().chooseVector(p, p.scale(0))
+	settle(p.components()...)
 
 	e := effect{active: p.dot(p).above(0)}
 	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
 		// The source gives the other body its velocity by the mass of the first.
-		e.onOther = push{p.neg().by(w.mass), m.otherArm.times(w.otherInertia).cross(p.neg())}
+		e.onOther = push{p.neg().by(w.mass), m.otherArm.times(others.inertia).cross(p.neg())}
 	}
 	return e
 }
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions (brax/physics/system.py,
 // _pbd_step). It returns what the contacts did to velocities as well.
-func (s *System) positionIteration(b bodies, action num, show *viewer) (bodies, touch) {
-	before := b
-	b = s.coast(b, action, show, "s1_")
-	show.bodies("s1_kinetic", b)
-	d := s.joined(b)
-	show.shift("s1_dqj", touch{push{d.pos, d.turn}, s.untouched().still}, b)
-	b = s.project(s.move(b, d), before)
-	show.bodies("s1_after", b)
+func (s *System) positionIteration(all limbs, action num, show *viewer) (limbs, touch) {
+	before := all
+	all = s.coast(all, action, show, "s1_")
+	show.bodies("s1_kinetic", all)
+	d := s.joined(all)
+	settle(d.components()...)
+	show.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
+	all = s.project(s.move(all, d), before)
+	settle(append(all.places(), all.motions()...)...)
+	show.bodies("s1_after", all)
 
-	before = b
-	b = s.coast(b, action, nil, "")
-	b = s.move(b, s.joined(b))
-	show.bodies("s2_joint", b)
+	before = all
+	all = s.coast(all, action, nil, "")
+	d = s.joined(all)
+	settle(d.components()...)
+	all = s.move(all, d)
+	settle(all.places()...)
+	show.bodies("s2_joint", all)
 
 	meetings := make([][]meeting, len(s.contacts))
-	var multipliers []addend
+	parts := make([][]addend, len(s.levels))
 	pressure := s.untouched() // of positions: what does not move is asked, too, but only shown
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		var effects []effect
-		for k := range g.sets {
-			m := g.sets[k].meet(b)
+		meetings[i] = g.meet(all)
+		effects := make([]effect, len(g.sets))
+		var made []*num
+		for k, m := range meetings[i] {
 			pressed := s.press(g, m, before)
-			meetings[i] = append(meetings[i], m)
-			effects = append(effects, pressed.effect)
-			multipliers = append(multipliers, addend{pressed.multiplier, m.a})
+			effects[k] = pressed.effect
+			made = append(append(made, effects[k].components()...), &pressed.multiplier)
+			parts[m.a.level] = append(parts[m.a.level], addend{pressed.multiplier, m.a.to})
 		}
+		settle(made...)
 		pressure = pressure.plus(s.share(g, effects, 1e-6))
 	}
-	multiplier := sum(len(s.moving), multipliers...)
-	show.shift("dqc", pressure, b)
-	show.rows("dlambda", multiplier)
-	b = s.move(b, shift{pressure.moving.vel, pressure.moving.ang})
-	unprojected := b
-	b = s.project(b, before)
-	show.bodies("s2_proj", b)
+	var multipliers []num
+	for l, level := range s.levels {
+		multipliers = append(multipliers, sum(len(level.body), parts[l]...))
+	}
+	show.shift("dqc", pressure, all)
+	show.multipliers("dlambda", multipliers)
+	all = s.move(all, pressure.moving)
+	unprojected := all
+	all = s.project(all, before)
+	settle(append(all.places(), all.motions()...)...)
+	show.bodies("s2_proj", all)
 
 	t := s.untouched()
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		var effects []effect
-		for k := range g.sets {
-			effects = append(effects, s.rub(g, meetings[i][k], b, unprojected, multiplier))
+		effects := make([]effect, len(g.sets))
+		var made []*num
+		for k, m := range meetings[i] {
+			effects[k] = s.rub(g, m, all, unprojected, multipliers)
+			made = append(made, effects[k].components()...)
 		}
+		settle(made...)
 		t = t.plus(s.share(g, effects, 1e-6))
 	}
 	show.touch("dpc", t)
-	b = s.kick(b, t.moving)
-	show.bodies("after", b)
-	return b, t
+	all = s.kick(all, t.moving)
+	show.bodies("after", all)
+	return all, t
 }
 
 // coast accelerates by actuators, the damping of joints and gravity, and moves.
-func (s *System) coast(b bodies, action num, show *viewer, stage string) bodies {
-	var all, actuators, damping loads
-	for i := range s.hinges {
-		j := s.hinges[i].hold(b)
+func (s *System) coast(all limbs, action num, show *viewer, stage string) limbs {
+	total, actuators, damping := s.newLoads(), s.newLoads(), s.newLoads()
+	joints := s.hold(all)
+	for _, j := range joints {
 		drive, brake := j.driven(action), j.braked()
-		still := drive.scale(0)
-		all.add(j.parent, still, drive.plus(brake))
-		all.add(j.child, still, drive.plus(brake).neg())
+		none, torque := drive.scale(0), drive.plus(brake)
+		total.add(j.hinges, load{none, torque}, load{none, torque.neg()})
 		if show != nil {
-			actuators.add(j.parent, still, drive)
-			actuators.add(j.child, still, drive.neg())
-			damping.add(j.parent, still, brake)
-			damping.add(j.child, still, brake.neg())
+			actuators.add(j.hinges, load{none, drive}, load{none, drive.neg()})
+			damping.add(j.hinges, load{none, brake}, load{none, brake.neg()})
 		}
 	}
-	rows := len(s.moving)
 	if show != nil {
-		show.push(stage+"dpa", s.acceleration(actuators.total(rows)))
-		show.push(stage+"damp", s.acceleration(damping.total(rows)))
+		show.pushes(stage+"dpa", actuators.accelerations())
+		show.pushes(stage+"damp", damping.accelerations())
 	}
-	b = s.accelerate(b, s.acceleration(all.total(rows)))
-	show.bodies(stage+"acc", b)
-	return s.kinetic(b)
+	all = s.accelerate(all, total.accelerations())
+	settle(all.motions()...)
+	show.bodies(stage+"acc", all)
+	all = s.kinetic(all)
+	settle(all.places()...)
+	return all
 }

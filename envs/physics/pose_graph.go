@@ -1,8 +1,6 @@
 package physics
 
 import (
-	"slices"
-
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -18,94 +16,83 @@ func (s *System) Pose(angles, velocities *Node) State {
 // DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the limits.
 func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 
-func (s *System) pose(angles, velocities num) bodies {
-	rows := make([]bodies, len(s.moving))
-	root := make([]int, len(s.moving))
-	for row, i := range s.moving {
-		at := s.model.Pose[s.model.Bodies[i].Name].rounded()
-		rows[row] = pose{at, quat{1}}.bodies()
-		root[row] = row
-	}
-	type link struct {
-		h    *hinges
-		unit int // row of the joint
-	}
-	links := make([]*link, len(s.moving)) // by child
-	for i := range s.hinges {
-		for unit, child := range s.hinges[i].child {
-			links[child] = &link{&s.hinges[i], unit}
+func (s *System) pose(angles, velocities num) limbs {
+	at := map[int]bodies{} // by index in the model
+	root := map[int]int{}
+	for _, level := range s.levels {
+		for _, i := range level.body {
+			position := s.model.Pose[s.model.Bodies[i].Name].rounded()
+			at[i], root[i] = pose{position, quat{1}}.bodies(), i
 		}
 	}
-	for row := range rows { // parents come first
-		l := links[row]
-		if l == nil {
+	for k := range s.hinges { // those of upper levels come first
+		h := &s.hinges[k]
+		for unit := range h.angle {
+			p, c := s.levels[h.level].body[h.parentRow[unit]], s.levels[h.level+1].body[h.childRow[unit]]
+			at[c], root[c] = h.attach(unit, at[p], angles, velocities), root[p]
+		}
+	}
+	lowest := map[int]num{} // of each tree
+	for i := range s.model.Bodies {
+		b, moves := at[i]
+		if !moves {
 			continue
 		}
-		parent := rows[l.h.parent[l.unit]]
-		root[row] = root[l.h.parent[l.unit]]
-		turn := s.reference(l.h, l.unit)
-		var spin vector
-		for axis := range l.h.axes {
-			fixed := l.h.childAxis[axis].take(l.unit)
-			at := l.h.angle[l.unit] + axis
-			part := fixed.by(velocities.take(at))
-			if axis == 0 {
-				spin = part
-			} else {
-				spin = spin.plus(part)
+		for _, z := range s.model.Bodies[i].lows(b) {
+			if low, ok := lowest[root[i]]; ok {
+				z = low.min(z)
 			}
-			// Intrinsic rotations: later axes turn with the earlier ones.
-			turn = about(turn.rotation().of(fixed), angles.take(at)).times(turn)
-		}
-		parentTurn := parent.rot.rotation()
-		arm := l.h.parentOffset.take(l.unit).minus(turn.rotation().of(l.h.childOffset.take(l.unit)))
-		rows[row].pos = parent.pos.plus(parentTurn.of(arm))
-		rows[row].rot = parent.rot.times(turn)
-		rows[row].ang = parentTurn.of(spin)
-	}
-	for _, r := range slices.Compact(slices.Sorted(slices.Values(root))) {
-		if _, ok := s.model.Pose[s.model.Bodies[s.moving[r]].Name]; ok {
-			continue
-		}
-		var low *num
-		for row := range rows {
-			if root[row] != r {
-				continue
-			}
-			for _, z := range s.lows(row, rows[row]) {
-				if low != nil {
-					z = low.min(z)
-				}
-				low = &z
-			}
-		}
-		for row := range rows {
-			if root[row] == r && low != nil {
-				rows[row].pos.z = rows[row].pos.z.minus(*low)
-			}
+			lowest[root[i]] = z
 		}
 	}
-	return stack(rows)
+	var all limbs
+	for _, level := range s.levels {
+		rows := make([]bodies, len(level.body))
+		for row, i := range level.body {
+			rows[row] = at[i]
+			low, ok := lowest[root[i]]
+			if _, posed := s.model.Pose[s.model.Bodies[root[i]].Name]; ok && !posed {
+				rows[row].pos.z = rows[row].pos.z.minus(low)
+			}
+		}
+		all = append(all, stack(rows))
+	}
+	return all
 }
 
-// reference is the rotation of a joint at angle 0.
-func (s *System) reference(h *hinges, unit int) quaternion {
-	for _, j := range s.model.Joints {
-		if s.row[j.Child] == h.child[unit] {
-			q := euler(j.Reference)
-			return quaternion{known(snap(q[0])), known(snap(q[1])), known(snap(q[2])), known(snap(q[3]))}
+// attach is where the child of a joint is, from where its parent is.
+func (h *hinges) attach(unit int, parent bodies, angles, velocities num) bodies {
+	q := h.reference[unit]
+	turn := quaternion{known(snap(q[0])), known(snap(q[1])), known(snap(q[2])), known(snap(q[3]))}
+	var spin vector
+	for axis := range h.axes {
+		fixed := h.childAxis[axis].take(unit)
+		at := h.angle[unit] + axis
+		part := fixed.by(velocities.take(at))
+		if axis == 0 {
+			spin = part
+		} else {
+			spin = spin.plus(part)
 		}
+		// Intrinsic rotations: later axes turn with the earlier ones.
+		turn = about(turn.rotation().of(fixed), angles.take(at)).times(turn)
 	}
-	return quaternion{known(1), known(0), known(0), known(0)}
+	parentTurn := parent.rot.rotation()
+	arm := h.parentOffset.take(unit).minus(turn.rotation().of(h.childOffset.take(unit)))
+	child := pose{}.bodies()
+	child.pos = parent.pos.plus(parentTurn.of(arm))
+	child.rot = parent.rot.times(turn)
+	child.ang = parentTurn.of(spin)
+	return child
 }
 
-// lows are the lowest points of the colliders of a body.
-func (s *System) lows(row int, b bodies) []num {
+// lows are the heights of the lowest points of the colliders of a body that moves.
+func (b Body) lows(at bodies) []num {
 	var z []num
-	for _, c := range s.model.Bodies[s.moving[row]].Colliders {
+	for _, c := range b.Colliders {
 		for _, end := range []float64{-1, 1} {
 			point := vectors(c.Position.rounded().plus(c.half().scaled(end)))
-			z = append(z, b.pos.z.plus(b.rot.rotation().of(point).z).add(-f32(c.Radius)))
+			z = append(z, at.pos.z.plus(at.rot.rotation().of(point).z).add(-f32(c.Radius)))
 		}
 	}
 	return z
@@ -117,10 +104,9 @@ func stack(rows []bodies) bodies {
 	for i, c := range all.components() {
 		parts := make([]addend, len(rows))
 		for row := range rows {
-			parts[row] = addend{*rows[row].components()[i], []int{row}}
+			parts[row] = addend{*rows[row].components()[i], [][]int{{row}}}
 		}
 		*c = sum(len(rows), parts...)
 	}
 	return all
 }
-

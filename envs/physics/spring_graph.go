@@ -27,75 +27,77 @@ func (j held) sprung() (force, torque vector) {
 
 // springSubstep advances spring dynamics by a substep: move, accelerate by joints, actuators and gravity, resolve contacts by
 // impulses (brax/physics/system.py, _spring_step). It returns what the contacts did as well.
-func (s *System) springSubstep(b bodies, action num, show *viewer) (bodies, touch) {
-	b = s.kinetic(b)
-	show.bodies("kinetic", b)
+func (s *System) springSubstep(all limbs, action num, show *viewer) (limbs, touch) {
+	all = s.kinetic(all)
+	settle(all.places()...)
+	show.bodies("kinetic", all)
 
-	var all, joints, actuators loads
-	for i := range s.hinges {
-		j := s.hinges[i].hold(b)
-		force, torque := j.sprung()
-		parentTorque, childTorque := j.parentArm.cross(force).neg(), j.childArm.cross(force)
-		drive := j.driven(action)
-		all.add(j.parent, force.neg(), parentTorque.plus(torque).plus(drive))
-		all.add(j.child, force, childTorque.minus(torque).minus(drive))
+	joints := s.hold(all)
+	forces, torques, drives := make([]vector, len(joints)), make([]vector, len(joints)), make([]vector, len(joints))
+	var made []*num
+	for i, j := range joints {
+		forces[i], torques[i] = j.sprung()
+		drives[i] = j.driven(action)
+		made = append(made, forces[i].components()...)
+	}
+	settle(made...)
+	total, sprung, driven := s.newLoads(), s.newLoads(), s.newLoads()
+	made = nil
+	for i, j := range joints {
+		force, torque, drive := forces[i], torques[i], drives[i]
+		both := torque.plus(drive)
+		onParent, onChild := load{force.neg(), j.parentArm.cross(force).neg().plus(both)}, load{force, j.childArm.cross(force).minus(both)}
+		settle(append(onParent.torque.components(), onChild.torque.components()...)...)
+		total.add(j.hinges, onParent, onChild)
 		if show != nil {
-			joints.add(j.parent, force.neg(), parentTorque.plus(torque))
-			joints.add(j.child, force, childTorque.minus(torque))
-			actuators.add(j.parent, force.scale(0), drive)
-			actuators.add(j.child, force.scale(0), drive.neg())
+			none := force.scale(0)
+			sprung.add(j.hinges, load{force.neg(), j.parentArm.cross(force).neg().plus(torque)}, load{force, j.childArm.cross(force).minus(torque)})
+			driven.add(j.hinges, load{none, drive}, load{none, drive.neg()})
 		}
 	}
-	rows := len(s.moving)
 	if show != nil {
-		show.push("dpj", s.acceleration(joints.total(rows)))
-		show.push("dpa", s.acceleration(actuators.total(rows)))
+		show.pushes("dpj", sprung.accelerations())
+		show.pushes("dpa", driven.accelerations())
 	}
-	b = s.accelerate(b, s.acceleration(all.total(rows)))
-	show.bodies("acc", b)
+	all = s.accelerate(all, total.accelerations())
+	settle(all.motions()...)
+	show.bodies("acc", all)
 
-	t := s.bounce(b)
+	t := s.bounce(all)
 	show.touch("dpc", t)
-	b = s.kick(b, t.moving)
-	show.bodies("after", b)
-	return b, t
+	all = s.kick(all, t.moving)
+	show.bodies("after", all)
+	return all, t
 }
 
 // bounce resolves the contacts of spring dynamics by impulses on velocities.
-func (s *System) bounce(b bodies) touch {
+func (s *System) bounce(all limbs) touch {
 	total := s.untouched()
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		var effects []effect
-		for k := range g.sets {
-			effects = append(effects, s.collide(g, g.sets[k].meet(b)))
+		effects := make([]effect, len(g.sets))
+		var made []*num
+		for k, m := range g.meet(all) {
+			effects[k] = s.collide(g, m)
+			made = append(made, effects[k].components()...)
 		}
+		settle(made...)
 		total = total.plus(s.share(g, effects, 1e-8))
 	}
 	return total
 }
 
-func (s *System) untouched() touch {
-	zero := func(rows int) push {
-		var p push
-		for _, c := range p.components() {
-			*c = constant(rows, 0)
-		}
-		return p
-	}
-	return touch{zero(len(s.moving)), zero(len(s.touched))}
-}
-
 // collide is the impulse that keeps bodies from moving further into each other, with Baumgarte stabilisation and Coulomb
 // friction (brax/physics/colliders.py, _contact).
 func (s *System) collide(g *contactGroup, m meeting) effect {
-	w := s.weights(m.contactSet)
+	w, other := m.a.weights, m.others()
 	speed := m.speed(m.one, m.other)
 	approach := m.normal.dot(speed)
 	ease := w.mass.plus(m.normal.dot(m.arm.cross(m.normal).times(w.inertia).cross(m.arm)))
 	if g.twoWay {
-		ease = ease.plus(w.otherMass).plus(m.normal.dot(m.otherArm.cross(m.normal).times(w.otherInertia).cross(m.otherArm)))
+		ease = ease.plus(other.mass).plus(m.normal.dot(m.otherArm.cross(m.normal).times(other.inertia).cross(m.otherArm)))
 	}
+	settle(append(speed.components(), &approach, &ease)...)
 	restored := m.penetration.scale(f32(s.model.Baumgarte) / s.dt)
 	strength := restored.minus(approach.times(m.elasticity.add(1))).over(ease)
 
@@ -104,17 +106,18 @@ func (s *System) collide(g *contactGroup, m meeting) effect {
 	drag := slipping.over(ease).min(m.friction.times(strength))
 	direction := slip.over(slipping.add(1e-6))
 
-	active := m.penetration.above(0).and(approach.below(0)).and(strength.above(0))
+	active := m.touching().and(approach.below(0)).and(strength.above(0))
 	sliding := active.and(slipping.above(0.01))
 	zero := strength.zero()
 	normal := m.normal.by(active.choose(strength, zero))
 	friction := direction.by(sliding.choose(drag, zero))
+	settle(append(normal.components(), friction.components()...)...)
 
-	e := effect{on: impulse(normal.minus(friction), m.arm, w.mass, w.inertia), active: active}
+	e := effect{on: impulse(normal.minus(friction), m.arm, w), active: active}
 	if g.twoWay {
 		// The source gives the other body its friction by the mass and inertia of the first.
-		e.onOther = impulse(normal.neg(), m.otherArm, w.otherMass, w.otherInertia).
-			plus(impulse(friction, m.otherArm, w.mass, w.inertia))
+		e.onOther = impulse(normal.neg(), m.otherArm, other).
+			plus(impulse(friction, m.otherArm, w))
 	}
 	return e
 }

@@ -28,69 +28,61 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 	}
 	g, batch := state.graph(), state.batch()
 	run := running{State: state, Action: Reshape(action, action.Shape().Size())}
-	untouched := s.untouched()
-	for _, c := range untouched.components() {
-		if c.rows > 0 {
-			run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
-		}
+	total := s.untouched()
+	for _, c := range total.all() {
+		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
 	}
 	substep, count := s.springSubstep, s.model.Substeps
 	if s.model.Dynamics == PositionBased {
 		substep, count = s.positionIteration, s.model.Substeps/2
 	}
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
-		b, t := substep(s.bodies(r.State), num{rows: s.actions, node: r.Action}, nil)
-		next := 0
-		for _, c := range t.components() {
-			if c.rows > 0 {
-				r.Touch[next] = num{rows: c.rows, node: r.Touch[next]}.plus(*c).node
-				next++
-			}
+		all, t := substep(s.limbs(r.State), num{rows: s.actions, node: r.Action}, nil)
+		for i, c := range t.all() {
+			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 		}
-		r.State = s.state(r.Action.Graph(), batch, b)
+		r.State = s.state(r.Action.Graph(), batch, all)
 		return r
 	})
-	next := 0
-	for _, c := range untouched.components() {
-		if c.rows > 0 {
-			c.known, c.node = nil, run.Touch[next]
-			next++
-		}
+	for i, c := range total.all() {
+		c.known, c.node = nil, run.Touch[i]
 	}
-	return run.State, s.contact(g, batch, untouched)
+	return run.State, s.contact(g, batch, total)
+}
+
+// all are the components of a touch that have rows.
+func (t *touch) all() []*num {
+	moving, still := t.components()
+	if still[0].rows == 0 {
+		return moving
+	}
+	return append(moving, still...)
 }
 
 // Contact is what the contacts of a state would do: Brax's info of a state, impulses of spring dynamics for both dynamics.
 func (s *System) Contact(state State) Contact {
-	return s.contact(state.graph(), state.batch(), s.bounce(s.bodies(state)))
-}
-
-func (t *touch) components() []*num {
-	moving, still := t.moving.components(), t.still.components()
-	return append(moving[:], still[:]...)
+	return s.contact(state.graph(), state.batch(), s.bounce(s.limbs(state)))
 }
 
 // contact puts what contacts did in the order of the model.
 func (s *System) contact(g *Graph, batch int, t touch) Contact {
+	moving, still := t.components()
 	all := make([]*Node, 6)
-	components := t.components()
 	for i := range all {
-		all[i] = s.modelRows(g, batch, *components[i], *components[6+i])
+		var parts []addend
+		for l, level := range s.levels {
+			parts = append(parts, addend{*moving[6*l+i], level.toModel()})
+		}
+		parts = append(parts, addend{*still[i], each(s.touched)})
+		all[i] = s.table(g, batch, parts...)
 	}
 	return Contact{[3]*Node(all[:3]), [3]*Node(all[3:])}
-}
-
-// modelRows puts a component of the bodies that move and of those that can be touched in the order of the model,
-// [bodies, B]: 0 for the rest.
-func (s *System) modelRows(g *Graph, batch int, moving, touched num) *Node {
-	rows := len(s.model.Bodies)
-	return Reshape(sum(rows, addend{moving, s.moving}, addend{touched, s.touched}).spread(g, batch), rows, batch)
 }
 
 // JointAngles reads the angles of the joints, rad, and the angular velocities about their axes, rad/s, [Angles, B] each, in the
 // order of the model.
 func (s *System) JointAngles(state State) (angles, velocities *Node) {
-	a, v := s.jointAngles(s.bodies(state))
+	a, v := s.jointAngles(s.limbs(state))
 	g, batch := state.graph(), state.batch()
 	return Reshape(a.spread(g, batch), s.dofs, batch), Reshape(v.spread(g, batch), s.dofs, batch)
 }

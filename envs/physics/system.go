@@ -7,27 +7,36 @@ import (
 	"github.com/pkg/errors"
 )
 
-// System is a model made ready for building graphs. The bodies that move are sorted by their depth in the tree of joints, so
-// that the children of joints are neighbours in memory; results for users keep the order of the model.
+// System is a model made ready for building graphs. The tree of its joints is laid out by limbs: level l of the state has a row
+// for each limb, which is the limb's l-th body from the root. A body that several limbs share has a copy in each, all of which
+// move alike. So the parents of the joints of a level stand beside their children, and nothing has to be gathered; the results
+// for users keep the order of the model.
 type System struct {
-	model Model
-	dt    float64 // of a substep, s
+	model  Model
+	dt     float64 // of a substep, s
+	levels []level
+	place  map[string]place // of the bodies that move
+	still  []pose           // of bodies that do not move, by index in the model
+	live   [13]bool         // which components of the state are carried: the others are as at rest
+	rest   limbs            // the default pose
 
-	moving []int          // index in the model of each row of the state
-	row    map[string]int // row of the state of each body that moves
-	still  []pose         // of bodies that do not move, by index in the model
-	live   [13]bool       // which components of the state are carried: the others are as at rest
-	rest   bodies         // the default pose
-
-	mass, inverseMass num
-	inverseInertia    vector
-
-	hinges   []hinges // joints by number of axes
-	dofs     int      // angles of all joints
+	hinges   []hinges
+	dofs     int // angles of all joints
 	actions  int
 	contacts []contactGroup
 	touched  []int // index in the model of each still body that something can touch
 }
+
+// level are the bodies at the same depth of the tree, a row for each limb that is long enough.
+type level struct {
+	body              []int  // index in the model
+	first             []bool // the row is the first copy of its body
+	mass, inverseMass num
+	inverseInertia    vector
+}
+
+// place is where a body stands in the state: its first copy.
+type place struct{ level, row int }
 
 // pose is where a body is that does not move.
 type pose struct {
@@ -35,11 +44,15 @@ type pose struct {
 	rotation quat
 }
 
-// hinges are the joints with the same number of axes, a row each.
+// hinges are the joints below a level with the same number of axes, a row each.
 type hinges struct {
-	axes          int
-	angle         []int // index of the first angle of each joint, in the order of the model
-	parent, child []int // rows of the state
+	axes      int
+	level     int     // of the parents; the children are one below
+	parentRow []int   // of the level
+	childRow  []int   // of the level below
+	toParents [][]int // rows of the level that each joint acts on: all copies of its parent, and none for copies of a joint
+	angle     []int   // index of the first angle of each joint, in the order of the model
+	first     []bool  // not a copy
 
 	parentOffset, childOffset vector
 	parentAxis, childAxis     [3]vector // of the joint's frame, in the bodies' frames
@@ -50,6 +63,9 @@ type hinges struct {
 
 	strength []num   // torque of an action of 1 about each axis; 0 without an actuator
 	action   [][]int // which action that is
+
+	parentWeights, childWeights weights
+	reference                   []quat // the child's rotation in the parent's frame at angle 0
 }
 
 // NewSystem prepares a model, or says what is wrong with it.
@@ -57,27 +73,32 @@ func NewSystem(m Model) (*System, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
-	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), row: map[string]int{}, still: make([]pose, len(m.Bodies))}
-	s.sortBodies()
-	if len(s.moving) == 0 {
-		return nil, errors.New("no body of the model moves")
+	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), place: map[string]place{}, still: make([]pose, len(m.Bodies))}
+	if m.Dynamics == PositionBased { // there, two axes are three of which the last cannot turn
+		s.model.Joints = slices.Clone(m.Joints)
+		for i, j := range m.Joints {
+			if len(j.Limits) == 2 {
+				s.model.Joints[i].Limits = append(slices.Clone(j.Limits), [2]float64{})
+			}
+		}
 	}
-	s.prepareJoints()
-	if err := s.placeStillBodies(); err != nil {
+	if err := s.layOut(); err != nil {
 		return nil, err
 	}
+	s.prepareJoints()
+	s.placeStillBodies()
 	s.prepareContacts()
 
-	s.live = [13]bool{true, true, true, true, true, true, true, true, true, true, true, true, true}
-	s.rest = s.pose(known(s.defaultAngles()...), constant(max(1, s.dofs), 0))
 	turns := m.Frozen.Rotation
 	for axis := range 3 {
-		others := turns[(axis+1)%3] && turns[(axis+2)%3]
-		s.live[axis] = !(m.Frozen.Position[axis] && others)
-		s.live[4+axis] = !(turns[axis] && (turns[(axis+1)%3] || turns[(axis+2)%3]))
+		others := [2]bool{turns[(axis+1)%3], turns[(axis+2)%3]}
+		s.live[axis] = !(m.Frozen.Position[axis] && others[0] && others[1])
+		s.live[4+axis] = !(turns[axis] && (others[0] || others[1]))
 		s.live[7+axis] = !m.Frozen.Position[axis]
 		s.live[10+axis] = !turns[axis]
 	}
+	s.live[3] = true
+	s.rest = s.pose(known(s.defaultAngles()...), constant(max(1, s.dofs), 0))
 	return s, nil
 }
 
@@ -90,130 +111,199 @@ func (s *System) Actions() int { return s.actions }
 // Angles is the number of joint angles.
 func (s *System) Angles() int { return s.dofs }
 
-func (m Model) joint(name string) int {
-	return slices.IndexFunc(m.Joints, func(j Joint) bool { return j.Name == name })
-}
-
-func (m Model) body(name string) int {
-	return slices.IndexFunc(m.Bodies, func(b Body) bool { return b.Name == name })
-}
-
-// sortBodies numbers the bodies that move, by depth in the tree of joints.
-func (s *System) sortBodies() {
-	parent := map[string]string{}
-	for _, j := range s.model.Joints {
-		parent[j.Child] = j.Parent
-	}
-	depth := func(name string) (d int) {
-		for parent[name] != "" && d <= len(s.model.Joints) {
-			name, d = parent[name], d+1
-		}
-		return d
-	}
-	for i, b := range s.model.Bodies {
-		if !b.Fixed {
-			s.moving = append(s.moving, i)
-		}
-	}
-	slices.SortStableFunc(s.moving, func(a, b int) int {
-		return depth(s.model.Bodies[a].Name) - depth(s.model.Bodies[b].Name)
-	})
-	rows := len(s.moving)
-	mass, inertia := make([]float64, rows), make([]Vec, rows)
-	for row, i := range s.moving {
-		b := s.model.Bodies[i]
-		s.row[b.Name] = row
-		mass[row] = f32(b.Mass)
-		inertia[row] = Vec{1, 1, 1}
-		if b.Inertia != (Vec{}) {
-			for axis, k := range b.Inertia {
-				inertia[row][axis] = 1 / f32(k)
+// layOut numbers the limbs, in the order in which a walk through the tree comes to their ends, longest branches first.
+func (s *System) layOut() error {
+	m := s.model
+	children := map[string][]string{}
+	isChild := map[string]bool{}
+	for _, j := range m.Joints {
+		children[j.Parent] = append(children[j.Parent], j.Child)
+		isChild[j.Child] = true
+		for _, name := range []string{j.Parent, j.Child} {
+			if m.Bodies[m.Body(name)].Fixed {
+				return errors.Errorf("joint %q holds body %q, which does not move", j.Name, name)
 			}
 		}
 	}
-	s.mass, s.inverseInertia = known(mass...), vectors(inertia...)
-	s.inverseMass = constant(rows, 1).over(s.mass)
+	var depth func(name string) int
+	depth = func(name string) int {
+		deepest := 0
+		for _, child := range children[name] {
+			deepest = max(deepest, 1+depth(child))
+		}
+		return deepest
+	}
+	var rows [][]int // bodies of each level
+	reached := 0
+	var walk func(path []int)
+	walk = func(path []int) {
+		name := m.Bodies[path[len(path)-1]].Name
+		next := slices.Clone(children[name])
+		slices.SortStableFunc(next, func(a, b string) int { return depth(b) - depth(a) })
+		for _, child := range next {
+			walk(append(slices.Clone(path), m.Body(child)))
+		}
+		if len(next) > 0 {
+			return
+		}
+		for l, body := range path {
+			if l == len(rows) {
+				rows = append(rows, nil)
+			}
+			rows[l] = append(rows[l], body)
+		}
+	}
+	for i, b := range m.Bodies {
+		if !b.Fixed {
+			reached++
+			if !isChild[b.Name] {
+				walk([]int{i})
+			}
+		}
+	}
+	for l, bodies := range rows {
+		lv := level{body: bodies}
+		mass, inertia := make([]float64, len(bodies)), make([]Vec, len(bodies))
+		for row, i := range bodies {
+			b := m.Bodies[i]
+			_, copied := s.place[b.Name]
+			lv.first = append(lv.first, !copied)
+			if !copied {
+				s.place[b.Name] = place{l, row}
+			}
+			mass[row], inertia[row] = f32(b.Mass), b.inverseInertia()
+		}
+		lv.mass, lv.inverseInertia = known(mass...), vectors(inertia...)
+		lv.inverseMass = constant(len(bodies), 1).over(lv.mass)
+		s.levels = append(s.levels, lv)
+	}
+	switch {
+	case reached == 0:
+		return errors.New("no body of the model moves")
+	case len(s.place) < reached:
+		return errors.New("the joints of the model close a circle: they must form a tree")
+	}
+	return nil
 }
 
-// prepareJoints groups the joints by their number of axes and sorts them by child.
+func (b Body) inverseInertia() Vec {
+	if b.Inertia == (Vec{}) {
+		return Vec{1, 1, 1}
+	}
+	return Vec{1 / f32(b.Inertia[0]), 1 / f32(b.Inertia[1]), 1 / f32(b.Inertia[2])}
+}
+
+// prepareJoints groups the joints by level and number of axes.
 func (s *System) prepareJoints() {
 	m := s.model
-	first := make([]int, len(m.Joints)) // angle of each joint
+	type about struct {
+		joint, firstAngle, action int
+		strength                  float64
+	}
+	byChild := map[int]about{}
 	for i, j := range m.Joints {
-		first[i] = s.dofs
+		byChild[m.Body(j.Child)] = about{joint: i, firstAngle: s.dofs}
 		s.dofs += len(j.Limits)
 	}
-	type drive struct {
-		strength float64
-		action   int
-	}
-	drives := map[string]drive{}
 	for _, a := range m.Actuators {
-		drives[a.Joint] = drive{f32(a.Strength), s.actions}
-		s.actions += len(m.Joints[m.joint(a.Joint)].Limits)
+		j := m.Joints[slices.IndexFunc(m.Joints, func(j Joint) bool { return j.Name == a.Joint })]
+		known := byChild[m.Body(j.Child)]
+		known.strength, known.action = f32(a.Strength), s.actions
+		byChild[m.Body(j.Child)] = known
+		s.actions += len(j.Limits)
 	}
-	for axes := 1; axes <= 3; axes++ {
-		var list []int
-		for i, j := range m.Joints {
-			if len(j.Limits) == axes {
-				list = append(list, i)
-			}
-		}
-		if len(list) == 0 {
-			continue
-		}
-		slices.SortFunc(list, func(a, b int) int { return s.row[m.Joints[a].Child] - s.row[m.Joints[b].Child] })
-		h := hinges{axes: axes}
-		column := func(f func(j Joint) float64) num {
-			out := make([]float64, len(list))
-			for row, i := range list {
-				out[row] = f(m.Joints[i])
-			}
-			return known(out...)
-		}
-		points := func(f func(j Joint) Vec) vector {
-			out := make([]Vec, len(list))
-			for row, i := range list {
-				out[row] = f(m.Joints[i])
-			}
-			return vectors(out...)
-		}
-		for _, i := range list {
-			h.angle = append(h.angle, first[i])
-			h.parent = append(h.parent, s.row[m.Joints[i].Parent])
-			h.child = append(h.child, s.row[m.Joints[i].Child])
-		}
-		h.parentOffset = points(func(j Joint) Vec { return j.ParentOffset.rounded() })
-		h.childOffset = points(func(j Joint) Vec { return j.ChildOffset.rounded() })
-		for axis := range 3 {
-			unit := Vec{}
-			unit[axis] = 1
-			h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
-			h.parentAxis[axis] = points(func(j Joint) Vec { return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit)) })
-		}
-		for axis := range axes {
-			h.lower = append(h.lower, column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
-			h.upper = append(h.upper, column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
-			h.strength = append(h.strength, column(func(j Joint) float64 { return drives[j.Name].strength }))
-			actions := make([]int, len(list))
-			for row, i := range list {
-				if d, ok := drives[m.Joints[i].Name]; ok {
-					actions[row] = d.action + axis
+	for l := range s.levels[1:] {
+		parents, children := s.levels[l], s.levels[l+1]
+		for axes := 1; axes <= 3; axes++ {
+			h := hinges{axes: axes, level: l}
+			var list []about
+			parentRow := -1
+			for row, child := range children.body {
+				a := byChild[child]
+				j := m.Joints[a.joint]
+				// Limbs keep their order from level to level.
+				parentRow++
+				for parents.body[parentRow] != m.Body(j.Parent) {
+					parentRow++
 				}
+				if len(j.Limits) != axes {
+					continue
+				}
+				list = append(list, a)
+				h.parentRow, h.childRow = append(h.parentRow, parentRow), append(h.childRow, row)
+				h.angle, h.first = append(h.angle, a.firstAngle), append(h.first, children.first[row])
+				var to []int
+				for r, body := range parents.body {
+					if body == parents.body[parentRow] && children.first[row] {
+						to = append(to, r)
+					}
+				}
+				h.toParents = append(h.toParents, to)
 			}
-			h.action = append(h.action, actions)
+			if len(list) == 0 {
+				continue
+			}
+			column := func(f func(j Joint) float64) num {
+				out := make([]float64, len(list))
+				for row, a := range list {
+					out[row] = f(m.Joints[a.joint])
+				}
+				return known(out...)
+			}
+			points := func(f func(j Joint) Vec) vector {
+				out := make([]Vec, len(list))
+				for row, a := range list {
+					out[row] = f(m.Joints[a.joint])
+				}
+				return vectors(out...)
+			}
+			h.parentOffset = points(func(j Joint) Vec { return j.ParentOffset.rounded() })
+			h.childOffset = points(func(j Joint) Vec { return j.ChildOffset.rounded() })
+			for axis := range 3 {
+				unit := Vec{}
+				unit[axis] = 1
+				h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
+				h.parentAxis[axis] = points(func(j Joint) Vec { return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit)) })
+			}
+			for axis := range axes {
+				h.lower = append(h.lower, column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
+				h.upper = append(h.upper, column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
+				strength, actions := make([]float64, len(list)), make([]int, len(list))
+				for row, a := range list {
+					strength[row] = a.strength
+					if a.strength != 0 {
+						actions[row] = a.action + axis
+					}
+				}
+				h.strength, h.action = append(h.strength, known(strength...)), append(h.action, actions)
+			}
+			for _, a := range list {
+				h.reference = append(h.reference, euler(m.Joints[a.joint].Reference))
+			}
+			h.damping = column(func(j Joint) float64 { return f32(j.Damping) })
+			h.stiffness = column(func(j Joint) float64 { return f32(j.Stiffness) })
+			h.springDamping = column(Joint.springDamping)
+			h.limitStrength = column(func(j Joint) float64 {
+				if j.LimitStrength == 0 {
+					return f32(j.Stiffness)
+				}
+				return f32(j.LimitStrength)
+			})
+			h.parentWeights = parents.weights(h.parentRow)
+			h.childWeights = children.weights(h.childRow)
+			s.hinges = append(s.hinges, h)
 		}
-		h.damping = column(func(j Joint) float64 { return f32(j.Damping) })
-		h.stiffness = column(func(j Joint) float64 { return f32(j.Stiffness) })
-		h.springDamping = column(func(j Joint) float64 { return j.springDamping() })
-		h.limitStrength = column(func(j Joint) float64 {
-			if j.LimitStrength == 0 {
-				return f32(j.Stiffness)
-			}
-			return f32(j.LimitStrength)
-		})
-		s.hinges = append(s.hinges, h)
 	}
+}
+
+// weights are the inverse masses and inertias of bodies.
+type weights struct {
+	mass    num
+	inertia vector
+}
+
+func (l level) weights(rows []int) weights {
+	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...)}
 }
 
 // springDamping is what a joint sets, or a multiple of the root of its stiffness: 0.5 for one axis, 2 for more.
@@ -248,7 +338,7 @@ func (s *System) defaultAngles() []float64 {
 }
 
 // placeStillBodies finds where the bodies are that do not move: where the model says, or upon z = 0.
-func (s *System) placeStillBodies() error {
+func (s *System) placeStillBodies() {
 	for i, b := range s.model.Bodies {
 		if !b.Fixed {
 			continue
@@ -259,14 +349,8 @@ func (s *System) placeStillBodies() error {
 		} else if low := b.lowest(); !math.IsInf(low, 1) {
 			p.position[2] = snap(-low)
 		}
-		for _, j := range s.model.Joints {
-			if j.Parent == b.Name || j.Child == b.Name {
-				return errors.Errorf("joint %q holds body %q, which does not move", j.Name, b.Name)
-			}
-		}
 		s.still[i] = p
 	}
-	return nil
 }
 
 // lowest is the z of the lowest point of a body's colliders, as long as it is not turned; a plane counts as 0.

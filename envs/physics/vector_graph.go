@@ -114,3 +114,6 @@ func (q quaternion) rotation() rotation {
 }
 
 func (r rotation) of(v vector) vector { return r.x.by(v.x).plus(r.y.by(v.y)).plus(r.z.by(v.z)) }
+
+func (a *vector) components() []*num     { return []*num{&a.x, &a.y, &a.z} }
+func (q *quaternion) components() []*num { return []*num{&q.w, &q.x, &q.y, &q.z} }

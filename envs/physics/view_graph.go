@@ -13,7 +13,7 @@ func (s *System) Substep(state State, action *Node) map[string]*Node {
 	if s.model.Dynamics == PositionBased {
 		substep = s.positionIteration
 	}
-	substep(s.bodies(state), num{rows: s.actions, node: Reshape(action, action.Shape().Size())}, look)
+	substep(s.limbs(state), num{rows: s.actions, node: Reshape(action, action.Shape().Size())}, look)
 	return look.stages
 }
 
@@ -25,23 +25,18 @@ type viewer struct {
 	stages map[string]*Node
 }
 
-func (v *viewer) bodies(stage string, b bodies) {
+func (v *viewer) bodies(stage string, all limbs) {
 	if v == nil {
 		return
 	}
-	position, rotation, velocity, angular := v.system.export(v.g, v.batch, b)
+	position, rotation, velocity, angular := v.system.export(v.g, v.batch, all)
 	for name, node := range map[string]*Node{"pos": position, "rot": rotation, "vel": velocity, "ang": angular} {
 		v.stages[stage+"_"+name] = node
 	}
 }
 
-func (v *viewer) push(stage string, p push) { v.touch(stage, touch{moving: p, still: v.still()}) }
-
-func (v *viewer) still() push {
-	if v == nil {
-		return push{}
-	}
-	return v.system.untouched().still
+func (v *viewer) pushes(stage string, p pushes) {
+	v.touch(stage, touch{p, noPush(len(v.system.touched))})
 }
 
 func (v *viewer) touch(stage string, t touch) {
@@ -54,35 +49,43 @@ func (v *viewer) touch(stage string, t touch) {
 }
 
 // shift shows a change of positions and quaternions.
-func (v *viewer) shift(stage string, d touch, b bodies) {
+func (v *viewer) shift(stage string, d touch, all limbs) {
 	if v == nil {
 		return
 	}
 	s := v.system
-	turns := func(rotation quaternion, turn vector) []num {
-		dq := pure(turn).times(rotation).scale(0.5)
-		return []num{dq.w, dq.x, dq.y, dq.z}
+	turned := func(turn vector, rot quaternion) []num {
+		q := pure(turn).times(rot).scale(0.5)
+		return []num{q.w, q.x, q.y, q.z}
 	}
-	show := func(moving, still []num) *Node {
-		parts := make([]*Node, len(moving))
-		for i := range moving {
-			parts[i] = s.modelRows(v.g, v.batch, moving[i], still[i])
+	parts := make([][]addend, 7)
+	put := func(to [][]int, components ...num) {
+		for i, c := range components {
+			parts[i] = append(parts[i], addend{c, to})
 		}
-		return table(parts)
 	}
-	p, q := d.moving.vel, d.still.vel
-	v.stages[stage+"_pos"] = show([]num{p.x, p.y, p.z}, []num{q.x, q.y, q.z})
-	upright := quaternion{constant(len(s.touched), 1), constant(len(s.touched), 0), constant(len(s.touched), 0), constant(len(s.touched), 0)}
-	v.stages[stage+"_rot"] = show(turns(b.rot, d.moving.ang), turns(upright, d.still.ang))
+	for l, b := range all {
+		p := d.moving[l]
+		put(s.levels[l].toModel(), append([]num{p.vel.x, p.vel.y, p.vel.z}, turned(p.ang, b.rot)...)...)
+	}
+	rows := len(s.touched)
+	upright := quaternion{constant(rows, 1), constant(rows, 0), constant(rows, 0), constant(rows, 0)}
+	put(each(s.touched), append([]num{d.still.vel.x, d.still.vel.y, d.still.vel.z}, turned(d.still.ang, upright)...)...)
+	nodes := make([]*Node, len(parts))
+	for i := range parts {
+		nodes[i] = s.table(v.g, v.batch, parts[i]...)
+	}
+	v.stages[stage+"_pos"], v.stages[stage+"_rot"] = table(nodes[:3]), table(nodes[3:])
 }
 
-// rows shows a number per body, [B, bodies].
-func (v *viewer) rows(stage string, value num) {
+// multipliers shows a number per body, [B, bodies].
+func (v *viewer) multipliers(stage string, values []num) {
 	if v == nil {
 		return
 	}
-	v.stages[stage] = Transpose(v.system.modelRows(v.g, v.batch, value, constant(len(v.system.touched), 0)), 0, 1)
+	var parts []addend
+	for l, level := range v.system.levels {
+		parts = append(parts, addend{values[l], level.toModel()})
+	}
+	v.stages[stage] = Transpose(v.system.table(v.g, v.batch, parts...), 0, 1)
 }
-
-// table puts components [bodies, B] into an array [B, bodies, components].
-func table(parts []*Node) *Node { return TransposeAllAxes(Stack(parts, 0), 2, 1, 0) }

@@ -23,13 +23,35 @@ type column struct {
 	name      string
 	axes      []axis
 	dims      []int
-	tolerance float64 // the largest difference that counts as rounding; for arrays that are compared
+	tolerance tolerance // for arrays that are compared
+	ignore    int       // how many of the last elements of dims are not compared
+}
+
+// at is the column of the same quantity at some time: its name says when.
+func (c column) at(prefix, suffix string, axes ...axis) column {
+	c.name, c.axes = prefix+c.name+suffix, axes
+	return c
+}
+
+// at gives all columns of a list the same time.
+func at(columns []column, prefix, suffix string, axes ...axis) []column {
+	out := make([]column, len(columns))
+	for i, c := range columns {
+		out[i] = c.at(prefix, suffix, axes...)
+	}
+	return out
 }
 
 // arrays are the contents of a golden file.
 type arrays struct {
 	byName map[string]npz.Array
 	sizes  map[axis]int // as in the first array that was read
+}
+
+// array is an array that was read.
+type array struct {
+	flat  []float32
+	shape []int
 }
 
 func read(path string) (*arrays, error) {
@@ -40,17 +62,18 @@ func read(path string) (*arrays, error) {
 	return &arrays{byName, map[axis]int{}}, nil
 }
 
-// get gives the elements of an array, all finite, and its shape.
-func (a *arrays) get(c column) (flat []float32, shape []int, err error) {
+// get reads an array, whose elements must be finite.
+func (a *arrays) get(c column) (array, error) {
 	stored, ok := a.byName[c.name]
 	if !ok {
-		return nil, nil, errors.Errorf("there is no array %q; the arrays are %s", c.name, names(a.byName))
+		return array{}, errors.Errorf("there is no array %q; the arrays are %s", c.name, list(a.byName))
 	}
+	var shape []int
 	for i, axis := range c.axes {
 		size, known := a.sizes[axis]
 		if !known && i < len(stored.Shape) {
 			if size = stored.Shape[i]; size == 0 {
-				return nil, nil, errors.Errorf("array %q of shape %v is empty", c.name, stored.Shape)
+				return array{}, errors.Errorf("array %q of shape %v is empty", c.name, stored.Shape)
 			}
 			a.sizes[axis] = size
 		}
@@ -58,15 +81,28 @@ func (a *arrays) get(c column) (flat []float32, shape []int, err error) {
 	}
 	shape = append(shape, c.dims...)
 	if !slices.Equal(stored.Shape, shape) {
-		return nil, nil, errors.Errorf("array %q has shape %v, not %v (%v, then %v)", c.name, stored.Shape, shape, c.axes, c.dims)
+		return array{}, errors.Errorf("array %q has shape %v, not %v (%v, then %v)", c.name, stored.Shape, shape, c.axes, c.dims)
 	}
-	if flat, err = stored.Float32s(); err != nil {
-		return nil, nil, errors.WithMessagef(err, "array %q", c.name)
+	flat, err := stored.Float32s()
+	if err != nil {
+		return array{}, errors.WithMessagef(err, "array %q", c.name)
 	}
 	for i, x := range flat {
 		if x != x || math.IsInf(float64(x), 0) {
-			return nil, nil, errors.Errorf("array %q holds %v, at element %d", c.name, x, i)
+			return array{}, errors.Errorf("array %q holds %v, at element %d", c.name, x, i)
 		}
 	}
-	return flat, shape, nil
+	return array{flat, shape}, nil
+}
+
+// all reads several arrays.
+func (a *arrays) all(columns []column) ([]array, error) {
+	out := make([]array, len(columns))
+	for i, c := range columns {
+		var err error
+		if out[i], err = a.get(c); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

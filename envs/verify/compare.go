@@ -1,98 +1,102 @@
 package verify
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
 )
 
 // subject is what is verified, and where.
 type subject struct {
 	platform *xla.Platform
-	env      envs.Env
-	form     form
+	form
 }
 
-// compare runs a program on the stored inputs and compares its outputs with the stored ones, in their order.
-func (s subject) compare(stored *arrays, inputs, outputs []column, build func(in []*graph.Node) []*graph.Node) ([]Result, error) {
+// run computes what a file holds: a program on stored inputs.
+func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node) ([][]float32, error) {
 	var declared []xla.Input
 	var values []xla.Value
-	for _, c := range inputs {
-		flat, shape, err := stored.get(c)
-		if err != nil {
-			return nil, err
-		}
-		declared = append(declared, xla.Input{Shape: shapes.Make(dtypes.Float32, shape...)})
-		values = append(values, xla.Value{tensors.FromFlatDataAndDimensions(flat, shape...)})
-	}
-	var want [][]float32
-	for _, c := range outputs {
-		flat, _, err := stored.get(c)
-		if err != nil {
-			return nil, err
-		}
-		want = append(want, flat)
+	for _, in := range inputs {
+		declared = append(declared, xla.Input{Shape: shapes.Make(dtypes.Float32, in.shape...)})
+		values = append(values, xla.Value{tensors.FromFlatDataAndDimensions(in.flat, in.shape...)})
 	}
 	program, err := s.platform.Compile("verification", declared, build)
 	if err != nil {
 		return nil, err
 	}
 	defer program.Free()
-	computed, err := program.Run(values...)
+	outputs, err := program.Run(values...)
 	if err != nil {
 		return nil, err
 	}
-	var results []Result
-	for i, c := range outputs {
-		got, err := tensors.CopyFlatData[float32](computed[i][0])
-		if err != nil {
+	computed := make([][]float32, len(outputs))
+	for i, output := range outputs {
+		if computed[i], err = tensors.CopyFlatData[float32](output[0]); err != nil {
 			return nil, err
 		}
-		computed[i].Free()
-		results = append(results, compare(c, got, want[i]))
+		output.Free()
 	}
-	return results, nil
+	return computed, nil
 }
 
-// compare finds the worst differences of an array.
-func compare(c column, got, want []float32) Result {
-	r := Result{Name: c.name, Tolerance: c.tolerance}
-	for i := range want {
-		a, b := float64(got[i]), float64(want[i])
-		off := math.Abs(a - b)
-		if math.IsNaN(off) { // want is finite
-			off = math.Inf(1)
+// group are the comparisons of arrays with the same parts.
+type group struct {
+	Group
+	results []Result
+	outside []bool // the parts for which some array is outside of its tolerance
+}
+
+// newGroup starts a group, of those parts that count. Of these percent may be outside, one in any case, unless it is 0.
+func newGroup(parts string, counts []bool, percent int) *group {
+	g := &group{Group: Group{Parts: parts}, outside: make([]bool, len(counts))}
+	for _, count := range counts {
+		if count {
+			g.Of++
 		}
-		r.WorstAbs = max(r.WorstAbs, off)
-		if off > 0 {
-			r.WorstRel = max(r.WorstRel, off/math.Abs(b))
+	}
+	if percent > 0 {
+		g.Allowed = max(1, g.Of*percent/100)
+	}
+	return g
+}
+
+// compare compares computed arrays with stored ones, in those parts that count.
+func (g *group) compare(stored *arrays, columns []column, computed [][]float32, counts []bool) error {
+	for i, c := range columns {
+		want, err := stored.get(c)
+		if err != nil {
+			return err
 		}
+		var err64 array
+		if name := c.tolerance.err64; name != "" {
+			if err64, err = stored.get(column{name: name, axes: c.axes}); err != nil {
+				return err
+			}
+		}
+		result, outside := compare(c, counts, computed[i], want.flat, err64.flat)
+		for part, out := range outside {
+			if out {
+				result.Outside++
+			}
+			if out && !g.outside[part] {
+				g.outside[part] = true
+				g.Outside++
+			}
+		}
+		result.Pass = result.Outside <= g.Allowed
+		g.results = append(g.results, result)
 	}
-	r.Pass = r.WorstAbs <= c.tolerance
-	return r
+	return nil
 }
 
-// state are the columns of a state's coordinates, named with what says when.
-func (s subject) state(prefix, suffix string, tolerance float64, axes ...axis) (columns []column) {
-	for _, c := range s.form.coordinates {
-		columns = append(columns, column{prefix + c.name + suffix, axes, c.dims, tolerance})
+// every counts all of n parts.
+func every(n int) []bool {
+	counts := make([]bool, n)
+	for i := range counts {
+		counts[i] = true
 	}
-	return columns
-}
-
-// step are the columns of what a step shows, in the order of [observed]; suffix says when the coordinates are.
-func (s subject) step(suffix string, axes ...axis) []column {
-	spec, tolerance := s.env.Spec(), s.form.tolerance
-	return append([]column{
-		{"obs", axes, []int{spec.Observations}, tolerance},
-		{"reward", axes, nil, tolerance},
-		{"done", axes, nil, 0},
-		{"desc", axes, []int{len(spec.Descriptor.Lower)}, tolerance},
-	}, s.state("", suffix, tolerance, axes...)...)
+	return counts
 }

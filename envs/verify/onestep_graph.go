@@ -4,11 +4,26 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// oneStep compares single steps from stored states.
-func oneStep(s subject, stored *arrays) ([]Result, error) {
-	inputs := append(s.state("", "_before", 0, samples), column{"action", []axis{samples}, []int{s.env.Spec().Actions}, 0})
-	return s.compare(stored, inputs, s.step("_after", samples), func(in []*Node) []*Node {
-		last := len(in) - 1
-		return s.form.observed(s.env.Step(s.form.start(in[:last]), in[last]))
+// oneStep compares single steps from stored states, of an environment as it is or perturbed.
+func oneStep(s subject, stored *arrays) ([]*group, error) {
+	inputs, err := stored.all(append(at(s.state, "", "_before", samples),
+		column{name: "action", axes: []axis{samples}, dims: []int{s.env.Spec().Actions}}))
+	if err != nil {
+		return nil, err
+	}
+	last := len(inputs) - 1
+	outputs := append(at(s.stepped, "", "", samples), at(s.state, "", "_after", samples)...)
+	if _, err := stored.all(outputs); err != nil {
+		return nil, err
+	}
+	computed, err := s.run(inputs, func(in []*Node) []*Node {
+		after, shown := s.step(s.start(in[:last]), in[last])
+		return append(shown, s.read(after)...)
 	})
+	if err != nil {
+		return nil, err
+	}
+	all := every(stored.sizes[samples])
+	g := newGroup("samples", all, s.percent)
+	return []*group{g}, g.compare(stored, outputs, computed, all)
 }

@@ -10,31 +10,52 @@ import (
 type Report struct {
 	File   string // path of the golden file
 	Env    string
-	Kind   string // "traj", "onestep"
+	Kind   string // one of [Kinds]
 	Arrays []Result
-	Pass   bool // all arrays
+	Groups []Group
+	Pass   bool // no group has more parts outside than allowed
 }
 
 // Result is the comparison of one array.
 type Result struct {
-	Name      string
-	WorstAbs  float64 // largest absolute difference; +Inf if this build computed NaN
-	WorstRel  float64 // largest difference relative to the stored number; +Inf where that is 0
-	Tolerance float64 // of WorstAbs
-	Pass      bool
+	Name       string
+	WorstAbs   float64 // largest absolute difference; +Inf if this build computed NaN
+	WorstRel   float64 // largest difference relative to the stored number, where that is not 0
+	WorstShare float64 // largest difference as a share of what the tolerance allows there: beyond 1 it is outside
+	Tolerance  string  // in words
+	Outside    int     // parts of the array with a difference outside of the tolerance
+	Pass       bool    // no more than the array's group allows
 }
 
-// String is a table of the arrays, in lines that end with PASS or FAIL; so does the last, which is about the file.
+// Group counts the parts of a file's arrays: samples, starts of trajectories, steps of them. A part is outside if any of its
+// arrays is outside of its tolerance there.
+type Group struct {
+	Parts   string // what they are
+	Of      int    // how many were compared
+	Outside int
+	Allowed int // how many may be outside
+}
+
+// String is a table of the arrays, in lines that end with PASS or FAIL; so does the last, which is about the file. The errors
+// are the worst of each array, share is [Result.WorstShare], out counts the parts that are outside.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.File)
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  array\tworst abs\tworst rel\ttolerance\tresult")
+	fmt.Fprintln(table, "  array\tabs err\trel err\ttolerance\tshare\tout\tresult")
 	for _, a := range r.Arrays {
-		fmt.Fprintf(table, "  %s\t%.2g\t%.2g\t%.2g\t%s\n", a.Name, a.WorstAbs, a.WorstRel, a.Tolerance, verdict(a.Pass))
+		fmt.Fprintf(table, "  %s\t%.2g\t%.2g\t%s\t%.2g\t%d\t%s\n",
+			a.Name, a.WorstAbs, a.WorstRel, a.Tolerance, a.WorstShare, a.Outside, verdict(a.Pass))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
-	fmt.Fprintf(&b, "%s of %s: %s", r.Kind, r.Env, verdict(r.Pass))
+	counts := make([]string, len(r.Groups))
+	for i, g := range r.Groups {
+		counts[i] = fmt.Sprintf("%d/%d %s", g.Outside, g.Of, g.Parts)
+		if g.Allowed > 0 {
+			counts[i] += fmt.Sprintf(" (%d allowed)", g.Allowed)
+		}
+	}
+	fmt.Fprintf(&b, "%s of %s: %s outside: %s", r.Kind, r.Env, strings.Join(counts, ", "), verdict(r.Pass))
 	return b.String()
 }
 

@@ -9,47 +9,79 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/xla"
 )
 
+// perturbed is the kind of file whose name says what of the environment is perturbed.
+const perturbed = "perturb"
+
 // kinds are the functions that verify a kind of file, by the first part of the file's name.
-var kinds = map[string]func(subject, *arrays) ([]Result, error){
+var kinds = map[string]func(subject, *arrays) ([]*group, error){
 	"onestep": oneStep,
+	perturbed: oneStep,
+	"substep": subStep,
 	"traj":    trajectories,
 }
+
+// Kinds lists the kinds of golden files, sorted: the first parts of their names, before the underscore.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // File computes what a golden file holds with this build on a backend, and compares. An error means that there was nothing to
 // compare: an unknown name, or an array that is missing, misshapen or not finite. Differences are in the report.
 func File(p *xla.Platform, path string) (Report, error) {
-	kind, name, ok := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".npz"), "_")
-	if !ok || filepath.Ext(path) != ".npz" {
-		return Report{}, errors.Errorf("%s: the name of a golden file is <kind>_<environment>.npz, such as traj_pointmaze.npz", path)
-	}
-	verify, ok := kinds[kind]
-	if !ok {
-		return Report{}, errors.Errorf("%s: unknown kind of golden file %q; there are: %s", path, kind, names(kinds))
-	}
-	env, err := envs.Make(name)
+	report, err := file(p, path)
 	if err != nil {
 		return Report{}, errors.WithMessage(err, path)
 	}
-	form, ok := forms[name]
-	if !ok {
-		return Report{}, errors.Errorf("%s: %s cannot be verified; these can: %s", path, name, names(forms))
+	return report, nil
+}
+
+func file(p *xla.Platform, path string) (Report, error) {
+	name, isArchive := strings.CutSuffix(filepath.Base(path), ".npz")
+	parts := strings.Split(name, "_")
+	kind := parts[0]
+	if _, ok := kinds[kind]; !ok && isArchive && len(parts) > 1 {
+		return Report{}, names.Unknown("kind of golden file", kind, Kinds())
+	}
+	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) != 4 || !isPerturbed && len(parts) != 2 {
+		return Report{}, errors.New("the name of a golden file is <kind>_<environment>.npz, such as traj_ant-uni.npz, " +
+			"or perturb_<environment>_<what>_<value>.npz")
 	}
 	stored, err := read(path)
 	if err != nil {
 		return Report{}, err
 	}
-	results, err := verify(subject{p, env, form}, stored)
-	if err != nil {
-		return Report{}, errors.WithMessage(err, path)
+	var options []envs.Option
+	if kind == perturbed {
+		option, err := perturbation(parts[2], stored)
+		if err != nil {
+			return Report{}, err
+		}
+		options = append(options, option)
 	}
-	pass := !slices.ContainsFunc(results, func(r Result) bool { return !r.Pass })
-	return Report{File: path, Env: name, Kind: kind, Arrays: results, Pass: pass}, nil
+	env, err := envs.Make(parts[1], options...)
+	if err != nil {
+		return Report{}, err
+	}
+	form, err := formOf(env)
+	if err != nil {
+		return Report{}, err
+	}
+	groups, err := kinds[kind](subject{p, form}, stored)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{File: path, Env: parts[1], Kind: kind, Pass: true}
+	for _, g := range groups {
+		report.Arrays = append(report.Arrays, g.results...)
+		report.Groups = append(report.Groups, g.Group)
+		report.Pass = report.Pass && g.Outside <= g.Allowed
+	}
+	return report, nil
 }
 
-// names lists the keys of a table, sorted.
-func names[V any](table map[string]V) string {
+// list lists the keys of a table, sorted.
+func list[V any](table map[string]V) string {
 	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }

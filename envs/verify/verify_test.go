@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/npz"
 )
@@ -24,109 +25,244 @@ func golden(t *testing.T, name string) map[string]npz.Array {
 // change writes a golden file with some arrays replaced; an array without a shape is left out.
 func change(t *testing.T, name string, replace map[string]npz.Array) string {
 	t.Helper()
+	return changeAs(t, name, name, replace)
+}
+
+// changeAs is [change] under another name.
+func changeAs(t *testing.T, name, as string, replace map[string]npz.Array) string {
+	t.Helper()
 	arrays := golden(t, name)
 	maps.Copy(arrays, replace)
 	maps.DeleteFunc(arrays, func(_ string, a npz.Array) bool { return a.Data == nil })
-	path := filepath.Join(t.TempDir(), name)
+	path := filepath.Join(t.TempDir(), as)
 	if err := npz.Write(path, arrays); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
+// shift is an array with delta added to the first element of each of the first count parts: samples or trajectories.
+func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
+	t.Helper()
+	flat, err := a.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat = slices.Clone(flat)
+	for part := range count {
+		flat[part*len(flat)/a.Shape[0]] += delta
+	}
+	return npz.Of(flat, a.Shape...)
+}
+
+func report(t *testing.T, path string) Report {
+	t.Helper()
+	r, err := File(xlatest.Pure(t), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestReportOfAFileThatHolds(t *testing.T) {
+	const step, state = "obs reward done desc", "pos_after rot_after vel_after ang_after"
 	for name, want := range map[string]string{
-		"traj_pointmaze.npz":    "init_obs init_desc obs reward done desc xy",
-		"onestep_pointmaze.npz": "obs reward done desc xy_after",
+		"onestep_pointmaze.npz":              step + " xy_after",
+		"traj_pointmaze.npz":                 "init_obs init_desc " + step + " xy",
+		"onestep_walker-uni.npz":             step + " contact_vel contact_ang " + state,
+		"onestep_halfcheetah-hurdles.npz":    "obs reward done contact_vel contact_ang " + state,
+		"perturb_walker-uni_gravity_0.5.npz": step + " contact_vel contact_ang " + state,
+		"perturb_ant-maze_target_3.npz":      step + " contact_vel contact_ang " + state,
+		"traj_ant-uni.npz":                   "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
+		"traj_halfcheetah-uni.npz":           "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
+		"substep_walker-uni.npz": "kinetic_ang kinetic_pos kinetic_rot kinetic_vel dpj_ang dpj_vel dpa_ang " +
+			"acc_ang acc_pos acc_rot acc_vel dpc_ang dpc_vel after_ang after_pos after_rot after_vel",
 	} {
-		report, err := File(xlatest.Best(t), filepath.Join("..", "testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := report(t, filepath.Join("..", "testdata", name))
 		var arrays []string
-		for _, r := range report.Arrays {
-			arrays = append(arrays, r.Name)
+		for _, a := range r.Arrays {
+			arrays = append(arrays, a.Name)
 		}
-		if got := strings.Join(arrays, " "); got != want || !report.Pass || report.Env != "pointmaze" || !strings.HasPrefix(name, report.Kind) {
-			t.Errorf("%s: compared %s\n%v", name, got, report)
+		if got := strings.Join(arrays, " "); got != want || !r.Pass || !strings.HasPrefix(name, r.Kind+"_"+r.Env) {
+			t.Errorf("%s: compared %s\n%v", name, got, r)
 		}
 	}
 }
 
-// One number that differs, in any array, fails that array and no other.
-func TestCorruptedValueIsNamed(t *testing.T) {
-	for name, arrays := range map[string][]string{
-		"traj_pointmaze.npz":    {"init_obs", "init_desc", "obs", "reward", "done", "desc", "xy"},
-		"onestep_pointmaze.npz": {"obs", "reward", "done", "desc", "xy_after"},
+// What differs in more samples than are allowed fails its array and no other.
+func TestCorruptedArrayIsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		count  int // of samples
+		delta  map[string]float32
+		others float32
+		arrays string
+	}{
+		"traj_pointmaze.npz":    {1, nil, 3e-6, "init_obs init_desc obs reward done desc xy"},
+		"onestep_pointmaze.npz": {1, nil, 3e-6, "obs reward done desc xy_after"},
+		"onestep_walker-uni.npz": {3, map[string]float32{"pos_after": 1e-4, "rot_after": 1e-4}, 0.01,
+			"obs reward done desc contact_vel contact_ang pos_after rot_after vel_after ang_after"},
+		"onestep_halfcheetah-hurdles.npz":    {9, nil, 10, "obs vel_after"},
+		"perturb_walker-uni_gravity_2.0.npz": {2, nil, 0.01, "reward pos_after"},
+		"substep_ant-trap.npz":               {1, nil, 1, "s1_dqj_pos dlambda dpc_vel after_rot"},
+		"traj_walker-uni.npz":                {1, nil, 0.02, "init_obs init_desc obs pos"},
+		"traj_halfcheetah-uni.npz":           {1, nil, 0.02, "init_obs init_desc"},
 	} {
 		stored := golden(t, name)
-		for _, array := range arrays {
-			flat, err := stored[array].Float32s()
-			if err != nil {
-				t.Fatal(err)
+		for _, array := range strings.Fields(test.arrays) {
+			delta, ok := test.delta[array]
+			if !ok {
+				delta = test.others
 			}
-			damaged := slices.Clone(flat)
-			damaged[len(damaged)*2/3] += 3e-6
-			report, err := File(xlatest.Pure(t), change(t, name, map[string]npz.Array{array: npz.Of(damaged, stored[array].Shape...)}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range report.Arrays {
-				if r.Pass != (r.Name != array) {
-					t.Errorf("%s with %s changed: %s passes: %v", name, array, r.Name, r.Pass)
+			r := report(t, change(t, name, map[string]npz.Array{array: shift(t, stored[array], test.count, delta)}))
+			for _, a := range r.Arrays {
+				if a.Pass != (a.Name != array) {
+					t.Errorf("%s with %s changed: %s passes: %v", name, array, a.Name, a.Pass)
 				}
 			}
-			if report.Pass || !strings.HasSuffix(report.String(), "FAIL") {
-				t.Errorf("%s with %s changed:\n%v", name, array, report)
+			if r.Pass || !strings.HasSuffix(r.String(), "FAIL") {
+				t.Errorf("%s with %s changed:\n%v", name, array, r)
 			}
 		}
 	}
 }
 
-// A step that goes another way shows in everything that depends on it.
+// A share of single steps may be outside, however far and in whatever array. Arrays are outside together if they are in the same
+// sample.
+func TestShareOfSamplesMayBeOutside(t *testing.T) {
+	const name = "onestep_walker-uni.npz"
+	stored := golden(t, name)
+	for count, pass := range map[int]bool{1: true, 2: true, 3: false} {
+		r := report(t, change(t, name, map[string]npz.Array{
+			"obs": shift(t, stored["obs"], count, 1), "reward": shift(t, stored["reward"], count-1, 1),
+		}))
+		if g := r.Groups[0]; r.Pass != pass || g.Outside != count || g.Allowed != 2 || g.Of != 256 {
+			t.Errorf("%d samples are outside:\n%v", count, r)
+		}
+	}
+	percent := func(n, percent int) int { return newGroup("samples", every(n), percent).Allowed }
+	for _, got := range [][2]int{{percent(256, 1), 2}, {percent(64, 1), 1}, {percent(256, 3), 7}, {percent(500, 3), 15}, {percent(256, 0), 0}} {
+		if got[0] != got[1] {
+			t.Errorf("%d samples may be outside, not %d", got[0], got[1])
+		}
+	}
+}
+
+// Chaotic trajectories may be outside in a share of their steps; others in none, as far as the horizon.
+func TestStepsOfTrajectories(t *testing.T) {
+	for name, share := range map[string]struct{ of, allowed int }{
+		"traj_halfcheetah-uni.npz": {500, 15}, "traj_walker-uni.npz": {250, 0}, "traj_pointmaze.npz": {800, 0},
+	} {
+		r := report(t, filepath.Join("..", "testdata", name))
+		if g := r.Groups[1]; g.Of != share.of || g.Allowed != share.allowed || g.Parts != "steps" {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+	const name = "traj_walker-uni.npz"
+	stored := golden(t, name)
+	far := stored["obs"]
+	flat, err := far.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat = slices.Clone(flat)
+	flat[50*far.Shape[2]] += 1 // row 0, after step 51 of 100 that are the same
+	r := report(t, change(t, name, map[string]npz.Array{"obs": npz.Of(flat, far.Shape...)}))
+	if !r.Pass {
+		t.Errorf("a step beyond the horizon was changed:\n%v", r)
+	}
+	r = report(t, change(t, name, map[string]npz.Array{"obs": npz.Of(flat, far.Shape...), "horizon_f64": shift(t, stored["horizon_f64"], 1, 50),
+		"horizon_1e6": shift(t, stored["horizon_1e6"], 1, 50)}))
+	if r.Pass || r.Groups[1].Outside != 1 {
+		t.Errorf("a step within the horizon was changed:\n%v", r)
+	}
+}
+
+// What follows from an input shows it.
 func TestCorruptedInputFails(t *testing.T) {
-	stored := golden(t, "traj_pointmaze.npz")
-	flat, err := stored["actions"].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := slices.Clone(flat)
-	damaged[0] = -damaged[0]
-	report, err := File(xlatest.Best(t), change(t, "traj_pointmaze.npz", map[string]npz.Array{"actions": npz.Of(damaged, stored["actions"].Shape...)}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if report.Pass || !report.Arrays[0].Pass || report.Arrays[2].Pass {
-		t.Errorf("the first action was changed:\n%v", report)
+	for _, test := range []struct {
+		name, input string
+		delta       float32
+		fails       string
+	}{
+		{"traj_pointmaze.npz", "actions", 1, "obs xy"},
+		{"onestep_walker-uni.npz", "action", 1, "obs pos_after vel_after"},
+		{"perturb_ant-uni_actuator_2.0.npz", "parameter", 0.1, "obs vel_after"},
+		{"substep_walker-uni.npz", "act", 1, "dpa_ang acc_ang after_ang"},
+		{"traj_walker-uni.npz", "init_qpos", 0.01, "init_pos init_rot"},
+		{"traj_halfcheetah-uni.npz", "init_pos", 0.1, "init_pos"},
+		{"traj_halfcheetah-hurdles.npz", "kind", -2, "init_pos"}, // starts that were moved
+	} {
+		stored := golden(t, test.name)
+		count := min(9, stored[test.input].Shape[0])
+		r := report(t, change(t, test.name, map[string]npz.Array{test.input: shift(t, stored[test.input], count, test.delta)}))
+		for _, a := range r.Arrays {
+			if slices.Contains(strings.Fields(test.fails), a.Name) && a.Pass {
+				t.Errorf("%s with another %s: %s passes", test.name, test.input, a.Name)
+			}
+		}
+		if r.Pass {
+			t.Errorf("%s with another %s:\n%v", test.name, test.input, r)
+		}
 	}
 }
 
 func TestUnusableFilesGiveOneLine(t *testing.T) {
 	p := xlatest.Best(t)
-	file := func(name string, replace map[string]npz.Array) string { return change(t, name, replace) }
-	const traj = "traj_pointmaze.npz"
-	notFinite := golden(t, traj)["reward"]
-	flat, err := notFinite.Float32s()
-	if err != nil {
-		t.Fatal(err)
+	const traj, onestep, substep = "traj_pointmaze.npz", "onestep_walker-uni.npz", "substep_walker-uni.npz"
+	const gravity, target = "perturb_ant-uni_gravity_0.5.npz", "perturb_ant-maze_target_3.npz"
+	one := func(name, array string, a npz.Array) string { return change(t, name, map[string]npz.Array{array: a}) }
+	zeros := func(shape ...int) npz.Array {
+		size := 1
+		for _, n := range shape {
+			size *= n
+		}
+		return npz.Of(make([]float32, size), shape...)
 	}
-	withNaN, withInf := slices.Clone(flat), slices.Clone(flat)
-	withNaN[7], withInf[7] = float32(math.NaN()), float32(math.Inf(-1))
+	number := func(x float32) npz.Array { return npz.Of([]float32{x}) }
+	reward := golden(t, traj)["reward"]
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+
 	for path, want := range map[string]string{
-		"pointmaze.npz":      "<kind>_<environment>.npz",
-		"traj_pointmaze.csv": "<kind>_<environment>.npz",
-		"walk_pointmaze.npz": `unknown kind of golden file "walk"; there are: onestep, traj`,
-		"traj_moon.npz":      `unknown environment "moon"; there are: `,
-		"none/" + traj:       "no such file",
-		file(traj, map[string]npz.Array{"xy": {}}):                                                     `there is no array "xy"; the arrays are actions, desc`,
-		file(traj, map[string]npz.Array{"actions": npz.Of(make([]float32, 24), 8, 1, 3)}):              `array "actions" has shape [8 1 3], not [8 1 2]`,
-		file(traj, map[string]npz.Array{"actions": npz.Of(make([]float32, 16), 8, 2)}):                 `array "actions" has shape [8 2], not [8 2 2]`,
-		file(traj, map[string]npz.Array{"init_xy": npz.Of(make([]float32, 14), 7, 2)}):                 `array "actions" has shape [8 100 2], not [7 100 2]`,
-		file(traj, map[string]npz.Array{"init_xy": npz.Of([]float32{}, 0, 2)}):                         `array "init_xy" of shape [0 2] is empty`,
-		file(traj, map[string]npz.Array{"init_xy": npz.Scalar(float32(1))}):                            `array "init_xy" has shape [], not [0 2]`,
-		file(traj, map[string]npz.Array{"reward": npz.Of(withNaN, notFinite.Shape...)}):                `array "reward" holds NaN, at element 7`,
-		file(traj, map[string]npz.Array{"reward": npz.Of(withInf, notFinite.Shape...)}):                `array "reward" holds -Inf, at element 7`,
-		file("onestep_pointmaze.npz", map[string]npz.Array{"done": npz.Of(make([]float32, 255), 255)}): `array "done" has shape [255], not [256]`,
+		"pointmaze.npz":                                              "<kind>_<environment>.npz",
+		"traj_pointmaze.csv":                                         "<kind>_<environment>.npz",
+		"traj_pointmaze_gravity_2.npz":                               "<kind>_<environment>.npz",
+		"perturb_ant-uni_gravity.npz":                                "perturb_<environment>_<what>_<value>.npz",
+		"walk_pointmaze.npz":                                         `unknown kind of golden file "walk"; known: onestep, perturb, substep, traj`,
+		"onstep_pointmaze.npz":                                       `did you mean "onestep"?`,
+		"none/" + traj:                                               "no such file",
+		changeAs(t, traj, "traj_moon.npz", nil):                      `unknown environment "moon"; known: `,
+		changeAs(t, traj, "traj_ant-uni.npz", nil):                   `there is no array "init_pos"`,
+		changeAs(t, onestep, "onestep_ant-uni.npz", nil):             `array "pos_before" has shape [256 8 3], not [256 10 3]`,
+		one(traj, "xy", npz.Array{}):                                 `there is no array "xy"; the arrays are actions, desc`,
+		one(traj, "actions", zeros(8, 1, 3)):                         `array "actions" has shape [8 1 3], not [8 1 2]`,
+		one(traj, "actions", zeros(8, 2)):                            `array "actions" has shape [8 2], not [8 2 2]`,
+		one(traj, "init_xy", zeros(7, 2)):                            `array "actions" has shape [8 100 2], not [7 100 2]`,
+		one(traj, "init_xy", zeros(0, 2)):                            `array "init_xy" of shape [0 2] is empty`,
+		one(traj, "init_xy", npz.Scalar(float32(1))):                 `array "init_xy" has shape [], not [0 2]`,
+		one(traj, "reward", shift(t, reward, 1, nan)):                `array "reward" holds NaN, at element 0`,
+		one(traj, "reward", shift(t, reward, 1, inf)):                `array "reward" holds -Inf, at element 0`,
+		one("onestep_pointmaze.npz", "done", zeros(255)):             `array "done" has shape [255], not [256]`,
+		one(onestep, "err64_obs", npz.Array{}):                       `there is no array "err64_obs"`,
+		one(onestep, "contact_vel", zeros(256, 8)):                   `array "contact_vel" has shape [256 8], not [256 8 3]`,
+		one("traj_walker-uni.npz", "kind", npz.Array{}):              `there is no array "kind"`,
+		one("traj_walker-uni.npz", "horizon_f64", npz.Array{}):       `there is no array "horizon_f64"`,
+		changeAs(t, substep, "substep_pointmaze.npz", nil):           "pointmaze has no substeps",
+		one(substep, "dqc_pos", zeros(16, 8, 3)):                     `a substep of walker-uni has no stage "dqc_pos"; its stages are acc_ang, `,
+		one(substep, "sparks", zeros(16, 8)):                         `a substep of walker-uni has no stage "sparks"`,
+		one(substep, "acc_vel", zeros(16, 8, 4)):                     `array "acc_vel" has shape [16 8 4], not [16 8 3]`,
+		changeAs(t, gravity, "perturb_ant-uni_wind_2.npz", nil):      `unknown perturbation "wind"; known: actuator, gravity, target`,
+		changeAs(t, gravity, "perturb_ant-uni_actuators_2.npz", nil): `did you mean "actuator"?`,
+		changeAs(t, gravity, "perturb_pointmaze_gravity_2.npz", nil): "has neither gravity nor actuators to change",
+		changeAs(t, target, "perturb_ant-uni_target_3.npz", nil):     "has no target to move",
+		one(gravity, "parameter", npz.Array{}):                       `there is no array "parameter"`,
+		one(gravity, "parameter", zeros(2)):                          `array "parameter" has shape [2], not [1]`,
+		one(gravity, "parameter", number(-1)):                        "gravity can be multiplied by a finite number from 0 up, not by -1",
+		one(gravity, "parameter", number(nan)):                       `array "parameter" holds NaN`,
+		one(target, "parameter", number(10)):                         `there is no target number 10: array "parameter" must be one of 0 to 9`,
+		one(target, "parameter", number(2.5)):                        "there is no target number 2.5",
+		one(target, "parameter", number(-1)):                         "there is no target number -1",
+		one(target, "parameter", number(4)):                          `array "target" says (29.5`,
+		one(target, "target", npz.Array{}):                           `there is no array "target"`,
 	} {
 		report, err := File(p, path)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
@@ -138,13 +274,25 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 	}
 }
 
-func TestNaNOfThisBuildFails(t *testing.T) {
-	nan := float32(math.NaN())
-	r := compare(column{name: "obs", tolerance: 1e-6}, []float32{1, nan, 1}, []float32{1, 1, 1})
-	if r.Pass || !math.IsInf(r.WorstAbs, 1) {
-		t.Errorf("%+v", r)
+// A substep file without stages would pass.
+func TestSubstepFileWithoutStages(t *testing.T) {
+	const name = "substep_walker-uni.npz"
+	none := map[string]npz.Array{}
+	for array := range golden(t, name) {
+		if array != "act" && !strings.HasSuffix(array, "_before") {
+			none[array] = npz.Array{}
+		}
 	}
-	if r := compare(column{name: "obs", tolerance: 1e-6}, []float32{1, 2}, []float32{1, 2}); !r.Pass || r.WorstAbs != 0 || r.WorstRel != 0 {
-		t.Errorf("%+v", r)
+	if _, err := File(xlatest.Best(t), change(t, name, none)); err == nil || !strings.Contains(err.Error(), "no stage of a substep") {
+		t.Error(err)
+	}
+}
+
+// stranger is an environment of someone else's.
+type stranger struct{ envs.Env }
+
+func TestOnlyKnownKindsOfEnvironments(t *testing.T) {
+	if _, err := formOf(stranger{envs.Pointmaze{}}); err == nil || !strings.Contains(err.Error(), "cannot be verified") {
+		t.Error(err)
 	}
 }

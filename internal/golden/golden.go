@@ -5,9 +5,11 @@
 package golden
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/qdnb/npz"
@@ -31,6 +33,29 @@ func Path(t testing.TB, name string) string {
 	}
 	t.Skipf("SKIPPED: the folder %s, which %s names, has no %s", root, FolderEnv, name)
 	return ""
+}
+
+// Glob lists the golden files whose names match one of the patterns (see [filepath.Match]), sorted by pattern. It skips the
+// test, saying so, if the folder that QDNB_GOLDEN names has none; none in testdata is a failure.
+func Glob(t testing.TB, patterns ...string) []string {
+	t.Helper()
+	root := cmp.Or(os.Getenv(FolderEnv), "testdata")
+	var paths []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, found...)
+	}
+	switch {
+	case len(paths) > 0:
+	case root == "testdata":
+		t.Fatalf("there is no file %s in testdata", strings.Join(patterns, ", "))
+	default:
+		t.Skipf("SKIPPED: the folder %s, which %s names, has no %s", root, FolderEnv, strings.Join(patterns, ", "))
+	}
+	return paths
 }
 
 // File is a golden file in memory. Its methods end the test if an array is not there or not of the type.

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Set changes fields of a pointer to a settings struct by assignments such as "batch=1000". Fields go by their JSON names;
@@ -119,7 +121,7 @@ func find(v reflect.Value, name string) (reflect.Value, error) {
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 func unknownField(path, name string, fields map[string]reflect.Value) error {
-	err := UnknownName("field", name, slices.Collect(maps.Keys(fields)))
+	err := names.Unknown("field", name, slices.Collect(maps.Keys(fields)))
 	if path != "" {
 		return fmt.Errorf("%s: %w", path, err)
 	}

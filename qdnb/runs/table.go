@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Table is the contents of a CSV file of numbers.
@@ -40,7 +42,7 @@ func ReadTable(path string) (*Table, error) {
 func (t *Table) Column(name string) ([]float64, error) {
 	i := slices.Index(t.Columns, name)
 	if i < 0 {
-		return nil, UnknownName("column", name, t.Columns)
+		return nil, names.Unknown("column", name, t.Columns)
 	}
 	column := make([]float64, len(t.Rows))
 	for row := range t.Rows {

@@ -1,4 +1,5 @@
-package runs
+// Package names finds the name that was meant.
+package names
 
 import (
 	"fmt"
@@ -23,9 +24,9 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// UnknownName is the error for a name that is not one of those known; kind says of what ("environment", "field"). It
+// Unknown is the error for a name that is not one of those known; kind says of what ("environment", "field"). It
 // suggests the nearest name and lists all.
-func UnknownName(kind, name string, known []string) error {
+func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
 	suggestion := ""
 	if nearest := Nearest(name, known); nearest != "" {

@@ -1,0 +1,164 @@
+package envs
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
+)
+
+const antTorso = "$ Torso"
+
+// antObservation is what Brax's ant sees: height and rotation of the torso, joint angles, velocities of torso and joints, and
+// what contacts did to every body, clipped to +-1.
+func antObservation(m Moment) *Node {
+	torso := m.Frame(antTorso)
+	angles, velocities := m.System.JointAngles(m.State)
+	parts := []*Node{torso.Position[2]}
+	parts = append(parts, torso.Rotation[:]...)
+	parts = append(parts, angles)
+	parts = append(parts, torso.Velocity[:]...)
+	parts = append(parts, torso.AngularVelocity[:]...)
+	parts = append(parts, velocities, contacts(m.Contact.Velocity), contacts(m.Contact.AngularVelocity))
+	return rows(parts...)
+}
+
+// contacts are the components of what contacts did, body by body, [3 * bodies, B].
+func contacts(components [3]*Node) *Node {
+	dims := components[0].Shape().Dimensions
+	return ClipScalar(Reshape(Stack(components[:], 1), 3*dims[0], dims[1]), -1, 1)
+}
+
+// antEffort is what Brax's ant pays for its actions and contacts, less the bonus for being alive.
+func antEffort(after Moment, action *Node) *Node {
+	return AddScalar(Add(cost(0.5, action), cost(0.0005, contacts(after.Contact.Velocity))), -1)
+}
+
+// antForward is the reward of ants that are to run along x.
+func antForward(before, after Moment, action *Node) *Node {
+	x := func(m Moment) *Node { return m.Frame(antTorso).Position[0] }
+	return Sub(velocity(after, x(before), x(after)), antEffort(after, action))
+}
+
+func antFalls(ceiling float64) func(Moment) *Node {
+	return func(m Moment) *Node { return outside(m.Frame(antTorso).Position[2], 0.2, ceiling) }
+}
+
+// ant is a task of an ant in a model.
+func ant(name string, model physics.Model, o options, spec Spec) (*Rigid, error) {
+	model, err := robots.WithGravity(model, o.gravity)
+	if err != nil {
+		return nil, err
+	}
+	if model, err = robots.WithStrength(model, o.actuators, robots.AntLeg...); err != nil {
+		return nil, err
+	}
+	system, err := physics.NewSystem(model)
+	if err != nil {
+		return nil, err
+	}
+	spec.Name, spec.Actions = name, system.Actions()
+	if spec.Length == 0 {
+		spec.Length = 250
+	}
+	contacts := 6 * len(model.Bodies)
+	spec.Observations += 27 + contacts
+	return &Rigid{
+		Settings: spec, System: system, Noise: 0.1, Contacts: contacts,
+		Observe: antObservation, Reward: antForward, Done: antFalls(1),
+	}, nil
+}
+
+func makeAntUni(o options) (Env, error) {
+	if err := o.noTarget(); err != nil {
+		return nil, err
+	}
+	env, err := ant("ant-uni", robots.Ant(physics.Spring), o, Spec{
+		Offset: 3.24, FitnessRange: [2]float64{-1000, 2500},
+		Descriptor: contactDescriptor("front left foot", "back left foot", "back right foot", "front right foot"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	env.Describe = func(m Moment) *Node { return feet(m, robots.AntFeet...) }
+	return env, nil
+}
+
+// contactDescriptor is the share of the steps in which each foot touches the ground.
+func contactDescriptor(feet ...string) Descriptor {
+	d := Descriptor{Kind: Mean}
+	for _, foot := range feet {
+		d.Lower, d.Upper = append(d.Lower, 0), append(d.Upper, 1)
+		d.Components = append(d.Components, "contact of "+foot)
+	}
+	return d
+}
+
+func positionDescriptor(x0, y0, x1, y1 float32) Descriptor {
+	return Descriptor{Kind: Final, Lower: []float32{x0, y0}, Upper: []float32{x1, y1}, Components: []string{"final x (m)", "final y (m)"}}
+}
+
+func makeAntOmni(o options) (Env, error) {
+	if err := o.noTarget(); err != nil {
+		return nil, err
+	}
+	limits := positionDescriptor(-30, -30, 30, 30)
+	env, err := ant("ant-omni", robots.Ant(physics.Spring), o, Spec{Offset: 3, FitnessRange: [2]float64{-500, 250}, Descriptor: limits})
+	if err != nil {
+		return nil, err
+	}
+	env.Reward = func(_, after Moment, action *Node) *Node { return Neg(antEffort(after, action)) }
+	env.Describe = func(m Moment) *Node { return position(m, antTorso, limits) }
+	return env, nil
+}
+
+func makeAntTrap(o options) (Env, error) {
+	if err := o.noTarget(); err != nil {
+		return nil, err
+	}
+	limits := positionDescriptor(0, -8, 30, 8)
+	env, err := ant("ant-trap", robots.Trap(robots.Ant(physics.PositionBased)), o, Spec{
+		Observations: 2, Offset: 3.38, FitnessRange: [2]float64{-200, 2000}, Descriptor: limits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	env.Describe = func(m Moment) *Node { return position(m, antTorso, limits) }
+	env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
+	return env, nil
+}
+
+// located puts the position of a body before an observation, less center and divided by scale.
+func located(body string, observe func(Moment) *Node, center, scale [2]float64) func(Moment) *Node {
+	return func(m Moment) *Node {
+		at := m.Frame(body).Position
+		x := DivScalar(AddScalar(at[0], -center[0]), scale[0])
+		y := DivScalar(AddScalar(at[1], -center[1]), scale[1])
+		return rows(x, y, observe(m))
+	}
+}
+
+func makeAntMaze(o options) (Env, error) {
+	target := robots.MazeTarget
+	limits := positionDescriptor(-5, -5, 40, 40)
+	if o.target != nil {
+		target = *o.target
+		if err := within(target, float64(limits.Lower[0]), float64(limits.Upper[0])); err != nil {
+			return nil, err
+		}
+	}
+	env, err := ant("ant-maze", robots.Maze(robots.Ant(physics.PositionBased), target), o, Spec{
+		Observations: 2, Length: 500, Offset: 40.32, FitnessRange: [2]float64{-20000, 0}, Descriptor: limits,
+	})
+	if err != nil {
+		return nil, err
+	}
+	env.Describe = func(m Moment) *Node { return position(m, antTorso, limits) }
+	env.Observe = located(antTorso, antObservation, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
+	env.Done = antFalls(5)
+	env.Reward = func(_, after Moment, _ *Node) *Node {
+		at := after.Frame(antTorso).Position
+		return Neg(Sqrt(Add(Square(AddScalar(at[0], -target[0])), Square(AddScalar(at[1], -target[1])))))
+	}
+	return env, nil
+}

@@ -1,0 +1,132 @@
+package envs
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/xla"
+)
+
+// Rigid is a task of a system of rigid bodies. Its functions read moments of B copies of the system, the batch on the last
+// axis; one can write an environment of one's own by writing them.
+type Rigid struct {
+	Settings Spec
+	System   *physics.System
+	// Noise is the half width of the uniform noise on the joint angles (rad) and velocities (rad/s) of the default pose with
+	// which episodes start.
+	Noise float64
+	// Contacts is how many of the last components of an observation are what contacts did.
+	Contacts int
+
+	Observe  func(m Moment) *Node                           // [observations, B]
+	Reward   func(before, after Moment, action *Node) *Node // [B], of a step under action [actions, B]
+	Done     func(m Moment) *Node                           // [B], booleans; nil: never
+	Describe func(m Moment) *Node                           // [descriptor, B]; nil if the task has none
+	Drive    func(action *Node) *Node                       // what the actuators get of an action [actions, B]; nil: the action
+}
+
+// Moment is a state of a system with what contacts did to it in the control step that led there.
+type Moment struct {
+	System  *physics.System
+	State   physics.State
+	Contact physics.Contact
+}
+
+// Frame is where a body is and how it moves.
+func (m Moment) Frame(body string) physics.Frame { return m.System.Frame(m.State, body) }
+
+// Spec implements [Env].
+func (r *Rigid) Spec() Spec { return r.Settings }
+
+// Reset implements [Env].
+func (r *Rigid) Reset(keys xla.Key) State {
+	n := keys.Hi.Shape().Dimensions[0]
+	draw := func(purpose int) *Node { return keys.FoldInt(purpose).Uniform(-r.Noise, r.Noise, n, r.System.Angles()) }
+	angles := make([]float32, r.System.Angles())
+	for i, a := range r.System.DefaultAngles() {
+		angles[i] = float32(a)
+	}
+	noisy := Add(draw(0), InsertAxes(Const(keys.Hi.Graph(), angles), 0))
+	return r.At(r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1)))
+}
+
+// At starts an episode in a state of the system. Its contact is what the contacts of that state would do.
+func (r *Rigid) At(state physics.State) State {
+	m := Moment{r.System, state, r.System.Contact(state)}
+	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32, state.Parts[0].Shape().Dimensions[1]))
+	return r.state(m, zero, zero)
+}
+
+func (r *Rigid) state(m Moment, reward, done *Node) State {
+	s := State{World: m.State.Parts, Observation: Transpose(r.Observe(m), 0, 1), Reward: reward, Done: done}
+	if r.Describe != nil {
+		s.Descriptor = Transpose(r.Describe(m), 0, 1)
+	}
+	return s
+}
+
+// Step implements [Env].
+func (r *Rigid) Step(s State, action *Node) State {
+	action = Transpose(action, 0, 1)
+	before := Moment{System: r.System, State: physics.State{Parts: s.World}}
+	after := Moment{System: r.System}
+	drive := action
+	if r.Drive != nil {
+		drive = r.Drive(action)
+	}
+	after.State, after.Contact = r.System.Step(before.State, drive)
+	done := ZerosLike(s.Reward)
+	if r.Done != nil {
+		done = ConvertDType(r.Done(after), dtypes.Float32)
+	}
+	return r.state(after, r.Reward(before, after, action), done)
+}
+
+// rows joins quantities [B] or [rows, B] to one [rows, B].
+func rows(parts ...*Node) *Node {
+	for i, p := range parts {
+		if p.Rank() == 1 {
+			parts[i] = InsertAxes(p, 0)
+		}
+	}
+	return Concatenate(parts, 0)
+}
+
+// feet are the contact bits [feet, B] of bodies: 1 where any component of the contact's velocity change is not 0 (QDax,
+// FeetContactWrapper).
+func feet(m Moment, bodies ...string) *Node {
+	var bits []*Node
+	for _, name := range bodies {
+		row := m.System.Model().Body(name)
+		touched := func(axis int) *Node {
+			v := Reshape(Slice(m.Contact.Velocity[axis], AxisElem(row)), -1)
+			return NotEqual(v, ZerosLike(v))
+		}
+		bits = append(bits, ConvertDType(Or(Or(touched(0), touched(1)), touched(2)), dtypes.Float32))
+	}
+	return rows(bits...)
+}
+
+// outside is where a value [B] leaves a range.
+func outside(x *Node, low, high float64) *Node {
+	return Or(LessThan(x, ConstAs(x, low)), GreaterThan(x, ConstAs(x, high)))
+}
+
+// position is the clipped x, y of a body, [2, B] (QDax, XYPositionWrapper).
+func position(m Moment, body string, limits Descriptor) *Node {
+	at := m.Frame(body).Position
+	clip := func(x *Node, axis int) *Node {
+		return MinScalar(MaxScalar(x, limits.Lower[axis]), limits.Upper[axis])
+	}
+	return rows(clip(at[0], 0), clip(at[1], 1))
+}
+
+// cost is the sum of the squares of an array [rows, B], weighted: [B].
+func cost(weight float64, x *Node) *Node { return MulScalar(ReduceSum(Square(x), 0), weight) }
+
+// velocity is the mean velocity of a coordinate [B] over a control step.
+func velocity(m Moment, before, after *Node) *Node {
+	return DivScalar(Sub(after, before), m.System.Model().TimeStep)
+}

@@ -1,0 +1,51 @@
+package verify
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/names"
+)
+
+// perturbations are the options by what a file's name says is perturbed; the parameter is an array of the file.
+var perturbations = map[string]func(parameter float64, stored *arrays) (envs.Option, error){
+	"gravity":  func(k float64, _ *arrays) (envs.Option, error) { return envs.Gravity(k), nil },
+	"actuator": func(k float64, _ *arrays) (envs.Option, error) { return envs.Actuators(k), nil },
+	"target":   target,
+}
+
+// perturbation is the option that perturbs what a file's name says.
+func perturbation(what string, stored *arrays) (envs.Option, error) {
+	option, ok := perturbations[what]
+	if !ok {
+		return nil, names.Unknown("perturbation", what, slices.Collect(maps.Keys(perturbations)))
+	}
+	parameter, err := stored.get(column{name: "parameter", dims: []int{1}})
+	if err != nil {
+		return nil, err
+	}
+	return option(float64(parameter.flat[0]), stored)
+}
+
+// target is a target of the paper's list, by number; the file also says where that is.
+func target(number float64, stored *arrays) (envs.Option, error) {
+	targets := robots.Targets()
+	n := int(number)
+	if float64(n) != number || n < 0 || n >= len(targets) {
+		return nil, errors.Errorf("there is no target number %g: array \"parameter\" must be one of 0 to %d", number, len(targets)-1)
+	}
+	where, err := stored.get(column{name: "target", dims: []int{3}})
+	if err != nil {
+		return nil, err
+	}
+	at := targets[n]
+	if x, y := float64(where.flat[0]), float64(where.flat[1]); math.Hypot(x-at[0], y-at[1]) > 1e-5 {
+		return nil, errors.Errorf("array \"target\" says (%g, %g), but target number %d is at (%g, %g)", x, y, n, at[0], at[1])
+	}
+	return envs.Target(at[0], at[1]), nil
+}

@@ -1,0 +1,73 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// tolerance is the largest difference that counts as rounding. The zero value asks for equality.
+type tolerance struct {
+	base    float64
+	largest bool    // base is for the array's largest absolute number, 1 at least
+	err64   string  // array with the rounding errors of the published code by sample: ten times that is added
+	value   float64 // this times the absolute stored number is added
+}
+
+func (t tolerance) String() string {
+	if t == (tolerance{}) {
+		return "equal"
+	}
+	short := func(x float64) string { return strings.Replace(fmt.Sprintf("%.0e", x), "e-0", "e-", 1) }
+	terms := []string{short(t.base)}
+	if t.largest {
+		terms[0] += " of largest"
+	}
+	if t.err64 != "" {
+		terms = append(terms, "10 err64")
+	}
+	if t.value > 0 {
+		terms = append(terms, short(t.value)+" |x|")
+	}
+	return strings.Join(terms, " + ")
+}
+
+// compare finds the worst differences of an array in those of its parts (samples, steps) that count, and which are outside of
+// the tolerance. err64 has a number for each part, or is nil.
+func compare(c column, counts []bool, got, want, err64 []float32) (r Result, outside []bool) {
+	t := c.tolerance
+	base := t.base
+	if t.largest {
+		base *= float64(max(1, slices.Max(want), -slices.Min(want)))
+	}
+	r = Result{Name: c.name, Tolerance: t.String()}
+	outside = make([]bool, len(counts))
+	size := len(want) / len(counts)
+	for part, count := range counts {
+		if !count {
+			continue
+		}
+		for i := part * size; i < (part+1)*size-c.ignore; i++ {
+			x := math.Abs(float64(want[i]))
+			off := math.Abs(float64(got[i]) - float64(want[i]))
+			if math.IsNaN(off) { // want is finite
+				off = math.Inf(1)
+			}
+			if off == 0 {
+				continue
+			}
+			allowed := base + t.value*x
+			if err64 != nil {
+				allowed += 10 * float64(err64[part])
+			}
+			r.WorstAbs = max(r.WorstAbs, off)
+			r.WorstShare = max(r.WorstShare, off/allowed)
+			if x > 0 {
+				r.WorstRel = max(r.WorstRel, off/x)
+			}
+			outside[part] = outside[part] || off > allowed
+		}
+	}
+	return r, outside
+}

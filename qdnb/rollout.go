@@ -1,0 +1,115 @@
+package qdnb
+
+import (
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/xla"
+)
+
+// RolloutTiming is what [BenchRollout] measures.
+type RolloutTiming struct {
+	Env               string  `json:"env"`
+	Backend           string  `json:"backend"`
+	Workers           int     `json:"workers"`
+	Batch             int     `json:"batch"` // policies, all different
+	Slice             int     `json:"slice"` // of them that are rolled out together
+	Steps             int     `json:"steps"`
+	BestSeconds       float64 `json:"best_s"` // best of the repeats
+	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
+	CompileSeconds    float64 `json:"compile_seconds"`
+	MemoryBytes       int64   `json:"memory_bytes"` // most that the process had resident; 0 where the system does not tell
+}
+
+// RolloutSpec says what [BenchRollout] times.
+type RolloutSpec struct {
+	Env     string
+	Batch   int
+	Steps   int
+	Slice   int // 0: as training has it
+	Repeats int
+	Backend string // see [xla.Open]
+}
+
+// BenchRollout times rolling out random policies of two hidden layers of 256 units, one per copy of the environment: what an
+// evaluation of MAP-Elites costs.
+func BenchRollout(s RolloutSpec) (RolloutTiming, error) {
+	env, err := envs.Make(s.Env)
+	if err != nil {
+		return RolloutTiming{}, err
+	}
+	platform, err := xla.Open(s.Backend)
+	if err != nil {
+		return RolloutTiming{}, err
+	}
+	task := evolution.NewTask(env, []int{256, 256}, s.Steps)
+	evaluator, err := evolution.NewEvaluator(platform, task, s.Batch, s.Slice)
+	if err != nil {
+		return RolloutTiming{}, err
+	}
+	defer evaluator.Free()
+	policies, err := randomPolicies(platform, task, s.Batch)
+	if err != nil {
+		return RolloutTiming{}, err
+	}
+	defer policies.Free()
+	best := math.Inf(1)
+	for range max(1, s.Repeats) + 1 { // the first one warms up
+		start := time.Now()
+		if _, _, err := evaluator.Evaluate(policies, 1); err != nil {
+			return RolloutTiming{}, err
+		}
+		best = min(best, time.Since(start).Seconds())
+	}
+	return RolloutTiming{
+		Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: s.Batch, Slice: evaluator.Slice(), Steps: s.Steps,
+		BestSeconds: best, EnvStepsPerSecond: math.Round(float64(s.Batch*s.Steps) / best),
+		CompileSeconds: evaluator.CompileTime.Seconds(), MemoryBytes: peakMemory(),
+	}, nil
+}
+
+// randomPolicies draws the initial population of a task on every worker.
+func randomPolicies(p *xla.Platform, task evolution.Task, batch int) (xla.Value, error) {
+	program, err := p.CompileParallel("random policies", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
+		g := in[0].Graph()
+		return []*graph.Node{task.Policy.Init(xla.KeyOf(in[0]).Fold(graph.Iota(g, shapes.Make(dtypes.Int32, batch), 0)))}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer program.Free()
+	seed := p.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(0)) })
+	defer seed.Free()
+	out, err := program.Run(seed)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// peakMemory is the largest resident memory of this process so far, in bytes, where /proc tells.
+func peakMemory() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if err == nil {
+				return kib << 10
+			}
+		}
+	}
+	return 0
+}
