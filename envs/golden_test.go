@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -16,16 +17,21 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// All golden files of environments, on all backends.
+// All golden files of environments, on all backends. XLA compiles a program for each file; those of the perturbed environments,
+// which differ in constants only, wait for the long tests or for another folder's files.
 func TestGoldenSteps(t *testing.T) {
 	var patterns []string
 	for _, kind := range verify.Kinds() {
 		patterns = append(patterns, kind+"_*.npz")
 	}
 	paths := golden.Glob(t, patterns...)
+	long := os.Getenv("QDNB_LONG") != "" || os.Getenv(golden.FolderEnv) != ""
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, path := range paths {
 			t.Run(filepath.Base(path), func(t *testing.T) {
+				if p.Kind != xla.Go && strings.HasPrefix(filepath.Base(path), "perturb_") && !long {
+					t.Skip("SKIPPED: to compile all takes a minute; `make test-long`, or QDNB_LONG=1, runs it")
+				}
 				t.Parallel() // nearly all of the time is a compiler's, which uses one core
 				report, err := verify.File(p, path)
 				if err != nil {

@@ -32,6 +32,13 @@ func (b *bodies) components() [13]*num {
 }
 
 // places are the positions and rotations, motions the velocities.
+func (all limbs) rotations() (components []*num) {
+	for l := range all {
+		components = append(components, all[l].rot.components()...)
+	}
+	return components
+}
+
 func (all limbs) places() (components []*num) {
 	for l := range all {
 		c := all[l].components()
@@ -53,15 +60,27 @@ func (b bodies) take(rows ...int) bodies {
 }
 
 // limbs completes the parts of a state by what cannot change.
-func (s *System) limbs(state State) limbs {
+func (s *System) limbs(state State) limbs { return s.complete(state.flat()) }
+
+// flat are the parts of a state as the engine has them, [limbs * B]. A loop should carry them so: XLA:CPU reads a tensor
+// of another form number by number.
+func (state State) flat() []*Node {
+	var parts []*Node
+	for _, part := range state.Parts {
+		parts = append(parts, Reshape(part, part.Shape().Size()))
+	}
+	return parts
+}
+
+// complete adds to flat parts what cannot change.
+func (s *System) complete(parts []*Node) limbs {
 	var all limbs
 	next := 0
 	for l, level := range s.levels {
 		b := s.rest[l]
 		for i, component := range b.components() {
 			if s.live[i] {
-				part := state.Parts[next]
-				*component = num{rows: len(level.body), node: Reshape(part, part.Shape().Size())}
+				*component = num{rows: len(level.body), node: parts[next]}
 				next++
 			}
 		}
@@ -70,15 +89,23 @@ func (s *System) limbs(state State) limbs {
 	return all
 }
 
-// state keeps the parts that can change.
-func (s *System) state(g *Graph, batch int, all limbs) State {
-	var state State
+// changing are the flat parts that can change.
+func (s *System) changing(g *Graph, batch int, all limbs) (parts []*Node) {
 	for l := range all {
 		for i, component := range all[l].components() {
 			if s.live[i] {
-				state.Parts = append(state.Parts, Reshape(component.spread(g, batch), component.rows, batch))
+				parts = append(parts, component.spread(g, batch))
 			}
 		}
+	}
+	return parts
+}
+
+// state makes a state of flat parts.
+func (s *System) state(parts []*Node, batch int) State {
+	var state State
+	for _, part := range parts {
+		state.Parts = append(state.Parts, Reshape(part, part.Shape().Size()/batch, batch))
 	}
 	return state
 }
@@ -116,7 +143,7 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 	total := 0.0
 	for _, level := range s.levels {
 		for row, mass := range level.mass.known {
-			if level.first[row] {
+			if level.first[row] && level.mobile.known[row] == 1 {
 				total += mass
 			}
 		}
@@ -125,7 +152,7 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 	for l, b := range s.limbs(state) {
 		share := make([]float64, len(s.levels[l].body))
 		for row, mass := range s.levels[l].mass.known {
-			if s.levels[l].first[row] {
+			if s.levels[l].first[row] && s.levels[l].mobile.known[row] == 1 {
 				share[row] = mass / total
 			}
 		}
@@ -164,7 +191,8 @@ func (s *System) Import(position, rotation, velocity, angular *Node) State {
 	for _, level := range s.levels {
 		all = append(all, every.take(level.body...))
 	}
-	return s.state(position.Graph(), position.Shape().Dimensions[0], all)
+	batch := position.Shape().Dimensions[0]
+	return s.state(s.changing(position.Graph(), batch, all), batch)
 }
 
 // split cuts [B, bodies, k] into k times [bodies * B].
@@ -201,11 +229,11 @@ func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, vel
 	return table(stacked[:3]), table(stacked[3:7]), table(stacked[7:10]), table(stacked[10:])
 }
 
-// toModel maps the rows of a level to the bodies of the model, without copies.
+// toModel maps the rows of a level to the bodies of the model that move, without copies.
 func (l level) toModel() [][]int {
 	to := make([][]int, len(l.body))
 	for row, body := range l.body {
-		if l.first[row] {
+		if l.first[row] && l.mobile.known[row] == 1 {
 			to[row] = []int{body}
 		}
 	}

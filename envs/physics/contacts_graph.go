@@ -11,12 +11,13 @@ type meeting struct {
 }
 
 // meet finds the contacts of a group.
-func (g *contactGroup) meet(all limbs) []meeting {
+// With whole it settles their places, too, not only what impulses need.
+func (g *contactGroup) meet(all limbs, whole bool) []meeting {
 	meetings := make([]meeting, len(g.sets))
 	var made []*num
 	for k := range g.sets {
 		meetings[k] = g.sets[k].meet(all)
-		made = append(made, meetings[k].components()...)
+		made = append(made, meetings[k].components(whole)...)
 	}
 	settle(made...)
 	return meetings
@@ -30,7 +31,6 @@ func (c *contactSet) meet(all limbs) meeting {
 		m.normal = vector{c.radius.zero(), c.radius.zero(), constant(c.radius.rows, 1)}
 		m.arm = turn.of(c.center).minus(m.normal.by(c.radius))
 		m.pos = m.one.pos.plus(m.arm)
-		m.otherArm = m.pos.minus(c.otherPosition)
 		m.penetration = c.otherPosition.minus(m.pos).dot(m.normal)
 		return m
 	}
@@ -64,15 +64,26 @@ func (c *contactSet) meet(all limbs) meeting {
 	return m
 }
 
-func (m *meeting) components() []*num {
-	all := append(m.arm.components(), &m.penetration)
-	all = append(all, m.otherArm.components()...)
-	all = append(all, m.normal.components()...)
-	return append(all, m.pos.components()...)
+func (m *meeting) components(whole bool) []*num {
+	all := m.arm.components()
+	if !m.plane {
+		all = append(append(append(all, m.otherArm.components()...), m.normal.components()...), &m.penetration)
+	}
+	if whole {
+		all = append(append(all, m.pos.components()...), &m.penetration)
+	}
+	return all
 }
 
 // of are the bodies of a side.
-func (c *side) of(all limbs) bodies { return all[c.level].take(c.rows...) }
+func (c *side) of(all limbs) bodies {
+	b := all[c.level].take(c.rows...)
+	if len(c.rows) > all[c.level].pos.z.rows {
+		components := b.components()
+		settle(components[:]...) // repeated rows are slow to read
+	}
+	return b
+}
 
 // closest is the point between a and b that is next to p.
 func closest(a, b, p vector) vector {

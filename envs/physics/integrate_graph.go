@@ -66,7 +66,7 @@ func (s *System) accelerate(all limbs, accelerations pushes) limbs {
 		gravity := vector{constant(rows, f32(m.Gravity[0])), constant(rows, f32(m.Gravity[1])), constant(rows, f32(m.Gravity[2]))}
 		b.vel = b.vel.scale(math.Exp(m.VelocityDamping * s.dt)).plus(accelerations[l].vel.plus(gravity).scale(s.dt))
 		b.ang = b.ang.scale(math.Exp(m.AngularDamping * s.dt)).plus(accelerations[l].ang.scale(s.dt))
-		return s.freeze(b)
+		return s.freeze(l, b)
 	})
 }
 
@@ -75,12 +75,12 @@ func (s *System) kick(all limbs, p pushes) limbs {
 	return all.update(func(l int, b bodies) bodies {
 		b.vel = b.vel.plus(p[l].vel)
 		b.ang = b.ang.plus(p[l].ang)
-		return s.freeze(b)
+		return s.freeze(l, b)
 	})
 }
 
-// freeze stops the motion along and about the axes that are frozen.
-func (s *System) freeze(b bodies) bodies {
+// freeze stops the motion along and about the axes that are frozen, and that of bodies which do not move.
+func (s *System) freeze(l int, b bodies) bodies {
 	frozen := s.model.Frozen
 	stop := func(v vector, frozen [3]bool) vector {
 		for axis, component := range []*num{&v.x, &v.y, &v.z} {
@@ -90,6 +90,7 @@ func (s *System) freeze(b bodies) bodies {
 		}
 		return v
 	}
-	b.vel, b.ang = stop(b.vel, frozen.Position), stop(b.ang, frozen.Rotation)
+	mobile := s.levels[l].mobile
+	b.vel, b.ang = stop(b.vel, frozen.Position).by(mobile), stop(b.ang, frozen.Rotation).by(mobile)
 	return b
 }

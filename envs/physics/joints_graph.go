@@ -21,12 +21,9 @@ func (h *hinges) hold(all limbs) held {
 // hold looks at all joints.
 func (s *System) hold(all limbs) []held {
 	joints := make([]held, len(s.hinges))
-	var made []*num
 	for i := range joints {
 		joints[i] = s.hinges[i].hold(all)
-		made = append(made, joints[i].components()...)
 	}
-	settle(made...)
 	return joints
 }
 
@@ -42,7 +39,6 @@ func (j *held) components() []*num {
 	all := append(j.parentArm.components(), j.childArm.components()...)
 	for i := range j.axes {
 		all = append(all, j.axes[i].components()...)
-		all = append(all, &j.angles[i])
 	}
 	return all
 }
@@ -99,14 +95,39 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	return sum(s.dofs, a...), sum(s.dofs, v...)
 }
 
-// driven is the torque of the actuators about the axes of the joints, on the parents: none where it would turn a joint
-// further that is beyond a limit already, or back.
-func (j held) driven(action num) vector {
-	total := j.axes[0].by(action.zero().take(j.action[0]...))
-	for i, axis := range j.axes {
-		torque := action.take(j.action[i]...).times(j.strength[i]).neg()
-		outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
-		total = total.plus(axis.by(outside.choose(torque.zero(), torque)))
+// torques are those of the actuators under actions about each axis of the joints, of each group of joints.
+func (s *System) torques(action num) [][]num {
+	all := make([][]num, len(s.hinges))
+	for i, h := range s.hinges {
+		for axis, strength := range h.strength {
+			torque := strength
+			if !strength.all(0) {
+				torque = action.take(h.action[axis]...).times(strength).neg()
+			}
+			all[i] = append(all[i], torque)
+		}
+	}
+	return all
+}
+
+// driven is the torque of actuators about axis i on the parents: none where the joint is beyond a limit.
+func (j held) driven(i int, torque num) num {
+	outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
+	return outside.choose(torque.zero(), torque)
+}
+
+// limited is the torque that turns the joints back between the limits of axis i, on the parents.
+func (j held) limited(i int) num {
+	angle := j.angles[i]
+	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
+	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below).times(j.limitStrength).neg()
+}
+
+// along is the sum of torques about the axes.
+func (j held) along(torques []num) vector {
+	total := j.axes[0].by(torques[0])
+	for i, axis := range j.axes[1:] {
+		total = total.plus(axis.by(torques[i+1]))
 	}
 	return total
 }
@@ -114,13 +135,6 @@ func (j held) driven(action num) vector {
 // braked is the damping torque of the joints on the parents.
 func (j held) braked() vector {
 	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
-}
-
-// excess is by how much an angle is beyond its limits, negative above the upper one.
-func (j held) excess(i int) num {
-	angle := j.angles[i]
-	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
-	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below)
 }
 
 // load is a force and a torque on bodies.
@@ -145,17 +159,31 @@ func (l *loads) add(h *hinges, onParents, onChildren load) {
 	put(h.level+1, each(h.childRow), onChildren)
 }
 
+// pull counts forces on the children, opposite ones on the parents, and torques on the parents, opposite ones on the children.
+func (l *loads) pull(j held, force, torque vector) {
+	l.add(j.hinges, load{force.neg(), torque.minus(j.parentArm.cross(force))}, load{force, j.childArm.cross(force).minus(torque)})
+}
+
 // accelerations are what the loads do to the bodies.
 func (l *loads) accelerations() pushes {
+	totals := make([][6]*total, len(l.parts))
+	var shared []*num
+	for i, level := range l.system.levels {
+		for k := range totals[i] {
+			totals[i][k] = newTotal(len(level.body), l.parts[i][k]...)
+			shared = append(shared, totals[i][k].shared()...)
+		}
+	}
+	settle(shared...)
 	var out pushes
 	for i, level := range l.system.levels {
-		var total [6]num
-		for k := range total {
-			total[k] = sum(len(level.body), l.parts[i][k]...)
+		var sums [6]num
+		for k := range sums {
+			sums[k] = totals[i][k].join()
 		}
 		out = append(out, push{
-			vector{total[0], total[1], total[2]}.by(level.inverseMass),
-			vector{total[3], total[4], total[5]}.times(level.inverseInertia),
+			vector{sums[0], sums[1], sums[2]}.by(level.inverseMass),
+			vector{sums[3], sums[4], sums[5]}.times(level.inverseInertia),
 		})
 	}
 	return out

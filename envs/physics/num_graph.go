@@ -273,16 +273,33 @@ func each(rows []int) [][]int {
 
 // sum adds up rows of addends for each of the rows of the result.
 func sum(rows int, addends ...addend) num {
+	total := newTotal(rows, addends...)
+	return total.join()
+}
+
+// total is a sum in two steps, so that many can settle what is the same in several rows at once.
+type total struct {
+	rows  int
+	batch int
+	parts []part
+}
+
+// part are consecutive rows of a total: value, repeated times.
+type part struct {
+	value num
+	times int
+}
+
+func newTotal(rows int, addends ...addend) *total {
 	type source struct{ of, row int } // of: index of the addend
 	sources := make([][]source, rows)
-	var batch int
-	var g *Graph
+	t := &total{rows: rows}
 	for i, a := range addends {
 		if a.value.all(0) {
 			continue
 		}
 		if a.value.node != nil {
-			g, batch = a.value.node.Graph(), a.value.node.Shape().Size()/a.value.rows
+			t.batch = a.value.node.Shape().Size() / a.value.rows
 		}
 		for row, list := range a.to {
 			for _, to := range list {
@@ -290,47 +307,70 @@ func sum(rows int, addends ...addend) num {
 			}
 		}
 	}
-	if g == nil {
-		out := make([]float64, rows)
-		for to, list := range sources {
-			for _, s := range list {
-				out[to] += addends[s.of].value.known[s.row]
-			}
-		}
-		return known(out...)
-	}
-	total := func(list []source, count int) num { // of count consecutive rows
-		t := constant(count, 0)
+	add := func(list []source, count int) num { // of count consecutive rows
+		sum := constant(count, 0)
 		for _, s := range list {
-			part := make([]int, count)
-			for i := range part {
-				part[i] = s.row + i
+			rows := make([]int, count)
+			for i := range rows {
+				rows[i] = s.row + i
 			}
-			t = t.plus(addends[s.of].value.take(part...))
+			sum = sum.plus(addends[s.of].value.take(rows...))
 		}
-		return t
+		return sum
 	}
 	// Consecutive rows that add up consecutive rows of the same addends are computed at once; so are rows that add up the same.
 	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
-	var parts []*Node
 	for start := 0; start < rows; {
 		end := start + 1
 		for end < rows && len(sources[start]) > 0 && slices.Equal(sources[start], sources[end]) {
 			end++
 		}
 		if end > start+1 {
-			one := total(sources[start], 1).spread(g, batch)
-			parts = append(parts, Reshape(BroadcastToDims(Reshape(one, 1, batch), end-start, batch), (end-start)*batch))
+			t.parts = append(t.parts, part{add(sources[start], 1), end - start})
 			start = end
 			continue
 		}
 		for end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
 			end++
 		}
-		parts = append(parts, total(sources[start], end-start).spread(g, batch))
+		t.parts = append(t.parts, part{add(sources[start], end-start), 1})
 		start = end
 	}
-	return num{rows: rows, node: join(parts)}
+	return t
+}
+
+// shared are the values that are repeated.
+func (t *total) shared() (values []*num) {
+	for i := range t.parts {
+		if t.parts[i].times > 1 {
+			values = append(values, &t.parts[i].value)
+		}
+	}
+	return values
+}
+
+func (t *total) join() num {
+	var g *Graph
+	var known []float64
+	for _, p := range t.parts {
+		if p.value.node != nil {
+			g = p.value.node.Graph()
+		} else {
+			known = append(known, slices.Repeat(p.value.known, p.times)...)
+		}
+	}
+	if g == nil {
+		return num{rows: t.rows, known: known}
+	}
+	var nodes []*Node
+	for _, p := range t.parts {
+		node := p.value.spread(g, t.batch)
+		if size := p.value.rows * t.batch; p.times > 1 {
+			node = Reshape(BroadcastToDims(Reshape(node, 1, size), p.times, size), p.times*size)
+		}
+		nodes = append(nodes, node)
+	}
+	return num{rows: t.rows, node: join(nodes)}
 }
 
 // settle computes quantities before what uses them; see [xla.Settle].

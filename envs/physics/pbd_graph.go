@@ -14,10 +14,12 @@ type shift struct{ pos, turn vector }
 
 // move changes positions. Like the source it leaves the length of the quaternions to a later normalisation.
 func (s *System) move(all limbs, d pushes) limbs {
-	return all.update(func(l int, b bodies) bodies { return s.moveLevel(b, shift{d[l].vel, d[l].ang}) })
+	return all.update(func(l int, b bodies) bodies { return s.shift(l, b, shift{d[l].vel, d[l].ang}) })
 }
 
-func (s *System) moveLevel(b bodies, d shift) bodies {
+func (s *System) shift(l int, b bodies, d shift) bodies {
+	mobile := s.levels[l].mobile
+	d = shift{d.pos.by(mobile), d.turn.by(mobile)}
 	frozen := s.model.Frozen
 	dq := pure(d.turn).times(b.rot).scale(0.5)
 	for axis, c := range []*num{&d.pos.x, &d.pos.y, &d.pos.z} {
@@ -42,7 +44,7 @@ func (s *System) project(all, before limbs) limbs {
 		turn := b.rot.times(before[l].rot.inverse())
 		v := turn.vector().scale(2 / s.dt)
 		b.ang = turn.w.below(0).chooseVector(v.neg(), v)
-		return s.freeze(b)
+		return s.freeze(l, b)
 	})
 }
 
@@ -259,9 +261,9 @@ func (s *System) rub(g *contactGroup, m meeting, now, before limbs, multipliers 
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions (brax/physics/system.py,
 // _pbd_step). It returns what the contacts did to velocities as well.
-func (s *System) positionIteration(all limbs, action num, show *viewer) (limbs, touch) {
+func (s *System) positionIteration(all limbs, torques [][]num, show *viewer) (limbs, touch) {
 	before := all
-	all = s.coast(all, action, show, "s1_")
+	all = s.coast(all, torques, show, "s1_")
 	show.bodies("s1_kinetic", all)
 	d := s.joined(all)
 	settle(d.components()...)
@@ -271,7 +273,7 @@ func (s *System) positionIteration(all limbs, action num, show *viewer) (limbs, 
 	show.bodies("s1_after", all)
 
 	before = all
-	all = s.coast(all, action, nil, "")
+	all = s.coast(all, torques, nil, "")
 	d = s.joined(all)
 	settle(d.components()...)
 	all = s.move(all, d)
@@ -283,7 +285,7 @@ func (s *System) positionIteration(all limbs, action num, show *viewer) (limbs, 
 	pressure := s.untouched() // of positions: what does not move is asked, too, but only shown
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		meetings[i] = g.meet(all)
+		meetings[i] = g.meet(all, true)
 		effects := make([]effect, len(g.sets))
 		var made []*num
 		for k, m := range meetings[i] {
@@ -326,17 +328,26 @@ func (s *System) positionIteration(all limbs, action num, show *viewer) (limbs, 
 }
 
 // coast accelerates by actuators, the damping of joints and gravity, and moves.
-func (s *System) coast(all limbs, action num, show *viewer, stage string) limbs {
+func (s *System) coast(all limbs, drive [][]num, show *viewer, stage string) limbs {
 	total, actuators, damping := s.newLoads(), s.newLoads(), s.newLoads()
 	joints := s.hold(all)
-	for _, j := range joints {
-		drive, brake := j.driven(action), j.braked()
-		none, torque := drive.scale(0), drive.plus(brake)
-		total.add(j.hinges, load{none, torque}, load{none, torque.neg()})
-		if show != nil {
-			actuators.add(j.hinges, load{none, drive}, load{none, drive.neg()})
-			damping.add(j.hinges, load{none, brake}, load{none, brake.neg()})
+	torques := make([]vector, len(joints))
+	var made []*num
+	for i, j := range joints {
+		var drives []num
+		for axis := range j.axes {
+			drives = append(drives, j.driven(axis, drive[i][axis]))
 		}
+		torques[i] = j.along(drives).plus(j.braked())
+		made = append(made, torques[i].components()...)
+		if show != nil {
+			actuators.pull(j, torques[i].scale(0), j.along(drives))
+			damping.pull(j, torques[i].scale(0), j.braked())
+		}
+	}
+	settle(made...)
+	for i, j := range joints {
+		total.pull(j, torques[i].scale(0), torques[i])
 	}
 	if show != nil {
 		show.pushes(stage+"dpa", actuators.accelerations())

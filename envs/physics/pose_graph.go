@@ -10,7 +10,7 @@ import (
 func (s *System) Pose(angles, velocities *Node) State {
 	batch := angles.Shape().Dimensions[1]
 	flat := func(x *Node) num { return num{rows: s.dofs, node: Reshape(x, s.dofs*batch)} }
-	return s.state(angles.Graph(), batch, s.pose(flat(angles), flat(velocities)))
+	return s.state(s.changing(angles.Graph(), batch, s.pose(flat(angles), flat(velocities))), batch)
 }
 
 // DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the limits.

@@ -1,7 +1,7 @@
 package physics
 
-// sprung is the force of the springs on the children, and their torque on the parents beside that of the forces
-// (brax/physics/spring_joints.py).
+// sprung is the force of the springs on the children, and their torque on the parents beside that of the forces and of the
+// limits (brax/physics/spring_joints.py).
 func (j held) sprung() (force, torque vector) {
 	p, c := j.parents, j.children
 	apart := p.pos.plus(j.parentArm).minus(c.pos.plus(j.childArm))
@@ -19,46 +19,42 @@ func (j held) sprung() (force, torque vector) {
 	default:
 		torque = first.scale(0)
 	}
-	for i, axis := range j.axes {
-		torque = torque.minus(axis.by(j.excess(i).times(j.limitStrength)))
-	}
 	return force, torque.plus(j.braked())
 }
 
 // springSubstep advances spring dynamics by a substep: move, accelerate by joints, actuators and gravity, resolve contacts by
 // impulses (brax/physics/system.py, _spring_step). It returns what the contacts did as well.
-func (s *System) springSubstep(all limbs, action num, show *viewer) (limbs, touch) {
+func (s *System) springSubstep(all limbs, torques [][]num, show *viewer) (limbs, touch) {
 	all = s.kinetic(all)
 	settle(all.places()...)
 	show.bodies("kinetic", all)
 
 	joints := s.hold(all)
-	forces, torques, drives := make([]vector, len(joints)), make([]vector, len(joints)), make([]vector, len(joints))
+	about := make([][]num, len(joints)) // torques about the axes
 	var made []*num
 	for i, j := range joints {
-		forces[i], torques[i] = j.sprung()
-		drives[i] = j.driven(action)
-		made = append(made, forces[i].components()...)
-	}
-	settle(made...)
-	total, sprung, driven := s.newLoads(), s.newLoads(), s.newLoads()
-	made = nil
-	for i, j := range joints {
-		force, torque, drive := forces[i], torques[i], drives[i]
-		both := torque.plus(drive)
-		onParent, onChild := load{force.neg(), j.parentArm.cross(force).neg().plus(both)}, load{force, j.childArm.cross(force).minus(both)}
-		settle(append(onParent.torque.components(), onChild.torque.components()...)...)
-		total.add(j.hinges, onParent, onChild)
-		if show != nil {
-			none := force.scale(0)
-			sprung.add(j.hinges, load{force.neg(), j.parentArm.cross(force).neg().plus(torque)}, load{force, j.childArm.cross(force).minus(torque)})
-			driven.add(j.hinges, load{none, drive}, load{none, drive.neg()})
+		for axis := range j.axes {
+			about[i] = append(about[i], j.limited(axis).plus(j.driven(axis, torques[i][axis])))
+		}
+		made = append(made, joints[i].components()...)
+		for axis := range about[i] {
+			made = append(made, &about[i][axis])
 		}
 	}
-	if show != nil {
-		show.pushes("dpj", sprung.accelerations())
-		show.pushes("dpa", driven.accelerations())
+	settle(made...)
+	forces, twists := make([]vector, len(joints)), make([]vector, len(joints))
+	made = nil
+	for i, j := range joints {
+		force, torque := j.sprung()
+		forces[i], twists[i] = force, torque.plus(j.along(about[i]))
+		made = append(made, append(forces[i].components(), twists[i].components()...)...)
 	}
+	settle(made...)
+	total := s.newLoads()
+	for i, j := range joints {
+		total.pull(j, forces[i], twists[i])
+	}
+	show.springs(joints, torques)
 	all = s.accelerate(all, total.accelerations())
 	settle(all.motions()...)
 	show.bodies("acc", all)
@@ -75,10 +71,18 @@ func (s *System) bounce(all limbs) touch {
 	total := s.untouched()
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		effects := make([]effect, len(g.sets))
+		meetings := g.meet(all, false)
+		speeds := make([]vector, len(meetings))
 		var made []*num
-		for k, m := range g.meet(all) {
-			effects[k] = s.collide(g, m)
+		for k, m := range meetings {
+			speeds[k] = m.speed(m.one, m.other)
+			made = append(made, speeds[k].components()...)
+		}
+		settle(made...)
+		effects := make([]effect, len(meetings))
+		made = nil
+		for k, m := range meetings {
+			effects[k] = s.collide(g, m, speeds[k])
 			made = append(made, effects[k].components()...)
 		}
 		settle(made...)
@@ -89,15 +93,13 @@ func (s *System) bounce(all limbs) touch {
 
 // collide is the impulse that keeps bodies from moving further into each other, with Baumgarte stabilisation and Coulomb
 // friction (brax/physics/colliders.py, _contact).
-func (s *System) collide(g *contactGroup, m meeting) effect {
+func (s *System) collide(g *contactGroup, m meeting, speed vector) effect {
 	w, other := m.a.weights, m.others()
-	speed := m.speed(m.one, m.other)
 	approach := m.normal.dot(speed)
 	ease := w.mass.plus(m.normal.dot(m.arm.cross(m.normal).times(w.inertia).cross(m.arm)))
 	if g.twoWay {
 		ease = ease.plus(other.mass).plus(m.normal.dot(m.otherArm.cross(m.normal).times(other.inertia).cross(m.otherArm)))
 	}
-	settle(append(speed.components(), &approach, &ease)...)
 	restored := m.penetration.scale(f32(s.model.Baumgarte) / s.dt)
 	strength := restored.minus(approach.times(m.elasticity.add(1))).over(ease)
 
@@ -111,13 +113,15 @@ func (s *System) collide(g *contactGroup, m meeting) effect {
 	zero := strength.zero()
 	normal := m.normal.by(active.choose(strength, zero))
 	friction := direction.by(sliding.choose(drag, zero))
-	settle(append(normal.components(), friction.components()...)...)
-
-	e := effect{on: impulse(normal.minus(friction), m.arm, w), active: active}
-	if g.twoWay {
-		// The source gives the other body its friction by the mass and inertia of the first.
-		e.onOther = impulse(normal.neg(), m.otherArm, other).
-			plus(impulse(friction, m.otherArm, w))
+	if !g.twoWay {
+		p := normal.minus(friction)
+		settle(p.components()...)
+		return effect{on: impulse(p, m.arm, w), active: active}
 	}
-	return e
+	settle(append(normal.components(), friction.components()...)...)
+	return effect{
+		on: impulse(normal.minus(friction), m.arm, w), active: active,
+		// The source gives the other body its friction by the mass and inertia of the first.
+		onOther: impulse(normal.neg(), m.otherArm, other).plus(impulse(friction, m.otherArm, w)),
+	}
 }

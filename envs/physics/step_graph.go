@@ -15,19 +15,29 @@ type Contact struct {
 	Velocity, AngularVelocity [3]*Node
 }
 
-// Step advances a system by a control step under actions [Actions, B], which are not clipped. The contact is the sum over the
+// Step advances a system by a control step under actions [Actions, B], which are not clipped; nil for a system without
+// actuators. The contact is the sum over the
 // substeps.
 func (s *System) Step(state State, action *Node) (State, Contact) {
-	if action.Rank() != 2 || action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != state.batch() {
-		panic(errors.Errorf("%d actions for %d copies of a system are not a tensor %s", s.actions, state.batch(), action.Shape()))
+	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != state.batch()) {
+		panic(errors.Errorf("%d actions for %d copies of a system must be a tensor [%d, %d]", s.actions, state.batch(), s.actions, state.batch()))
 	}
 	type running struct {
-		State  State
-		Action *Node
-		Touch  []*Node // [rows * B] each
+		Parts   []*Node // [limbs * B], see [State]
+		Torques []*Node // [rows * B] of each axis of each group of joints
+		Touch   []*Node // [rows * B] each
 	}
 	g, batch := state.graph(), state.batch()
-	run := running{State: state, Action: Reshape(action, action.Shape().Size())}
+	run := running{Parts: state.flat()}
+	flat := num{rows: s.actions}
+	if s.actions > 0 {
+		flat.node = Reshape(action, action.Shape().Size())
+	}
+	for _, axes := range s.torques(flat) {
+		for _, torque := range axes {
+			run.Torques = append(run.Torques, torque.spread(g, batch))
+		}
+	}
 	total := s.untouched()
 	for _, c := range total.all() {
 		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
@@ -37,17 +47,25 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 		substep, count = s.positionIteration, s.model.Substeps/2
 	}
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
-		all, t := substep(s.limbs(r.State), num{rows: s.actions, node: r.Action}, nil)
+		torques := make([][]num, len(s.hinges))
+		next := 0
+		for i, h := range s.hinges {
+			for range h.axes {
+				torques[i] = append(torques[i], num{rows: len(h.angle), node: r.Torques[next]})
+				next++
+			}
+		}
+		all, t := substep(s.complete(r.Parts), torques, nil)
 		for i, c := range t.all() {
 			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 		}
-		r.State = s.state(r.Action.Graph(), batch, all)
+		r.Parts = s.changing(r.Parts[0].Graph(), batch, all)
 		return r
 	})
 	for i, c := range total.all() {
 		c.known, c.node = nil, run.Touch[i]
 	}
-	return run.State, s.contact(g, batch, total)
+	return s.state(run.Parts, batch), s.contact(g, batch, total)
 }
 
 // all are the components of a touch that have rows.

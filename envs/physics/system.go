@@ -31,6 +31,7 @@ type System struct {
 type level struct {
 	body              []int  // index in the model
 	first             []bool // the row is the first copy of its body
+	mobile            num    // 1; 0 for a body that does not move but holds others
 	mass, inverseMass num
 	inverseInertia    vector
 }
@@ -119,10 +120,8 @@ func (s *System) layOut() error {
 	for _, j := range m.Joints {
 		children[j.Parent] = append(children[j.Parent], j.Child)
 		isChild[j.Child] = true
-		for _, name := range []string{j.Parent, j.Child} {
-			if m.Bodies[m.Body(name)].Fixed {
-				return errors.Errorf("joint %q holds body %q, which does not move", j.Name, name)
-			}
+		if m.Bodies[m.Body(j.Child)].Fixed {
+			return errors.Errorf("joint %q holds body %q, which does not move: make it the parent", j.Name, j.Child)
 		}
 	}
 	var depth func(name string) int
@@ -134,7 +133,7 @@ func (s *System) layOut() error {
 		return deepest
 	}
 	var rows [][]int // bodies of each level
-	reached := 0
+	inTrees, moving := 0, false
 	var walk func(path []int)
 	walk = func(path []int) {
 		name := m.Bodies[path[len(path)-1]].Name
@@ -154,18 +153,25 @@ func (s *System) layOut() error {
 		}
 	}
 	for i, b := range m.Bodies {
-		if !b.Fixed {
-			reached++
-			if !isChild[b.Name] {
-				walk([]int{i})
-			}
+		if b.Fixed && len(children[b.Name]) == 0 {
+			continue
+		}
+		inTrees++
+		moving = moving || !b.Fixed
+		if !isChild[b.Name] {
+			walk([]int{i})
 		}
 	}
 	for l, bodies := range rows {
 		lv := level{body: bodies}
-		mass, inertia := make([]float64, len(bodies)), make([]Vec, len(bodies))
+		mass, inertia, mobile := make([]float64, len(bodies)), make([]Vec, len(bodies)), make([]float64, len(bodies))
 		for row, i := range bodies {
 			b := m.Bodies[i]
+			if !b.Fixed {
+				mobile[row] = 1
+			} else if b.Mass == 0 {
+				b.Mass = 1 // it does not matter
+			}
 			_, copied := s.place[b.Name]
 			lv.first = append(lv.first, !copied)
 			if !copied {
@@ -173,14 +179,14 @@ func (s *System) layOut() error {
 			}
 			mass[row], inertia[row] = f32(b.Mass), b.inverseInertia()
 		}
-		lv.mass, lv.inverseInertia = known(mass...), vectors(inertia...)
+		lv.mass, lv.inverseInertia, lv.mobile = known(mass...), vectors(inertia...), known(mobile...)
 		lv.inverseMass = constant(len(bodies), 1).over(lv.mass)
 		s.levels = append(s.levels, lv)
 	}
 	switch {
-	case reached == 0:
+	case !moving:
 		return errors.New("no body of the model moves")
-	case len(s.place) < reached:
+	case len(s.place) < inTrees:
 		return errors.New("the joints of the model close a circle: they must form a tree")
 	}
 	return nil

@@ -13,7 +13,11 @@ func (s *System) Substep(state State, action *Node) map[string]*Node {
 	if s.model.Dynamics == PositionBased {
 		substep = s.positionIteration
 	}
-	substep(s.limbs(state), num{rows: s.actions, node: Reshape(action, action.Shape().Size())}, look)
+	flat := num{rows: s.actions}
+	if s.actions > 0 {
+		flat.node = Reshape(action, action.Shape().Size())
+	}
+	substep(s.limbs(state), s.torques(flat), look)
 	return look.stages
 }
 
@@ -33,6 +37,25 @@ func (v *viewer) bodies(stage string, all limbs) {
 	for name, node := range map[string]*Node{"pos": position, "rot": rotation, "vel": velocity, "ang": angular} {
 		v.stages[stage+"_"+name] = node
 	}
+}
+
+// springs shows what joints and actuators do.
+func (v *viewer) springs(joints []held, torques [][]num) {
+	if v == nil {
+		return
+	}
+	springs, actuators := v.system.newLoads(), v.system.newLoads()
+	for i, j := range joints {
+		var limits, drives []num
+		for axis := range j.axes {
+			limits, drives = append(limits, j.limited(axis)), append(drives, j.driven(axis, torques[i][axis]))
+		}
+		force, torque := j.sprung()
+		springs.pull(j, force, torque.plus(j.along(limits)))
+		actuators.pull(j, force.scale(0), j.along(drives))
+	}
+	v.pushes("dpj", springs.accelerations())
+	v.pushes("dpa", actuators.accelerations())
 }
 
 func (v *viewer) pushes(stage string, p pushes) {

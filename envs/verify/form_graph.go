@@ -19,7 +19,7 @@ type form struct {
 	step    func(s envs.State, action *Node) (after envs.State, shown []*Node)
 	percent int // of the steps that may be outside of the tolerance; 0: none
 
-	started []column // what [show] shows of the start of a trajectory
+	started []column // observation and descriptor of the start of a trajectory
 	traced  []column // what each of its steps shows
 	trace   func(s envs.State) []*Node
 	restart bool // its steps start from the stored states, not from the ones before

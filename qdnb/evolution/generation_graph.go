@@ -38,36 +38,43 @@ func (gen generation) turns() int {
 	return (gen.batch + perTurn - 1) / perTurn
 }
 
-// build returns the archive after the generation and the number of candidates with a NaN fitness or descriptor.
-func (gen generation) build(before archive, key xla.Key, worker *Node) (after archive, invalid *Node) {
-	parents := NewParents(before.Genotypes, before.Cells)
-	batch := gen.evaluate(parents, key, worker)
+// source is where offspring come from: a tree.
+type source struct {
+	Parents Parents
+	Key     xla.Key // of the generation
+	Number  *Node   // of the generation, int32: 0 is the initial population
+}
+
+// build returns the archive after the generation and the number of candidates with a fitness or descriptor that is not a
+// number.
+func (gen generation) build(before archive, key xla.Key, number, worker *Node) (after archive, invalid *Node) {
+	from := source{NewParents(before.Genotypes, before.Cells), key, number}
+	batch := gen.evaluate(from, worker)
 	index, accepted := repertoire.Winners(before.Cells, batch)
 	after.Cells = before.Cells.Update(batch, index, accepted)
 	cells, count := repertoire.Compact(accepted)
-	after.Scratch = gen.emitAgain(before, parents, key, Gather(index, InsertAxes(cells, -1)), count)
+	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(index, InsertAxes(cells, -1)), count)
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, cells, count)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(batch.Valid()), dtypes.Int32))
 	return after, invalid
 }
 
 // evaluate emits and rolls out the batch, slice by slice, and joins what the workers found.
-func (gen generation) evaluate(parents Parents, key xla.Key, worker *Node) repertoire.Batch {
+func (gen generation) evaluate(from source, worker *Node) repertoire.Batch {
 	type state struct {
-		Parents              Parents
-		Key                  xla.Key
+		From                 source
 		Worker               *Node
 		Children             *Node // [slice, N]
 		Fitness, Descriptors *Node // [turns, slice], [turns, slice, d]
 	}
 	g := worker.Graph()
 	turns, d := gen.turns(), len(gen.task.Env.Spec().Descriptor.Lower)
-	start := state{parents, key, worker, Zeros(g, shapes.Make(dtypes.Float32, gen.slice, gen.task.Policy.Params())),
+	start := state{from, worker, Zeros(g, shapes.Make(dtypes.Float32, gen.slice, gen.task.Policy.Params())),
 		Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice)), Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice, d))}
 	local := xla.For(g, turns, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, gen.workers), s.Worker), gen.slice)
-		keys := s.Key.Fold(Add(Iota(g, shapes.Make(dtypes.Int32, gen.slice), 0), first))
-		s.Children = gen.emit(s.Parents, keys, s.Children, MinScalar(AddScalar(turn, 1), 1))
+		keys := s.From.Key.Fold(Add(Iota(g, shapes.Make(dtypes.Int32, gen.slice), 0), first))
+		s.Children = gen.emit(s.From, keys, s.Children)
 		env := gen.task.Env
 		fitness, descriptors := envs.Rollout(env, gen.task.Policy.View(s.Children), env.Reset(keys.FoldInt(streamReset)), gen.task.Length)
 		s.Fitness = xla.SetRows(s.Fitness, turn, InsertAxes(fitness, 0))
@@ -84,34 +91,40 @@ func (gen generation) evaluate(parents Parents, key xla.Key, worker *Node) reper
 	return repertoire.Batch{Fitness: ordered(local.Fitness), Descriptors: ordered(local.Descriptors, d)}
 }
 
-// emit writes the offspring of a slice over children, [slice, N]. It is a loop of one turn, whose number XLA cannot see: a wall
-// behind which the offspring are computed once and whole, and not again for every layer that is cut out of them.
-func (gen generation) emit(parents Parents, keys xla.Key, children, one *Node) *Node {
+// emit writes the offspring of a slice over children, [slice, N]: random policies in generation 0, later what the emitter
+// proposes. Each is a loop of one turn or none, whose number XLA cannot know: a wall behind which the offspring are computed
+// once and whole, and not again for every layer that is cut out of them.
+func (gen generation) emit(from source, keys xla.Key, children *Node) *Node {
 	type state struct {
 		Parents  Parents
 		Keys     xla.Key
 		Children *Node
 	}
-	return xla.Repeat(one, state{parents, keys, children}, func(_ *Node, s state) state {
-		s.Children = gen.emitter.Offspring(s.Parents, s.Keys.FoldInt(streamEmit))
+	keys = keys.FoldInt(streamEmit)
+	later := MinScalar(from.Number, 1)
+	children = xla.Repeat(OneMinus(later), state{Keys: keys, Children: children}, func(_ *Node, s state) state {
+		s.Children = gen.task.Policy.Init(s.Keys)
+		return s
+	}).Children
+	return xla.Repeat(later, state{from.Parents, keys, children}, func(_ *Node, s state) state {
+		s.Children = gen.emitter.Offspring(s.Parents, s.Keys)
 		return s
 	}).Children
 }
 
 // emitAgain writes the children individuals[i], i < count, to the rows of the scratch matrix.
-func (gen generation) emitAgain(before archive, parents Parents, key xla.Key, individuals, count *Node) *Node {
+func (gen generation) emitAgain(from source, scratch, individuals, count *Node) *Node {
 	type state struct {
-		Parents              Parents
-		Key                  xla.Key
-		Individuals, Scratch *Node
+		From                           source
+		Children, Individuals, Scratch *Node
 	}
-	rows := before.Scratch.Shape().Dimensions[0]
-	start := state{parents, key, Slice(individuals, AxisRange(0, rows)), before.Scratch}
+	rows, params := scratch.Shape().Dimensions[0], gen.task.Policy.Params()
+	start := state{from, Zeros(scratch.Graph(), shapes.Make(dtypes.Float32, gen.slice, params)), Slice(individuals, AxisRange(0, rows)), scratch}
 	turns := Div(AddScalar(count, int32(gen.slice-1)), ConstAs(count, int32(gen.slice)))
 	return xla.Repeat(turns, start, func(turn *Node, s state) state {
 		first := MulScalar(turn, gen.slice) // Rows and SetRows both move the last slice back inside
-		keys := s.Key.Fold(xla.Rows(s.Individuals, first, gen.slice))
-		s.Scratch = xla.SetRows(s.Scratch, first, gen.emitter.Offspring(s.Parents, keys.FoldInt(streamEmit)))
+		s.Children = gen.emit(s.From, s.From.Key.Fold(xla.Rows(s.Individuals, first, gen.slice)), s.Children)
+		s.Scratch = xla.SetRows(s.Scratch, first, s.Children)
 		return s
 	}).Scratch
 }

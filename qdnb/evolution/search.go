@@ -30,8 +30,12 @@ func DefaultSlice(kind xla.Kind, batch, params int) int {
 	if kind != xla.CPU {
 		return batch
 	}
-	const cache = 1200 << 10 // bytes of weights; cores have 1 to 2 MB of their own
-	return min(batch, max(2, min(8, cache/(4*params))))
+	const cache = 1536 << 10 // bytes of weights; cores have 1 to 2 MB of their own
+	slice := 8               // a power of two: the physics fills vectors then
+	for slice > 2 && slice*4*params > cache {
+		slice /= 2
+	}
+	return min(batch, slice)
 }
 
 // Search is a running neuroevolution. Its state is on the device; the host sees fitness and descriptors.
@@ -39,8 +43,7 @@ type Search struct {
 	platform   *xla.Platform
 	task       Task
 	settings   Settings
-	initial    *xla.Program // generation 0
-	successor  *xla.Program
+	program    *xla.Program // of a generation
 	genotypes  xla.Value
 	scratch    xla.Value
 	fitness    xla.Value
@@ -79,19 +82,15 @@ func New(p *xla.Platform, task Task, emitter Emitter, settings Settings) (*Searc
 	if err := p.CheckMemory(4 * int64(task.Policy.Params()) * rows); err != nil {
 		return nil, err
 	}
-	first := EmitterFunc(func(_ Parents, keys xla.Key) *graph.Node { return task.Policy.Init(keys) })
 	var err error
-	if s.initial, err = s.compile("initial population", first); err != nil {
-		return nil, err
-	}
-	if s.successor, err = s.compile("generation", emitter); err != nil {
+	if s.program, err = s.compile(emitter); err != nil {
 		return nil, err
 	}
 	return s, s.reset()
 }
 
-// compile builds the program of a generation with an emitter.
-func (s *Search) compile(name string, emitter Emitter) (*xla.Program, error) {
+// compile builds the program of a generation.
+func (s *Search) compile(emitter Emitter) (*xla.Program, error) {
 	cells, d := s.settings.Centroids.Shape[0], s.settings.Centroids.Shape[1]
 	params := s.task.Policy.Params()
 	gen := generation{s.task, emitter, s.settings.Batch, s.settings.Slice, s.platform.Workers}
@@ -105,10 +104,10 @@ func (s *Search) compile(name string, emitter Emitter) (*xla.Program, error) {
 		{Shape: shapes.Make(dtypes.Int32)},
 		{Shape: shapes.Make(dtypes.Int32)},
 	}
-	return s.platform.CompileParallel(name, inputs, func(in []*graph.Node) []*graph.Node {
+	return s.platform.CompileParallel("generation", inputs, func(in []*graph.Node) []*graph.Node {
 		before := archive{in[0], in[1], repertoire.Cells{Fitness: in[2], Descriptors: in[3], Centroids: in[4]}}
 		key := xla.KeyOf(in[5]).Fold(in[7])
-		after, invalid := gen.build(before, key, in[6])
+		after, invalid := gen.build(before, key, in[7], in[6])
 		return []*graph.Node{after.Genotypes, after.Scratch, after.Cells.Fitness, after.Cells.Descriptors, invalid}
 	})
 }
@@ -169,17 +168,13 @@ func (s *Search) Generation() int64 { return s.generation }
 func (s *Search) Slice() int { return s.settings.Slice }
 
 // CompileTime is what XLA took to compile the search.
-func (s *Search) CompileTime() time.Duration { return s.initial.CompileTime + s.successor.CompileTime }
+func (s *Search) CompileTime() time.Duration { return s.program.CompileTime }
 
 // Step runs the next generation: the first call the initial population.
 func (s *Search) Step() (Outcome, error) {
 	start := time.Now()
-	program := s.successor
-	if s.generation < 0 {
-		program = s.initial
-	}
 	number := s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(s.generation + 1)) })
-	out, err := program.Run(s.genotypes, s.scratch, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2], number)
+	out, err := s.program.Run(s.genotypes, s.scratch, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2], number)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -243,6 +238,5 @@ func (s *Search) Close() {
 	for _, v := range []xla.Value{s.genotypes, s.scratch, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2]} {
 		v.Free()
 	}
-	s.initial.Free()
-	s.successor.Free()
+	s.program.Free()
 }

@@ -71,9 +71,9 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
-// Valid is false for candidates whose fitness is NaN or +Inf or whose descriptor is NaN, bool [P]: they never enter.
+// Valid is false for candidates whose fitness is not a finite number or whose descriptor is NaN, bool [P]: they never enter.
 func (b Batch) Valid() *Node {
-	valid := LessThan(b.Fitness, ConstAs(b.Fitness, math.Inf(1))) // false for NaN
+	valid := LessThan(Abs(b.Fitness), ConstAs(b.Fitness, math.Inf(1))) // false for NaN
 	for k := range b.Descriptors.Shape().Dimensions[1] {
 		x := component(b.Descriptors, k)
 		valid = And(valid, Equal(x, x))

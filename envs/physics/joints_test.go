@@ -1,0 +1,126 @@
+package physics_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// pair is two bodies on a joint with some axes, floating.
+func pair(d physics.Dynamics, axes int) physics.Model {
+	m := physics.Model{
+		Dynamics: d, TimeStep: 0.02, Substeps: 20,
+		Bodies: []physics.Body{{Name: "a", Mass: 1}, {Name: "b", Mass: 2}},
+		Joints: []physics.Joint{{
+			Name: "joint", Parent: "a", Child: "b", ParentOffset: physics.Vec{0.1, 0.2, -0.3}, ChildOffset: physics.Vec{0, 0.1, 0.4},
+			Rotation: physics.Vec{10, 20, 30}, Stiffness: 5000, Damping: 2,
+		}},
+		Pose: map[string]physics.Vec{"a": {1, 2, 3}},
+	}
+	for range axes {
+		m.Joints[0].Limits = append(m.Joints[0].Limits, [2]float64{-40, 40})
+	}
+	return m
+}
+
+// The angles and velocities of a pose are read back from it.
+func TestAnglesOfAPose(t *testing.T) {
+	for name, d := range dynamics {
+		for axes := 1; axes <= 3; axes++ {
+			if d == physics.PositionBased && axes == 2 {
+				continue // there, such a joint has a third angle that is held at 0
+			}
+			t.Run(fmt.Sprintf("%s, %d axes", name, axes), func(t *testing.T) {
+				s := system(t, pair(d, axes))
+				angles, speeds := []float32{0.3, -0.2, 0.5}[:axes], []float32{1, 0, 0}[:axes]
+				xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+					out := xlatest.Run(t, p, func(in []*Node) []*Node {
+						a, v := s.JointAngles(s.Pose(in[0], in[1]))
+						return []*Node{a, v}
+					}, xlatest.Tensor(angles, axes, 1), xlatest.Tensor(speeds, axes, 1))
+					for i, got := range xlatest.Flat[float32](t, out[0]) {
+						near(t, "angle", float64(got), float64(angles[i]), 1e-5)
+					}
+					// The source has the velocities of children against parents the other way round.
+					near(t, "velocity", float64(xlatest.Flat[float32](t, out[1])[0]), -1, 1e-5)
+				})
+			})
+		}
+	}
+}
+
+// A joint beyond its limits comes back, and stays together.
+func TestLimits(t *testing.T) {
+	for name, d := range dynamics {
+		for axes := 1; axes <= 3; axes++ {
+			t.Run(fmt.Sprintf("%s, %d axes", name, axes), func(t *testing.T) {
+				s := system(t, pair(d, axes))
+				start := make([]float32, s.Angles())
+				start[0] = 1.2 // the limit is 0.7
+				state := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+					pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
+					return []*Node{pos, rot, vel, ang}
+				}, xlatest.Tensor(start, s.Angles(), 1))
+				out := run(t, xlatest.Best(t), s, coordinates{state[0], state[1], state[2], state[3]}, nil, 150)
+				read := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+					a, _ := s.JointAngles(s.Import(in[0], in[1], in[2], in[3]))
+					return []*Node{a}
+				}, xlatest.Tensor(out[0], 1, 2, 3), xlatest.Tensor(out[1], 1, 2, 4), xlatest.Tensor(out[2], 1, 2, 3), xlatest.Tensor(out[3], 1, 2, 3))
+				for i, angle := range xlatest.Flat[float32](t, read[0]) {
+					if !(math.Abs(float64(angle)) < 0.75) {
+						t.Errorf("angle %d is %g", i, angle)
+					}
+				}
+				reach := 0.0
+				for k := range 3 {
+					reach += math.Pow(float64(out[0][k]-out[0][3+k]), 2)
+				}
+				most := math.Sqrt(0.01+0.04+0.09) + math.Sqrt(0.01+0.16)
+				if math.Sqrt(reach) > most+0.02 {
+					t.Errorf("the bodies are %g apart, their joint allows %g", math.Sqrt(reach), most)
+				}
+			})
+		}
+	}
+}
+
+func TestUnusableModels(t *testing.T) {
+	for want, change := range map[string]func(m *physics.Model){
+		"time step":                       func(m *physics.Model) { m.TimeStep = math.NaN() },
+		"substep":                         func(m *physics.Model) { m.Substeps = 0 },
+		`two bodies are called "a"`:       func(m *physics.Model) { m.Bodies[1].Name = "a" },
+		`body "b" moves and has mass 0`:   func(m *physics.Model) { m.Bodies[1].Mass = 0 },
+		`"b" has inertia`:                 func(m *physics.Model) { m.Bodies[1].Inertia = physics.Vec{1, 0, 1} },
+		`"a" and "c", which are not both`: func(m *physics.Model) { m.Joints[0].Child = "c" },
+		"has 0 axes, not 1 to 3":          func(m *physics.Model) { m.Joints[0].Limits = nil },
+		"needs a stiffness above 0":       func(m *physics.Model) { m.Joints[0].Stiffness = 0 },
+		`there is no joint "x"`:           func(m *physics.Model) { m.Actuators = []physics.Actuator{{Joint: "x"}} },
+		"they must form a tree": func(m *physics.Model) {
+			m.Joints = append(m.Joints, physics.Joint{Name: "back", Parent: "b", Child: "a", Limits: m.Joints[0].Limits, Stiffness: 1})
+		},
+		"no body of the model moves":         func(m *physics.Model) { m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}} },
+		"which does not move: make it the":   func(m *physics.Model) { m.Bodies[1].Fixed = true },
+		"moves and has a plane":              func(m *physics.Model) { m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane}} },
+		"has radius 1 and length 1":          func(m *physics.Model) { m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 1}} },
+		"are to collide, which are not both": func(m *physics.Model) { m.Collide = [][2]string{{"a", "z"}} },
+	} {
+		m := pair(physics.Spring, 1)
+		change(&m)
+		_, err := physics.NewSystem(m)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	odd := pair(physics.PositionBased, 1)
+	odd.Substeps = 3
+	if _, err := physics.NewSystem(odd); err == nil {
+		t.Error("position based dynamics take 3 substeps")
+	}
+}

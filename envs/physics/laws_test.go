@@ -1,0 +1,293 @@
+package physics_test
+
+import (
+	"math"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// coordinates are those of B copies of a system: [B][bodies], as Brax's QP has them.
+type coordinates struct{ pos, rot, vel, ang *tensors.Tensor }
+
+// at puts bodies of one copy at positions, upright and at rest, then lets change set more.
+func at(bodies int, change func(pos, rot, vel, ang []float32)) coordinates {
+	pos, rot, vel, ang := make([]float32, 3*bodies), make([]float32, 4*bodies), make([]float32, 3*bodies), make([]float32, 3*bodies)
+	for i := range bodies {
+		rot[4*i] = 1
+	}
+	change(pos, rot, vel, ang)
+	return coordinates{
+		xlatest.Tensor(pos, 1, bodies, 3), xlatest.Tensor(rot, 1, bodies, 4), xlatest.Tensor(vel, 1, bodies, 3), xlatest.Tensor(ang, 1, bodies, 3),
+	}
+}
+
+func system(t *testing.T, m physics.Model) *physics.System {
+	t.Helper()
+	s, err := physics.NewSystem(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run advances a state by control steps under constant actions [Actions][B] and returns positions, rotations, velocities and
+// angular velocities, [B * bodies * components] each.
+func run(t *testing.T, p *xla.Platform, s *physics.System, c coordinates, actions []float32, steps int) [4][]float32 {
+	t.Helper()
+	batch := c.pos.Shape().Dimensions[0]
+	inputs := []*tensors.Tensor{c.pos, c.rot, c.vel, c.ang}
+	if s.Actions() > 0 {
+		inputs = append(inputs, xlatest.Tensor(actions, s.Actions(), batch))
+	}
+	out := xlatest.Run(t, p, func(in []*Node) []*Node {
+		type running struct {
+			State  physics.State
+			Action *Node
+		}
+		r := running{State: s.Import(in[0], in[1], in[2], in[3])}
+		if s.Actions() > 0 {
+			r.Action = in[4]
+		} else {
+			r.Action = Zeros(in[0].Graph(), in[0].Shape())
+		}
+		r = xla.For(in[0].Graph(), steps, r, func(_ *Node, r running) running {
+			action := r.Action
+			if s.Actions() == 0 {
+				action = nil
+			}
+			r.State, _ = s.Step(r.State, action)
+			return r
+		})
+		pos, rot, vel, ang := s.Export(r.State)
+		return []*Node{pos, rot, vel, ang}
+	}, inputs...)
+	var flat [4][]float32
+	for i := range flat {
+		flat[i] = xlatest.Flat[float32](t, out[i])
+	}
+	return flat
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.IsNaN(got) || math.Abs(got-want) > tolerance {
+		t.Errorf("%s is %g, want %g +- %g", what, got, want, tolerance)
+	}
+}
+
+var dynamics = map[string]physics.Dynamics{"spring": physics.Spring, "position based": physics.PositionBased}
+
+func ball(d physics.Dynamics) physics.Model {
+	m := physics.Model{
+		Dynamics: d, TimeStep: 0.05, Substeps: 10, Gravity: physics.Vec{0, 0, -9.8},
+		Bodies: []physics.Body{
+			{Name: "ball", Mass: 2, Colliders: []physics.Collider{{Radius: 0.25, Length: 0.5, End: 1, Friction: 1}}},
+			{Name: "ground", Fixed: true, Colliders: []physics.Collider{{Shape: physics.Plane, Friction: 1}}},
+		},
+		Collide: [][2]string{{"ball", "ground"}},
+	}
+	if d == physics.Spring {
+		m.Baumgarte = 0.1
+	}
+	return m
+}
+
+// A body falls by the sum that semi-implicit Euler makes of g; its weight does not matter, twice the gravity is twice the fall.
+func TestFreeFall(t *testing.T) {
+	for name, d := range dynamics {
+		t.Run(name, func(t *testing.T) {
+			fall := func(gravity float64) (float64, float64) {
+				m := ball(d)
+				m.Gravity[2] = -gravity
+				out := run(t, xlatest.Best(t), system(t, m), at(2, func(pos, _, vel, _ []float32) { pos[2], vel[0] = 10, 3 }), nil, 10)
+				near(t, "x", float64(out[0][0]), 1.5, 1e-2)
+				return 10 - float64(out[0][2]), -float64(out[2][2])
+			}
+			const n, h = 100, 0.005
+			ends := map[physics.Dynamics]float64{physics.Spring: n - 1, physics.PositionBased: n + 1}
+			drop, speed := fall(9.8)
+			near(t, "speed", speed, 9.8*n*h, 5e-3)
+			near(t, "drop", drop, 9.8*h*h*n*ends[d]/2, 5e-3)
+			double, _ := fall(19.6)
+			near(t, "drop under twice the gravity", double, 2*drop, 1e-2)
+		})
+	}
+}
+
+// A ball on the ground stays there.
+func TestRest(t *testing.T) {
+	for name, d := range dynamics {
+		t.Run(name, func(t *testing.T) {
+			out := run(t, xlatest.Best(t), system(t, ball(d)), at(2, func(pos, _, _, _ []float32) { pos[2] = 0.25 }), nil, 100)
+			near(t, "x", float64(out[0][0]), 0, 1e-5)
+			near(t, "height", float64(out[0][2]), 0.25, 2e-3)
+			near(t, "speed", float64(out[2][2]), 0, 0.06) // what gravity gives in a substep is taken back in it or in the next
+		})
+	}
+}
+
+// pendulum hangs a bob from a fixed body.
+func pendulum(d physics.Dynamics, length float64) physics.Model {
+	return physics.Model{
+		Dynamics: d, TimeStep: 0.01, Substeps: 20, Gravity: physics.Vec{0, 0, -9.8},
+		Bodies: []physics.Body{{Name: "pivot", Fixed: true}, {Name: "bob", Mass: 1, Inertia: physics.Vec{0.01, 0.01, 0.01}}},
+		Joints: []physics.Joint{{
+			Name: "hinge", Parent: "pivot", Child: "bob", ChildOffset: physics.Vec{0, 0, length}, Rotation: physics.Vec{0, 0, 90},
+			Limits: [][2]float64{{-170, 170}}, Stiffness: 20000, SpringDamping: 10,
+		}},
+		Pose: map[string]physics.Vec{"pivot": {0, 0, 5}},
+	}
+}
+
+// A physical pendulum swings through after a quarter of its period, 2 pi sqrt((I + m l^2) / (m g l)).
+func TestPendulumPeriod(t *testing.T) {
+	const length, angle = 1.0, 0.1
+	for name, d := range dynamics {
+		t.Run(name, func(t *testing.T) {
+			s := system(t, pendulum(d, length))
+			period := 2 * math.Pi * math.Sqrt((0.01+length*length)/(9.8*length))
+			start := at(2, func(pos, rot, _, _ []float32) {
+				pos[2] = 5
+				pos[3], pos[5] = float32(-length*math.Sin(angle)), float32(5-length*math.Cos(angle))
+				rot[4], rot[6] = float32(math.Cos(angle/2)), float32(math.Sin(angle/2)) // about y
+			})
+			sway := func(share float64) float64 {
+				out := run(t, xlatest.Best(t), s, start, nil, int(math.Round(share*period/0.01)))
+				near(t, "pivot", float64(out[0][2]), 5, 0)
+				return float64(out[0][3])
+			}
+			amplitude := length * math.Sin(angle)
+			near(t, "x after a quarter of a period", sway(0.25)/amplitude, 0, 0.06)
+			near(t, "x after half a period", sway(0.5)/amplitude, 1, 0.06)
+		})
+	}
+}
+
+// Without gravity and contacts the actuators do not move the centre of mass.
+func TestMomentum(t *testing.T) {
+	for name, d := range dynamics {
+		t.Run(name, func(t *testing.T) {
+			m := robots.Ant(d)
+			m.Gravity, m.Collide = physics.Vec{}, nil
+			s := system(t, m)
+			start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+				pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
+				return []*Node{pos, rot, vel, ang}
+			}, xlatest.Tensor([]float32{0, 0.9, 0.1, -0.9, 0, -0.8, -0.1, 0.7}, 8, 1))
+			out := run(t, xlatest.Best(t), s, coordinates{start[0], start[1], start[2], start[3]}, []float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}, 5)
+			moved := 0.0
+			for axis := range 3 {
+				total := 0.0
+				for i, b := range m.Bodies {
+					if !b.Fixed {
+						total += b.Mass * float64(out[2][3*i+axis])
+						moved = max(moved, math.Abs(float64(out[2][3*i+axis])))
+					}
+				}
+				near(t, "momentum", total, 0, 2e-3)
+			}
+			if moved < 0.1 {
+				t.Errorf("nothing moves faster than %g", moved)
+			}
+		})
+	}
+}
+
+// The mirror image of an ant under mirrored actions moves like the mirror image.
+func TestMirror(t *testing.T) {
+	for name, d := range dynamics {
+		t.Run(name, func(t *testing.T) {
+			s := system(t, robots.Ant(d))
+			partner := map[string]string{"Aux 1": "Aux 4", "$ Body 4": "$ Body 13", "Aux 2": "Aux 3", "$ Body 7": "$ Body 10"}
+			for a, b := range partner {
+				partner[b] = a
+			}
+			signs := [4][]float32{{1, -1, 1}, {1, -1, 1, -1}, {1, -1, 1}, {-1, 1, -1}}
+			bodies := s.Model().Bodies
+			reflect := func(arrays [4][]float32) [4][]float32 {
+				var out [4][]float32
+				for k, flat := range arrays {
+					n := len(signs[k])
+					out[k] = make([]float32, len(flat))
+					for i, b := range bodies {
+						from := i
+						if other, ok := partner[b.Name]; ok {
+							from = s.Model().Body(other)
+						}
+						for c := range n {
+							out[k][n*i+c] = signs[k][c] * flat[n*from+c]
+						}
+					}
+				}
+				return out
+			}
+			load := func(a [4][]float32) coordinates {
+				n := len(bodies)
+				return coordinates{xlatest.Tensor(a[0], 1, n, 3), xlatest.Tensor(a[1], 1, n, 4), xlatest.Tensor(a[2], 1, n, 3), xlatest.Tensor(a[3], 1, n, 3)}
+			}
+			start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+				pos, rot, vel, ang := s.Export(s.Pose(in[0], in[1]))
+				return []*Node{pos, rot, vel, ang}
+			}, xlatest.Tensor([]float32{0.1, 0.9, 0.2, -0.9, -0.3, -0.8, -0.1, 0.7}, 8, 1), xlatest.Tensor([]float32{1, 2, -1, 0, 0.5, 3, -2, 1}, 8, 1))
+			var first [4][]float32
+			for i := range first {
+				first[i] = xlatest.Flat[float32](t, start[i])
+			}
+			actions := []float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}
+			mirrored := make([]float32, 8) // hips turn the other way, knees bend the same
+			for leg, other := range []int{3, 2, 1, 0} {
+				mirrored[2*leg], mirrored[2*leg+1] = -actions[2*other], actions[2*other+1]
+			}
+			const steps = 4
+			want := reflect(run(t, xlatest.Best(t), s, load(first), actions, steps))
+			got := run(t, xlatest.Best(t), s, load(reflect(first)), mirrored, steps)
+			for k := range want {
+				for i := range want[k] {
+					if k == 1 { // a quaternion and its negative are the same rotation
+						continue
+					}
+					near(t, "a mirrored coordinate", float64(got[k][i]), float64(want[k][i]), 5e-3)
+				}
+			}
+		})
+	}
+}
+
+// A copy whose coordinates are not numbers does not touch its neighbours.
+func TestCopiesAreIndependent(t *testing.T) {
+	s := system(t, robots.Trap(robots.Ant(physics.PositionBased)))
+	n := len(s.Model().Bodies)
+	start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
+		return []*Node{pos, rot, vel, ang}
+	}, xlatest.Tensor([]float32{0, 0, 0.9, 0.9, 0.1, 0.1, -0.9, -0.9, 0, 0, -0.8, -0.8, 0, 0, 0.7, 0.7}, 8, 2))
+	load := func(spoil bool) coordinates {
+		pos := xlatest.Flat[float32](t, start[0])
+		if spoil {
+			for i := range 3 * n {
+				pos[3*n+i] = float32(math.NaN())
+			}
+		}
+		return coordinates{xlatest.Tensor(pos, 2, n, 3), start[1], start[2], start[3]}
+	}
+	actions := make([]float32, 16)
+	for i := range actions {
+		actions[i] = float32(i/2%3) - 1
+	}
+	healthy, spoiled := run(t, xlatest.Best(t), s, load(false), actions, 3), run(t, xlatest.Best(t), s, load(true), actions, 3)
+	for i := range 3 * n {
+		if healthy[0][i] != spoiled[0][i] {
+			t.Fatalf("coordinate %d of the first copy is %g beside a healthy copy and %g beside one that is not", i, healthy[0][i], spoiled[0][i])
+		}
+	}
+	if x := spoiled[0][3*n]; x == x {
+		t.Errorf("the spoiled copy is at %g", x)
+	}
+}
