@@ -1,5 +1,7 @@
 package physics
 
+import . "github.com/gomlx/gomlx/core/graph"
+
 // held is a group of joints with their two bodies in a state.
 type held struct {
 	*hinges
@@ -105,6 +107,27 @@ func (s *System) torques(action num) [][]num {
 				torque = action.take(h.action[axis]...).times(strength).neg()
 			}
 			all[i] = append(all[i], torque)
+		}
+	}
+	return all
+}
+
+// nodes are the tensors of torques, for a loop to carry; torquesOf makes torques of them again.
+func nodes(torques [][]num, g *Graph, batch int) (flat []*Node) {
+	for _, axes := range torques {
+		for _, torque := range axes {
+			flat = append(flat, torque.spread(g, batch))
+		}
+	}
+	return flat
+}
+
+func (s *System) torquesOf(flat []*Node) [][]num {
+	all := make([][]num, len(s.hinges))
+	for i, h := range s.hinges {
+		for range h.axes {
+			all[i] = append(all[i], num{rows: len(h.angle), node: flat[0]})
+			flat = flat[1:]
 		}
 	}
 	return all

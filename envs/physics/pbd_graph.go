@@ -1,6 +1,12 @@
 package physics
 
-import "math"
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
 
 // Shares of the corrections that are applied at once (brax/physics/joints.py, colliders.py).
 const (
@@ -262,22 +268,7 @@ func (s *System) rub(g *contactGroup, m meeting, now, before limbs, multipliers 
 // positionIteration advances position based dynamics by two substeps, the second with collisions (brax/physics/system.py,
 // _pbd_step). It returns what the contacts did to velocities as well.
 func (s *System) positionIteration(all limbs, torques [][]num, show *viewer) (limbs, touch) {
-	before := all
-	all = s.coast(all, torques, show, "s1_")
-	show.bodies("s1_kinetic", all)
-	d := s.joined(all)
-	settle(d.components()...)
-	show.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
-	all = s.project(s.move(all, d), before)
-	settle(append(all.places(), all.motions()...)...)
-	show.bodies("s1_after", all)
-
-	before = all
-	all = s.coast(all, torques, nil, "")
-	d = s.joined(all)
-	settle(d.components()...)
-	all = s.move(all, d)
-	settle(all.places()...)
+	all, before := s.glide(all, torques, show)
 	show.bodies("s2_joint", all)
 
 	meetings := make([][]meeting, len(s.contacts))
@@ -325,6 +316,46 @@ func (s *System) positionIteration(all limbs, torques [][]num, show *viewer) (li
 	all = s.kick(all, t.moving)
 	show.bodies("after", all)
 	return all, t
+}
+
+// glide does what the two substeps have in common twice: coast, then bring the joints together. It returns the bodies before
+// the second one's collisions and velocities, and as they were before that substep.
+func (s *System) glide(all limbs, torques [][]num, show *viewer) (now, before limbs) {
+	step := func(all limbs, torques [][]num, show *viewer) limbs {
+		all = s.coast(all, torques, show, "s1_")
+		show.bodies("s1_kinetic", all)
+		d := s.joined(all)
+		settle(d.components()...)
+		show.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
+		return s.move(all, d)
+	}
+	if show != nil {
+		before = s.project(step(all, torques, show), all)
+		show.bodies("s1_after", before)
+		return step(before, torques, nil), before
+	}
+	// A loop of two turns is half the code, which must fit a cache, and be compiled.
+	type running struct{ Now, Before, Torques []*Node }
+	z := all[0].pos.z
+	g, batch := z.node.Graph(), z.node.Shape().Size()/z.rows
+	run := running{Now: s.changing(g, batch, all), Before: s.changing(g, batch, all), Torques: nodes(torques, g, batch)}
+	run = xla.For(g, 2, run, func(turn *Node, r running) running {
+		g := turn.Graph()
+		unprojected := s.complete(r.Now)
+		projected := s.project(unprojected, s.complete(r.Before))
+		first := Equal(turn, ConstAs(turn, int32(0)))
+		for i, after := range s.changing(g, batch, projected) {
+			r.Before[i] = Where(BroadcastToDims(first, after.Shape().Dimensions...), r.Now[i], after)
+		}
+		start := s.complete(r.Before)
+		settle(append(start.places(), start.motions()...)...)
+		r.Before = s.changing(g, batch, start)
+		r.Now = s.changing(g, batch, step(start, s.torquesOf(r.Torques), nil))
+		return r
+	})
+	now = s.complete(run.Now)
+	settle(now.places()...)
+	return now, s.complete(run.Before)
 }
 
 // coast accelerates by actuators, the damping of joints and gravity, and moves.

@@ -33,11 +33,7 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 	if s.actions > 0 {
 		flat.node = Reshape(action, action.Shape().Size())
 	}
-	for _, axes := range s.torques(flat) {
-		for _, torque := range axes {
-			run.Torques = append(run.Torques, torque.spread(g, batch))
-		}
-	}
+	run.Torques = nodes(s.torques(flat), g, batch)
 	total := s.untouched()
 	for _, c := range total.all() {
 		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
@@ -47,15 +43,7 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 		substep, count = s.positionIteration, s.model.Substeps/2
 	}
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
-		torques := make([][]num, len(s.hinges))
-		next := 0
-		for i, h := range s.hinges {
-			for range h.axes {
-				torques[i] = append(torques[i], num{rows: len(h.angle), node: r.Torques[next]})
-				next++
-			}
-		}
-		all, t := substep(s.complete(r.Parts), torques, nil)
+		all, t := substep(s.complete(r.Parts), s.torquesOf(r.Torques), nil)
 		for i, c := range t.all() {
 			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 		}
