@@ -40,6 +40,9 @@ type Descriptor struct {
 	Lower      []float32 // limits of each component, of the cells of a repertoire; descriptors outside are not clipped
 	Upper      []float32
 	Components []string // names for axes, with units
+	// Stays leaves the descriptor of the end in place when [AutoReset] restarts an episode, and so at the beginning of the next
+	// one: a quirk of pointmaze, which the source does not wrap as it does the others.
+	Stays bool
 }
 
 // DescriptorKind says how the states' descriptors become the episode's.
@@ -56,7 +59,7 @@ const (
 
 // State is a batch of B states: a tree that loops can carry.
 type State struct {
-	World       []*Node // what the task alone knows how to read
+	World       []*Node // [..., B] each: what the task alone knows how to read
 	Observation *Node   // [B, observations]
 	Reward      *Node   // [B], of the step that led here; 0 after a reset
 	Done        *Node   // [B], 1 where the task ended in this step, else 0

@@ -40,7 +40,7 @@ func makePointmaze(o options) (Env, error) { return Pointmaze{}, o.none() }
 func (Pointmaze) Spec() Spec {
 	return Spec{
 		Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431, FitnessRange: [2]float64{-1000, 0},
-		Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Components: []string{"final x", "final y"}},
+		Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Components: []string{"final x", "final y"}, Stays: true},
 	}
 }
 

@@ -102,6 +102,13 @@ func TestUnusableModels(t *testing.T) {
 		"has 0 axes, not 1 to 3":          func(m *physics.Model) { m.Joints[0].Limits = nil },
 		"needs a stiffness above 0":       func(m *physics.Model) { m.Joints[0].Stiffness = 0 },
 		`there is no joint "x"`:           func(m *physics.Model) { m.Actuators = []physics.Actuator{{Joint: "x"}} },
+		"the gravity of the model is not": func(m *physics.Model) { m.Gravity[2] = math.NaN() },
+		"has two actuators":               func(m *physics.Model) { m.Actuators = []physics.Actuator{{Joint: "joint"}, {Joint: "joint"}} },
+		`the actuator of "joint" is +Inf`: func(m *physics.Model) { m.Actuators = []physics.Actuator{{Joint: "joint", Strength: math.Inf(1)}} },
+		`the pose puts "z" at`:            func(m *physics.Model) { m.Pose = map[string]physics.Vec{"z": {}} },
+		`the pose turns "a" by`:           func(m *physics.Model) { m.Angles = map[string]physics.Vec{"a": {}} },
+		"has limits from 3 to 2 degrees":  func(m *physics.Model) { m.Joints[0].Limits = [][2]float64{{3, 2}} },
+		`place of joint "joint" is not`:   func(m *physics.Model) { m.Joints[0].ChildOffset[1] = math.Inf(-1) },
 		"they must form a tree": func(m *physics.Model) {
 			m.Joints = append(m.Joints, physics.Joint{Name: "back", Parent: "b", Child: "a", Limits: m.Joints[0].Limits, Stiffness: 1})
 		},

@@ -114,13 +114,18 @@ func (m Model) Validate() error {
 	if m.Dynamics == PositionBased && m.Baumgarte != 0 {
 		return errors.New("position based dynamics have no Baumgarte stabilisation")
 	}
+	for what, v := range map[string]Vec{"gravity": m.Gravity, "damping": {m.VelocityDamping, m.AngularDamping, m.Baumgarte}} {
+		if !v.finite() {
+			return errors.Errorf("the %s of the model is not finite: %v", what, v)
+		}
+	}
 	bodies := map[string]bool{}
 	for _, b := range m.Bodies {
 		if bodies[b.Name] {
 			return errors.Errorf("two bodies are called %q", b.Name)
 		}
 		bodies[b.Name] = true
-		if !b.Fixed && !(b.Mass > 0) {
+		if !b.Fixed && !(b.Mass > 0 && b.Mass <= math.MaxFloat32) {
 			return errors.Errorf("body %q moves and has mass %g", b.Name, b.Mass)
 		}
 		for _, axis := range b.Inertia {
@@ -131,6 +136,9 @@ func (m Model) Validate() error {
 		for _, c := range b.Colliders {
 			if c.Shape == Capsule && (!(c.Radius > 0) || f32(c.Length) < f32(2*c.Radius)) {
 				return errors.Errorf("a capsule of body %q has radius %g and length %g", b.Name, c.Radius, c.Length)
+			}
+			if !c.Position.finite() || !c.Rotation.finite() {
+				return errors.Errorf("a collider of body %q is at %v, turned by %v", b.Name, c.Position, c.Rotation)
 			}
 			if c.Shape == Plane && !b.Fixed {
 				return errors.Errorf("body %q moves and has a plane as a collider", b.Name)
@@ -150,15 +158,36 @@ func (m Model) Validate() error {
 			return errors.Errorf("joint %q has %d axes, not 1 to 3", j.Name, len(j.Limits))
 		case m.Dynamics == Spring && !(j.Stiffness > 0):
 			return errors.Errorf("joint %q needs a stiffness above 0 for spring dynamics", j.Name)
+		case !j.ParentOffset.finite() || !j.ChildOffset.finite() || !j.Rotation.finite() || !j.Reference.finite():
+			return errors.Errorf("the place of joint %q is not finite", j.Name)
+		}
+		for _, limits := range j.Limits {
+			if !(limits[0] <= limits[1]) {
+				return errors.Errorf("joint %q has limits from %g to %g degrees", j.Name, limits[0], limits[1])
+			}
 		}
 		joints[j.Name], children[j.Child] = true, true
 	}
+	driven := map[string]bool{}
 	for _, a := range m.Actuators {
-		if !joints[a.Joint] {
+		switch {
+		case !joints[a.Joint]:
 			return errors.Errorf("there is no joint %q for an actuator", a.Joint)
+		case driven[a.Joint]:
+			return errors.Errorf("joint %q has two actuators", a.Joint)
+		case math.IsNaN(a.Strength) || math.IsInf(a.Strength, 0):
+			return errors.Errorf("the strength of the actuator of %q is %g", a.Joint, a.Strength)
 		}
-		if math.IsNaN(a.Strength) {
-			return errors.Errorf("the strength of the actuator of %q is NaN", a.Joint)
+		driven[a.Joint] = true
+	}
+	for name, at := range m.Pose {
+		if !bodies[name] || !at.finite() {
+			return errors.Errorf("the pose puts %q at %v: it must be a body, at a finite place", name, at)
+		}
+	}
+	for name, angle := range m.Angles {
+		if !joints[name] || !angle.finite() {
+			return errors.Errorf("the pose turns %q by %v: it must be a joint, by finite angles", name, angle)
 		}
 	}
 	for _, pair := range m.Collide {
@@ -167,6 +196,15 @@ func (m Model) Validate() error {
 		}
 	}
 	return nil
+}
+
+func (v Vec) finite() bool {
+	for _, c := range v {
+		if math.IsNaN(c) || math.Abs(c) > math.MaxFloat32 {
+			return false
+		}
+	}
+	return true
 }
 
 // f32 rounds to the precision of the graphs, and of the source's configurations.
