@@ -93,7 +93,8 @@ func (gen generation) evaluate(from source, worker *Node) repertoire.Batch {
 
 // emit writes the offspring of a slice over children, [slice, N]: random policies in generation 0, later what the emitter
 // proposes. Each is a loop of one turn or none, whose number XLA cannot know: a wall behind which the offspring are computed
-// once and whole, and not again for every layer that is cut out of them.
+// once and whole, and not again for every layer that is cut out of them. The turn, which is 0, goes into the keys: what is the
+// same at every turn XLA would move out of the loop, computed for those of no turn too, and copy into it.
 func (gen generation) emit(from source, keys xla.Key, children *Node) *Node {
 	type state struct {
 		Parents  Parents
@@ -102,14 +103,19 @@ func (gen generation) emit(from source, keys xla.Key, children *Node) *Node {
 	}
 	keys = keys.FoldInt(streamEmit)
 	later := MinScalar(from.Number, 1)
-	children = xla.Repeat(OneMinus(later), state{Keys: keys, Children: children}, func(_ *Node, s state) state {
-		s.Children = gen.task.Policy.Init(s.Keys)
+	children = xla.Repeat(OneMinus(later), state{Keys: keys, Children: children}, func(turn *Node, s state) state {
+		s.Children = gen.task.Policy.Init(varying(s.Keys, turn))
 		return s
 	}).Children
-	return xla.Repeat(later, state{from.Parents, keys, children}, func(_ *Node, s state) state {
-		s.Children = gen.emitter.Offspring(s.Parents, s.Keys)
+	return xla.Repeat(later, state{from.Parents, keys, children}, func(turn *Node, s state) state {
+		s.Children = gen.emitter.Offspring(s.Parents, varying(s.Keys, turn))
 		return s
 	}).Children
+}
+
+// varying are the keys, if turn is 0.
+func varying(keys xla.Key, turn *Node) xla.Key {
+	return xla.Key{Hi: keys.Hi, Lo: Add(keys.Lo, ConvertDType(turn, dtypes.Uint32))}
 }
 
 // emitAgain writes the children individuals[i], i < count, to the rows of the scratch matrix.
