@@ -32,13 +32,6 @@ func (b *bodies) components() [13]*num {
 }
 
 // places are the positions and rotations, motions the velocities.
-func (all limbs) rotations() (components []*num) {
-	for l := range all {
-		components = append(components, all[l].rot.components()...)
-	}
-	return components
-}
-
 func (all limbs) places() (components []*num) {
 	for l := range all {
 		c := all[l].components()

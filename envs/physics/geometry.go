@@ -7,7 +7,7 @@ const degree = math.Pi / 180
 // quat is a rotation when a model is written down: w, x, y, z.
 type quat [4]float64
 
-// euler is the rotation of Euler angles x-y'-z” in degrees.
+// euler is the rotation of Euler angles x-y-z in degrees.
 func euler(v Vec) quat {
 	q := quat{1}
 	for axis := range 3 {

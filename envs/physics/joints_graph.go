@@ -58,7 +58,7 @@ func (j held) lineOfNodes(epsilon float64) (line, bend vector) {
 	return line, bend.over(bend.norm().add(epsilon))
 }
 
-// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler angles x-y'-z” by the line of
+// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler angles x-y-z by the line of
 // nodes (brax/physics/joints.py). With one axis the parent's and the child's are held together, which makes it simpler.
 func (j held) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)

@@ -75,12 +75,14 @@ type Collider struct {
 // Shape is the form of a collider.
 type Shape int
 
+// The shapes.
 const (
 	Capsule Shape = iota
 	Plane         // through the body's origin, facing up
 )
 
-// Joint connects a child body to a parent. It turns about as many axes as it has limits, x first, then y', then z”.
+// Joint connects a child body to a parent. It turns about as many axes as it has limits: x first, then y and z as they have
+// turned by then.
 type Joint struct {
 	Name          string
 	Parent, Child string

@@ -92,9 +92,10 @@ func NewSystem(m Model) (*System, error) {
 
 	turns := m.Frozen.Rotation
 	for axis := range 3 {
-		others := [2]bool{turns[(axis+1)%3], turns[(axis+2)%3]}
-		s.live[axis] = !(m.Frozen.Position[axis] && others[0] && others[1])
-		s.live[4+axis] = !(turns[axis] && (others[0] || others[1]))
+		// A body that does not turn about two axes turns about the third alone.
+		one, other := !turns[(axis+1)%3], !turns[(axis+2)%3]
+		s.live[axis] = !m.Frozen.Position[axis] || one || other // joints could not move it either
+		s.live[4+axis] = !turns[axis] || one && other
 		s.live[7+axis] = !m.Frozen.Position[axis]
 		s.live[10+axis] = !turns[axis]
 	}
