@@ -15,8 +15,8 @@ import (
 //
 // Keys are derived with Threefry-2x32-20 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): streams
 // of different names are independent. Within a stream, word i is a hash of the key and i by two rounds of a 32-bit
-// mixer: a generation of MAP-Elites draws 67 million normals, for which a cipher would cost half as much as the rollouts.
-// A key is used for one purpose; [Key.Fold] names the streams below it.
+// mixer, or by one for [Key.Normal]: a generation of MAP-Elites draws 67 million normals, for which a cipher would cost
+// a quarter of what the rollouts do. A key is used for one purpose; [Key.Fold] names the streams below it.
 type Key struct{ Hi, Lo *Node }
 
 // NewKey is the root key of a seed, an int64 constant of the program.
@@ -56,6 +56,20 @@ func (k Key) FoldInt(data int) Key { return k.Fold(Const(k.Hi.Graph(), uint32(da
 // Bits returns random uint32 words of the given dimensions. A scalar key gives one stream over the whole array; a vector of
 // n keys gives dims[0] = n rows, each the stream of its key, whatever the other rows are.
 func (k Key) Bits(dims ...int) *Node {
+	return k.words(dims, func(index, hi, lo *Node) *Node { return mix(Add(mix(BitwiseXor(index, hi)), lo)) })
+}
+
+// splitMixBits are words for less than those of [Key.Bits] cost, as SplitMix makes them (Steele, Lea and Flood, "Fast splittable
+// pseudorandom number generators", OOPSLA 2014): one round of the mixer over a counter that goes in odd steps. Where it
+// begins and its step are enciphered, apart from what Fold makes of the key: a key may be a seed, and so are two small ones.
+func (k Key) splitMixBits(dims ...int) *Node {
+	begin, step := threefry2x32(k.Hi, k.Lo, OnesLike(k.Hi), ZerosLike(k.Hi), 20)
+	counter := Key{settled(begin), settled(BitwiseOr(step, OnesLike(step)))}
+	return counter.words(dims, func(index, begin, step *Node) *Node { return mix(Add(begin, Mul(index, step))) })
+}
+
+// words makes the words of Bits: hash is given the indices in the streams and the keys, in shapes that broadcast.
+func (k Key) words(dims []int, hash func(index, hi, lo *Node) *Node) *Node {
 	rows, columns := 1, 1
 	rest := dims
 	if k.Hi.Rank() == 1 && len(dims) > 0 && dims[0] == k.Hi.Shape().Dimensions[0] {
@@ -74,7 +88,7 @@ func (k Key) Bits(dims ...int) *Node {
 		return Reshape(word, rows, 1)
 	}
 	index := Iota(k.Hi.Graph(), shapes.Make(dtypes.Uint32, rows, columns), 1)
-	return Reshape(mix(Add(mix(BitwiseXor(index, perRow(k.Hi))), perRow(k.Lo))), dims...)
+	return Reshape(hash(index, perRow(k.Hi), perRow(k.Lo)), dims...)
 }
 
 // mix is a bijection of uint32 in which every input bit changes every output bit with probability 0.5 +- 0.1 %: the constants
@@ -99,65 +113,52 @@ func (k Key) Uniform(low, high float64, dims ...int) *Node {
 	return AddScalar(MinScalar(MulScalar(unit, high-low), most), low)
 }
 
-// Normal draws standard normal float32; shapes as in [Key.Bits].
+// Normal draws standard normal float32, by inversion; shapes as in [Key.Bits].
 //
-// Box and Muller's transform makes one from each 32-bit word, 18 bits for the radius (at most 5.13) and 14 for the angle.
-// Logarithm and cosine are polynomials of just the accuracy that this grid has, so that the whole is some fifty vector
-// instructions, fused with what uses it.
+// 31 bits of a word are the probability of a tail, at least 2^-32 and at most 1/2, and the other bit says which: the numbers
+// reach 6.23 standard deviations. The whole is some forty vector instructions, fused with what uses it.
 func (k Key) Normal(dims ...int) *Node {
-	word := k.Bits(dims...)
-	u := halfway(BitwiseShiftRightLogicalScalar(word, uint32(14)), 18)
-	turn := halfway(BitwiseAnd(word, ConstAs(word, uint32(1<<14-1))), 14)
-	return Mul(sqrtPositive(MulScalar(lnPositive(u), -2)), cosTurn(turn))
+	word := k.splitMixBits(dims...)
+	magnitude := ConstAs(word, uint32(1<<31-1))
+	z := tailQuantile(AddScalar(fromUint(BitwiseAnd(word, magnitude)), 1))
+	return Bitcast(BitwiseOr(BitwiseAnd(Bitcast(z, dtypes.Uint32), magnitude), BitwiseAnd(word, BitwiseNot(magnitude))), dtypes.Float32)
 }
 
-// halfway maps the integers below 2^bits to the midpoints of as many cells of (0, 1).
-func halfway(x *Node, bits int) *Node {
-	size := math.Ldexp(1, -bits)
-	return AddScalar(MulScalar(fromUint(x), size), size/2)
+// tailQuantile is the z that a standard normal number exceeds with probability p = n/2^32, for float32 n from 1 to 2^31, to 3e-5:
+// a polynomial of 1/sqrt(-ln p), of which even the logarithm and the root are polynomials, all minimax. XLA's own are
+// several times slower, and it cuts the kernel at what it counts as expensive and draws the words again on the other side.
+//
+// h and y below are scaled so that the highest coefficients are 1 or -1: more constants than these do not fit the vector
+// registers beside the rest, and compilers then move them about at every turn.
+func tailQuantile(n *Node) *Node {
+	bits := Bitcast(n, dtypes.Uint32)
+	exponent := fromUint(BitwiseShiftRightLogicalScalar(bits, uint32(23)))
+	mantissa := BitwiseOr(BitwiseAnd(bits, ConstAs(bits, uint32(1<<23-1))), ConstAs(bits, uint32(127<<23)))
+	m := Bitcast(mantissa, dtypes.Float32)                                          // 1 <= m < 2
+	h := Sub(AddScalar(MulScalar(exponent, -22.28481866168161), 3605.691770204149), // -ln(p) / 0.0311
+		Mul(m, monic(m, -9.28304423058631, 36.34984856596827, -79.12876796391525, 113.46784604940761)))
+
+	// Half the bit pattern, negated, is nearly the pattern of 1/sqrt(h); t is what is left to correct.
+	half := BitwiseShiftRightLogicalScalar(Bitcast(h, dtypes.Uint32), uint32(1))
+	y := Bitcast(Sub(ConstAs(half, uint32(0x5f28dcdb)), half), dtypes.Float32)
+	t := Mul(h, Square(y))
+	y = Mul(y, Sub(ConstAs(t, 4.624127669110821), Mul(t, monic(t, -3.6600634924117683, 5.312693412524502))))
+
+	return Mul(h, monic(y, -1.8562334873130497, 1.5984217036891635, -0.9873071941810625, -0.06987034922566673,
+		0.12883199915980784, -4.089525215842629e-05))
 }
 
-// fromUint converts uint32 below 2^31 to float32, by way of int32, which vector units convert in one instruction.
-func fromUint(x *Node) *Node { return ConvertDType(Bitcast(x, dtypes.Int32), dtypes.Float32) }
-
-// lnPositive is the natural logarithm of normal positive float32, to 5e-7 of max(1, |ln x|): the exponent, and a minimax
-// polynomial of the mantissa scaled to [sqrt(1/2), sqrt(2)).
-func lnPositive(x *Node) *Node {
-	bits := Bitcast(x, dtypes.Int32)
-	exponent := BitwiseShiftRightArithmeticScalar(AddScalar(bits, int32(-0x3f3504f3)), int32(23)) // 0x3f3504f3 is sqrt(1/2)
-	f := AddScalar(Bitcast(Sub(bits, BitwiseShiftLeftScalar(exponent, int32(23))), dtypes.Float32), -1)
-	series := polynomial(f, 0.11986400277963064, -0.18761717261734315, 0.20492569694959567, -0.24897765910459954,
-		0.3331554463992583, -0.5000148588444934)
-	return Add(MulScalar(ConvertDType(exponent, dtypes.Float32), math.Ln2), Add(f, Mul(Square(f), series)))
-}
-
-// polynomial evaluates by Horner's rule, the highest power first.
-func polynomial(x *Node, coefficients ...float64) *Node {
-	sum := ConstAs(x, coefficients[0])
+// monic evaluates a polynomial by Horner's rule: the highest power has the coefficient 1, the others follow.
+func monic(x *Node, coefficients ...float64) *Node {
+	sum := AddScalar(x, coefficients[0])
 	for _, c := range coefficients[1:] {
 		sum = AddScalar(Mul(sum, x), c)
 	}
 	return sum
 }
 
-// sqrtPositive is the square root of positive normal float32 to 5e-6 relative: two of Newton's iterations from the bit pattern.
-// XLA counts its own square root as expensive, cuts the kernel there, and draws the words again on the other side.
-func sqrtPositive(x *Node) *Node {
-	half := MulScalar(x, 0.5)
-	bits := BitwiseShiftRightLogicalScalar(Bitcast(x, dtypes.Uint32), uint32(1))
-	y := Bitcast(Sub(Const(x.Graph(), uint32(0x5f3759df)), bits), dtypes.Float32)
-	for range 2 {
-		y = Mul(y, Sub(ConstAs(x, 1.5), Mul(half, Square(y))))
-	}
-	return Mul(x, y)
-}
-
-// cosTurn is the cosine of x turns, 0 <= x <= 1, to 1e-6: the sine of the distance to the nearest zero, by a minimax polynomial.
-func cosTurn(x *Node) *Node {
-	// On [0, 1/2] the zero is 1/4 and the cosine falls; on [1/2, 1] it is its mirror image.
-	t := MulScalar(AddScalar(Neg(Abs(AddScalar(x, -0.5))), 0.25), -2*math.Pi) // -1/4 .. 1/4 of a turn, in radians
-	return Mul(t, polynomial(Square(t), -0.00018363653931916568, 0.008306325225217707, -0.16664828381655886, 0.9999966159072661))
-}
+// fromUint converts uint32 below 2^31 to float32, by way of int32, which vector units convert in one instruction.
+func fromUint(x *Node) *Node { return ConvertDType(Bitcast(x, dtypes.Int32), dtypes.Float32) }
 
 // threefry2x32 encrypts the counter (c0, c1) with the key (k0, k1); all uint32 of one shape.
 func threefry2x32(k0, k1, c0, c1 *Node, rounds int) (x0, x1 *Node) {

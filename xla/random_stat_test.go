@@ -1,6 +1,7 @@
 package xla_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -39,28 +40,71 @@ func TestNormalIsNormal(t *testing.T) {
 	if distance > 1.95/math.Sqrt(million) {
 		t.Errorf("distance of Kolmogorov and Smirnov %g", distance)
 	}
-	if x[0] < -5.2 || x[million-1] > 5.2 || x[0] > -4.3 || x[million-1] < 4.3 {
+	if x[0] < -6.3 || x[million-1] > 6.3 || x[0] > -4.3 || x[million-1] < 4.3 {
 		t.Errorf("the tails reach from %g to %g", x[0], x[million-1])
 	}
 }
 
-// Each byte of the words takes each value equally often.
-func TestBytesOfBitsAreUniform(t *testing.T) {
-	words := draw[uint32](t, xlatest.Best(t), 4, func(k xla.Key) *Node { return k.Bits(million) })
-	for place := range 4 {
-		var counts [256]float64
-		for _, w := range words {
-			counts[byte(w>>(8*place))]++
-		}
-		statistic := 0.0
+// steps are those that a counter may find hard (and odd words too): the smallest, of few bits, near simple fractions of 2^32.
+var steps = []uint32{0, 2, 0x10000, 0x80000000, 0x55555555, 0xffffffff}
+
+// The words of a stream, and of neighbouring rows at one place, are uniform byte by byte and in pairs of neighbours, and no bit
+// of a word tells a bit of the next: all at five standard deviations.
+func TestWordsAreUniform(t *testing.T) {
+	chiSquared := func(t *testing.T, what string, counts []float64, n float64) {
+		expected, statistic := n/float64(len(counts)), 0.0
 		for _, c := range counts {
-			statistic += (c - million/256.0) * (c - million/256.0) / (million / 256.0)
+			statistic += (c - expected) * (c - expected) / expected
 		}
-		off := (statistic - 255) / math.Sqrt(2*255)
-		t.Logf("byte %d: chi-squared %.1f, %.2f standard deviations from 255", place, statistic, off)
-		if math.Abs(off) > 5 {
-			t.Errorf("byte %d: chi-squared with 255 degrees of freedom is %g", place, statistic)
+		freedom := float64(len(counts) - 1)
+		if off := (statistic - freedom) / math.Sqrt(2*freedom); math.Abs(off) > 5 {
+			t.Errorf("%s: chi-squared with %g degrees of freedom is %g, %.1f standard deviations off", what, freedom, statistic, off)
 		}
+	}
+	check := func(t *testing.T, what string, words []uint32) {
+		n := float64(len(words) - 1)
+		pairs := make([]float64, 1<<16)
+		var bytes [4][256]float64
+		var equal [32][32]float64 // bit i of a word and bit j of the next
+		for i, word := range words[1:] {
+			before := words[i]
+			pairs[before>>24<<8|word>>24]++
+			for place := range 4 {
+				bytes[place][byte(word>>(8*place))]++
+			}
+			for bit := range 32 {
+				same := word ^ -(before >> bit & 1) // the word, or its complement
+				for j := range 32 {
+					equal[bit][j] += float64(same >> j & 1)
+				}
+			}
+		}
+		chiSquared(t, what+": pairs of neighbours' high bytes", pairs, n)
+		for place := range 4 {
+			chiSquared(t, fmt.Sprintf("%s: byte %d", what, place), bytes[place][:], n)
+		}
+		for i := range equal {
+			for j, c := range equal[i] {
+				if off := (c - n/2) / (math.Sqrt(n) / 2); math.Abs(off) > 5 {
+					t.Errorf("%s: bit %d and bit %d of the next word are equal %.1f standard deviations too often", what, i, j, off)
+				}
+			}
+		}
+	}
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			check(t, "a stream", draw[uint32](t, xlatest.Best(t), 4, func(k xla.Key) *Node { return hash.graph(k, 1<<19) }))
+			rows := draw[uint32](t, xlatest.Best(t), 4, func(k xla.Key) *Node { return Transpose(hash.graph(rowKeys(k, 0, 1<<18), 1<<18, 4), 0, 1) })
+			check(t, "first words of neighbouring rows", rows[:1<<18])
+			check(t, "fourth words of neighbouring rows", rows[3<<18:])
+			for _, lo := range steps {
+				words := make([]uint32, 1<<18)
+				for i := range words {
+					words[i] = hash.plain(0x243f6a88, lo, uint32(i))
+				}
+				check(t, fmt.Sprintf("steps of %#x", lo), words)
+			}
+		})
 	}
 }
 
@@ -75,8 +119,8 @@ func correlation(a, b []float32) float64 {
 	return (sab/n - sa/n*sb/n) / math.Sqrt((saa/n-sa/n*sa/n)*(sbb/n-sb/n*sb/n)) * math.Sqrt(n)
 }
 
-// Numbers are uncorrelated along a stream, between neighbouring rows, between the streams below a key, and between
-// neighbouring seeds, at 4.5 standard errors of each.
+// Numbers, and what normal ones have of size, are uncorrelated along a stream, between neighbouring rows, between the streams
+// below a key, and between neighbouring seeds, at 4.5 standard errors of each.
 func TestStreamsAreUncorrelated(t *testing.T) {
 	const columns = million / 10
 	p := xlatest.Best(t)
@@ -87,8 +131,9 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func(k xla.Key, dims ...int) *Node{
-		"uniform": func(k xla.Key, dims ...int) *Node { return k.Uniform(0, 1, dims...) },
-		"normal":  xla.Key.Normal,
+		"uniform":       func(k xla.Key, dims ...int) *Node { return k.Uniform(0, 1, dims...) },
+		"normal":        xla.Key.Normal,
+		"normal's size": func(k xla.Key, dims ...int) *Node { return Abs(k.Normal(dims...)) },
 	} {
 		x := draw[float32](t, p, 5, func(k xla.Key) *Node { return f(k, million) })
 		for _, lag := range []int{1, 2, 3, 4, 8, 16, 64, 256, 1024} {
@@ -108,4 +153,39 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 		check(name+": neighbouring seeds", x, next)
 		check(name+": neighbouring seeds, rows", rows, draw[float32](t, p, 6, func(k xla.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) }))
 	}
+}
+
+// Sums over rows are normal again, and so are the correlations of all pairs of rows: neither is there a drift along streams that
+// lags do not show, nor do some streams overlap.
+func TestRowsOfNormalsAreIndependent(t *testing.T) {
+	const rows, columns = 512, 4096
+	x := draw[float32](t, xlatest.Best(t), 7, func(k xla.Key) *Node { return rowKeys(k, 0, rows).Normal(rows, columns) })
+	row := func(i int) []float32 { return x[i*columns : (i+1)*columns] }
+	check := func(what string, scores []float64) {
+		t.Helper()
+		slices.Sort(scores)
+		distance, worst := 0.0, max(-scores[0], scores[len(scores)-1])
+		for i, v := range scores {
+			distance = max(distance, math.Abs(math.Erfc(-v/math.Sqrt2)/2-(float64(i)+0.5)/float64(len(scores))))
+		}
+		t.Logf("%s: %d, at most %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f", what, len(scores), worst, distance)
+		if worst > 6 || distance > 1.95/math.Sqrt(float64(len(scores))) {
+			t.Errorf("%s are not normal: %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f", what, worst, distance)
+		}
+	}
+	var sums, squares, pairs []float64
+	for i := range rows {
+		sum, square := 0.0, 0.0
+		for _, v := range row(i) {
+			sum, square = sum+float64(v), square+float64(v)*float64(v)
+		}
+		sums = append(sums, sum/math.Sqrt(columns))
+		squares = append(squares, (math.Cbrt(square/columns)-1+2.0/(9*columns))/math.Sqrt(2.0/(9*columns))) // Wilson and Hilferty
+		for j := range i {
+			pairs = append(pairs, correlation(row(i), row(j)))
+		}
+	}
+	check("sums of rows", sums)
+	check("sums of squares of rows", squares)
+	check("correlations of pairs of rows", pairs)
 }
