@@ -22,6 +22,10 @@ type Spec struct {
 	Env       string // see [envs.Names]
 	Seed      int64
 
+	// Environment takes the place of Env: an environment of one's own. The name of its folder has the name in its Spec, which must
+	// not be one of [envs.Names]. It cannot tell what code it ran: change the name when you change the code.
+	Environment envs.Env
+
 	// Set overrides hyperparameters, as in "batch=100": the names of the algorithm's settings in JSON.
 	Set []string
 
@@ -78,8 +82,11 @@ func (s Spec) resolve() (plan, error) {
 		return p, names.Unknown("algorithm", s.Algorithm, algorithms)
 	}
 	var err error
-	if p.env, err = envs.Make(s.Env); err != nil {
+	if p.env, err = s.environment(); err != nil {
 		return p, err
+	}
+	if p.env.Spec().Descriptor.Kind == envs.None {
+		return p, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart", p.env.Spec().Name)
 	}
 	if p.Emitter != nil && (s.Name == "" || slices.Contains(algorithms, s.Name)) {
 		return p, errors.New("a variant needs a name of its own: set Name beside Emitter")
@@ -106,8 +113,23 @@ func (s Spec) resolve() (plan, error) {
 	if p.Emitter == nil {
 		p.Emitter = evolution.Isoline{IsoSigma: p.settings.IsoSigma, LineSigma: p.settings.LineSigma}
 	}
-	p.config, err = runs.NewConfig(p.Name, s.Env, s.Seed, p.settings)
+	p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed, p.settings)
 	return p, err
+}
+
+// environment is the one that a spec names, or brings.
+func (s Spec) environment() (envs.Env, error) {
+	if s.Environment == nil {
+		return envs.Make(s.Env)
+	}
+	if s.Env != "" {
+		return nil, errors.New("there are two environments: set Env or Environment, not both")
+	}
+	spec := s.Environment.Spec()
+	if slices.Contains(envs.Names(), spec.Name) {
+		return nil, errors.Errorf("%q is the name of an environment of qdnb: give yours one of its own, in its Spec", spec.Name)
+	}
+	return s.Environment, spec.Validate()
 }
 
 func (p plan) task() evolution.Task {

@@ -117,6 +117,7 @@ func (t *training) open() (err error) {
 	t.status.CompileSeconds += t.search.CompileTime().Seconds()
 	t.start = t.start.Add(-time.Duration(t.status.Seconds * float64(time.Second)))
 	t.status.Budget, t.status.Finished, t.status.Version = p.Budget, false, version()
+	t.status.Descriptor = p.env.Spec().Descriptor.Components
 	return t.writer.Begin(generation, columns...)
 }
 

@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pkg/errors"
 
@@ -16,23 +17,28 @@ type maze interface {
 	Goal() envs.Wall
 }
 
-// Trajectories runs the policies of some cells again, see [Replay], and draws their ways seen from above. The environment's
-// state descriptor must be a position.
+// Trajectories runs the policies of some cells again, see [Replay], and draws their ways in the plane of the state descriptor,
+// which must be a position.
 func Trajectories(run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
-	env, err := envs.Make(run.Config.Env)
+	env, err := environmentOf(run)
 	if err != nil {
 		return nil, err
 	}
+	return TrajectoriesIn(env, run, seed, cells...)
+}
+
+// TrajectoriesIn is [Trajectories] in a given environment, see [ReplayIn].
+func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
 	limits := env.Spec().Descriptor
 	if limits.Kind != envs.Final || len(limits.Lower) != 2 {
-		return nil, errors.Errorf("%s has no positions to draw", run.Config.Env)
+		return nil, errors.Errorf("%s has no positions to draw", env.Spec().Name)
 	}
-	episodes, err := Replay(run, seed, cells...)
+	episodes, err := ReplayIn(env, run, seed, cells...)
 	if err != nil {
 		return nil, err
 	}
 	arena := figures.Arena{
-		XLabel: "x", YLabel: "y",
+		XLabel: strings.TrimPrefix(limits.Components[0], "final "), YLabel: strings.TrimPrefix(limits.Components[1], "final "),
 		Lower: [2]float64{float64(limits.Lower[0]), float64(limits.Lower[1])},
 		Upper: [2]float64{float64(limits.Upper[0]), float64(limits.Upper[1])},
 	}

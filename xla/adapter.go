@@ -2,6 +2,7 @@ package xla
 
 import (
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/gomlx/compute"
@@ -12,13 +13,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// This file adapts GoMLX's backends to two needs of ours; it can go when GoMLX meets them itself.
+// This file adapts GoMLX's backends to three needs of ours; it can go when GoMLX meets them itself.
 //
 // Loops nest. GoMLX opens every closure on the graph's main function (core/graph/function.go, NewClosureWithSharding), so
 // that a While inside a While is refused although XLA and the Go backend both support it. The adapter wraps backend,
 // builder and function, keeps a stack of the functions being built, and opens each closure on the innermost one; and it
 // keeps two caches, GoMLX's and go-xla's, from handing things across functions. TestNestingStillNeedsTheAdapter fails
 // when GoMLX mends this.
+//
+// A loop may return a node twice. The Go backend (compute v0.1.6) allows that in a main function only ("output not computed").
 //
 // Donated inputs are reused. go-xla passes on that a buffer may be reused, but not for which output, and XLA then copies
 // all the same: see alias.
@@ -110,6 +113,15 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 	if n := len(f.builder.open); n > 0 && f.builder.open[n-1] == f {
 		f.builder.open = f.builder.open[:n-1]
 		f.builder.forgetReductions()
+	}
+	outputs = slices.Clone(outputs)
+	for i := range outputs {
+		if slices.Contains(outputs[:i], outputs[i]) {
+			var err error
+			if outputs[i], err = f.Function.Identity(outputs[i]); err != nil {
+				return err
+			}
+		}
 	}
 	return f.Function.Return(outputs, shardings)
 }

@@ -2,6 +2,7 @@ package xla
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -42,6 +43,38 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 			})
 			if err == nil {
 				t.Errorf("GoMLX now nests loops by itself on %s: the nesting part of xla/adapter.go can go", p.Name())
+			}
+		})
+	}
+}
+
+// The body of a loop returns a node several times, also when it does not know: the Go backend makes one of two equal constants.
+func TestLoopReturnsANodeTwice(t *testing.T) {
+	for _, p := range platformsUnderTest(t) {
+		t.Run(p.Name(), func(t *testing.T) {
+			type state struct{ A, B, C, D, E *Node }
+			program, err := p.Compile("twice", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}}, func(in []*Node) []*Node {
+				x := in[0]
+				s := For(x.Graph(), 3, state{x, x, x, x, x}, func(_ *Node, s state) state {
+					next := Add(s.A, s.B)
+					constant := func() *Node { return Const(x.Graph(), []float32{7, 8}) }
+					return state{next, next, s.C, constant(), constant()}
+				})
+				return []*Node{s.A, s.B, s.C, s.D, s.E}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer program.Free()
+			out, err := program.Run(Value{tensors.FromValue([]float32{1, 2})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range [][]float32{{8, 16}, {8, 16}, {1, 2}, {7, 8}, {7, 8}} {
+				if got := tensors.MustCopyFlatData[float32](out[i][0]); !slices.Equal(got, want) {
+					t.Errorf("output %d is %v, want %v", i, got, want)
+				}
+				out[i].Free()
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 
 // Key is the name of a stream of random numbers: two uint32 scalars, or vectors for several streams at once. Everything is
 // counter-based and made of integer operations, and so the same on every backend, device and number of workers; only
-// [Key.Normal] goes through polynomials that processors may round differently, by 2e-6 at most.
+// [Key.Normal] goes through polynomials that processors may round differently, by 6e-6 at most.
 //
 // Keys are derived with Threefry-2x32-20 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): streams
 // of different names are independent. Within a stream, word i is a hash of the key and i by two rounds of a 32-bit
@@ -134,11 +134,13 @@ func tailQuantile(n *Node) *Node {
 	bits := Bitcast(n, dtypes.Uint32)
 	exponent := fromUint(BitwiseShiftRightLogicalScalar(bits, uint32(23)))
 	mantissa := BitwiseOr(BitwiseAnd(bits, ConstAs(bits, uint32(1<<23-1))), ConstAs(bits, uint32(127<<23)))
-	m := Bitcast(mantissa, dtypes.Float32)                                          // 1 <= m < 2
-	h := Sub(AddScalar(MulScalar(exponent, -22.28481866168161), 3605.691770204149), // -ln(p) / 0.0311
+	m := Bitcast(mantissa, dtypes.Float32) // 1 <= m < 2
+
+	// h is -ln(p) / 0.0311.
+	h := Sub(AddScalar(MulScalar(exponent, -22.28481866168161), 3605.691770204149),
 		Mul(m, monic(m, -9.28304423058631, 36.34984856596827, -79.12876796391525, 113.46784604940761)))
 
-	// Half the bit pattern, negated, is nearly the pattern of 1/sqrt(h); t is what is left to correct.
+	// Half the bit pattern, negated, is nearly the pattern of 1/sqrt(h), up to a factor; t tells what is left to correct.
 	half := BitwiseShiftRightLogicalScalar(Bitcast(h, dtypes.Uint32), uint32(1))
 	y := Bitcast(Sub(ConstAs(half, uint32(0x5f28dcdb)), half), dtypes.Float32)
 	t := Mul(h, Square(y))

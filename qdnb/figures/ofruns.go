@@ -40,13 +40,22 @@ func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
 	return c, nil
 }
 
+// cellsOf are those of a repertoire of a run, with the names of the descriptor that the run has noted.
+func cellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
+	cells, err := CellsOf(run.Config.Env, r)
+	if names := run.Status.Descriptor; err == nil && len(names) == 2 {
+		cells.XLabel, cells.YLabel = names[0], names[1]
+	}
+	return cells, err
+}
+
 // Repertoire draws the final repertoire of a run.
 func Repertoire(run *runs.Run) (*Figure, error) {
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
-	cells, err := CellsOf(run.Config.Env, r)
+	cells, err := cellsOf(run, r)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +74,7 @@ func Snapshots(run *runs.Run, columns int) (*Figure, error) {
 	}
 	grid := Grid{Bar: BarShared}
 	for i, snapshot := range snapshots {
-		cells, err := CellsOf(run.Config.Env, &snapshot.Repertoire)
+		cells, err := cellsOf(run, &snapshot.Repertoire)
 		if err != nil {
 			return nil, err
 		}

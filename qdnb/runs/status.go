@@ -19,9 +19,11 @@ type Status struct {
 	// Backends is the history of backends. A run that more than one computed is not exact to the bit.
 	Backends []BackendUse `json:"backends"`
 	Budget   Budget       `json:"budget"`
-	Finished bool         `json:"finished"` // the budget is spent
-	Version  string       `json:"version"`  // of the program
-	Updated  time.Time    `json:"updated"`  // set by Writer.SaveStatus
+	// Descriptor names the components of descriptors, with units, for figures; nil in runs of older programs.
+	Descriptor []string  `json:"descriptor,omitempty"`
+	Finished   bool      `json:"finished"` // the budget is spent
+	Version    string    `json:"version"`  // of the program
+	Updated    time.Time `json:"updated"`  // set by Writer.SaveStatus
 }
 
 // BackendUse says that a backend computed the generations after one.

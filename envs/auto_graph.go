@@ -1,0 +1,117 @@
+package envs
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
+
+// Episodes is a task that restarts by itself; see [AutoReset].
+type Episodes struct {
+	env    Env
+	length int
+}
+
+var _ Env = Episodes{}
+
+// AutoReset restarts each copy of a task by itself, after length steps (0: as many as an episode of the task has) or where the
+// task ends before: what learning from single steps needs. As in the source (Brax, envs/wrappers.py, EpisodeWrapper and
+// AutoResetWrapper; QDax, StateDescriptorResetWrapper):
+//
+//   - Done is 1 in the step that ends an episode for either reason; [Episodes.Truncation] tells them apart.
+//   - That very step returns the world, the observation and the descriptor of the next episode, with the reward of the last one.
+//   - A copy always restarts from the state that it was first reset to.
+//
+// Where [Descriptor].Stays is set, the descriptor is left as it is.
+func AutoReset(env Env, length int) Episodes {
+	if length == 0 {
+		length = env.Spec().Length
+	}
+	return Episodes{env, length}
+}
+
+// Spec implements [Env]: that of the task, with the length of the episodes.
+func (e Episodes) Spec() Spec {
+	spec := e.env.Spec()
+	spec.Length = e.length
+	return spec
+}
+
+// Truncation is 1 where a state [B] was reached in a step that ended an episode for its length alone, else 0: there the task
+// would have gone on.
+func (e Episodes) Truncation(s State) *Node { return e.read(s).Truncation }
+
+// memory is the world of a state of Episodes: the batch on the last axis, as in all worlds.
+type memory struct {
+	World             []*Node // of the task
+	First             []*Node // the same after the first reset
+	Observation       *Node   // [observations, B], after the first reset
+	Descriptor        *Node   // [descriptor, B], as well; nil where the task has none
+	Steps, Truncation *Node   // [B]; steps of this episode so far
+}
+
+func (e Episodes) read(s State) memory {
+	m := memory{}
+	tail := 3 // what follows the two worlds
+	if s.Descriptor != nil {
+		m.Descriptor, tail = s.Descriptor, 4 // only to say that there is one
+	}
+	n := (len(s.World) - tail) / 2
+	m.World, m.First, m.Observation = s.World[:n], s.World[n:2*n], s.Observation
+	m.Steps, m.Truncation = s.Reward, s.Reward
+	return xla.WithLeaves(m, s.World)
+}
+
+// Reset implements [Env].
+func (e Episodes) Reset(keys xla.Key) State {
+	if e.length < 1 {
+		panic(errors.Errorf("episodes of %s need at least 1 step, not %d", e.env.Spec().Name, e.length))
+	}
+	s := e.env.Reset(keys)
+	batch := s.Reward.Shape().Dimensions[0]
+	for i, part := range s.World {
+		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
+			panic(errors.Errorf("part %d of the world of %s has shape %s: the last axis must be that of the %d copies", i, e.env.Spec().Name, part.Shape(), batch))
+		}
+	}
+	m := memory{World: s.World, First: s.World, Observation: Transpose(s.Observation, 0, 1), Steps: ZerosLike(s.Reward), Truncation: ZerosLike(s.Reward)}
+	if s.Descriptor != nil {
+		m.Descriptor = Transpose(s.Descriptor, 0, 1)
+	}
+	s.World = xla.Leaves(m)
+	return s
+}
+
+// Step implements [Env].
+func (e Episodes) Step(s State, action *Node) State {
+	m := e.read(s)
+	s.World, s.Done = m.World, ZerosLike(s.Done)
+	next := e.env.Step(s, action)
+
+	steps := AddScalar(m.Steps, 1)
+	over := ConvertDType(GreaterOrEqual(steps, ConstAs(steps, e.length)), next.Done.DType())
+	m.Truncation = Mul(over, OneMinus(next.Done))
+	next.Done = Max(next.Done, over)
+	m.Steps = Mul(steps, OneMinus(next.Done))
+
+	ended := GreaterThan(next.Done, ZerosLike(next.Done))
+	restart := func(first, now *Node) *Node { // [..., B]
+		dims := now.Shape().Dimensions
+		wide := make([]int, len(dims))
+		for i := range wide {
+			wide[i] = 1
+		}
+		wide[len(wide)-1] = dims[len(dims)-1]
+		return Where(BroadcastToDims(Reshape(ended, wide...), dims...), first, now)
+	}
+	for i, part := range next.World {
+		m.World[i] = restart(m.First[i], part)
+	}
+	next.Observation = Transpose(restart(m.Observation, Transpose(next.Observation, 0, 1)), 0, 1)
+	if next.Descriptor != nil && !e.env.Spec().Descriptor.Stays {
+		next.Descriptor = Transpose(restart(m.Descriptor, Transpose(next.Descriptor, 0, 1)), 0, 1)
+	}
+	next.World = xla.Leaves(m)
+	return next
+}

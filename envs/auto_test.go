@@ -1,0 +1,208 @@
+package envs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// walk is a point on a line that moves by the action; it ends above 1. Its world has two axes, as those of bodies have.
+type walk struct{ kind envs.DescriptorKind }
+
+func (w walk) Spec() envs.Spec {
+	spec := envs.Spec{Name: "walk", Observations: 1, Actions: 1, Length: 4, Descriptor: envs.Descriptor{Kind: w.kind}}
+	if w.kind != envs.None {
+		spec.Descriptor.Lower, spec.Descriptor.Upper, spec.Descriptor.Components = []float32{-10}, []float32{10}, []string{"place"}
+	}
+	return spec
+}
+
+func (w walk) at(x, reward *Node) envs.State {
+	s := envs.State{
+		World: []*Node{InsertAxes(x, 0)}, Observation: InsertAxes(MulScalar(x, 2), -1), Reward: reward,
+		Done: ConvertDType(GreaterThan(x, ConstAs(x, 1)), x.DType()),
+	}
+	if w.kind != envs.None {
+		s.Descriptor = InsertAxes(MulScalar(x, 3), -1)
+	}
+	return s
+}
+
+func (w walk) Reset(keys xla.Key) envs.State {
+	x := keys.Uniform(0, 0.5, keys.Hi.Shape().Dimensions[0])
+	return w.at(x, ZerosLike(x))
+}
+
+func (w walk) Step(s envs.State, action *Node) envs.State {
+	x := Add(Reshape(s.World[0], -1), Reshape(action, -1))
+	return w.at(x, MulScalar(x, 10))
+}
+
+// traced runs an environment under constant actions [B, A] and returns what it was after the reset and each step,
+// [steps+1, B, ...]: observations, rewards, dones, truncations, and descriptors if it has any.
+func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions []float32) [][]float32 {
+	t.Helper()
+	spec := env.Spec()
+	n := len(actions) / spec.Actions
+	out := xlatest.Run(t, p, func(in []*Node) []*Node {
+		type running struct {
+			State  envs.State
+			Action *Node
+			Trace  []*Node
+		}
+		g := in[0].Graph()
+		seen := func(s envs.State) []*Node {
+			nodes := []*Node{s.Observation, s.Reward, s.Done, env.Truncation(s)}
+			if s.Descriptor != nil {
+				nodes = append(nodes, s.Descriptor)
+			}
+			return nodes
+		}
+		r := running{State: env.Reset(xla.NewKey(g, 3).Fold(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
+		for _, node := range seen(r.State) {
+			all := Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps + 1}, node.Shape().Dimensions...)...))
+			r.Trace = append(r.Trace, xla.SetRows(all, Const(g, int32(0)), InsertAxes(node, 0)))
+		}
+		return xla.For(g, steps, r, func(step *Node, r running) running {
+			r.State = env.Step(r.State, r.Action)
+			for i, node := range seen(r.State) {
+				r.Trace[i] = xla.SetRows(r.Trace[i], AddScalar(step, 1), InsertAxes(node, 0))
+			}
+			return r
+		}).Trace
+	}, xlatest.Tensor(actions, n, spec.Actions))
+	var arrays [][]float32
+	for _, o := range out {
+		arrays = append(arrays, xlatest.Flat[float32](t, o))
+	}
+	return arrays
+}
+
+// Copies restart by themselves: those that run to the right where they are over the edge, the other one after 5 steps.
+func TestAutoReset(t *testing.T) {
+	const steps, length = 13, 5
+	actions := []float32{0.4, -0.1, 0.201}
+	for _, kind := range []envs.DescriptorKind{envs.Final, envs.None} {
+		env := envs.AutoReset(walk{kind}, length)
+		if got := env.Spec(); got.Length != length || got.Name != "walk" {
+			t.Errorf("%+v", got)
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			got := traced(t, p, env, steps, actions)
+			ends := map[string]int{}
+			for i, action := range actions {
+				first := got[0][i] / 2
+				if first < 0 || first >= 0.5 {
+					t.Fatalf("copy %d begins at %g", i, first)
+				}
+				x, count := first, 0
+				var observation, reward, done, truncation, descriptor []float32
+				record := func(o, r, d, tr float32) {
+					observation, reward, done, truncation, descriptor = append(observation, 2*o), append(reward, r), append(done, d), append(truncation, tr), append(descriptor, 3*o)
+				}
+				record(x, 0, 0, 0)
+				for range steps {
+					x += action
+					count++
+					r := 10 * x
+					switch {
+					case x > 1:
+						x, count = first, 0
+						ends["fell"]++
+						record(x, r, 1, 0)
+					case count == length:
+						x, count = first, 0
+						ends["cut"]++
+						record(x, r, 1, 1)
+					default:
+						record(x, r, 0, 0)
+					}
+				}
+				of := func(k int) (column []float32) {
+					for step := range steps + 1 {
+						column = append(column, got[k][step*len(actions)+i])
+					}
+					return column
+				}
+				xlatest.Close(t, "observations", of(0), observation, 1e-5)
+				xlatest.Close(t, "rewards", of(1), reward, 1e-5)
+				xlatest.Close(t, "dones", of(2), done, 0)
+				xlatest.Close(t, "truncations", of(3), truncation, 0)
+				if kind != envs.None {
+					xlatest.Close(t, "descriptors", of(4), descriptor, 1e-5)
+				}
+			}
+			if ends["fell"] < 3 || ends["cut"] < 2 {
+				t.Errorf("episodes ended %v times: the test tells nothing", ends)
+			}
+		})
+	}
+}
+
+// An end in the very step in which the episode is over is no truncation.
+func TestEndBeatsTruncation(t *testing.T) {
+	got := traced(t, xlatest.Pure(t), envs.AutoReset(walk{}, 1), 2, []float32{2, -2})
+	xlatest.Close(t, "dones", got[2], []float32{0, 0, 1, 1, 1, 1}, 0)
+	xlatest.Close(t, "truncations", got[3], []float32{0, 0, 0, 1, 0, 1}, 0)
+}
+
+// The descriptor of pointmaze stays where the episode ended, also at the beginning of the next one.
+func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		const steps = 4
+		got := traced(t, p, envs.AutoReset(envs.Pointmaze{}, 2), steps, []float32{0, 0.5, 0.5, 0})
+		for i := range 2 {
+			at := func(k, step int) []float32 { return got[k][(step*2+i)*2 : (step*2+i+1)*2] }
+			move := [][]float32{{0, 0.05}, {0.05, 0}}[i]
+			gone := func(n float32) []float32 { return []float32{at(0, 0)[0] + n*move[0], at(0, 0)[1] + n*move[1]} }
+			for step, want := range []struct{ observation, descriptor float32 }{{0, 0}, {1, 1}, {0, 2}, {1, 1}, {0, 2}} {
+				xlatest.Close(t, "observation", at(0, step), gone(want.observation), 1e-6)
+				xlatest.Close(t, "descriptor", at(4, step), gone(want.descriptor), 1e-6)
+			}
+		}
+		xlatest.Close(t, "truncations", got[3], []float32{0, 0, 0, 0, 1, 1, 0, 0, 1, 1}, 0)
+	})
+	fixed := environment(t, "pointmaze", envs.FixedStart(1))
+	if !fixed.Spec().Descriptor.Stays {
+		t.Error("with a fixed start it does not")
+	}
+}
+
+func TestAutoResetMistakesGiveOneLine(t *testing.T) {
+	for want, env := range map[string]envs.Env{
+		"episodes of walk need at least 1 step, not -1":                          envs.AutoReset(walk{}, -1),
+		"the world of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(sideways{}, 5),
+	} {
+		_, err := xlatest.Pure(t).Compile("reset", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
+			return []*Node{env.Reset(xla.Key{Hi: in[0], Lo: in[0]}).Reward}
+		})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; want one line with %q", err, want)
+		}
+	}
+	if got := envs.AutoReset(walk{}, 0).Spec().Length; got != 4 {
+		t.Errorf("episodes of the task's own length have %d steps", got)
+	}
+}
+
+// sideways has its batch on the first axis of its world.
+type sideways struct{ walk }
+
+func (s sideways) Spec() envs.Spec {
+	spec := s.walk.Spec()
+	spec.Name = "sideways"
+	return spec
+}
+
+func (s sideways) Reset(keys xla.Key) envs.State {
+	state := s.walk.Reset(keys)
+	state.World = []*Node{Transpose(state.World[0], 0, 1)}
+	return state
+}

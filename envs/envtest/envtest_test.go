@@ -1,0 +1,186 @@
+package envtest_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/envtest"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// slider is a point on a line that a force of +-1 moves by a tenth. It keeps all promises, unless a function breaks one.
+type slider struct {
+	spec  func(*envs.Spec)
+	start func(keys xla.Key) *Node // [B]
+	reset func(s *envs.State)
+	step  func(x, action *Node, s *envs.State)
+}
+
+func (e slider) Spec() envs.Spec {
+	spec := envs.Spec{Name: "slider", Observations: 2, Actions: 1, Length: 50, Offset: 1, Descriptor: envs.Descriptor{
+		Kind: envs.Mean, Lower: []float32{0}, Upper: []float32{1}, Components: []string{"share of the right"}}}
+	if e.spec != nil {
+		e.spec(&spec)
+	}
+	return spec
+}
+
+func (e slider) at(x, reward *Node) envs.State {
+	right := ConvertDType(GreaterThan(x, ZerosLike(x)), x.DType())
+	return envs.State{
+		World: []*Node{x}, Observation: Stack([]*Node{x, Square(x)}, -1), Reward: reward,
+		Done: ConvertDType(GreaterThan(x, ConstAs(x, 1)), x.DType()), Descriptor: InsertAxes(right, -1),
+	}
+}
+
+func (e slider) Reset(keys xla.Key) envs.State {
+	n := keys.Hi.Shape().Dimensions[0]
+	x := keys.Uniform(-0.5, 0.5, n)
+	if e.start != nil {
+		x = e.start(keys)
+	}
+	s := e.at(x, ZerosLike(x))
+	if e.reset != nil {
+		e.reset(&s)
+	}
+	return s
+}
+
+func (e slider) Step(s envs.State, action *Node) envs.State {
+	action = Reshape(action, -1)
+	x := Add(s.World[0], DivScalar(action, 10))
+	next := e.at(x, Neg(Square(x)))
+	if e.step != nil {
+		e.step(x, action, &next)
+	}
+	return next
+}
+
+// recorder is a test that keeps what it is told.
+type recorder struct {
+	testing.TB
+	told []string
+}
+
+func (r *recorder) Helper() {}
+func (r *recorder) Errorf(format string, args ...any) {
+	r.told = append(r.told, fmt.Sprintf(format, args...))
+}
+func (r *recorder) Error(args ...any) { r.told = append(r.told, fmt.Sprint(args...)) }
+
+func TestGoodEnvironmentPasses(t *testing.T) {
+	envtest.Run(t, slider{})
+	envtest.Run(t, envs.AutoReset(slider{}, 5))
+	if err := envtest.Check(slider{}); err != nil {
+		t.Error(err)
+	}
+	none := slider{
+		spec:  func(s *envs.Spec) { s.Descriptor = envs.Descriptor{Kind: envs.None} },
+		reset: func(s *envs.State) { s.Descriptor = nil },
+		step:  func(_, _ *Node, s *envs.State) { s.Descriptor = nil },
+	}
+	envtest.Run(t, none)
+}
+
+// Every promise can be broken, and the failure says which it is.
+func TestBrokenPromisesAreSaid(t *testing.T) {
+	pure := []*xla.Platform{xlatest.Pure(t)}
+	built := 0
+	same := func(keys xla.Key) *Node { return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0) }
+	for want, broken := range map[string]slider{
+		"Spec: slider needs at least 1 observation":            {spec: func(s *envs.Spec) { s.Observations = 0 }},
+		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) { s.Descriptor.Lower[0] = 2 }},
+		"1 upper ones and 2 names":                             {spec: func(s *envs.Spec) { s.Descriptor.Components = []string{"a", "b"} }},
+		"shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 3]": {
+			spec: func(s *envs.Spec) { s.Observations = 3 }},
+		"shapes: Reset returns no Descriptor": {reset: func(s *envs.State) { s.Descriptor = nil }},
+		"shapes: Reset returns World[0] of shape (Float32)[5, 1] for 5 copies: the last axis": {
+			reset: func(s *envs.State) { s.World[0] = InsertAxes(s.World[0], -1) }},
+		"shapes: Reset returns no World": {reset: func(s *envs.State) { s.World = nil }},
+		"shapes: Step turns World[0] from (Float32)[5] into (Float32)[1, 5]": {
+			step: func(_, _ *Node, s *envs.State) { s.World = []*Node{InsertAxes(s.World[0], 0)} }},
+		"shapes: Step turns a World of 1 tensors into one of 2": {
+			step: func(x, _ *Node, s *envs.State) { s.World = append(s.World, x) }},
+		"there is no body \"leg\"": {step: func(_, _ *Node, _ *envs.State) { panic(`there is no body "leg"`) }},
+		"reset: it must give reward 0 and done 0: number 0 of the reward of copy 0 after 0 steps is -1": {
+			reset: func(s *envs.State) { s.Reward = AddScalar(s.Reward, -1) }},
+		"reset: all keys give the same state": {start: same},
+		"reset: the same key gives another state in another place of the batch": {start: func(keys xla.Key) *Node {
+			return xla.Key{Hi: Const(keys.Hi.Graph(), uint32(1)), Lo: Const(keys.Hi.Graph(), uint32(2))}.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0])
+		}},
+		"same bytes: built once more it does something else": {start: func(keys xla.Key) *Node {
+			built++
+			return AddScalar(keys.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0]), 0.1*float64(built%7))
+		}},
+		"independence: a copy feels what its neighbours do, on go": {step: func(x, _ *Node, s *envs.State) {
+			s.Reward = Sub(s.Reward, ReduceAllMean(Square(x)))
+		}},
+		"finite: random actions lead to something that is not a number: number 0 of the reward": {step: func(x, _ *Node, s *envs.State) {
+			s.Reward = Log(s.Reward)
+		}},
+		"done: it is neither 0 nor 1: number 0 of done of copy 0 after 1 steps is 0.5": {step: func(x, _ *Node, s *envs.State) {
+			s.Done = AddScalar(s.Done, 0.5)
+		}},
+		"limits: number 0 of the descriptor of copy": {step: func(x, _ *Node, s *envs.State) { s.Descriptor = MulScalar(s.Descriptor, 2) }},
+		"NaN: a policy whose actions are NaN has fitness": {step: func(x, _ *Node, s *envs.State) {
+			s.World[0] = Where(NotEqual(x, x), ZerosLike(x), x)
+			s.Reward = Where(NotEqual(x, x), ZerosLike(x), s.Reward)
+		}},
+	} {
+		r := &recorder{}
+		envtest.Suite{Platforms: pure}.Run(r, broken)
+		said := strings.Join(r.told, "\n")
+		if !strings.Contains(said, want) || !strings.HasPrefix(said, "slider: ") {
+			t.Errorf("said %q, want %q", said, want)
+		}
+		if err := (envtest.Suite{Platforms: pure}).Check(broken); err == nil || !strings.HasPrefix(err.Error(), "slider breaks ") {
+			t.Errorf("%s: Check returns %v", want, err)
+		}
+	}
+}
+
+func TestFixedStartIsAPromiseToo(t *testing.T) {
+	suite := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, FixedStart: true}
+	still := slider{start: func(keys xla.Key) *Node { return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0) }}
+	suite.Run(t, still)
+	if err := suite.Check(slider{}); err == nil || !strings.Contains(err.Error(), "keys give different states in an environment with a fixed start") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBackendsAreCompared(t *testing.T) {
+	best, pure := xlatest.Best(t), xlatest.Pure(t)
+	if best.Kind == xla.Go {
+		t.Skip("SKIPPED: pure Go is the only backend here; `make plugin` installs another")
+	}
+	biased := slider{step: func(x, _ *Node, s *envs.State) {
+		if xla.Supports(x.Graph(), compute.OpTypeDynamicSlice) { // pure Go lacks it
+			s.Reward = AddScalar(s.Reward, 0.01)
+		}
+	}}
+	err := envtest.Suite{Platforms: []*xla.Platform{best, pure}}.Check(biased)
+	if err == nil || !strings.Contains(err.Error(), "agreement: "+best.Name()+" and go are 0.01 apart, 0.001 is allowed: number 0 of the reward of copy 0 after 1 steps") {
+		t.Errorf("%v", err)
+	}
+	if err := (envtest.Suite{Platforms: []*xla.Platform{best, pure}, Tolerance: 0.02}).Check(biased); err != nil {
+		t.Error(err)
+	}
+}
+
+// An error for a list of promises, as a notebook shows it.
+func TestCheckListsAll(t *testing.T) {
+	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(slider{step: func(x, _ *Node, s *envs.State) {
+		s.Done = AddScalar(s.Done, 0.5)
+		s.Reward = AddScalar(s.Reward, math.Inf(1))
+	}})
+	if err == nil || !strings.HasPrefix(err.Error(), "slider breaks ") || strings.Count(err.Error(), "\n  ") < 2 {
+		t.Errorf("%v", err)
+	}
+}

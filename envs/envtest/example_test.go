@@ -1,0 +1,25 @@
+package envtest_test
+
+import (
+	"fmt"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/envtest"
+)
+
+// crooked announces observations that it does not make.
+type crooked struct{ envs.Pointmaze }
+
+func (c crooked) Spec() envs.Spec {
+	spec := c.Pointmaze.Spec()
+	spec.Name, spec.Observations = "crooked", 4
+	return spec
+}
+
+func ExampleCheck() {
+	fmt.Println(envtest.Check(envs.Pointmaze{}))
+	fmt.Println(envtest.Check(crooked{}))
+	// Output:
+	// <nil>
+	// crooked breaks a promise of environments: shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 4]
+}

@@ -1,0 +1,104 @@
+package envs_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/envtest"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
+	t.Helper()
+	env, err := envs.Make(name, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// All environments keep what the module relies on. Those that XLA compiles for a quarter of a minute are tried on pure Go alone,
+// but for the long tests.
+func TestPromises(t *testing.T) {
+	for _, name := range envs.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // nearly all of the time is a compiler's, which uses one core
+			var suite envtest.Suite
+			slow := name == "ant-trap" || name == "ant-maze" || name == "halfcheetah-hurdles"
+			if slow && os.Getenv("QDNB_LONG") == "" {
+				suite = envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, Steps: 3}
+			}
+			suite.Run(t, environment(t, name))
+		})
+	}
+}
+
+// The state after a reset depends on the seed of a fixed start, and not on the keys.
+func TestFixedStart(t *testing.T) {
+	for _, name := range envs.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worlds := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+				g := in[0].Graph()
+				keys := xla.KeyOf(in[0]).Fold(Iota(g, shapes.Make(dtypes.Int32, 3), 0))
+				var out []*Node
+				for _, option := range []envs.Option{envs.FixedStart(1), envs.FixedStart(2), envs.Gravity(1)} {
+					s := environment(t, name, option).Reset(keys)
+					out = append(out, Concatenate([]*Node{s.Observation, Transpose(Reshape(s.World[0], -1, 3), 0, 1)}, 1))
+				}
+				return out
+			}, xlatest.Tensor(xla.SeedWords(5), 2))
+			copies := func(i int) [3][]float32 {
+				flat := xlatest.Flat[float32](t, worlds[i])
+				n := len(flat) / 3
+				return [3][]float32{flat[:n], flat[n : 2*n], flat[2*n:]}
+			}
+			one, two, free := copies(0), copies(1), copies(2)
+			for k := range 2 {
+				xlatest.Close(t, "the start of another key", one[k+1], one[0], 1e-6)
+			}
+			if near(one[0], two[0]) {
+				t.Error("two seeds give the same start")
+			}
+			if near(free[0], free[1]) {
+				t.Error("without a fixed start all keys give the same one")
+			}
+		})
+	}
+}
+
+func near(a, b []float32) bool {
+	for i := range a {
+		if d := a[i] - b[i]; d > 1e-4 || d < -1e-4 {
+			return false
+		}
+	}
+	return true
+}
+
+// Descriptors that are positions keep within their limits, wherever the body is.
+func TestPositionsAreClipped(t *testing.T) {
+	for _, name := range []string{"ant-omni", "ant-trap", "ant-maze"} {
+		env := environment(t, name).(*envs.Rigid)
+		n := len(env.System.Model().Bodies)
+		pos, rot, still := make([]float32, 2*n*3), make([]float32, 2*n*4), make([]float32, 2*n*3)
+		for i := range n {
+			pos[3*i], pos[3*i+1] = 100, -200
+			pos[3*(n+i)], pos[3*(n+i)+1] = 3, 4
+		}
+		for i := range 2 * n {
+			rot[4*i] = 1
+		}
+		out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+			return []*Node{env.At(env.System.Import(in[0], in[1], in[2], in[2])).Descriptor}
+		}, xlatest.Tensor(pos, 2, n, 3), xlatest.Tensor(rot, 2, n, 4), xlatest.Tensor(still, 2, n, 3))
+		limits := env.Spec().Descriptor
+		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]), []float32{limits.Upper[0], limits.Lower[1], 3, 4}, 0)
+	}
+}

@@ -1,0 +1,142 @@
+package qdnb
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// plane is an environment as a user writes one: a point that moves by its action, and pays for it.
+type plane struct{ name string }
+
+func (p plane) Spec() envs.Spec {
+	return envs.Spec{Name: p.name, Observations: 2, Actions: 2, Length: 20, Offset: 2, Descriptor: envs.Descriptor{
+		Kind: envs.Final, Lower: []float32{-2, -2}, Upper: []float32{2, 2}, Components: []string{"final east (m)", "final north (m)"}}}
+}
+
+func (plane) at(xy, reward *Node) envs.State {
+	return envs.State{World: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Reward: reward, Done: ZerosLike(reward), Descriptor: xy}
+}
+
+func (p plane) Reset(keys xla.Key) envs.State {
+	xy := keys.Uniform(-0.1, 0.1, keys.Hi.Shape().Dimensions[0], 2)
+	return p.at(xy, MulScalar(ReduceSum(xy, 1), 0))
+}
+
+func (p plane) Step(s envs.State, action *Node) envs.State {
+	return p.at(Add(s.Observation, DivScalar(action, 10)), Neg(ReduceSum(Square(action), 1)))
+}
+
+// own is a run in an environment of the user's own.
+func own(folder string, env envs.Env) Spec {
+	spec := small(folder, 4)
+	spec.Env, spec.Environment = "", env
+	return spec
+}
+
+// svg is the text of a figure.
+func svg(t *testing.T, figure *figures.Figure) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "figure.svg")
+	if err := figure.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	return string(Must(os.ReadFile(file)))
+}
+
+func TestOwnEnvironment(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	env := plane{"plane"}
+	spec := own(t.TempDir(), env)
+	run := train(t, spec)
+	if !strings.HasPrefix(run.Name(), "map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation != 4 || !(run.Status.MaxFitness <= 0) {
+		t.Errorf("%s: %+v", run.Name(), run.Status)
+	}
+	if again := train(t, spec); again.Dir != run.Dir {
+		t.Errorf("the same again is in %s", again.Dir)
+	}
+	if other := train(t, own(spec.Runs, plane{"plane-2"})); other.Dir == run.Dir {
+		t.Error("another name is in the same folder")
+	}
+
+	repertoire := Must(run.Repertoire())
+	cells := repertoire.Filled()[:2]
+	episodes, err := ReplayIn(env, run, 3, cells...)
+	if err != nil || len(episodes) != 2 || len(episodes[0].Descriptors) != 20 || !(episodes[0].Fitness < 0) {
+		t.Fatalf("%d episodes, %v", len(episodes), err)
+	}
+	if _, err := Replay(run, 3, cells...); err == nil || !strings.Contains(err.Error(), "plane is an environment of your own: give it to ReplayIn") {
+		t.Errorf("without the environment: %v", err)
+	}
+	if _, err := ReplayIn(envs.AutoReset(plane{}, 5), run, 3, cells...); err == nil || !strings.Contains(err.Error(), "the environment has no name") {
+		t.Errorf("an environment without a name: %v", err)
+	}
+	ant := Must(envs.Make("ant-uni"))
+	if _, err := ReplayIn(ant, run, 3, cells...); err == nil || !strings.Contains(err.Error(), "it was trained in another environment") {
+		t.Errorf("in another environment: %v", err)
+	}
+
+	if _, err := Trajectories(run, 3, cells...); err == nil || !strings.Contains(err.Error(), "TrajectoriesIn") {
+		t.Errorf("trajectories without the environment: %v", err)
+	}
+	for name, figure := range map[string]*figures.Figure{
+		"trajectories": Must(TrajectoriesIn(env, run, 3, cells...)), "repertoire": Must(figures.Repertoire(run)), "snapshots": Must(figures.Snapshots(run, 2)),
+	} {
+		for _, label := range []string{"east (m)", "north (m)"} {
+			if !strings.Contains(svg(t, figure), label) {
+				t.Errorf("%s: no axis is called %q", name, label)
+			}
+		}
+	}
+}
+
+func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
+	for want, change := range map[string]func(*Spec){
+		"set Env or Environment, not both":                func(s *Spec) { s.Env = "pointmaze" },
+		`"pointmaze" is the name of an environment of qd`: func(s *Spec) { s.Environment = plane{"pointmaze"} },
+		"the environment has no name":                     func(s *Spec) { s.Environment = plane{} },
+		`env "my plane" is not a name`:                    func(s *Spec) { s.Environment = plane{"my plane"} },
+		"halfcheetah-hurdles has no descriptor by which":  func(s *Spec) { s.Env, s.Environment = "halfcheetah-hurdles", nil },
+	} {
+		spec := own(t.TempDir(), plane{"plane"})
+		change(&spec)
+		run, err := Train(spec)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; want one line with %q", err, want)
+		}
+		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
+			t.Errorf("%q left %v", want, left)
+		}
+	}
+}
+
+// Figures of runs that have not noted their descriptor fall back on what is known of the environment.
+func TestRunsOfOlderProgramsHaveFigures(t *testing.T) {
+	run := train(t, small(t.TempDir(), 2))
+	if len(run.Status.Descriptor) != 2 {
+		t.Errorf("the run notes %v", run.Status.Descriptor)
+	}
+	file := filepath.Join(run.Dir, "status.json")
+	data := Must(os.ReadFile(file))
+	start := bytes.Index(data, []byte(`"descriptor"`))
+	end := start + bytes.IndexByte(data[start:], ']') + 2
+	if err := os.WriteFile(file, append(append([]byte{}, data[:start]...), data[end:]...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	older := Must(runs.Open(run.Dir))
+	if older.Status.Descriptor != nil {
+		t.Fatal("the test tells nothing")
+	}
+	if !strings.Contains(svg(t, Must(figures.Repertoire(older))), "final x") {
+		t.Error("no axis is called final x")
+	}
+}
