@@ -14,7 +14,7 @@ import (
 
 type trainCmd struct {
 	Algorithm   string        `required:"" help:"Algorithm: map-elites."`
-	Env         string        `required:"" help:"Environment: pointmaze."`
+	Env         string        `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
 	Seed        int64         `default:"0" help:"Seed of everything random."`
 	Generations int64         `help:"Stop after so many generations after the initial population."`
 	Evaluations int64         `help:"Stop after so many evaluations."`
