@@ -1,0 +1,52 @@
+package nn
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+// Adam is the optimiser of Kingma and Ba (ICLR 2015), for parameters that are flat rows; GoMLX's own works on named variables.
+// Every row is optimised as if it were alone.
+type Adam struct {
+	LearningRate float64
+	Beta1, Beta2 float64 // decay of the averages of the gradient and of its square
+	Epsilon      float64 // added to the root, after the correction of the bias
+}
+
+// NewAdam has the usual constants: 0.9, 0.999 and 1e-8.
+func NewAdam(learningRate float64) Adam { return Adam{learningRate, 0.9, 0.999, 1e-8} }
+
+// Moments is what Adam remembers: a tree.
+type Moments struct {
+	First, Second *Node // running averages of the gradient and of its square, in the shape of the parameters
+	// Weight1 and Weight2 are what the weights of the two averages add up to so far, 1 - beta^t: scalars. They are averages too, of
+	// ones, and so keep their digits where a power of beta would lose them.
+	Weight1, Weight2 *Node
+}
+
+// Start is the memory before the first step.
+func (a Adam) Start(params *Node) Moments {
+	none := Zeros(params.Graph(), shapes.Make(dtypes.Float32))
+	return Moments{ZerosLike(params), ZerosLike(params), none, none}
+}
+
+// Update takes a step against the gradient:
+//
+//	first  = beta1 first + (1-beta1) gradient
+//	second = beta2 second + (1-beta2) gradient^2
+//	params = params - rate * (first / (1-beta1^t)) / (sqrt(second / (1-beta2^t)) + epsilon)
+func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
+	average := func(old, new *Node, beta float64) *Node { return Add(MulScalar(old, beta), MulScalar(new, 1-beta)) }
+	m.First, m.Second = average(m.First, gradient, a.Beta1), average(m.Second, Square(gradient), a.Beta2)
+	m.Weight1, m.Weight2 = AddScalar(MulScalar(m.Weight1, a.Beta1), 1-a.Beta1), AddScalar(MulScalar(m.Weight2, a.Beta2), 1-a.Beta2)
+	step := Div(Div(m.First, m.Weight1), AddScalar(Sqrt(Div(m.Second, m.Weight2)), a.Epsilon))
+	return Sub(params, MulScalar(step, a.LearningRate)), m
+}
+
+// Polyak moves a tree of target parameters towards their source: target + tau * (source - target), as (1-tau) target + tau source.
+func Polyak[T any](target, source T, tau float64) T {
+	return xla.Zip(target, source, func(t, s *Node) *Node { return Add(MulScalar(t, 1-tau), MulScalar(s, tau)) })
+}
