@@ -21,7 +21,10 @@ import (
 // keeps two caches, GoMLX's and go-xla's, from handing things across functions. TestNestingStillNeedsTheAdapter fails
 // when GoMLX mends this.
 //
-// A loop may return a node twice. The Go backend (compute v0.1.6) allows that in a main function only ("output not computed").
+// A loop may return a node twice, and broadcast. The Go backend (compute v0.1.6) allows the first in a main function only
+// ("output not computed"); and it lets arithmetic read what a broadcast reads, which in a loop it then cannot find ("not
+// computed yet"), unless the broadcast adds an axis. And a loop some of whose results nobody reads may not be the last of a
+// function ("index out of range").
 //
 // Donated inputs are reused. go-xla passes on that a buffer may be reused, but not for which output, and XLA then copies
 // all the same: see alias.
@@ -34,7 +37,7 @@ type adapter struct {
 }
 
 func (a *adapter) Builder(name string) compute.Builder {
-	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name)}
+	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), kind: a.kind}
 	return a.builder
 }
 
@@ -58,6 +61,7 @@ func (a *adapter) alias(input, output int) {
 
 type nestingBuilder struct {
 	compute.Builder
+	kind Kind
 	main *nestingFunction
 	open []*nestingFunction // closures being built, innermost last
 
@@ -81,8 +85,8 @@ func (b *nestingBuilder) NewFunction(name string) (compute.Function, error) {
 
 type nestingFunction struct {
 	compute.Function
-	kind    Kind
 	builder *nestingBuilder
+	loops   []compute.Value // results of loops
 }
 
 func (f *nestingFunction) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
@@ -116,7 +120,7 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 	}
 	outputs = slices.Clone(outputs)
 	for i := range outputs {
-		if slices.Contains(outputs[:i], outputs[i]) {
+		if slices.Contains(outputs[:i], outputs[i]) || f.builder.kind == Go && slices.Contains(f.loops, outputs[i]) {
 			var err error
 			if outputs[i], err = f.Function.Identity(outputs[i]); err != nil {
 				return err
@@ -124,6 +128,32 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 		}
 	}
 	return f.Function.Return(outputs, shardings)
+}
+
+// BroadcastInDim broadcasts on the Go backend what has no axes of one element, by adding axes, and not at all what has the shape.
+func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape, axes []int) (compute.Value, error) {
+	if f.builder.kind != Go {
+		return f.Function.BroadcastInDim(x, output, axes)
+	}
+	shape, err := f.builder.OpShape(x)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(shape.Dimensions, output.Dimensions) {
+		return x, nil
+	}
+	var kept, dims []int
+	for i, axis := range axes {
+		if shape.Dimensions[i] != 1 {
+			kept, dims = append(kept, axis), append(dims, shape.Dimensions[i])
+		}
+	}
+	if len(dims) < len(axes) {
+		if x, err = f.Function.Reshape(x, dims...); err != nil {
+			return nil, err
+		}
+	}
+	return f.Function.BroadcastInDim(x, output, kept)
 }
 
 // forgetReductions empties go-xla's caches of the little functions that reductions and scatters apply: it keeps them for the
@@ -150,7 +180,9 @@ func (f *nestingFunction) Sort(comparator compute.Function, axis int, isStable b
 }
 
 func (f *nestingFunction) While(cond, body compute.Function, state ...compute.Value) ([]compute.Value, error) {
-	return f.Function.While(unwrap(cond), unwrap(body), state...)
+	results, err := f.Function.While(unwrap(cond), unwrap(body), state...)
+	f.loops = append(f.loops, results...)
+	return results, err
 }
 
 func (f *nestingFunction) If(pred compute.Value, onTrue, onFalse compute.Function) ([]compute.Value, error) {
