@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"slices"
 
 	"example.com/qdnb/npz"
-	"example.com/qdnb/npz/atomicfile"
 )
 
 const (
@@ -62,14 +60,14 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		return err
 	}
 	dir := filepath.Join(w.Dir, checkpointsDir)
-	err = atomicfile.Write(filepath.Join(dir, generationFile(generation)), func(out io.Writer) error {
-		return writeSealed(out, func(out io.Writer) error { return npz.WriteTo(out, arrays, npz.Comment(unsealed)) })
-	})
-	if err != nil {
+	if err := saveSealed(filepath.Join(dir, generationFile(generation)), arrays); err != nil {
 		return w.failure(err)
 	}
 	w.last = generation
-	return w.failure(prune(dir, generation))
+	if err := prune(dir, generation); err != nil {
+		return w.failure(err)
+	}
+	return w.failure(w.pruneReplay(generation))
 }
 
 // prune removes checkpoints later than the newest, which are of a session that was given up, and all but the newest few.
@@ -128,23 +126,7 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 
 // readCheckpoint reads a checkpoint that must be of this run and of the given generation.
 func (w *Writer) readCheckpoint(path string, generation int64) (map[string]npz.Array, json.RawMessage, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := checkSeal(f, info.Size()); err != nil {
-		return nil, nil, err
-	}
-	file, err := npz.NewReader(f, info.Size())
-	if err != nil {
-		return nil, nil, err
-	}
-	arrays, err := file.ReadAll()
+	arrays, err := readSealed(path)
 	if err != nil {
 		return nil, nil, err
 	}

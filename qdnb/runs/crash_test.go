@@ -35,6 +35,10 @@ func trainForever(root string) error {
 	if err != nil || len(warnings) > 0 {
 		return fmt.Errorf("%v %v", warnings, err)
 	}
+	ring := testRing{capacity: 40, width: 1 << 12}
+	if err := ring.load(w, 30*(generation+1)); err != nil {
+		return err
+	}
 	if err := w.Begin(generation, "generation", "qd_score"); err != nil {
 		return err
 	}
@@ -49,6 +53,9 @@ func trainForever(root string) error {
 		}
 		status := w.Status
 		status.Generation = g
+		if err := ring.save(w, 30*(g+1)); err != nil {
+			return err
+		}
 		if err := w.SaveCheckpoint(g, map[string]npz.Array{"state": npz.Of(state)}, nil); err != nil {
 			return err
 		}
@@ -58,8 +65,8 @@ func trainForever(root string) error {
 	}
 }
 
-// Whenever a process is killed, the next one finds a whole checkpoint, no older than what the status promised, and all rows
-// up to it.
+// Whenever a process is killed, the next one finds a whole checkpoint, no older than what the status promised, all rows of the
+// log up to it and all rows of the replay buffer.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED in short mode: killing processes takes seconds")
@@ -91,6 +98,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			t.Fatalf("generation %d after %d, status %d", generation, reached, w.Status.Generation)
 		}
 		reached = generation
+		must(t, (&testRing{capacity: 40, width: 1 << 12}).load(w, 30*(generation+1)))
 		if generation >= 0 {
 			state, err := arrays["state"].Float32s()
 			must(t, err)

@@ -6,6 +6,7 @@
 //	    metrics.csv                  one row per logging step
 //	    checkpoints/gen-000000100.npz  everything needed to go on, the newest two
 //	    snapshots/gen-000000050.npz    the repertoire without genotypes, nine in the first half of the budget and one at its end
+//	    replay/000000000000-000000025000.npz  rows of a replay buffer, if the algorithm has one; see [Writer.SaveReplay]
 //	    repertoire.npz               the final repertoire, with genotypes
 //	    lock                         held by the process that trains
 //

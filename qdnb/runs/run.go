@@ -20,6 +20,7 @@ const (
 	lockFile       = "lock"
 	checkpointsDir = "checkpoints"
 	snapshotsDir   = "snapshots"
+	replayDir      = "replay"
 )
 
 // Run is a run as read from its folder. It may be in training; then it is what was there when it was opened.

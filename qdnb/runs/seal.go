@@ -7,7 +7,11 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"os"
 	"strings"
+
+	"example.com/qdnb/npz"
+	"example.com/qdnb/npz/atomicfile"
 )
 
 // A sealed file is an .npz file whose last bytes, within zip's comment, are the SHA-256 in hexadecimal of all bytes before
@@ -58,6 +62,39 @@ func writeSealed(out io.Writer, write func(io.Writer) error) error {
 	}
 	_, err := io.WriteString(out, hex.EncodeToString(s.hash.Sum(nil)))
 	return err
+}
+
+// saveSealed makes or replaces a sealed file that holds arrays.
+func saveSealed(path string, arrays map[string]npz.Array) error {
+	return atomicfile.Write(path, func(out io.Writer) error {
+		return writeSealed(out, func(out io.Writer) error { return npz.WriteTo(out, arrays, npz.Comment(unsealed)) })
+	})
+}
+
+// readSealed reads the arrays of a sealed file. An error is an [fs.PathError] if it comes from the disk and not from the contents.
+func readSealed(path string) (map[string]npz.Array, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return unseal(f, info.Size())
+}
+
+// unseal reads the arrays of a sealed file of the given size.
+func unseal(file io.ReaderAt, size int64) (map[string]npz.Array, error) {
+	if err := checkSeal(file, size); err != nil {
+		return nil, err
+	}
+	r, err := npz.NewReader(file, size)
+	if err != nil {
+		return nil, err
+	}
+	return r.ReadAll()
 }
 
 // checkSeal tells whether a sealed file of the given size is as it was written.

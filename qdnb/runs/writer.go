@@ -32,6 +32,7 @@ type Writer struct {
 	lock    *flock.Flock
 	metrics *metricsLog
 	last    int64 // generation of the newest checkpoint known to be good, or -1
+	replay  replayFiles
 }
 
 // Create makes the folder of a run below root, or opens the one that is there, and takes its lock.
@@ -82,8 +83,8 @@ func takeLock(dir string) (*flock.Flock, error) {
 
 // open reads or writes the configuration, and removes what a killed process left half done.
 func (w *Writer) open() error {
-	for _, d := range []string{"", checkpointsDir, snapshotsDir} {
-		if err := atomicfile.Sweep(filepath.Join(w.Dir, d)); err != nil {
+	for _, d := range []string{"", checkpointsDir, snapshotsDir, replayDir} {
+		if err := atomicfile.Sweep(filepath.Join(w.Dir, d)); err != nil && (d != replayDir || !errors.Is(err, os.ErrNotExist)) {
 			return w.failure(err)
 		}
 	}
@@ -177,6 +178,7 @@ func (w *Writer) Discard() error {
 			return w.Close()
 		}
 	}
+	_ = w.DropReplay() // without a checkpoint it is of no use
 	for _, name := range []string{configFile, lockFile} {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}

@@ -1,0 +1,288 @@
+package runs
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/qdnb/npz"
+	"example.com/qdnb/npz/atomicfile"
+)
+
+// A replay buffer is a ring of capacity rows, into which total rows were written so far; row r went to r mod capacity. It may be
+// large, and between two checkpoints only some of it changes. So its rows are kept beside the checkpoints, in the folder replay,
+// in segments: files that hold the rows from one number to another and are never written again. A checkpoint need only know its
+// total. Segments are sealed like checkpoints.
+
+// ErrNoReplay is what [Writer.LoadReplay] returns if the folder keeps no row of the buffer.
+var ErrNoReplay = errors.New("no replay buffer is kept")
+
+// segmentBytes is how many bytes of rows a segment holds at most.
+var segmentBytes int64 = 96 << 20
+
+// rowsKey names the array of a segment that holds its rows, float32 [to - from, width].
+const rowsKey = "rows"
+
+// segment is the file of the rows from, from+1, ..., to-1.
+type segment struct{ from, to int64 }
+
+// file is the name of a segment: 000000025000-000000050000.npz.
+func (s segment) file() string { return fmt.Sprintf("%012d-%012d.npz", s.from, s.to) }
+
+// segmentMeta is what a segment says about itself.
+type segmentMeta struct {
+	Run  string `json:"run"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+}
+
+// replayFiles is what a writer knows of the segments in its folder.
+type replayFiles struct {
+	capacity int64           // 0 as long as nothing was saved or loaded
+	total    int64           // rows of the segments; files beyond are of a session that was given up
+	totals   map[int64]int64 // of the checkpoints that are kept, by generation, as far as they are known
+}
+
+// SaveReplay keeps the rows of a replay buffer, a ring of capacity rows into which total rows were written so far. It comes
+// before the SaveCheckpoint of the same state. The rows that no segment holds yet are asked for part by part: rows(from, to)
+// gives float32 [to - from, width], row after row. They are on the disk when SaveReplay returns; if it fails, a second try goes
+// on where it ended. Rows that no checkpoint needs any more are removed by SaveCheckpoint.
+//
+// A session that goes on from a checkpoint must have called [Writer.LoadReplay].
+func (w *Writer) SaveReplay(total, capacity int64, width int, rows func(from, to int64) ([]float32, error)) error {
+	r := &w.replay
+	if err := w.checkReplay(total, capacity, width); err != nil {
+		return err
+	}
+	if total < r.total {
+		return fmt.Errorf("replay buffer of %s: %d rows after %d", w.Dir, total, r.total)
+	}
+	dir := filepath.Join(w.Dir, replayDir)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return w.failure(err)
+	}
+	if all, err := segmentFiles(dir); err != nil {
+		return w.failure(err)
+	} else if r.capacity == 0 && w.last >= 0 && len(all) > 0 { // a checkpoint needs them
+		return fmt.Errorf("replay buffer of %s: LoadReplay must come before SaveReplay", w.Dir)
+	}
+	if err := removeSegments(dir, func(s segment) bool { return s.to > r.total }); err != nil {
+		return w.failure(err)
+	}
+	r.capacity = capacity
+	step := max(1, segmentBytes/(4*int64(width)))
+	for from := max(r.total, total-capacity); from < total; from += step {
+		s := segment{from, min(from+step, total)}
+		flat, err := rows(s.from, s.to)
+		if err != nil {
+			return err
+		}
+		if err := w.saveSegment(dir, s, width, flat); err != nil {
+			return err
+		}
+		r.total = s.to
+	}
+	r.total = total
+	return nil
+}
+
+func (w *Writer) checkReplay(total, capacity int64, width int) error {
+	if total < 0 || capacity < 1 || width < 1 {
+		return fmt.Errorf("replay buffer of %s: %d rows in a ring of %d times %d", w.Dir, total, capacity, width)
+	}
+	return nil
+}
+
+func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) error {
+	meta, err := json.Marshal(segmentMeta{w.Name(), s.from, s.to})
+	if err != nil {
+		return err
+	}
+	arrays := map[string]npz.Array{metaKey: npz.Of(meta), rowsKey: {Shape: []int{int(s.to - s.from), width}, Data: flat}}
+	if err := arrays[rowsKey].Check(); err != nil {
+		return fmt.Errorf("replay buffer of %s: rows %d to %d: %w", w.Dir, s.from, s.to, err)
+	}
+	return w.failure(saveSealed(filepath.Join(dir, s.file()), arrays))
+}
+
+// LoadReplay reads the rows that a replay buffer held when total rows were written to it, as the checkpoint that was loaded says:
+// those from max(0, total - capacity) to total. put takes them part by part in their order, float32 [n, width] from a row number
+// on. LoadReplay changes no file; rows after total, which a session that was given up has left, are removed by the next
+// SaveReplay.
+//
+// If rows are missing or damaged, the checkpoint is of no use. The error names the file and says what to do; it is [ErrNoReplay]
+// if there are none at all. Some rows may have been put then.
+func (w *Writer) LoadReplay(total, capacity int64, width int, put func(from int64, rows []float32) error) error {
+	if err := w.checkReplay(total, capacity, width); err != nil {
+		return err
+	}
+	dir := filepath.Join(w.Dir, replayDir)
+	all, err := segmentFiles(dir)
+	if err != nil {
+		return w.failure(err)
+	}
+	first := max(0, total-capacity)
+	if total > 0 && len(all) == 0 {
+		return fmt.Errorf("%w in %s, and %d rows of it are needed to go on; move the folder away to train anew", ErrNoReplay, w.Dir,
+			total-first)
+	}
+	var chain []segment
+	for next := first; next < total; {
+		i := slices.IndexFunc(all, func(s segment) bool { return s.from <= next && next < s.to && s.to <= total })
+		if i < 0 {
+			return fmt.Errorf("%s lacks the segment that holds row %d; %s", dir, next, w.otherwise())
+		}
+		chain = append(chain, all[i])
+		next = all[i].to
+	}
+	for _, s := range chain {
+		flat, err := w.readSegment(filepath.Join(dir, s.file()), s, width)
+		if err != nil {
+			return err
+		}
+		skip := max(0, first-s.from)
+		if err := put(s.from+skip, flat[skip*int64(width):]); err != nil {
+			return err
+		}
+	}
+	w.replay = replayFiles{capacity, total, map[int64]int64{w.last: total}}
+	return nil
+}
+
+// readSegment reads the rows of a segment of this run.
+func (w *Writer) readSegment(path string, s segment, width int) ([]float32, error) {
+	arrays, err := readSealed(path)
+	var disk *fs.PathError
+	if errors.As(err, &disk) {
+		return nil, fmt.Errorf("cannot read replay segment %s; mend that, or %s (%w)", path, w.otherwise(), err)
+	}
+	var flat []float32
+	if err == nil {
+		flat, err = segmentRows(arrays, segmentMeta{w.Name(), s.from, s.to}, width)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("replay segment %s is damaged (%w); %s", path, err, w.otherwise())
+	}
+	return flat, nil
+}
+
+// segmentRows takes the rows out of the arrays of a segment, which must be the one that is wanted.
+func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]float32, error) {
+	text, ok := arrays[metaKey].Data.([]uint8)
+	if !ok {
+		return nil, errors.New("it has no meta")
+	}
+	var meta segmentMeta
+	if err := json.Unmarshal(text, &meta); err != nil {
+		return nil, syntaxError(err)
+	}
+	if meta != want {
+		return nil, fmt.Errorf("it is rows %d to %d of %s", meta.From, meta.To, meta.Run)
+	}
+	rows := arrays[rowsKey]
+	flat, ok := rows.Data.([]float32)
+	if !ok || !slices.Equal(rows.Shape, []int{int(want.To - want.From), width}) {
+		return nil, fmt.Errorf("its rows are %s %v, not float32 [%d %d]", rows.DType(), rows.Shape, want.To-want.From, width)
+	}
+	return flat, nil
+}
+
+// otherwise says what to do about a checkpoint that cannot be used.
+func (w *Writer) otherwise() string {
+	dir := filepath.Join(w.Dir, checkpointsDir)
+	generations, err := generationFiles(dir)
+	if i := slices.Index(generations, w.last); err == nil && i > 0 {
+		return fmt.Sprintf("remove %s to go on from %s", filepath.Join(dir, generationFile(w.last)), generationFile(generations[i-1]))
+	}
+	return fmt.Sprintf("move %s away to train anew", w.Dir)
+}
+
+// DropReplay removes the replay buffer from the folder. Training cannot go on from its checkpoints then.
+func (w *Writer) DropReplay() error {
+	dir := filepath.Join(w.Dir, replayDir)
+	w.replay = replayFiles{}
+	if err := removeSegments(dir, func(segment) bool { return true }); err != nil {
+		return w.failure(err)
+	}
+	if err := atomicfile.Sweep(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return w.failure(err)
+	}
+	_ = os.Remove(dir) // stays if anything else is in it
+	return nil
+}
+
+// pruneReplay removes the segments that lie before what the kept checkpoints need, now that one of a generation was written.
+func (w *Writer) pruneReplay(generation int64) error {
+	r := &w.replay
+	if r.capacity == 0 {
+		return nil
+	}
+	if r.totals == nil {
+		r.totals = map[int64]int64{}
+	}
+	r.totals[generation] = r.total
+	kept, err := generationFiles(filepath.Join(w.Dir, checkpointsDir))
+	if err != nil {
+		return err
+	}
+	oldest, totals := r.total, map[int64]int64{}
+	for _, g := range kept {
+		total, known := r.totals[g] // else it is older than the one that was loaded, and may need any of them
+		if known {
+			totals[g] = total
+		}
+		oldest = min(oldest, total)
+	}
+	r.totals = totals
+	return removeSegments(filepath.Join(w.Dir, replayDir), func(s segment) bool { return s.to <= oldest-r.capacity })
+}
+
+// segmentFiles lists the segments in a folder in the order of their rows. Files of other names are passed over, and a folder
+// that is not there is empty.
+func segmentFiles(dir string) ([]segment, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var all []segment
+	for _, entry := range entries {
+		if s, ok := parseSegment(entry.Name()); ok {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
+	return all, nil
+}
+
+func parseSegment(name string) (s segment, ok bool) {
+	from, to, _ := strings.Cut(strings.TrimSuffix(name, ".npz"), "-")
+	var errFrom, errTo error
+	s.from, errFrom = strconv.ParseInt(from, 10, 64)
+	s.to, errTo = strconv.ParseInt(to, 10, 64)
+	return s, errFrom == nil && errTo == nil && 0 <= s.from && s.from < s.to && s.file() == name
+}
+
+// removeSegments removes the segments of a folder that are meant.
+func removeSegments(dir string, meant func(segment) bool) error {
+	all, err := segmentFiles(dir)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if meant(s) {
+			if err := os.Remove(filepath.Join(dir, s.file())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

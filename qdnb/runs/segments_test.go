@@ -1,0 +1,583 @@
+package runs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+// testRing is a replay buffer whose numbers tell their row, their column and the session that wrote them.
+type testRing struct {
+	capacity int64
+	width    int
+	session  int
+	asked    int64 // rows that were asked for by the last save
+}
+
+func (r *testRing) row(row int64) []float32 {
+	out := make([]float32, r.width)
+	for k := range out {
+		out[k] = float32(row*7 + int64(k%5) + int64(r.session)*1_000_000)
+	}
+	return out
+}
+
+func (r *testRing) save(w *Writer, total int64) error {
+	r.asked = 0
+	return w.SaveReplay(total, r.capacity, r.width, func(from, to int64) ([]float32, error) {
+		if from < 0 || from >= to || from < total-r.capacity || to > total {
+			return nil, fmt.Errorf("rows %d to %d of a ring of %d were asked for at %d", from, to, r.capacity, total)
+		}
+		r.asked += to - from
+		var flat []float32
+		for row := from; row < to; row++ {
+			flat = append(flat, r.row(row)...)
+		}
+		return flat, nil
+	})
+}
+
+// load reads the buffer and compares it with what this ring would hold.
+func (r *testRing) load(w *Writer, total int64) error {
+	next := max(0, total-r.capacity)
+	err := w.LoadReplay(total, r.capacity, r.width, func(from int64, rows []float32) error {
+		if from != next || len(rows) == 0 || len(rows)%r.width != 0 {
+			return fmt.Errorf("%d numbers from row %d on, want row %d", len(rows), from, next)
+		}
+		for ; len(rows) > 0; rows, next = rows[r.width:], next+1 {
+			if !slices.Equal(rows[:r.width], r.row(next)) {
+				return fmt.Errorf("row %d is %v..., want %v...", next, rows[:min(4, r.width)], r.row(next)[:min(4, r.width)])
+			}
+		}
+		return nil
+	})
+	if err == nil && next != total {
+		return fmt.Errorf("rows up to %d were loaded, want %d", next, total)
+	}
+	return err
+}
+
+// smallSegments lets segments hold so many numbers for the time of a test.
+func smallSegments(t testing.TB, numbers int64) {
+	before := segmentBytes
+	segmentBytes = 4 * numbers
+	t.Cleanup(func() { segmentBytes = before })
+}
+
+func segmentNames(t testing.TB, w *Writer) []string {
+	t.Helper()
+	all, err := segmentFiles(filepath.Join(w.Dir, replayDir))
+	must(t, err)
+	names := []string{}
+	for _, s := range all {
+		names = append(names, s.file())
+	}
+	return names
+}
+
+// ranges lists the segments in short: 0-6 6-9.
+func ranges(t testing.TB, w *Writer) string {
+	t.Helper()
+	var short []string
+	for _, name := range segmentNames(t, w) {
+		s, _ := parseSegment(name)
+		short = append(short, fmt.Sprintf("%d-%d", s.from, s.to))
+	}
+	return strings.Join(short, " ")
+}
+
+// resume closes a writer and opens its folder again, at the newest checkpoint.
+func resume(t testing.TB, w *Writer, root string, want int64) *Writer {
+	t.Helper()
+	must(t, w.Close())
+	w = create(t, root)
+	if _, generation, _, err := w.LoadCheckpoint(nil); err != nil || generation != want {
+		t.Fatalf("generation %d, %v; want %d", generation, err, want)
+	}
+	return w
+}
+
+// Buffers of all kinds, filled in steps of all sizes, in sessions of all lengths: each checkpoint of the two that are kept has
+// all of its rows, no row is written twice, and what nobody needs is gone.
+func TestReplayRoundTrip(t *testing.T) {
+	smallSegments(t, 100)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for trial := range 12 {
+		root := t.TempDir()
+		w := create(t, root)
+		ring := &testRing{capacity: 1 + rng.Int64N(20), width: []int{1, 9, 120}[trial%3]}
+		var total, before, written int64
+		for g := int64(1); g <= 12; g++ {
+			before = total
+			if total += rng.Int64N(15); rng.IntN(4) == 0 {
+				total = before
+			}
+			must(t, ring.save(w, total))
+			if want := total - max(written, total-ring.capacity); ring.asked != max(0, want) {
+				t.Fatalf("trial %d: %d rows were asked for at %d after %d", trial, ring.asked, total, written)
+			}
+			written = total
+			must(t, w.SaveCheckpoint(g, nil, nil))
+			for _, s := range segmentNames(t, w) {
+				s, _ := parseSegment(s)
+				if rows := s.to - s.from; rows > max(1, 100/int64(ring.width)) || s.to > total || s.to <= before-ring.capacity {
+					t.Fatalf("trial %d: segment %+v is there at %d after %d", trial, s, total, before)
+				}
+			}
+			if rng.IntN(3) == 0 {
+				w = resume(t, w, root, g)
+				must(t, ring.load(w, total))
+			}
+		}
+		must(t, os.Truncate(filepath.Join(w.Dir, checkpointsDir, generationFile(12)), 10))
+		w = resume(t, w, root, 11)
+		must(t, ring.load(w, before))
+		must(t, w.Close())
+	}
+}
+
+func TestReplaySegmentsAreNotRewritten(t *testing.T) {
+	smallSegments(t, 40)
+	w := create(t, t.TempDir())
+	ring := &testRing{capacity: 30, width: 2}
+	list := func(total, generation int64) map[string]os.FileInfo {
+		must(t, ring.save(w, total))
+		must(t, w.SaveCheckpoint(generation, nil, nil))
+		files := map[string]os.FileInfo{}
+		for _, name := range segmentNames(t, w) {
+			info, err := os.Stat(filepath.Join(w.Dir, replayDir, name))
+			must(t, err)
+			files[name] = info
+		}
+		return files
+	}
+	var before map[string]os.FileInfo
+	for i, want := range []string{
+		"0-20 20-25", "0-20 20-25 25-40", "0-20 20-25 25-40 40-50", "20-25 25-40 40-50 50-55", "25-40 40-50 50-55",
+		"25-40 40-50 50-55 70-90 90-100",
+	} {
+		total := []int64{25, 40, 50, 55, 55, 100}[i]
+		now := list(total, int64(i))
+		if got := ranges(t, w); got != want {
+			t.Errorf("at %d: %s, want %s", total, got, want)
+		}
+		for name, info := range now {
+			if was, ok := before[name]; ok && !os.SameFile(was, info) {
+				t.Errorf("at %d: %s was written again", total, name)
+			}
+		}
+		before = now
+	}
+	// The same generation once more, as at the end of a run, is still one checkpoint of two.
+	now := list(100, 5)
+	if len(now) != len(before) {
+		t.Errorf("after a second checkpoint of a generation: %v", segmentNames(t, w))
+	}
+	// Segments are .npz files like any other.
+	arrays, err := npz.Read(filepath.Join(w.Dir, replayDir, segment{40, 50}.file()))
+	must(t, err)
+	if rows := arrays[rowsKey]; !slices.Equal(rows.Shape, []int{10, 2}) || rows.Data.([]float32)[0] != ring.row(40)[0] {
+		t.Errorf("rows %v", rows)
+	}
+}
+
+// copyFolder is what a process that is killed now leaves.
+func copyFolder(t testing.TB, from string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	must(t, os.CopyFS(filepath.Join(root, filepath.Base(from)), os.DirFS(from)))
+	return root
+}
+
+// The process is killed before and after every file that it writes, also half way through one. The next session finds the rows of
+// its checkpoint, goes on with rows of its own, and what the first one left behind does no harm.
+func TestReplayAfterACrash(t *testing.T) {
+	smallSegments(t, 30)
+	first := create(t, t.TempDir())
+	ring := &testRing{capacity: 25, width: 3}
+	type crash struct {
+		root       string
+		generation int64
+	}
+	var crashes []crash
+	generation := int64(-1)
+	kill := func() { crashes = append(crashes, crash{copyFolder(t, first.Dir), generation}) }
+	totals := []int64{18, 40, 41, 130}
+	for g, total := range totals {
+		must(t, first.SaveReplay(total, ring.capacity, ring.width, func(from, to int64) ([]float32, error) {
+			kill()
+			var flat []float32
+			for row := from; row < to; row++ {
+				flat = append(flat, ring.row(row)...)
+			}
+			return flat, nil
+		}))
+		kill()
+		must(t, first.SaveCheckpoint(int64(g), nil, nil))
+		generation = int64(g)
+		kill()
+	}
+	if len(crashes) < 15 {
+		t.Errorf("only %d crashes", len(crashes))
+	}
+	for i, c := range crashes {
+		half := filepath.Join(c.root, filepath.Base(first.Dir), replayDir, ".writing-"+segment{0, 9}.file()+"-0")
+		must(t, os.WriteFile(half, []byte("half"), 0o666))
+		w := create(t, c.root)
+		if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("crash %d: the unfinished file is there: %v", i, err)
+		}
+		_, g, warnings, err := w.LoadCheckpoint(nil)
+		if err != nil || g != c.generation || len(warnings) > 0 {
+			t.Fatalf("crash %d: generation %d, %q, %v; want %d", i, g, warnings, err, c.generation)
+		}
+		total, from := int64(0), int64(0)
+		if g >= 0 {
+			total, from = totals[g], totals[g]
+		}
+		if err := ring.load(w, total); err != nil {
+			t.Fatalf("crash %d: %v", i, err)
+		}
+		for range 3 { // rows after from are of the new session
+			total += 9
+			g++
+			must(t, w.SaveReplay(total, ring.capacity, ring.width, mixed(ring, from)))
+			must(t, w.SaveCheckpoint(g, nil, nil))
+		}
+		w = resume(t, w, c.root, g)
+		if err := loadMixed(w, ring, from, total); err != nil {
+			t.Errorf("crash %d: %v", i, err)
+		}
+		for _, name := range segmentNames(t, w) {
+			if s, _ := parseSegment(name); s.to > total {
+				t.Errorf("crash %d: %s is there at %d", i, name, total)
+			}
+		}
+	}
+}
+
+// mixed gives rows of a ring, and from a row on those of another session.
+func mixed(ring *testRing, from int64) func(from, to int64) ([]float32, error) {
+	other := *ring
+	other.session++
+	return func(a, b int64) (flat []float32, err error) {
+		for row := a; row < b; row++ {
+			of := ring
+			if row >= from {
+				of = &other
+			}
+			flat = append(flat, of.row(row)...)
+		}
+		return flat, nil
+	}
+}
+
+func loadMixed(w *Writer, ring *testRing, from, total int64) error {
+	next := max(0, total-ring.capacity)
+	err := w.LoadReplay(total, ring.capacity, ring.width, func(at int64, rows []float32) error {
+		want, _ := mixed(ring, from)(at, at+int64(len(rows)/ring.width))
+		if at != next || !slices.Equal(rows, want) {
+			return fmt.Errorf("rows from %d on (want %d) are %v, want %v", at, next, rows, want)
+		}
+		next += int64(len(rows) / ring.width)
+		return nil
+	})
+	if err == nil && next != total {
+		return fmt.Errorf("rows up to %d, want %d", next, total)
+	}
+	return err
+}
+
+// The newest checkpoint is damaged: training goes on from the one before, whose rows are all there, and writes other rows over
+// those of the newest.
+func TestReplayOfTheCheckpointBefore(t *testing.T) {
+	smallSegments(t, 10)
+	root := t.TempDir()
+	w := create(t, root)
+	ring := &testRing{capacity: 12, width: 2}
+	for g, total := range []int64{10, 20, 33, 38} {
+		must(t, ring.save(w, total))
+		must(t, w.SaveCheckpoint(int64(g), nil, nil))
+	}
+	// A session that goes on from the newest and only saves it again does not know what the one before needs.
+	w = resume(t, w, root, 3)
+	must(t, ring.load(w, 38))
+	must(t, w.SaveCheckpoint(3, nil, nil))
+	must(t, os.Truncate(filepath.Join(w.Dir, checkpointsDir, generationFile(3)), 50))
+	w = resume(t, w, root, 2)
+	must(t, ring.load(w, 33))
+	must(t, w.Begin(2, "generation"))
+	must(t, w.SaveReplay(36, ring.capacity, ring.width, mixed(ring, 33)))
+	if got := ranges(t, w); !strings.HasSuffix(got, " 33-36") {
+		t.Errorf("segments %s", got)
+	}
+	must(t, w.SaveCheckpoint(3, nil, nil))
+	w = resume(t, w, root, 3)
+	must(t, loadMixed(w, ring, 33, 36))
+	must(t, w.Close())
+}
+
+func TestDamagedSegments(t *testing.T) {
+	smallSegments(t, 12)
+	root := t.TempDir()
+	w := create(t, root)
+	ring := &testRing{capacity: 9, width: 2}
+	for g, total := range []int64{9, 14} {
+		must(t, ring.save(w, total))
+		must(t, w.SaveCheckpoint(int64(g), nil, nil))
+	}
+	dir := filepath.Join(w.Dir, replayDir)
+	if got := ranges(t, w); got != "0-6 6-9 9-14" {
+		t.Fatalf("segments %s", got)
+	}
+	remove := "; remove " + filepath.Join(w.Dir, checkpointsDir, generationFile(1)) + " to go on from " + generationFile(0)
+	path := filepath.Join(dir, (segment{6, 9}).file())
+	whole := mustRead(t, path)
+	check := func(what string, damaged []byte, want string) {
+		t.Helper()
+		must(t, os.WriteFile(path, damaged, 0o666))
+		err := ring.load(w, 14)
+		begins := "replay segment " + path + " is damaged ("
+		if err == nil || !strings.HasPrefix(err.Error(), begins) || !strings.HasSuffix(err.Error(), remove) ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	w = resume(t, w, root, 1)
+	for i := range whole {
+		damaged := slices.Clone(whole)
+		damaged[i] ^= 1 << (i % 8)
+		check(fmt.Sprintf("bit flip at byte %d", i), damaged, "sha256 differs")
+	}
+	for n := range whole {
+		check(fmt.Sprintf("cut off at byte %d", n), whole[:n], "")
+	}
+	check("a byte more", append(slices.Clone(whole), 0), "sha256 differs")
+	check("another segment", mustRead(t, filepath.Join(dir, (segment{0, 6}).file())), "it is rows 0 to 6 of "+w.Name())
+	check("a checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(0))), "it is rows 0 to 0 of "+w.Name())
+	text := npz.Of(fmt.Appendf(nil, `{"run":%q,"from":6,"to":9}`, w.Name()))
+	right := npz.Of(make([]float32, 6), 3, 2)
+	type arrays = map[string]npz.Array
+	for what, c := range map[string]struct {
+		arrays arrays
+		want   string
+	}{
+		"no meta":       {arrays{rowsKey: right}, "no meta"},
+		"meta no JSON":  {arrays{metaKey: npz.Of([]byte(`{"run"`)), rowsKey: right}, ""},
+		"another run":   {arrays{metaKey: npz.Of([]byte(`{"run":"a","from":6,"to":9}`)), rowsKey: right}, "of a)"},
+		"no rows":       {arrays{metaKey: text}, "its rows are"},
+		"other numbers": {arrays{metaKey: text, rowsKey: npz.Of(make([]float64, 6), 3, 2)}, "float64 [3 2]"},
+		"other width":   {arrays{metaKey: text, rowsKey: npz.Of(make([]float32, 6), 2, 3)}, "float32 [2 3]"},
+	} {
+		must(t, saveSealed(path, c.arrays))
+		check(what, mustRead(t, path), c.want)
+	}
+	if _, err := segmentRows(arrays{metaKey: text, rowsKey: right}, segmentMeta{w.Name(), 6, 9}, 2); err != nil {
+		t.Errorf("what is right is refused: %v", err)
+	}
+
+	// What only the newest checkpoint needs may be lost: the one before does not read it.
+	must(t, os.WriteFile(path, whole, 0o666))
+	must(t, os.Remove(filepath.Join(dir, (segment{9, 14}).file())))
+	if err := ring.load(w, 14); err == nil || err.Error() != dir+" lacks the segment that holds row 9"+remove {
+		t.Errorf("a missing segment: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(w.Dir, checkpointsDir, generationFile(1)))) // as the error says
+	w = resume(t, w, root, 0)
+	must(t, ring.load(w, 9))
+	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
+	move := "; move " + w.Dir + " away to train anew"
+	if err := ring.load(w, 9); err == nil || err.Error() != dir+" lacks the segment that holds row 0"+move {
+		t.Errorf("a missing segment of the only checkpoint: %v", err)
+	}
+	must(t, os.Remove(path))
+	must(t, os.Mkdir(path, 0o777)) // the disk refuses to read it
+	must(t, os.WriteFile(filepath.Join(dir, (segment{0, 6}).file()), nil, 0o666))
+	if err := ring.load(w, 9); err == nil || !strings.Contains(err.Error(), "damaged (cut off)") {
+		t.Errorf("an empty segment: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
+	err := (&testRing{capacity: 3, width: 2}).load(w, 9)
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot read replay segment "+path+"; mend that, or move ") {
+		t.Errorf("a segment that cannot be read: %v", err)
+	}
+	must(t, os.Remove(path))
+	if err := ring.load(w, 9); !errors.Is(err, ErrNoReplay) || !strings.Contains(err.Error(), "9 rows of it") {
+		t.Errorf("no segment: %v", err)
+	}
+	must(t, ring.load(w, 0)) // nothing is needed
+}
+
+func TestDropReplay(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	must(t, w.DropReplay()) // there is none
+	ring := &testRing{capacity: 9, width: 2}
+	must(t, ring.save(w, 30))
+	must(t, w.SaveCheckpoint(0, nil, nil))
+	must(t, os.WriteFile(filepath.Join(w.Dir, replayDir, ".writing-a"), nil, 0o666))
+	must(t, w.DropReplay())
+	if _, err := os.Stat(filepath.Join(w.Dir, replayDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
+	w = resume(t, w, root, 0)
+	if err := ring.load(w, 30); !errors.Is(err, ErrNoReplay) {
+		t.Errorf("%v", err)
+	}
+	must(t, ring.save(w, 31)) // whoever still has the rows may go on
+	must(t, w.SaveCheckpoint(1, nil, nil))
+	w = resume(t, w, root, 1)
+	must(t, ring.load(w, 31))
+	must(t, os.WriteFile(filepath.Join(w.Dir, replayDir, "notes"), nil, 0o666))
+	must(t, w.DropReplay())
+	if entries, err := os.ReadDir(filepath.Join(w.Dir, replayDir)); err != nil || len(entries) != 1 {
+		t.Errorf("left are %v, %v", entries, err)
+	}
+}
+
+func TestDiscardTakesTheReplayBufferAlong(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	must(t, (&testRing{capacity: 9, width: 2}).save(w, 5)) // killed before its first checkpoint
+	must(t, w.Close())
+	w = create(t, root)
+	must(t, w.Discard())
+	if left, _ := os.ReadDir(root); len(left) != 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+func TestWrongReplaysAreRefused(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	ring := &testRing{capacity: 9, width: 2}
+	none := func(from, to int64) ([]float32, error) { return nil, nil }
+	for what, err := range map[string]error{
+		"total":    w.SaveReplay(-1, 9, 2, none),
+		"capacity": w.SaveReplay(1, 0, 2, none),
+		"width":    w.SaveReplay(1, 9, 0, none),
+		"length":   w.SaveReplay(1, 9, 2, none),
+		"load":     w.LoadReplay(1, 9, -1, nil),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), "replay buffer of "+w.Dir) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	must(t, ring.save(w, 5))
+	if err := ring.load(w, 4); err == nil || !strings.Contains(err.Error(), "lacks the segment that holds row 0") {
+		t.Errorf("a segment that goes on beyond the checkpoint: %v", err)
+	}
+	if err := ring.save(w, 4); err == nil || !strings.Contains(err.Error(), "4 rows after 5") {
+		t.Errorf("fewer rows: %v", err)
+	}
+	stop := errors.New("stop")
+	if err := w.SaveReplay(6, 9, 2, func(int64, int64) ([]float32, error) { return nil, stop }); !errors.Is(err, stop) {
+		t.Errorf("the function's error: %v", err)
+	}
+	if err := w.LoadReplay(5, 9, 2, func(int64, []float32) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("the function's error: %v", err)
+	}
+	must(t, w.SaveCheckpoint(0, nil, nil))
+	w = resume(t, w, root, 0)
+	err := ring.save(w, 6)
+	if err == nil || !strings.Contains(err.Error(), "LoadReplay must come before") || ranges(t, w) != "0-5" {
+		t.Errorf("rows were not loaded: %v", err)
+	}
+	must(t, ring.load(w, 5))
+	must(t, ring.save(w, 6))
+}
+
+// A disk that fills up in the middle: the error is one line, what was written is whole, and a second try writes the rest. Here a
+// file in the place of the folder stands for the full disk, since tests may run as root.
+func TestReplayGoesOnAfterAFailure(t *testing.T) {
+	smallSegments(t, 8)
+	root := t.TempDir()
+	w := create(t, root)
+	ring := &testRing{capacity: 20, width: 2}
+	must(t, ring.save(w, 6))
+	must(t, w.SaveCheckpoint(0, nil, nil))
+	dir := filepath.Join(w.Dir, replayDir)
+	calls := 0
+	err := w.SaveReplay(16, ring.capacity, ring.width, func(from, to int64) ([]float32, error) {
+		if calls++; calls == 2 {
+			must(t, os.Rename(dir, dir+"-moved"))
+			must(t, os.WriteFile(dir, nil, 0o666))
+		}
+		return mixed(ring, 100)(from, to)
+	})
+	if err == nil || !strings.Contains(err.Error(), "is not a folder; ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+	must(t, os.Remove(dir))
+	must(t, os.Rename(dir+"-moved", dir))
+	if got := ranges(t, w); got != "0-4 4-6 6-10" {
+		t.Errorf("segments %s", got)
+	}
+	must(t, ring.save(w, 16))
+	if ring.asked != 6 {
+		t.Errorf("%d rows were asked for", ring.asked)
+	}
+	must(t, w.SaveCheckpoint(1, nil, nil))
+	w = resume(t, w, root, 1)
+	must(t, ring.load(w, 16))
+}
+
+func TestSegmentNames(t *testing.T) {
+	for _, s := range []segment{{0, 1}, {25000, 50000}, {999_999_999_999, 1_000_000_000_000}, {1 << 60, 1<<60 + 1}} {
+		if got, ok := parseSegment(s.file()); !ok || got != s {
+			t.Errorf("%s is %+v, %v", s.file(), got, ok)
+		}
+	}
+	for _, name := range []string{
+		"", "-", ".npz", "1-2.npz", "000000000000-000000000000.npz", "000000000002-000000000001.npz", "000000000000-000000000001",
+		"-00000000001-000000000001.npz", "000000000000-000000000001.npz.npz", "000000000000-+00000000001.npz",
+		".writing-000000000000-000000000001.npz-00000000", "gen-000000001.npz", "000000000000-99999999999999999999.npz",
+	} {
+		if s, ok := parseSegment(name); ok {
+			t.Errorf("%q is %+v", name, s)
+		}
+	}
+}
+
+// Whatever a file holds, also below a seal that fits, reading it gives the rows that were asked for or an error.
+func FuzzSegment(f *testing.F) {
+	meta := segmentMeta{"run", 3, 5}
+	text := []byte(`{"run":"run","from":3,"to":5}`)
+	for _, arrays := range []map[string]npz.Array{
+		{metaKey: npz.Of(text), rowsKey: npz.Of([]float32{1, 2, 3, 4}, 2, 2)},
+		{metaKey: npz.Of(text), rowsKey: npz.Of([]float64{1, 2, 3, 4}, 2, 2)},
+		{metaKey: npz.Of([]byte("[]"))}, nil,
+	} {
+		path := filepath.Join(f.TempDir(), "seed")
+		must(f, saveSealed(path, arrays))
+		f.Add(mustRead(f, path), true)
+		f.Add(mustRead(f, path), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, sealed bool) {
+		if sealed && len(data) >= sealSize {
+			data = slices.Clone(data)
+			sum := sha256.Sum256(data[:len(data)-sealSize])
+			copy(data[len(data)-sealSize:], hex.EncodeToString(sum[:]))
+		}
+		arrays, err := unseal(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		rows, err := segmentRows(arrays, meta, 2)
+		if (err == nil) != (len(rows) == 4) || err == nil && !reflect.DeepEqual(arrays[rowsKey].Shape, []int{2, 2}) {
+			t.Errorf("rows %v, %v", rows, err)
+		}
+	})
+}
