@@ -1,0 +1,46 @@
+package xla
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// ForKernels is [For] for a body of large operations, matrix products above all. XLA:CPU compiles a loop over little memory into one
+// function (see loopBytes), on one core and with simple products: right for the steps of a rollout, ruinous for those
+// of a learner. How much memory a loop goes through depends on sizes that users choose; ForKernels always makes a list of kernels, each
+// on all cores.
+func ForKernels[T any](g *Graph, count int, state T, body func(step *Node, state T) T) T {
+	return RepeatKernels(Const(g, int32(count)), state, body)
+}
+
+// RepeatKernels is [ForKernels] with a count (int32 scalar) that the graph computes.
+func RepeatKernels[T any](count *Node, state T, body func(step *Node, state T) T) T {
+	type counted struct {
+		Step, Count *Node
+		State       T
+	}
+	start := counted{Const(count.Graph(), int32(0)), count, state}
+	return Loop(start, func(s counted) *Node {
+		return LessThan(s.Step, s.Count)
+	}, func(s counted) counted {
+		return counted{AddScalar(dispatched(s.Step), 1), s.Count, body(s.Step, s.State)}
+	}).State
+}
+
+// dispatched is step, an int32 scalar, found by sorting two numbers. XLA:CPU has no code for a sort (nor for a custom call, a Fourier
+// transform or a collective operation) in a function of its own, and so leaves a loop with one, and all around it, alone.
+func dispatched(step *Node) *Node {
+	g := step.Graph()
+	if a, ok := g.Backend().(*adapter); !ok || a.kind != CPU {
+		return step
+	}
+	pair := Concatenate([]*Node{Reshape(step, 1), Const(g, []int32{math.MaxInt32})}, 0)
+	less := newClosure(g, func(g *Graph) []*Node {
+		scalar := shapes.Make(dtypes.Int32)
+		return []*Node{LessThan(Parameter(g, g.UniqueName("left"), scalar), Parameter(g, g.UniqueName("right"), scalar))}
+	})
+	return Reshape(Slice(SortFunc(less, 0, false, pair)[0], AxisElem(0)))
+}
