@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -72,21 +73,66 @@ func (s Score) Result() (fitness, descriptor *Node) {
 
 // Rollout runs policies, one per copy, from start for steps control steps and returns fitness [B] and descriptor [B, d].
 func Rollout[P Policy](env Env, policy P, start State, steps int) (fitness, descriptor *Node) {
+	fitness, descriptor, _ = Record(env, policy, start, steps)
+	return fitness, descriptor
+}
+
+// Recorder keeps a row of numbers of every step of an episode, or of some of the steps.
+type Recorder struct {
+	Every int // steps from one row to the next, the first being step 0
+	Width int // of a row
+	// Row gives the rows [B, Width] of a step: of the state before it, the action [B, actions], and the state that it led to. What
+	// it does not use of them costs nothing.
+	Row func(before State, action *Node, after State) *Node
+}
+
+// Rows is how many rows are kept of an episode of steps control steps.
+func (r Recorder) Rows(steps int) int { return steps / r.Every }
+
+// Record is [Rollout] that keeps, for each of the recorders, its rows: [B, Rows(steps), Width]. An environment that
+// restarts by itself ([AutoReset]) goes on after the end of an episode, and rows are then of the next one.
+func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Recorder) (fitness, descriptor *Node, records []*Node) {
 	type running struct {
-		Policy P
-		State  State
-		Score  Score
+		Policy  P
+		State   State
+		Score   Score
+		Records []*Node // [rows + 1, B, width]; the last row takes the steps that are not kept
 	}
 	g := start.Reward.Graph()
-	spec := env.Spec()
-	run := running{policy, start, NewScore(g, start.Reward.Shape().Dimensions[0], spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
-	run = xla.For(g, steps, run, func(_ *Node, r running) running {
-		next := env.Step(r.State, r.Policy.Apply(r.State.Observation))
+	batch, spec := start.Reward.Shape().Dimensions[0], env.Spec()
+	run := running{Policy: policy, State: start, Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
+	for _, r := range recorders {
+		if r.Every < 1 || r.Rows(steps) < 1 {
+			panic(errors.Errorf("an episode of %d steps has no rows that are %d steps apart", steps, r.Every))
+		}
+		run.Records = append(run.Records, Zeros(g, shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
+	}
+	run = xla.For(g, steps, run, func(step *Node, r running) running {
+		action := r.Policy.Apply(r.State.Observation)
+		next := env.Step(r.State, action)
 		r.Score = r.Score.Add(r.State.Descriptor, next.Reward, next.Done)
+		for i, recorder := range recorders {
+			r.Records[i] = xla.SetRows(r.Records[i], recorder.at(step, steps), InsertAxes(recorder.Row(r.State, action, next), 0))
+		}
 		r.State = next
 		return r
 	})
-	return run.Score.Result()
+	for i, recorder := range recorders {
+		kept := Slice(run.Records[i], AxisRange(0, recorder.Rows(steps)))
+		records = append(records, TransposeAllAxes(kept, 1, 0, 2))
+	}
+	fitness, descriptor = run.Score.Result()
+	return fitness, descriptor, records
+}
+
+// at is the row of a step, of an episode of so many.
+func (r Recorder) at(step *Node, steps int) *Node {
+	if r.Every == 1 {
+		return step
+	}
+	row := Div(step, ConstAs(step, int32(r.Every)))
+	kept := Equal(MulScalar(row, int32(r.Every)), step)
+	return Where(kept, row, ConstAs(step, int32(r.Rows(steps))))
 }
 
 // Trace runs policies like [Rollout] and returns what there is to see: the state descriptors [steps, B, d] before each

@@ -41,10 +41,11 @@ func BenchGeneration(spec Spec, warmup, generations int) (GenerationTiming, erro
 	if err != nil {
 		return GenerationTiming{}, err
 	}
+	base := p.settings.Base()
 	return GenerationTiming{
-		Env: p.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: p.settings.Batch, Slice: search.Slice(),
-		Steps: p.settings.EpisodeLength, CompileSeconds: search.CompileTime().Seconds(),
+		Env: p.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: base.Batch, Slice: search.Slice(),
+		Steps: base.EpisodeLength, CompileSeconds: search.CompileTime().Seconds(),
 		GenerationSeconds: t.Generation, EvaluationSeconds: t.Evaluation, VariationShare: 1 - t.Evaluation/t.Generation,
-		EnvStepsPerSecond: float64(p.settings.Batch*p.settings.EpisodeLength) / t.Generation,
+		EnvStepsPerSecond: float64(base.Batch*base.EpisodeLength) / t.Generation,
 	}, nil
 }

@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -39,11 +40,10 @@ func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolutio
 	if err != nil {
 		return nil, err
 	}
-	settings := evolution.DefaultMapElites(env.Spec())
-	if err := run.Config.Settings(&settings); err != nil {
+	task, err := taskOf(env, run.Config)
+	if err != nil {
 		return nil, err
 	}
-	task := evolution.NewTask(env, settings.Hidden, settings.EpisodeLength)
 	if params := task.Policy.Params(); params != repertoire.Params {
 		return nil, errors.Errorf("policies for %s have %d parameters, those of %s %d: it was trained in another environment", env.Spec().Name, params, run.Name(), repertoire.Params)
 	}
@@ -59,4 +59,18 @@ func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolutio
 		return nil, err
 	}
 	return evolution.Replay(platform, task, genotypes, seed)
+}
+
+// taskOf is what the policies of a run were evaluated in: whatever the algorithm or variant, its settings name the form of the
+// policies and the length of an episode.
+func taskOf(env envs.Env, config runs.Config) (evolution.Task, error) {
+	base := evolution.DefaultMapElites(env.Spec())
+	settings := struct {
+		Hidden        *[]int `json:"hidden"`
+		EpisodeLength *int   `json:"episode_length"`
+	}{&base.Hidden, &base.EpisodeLength}
+	if err := json.Unmarshal(config.Hyperparameters, &settings); err != nil {
+		return evolution.Task{}, errors.Errorf("the settings of %s cannot be read: %v", config.Name(), err)
+	}
+	return evolution.NewTask(env, base.Hidden, base.EpisodeLength), nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/repertoire"
@@ -32,14 +31,20 @@ type Spec struct {
 	// Budget ends the run; the first limit that is reached counts. Without any limit it is the paper's two hours.
 	Budget runs.Budget
 
-	// Emitter replaces the algorithm's own: a variant. Name must then name it, since the name of its folder cannot tell what code
-	// it ran: change the name when you change the code.
-	Emitter evolution.Emitter
+	// Emitter, Learner and Archive replace the algorithm's own: a variant. Name must then name it, since the name of its folder
+	// cannot tell what code it ran: change the name when you change the code.
+	Emitter evolution.Emitter // varies parents
+	Learner evolution.Learner // makes the first offspring of a generation, and learns
+	Archive evolution.Archive // keeps
 	Name    string
 
 	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; empty for the best there is
 	Quiet   bool   // no progress bar
+
+	// KeepReplay leaves the replay buffer of a learner on the disk when the run is finished, hundreds of megabytes, so that it can be
+	// extended as if it had never stopped. Without it, an extension fills the buffer anew.
+	KeepReplay bool
 }
 
 // Generations is a budget of n generations after the initial population.
@@ -47,12 +52,6 @@ func Generations(n int) runs.Budget { return runs.Budget{Generations: int64(n)} 
 
 // PaperBudget is what the paper gives every run.
 var PaperBudget = runs.Budget{Time: 2 * time.Hour}
-
-// algorithms are the methods by name.
-var algorithms = []string{"map-elites"}
-
-// Algorithms lists the algorithms that [Train] knows.
-func Algorithms() []string { return append([]string(nil), algorithms...) }
 
 // Scaled is full, or smoke where $QDNB_SMOKE is set, as it is when the notebooks are tested.
 func Scaled[T any](full, smoke T) T {
@@ -66,7 +65,7 @@ func Scaled[T any](full, smoke T) T {
 type plan struct {
 	Spec
 	env      envs.Env
-	settings evolution.MapElites
+	settings evolution.Hyperparameters
 	config   runs.Config
 }
 
@@ -78,24 +77,24 @@ func (s Spec) Config() (runs.Config, error) {
 
 func (s Spec) resolve() (plan, error) {
 	p := plan{Spec: s}
-	if !slices.Contains(algorithms, s.Algorithm) {
-		return p, names.Unknown("algorithm", s.Algorithm, algorithms)
+	algorithm, err := findAlgorithm(s.Algorithm)
+	if err != nil {
+		return p, err
 	}
-	var err error
 	if p.env, err = s.environment(); err != nil {
 		return p, err
 	}
 	if p.env.Spec().Descriptor.Kind == envs.None {
 		return p, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart", p.env.Spec().Name)
 	}
-	if p.Emitter != nil && (s.Name == "" || slices.Contains(algorithms, s.Name)) {
-		return p, errors.New("a variant needs a name of its own: set Name beside Emitter")
+	if variant := s.Emitter != nil || s.Learner != nil || s.Archive != nil; variant && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
+		return p, errors.New("a variant needs a name of its own: set Name beside Emitter, Learner or Archive")
 	}
 	if s.Name == "" {
 		p.Name = s.Algorithm
 	}
-	p.settings = evolution.DefaultMapElites(p.env.Spec())
-	if err := runs.Set(&p.settings, s.Set...); err != nil {
+	p.settings = algorithm.defaults(p.env.Spec())
+	if err := runs.Set(p.settings, s.Set...); err != nil {
 		return p, err
 	}
 	if err := p.settings.Check(); err != nil {
@@ -109,9 +108,6 @@ func (s Spec) resolve() (plan, error) {
 	}
 	if p.Runs == "" {
 		p.Runs = runs.Folder()
-	}
-	if p.Emitter == nil {
-		p.Emitter = evolution.Isoline{IsoSigma: p.settings.IsoSigma, LineSigma: p.settings.LineSigma}
 	}
 	p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed, p.settings)
 	return p, err
@@ -133,19 +129,35 @@ func (s Spec) environment() (envs.Env, error) {
 }
 
 func (p plan) task() evolution.Task {
-	return evolution.NewTask(p.env, p.settings.Hidden, p.settings.EpisodeLength)
+	base := p.settings.Base()
+	return evolution.NewTask(p.env, base.Hidden, base.EpisodeLength)
 }
 
 // search compiles the algorithm.
 func (p plan) search(platform *xla.Platform) (*evolution.Search, error) {
-	limits := p.env.Spec().Descriptor
-	cvt := repertoire.CVT{Cells: p.settings.Cells, Samples: p.settings.CVTSamples, Seed: p.settings.CVTSeed, Lower: limits.Lower, Upper: limits.Upper}
-	centroids, err := cvt.Centroids(platform)
+	limits, base := p.env.Spec().Descriptor, p.settings.Base()
+	cvt := repertoire.CVT{Cells: base.Cells, Samples: base.CVTSamples, Seed: base.CVTSeed, Lower: limits.Lower, Upper: limits.Upper}
+	flat, err := cvt.Centroids(platform)
 	if err != nil {
 		return nil, err
 	}
-	return evolution.New(platform, p.task(), p.Emitter, evolution.Settings{
-		Batch: p.settings.Batch, Slice: p.settings.Slice, Seed: p.Seed,
-		Centroids: npz.Of(centroids, p.settings.Cells, len(limits.Lower)),
+	centroids := npz.Of(flat, base.Cells, len(limits.Lower))
+	return evolution.New(platform, p.task(), p.method(centroids), evolution.Settings{
+		Batch: base.Batch, Slice: base.Slice, Seed: p.Seed, Centroids: centroids,
 	})
+}
+
+// method is the algorithm's, with what the spec puts in its place.
+func (p plan) method(centroids npz.Array) evolution.Method {
+	method := p.settings.Method(centroids)
+	if p.Emitter != nil {
+		method.Emitter = p.Emitter
+	}
+	if p.Learner != nil {
+		method.Learner = p.Learner
+	}
+	if p.Archive != nil {
+		method.Archive = p.Archive
+	}
+	return method
 }

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -64,6 +65,8 @@ type training struct {
 	bar    *runs.Bar
 	start  time.Time // such that the time since it is what the run took over all sessions
 	saved  time.Time // when the newest checkpoint was
+
+	noReplay bool // the learner's replay buffer is not there, for nothing is left to learn
 }
 
 // begin takes the folder, opens the backend, and restores the newest checkpoint.
@@ -113,12 +116,15 @@ func (t *training) open() (err error) {
 		if err := t.search.Restore(generation, arrays); err != nil {
 			return err
 		}
+		if err := t.restoreReplay(); err != nil {
+			return err
+		}
 	}
 	t.status.CompileSeconds += t.search.CompileTime().Seconds()
 	t.start = t.start.Add(-time.Duration(t.status.Seconds * float64(time.Second)))
 	t.status.Budget, t.status.Finished, t.status.Version = p.Budget, false, version()
 	t.status.Descriptor = p.env.Spec().Descriptor.Components
-	return t.writer.Begin(generation, columns...)
+	return t.writer.Begin(generation, append(slices.Clone(columns), t.search.Columns()...)...)
 }
 
 func (t *training) close() {
@@ -159,15 +165,15 @@ func (t *training) step() error {
 	}
 	before := t.status.Progress
 	t.status.Generation = outcome.Generation
-	t.status.Evaluations = outcome.Generation * int64(t.settings.Batch)
-	t.status.EnvSteps = t.status.Evaluations * int64(t.settings.EpisodeLength)
+	base := t.settings.Base()
+	t.status.Evaluations = outcome.Generation * int64(base.Batch)
+	t.status.EnvSteps = t.status.Evaluations * int64(base.EpisodeLength)
 	t.status.Seconds = time.Since(t.start).Seconds()
 	stats := (&runs.Repertoire{Fitnesses: outcome.Fitnesses, Offset: t.task().QDOffset()}).Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
 	s := t.status
-	err = t.writer.Log(float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, s.MaxFitness, s.Coverage, s.QDScore,
-		float64(outcome.Invalid))
-	if err != nil {
+	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, s.MaxFitness, s.Coverage, s.QDScore, float64(outcome.Invalid)}
+	if err := t.writer.Log(append(row, outcome.Extra...)...); err != nil {
 		return err
 	}
 	if runs.SnapshotDue(t.Budget, before, s.Progress) {
@@ -180,9 +186,38 @@ func (t *training) step() error {
 	return nil
 }
 
+// restoreReplay puts back what a learner's replay buffer held.
+func (t *training) restoreReplay() error {
+	capacity, width, total := t.search.ReplayShape()
+	if capacity == 0 {
+		return nil
+	}
+	if t.noReplay = t.Budget.Done(t.status.Progress); t.noReplay { // there is nothing left to learn
+		return nil
+	}
+	err := t.search.SetReplay(func(put func(from int64, rows []float32) error) error {
+		return t.writer.LoadReplay(total, capacity, width, put)
+	})
+	if !errors.Is(err, runs.ErrNoReplay) {
+		return err
+	}
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), "filling the replay buffer anew")
+	episodes, err := t.search.Refill()
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "qdnb: the replay buffer of %s was dropped when it was finished; it is filled anew with %d episodes of its policies, and the run goes on as another one might have\n",
+			t.writer.Name(), episodes)
+	}
+	return err
+}
+
 // save writes a checkpoint.
 func (t *training) save() error {
-	arrays, err := t.search.Arrays(true)
+	if capacity, width, total := t.search.ReplayShape(); capacity > 0 && !t.noReplay {
+		if err := t.writer.SaveReplay(total, capacity, width, t.search.ReplayRows); err != nil {
+			return err
+		}
+	}
+	arrays, err := t.search.Arrays()
 	if err != nil {
 		return err
 	}
@@ -214,6 +249,11 @@ func (t *training) finish() error {
 	if err := t.save(); err != nil {
 		return err
 	}
+	if !t.KeepReplay {
+		if err := t.writer.DropReplay(); err != nil {
+			return err
+		}
+	}
 	t.bar.Done(fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g",
 		t.status.Generation, t.status.MaxFitness, t.status.Coverage, t.status.QDScore))
 	return nil
@@ -221,7 +261,7 @@ func (t *training) finish() error {
 
 // repertoire is the host's copy of the search's repertoire.
 func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
-	arrays, err := t.search.Arrays(genotypes)
+	arrays, err := t.search.Repertoire(genotypes)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 type benchCmd struct {
-	Generation benchGenerationCmd `cmd:"" help:"Time the stages of a generation of MAP-Elites."`
+	Generation benchGenerationCmd `cmd:"" help:"Time the stages of a generation."`
 	Rollout    benchRolloutCmd    `cmd:"" help:"Time rolling out random policies, one per copy of an environment."`
 }
 
@@ -42,6 +42,7 @@ func (c *benchRolloutCmd) Run() error {
 }
 
 type benchGenerationCmd struct {
+	Algorithm   string   `default:"map-elites" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
 	Env         string   `default:"pointmaze" help:"Environment."`
 	Generations int      `default:"20" help:"Generations to time."`
 	Warmup      int      `default:"20" help:"Generations before them, which fill the repertoire."`
@@ -52,7 +53,7 @@ type benchGenerationCmd struct {
 
 // Run measures.
 func (c *benchGenerationCmd) Run() error {
-	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: "map-elites", Env: c.Env, Set: c.Set, Backend: c.Backend}, c.Warmup, c.Generations)
+	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Set: c.Set, Backend: c.Backend}, c.Warmup, c.Generations)
 	if err != nil {
 		return err
 	}

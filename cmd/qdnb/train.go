@@ -13,7 +13,7 @@ import (
 )
 
 type trainCmd struct {
-	Algorithm   string        `required:"" help:"Algorithm: map-elites."`
+	Algorithm   string        `required:"" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
 	Env         string        `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
 	Seed        int64         `default:"0" help:"Seed of everything random."`
 	Generations int64         `help:"Stop after so many generations after the initial population."`
@@ -24,6 +24,7 @@ type trainCmd struct {
 	Runs        string        `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
 	Backend     string        `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 	JSON        bool          `name:"json" help:"Print the result as one JSON object on the last line."`
+	KeepReplay  bool          `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
 	Quiet       bool          `short:"q" help:"No progress."`
 }
 
@@ -32,7 +33,7 @@ func (c *trainCmd) Run() error {
 	budget := runs.Budget{Generations: c.Generations, Evaluations: c.Evaluations, EnvSteps: c.EnvSteps, Time: c.Time}
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: c.Set, Budget: budget,
-		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
+		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, KeepReplay: c.KeepReplay,
 	}
 	config, err := spec.Config()
 	if err != nil {

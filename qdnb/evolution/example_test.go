@@ -26,7 +26,7 @@ func ExampleEmitterFunc() {
 	}
 	corners := npz.Of([]float32{-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5}, 4, 2)
 	task := evolution.NewTask(envs.Pointmaze{}, []int{8}, 50)
-	search, err := evolution.New(p, task, crossover, evolution.Settings{Batch: 20, Centroids: corners})
+	search, err := evolution.New(p, task, evolution.Method{Emitter: crossover}, evolution.Settings{Batch: 20, Centroids: corners})
 	if err != nil {
 		log.Fatal(err)
 	}

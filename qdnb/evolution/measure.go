@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/qdnb/repertoire"
 	"example.com/qdnb/xla"
 )
 
@@ -28,15 +27,17 @@ func (s *Search) Measure(generations int) (Timing, error) {
 	var all, evaluation []float64
 	for i := range generations + 1 { // in turns, so that a machine whose speed drifts is fair to both; the first pair warms up
 		start := time.Now()
-		out, err := evaluate.Run(s.genotypes, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2])
+		inputs := append([]xla.Value{s.main.genotypes}, s.main.fields...)
+		out, err := evaluate.Run(append(inputs, s.seed, s.worker)...)
 		if err != nil {
 			return Timing{}, err
 		}
 		if _, err := download(out[0]); err != nil {
 			return Timing{}, err
 		}
-		out[0].Free()
-		out[1].Free()
+		for _, value := range out {
+			value.Free()
+		}
 		seconds := time.Since(start).Seconds()
 		outcome, err := s.Step()
 		if err != nil {
@@ -51,23 +52,29 @@ func (s *Search) Measure(generations int) (Timing, error) {
 
 // compileEvaluation builds a generation without variation and insertion: its offspring are copies of stored policies.
 func (s *Search) compileEvaluation() (*xla.Program, error) {
-	stored := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
-	gen := generation{s.task, stored, s.settings.Batch, s.settings.Slice, s.platform.Workers}
-	cells, d := s.settings.Centroids.Shape[0], s.settings.Centroids.Shape[1]
-	inputs := []xla.Input{
-		{Shape: shapes.Make(dtypes.Float32, cells, s.task.Policy.Params())},
-		{Shape: shapes.Make(dtypes.Float32, cells)},
-		{Shape: shapes.Make(dtypes.Float32, cells, d)},
-		{Shape: shapes.Make(dtypes.Float32, cells, d)},
-		{Shape: shapes.Make(dtypes.Uint32, 2)},
-		{Shape: shapes.Make(dtypes.Int32)},
+	gen := s.evaluation()
+	st := s.main
+	inputs := []xla.Input{{Shape: st.genotypes[0].Shape()}}
+	for _, field := range st.fields {
+		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
 	}
+	inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}, xla.Input{Shape: shapes.Make(dtypes.Int32)})
 	return s.platform.CompileParallel("evaluation", inputs, func(in []*graph.Node) []*graph.Node {
-		parents := NewParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]})
-		later := graph.AddScalar(in[5], 1) // some generation after the first, without XLA's knowing which
-		batch := gen.evaluate(source{parents, xla.KeyOf(in[4]), later}, in[5])
-		return []*graph.Node{batch.Fitness, batch.Descriptors} // both, or XLA leaves out what makes the other
+		n := len(in) - 2
+		root, worker := xla.KeyOf(in[n]), in[n+1]
+		from := source{Parents: NewParents(in[0], cellsOf(st.archive, in[1:n])), Key: root}
+		from.Number = graph.AddScalar(worker, 1) // some generation after the first, without XLA's knowing which
+		if s.method.Archive.SameStart() {
+			from.Start = root.FoldInt(streamStart)
+		}
+		return xla.Leaves(gen.evaluate(from, worker)) // all, or XLA leaves out what makes the others
 	})
+}
+
+// evaluation is a generation whose offspring are copies of stored policies.
+func (s *Search) evaluation() generation {
+	stored := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	return generation{s.task, stored, s.method.Archive, s.method.Archive, s.method.Learner != nil, s.settings.Batch, s.settings.Slice, s.platform.Workers}
 }
 
 func median(x []float64) float64 {

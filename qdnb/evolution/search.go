@@ -12,16 +12,22 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/repertoire"
 	"example.com/qdnb/xla"
 )
 
-// Settings are what a search needs beside its task and its emitter.
+// Method is what an algorithm is made of.
+type Method struct {
+	Emitter Emitter // varies parents
+	Learner Learner // makes the first offspring of a generation; nil: there is none
+	Archive Archive // keeps
+}
+
+// Settings are what a search needs beside its task and its method.
 type Settings struct {
 	Batch     int       // individuals of a generation
 	Slice     int       // policies that are rolled out together; 0: [DefaultSlice]
 	Seed      int64     // of everything random
-	Centroids npz.Array // float32 [cells, d]
+	Centroids npz.Array // float32 [cells, d], of the repertoire that is measured
 }
 
 // DefaultSlice is the slice size for a backend: on a CPU as many policies as have their weights in the cache of a core, at
@@ -42,26 +48,28 @@ func DefaultSlice(kind xla.Kind, batch, params int) int {
 type Search struct {
 	platform   *xla.Platform
 	task       Task
+	method     Method
 	settings   Settings
-	program    *xla.Program // of a generation
-	genotypes  xla.Value
-	scratch    xla.Value
-	fitness    xla.Value
-	descriptor xla.Value
-	fixed      [3]xla.Value // centroids, seed, worker
-	generation int64        // the newest; -1 before the initial population
+	main       *store    // the archive
+	passive    *store    // the repertoire beside it that is measured; nil if that is the archive
+	learning   *learning // nil if there is no learner
+	upkeep     map[string]*xla.Program
+	seed       xla.Value
+	worker     xla.Value
+	generation int64 // the newest; -1 before the initial population
 }
 
 // Outcome is what the host learns of a generation.
 type Outcome struct {
 	Generation int64
-	Fitnesses  []float32 // of the repertoire, [cells]; -Inf where empty
+	Fitnesses  []float32 // of the repertoire that is measured, [cells]; -Inf where empty
 	Invalid    int       // evaluations of the generation with a NaN fitness or descriptor: they never enter
+	Extra      []float64 // see [Search.Columns]
 	Seconds    float64
 }
 
 // New compiles a search. CompileTime says how long that took.
-func New(p *xla.Platform, task Task, emitter Emitter, settings Settings) (*Search, error) {
+func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	if settings.Batch < 1 {
 		return nil, errors.Errorf("a generation needs a batch of at least 1, not %d", settings.Batch)
@@ -72,93 +80,65 @@ func New(p *xla.Platform, task Task, emitter Emitter, settings Settings) (*Searc
 	if settings.Slice == 0 {
 		settings.Slice = DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
 	}
-	cells := settings.Centroids.Shape[0]
-	settings.Slice = min(settings.Slice, settings.Batch, cells)
+	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
 	if settings.Slice < 1 {
 		return nil, errors.Errorf("slices need at least 1 policy, not %d", settings.Slice)
 	}
-	s := &Search{platform: p, task: task, settings: settings, generation: -1}
-	rows := int64(cells) + int64(s.scratchRows()) + int64(settings.Slice)
-	if err := p.CheckMemory(4 * int64(task.Policy.Params()) * rows); err != nil {
+	if method.Archive == nil {
+		method.Archive = Grid{settings.Centroids}
+	}
+	s := &Search{platform: p, task: task, method: method, settings: settings, upkeep: map[string]*xla.Program{}, generation: -1}
+	if err := s.checkMemory(); err != nil {
 		return nil, err
+	}
+	if err := s.build(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// checkMemory compares what the search will hold with what there is.
+func (s *Search) checkMemory() error {
+	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
+	rows := int64(cells) + int64(min(cells, s.settings.Batch)) + int64(s.settings.Slice)
+	if s.method.Archive.Passive() > 0 {
+		rows += 2 * int64(cells)
+	}
+	bytes := 4 * int64(params) * rows
+	if s.method.Learner != nil {
+		bytes += learningMemory(s.task, s.method.Learner, s.settings.Batch)
+	}
+	return s.platform.CheckMemory(bytes)
+}
+
+// build makes the programs and the state before the first generation.
+func (s *Search) build() error {
+	s.seed = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.settings.Seed)) })
+	for worker := range s.platform.Workers {
+		s.worker = append(s.worker, tensors.FromScalar(int32(worker)))
 	}
 	var err error
-	if s.program, err = s.compile(emitter); err != nil {
-		return nil, err
-	}
-	return s, s.reset()
-}
-
-// compile builds the program of a generation.
-func (s *Search) compile(emitter Emitter) (*xla.Program, error) {
-	cells, d := s.settings.Centroids.Shape[0], s.settings.Centroids.Shape[1]
-	params := s.task.Policy.Params()
-	gen := generation{s.task, emitter, s.settings.Batch, s.settings.Slice, s.platform.Workers}
-	inputs := []xla.Input{
-		{Shape: shapes.Make(dtypes.Float32, cells, params), Donate: true},
-		{Shape: shapes.Make(dtypes.Float32, s.scratchRows(), params), Donate: true},
-		{Shape: shapes.Make(dtypes.Float32, cells), Donate: true},
-		{Shape: shapes.Make(dtypes.Float32, cells, d), Donate: true},
-		{Shape: shapes.Make(dtypes.Float32, cells, d)},
-		{Shape: shapes.Make(dtypes.Uint32, 2)},
-		{Shape: shapes.Make(dtypes.Int32)},
-		{Shape: shapes.Make(dtypes.Int32)},
-	}
-	return s.platform.CompileParallel("generation", inputs, func(in []*graph.Node) []*graph.Node {
-		before := archive{in[0], in[1], repertoire.Cells{Fitness: in[2], Descriptors: in[3], Centroids: in[4]}}
-		key := xla.KeyOf(in[5]).Fold(in[7])
-		after, invalid := gen.build(before, key, in[7], in[6])
-		return []*graph.Node{after.Genotypes, after.Scratch, after.Cells.Fitness, after.Cells.Descriptors, invalid}
-	})
-}
-
-func (s *Search) scratchRows() int { return min(s.settings.Centroids.Shape[0], s.settings.Batch) }
-
-// reset empties the repertoire.
-func (s *Search) reset() error {
-	cells, d := s.settings.Centroids.Shape[0], s.settings.Centroids.Shape[1]
-	empty := make([]float32, cells)
-	for i := range empty {
-		empty[i] = float32(math.Inf(-1))
-	}
-	return s.load(npz.Of(make([]float32, cells*s.task.Policy.Params()), cells, s.task.Policy.Params()),
-		npz.Of(empty, cells), npz.Of(make([]float32, cells*d), cells, d))
-}
-
-// load puts a repertoire on the workers.
-func (s *Search) load(genotypes, fitnesses, descriptors npz.Array) error {
-	centroids, err := s.settings.Centroids.Float32s()
-	if err != nil {
+	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
 		return err
 	}
-	var failed error
-	put := func(a npz.Array) xla.Value {
-		flat, err := a.Float32s()
-		if err != nil {
-			failed = err
-			return nil
+	if s.method.Learner != nil {
+		if s.learning, err = s.newLearning(); err != nil {
+			return err
 		}
-		return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, a.Shape...) })
 	}
-	for _, old := range []xla.Value{s.genotypes, s.scratch, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2]} {
-		old.Free()
+	learner := s.method.Learner != nil
+	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner, s.settings.Batch, s.settings.Slice, s.platform.Workers}
+	if err := s.main.compile(s, "generation", gen, nil); err != nil || s.method.Archive.Passive() == 0 {
+		return err
 	}
-	s.genotypes, s.fitness, s.descriptor = put(genotypes), put(fitnesses), put(descriptors)
-	if failed != nil {
-		return failed
+	grid := Grid{s.settings.Centroids}
+	members := s.main.cells()
+	if s.passive, err = s.newStore(grid, members); err != nil {
+		return err
 	}
-	s.scratch = s.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromShape(shapes.Make(dtypes.Float32, s.scratchRows(), s.task.Policy.Params()))
-	})
-	s.fixed[0] = s.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(centroids, s.settings.Centroids.Shape...)
-	})
-	s.fixed[1] = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.settings.Seed)) })
-	s.fixed[2] = nil
-	for worker := range s.platform.Workers {
-		s.fixed[2] = append(s.fixed[2], tensors.FromScalar(int32(worker)))
-	}
-	return nil
+	gen = generation{s.task, nil, grid, nil, false, members, min(s.settings.Slice, members), s.platform.Workers}
+	return s.passive.compile(s, "passive repertoire", gen, s.main)
 }
 
 // Generation is the newest generation, 0 for the initial population and -1 before it.
@@ -167,27 +147,153 @@ func (s *Search) Generation() int64 { return s.generation }
 // Slice is the number of policies that are rolled out together.
 func (s *Search) Slice() int { return s.settings.Slice }
 
-// CompileTime is what XLA took to compile the search.
-func (s *Search) CompileTime() time.Duration { return s.program.CompileTime }
+// CompileTime is what XLA took to compile the search so far.
+func (s *Search) CompileTime() time.Duration {
+	var total time.Duration
+	for _, program := range s.programs() {
+		total += program.CompileTime
+	}
+	return total
+}
+
+func (s *Search) programs() []*xla.Program {
+	var all []*xla.Program
+	for _, st := range []*store{s.main, s.passive} {
+		if st != nil {
+			all = append(all, st.empty, st.program)
+		}
+	}
+	if s.learning != nil {
+		all = append(all, s.learning.programs()...)
+	}
+	for _, program := range s.upkeep {
+		all = append(all, program)
+	}
+	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
+}
 
 // Step runs the next generation: the first call the initial population.
 func (s *Search) Step() (Outcome, error) {
 	start := time.Now()
-	number := s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(s.generation + 1)) })
-	out, err := s.program.Run(s.genotypes, s.scratch, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2], number)
+	number := s.number(s.generation + 1)
+	defer number.Free()
+	var proposed xla.Value
+	if s.learning != nil {
+		var err error
+		if proposed, err = s.learning.propose(s, number); err != nil {
+			return Outcome{}, err
+		}
+		defer proposed.Free()
+	}
+	invalid, transitions, err := s.main.run(s, number, nil, proposed)
 	if err != nil {
 		return Outcome{}, err
 	}
-	number.Free()
-	s.genotypes, s.scratch, s.fitness, s.descriptor = out[0], out[1], out[2], out[3]
 	s.generation++
-	fitnesses, err := download(s.fitness)
-	if err != nil {
+	outcome := Outcome{Generation: s.generation, Invalid: invalid}
+	if s.learning != nil {
+		outcome.Extra, err = s.learning.learn(s, transitions, number)
+		transitions.Free()
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	if err := s.keep(number); err != nil {
 		return Outcome{}, err
 	}
-	invalid := tensors.ToScalar[int32](out[4][0])
-	out[4].Free()
-	return Outcome{s.generation, fitnesses, int(invalid), time.Since(start).Seconds()}, nil
+	measured := s.main
+	if s.passive != nil {
+		measured = s.passive
+		if s.generation%int64(s.method.Archive.Passive()) == 0 {
+			if _, _, err := s.passive.run(s, number, s.main, nil); err != nil {
+				return Outcome{}, err
+			}
+		}
+		extra, err := s.main.figures()
+		if err != nil {
+			return Outcome{}, err
+		}
+		outcome.Extra = append(outcome.Extra, extra...)
+	}
+	if outcome.Fitnesses, err = download(measured.fields[0]); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Seconds = time.Since(start).Seconds()
+	return outcome, nil
+}
+
+// Columns names the numbers in [Outcome].Extra: the losses of a learner, and how much an archive holds that is not measured itself.
+func (s *Search) Columns() []string {
+	var names []string
+	if s.method.Learner != nil {
+		names = append(names, s.method.Learner.Losses()...)
+	}
+	if s.method.Archive.Passive() > 0 {
+		names = append(names, "archive_size", "archive_max_fitness")
+	}
+	return names
+}
+
+// number is that of a generation, on all workers.
+func (s *Search) number(generation int64) xla.Value {
+	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(generation)) })
+}
+
+// keep does the archive's upkeep that is due: on one device, for it is the same on all.
+func (s *Search) keep(number xla.Value) error {
+	name := s.method.Archive.Upkeep(s.generation)
+	if name == "" {
+		return nil
+	}
+	fields := s.main.fields
+	program, ok := s.upkeep[name]
+	if !ok {
+		inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+		for _, field := range fields {
+			inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
+		}
+		var err error
+		program, err = s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
+			key := xla.KeyOf(in[0]).FoldInt(streamUpkeep).Fold(in[1])
+			return s.method.Archive.Keep(name, in[2:], in[1], key)
+		})
+		if err != nil {
+			return err
+		}
+		s.upkeep[name] = program
+	}
+	inputs := []xla.Value{s.seed[:1], number[:1]}
+	for _, field := range fields {
+		inputs = append(inputs, field[:1])
+	}
+	out, err := program.Run(inputs...)
+	if err != nil {
+		return err
+	}
+	if len(out) != len(fields) {
+		return errors.Errorf("the upkeep %q of the archive gives %d tensors, not %d", name, len(out), len(fields))
+	}
+	for i := range fields {
+		fields[i].Free()
+		if fields[i], err = s.spread(out[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread gives every worker a copy of what is on the first device, and frees that.
+func (s *Search) spread(v xla.Value) (xla.Value, error) {
+	if s.platform.Workers == 1 {
+		return v, nil
+	}
+	flat, err := download(v)
+	if err != nil {
+		return nil, err
+	}
+	dims := slices.Clone(v[0].Shape().Dimensions)
+	v.Free()
+	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, dims...) }), nil
 }
 
 // download copies a value to the host. It reads a copy on the device's side of the tensor, which stays on the device alone.
@@ -197,46 +303,34 @@ func download(v xla.Value) ([]float32, error) {
 	return flat, err
 }
 
-// Arrays is the state of the search on the host: fitnesses, descriptors, centroids and, if asked for, the genotypes. With them
-// it is what [Search.Restore] goes on from, bit for bit.
-func (s *Search) Arrays(genotypes bool) (map[string]npz.Array, error) {
-	arrays := map[string]npz.Array{"centroids": s.settings.Centroids}
-	wanted := map[string]xla.Value{"fitnesses": s.fitness, "descriptors": s.descriptor}
-	if genotypes {
-		wanted["genotypes"] = s.genotypes
+// figures are the numbers of an archive that is not measured itself.
+func (st *store) figures() ([]float64, error) {
+	fitnesses, err := download(st.fields[0])
+	if err != nil {
+		return nil, err
 	}
-	for name, value := range wanted {
-		flat, err := download(value)
-		if err != nil {
-			return nil, errors.Errorf("%s cannot be read from the device: %v", name, err)
-		}
-		arrays[name] = npz.Of(flat, slices.Clone(value[0].Shape().Dimensions)...)
-	}
-	return arrays, nil
-}
-
-// Restore puts the search where [Search.Arrays] was taken, after generation.
-func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
-	cells, d := s.settings.Centroids.Shape[0], s.settings.Centroids.Shape[1]
-	for name, want := range map[string][]int{
-		"genotypes": {cells, s.task.Policy.Params()}, "fitnesses": {cells}, "descriptors": {cells, d}, "centroids": {cells, d},
-	} {
-		if got, ok := arrays[name]; !ok || !slices.Equal(got.Shape, want) {
-			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape, want)
+	size, best := 0.0, math.Inf(-1)
+	for _, f := range fitnesses {
+		if !math.IsInf(float64(f), -1) {
+			size, best = size+1, max(best, float64(f))
 		}
 	}
-	s.settings.Centroids = arrays["centroids"]
-	if err := s.load(arrays["genotypes"], arrays["fitnesses"], arrays["descriptors"]); err != nil {
-		return err
-	}
-	s.generation = generation
-	return nil
+	return []float64{size, best}, nil
 }
 
 // Close frees the device's memory and the programs.
 func (s *Search) Close() {
-	for _, v := range []xla.Value{s.genotypes, s.scratch, s.fitness, s.descriptor, s.fixed[0], s.fixed[1], s.fixed[2]} {
-		v.Free()
+	for _, st := range []*store{s.main, s.passive} {
+		if st != nil {
+			st.free()
+		}
 	}
-	s.program.Free()
+	if s.learning != nil {
+		s.learning.free()
+	}
+	s.seed.Free()
+	s.worker.Free()
+	for _, program := range s.programs() {
+		program.Free()
+	}
 }

@@ -73,7 +73,7 @@ var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 
 func newSearch(t *testing.T, p *xla.Platform, task Task, emitter Emitter, settings Settings) *Search {
 	t.Helper()
-	s, err := New(p, task, emitter, settings)
+	s, err := New(p, task, Method{Emitter: emitter}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +93,9 @@ func steps(t *testing.T, s *Search, n int) (outcomes []Outcome) {
 	return outcomes
 }
 
-func arraysOf(t *testing.T, s *Search) map[string]npz.Array {
+func stateOf(t *testing.T, s *Search) map[string]npz.Array {
 	t.Helper()
-	arrays, err := s.Arrays(true)
+	arrays, err := s.Arrays()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +168,12 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 			task := unlimited.task()
 			params := task.Policy.Params()
 			s := newSearch(t, p, task, noisy, settings)
-			want := arraysOf(t, s)
+			want := stateOf(t, s)
 			for generation := range int32(4) {
 				offspring := children(t, p, task, noisy, want, settings, generation)
 				insert(t, want, floats(t, want, "centroids"), offspring, params, evaluateScripted)
 				outcome := steps(t, s, 1)[0]
-				got := arraysOf(t, s)
+				got := stateOf(t, s)
 				for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
 					if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
 						t.Errorf("batch %d, slice %d, %d cells, generation %d: %s are\n%v, want\n%v", settings.Batch, settings.Slice,
@@ -194,7 +194,7 @@ func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := newSearch(t, p, unlimited.task(), Isoline{IsoSigma: 0.2, LineSigma: 0.3}, Settings{Batch: 64, Slice: 8, Centroids: line(40)})
 		steps(t, s, 12)
-		arrays := arraysOf(t, s)
+		arrays := stateOf(t, s)
 		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
 		filled := 0
 		for cell, stored := range fitnesses {
@@ -234,7 +234,7 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		task.Env = fixedStart{envs.Pointmaze{}}
 		s := newSearch(t, p, task, isoline, mazeSettings(1))
 		steps(t, s, 6)
-		arrays := arraysOf(t, s)
+		arrays := stateOf(t, s)
 		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
 		var rows [][]float32
 		var cells []int
@@ -279,7 +279,7 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 		few.Workers = workers
 		s := newSearch(t, &few, mazeTask(), isoline, mazeSettings(3))
 		steps(t, s, 4)
-		states = append(states, arraysOf(t, s))
+		states = append(states, stateOf(t, s))
 	}
 	if !reflect.DeepEqual(states[0], states[1]) {
 		t.Errorf("%d workers and one end with different repertoires", p.Workers)
@@ -293,7 +293,7 @@ func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 	for _, slice := range []int{2, 7, 1, 64} {
 		s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
 		steps(t, s, 3)
-		states = append(states, arraysOf(t, s))
+		states = append(states, stateOf(t, s))
 		if !reflect.DeepEqual(states[0], states[len(states)-1]) {
 			t.Errorf("slices of 2 and %d end with different repertoires", slice)
 		}
@@ -305,7 +305,7 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 	p := xlatest.Pure(t) // with XLA package qdnb resumes whole runs
 	whole := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
 	steps(t, whole, 3)
-	saved := arraysOf(t, whole)
+	saved := stateOf(t, whole)
 	steps(t, whole, 3)
 
 	fresh := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
@@ -313,13 +313,13 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 	if err := fresh.Restore(2, saved); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(arraysOf(t, fresh), saved) || fresh.Generation() != 2 {
+	if !reflect.DeepEqual(stateOf(t, fresh), saved) || fresh.Generation() != 2 {
 		t.Error("what was restored is not what was saved")
 	}
 	if outcome := steps(t, fresh, 3)[2]; outcome.Generation != 5 {
 		t.Errorf("generation %d", outcome.Generation)
 	}
-	if !reflect.DeepEqual(arraysOf(t, fresh), arraysOf(t, whole)) {
+	if !reflect.DeepEqual(stateOf(t, fresh), stateOf(t, whole)) {
 		t.Error("the restored search ends differently")
 	}
 }
@@ -328,7 +328,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 	s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
 	steps(t, s, 2)
 	for name, shape := range map[string][]int{"genotypes": {3, 5}, "fitnesses": {4}, "descriptors": {3, 2}, "centroids": {3}} {
-		arrays := arraysOf(t, s)
+		arrays := stateOf(t, s)
 		size := 1
 		for _, d := range shape {
 			size *= d
@@ -364,7 +364,7 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 		env := scripted{RewardLimit: 0.1, DescriptorLimit: 0.5}
 		settings := Settings{Batch: 50, Slice: 8, Centroids: line(20), Seed: 9}
 		s := newSearch(t, p, env.task(), noisy, settings)
-		want := arraysOf(t, s)
+		want := stateOf(t, s)
 		total := 0
 		for generation := range int32(3) {
 			invalid := 0
@@ -422,7 +422,7 @@ func TestSeedsNameTheRandomNumbers(t *testing.T) {
 	first := func(seed int64) map[string]npz.Array {
 		s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(seed))
 		steps(t, s, 1)
-		return arraysOf(t, s)
+		return stateOf(t, s)
 	}
 	a, again, b, negative := first(1), first(1), first(2), first(-1)
 	if !reflect.DeepEqual(a, again) {
@@ -443,12 +443,12 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		"centroids of shape [] do not fit":      {Batch: 3},
 		"centroids of shape [2 3] do not fit":   {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
 	} {
-		if _, err := New(p, unlimited.task(), noisy, settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := New(p, unlimited.task(), Method{Emitter: noisy}, settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	wrong := EmitterFunc(func(parents Parents, keys xla.Key) *Node { return Slice(parents.Genotypes, AxisRange(0, 1)) })
-	_, err := New(p, unlimited.task(), wrong, Settings{Batch: 3, Centroids: line(3)})
+	_, err := New(p, unlimited.task(), Method{Emitter: wrong}, Settings{Batch: 3, Centroids: line(3)})
 	if err == nil || !strings.Contains(err.Error(), `program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an emitter of the wrong shape: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/npz"
 )
 
 // MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see [DefaultMapElites].
@@ -21,11 +22,29 @@ type MapElites struct {
 
 // DefaultMapElites are the paper's hyperparameters for an environment (table 5). The tessellation is one of six that were
 // tried: on some, pointmaze's upper room stays empty for thousands of generations (ARCHITECTURE.md has the numbers).
-func DefaultMapElites(env envs.Spec) MapElites {
-	return MapElites{
+func DefaultMapElites(env envs.Spec) *MapElites {
+	return &MapElites{
 		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Cells: 1024, CVTSamples: 50_000, CVTSeed: 4,
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
 	}
+}
+
+// Base implements [Hyperparameters].
+func (m *MapElites) Base() MapElites { return *m }
+
+// Method implements [Hyperparameters]: the isoline emitter and a grid.
+func (m *MapElites) Method(centroids npz.Array) Method {
+	return Method{Emitter: Isoline{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}, Archive: Grid{centroids}}
+}
+
+// Hyperparameters are the settings of an algorithm: a pointer to one of [MapElites], [PGAMapElites], [AuroraME] and [PGAAurora].
+type Hyperparameters interface {
+	// Base gives those that all algorithms have.
+	Base() MapElites
+	// Check finds values that cannot work, before anything is compiled.
+	Check() error
+	// Method makes the algorithm, given the centroids [cells, d] of the repertoire that is measured.
+	Method(centroids npz.Array) Method
 }
 
 // Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory would end first.
@@ -37,7 +56,7 @@ const (
 )
 
 // Check finds values that cannot work, before anything is compiled.
-func (m MapElites) Check() error {
+func (m *MapElites) Check() error {
 	for _, c := range []struct {
 		name            string
 		value, min, max int

@@ -1,0 +1,66 @@
+package envs_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// What is recorded is what a trace of the same episodes shows, also beyond their ends; and recording changes no score.
+func TestRecord(t *testing.T) {
+	const steps, every = 7, 3
+	actions := []float32{0.3, 0.05, -0.2}
+	n := len(actions)
+	env := envs.AutoReset(walk{envs.Final}, 4)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		trace := traced(t, p, env, steps, actions) // [steps+1, B] of the observation, reward, done, truncation, descriptor
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			start := env.Reset(xla.NewKey(in[0].Graph(), 3).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0)))
+			all := envs.Recorder{Every: 1, Width: 6, Row: func(before envs.State, action *Node, after envs.State) *Node {
+				columns := []*Node{before.Observation, action, after.Observation}
+				for _, x := range []*Node{after.Reward, after.Done, env.Truncation(after)} {
+					columns = append(columns, InsertAxes(x, -1))
+				}
+				return Concatenate(columns, 1)
+			}}
+			some := envs.Recorder{Every: every, Width: 1, Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
+			fitness, descriptor, records := envs.Record(env, constant{in[0]}, start, steps, all, some)
+			same, sameDescriptor := envs.Rollout(env, constant{in[0]}, start, steps)
+			return append(records, fitness, descriptor, same, sameDescriptor)
+		}, xlatest.Tensor(actions, n, 1))
+		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
+		all, some := flat(0), flat(1)
+		if got := out[1].Shape().Dimensions; !slices.Equal(got, []int{n, steps / every, 1}) {
+			t.Fatalf("rows of every %d of %d steps have the shape %v", every, steps, got)
+		}
+		ends := 0
+		for i := range n {
+			for step := range steps {
+				at := func(quantity, step int) float32 { return trace[quantity][step*n+i] }
+				want := []float32{at(0, step), actions[i], at(0, step+1), at(1, step+1), at(2, step+1), at(3, step+1)}
+				if got := all[(i*steps+step)*6:][:6]; !slices.Equal(got, want) {
+					t.Errorf("copy %d, step %d: %v is recorded, want %v", i, step, got, want)
+				}
+				ends += int(at(2, step+1))
+				if row := step / every; step%every == 0 && row < steps/every {
+					if got := some[i*(steps/every)+row]; got != at(4, step) {
+						t.Errorf("copy %d, step %d: descriptor %v is recorded, want %v", i, step, got, at(4, step))
+					}
+				}
+			}
+		}
+		if ends < n {
+			t.Errorf("%d episodes ended: nothing beyond an end was compared", ends)
+		}
+		if !slices.Equal(flat(2), flat(4)) || !slices.Equal(flat(3), flat(5)) {
+			t.Errorf("recording changes fitness %v to %v, or descriptors %v to %v", flat(4), flat(2), flat(5), flat(3))
+		}
+	})
+}

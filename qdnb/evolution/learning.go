@@ -1,0 +1,190 @@
+package evolution
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/replay"
+	"example.com/qdnb/xla"
+)
+
+// learning is a learner on the first device, with its replay buffer and its programs. The products in them are large, and XLA
+// spreads each over the cores by itself.
+type learning struct {
+	learner  Learner
+	start    *xla.Program
+	absorb   *xla.Program // takes the transitions and learns
+	proposal *xla.Program
+	download *xla.Program // cuts rows out of the buffer
+	known    []xla.Value
+	buffer   []xla.Value // leaves of a [replay.Buffer]
+	form     replay.Buffer
+}
+
+// learningMemory is what a learner holds, in bytes: its buffer and the transitions of a generation, as they are recorded and as
+// they are gathered.
+func learningMemory(task Task, learner Learner, batch int) int64 {
+	width := int64(layoutOf(task).Width())
+	return 4 * width * (int64(learner.Capacity()) + 3*int64(batch)*int64(task.Length))
+}
+
+// layoutOf is that of the transitions in a task.
+func layoutOf(task Task) replay.Layout {
+	spec := task.Env.Spec()
+	return replay.Transitions(spec.Observations, spec.Actions)
+}
+
+// transitions records every step of episodes that restart by themselves.
+func transitions(episodes envs.Episodes) envs.Recorder {
+	spec := episodes.Spec()
+	layout := replay.Transitions(spec.Observations, spec.Actions)
+	return envs.Recorder{Every: 1, Width: layout.Width(), Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
+		return layout.Join(replay.Batch{
+			Obs: before.Observation, NextObs: after.Observation, Action: action,
+			Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after),
+		})
+	}}
+}
+
+// newLearning makes what the learner knows at first, and its programs.
+func (s *Search) newLearning() (*learning, error) {
+	l := &learning{learner: s.method.Learner}
+	steps := s.settings.Batch * s.task.Length
+	if l.learner.Capacity() < steps {
+		return nil, errors.Errorf("a replay buffer of %d transitions does not hold the %d of a generation: raise its size or lower the batch", l.learner.Capacity(), steps)
+	}
+	layout, names := layoutOf(s.task), l.learner.Fields()
+	var err error
+	l.start, err = s.platform.Compile("start of the learner", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
+		g, root := in[0].Graph(), xla.KeyOf(in[0])
+		individual := root.FoldInt(0).Fold(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
+		known := l.learner.Start(s.task, s.task.Policy.Init(individual.FoldInt(streamEmit)), root.FoldInt(streamFirst))
+		if len(known) != len(names) {
+			panic(errors.Errorf("the learner knows %d tensors, its fields are %v", len(known), names))
+		}
+		l.form = replay.NewBuffer(g, layout, l.learner.Capacity())
+		return append(known, xla.Leaves(l.form)...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.start.Run(s.seed[:1])
+	if err != nil {
+		return nil, err
+	}
+	l.known, l.buffer = out[:len(names)], out[len(names):]
+
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Float32, steps, layout.Width())}}
+	inputs = append(inputs, l.inputs(true)...)
+	l.absorb, err = s.platform.Compile("learner", inputs, func(in []*graph.Node) []*graph.Node {
+		known, buffer := l.read(in[3:])
+		buffer = buffer.Insert(in[2])
+		after, losses := l.learner.Learn(s.task, known, buffer, xla.KeyOf(in[0]).FoldInt(streamLearner).Fold(in[1]))
+		if len(after) != len(known) || len(losses) != len(l.learner.Losses()) {
+			panic(errors.Errorf("the learner gives %d tensors and %d losses, not %d and %d", len(after), len(losses), len(known), len(l.learner.Losses())))
+		}
+		return append(append(after, xla.Leaves(buffer)...), losses...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n := l.learner.Proposals(s.settings.Batch); n < 0 || n > s.settings.Batch {
+		return nil, errors.Errorf("a learner cannot make %d of %d offspring", n, s.settings.Batch)
+	} else if n > 0 {
+		err = l.compileProposal(s, n)
+	}
+	return l, err
+}
+
+func (l *learning) compileProposal(s *Search, n int) (err error) {
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: s.main.genotypes[0].Shape()}}
+	for _, field := range s.main.fields {
+		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
+	}
+	inputs = append(inputs, l.inputs(false)...)
+	l.proposal, err = s.platform.Compile("proposals", inputs, func(in []*graph.Node) []*graph.Node {
+		fields := in[3 : 3+len(s.main.fields)]
+		known, buffer := l.read(in[3+len(fields):])
+		parents := NewParents(in[2], cellsOf(s.main.archive, fields))
+		rows := l.learner.Propose(s.task, known, buffer, parents, s.settings.Batch, xla.KeyOf(in[0]).FoldInt(streamPropose).Fold(in[1]))
+		if want := shapes.Make(dtypes.Float32, n, s.task.Policy.Params()); !rows.Shape().Equal(want) {
+			panic(errors.Errorf("the learner proposes %s, not %s", rows.Shape(), want))
+		}
+		return []*graph.Node{rows}
+	})
+	return err
+}
+
+// inputs declares what the learner knows and its buffer.
+func (l *learning) inputs(donate bool) []xla.Input {
+	var inputs []xla.Input
+	for _, v := range l.state() {
+		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: donate})
+	}
+	return inputs
+}
+
+func (l *learning) state() []xla.Value { return append(append([]xla.Value{}, l.known...), l.buffer...) }
+
+func (l *learning) read(in []*graph.Node) (known []*graph.Node, buffer replay.Buffer) {
+	return in[:len(l.known)], xla.WithLeaves(l.form, in[len(l.known):])
+}
+
+// propose makes the first offspring of a generation, on all workers; before the initial population there is nothing to make them of.
+func (l *learning) propose(s *Search, number xla.Value) (xla.Value, error) {
+	if l.proposal == nil {
+		return nil, nil
+	}
+	if s.generation < 0 {
+		n := l.learner.Proposals(s.settings.Batch)
+		return s.platform.Replicated(func() *tensors.Tensor {
+			return tensors.FromShape(shapes.Make(dtypes.Float32, n, s.task.Policy.Params()))
+		}), nil
+	}
+	inputs := []xla.Value{s.seed[:1], number[:1], s.main.genotypes[:1]}
+	for _, field := range s.main.fields {
+		inputs = append(inputs, field[:1])
+	}
+	out, err := l.proposal.Run(append(inputs, l.state()...)...)
+	if err != nil {
+		return nil, err
+	}
+	return s.spread(out[0])
+}
+
+// learn takes the transitions of a generation and learns from the buffer. It returns the losses.
+func (l *learning) learn(s *Search, transitions, number xla.Value) ([]float64, error) {
+	out, err := l.absorb.Run(append([]xla.Value{s.seed[:1], number[:1], transitions[:1]}, l.state()...)...)
+	if err != nil {
+		return nil, err
+	}
+	n, m := len(l.known), len(l.known)+len(l.buffer)
+	l.known, l.buffer = out[:n:n], out[n:m:m]
+	var losses []float64
+	for i, value := range out[m:] {
+		loss := float64(tensors.ToScalar[float32](value[0]))
+		value.Free()
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return nil, errors.Errorf("%s is %v in generation %d: the last checkpoint is good; lower a learning rate, or look at the environment's rewards",
+				l.learner.Losses()[i], loss, s.generation)
+		}
+		losses = append(losses, loss)
+	}
+	return losses, nil
+}
+
+func (l *learning) programs() []*xla.Program {
+	return []*xla.Program{l.start, l.absorb, l.proposal, l.download}
+}
+
+func (l *learning) free() {
+	for _, v := range l.state() {
+		v.Free()
+	}
+}

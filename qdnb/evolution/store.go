@@ -1,0 +1,153 @@
+package evolution
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
+
+// store is an archive on the workers, each of which has all of it, and the program that fills it.
+type store struct {
+	archive   Archive
+	params    int
+	empty     *xla.Program // makes an empty one
+	program   *xla.Program // of a generation
+	genotypes xla.Value    // [cells, N]
+	scratch   xla.Value    // [min(cells, P), N]
+	fields    []xla.Value
+	proposed  int // offspring of a generation that a learner makes
+}
+
+// newStore makes an empty archive that takes batches of the given size.
+func (s *Search) newStore(archive Archive, batch int) (*store, error) {
+	st := &store{archive: archive, params: s.task.Policy.Params()}
+	names := archive.Fields()
+	if len(names) < 2 || names[0] != "fitnesses" || names[1] != "descriptors" {
+		return nil, errors.Errorf("the fields of an archive begin with fitnesses and descriptors, not %v", names)
+	}
+	var err error
+	st.empty, err = s.platform.CompileParallel("empty archive", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
+		fields := archive.Empty(s.task, xla.KeyOf(in[0]).FoldInt(streamEmpty))
+		if len(fields) != len(names) {
+			panic(errors.Errorf("it has %d tensors for the %d fields %v", len(fields), len(names), names))
+		}
+		g, cells := in[0].Graph(), fields[0].Shape().Dimensions[0]
+		zeros := func(rows int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, st.params)) }
+		return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := st.empty.Run(s.seed)
+	if err != nil {
+		return nil, err
+	}
+	st.genotypes, st.scratch, st.fields = out[0], out[1], out[2:]
+	return st, nil
+}
+
+func (st *store) cells() int { return st.genotypes[0].Shape().Dimensions[0] }
+
+// compile builds the program of a generation: of offspring of the archive itself, or of the members of another one.
+func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
+	st.program, err = s.platform.CompileParallel(name, st.inputs(s, members, true), func(in []*graph.Node) []*graph.Node {
+		worker, from, rest := st.source(s, in, members)
+		n := len(st.fields)
+		before := contents{Genotypes: rest[0], Scratch: rest[1], Fields: rest[2 : 2+n]}
+		if members == nil {
+			from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
+		}
+		if st.proposed > 0 {
+			from.Proposed = rest[2+n]
+		}
+		after, invalid, transitions := gen.build(before, from, worker)
+		out := append([]*graph.Node{after.Genotypes, after.Scratch}, after.Fields...)
+		out = append(out, invalid)
+		if transitions != nil {
+			out = append(out, transitions)
+		}
+		return out
+	})
+	return err
+}
+
+// inputs declares the inputs of the program.
+func (st *store) inputs(s *Search, members *store, donate bool) []xla.Input {
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Int32)}}
+	declare := func(v xla.Value, donate bool) {
+		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: donate})
+	}
+	if members != nil {
+		declare(members.genotypes, false)
+		declare(members.fields[0], false)
+		declare(members.fields[1], false)
+	}
+	declare(st.genotypes, donate)
+	declare(st.scratch, donate)
+	for _, field := range st.fields {
+		declare(field, donate)
+	}
+	if members == nil && s.learning != nil {
+		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
+		if st.proposed > 0 {
+			inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, st.proposed, st.params)})
+		}
+	}
+	return inputs
+}
+
+// source reads the first inputs of the program; rest are the others.
+func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *graph.Node, from source, rest []*graph.Node) {
+	root := xla.KeyOf(in[0])
+	worker, from.Number = in[1], in[2]
+	from.Key = root.Fold(from.Number)
+	if s.method.Archive.SameStart() {
+		from.Start = root.FoldInt(streamStart)
+	}
+	rest = in[3:]
+	if members != nil {
+		if s.method.Archive.SameStart() {
+			from.Start = root.FoldInt(streamPassive)
+		}
+		from.Key = root.FoldInt(streamPassive).Fold(from.Number)
+		from.Number = graph.MaxScalar(from.Number, int32(1)) // members there are from the initial population on
+		cells := cellsOf(members.archive, in[4:6])
+		from.Parents = Parents{Genotypes: in[3], Cells: cells, Sampler: cells.Sampler()}
+		rest = in[6:]
+	}
+	return worker, from, rest
+}
+
+// run runs the program and takes its outputs as the new state.
+func (st *store) run(s *Search, number xla.Value, members *store, proposed xla.Value) (invalid int, transitions xla.Value, err error) {
+	inputs := []xla.Value{s.seed, s.worker, number}
+	if members != nil {
+		inputs = append(inputs, members.genotypes, members.fields[0], members.fields[1])
+	}
+	inputs = append(append(inputs, st.genotypes, st.scratch), st.fields...)
+	if st.proposed > 0 {
+		inputs = append(inputs, proposed)
+	}
+	out, err := st.program.Run(inputs...)
+	if err != nil {
+		return 0, nil, err
+	}
+	n := len(st.fields)
+	st.genotypes, st.scratch, st.fields = out[0], out[1], out[2:2+n]
+	invalid = int(tensors.ToScalar[int32](out[2+n][0]))
+	out[2+n].Free()
+	if len(out) > 3+n {
+		transitions = out[3+n]
+	}
+	return invalid, transitions, nil
+}
+
+func (st *store) free() {
+	for _, v := range append([]xla.Value{st.genotypes, st.scratch}, st.fields...) {
+		v.Free()
+	}
+}
