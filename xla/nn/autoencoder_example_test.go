@@ -1,0 +1,79 @@
+package nn_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// The auto-encoder of the paper for ant-uni: 25 of the observation's features at 25 steps.
+func ExampleAutoencoder_Layout() {
+	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
+	fmt.Println(form.Params(), "parameters")
+	for _, leaf := range form.Layout()[:4] {
+		fmt.Println(leaf.Name, leaf.Shape, leaf.Offset)
+	}
+	// Output:
+	// 1390 parameters
+	// decoder.dense.bias [25] 0
+	// decoder.dense.kernel [5 25] 25
+	// decoder.hf.bias [5] 150
+	// decoder.hf.kernel [5 5] 155
+}
+
+// An archive of two kinds of behaviour, one to the left and one to the right: trained on it, descriptors tell the kinds apart.
+func ExampleAutoencoderTraining_Train() {
+	p, err := xla.Default()
+	if err != nil {
+		log.Fatal(err)
+	}
+	const slots = 8
+	form := nn.Autoencoder{Features: 1, Hidden: 2, Steps: 5}
+	training := nn.AutoencoderTraining{Batch: 4, LearningRate: 0.01}
+	program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Float32, slots, form.Steps, form.Features)}},
+		func(in []*Node) []*Node {
+			sequences, g := in[0], in[0].Graph()
+			filled := LessThan(Iota(g, shapes.Make(dtypes.Int32, slots), 0), Const(g, int32(slots-1))) // the last slot is empty
+			key := xla.NewKey(g, 1)
+			before := form.Init(key.FoldInt(0))
+			after := training.Train(form, before, sequences, filled, Const(g, int32(200)), key.FoldInt(1))
+			normalised := Slice(after.Normaliser.Apply(sequences), AxisRange(0, slots-1))
+			return []*Node{form.Loss(before, normalised), after.Loss, form.Encode(after.Row, normalised)}
+		})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Free()
+	var walks [slots][][]float32
+	for slot := range slots {
+		for t := range form.Steps {
+			walks[slot] = append(walks[slot], []float32{float32(t*(1+slot/2)) * float32(1-2*(slot%2))})
+		}
+	}
+	out, err := program.Run(xla.Value{tensors.FromValue(walks[:])})
+	if err != nil {
+		log.Fatal(err)
+	}
+	before, after := out[0][0].Value().(float32), out[1][0].Value().(float32)
+	fmt.Println("the loss falls to less than a half:", after < before/2)
+	descriptors := out[2][0].Value().([][]float32)
+	same, other := distance(descriptors[0], descriptors[2]), distance(descriptors[0], descriptors[1])
+	fmt.Println("a member is nearer to its kind:", same < other)
+	// Output:
+	// the loss falls to less than a half: true
+	// a member is nearer to its kind: true
+}
+
+func distance(a, b []float32) (sum float32) {
+	for i := range a {
+		sum += (a[i] - b[i]) * (a[i] - b[i])
+	}
+	return sum
+}

@@ -1,0 +1,183 @@
+package nn
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
+
+// Autoencoder is the form of AURORA's sequence auto-encoder (Chalumeau et al. 2023, appendix; the LSTM auto-encoder of Srivastava
+// et al. 2015). The encoder is an LSTM that starts from zeros; its last cell state, not its output, is the descriptor. The
+// decoder is an LSTM that starts from the encoder's last state, with a dense layer on its outputs. It is taught: at step t it
+// reads the true values of step t-1, and at step 0 the number -1000 in all features. Nothing in it is random.
+//
+// A row, [1, N] or [N], holds the decoder (bias and kernel of the dense layer, then the LSTM), then the encoder's LSTM.
+type Autoencoder struct {
+	Features int // of a step
+	Hidden   int // size of a descriptor: 5 in the paper
+	Steps    int // L, of a sequence: at least 2
+}
+
+// beforeFirst is what the decoder reads in place of the step before the first.
+const beforeFirst = -1000
+
+func (a Autoencoder) cell() LSTM { return LSTM{a.Features, a.Hidden} }
+
+// Params is the number N of parameters.
+func (a Autoencoder) Params() int { return (1+a.Hidden)*a.Features + 2*a.cell().Params() }
+
+// Layout lists the leaves of a row in their order.
+func (a Autoencoder) Layout() []NamedLeaf {
+	leaves := []NamedLeaf{
+		{Name: "decoder.dense.bias", Shape: []int{a.Features}},
+		{Name: "decoder.dense.kernel", Shape: []int{a.Hidden, a.Features}},
+	}
+	for _, part := range []string{"decoder", "encoder"} {
+		for _, leaf := range a.cell().Layout() {
+			leaf.Name = part + "." + leaf.Name
+			leaves = append(leaves, leaf)
+		}
+	}
+	return placed(leaves)
+}
+
+// Init draws a row [1, N] from a single key: the cells as [LSTM.Init] does, the kernel of the dense layer of variance 1/Hidden in
+// the same way, its bias 0.
+func (a Autoencoder) Init(key xla.Key) *Node {
+	row := Concatenate([]*Node{
+		Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, a.Features)),
+		leCunNormal(key.FoldInt(0), a.Hidden, a.Hidden*a.Features),
+		a.cell().Init(key.FoldInt(1)),
+		a.cell().Init(key.FoldInt(2)),
+	}, 0)
+	return InsertAxes(row, 0)
+}
+
+// coder is an auto-encoder cut out of its row: a tree.
+type coder struct {
+	Bias, Kernel     *Node // of the dense layer: [Features] and [Hidden, Features]
+	Decoder, Encoder Cell
+}
+
+func (a Autoencoder) view(row *Node) coder {
+	if row.Shape().Size() != a.Params() || row.Rank() > 2 || row.Shape().Dimensions[row.Rank()-1] != a.Params() {
+		panic(errors.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of shape %s does not fit",
+			a.Features, a.Hidden, a.Params(), row.Shape()))
+	}
+	row = Reshape(row, -1)
+	taken := 0
+	take := func(n int) *Node { taken += n; return Slice(row, AxisRange(taken-n, taken)) }
+	return coder{
+		Bias:    take(a.Features),
+		Kernel:  Reshape(take(a.Hidden*a.Features), a.Hidden, a.Features),
+		Decoder: a.cell().View(take(a.cell().Params())),
+		Encoder: a.cell().View(take(a.cell().Params())),
+	}
+}
+
+// row is the inverse of view.
+func (c coder) row() *Node {
+	return Concatenate([]*Node{c.Bias, Reshape(c.Kernel, -1), c.Decoder.Row(), c.Encoder.Row()}, 0)
+}
+
+// lessons turns sequences [N, L, F] into what the decoder reads, [1+L, F, N]: the constant, then the sequence. What the encoder
+// reads begins at index 1.
+func (a Autoencoder) lessons(sequences *Node) *Node {
+	dims := sequences.Shape().Dimensions
+	if len(dims) != 3 || dims[1] != a.Steps || dims[2] != a.Features || a.Steps < 2 {
+		panic(errors.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape %s: it takes "+
+			"[N, steps, features], of two steps or more", a.Steps, a.Features, sequences.Shape()))
+	}
+	first := MulScalar(Ones(sequences.Graph(), shapes.Make(dtypes.Float32, 1, dims[2], dims[0])), beforeFirst)
+	return Concatenate([]*Node{first, TransposeAllAxes(sequences, 1, 2, 0)}, 0)
+}
+
+// Encode gives the descriptors [N, Hidden] of normalised sequences [N, L, F]. Descriptors are not bounded. A sequence with a NaN
+// has a descriptor of NaN.
+func (a Autoencoder) Encode(row, sequences *Node) *Node {
+	memory, _ := a.view(row).encode(a.lessons(sequences), false)
+	return Transpose(memory.Cell, 0, 1)
+}
+
+func (c coder) encode(lessons *Node, traced bool) (Memory, trace) {
+	dims := lessons.Shape().Dimensions
+	return c.Encoder.run(lessons, 1, dims[0]-1, c.Encoder.Start(dims[2]), traced)
+}
+
+// Reconstruct gives the decoder's outputs [N, L, F] for normalised sequences [N, L, F].
+func (a Autoencoder) Reconstruct(row, sequences *Node) *Node {
+	c, lessons := a.view(row), a.lessons(sequences)
+	memory, _ := c.encode(lessons, false)
+	_, done := c.Decoder.run(lessons, 0, a.Steps, memory, true)
+	return TransposeAllAxes(c.dense(done.Outputs, a.Steps, nil), 2, 0, 1)
+}
+
+// dense applies the last layer to the outputs [steps+1, Hidden, N] of a decoder, but the one before its first step, and subtracts
+// the truth, [>=steps+1, F, N], which has an entry before the first step, too (nil: nothing): [steps, F, N].
+func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
+	type state struct{ Bias, Kernel, Outputs, Truth, Result *Node }
+	features, n := c.Bias.Shape().Dimensions[0], outputs.Shape().Dimensions[2]
+	s := state{c.Bias, c.Kernel, outputs, truth, Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, steps, features, n))}
+	return xla.For(c.Bias.Graph(), steps, s, func(t *Node, s state) state {
+		next := AddScalar(t, int32(1))
+		result := addWeighted(InsertAxes(s.Bias, -1), s.Kernel, at(s.Outputs, next))
+		if s.Truth != nil {
+			result = Sub(result, at(s.Truth, next))
+		}
+		s.Result = set(s.Result, t, result)
+		return s
+	}).Result
+}
+
+// Loss is the mean of (output - x)^2 over normalised sequences [N, L, F]: over the sequences, their steps but the last, and the
+// features.
+func (a Autoencoder) Loss(row, sequences *Node) *Node {
+	loss, _ := a.LossGradient(row, sequences) // XLA leaves out what nobody reads
+	return loss
+}
+
+// LossGradient is [Autoencoder.Loss] with its gradient by the row, in the row's shape. GoMLX's own Gradient cannot be taken: see
+// [LSTM].
+func (a Autoencoder) LossGradient(row, sequences *Node) (loss, gradient *Node) {
+	c, lessons := a.view(row), a.lessons(sequences)
+	scored, n := a.Steps-1, sequences.Shape().Dimensions[0]
+	memory, encoding := c.encode(lessons, true)
+	_, decoding := c.Decoder.run(lessons, 0, scored, memory, true)
+	off := c.dense(decoding.Outputs, scored, lessons)
+
+	var by coder
+	count := float64(scored * a.Features * n)
+	loss, by.Bias, by.Kernel = c.denseGradient(decoding.Outputs, off, count)
+
+	type source struct{ Kernel, Off *Node }
+	byZ, between := back(c.Decoder, decoding, c.Decoder.Start(n), source{Transpose(c.Kernel, 0, 1), off},
+		func(step *Node, s source) *Node {
+			return MulScalar(addWeighted(ScalarZero(step.Graph(), dtypes.Float32), s.Kernel, at(s.Off, step)), 2/count)
+		})
+	by.Decoder = c.Decoder.gradient(lessons, 0, decoding, byZ)
+	byZ, _ = back(c.Encoder, encoding, between, struct{}{}, nil)
+	by.Encoder = c.Encoder.gradient(lessons, 1, encoding, byZ)
+	return loss, Reshape(by.row(), row.Shape().Dimensions...)
+}
+
+// denseGradient gives the sum of squares of off [steps, F, N] over count, and its derivatives by bias and kernel, for the outputs
+// of the decoder from before its first step on.
+func (c coder) denseGradient(outputs, off *Node, count float64) (loss, bias, kernel *Node) {
+	type state struct{ Outputs, Off, Squares, Bias, Kernel *Node }
+	features, width := c.Bias.Shape().Dimensions[0], lanes(off)
+	zeros := func(dims ...int) *Node {
+		return Zeros(off.Graph(), shapes.Make(dtypes.Float32, append(dims, width)...))
+	}
+	s := state{outputs, off, zeros(features), zeros(features), zeros(c.Decoder.Form.Hidden, features)}
+	s = xla.For(off.Graph(), off.Shape().Dimensions[0], s, func(t *Node, s state) state {
+		off := at(s.Off, t)
+		s.Squares, s.Bias = addLanes(s.Squares, Square(off)), addLanes(s.Bias, off)
+		s.Kernel = addOuter(s.Kernel, at(s.Outputs, AddScalar(t, int32(1))), off)
+		return s
+	})
+	loss = DivScalar(ReduceAllSum(s.Squares), count)
+	return loss, MulScalar(ReduceSum(s.Bias, 1), 2/count), MulScalar(ReduceSum(s.Kernel, 2), 2/count)
+}

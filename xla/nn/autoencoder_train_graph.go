@@ -1,0 +1,159 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
+
+// Normaliser shifts and scales the features of sequences: a tree.
+type Normaliser struct {
+	Mean, Deviation *Node // [F]
+}
+
+// NoNormaliser changes nothing: mean 0, deviation 1. It is AURORA's before the first training.
+func NoNormaliser(g *Graph, features int) Normaliser {
+	shape := shapes.Make(dtypes.Float32, features)
+	return Normaliser{Zeros(g, shape), Ones(g, shape)}
+}
+
+// NewNormaliser takes mean and standard deviation (of the population) of each feature over the filled slots and all their steps:
+// sequences [slots, L, F], filled bool [slots]. The deviation of a feature that is the same everywhere is +Inf, which makes it 0.
+// What empty slots hold does not matter. With no filled slot all is NaN.
+func NewNormaliser(sequences, filled *Node) Normaliser {
+	dims := sequences.Shape().Dimensions
+	mask := BroadcastToDims(InsertAxes(filled, -1, -1), dims...)
+	count := MulScalar(ReduceSum(ConvertDType(filled, dtypes.Float32)), float64(dims[1]))
+	mean := func(x *Node) *Node { return Div(ReduceSum(ReduceSum(Where(mask, x, ZerosLike(x)), 0), 0), count) }
+	wide := func(x *Node) *Node { return Reshape(x, 1, 1, dims[2]) }
+
+	// Distances from a member make a feature that never changes exactly 0, and lose fewer digits of one that is far from 0.
+	one := nthFilled(filled, Zeros(filled.Graph(), shapes.Make(dtypes.Int32, 1)))
+	member := Reshape(Slice(Gather(sequences, InsertAxes(one, -1)), AxisRange(), AxisElem(0)), dims[2])
+	offset := Sub(sequences, wide(member))
+	center := mean(offset)
+	deviation := Sqrt(mean(Square(Sub(offset, wide(center)))))
+	never := ConstAs(deviation, float32(math.Inf(1)))
+	return Normaliser{
+		Mean:      Add(member, center),
+		Deviation: Where(Equal(deviation, ZerosLike(deviation)), BroadcastToDims(never, dims[2]), deviation),
+	}
+}
+
+// Apply is (x - mean) / deviation for x [..., F].
+func (n Normaliser) Apply(x *Node) *Node {
+	dims := make([]int, x.Rank())
+	for i := range dims {
+		dims[i] = 1
+	}
+	dims[len(dims)-1] = n.Mean.Shape().Dimensions[0]
+	return Div(Sub(x, Reshape(n.Mean, dims...)), Reshape(n.Deviation, dims...))
+}
+
+// nthFilled gives the slots of the filled ones numbered n, int32 [m]; the last slot where there are not so many.
+func nthFilled(filled, n *Node) *Node {
+	slots := filled.Shape().Dimensions[0]
+	upTo := CumSum(ConvertDType(filled, dtypes.Int32), 0)
+	before := LessOrEqual(InsertAxes(upTo, 0), InsertAxes(n, 1)) // [m, slots]
+	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(slots-1))
+}
+
+// drawFilled draws as many slots as there are, int32 [slots], uniformly among the filled ones and with replacement.
+func drawFilled(key xla.Key, filled *Node) *Node {
+	slots := filled.Shape().Dimensions[0]
+	count := ReduceSum(ConvertDType(filled, dtypes.Float32))
+	n := ConvertDType(Mul(key.Uniform(0, 1, slots), count), dtypes.Int32) // of 0 .. count-1
+	return nthFilled(filled, n)
+}
+
+// shuffle draws a permutation, int32 [n], all equally likely: the ranks of random words, found by comparing all with all. A sort
+// would be less work, but XLA:CPU does not compile a loop with one into a function, nor the loops around it.
+func shuffle(key xla.Key, n int) *Node {
+	g := key.Hi.Graph()
+	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
+	// Of equal words the one that stands first comes first: it is smaller than the other plus 1.
+	first := LessThan(Iota(g, shapes.Make(dtypes.Int32, 1, n), 1), Iota(g, shapes.Make(dtypes.Int32, n, 1), 0))
+	before := LessThan(Sub(InsertAxes(words, 0), ConvertDType(first, dtypes.Int32)), InsertAxes(words, 1))
+	return ReduceSum(ConvertDType(before, dtypes.Int32), 1)
+}
+
+// AutoencoderTraining are the settings of a training of AURORA's auto-encoder.
+type AutoencoderTraining struct {
+	Batch        int     // sequences of a step of Adam; 128 in the paper
+	LearningRate float64 // of Adam; 1e-4 in the paper
+}
+
+// NewAutoencoderTraining has the paper's settings.
+func NewAutoencoderTraining() AutoencoderTraining { return AutoencoderTraining{128, 1e-4} }
+
+// Trained is what a training gives: a tree.
+type Trained struct {
+	Row        *Node // in the shape of the row before
+	Normaliser Normaliser
+	Loss       *Node // mean over the batches of the last epoch, each before its step; NaN without an epoch
+}
+
+// Train goes on training a row on the sequences of an archive, [slots, L, F] and not normalised, of which those count that are
+// filled, bool [slots]; at least one has to be. epochs is an int32 scalar. Adam starts anew.
+//
+// Filled slots are drawn once, with replacement, as many as there are slots; every epoch takes them in a new random order
+// (train_seq2seq.py). The published code then picks from the drawn sequences by the same numbers a second time, which leaves
+// more of the filled slots out and counts others more often. Here this is not so. [TrainEpochs] takes any order.
+func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node, key xla.Key) Trained {
+	normaliser := NewNormaliser(sequences, filled)
+	type source struct {
+		Drawn *Node
+		Key   xla.Key
+	}
+	from := source{drawFilled(key.FoldInt(0), filled), key.FoldInt(1)}
+	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs, from, func(epoch *Node, from source) *Node {
+		order := shuffle(from.Key.Fold(epoch), from.Drawn.Shape().Dimensions[0])
+		return Gather(from.Drawn, InsertAxes(order, -1))
+	})
+	return Trained{row, normaliser, loss}
+}
+
+// TrainEpochs trains a row on normalised sequences [slots, L, F], in an order of one's own: order gives the slots that an epoch
+// takes, int32 [n], from the number of the epoch and a tree that it may use. They are cut into n / Batch batches, one behind the
+// other; what is left over is not used. If there are fewer than Batch, all are one batch. The loss is that of [Trained].
+func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, epochs *Node, source T,
+	order func(epoch *Node, source T) *Node) (trained, loss *Node) {
+	if t.Batch < 1 {
+		panic(errors.Errorf("an auto-encoder cannot be trained with batches of %d sequences", t.Batch))
+	}
+	type learner struct {
+		Row, Loss *Node
+		Adam      Moments
+	}
+	type batches struct {
+		Learner          learner
+		Sequences, Order *Node
+	}
+	type all struct {
+		Learner   learner
+		Sequences *Node
+		Source    T
+	}
+	adam, none := NewAdam(t.LearningRate), ConstAs(sequences, float32(math.NaN()))
+	start := all{learner{row, none, adam.Start(row)}, sequences, source}
+	end := xla.Repeat(epochs, start, func(epoch *Node, s all) all {
+		slots := order(epoch, s.Source)
+		n := slots.Shape().Dimensions[0]
+		size := min(t.Batch, n)
+		s.Learner.Loss = ZerosLike(s.Learner.Loss)
+		s.Learner = xla.For(slots.Graph(), n/size, batches{s.Learner, s.Sequences, slots}, func(i *Node, b batches) batches {
+			chosen := xla.Rows(b.Order, MulScalar(i, int32(size)), size)
+			loss, gradient := a.LossGradient(b.Learner.Row, Gather(b.Sequences, InsertAxes(chosen, -1)))
+			b.Learner.Row, b.Learner.Adam = adam.Update(b.Learner.Row, gradient, b.Learner.Adam)
+			b.Learner.Loss = Add(b.Learner.Loss, DivScalar(loss, float64(n/size)))
+			return b
+		}).Learner
+		return s
+	})
+	return end.Learner.Row, end.Learner.Loss
+}

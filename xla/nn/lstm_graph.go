@@ -1,0 +1,334 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
+
+// LSTM is the form of a cell of long short-term memory. The equations are those of Flax's LSTMCell, with one bias a gate and no
+// offset of the forget gate:
+//
+//	f = sigmoid(x Wf + h Uf + bf)    i = sigmoid(x Wi + h Ui + bi)    o = sigmoid(x Wo + h Uo + bo)
+//	g = tanh(x Wg + h Ug + bg)       c' = f c + i g                   h' = o tanh(c')
+//
+// A row holds, for f, g, i and o, bias and recurrent kernel U; then the input kernels W in the same order.
+//
+// Inside, sequences are [L, Inputs, B], the batch on the last axis. The matrices are small (AURORA's gates have 5 units), and in
+// a loop that XLA:CPU compiles into one function a product of matrices is a plain loop over single numbers. So products are
+// written out as sums of a number times a row of the batch, which become vector instructions: 10 to 20 times faster. For the
+// same reason the way back is written out, too: GoMLX's Gradient does not cross loops, and would end in such products.
+type LSTM struct{ Inputs, Hidden int }
+
+// lstmGates are the names of the gates in their order, in rows and in all arrays of four gates.
+const lstmGates = "fgio"
+
+// NamedLeaf is one array of a flat row.
+type NamedLeaf struct {
+	Name   string
+	Shape  []int // [out] of a bias, [in, out] of a kernel
+	Offset int   // in the row
+}
+
+// Params is the number of parameters.
+func (l LSTM) Params() int { return 4 * l.Hidden * (1 + l.Hidden + l.Inputs) }
+
+// Layout lists the leaves of a row in their order, with Flax's names: hf.bias, hf.kernel, ..., if.kernel, ...
+func (l LSTM) Layout() []NamedLeaf {
+	var leaves []NamedLeaf
+	for _, gate := range lstmGates {
+		leaves = append(leaves, NamedLeaf{Name: "h" + string(gate) + ".bias", Shape: []int{l.Hidden}},
+			NamedLeaf{Name: "h" + string(gate) + ".kernel", Shape: []int{l.Hidden, l.Hidden}})
+	}
+	for _, gate := range lstmGates {
+		leaves = append(leaves, NamedLeaf{Name: "i" + string(gate) + ".kernel", Shape: []int{l.Inputs, l.Hidden}})
+	}
+	return placed(leaves)
+}
+
+// placed fills in the offsets of leaves that lie one behind the other.
+func placed(leaves []NamedLeaf) []NamedLeaf {
+	offset := 0
+	for i := range leaves {
+		leaves[i].Offset = offset
+		size := 1
+		for _, dim := range leaves[i].Shape {
+			size *= dim
+		}
+		offset += size
+	}
+	return leaves
+}
+
+// Init draws a row [N]: input kernels of LeCun's truncated normal distribution (variance 1/Inputs), recurrent kernels uniform
+// among the orthogonal matrices, gate by gate, and biases 0.
+func (l LSTM) Init(key xla.Key) *Node {
+	biases := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4, 1, l.Hidden))
+	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldInt(0), 4, l.Hidden)}, 1)
+	return Concatenate([]*Node{Reshape(recurrent, -1), leCunNormal(key.FoldInt(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
+}
+
+// leCunNormal draws n numbers of mean 0 and variance 1/inputs: normal ones within two standard deviations, widened to that
+// variance.
+func leCunNormal(key xla.Key, inputs, n int) *Node {
+	const (
+		tries   = 8                    // of 6e10 numbers one fails all of them
+		shrinks = 0.879625661034239780 // standard deviation of a standard normal number known to be within +-2
+	)
+	draws := key.Normal(tries, n)
+	try := func(i int) *Node { return Reshape(Slice(draws, AxisElem(i)), n) }
+	x := MulScalar(try(0), 0.25) // Normal ends before 8
+	for i := range tries {
+		x = Where(LessThan(Abs(try(i)), ConstAs(x, float32(2))), try(i), x)
+	}
+	return MulScalar(x, 1/(shrinks*math.Sqrt(float64(inputs))))
+}
+
+// orthogonal draws matrices [count, n, n] uniformly (by Haar's measure): Gram and Schmidt make the rows of normal ones orthonormal.
+// Projecting twice is enough in float32 also for rows that are nearly dependent.
+func orthogonal(key xla.Key, count, n int) *Node {
+	type state struct{ Normal, Done *Node } // [row, count, n]; the rows to come are 0 in Done
+	normal := key.Normal(n, count, n)
+	rows := xla.For(normal.Graph(), n, state{normal, ZerosLike(normal)}, func(i *Node, s state) state {
+		v := at(s.Normal, i)
+		for range 2 {
+			along := ReduceSum(Mul(s.Done, InsertAxes(v, 0)), 2)
+			v = Sub(v, ReduceSum(Mul(s.Done, InsertAxes(along, -1)), 0))
+		}
+		length := Sqrt(ReduceSum(Square(v), 1))
+		s.Done = set(s.Done, i, Div(v, InsertAxes(length, -1)))
+		return s
+	}).Done
+	return Transpose(rows, 0, 1)
+}
+
+// Cell is a cell cut out of a row, its gates joined: a tree that loops can carry.
+type Cell struct {
+	Input     *Node // [Inputs, 4 Hidden]
+	Recurrent *Node // [Hidden, 4 Hidden]
+	Bias      *Node // [4 Hidden]
+	Form      LSTM
+}
+
+// View cuts a row [N] into a cell.
+func (l LSTM) View(row *Node) Cell {
+	if row.Rank() != 1 || row.Shape().Dimensions[0] != l.Params() {
+		panic(errors.Errorf("an LSTM of %d inputs and %d units has %d parameters, a row of shape %s does not fit",
+			l.Inputs, l.Hidden, l.Params(), row.Shape()))
+	}
+	h, split := l.Hidden, 4*l.Hidden*(1+l.Hidden)
+	own := Reshape(Transpose(Reshape(Slice(row, AxisRange(0, split)), 4, 1+h, h), 0, 1), 1+h, 4*h) // bias, then kernel
+	return Cell{
+		Input:     Reshape(Transpose(Reshape(Slice(row, AxisRangeToEnd(split)), 4, l.Inputs, h), 0, 1), l.Inputs, 4*h),
+		Recurrent: Slice(own, AxisRangeToEnd(1)),
+		Bias:      Reshape(Slice(own, AxisElem(0)), 4*h),
+		Form:      l,
+	}
+}
+
+// Row is the inverse of [LSTM.View].
+func (c Cell) Row() *Node {
+	gateByGate := func(kernel *Node) *Node { // [n, 4 Hidden]
+		return Reshape(Transpose(Reshape(kernel, -1, 4, c.Form.Hidden), 0, 1), -1)
+	}
+	own := Concatenate([]*Node{InsertAxes(c.Bias, 0), c.Recurrent}, 0)
+	return Concatenate([]*Node{gateByGate(own), gateByGate(c.Input)}, 0)
+}
+
+// Memory is the state of a cell: c and h of the equations, [Hidden, B] each.
+type Memory struct{ Cell, Output *Node }
+
+// Start is the state before a sequence: zeros.
+func (c Cell) Start(batch int) Memory {
+	zero := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, c.Form.Hidden, batch))
+	return Memory{zero, zero}
+}
+
+// Step takes an input [Inputs, B]. It gives the new state, and f, g, i and o, [4 Hidden, B].
+func (c Cell) Step(x *Node, m Memory) (next Memory, gates *Node) {
+	z := addWeighted(addWeighted(InsertAxes(c.Bias, -1), c.Input, x), c.Recurrent, m.Output)
+	gates = c.Form.activate(z)
+	f, g, i, o := c.Form.split(gates)
+	next.Cell = Add(Mul(f, m.Cell), Mul(i, g))
+	next.Output = Mul(o, Tanh(next.Cell))
+	return next, gates
+}
+
+// activate applies the functions of the gates to z, [4 Hidden, B]: all by one tanh, as sigmoid(z) = (1 + tanh(z/2)) / 2.
+func (l LSTM) activate(z *Node) *Node {
+	scale, offset := make([]float32, 4*l.Hidden), make([]float32, 4*l.Hidden)
+	for i := range scale {
+		scale[i], offset[i] = 0.5, 0.5
+		if lstmGates[i/l.Hidden] == 'g' {
+			scale[i], offset[i] = 1, 0
+		}
+	}
+	s := InsertAxes(Const(z.Graph(), scale), -1)
+	return Add(Mul(Tanh(Mul(z, s)), s), InsertAxes(Const(z.Graph(), offset), -1))
+}
+
+// split cuts an array of four gates, [4 Hidden, B].
+func (l LSTM) split(gates *Node) (f, g, i, o *Node) {
+	part := func(k int) *Node { return Slice(gates, AxisRange(k*l.Hidden, (k+1)*l.Hidden)) }
+	return part(0), part(1), part(2), part(3)
+}
+
+// addWeighted is sum + kernel^T x for a kernel [K, J] and x [K, B], in two sums that processors can add up at the same time.
+// sum is [J, B] or [J, 1].
+func addWeighted(sum, kernel, x *Node) *Node {
+	var other *Node
+	for k := range kernel.Shape().Dimensions[0] {
+		term := Mul(Reshape(Slice(kernel, AxisElem(k)), -1, 1), Slice(x, AxisRange(k, k+1)))
+		switch {
+		case k%2 == 0:
+			sum = Add(sum, term)
+		case other == nil:
+			other = term
+		default:
+			other = Add(other, term)
+		}
+	}
+	if other == nil {
+		return sum
+	}
+	return Add(sum, other)
+}
+
+// at is x[i] of x [n, J, B]: [J, B].
+func at(x, i *Node) *Node { return Reshape(xla.Rows(x, i, 1), x.Shape().Dimensions[1:]...) }
+
+// set replaces x[i].
+func set(x, i, value *Node) *Node { return xla.SetRows(x, i, InsertAxes(value, 0)) }
+
+// trace is what a cell did with a sequence of L steps: a tree.
+type trace struct {
+	Gates   *Node // [L, 4 Hidden, B]
+	Cells   *Node // [L+1, Hidden, B], from the state before the first step on
+	Outputs *Node // [L+1, Hidden, B]
+}
+
+// run takes the inputs x[first], ..., x[first+steps-1] of x [n, Inputs, B]. A trace is kept if that is wished.
+func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, trace) {
+	type state struct {
+		Cell   Cell
+		X      *Node
+		Memory Memory
+		Trace  trace
+	}
+	s := state{Cell: c, X: x, Memory: m}
+	if traced {
+		batch := x.Shape().Dimensions[2]
+		zeros := func(n, units int) *Node { return Zeros(x.Graph(), shapes.Make(dtypes.Float32, n, units, batch)) }
+		begin := func(m *Node) *Node { return Concatenate([]*Node{InsertAxes(m, 0), zeros(steps, c.Form.Hidden)}, 0) }
+		s.Trace = trace{zeros(steps, 4*c.Form.Hidden), begin(m.Cell), begin(m.Output)}
+	}
+	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {
+		var gates *Node
+		s.Memory, gates = s.Cell.Step(at(s.X, AddScalar(t, int32(first))), s.Memory)
+		if traced {
+			next := AddScalar(t, int32(1))
+			s.Trace = trace{set(s.Trace.Gates, t, gates), set(s.Trace.Cells, next, s.Memory.Cell),
+				set(s.Trace.Outputs, next, s.Memory.Output)}
+		}
+		return s
+	})
+	return s.Memory, s.Trace
+}
+
+// back goes back through time. It takes the derivatives of a loss by the state after the last step and, from read, by the output
+// of each step as far as the loss reads it directly, [Hidden, B] (read nil: it does not); source is what read may use. It gives
+// the derivatives by the sums z in the gates, [L, 4 Hidden, B], and by the state before the first step.
+func back[T any](c Cell, done trace, last Memory, source T, read func(step *Node, source T) *Node) (byZ *Node, first Memory) {
+	type state struct {
+		Recurrent *Node // [4 Hidden, Hidden]
+		Trace     trace
+		Last      Memory // by c and, apart from the way through z, by h
+		Z         *Node  // [4 (L+1), Hidden, B]; none behind the last step
+		Source    T
+	}
+	dims := done.Gates.Shape().Dimensions
+	steps, batch, form := dims[0], dims[2], c.Form
+	byOutput := func(s state, step *Node) *Node { // of the step before
+		z := Reshape(xla.Rows(s.Z, MulScalar(step, int32(4)), 4), 4*form.Hidden, batch)
+		return addWeighted(s.Last.Output, s.Recurrent, z)
+	}
+	none := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, 4*(steps+1), form.Hidden, batch))
+	s := state{Transpose(c.Recurrent, 0, 1), done, last, none, source}
+	s = xla.For(c.Bias.Graph(), steps, s, func(i *Node, s state) state {
+		step := Sub(ConstAs(i, int32(steps-1)), i)
+		next := AddScalar(step, int32(1))
+		f, g, i, o := form.split(at(s.Trace.Gates, step))
+		dh := byOutput(s, next)
+		if read != nil {
+			dh = Add(dh, read(step, s.Source))
+		}
+		dh = xla.Settle(dh)
+		squashed := Tanh(at(s.Trace.Cells, next))
+		dc := Add(s.Last.Cell, Mul(Mul(dh, o), OneMinus(Square(squashed))))
+		for k, z := range []*Node{
+			Mul(Mul(dc, at(s.Trace.Cells, step)), Mul(f, OneMinus(f))),
+			Mul(Mul(dc, i), OneMinus(Square(g))),
+			Mul(Mul(dc, g), Mul(i, OneMinus(i))),
+			Mul(Mul(dh, squashed), Mul(o, OneMinus(o))),
+		} {
+			s.Z = set(s.Z, AddScalar(MulScalar(step, int32(4)), int32(k)), z)
+		}
+		s.Last = Memory{Mul(dc, f), ZerosLike(dh)}
+		return s
+	})
+	first = Memory{s.Last.Cell, byOutput(s, ScalarZero(s.Z.Graph(), dtypes.Int32))}
+	return Reshape(Slice(s.Z, AxisRange(0, 4*steps)), dims...), first
+}
+
+// gradient turns the derivatives by z, [L, 4 Hidden, B], into those by the parameters, for the inputs x[first], ...
+func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
+	type state struct {
+		X, Outputs, Z          *Node
+		Input, Recurrent, Bias *Node // by the parameters, times the lanes of the batch
+	}
+	steps, width := byZ.Shape().Dimensions[0], lanes(byZ)
+	zeros := func(dims ...int) *Node { return Zeros(x.Graph(), shapes.Make(dtypes.Float32, append(dims, width)...)) }
+	in, h := c.Form.Inputs, c.Form.Hidden
+	s := state{x, done.Outputs, byZ, zeros(in, 4*h), zeros(h, 4*h), zeros(4 * h)}
+	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {
+		z := at(s.Z, t)
+		s.Input = addOuter(s.Input, at(s.X, AddScalar(t, int32(first))), z)
+		s.Recurrent = addOuter(s.Recurrent, at(s.Outputs, t), z)
+		s.Bias = addLanes(s.Bias, z)
+		return s
+	})
+	return Cell{ReduceSum(s.Input, 2), ReduceSum(s.Recurrent, 2), ReduceSum(s.Bias, 1), c.Form}
+}
+
+// lanes are how many numbers of a batch, the last axis of x, are summed side by side, so that sums are vectors: a divisor of it.
+func lanes(x *Node) int {
+	n, batch := 1, x.Shape().Dimensions[x.Rank()-1]
+	for n < 16 && batch%(2*n) == 0 {
+		n *= 2
+	}
+	return n
+}
+
+// addOuter adds the products of all rows of x [K, B] and y [J, B], summed over the batch, to sum [K, J, lanes].
+func addOuter(sum, x, y *Node) *Node {
+	width := lanes(x)
+	for from := 0; from < x.Shape().Dimensions[1]; from += width {
+		part := func(x *Node) *Node { return Slice(x, AxisRange(), AxisRange(from, from+width)) }
+		sum = Add(sum, Mul(InsertAxes(part(x), 1), InsertAxes(part(y), 0)))
+	}
+	return sum
+}
+
+// addLanes adds y [J, B], summed over the batch, to sum [J, lanes].
+func addLanes(sum, y *Node) *Node {
+	width := lanes(y)
+	for from := 0; from < y.Shape().Dimensions[1]; from += width {
+		sum = Add(sum, Slice(y, AxisRange(), AxisRange(from, from+width)))
+	}
+	return sum
+}

@@ -1,0 +1,251 @@
+package nn_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// eachInOrder is xlatest.Each with a pure Go backend that runs one operation after the other. By default it runs them side by
+// side on a few workers, and loops that wait for each other's workers never end (compute v0.1.6).
+func eachInOrder(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
+	t.Helper()
+	backend, err := gobackend.New("ops_sequential")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if best := xlatest.Best(t); best.Kind != xla.Go {
+		t.Run(best.Name(), func(t *testing.T) { test(t, best) })
+	}
+	pure := &xla.Platform{Backend: backend, Kind: xla.Go, Workers: 1}
+	t.Run(pure.Name(), func(t *testing.T) { test(t, pure) })
+}
+
+// lstmOracle is a cell in float64, by the equations, from the leaves of a row.
+type lstmOracle struct {
+	form nn.LSTM
+	leaf map[string][]float64
+}
+
+func newLSTMOracle(form nn.LSTM, row []float64) lstmOracle {
+	o := lstmOracle{form, map[string][]float64{}}
+	for _, leaf := range form.Layout() {
+		size := leaf.Shape[0]
+		if len(leaf.Shape) == 2 {
+			size *= leaf.Shape[1]
+		}
+		o.leaf[leaf.Name] = row[leaf.Offset : leaf.Offset+size]
+	}
+	return o
+}
+
+// step takes an input and changes c and h.
+func (o lstmOracle) step(x, c, h []float64) {
+	n := o.form.Hidden
+	z := map[string][]float64{}
+	for _, gate := range []string{"f", "g", "i", "o"} {
+		sum := slices.Clone(o.leaf["h"+gate+".bias"])
+		for j := range sum {
+			for k := range h {
+				sum[j] += h[k] * o.leaf["h"+gate+".kernel"][k*n+j]
+			}
+			for k := range x {
+				sum[j] += x[k] * o.leaf["i"+gate+".kernel"][k*n+j]
+			}
+		}
+		z[gate] = sum
+	}
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	for j := range n {
+		c[j] = sigmoid(z["f"][j])*c[j] + sigmoid(z["i"][j])*math.Tanh(z["g"][j])
+		h[j] = sigmoid(z["o"][j]) * math.Tanh(c[j])
+	}
+}
+
+// numbers are n numbers between -scale and scale, the same each time.
+func numbers(n int, scale float64) []float64 {
+	out, word := make([]float64, n), uint64(n)
+	for i := range out {
+		word = word*6364136223846793005 + 1442695040888963407
+		out[i] = scale * (2*float64(word>>11)/(1<<53) - 1)
+	}
+	return out
+}
+
+func float32s(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for i := range x {
+		out[i] = float32(x[i])
+	}
+	return out
+}
+
+// steps runs a cell step by step over inputs [L, in, B]; it gives c, h and the row that the cell makes of itself.
+func steps(form nn.LSTM) func(in []*Node) []*Node {
+	return func(in []*Node) []*Node {
+		cell := form.View(in[0])
+		memory := cell.Start(in[1].Shape().Dimensions[2])
+		for t := range in[1].Shape().Dimensions[0] {
+			memory, _ = cell.Step(Squeeze(Slice(in[1], AxisElem(t)), 0), memory)
+		}
+		return []*Node{memory.Cell, memory.Output, cell.Row()}
+	}
+}
+
+// 09_aurora_seq2seq.npz: the encoder of an auto-encoder of QDax, its state after a sequence.
+func TestGoldenLSTM(t *testing.T) {
+	data := golden.Read(t, "09_aurora_seq2seq.npz")
+	shape := data.Shape("batch")
+	n, length, features := shape[0], shape[1], shape[2]
+	form := nn.LSTM{Inputs: features, Hidden: data.Shape("encoder_c")[1]}
+	all := data.Float32s("params.flat")
+	row, batch := all[len(all)-form.Params():], data.Float32s("batch")
+	for _, leaf := range form.Layout() {
+		name := "params.encoder.encoder_lstm.LSTMCell_0." + leaf.Name
+		stored := data.Float32s(name)
+		if !slices.Equal(leaf.Shape, data.Shape(name)) || !slices.Equal(row[leaf.Offset:leaf.Offset+len(stored)], stored) {
+			t.Errorf("%s is not at %d, or not of shape %v", leaf.Name, leaf.Offset, leaf.Shape)
+		}
+	}
+	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			state := steps(form)([]*Node{in[0], TransposeAllAxes(in[1], 1, 2, 0)})
+			return []*Node{Transpose(state[0], 0, 1), Transpose(state[1], 0, 1), state[2]}
+		}, xlatest.Tensor(row, len(row)), xlatest.Tensor(batch, n, length, features))
+		xlatest.Close(t, "c", xlatest.Flat[float32](t, out[0]), data.Float32s("encoder_c"), 1e-6)
+		xlatest.Close(t, "h", xlatest.Flat[float32](t, out[1]), data.Float32s("encoder_h"), 1e-6)
+		if !slices.Equal(xlatest.Flat[float32](t, out[2]), row) {
+			t.Error("the row of a view is not the row that was viewed")
+		}
+	})
+}
+
+// Cells of other sizes agree with the equations in float64, also where the gates are saturated.
+func TestLSTMOracle(t *testing.T) {
+	const batch, length = 3, 4
+	for _, form := range []nn.LSTM{{Inputs: 4, Hidden: 7}, {Inputs: 9, Hidden: 2}} {
+		row, x := numbers(form.Params(), 1.5), numbers(length*form.Inputs*batch, 3)
+		for i := range x {
+			if i%17 == 0 {
+				x[i] *= 300
+			}
+		}
+		oracle := newLSTMOracle(form, row)
+		var wantC, wantH = make([]float32, form.Hidden*batch), make([]float32, form.Hidden*batch)
+		for b := range batch {
+			c, h := make([]float64, form.Hidden), make([]float64, form.Hidden)
+			for t := range length {
+				input := make([]float64, form.Inputs)
+				for k := range input {
+					input[k] = x[(t*form.Inputs+k)*batch+b]
+				}
+				oracle.step(input, c, h)
+			}
+			for j := range c {
+				wantC[j*batch+b], wantH[j*batch+b] = float32(c[j]), float32(h[j])
+			}
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, steps(form), xlatest.Tensor(float32s(row), len(row)),
+				xlatest.Tensor(float32s(x), length, form.Inputs, batch))
+			xlatest.Close(t, "c", xlatest.Flat[float32](t, out[0]), wantC, 2e-5)
+			xlatest.Close(t, "h", xlatest.Flat[float32](t, out[1]), wantH, 2e-5)
+		})
+	}
+}
+
+// The distributions of the first parameters, see also TestGoldenAutoencoderInit.
+func TestLSTMInit(t *testing.T) {
+	form := nn.LSTM{Inputs: 2, Hidden: 5}
+	const draws = 500
+	type state struct {
+		Key  xla.Key
+		Rows *Node
+	}
+	out := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
+		start := state{xla.KeyOf(in[0]), Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, draws, form.Params()))}
+		return []*Node{xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
+			s.Rows = xla.SetRows(s.Rows, i, InsertAxes(form.Init(s.Key.Fold(i)), 0))
+			return s
+		}).Rows}
+	}, tensors.FromValue(xla.SeedWords(3)))[0])
+
+	const h = 5
+	var matrices, trace, squares, first float64
+	for draw := range draws {
+		row := out[draw*form.Params() : (draw+1)*form.Params()]
+		for _, leaf := range form.Layout() {
+			if !strings.HasPrefix(leaf.Name, "h") {
+				continue
+			}
+			if strings.HasSuffix(leaf.Name, "bias") {
+				if slices.ContainsFunc(row[leaf.Offset:leaf.Offset+h], func(x float32) bool { return x != 0 }) {
+					t.Errorf("%s begins with %v", leaf.Name, row[leaf.Offset:leaf.Offset+h])
+				}
+				continue
+			}
+			q := row[leaf.Offset : leaf.Offset+h*h]
+			for i := range h {
+				for j := range h {
+					var rows, columns float64
+					for k := range h {
+						rows += float64(q[i*h+k]) * float64(q[j*h+k])
+						columns += float64(q[k*h+i]) * float64(q[k*h+j])
+					}
+					want := 0.0
+					if i == j {
+						want = 1
+					}
+					if math.Abs(rows-want) > 1e-5 || math.Abs(columns-want) > 1e-5 {
+						t.Fatalf("%s is not orthogonal: %v", leaf.Name, q)
+					}
+				}
+			}
+			sum := 0.0
+			for i := range h {
+				sum += float64(q[i*h+i])
+			}
+			matrices, trace, squares, first = matrices+1, trace+sum, squares+sum*sum, first+float64(q[0])
+		}
+	}
+	// By Haar's measure the trace of an orthogonal matrix of 5 rows has the moments of a normal number: 0, 1, 0, 3; an element has
+	// mean 0 and variance 1/5. Without the signs that make it uniform, the diagonal of a QR decomposition has a mean.
+	root := math.Sqrt(matrices)
+	for _, moment := range []struct {
+		name      string
+		got, want float64
+		deviation float64
+	}{
+		{"mean trace", trace / matrices, 0, 1},
+		{"mean square of the trace", squares / matrices, 1, math.Sqrt2},
+		{"mean of the first element", first / matrices, 0, math.Sqrt(1. / h)},
+	} {
+		if off := math.Abs(moment.got - moment.want); off > 5*moment.deviation/root {
+			t.Errorf("the %s is %g, in theory %g +- %.2g", moment.name, moment.got, moment.want, moment.deviation/root)
+		}
+	}
+}
+
+func TestWrongLSTMRowsAreRefused(t *testing.T) {
+	form := nn.LSTM{Inputs: 3, Hidden: 2}
+	for _, dims := range [][]int{{form.Params() + 1}, {1, form.Params()}} {
+		_, err := xlatest.Best(t).Compile("view", []xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+			return []*Node{form.View(in[0]).Bias}
+		})
+		if err == nil || !strings.Contains(err.Error(), "an LSTM of 3 inputs and 2 units has 48 parameters") {
+			t.Errorf("rows %v: %v", dims, err)
+		}
+	}
+}
