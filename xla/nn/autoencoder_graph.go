@@ -91,9 +91,16 @@ func (a Autoencoder) lessons(sequences *Node) *Node {
 		panic(errors.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape %s: it takes "+
 			"[N, steps, features], of two steps or more", a.Steps, a.Features, sequences.Shape()))
 	}
-	first := MulScalar(Ones(sequences.Graph(), shapes.Make(dtypes.Float32, 1, dims[2], dims[0])), beforeFirst)
-	return Concatenate([]*Node{first, TransposeAllAxes(sequences, 1, 2, 0)}, 0)
+	return batchLast(a.taught(sequences))
 }
+
+// taught puts the constant before sequences [N, L, F]: [N, 1+L, F].
+func (a Autoencoder) taught(sequences *Node) *Node {
+	first := Ones(sequences.Graph(), shapes.Make(dtypes.Float32, sequences.Shape().Dimensions[0], 1, a.Features))
+	return Concatenate([]*Node{MulScalar(first, beforeFirst), sequences}, 1)
+}
+
+func batchLast(sequences *Node) *Node { return TransposeAllAxes(sequences, 1, 2, 0) }
 
 // Encode gives the descriptors [N, Hidden] of normalised sequences [N, L, F]. Descriptors are not bounded. A sequence with a NaN
 // has a descriptor of NaN.
@@ -142,8 +149,11 @@ func (a Autoencoder) Loss(row, sequences *Node) *Node {
 // LossGradient is [Autoencoder.Loss] with its gradient by the row, in the row's shape. GoMLX's own Gradient cannot be taken: see
 // [LSTM].
 func (a Autoencoder) LossGradient(row, sequences *Node) (loss, gradient *Node) {
-	c, lessons := a.view(row), a.lessons(sequences)
-	scored, n := a.Steps-1, sequences.Shape().Dimensions[0]
+	return a.lossGradient(row, a.lessons(sequences))
+}
+
+func (a Autoencoder) lossGradient(row, lessons *Node) (loss, gradient *Node) {
+	c, scored, n := a.view(row), a.Steps-1, lessons.Shape().Dimensions[2]
 	memory, encoding := c.encode(lessons, true)
 	_, decoding := c.Decoder.run(lessons, 0, scored, memory, true)
 	off := c.dense(decoding.Outputs, scored, lessons)

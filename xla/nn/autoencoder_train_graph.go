@@ -140,7 +140,7 @@ func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, ep
 		Source    T
 	}
 	adam, none := NewAdam(t.LearningRate), ConstAs(sequences, float32(math.NaN()))
-	start := all{learner{row, none, adam.Start(row)}, sequences, source}
+	start := all{learner{row, none, adam.Start(row)}, a.taught(sequences), source}
 	end := xla.Repeat(epochs, start, func(epoch *Node, s all) all {
 		slots := order(epoch, s.Source)
 		n := slots.Shape().Dimensions[0]
@@ -148,7 +148,7 @@ func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, ep
 		s.Learner.Loss = ZerosLike(s.Learner.Loss)
 		s.Learner = xla.For(slots.Graph(), n/size, batches{s.Learner, s.Sequences, slots}, func(i *Node, b batches) batches {
 			chosen := xla.Rows(b.Order, MulScalar(i, int32(size)), size)
-			loss, gradient := a.LossGradient(b.Learner.Row, Gather(b.Sequences, InsertAxes(chosen, -1)))
+			loss, gradient := a.lossGradient(b.Learner.Row, batchLast(Gather(b.Sequences, InsertAxes(chosen, -1))))
 			b.Learner.Row, b.Learner.Adam = adam.Update(b.Learner.Row, gradient, b.Learner.Adam)
 			b.Learner.Loss = Add(b.Learner.Loss, DivScalar(loss, float64(n/size)))
 			return b

@@ -89,8 +89,8 @@ func leCunNormal(key xla.Key, inputs, n int) *Node {
 	return MulScalar(x, 1/(shrinks*math.Sqrt(float64(inputs))))
 }
 
-// orthogonal draws matrices [count, n, n] uniformly (by Haar's measure): Gram and Schmidt make the rows of normal ones orthonormal.
-// Projecting twice is enough in float32 also for rows that are nearly dependent.
+// orthogonal draws matrices [count, n, n] uniformly (by Haar's measure): Gram and Schmidt make the rows of normal ones
+// orthonormal. Projecting twice is enough in float32 also for rows that are nearly dependent.
 func orthogonal(key xla.Key, count, n int) *Node {
 	type state struct{ Normal, Done *Node } // [row, count, n]; the rows to come are 0 in Done
 	normal := key.Normal(n, count, n)
