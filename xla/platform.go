@@ -160,8 +160,10 @@ func load(kind Kind, path string) (*Platform, error) {
 	return &Platform{Backend: backend, Kind: kind, Plugin: path, Workers: workers}, nil
 }
 
+// openGo opens the backend with one operation after the other: by default it runs several side by side on a few workers, and loops
+// that wait for each other's workers never end (compute v0.1.6).
 func openGo() (*Platform, error) {
-	backend, err := gobackend.New("")
+	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
 		return nil, errors.Errorf("the pure Go backend cannot be opened: %v", oneLine(err))
 	}

@@ -60,17 +60,11 @@ func (s AuroraSettings) check(length int) error {
 	default:
 		return names.Unknown("observation", s.Observation, []string{OnlyDescriptor, NoDescriptor, FullState})
 	}
-	if rows := length / s.Sampling; rows > maxSequence {
-		return errors.Errorf("sequences have at most %d elements, not %d: raise sampling", maxSequence, rows)
-	}
 	if !(s.Threshold >= 0 && s.Threshold < 1e6) || !(s.LearningRate > 0 && s.LearningRate < 1e3) {
 		return errors.Errorf("threshold must be from 0 on and ae_learning_rate above 0, not %g and %g", s.Threshold, s.LearningRate)
 	}
 	return nil
 }
-
-// maxSequence keeps the auto-encoder compilable: its time steps are unrolled.
-const maxSequence = 128
 
 // Aurora are the hyperparameters of AURORA: MAP-Elites with an archive that learns what tells behaviours apart.
 type Aurora struct {

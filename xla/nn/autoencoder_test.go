@@ -41,7 +41,7 @@ func TestGoldenAutoencoder(t *testing.T) {
 			t.Errorf("%s is not at %d, or not of shape %v", name, leaf.Offset, leaf.Shape)
 		}
 	}
-	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			loss, gradient := form.LossGradient(in[0], in[1])
 			lessons := Slice(form.Lessons(in[1]), AxisRange(0, form.Steps))
@@ -64,7 +64,7 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 	n := data.Shape("batch")[0]
 	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
 	params, losses := data.Float32s("train.params"), data.Float32s("train.loss")
-	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := p.Compile("steps", []xla.Input{{Shape: shapes.Make(dtypes.Float32, form.Params())},
 			{Shape: shapes.Make(dtypes.Float32, data.Shape("batch")...)}, {Shape: shapes.Make(dtypes.Int32)}}, func(in []*Node) []*Node {
 			row, loss := nn.TrainEpochs(training, form, in[0], in[1], in[2], struct{}{}, func(epoch *Node, _ struct{}) *Node {
@@ -100,7 +100,7 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 	for i, fitness := range data.Float64s("ae.fitnesses") {
 		filled[i] = !math.IsInf(fitness, -1)
 	}
-	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			normaliser := nn.NewNormaliser(in[1], in[2])
 			normalised := normaliser.Apply(in[1])
@@ -256,7 +256,7 @@ func TestAutoencoderOracle(t *testing.T) {
 			down, _, _ := autoencoderLoss(c.form, moved, x)
 			gradient[i] = float32((up - down) / (2 * step))
 		}
-		eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				loss, gradient := c.form.LossGradient(in[0], in[1])
 				return []*Node{loss, c.form.Encode(in[0], in[1]), c.form.Reconstruct(in[0], in[1]), gradient}
@@ -274,7 +274,7 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 4}
 	const n, bad = 5, 2
 	row, x := float32s(numbers(form.Params(), 0.8)), float32s(numbers(n*form.Steps*form.Features, 2))
-	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program, err := p.Compile("nan", []xla.Input{{Shape: shapes.Make(dtypes.Float32, len(row))},
 			{Shape: shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}}, func(in []*Node) []*Node {
 			loss, gradient := form.LossGradient(in[0], in[1])
@@ -525,7 +525,7 @@ func TestAutoencoderTraining(t *testing.T) {
 	const slots = 21 // two batches and a rest
 	training := nn.AutoencoderTraining{Batch: 8, LearningRate: 1e-2}
 	x, filled := archive(form, slots, 0)
-	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program := compileTraining(t, p, training, form, slots)
 		defer program.Free()
 		one := train(t, program, form, 1, x, filled, 40)
@@ -557,7 +557,7 @@ func TestAutoencoderTrainingOfOneBatch(t *testing.T) {
 	x, _ := archive(form, slots, 0)
 	filled := slices.Repeat([]bool{false}, slots)
 	filled[1] = true // drawn six times
-	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		program := compileTraining(t, p, training, form, slots)
 		defer program.Free()
 		one, two := train(t, program, form, 1, x, filled, 1), train(t, program, form, 1, x, filled, 2)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -17,21 +16,6 @@ import (
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
-
-// eachInOrder is xlatest.Each with a pure Go backend that runs one operation after the other. By default it runs them side by
-// side on a few workers, and loops that wait for each other's workers never end (compute v0.1.6).
-func eachInOrder(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
-	t.Helper()
-	backend, err := gobackend.New("ops_sequential")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if best := xlatest.Best(t); best.Kind != xla.Go {
-		t.Run(best.Name(), func(t *testing.T) { test(t, best) })
-	}
-	pure := &xla.Platform{Backend: backend, Kind: xla.Go, Workers: 1}
-	t.Run(pure.Name(), func(t *testing.T) { test(t, pure) })
-}
 
 // lstmOracle is a cell in float64, by the equations, from the leaves of a row.
 type lstmOracle struct {
@@ -119,7 +103,7 @@ func TestGoldenLSTM(t *testing.T) {
 			t.Errorf("%s is not at %d, or not of shape %v", leaf.Name, leaf.Offset, leaf.Shape)
 		}
 	}
-	eachInOrder(t, func(t *testing.T, p *xla.Platform) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			state := steps(form)([]*Node{in[0], TransposeAllAxes(in[1], 1, 2, 0)})
 			return []*Node{Transpose(state[0], 0, 1), Transpose(state[1], 0, 1), state[2]}

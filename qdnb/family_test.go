@@ -1,0 +1,141 @@
+package qdnb
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// smallOf is a run of some algorithm of the family, of seconds.
+func smallOf(algorithm, folder string, generations int) Spec {
+	spec := small(folder, generations)
+	spec.Algorithm = algorithm
+	if strings.Contains(algorithm, "pga") {
+		spec.Set = append(spec.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000", "num_critic_training_steps=4",
+			"num_pg_training_steps=3", "transitions_batch_size=16")
+	}
+	if strings.Contains(algorithm, "aurora") {
+		spec.Set = append(spec.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2", "training_batch=8", "latent=2", "threshold=0.01")
+	}
+	return spec
+}
+
+// Interrupted after every generation, extended in two steps, or trained in one go: the same repertoire, to the byte. What a learner
+// learns from is put back from the disk.
+func TestFamilyGoesOnBitForBit(t *testing.T) {
+	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora"} {
+		t.Run(algorithm, func(t *testing.T) {
+			const generations = 7 // AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
+			whole := train(t, smallOf(algorithm, t.TempDir(), generations))
+			folder := t.TempDir()
+			for range 3 {
+				stopped(t, smallOf(algorithm, folder, generations))
+			}
+			if run := train(t, smallOf(algorithm, folder, generations)); !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
+				t.Error("the interrupted run ends with another repertoire")
+			}
+
+			extended := t.TempDir()
+			for _, budget := range []int{4, generations} {
+				spec := smallOf(algorithm, extended, budget)
+				spec.KeepReplay = true
+				run := train(t, spec)
+				if budget == generations && !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
+					t.Error("the extended run ends with another repertoire")
+				}
+				kept, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*"))
+				if learns := strings.Contains(algorithm, "pga"); learns != (len(kept) > 0) {
+					t.Errorf("%d segments of a replay buffer are kept", len(kept))
+				}
+			}
+			if dropped, _ := filepath.Glob(filepath.Join(whole.Dir, "replay")); len(dropped) > 0 {
+				t.Error("a finished run keeps its replay buffer without being asked to")
+			}
+		})
+	}
+}
+
+func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
+	folder := t.TempDir()
+	train(t, smallOf("pga-map-elites", folder, 2))
+	var run *runs.Run
+	said := stderr(t, func() { run = train(t, smallOf("pga-map-elites", folder, 4)) })
+	if want := "filled anew with 48 episodes"; !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+		t.Errorf("extending a run whose buffer was dropped says %q, want %q in one line", said, want)
+	}
+	if run.Status.Generation != 4 {
+		t.Errorf("it ends at generation %d", run.Status.Generation)
+	}
+}
+
+func TestFamilyIsMeasured(t *testing.T) {
+	for algorithm, columns := range map[string][]string{
+		"pga-map-elites": {"critic_loss", "actor_loss"},
+		"aurora":         {"archive_size", "archive_max_fitness"},
+		"pga-aurora":     {"critic_loss", "actor_loss", "archive_size", "archive_max_fitness"},
+	} {
+		run := train(t, smallOf(algorithm, t.TempDir(), 4))
+		table, err := run.Metrics()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.Columns[8:]; !slices.Equal(got, columns) {
+			t.Errorf("%s logs %v, want %v", algorithm, got, columns)
+		}
+		repertoire, err := run.Repertoire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats := repertoire.Stats()
+		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness != run.Status.MaxFitness {
+			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm, repertoire.Cells(), stats, run.Status)
+		}
+		cell := repertoire.Best()
+		if episodes, err := Replay(run, 1, cell); err != nil || len(episodes) != 1 {
+			t.Errorf("%s: replaying its best policy: %v", algorithm, err)
+		}
+	}
+}
+
+func TestFamilyMistakesGiveOneLine(t *testing.T) {
+	for want, set := range map[string][]string{
+		"replay_buffer_size must be at least 320":       {"pga-map-elites", "replay_buffer_size=100"},
+		"isoline_share must be from 0 to below 1":       {"pga-map-elites", "isoline_share=1"},
+		"critic_learning_rate must be a number above 0": {"pga-aurora", "critic_learning_rate=0"},
+		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
+		"sampling must be between 1 and 10, not 15":     {"aurora", "sampling=15"},
+		"threshold must be from 0 on":                   {"pga-aurora", "threshold=-1"},
+		`unknown field "critic_hidden"`:                 {"map-elites", "critic_hidden=8"},
+	} {
+		spec := smallOf(set[0], t.TempDir(), 1)
+		spec.Set = append(spec.Set, set[1])
+		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v; want %q", set, err, want)
+		}
+		if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
+			t.Errorf("%v leaves %v", set, left)
+		}
+	}
+}
+
+// A variant of PGA-MAP-Elites with another emitter keeps the learner.
+func TestVariantKeepsTheRest(t *testing.T) {
+	spec := smallOf("pga-map-elites", t.TempDir(), 2)
+	spec.Name, spec.Emitter = "pga-wild", evolution.Isoline{IsoSigma: 0.5, LineSigma: 0.5}
+	run := train(t, spec)
+	if table, err := run.Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
+		t.Errorf("columns %v: %v", table.Columns, err)
+	}
+	if run.Config.Algorithm != "pga-wild" {
+		t.Errorf("it is called %s", run.Config.Algorithm)
+	}
+	if _, err := Replay(run, 0, 0); err != nil {
+		t.Errorf("a variant's policies cannot be replayed: %v", err)
+	}
+}
