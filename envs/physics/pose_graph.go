@@ -16,7 +16,10 @@ func (s *System) Pose(angles, velocities *Node) State {
 // DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the limits.
 func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 
+// pose builds the bodies joint after joint. Each is settled, for a chain of joints would otherwise be computed again for every
+// component of all that hangs on it: most of what there would be to compile.
 func (s *System) pose(angles, velocities num) limbs {
+	settle(&angles, &velocities)
 	at := map[int]bodies{} // by index in the model
 	root := map[int]int{}
 	for _, level := range s.levels {
@@ -83,6 +86,8 @@ func (h *hinges) attach(unit int, parent bodies, angles, velocities num) bodies 
 	child.pos = parent.pos.plus(parentTurn.of(arm))
 	child.rot = parent.rot.times(turn)
 	child.ang = parentTurn.of(spin)
+	parts := child.components()
+	settle(parts[:]...)
 	return child
 }
 
