@@ -87,7 +87,7 @@ type Recorder struct {
 }
 
 // Rows is how many rows are kept of an episode of steps control steps.
-func (r Recorder) Rows(steps int) int { return steps / r.Every }
+func (r Recorder) Rows(steps int) int { return (steps + r.Every - 1) / r.Every }
 
 // Record is [Rollout] that keeps, for each of the recorders, its rows: [B, Rows(steps), Width]. An environment that
 // restarts by itself ([AutoReset]) goes on after the end of an episode, and rows are then of the next one.
@@ -102,8 +102,8 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 	batch, spec := start.Reward.Shape().Dimensions[0], env.Spec()
 	run := running{Policy: policy, State: start, Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
 	for _, r := range recorders {
-		if r.Every < 1 || r.Rows(steps) < 1 {
-			panic(errors.Errorf("an episode of %d steps has no rows that are %d steps apart", steps, r.Every))
+		if r.Every < 1 {
+			panic(errors.Errorf("rows of an episode cannot be %d steps apart", r.Every))
 		}
 		run.Records = append(run.Records, Zeros(g, shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
 	}
