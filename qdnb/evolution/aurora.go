@@ -90,6 +90,6 @@ func (a *Aurora) Check() error {
 // Method implements [Hyperparameters]: that of MAP-Elites with another archive.
 func (a *Aurora) Method(centroids npz.Array) Method {
 	method := a.MapElites.Method(centroids)
-	method.Archive = AuroraArchive{a.AuroraSettings}
+	method.Archive = AuroraArchive{AuroraSettings: a.AuroraSettings}
 	return method
 }

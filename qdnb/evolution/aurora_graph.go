@@ -26,7 +26,11 @@ import (
 //
 // Fitness is not evaluated again. Empty slots take no part in anything; in the source they hold NaN, which blocks one cell of its
 // passive repertoire until the archive is full.
-type AuroraArchive struct{ AuroraSettings }
+type AuroraArchive struct {
+	AuroraSettings
+	// Features says what of a step the sequences hold, and how often, in place of the settings: a variant of one's own.
+	Features *envs.Recorder
+}
 
 var _ Archive = AuroraArchive{}
 
@@ -62,7 +66,7 @@ func (AuroraArchive) read(fields []*Node) slots {
 	return s
 }
 
-// features is how many numbers of a step the sequences hold, and their names of parts.
+// features is how many numbers of a step the sequences hold.
 func (a AuroraArchive) features(spec envs.Spec) int {
 	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, a.MaxObservation)
 	switch a.Observation {
@@ -81,6 +85,9 @@ func (a AuroraArchive) autoencoder(steps, features int) nn.Autoencoder {
 
 // Sequence implements [Archive]: the observations and the state descriptors before every tenth step.
 func (a AuroraArchive) Sequence(task Task) (envs.Recorder, bool) {
+	if a.Features != nil {
+		return *a.Features, true
+	}
 	features := a.features(task.Env.Spec())
 	return envs.Recorder{Every: a.Sampling, Width: features, Row: func(before envs.State, _ *Node, _ envs.State) *Node {
 		head := Slice(before.Observation, AxisRange(), AxisRange(0, min(before.Observation.Shape().Dimensions[1], a.MaxObservation)))

@@ -24,7 +24,7 @@ func TestGoldenAuroraSequences(t *testing.T) {
 		for name, option := range map[string]string{"aurora_full": FullState, "aurora_no_sd": NoDescriptor, "aurora_only_sd": OnlyDescriptor} {
 			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
 			dims := data.Shape(name + ".observations")
-			archive := AuroraArchive{AuroraSettings{
+			archive := AuroraArchive{AuroraSettings: AuroraSettings{
 				Observation: option, Sampling: int(data.Number("const.traj_sampling_freq")),
 				MaxObservation: int(data.Number("const.max_observation_size")), Latent: data.Shape(name + ".descriptors")[1],
 			}}
@@ -52,7 +52,7 @@ func TestGoldenAuroraSequences(t *testing.T) {
 
 // The schedule of the source, train_aurora.py, for loops of ten generations.
 func TestAuroraUpkeep(t *testing.T) {
-	archive := AuroraArchive{DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
+	archive := AuroraArchive{AuroraSettings: DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
 	want := map[int64]string{0: trainFirst}
 	for _, generation := range []int64{20, 50, 90, 140, 200, 270} {
 		want[generation] = trainAgain
@@ -71,7 +71,7 @@ func auroraSearch(t *testing.T, p *xla.Platform) *Search {
 	t.Helper()
 	settings := DefaultAuroraSettings(envs.Pointmaze{}.Spec())
 	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch, settings.Threshold = 40, 5, 2, 4, 16, 0.02
-	s, err := New(p, mazeTask(), Method{Emitter: isoline, Archive: AuroraArchive{settings}}, mazeSettings(2))
+	s, err := New(p, mazeTask(), Method{Emitter: isoline, Archive: AuroraArchive{AuroraSettings: settings}}, mazeSettings(2))
 	if err != nil {
 		t.Fatal(err)
 	}

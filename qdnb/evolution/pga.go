@@ -98,6 +98,6 @@ func (p *PGAAurora) Check() error {
 func (p *PGAAurora) Method(centroids npz.Array) Method {
 	method := p.MapElites.Method(centroids)
 	method.Learner = PolicyGradient{p.PolicyGradientSettings}
-	method.Archive = AuroraArchive{p.AuroraSettings}
+	method.Archive = AuroraArchive{AuroraSettings: p.AuroraSettings}
 	return method
 }
