@@ -74,7 +74,7 @@ func Settle[T any](tree T) T {
 	if len(in) == 0 {
 		return tree
 	}
-	if a, ok := in[0].Graph().Backend().(*adapter); !ok || a.kind != CPU {
+	if KindOf(in[0].Graph()) != CPU {
 		return tree
 	}
 	type wall struct{ In, Out []*Node }
@@ -83,6 +83,14 @@ func Settle[T any](tree T) T {
 		out[i] = ZerosLike(node)
 	}
 	return WithLeaves(tree, Repeat(one(in), wall{in, out}, func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
+}
+
+// KindOf is the kind of backend that a graph is built for; "" if it was not made by [Platform.Compile].
+func KindOf(g *Graph) Kind {
+	if a, ok := g.Backend().(*adapter); ok {
+		return a.kind
+	}
+	return ""
 }
 
 // one is 1, computed from the bits of a number.

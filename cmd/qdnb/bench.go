@@ -11,6 +11,31 @@ import (
 type benchCmd struct {
 	Generation benchGenerationCmd `cmd:"" help:"Time the stages of a generation."`
 	Rollout    benchRolloutCmd    `cmd:"" help:"Time rolling out random policies, one per copy of an environment."`
+	Updates    benchUpdatesCmd    `cmd:"" help:"Time the gradient updates of a learner."`
+}
+
+type benchUpdatesCmd struct {
+	Learner string `default:"td3" help:"Learner: td3."`
+	Steps   int    `default:"300" help:"Updates in a program."`
+	Buffer  int    `default:"100000" help:"Transitions to draw from."`
+	Repeats int    `default:"3" help:"Programs to time; the best counts."`
+	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON    bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Run measures.
+func (c *benchUpdatesCmd) Run() error {
+	r, err := qdnb.BenchUpdates(qdnb.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer, Repeats: c.Repeats, Backend: c.Backend})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n", r.Learner, r.Backend)
+	fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
+	fmt.Printf("updates  %8.4f s for %d (best of %d)   %.1f a second\n", r.BestSeconds, r.Steps, max(1, c.Repeats), r.UpdatesPerSecond)
+	return nil
 }
 
 type benchRolloutCmd struct {

@@ -1,0 +1,177 @@
+package td3
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// published is 04_td3_pga.npz: what QDax makes of given networks, transitions and noise.
+type published struct {
+	golden.File
+	t   *testing.T
+	td3 TD3
+}
+
+func readPublished(t *testing.T) published {
+	f := golden.Read(t, "04_td3_pga.npz")
+	var hidden []int
+	for layer := 0; f.Has(fmt.Sprintf("critic.MLP_0.hidden_%d.bias", layer+1)); layer++ {
+		hidden = append(hidden, f.Shape(fmt.Sprintf("critic.MLP_0.hidden_%d.bias", layer))[0])
+	}
+	var actor []int
+	for layer := 0; f.Has(fmt.Sprintf("actor.Dense_%d.bias", layer+1)); layer++ {
+		actor = append(actor, f.Shape(fmt.Sprintf("actor.Dense_%d.bias", layer))[0])
+	}
+	config := Config{
+		CriticLearningRate: f.Number("const.critic_learning_rate"), GreedyLearningRate: f.Number("const.actor_learning_rate"),
+		PolicyLearningRate: f.Number("const.policy_learning_rate"), NoiseClip: f.Number("const.noise_clip"),
+		PolicyNoise: f.Number("const.policy_noise"), Discount: f.Number("const.discount"),
+		RewardScaling: f.Number("const.reward_scaling"), SoftTauUpdate: f.Number("const.soft_tau_update"),
+		PolicyDelay: int(f.Number("const.policy_delay")), TransitionsBatchSize: f.Shape("one.idx")[0], CriticHidden: hidden,
+		ReplayBufferSize: 1, NumCriticTrainingSteps: 1, NumPGTrainingSteps: 1,
+	}
+	if err := config.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return published{f, t, New(config, nn.Policy(f.Shape("data.obs")[1], actor, f.Shape("data.actions")[1]))}
+}
+
+// batch is the transitions of given rows of the data, joined to rows of the layout.
+func (f published) batch(rows []int32) *tensors.Tensor {
+	names := []string{"obs", "next_obs", "actions", "rewards", "dones", "truncations"}
+	var joined []float32
+	for _, row := range rows {
+		for _, name := range names {
+			data := f.Float32s("data." + name)
+			width := len(data) / f.Shape("data.rewards")[0]
+			joined = append(joined, data[int(row)*width:(int(row)+1)*width]...)
+		}
+	}
+	return xlatest.Tensor(joined, len(rows), f.td3.Layout().Width())
+}
+
+// rows is a flat parameter set as rows of one form.
+func (f published) rows(name string, form nn.MLP) *tensors.Tensor {
+	data := f.Float32s(name)
+	return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
+}
+
+func (f published) critics(name string) *tensors.Tensor { return f.rows(name, f.td3.Critic) }
+func (f published) actor(name string) *tensors.Tensor   { return f.rows(name, f.td3.Actor) }
+
+func (f published) noise(name string) *tensors.Tensor {
+	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
+}
+
+// start is the learner that the data start from.
+func (f published) start(critic, targetCritic, actor, targetActor *Node) Learner {
+	return Learner{
+		Critic: critic, TargetCritic: targetCritic, Actor: actor, TargetActor: targetActor,
+		CriticMoments: nn.NewAdam(f.td3.CriticLearningRate).Start(critic), ActorMoments: nn.NewAdam(f.td3.GreedyLearningRate).Start(actor),
+		Step: Const(critic.Graph(), int32(0)),
+	}
+}
+
+// stepped compares parameters after a step of Adam where the gradient is no rounding noise: Adam divides it by its own size.
+func stepped(t *testing.T, what string, got, want, gradient []float32) {
+	t.Helper()
+	got = slices.Clone(got)
+	for i, g := range gradient {
+		if max(g, -g) <= 1e-6 {
+			got[i] = want[i]
+		}
+	}
+	xlatest.Close(t, what, got, want, 2e-6)
+}
+
+func TestGoldenLosses(t *testing.T) {
+	f := readPublished(t)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			batch := f.td3.Layout().Split(in[4])
+			critic := f.td3.CriticLoss(in[0], in[1], in[3], batch, in[5])
+			policy := f.td3.PolicyLoss(in[2], in[0], batch)
+			return []*Node{critic, Gradient(critic, in[0])[0], policy, Gradient(policy, in[2])[0]}
+		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
+			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
+		for i, name := range []string{"one.critic_loss", "one.critic_grad.flat", "one.policy_loss", "one.policy_grad.flat"} {
+			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), []float64{1e-5, 1e-5, 1e-5, 1e-6}[i])
+		}
+	})
+}
+
+func TestGoldenUpdate(t *testing.T) {
+	f := readPublished(t)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			l, losses := f.td3.Update(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]), in[5])
+			return []*Node{l.Critic, l.TargetCritic, l.Actor, l.TargetActor, losses.Critic, losses.Actor, l.Step}
+		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
+			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
+		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
+			gradient := f.Float32s([]string{"one.critic_grad.flat", "one.policy_grad.flat"}[i/2])
+			stepped(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s("one.new_"+name+".flat"), gradient)
+		}
+		xlatest.Close(t, "critic loss", xlatest.Flat[float32](t, out[4]), f.Float32s("one.critic_loss"), 1e-5)
+		xlatest.Close(t, "actor loss", xlatest.Flat[float32](t, out[5]), f.Float32s("one.policy_loss"), 1e-5)
+		if step := xlatest.Flat[int32](t, out[6])[0]; step != 1 {
+			t.Errorf("the step after the first is %d", step)
+		}
+	})
+}
+
+// Four steps in one loop, with their moments and the delay of the actor.
+func TestGoldenChain(t *testing.T) {
+	f := readPublished(t)
+	steps := f.Shape("chain.idx")[0]
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			l, batch := f.start(in[0], in[1], in[2], in[3]), f.td3.TransitionsBatchSize
+			var out []*Node
+			for step := range steps {
+				part := func(x *Node) *Node { return Slice(x, AxisRange(step*batch, (step+1)*batch)) }
+				l, _ = f.td3.Update(l, f.td3.Layout().Split(part(in[4])), Reshape(Slice(in[5], AxisElem(step)), batch, -1))
+				out = append(out, l.Critic, l.TargetCritic, l.Actor, l.TargetActor)
+			}
+			return out
+		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
+			f.batch(f.Int32s("chain.idx")), f.noise("chain.eps"))
+		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
+			want := f.Float32s("chain." + name)
+			size := len(want) / steps
+			for step := range steps {
+				xlatest.Close(t, fmt.Sprintf("%s after step %d", name, step), xlatest.Flat[float32](t, out[4*step+i]), want[step*size:(step+1)*size], 1e-5)
+			}
+		}
+	})
+}
+
+// The data's three steps of the variation, of both individuals at once: batches given, not drawn.
+func TestGoldenVariation(t *testing.T) {
+	f := readPublished(t)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		parents := xlatest.Tensor(slices.Concat(f.Float32s("individual.flat"), f.Float32s("individual2.flat")), 2, f.td3.Actor.Params())
+		want := slices.Concat(f.Float32s("pg.new_individual.flat"), f.Float32s("pg.new_individual2.flat"))
+		n := f.td3.Actor.Params()
+		for i, how := range []string{"one after the other", "all together"} {
+			vary := func(rows []int32) []float32 {
+				out := xlatest.Run(t, p, func(in []*Node) []*Node {
+					obs := f.td3.Layout().Split(in[2]).Obs
+					return []*Node{f.td3.varyEach(in[0], in[1], obs), f.td3.varyTogether(in[0], in[1], obs)}
+				}, parents, f.critics("critic.flat"), f.batch(rows))
+				return xlatest.Flat[float32](t, out[i])
+			}
+			xlatest.Close(t, "two individuals after all steps, "+how, vary(f.Int32s("pg.idx")), want, 1e-5)
+			xlatest.Close(t, "an individual after one step, "+how, vary(f.Int32s("one.idx"))[:n], f.Float32s("one.new_individual.flat"), 1e-5)
+		}
+	})
+}

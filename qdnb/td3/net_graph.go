@@ -1,0 +1,102 @@
+package td3
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// net is one network cut out of its row: a tree.
+type net struct {
+	Bias   []*Node // [1, out] a layer
+	Kernel []*Node // [in, out] a layer
+	Form   nn.MLP
+}
+
+// cut is the network of row i of rows [P, N].
+func cut(form nn.MLP, rows *Node, i int) net {
+	view := form.View(Slice(rows, AxisRange(i, i+1)))
+	n := net{Bias: view.Bias, Form: form}
+	for _, kernel := range view.Kernel {
+		n.Kernel = append(n.Kernel, Reshape(kernel, kernel.Shape().Dimensions[1:]...))
+	}
+	return n
+}
+
+// cutAll are the networks of all rows [P, N].
+func cutAll(form nn.MLP, rows *Node) []net {
+	nets := make([]net, rows.Shape().Dimensions[0])
+	for i := range nets {
+		nets[i] = cut(form, rows, i)
+	}
+	return nets
+}
+
+// join puts networks together again, [P, N].
+func join(nets ...net) *Node {
+	rows := make([]*Node, len(nets))
+	for i, n := range nets {
+		var parts []*Node
+		for _, leaf := range n.Form.Layout() { // a row is laid out as the form says
+			array := n.Bias[leaf.Layer]
+			if leaf.Kernel {
+				array = n.Kernel[leaf.Layer]
+			}
+			parts = append(parts, Reshape(array, 1, -1))
+		}
+		rows[i] = Concatenate(parts, 1)
+	}
+	return Concatenate(rows, 0)
+}
+
+// apply is the output [B, out] for inputs [B, in], given in one or several parts that lie side by side.
+func (n net) apply(inputs ...*Node) *Node {
+	x := inputs[0]
+	if len(inputs) > 1 {
+		x = Concatenate(inputs, 1)
+	}
+	for layer, kernel := range n.Kernel {
+		x = Add(Dot(x, kernel).Product(), n.Bias[layer])
+		activation := n.Form.Hidden
+		if layer == len(n.Kernel)-1 {
+			activation = n.Form.Output
+		}
+		if activation != nil {
+			x = activation(x)
+		}
+	}
+	return x
+}
+
+// moments is what Adam remembers of networks: a tree.
+type moments struct {
+	First, Second    []net
+	Weight1, Weight2 *Node
+}
+
+// adamStep takes a step of Adam against the gradient, whose arrays are in the order of the networks' leaves.
+func adamStep(adam nn.Adam, nets []net, gradient []*Node, m moments) ([]net, moments) {
+	params, first, second := xla.Leaves(nets), xla.Leaves(m.First), xla.Leaves(m.Second)
+	next := m
+	for i := range params {
+		one := nn.Moments{First: first[i], Second: second[i], Weight1: m.Weight1, Weight2: m.Weight2}
+		params[i], one = adam.Update(params[i], gradient[i], one)
+		first[i], second[i], next.Weight1, next.Weight2 = one.First, one.Second, one.Weight1, one.Weight2
+	}
+	next.First, next.Second = xla.WithLeaves(m.First, first), xla.WithLeaves(m.Second, second)
+	return xla.WithLeaves(nets, params), next
+}
+
+// startMoments is the memory before the first step of networks whose rows are given.
+func startMoments(adam nn.Adam, form nn.MLP, rows *Node) moments {
+	return cutMoments(form, adam.Start(rows))
+}
+
+func cutMoments(form nn.MLP, m nn.Moments) moments {
+	return moments{cutAll(form, m.First), cutAll(form, m.Second), m.Weight1, m.Weight2}
+}
+
+func (m moments) join() nn.Moments {
+	return nn.Moments{First: join(m.First...), Second: join(m.Second...), Weight1: m.Weight1, Weight2: m.Weight2}
+}
