@@ -71,8 +71,8 @@ bench: check compile ## measure speed (BENCH_ARGS=... for its options)
 	@go run ./cmd/qdnb bench $(BENCH_ARGS)
 
 # What is measured beside JAX; each stage needs one of the peers' Python environments.
-STAGES ?= generation rollout
-PEERS := $(if $(filter generation,$(STAGES)),jax) $(if $(filter rollout,$(STAGES)),brax)
+STAGES ?= generation rollout updates
+PEERS := $(if $(filter generation updates,$(STAGES)),jax) $(if $(filter rollout,$(STAGES)),brax)
 
 .PHONY: bench-peer
 bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## measure speed beside the same work in JAX (STAGES=rollout for one stage, BENCH_ARGS=...)

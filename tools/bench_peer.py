@@ -4,6 +4,7 @@ Stages, one after the other:
 
   generation  MAP-Elites on pointmaze, variation and insertion included; tools/peer/map_elites.py
   rollout     a population of policies in each robot's environment; tools/peer/brax_rollout.py
+  updates     the gradient updates of a learner; tools/peer/updates.py
 
 The peer runs the population at once ("whole") and in slices. Its best slice is looked for once for each line; then every round
 runs ours, the peer's whole and its slices. Machines drift: a ratio, the peer's seconds by ours, is taken within a round, and the
@@ -70,6 +71,19 @@ STAGES = {
         search="--repeats 1",
         slices=(2, 4, 8, 16, 32),
         shown=(WHOLE, 16),
+    ),
+    "updates": Stage(
+        title="300 updates with batches of 256, networks of 2 x 256 units; best of 3 runs",
+        cases=("td3",),
+        ours="bench updates --learner {case} --steps 300 --json",
+        ours_seconds="best_s",
+        venv="peer-jax",
+        peer="updates.py {case} --steps 300",
+        peer_seconds="best_s",
+        search="",
+        slices=(),
+        size=("steps",),
+        unit="updates/s",
     ),
 }
 
