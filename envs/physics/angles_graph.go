@@ -40,7 +40,11 @@ func (a num) sin() num { return a.apply(math.Sin, Sin) }
 func (a num) cos() num { return a.apply(math.Cos, Cos) }
 
 // signedAngle is the angle about an axis from one vector to another.
-func signedAngle(axis, from, to vector) num { return atan2(from.cross(to).dot(axis), from.dot(to)) }
+func signedAngle(axis, from, to vector) num {
+	sin, cos := from.cross(to).dot(axis), from.dot(to)
+	settle(&sin, &cos)
+	return atan2(sin, cos)
+}
 
 // about is the rotation by an angle about an axis.
 func about(axis vector, angle num) quaternion {

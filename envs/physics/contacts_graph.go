@@ -43,12 +43,16 @@ func (c *contactSet) meet(all limbs) meeting {
 	center, half := m.one.pos.plus(turn.of(c.center)), turn.of(c.half)
 	a0, a1 := center.plus(half), center.minus(half)
 	b0, b1 := otherCenter.plus(otherHalf), otherCenter.minus(otherHalf)
+	settleVectors(&a0, &a1, &b0, &b1)
 	squared := func(v vector) num { return v.dot(v) }
 	d0, d1 := squared(b0.minus(a0)), squared(b1.minus(a0))
 	d2, d3 := squared(b0.minus(a1)), squared(b1.minus(a1))
 	nearest := d2.min(d3).less(d0.max(d1)).chooseVector(a1, a0)
+	settleVectors(&nearest)
 	otherNearest := closest(b0, b1, nearest)
+	settleVectors(&otherNearest)
 	nearest = closest(a0, a1, otherNearest)
+	settleVectors(&nearest)
 
 	apart := nearest.minus(otherNearest)
 	distance := apart.norm()

@@ -63,7 +63,9 @@ func (j held) lineOfNodes(epsilon float64) (line, bend vector) {
 func (j held) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
 	if j.hinges.axes == 1 {
-		return []vector{first}, []num{signedAngle(first, j.parentAxis(2), j.childAxis(2))}
+		from, to := j.parentAxis(2), j.childAxis(2)
+		settleVectors(&first, &from, &to)
+		return []vector{first}, []num{signedAngle(first, from, to)}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
 	line, bend := j.lineOfNodes(epsilon)

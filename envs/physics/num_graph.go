@@ -373,7 +373,16 @@ func (t *total) join() num {
 	return num{rows: t.rows, node: join(nodes)}
 }
 
-// settle computes quantities before what uses them; see [xla.Settle].
+// settleVectors is settle for vectors.
+func settleVectors(vectors ...*vector) {
+	var all []*num
+	for _, v := range vectors {
+		all = append(all, v.components()...)
+	}
+	settle(all...)
+}
+
+// settle computes quantities before what uses them; see [xla.Once].
 func settle(values ...*num) {
 	var open []*num
 	var nodes []*Node
@@ -382,7 +391,7 @@ func settle(values ...*num) {
 			open, nodes = append(open, v), append(nodes, v.node)
 		}
 	}
-	for i, node := range xla.Settle(nodes) {
+	for i, node := range xla.Once(nodes) {
 		open[i].node = node
 	}
 }

@@ -68,6 +68,7 @@ func (s *System) joined(all limbs) pushes {
 	for i := range joints {
 		h, j := &s.hinges[i], joints[i]
 		apart := j.parents.pos.plus(j.parentArm).minus(j.children.pos.plus(j.childArm))
+		settleVectors(&apart)
 		distance := apart.norm()
 		direction := apart.over(distance.add(1e-6))
 		ease := h.parentWeights.give(j.parentArm, direction).plus(h.childWeights.give(j.childArm, direction))
@@ -112,6 +113,7 @@ func (j held) misaligned() []vector {
 	first := j.parentAxis(0)
 	if j.hinges.axes == 1 {
 		from, to := j.parentAxis(2), j.childAxis(2)
+		settleVectors(&first, &from, &to)
 		return []vector{first.cross(j.childAxis(0)), j.beyond(0, first, from, to, false)}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
@@ -130,13 +132,18 @@ func (j held) misaligned() []vector {
 // the second is out of the plane.
 func (j held) beyond(i int, axis, from, to vector, strict bool) vector {
 	sin, cos := from.cross(to).dot(axis), from.dot(to)
+	settle(&sin, &cos)
 	angle := atan2(sin, cos)
+	settle(&angle)
 	length := sin.square().plus(cos.square()).sqrt().max(constant(sin.rows, 1e-30))
 	low, high := angle.less(j.lower[i]), j.upper[i].less(angle)
 	pick := func(inside num, f func(float64) float64) num {
 		return low.choose(j.lower[i].apply(f, nil), high.choose(j.upper[i].apply(f, nil), inside))
 	}
-	allowed := from.by(pick(cos.over(length), math.Cos)).plus(axis.cross(from).by(pick(sin.over(length), math.Sin)))
+	along, across := pick(cos.over(length), math.Cos), pick(sin.over(length), math.Sin)
+	settle(&along, &across)
+	allowed := from.by(along).plus(axis.cross(from).by(across))
+	settleVectors(&allowed)
 	error := allowed.cross(to)
 	if strict {
 		return low.or(high).chooseVector(error, error.scale(0))
@@ -175,6 +182,7 @@ func (s *System) press(g *contactGroup, m meeting, before limbs) pressed {
 	if m.b != nil {
 		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
 	}
+	settleVectors(&slip)
 	slip = slip.minus(m.normal.by(slip.dot(m.normal)))
 	settle(append(slip.components(), append(p.components(), arm.components()...)...)...)
 	distance := slip.norm()
@@ -203,6 +211,7 @@ func (s *System) press(g *contactGroup, m meeting, before limbs) pressed {
 // moved is what the point of contact moved with a body since before.
 func (m meeting) moved(before, now bodies, arm vector) vector {
 	inBody := now.rot.inverse().rotation().of(arm)
+	settleVectors(&inBody)
 	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
 }
 
@@ -368,6 +377,7 @@ func (s *System) coast(all limbs, drive [][]num, show *viewer, stage string) lim
 		var drives []num
 		for axis := range j.axes {
 			drives = append(drives, j.driven(axis, drive[i][axis]))
+			settle(&drives[axis])
 		}
 		torques[i] = j.along(drives).plus(j.braked())
 		made = append(made, torques[i].components()...)

@@ -1,6 +1,9 @@
 package physics
 
 import (
+	"maps"
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
@@ -16,102 +19,165 @@ func (s *System) Pose(angles, velocities *Node) State {
 // DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the limits.
 func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 
-// pose builds the bodies joint after joint. Each is settled, for a chain of joints would otherwise be computed again for every
-// component of all that hangs on it: most of what there would be to compile.
+// pose builds the bodies level after level, as the rest of the engine moves them. Each level is settled: what hangs on it would
+// compute it again for every component.
 func (s *System) pose(angles, velocities num) limbs {
 	settle(&angles, &velocities)
-	at := map[int]bodies{} // by index in the model
-	root := map[int]int{}
-	for _, level := range s.levels {
-		for _, i := range level.body {
-			position := s.model.Pose[s.model.Bodies[i].Name].rounded()
-			at[i], root[i] = pose{position, quat{1}}.bodies(), i
-		}
-	}
-	for k := range s.hinges { // those of upper levels come first
-		h := &s.hinges[k]
-		for unit := range h.angle {
-			p, c := s.levels[h.level].body[h.parentRow[unit]], s.levels[h.level+1].body[h.childRow[unit]]
-			at[c], root[c] = h.attach(unit, at[p], angles, velocities), root[p]
-		}
-	}
-	lowest := map[int]num{} // of each tree
-	for i := range s.model.Bodies {
-		b, moves := at[i]
-		if !moves {
-			continue
-		}
-		for _, z := range s.model.Bodies[i].lows(b) {
-			if low, ok := lowest[root[i]]; ok {
-				z = low.min(z)
+	all, roots := make(limbs, len(s.levels)), s.roots()
+	for l, level := range s.levels {
+		var parts [13][]addend
+		add := func(b bodies, rows []int) {
+			for i, c := range b.components() {
+				parts[i] = append(parts[i], addend{*c, each(rows)})
 			}
-			lowest[root[i]] = z
 		}
-	}
-	var all limbs
-	for _, level := range s.levels {
-		rows := make([]bodies, len(level.body))
 		for row, i := range level.body {
-			rows[row] = at[i]
-			low, ok := lowest[root[i]]
-			if _, posed := s.model.Pose[s.model.Bodies[root[i]].Name]; ok && !posed {
-				rows[row].pos.z = rows[row].pos.z.minus(low)
+			if roots[l][row] == i {
+				position := s.model.Pose[s.model.Bodies[i].Name].rounded()
+				add(pose{position, quat{1}}.bodies(), []int{row})
 			}
 		}
-		all = append(all, stack(rows))
+		for k := range s.hinges {
+			if h := &s.hinges[k]; h.level+1 == l {
+				add(h.attach(all[l-1].take(h.parentRow...), angles, velocities), h.childRow)
+			}
+		}
+		for i, c := range all[l].components() {
+			*c = sum(len(level.body), parts[i]...)
+		}
+		components := all[l].components()
+		settle(components[:]...)
+	}
+	lowest := s.lowest(all, roots)
+	hanging := slices.Sorted(maps.Keys(lowest))
+	for _, root := range hanging {
+		low := lowest[root]
+		settle(&low)
+		lowest[root] = low
+	}
+	for l := range all {
+		var lifts []addend
+		for _, root := range hanging {
+			to := make([][]int, 1)
+			for row := range roots[l] {
+				if roots[l][row] == root {
+					to[0] = append(to[0], row)
+				}
+			}
+			lifts = append(lifts, addend{lowest[root], to})
+		}
+		all[l].pos.z = all[l].pos.z.minus(sum(len(roots[l]), lifts...))
 	}
 	return all
 }
 
-// attach is where the child of a joint is, from where its parent is.
-func (h *hinges) attach(unit int, parent bodies, angles, velocities num) bodies {
-	q := h.reference[unit]
-	turn := quaternion{known(snap(q[0])), known(snap(q[1])), known(snap(q[2])), known(snap(q[3]))}
+// roots are, for each row of each level, the body that its limb hangs on, as an index in the model.
+func (s *System) roots() [][]int {
+	roots := [][]int{s.levels[0].body}
+	for l := range s.levels[1:] {
+		next := make([]int, len(s.levels[l+1].body))
+		for i := range s.hinges {
+			if h := &s.hinges[i]; h.level == l {
+				for unit, row := range h.childRow {
+					next[row] = roots[l][h.parentRow[unit]]
+				}
+			}
+		}
+		roots = append(roots, next)
+	}
+	return roots
+}
+
+// attach is where the children of joints are, from where their parents are.
+func (h *hinges) attach(parents bodies, angles, velocities num) bodies {
+	var turn quaternion
+	for i, c := range turn.components() {
+		column := make([]float64, len(h.reference))
+		for unit, q := range h.reference {
+			column[unit] = snap(q[i])
+		}
+		*c = known(column...)
+	}
 	var spin vector
 	for axis := range h.axes {
-		fixed := h.childAxis[axis].take(unit)
-		at := h.angle[unit] + axis
-		part := fixed.by(velocities.take(at))
+		fixed := h.childAxis[axis]
+		at := make([]int, len(h.angle))
+		for unit, first := range h.angle {
+			at[unit] = first + axis
+		}
+		part := fixed.by(velocities.take(at...))
 		if axis == 0 {
 			spin = part
 		} else {
 			spin = spin.plus(part)
 		}
 		// Intrinsic rotations: later axes turn with the earlier ones.
-		turn = about(turn.rotation().of(fixed), angles.take(at)).times(turn)
+		turn = about(turn.rotation().of(fixed), angles.take(at...)).times(turn)
+		settle(turn.components()...)
 	}
-	parentTurn := parent.rot.rotation()
-	arm := h.parentOffset.take(unit).minus(turn.rotation().of(h.childOffset.take(unit)))
-	child := pose{}.bodies()
-	child.pos = parent.pos.plus(parentTurn.of(arm))
-	child.rot = parent.rot.times(turn)
-	child.ang = parentTurn.of(spin)
-	parts := child.components()
-	settle(parts[:]...)
-	return child
+	parentTurn := parents.rot.rotation()
+	arm := h.parentOffset.minus(turn.rotation().of(h.childOffset))
+	children := pose{}.bodies().take(make([]int, len(h.angle))...)
+	children.pos = parents.pos.plus(parentTurn.of(arm))
+	children.rot = parents.rot.times(turn)
+	children.ang = parentTurn.of(spin)
+	return children
 }
 
-// lows are the heights of the lowest points of the colliders of a body that moves.
-func (b Body) lows(at bodies) []num {
-	var z []num
+// lowest is the height of the lowest point of the colliders on all that hangs on a root, by the root's index in the model; of those
+// roots alone for which the model has no pose.
+func (s *System) lowest(all limbs, roots [][]int) map[int]num {
+	lowest := map[int]num{}
+	for l, level := range s.levels {
+		points := make([][]point, len(level.body))
+		most := 0
+		for row, i := range level.body {
+			points[row] = s.model.Bodies[i].points()
+			most = max(most, len(points[row]))
+		}
+		up := all[l].rot.rotation()
+		var low num // of each row
+		for k := range most {
+			at, radius := make([]Vec, len(points)), make([]float64, len(points))
+			for row, of := range points {
+				if len(of) > 0 { // those with fewer count their last one again
+					last := of[min(k, len(of)-1)]
+					at[row], radius[row] = last.at, -last.radius
+				}
+			}
+			z := all[l].pos.z.plus(up.of(vectors(at...)).z).plus(known(radius...))
+			if k == 0 {
+				low = z
+			} else {
+				low = low.min(z)
+			}
+		}
+		for row, root := range roots[l] {
+			if _, posed := s.model.Pose[s.model.Bodies[root].Name]; posed || len(points[row]) == 0 {
+				continue
+			}
+			z := low.take(row)
+			if least, ok := lowest[root]; ok {
+				z = least.min(z)
+			}
+			lowest[root] = z
+		}
+	}
+	return lowest
+}
+
+// point is the centre of a sphere in a body's frame, m.
+type point struct {
+	at     Vec
+	radius float64
+}
+
+// points are the ends of a body's colliders.
+func (b Body) points() (points []point) {
 	for _, c := range b.Colliders {
 		for _, end := range []float64{-1, 1} {
-			point := vectors(c.Position.rounded().plus(c.half().scaled(end)))
-			z = append(z, at.pos.z.plus(at.rot.rotation().of(point).z).add(-f32(c.Radius)))
+			points = append(points, point{c.Position.rounded().plus(c.half().scaled(end)), f32(c.Radius)})
 		}
 	}
-	return z
-}
-
-// stack makes one table of bodies of a row each.
-func stack(rows []bodies) bodies {
-	var all bodies
-	for i, c := range all.components() {
-		parts := make([]addend, len(rows))
-		for row := range rows {
-			parts[row] = addend{*rows[row].components()[i], [][]int{{row}}}
-		}
-		*c = sum(len(rows), parts...)
-	}
-	return all
+	return points
 }

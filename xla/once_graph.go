@@ -1,0 +1,113 @@
+package xla
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// cheap is how many operations are cheaper to repeat than to store the result of; found by trying.
+const cheap = 3
+
+// Once has XLA:CPU compute numbers before what uses them, like [Settle], for less: values that several operations use are divided
+// by 1. XLA does not repeat a division in each of its users, as it does with cheaper operations, and cannot know this 1, which is made of
+// the bits of a parameter. A loop of one turn costs copies, at run time and for the compiler; this is one instruction. What is
+// cheap to compute stays as it is, and so does everything on other backends. The numbers do not change: a quotient by 1 is
+// exact.
+func Once(nodes []*Node) []*Node {
+	if len(nodes) == 0 {
+		return nodes
+	}
+	if a, ok := nodes[0].Graph().Backend().(*adapter); !ok || a.kind != CPU {
+		return nodes
+	}
+	parameter := parameterOf(nodes)
+	if parameter == nil {
+		return nodes
+	}
+	one := hiddenOne(parameter)
+	out := make([]*Node, len(nodes))
+	for i, x := range nodes {
+		if !long(x) {
+			out[i] = x
+			continue
+		}
+		switch x.DType() {
+		case dtypes.Float32:
+			out[i] = Div(x, one)
+		case dtypes.Bool:
+			number := Div(ConvertDType(x, dtypes.Float32), one)
+			out[i] = NotEqual(number, ZerosLike(number))
+		default:
+			out[i] = x
+		}
+	}
+	return out
+}
+
+// long says whether a node takes more than a few operations from what XLA does not repeat anyway: parameters, results of loops,
+// divisions and roots.
+func long(x *Node) bool {
+	seen := map[*Node]bool{}
+	operations := 0
+	var count func(x *Node)
+	count = func(x *Node) {
+		if operations > cheap || seen[x] {
+			return
+		}
+		seen[x] = true
+		switch x.Type() {
+		case NodeTypeParameter, NodeTypeConstant, NodeTypeDiv, NodeTypeSqrt, NodeTypeSplitNode:
+			return
+		case NodeTypeReshape, NodeTypeBroadcastInDim, NodeTypeConvertDType:
+		default:
+			operations++
+		}
+		for _, input := range x.Inputs() {
+			count(input)
+		}
+	}
+	count(x)
+	return operations > cheap
+}
+
+// parameterOf is a parameter, of the program or of the body of a loop, that the nodes depend on; nil if all are constants.
+func parameterOf(nodes []*Node) *Node {
+	seen := map[*Node]bool{}
+	var find func(x *Node) *Node
+	find = func(x *Node) *Node {
+		if seen[x] {
+			return nil
+		}
+		seen[x] = true
+		if x.Type() == NodeTypeParameter {
+			if t := x.DType(); t == dtypes.Float32 || t == dtypes.Uint32 {
+				return x
+			}
+			return nil
+		}
+		for _, input := range x.Inputs() {
+			if found := find(input); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	for _, x := range nodes {
+		if found := find(x); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// hiddenOne is 1, a float32 scalar, computed from the bits of a parameter: once, being a quotient itself.
+func hiddenOne(parameter *Node) *Node {
+	first := Reshape(Slice(Reshape(parameter, -1), AxisRange(0, 1)))
+	if first.DType() == dtypes.Float32 {
+		first = Bitcast(first, dtypes.Uint32)
+	}
+	one := func(bit uint32) *Node {
+		return ConvertDType(Min(BitwiseOr(first, ConstAs(first, bit)), ConstAs(first, uint32(1))), dtypes.Float32)
+	}
+	return Div(one(1), one(2))
+}

@@ -1,0 +1,65 @@
+package xla_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// What is computed once is the same to the bit, inside of loops and outside, whatever the parameter that the 1 is made of.
+func TestOnce(t *testing.T) {
+	start := []float32{-2, 0, 5, float32(math.Inf(1)), 1e-38, math.MaxFloat32}
+	steps := func(x *Node) (number, where *Node) {
+		number = Mul(AddScalar(Mul(AddScalar(x, 1), x), 3), x) // more than is cheap
+		return number, GreaterThan(AddScalar(number, 1), ZerosLike(x))
+	}
+	program := func(once func([]*Node) []*Node) func(in []*Node) []*Node {
+		return func(in []*Node) []*Node {
+			number, where := steps(in[0])
+			settled := once([]*Node{number, where})
+			type state struct{ Outside, Inside *Node }
+			s := xla.For(in[0].Graph(), 2, state{settled[0], in[0]}, func(_ *Node, s state) state {
+				number, where := steps(s.Inside)
+				settled := once([]*Node{number, where})
+				s.Inside = Where(settled[1], settled[0], AddScalar(settled[0], 0.5))
+				return s
+			})
+			return []*Node{s.Outside, s.Inside, Where(settled[1], OnesLike(in[0]), ZerosLike(in[0]))}
+		}
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		bits := func(once func([]*Node) []*Node, first float32) (all []uint32) {
+			values := slices.Clone(start)
+			values[0] = first
+			for _, out := range xlatest.Run(t, p, program(once), xlatest.Tensor(values, len(values))) {
+				for _, x := range xlatest.Flat[float32](t, out) {
+					all = append(all, math.Float32bits(x))
+				}
+			}
+			return all
+		}
+		for _, first := range []float32{-2, 0, float32(math.Copysign(0, -1)), float32(math.NaN())} {
+			want := bits(func(nodes []*Node) []*Node { return nodes }, first)
+			if got := bits(xla.Once, first); !slices.Equal(got, want) {
+				t.Errorf("with %v: bits %x, without Once %x", first, got, want)
+			}
+		}
+	})
+}
+
+func TestOnceOfConstants(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			return append(xla.Once([]*Node{AddScalar(Const(g, []float32{1, 2}), 1)}), xla.Once(nil)...)
+		}, xlatest.Tensor([]float32{1}, 1))
+		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{2, 3}) {
+			t.Errorf("the numbers are %v", got)
+		}
+	})
+}
