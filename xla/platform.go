@@ -146,7 +146,7 @@ func load(kind Kind, path string) (*Platform, error) {
 	if kind == CUDA {
 		options = ",tf32=false" // physics needs all 24 bits of a float32 product
 	}
-	backend, err := gomlxxla.New(path + options)
+	backend, err := gomlxxla.NewWithOptions(path+options, clientOptions(kind))
 	if err != nil {
 		return nil, errors.Errorf("plugin %s cannot be loaded: %v", path, oneLine(err))
 	}
