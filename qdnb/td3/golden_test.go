@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -135,22 +136,30 @@ func TestGoldenChain(t *testing.T) {
 	steps := f.Shape("chain.idx")[0]
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			l, batch := f.start(in[0], in[1], in[2], in[3]), f.td3.TransitionsBatchSize
-			var out []*Node
-			for step := range steps {
-				part := func(x *Node) *Node { return Slice(x, AxisRange(step*batch, (step+1)*batch)) }
-				l, _ = f.td3.Update(l, f.td3.Layout().Split(part(in[4])), Reshape(Slice(in[5], AxisElem(step)), batch, -1))
-				out = append(out, l.Critic, l.TargetCritic, l.Actor, l.TargetActor)
+			type state struct {
+				Learner                             Learner
+				Rows, Noise                         *Node
+				Critic, TargetCritic, Actor, Target *Node // after each step
 			}
-			return out
+			all := func(rows *Node) *Node {
+				return Zeros(rows.Graph(), shapes.Make(rows.DType(), append([]int{steps}, rows.Shape().Dimensions...)...))
+			}
+			set := func(all, step, rows *Node) *Node { return xla.SetRows(all, step, InsertAxes(rows, 0)) }
+			start := state{f.start(in[0], in[1], in[2], in[3]), in[4], in[5], all(in[0]), all(in[1]), all(in[2]), all(in[3])}
+			end := xla.For(in[0].Graph(), steps, start, func(step *Node, s state) state {
+				batch := f.td3.TransitionsBatchSize
+				rows := xla.Rows(s.Rows, MulScalar(step, int32(batch)), batch)
+				l, _ := f.td3.Update(s.Learner, f.td3.Layout().Split(rows), Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
+				s.Critic, s.TargetCritic = set(s.Critic, step, l.Critic), set(s.TargetCritic, step, l.TargetCritic)
+				s.Actor, s.Target = set(s.Actor, step, l.Actor), set(s.Target, step, l.TargetActor)
+				s.Learner = l
+				return s
+			})
+			return []*Node{end.Critic, end.TargetCritic, end.Actor, end.Target}
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
 			f.batch(f.Int32s("chain.idx")), f.noise("chain.eps"))
 		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
-			want := f.Float32s("chain." + name)
-			size := len(want) / steps
-			for step := range steps {
-				xlatest.Close(t, fmt.Sprintf("%s after step %d", name, step), xlatest.Flat[float32](t, out[4*step+i]), want[step*size:(step+1)*size], 1e-5)
-			}
+			xlatest.Close(t, name+" after each step", xlatest.Flat[float32](t, out[i]), f.Float32s("chain."+name), 1e-5)
 		}
 	})
 }
@@ -161,17 +170,14 @@ func TestGoldenVariation(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		parents := xlatest.Tensor(slices.Concat(f.Float32s("individual.flat"), f.Float32s("individual2.flat")), 2, f.td3.Actor.Params())
 		want := slices.Concat(f.Float32s("pg.new_individual.flat"), f.Float32s("pg.new_individual2.flat"))
-		n := f.td3.Actor.Params()
-		for i, how := range []string{"one after the other", "all together"} {
-			vary := func(rows []int32) []float32 {
-				out := xlatest.Run(t, p, func(in []*Node) []*Node {
-					obs := f.td3.Layout().Split(in[2]).Obs
-					return []*Node{f.td3.varyEach(in[0], in[1], obs), f.td3.varyTogether(in[0], in[1], obs)}
-				}, parents, f.critics("critic.flat"), f.batch(rows))
-				return xlatest.Flat[float32](t, out[i])
-			}
-			xlatest.Close(t, "two individuals after all steps, "+how, vary(f.Int32s("pg.idx")), want, 1e-5)
-			xlatest.Close(t, "an individual after one step, "+how, vary(f.Int32s("one.idx"))[:n], f.Float32s("one.new_individual.flat"), 1e-5)
+		vary := func(rows []int32) []float32 {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				return []*Node{f.td3.vary(in[0], in[1], f.td3.Layout().Split(in[2]).Obs)}
+			}, parents, f.critics("critic.flat"), f.batch(rows))
+			return xlatest.Flat[float32](t, out[0])
 		}
+		xlatest.Close(t, "two individuals after all steps", vary(f.Int32s("pg.idx")), want, 1e-5)
+		n := f.td3.Actor.Params()
+		xlatest.Close(t, "an individual after one step", vary(f.Int32s("one.idx"))[:n], f.Float32s("one.new_individual.flat"), 1e-5)
 	})
 }

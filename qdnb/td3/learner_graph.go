@@ -59,23 +59,23 @@ func (t TD3) Start(actor *Node, key xla.Key) Learner {
 type learning struct {
 	Critic, TargetCritic []net // two
 	Actor, TargetActor   []net // one
-	CriticMoments        moments
-	ActorMoments         moments
+	CriticMoments        moments[[]net]
+	ActorMoments         moments[[]net]
 	Step                 *Node
 }
 
 func (t TD3) cut(l Learner) learning {
+	critics := func(rows *Node) []net { return cutAll(t.Critic, rows) }
+	actors := func(rows *Node) []net { return cutAll(t.Actor, rows) }
 	return learning{
-		Critic: cutAll(t.Critic, l.Critic), TargetCritic: cutAll(t.Critic, l.TargetCritic),
-		Actor: cutAll(t.Actor, l.Actor), TargetActor: cutAll(t.Actor, l.TargetActor),
-		CriticMoments: cutMoments(t.Critic, l.CriticMoments), ActorMoments: cutMoments(t.Actor, l.ActorMoments),
-		Step: l.Step,
+		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor), TargetActor: actors(l.TargetActor),
+		CriticMoments: cutMoments(l.CriticMoments, critics), ActorMoments: cutMoments(l.ActorMoments, actors), Step: l.Step,
 	}
 }
 
 func (l learning) join() Learner {
 	return Learner{
 		Critic: join(l.Critic...), TargetCritic: join(l.TargetCritic...), Actor: join(l.Actor...), TargetActor: join(l.TargetActor...),
-		CriticMoments: l.CriticMoments.join(), ActorMoments: l.ActorMoments.join(), Step: l.Step,
+		CriticMoments: joinMoments(l.CriticMoments), ActorMoments: joinMoments(l.ActorMoments), Step: l.Step,
 	}
 }

@@ -37,17 +37,27 @@ func cutAll(form nn.MLP, rows *Node) []net {
 func join(nets ...net) *Node {
 	rows := make([]*Node, len(nets))
 	for i, n := range nets {
-		var parts []*Node
-		for _, leaf := range n.Form.Layout() { // a row is laid out as the form says
-			array := n.Bias[leaf.Layer]
-			if leaf.Kernel {
-				array = n.Kernel[leaf.Layer]
-			}
-			parts = append(parts, Reshape(array, 1, -1))
+		one := nn.Net{Form: n.Form, Bias: n.Bias}
+		for _, kernel := range n.Kernel {
+			one.Kernel = append(one.Kernel, InsertAxes(kernel, 0))
 		}
-		rows[i] = Concatenate(parts, 1)
+		rows[i] = joinView(one)
 	}
 	return Concatenate(rows, 0)
+}
+
+// joinView puts networks that were cut by [nn.MLP.View] together again, [P, N].
+func joinView(n nn.Net) *Node {
+	p := n.Bias[0].Shape().Dimensions[0]
+	var parts []*Node
+	for _, leaf := range n.Form.Layout() { // a row is laid out as the form says
+		array := n.Bias[leaf.Layer]
+		if leaf.Kernel {
+			array = n.Kernel[leaf.Layer]
+		}
+		parts = append(parts, Reshape(array, p, -1))
+	}
+	return Concatenate(parts, 1)
 }
 
 // apply is the output [B, out] for inputs [B, in], given in one or several parts that lie side by side.
@@ -69,14 +79,14 @@ func (n net) apply(inputs ...*Node) *Node {
 	return x
 }
 
-// moments is what Adam remembers of networks: a tree.
-type moments struct {
-	First, Second    []net
+// moments is what Adam remembers of networks whose tree is T: a tree.
+type moments[T any] struct {
+	First, Second    T
 	Weight1, Weight2 *Node
 }
 
 // adamStep takes a step of Adam against the gradient, whose arrays are in the order of the networks' leaves.
-func adamStep(adam nn.Adam, nets []net, gradient []*Node, m moments) ([]net, moments) {
+func adamStep[T any](adam nn.Adam, nets T, gradient []*Node, m moments[T]) (T, moments[T]) {
 	params, first, second := xla.Leaves(nets), xla.Leaves(m.First), xla.Leaves(m.Second)
 	next := m
 	for i := range params {
@@ -88,15 +98,11 @@ func adamStep(adam nn.Adam, nets []net, gradient []*Node, m moments) ([]net, mom
 	return xla.WithLeaves(nets, params), next
 }
 
-// startMoments is the memory before the first step of networks whose rows are given.
-func startMoments(adam nn.Adam, form nn.MLP, rows *Node) moments {
-	return cutMoments(form, adam.Start(rows))
+// cutMoments cuts what Adam remembers of rows as cut does the rows.
+func cutMoments[T any](m nn.Moments, cut func(rows *Node) T) moments[T] {
+	return moments[T]{cut(m.First), cut(m.Second), m.Weight1, m.Weight2}
 }
 
-func cutMoments(form nn.MLP, m nn.Moments) moments {
-	return moments{cutAll(form, m.First), cutAll(form, m.Second), m.Weight1, m.Weight2}
-}
-
-func (m moments) join() nn.Moments {
+func joinMoments(m moments[[]net]) nn.Moments {
 	return nn.Moments{First: join(m.First...), Second: join(m.Second...), Weight1: m.Weight1, Weight2: m.Weight2}
 }

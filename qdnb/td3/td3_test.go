@@ -74,7 +74,7 @@ func TestLaws(t *testing.T) {
 			key := xla.KeyOf(in[0])
 			g := key.Hi.Graph()
 			buffer := bandit(td3, key.FoldInt(0), 64)
-			rows := td3.Actor.Init(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, 3), 0)))
+			rows := td3.Actor.Init(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, 14), 0))) // two groups of seven
 			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldInt(2))
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
 			noise := key.FoldInt(3).Normal(32, 1)
@@ -89,11 +89,11 @@ func TestLaws(t *testing.T) {
 			three, _ := td3.Update(two, batch, noise)
 
 			all := td3.Vary(rows, l.Critic, buffer, key.FoldInt(4), 3)
-			alone := td3.Vary(Slice(rows, AxisRange(1, 2)), l.Critic, buffer, key.FoldInt(4), 3)
+			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, buffer, key.FoldInt(4), 3)
 			return []*Node{
 				loss(batch), loss(elsewhere), loss(truncated),
 				l.Actor, one.Actor, two.Actor, three.Actor, one.TargetActor, two.TargetActor,
-				Slice(all, AxisRange(1, 2)), alone,
+				Slice(all, AxisRange(9, 10)), alone,
 			}
 		}, xlatest.Tensor(xla.SeedWords(2), 2))
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }

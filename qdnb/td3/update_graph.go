@@ -1,6 +1,8 @@
 package td3
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -11,7 +13,7 @@ import (
 )
 
 // Losses are means over the updates of a call: scalars. One that is not a number says that some update of the call went wrong,
-// and that the learner is of no use any more.
+// and that the learner is of no use any more; so does a parameter that is not.
 type Losses struct {
 	Critic *Node // see [TD3.CriticLoss]
 	Actor  *Node // see [TD3.PolicyLoss]; 0 if the actor was not updated
@@ -23,8 +25,9 @@ type Losses struct {
 //	if the step's number is a multiple of policy_delay:
 //		the actor's loss, under the first critic as it was before, falls by a step of Adam; its target follows
 func (t TD3) Update(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
-	after, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
-	return after.join(), sums.mean()
+	cut, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
+	after := cut.join()
+	return after, sums.mean().of(after)
 }
 
 // Train makes updates from the transitions of a buffer, drawn anew for each.
@@ -43,7 +46,8 @@ func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Lea
 		s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
 		return s
 	})
-	return end.Learning.join(), end.Sums.mean()
+	after := end.Learning.join()
+	return after, end.Sums.mean().of(after)
 }
 
 // The purposes of a step's random streams.
@@ -69,6 +73,16 @@ func (s sums) mean() Losses {
 	return Losses{Div(s.Critic, MaxScalar(s.Critics, 1)), Div(s.Actor, MaxScalar(s.Actors, 1))}
 }
 
+// of makes the losses NaN where what was learned is. They need not be by themselves: of a unit that is NaN XLA:CPU's maximum may make
+// 0, in an actor or before a critic's last layer.
+func (l Losses) of(after Learner) Losses {
+	check := func(loss, rows *Node) *Node {
+		bad := ReduceAllSum(ConvertDType(NotEqual(rows, rows), dtypes.Int32))
+		return Where(GreaterThan(bad, ZerosLike(bad)), ConstAs(loss, math.NaN()), loss)
+	}
+	return Losses{check(l.Critic, after.Critic), check(l.Actor, after.Actor)}
+}
+
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
 	before := l.Critic[0]
 	loss := criticLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch, noise)), batch)
@@ -80,7 +94,7 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	// The update of the actor is the body of a loop of one turn or none: XLA evaluates both sides of a Where.
 	type actor struct {
 		Actor, Target []net
-		Moments       moments
+		Moments       moments[[]net]
 		Critic        net
 		Obs           *Node
 		Sum, Count    *Node

@@ -28,60 +28,84 @@ func (t TD3) Vary(parents, critic *Node, buffer replay.Buffer, key xla.Key, step
 	return t.vary(parents, critic, drawn.Obs)
 }
 
-// vary is [TD3.Vary] with the observations of all steps given, [steps * B, observations]: one individual after the other on XLA:CPU,
-// where the products of one occupy all cores and its parameters and moments stay in the cache; elsewhere all together.
+// shared is what all individuals read: a tree.
+type shared struct {
+	Obs *Node // of all steps, [steps * B, observations]
+	// FromObs is what the observations add to the critic's first layer, bias included, [steps * B, out]: computed once for all.
+	FromObs  *Node
+	ByAction *Node // [actions, out], the rest of the first layer
+	Rest     net   // the other layers
+}
+
+// vary is [TD3.Vary] with the observations of all steps given, [steps * B, observations].
 func (t TD3) vary(parents, critic, obs *Node) *Node {
-	if xla.KindOf(parents.Graph()) == xla.CPU {
-		return t.varyEach(parents, critic, obs)
-	}
-	return t.varyTogether(parents, critic, obs)
-}
-
-// varyTogether varies all individuals in each step: their losses add up, and none depends on another's parameters.
-func (t TD3) varyTogether(parents, critic, obs *Node) *Node {
-	type state struct {
-		Rows    *Node
-		Moments nn.Moments
-		Critic  net
-		Obs     *Node
-	}
-	adam, batch, m := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize, parents.Shape().Dimensions[0]
-	start := state{parents, adam.Start(parents), cut(t.Critic, critic, 0), obs}
-	return xla.ForKernels(parents.Graph(), obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
-		seen := xla.Rows(s.Obs, MulScalar(step, int32(batch)), batch)
-		all := BroadcastToDims(InsertAxes(seen, 0), m, batch, t.Observations())
-		actions := Reshape(t.Actor.View(s.Rows).Apply(all), m*batch, t.Actions())
-		loss := DivScalar(Neg(ReduceAllSum(values(s.Critic, Reshape(all, m*batch, -1), actions))), float64(batch))
-		s.Rows, s.Moments = adam.Update(s.Rows, Gradient(loss, s.Rows)[0], s.Moments)
-		return s
-	}).Rows
-}
-
-// varyEach varies one individual after the other.
-func (t TD3) varyEach(parents, critic, obs *Node) *Node {
-	batch := t.TransitionsBatchSize
-	type individual struct {
-		Policy  []net
-		Moments moments
-		Critic  net
-		Obs     *Node
-	}
+	q, n := cut(t.Critic, critic, 0), t.Observations()
+	fromObs := Add(Dot(obs, Slice(q.Kernel[0], AxisRange(0, n))).Product(), q.Bias[0])
 	type state struct {
 		Rows   *Node
-		Critic net
-		Obs    *Node
+		Shared shared
 	}
-	adam := nn.NewAdam(t.PolicyLearningRate)
-	return xla.ForKernels(parents.Graph(), parents.Shape().Dimensions[0], state{parents, cut(t.Critic, critic, 0), obs}, func(i *Node, s state) state {
-		row := xla.Rows(s.Rows, i, 1)
-		start := individual{cutAll(t.Actor, row), startMoments(adam, t.Actor, row), s.Critic, s.Obs}
-		end := xla.ForKernels(i.Graph(), obs.Shape().Dimensions[0]/batch, start, func(step *Node, s individual) individual {
-			obs := xla.Rows(s.Obs, MulScalar(step, int32(batch)), batch)
-			gradient := Gradient(policyLoss(s.Policy[0], s.Critic, obs), xla.Leaves(s.Policy)...)
-			s.Policy, s.Moments = adamStep(adam, s.Policy, gradient, s.Moments)
-			return s
-		})
-		s.Rows = xla.SetRows(s.Rows, i, join(end.Policy...))
+	start := state{parents, shared{obs, fromObs, Slice(q.Kernel[0], AxisRange(n)), net{q.Bias[1:], q.Kernel[1:], q.Form}}}
+	m := parents.Shape().Dimensions[0]
+	group := m
+	if xla.KindOf(parents.Graph()) == xla.CPU {
+		group = groupOf(m)
+	}
+	return xla.ForKernels(parents.Graph(), m/group, start, func(i *Node, s state) state {
+		first := MulScalar(i, int32(group))
+		s.Rows = xla.SetRows(s.Rows, first, t.varyGroup(xla.Rows(s.Rows, first, group), s.Shared))
 		return s
 	}).Rows
+}
+
+// groupOf is how many of m individuals XLA:CPU varies together: the largest divisor of m up to 8. One alone leaves gaps between its
+// products and reads the critic for itself; many do not fit the cache with their moments.
+func groupOf(m int) int {
+	group := 1
+	for d := range min(m, 8) {
+		if m%(d+1) == 0 {
+			group = d + 1
+		}
+	}
+	return group
+}
+
+// varyGroup varies the individuals of some rows [P, N] side by side: their losses add up, and none depends on another's parameters.
+func (t TD3) varyGroup(rows *Node, from shared) *Node {
+	type state struct {
+		Policies nn.Net
+		Moments  moments[nn.Net]
+		Shared   shared
+	}
+	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize, rows.Shape().Dimensions[0]
+	start := state{t.Actor.View(rows), cutMoments(adam.Start(rows), t.Actor.View), from}
+	end := xla.ForKernels(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
+		at := MulScalar(step, int32(batch))
+		obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
+		actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
+		values := t.valuesFromActions(actions, xla.Rows(s.Shared.FromObs, at, batch), s.Shared)
+		loss := DivScalar(Neg(ReduceAllSum(values)), float64(batch)) // the sum of the individuals' losses
+		gradient := Gradient(loss, xla.Leaves(s.Policies)...)
+		s.Policies, s.Moments = adamStep(adam, s.Policies, gradient, s.Moments)
+		return s
+	})
+	return joinView(end.Policies)
+}
+
+// valuesFromActions are the critic's values of actions [P, B, actions] at observations whose part of its first layer is fromObs [B, out].
+func (t TD3) valuesFromActions(actions, fromObs *Node, from shared) *Node {
+	p, batch := actions.Shape().Dimensions[0], actions.Shape().Dimensions[1]
+	byAction := Dot(Reshape(actions, p*batch, t.Actions()), from.ByAction).Product()
+	z := Add(InsertAxes(fromObs, 0), Reshape(byAction, p, batch, -1))
+	if len(from.Rest.Kernel) == 0 {
+		return apply(t.Critic.Output, z)
+	}
+	return from.Rest.apply(Reshape(apply(t.Critic.Hidden, z), p*batch, -1))
+}
+
+func apply(f nn.Activation, x *Node) *Node {
+	if f == nil {
+		return x
+	}
+	return f(x)
 }
