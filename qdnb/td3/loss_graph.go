@@ -41,7 +41,7 @@ func criticLoss(critics []net, target *Node, batch replay.Batch) *Node {
 }
 
 func policyLoss(actor, critic net, obs *Node) *Node {
-	return Neg(ReduceAllMean(values(critic, obs, actor.apply(obs))))
+	return Neg(ReduceAllMean(critic.given(obs).values(InsertAxes(actor.apply(obs), 0))))
 }
 
 // values are a critic's, [B].

@@ -66,17 +66,50 @@ func (n net) apply(inputs ...*Node) *Node {
 	if len(inputs) > 1 {
 		x = Concatenate(inputs, 1)
 	}
-	for layer, kernel := range n.Kernel {
-		x = Add(Dot(x, kernel).Product(), n.Bias[layer])
-		activation := n.Form.Hidden
-		if layer == len(n.Kernel)-1 {
-			activation = n.Form.Output
-		}
-		if activation != nil {
-			x = activation(x)
-		}
+	return n.after(0, x)
+}
+
+// after is the output for x, the input of a layer.
+func (n net) after(layer int, x *Node) *Node {
+	for ; layer < len(n.Kernel); layer++ {
+		x = n.activate(layer, Add(Dot(x, n.Kernel[layer]).Product(), n.Bias[layer]))
 	}
 	return x
+}
+
+// activate is what follows the sums of a layer.
+func (n net) activate(layer int, x *Node) *Node {
+	activation := n.Form.Hidden
+	if layer == len(n.Kernel)-1 {
+		activation = n.Form.Output
+	}
+	if activation == nil {
+		return x
+	}
+	return activation(x)
+}
+
+// critic is a critic at given observations, of which nothing but the action is free: a tree. What the observations add to its first
+// layer is computed once, and no gradient goes back to them.
+type critic struct {
+	FromObs  *Node // [B, out], bias included
+	ByAction *Node // [actions, out], the rest of the first layer
+	Net      net
+}
+
+// given is the critic at observations [B, observations].
+func (n net) given(obs *Node) critic {
+	first, width := n.Kernel[0], obs.Shape().Dimensions[1]
+	fromObs := Add(Dot(obs, Slice(first, AxisRange(0, width))).Product(), n.Bias[0])
+	return critic{fromObs, Slice(first, AxisRange(width)), n}
+}
+
+// values are those [P * B] of actions [P, B, actions], of P policies.
+func (c critic) values(actions *Node) *Node {
+	p, batch := actions.Shape().Dimensions[0], actions.Shape().Dimensions[1]
+	byAction := Dot(Reshape(actions, p*batch, -1), c.ByAction).Product()
+	sums := Reshape(Add(InsertAxes(c.FromObs, 0), Reshape(byAction, p, batch, -1)), p*batch, -1)
+	return Reshape(c.Net.after(1, c.Net.activate(0, sums)), p*batch)
 }
 
 // moments is what Adam remembers of networks whose tree is T: a tree.

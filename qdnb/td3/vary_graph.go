@@ -30,22 +30,17 @@ func (t TD3) Vary(parents, critic *Node, buffer replay.Buffer, key xla.Key, step
 
 // shared is what all individuals read: a tree.
 type shared struct {
-	Obs *Node // of all steps, [steps * B, observations]
-	// FromObs is what the observations add to the critic's first layer, bias included, [steps * B, out]: computed once for all.
-	FromObs  *Node
-	ByAction *Node // [actions, out], the rest of the first layer
-	Rest     net   // the other layers
+	Obs    *Node // of all steps, [steps * B, observations]
+	Critic critic
 }
 
 // vary is [TD3.Vary] with the observations of all steps given, [steps * B, observations].
-func (t TD3) vary(parents, critic, obs *Node) *Node {
-	q, n := cut(t.Critic, critic, 0), t.Observations()
-	fromObs := Add(Dot(obs, Slice(q.Kernel[0], AxisRange(0, n))).Product(), q.Bias[0])
+func (t TD3) vary(parents, critics, obs *Node) *Node {
 	type state struct {
 		Rows   *Node
 		Shared shared
 	}
-	start := state{parents, shared{obs, fromObs, Slice(q.Kernel[0], AxisRange(n)), net{q.Bias[1:], q.Kernel[1:], q.Form}}}
+	start := state{parents, shared{obs, cut(t.Critic, critics, 0).given(obs)}}
 	m := parents.Shape().Dimensions[0]
 	group := m
 	if xla.KindOf(parents.Graph()) == xla.CPU {
@@ -83,29 +78,12 @@ func (t TD3) varyGroup(rows *Node, from shared) *Node {
 		at := MulScalar(step, int32(batch))
 		obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
 		actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
-		values := t.valuesFromActions(actions, xla.Rows(s.Shared.FromObs, at, batch), s.Shared)
-		loss := DivScalar(Neg(ReduceAllSum(values)), float64(batch)) // the sum of the individuals' losses
+		critic := s.Shared.Critic
+		critic.FromObs = xla.Rows(critic.FromObs, at, batch)
+		loss := DivScalar(Neg(ReduceAllSum(critic.values(actions))), float64(batch)) // the sum of the individuals' losses
 		gradient := Gradient(loss, xla.Leaves(s.Policies)...)
 		s.Policies, s.Moments = adamStep(adam, s.Policies, gradient, s.Moments)
 		return s
 	})
 	return joinView(end.Policies)
-}
-
-// valuesFromActions are the critic's values of actions [P, B, actions] at observations whose part of its first layer is fromObs [B, out].
-func (t TD3) valuesFromActions(actions, fromObs *Node, from shared) *Node {
-	p, batch := actions.Shape().Dimensions[0], actions.Shape().Dimensions[1]
-	byAction := Dot(Reshape(actions, p*batch, t.Actions()), from.ByAction).Product()
-	z := Add(InsertAxes(fromObs, 0), Reshape(byAction, p, batch, -1))
-	if len(from.Rest.Kernel) == 0 {
-		return apply(t.Critic.Output, z)
-	}
-	return from.Rest.apply(Reshape(apply(t.Critic.Hidden, z), p*batch, -1))
-}
-
-func apply(f nn.Activation, x *Node) *Node {
-	if f == nil {
-		return x
-	}
-	return f(x)
 }

@@ -42,8 +42,10 @@ func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
 	average := func(old, new *Node, beta float64) *Node { return Add(MulScalar(old, beta), MulScalar(new, 1-beta)) }
 	m.First, m.Second = average(m.First, gradient, a.Beta1), average(m.Second, Square(gradient), a.Beta2)
 	m.Weight1, m.Weight2 = AddScalar(MulScalar(m.Weight1, a.Beta1), 1-a.Beta1), AddScalar(MulScalar(m.Weight2, a.Beta2), 1-a.Beta2)
-	step := Div(Div(m.First, m.Weight1), AddScalar(Sqrt(Div(m.Second, m.Weight2)), a.Epsilon))
-	return Sub(params, MulScalar(step, a.LearningRate)), m
+	// The quotient is expanded by the root of the second weight: one division an element instead of three.
+	root := Sqrt(m.Weight2)
+	rate := Div(MulScalar(root, a.LearningRate), m.Weight1)
+	return Sub(params, Div(Mul(m.First, rate), Add(Sqrt(m.Second), MulScalar(root, a.Epsilon)))), m
 }
 
 // Polyak moves a tree of target parameters towards their source: target + tau * (source - target), as (1-tau) target + tau source.

@@ -14,8 +14,12 @@ import (
 // Activation is an elementwise function. Nil is the identity.
 type Activation func(*Node) *Node
 
-// ReLU is max(x, 0).
-func ReLU(x *Node) *Node { return MaxScalar(x, 0) }
+// ReLU is max(x, 0), and NaN where x is; its slope at 0 is 0. It chooses, where a maximum's gradient would multiply by signs and
+// XLA:CPU's maximum may turn NaN into 0.
+func ReLU(x *Node) *Node {
+	zero := ZerosLike(x)
+	return Where(LessOrEqual(x, zero), zero, x)
+}
 
 // MLP is the form of a multilayer perceptron. The paper's policies are MLP{[]int{obs, 256, 256, act}, ReLU, Tanh}.
 type MLP struct {
