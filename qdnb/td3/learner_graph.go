@@ -57,25 +57,24 @@ func (t TD3) Start(actor *Node, key xla.Key) Learner {
 
 // learning is a learner whose networks are cut: a tree.
 type learning struct {
-	Critic, TargetCritic []net // two
-	Actor, TargetActor   []net // one
-	CriticMoments        moments[[]net]
-	ActorMoments         moments[[]net]
+	Critic, TargetCritic []nn.Single // two
+	Actor, TargetActor   []nn.Single // one
+	CriticMoments        nn.MomentsOf[[]nn.Single]
+	ActorMoments         nn.MomentsOf[[]nn.Single]
 	Step                 *Node
 }
 
 func (t TD3) cut(l Learner) learning {
-	critics := func(rows *Node) []net { return cutAll(t.Critic, rows) }
-	actors := func(rows *Node) []net { return cutAll(t.Actor, rows) }
+	critics, actors := t.Critic.Singles, t.Actor.Singles
 	return learning{
 		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor), TargetActor: actors(l.TargetActor),
-		CriticMoments: cutMoments(l.CriticMoments, critics), ActorMoments: cutMoments(l.ActorMoments, actors), Step: l.Step,
+		CriticMoments: nn.CutMoments(l.CriticMoments, critics), ActorMoments: nn.CutMoments(l.ActorMoments, actors), Step: l.Step,
 	}
 }
 
 func (l learning) join() Learner {
 	return Learner{
-		Critic: join(l.Critic...), TargetCritic: join(l.TargetCritic...), Actor: join(l.Actor...), TargetActor: join(l.TargetActor...),
-		CriticMoments: joinMoments(l.CriticMoments), ActorMoments: joinMoments(l.ActorMoments), Step: l.Step,
+		Critic: nn.JoinSingles(l.Critic), TargetCritic: nn.JoinSingles(l.TargetCritic), Actor: nn.JoinSingles(l.Actor), TargetActor: nn.JoinSingles(l.TargetActor),
+		CriticMoments: nn.JoinMoments(l.CriticMoments, nn.JoinSingles), ActorMoments: nn.JoinMoments(l.ActorMoments, nn.JoinSingles), Step: l.Step,
 	}
 }

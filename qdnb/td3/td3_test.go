@@ -51,7 +51,7 @@ func TestLearnsABandit(t *testing.T) {
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
 			off := func(policy *Node) *Node {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
-				return ReduceAllMean(Abs(Sub(cut(td3.Actor, policy, 0).apply(obs), best)))
+				return ReduceAllMean(Abs(Sub(td3.Actor.Single(policy, 0).Apply(obs), best)))
 			}
 			return []*Node{off(Slice(first, AxisRange(0, 1))), off(l.Actor), off(child), losses.Critic, losses.Actor}
 		}, xlatest.Tensor(xla.SeedWords(1), 2))

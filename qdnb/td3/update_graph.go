@@ -87,15 +87,15 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	before := l.Critic[0]
 	loss := criticLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch, noise)), batch)
 	gradient := Gradient(loss, xla.Leaves(l.Critic)...)
-	l.Critic, l.CriticMoments = adamStep(nn.NewAdam(t.CriticLearningRate), l.Critic, gradient, l.CriticMoments)
+	l.Critic, l.CriticMoments = nn.UpdateTree(nn.NewAdam(t.CriticLearningRate), l.Critic, gradient, l.CriticMoments)
 	l.TargetCritic = nn.Polyak(l.TargetCritic, l.Critic, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
 	// The update of the actor is the body of a loop of one turn or none: XLA evaluates both sides of a Where.
 	type actor struct {
-		Actor, Target []net
-		Moments       moments[[]net]
-		Critic        net
+		Actor, Target []nn.Single
+		Moments       nn.MomentsOf[[]nn.Single]
+		Critic        nn.Single
 		Obs           *Node
 		Sum, Count    *Node
 	}
@@ -104,7 +104,7 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	after := xla.RepeatKernels(ConvertDType(due, dtypes.Int32), start, func(_ *Node, a actor) actor {
 		loss := policyLoss(a.Actor[0], a.Critic, a.Obs)
 		gradient := Gradient(loss, xla.Leaves(a.Actor)...)
-		a.Actor, a.Moments = adamStep(nn.NewAdam(t.GreedyLearningRate), a.Actor, gradient, a.Moments)
+		a.Actor, a.Moments = nn.UpdateTree(nn.NewAdam(t.GreedyLearningRate), a.Actor, gradient, a.Moments)
 		a.Target = nn.Polyak(a.Target, a.Actor, t.SoftTauUpdate)
 		a.Sum, a.Count = Add(a.Sum, loss), AddScalar(a.Count, 1)
 		return a

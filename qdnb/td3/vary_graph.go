@@ -31,7 +31,7 @@ func (t TD3) Vary(parents, critic *Node, buffer replay.Buffer, key xla.Key, step
 // shared is what all individuals read: a tree.
 type shared struct {
 	Obs    *Node // of all steps, [steps * B, observations]
-	Critic critic
+	Critic nn.Given
 }
 
 // vary is [TD3.Vary] with the observations of all steps given, [steps * B, observations].
@@ -40,7 +40,7 @@ func (t TD3) vary(parents, critics, obs *Node) *Node {
 		Rows   *Node
 		Shared shared
 	}
-	start := state{parents, shared{obs, cut(t.Critic, critics, 0).given(obs)}}
+	start := state{parents, shared{obs, t.Critic.Single(critics, 0).Given(obs)}}
 	m := parents.Shape().Dimensions[0]
 	group := m
 	if xla.KindOf(parents.Graph()) == xla.CPU {
@@ -69,21 +69,21 @@ func groupOf(m int) int {
 func (t TD3) varyGroup(rows *Node, from shared) *Node {
 	type state struct {
 		Policies nn.Net
-		Moments  moments[nn.Net]
+		Moments  nn.MomentsOf[nn.Net]
 		Shared   shared
 	}
 	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize, rows.Shape().Dimensions[0]
-	start := state{t.Actor.View(rows), cutMoments(adam.Start(rows), t.Actor.View), from}
+	start := state{t.Actor.View(rows), nn.CutMoments(adam.Start(rows), t.Actor.View), from}
 	end := xla.ForKernels(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
 		at := MulScalar(step, int32(batch))
 		obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
 		actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
 		critic := s.Shared.Critic
-		critic.FromObs = xla.Rows(critic.FromObs, at, batch)
-		loss := DivScalar(Neg(ReduceAllSum(critic.values(actions))), float64(batch)) // the sum of the individuals' losses
+		critic.Fixed = xla.Rows(critic.Fixed, at, batch)
+		loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch)) // the sum of the individuals' losses
 		gradient := Gradient(loss, xla.Leaves(s.Policies)...)
-		s.Policies, s.Moments = adamStep(adam, s.Policies, gradient, s.Moments)
+		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
 		return s
 	})
-	return joinView(end.Policies)
+	return end.Policies.Join()
 }

@@ -129,3 +129,17 @@ func (n Net) Apply(x *Node) *Node {
 	}
 	return x
 }
+
+// Join puts the networks into rows again, [P, N]: the inverse of [MLP.View].
+func (n Net) Join() *Node {
+	p := n.Bias[0].Shape().Dimensions[0]
+	var parts []*Node
+	for _, leaf := range n.Form.Layout() { // a row is laid out as the form says
+		array := n.Bias[leaf.Layer]
+		if leaf.Kernel {
+			array = n.Kernel[leaf.Layer]
+		}
+		parts = append(parts, Reshape(array, p, -1))
+	}
+	return Concatenate(parts, 1)
+}
