@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A tree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or pointer of trees. Loops carry
-// trees, so that the state of an environment is a struct with names rather than a list with indices. Fields that hold no
+// A tree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or pointer of trees; an exported field of a
+// struct may also be an interface that holds one. Loops carry trees, so that the state of an environment is a struct with names rather than a list with indices. Fields that hold no
 // nodes (sizes, options) are constants of the loop and pass through unchanged; nil nodes are left out.
 
 var nodeType = reflect.TypeFor[*graph.Node]()
@@ -92,7 +92,10 @@ func walk(v reflect.Value, visit func(leaf reflect.Value)) {
 		}
 	case reflect.Interface:
 		if !v.IsNil() && holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
-			panic(fmt.Errorf("a loop cannot carry tensors inside an interface (%s): use a concrete type", v.Type()))
+			inside := reflect.New(v.Elem().Type()).Elem() // what an interface holds cannot be changed, only replaced
+			inside.Set(deepCopy(v.Elem()))
+			walk(inside, visit)
+			v.Set(inside)
 		}
 	}
 }
