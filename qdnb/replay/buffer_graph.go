@@ -56,10 +56,16 @@ func (b Buffer) Insert(rows *Node) Buffer {
 	}
 }
 
-// Sample draws n of the filled rows uniformly and with replacement, [n, width]. An empty buffer gives rows of zeros.
-func (b Buffer) Sample(key xla.Key, n int) *Node {
+// Draw gives the indices of n of the filled rows, uniformly and with replacement: int32 [n, 1]. Of an empty buffer it draws the first
+// row.
+func (b Buffer) Draw(key xla.Key, n int) *Node {
 	// The remainder of a 32-bit word by Size is uniform to Size / 2^32.
 	filled := ConvertDType(MaxScalar(b.Size, int32(1)), dtypes.Uint32)
-	index := ConvertDType(Mod(key.Bits(n, 1), filled), dtypes.Int32)
-	return Gather(b.Rows, index)
+	return ConvertDType(Mod(key.Bits(n, 1), filled), dtypes.Int32)
 }
+
+// At is the rows of given indices [n, 1], [n, width].
+func (b Buffer) At(index *Node) *Node { return Gather(b.Rows, index) }
+
+// Sample draws n of the filled rows uniformly and with replacement, [n, width]. An empty buffer gives rows of zeros.
+func (b Buffer) Sample(key xla.Key, n int) *Node { return b.At(b.Draw(key, n)) }
