@@ -108,7 +108,9 @@ func makeAntOmni(o options) (Env, error) {
 		return nil, err
 	}
 	env.Reward = func(_, after Moment, action *Node) *Node { return Neg(antEffort(after, action)) }
-	env.Describe = func(m Moment) *Node { return position(m, antTorso, limits) }
+	const far = 1e10
+	clipping := o.clipping(limits, []float32{-far, -far}, []float32{far, far})
+	env.Describe = func(m Moment) *Node { return position(m, antTorso, clipping) }
 	return env, nil
 }
 
@@ -123,7 +125,8 @@ func makeAntTrap(o options) (Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.Describe = func(m Moment) *Node { return position(m, antTorso, limits) }
+	clipping := o.clipping(limits, []float32{0, -8}, []float32{1e10, 8})
+	env.Describe = func(m Moment) *Node { return position(m, antTorso, clipping) }
 	env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
 	return env, nil
 }

@@ -17,6 +17,7 @@ type options struct {
 	target             *[2]float64
 	fixed              bool
 	start              int64
+	wide               bool
 }
 
 // Gravity multiplies gravity.
@@ -30,6 +31,19 @@ func Target(x, y float64) Option { return func(o *options) { o.target = &[2]floa
 
 // FixedStart gives all episodes the initial state of a seed, whatever their keys: AURORA evaluates its policies so.
 func FixedStart(seed int64) Option { return func(o *options) { o.fixed, o.start = true, seed } }
+
+// WidePositions lets the state descriptor of ant-omni and ant-trap go beyond its limits, which it is else clipped to: in ant-trap x
+// alone, from 0 on. The published DADS runs so, for where a position is clipped nothing is left to foretell. The limits of
+// the descriptor, and so of repertoires, stay; other environments are not changed.
+func WidePositions() Option { return func(o *options) { o.wide = true } }
+
+// clipping is what positions are clipped to: the limits, of which the named axes are widened if the option is set.
+func (o options) clipping(limits Descriptor, lower, upper []float32) Descriptor {
+	if o.wide {
+		limits.Lower, limits.Upper = lower, upper
+	}
+	return limits
+}
 
 // none says that an environment has no perturbations.
 func (o options) none() error {

@@ -15,27 +15,35 @@ import (
 // environments, and for timings.
 type Evaluator struct {
 	*xla.Program
-	platform *xla.Platform
-	task     Task
-	batch    int
-	slice    int
+	platform  *xla.Platform
+	task      Task
+	policies  int
+	batch     int
+	slice     int
+	recorders []envs.Recorder
 }
 
 // NewEvaluator compiles the rollout of batch policies for whole episodes. A slice of 0 is [DefaultSlice].
 func NewEvaluator(p *xla.Platform, task Task, batch, slice int) (*Evaluator, error) {
+	return NewRepeatedEvaluator(p, task, batch, batch, slice)
+}
+
+// NewRepeatedEvaluator is [NewEvaluator] for a few policies, each of which plays several of the batch's episodes: episode i is that of
+// policy i mod policies. What recorders keep of the episodes is had from [Evaluator.Record].
+func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int, recorders ...envs.Recorder) (*Evaluator, error) {
 	params := task.Policy.Params()
 	if slice == 0 {
 		slice = DefaultSlice(p.Kind, batch, params)
 	}
-	if batch < 1 || slice < 1 || task.Length < 1 {
-		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step and slices of 1, not %d, %d and %d", batch, task.Length, slice)
+	if policies < 1 || policies > batch || slice < 1 || task.Length < 1 {
+		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step and slices of 1, not %d, %d and %d", policies, task.Length, slice)
 	}
 	slice = min(slice, batch)
-	if err := p.CheckMemory(4 * int64(params) * int64(batch+slice)); err != nil {
+	if err := p.CheckMemory(4 * int64(params) * int64(policies+slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{platform: p, task: task, batch: batch, slice: slice}
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, batch, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+	e := &Evaluator{platform: p, task: task, policies: policies, batch: batch, slice: slice, recorders: recorders}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, policies, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
 	var err error
 	e.Program, err = p.CompileParallel("evaluation", inputs, func(in []*Node) []*Node {
 		return e.build(in[0], xla.KeyOf(in[1]), in[2])
@@ -46,13 +54,14 @@ func NewEvaluator(p *xla.Platform, task Task, batch, slice int) (*Evaluator, err
 // Slice is the number of policies that are rolled out together.
 func (e *Evaluator) Slice() int { return e.slice }
 
-// build returns the fitness [batch] and the descriptors [batch, d], where the task has any.
+// build returns the fitness [batch], the descriptors [batch, d], where the task has any, and what is recorded [batch, rows * width].
 func (e *Evaluator) build(genotypes *Node, key xla.Key, worker *Node) []*Node {
 	type state struct {
 		Genotypes            *Node
 		Key                  xla.Key
 		Worker               *Node
-		Fitness, Descriptors *Node // [turns, slice], [turns, slice, d]
+		Fitness, Descriptors *Node   // [turns, slice], [turns, slice, d]
+		Records              []*Node // [turns, slice, rows * width]
 	}
 	g, workers, env := worker.Graph(), e.platform.Workers, e.task.Env
 	turns, d := (e.batch+e.slice*workers-1)/(e.slice*workers), len(env.Spec().Descriptor.Lower)
@@ -60,11 +69,25 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker *Node) []*Node {
 	if d > 0 {
 		start.Descriptors = Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, d))
 	}
+	width := func(r envs.Recorder) int { return r.Rows(e.task.Length) * r.Width }
+	for _, r := range e.recorders {
+		start.Records = append(start.Records, Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, width(r))))
+	}
 	local := xla.For(g, turns, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, workers), s.Worker), e.slice)
 		first = MinScalar(first, e.batch-e.slice) // the last slice may do some again
-		keys := s.Key.Fold(Add(Iota(g, shapes.Make(dtypes.Int32, e.slice), 0), first))
-		fitness, descriptors := envs.Rollout(env, e.task.Policy.View(xla.Rows(s.Genotypes, first, e.slice)), env.Reset(keys.FoldInt(streamReset)), e.task.Length)
+		episodes := Add(Iota(g, shapes.Make(dtypes.Int32, e.slice), 0), first)
+		keys := s.Key.Fold(episodes)
+		var genotypes *Node
+		if e.policies == e.batch {
+			genotypes = xla.Rows(s.Genotypes, first, e.slice)
+		} else {
+			genotypes = Gather(s.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
+		}
+		fitness, descriptors, records := envs.Record(env, e.task.Policy.View(genotypes), env.Reset(keys.FoldInt(streamReset)), e.task.Length, e.recorders...)
+		for i, record := range records {
+			s.Records[i] = xla.SetRows(s.Records[i], turn, Reshape(record, 1, e.slice, -1))
+		}
 		s.Fitness = xla.SetRows(s.Fitness, turn, InsertAxes(fitness, 0))
 		if d > 0 {
 			s.Descriptors = xla.SetRows(s.Descriptors, turn, InsertAxes(descriptors, 0))
@@ -80,6 +103,9 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker *Node) []*Node {
 	out := []*Node{ordered(local.Fitness)}
 	if d > 0 {
 		out = append(out, ordered(local.Descriptors, d))
+	}
+	for i, r := range e.recorders {
+		out = append(out, ordered(local.Records[i], width(r)))
 	}
 	return out
 }
@@ -97,9 +123,15 @@ func (e *Evaluator) place(flat *Node, turns int) *Node {
 	return Gather(flat, InsertAxes(Const(flat.Graph(), index), -1))
 }
 
-// Evaluate rolls the policies out: genotypes [batch, N] on every worker, initial states drawn by a seed. It returns their
-// fitness and their descriptors [batch * d].
+// Evaluate rolls the policies out: genotypes [policies, N] on every worker, initial states drawn by a seed. It returns the fitness
+// and the descriptors [batch * d] of the episodes.
 func (e *Evaluator) Evaluate(genotypes xla.Value, seed int64) (fitness, descriptors []float32, err error) {
+	fitness, descriptors, _, err = e.Record(genotypes, seed)
+	return fitness, descriptors, err
+}
+
+// Record is [Evaluator.Evaluate] with what the recorders kept, [batch * rows * width] each.
+func (e *Evaluator) Record(genotypes xla.Value, seed int64) (fitness, descriptors []float32, records [][]float32, err error) {
 	var worker xla.Value
 	for i := range e.platform.Workers {
 		worker = append(worker, tensors.FromScalar(int32(i)))
@@ -109,14 +141,20 @@ func (e *Evaluator) Evaluate(genotypes xla.Value, seed int64) (fitness, descript
 	words.Free()
 	worker.Free()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	columns := make([][]float32, 2)
-	for i, value := range out {
-		if columns[i], err = download(value); err != nil {
-			return nil, nil, err
+	var columns [][]float32
+	for _, value := range out {
+		flat, err := download(value)
+		if err != nil {
+			return nil, nil, nil, err
 		}
+		columns = append(columns, flat)
 		value.Free()
 	}
-	return columns[0], columns[1], nil
+	fitness, columns = columns[0], columns[1:]
+	if len(e.task.Env.Spec().Descriptor.Lower) > 0 {
+		descriptors, columns = columns[0], columns[1:]
+	}
+	return fitness, descriptors, columns, nil
 }

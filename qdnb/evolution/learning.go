@@ -21,9 +21,8 @@ type learning struct {
 	start    *xla.Program
 	absorb   *xla.Program // takes the transitions and learns
 	proposal *xla.Program
-	download *xla.Program // cuts rows out of the buffer
 	known    []xla.Value
-	buffer   []xla.Value // leaves of a [replay.Buffer]
+	buffer   replay.Store
 	form     replay.Buffer
 }
 
@@ -54,7 +53,7 @@ func transitions(episodes envs.Episodes) envs.Recorder {
 
 // newLearning makes what the learner knows at first, and its programs.
 func (s *Search) newLearning() (*learning, error) {
-	l := &learning{learner: s.method.Learner}
+	l := &learning{learner: s.method.Learner, buffer: replay.Store{Platform: s.platform}}
 	steps := s.settings.Batch * s.task.Length
 	if l.learner.Capacity() < steps {
 		return nil, errors.Errorf("a replay buffer of %d transitions does not hold the %d of a generation: raise its size or lower the batch", l.learner.Capacity(), steps)
@@ -78,7 +77,7 @@ func (s *Search) newLearning() (*learning, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.known, l.buffer = out[:len(names)], out[len(names):]
+	l.known, l.buffer.Leaves = out[:len(names)], out[len(names):]
 
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Float32, steps, layout.Width())}}
 	inputs = append(inputs, l.inputs(true)...)
@@ -130,7 +129,9 @@ func (l *learning) inputs(donate bool) []xla.Input {
 	return inputs
 }
 
-func (l *learning) state() []xla.Value { return append(append([]xla.Value{}, l.known...), l.buffer...) }
+func (l *learning) state() []xla.Value {
+	return append(append([]xla.Value{}, l.known...), l.buffer.Leaves...)
+}
 
 func (l *learning) read(in []*graph.Node) (known []*graph.Node, buffer replay.Buffer) {
 	return in[:len(l.known)], xla.WithLeaves(l.form, in[len(l.known):])
@@ -164,8 +165,8 @@ func (l *learning) learn(s *Search, transitions, number xla.Value) ([]float64, e
 	if err != nil {
 		return nil, err
 	}
-	n, m := len(l.known), len(l.known)+len(l.buffer)
-	l.known, l.buffer = out[:n:n], out[n:m:m]
+	n, m := len(l.known), len(l.known)+len(l.buffer.Leaves)
+	l.known, l.buffer.Leaves = out[:n:n], out[n:m:m]
 	var losses []float64
 	for i, value := range out[m:] {
 		loss := float64(tensors.ToScalar[float32](value[0]))
@@ -180,7 +181,7 @@ func (l *learning) learn(s *Search, transitions, number xla.Value) ([]float64, e
 }
 
 func (l *learning) programs() []*xla.Program {
-	return []*xla.Program{l.start, l.absorb, l.proposal, l.download}
+	return append([]*xla.Program{l.start, l.absorb, l.proposal}, l.buffer.Programs()...)
 }
 
 func (l *learning) free() {

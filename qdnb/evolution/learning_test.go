@@ -170,7 +170,7 @@ func TestRefill(t *testing.T) {
 			steps(t, s, generations)
 			var flat []float32
 			arrays := stateOf(t, s)
-			s.setReplay(make([]float32, 700), 0)
+			s.learning.buffer.Clear()
 			episodes, err := s.Refill()
 			if err != nil {
 				t.Fatal(err)

@@ -1,0 +1,130 @@
+package replay
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
+
+// Store is a [Buffer] on the first device, as the host sees it: rows are numbered from the first that was ever written, and of those
+// it holds the last ones.
+type Store struct {
+	Platform *xla.Platform
+	Leaves   []xla.Value // of the buffer, in the order of its fields
+
+	download *xla.Program
+}
+
+// Shape is the number of rows that the buffer can hold, and of the numbers in a row.
+func (s *Store) Shape() (capacity int64, width int) {
+	dims := s.Leaves[0][0].Shape().Dimensions
+	return int64(dims[0]), dims[1]
+}
+
+// Inputs declares the leaves as inputs of a program.
+func (s *Store) Inputs(donate bool) []xla.Input {
+	var inputs []xla.Input
+	for _, leaf := range s.Leaves {
+		inputs = append(inputs, xla.Input{Shape: leaf[0].Shape(), Donate: donate})
+	}
+	return inputs
+}
+
+// downloadRows is how many rows are cut out of the buffer at once.
+const downloadRows = 1 << 13
+
+// Rows reads rows [to - from, width] of a buffer into which total were written. They must still be in it.
+func (s *Store) Rows(total, from, to int64) ([]float32, error) {
+	capacity, width := s.Shape()
+	if from < max(0, total-capacity) || to > total || from > to {
+		return nil, errors.Errorf("the replay buffer does not hold the rows %d to %d", from, to)
+	}
+	n := min(capacity, downloadRows)
+	if s.download == nil {
+		inputs := []xla.Input{{Shape: s.Leaves[0][0].Shape()}, {Shape: shapes.Make(dtypes.Int32)}}
+		var err error
+		s.download, err = s.Platform.Compile("rows of the replay buffer", inputs, func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{xla.Rows(in[0], in[1], int(n))}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	rows := make([]float32, 0, (to-from)*int64(width))
+	for from < to {
+		at := from % capacity
+		start := min(at, capacity-n) // a window does not reach over the end
+		count := min(to-from, n-(at-start))
+		first := xla.Value{tensors.FromScalar(int32(start))}
+		out, err := s.download.Run(s.Leaves[0], first)
+		first.Free()
+		if err != nil {
+			return nil, err
+		}
+		err = tensors.ConstFlatData(out[0][0], func(flat []float32) {
+			rows = append(rows, flat[(at-start)*int64(width):][:count*int64(width)]...)
+		})
+		out[0].Free()
+		if err != nil {
+			return nil, err
+		}
+		from += count
+	}
+	return rows, nil
+}
+
+// Set fills the buffer as it was after total rows: read is given a function that takes rows from a row number on, and calls it for all
+// that the buffer held.
+func (s *Store) Set(total int64, read func(put func(from int64, rows []float32) error) error) error {
+	capacity, width := s.Shape()
+	flat := make([]float32, capacity*int64(width))
+	err := read(func(from int64, rows []float32) error {
+		for len(rows) > 0 {
+			n := copy(flat[(from%capacity)*int64(width):], rows)
+			from, rows = from+int64(n/width), rows[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.put(flat, total)
+	return nil
+}
+
+// Clear empties the buffer.
+func (s *Store) Clear() {
+	capacity, width := s.Shape()
+	s.put(make([]float32, capacity*int64(width)), 0)
+}
+
+// put puts rows, [capacity * width], into the buffer, of which total were ever written.
+func (s *Store) put(flat []float32, total int64) {
+	capacity, width := s.Shape()
+	s.Leaves[0].Free()
+	s.Leaves[0] = xla.Value{tensors.FromFlatDataAndDimensions(flat, int(capacity), width)}
+	s.Count(total)
+}
+
+// Count says how many rows were ever written.
+func (s *Store) Count(total int64) {
+	capacity, _ := s.Shape()
+	for i, x := range []int64{min(total, capacity), total % capacity} {
+		s.Leaves[1+i].Free()
+		s.Leaves[1+i] = xla.Value{tensors.FromScalar(int32(x))}
+	}
+}
+
+// Programs are those that the store has compiled.
+func (s *Store) Programs() []*xla.Program { return []*xla.Program{s.download} }
+
+// Free gives the device's memory back.
+func (s *Store) Free() {
+	for _, leaf := range s.Leaves {
+		leaf.Free()
+	}
+}
