@@ -19,6 +19,9 @@ import (
 var cli struct {
 	Train  trainCmd  `cmd:"" help:"Train an algorithm, go on with a run that was interrupted, or extend one that is complete."`
 	Show   showCmd   `cmd:"" help:"Print the numbers of a run and draw its figures."`
+	Eval   evalCmd   `cmd:"" help:"Roll skills or policies of a run out again, also in a changed environment."`
+	Import importCmd `cmd:"" help:"Make a run of a policy or a repertoire that another program found."`
+	Export exportCmd `cmd:"" help:"Write policies or the repertoire of a run to a NumPy file."`
 	Doctor doctorCmd `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
 	Bench  benchCmd  `cmd:"" help:"Measure the speed on this machine."`
 	Verify verifyCmd `cmd:"" help:"Compare the environments of this build, on this machine's backend, with golden files."`

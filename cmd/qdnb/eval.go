@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+)
+
+type evalCmd struct {
+	Target    string    `required:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
+	Skill     *int      `help:"Evaluate this skill alone (default: all skills of a run that has any)."`
+	Cell      *int      `help:"Evaluate the policy in this cell (default: the best one of a run without skills)."`
+	Env       string    `help:"Environment (default: the run's); it must have as many observations and actions."`
+	Episodes  int       `required:"" help:"Episodes of each policy, each from an initial state of its own."`
+	Seed      int64     `default:"0" help:"Seed of the initial states."`
+	Gravity   *float64  `help:"Multiply gravity."`
+	Actuators *float64  `help:"Multiply the strength of the actuators of one leg."`
+	Goal      []float64 `name:"target" placeholder:"X,Y" help:"Put the target of ant-maze elsewhere."`
+	Runs      string    `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	Backend   string    `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON      bool      `name:"json" help:"Print the result as one JSON object on the last line."`
+}
+
+// evaluation is what `qdnb eval --json` prints.
+type evaluation struct {
+	Run      string            `json:"run"` // the folder's path
+	Env      string            `json:"env"`
+	Episodes int               `json:"episodes"` // of each policy
+	Steps    int               `json:"steps"`    // of an episode
+	Seed     int64             `json:"seed"`
+	Backend  string            `json:"backend"`
+	Results  []evaluatedPolicy `json:"results"`
+}
+
+// evaluatedPolicy is how a skill or cell did. What is not a finite number is null.
+type evaluatedPolicy struct {
+	Skill          *int       `json:"skill,omitempty"`
+	Cell           *int       `json:"cell,omitempty"`
+	FitnessMean    *float64   `json:"fitness_mean"`
+	FitnessStd     *float64   `json:"fitness_std"` // of the episodes as a population
+	FitnessMedian  *float64   `json:"fitness_median"`
+	DescriptorMean []*float64 `json:"descriptor_mean"` // empty where the environment has no descriptor
+}
+
+// Run evaluates.
+func (c *evalCmd) Run() error {
+	run, err := loadRun(c.Runs, c.Target)
+	if err != nil {
+		return err
+	}
+	spec := qdnb.EvaluateSpec{Episodes: c.Episodes, Seed: c.Seed, Backend: c.Backend}
+	if c.Skill != nil {
+		spec.Skills = []int{*c.Skill}
+	}
+	if c.Cell != nil {
+		spec.Cells = []int{*c.Cell}
+	}
+	if spec.Environment, err = c.environment(run); err != nil {
+		return err
+	}
+	found, err := qdnb.Evaluate(run, spec)
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		fmt.Printf("run            %s\nenvironment    %s\nepisodes       %d of %d steps\nbackend        %s\n", run.Dir, found.Env, found.Episodes, found.Steps, found.Backend)
+		for _, r := range found.Results {
+			kind := "skill"
+			if r.Cell {
+				kind = "cell "
+			}
+			fmt.Printf("%s %-6d   fitness %.6g, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number, r.Mean(), r.Std(), r.Median(), r.Descriptor())
+		}
+		return nil
+	}
+	out := evaluation{Run: run.Dir, Env: found.Env, Episodes: found.Episodes, Steps: found.Steps, Seed: c.Seed, Backend: found.Backend}
+	for _, r := range found.Results {
+		p := evaluatedPolicy{FitnessMean: finite(r.Mean()), FitnessStd: finite(r.Std()), FitnessMedian: finite(r.Median()), DescriptorMean: []*float64{}}
+		if r.Cell {
+			p.Cell = &r.Number
+		} else {
+			p.Skill = &r.Number
+		}
+		for _, x := range r.Descriptor() {
+			p.DescriptorMean = append(p.DescriptorMean, finite(x))
+		}
+		out.Results = append(out.Results, p)
+	}
+	return json.NewEncoder(os.Stdout).Encode(out)
+}
+
+// environment is where to evaluate; nil for the run's own as it is.
+func (c *evalCmd) environment(run *runs.Run) (envs.Env, error) {
+	var options []envs.Option
+	if c.Gravity != nil {
+		options = append(options, envs.Gravity(*c.Gravity))
+	}
+	if c.Actuators != nil {
+		options = append(options, envs.Actuators(*c.Actuators))
+	}
+	if len(c.Goal) == 2 {
+		options = append(options, envs.Target(c.Goal[0], c.Goal[1]))
+	} else if len(c.Goal) > 0 {
+		return nil, errors.New("a target has two coordinates: --target 10,30")
+	}
+	if c.Env == "" && options == nil {
+		return nil, nil
+	}
+	name := c.Env
+	if name == "" {
+		name = run.Config.Env
+	}
+	return envs.Make(name, options...)
+}
+
+// loadRun opens a run by its folder or name.
+func loadRun(root, target string) (*runs.Run, error) {
+	if root != "" {
+		return runs.LoadFrom(root, target)
+	}
+	return runs.Load(target)
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.com/qdnb/qdnb"
+)
+
+type exportCmd struct {
+	Target     string `required:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
+	Skill      *int   `help:"Write this skill as a policy of its own (default: the network of all skills, of a run that has any)."`
+	Cell       *int   `help:"Write the policy in this cell (default: the best one of a run without skills)."`
+	Repertoire bool   `help:"Write the whole repertoire."`
+	Out        string `required:"" placeholder:"FILE" help:"The .npz file to write."`
+	Force      bool   `help:"Replace a file that is there."`
+	Runs       string `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+}
+
+// Run exports.
+func (c *exportCmd) Run() error {
+	run, err := loadRun(c.Runs, c.Target)
+	if err != nil {
+		return err
+	}
+	shapes, err := qdnb.Export(run, qdnb.ExportSpec{Skill: c.Skill, Cell: c.Cell, Repertoire: c.Repertoire, Out: c.Out, Force: c.Force})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("file           %s\n", c.Out)
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		fmt.Printf("  %-14s %v\n", name, shapes[name])
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+)
+
+type importCmd struct {
+	Policy     string   `placeholder:"FILE" help:"A flat policy with skills, .npy of float32 [N]."`
+	Repertoire string   `placeholder:"DIR" help:"A folder with genotypes.npy, fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file with these arrays."`
+	Algorithm  string   `required:"" help:"Algorithm that found it, such as dads-reward or map-elites."`
+	Env        string   `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
+	Seed       int64    `default:"0" help:"Seed that it was found with."`
+	Set        []string `sep:"none" placeholder:"NAME=VALUE" help:"Say what the file cannot tell, as in hidden=[256,256], episode_length=250 or skills=5."`
+	Runs       string   `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	JSON       bool     `name:"json" help:"Print the result as one JSON object."`
+}
+
+// importResult is what `qdnb import --json` prints.
+type importResult struct {
+	Run        string   `json:"run"` // the folder's path
+	Algorithm  string   `json:"algorithm"`
+	Env        string   `json:"env"`
+	Seed       int64    `json:"seed"`
+	Params     int      `json:"params"` // of the network as it was given, or of a genotype
+	Skills     *int     `json:"skills,omitempty"`
+	Cells      *int     `json:"cells,omitempty"`
+	Filled     *int     `json:"filled,omitempty"`
+	MaxFitness *float64 `json:"max_fitness"` // null if nothing is known
+	Coverage   float64  `json:"coverage"`    // per cent
+	QDScore    float64  `json:"qd_score"`
+}
+
+// Run imports.
+func (c *importCmd) Run() error {
+	run, err := qdnb.Import(qdnb.ImportSpec{
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Policy: c.Policy, Repertoire: c.Repertoire, Set: c.Set, Runs: c.Runs,
+	})
+	if err != nil {
+		return err
+	}
+	r, err := resultOf(run)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	fmt.Printf("run            %s\nalgorithm      %s\nenvironment    %s\nseed           %d\nparameters     %d\n", r.Run, r.Algorithm, r.Env, r.Seed, r.Params)
+	if r.Skills != nil {
+		fmt.Printf("skills         %d\n", *r.Skills)
+		return nil
+	}
+	fmt.Printf("cells          %d, %d of them filled\nmax fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n",
+		*r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
+	return nil
+}
+
+func resultOf(run *runs.Run) (importResult, error) {
+	s := run.Status
+	r := importResult{
+		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
+		MaxFitness: finite(s.MaxFitness), Coverage: s.Coverage, QDScore: s.QDScore,
+	}
+	if run.HasSkills() {
+		skills, err := run.Skills()
+		if err != nil {
+			return r, err
+		}
+		r.Params, r.Skills = len(skills.Policy), &skills.Count
+		return r, nil
+	}
+	repertoire, err := run.RepertoireMap()
+	if err != nil {
+		return r, err
+	}
+	stats := repertoire.Stats()
+	r.Params, r.Cells, r.Filled = repertoire.Params, &stats.Cells, &stats.Filled
+	return r, nil
+}
+
+// finite is a number for JSON: nil, which is null, for what JSON cannot say.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

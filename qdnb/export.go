@@ -1,0 +1,150 @@
+package qdnb
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// ExportSpec says what of a run to write, and where to.
+type ExportSpec struct {
+	Skill      *int   // one skill as a policy of its own
+	Cell       *int   // the policy in a cell
+	Repertoire bool   // all cells
+	Out        string // an .npz file
+	Force      bool   // replace a file that is there
+}
+
+// Export writes policies of a run to an .npz file that is of use without qdnb, and returns the names and shapes of its arrays.
+//
+// A policy is layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, with ReLU between the layers, and sizes, of the
+// input, the hidden layers and the output. The action is tanh of the output. Without Skill, Cell and Repertoire it is the best cell, or,
+// of a run with skills, the network of all skills: its input is the observation and the one-hot skill, the action is tanh of the
+// first half of its output, and skills is how many there are.
+//
+// A repertoire is genotypes, fitnesses, descriptors and centroids.
+func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
+	given := 0
+	for _, is := range []bool{s.Skill != nil, s.Cell != nil, s.Repertoire} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 {
+		return nil, errors.New("one thing is exported at a time: give one of --skill, --cell and --repertoire")
+	}
+	if !strings.HasSuffix(s.Out, ".npz") {
+		return nil, errors.Errorf("%s does not end in .npz, which is what is written", s.Out)
+	}
+	if info, err := os.Stat(s.Out); err == nil && info.IsDir() {
+		return nil, errors.Errorf("%s is a folder", s.Out)
+	} else if err == nil && !s.Force {
+		return nil, errors.Errorf("%s is there already; --force replaces it", s.Out)
+	}
+	arrays, err := s.arrays(run)
+	if err != nil {
+		return nil, err
+	}
+	if err := npz.Write(s.Out, arrays); errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Errorf("cannot write %s: there is no folder %s", s.Out, filepath.Dir(s.Out))
+	} else if err != nil {
+		return nil, errors.WithMessage(err, "cannot write "+s.Out)
+	}
+	shapes := map[string][]int{}
+	for name, array := range arrays {
+		shapes[name] = array.Shape
+	}
+	return shapes, nil
+}
+
+// arrays are what is written.
+func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
+	if s.Repertoire {
+		if !run.HasRepertoire() && run.HasSkills() {
+			return nil, errors.Errorf("%s has skills and no repertoire: give a skill, or nothing", run.Name())
+		}
+		r, err := run.Repertoire()
+		if err != nil {
+			return nil, err
+		}
+		return map[string]npz.Array{
+			"genotypes": npz.Of(r.Genotypes, r.Cells(), r.Params), "fitnesses": npz.Of(r.Fitnesses),
+			"descriptors": npz.Of(r.Descriptors, r.Cells(), r.Dims), "centroids": npz.Of(r.Centroids, r.Cells(), r.Dims),
+		}, nil
+	}
+	if s.Skill == nil && s.Cell == nil && run.HasSkills() {
+		skills, err := run.Skills()
+		if err != nil {
+			return nil, err
+		}
+		arrays := layerArrays(skills.Policy, skills.Sizes())
+		arrays["skills"] = npz.Scalar(int64(skills.Count))
+		return arrays, nil
+	}
+	var wantedSkills, wantedCells []int
+	if s.Skill != nil {
+		wantedSkills = []int{*s.Skill}
+	}
+	if s.Cell != nil {
+		wantedCells = []int{*s.Cell}
+	}
+	policies, hidden, err := policiesOf(run, wantedSkills, wantedCells)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := sizesOf(run, hidden)
+	if err != nil {
+		return nil, err
+	}
+	genotype := policies[0].Genotype
+	if want := runs.Row(sizes); want != len(genotype) {
+		return nil, errors.Errorf("layers of %v have %d parameters, the policies of %s %d", sizes, want, run.Name(), len(genotype))
+	}
+	return layerArrays(genotype, sizes), nil
+}
+
+// sizesOf are the sizes of the layers of a run's policies of one skill each. hidden is nil where the settings name it.
+func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
+	if hidden != nil {
+		skills, err := run.Skills()
+		if err != nil {
+			return nil, err
+		}
+		return slices.Concat([]int{skills.Observations}, hidden, []int{skills.Actions}), nil
+	}
+	if !slices.Contains(envs.Names(), run.Config.Env) {
+		return nil, errors.Errorf("%s is an environment of your own, whose sizes are not known here: export the repertoire", run.Config.Env)
+	}
+	env, err := envs.Make(run.Config.Env)
+	if err != nil {
+		return nil, err
+	}
+	task, err := taskOf(env, run.Config)
+	return task.Policy.Sizes, err
+}
+
+// layerArrays cuts a flat row into layers.
+func layerArrays(row []float32, sizes []int) map[string]npz.Array {
+	arrays := map[string]npz.Array{}
+	wide := make([]int64, len(sizes))
+	for i, size := range sizes {
+		wide[i] = int64(size)
+	}
+	arrays["sizes"] = npz.Of(wide)
+	for layer := range len(sizes) - 1 {
+		in, out := sizes[layer], sizes[layer+1]
+		arrays[fmt.Sprintf("layer_%d.bias", layer)] = npz.Of(row[:out])
+		arrays[fmt.Sprintf("layer_%d.kernel", layer)] = npz.Of(row[out:out+in*out], in, out)
+		row = row[out+in*out:]
+	}
+	return arrays
+}

@@ -1,0 +1,396 @@
+package qdnb
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// skillAlgorithms are the methods whose result is one policy with skills, and how many skills it is told: 0 for none.
+var skillAlgorithms = map[string]int{
+	"sac": 0, "diayn": 5, "dads": 5, "diayn-reward": 5, "dads-reward": 5, "smerl-diayn": 5, "smerl-dads": 5,
+}
+
+// ImportSpec says what to make a run of: a policy or a repertoire that another program found.
+type ImportSpec struct {
+	Algorithm string // that found it
+	Env       string // see [envs.Names]
+	Seed      int64
+	// Policy is an .npy file of a skill-conditioned policy, float32 or float64 [N]: for each layer its bias, then its kernel [in, out],
+	// from observation and one-hot skill to the means and scales of the actions. It goes with one of SAC, DIAYN, DADS and so on.
+	Policy string
+	// Repertoire is a folder with genotypes.npy [cells, N], fitnesses.npy [cells], descriptors.npy and centroids.npy [cells, d], or
+	// an .npz file with arrays of these names. An empty cell has fitness -Inf. It goes with a quality-diversity algorithm.
+	Repertoire string
+	// Set gives what the files cannot tell: hidden=[256,256], episode_length=250, and skills=5 of a policy that is told one.
+	Set  []string
+	Runs string // folder of the runs; [runs.Folder] if empty
+}
+
+// importSettings are the hyperparameters that can be set, with those of the paper to begin with.
+type importSettings struct {
+	Hidden        []int `json:"hidden"`
+	EpisodeLength int   `json:"episode_length"`
+}
+
+// skillSettings are those of a policy that is told a skill.
+type skillSettings struct {
+	importSettings
+	Skills int `json:"skills"`
+}
+
+// importedSettings are the hyperparameters of an imported run: what is known of it, and what tells it from all others.
+type importedSettings struct {
+	importSettings
+	Cells    int    `json:"cells,omitempty"`
+	Skills   int    `json:"skills,omitempty"`
+	Imported string `json:"imported"` // SHA-256 of the numbers
+}
+
+// Import makes the folder of a finished run of numbers that another program found, so that it can be shown, evaluated and exported.
+// Nothing is ever overwritten: the numbers' SHA-256 is among the hyperparameters and so in the name of the folder, and importing
+// the same again finds it. An import that fails leaves nothing behind.
+func Import(s ImportSpec) (*runs.Run, error) {
+	all := slices.Concat(Algorithms(), slices.Collect(maps.Keys(skillAlgorithms)))
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if !slices.Contains(all, s.Algorithm) {
+		return nil, names.Unknown("algorithm", s.Algorithm, all)
+	}
+	env, err := envs.Make(s.Env)
+	if err != nil {
+		return nil, err
+	}
+	if s.Runs == "" {
+		s.Runs = runs.Folder()
+	}
+	_, skilled := skillAlgorithms[s.Algorithm]
+	switch {
+	case (s.Policy == "") == (s.Repertoire == ""):
+		return nil, errors.New("either a policy or a repertoire can be imported: give one of --policy and --repertoire")
+	case s.Policy != "" && !skilled:
+		return nil, errors.Errorf("%s finds a repertoire, not one policy: give --repertoire", s.Algorithm)
+	case s.Repertoire != "" && skilled:
+		return nil, errors.Errorf("%s finds one policy, not a repertoire: give --policy", s.Algorithm)
+	case skilled:
+		return s.importPolicy(env.Spec())
+	}
+	return s.importRepertoire(env)
+}
+
+// defaults are the settings of the paper.
+func (s ImportSpec) defaults(env envs.Spec) importSettings {
+	base := evolution.DefaultMapElites(env)
+	return importSettings{base.Hidden, base.EpisodeLength}
+}
+
+// check finds values that cannot work.
+func (s importSettings) check(env envs.Spec) error {
+	base := evolution.DefaultMapElites(env)
+	base.Hidden, base.EpisodeLength = s.Hidden, s.EpisodeLength
+	return base.Check()
+}
+
+func (s ImportSpec) importPolicy(env envs.Spec) (*runs.Run, error) {
+	settings := skillSettings{s.defaults(env), skillAlgorithms[s.Algorithm]}
+	var target any = &settings
+	if settings.Skills == 0 {
+		target = &settings.importSettings // there is no skill to set
+	}
+	if err := runs.Set(target, s.Set...); err != nil {
+		return nil, err
+	}
+	if err := settings.check(env); err != nil {
+		return nil, err
+	}
+	row, err := readFloats(npyFile(s.Policy))
+	if err != nil {
+		return nil, err
+	}
+	if len(row.Shape) != 1 {
+		return nil, errors.Errorf("%s has shape %v: a policy is a flat row, [N]", s.Policy, row.Shape)
+	}
+	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions, Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
+	if want := runs.Row(skills.Sizes()); len(row.data) != want {
+		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): %s", s.Policy, len(row.data), s.Algorithm, s.Env, want,
+			layers(skills), fitting(len(row.data), *skills))
+	}
+	if err := skills.Check(); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(row.data, notFinite); i >= 0 {
+		return nil, errors.Errorf("%s: parameter %d is %g, not a number of float32", s.Policy, i, row.data[i])
+	}
+	written := importedSettings{importSettings: settings.importSettings, Skills: settings.Skills, Imported: digest(map[string]floats{"policy": row})}
+	return s.write(env, written, runs.Status{MaxFitness: math.Inf(-1)}, func(w *runs.Writer) error { return w.SaveSkills(skills) })
+}
+
+// layers writes the layers of a network as people do.
+func layers(s *runs.Skills) string {
+	text := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.Sizes()), "[]")), " -> ")
+	if s.Count > 0 {
+		return fmt.Sprintf("%s, %d observations and %d skills", text, s.Observations, s.Count)
+	}
+	return text
+}
+
+// fitting says what a row of n parameters would fit: another environment, other hidden layers, or a policy of a repertoire.
+func fitting(n int, s runs.Skills) string {
+	var found []string
+	if n == s.Params() {
+		found = append(found, "it is one policy of a repertoire, as quality-diversity algorithms have")
+	}
+	for _, name := range envs.Names() {
+		env, err := envs.Make(name)
+		if err != nil {
+			continue
+		}
+		for count := range 6 {
+			other := runs.Skills{Observations: env.Spec().Observations, Actions: env.Spec().Actions, Count: count, Hidden: s.Hidden}
+			if (count == 0 || count == 5 || count == s.Count) && runs.Row(other.Sizes()) == n {
+				found = append(found, fmt.Sprintf("it fits %s with %d skills", name, count))
+			}
+		}
+	}
+	sizes := s.Sizes()
+	if hidden := fittingHidden(n, sizes[0], sizes[len(sizes)-1]); hidden != "" {
+		found = append(found, "it fits with "+hidden)
+	}
+	if found == nil {
+		return "it fits no environment with these hidden layers"
+	}
+	return strings.Join(found, "; ")
+}
+
+// fittingHidden is the setting of up to three equal hidden layers with which networks have n parameters; empty if there is none.
+func fittingHidden(n, in, out int) string {
+	for layers := range 4 {
+		for units := 1; units <= 4096 && (layers > 0 || units == 1); units++ {
+			hidden := slices.Repeat([]int{units}, layers)
+			if runs.Row(slices.Concat([]int{in}, hidden, []int{out})) == n {
+				return "--set hidden=" + strings.ReplaceAll(fmt.Sprint(hidden), " ", ",")
+			}
+		}
+	}
+	return ""
+}
+
+func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
+	spec := env.Spec()
+	if spec.Descriptor.Kind == envs.None {
+		return nil, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart", spec.Name)
+	}
+	settings := s.defaults(spec)
+	if err := runs.Set(&settings, s.Set...); err != nil {
+		return nil, err
+	}
+	if err := settings.check(spec); err != nil {
+		return nil, err
+	}
+	task := evolution.NewTask(env, settings.Hidden, settings.EpisodeLength)
+	arrays, err := readRepertoire(s.Repertoire)
+	if err != nil {
+		return nil, err
+	}
+	limits := spec.Descriptor
+	r := &runs.Repertoire{
+		Params: task.Policy.Params(), Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: task.QDOffset(),
+		Genotypes: arrays["genotypes"].data, Fitnesses: arrays["fitnesses"].data, Descriptors: arrays["descriptors"].data, Centroids: arrays["centroids"].data,
+	}
+	cells := arrays["fitnesses"].Shape[0]
+	if cells == 0 {
+		return nil, errors.Errorf("%s has no cells", s.Repertoire)
+	}
+	for _, part := range []struct {
+		name, unit, of string
+		width          int
+	}{
+		{"genotypes", "parameters", fmt.Sprintf("policies of %s with hidden layers of %v", s.Env, settings.Hidden), r.Params},
+		{"descriptors", "components", "descriptors of " + s.Env, r.Dims},
+		{"centroids", "components", "descriptors of " + s.Env, r.Dims},
+	} {
+		if shape := arrays[part.name].Shape; !slices.Equal(shape, []int{cells, part.width}) {
+			hint := ""
+			if part.name == "genotypes" && shape[0] == cells {
+				if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
+					hint = "; they fit with " + hint
+				}
+			}
+			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: there are %d fitnesses, and %s have %d %s%s",
+				s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width, part.unit, hint)
+		}
+	}
+	if err := clean(r); err != nil {
+		return nil, errors.WithMessage(err, s.Repertoire)
+	}
+	written := importedSettings{importSettings: settings, Cells: cells, Imported: digest(arrays)}
+	stats := r.Stats()
+	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage, QDScore: stats.QDScore}
+	return s.write(spec, written, status, func(w *runs.Writer) error {
+		if err := w.SaveSnapshot(runs.Snapshot{Repertoire: *r}); err != nil {
+			return err
+		}
+		return w.SaveRepertoire(r)
+	})
+}
+
+// clean puts zeros where an empty cell has anything, and finds numbers that are none.
+func clean(r *runs.Repertoire) error {
+	for cell, fitness := range r.Fitnesses {
+		genotype, descriptor := r.Genotype(cell), r.Descriptor(cell)
+		switch {
+		case fitness != fitness || math.IsInf(float64(fitness), 1):
+			return errors.Errorf("the fitness of cell %d is %g; an empty cell has -inf", cell, fitness)
+		case slices.ContainsFunc(r.Centroid(cell), notFinite):
+			return errors.Errorf("the centroid of cell %d is %g", cell, r.Centroid(cell))
+		case math.IsInf(float64(fitness), -1):
+			clear(genotype)
+			clear(descriptor)
+		case slices.ContainsFunc(descriptor, notFinite):
+			return errors.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell, descriptor, fitness)
+		case slices.ContainsFunc(genotype, notFinite):
+			return errors.Errorf("the genotype of cell %d has numbers that are not finite, though its fitness is %g", cell, fitness)
+		}
+	}
+	return nil
+}
+
+func notFinite(x float32) bool { return x-x != 0 }
+
+// write makes the folder.
+func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.Status, save func(*runs.Writer) error) (*runs.Run, error) {
+	config, err := runs.NewConfig(s.Algorithm, s.Env, s.Seed, settings)
+	if err != nil {
+		return nil, err
+	}
+	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", version(), env.Descriptor.Components
+	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
+		if err := w.Begin(-1, columns...); err != nil {
+			return err
+		}
+		if err := save(w); err != nil {
+			return err
+		}
+		if settings.Cells > 0 { // one row, so that what draws metrics finds the numbers of the repertoire
+			if err := w.Log(0, 0, 0, 0, status.MaxFitness, status.Coverage, status.QDScore, 0); err != nil {
+				return err
+			}
+		}
+		return w.SaveStatus(status)
+	})
+}
+
+// floats is an array of float32.
+type floats struct {
+	Shape []int
+	data  []float32
+}
+
+// npyFile gives the array of an .npy file, named by its path.
+func npyFile(path string) (string, func() (npz.Array, error)) {
+	return path, func() (npz.Array, error) {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return npz.Array{}, errors.Errorf("%s is a folder, not an .npy file", path)
+		}
+		a, err := npz.ReadNPY(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.Errorf("there is no file %s", path)
+		}
+		return a, err
+	}
+}
+
+// readFloats reads an array that must be of float32, or of float64, which is rounded.
+func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
+	a, err := read()
+	if err != nil {
+		return floats{}, err
+	}
+	if t := a.DType(); t != "float32" && t != "float64" {
+		return floats{}, errors.Errorf("%s is of %s, not of float32 or float64", name, t)
+	}
+	data, err := a.Float32s()
+	return floats{a.Shape, data}, err
+}
+
+// repertoireArrays are the arrays of a repertoire, with the number of their axes.
+var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2, "centroids": 2}
+
+// readRepertoire reads the arrays of a repertoire: from an .npz file, or from a folder with a file of each or with repertoire.npz.
+func readRepertoire(path string) (map[string]floats, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Errorf("there is no repertoire %s: it is a folder with genotypes.npy, fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
+	}
+	file := path
+	if info.IsDir() {
+		file = filepath.Join(path, "repertoire.npz")
+		if _, err := os.Stat(filepath.Join(path, "genotypes.npy")); err == nil {
+			file = ""
+		} else if _, err := os.Stat(file); err != nil {
+			return nil, errors.Errorf("%s has neither genotypes.npy nor repertoire.npz", path)
+		}
+	}
+	var archive *npz.Reader
+	if file != "" {
+		if archive, err = npz.Open(file); err != nil {
+			return nil, err
+		}
+		defer archive.Close()
+	}
+	arrays := map[string]floats{}
+	for _, name := range slices.Sorted(maps.Keys(repertoireArrays)) {
+		source, read := npyFile(filepath.Join(path, name+".npy"))
+		if archive != nil {
+			source, read = fmt.Sprintf("%s: %s", file, name), func() (npz.Array, error) {
+				a, err := archive.Read(name)
+				return a, errors.WithMessage(err, file)
+			}
+		}
+		a, err := readFloats(source, read)
+		if err != nil {
+			return nil, err
+		}
+		if name == "fitnesses" && len(a.Shape) == 2 && a.Shape[1] == 1 { // newer versions of QDax have an axis of objectives
+			a.Shape = a.Shape[:1]
+		}
+		if axes := repertoireArrays[name]; len(a.Shape) != axes {
+			return nil, errors.Errorf("%s has shape %v, not %s", source, a.Shape, []string{"", "[cells]", "[cells, numbers]"}[axes])
+		}
+		arrays[name] = a
+	}
+	return arrays, nil
+}
+
+// digest is the SHA-256 of arrays: of their names, shapes and numbers, whatever file they come from.
+func digest(arrays map[string]floats) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		fmt.Fprintln(sum, name, arrays[name].Shape)
+		buffer := make([]byte, 0, 1<<16)
+		for part := range slices.Chunk(arrays[name].data, 1<<14) {
+			buffer = buffer[:0]
+			for _, x := range part {
+				buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(x))
+			}
+			sum.Write(buffer)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,338 @@
+package runs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"example.com/qdnb/npz"
+)
+
+// Skills is what is left of a policy that is told which of a few skills to play: one network
+//
+//	observation and one-hot skill -> hidden layers with ReLU -> means and raw scales of the actions
+//
+// whose deterministic action is tanh of the means; and how its skills did when they were last evaluated.
+type Skills struct {
+	Observations int
+	Actions      int
+	Count        int       // of skills; 0 where the policy is not told any (SAC)
+	Hidden       []int     // units of the hidden layers
+	Policy       []float32 // flat row: for each layer its bias, then its kernel [in, out]; see Sizes
+
+	// The newest evaluation of n episodes; without one all are nil.
+	Which        []int     // [n], the skill of each episode
+	Fitnesses    []float32 // [n]
+	Descriptors  []float32 // [n, d]
+	Trajectories []float32 // [n, steps, 2], positions at each step; nil where the task has none
+
+	// Extra is what the diversity reward knows: discriminator, dynamics, their normaliser. Names must not be those of the other arrays.
+	Extra map[string]npz.Array
+}
+
+// Limits of the sizes: beyond them a file is damaged rather than large.
+const (
+	maxLayers = 16
+	maxUnits  = 1 << 14
+)
+
+// Sizes are those of the network's input, hidden layers and output.
+func (s *Skills) Sizes() []int {
+	sizes := append([]int{s.Observations + s.Count}, s.Hidden...)
+	return append(sizes, 2*s.Actions)
+}
+
+// Row is the number of parameters of a network: of biases and kernels between layers of the given sizes.
+func Row(sizes []int) int {
+	n := 0
+	for layer := range len(sizes) - 1 {
+		n += (sizes[layer] + 1) * sizes[layer+1]
+	}
+	return n
+}
+
+// Params is the number of parameters of a skill as a policy of its own; see Genotype.
+func (s *Skills) Params() int { return Row(s.single()) }
+
+// single are the sizes of a skill as a policy of its own.
+func (s *Skills) single() []int {
+	return append(append([]int{s.Observations}, s.Hidden...), s.Actions)
+}
+
+// Skills is the number of policies that there are: Count, or the one that is not told a skill.
+func (s *Skills) Skills() int { return max(1, s.Count) }
+
+// Dims is the number of components of a descriptor of the evaluation; 0 without one.
+func (s *Skills) Dims() int {
+	if len(s.Which) == 0 {
+		return 0
+	}
+	return len(s.Descriptors) / len(s.Which)
+}
+
+// Steps is the number of positions in a trajectory of the evaluation; 0 without any.
+func (s *Skills) Steps() int {
+	if len(s.Which) == 0 {
+		return 0
+	}
+	return len(s.Trajectories) / (2 * len(s.Which))
+}
+
+// Genotype is a skill as a policy of its own, in the form of the quality-diversity algorithms: observation -> hidden layers ->
+// actions, whose outputs go through tanh. The one-hot skill k adds row Observations+k of the first kernel to whatever the first layer
+// computes, so it becomes part of the bias; the columns of the last layer that make scales fall away. Everything that works on
+// genotypes so works on skills. k must be below Skills().
+func (s *Skills) Genotype(k int) []float32 {
+	if k < 0 || k >= s.Skills() {
+		panic(fmt.Sprintf("skill %d of %d", k, s.Skills()))
+	}
+	sizes := s.Sizes()
+	genotype := make([]float32, 0, s.Params())
+	rest := s.Policy
+	for layer := range len(sizes) - 1 {
+		in, out := sizes[layer], sizes[layer+1]
+		bias, kernel := rest[:out], rest[out:out+in*out]
+		rest = rest[out+in*out:]
+		keep := out
+		if layer == len(sizes)-2 {
+			keep = s.Actions
+		}
+		start := len(genotype)
+		genotype = append(genotype, bias[:keep]...)
+		if layer == 0 {
+			in = s.Observations
+			if s.Count > 0 {
+				for unit, weight := range kernel[(in+k)*out : (in+k)*out+keep] {
+					genotype[start+unit] += weight
+				}
+			}
+		}
+		for i := range in {
+			genotype = append(genotype, kernel[i*out:i*out+keep]...)
+		}
+	}
+	return genotype
+}
+
+// Names of the arrays in skills.npz.
+const (
+	policyKey, observationsKey, actionsKey, countKey, hiddenKey = "policy", "observations", "actions", "skills", "hidden"
+	whichKey, trajectoriesKey                                   = "which", "trajectories"
+)
+
+// skillsKeys are the names that Extra cannot have.
+var skillsKeys = []string{policyKey, observationsKey, actionsKey, countKey, hiddenKey, whichKey, fitnessesKey, descriptorsKey, trajectoriesKey}
+
+// Check tells what does not fit together.
+func (s *Skills) Check() error {
+	for _, size := range []struct {
+		name       string
+		value, min int
+	}{{observationsKey, s.Observations, 1}, {actionsKey, s.Actions, 1}, {countKey, s.Count, 0}} {
+		if size.value < size.min || size.value > maxUnits {
+			return fmt.Errorf("%s must be between %d and %d, not %d", size.name, size.min, maxUnits, size.value)
+		}
+	}
+	if len(s.Hidden) > maxLayers {
+		return fmt.Errorf("%d hidden layers are more than %d", len(s.Hidden), maxLayers)
+	}
+	for _, units := range s.Hidden {
+		if units < 1 || units > maxUnits {
+			return fmt.Errorf("a hidden layer has between 1 and %d units, not %d", maxUnits, units)
+		}
+	}
+	if want := Row(s.Sizes()); len(s.Policy) != want {
+		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want, s.Sizes())
+	}
+	n := len(s.Which)
+	if len(s.Fitnesses) != n {
+		return fmt.Errorf("%d fitnesses of %d evaluated skills", len(s.Fitnesses), n)
+	}
+	for _, part := range []struct {
+		name string
+		have int
+		unit int // numbers of one evaluation are a multiple of it
+	}{{descriptorsKey, len(s.Descriptors), 1}, {trajectoriesKey, len(s.Trajectories), 2}} {
+		if n == 0 && part.have > 0 || n > 0 && part.have%(n*part.unit) != 0 {
+			return fmt.Errorf("%s has %d numbers for %d evaluated skills", part.name, part.have, n)
+		}
+	}
+	for i, k := range s.Which {
+		if k < 0 || k >= s.Skills() {
+			return fmt.Errorf("evaluation %d is of skill %d, and there are %d", i, k, s.Skills())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
+		if slices.Contains(skillsKeys, name) {
+			return fmt.Errorf("%q names an array of its own, and cannot be another", name)
+		}
+		if err := s.Extra[name].Check(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// arrays names the parts as in skills.npz.
+func (s *Skills) arrays() map[string]npz.Array {
+	arrays := maps.Clone(s.Extra)
+	if arrays == nil {
+		arrays = map[string]npz.Array{}
+	}
+	hidden := make([]int64, len(s.Hidden))
+	for i, units := range s.Hidden {
+		hidden[i] = int64(units)
+	}
+	arrays[policyKey] = npz.Of(s.Policy)
+	arrays[observationsKey] = npz.Scalar(int64(s.Observations))
+	arrays[actionsKey] = npz.Scalar(int64(s.Actions))
+	arrays[countKey] = npz.Scalar(int64(s.Count))
+	arrays[hiddenKey] = npz.Of(hidden)
+	if n := len(s.Which); n > 0 {
+		which := make([]int32, n)
+		for i, k := range s.Which {
+			which[i] = int32(k)
+		}
+		arrays[whichKey] = npz.Of(which)
+		arrays[fitnessesKey] = npz.Of(s.Fitnesses)
+		arrays[descriptorsKey] = npz.Of(s.Descriptors, n, s.Dims())
+		if s.Trajectories != nil {
+			arrays[trajectoriesKey] = npz.Of(s.Trajectories, n, s.Steps(), 2)
+		}
+	}
+	return arrays
+}
+
+// ReadSkills reads an .npz file with the arrays policy [N], observations, actions, skills (numbers) and hidden [layers]; if there,
+// which and fitnesses [n], descriptors [n, d] and trajectories [n, steps, 2]; and whatever else it holds as Extra.
+func ReadSkills(path string) (*Skills, error) {
+	file, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	s, err := readSkills(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+func readSkills(file *npz.Reader) (*Skills, error) {
+	s := &Skills{}
+	var err error
+	for key, count := range map[string]*int{observationsKey: &s.Observations, actionsKey: &s.Actions, countKey: &s.Count} {
+		numbers, err := integers(file, key)
+		if err != nil {
+			return nil, err
+		}
+		if len(numbers) != 1 {
+			return nil, fmt.Errorf("%s has %d numbers, not one", key, len(numbers))
+		}
+		*count = numbers[0]
+	}
+	if s.Hidden, err = integers(file, hiddenKey); err != nil {
+		return nil, err
+	}
+	if s.Policy, _, err = floats(file, policyKey, 1); err != nil {
+		return nil, err
+	}
+	if file.Has(whichKey) {
+		if err := s.readEvaluation(file); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range file.Keys() {
+		if slices.Contains(skillsKeys, key) {
+			continue
+		}
+		array, err := file.Read(key)
+		if err != nil {
+			return nil, err
+		}
+		if s.Extra == nil {
+			s.Extra = map[string]npz.Array{}
+		}
+		s.Extra[key] = array
+	}
+	return s, s.Check()
+}
+
+// readEvaluation reads what there is of the newest evaluation.
+func (s *Skills) readEvaluation(file *npz.Reader) (err error) {
+	if s.Which, err = integers(file, whichKey); err != nil {
+		return err
+	}
+	if s.Fitnesses, _, err = floats(file, fitnessesKey, 1); err != nil {
+		return err
+	}
+	n := len(s.Which)
+	var shape []int
+	if s.Descriptors, shape, err = floats(file, descriptorsKey, 2); err != nil {
+		return err
+	}
+	if shape[0] != n {
+		return fmt.Errorf("descriptors has shape %v, not [%d, d]", shape, n)
+	}
+	if file.Has(trajectoriesKey) {
+		if s.Trajectories, shape, err = floats(file, trajectoriesKey, 3); err != nil {
+			return err
+		}
+		if shape[0] != n || shape[2] != 2 {
+			return fmt.Errorf("trajectories has shape %v, not [%d, steps, 2]", shape, n)
+		}
+	}
+	return nil
+}
+
+// integers reads an array of whole numbers; its shape does not matter.
+func integers(file *npz.Reader, name string) ([]int, error) {
+	a, err := file.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := a.Int32s()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	numbers := make([]int, len(data))
+	for i, x := range data {
+		numbers[i] = int(x)
+	}
+	return numbers, nil
+}
+
+// skillsFile is the name of the file within a run's folder.
+const skillsFile = "skills.npz"
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// HasSkills tells whether there is a skills.npz.
+func (r *Run) HasSkills() bool { return exists(filepath.Join(r.Dir, skillsFile)) }
+
+// HasRepertoire tells whether there is a repertoire.npz.
+func (r *Run) HasRepertoire() bool { return exists(filepath.Join(r.Dir, repertoireFile)) }
+
+// Skills reads skills.npz.
+func (r *Run) Skills() (*Skills, error) {
+	skills, err := ReadSkills(filepath.Join(r.Dir, skillsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no %s: it is not a run of a policy with skills, or not yet trained to the end", r.Dir, skillsFile)
+	}
+	return skills, err
+}
+
+// SaveSkills writes skills.npz.
+func (w *Writer) SaveSkills(s *Skills) error {
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("skills of %s: %w", w.Dir, err)
+	}
+	return w.saveArrays(skillsFile, s.arrays())
+}
