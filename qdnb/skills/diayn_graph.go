@@ -1,0 +1,130 @@
+package skills
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// DIAYN rewards a transition whose skill can be told from where it leads to (Eysenbach et al., ICLR 2019). A discriminator q(z|x), a
+// network of ReLU units, learns skills from where transitions begin:
+//
+//	reward = log q(z|next) + log(skills)
+//	loss = -mean log q(z|now)
+//
+// As in the published code (QDax, losses/diayn_loss.py) transitions that end an episode count as others do.
+type DIAYN struct {
+	LearningRate float64
+	Hidden       []int // sizes of the hidden layers
+}
+
+// Fields implements [Diversity].
+func (DIAYN) Fields() []string { return learnedFields("discriminator") }
+
+// Loss implements [Diversity].
+func (DIAYN) Loss() string { return "discriminator_loss" }
+
+// form is that of the discriminator: x to the logits of the skills.
+func (d DIAYN) form(skills, inputs int) nn.MLP {
+	return nn.MLP{Sizes: slices.Concat([]int{inputs}, d.Hidden, []int{skills}), Hidden: nn.ReLU}
+}
+
+// Start implements [Diversity].
+func (d DIAYN) Start(skills, inputs int, key xla.Key) []*Node {
+	return startLearned(d.form(skills, inputs).Init(oneOf(key)))
+}
+
+// Model implements [Diversity].
+func (d DIAYN) Model(known []*Node, skills, inputs int) Model {
+	form := d.form(skills, inputs)
+	cut := func(row *Node) nn.Single { return form.Single(row, 0) }
+	return discriminator{cutLearned(known, cut), nn.NewAdam(d.LearningRate)}
+}
+
+// discriminator is the model of [DIAYN]: a tree.
+type discriminator struct {
+	Learned learned[nn.Single]
+	Adam    nn.Adam
+}
+
+// Observe implements [Model]: there is nothing to see before learning.
+func (m discriminator) Observe(Batch) Model { return m }
+
+// Reward implements [Model].
+func (m discriminator) Reward(b Batch) *Node {
+	return AddScalar(m.logProbability(b.Next, b.Skill), math.Log(float64(b.Skill.Shape().Dimensions[1])))
+}
+
+// Learn implements [Model].
+func (m discriminator) Learn(b Batch) (Model, *Node) {
+	loss := m.loss(b)
+	m.Learned = m.Learned.step(m.Adam, loss)
+	return m, loss
+}
+
+// Known implements [Model].
+func (m discriminator) Known() []*Node {
+	return m.Learned.known(func(net nn.Single) *Node { return nn.JoinSingles([]nn.Single{net}) })
+}
+
+func (m discriminator) loss(b Batch) *Node {
+	return Neg(ReduceAllMean(m.logProbability(b.Now, b.Skill)))
+}
+
+// logProbability is log q(z|x), [B].
+func (m discriminator) logProbability(x, skill *Node) *Node {
+	logits := m.Learned.Net.Apply(x)
+	return Sub(ofSkill(logits, skill), logSumExp(logits))
+}
+
+// ofSkill takes each row's number of its skill, [B], from numbers of all skills [B, skills].
+func ofSkill(all, skill *Node) *Node { return ReduceSum(Mul(all, skill), 1) }
+
+// logSumExp is log(sum(exp(x))) over the last axis.
+func logSumExp(x *Node) *Node {
+	top := StopGradient(ReduceMax(x, -1))
+	return Add(Log(ReduceSum(Exp(Sub(x, InsertAxes(top, -1))), -1)), top)
+}
+
+// learned are networks whose tree is T, which learn by [nn.Adam]: a tree.
+type learned[T any] struct {
+	Net     T
+	Moments nn.MomentsOf[T]
+}
+
+// learnedFields names what [learned.known] lists.
+func learnedFields(name string) []string {
+	return []string{name, name + "_first", name + "_second", name + "_weight1", name + "_weight2"}
+}
+
+// startLearned is what is known of networks of a row [1, N] before they learn.
+func startLearned(row *Node) []*Node {
+	none := Zeros(row.Graph(), shapes.Make(dtypes.Float32))
+	return []*Node{row, ZerosLike(row), ZerosLike(row), none, none}
+}
+
+// cutLearned is the inverse of [learned.known]; cut cuts a row into networks.
+func cutLearned[T any](known []*Node, cut func(row *Node) T) learned[T] {
+	moments := nn.Moments{First: known[1], Second: known[2], Weight1: known[3], Weight2: known[4]}
+	return learned[T]{cut(known[0]), nn.CutMoments(moments, cut)}
+}
+
+func (l learned[T]) known(join func(T) *Node) []*Node {
+	moments := nn.JoinMoments(l.Moments, join)
+	return []*Node{join(l.Net), moments.First, moments.Second, moments.Weight1, moments.Weight2}
+}
+
+// step is a step against the gradient of a loss.
+func (l learned[T]) step(adam nn.Adam, loss *Node) learned[T] {
+	net, moments := nn.UpdateTree(adam, l.Net, Gradient(loss, xla.Leaves(l.Net)...), l.Moments)
+	return learned[T]{net, moments}
+}
+
+// oneOf makes of a key the keys of a population of one.
+func oneOf(key xla.Key) xla.Key { return key.Fold(Const(key.Hi.Graph(), []int32{0})) }

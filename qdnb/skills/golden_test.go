@@ -1,0 +1,204 @@
+package skills
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/golden"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// array is an array of a golden file as a tensor of its shape.
+func array(f golden.File, name string) *tensors.Tensor {
+	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
+}
+
+// published is 06_diayn.npz or 07_dads.npz: what QDax makes of given networks and transitions.
+type published struct {
+	golden.File
+	skills int
+}
+
+func readPublished(t *testing.T, name string) published {
+	f := golden.Read(t, name)
+	return published{f, int(f.Number("const.num_skills"))}
+}
+
+// transitions are inputs of which transitionsOf makes a batch.
+func (f published) transitions() []*tensors.Tensor {
+	var inputs []*tensors.Tensor
+	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones", "rewards"} {
+		inputs = append(inputs, array(f.File, "data."+name))
+	}
+	return inputs
+}
+
+// transitionsOf is the first rows of the transitions, and their rewards of the task. The skill is at the end of the observations; full
+// takes the rest of them for descriptors.
+func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task *Node) {
+	first := func(x *Node) *Node { return Slice(x, AxisRange(0, rows)) }
+	obs := in[0].Shape().Dimensions[1] - f.skills
+	b = Batch{Skill: Slice(first(in[0]), AxisRange(), AxisRange(obs)), Now: first(in[2]), Next: first(in[3]), Done: first(in[4])}
+	if full {
+		b.Now, b.Next = Slice(first(in[0]), AxisRange(), AxisRange(0, obs)), Slice(first(in[1]), AxisRange(), AxisRange(0, obs))
+	}
+	return b, first(in[5])
+}
+
+// compare compares outputs with arrays, by their names behind a prefix.
+func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, names []string, tolerance float64) {
+	t.Helper()
+	for i, name := range names {
+		xlatest.Close(t, prefix+name, xlatest.Flat[float32](t, out[i]), f.Float32s(prefix+name), tolerance)
+	}
+}
+
+// knownOf is what is known of networks of a row before they learn.
+func knownOf(row *Node) []*Node { return startLearned(InsertAxes(row, 0)) }
+
+func TestGoldenDIAYN(t *testing.T) {
+	f := readPublished(t, "06_diayn.npz")
+	for _, prefix := range []string{"desc.", "full."} {
+		diayn := DIAYN{LearningRate: f.Number("const.learning_rate")}
+		for layer := 0; f.Has(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer+1)); layer++ {
+			diayn.Hidden = append(diayn.Hidden, f.Shape(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer))[0])
+		}
+		inputs := f.Shape(prefix + "discriminator.mlp.linear_0.w")[0]
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				b, task := f.transitionsOf(in[1:], f.Shape(prefix + "reward")[0], prefix == "full.")
+				m := diayn.Model(knownOf(in[0]), f.skills, inputs).(discriminator)
+				reward, loss := m.Reward(b), m.loss(b)
+				_, learnt := m.Learn(b)
+				combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
+				return []*Node{m.Learned.Net.Apply(b.Now), reward, learnt, Gradient(loss, in[0])[0], combined}
+			}, append([]*tensors.Tensor{array(f.File, prefix+"discriminator.flat")}, f.transitions()...)...)
+			f.compare(t, out, prefix, []string{"logits", "reward", "loss", "grad.flat", "reward_combined"}, 1e-5)
+		})
+	}
+}
+
+// dads is the algorithm that a set of networks of 07_dads.npz is of, and the length of its descriptors.
+func (f published) dads(prefix string) (DADS, int) {
+	leaf := prefix + "dynamics.dynamics_network."
+	d := DADS{LearningRate: f.Number("const.learning_rate"), Components: int(f.Number("const.num_components"))}
+	for layer := 0; f.Has(fmt.Sprintf("%smlp.linear_%d.b", leaf, layer)); layer++ {
+		d.Hidden = append(d.Hidden, f.Shape(fmt.Sprintf("%smlp.linear_%d.b", leaf, layer))[0])
+	}
+	d.Sees = f.Shape(leaf + "mlp.linear_0.w")[0] - f.skills
+	return d, f.Shape("data.state_desc")[1]
+}
+
+// normaliser is the statistics that the golden networks go with: after the last batch.
+func (f published) normaliser() []*tensors.Tensor {
+	last := f.statistics() - 1
+	return []*tensors.Tensor{
+		array(f.File, fmt.Sprint("stats.mean_", last)), array(f.File, fmt.Sprint("stats.var_", last)),
+		tensors.FromScalar(f.Float32s(fmt.Sprint("stats.count_", last))[0]),
+	}
+}
+
+// statistics is the number of batches of the stats.* arrays.
+func (f published) statistics() int {
+	n := 0
+	for f.Has(fmt.Sprint("stats.target_", n)) {
+		n++
+	}
+	return n
+}
+
+func TestGoldenDADS(t *testing.T) {
+	f := readPublished(t, "07_dads.npz")
+	for _, prefix := range []string{"paper.", "omit2."} {
+		dads, changes := f.dads(prefix)
+		if alone := dads.Sees == 0; alone != (prefix == "paper.") {
+			t.Errorf("%s: the dynamics see %d numbers", prefix, dads.Sees)
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				b, task := f.transitionsOf(in[4:], f.Shape(prefix + "reward")[0], false)
+				m := dads.Model(append(knownOf(in[0]), in[1:4]...), f.skills, changes).(foresight)
+				change := m.change(b)
+				whole := common(change)
+				own, all := Add(m.own(b, change), whole), Add(m.all(b, change), InsertAxes(whole, 1))
+				reward, loss := m.Reward(b), m.loss(b)
+				_, learnt := m.Learn(b)
+				combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
+				return []*Node{change, own, all, reward, combined, learnt, Gradient(loss, in[0])[0]}
+			}, append(append([]*tensors.Tensor{array(f.File, prefix+"dynamics.flat")}, f.normaliser()...), f.transitions()...)...)
+			f.compare(t, out, prefix, []string{"target", "log_prob", "log_prob_all", "reward", "reward_combined", "loss", "grad.flat"}, 2e-5)
+		})
+	}
+}
+
+// The stats.* arrays of 07_dads.npz: what the model observes of each batch, and changes normalised before and after.
+func TestGoldenObserve(t *testing.T) {
+	f := readPublished(t, "07_dads.npz")
+	dads, changes := f.dads("paper.")
+	batches := f.statistics()
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		inputs := []*tensors.Tensor{array(f.File, "paper.dynamics.flat"), array(f.File, "stats.x")}
+		for k := range batches {
+			inputs = append(inputs, array(f.File, fmt.Sprint("stats.target_", k)), array(f.File, fmt.Sprint("stats.done_", k)))
+		}
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			x := Batch{Now: ZerosLike(in[1]), Next: in[1]}
+			// The statistics before the first batch are those of Start.
+			start := dads.Start(f.skills, changes, xla.NewKey(in[0].Graph(), 1))
+			var m Model = dads.Model(append(knownOf(in[0]), start[5:]...), f.skills, changes)
+			after := []*Node{m.(foresight).change(x)}
+			for k := range batches {
+				target, done := in[2+2*k], in[3+2*k]
+				m = m.Observe(Batch{Now: ZerosLike(target), Next: target, Done: done})
+				after = append(after, m.Known()[5:]...)
+			}
+			return append(after, m.(foresight).change(x))
+		}, inputs...)
+		names := []string{"normalized_initial"}
+		for k := range batches {
+			names = append(names, fmt.Sprint("mean_", k), fmt.Sprint("var_", k), fmt.Sprint("count_", k))
+		}
+		f.compare(t, out, "stats.", append(names, "normalized"), 1e-5)
+	})
+}
+
+// The clip50.* arrays of 07_dads.npz: log-probabilities so far apart that the reward clamps their differences.
+func TestGoldenDistinction(t *testing.T) {
+	f := readPublished(t, "07_dads.npz")
+	shape, active := f.Shape("clip50.log_prob_all"), f.Int32s("clip50.skill")
+	hot := make([]float32, shape[0]*shape[1])
+	for i, z := range active {
+		hot[i*shape[1]+int(z)] = 1
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{distinction(in[0], in[1])} },
+			array(f.File, "clip50.log_prob_all"), xlatest.Tensor(hot, shape...))
+		f.compare(t, out, "clip50.", []string{"reward"}, 1e-5)
+	})
+}
+
+// 08_smerl.npz: what transitions are worth, by the returns of their episodes.
+func TestGoldenSMERL(t *testing.T) {
+	f := golden.Read(t, "08_smerl.npz")
+	smerl := SMERL{f.Number("const.smerl_target"), f.Number("const.smerl_margin"), f.Number("const.diversity_reward_scale")}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			always := SMERL{Target: negativeInfinity, Scale: smerl.Scale}
+			return []*Node{smerl.Reward(in[0], in[1], in[2]), always.Reward(in[0], in[1], in[2]), PlusReward{smerl.Scale}.Reward(in[0], in[1], nil)}
+		}, array(f, "rewards"), array(f, "diversity"), array(f, "returns"))
+		xlatest.Close(t, "combined", xlatest.Flat[float32](t, out[0]), f.Float32s("combined"), 1e-5)
+		variant := f.Float32s("combined_reward_variant")
+		xlatest.Close(t, "combined_reward_variant", xlatest.Flat[float32](t, out[1]), variant, 1e-5)
+		plus := xlatest.Flat[float32](t, out[2]) // the variant but where a return is no number
+		for i, x := range f.Float32s("returns") {
+			if x != x {
+				plus[i] = variant[i]
+			}
+		}
+		xlatest.Close(t, "combined_reward_variant by PlusReward", plus, variant, 1e-5)
+	})
+}
