@@ -5,21 +5,31 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
+	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/skills"
+	"example.com/qdnb/xla"
 )
 
 // algorithm is a method by its name.
 type algorithm struct {
 	name     string
-	defaults func(envs.Spec) evolution.Hyperparameters // the paper's
+	defaults func(envs.Spec) family // the paper's hyperparameters
 }
 
-// algorithms are the methods in the paper's order.
+// algorithms are the methods in the paper's order, and what the reinforcement-learning family stands on.
 var algorithms = []algorithm{
-	{"map-elites", func(s envs.Spec) evolution.Hyperparameters { return evolution.DefaultMapElites(s) }},
-	{"pga-map-elites", func(s envs.Spec) evolution.Hyperparameters { return evolution.DefaultPGAMapElites(s) }},
-	{"aurora", func(s envs.Spec) evolution.Hyperparameters { return evolution.DefaultAurora(s) }},
-	{"pga-aurora", func(s envs.Spec) evolution.Hyperparameters { return evolution.DefaultPGAAurora(s) }},
+	{"map-elites", func(s envs.Spec) family { return evolving{evolution.DefaultMapElites(s)} }},
+	{"pga-map-elites", func(s envs.Spec) family { return evolving{evolution.DefaultPGAMapElites(s)} }},
+	{"aurora", func(s envs.Spec) family { return evolving{evolution.DefaultAurora(s)} }},
+	{"pga-aurora", func(s envs.Spec) family { return evolving{evolution.DefaultPGAAurora(s)} }},
+	{"diayn", func(s envs.Spec) family { return discovering{skills.DefaultDIAYN(s)} }},
+	{"dads", func(s envs.Spec) family { return discovering{skills.DefaultDADS(s)} }},
+	{"diayn-reward", func(s envs.Spec) family { return discovering{skills.DefaultDIAYNReward(s)} }},
+	{"dads-reward", func(s envs.Spec) family { return discovering{skills.DefaultDADSReward(s)} }},
+	{"smerl-diayn", func(s envs.Spec) family { return discovering{skills.DefaultSMERLDIAYN(s)} }},
+	{"smerl-dads", func(s envs.Spec) family { return discovering{skills.DefaultSMERLDADS(s)} }},
+	{"sac", func(s envs.Spec) family { return discovering{skills.DefaultSAC(s)} }},
 }
 
 // Algorithms lists the algorithms that [Train] knows.
@@ -38,4 +48,50 @@ func findAlgorithm(name string) (algorithm, error) {
 		return algorithm{}, names.Unknown("algorithm", name, Algorithms())
 	}
 	return algorithms[i], nil
+}
+
+// family is what an algorithm's hyperparameters are to [Train]: those of neuroevolution or of reinforcement learning.
+type family interface {
+	// Check finds values that cannot work, before anything is compiled.
+	Check() error
+	// hyperparameters is a pointer to the settings, for assignments and for the configuration.
+	hyperparameters() any
+	// options are those that the environment is made with.
+	options() []envs.Option
+	// tessellation gives the number of cells of the repertoire that is measured, of the samples that its tessellation clusters, and its
+	// seed.
+	tessellation() (cells, samples int, seed int64)
+	// task is what a genotype of the repertoire is evaluated in.
+	task(envs.Env) evolution.Task
+	// takes tells which factors of a variant are none of the family's.
+	takes(Spec) error
+	// search compiles the algorithm.
+	search(p plan, platform *xla.Platform, centroids npz.Array) (search, error)
+}
+
+// search is a running algorithm: [evolution.Search] or [skills.Search].
+type search interface {
+	// step runs the next generation or iteration; the first call what comes before the first.
+	step() (outcome, error)
+	// generation is the newest, -1 before the first step.
+	generation() int64
+	Columns() []string
+	Arrays() (map[string]npz.Array, error)
+	Restore(generation int64, arrays map[string]npz.Array) error
+	Repertoire(genotypes bool) (map[string]npz.Array, error)
+	ReplayShape() (capacity int64, width int, total int64)
+	ReplayRows(from, to int64) ([]float32, error)
+	SetReplay(read func(put func(from int64, rows []float32) error) error) error
+	Refill() (episodes int64, err error)
+	compileSeconds() float64
+	Close()
+}
+
+// outcome is what a step found.
+type outcome struct {
+	Generation, Evaluations, EnvSteps int64
+	// Fitnesses are of the repertoire that is measured; nil where it was not, and nothing is to be logged.
+	Fitnesses []float32
+	Invalid   int
+	Extra     []float64 // see Columns
 }

@@ -1,6 +1,10 @@
 package qdnb
 
-import "example.com/qdnb/xla"
+import (
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla"
+)
 
 // GenerationTiming is what [BenchGeneration] measures.
 type GenerationTiming struct {
@@ -23,11 +27,19 @@ func BenchGeneration(spec Spec, warmup, generations int) (GenerationTiming, erro
 	if err != nil {
 		return GenerationTiming{}, err
 	}
+	family, ok := p.family.(evolving)
+	if !ok {
+		return GenerationTiming{}, errors.Errorf("%s has no generations: `qdnb bench updates` times what it spends its time with", spec.Algorithm)
+	}
 	platform, err := xla.Open(p.Backend)
 	if err != nil {
 		return GenerationTiming{}, err
 	}
-	search, err := p.search(platform)
+	centroids, err := p.centroids(platform)
+	if err != nil {
+		return GenerationTiming{}, err
+	}
+	search, err := family.run(p, platform, centroids)
 	if err != nil {
 		return GenerationTiming{}, err
 	}
@@ -41,7 +53,7 @@ func BenchGeneration(spec Spec, warmup, generations int) (GenerationTiming, erro
 	if err != nil {
 		return GenerationTiming{}, err
 	}
-	base := p.settings.Base()
+	base := family.Base()
 	return GenerationTiming{
 		Env: p.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: base.Batch, Slice: search.Slice(),
 		Steps: base.EpisodeLength, CompileSeconds: search.CompileTime().Seconds(),

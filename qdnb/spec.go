@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/repertoire"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/skills"
 	"example.com/qdnb/xla"
 )
 
@@ -31,12 +32,17 @@ type Spec struct {
 	// Budget ends the run; the first limit that is reached counts. Without any limit it is the paper's two hours.
 	Budget runs.Budget
 
-	// Emitter, Learner and Archive replace the algorithm's own: a variant. Name must then name it, since the name of its folder
+	// Emitter, Learner and Archive replace parts of an algorithm of neuroevolution: a variant. Name must then name it, since the name of its folder
 	// cannot tell what code it ran: change the name when you change the code.
 	Emitter evolution.Emitter // varies parents
 	Learner evolution.Learner // makes the first offspring of a generation, and learns
 	Archive evolution.Archive // keeps
-	Name    string
+
+	// Diversity and Objective do so in the reinforcement-learning family; Name must name such a variant, too.
+	Diversity skills.Diversity // tells skills apart
+	Objective skills.Objective // what that is worth beside the task
+
+	Name string
 
 	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; empty for the best there is
@@ -64,9 +70,9 @@ func Scaled[T any](full, smoke T) T {
 // plan is a Spec with everything looked up.
 type plan struct {
 	Spec
-	env      envs.Env
-	settings evolution.Hyperparameters
-	config   runs.Config
+	env    envs.Env
+	family family
+	config runs.Config
 }
 
 // Config is the configuration that names the run of a spec.
@@ -84,21 +90,31 @@ func (s Spec) resolve() (plan, error) {
 	if p.env, err = s.environment(); err != nil {
 		return p, err
 	}
-	if p.env.Spec().Descriptor.Kind == envs.None {
-		return p, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart", p.env.Spec().Name)
+	spec := p.env.Spec()
+	if spec.Descriptor.Kind == envs.None {
+		return p, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart", spec.Name)
 	}
-	if variant := s.Emitter != nil || s.Learner != nil || s.Archive != nil; variant && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
-		return p, errors.New("a variant needs a name of its own: set Name beside Emitter, Learner or Archive")
+	p.family = algorithm.defaults(spec)
+	if err := p.family.takes(s); err != nil {
+		return p, err
+	}
+	variant := s.Emitter != nil || s.Learner != nil || s.Archive != nil || s.Diversity != nil || s.Objective != nil
+	if variant && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
+		return p, errors.New("a variant needs a name of its own: set Name beside the parts that it replaces")
 	}
 	if s.Name == "" {
 		p.Name = s.Algorithm
 	}
-	p.settings = algorithm.defaults(p.env.Spec())
-	if err := runs.Set(p.settings, s.Set...); err != nil {
+	if err := runs.Set(p.family.hyperparameters(), s.Set...); err != nil {
 		return p, err
 	}
-	if err := p.settings.Check(); err != nil {
+	if err := p.family.Check(); err != nil {
 		return p, err
+	}
+	if options := p.family.options(); len(options) > 0 && s.Environment == nil {
+		if p.env, err = envs.Make(s.Env, options...); err != nil {
+			return p, err
+		}
 	}
 	if err := s.Budget.Validate(); err != nil {
 		return p, err
@@ -109,7 +125,7 @@ func (s Spec) resolve() (plan, error) {
 	if p.Runs == "" {
 		p.Runs = runs.Folder()
 	}
-	p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed, p.settings)
+	p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed, p.family.hyperparameters())
 	return p, err
 }
 
@@ -128,36 +144,26 @@ func (s Spec) environment() (envs.Env, error) {
 	return s.Environment, spec.Validate()
 }
 
-func (p plan) task() evolution.Task {
-	base := p.settings.Base()
-	return evolution.NewTask(p.env, base.Hidden, base.EpisodeLength)
+// task is what a genotype of the repertoire is evaluated in.
+func (p plan) task() evolution.Task { return p.family.task(p.env) }
+
+// centroids are those of the repertoire that is measured.
+func (p plan) centroids(platform *xla.Platform) (npz.Array, error) {
+	limits := p.env.Spec().Descriptor
+	cells, samples, seed := p.family.tessellation()
+	cvt := repertoire.CVT{Cells: cells, Samples: samples, Seed: seed, Lower: limits.Lower, Upper: limits.Upper}
+	flat, err := cvt.Centroids(platform)
+	if err != nil {
+		return npz.Array{}, err
+	}
+	return npz.Of(flat, cells, len(limits.Lower)), nil
 }
 
 // search compiles the algorithm.
-func (p plan) search(platform *xla.Platform) (*evolution.Search, error) {
-	limits, base := p.env.Spec().Descriptor, p.settings.Base()
-	cvt := repertoire.CVT{Cells: base.Cells, Samples: base.CVTSamples, Seed: base.CVTSeed, Lower: limits.Lower, Upper: limits.Upper}
-	flat, err := cvt.Centroids(platform)
+func (p plan) search(platform *xla.Platform) (search, error) {
+	centroids, err := p.centroids(platform)
 	if err != nil {
 		return nil, err
 	}
-	centroids := npz.Of(flat, base.Cells, len(limits.Lower))
-	return evolution.New(platform, p.task(), p.method(centroids), evolution.Settings{
-		Batch: base.Batch, Slice: base.Slice, Seed: p.Seed, Centroids: centroids,
-	})
-}
-
-// method is the algorithm's, with what the spec puts in its place.
-func (p plan) method(centroids npz.Array) evolution.Method {
-	method := p.settings.Method(centroids)
-	if p.Emitter != nil {
-		method.Emitter = p.Emitter
-	}
-	if p.Learner != nil {
-		method.Learner = p.Learner
-	}
-	if p.Archive != nil {
-		method.Archive = p.Archive
-	}
-	return method
+	return p.family.search(p, platform, centroids)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -60,7 +59,7 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 type training struct {
 	plan
 	writer *runs.Writer
-	search *evolution.Search
+	search search
 	status runs.Status
 	bar    *runs.Bar
 	start  time.Time // such that the time since it is what the run took over all sessions
@@ -120,7 +119,7 @@ func (t *training) open() (err error) {
 			return err
 		}
 	}
-	t.status.CompileSeconds += t.search.CompileTime().Seconds()
+	t.status.CompileSeconds += t.search.compileSeconds()
 	t.start = t.start.Add(-time.Duration(t.status.Seconds * float64(time.Second)))
 	t.status.Budget, t.status.Finished, t.status.Version = p.Budget, false, version()
 	t.status.Descriptor = p.env.Spec().Descriptor.Components
@@ -137,7 +136,7 @@ func (t *training) close() {
 }
 
 func (t *training) train(ctx context.Context) error {
-	for t.search.Generation() < 0 || !t.Budget.Done(t.status.Progress) {
+	for t.search.generation() < 0 || !t.Budget.Done(t.status.Progress) {
 		if err := t.step(); err != nil {
 			return err
 		}
@@ -159,31 +158,40 @@ func (t *training) train(ctx context.Context) error {
 
 // step runs a generation and records it.
 func (t *training) step() error {
-	outcome, err := t.search.Step()
+	o, err := t.search.step()
 	if err != nil {
 		return err
 	}
 	before := t.status.Progress
-	t.status.Generation = outcome.Generation
-	base := t.settings.Base()
-	t.status.Evaluations = outcome.Generation * int64(base.Batch)
-	t.status.EnvSteps = t.status.Evaluations * int64(base.EpisodeLength)
+	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations, o.EnvSteps
 	t.status.Seconds = time.Since(t.start).Seconds()
-	stats := (&runs.Repertoire{Fitnesses: outcome.Fitnesses, Offset: t.task().QDOffset()}).Stats()
-	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
-	s := t.status
-	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, s.MaxFitness, s.Coverage, s.QDScore, float64(outcome.Invalid)}
-	if err := t.writer.Log(append(row, outcome.Extra...)...); err != nil {
-		return err
+	if o.Fitnesses != nil {
+		if err := t.log(o); err != nil {
+			return err
+		}
 	}
-	if runs.SnapshotDue(t.Budget, before, s.Progress) {
+	if runs.SnapshotDue(t.Budget, before, t.status.Progress) {
 		if err := t.snapshot(); err != nil {
 			return err
 		}
 	}
-	t.bar.Update(t.Budget.Fraction(s.Progress), fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g",
-		s.Generation, s.MaxFitness, s.Coverage, s.QDScore))
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.summary())
 	return nil
+}
+
+// log takes the figures of a repertoire that was measured, and writes a row of metrics.csv.
+func (t *training) log(o outcome) error {
+	stats := (&runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}).Stats()
+	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
+	s := t.status
+	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
+	return t.writer.Log(append(row, o.Extra...)...)
+}
+
+// summary is how the run stands.
+func (t *training) summary() string {
+	s := t.status
+	return fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g", s.Generation, s.MaxFitness, s.Coverage, s.QDScore)
 }
 
 // restoreReplay puts back what a learner's replay buffer held.
@@ -245,6 +253,15 @@ func (t *training) finish() error {
 	if err := t.writer.SaveRepertoire(repertoire); err != nil {
 		return err
 	}
+	if s, ok := t.search.(discoveringSearch); ok {
+		skills, err := s.skills()
+		if err != nil {
+			return err
+		}
+		if err := t.writer.SaveSkills(skills); err != nil {
+			return err
+		}
+	}
 	t.status.Finished = true
 	if err := t.save(); err != nil {
 		return err
@@ -254,8 +271,7 @@ func (t *training) finish() error {
 			return err
 		}
 	}
-	t.bar.Done(fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g",
-		t.status.Generation, t.status.MaxFitness, t.status.Coverage, t.status.QDScore))
+	t.bar.Done(t.summary())
 	return nil
 }
 

@@ -3,6 +3,8 @@ package xla
 import (
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
@@ -21,6 +23,38 @@ func Leaves[T any](tree T) []*graph.Node {
 		leaves = append(leaves, leaf.Interface().(*graph.Node))
 	})
 	return leaves
+}
+
+// Names gives every node of a tree, in the order of [Leaves], a name made of those of the fields and the indices that lead to it, such as
+// "Learner.Actor" or "Rows.1.Left": for files.
+func Names[T any](tree T) []string {
+	var names []string
+	named(reflect.ValueOf(&tree).Elem(), "", &names)
+	return names
+}
+
+func named(v reflect.Value, path string, names *[]string) {
+	inner := func(v reflect.Value, name string) { named(v, strings.TrimPrefix(path+"."+name, "."), names) }
+	switch {
+	case v.Type() == nodeType:
+		if !v.IsNil() {
+			*names = append(*names, path)
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if field := v.Type().Field(i); field.IsExported() {
+				inner(v.Field(i), field.Name)
+			}
+		}
+	case (v.Kind() == reflect.Array || v.Kind() == reflect.Slice) && holdsNodes(v.Type().Elem(), map[reflect.Type]bool{}):
+		for i := range v.Len() {
+			inner(v.Index(i), strconv.Itoa(i))
+		}
+	case (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && !v.IsNil():
+		if holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
+			named(v.Elem(), path, names)
+		}
+	}
 }
 
 // WithLeaves returns a copy of tree in which the nodes are replaced, in the order of [Leaves]. The original is not

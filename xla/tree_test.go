@@ -56,6 +56,10 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	if !slices.Equal(xla.Leaves(tree), old) {
 		t.Error("Leaves are not in the order of declaration")
 	}
+	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left", "Deep.Left"}
+	if got := xla.Names(tree); !slices.Equal(got, names) {
+		t.Errorf("names %v, want %v", got, names)
+	}
 	other := xla.WithLeaves(tree, new)
 	if !slices.Equal(xla.Leaves(other), new) {
 		t.Error("WithLeaves does not take the leaves in their order")

@@ -1,0 +1,95 @@
+package qdnb
+
+import (
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/skills"
+	"example.com/qdnb/xla"
+)
+
+// discovering is the reinforcement-learning family.
+type discovering struct{ skills.Hyperparameters }
+
+func (d discovering) hyperparameters() any   { return d.Hyperparameters }
+func (d discovering) options() []envs.Option { return d.Options() }
+
+func (d discovering) tessellation() (cells, samples int, seed int64) {
+	base := d.Base()
+	return base.Cells, base.CVTSamples, base.CVTSeed
+}
+
+func (d discovering) task(env envs.Env) evolution.Task {
+	base := d.Base()
+	return evolution.NewTask(env, base.Hidden, base.EpisodeLength)
+}
+
+func (d discovering) takes(s Spec) error {
+	if s.Emitter != nil || s.Learner != nil || s.Archive != nil {
+		return errors.Errorf("%s has neither an emitter, nor a learner of one, nor an archive: set Diversity or Objective", s.Algorithm)
+	}
+	if (s.Diversity != nil || s.Objective != nil) && d.Method().Diversity == nil {
+		return errors.New("sac plays no skills that could be told apart: take diayn-reward, and set Diversity or Objective there")
+	}
+	return nil
+}
+
+func (d discovering) search(p plan, platform *xla.Platform, centroids npz.Array) (search, error) {
+	method := d.Method()
+	if p.Diversity != nil {
+		method.Diversity = p.Diversity
+	}
+	if p.Objective != nil {
+		method.Objective = p.Objective
+	}
+	base := d.Base()
+	task := d.Task(p.env)
+	running, err := skills.New(platform, task, method, skills.Config{
+		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(), Capacity: base.ReplayBufferSize, Seed: p.Seed,
+		Passive:   skills.Passive{States: base.EvaluationStates, Every: base.EvaluationInterval, Early: base.EarlyInterval},
+		Centroids: centroids,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return discoveringSearch{running, task, base.Hidden}, nil
+}
+
+// discoveringSearch is a search whose end leaves skills.
+type discoveringSearch struct {
+	*skills.Search
+	task   skills.Task
+	hidden []int
+}
+
+func (s discoveringSearch) generation() int64 { return s.Iteration() }
+
+func (s discoveringSearch) compileSeconds() float64 { return s.CompileTime().Seconds() }
+
+func (s discoveringSearch) step() (outcome, error) {
+	o, err := s.Step()
+	return outcome{o.Iteration, o.Evaluations, o.EnvSteps, o.Fitnesses, o.Invalid, o.Extra}, err
+}
+
+// skills are the policy as it is now, and what its skills do.
+func (s discoveringSearch) skills() (*runs.Skills, error) {
+	evaluation, err := s.Evaluate()
+	if err != nil {
+		return nil, err
+	}
+	spec := s.task.Env.Spec()
+	out := &runs.Skills{
+		Observations: spec.Observations, Actions: spec.Actions, Count: s.task.Skills, Hidden: s.hidden,
+		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors, Trajectories: evaluation.Positions,
+	}
+	if out.Policy, out.Extra, err = s.Known(); err != nil {
+		return nil, err
+	}
+	for i := range evaluation.Fitnesses {
+		out.Which = append(out.Which, i%max(1, s.task.Skills))
+	}
+	return out, nil
+}

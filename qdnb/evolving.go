@@ -1,0 +1,75 @@
+package qdnb
+
+import (
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/xla"
+)
+
+// evolving is the neuroevolution family.
+type evolving struct{ evolution.Hyperparameters }
+
+func (e evolving) hyperparameters() any   { return e.Hyperparameters }
+func (e evolving) options() []envs.Option { return nil }
+
+func (e evolving) tessellation() (cells, samples int, seed int64) {
+	base := e.Base()
+	return base.Cells, base.CVTSamples, base.CVTSeed
+}
+
+func (e evolving) task(env envs.Env) evolution.Task {
+	base := e.Base()
+	return evolution.NewTask(env, base.Hidden, base.EpisodeLength)
+}
+
+func (e evolving) takes(s Spec) error {
+	if s.Diversity != nil || s.Objective != nil {
+		return errors.Errorf("%s has neither a diversity reward nor an objective: set Emitter, Learner or Archive", s.Algorithm)
+	}
+	return nil
+}
+
+func (e evolving) search(p plan, platform *xla.Platform, centroids npz.Array) (search, error) {
+	running, err := e.run(p, platform, centroids)
+	if err != nil {
+		return nil, err
+	}
+	base := e.Base()
+	return evolvingSearch{running, int64(base.Batch), int64(base.Batch) * int64(base.EpisodeLength)}, nil
+}
+
+// run compiles the algorithm, with what the spec puts in the place of its parts.
+func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evolution.Search, error) {
+	method := e.Method(centroids)
+	if p.Emitter != nil {
+		method.Emitter = p.Emitter
+	}
+	if p.Learner != nil {
+		method.Learner = p.Learner
+	}
+	if p.Archive != nil {
+		method.Archive = p.Archive
+	}
+	base := e.Base()
+	return evolution.New(platform, e.task(p.env), method, evolution.Settings{
+		Batch: base.Batch, Slice: base.Slice, Seed: p.Seed, Centroids: centroids,
+	})
+}
+
+// evolvingSearch counts what a search does.
+type evolvingSearch struct {
+	*evolution.Search
+	batch, steps int64 // of a generation: evaluations, and steps of the environment
+}
+
+func (s evolvingSearch) generation() int64 { return s.Generation() }
+
+func (s evolvingSearch) compileSeconds() float64 { return s.CompileTime().Seconds() }
+
+func (s evolvingSearch) step() (outcome, error) {
+	o, err := s.Step()
+	return outcome{o.Generation, o.Generation * s.batch, o.Generation * s.steps, o.Fitnesses, o.Invalid, o.Extra}, err
+}

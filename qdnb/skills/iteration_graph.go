@@ -1,0 +1,175 @@
+package skills
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/replay"
+	"example.com/qdnb/qdnb/sac"
+	"example.com/qdnb/xla"
+)
+
+// iteration is the program of one step of all environments and the updates after it.
+type iteration struct {
+	task         Task
+	method       Method
+	sac          sac.SAC
+	environments int
+	updates      int
+}
+
+// state is what a search holds on the device, but for its replay buffer: a tree.
+type state struct {
+	Learner sac.Learner
+	Known   []*Node         // of the diversity reward
+	Worlds  envs.State      // of the environments, which restart by themselves
+	Returns *replay.Returns // of the buffer's rows; nil if the objective does not look at them
+}
+
+// figures are means over the updates of an iteration: scalars, a tree. Those of what a method lacks are 0.
+type figures struct {
+	Critic, Actor, Alpha *Node // losses, see [sac.Losses]
+	Diversity            *Node // loss of the model
+	Reward               *Node // that was learnt from, before its scaling
+	DiversityReward      *Node
+	Task                 *Node // mean task reward of the fresh transitions
+}
+
+// The purposes of random streams, of a run or of an iteration.
+const (
+	streamWorlds  = -1 - iota // initial states
+	streamLearner             // first networks
+	streamModel               // of the diversity reward
+	streamRefill              // of steps for a replay buffer that was dropped
+	streamAct                 // of an iteration
+	streamUpdates
+)
+
+// The purposes of an update's streams.
+const (
+	streamDraw = iota
+	streamNoise
+)
+
+// episodes are the environments as they are trained in.
+func (it iteration) episodes() envs.Episodes { return envs.AutoReset(it.task.Env, it.task.Length) }
+
+// start is the state before the first iteration.
+func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
+	g := root.Hi.Graph()
+	worlds := root.FoldInt(streamWorlds).Fold(Iota(g, shapes.Make(dtypes.Int32, it.environments), 0))
+	s := state{Learner: it.sac.Start(root.FoldInt(streamLearner)), Worlds: it.episodes().Reset(worlds)}
+	if it.method.Diversity != nil {
+		s.Known = it.method.Diversity.Start(it.task.Skills, it.task.features(), root.FoldInt(streamModel))
+	}
+	if it.needsReturns() {
+		returns := replay.NewReturns(g, capacity, it.environments)
+		s.Returns = &returns
+	}
+	return s, replay.NewBuffer(g, it.task.layout(), capacity)
+}
+
+func (it iteration) needsReturns() bool {
+	return it.method.Objective != nil && it.method.Objective.NeedsReturns()
+}
+
+// act takes one step in all environments, with actions drawn from the actor, and stores the transitions.
+func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node) {
+	g := key.Hi.Graph()
+	skill := it.task.playing(g, it.environments)
+	inputs := s.Worlds.Observation
+	if it.task.Skills > 0 {
+		inputs = told(inputs, oneHot(skill, it.task.Skills))
+	}
+	action, _ := it.sac.Policy(s.Learner.Actor, inputs).Sample(key.Normal(it.environments, it.sac.Actions()))
+	episodes, before := it.episodes(), s.Worlds
+	s.Worlds = episodes.Step(before, action)
+	rows := it.task.row(before, s.Worlds, action, skill, episodes.Truncation(s.Worlds))
+	buffer = buffer.Insert(rows)
+	if s.Returns != nil {
+		returns := s.Returns.Insert(s.Worlds.Reward, s.Worlds.Done, it.task.Length)
+		s.Returns = &returns
+	}
+	return s, buffer, rows
+}
+
+// build is one iteration: act, store, update.
+func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, figures) {
+	s, buffer, rows := it.act(s, buffer, key.FoldInt(streamAct))
+	type state struct {
+		Learning learning
+		Buffer   replay.Buffer
+		Returns  *replay.Returns
+		Key      xla.Key
+		Sums     figures
+	}
+	zero := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32))
+	start := state{learning{SAC: it.sac.Cut(s.Learner)}, buffer, s.Returns, key.FoldInt(streamUpdates), figures{zero, zero, zero, zero, zero, zero, zero}}
+	if it.method.Diversity != nil {
+		_, fresh := it.task.read(rows)
+		start.Learning.Model = it.method.Diversity.Model(s.Known, it.task.Skills, it.task.features()).Observe(*fresh)
+	}
+	run := xla.ForKernels(key.Hi.Graph(), it.updates, start, func(step *Node, u state) state {
+		draw := u.Key.Fold(step)
+		index := u.Buffer.Draw(draw.FoldInt(streamDraw), it.sac.BatchSize)
+		batch, skills := it.task.read(u.Buffer.At(index))
+		var returns *Node
+		if u.Returns != nil {
+			returns = u.Returns.At(index)
+		}
+		var f figures
+		u.Learning, f = it.learn(u.Learning, batch, skills, returns, it.sac.NewNoise(draw.FoldInt(streamNoise)))
+		u.Sums = xla.Zip(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
+		return u
+	})
+	end := run.Learning
+	s.Learner = end.SAC.Join()
+	if end.Model != nil {
+		s.Known = end.Model.Known()
+	}
+	means := xla.Map(run.Sums, func(x *Node) *Node { return DivScalar(x, float64(max(1, it.updates))) })
+	means.Task = ReduceAllMean(s.Worlds.Reward)
+	return s, buffer, it.checked(means, s)
+}
+
+// learning is what updates change: a tree.
+type learning struct {
+	SAC   sac.Learning
+	Model Model // nil if there is no diversity reward
+}
+
+// learn is one update. The rewards are those of the model before it; all networks learn from those of the others before it.
+func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node, noise sac.Noise) (learning, figures) {
+	zero := ZerosLike(l.SAC.LogAlpha)
+	f := figures{Diversity: zero, DiversityReward: zero, Task: zero}
+	if l.Model != nil {
+		diversity := StopGradient(l.Model.Reward(*skills))
+		batch.Reward = it.method.Objective.Reward(batch.Reward, diversity, returns)
+		l.Model, f.Diversity = l.Model.Learn(*skills)
+		f.DiversityReward = ReduceAllMean(diversity)
+	}
+	f.Reward = ReduceAllMean(batch.Reward)
+	var losses sac.Losses
+	l.SAC, losses = it.sac.Update(l.SAC, batch, noise)
+	f.Critic, f.Actor, f.Alpha = losses.Critic, losses.Actor, losses.Alpha
+	return l, f
+}
+
+// checked makes losses NaN where what was learned is, which they need not be by themselves: of a unit that is NaN XLA:CPU's maximum may
+// make 0.
+func (it iteration) checked(f figures, s state) figures {
+	check := func(loss *Node, arrays ...*Node) *Node {
+		for _, rows := range arrays {
+			bad := ReduceAllSum(ConvertDType(NotEqual(rows, rows), dtypes.Int32))
+			loss = Where(GreaterThan(bad, ZerosLike(bad)), ConstAs(loss, math.NaN()), loss)
+		}
+		return loss
+	}
+	f.Critic, f.Actor = check(f.Critic, s.Learner.Critic), check(f.Actor, s.Learner.Actor)
+	f.Diversity = check(f.Diversity, s.Known...)
+	return f
+}
