@@ -1,7 +1,9 @@
 package qdnb
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -10,7 +12,10 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/replay"
+	"example.com/qdnb/qdnb/skills"
 	"example.com/qdnb/qdnb/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -29,108 +34,152 @@ type UpdatesTiming struct {
 
 // UpdatesSpec says what [BenchUpdates] times.
 type UpdatesSpec struct {
-	Learner string // td3
+	Learner string // td3 or sac
 	Steps   int
 	Buffer  int
 	Repeats int
 	Backend string // see [xla.Open]
 }
 
-// The sizes of ant-uni.
-const (
-	benchObservations = 87
-	benchActions      = 8
-)
+// learners are what [BenchUpdates] times, by name.
+var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (*updates, error){
+	"td3": benchTD3,
+	"sac": benchSAC,
+}
+
+// updates is a learner on the device.
+type updates struct {
+	program *xla.Program
+	state   []xla.Value
+}
+
+// newUpdates compiles a learner: start makes its state, a tree, from a key, and train goes on from it and adds losses.
+func newUpdates[T any](p *xla.Platform, start func(xla.Key) T, train func(T, xla.Key) (T, []*graph.Node)) (*updates, error) {
+	var form T
+	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
+		form = start(xla.KeyOf(in[0]))
+		return xla.Leaves(form)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer first.Free()
+	seed := xla.Value{tensors.FromValue(xla.SeedWords(0))}
+	defer seed.Free()
+	u := &updates{}
+	if u.state, err = first.Run(seed); err != nil {
+		return nil, err
+	}
+	var inputs []xla.Input
+	for _, v := range u.state {
+		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
+	}
+	u.program, err = p.Compile("updates", inputs, func(in []*graph.Node) []*graph.Node {
+		after, losses := train(xla.WithLeaves(form, in), xla.NewKey(in[0].Graph(), 1))
+		return append(xla.Leaves(after), losses...)
+	})
+	if err != nil {
+		u.free()
+	}
+	return u, err
+}
+
+// run makes the updates.
+func (u *updates) run() error {
+	out, err := u.program.Run(u.state...)
+	if err != nil {
+		return err
+	}
+	n := len(u.state)
+	u.state = out[:n:n]
+	for _, loss := range out[n:] {
+		value := float64(tensors.ToScalar[float32](loss[0]))
+		loss.Free()
+		if math.IsNaN(value) {
+			return errors.New("a loss is not a number")
+		}
+	}
+	return nil
+}
+
+func (u *updates) free() {
+	for _, v := range u.state {
+		v.Free()
+	}
+	if u.program != nil {
+		u.program.Free()
+	}
+}
 
 // BenchUpdates times the gradient updates of a learner, all in one program, with the paper's sizes on ant-uni: 87 observations, 8
 // actions, batches of 256 drawn from a buffer that is full of random transitions, networks of two hidden layers of 256 units.
 //
-// An update of td3 is one of the critics, and every other time one of the actor.
+// An update of td3 is one of the critics, and every other time one of the actor; one of sac is of discriminator, critics and actor, as
+// DIAYN+REWARD has it with five skills.
 func BenchUpdates(s UpdatesSpec) (UpdatesTiming, error) {
-	switch {
-	case s.Learner != "td3":
-		return UpdatesTiming{}, errors.Errorf("there is no learner %q: there is td3", s.Learner)
-	case s.Steps < 1 || s.Buffer < 1:
+	learner, ok := learners[s.Learner]
+	if !ok {
+		return UpdatesTiming{}, names.Unknown("learner", s.Learner, slices.Sorted(maps.Keys(learners)))
+	}
+	if s.Steps < 1 || s.Buffer < 1 {
 		return UpdatesTiming{}, errors.Errorf("steps and buffer must be 1 or more, not %d and %d", s.Steps, s.Buffer)
 	}
 	platform, err := xla.Open(s.Backend)
 	if err != nil {
 		return UpdatesTiming{}, err
 	}
-	algorithm := td3.New(td3.Default(), nn.Policy(benchObservations, []int{256, 256}, benchActions))
-	form, state, err := benchLearner(platform, algorithm, s.Buffer)
+	u, err := learner(platform, s)
 	if err != nil {
 		return UpdatesTiming{}, err
 	}
-	defer func() {
-		for _, v := range state {
-			v.Free()
+	defer u.free()
+	best := math.Inf(1)
+	for range max(1, s.Repeats) + 1 { // the first one warms up
+		start := time.Now()
+		if err := u.run(); err != nil {
+			return UpdatesTiming{}, err
 		}
-	}()
-	var inputs []xla.Input
-	for _, v := range state {
-		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
+		best = min(best, time.Since(start).Seconds())
 	}
+	return UpdatesTiming{
+		Learner: s.Learner, Backend: platform.Name(), Steps: s.Steps, Buffer: s.Buffer, BestSeconds: best,
+		UpdatesPerSecond: math.Round(10*float64(s.Steps)/best) / 10, CompileSeconds: u.program.CompileTime.Seconds(),
+	}, nil
+}
+
+func benchTD3(p *xla.Platform, s UpdatesSpec) (*updates, error) {
+	const observations, actions = 87, 8
 	type whole struct {
 		Learner td3.Learner
 		Buffer  replay.Buffer
 	}
-	program, err := platform.Compile("updates", inputs, func(in []*graph.Node) []*graph.Node {
-		w := xla.WithLeaves(whole(form), in)
-		learner, losses := algorithm.Train(w.Learner, w.Buffer, xla.NewKey(in[0].Graph(), 1), s.Steps)
-		return append(xla.Leaves(whole{learner, w.Buffer}), losses.Critic, losses.Actor)
+	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
+	return newUpdates(p, func(key xla.Key) whole {
+		g := key.Hi.Graph()
+		one := key.Fold(graph.Const(g, []int32{0}))
+		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer))
+		full := graph.Const(g, int32(s.Buffer))
+		rows := algorithm.Layout().Join(replay.Batch{
+			Obs: key.FoldInt(2).Normal(s.Buffer, observations), NextObs: key.FoldInt(3).Normal(s.Buffer, observations),
+			Action: key.FoldInt(4).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldInt(5).Normal(s.Buffer), Done: zeros, Truncation: zeros,
+		})
+		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldInt(1)), replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
+	}, func(w whole, key xla.Key) (whole, []*graph.Node) {
+		learner, losses := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
+		return whole{learner, w.Buffer}, []*graph.Node{losses.Critic, losses.Actor}
 	})
-	if err != nil {
-		return UpdatesTiming{}, err
-	}
-	defer program.Free()
-	best := math.Inf(1)
-	for range max(1, s.Repeats) + 1 { // the first one warms up
-		start := time.Now()
-		out, err := program.Run(state...)
-		if err != nil {
-			return UpdatesTiming{}, err
-		}
-		best = min(best, time.Since(start).Seconds())
-		n := len(state)
-		state = out[:n]
-		for _, loss := range out[n:] {
-			value := float64(tensors.ToScalar[float32](loss[0]))
-			loss.Free()
-			if math.IsNaN(value) {
-				return UpdatesTiming{}, errors.New("a loss is not a number")
-			}
-		}
-	}
-	return UpdatesTiming{
-		Learner: s.Learner, Backend: platform.Name(), Steps: s.Steps, Buffer: s.Buffer, BestSeconds: best,
-		UpdatesPerSecond: math.Round(10*float64(s.Steps)/best) / 10, CompileSeconds: program.CompileTime.Seconds(),
-	}, nil
 }
 
-// benchLearner makes a new learner and a buffer full of random transitions, none of which ends an episode.
-func benchLearner(p *xla.Platform, algorithm td3.TD3, rows int) (form struct {
-	Learner td3.Learner
-	Buffer  replay.Buffer
-}, state []xla.Value, err error) {
-	program, err := p.Compile("random transitions", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		g, key := in[0].Graph(), xla.KeyOf(in[0])
-		one := key.Fold(graph.Const(g, []int32{0}))
-		form.Learner = algorithm.Start(algorithm.Actor.Init(one), key.FoldInt(1))
-		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, rows))
-		full := graph.Const(g, int32(rows))
-		form.Buffer = replay.Buffer{Rows: algorithm.Layout().Join(replay.Batch{
-			Obs: key.FoldInt(2).Normal(rows, benchObservations), NextObs: key.FoldInt(3).Normal(rows, benchObservations),
-			Action: key.FoldInt(4).Uniform(-1, 1, rows, benchActions), Reward: key.FoldInt(5).Normal(rows), Done: zeros, Truncation: zeros,
-		}), Size: full, Position: graph.ZerosLike(full)}
-		return xla.Leaves(form)
-	})
+func benchSAC(p *xla.Platform, s UpdatesSpec) (*updates, error) {
+	env, err := envs.Make("ant-uni")
 	if err != nil {
-		return form, nil, err
+		return nil, err
 	}
-	defer program.Free()
-	seed := xla.Value{tensors.FromValue(xla.SeedWords(0))}
-	defer seed.Free()
-	state, err = program.Run(seed)
-	return form, state, err
+	settings := skills.DefaultDIAYNReward(env.Spec())
+	task, method, config := settings.Task(env), settings.Method(), settings.Base().Config
+	return newUpdates(p, func(key xla.Key) skills.Updates {
+		return skills.NewUpdates(task, method, config, s.Buffer, key)
+	}, func(u skills.Updates, key xla.Key) (skills.Updates, []*graph.Node) {
+		return u.Run(task, method, config, s.Steps, key)
+	})
 }

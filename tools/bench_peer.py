@@ -74,7 +74,7 @@ STAGES = {
     ),
     "updates": Stage(
         title="300 updates with batches of 256, networks of 2 x 256 units; best of 3 runs",
-        cases=("td3",),
+        cases=("td3", "sac"),
         ours="bench updates --learner {case} --steps 300 --json",
         ours_seconds="best_s",
         venv="peer-jax",

@@ -15,7 +15,7 @@ type benchCmd struct {
 }
 
 type benchUpdatesCmd struct {
-	Learner string `default:"td3" help:"Learner: td3."`
+	Learner string `default:"td3" help:"Learner: td3 or sac."`
 	Steps   int    `default:"300" help:"Updates in a program."`
 	Buffer  int    `default:"100000" help:"Transitions to draw from."`
 	Repeats int    `default:"3" help:"Programs to time; the best counts."`

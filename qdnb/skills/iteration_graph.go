@@ -100,6 +100,22 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 // build is one iteration: act, store, update.
 func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, figures) {
 	s, buffer, rows := it.act(s, buffer, key.FoldInt(streamAct))
+	if it.method.Diversity != nil {
+		_, fresh := it.task.read(rows)
+		s.Known = it.model(s.Known).Observe(*fresh).Known()
+	}
+	var means figures
+	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, key.FoldInt(streamUpdates))
+	means.Task = ReduceAllMean(s.Worlds.Reward)
+	return s, buffer, it.checked(means, s)
+}
+
+func (it iteration) model(known []*Node) Model {
+	return it.method.Diversity.Model(known, it.task.Skills, it.task.features())
+}
+
+// train makes the updates of an iteration, from transitions drawn anew for each. The figures are means.
+func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer, returns *replay.Returns, key xla.Key) (sac.Learner, []*Node, figures) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
@@ -107,13 +123,13 @@ func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, re
 		Key      xla.Key
 		Sums     figures
 	}
-	zero := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32))
-	start := state{learning{SAC: it.sac.Cut(s.Learner)}, buffer, s.Returns, key.FoldInt(streamUpdates), figures{zero, zero, zero, zero, zero, zero, zero}}
+	g := key.Hi.Graph()
+	zero := Zeros(g, shapes.Make(dtypes.Float32))
+	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, key, figures{zero, zero, zero, zero, zero, zero, zero}}
 	if it.method.Diversity != nil {
-		_, fresh := it.task.read(rows)
-		start.Learning.Model = it.method.Diversity.Model(s.Known, it.task.Skills, it.task.features()).Observe(*fresh)
+		start.Learning.Model = it.model(known)
 	}
-	run := xla.ForKernels(key.Hi.Graph(), it.updates, start, func(step *Node, u state) state {
+	end := xla.ForKernels(g, it.updates, start, func(step *Node, u state) state {
 		draw := u.Key.Fold(step)
 		index := u.Buffer.Draw(draw.FoldInt(streamDraw), it.sac.BatchSize)
 		batch, skills := it.task.read(u.Buffer.At(index))
@@ -126,14 +142,11 @@ func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, re
 		u.Sums = xla.Zip(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
 		return u
 	})
-	end := run.Learning
-	s.Learner = end.SAC.Join()
-	if end.Model != nil {
-		s.Known = end.Model.Known()
+	if end.Learning.Model != nil {
+		known = end.Learning.Model.Known()
 	}
-	means := xla.Map(run.Sums, func(x *Node) *Node { return DivScalar(x, float64(max(1, it.updates))) })
-	means.Task = ReduceAllMean(s.Worlds.Reward)
-	return s, buffer, it.checked(means, s)
+	means := xla.Map(end.Sums, func(x *Node) *Node { return DivScalar(x, float64(max(1, it.updates))) })
+	return end.Learning.SAC.Join(), known, means
 }
 
 // learning is what updates change: a tree.
