@@ -119,6 +119,9 @@ func (s ImportSpec) importPolicy(env envs.Spec) (*runs.Run, error) {
 	if err := settings.check(env); err != nil {
 		return nil, err
 	}
+	if least := min(1, skillAlgorithms[s.Algorithm]); settings.Skills < least || settings.Skills > maxSkills {
+		return nil, errors.Errorf("skills must be between %d and %d, not %d", least, maxSkills, settings.Skills)
+	}
 	row, err := readFloats(npyFile(s.Policy))
 	if err != nil {
 		return nil, err
@@ -141,6 +144,9 @@ func (s ImportSpec) importPolicy(env envs.Spec) (*runs.Run, error) {
 	return s.write(env, written, runs.Status{MaxFitness: math.Inf(-1)}, func(w *runs.Writer) error { return w.SaveSkills(skills) })
 }
 
+// maxSkills is the largest number of skills: beyond it it is a slip of the pen.
+const maxSkills = 1 << 14
+
 // layers writes the layers of a network as people do.
 func layers(s *runs.Skills) string {
 	text := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.Sizes()), "[]")), " -> ")
@@ -161,9 +167,10 @@ func fitting(n int, s runs.Skills) string {
 		if err != nil {
 			continue
 		}
-		for count := range 6 {
+		counts := slices.Sorted(slices.Values([]int{0, 5, s.Count}))
+		for _, count := range slices.Compact(counts) {
 			other := runs.Skills{Observations: env.Spec().Observations, Actions: env.Spec().Actions, Count: count, Hidden: s.Hidden}
-			if (count == 0 || count == 5 || count == s.Count) && runs.Row(other.Sizes()) == n {
+			if runs.Row(other.Sizes()) == n {
 				found = append(found, fmt.Sprintf("it fits %s with %d skills", name, count))
 			}
 		}
@@ -178,17 +185,18 @@ func fitting(n int, s runs.Skills) string {
 	return strings.Join(found, "; ")
 }
 
-// fittingHidden is the setting of up to three equal hidden layers with which networks have n parameters; empty if there is none.
+// fittingHidden are the settings of up to three equal hidden layers with which networks have n parameters; empty if there are none.
 func fittingHidden(n, in, out int) string {
+	var found []string
 	for layers := range 4 {
 		for units := 1; units <= 4096 && (layers > 0 || units == 1); units++ {
 			hidden := slices.Repeat([]int{units}, layers)
 			if runs.Row(slices.Concat([]int{in}, hidden, []int{out})) == n {
-				return "--set hidden=" + strings.ReplaceAll(fmt.Sprint(hidden), " ", ",")
+				found = append(found, "--set hidden="+strings.ReplaceAll(fmt.Sprint(hidden), " ", ","))
 			}
 		}
 	}
-	return ""
+	return strings.Join(found, " or ")
 }
 
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {

@@ -1,0 +1,275 @@
+package runs
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+// testSkills are three skills of a made-up network.
+func testSkills(count int, hidden ...int) *Skills {
+	s := &Skills{Observations: 4, Actions: 2, Count: count, Hidden: hidden}
+	random := rand.New(rand.NewPCG(1, uint64(count)))
+	for range Row(s.Sizes()) {
+		s.Policy = append(s.Policy, float32(random.NormFloat64())/2)
+	}
+	return s
+}
+
+// evaluated adds an evaluation and what a discriminator knows.
+func evaluated(s *Skills) *Skills {
+	s.Which = []int{0, 2}
+	s.Fitnesses = []float32{1.5, -2}
+	s.Descriptors = []float32{1, 2, 3, 4, 5, 6}
+	s.Trajectories = []float32{1, 2, 3, 4, 5, 6, 7, 8}
+	s.Extra = map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2, 3, 4}, 1, 4), "count": npz.Scalar(int32(7))}
+	return s
+}
+
+// forward computes a network of flat parameters in float64, with ReLU between its layers.
+func forward(row []float32, sizes []int, input []float64) []float64 {
+	at := 0
+	for layer := range len(sizes) - 1 {
+		in, out := sizes[layer], sizes[layer+1]
+		next := make([]float64, out)
+		for j := range next {
+			next[j] = float64(row[at+j])
+			for i, x := range input {
+				next[j] += x * float64(row[at+out+i*out+j])
+			}
+			if layer < len(sizes)-2 {
+				next[j] = max(0, next[j])
+			}
+		}
+		at, input = at+out+in*out, next
+	}
+	return input
+}
+
+// A skill as a policy of its own does what the network does that is told the skill.
+func TestSkillsAreGenotypes(t *testing.T) {
+	observation := []float64{0.3, -1.2, 0.7, 2}
+	for _, c := range []struct {
+		count  int
+		hidden []int
+	}{{5, []int{6, 3}}, {3, []int{7}}, {2, nil}, {1, []int{4}}, {0, []int{5, 5}}, {0, nil}} {
+		s := testSkills(c.count, c.hidden...)
+		must(t, s.Check())
+		actions := map[float64]bool{}
+		for k := range s.Skills() {
+			input := append(slices.Clone(observation), make([]float64, c.count)...)
+			if c.count > 0 {
+				input[4+k] = 1
+			}
+			want := forward(s.Policy, s.Sizes(), input)[:2]
+			genotype := s.Genotype(k)
+			if len(genotype) != s.Params() {
+				t.Fatalf("%d skills, hidden layers %v: %d parameters, not %d", c.count, c.hidden, len(genotype), s.Params())
+			}
+			got := forward(genotype, slices.Concat([]int{4}, c.hidden, []int{2}), observation)
+			for i := range want {
+				if math.Abs(got[i]-want[i]) > 1e-6 {
+					t.Errorf("%d skills, hidden layers %v: skill %d gives %v, not %v", c.count, c.hidden, k, got, want)
+				}
+			}
+			actions[got[0]] = true
+		}
+		if len(actions) != s.Skills() {
+			t.Errorf("%d skills, hidden layers %v: the skills do the same", c.count, c.hidden)
+		}
+	}
+}
+
+func TestSkillsRoundTrip(t *testing.T) {
+	root := t.TempDir()
+	w := create(t, root)
+	for _, want := range []*Skills{evaluated(testSkills(3, 8, 8)), testSkills(0, 5), testSkills(2)} {
+		must(t, w.SaveSkills(want))
+		run, err := Open(w.Dir)
+		must(t, err)
+		got, err := run.Skills()
+		if want.Hidden == nil {
+			want.Hidden = []int{}
+		}
+		if err != nil || !reflect.DeepEqual(got, want) || !run.HasSkills() || run.HasRepertoire() {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+	}
+	if s := evaluated(testSkills(3)); s.Dims() != 3 || s.Steps() != 2 || testSkills(3).Dims() != 0 || testSkills(3).Steps() != 0 {
+		t.Errorf("%d dimensions and %d steps", s.Dims(), s.Steps())
+	}
+	must(t, os.Remove(filepath.Join(w.Dir, skillsFile)))
+	if _, err := w.Skills(); err == nil || !strings.Contains(err.Error(), "has no skills.npz") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
+func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
+	w := create(t, t.TempDir())
+	path := filepath.Join(w.Dir, skillsFile)
+	for want, change := range map[string]func(*Skills){
+		"the policy has 0 parameters":               func(s *Skills) { s.Policy = []float32{} },
+		"observations must be between":              func(s *Skills) { s.Observations = 0 },
+		"actions must be between 1 and 16384, not ": func(s *Skills) { s.Actions = 1 << 30 },
+		"skills must be between 0":                  func(s *Skills) { s.Count = -1 },
+		"17 hidden layers":                          func(s *Skills) { s.Hidden = slices.Repeat([]int{1}, 17) },
+		"a hidden layer has between 1 and 16384":    func(s *Skills) { s.Hidden = []int{0} },
+		"evaluation 1 is of skill 3":                func(s *Skills) { s.Which[1] = 3 },
+		"evaluation 0 is of skill -1":               func(s *Skills) { s.Which[0] = -1 },
+		"fitnesses":                                 func(s *Skills) { s.Fitnesses = s.Fitnesses[:1] },
+	} {
+		s := evaluated(testSkills(3, 8))
+		change(s)
+		if err := w.SaveSkills(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: written", want)
+		}
+		must(t, npz.Write(path, s.arrays()))
+		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v; want %q", err, want)
+		}
+		must(t, os.Remove(path))
+	}
+	for want, change := range map[string]func(*Skills){
+		"descriptors has 5 numbers":        func(s *Skills) { s.Descriptors = s.Descriptors[:5] },
+		"trajectories has 6 numbers for 2": func(s *Skills) { s.Trajectories = s.Trajectories[:6] },
+		"descriptors has 6 numbers for 0":  func(s *Skills) { s.Which, s.Fitnesses = nil, nil },
+		`"policy" names an array`:          func(s *Skills) { s.Extra["policy"] = npz.Scalar(1.5) },
+		"odd":                              func(s *Skills) { s.Extra["odd"] = npz.Array{Shape: []int{3}, Data: []float32{1}} },
+	} {
+		s := evaluated(testSkills(3, 8))
+		change(s)
+		if err := w.SaveSkills(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}
+
+func TestSkillsOfAnotherProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "skills.npz")
+	arrays := testSkills(3, 8).arrays()
+	wide := make([]float64, len(testSkills(3, 8).Policy))
+	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}), npz.Of([]float32{3}) // any type will do
+	must(t, npz.Write(path, arrays))
+	if s, err := ReadSkills(path); err != nil || s.Count != 3 || s.Which != nil {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for want, change := range map[string]func(map[string]npz.Array){
+		`no array "policy"`:                 func(a map[string]npz.Array) { delete(a, policyKey) },
+		`no array "hidden"`:                 func(a map[string]npz.Array) { delete(a, hiddenKey) },
+		`no array "skills"`:                 func(a map[string]npz.Array) { delete(a, countKey) },
+		`no array "fitnesses"`:              func(a map[string]npz.Array) { delete(a, fitnessesKey) },
+		"policy has shape [1 ":              func(a map[string]npz.Array) { a[policyKey] = npz.Of(wide, 1, len(wide)) },
+		"skills has 2 numbers":              func(a map[string]npz.Array) { a[countKey] = npz.Of([]int64{1, 2}) },
+		"observations: ":                    func(a map[string]npz.Array) { a[observationsKey] = npz.Scalar(1.5) },
+		"actions: ":                         func(a map[string]npz.Array) { a[actionsKey] = npz.Scalar(int64(1) << 40) },
+		"descriptors has shape [3 2]":       func(a map[string]npz.Array) { a[descriptorsKey] = npz.Of(make([]float32, 6), 3, 2) },
+		"trajectories has shape [2 1 4]":    func(a map[string]npz.Array) { a[trajectoriesKey] = npz.Of(make([]float32, 8), 2, 1, 4) },
+		"trajectories has shape [4 2], not": func(a map[string]npz.Array) { a[trajectoriesKey] = npz.Of(make([]float32, 8), 4, 2) },
+	} {
+		arrays := evaluated(testSkills(3, 8)).arrays()
+		change(arrays)
+		must(t, npz.Write(path, arrays))
+		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	whole := mustRead(t, path)
+	for _, n := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
+		must(t, os.WriteFile(path, whole[:n], 0o666))
+		if _, err := ReadSkills(path); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+}
+
+// Whatever a file holds, reading it gives skills that fit together, all of which are policies, or an error.
+func FuzzSkills(f *testing.F) {
+	for _, s := range []*Skills{evaluated(testSkills(3, 2)), testSkills(0), {Observations: 1 << 14, Actions: 1 << 14, Count: 1 << 14, Hidden: []int{1 << 14}}} {
+		var file bytes.Buffer
+		must(f, npz.WriteTo(&file, s.arrays()))
+		f.Add(file.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		s, err := readSkills(file)
+		if err != nil {
+			return
+		}
+		must(t, s.Check())
+		for k := range min(s.Skills(), 3) {
+			if len(s.Genotype(k)) != s.Params() {
+				t.Errorf("skill %d of %+v", k, s)
+			}
+		}
+	})
+}
+
+// A run that is imported is there whole or not at all, and never changed.
+func TestImportIsWholeOrNothing(t *testing.T) {
+	parent := t.TempDir()
+	root := filepath.Join(parent, "a", "runs")
+	config, err := NewConfig("dads", "nothing", 0, map[string]string{"imported": "1234"})
+	must(t, err)
+	save := func(w *Writer) error {
+		return errors.Join(w.Begin(-1, "generation"), w.SaveSkills(testSkills(3)), w.SaveStatus(Status{Finished: true}))
+	}
+
+	broken := errors.New("broken")
+	for _, fail := range []func(*Writer) error{
+		func(*Writer) error { return broken },
+		func(w *Writer) error { return errors.Join(save(w), broken) },
+	} {
+		if _, err := Import(root, config, fail); !errors.Is(err, broken) {
+			t.Errorf("%v", err)
+		}
+		if left, _ := os.ReadDir(parent); len(left) > 0 {
+			t.Errorf("a failed import left %v", left)
+		}
+	}
+
+	run, err := Import(root, config, save)
+	if err != nil || run.Dir != filepath.Join(root, config.Name()) || !run.Status.Finished || !run.HasSkills() {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	again, err := Import(root, config, func(*Writer) error { return broken })
+	if err != nil || !reflect.DeepEqual(again, run) {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	if left, _ := os.ReadDir(root); len(left) != 1 {
+		t.Errorf("beside the run there is %v", left)
+	}
+	w, err := Create(root, config) // nobody holds the lock
+	must(t, err)
+	must(t, w.SaveStatus(Status{}))
+	must(t, w.Close())
+	if _, err := Import(root, config, save); err == nil || !strings.Contains(err.Error(), "in the way and not complete") {
+		t.Errorf("over a run that is not complete: %v", err)
+	}
+	file := filepath.Join(parent, "file")
+	must(t, os.WriteFile(file, nil, 0o666))
+	if _, err := Import(filepath.Join(file, "runs"), config, save); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+		t.Errorf("below a file: %v", err)
+	}
+	if os.Getuid() != 0 { // root may write anywhere
+		must(t, os.Chmod(parent, 0o555))
+		defer os.Chmod(parent, 0o755)
+		if _, err := Import(filepath.Join(parent, "other"), config, save); err == nil || !strings.Contains(err.Error(), "cannot write") {
+			t.Errorf("where nobody may write: %v", err)
+		}
+	}
+}
