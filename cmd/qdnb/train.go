@@ -13,10 +13,10 @@ import (
 )
 
 type trainCmd struct {
-	Algorithm   string        `required:"" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
+	Algorithm   string        `required:"" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
 	Env         string        `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
 	Seed        int64         `default:"0" help:"Seed of everything random."`
-	Generations int64         `help:"Stop after so many generations after the initial population."`
+	Generations int64         `help:"Stop after so many generations after the initial population; of the reinforcement-learning methods, iterations."`
 	Evaluations int64         `help:"Stop after so many evaluations."`
 	EnvSteps    int64         `help:"Stop after so many environment steps."`
 	Time        time.Duration `help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
