@@ -49,6 +49,9 @@ func (c *showCmd) find() (*runs.Run, error) {
 
 // draw saves the figures of a run that there is data for, and returns their paths.
 func draw(run *runs.Run, dir, format string) ([]string, error) {
+	if run.HasSkills() && !run.HasRepertoire() { // skills that were imported: nothing is known of their training
+		return nil, nil
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}

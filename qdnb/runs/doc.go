@@ -8,6 +8,7 @@
 //	    snapshots/gen-000000050.npz    the repertoire without genotypes, nine in the first half of the budget and one at its end
 //	    replay/000000000000-000000025000.npz  rows of a replay buffer, if the algorithm has one; see [Writer.SaveReplay]
 //	    repertoire.npz               the final repertoire, with genotypes
+//	    skills.npz                   a policy with skills and its newest evaluation, if the algorithm has one; see [Skills]
 //	    lock                         held by the process that trains
 //
 // The folder's name ends in a hash of the configuration, so training is idempotent: asking for a run that is there finds
@@ -17,6 +18,7 @@
 //
 // The package has two halves. [Open] and [Find] read runs, also while they are being trained, for figures and tables.
 // [Create] returns a [Writer], which owns the folder while it trains: a second one, in this process or another, is refused.
+// [Import] makes the folder of a run that was not trained here.
 //
 // # After a crash
 //

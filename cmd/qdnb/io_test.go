@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+// answer is the last line of what a command printed, as JSON.
+func answer(t *testing.T, into any, args ...string) {
+	t.Helper()
+	stdout, stderr, status := invoke(t, args...)
+	if status != 0 {
+		t.Fatalf("qdnb %s: status %d, %s", strings.Join(args, " "), status, stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), into); err != nil {
+		t.Fatalf("qdnb %s: %v in %q", strings.Join(args, " "), err, stdout)
+	}
+}
+
+// mazePolicy writes a policy with five skills for pointmaze, of one hidden layer of 3 units, and returns its path and parameters.
+func mazePolicy(t *testing.T) (string, []float32) {
+	t.Helper()
+	row := make([]float32, (2+5+1)*3+(3+1)*4)
+	for i := range row {
+		row[i] = float32(math.Sin(float64(3 * i)))
+	}
+	path := filepath.Join(t.TempDir(), "policy.npy")
+	if err := npz.WriteNPY(path, npz.Of(row)); err != nil {
+		t.Fatal(err)
+	}
+	return path, row
+}
+
+func TestImportEvalExportOfSkills(t *testing.T) {
+	root := t.TempDir()
+	path, row := mazePolicy(t)
+	args := []string{"import", "--json", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]", "--set", "episode_length=40"}
+	var made, again importResult
+	answer(t, &made, args...)
+	answer(t, &again, args...)
+	if made.Run != again.Run || made.Params != len(row) || *made.Skills != 5 || made.Cells != nil || made.MaxFitness != nil || made.Env != "pointmaze" {
+		t.Errorf("%+v, then %+v", made, again)
+	}
+	if stdout, stderr, status := invoke(t, "show", "dads", "--runs", root); status != 0 || !strings.Contains(stdout, made.Run) {
+		t.Errorf("show: status %d, %s%s", status, stdout, stderr)
+	}
+
+	var all, one, same evaluation
+	eval := []string{"eval", "--json", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3"}
+	answer(t, &all, append(eval, "--seed", "2")...)
+	answer(t, &same, append(eval, "--seed", "3")...)
+	answer(t, &one, append(eval, "--seed", "2", "--skill", "4")...)
+	if all.Run != made.Run || all.Env != "pointmaze" || all.Episodes != 3 || all.Steps != 40 || all.Backend != "go" || len(all.Results) != 5 || len(one.Results) != 1 {
+		t.Fatalf("%+v and %+v", all, one)
+	}
+	for k, r := range all.Results {
+		if *r.Skill != k || r.Cell != nil || *r.FitnessMean >= 0 || *r.FitnessStd <= 0 || *r.FitnessMedian >= 0 || len(r.DescriptorMean) != 2 {
+			t.Errorf("skill %d: %+v", k, r)
+		}
+	}
+	if *one.Results[0].Skill != 4 || *one.Results[0].FitnessMean != *all.Results[4].FitnessMean || *same.Results[4].FitnessMean == *all.Results[4].FitnessMean {
+		t.Errorf("skill 4 has fitness %g alone, %g among all, %g from another seed", *one.Results[0].FitnessMean, *all.Results[4].FitnessMean, *same.Results[4].FitnessMean)
+	}
+
+	// Exported, skill 4 is the network with the skill's row of the kernel in the bias, and the first two columns of the last layer.
+	out := filepath.Join(root, "skill.npz")
+	if _, stderr, status := invoke(t, "export", "--runs", root, "--run", "dads", "--skill", "4", "--out", out); status != 0 {
+		t.Fatal(stderr)
+	}
+	arrays, err := npz.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]float32{
+		"layer_0.bias":   {row[0] + row[3+6*3], row[1] + row[3+6*3+1], row[2] + row[3+6*3+2]},
+		"layer_0.kernel": row[3:9],
+		"layer_1.bias":   row[24:26],
+		"layer_1.kernel": {row[28], row[29], row[32], row[33], row[36], row[37]},
+	} {
+		if got := arrays[name].Data; !slices.Equal(got.([]float32), want) {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if sizes := arrays["sizes"].Data; !slices.Equal(sizes.([]int64), []int64{2, 3, 2}) {
+		t.Errorf("sizes are %v", sizes)
+	}
+}
+
+func TestImportEvalExportOfARepertoire(t *testing.T) {
+	root := t.TempDir()
+	var trained struct{ Run string }
+	answer(t, &trained, append([]string{"train", "--json", "--runs", root, "--generations", "2"}, small...)...)
+	var made importResult
+	answer(t, &made, "import", "--json", "--runs", root, "--repertoire", trained.Run, "--algorithm", "aurora", "--env", "pointmaze", "--set", "hidden=[8,8]", "--set", "episode_length=20")
+	if made.Run == trained.Run || *made.Cells != 32 || *made.Filled < 1 || made.MaxFitness == nil || made.QDScore <= 0 || made.Skills != nil {
+		t.Errorf("%+v", made)
+	}
+	figures := filepath.Join(root, "figures")
+	if stdout, stderr, status := invoke(t, "show", made.Run, "--figures", figures); status != 0 {
+		t.Errorf("show: %s%s", stdout, stderr)
+	}
+	if info, err := os.Stat(filepath.Join(figures, "repertoire.png")); err != nil || info.Size() < 1000 {
+		t.Error("show drew no repertoire")
+	}
+	var found [2]evaluation
+	for i, run := range []string{trained.Run, made.Run} { // the same policies
+		answer(t, &found[i], "eval", "--json", "--run", run, "--episodes", "2")
+	}
+	a, b := found[0].Results[0], found[1].Results[0]
+	if *a.Cell != *b.Cell || *a.FitnessMean != *b.FitnessMean || a.Skill != nil {
+		t.Errorf("%+v and %+v", found[0], found[1])
+	}
+	out := filepath.Join(root, "all.npz")
+	if stdout, stderr, status := invoke(t, "export", "--run", made.Run, "--repertoire", "--out", out); status != 0 || !strings.Contains(stdout, "genotypes") {
+		t.Errorf("export: %s%s", stdout, stderr)
+	}
+}
+
+func TestMistakesOfImportEvalExport(t *testing.T) {
+	root := t.TempDir()
+	path, _ := mazePolicy(t)
+	if _, stderr, status := invoke(t, "import", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]"); status != 0 {
+		t.Fatal(stderr)
+	}
+	before, _ := os.ReadDir(root)
+	eval := func(more ...string) []string {
+		return append([]string{"eval", "--runs", root, "--run", "dads", "--episodes", "1"}, more...)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"import", "--policy", path, "--algorithm", "dad", "--env", "pointmaze", "--runs", root}, 1, `did you mean "dads"?`},
+		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--runs", root}, 1, "--set hidden=[3]"},
+		{[]string{"import", "--policy", path + "x", "--algorithm", "dads", "--env", "pointmaze", "--runs", root}, 1, "there is no file"},
+		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]", "--runs", path}, 1, "is not a folder"},
+		{[]string{"import", "--policy", path, "--env", "pointmaze"}, exitUsage, "--algorithm"},
+		{eval("--skill", "5"), 1, "there is no skill 5"},
+		{eval("--skill=-1"), 1, "there is no skill -1"},
+		{eval("--cell", "0"), 1, "give a skill"},
+		{eval("--env", "ant-umi"), 1, `did you mean "ant-uni"?`},
+		{eval("--env", "ant-uni"), 1, "ant-uni has 87 observations and 8 actions"},
+		{eval("--gravity", "0.5"), 1, "neither gravity nor actuators"},
+		{eval("--target", "1,2"), 1, "no target"},
+		{eval("--target", "1"), 1, "two coordinates"},
+		{eval("--episodes", "0"), 1, "episodes"},
+		{[]string{"eval", "--runs", root, "--run", "dads"}, exitUsage, "--episodes"},
+		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
+		{[]string{"export", "--runs", root, "--run", "dads", "--out", path}, 1, ".npz"},
+		{[]string{"export", "--runs", root, "--run", "dads", "--out", filepath.Join(path, "a.npz")}, 1, "policy.npy"},
+		{[]string{"export", "--runs", root, "--run", "dads", "--repertoire", "--out", filepath.Join(root, "a.npz")}, 1, "no repertoire"},
+	} {
+		stdout, stderr, status := invoke(t, c.args...)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if status != c.status || !strings.Contains(lines[len(lines)-1], c.says) || strings.Contains(stderr, "goroutine") || c.status == 1 && len(lines) != 1 {
+			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "), status, c.status, c.says, stdout, stderr)
+		}
+	}
+	if after, _ := os.ReadDir(root); len(after) != len(before) {
+		t.Errorf("mistakes left %v", after)
+	}
+}
