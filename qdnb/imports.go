@@ -16,16 +16,10 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/runs"
 )
-
-// skillAlgorithms are the methods whose result is one policy with skills, and how many skills it is told: 0 for none.
-var skillAlgorithms = map[string]int{
-	"sac": 0, "diayn": 5, "dads": 5, "diayn-reward": 5, "dads-reward": 5, "smerl-diayn": 5, "smerl-dads": 5,
-}
 
 // ImportSpec says what to make a run of: a policy or a repertoire that another program found.
 type ImportSpec struct {
@@ -67,11 +61,9 @@ type importedSettings struct {
 // Nothing is ever overwritten: the numbers' SHA-256 is among the hyperparameters and so in the name of the folder, and importing
 // the same again finds it. An import that fails leaves nothing behind.
 func Import(s ImportSpec) (*runs.Run, error) {
-	all := slices.Concat(Algorithms(), slices.Collect(maps.Keys(skillAlgorithms)))
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if !slices.Contains(all, s.Algorithm) {
-		return nil, names.Unknown("algorithm", s.Algorithm, all)
+	algorithm, err := findAlgorithm(s.Algorithm)
+	if err != nil {
+		return nil, err
 	}
 	env, err := envs.Make(s.Env)
 	if err != nil {
@@ -80,16 +72,16 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	if s.Runs == "" {
 		s.Runs = runs.Folder()
 	}
-	_, skilled := skillAlgorithms[s.Algorithm]
+	skilled, discovers := algorithm.defaults(env.Spec()).(discovering)
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
 		return nil, errors.New("either a policy or a repertoire can be imported: give one of --policy and --repertoire")
-	case s.Policy != "" && !skilled:
+	case s.Policy != "" && !discovers:
 		return nil, errors.Errorf("%s finds a repertoire, not one policy: give --repertoire", s.Algorithm)
-	case s.Repertoire != "" && skilled:
+	case s.Repertoire != "" && discovers:
 		return nil, errors.Errorf("%s finds one policy, not a repertoire: give --policy", s.Algorithm)
-	case skilled:
-		return s.importPolicy(env.Spec())
+	case discovers:
+		return s.importPolicy(env, skilled.Task(env).Skills)
 	}
 	return s.importRepertoire(env)
 }
@@ -107,8 +99,10 @@ func (s importSettings) check(env envs.Spec) error {
 	return base.Check()
 }
 
-func (s ImportSpec) importPolicy(env envs.Spec) (*runs.Run, error) {
-	settings := skillSettings{s.defaults(env), skillAlgorithms[s.Algorithm]}
+// importPolicy imports a policy that the paper tells so many skills.
+func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
+	env := in.Spec()
+	settings := skillSettings{s.defaults(env), count}
 	var target any = &settings
 	if settings.Skills == 0 {
 		target = &settings.importSettings // there is no skill to set
@@ -119,7 +113,7 @@ func (s ImportSpec) importPolicy(env envs.Spec) (*runs.Run, error) {
 	if err := settings.check(env); err != nil {
 		return nil, err
 	}
-	if least := min(1, skillAlgorithms[s.Algorithm]); settings.Skills < least || settings.Skills > maxSkills {
+	if least := min(1, count); settings.Skills < least || settings.Skills > maxSkills {
 		return nil, errors.Errorf("skills must be between %d and %d, not %d", least, maxSkills, settings.Skills)
 	}
 	row, err := readFloats(npyFile(s.Policy))
