@@ -29,13 +29,29 @@ func Trajectories(run *runs.Run, seed int64, cells ...int) (*figures.Figure, err
 
 // TrajectoriesIn is [Trajectories] in a given environment, see [ReplayIn].
 func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
-	limits := env.Spec().Descriptor
-	if limits.Kind != envs.Final || len(limits.Lower) != 2 {
-		return nil, errors.Errorf("%s has no positions to draw", env.Spec().Name)
+	arena, err := arenaOf(env)
+	if err != nil {
+		return nil, err
 	}
 	episodes, err := ReplayIn(env, run, seed, cells...)
 	if err != nil {
 		return nil, err
+	}
+	for i, episode := range episodes {
+		path := figures.Path{Label: fmt.Sprintf("cell %d: %.0f", cells[i], episode.Fitness), Fitness: episode.Fitness}
+		for _, position := range episode.Descriptors {
+			path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
+		}
+		arena.Paths = append(arena.Paths, path)
+	}
+	return figures.Trajectories(arena)
+}
+
+// arenaOf is the plane of an environment whose state descriptor is a position, without paths.
+func arenaOf(env envs.Env) (figures.Arena, error) {
+	limits := env.Spec().Descriptor
+	if limits.Kind != envs.Final || len(limits.Lower) != 2 {
+		return figures.Arena{}, errors.Errorf("%s has no positions to draw", env.Spec().Name)
 	}
 	arena := figures.Arena{
 		XLabel: strings.TrimPrefix(limits.Components[0], "final "), YLabel: strings.TrimPrefix(limits.Components[1], "final "),
@@ -49,12 +65,5 @@ func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*fig
 		goal := figures.Rect(m.Goal())
 		arena.Goal = &goal
 	}
-	for i, episode := range episodes {
-		path := figures.Path{Label: fmt.Sprintf("cell %d: %.0f", cells[i], episode.Fitness), Fitness: episode.Fitness}
-		for _, position := range episode.Descriptors {
-			path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
-		}
-		arena.Paths = append(arena.Paths, path)
-	}
-	return figures.Trajectories(arena)
+	return arena, nil
 }

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -47,26 +50,57 @@ func (c *showCmd) find() (*runs.Run, error) {
 	return runs.Load(c.Target)
 }
 
-// draw saves the figures of a run that there is data for, and returns their paths.
+// drawing is a figure by the name of its file.
+type drawing struct {
+	name string
+	make func() (*figures.Figure, error)
+}
+
+// drawings are the figures of a run that there is data for: of an imported policy with skills, which has no repertoire and was not
+// evaluated, none.
+func drawings(run *runs.Run) ([]drawing, error) {
+	var list []drawing
+	if run.HasRepertoire() || !run.HasSkills() { // without either it is not complete
+		list = append(list, drawing{"repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) }})
+		axis := figures.Evaluations
+		if run.HasSkills() { // what learns counts its steps
+			axis = figures.EnvSteps
+		}
+		list = append(list, drawing{"metrics", func() (*figures.Figure, error) {
+			return figures.Metrics([]*runs.Run{run}, axis, figures.Minutes)
+		}})
+	}
+	snapshots, err := run.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	if len(snapshots) > 0 {
+		list = append(list, drawing{"snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) }})
+	}
+	if run.HasSkills() && slices.Contains(envs.Names(), run.Config.Env) { // of one's own environment the limits are not known
+		skills, err := run.Skills()
+		if err != nil {
+			return nil, err
+		}
+		if skills.Steps() > 0 {
+			list = append(list, drawing{"trajectories", func() (*figures.Figure, error) { return qdnb.SkillTrajectories(run) }})
+		}
+	}
+	return list, nil
+}
+
+// draw saves the figures of a run, and returns their paths.
 func draw(run *runs.Run, dir, format string) ([]string, error) {
-	if run.HasSkills() && !run.HasRepertoire() { // skills that were imported: nothing is known of their training
-		return nil, nil
+	list, err := drawings(run)
+	if err != nil || len(list) == 0 {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
 	var paths []string
 	var failed error
-	for _, figure := range []struct {
-		name string
-		make func() (*figures.Figure, error)
-	}{
-		{"repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) }},
-		{"metrics", func() (*figures.Figure, error) {
-			return figures.Metrics([]*runs.Run{run}, figures.Evaluations, figures.Minutes)
-		}},
-		{"snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) }},
-	} {
+	for _, figure := range list {
 		f, err := figure.make()
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", figure.name, err))

@@ -1,0 +1,65 @@
+package figures
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/runs"
+)
+
+// logged is a run that has logged a table.
+func logged(t *testing.T, algorithm, table string) *runs.Run {
+	t.Helper()
+	run := &runs.Run{Dir: t.TempDir(), Config: runs.Config{Algorithm: algorithm, Env: "pointmaze"}}
+	if err := os.WriteFile(filepath.Join(run.Dir, "metrics.csv"), []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func TestColumns(t *testing.T) {
+	list := []*runs.Run{
+		logged(t, "diayn-reward", "env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n1000,2,1,1.5\n2000,3,2,0.5\n"),
+		logged(t, "my-objective", "env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
+	}
+	f, err := Columns(list, EnvSteps, "discriminator_loss", "coverage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "columns.svg")
+	if err := f.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Discriminator loss", "Coverage (%)", "environment steps", "DIAYN+REWARD", "my-objective"} {
+		if !strings.Contains(string(text), ">"+want+"<") {
+			t.Errorf("the figure does not say %q", want)
+		}
+	}
+
+	for want, err := range map[string]error{
+		`did you mean "coverage"`: second(Columns(list, EnvSteps, "coverag")),
+		`did you mean "seconds"`:  second(Columns(list, Axis{Column: "second", Unit: 1}, "coverage")),
+		"0 columns of 2 runs":     second(Columns(list, EnvSteps)),
+		"1 columns of 0 runs":     second(Columns(nil, EnvSteps, "coverage")),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func second(_ *Figure, err error) error { return err }
+
+func TestRowsOf(t *testing.T) {
+	for n, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 3, 9: 3} {
+		if got := rowsOf(n); got != want {
+			t.Errorf("%d panels: %d in a row, want %d", n, got, want)
+		}
+	}
+}
