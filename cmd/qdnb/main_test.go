@@ -126,6 +126,8 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 		{train("--set", "hidden=[16384,16384,16384]", "--set", "batch=1000000"), 1, "memory"},
 		{train("--set", "iso_sigma=-1"), 1, "iso_sigma"},
 		{train("--generations=-1"), 1, "generations"},
+		{train("--generations=0"), 1, "--generations must be 1 or more"},
+		{train("--time=0s"), 1, "--time must be more than 0"},
 		{train("--backend", "abacus"), 1, "abacus"},
 		{train("--backend", filepath.Join(root, "none.so")), 1, "none.so"},
 		{train("--runs", filepath.Join(file, "runs")), 1, "file"},

@@ -13,24 +13,27 @@ import (
 )
 
 type trainCmd struct {
-	Algorithm   string        `required:"" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
-	Env         string        `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
-	Seed        int64         `default:"0" help:"Seed of everything random."`
-	Generations int64         `help:"Stop after so many generations after the initial population; of the reinforcement-learning methods, iterations."`
-	Evaluations int64         `help:"Stop after so many evaluations."`
-	EnvSteps    int64         `help:"Stop after so many environment steps."`
-	Time        time.Duration `help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
-	Set         []string      `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
-	Runs        string        `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
-	Backend     string        `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
-	JSON        bool          `name:"json" help:"Print the result as one JSON object on the last line."`
-	KeepReplay  bool          `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
-	Quiet       bool          `short:"q" help:"No progress."`
+	Algorithm   string         `required:"" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
+	Env         string         `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
+	Seed        int64          `default:"0" help:"Seed of everything random."`
+	Generations *int64         `help:"Stop after so many generations after the initial population; of the reinforcement-learning methods, iterations."`
+	Evaluations *int64         `help:"Stop after so many evaluations."`
+	EnvSteps    *int64         `help:"Stop after so many environment steps."`
+	Time        *time.Duration `help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
+	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
+	Runs        string         `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	Backend     string         `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON        bool           `name:"json" help:"Print the result as one JSON object on the last line."`
+	KeepReplay  bool           `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
+	Quiet       bool           `short:"q" help:"No progress."`
 }
 
 // Run trains.
 func (c *trainCmd) Run() error {
-	budget := runs.Budget{Generations: c.Generations, Evaluations: c.Evaluations, EnvSteps: c.EnvSteps, Time: c.Time}
+	budget, err := c.budget()
+	if err != nil {
+		return err
+	}
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: c.Set, Budget: budget,
 		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, KeepReplay: c.KeepReplay,
@@ -51,6 +54,28 @@ func (c *trainCmd) Run() error {
 	}
 	printRun(run)
 	return nil
+}
+
+// budget is what the flags say. A limit that is given must let something happen; one that is not is none.
+func (c *trainCmd) budget() (b runs.Budget, err error) {
+	for _, limit := range []struct {
+		name  string
+		given *int64
+		of    *int64
+	}{{"generations", c.Generations, &b.Generations}, {"evaluations", c.Evaluations, &b.Evaluations}, {"env-steps", c.EnvSteps, &b.EnvSteps}} {
+		if limit.given == nil {
+			continue
+		}
+		if *limit.of = *limit.given; *limit.of < 1 {
+			return b, fmt.Errorf("--%s must be 1 or more, not %d: leave it out for no such limit", limit.name, *limit.of)
+		}
+	}
+	if c.Time != nil {
+		if b.Time = *c.Time; b.Time <= 0 {
+			return b, fmt.Errorf("--time must be more than 0, not %v: leave it out for no such limit", b.Time)
+		}
+	}
+	return b, nil
 }
 
 // result is the last line of `qdnb train --json`.
