@@ -1,0 +1,315 @@
+package qdnb
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/skills"
+	"example.com/qdnb/xla"
+)
+
+// smallDiscovery is a run of some algorithm of the reinforcement-learning family, of seconds.
+func smallDiscovery(algorithm, folder string, iterations int) Spec {
+	spec := small(folder, iterations)
+	spec.Algorithm = algorithm
+	spec.Set = []string{"env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16", "replay_buffer_size=180", "hidden=[8,8]", "learning_rate=0.01",
+		"cells=32", "cvt_samples=500", "episode_length=20", "evaluation_states=2", "evaluation_interval=30", "early_interval=12"}
+	if algorithm == "sac" {
+		return spec
+	}
+	spec.Set = append(spec.Set, "num_skills=3", "diversity_hidden=[8]")
+	if strings.Contains(algorithm, "smerl") {
+		spec.Set = append(spec.Set, "smerl_target=-20", "smerl_margin=2")
+	}
+	return spec
+}
+
+// finished is what the end of a run leaves: its repertoire and its skills.
+func finished(t *testing.T, run *runs.Run) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(run.Dir, "skills.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, repertoireBytes(t, run)...)
+}
+
+// Interrupted after every iteration, extended, or trained in one go: the same repertoire and the same skills, to the byte.
+func TestSkillsGoOnBitForBit(t *testing.T) {
+	const iterations = 36 // the ring of the replay buffer begins again after 30
+	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "sac"} {
+		t.Run(algorithm, func(t *testing.T) {
+			of := func(folder string, iterations int) Spec {
+				spec := smallDiscovery(algorithm, folder, iterations)
+				if algorithm == "sac" {
+					spec.Set = append(spec.Set, "fix_alpha=false")
+				}
+				return spec
+			}
+			whole := train(t, of(t.TempDir(), iterations))
+			folder := t.TempDir()
+			for range 3 {
+				stopped(t, of(folder, iterations))
+			}
+			run := train(t, of(folder, iterations))
+			if !bytes.Equal(finished(t, run), finished(t, whole)) {
+				t.Error("the interrupted run ends with other skills")
+			}
+			if s, want := run.Status, whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != 6*iterations || s.MaxFitness != want.MaxFitness {
+				t.Errorf("the interrupted run ends with %+v, want %+v", s, want)
+			}
+
+			extended := t.TempDir()
+			for _, budget := range []int{5, 33, iterations} {
+				spec := of(extended, budget)
+				spec.KeepReplay = true
+				run := train(t, spec)
+				if same := bytes.Equal(finished(t, run), finished(t, whole)); same != (budget == iterations) {
+					t.Errorf("extended to iteration %d of %d: the same skills is %v", budget, iterations, same)
+				}
+				if kept, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*")); len(kept) == 0 {
+					t.Error("the replay buffer is not kept")
+				}
+			}
+			if dropped, _ := filepath.Glob(filepath.Join(whole.Dir, "replay")); len(dropped) > 0 {
+				t.Error("a finished run keeps its replay buffer without being asked to")
+			}
+		})
+	}
+}
+
+func TestSkillsRefillTheReplayBuffer(t *testing.T) {
+	for algorithm, want := range map[string]string{"smerl-diayn": "filled anew with 3 episodes", "sac": "filled anew with 3 episodes"} {
+		folder := t.TempDir()
+		train(t, smallDiscovery(algorithm, folder, 11)) // 66 steps of 20 an episode
+		var run *runs.Run
+		said := stderr(t, func() { run = train(t, smallDiscovery(algorithm, folder, 14)) })
+		if !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s: extending a run whose buffer was dropped says %q, want %q in one line", algorithm, said, want)
+		}
+		if s := run.Status; s.Generation != 14 || s.EnvSteps != 84 || !s.Finished {
+			t.Errorf("%s: it ends as %+v", algorithm, s)
+		}
+	}
+}
+
+// Every algorithm of the family: what it logs, and what it leaves.
+func TestSkillsAreMeasured(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	losses, rewards := []string{"critic_loss", "actor_loss", "alpha_loss"}, []string{"training_reward", "diversity_reward", "task_reward"}
+	diayn := slices.Concat(losses, []string{"discriminator_loss"}, rewards)
+	dads := slices.Concat(losses, []string{"dynamics_loss"}, rewards)
+	for algorithm, columns := range map[string][]string{
+		"diayn": diayn, "diayn-reward": diayn, "smerl-diayn": diayn, "dads": dads, "dads-reward": dads, "smerl-dads": dads,
+		"sac": append(slices.Clone(losses), "training_reward", "task_reward"),
+	} {
+		run := train(t, smallDiscovery(algorithm, t.TempDir(), 11))
+		table, err := run.Metrics()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.Columns[8:]; !slices.Equal(got, columns) {
+			t.Errorf("%s logs %v, want %v", algorithm, got, columns)
+		}
+		count, episodes := 3, 6.0
+		if algorithm == "sac" {
+			count, episodes = 0, 2
+		}
+		// Measured at the beginning, every 12 steps before the 30th, and then every 30: in iterations of 6.
+		var got, want [][3]float64
+		for _, row := range table.Rows {
+			got = append(got, [3]float64(row[:3]))
+		}
+		for i, generation := range []float64{0, 2, 4, 5, 10} {
+			want = append(want, [3]float64{generation, float64(i+1) * episodes, 6 * generation})
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: generations, evaluations and steps are %v, want %v", algorithm, got, want)
+		}
+		for i, row := range table.Rows {
+			for k, x := range row[8:] {
+				if math.IsNaN(x) != (i == 0) {
+					t.Errorf("%s: %s is %g in row %d", algorithm, columns[k], x, i)
+				}
+			}
+		}
+		if s := run.Status; s.Generation != 11 || s.EnvSteps != 66 || !s.Finished {
+			t.Errorf("%s: %+v", algorithm, s)
+		}
+
+		left, err := run.Skills()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left.Count != count || len(left.Fitnesses) != int(episodes) || len(left.Descriptors) != 2*int(episodes) || len(left.Trajectories) != 2*20*int(episodes) {
+			t.Errorf("%s leaves %d skills of %d episodes, %d descriptors and %d positions", algorithm, left.Count, len(left.Fitnesses), len(left.Descriptors), len(left.Trajectories))
+		}
+		for i, which := range left.Which {
+			if which != i%max(1, count) {
+				t.Errorf("%s: episodes are of the skills %v", algorithm, left.Which)
+			}
+		}
+		if (len(left.Extra) == 0) != (algorithm == "sac") {
+			t.Errorf("%s leaves %d arrays of its diversity reward", algorithm, len(left.Extra))
+		}
+
+		repertoire, err := run.Repertoire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats := repertoire.Stats()
+		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness != run.Status.MaxFitness || repertoire.Params != left.Params() {
+			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm, repertoire.Cells(), stats, run.Status)
+		}
+		if episodes, err := Replay(run, 1, repertoire.Best()); err != nil || len(episodes) != 1 || len(episodes[0].Rewards) != 20 {
+			t.Errorf("%s: replaying its best policy: %v", algorithm, err)
+		}
+	}
+}
+
+func TestSkillMistakesGiveOneLine(t *testing.T) {
+	emitter := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	diversity, objective := skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}}, skills.PlusReward{Scale: 1}
+	for _, c := range []struct {
+		want, algorithm string
+		change          func(*Spec)
+	}{
+		{`unknown field "nm_skills"`, "diayn", func(s *Spec) { s.Set = append(s.Set, "nm_skills=3") }},
+		{`unknown field "num_skills"`, "sac", func(s *Spec) { s.Set = append(s.Set, "num_skills=3") }},
+		{`unknown field "diversity_reward_scale"`, "dads", func(s *Spec) { s.Set = append(s.Set, "diversity_reward_scale=3") }},
+		{`unknown field "smerl_target"`, "diayn-reward", func(s *Spec) { s.Set = append(s.Set, "smerl_target=3") }},
+		{`unknown field "batch"`, "diayn", func(s *Spec) { s.Set = append(s.Set, "batch=3") }},
+		{"replay_buffer_size must be a multiple of env_batch_size", "diayn", func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=181") }},
+		{"replay_buffer_size must hold whole episodes of all environments, at least 120", "smerl-dads", func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=60") }},
+		{"num_skills must be between 1 and", "dads", func(s *Spec) { s.Set = append(s.Set, "num_skills=0") }},
+		{"smerl_target", "smerl-diayn", func(s *Spec) { s.Set = append(s.Set, "smerl_target=-Inf") }}, // JSON has no infinity
+		{"smerl_target is not known for this environment", "smerl-diayn", func(s *Spec) {
+			s.Env, s.Environment, s.Set = "", plane{"plane"}, s.Set[:len(s.Set)-2]
+		}},
+		{"halfcheetah-hurdles has no descriptor", "diayn", func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
+		{"diayn has neither an emitter, nor a learner", "diayn", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
+		{"sac has neither an emitter", "sac", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
+		{"sac plays no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
+		{"sac plays no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
+		{"map-elites has neither a diversity reward nor an objective", "map-elites", func(s *Spec) { s.Diversity, s.Name, s.Set = diversity, "mine", nil }},
+		{"pga-aurora has neither a diversity reward nor an objective", "pga-aurora", func(s *Spec) { s.Objective, s.Name, s.Set = objective, "mine", nil }},
+		{"a variant needs a name of its own", "diayn", func(s *Spec) { s.Objective = objective }},
+		{"a variant needs a name of its own", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
+		{"a variant needs a name of its own", "diayn", func(s *Spec) { s.Objective, s.Name = objective, "diayn-reward" }},
+	} {
+		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)
+		c.change(&spec)
+		run, err := Train(spec)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v; want one line with %q", c.algorithm, err, c.want)
+		}
+		if left, _ := os.ReadDir(spec.Runs); run != nil || len(left) > 0 {
+			t.Errorf("%q leaves %v", c.want, left)
+		}
+	}
+}
+
+// DIAYN and DADS become other algorithms by one factor: with DIAYN+REWARD's objective DIAYN is DIAYN+REWARD, and with its diversity
+// reward so is DADS+REWARD, in pointmaze, where no position is clipped.
+func TestVariantsOfSkills(t *testing.T) {
+	plain := train(t, smallDiscovery("diayn-reward", t.TempDir(), 8))
+	objective := smallDiscovery("diayn", t.TempDir(), 8)
+	objective.Name, objective.Objective = "mine", skills.PlusReward{Scale: 2} // as published for pointmaze
+	diversity := smallDiscovery("dads-reward", t.TempDir(), 8)
+	diversity.Name, diversity.Diversity = "mine", skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
+	for _, spec := range []Spec{objective, diversity} {
+		run := train(t, spec)
+		if !bytes.Equal(finished(t, run), finished(t, plain)) {
+			t.Errorf("a variant of %s is not DIAYN+REWARD", spec.Algorithm)
+		}
+		if run.Config.Algorithm != "mine" || !strings.HasPrefix(run.Name(), "mine-pointmaze-1-") {
+			t.Errorf("it is called %s", run.Name())
+		}
+	}
+	if other := train(t, smallDiscovery("diayn", t.TempDir(), 8)); bytes.Equal(finished(t, other), finished(t, plain)) {
+		t.Error("DIAYN is the same: the test tells nothing")
+	}
+}
+
+// Every algorithm has settings for every environment that the paper trains in; those of the reinforcement-learning family that differ
+// between environments are the published ones (QDax, qdbenchmark/configs).
+func TestPublishedSettings(t *testing.T) {
+	type published struct {
+		Scaling float64 `json:"reward_scaling"`
+		Scale   float64 `json:"diversity_reward_scale"`
+		Full    bool    `json:"descriptor_full_state"`
+		Target  float64 `json:"smerl_target"`
+		Margin  float64 `json:"smerl_margin"`
+		Length  int     `json:"episode_length"`
+	}
+	type common struct {
+		Environments int     `json:"env_batch_size"`
+		Batch        int     `json:"batch_size"`
+		Rate         float64 `json:"learning_rate"`
+		Discount     float64 `json:"discount"`
+		Tau          float64 `json:"tau"`
+		Alpha        float64 `json:"alpha_init"`
+		FixAlpha     bool    `json:"fix_alpha"`
+		PerStep      float64 `json:"grad_updates_per_step"`
+		Buffer       int     `json:"replay_buffer_size"`
+		Cells        int     `json:"cells"`
+		Samples      int     `json:"cvt_samples"`
+		States       int     `json:"evaluation_states"`
+		Skills       int     `json:"num_skills"`
+	}
+	for env, want := range map[string]published{
+		"pointmaze":       {1, 2, false, -66, 6.6, 250},
+		"ant-uni":         {10, 2, true, 1700, 170, 250},
+		"ant-omni":        {1, 4, false, 249, 24.9, 250},
+		"ant-trap":        {1, 2, false, 450, 45, 250},
+		"ant-maze":        {1, 3, false, -6820, 682, 500},
+		"walker-uni":      {10, 2, true, 1180, 118, 250},
+		"halfcheetah-uni": {5, 2, true, 2050, 205, 250},
+	} {
+		folders := map[string]bool{}
+		for _, algorithm := range Algorithms() {
+			config, err := Spec{Algorithm: algorithm, Env: env}.Config()
+			if err != nil {
+				t.Errorf("%s on %s: %v", algorithm, env, err)
+				continue
+			}
+			if config.Algorithm != algorithm || config.Env != env || folders[config.Name()] {
+				t.Errorf("%s on %s is called %s", algorithm, env, config.Name())
+			}
+			folders[config.Name()] = true
+			if strings.Contains(algorithm, "map-elites") || strings.Contains(algorithm, "aurora") {
+				continue
+			}
+			var got, expected = published{}, want
+			var all common
+			for _, into := range []any{&got, &all} {
+				if err := json.Unmarshal(config.Hyperparameters, into); err != nil {
+					t.Fatal(err)
+				}
+			}
+			usual := common{200, 256, 3e-4, 0.99, 0.005, 0.1, true, 1, 1_000_000, 1024, 50_000, 40, 5}
+			if !strings.Contains(algorithm, "smerl") {
+				expected.Target, expected.Margin = 0, 0
+				if !strings.Contains(algorithm, "reward") {
+					expected.Scale = 0
+				}
+			}
+			if algorithm == "sac" {
+				usual.Skills, expected.Full = 0, false
+			}
+			if got != expected || all != usual {
+				t.Errorf("%s on %s has %+v and %+v, want %+v and %+v", algorithm, env, got, all, expected, usual)
+			}
+		}
+	}
+}
