@@ -71,7 +71,7 @@ type Outcome struct {
 	// Fitnesses are those of the passive repertoire, [cells], -Inf where empty; nil where skills were not measured.
 	Fitnesses []float32
 	Invalid   int       // episodes of the evaluation with a fitness or descriptor that is not a number: they never enter
-	Extra     []float64 // see [Search.Columns]; means since skills were measured before
+	Extra     []float64 // of this iteration, see [Search.Columns]; NaN before the first
 }
 
 // New compiles a search.
@@ -80,6 +80,8 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	switch {
 	case config.Environments < 1 || config.Updates < 0:
 		return nil, errors.Errorf("a search needs at least 1 environment, and updates from 0 on, not %d and %d", config.Environments, config.Updates)
+	case task.Skills > config.Environments:
+		return nil, errors.Errorf("%d environments do not play all of %d skills", config.Environments, task.Skills)
 	case config.Capacity < config.Environments || config.Capacity%config.Environments != 0:
 		return nil, errors.Errorf("the replay buffer must hold a multiple of the %d environments, not %d transitions", config.Environments, config.Capacity)
 	case (method.Diversity == nil) != (task.Skills == 0) || (method.Diversity == nil) != (method.Objective == nil):

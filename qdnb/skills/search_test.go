@@ -677,6 +677,7 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 	}{
 		{"a search needs at least 1 environment", func(a *all) { a.config.Environments = 0 }},
 		{"updates from 0 on, not 6 and -1", func(a *all) { a.config.Updates = -1 }},
+		{"2 environments do not play all of 3 skills", func(a *all) { a.config.Environments = 2 }},
 		{"must hold a multiple of the 6 environments, not 61 transitions", func(a *all) { a.config.Capacity = 61 }},
 		{"must hold a multiple of the 6 environments, not 0 transitions", func(a *all) { a.config.Capacity = 0 }},
 		{"must hold whole episodes: at least 48 transitions, not 42", func(a *all) { a.config.Capacity, a.method.Objective = 42, SMERL{Target: 1} }},

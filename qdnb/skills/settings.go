@@ -275,6 +275,9 @@ func (d Discovery) Check() error {
 	if d.NumSkills < 1 || d.NumSkills > maxSkills {
 		return errors.Errorf("num_skills must be between 1 and %d, not %d", maxSkills, d.NumSkills)
 	}
+	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
+		return errors.Errorf("num_skills must be at most env_batch_size, %d, for each to be played, not %d", d.EnvBatchSize, d.NumSkills)
+	}
 	if len(d.DiversityHidden) < 1 || len(d.DiversityHidden) > 16 {
 		return errors.Errorf("number of diversity_hidden layers must be between 1 and 16, not %d", len(d.DiversityHidden))
 	}

@@ -118,6 +118,7 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		"cells must be between 1 and 131072":               {func(s *Selective) { s.Cells = 0 }, func(s *Selective) { s.Cells = 1 << 20 }},
 		"cvt_samples must be between 1024 and":             {func(s *Selective) { s.CVTSamples = 1000 }},
 		"grad_updates_per_step must be a number from 0 on": {func(s *Selective) { s.GradUpdatesPerStep = -1 }, func(s *Selective) { s.GradUpdatesPerStep = nan }, func(s *Selective) { s.GradUpdatesPerStep = 1e9 }},
+		"num_skills must be at most env_batch_size, 200":   {func(s *Selective) { s.NumSkills = 201 }},
 		"num_skills must be between 1 and 1024":            {func(s *Selective) { s.NumSkills = 0 }, func(s *Selective) { s.NumSkills = 5000 }},
 		"number of diversity_hidden layers must be":        {func(s *Selective) { s.DiversityHidden = nil }, func(s *Selective) { s.DiversityHidden = make([]int, 17) }},
 		"diversity_hidden layers must have between 1":      {func(s *Selective) { s.DiversityHidden = []int{0} }, func(s *Selective) { s.DiversityHidden = []int{8, 1 << 20} }},
