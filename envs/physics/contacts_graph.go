@@ -183,7 +183,10 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 	}
 	weight := constant(rows, 1/(1+epsilon))
 	if many {
-		weight = constant(rows, 1).over(sum(rows, counts...).add(epsilon))
+		// The source divides by count + epsilon, its sum being 0 where the count is. Here the compiler may decide twice, in two kernels
+		// that round differently, whether a contact is active, and a count of 0 would make of an impulse one of 1/epsilon times it.
+		count := sum(rows, counts...).max(constant(rows, 1))
+		weight = constant(rows, 1).over(count.add(epsilon))
 	}
 	var total push
 	for k, c := range total.components() {
