@@ -27,7 +27,16 @@ func environmentOf(run *runs.Run) (envs.Env, error) {
 	if !slices.Contains(envs.Names(), run.Config.Env) {
 		return nil, errors.Errorf("%s is an environment of your own: give it to ReplayIn or TrajectoriesIn", run.Config.Env)
 	}
-	return envs.Make(run.Config.Env)
+	env, err := envs.Make(run.Config.Env)
+	if err != nil {
+		return nil, err
+	}
+	if algorithm, err := findAlgorithm(run.Config.Algorithm); err == nil { // else a variant
+		if options := algorithm.defaults(env.Spec()).options(); len(options) > 0 {
+			return envs.Make(run.Config.Env, options...)
+		}
+	}
+	return env, nil
 }
 
 // ReplayIn is [Replay] in a given environment: in one of one's own that the run was trained in, or in a changed one. It must have

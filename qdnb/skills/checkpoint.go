@@ -39,11 +39,15 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 		arrays[name] = array
 	}
 	arrays[evaluationsName] = npz.Scalar(s.evaluations)
+	arrays[figuresName] = npz.Of(append(slices.Clone(s.sums), s.summed))
 	return arrays, nil
 }
 
-// evaluationsName is the number of episodes that measured skills, in checkpoints.
-const evaluationsName = "passive_evaluations"
+// What the host counts, in checkpoints: the episodes that measured skills, and the sums of the figures since then.
+const (
+	evaluationsName = "passive_evaluations"
+	figuresName     = "figures"
+)
 
 // Restore puts the search where [Search.Arrays] was taken, after an iteration. The replay buffer is put back by itself, see
 // [Search.SetReplay].
@@ -51,6 +55,10 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	evaluations, err := arrays[evaluationsName].Int64s()
 	if err != nil || len(evaluations) != 1 {
 		return errors.Errorf("the checkpoint does not say how many evaluations there were")
+	}
+	figures, err := arrays[figuresName].Float64s()
+	if err != nil || len(figures) != len(s.sums)+1 {
+		return errors.Errorf("the checkpoint has %d sums of figures, this run needs %d", len(figures), len(s.sums)+1)
 	}
 	names, values := s.held()
 	restored := make([]xla.Value, len(names))
@@ -74,6 +82,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		*value = restored[i]
 	}
 	s.iteration, s.evaluations = iteration, evaluations[0]
+	s.sums, s.summed = slices.Clone(figures[:len(s.sums)]), figures[len(s.sums)]
 	return nil
 }
 

@@ -60,7 +60,9 @@ type Search struct {
 	seed      xla.Value
 	iteration int64 // the newest; 0 after the first evaluation, -1 before it
 
-	evaluations int64 // episodes that measured skills so far
+	evaluations int64     // episodes that measured skills so far
+	sums        []float64 // of the figures since then, and of how many iterations
+	summed      float64
 }
 
 // Outcome is what the host learns of an iteration.
@@ -71,7 +73,7 @@ type Outcome struct {
 	// Fitnesses are those of the passive repertoire, [cells], -Inf where empty; nil where skills were not measured.
 	Fitnesses []float32
 	Invalid   int       // episodes of the evaluation with a fitness or descriptor that is not a number: they never enter
-	Extra     []float64 // of this iteration, see [Search.Columns]; NaN before the first
+	Extra     []float64 // see [Search.Columns]: means over the iterations since skills were measured before; NaN at first
 }
 
 // New compiles a search.
@@ -103,6 +105,7 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	if err := p.CheckMemory(4 * rows / int64(p.Workers)); err != nil {
 		return nil, err
 	}
+	s.sums = make([]float64, len(s.Columns()))
 	if err := s.build(); err != nil {
 		s.Close()
 		return nil, err
@@ -170,7 +173,7 @@ func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
 	return means, nil
 }
 
-// Columns names the numbers in [Outcome].Extra: losses and rewards, means over an iteration.
+// Columns names the numbers in [Outcome].Extra: losses and rewards.
 func (s *Search) Columns() []string {
 	names := []string{"critic_loss", "actor_loss", "alpha_loss"}
 	if s.it.method.Diversity == nil {
@@ -192,21 +195,22 @@ func (s *Search) Step() (Outcome, error) {
 	next := s.iteration + 1
 	before, after := s.envSteps(s.iteration), s.envSteps(next)
 	outcome := Outcome{Iteration: next, EnvSteps: after}
-	for range s.Columns() {
-		outcome.Extra = append(outcome.Extra, math.NaN()) // nothing was learnt yet
-	}
 	if next > 0 {
 		means, err := s.run(s.program, next)
 		if err != nil {
 			return Outcome{}, err
 		}
-		outcome.Extra = s.extra(means)
-		for i, x := range outcome.Extra {
+		for i, x := range s.extra(means) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return Outcome{}, errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate or reward_scaling, or look at the environment's rewards",
 					s.Columns()[i], x, next)
 			}
+			s.sums[i] += x
 		}
+		s.summed++
+	}
+	for _, sum := range s.sums {
+		outcome.Extra = append(outcome.Extra, sum/s.summed) // NaN while nothing was learnt
 	}
 	s.iteration = next
 	if s.config.Passive.due(before, after) {
@@ -219,6 +223,8 @@ func (s *Search) Step() (Outcome, error) {
 		}
 		outcome.Invalid = evaluation.invalid()
 		s.evaluations += int64(len(evaluation.Fitnesses))
+		clear(s.sums)
+		s.summed = 0
 	}
 	outcome.Evaluations = s.evaluations
 	return outcome, nil
