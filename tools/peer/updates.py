@@ -1,9 +1,10 @@
-"""Peer for the speed of learning: JAX and optax, the gradient updates of TD3, everything in one compiled scan.
+"""Peer for the speed of learning: JAX and optax, the gradient updates of a learner, everything in one compiled scan.
 
     pip install -r jax.txt
     python updates.py td3 --steps 300        # PGA-MAP-Elites' training: the critics every step, the actor every second
+    python updates.py sac --steps 300        # DIAYN+REWARD's: discriminator, critics and actor every step
 
-Sizes are ant-uni's: 87 observations, 8 actions, batches of 256 drawn from a buffer of --buffer rows, networks of 2 x 256 units.
+Sizes are ant-uni's: 87 observations, 8 actions, 5 skills, batches of 256 drawn from a buffer of --buffer rows, networks of 2 x 256 units.
 Prints one JSON line: the best of the repeats, updates a second.
 """
 import argparse
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-OBS, ACT, BATCH = 87, 8, 256
+OBS, ACT, SKILLS, BATCH = 87, 8, 5, 256
 
 
 def init(key, sizes):
@@ -74,9 +75,53 @@ def td3(key, data):
     return (critic, critic, actor, actor, opt.init(critic), opt.init(actor), key), step
 
 
+def sac(key, data):
+    k = jax.random.split(key, 4)
+    o = OBS + SKILLS
+    critic = [init(k[0], [o + ACT, 256, 256, 1]), init(k[1], [o + ACT, 256, 256, 1])]
+    actor = init(k[2], [o, 256, 256, 2 * ACT])
+    disc = init(k[3], [OBS, 256, 256, SKILLS])
+    opt = optax.adam(3e-4)
+
+    def sample(p, obs, key):
+        mean, raw = jnp.split(mlp(p, obs), 2, -1)
+        std = jax.nn.softplus(raw) + 1e-3
+        u = mean + std * jax.random.normal(key, mean.shape)
+        logp = -0.5 * ((u - mean) / std) ** 2 - jnp.log(std) - 0.9189385
+        logp = (logp - 2 * (jnp.log(2.0) - u - jax.nn.softplus(-2 * u))).sum(-1)
+        return jnp.tanh(u), logp
+
+    def step(carry, _):
+        critic, target, actor, disc, cs, as_, ds, key = carry
+        key, k1, k2, k3 = jax.random.split(key, 4)
+        b = jax.tree_util.tree_map(lambda x: x[jax.random.randint(k1, (BATCH,), 0, x.shape[0])], data)
+        z = b["z"]
+        lp = jax.nn.log_softmax(mlp(disc, b["no"]))
+        r = 10.0 * (b["r"] + 2.0 * ((lp * z).sum(-1) + jnp.log(5.0)))
+        ob, nob = jnp.concatenate([b["o"], z], -1), jnp.concatenate([b["no"], z], -1)
+        na, nlogp = sample(actor, nob, k2)
+        y = r + 0.99 * (1 - b["d"]) * (twin(target, nob, na).min(-1) - 0.1 * nlogp)
+        g = jax.grad(lambda c: 0.5 * ((twin(c, ob, b["a"]) - y[:, None]) ** 2).mean())(critic)
+        up, cs = opt.update(g, cs)
+        new_critic = optax.apply_updates(critic, up)
+
+        def aloss(p):
+            a, logp = sample(p, ob, k3)
+            return (0.1 * logp - twin(critic, ob, a).min(-1)).mean()
+
+        up, as_ = opt.update(jax.grad(aloss)(actor), as_)
+        actor = optax.apply_updates(actor, up)
+        dloss = lambda d: -(jax.nn.log_softmax(mlp(d, b["o"])) * z).sum(-1).mean()
+        up, ds = opt.update(jax.grad(dloss)(disc), ds)
+        disc = optax.apply_updates(disc, up)
+        return (new_critic, polyak(target, new_critic), actor, disc, cs, as_, ds, key), None
+
+    return (critic, critic, actor, disc, opt.init(critic), opt.init(actor), opt.init(disc), key), step
+
+
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("learner", choices=["td3"])
+    p.add_argument("learner", choices=["td3", "sac"])
     p.add_argument("--steps", type=int, default=300)
     p.add_argument("--buffer", type=int, default=100_000)
     p.add_argument("--repeats", type=int, default=3)
@@ -86,9 +131,9 @@ def main():
     data = {
         "o": jax.random.normal(key, (n, OBS)), "no": jax.random.normal(key, (n, OBS)),
         "a": jax.random.uniform(key, (n, ACT), minval=-1, maxval=1), "r": jax.random.normal(key, (n,)),
-        "d": jnp.zeros((n,)),
+        "d": jnp.zeros((n,)), "z": jax.nn.one_hot(jax.random.randint(key, (n,), 0, SKILLS), SKILLS),
     }
-    carry, step = {"td3": td3}[a.learner](key, data)
+    carry, step = {"td3": td3, "sac": sac}[a.learner](key, data)
     run = jax.jit(lambda c: jax.lax.scan(step, c, jnp.arange(a.steps))[0])
     start = time.perf_counter()
     jax.block_until_ready(run(carry))
