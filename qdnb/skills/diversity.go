@@ -48,3 +48,10 @@ type Objective interface {
 	// NeedsReturns tells whether Reward looks at returns.
 	NeedsReturns() bool
 }
+
+// Gate is an [Objective] that asks for diversity in some episodes only. The share of transitions that pass is logged.
+type Gate interface {
+	Objective
+	// Accepts tells which transitions pass, booleans [B], by the returns of their episodes.
+	Accepts(returns *Node) *Node
+}

@@ -36,6 +36,7 @@ type figures struct {
 	Diversity            *Node // loss of the model
 	Reward               *Node // that was learnt from, before its scaling
 	DiversityReward      *Node
+	Accepted             *Node // share of the transitions that pass a [Gate]
 	Task                 *Node // mean task reward of the fresh transitions
 }
 
@@ -125,7 +126,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
-	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, key, figures{zero, zero, zero, zero, zero, zero, zero}}
+	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, key, figures{zero, zero, zero, zero, zero, zero, zero, zero}}
 	if it.method.Diversity != nil {
 		start.Learning.Model = it.model(known)
 	}
@@ -158,12 +159,15 @@ type learning struct {
 // learn is one update. The rewards are those of the model before it; all networks learn from those of the others before it.
 func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node, noise sac.Noise) (learning, figures) {
 	zero := ZerosLike(l.SAC.LogAlpha)
-	f := figures{Diversity: zero, DiversityReward: zero, Task: zero}
+	f := figures{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
 	if l.Model != nil {
 		diversity := StopGradient(l.Model.Reward(*skills))
 		batch.Reward = it.method.Objective.Reward(batch.Reward, diversity, returns)
 		l.Model, f.Diversity = l.Model.Learn(*skills)
 		f.DiversityReward = ReduceAllMean(diversity)
+		if gate, ok := it.method.Objective.(Gate); ok {
+			f.Accepted = ReduceAllMean(ConvertDType(gate.Accepts(returns), dtypes.Float32))
+		}
 	}
 	f.Reward = ReduceAllMean(batch.Reward)
 	var losses sac.Losses

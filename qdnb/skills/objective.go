@@ -37,8 +37,12 @@ type SMERL struct{ Target, Margin, Scale float64 }
 
 // Reward implements [Objective].
 func (o SMERL) Reward(task, diversity, returns *Node) *Node {
-	passes := GreaterOrEqual(returns, ConstAs(returns, o.Target-o.Margin))
-	return Where(passes, Add(task, MulScalar(diversity, o.Scale)), task)
+	return Where(o.Accepts(returns), Add(task, MulScalar(diversity, o.Scale)), task)
+}
+
+// Accepts implements [Gate].
+func (o SMERL) Accepts(returns *Node) *Node {
+	return GreaterOrEqual(returns, ConstAs(returns, o.Target-o.Margin))
 }
 
 // NeedsReturns implements [Objective].

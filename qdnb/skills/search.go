@@ -174,20 +174,35 @@ func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
 }
 
 // Columns names the numbers in [Outcome].Extra: losses and rewards.
-func (s *Search) Columns() []string {
-	names := []string{"critic_loss", "actor_loss", "alpha_loss"}
-	if s.it.method.Diversity == nil {
-		return append(names, "training_reward", "task_reward")
+func (s *Search) Columns() []string { return picked(s.it, s.names()) }
+
+// names are those of the figures, in the order of their fields.
+func (s *Search) names() []string {
+	loss := ""
+	if s.it.method.Diversity != nil {
+		loss = s.it.method.Diversity.Loss()
 	}
-	return append(names, s.it.method.Diversity.Loss(), "training_reward", "diversity_reward", "task_reward")
+	return []string{"critic_loss", "actor_loss", "alpha_loss", loss, "training_reward", "diversity_reward", "accepted_share", "task_reward"}
 }
 
-// extra picks the figures that the method has, in the order of [Search.Columns].
-func (s *Search) extra(means []float64) []float64 {
-	if s.it.method.Diversity == nil {
-		return []float64{means[0], means[1], means[2], means[4], means[6]}
+// picked are the figures, or what belongs to them, that the method has.
+func picked[T any](it iteration, all []T) []T {
+	var some []T
+	_, gate := it.method.Objective.(Gate)
+	for i, x := range all {
+		switch i {
+		case 3, 5: // the diversity's
+			if it.method.Diversity == nil {
+				continue
+			}
+		case 6:
+			if !gate {
+				continue
+			}
+		}
+		some = append(some, x)
 	}
-	return means
+	return some
 }
 
 // Step runs the next iteration; the first call only measures the skills that nothing has taught yet.
@@ -200,7 +215,7 @@ func (s *Search) Step() (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		for i, x := range s.extra(means) {
+		for i, x := range picked(s.it, means) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return Outcome{}, errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate or reward_scaling, or look at the environment's rewards",
 					s.Columns()[i], x, next)
