@@ -109,7 +109,9 @@ func TestSkillsAreMeasured(t *testing.T) {
 	losses, rewards := []string{"critic_loss", "actor_loss", "alpha_loss"}, []string{"training_reward", "diversity_reward", "task_reward"}
 	diayn := slices.Concat(losses, []string{"discriminator_loss"}, rewards)
 	dads := slices.Concat(losses, []string{"dynamics_loss"}, rewards)
-	gated := func(columns []string) []string { return slices.Insert(slices.Clone(columns), len(columns)-1, "accepted_share") }
+	gated := func(columns []string) []string {
+		return slices.Insert(slices.Clone(columns), len(columns)-1, "accepted_share")
+	}
 	for algorithm, columns := range map[string][]string{
 		"diayn": diayn, "diayn-reward": diayn, "smerl-diayn": gated(diayn), "dads": dads, "dads-reward": dads, "smerl-dads": gated(dads),
 		"sac": append(slices.Clone(losses), "training_reward", "task_reward"),
