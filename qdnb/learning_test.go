@@ -61,11 +61,11 @@ func TestMapElitesMatchesQDaxAtGeneration100(t *testing.T) {
 }
 
 // The paper's level on pointmaze: max fitness about -25, QD score about 4.2e5, after some 6400 generations there. When the room at
-// the top left is found is luck (ARCHITECTURE.md has the numbers); most seeds have found it long before the 4000th.
+// the top left is found is luck (ARCHITECTURE.md has the numbers); seed 0 finds it near generation 1100.
 func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	long(t)
-	s := train(t, qdnb.Spec{Seed: 0, Budget: qdnb.Generations(4000)}).Status
-	if s.MaxFitness < -30 || s.QDScore < 3.9e5 {
+	s := train(t, qdnb.Spec{Seed: 0, Budget: qdnb.Generations(2000)}).Status
+	if s.MaxFitness < -27 || s.QDScore < 3.9e5 {
 		t.Errorf("below the paper's level: %+v", s)
 	}
 }
