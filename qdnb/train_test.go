@@ -325,7 +325,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"a budget cannot be negative":             func(s *Spec) { s.Budget.Generations = -1 },
 		`unknown backend "nonsense"`:              func(s *Spec) { s.Backend = "nonsense" },
 		obstacle + " is not a folder; ":           func(s *Spec) { s.Runs = obstacle },
-		"set Name beside the parts":                 func(s *Spec) { s.Emitter = variant },
+		"set Name beside the parts":               func(s *Spec) { s.Emitter = variant },
 	} {
 		spec := small(t.TempDir(), 2)
 		change(&spec)
