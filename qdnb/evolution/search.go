@@ -296,11 +296,13 @@ func (s *Search) spread(v xla.Value) (xla.Value, error) {
 	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, dims...) }), nil
 }
 
-// download copies a value to the host. It reads a copy on the device's side of the tensor, which stays on the device alone.
+// download copies a value of float32 to the host.
 func download(v xla.Value) ([]float32, error) {
-	flat := make([]float32, v[0].Size())
-	err := tensors.ConstFlatData(v[0], func(data []float32) { copy(flat, data) })
-	return flat, err
+	array, err := xla.Download(v)
+	if err != nil {
+		return nil, err
+	}
+	return array.Float32s()
 }
 
 // figures are the numbers of an archive that is not measured itself.

@@ -1,9 +1,9 @@
 package sac
 
 import (
-	"math"
+	"cmp"
 
-	"github.com/pkg/errors"
+	"example.com/qdnb/internal/limits"
 )
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
@@ -25,44 +25,20 @@ func Default() Config {
 	}
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment.
-const (
-	maxBatch = 1 << 20
-	maxUnits = 1 << 14
-)
+// maxBatch is the largest batch: a larger one is a slip of the pen rather than an experiment.
+const maxBatch = 1 << 20
 
 // Check finds values that cannot work, before anything is compiled.
 func (c Config) Check() error {
-	for _, r := range []struct {
-		name       string
-		value, max float64
-		positive   bool // 0 is not allowed
-	}{
-		{"learning_rate", c.LearningRate, 1, true},
-		{"discount", c.Discount, 1, false},
-		{"tau", c.Tau, 1, true},
-		{"alpha_init", c.AlphaInit, 1e6, true},
-	} {
-		if above := "from 0"; !(r.value >= 0 && r.value <= r.max) || r.positive && r.value == 0 { // NaN is none of these
-			if r.positive {
-				above = "above 0"
-			}
-			return errors.Errorf("%s must be a number %s to %g, not %g", r.name, above, r.max, r.value)
-		}
-	}
-	if math.IsNaN(c.RewardScaling) || math.Abs(c.RewardScaling) > 1e6 {
-		return errors.Errorf("reward_scaling must be a number from -1e6 to 1e6, not %g", c.RewardScaling)
-	}
-	if c.BatchSize < 1 || c.BatchSize > maxBatch {
-		return errors.Errorf("batch_size must be between 1 and %d, not %d", maxBatch, c.BatchSize)
-	}
-	if len(c.Hidden) > 16 {
-		return errors.Errorf("number of hidden layers must be between 0 and 16, not %d", len(c.Hidden))
-	}
-	for _, units := range c.Hidden {
-		if units < 1 || units > maxUnits {
-			return errors.Errorf("hidden layers must have between 1 and %d units, not %d", maxUnits, units)
-		}
-	}
-	return nil
+	return cmp.Or(
+		limits.Numbers(
+			limits.Number{Name: "learning_rate", Value: c.LearningRate, Max: 1, Positive: true},
+			limits.Number{Name: "discount", Value: c.Discount, Max: 1},
+			limits.Number{Name: "tau", Value: c.Tau, Max: 1, Positive: true},
+			limits.Number{Name: "alpha_init", Value: c.AlphaInit, Max: 1e6, Positive: true},
+		),
+		limits.Factor("reward_scaling", c.RewardScaling),
+		limits.Counts(limits.Count{Name: "batch_size", Value: int64(c.BatchSize), Min: 1, Max: maxBatch}),
+		limits.Layers("hidden", c.Hidden, 0),
+	)
 }

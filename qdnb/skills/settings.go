@@ -6,6 +6,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/sac"
 )
@@ -278,15 +279,7 @@ func (d Discovery) Check() error {
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
 		return errors.Errorf("num_skills must be at most env_batch_size, %d, for each to be played, not %d", d.EnvBatchSize, d.NumSkills)
 	}
-	if len(d.DiversityHidden) < 1 || len(d.DiversityHidden) > 16 {
-		return errors.Errorf("number of diversity_hidden layers must be between 1 and 16, not %d", len(d.DiversityHidden))
-	}
-	for _, units := range d.DiversityHidden {
-		if units < 1 || units > 1<<14 {
-			return errors.Errorf("diversity_hidden layers must have between 1 and %d units, not %d", 1<<14, units)
-		}
-	}
-	return nil
+	return limits.Layers("diversity_hidden", d.DiversityHidden, 1)
 }
 
 // Check implements [Hyperparameters].
@@ -294,10 +287,7 @@ func (r Rewarded) Check() error {
 	if err := r.Discovery.Check(); err != nil {
 		return err
 	}
-	if math.IsNaN(r.DiversityRewardScale) || math.Abs(r.DiversityRewardScale) > 1e6 {
-		return errors.Errorf("diversity_reward_scale must be a number from -1e6 to 1e6, not %g", r.DiversityRewardScale)
-	}
-	return nil
+	return limits.Factor("diversity_reward_scale", r.DiversityRewardScale)
 }
 
 // Check implements [Hyperparameters].

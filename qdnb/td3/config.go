@@ -1,9 +1,9 @@
 package td3
 
 import (
-	"math"
+	"cmp"
 
-	"github.com/pkg/errors"
+	"example.com/qdnb/internal/limits"
 )
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
@@ -38,54 +38,29 @@ func Default() Config {
 const (
 	maxBatch = 1 << 20
 	maxRows  = 1 << 30
-	maxUnits = 1 << 14
 	maxSteps = 1 << 24
 )
 
 // Check finds values that cannot work, before anything is compiled.
 func (c Config) Check() error {
-	for _, r := range []struct {
-		name       string
-		value, max float64
-		positive   bool // 0 is not allowed
-	}{
-		{"critic_learning_rate", c.CriticLearningRate, 1, true},
-		{"greedy_learning_rate", c.GreedyLearningRate, 1, true},
-		{"policy_learning_rate", c.PolicyLearningRate, 1, true},
-		{"noise_clip", c.NoiseClip, 1e6, false},
-		{"policy_noise", c.PolicyNoise, 1e6, false},
-		{"discount", c.Discount, 1, false},
-		{"soft_tau_update", c.SoftTauUpdate, 1, true},
-	} {
-		if above := "from 0"; !(r.value >= 0 && r.value <= r.max) || r.positive && r.value == 0 { // NaN is none of these
-			if r.positive {
-				above = "above 0"
-			}
-			return errors.Errorf("%s must be a number %s to %g, not %g", r.name, above, r.max, r.value)
-		}
-	}
-	if math.IsNaN(c.RewardScaling) || math.Abs(c.RewardScaling) > 1e6 {
-		return errors.Errorf("reward_scaling must be a number from -1e6 to 1e6, not %g", c.RewardScaling)
-	}
-	for _, r := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"policy_delay", c.PolicyDelay, 1, maxSteps},
-		{"transitions_batch_size", c.TransitionsBatchSize, 1, maxBatch},
-		{"replay_buffer_size", c.ReplayBufferSize, 1, maxRows},
-		{"num_critic_training_steps", c.NumCriticTrainingSteps, 0, maxSteps},
-		{"num_pg_training_steps", c.NumPGTrainingSteps, 0, maxSteps},
-		{"number of critic_hidden layers", len(c.CriticHidden), 0, 16},
-	} {
-		if r.value < r.min || r.value > r.max {
-			return errors.Errorf("%s must be between %d and %d, not %d", r.name, r.min, r.max, r.value)
-		}
-	}
-	for _, units := range c.CriticHidden {
-		if units < 1 || units > maxUnits {
-			return errors.Errorf("critic_hidden layers must have between 1 and %d units, not %d", maxUnits, units)
-		}
-	}
-	return nil
+	return cmp.Or(
+		limits.Numbers(
+			limits.Number{Name: "critic_learning_rate", Value: c.CriticLearningRate, Max: 1, Positive: true},
+			limits.Number{Name: "greedy_learning_rate", Value: c.GreedyLearningRate, Max: 1, Positive: true},
+			limits.Number{Name: "policy_learning_rate", Value: c.PolicyLearningRate, Max: 1, Positive: true},
+			limits.Number{Name: "noise_clip", Value: c.NoiseClip, Max: 1e6},
+			limits.Number{Name: "policy_noise", Value: c.PolicyNoise, Max: 1e6},
+			limits.Number{Name: "discount", Value: c.Discount, Max: 1},
+			limits.Number{Name: "soft_tau_update", Value: c.SoftTauUpdate, Max: 1, Positive: true},
+		),
+		limits.Factor("reward_scaling", c.RewardScaling),
+		limits.Counts(
+			limits.Count{Name: "policy_delay", Value: int64(c.PolicyDelay), Min: 1, Max: maxSteps},
+			limits.Count{Name: "transitions_batch_size", Value: int64(c.TransitionsBatchSize), Min: 1, Max: maxBatch},
+			limits.Count{Name: "replay_buffer_size", Value: int64(c.ReplayBufferSize), Min: 1, Max: maxRows},
+			limits.Count{Name: "num_critic_training_steps", Value: int64(c.NumCriticTrainingSteps), Min: 0, Max: maxSteps},
+			limits.Count{Name: "num_pg_training_steps", Value: int64(c.NumPGTrainingSteps), Min: 0, Max: maxSteps},
+		),
+		limits.Layers("critic_hidden", c.CriticHidden, 0),
+	)
 }
