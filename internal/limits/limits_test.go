@@ -8,7 +8,9 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	rate := func(x float64) error { return limits.Numbers(limits.Number{Name: "rate", Value: x, Max: 1, Positive: true}) }
+	rate := func(x float64) error {
+		return limits.Numbers(limits.Number{Name: "rate", Value: x, Max: 1, Positive: true})
+	}
 	share := func(x float64) error { return limits.Numbers(limits.Number{Name: "share", Value: x, Max: 1}) }
 	size := func(n int64) error { return limits.Counts(limits.Count{Name: "size", Value: n, Min: 1, Max: 9}) }
 	layers := func(units ...int) error { return limits.Layers("hidden", units, 1) }
