@@ -1,0 +1,173 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Line is one run of a plan.
+type Line struct {
+	Experiment string `json:"experiment"` // whose plan it belongs to, such as "adaptation"; also of the training runs which that needs
+	// Label names the method in figures and tables, such as "dads-reward" or "dads-reward, no prior". Lines of one label differ in
+	// seed, environment or, in the experiment "sensitivity", hyperparameters.
+	Label  string      `json:"label"`
+	Run    runs.Config `json:"run"`
+	Budget runs.Budget `json:"budget"` // none for a run that ends by itself
+	Needs  []Need      `json:"needs,omitempty"`
+	Hash   string      `json:"hash"` // of all other fields, so that a plan that was changed by accident is not run; see [Line.Sealed]
+}
+
+// Need is a run that must be complete before a line can begin.
+type Need struct {
+	Run    runs.Config `json:"run"`
+	Budget runs.Budget `json:"budget"`
+}
+
+// Sealed is the line in canonical form with its hash: the first eight hexadecimal digits of the SHA-256 of its other fields.
+func (l Line) Sealed() (Line, error) {
+	if err := l.check(); err != nil {
+		return l, err
+	}
+	l.Run = canonical(l.Run)
+	needs := make([]Need, len(l.Needs))
+	for i, need := range l.Needs {
+		needs[i] = Need{canonical(need.Run), need.Budget}
+	}
+	if l.Needs = needs; len(needs) == 0 {
+		l.Needs = nil
+	}
+	l.Hash = ""
+	data, err := json.Marshal(l)
+	if err != nil {
+		return l, err
+	}
+	sum := sha256.Sum256(data)
+	l.Hash = hex.EncodeToString(sum[:4])
+	return l, nil
+}
+
+// check tells what a line lacks.
+func (l Line) check() error {
+	if l.Experiment == "" || l.Label == "" {
+		return errors.New(`it needs both "experiment" and "label"`)
+	}
+	if err := checkRun(l.Run, l.Budget); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	for i, need := range l.Needs {
+		if err := checkRun(need.Run, need.Budget); err != nil {
+			return fmt.Errorf("needs, number %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkRun(c runs.Config, b runs.Budget) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	return b.Validate()
+}
+
+// canonical is a valid configuration with one spelling for one meaning.
+func canonical(c runs.Config) runs.Config {
+	hyperparameters := c.Hyperparameters
+	if len(hyperparameters) == 0 {
+		hyperparameters = json.RawMessage("{}")
+	}
+	written, err := runs.NewConfig(c.Algorithm, c.Env, c.Seed, hyperparameters)
+	if err != nil { // it was checked
+		return c
+	}
+	return written
+}
+
+// lineFile is a line as it is read: what refuses unknown fields at every depth.
+type lineFile struct {
+	Experiment string          `json:"experiment"`
+	Label      string          `json:"label"`
+	Run        runs.Config     `json:"run"`
+	Budget     json.RawMessage `json:"budget"`
+	Needs      json.RawMessage `json:"needs"`
+	Hash       string          `json:"hash"`
+}
+
+type needFile struct {
+	Run    runs.Config     `json:"run"`
+	Budget json.RawMessage `json:"budget"`
+}
+
+// budgetFile has the fields of a budget in JSON.
+type budgetFile struct {
+	Generations int64  `json:"generations"`
+	Evaluations int64  `json:"evaluations"`
+	EnvSteps    int64  `json:"env_steps"`
+	Time        string `json:"time"`
+}
+
+// parse reads one line. A hash that is there must be right.
+func parse(data []byte) (Line, error) {
+	var file lineFile
+	if err := runs.Decode(data, &file); err != nil {
+		return Line{}, err
+	}
+	l := Line{Experiment: file.Experiment, Label: file.Label, Run: file.Run}
+	var err error
+	if l.Budget, err = parseBudget(file.Budget); err != nil {
+		return Line{}, err
+	}
+	if l.Needs, err = parseNeeds(file.Needs); err != nil {
+		return Line{}, err
+	}
+	if l, err = l.Sealed(); err != nil {
+		return Line{}, err
+	}
+	if file.Hash != "" && file.Hash != l.Hash {
+		return Line{}, fmt.Errorf("its hash is %q, but its fields have %q: it was edited; if that was meant, empty the hash", file.Hash, l.Hash)
+	}
+	return l, nil
+}
+
+func parseNeeds(data json.RawMessage) ([]Need, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, errors.New("needs is not a list of objects")
+	}
+	var needs []Need
+	for i, item := range list {
+		var file needFile
+		err := runs.Decode(item, &file)
+		if err != nil {
+			return nil, fmt.Errorf("needs, number %d: %w", i, err)
+		}
+		need := Need{Run: file.Run}
+		if need.Budget, err = parseBudget(file.Budget); err != nil {
+			return nil, fmt.Errorf("needs, number %d: %w", i, err)
+		}
+		needs = append(needs, need)
+	}
+	return needs, nil
+}
+
+// parseBudget reads a budget as strictly as the rest: a limit that is misspelt would be none.
+func parseBudget(data json.RawMessage) (b runs.Budget, err error) {
+	if len(data) == 0 {
+		return b, nil
+	}
+	var file budgetFile
+	if err := runs.Decode(data, &file); err != nil {
+		return b, fmt.Errorf("budget: %w", err)
+	}
+	if err := json.Unmarshal(data, &b); err != nil {
+		return b, fmt.Errorf("budget: %w", err)
+	}
+	return b, nil
+}
