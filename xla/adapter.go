@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// This file adapts GoMLX's backends to three needs of ours; it can go when GoMLX meets them itself.
+// This file adapts GoMLX's backends to three needs of ours (cache.go to a fourth); it can go when GoMLX meets them itself.
 //
 // Loops nest. GoMLX opens every closure on the graph's main function (core/graph/function.go, NewClosureWithSharding), so
 // that a While inside a While is refused although XLA and the Go backend both support it. The adapter wraps backend,
@@ -37,7 +37,7 @@ type adapter struct {
 }
 
 func (a *adapter) Builder(name string) compute.Builder {
-	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), kind: a.kind}
+	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), backend: a.Backend, kind: a.kind}
 	return a.builder
 }
 
@@ -61,9 +61,10 @@ func (a *adapter) alias(input, output int) {
 
 type nestingBuilder struct {
 	compute.Builder
-	kind Kind
-	main *nestingFunction
-	open []*nestingFunction // closures being built, innermost last
+	backend compute.Backend
+	kind    Kind
+	main    *nestingFunction
+	open    []*nestingFunction // closures being built, innermost last
 
 	parameters []compute.Value // of the main function
 }

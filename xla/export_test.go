@@ -6,3 +6,11 @@ var (
 	SplitMixBits = Key.splitMixBits
 	TailQuantile = tailQuantile
 )
+
+// KeepIdle sets how many idle executables are kept, and returns how many it was.
+func KeepIdle(n int) (before int) {
+	executables.Lock()
+	defer executables.Unlock()
+	before, executables.limit = executables.limit, n
+	return before
+}

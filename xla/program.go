@@ -35,10 +35,10 @@ func (v Value) Free() {
 	}
 }
 
-// Program is a graph compiled for given shapes.
+// Program is a graph compiled for given shapes. The compiled code is shared with all programs of the process that are the same.
 type Program struct {
 	Name        string
-	CompileTime time.Duration
+	CompileTime time.Duration // what building the graph took and, if no program was the same, compiling it
 
 	platform *Platform
 	graph    *graph.Graph
@@ -173,7 +173,7 @@ func (pr *Program) check(inputs []Value) error {
 	return nil
 }
 
-// Free releases the compiled code.
+// Free releases the compiled code. Other programs that are the same keep it, and for some time it is kept for the next one.
 func (pr *Program) Free() { pr.graph.Finalize() }
 
 // catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of someone's own graph function.

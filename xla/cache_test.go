@@ -1,0 +1,171 @@
+package xla_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// shared is the best backend, which must have texts.
+func shared(t *testing.T) *xla.Platform {
+	t.Helper()
+	p := xlatest.Best(t)
+	if p.Kind == xla.Go {
+		t.Skip("the pure Go backend compiles every program")
+	}
+	return p
+}
+
+// sums compiles a program of nested loops, reductions and a sort, which adds a number to those of a vector.
+func sums(p *xla.Platform, by float64, donate bool) (*xla.Program, error) {
+	input := xla.Input{Shape: shapes.Make(dtypes.Float32, 3), Donate: donate}
+	return p.Compile("sums", []xla.Input{input}, func(in []*Node) []*Node {
+		return []*Node{xla.For(in[0].Graph(), 3, in[0], func(_, x *Node) *Node {
+			x = xla.ForKernels(x.Graph(), 2, x, func(_, x *Node) *Node { return AddScalar(x, by/6) })
+			return Add(x, Sub(InsertAxes(ReduceAllSum(x), 0), InsertAxes(ReduceAllSum(x), 0)))
+		})}
+	})
+}
+
+// added runs a program of sums on 1, 2, 3 and returns the last number.
+func added(t *testing.T, program *xla.Program) float32 {
+	t.Helper()
+	out, err := program.Run(xla.Value{tensors.FromValue([]float32{1, 2, 3})})
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	defer out[0].Free()
+	return xlatest.Flat[float32](t, out[0][0])[2]
+}
+
+// compiledBy is how many compilations a function takes.
+func compiledBy(f func()) int64 {
+	before := xla.Compilations()
+	f()
+	return xla.Compilations() - before
+}
+
+func must(t *testing.T) func(*xla.Program, error) *xla.Program {
+	return func(p *xla.Program, err error) *xla.Program {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+}
+
+func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
+	p, must := shared(t), must(t)
+	var programs []*xla.Program
+	compile := func(by float64, donate bool) func() {
+		return func() { programs = append(programs, must(sums(p, by, donate))) }
+	}
+	for _, c := range []struct {
+		by     float64
+		donate bool
+		want   int64
+	}{{6, false, 1}, {6, false, 0}, {12, false, 1}, {6, true, 1}, {12, false, 0}, {6, true, 0}} {
+		if got := compiledBy(compile(c.by, c.donate)); got != c.want {
+			t.Errorf("%+v was compiled %d times", c, got)
+		}
+	}
+	programs[0].Free()
+	programs[0].Free() // once is enough, twice does no harm
+	for i, want := range []float32{0, 9, 15, 9, 15, 9} {
+		if i == 0 {
+			continue
+		}
+		if got := added(t, programs[i]); got != want {
+			t.Errorf("program %d gives %g, want %g", i, got, want)
+		}
+		programs[i].Free()
+	}
+	if _, err := programs[1].Run(xla.Value{tensors.FromValue([]float32{1, 2, 3})}); err == nil {
+		t.Error("a program that was freed runs")
+	}
+	var again *xla.Program
+	if got := compiledBy(func() { again = must(sums(p, 6, false)) }); got != 0 || added(t, again) != 9 {
+		t.Errorf("a program that nobody used was compiled again, %d times", got)
+	}
+	again.Free()
+}
+
+func TestParallelProgramsAreOthers(t *testing.T) {
+	p, must := shared(t), must(t)
+	if p.Workers == 1 {
+		t.Skip("one worker: there are no parallel programs")
+	}
+	double := func(in []*Node) []*Node { return []*Node{MulScalar(in[0], 2)} }
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5)}}
+	if got := compiledBy(func() {
+		must(p.Compile("double", inputs, double)).Free()
+		must(p.CompileParallel("double", inputs, double)).Free()
+	}); got != 2 {
+		t.Errorf("%d compilations, want 2", got)
+	}
+}
+
+func TestIdleExecutablesAreFew(t *testing.T) {
+	p, must := shared(t), must(t)
+	limit := xla.KeepIdle(2)
+	defer xla.KeepIdle(limit)
+	var programs []*xla.Program
+	for by := range 4 {
+		programs = append(programs, must(sums(p, 600+float64(by), false)))
+	}
+	for _, program := range programs {
+		program.Free()
+	}
+	for _, c := range []struct {
+		by   float64
+		want int64
+	}{{603, 0}, {602, 0}, {601, 1}, {602, 0}, {603, 1}} { // 601 pushes out 603, which was used before 602
+		if got := compiledBy(func() { must(sums(p, c.by, false)).Free() }); got != c.want {
+			t.Errorf("%g: %d compilations, want %d", c.by, got, c.want)
+		}
+	}
+}
+
+func TestWhoComesSecondWaits(t *testing.T) {
+	p, must := shared(t), must(t)
+	var group sync.WaitGroup
+	if got := compiledBy(func() {
+		for range 8 {
+			group.Go(func() {
+				program, err := sums(p, 66, false)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				added(t, program)
+				program.Free()
+			})
+		}
+		group.Wait()
+	}); got != 1 {
+		t.Errorf("%d compilations, want 1", got)
+	}
+	must(sums(p, 66, false)).Free()
+}
+
+func TestThePureGoBackendCompilesEveryProgram(t *testing.T) {
+	p, must := xlatest.Pure(t), must(t)
+	var first, second *xla.Program
+	if got := compiledBy(func() { first, second = must(sums(p, 6, false)), must(sums(p, 6, false)) }); got != 2 {
+		t.Errorf("%d compilations, want 2", got)
+	}
+	first.Free()
+	if got := added(t, second); got != 9 {
+		t.Errorf("got %g, want 9", got)
+	}
+	second.Free()
+}
