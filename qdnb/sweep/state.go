@@ -1,0 +1,267 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Status is how far a line is.
+type Status string
+
+// What a line can be, as its folder tells.
+const (
+	Done        Status = "done"        // nothing is left to do
+	Running     Status = "running"     // a process holds its folder
+	Interrupted Status = "interrupted" // begun, and nobody is at it
+	Ready       Status = "not begun"   // it can begin
+	Waiting     Status = "waiting"     // a run that it needs is not complete
+	Broken      Status = "broken"      // its folder cannot be read; State.Err says why
+)
+
+// Statuses are all, in the order in which they are told.
+var Statuses = []Status{Done, Running, Interrupted, Ready, Waiting, Broken}
+
+// State is how a line stands.
+type State struct {
+	Line
+	Index    int
+	Status   Status
+	Progress runs.Progress
+	Fraction float64  // how much of the budget is spent, from 0 to 1
+	Holder   string   // who holds the folder, such as "process 12 on node3", while running
+	Missing  []string // names of the runs that it waits for
+	Err      error    // why it is broken
+}
+
+// folder is what the folder of a run tells.
+type folder struct {
+	run    *runs.Run // nil if there is none
+	holder string
+	err    error
+}
+
+// Inspect tells how the lines of a plan stand. It reads the folders below root and writes nothing.
+func Inspect(root string, lines []Line) []State {
+	seen := map[string]folder{}
+	look := func(c runs.Config) folder {
+		name := c.Name()
+		f, ok := seen[name]
+		if !ok {
+			f = inspect(root, c)
+			seen[name] = f
+		}
+		return f
+	}
+	states := make([]State, len(lines))
+	for i, line := range lines {
+		states[i] = stateOf(line, i, look)
+	}
+	return states
+}
+
+func stateOf(line Line, index int, look func(runs.Config) folder) State {
+	s := State{Line: line, Index: index}
+	f := look(line.Run)
+	if f.run != nil {
+		s.Progress = f.run.Status.Progress
+		s.Fraction = limits(line.Budget, f.run).Fraction(s.Progress)
+	}
+	switch {
+	case f.err != nil:
+		s.Status, s.Err = Broken, f.err
+	case f.run != nil && done(f.run, line.Budget):
+		s.Status, s.Fraction = Done, 1
+	case f.holder != "":
+		s.Status, s.Holder = Running, f.holder
+	case s.Progress != (runs.Progress{}):
+		s.Status = Interrupted
+	default:
+		s.Status = Ready
+	}
+	if s.Status != Ready {
+		return s
+	}
+	for _, need := range line.Needs {
+		if f := look(need.Run); f.err != nil || f.run == nil || !done(f.run, need.Budget) {
+			s.Status = Waiting
+			s.Missing = append(s.Missing, need.Run.Name())
+		}
+	}
+	return s
+}
+
+// limits are those of a line, or what a run without limits of its own wrote into its status.
+func limits(b runs.Budget, run *runs.Run) runs.Budget {
+	if b == (runs.Budget{}) {
+		return run.Status.Budget
+	}
+	return b
+}
+
+// done tells whether a run is complete and has spent a budget.
+func done(run *runs.Run, b runs.Budget) bool {
+	return run.Status.Finished && (b == (runs.Budget{}) || b.Done(run.Status.Progress))
+}
+
+// IsDone tells whether the run of a configuration below root is complete and has spent a budget. It is an error if its folder
+// cannot be read.
+func IsDone(root string, c runs.Config, b runs.Budget) (bool, error) {
+	run, err := open(root, c)
+	return err == nil && run != nil && done(run, b), err
+}
+
+func inspect(root string, c runs.Config) (f folder) {
+	if f.run, f.err = open(root, c); f.err == nil {
+		f.holder = Holder(filepath.Join(root, c.Name()))
+	}
+	return f
+}
+
+// open reads the run of a configuration; nil if there is none, or it has no configuration yet.
+func open(root string, c runs.Config) (*runs.Run, error) {
+	dir := filepath.Join(root, c.Name())
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	run, err := runs.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if run.Config.Name() != c.Name() {
+		return nil, fmt.Errorf("%s is the folder of another run, %s: its config.json was edited; restore it or move the folder away", dir, run.Config.Name())
+	}
+	return run, nil
+}
+
+// Holder names the process that holds the folder of a run, such as "process 12 on node3"; it is empty if none does. It asks for a
+// shared lock and gives it back at once, so that a process which begins at the same moment finds the folder held.
+func Holder(dir string) string {
+	path := filepath.Join(dir, "lock")
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	taken, err := lock.TryRLock()
+	defer lock.Close()
+	if taken || err != nil { // there is no such file, or the file system knows no locks
+		return ""
+	}
+	if text, err := os.ReadFile(path); err == nil && len(strings.TrimSpace(string(text))) > 0 {
+		return strings.TrimSpace(string(text))
+	}
+	return "another process"
+}
+
+// Totals are the numbers of a plan.
+type Totals struct {
+	Lines    int            `json:"lines"`
+	Count    map[Status]int `json:"count"`
+	EnvSteps int64          `json:"env_steps"` // done so far, runs that several lines name counted once
+	Seconds  float64        `json:"seconds"`   // spent so far
+	Left     Left           `json:"left"`
+}
+
+// Left is an estimate of what a plan still takes, on machines like those that did the rest, one line after the other.
+type Left struct {
+	EnvSteps int64         `json:"env_steps"`
+	Time     time.Duration `json:"-"`
+	Seconds  float64       `json:"seconds"` // Time
+	// Unknown counts lines whose time is not known, since no run like them has begun; it is not in the other numbers.
+	Unknown int `json:"unknown_lines"`
+}
+
+// Total adds the states of a plan up. What is left of a line follows from its budget, and else from how far it is, or from lines of
+// the same algorithm and environment, or of the same algorithm.
+func Total(states []State) Totals {
+	t := Totals{Lines: len(states), Count: map[Status]int{}}
+	model := learnCosts(states)
+	counted := map[string]bool{}
+	for _, s := range states {
+		t.Count[s.Status]++
+		if name := s.Run.Name(); !counted[name] {
+			counted[name] = true
+			t.EnvSteps += s.Progress.EnvSteps
+			t.Seconds += s.Progress.Seconds
+		}
+		if s.Status == Done {
+			continue
+		}
+		cost, known := model.of(s)
+		t.Left.EnvSteps += int64(cost.steps)
+		if !known {
+			t.Left.Unknown++
+			continue
+		}
+		t.Left.Time += time.Duration(cost.seconds * float64(time.Second))
+	}
+	t.Left.Time = t.Left.Time.Round(time.Second)
+	t.Left.Seconds = t.Left.Time.Seconds()
+	return t
+}
+
+// cost is what a line takes.
+type cost struct{ steps, seconds float64 }
+
+// costs are the means of whole lines by kind.
+type costs map[string]struct {
+	sum   cost
+	count float64
+}
+
+// kinds are the groups of lines among which a line is compared, the nearest first.
+func kinds(s State) []string {
+	return []string{s.Label + "/" + s.Run.Algorithm + "/" + s.Run.Env, s.Run.Algorithm + "/" + s.Run.Env, s.Run.Algorithm}
+}
+
+func learnCosts(states []State) costs {
+	c := costs{}
+	for _, s := range states {
+		fraction := s.Fraction
+		if s.Progress.Seconds <= 0 || fraction < 0.02 { // of less, compilation is most
+			continue
+		}
+		for _, kind := range kinds(s) {
+			entry := c[kind]
+			entry.sum.steps += float64(s.Progress.EnvSteps) / fraction
+			entry.sum.seconds += s.Progress.Seconds / fraction
+			entry.count++
+			c[kind] = entry
+		}
+	}
+	return c
+}
+
+// of is what is left of a line, and whether its time is known.
+func (c costs) of(s State) (left cost, known bool) {
+	for _, kind := range kinds(s) {
+		if entry, ok := c[kind]; ok {
+			left, known = cost{entry.sum.steps / entry.count, entry.sum.seconds / entry.count}, true
+			break
+		}
+	}
+	if s.Fraction >= 0.02 && s.Progress.Seconds > 0 {
+		left, known = cost{float64(s.Progress.EnvSteps) / s.Fraction, s.Progress.Seconds / s.Fraction}, true
+	}
+	b := s.Budget
+	if b.EnvSteps > 0 && b.Time == 0 && b.Generations == 0 && b.Evaluations == 0 {
+		if left.steps > 0 { // lines alike may have other budgets
+			left.seconds *= float64(b.EnvSteps) / left.steps
+		}
+		left.steps = float64(b.EnvSteps)
+	}
+	if b.Time > 0 && b.EnvSteps == 0 && b.Generations == 0 && b.Evaluations == 0 {
+		if left.seconds > 0 {
+			left.steps *= b.Time.Seconds() / left.seconds
+		}
+		left.seconds, known = b.Time.Seconds(), true
+	}
+	left.steps *= 1 - s.Fraction
+	left.seconds *= 1 - s.Fraction
+	return left, known
+}
