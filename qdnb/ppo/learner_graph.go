@@ -1,0 +1,108 @@
+package ppo
+
+import (
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// PPO is the algorithm for networks of given forms. Its methods build graphs.
+type PPO struct {
+	Config
+	Policy nn.MLP // observations to the logits of the choices
+	Value  nn.MLP // observations to one number
+}
+
+// New is the algorithm for observations of so many numbers and so many choices.
+func New(config Config, observations, choices int) PPO {
+	form := func(hidden []int, outputs int) nn.MLP {
+		return nn.MLP{Sizes: slices.Concat([]int{observations}, hidden, []int{outputs}), Hidden: nn.ReLU}
+	}
+	return PPO{config, form(config.PolicyHidden, choices), form(config.ValueHidden, 1)}
+}
+
+// Nets are the networks, in whatever form T they have: a tree.
+type Nets[T any] struct{ Policy, Value T }
+
+// Learner is what the algorithm knows: a tree. Rows are [1, N] each, as [nn.MLP.Layout] says.
+type Learner struct {
+	Nets       Nets[*Node]
+	Moments    nn.MomentsOf[Nets[*Node]] // one Adam
+	Statistics *nn.Statistics            // of observations; nil if they are not normalised
+}
+
+// Start is a learner before its first update.
+func (p PPO) Start(key xla.Key) Learner {
+	g := key.Hi.Graph()
+	policy := p.Policy.Init(key.Fold(Const(g, []int32{0})))
+	value := p.Value.Init(key.Fold(Const(g, []int32{1})))
+	moments := nn.NewAdam(p.LearningRate).Start(policy) // its weights are those of any parameters
+	none := Nets[*Node]{ZerosLike(policy), ZerosLike(value)}
+	l := Learner{
+		Nets:    Nets[*Node]{policy, value},
+		Moments: nn.MomentsOf[Nets[*Node]]{First: none, Second: none, Weight1: moments.Weight1, Weight2: moments.Weight2},
+	}
+	if p.NormalizeObservations {
+		statistics := nn.NewStatistics(g, p.Policy.Sizes[0])
+		l.Statistics = &statistics
+	}
+	return l
+}
+
+// Learning is a learner whose networks are cut, for many updates: a tree.
+type Learning struct {
+	Nets    Nets[nn.Single]
+	Moments nn.MomentsOf[Nets[nn.Single]]
+}
+
+// Cut makes the networks of a learner ready for updates.
+func (p PPO) Cut(l Learner) Learning {
+	cut := func(n Nets[*Node]) Nets[nn.Single] {
+		return Nets[nn.Single]{p.Policy.Single(n.Policy, 0), p.Value.Single(n.Value, 0)}
+	}
+	m := l.Moments
+	return Learning{cut(l.Nets), nn.MomentsOf[Nets[nn.Single]]{First: cut(m.First), Second: cut(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}}
+}
+
+// Join puts cut networks back into a learner: the inverse of [PPO.Cut].
+func (l Learner) Join(after Learning) Learner {
+	join := func(n Nets[nn.Single]) Nets[*Node] {
+		row := func(net nn.Single) *Node { return nn.JoinSingles([]nn.Single{net}) }
+		return Nets[*Node]{row(n.Policy), row(n.Value)}
+	}
+	m := after.Moments
+	l.Nets = join(after.Nets)
+	l.Moments = nn.MomentsOf[Nets[*Node]]{First: join(m.First), Second: join(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}
+	return l
+}
+
+// clip is how far from 0 a normalised observation may be, as in Brax.
+const clip = 5
+
+// normalised are observations [..., observations] as the networks see them. Without statistics they stay as they are.
+func normalised(s *nn.Statistics, obs *Node) *Node {
+	if s == nil {
+		return obs
+	}
+	dims := obs.Shape().Dimensions
+	return Reshape(s.Normalise(Reshape(obs, -1, dims[len(dims)-1]), clip), dims...)
+}
+
+// Acting is what choosing needs of a learner: a tree.
+type Acting struct {
+	Policy     nn.Single
+	Statistics *nn.Statistics
+}
+
+// Acting cuts the policy out of its row.
+func (p PPO) Acting(policy *Node, statistics *nn.Statistics) Acting {
+	return Acting{p.Policy.Single(policy, 0), statistics}
+}
+
+// Choices are what may be chosen at observations [B, observations].
+func (a Acting) Choices(obs *Node) Categorical {
+	return NewCategorical(a.Policy.Apply(normalised(a.Statistics, obs)))
+}

@@ -1,0 +1,203 @@
+package ppo
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// The estimates against their definition, step by step in float64, with episodes that end and that are cut off.
+func TestAdvantages(t *testing.T) {
+	config := Default()
+	config.RewardScaling = 0.5
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, steps := range []int{1, 2, 7, 20} {
+		const n = 9
+		draw := func(width int) []float32 {
+			x := make([]float32, n*width)
+			for i := range x {
+				x[i] = float32(random.NormFloat64())
+			}
+			return x
+		}
+		values, rewards := draw(steps+1), draw(steps)
+		done, truncation := make([]float32, n*steps), make([]float32, n*steps)
+		for i := range done {
+			switch random.IntN(5) {
+			case 0:
+				done[i] = 1
+			case 1:
+				done[i], truncation[i] = 1, 1
+			}
+		}
+		var targets, advantages []float32
+		for i := range n {
+			v := func(k int) float64 { return float64(values[i*(steps+1)+k]) }
+			target, sum, advantage := make([]float64, steps+1), 0.0, make([]float64, steps)
+			target[steps] = v(steps)
+			for k := steps - 1; k >= 0; k-- {
+				at := i*steps + k
+				counts := 1 - float64(truncation[at])
+				later := config.Discount * (1 - float64(done[at])*counts)
+				r := config.RewardScaling * float64(rewards[at])
+				sum = (r+later*v(k+1)-v(k))*counts + later*counts*config.GAELambda*sum
+				target[k] = v(k) + sum
+				advantage[k] = (r + later*target[k+1] - v(k)) * counts
+			}
+			for k := range steps {
+				targets, advantages = append(targets, float32(target[k])), append(advantages, float32(advantage[k]))
+			}
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				targets, advantages := config.Advantages(in[0], Data{Reward: in[1], Done: in[2], Truncation: in[3]})
+				return []*Node{targets, advantages}
+			}, xlatest.Tensor(values, n, steps+1), xlatest.Tensor(rewards, n, steps), xlatest.Tensor(done, n, steps), xlatest.Tensor(truncation, n, steps))
+			xlatest.Close(t, "targets", xlatest.Flat[float32](t, out[0]), targets, 1e-5)
+			xlatest.Close(t, "advantages", xlatest.Flat[float32](t, out[1]), advantages, 1e-5)
+		})
+	}
+}
+
+// A permutation holds every number once, and keys give different ones.
+func TestPermutation(t *testing.T) {
+	const n = 1000
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := xla.KeyOf(in[0])
+			same := xla.Key{Hi: key.Hi, Lo: key.Lo}
+			return []*Node{permutation(key.FoldInt(0), n), permutation(key.FoldInt(1), n), permutation(same.FoldInt(0), n)}
+		}, xlatest.Tensor(xla.SeedWords(3), 2))
+		var orders [][]int32
+		for _, x := range out {
+			order := xlatest.Flat[int32](t, x)
+			orders = append(orders, order)
+			for i, x := range slices.Sorted(slices.Values(order)) {
+				if int(x) != i {
+					t.Fatalf("%d is not once in the permutation", i)
+				}
+			}
+		}
+		if slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0], orders[2]) || slices.IsSorted(orders[0]) {
+			t.Error("permutations do not follow from their keys")
+		}
+		moved := 0.0 // the mean distance from the place is a third of n
+		for i, x := range orders[0] {
+			moved += math.Abs(float64(i)-float64(x)) / n
+		}
+		if moved < 0.3*n || moved > 0.37*n {
+			t.Errorf("numbers moved by %v on average", moved)
+		}
+	})
+}
+
+// Frequencies of choices are their probabilities, within five standard errors; what cannot be is never chosen.
+func TestSample(t *testing.T) {
+	const draws = 20000
+	probabilities := []float64{0.5, 0.3, 0.15, 0.05, 0}
+	logits := make([]float32, len(probabilities))
+	for i, p := range probabilities {
+		logits[i] = float32(math.Log(max(p, 1e-30)) + 3)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			keys := xla.KeyOf(in[0]).Fold(Iota(g, shapes.Make(dtypes.Int32, draws), 0))
+			c := NewCategorical(BroadcastToDims(InsertAxes(in[1], 0), draws, len(logits)))
+			return []*Node{c.Sample(keys)}
+		}, xlatest.Tensor(xla.SeedWords(7), 2), xlatest.Tensor(logits, len(logits)))
+		counts := make([]float64, len(probabilities))
+		for _, choice := range xlatest.Flat[int32](t, out[0]) {
+			counts[choice]++
+		}
+		for i, want := range probabilities {
+			if off := math.Abs(counts[i]/draws - want); off > 5*math.Sqrt(want*(1-want)/draws) {
+				t.Errorf("choice %d has a share of %v, want %v", i, counts[i]/draws, want)
+			}
+		}
+	})
+}
+
+// A bandit with four contexts: the choice of the context's number is worth 1, any other nothing, and every decision is an episode. PPO
+// must learn to choose right, and the value function what that is worth.
+func TestLearns(t *testing.T) {
+	config := Default()
+	config.LearningRate, config.UnrollLength, config.BatchSize, config.NumMinibatches = 3e-3, 4, 16, 4
+	config.PolicyHidden, config.ValueHidden = []int{16}, []int{16}
+	const contexts = 4
+	algorithm := New(config, contexts, contexts)
+	n, steps := config.Sequences(), config.UnrollLength
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		iterations := 40
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			type state struct {
+				Learner Learner
+				Key     xla.Key
+				Rewards *Node // mean of each iteration
+			}
+			g := in[0].Graph()
+			key := xla.KeyOf(in[0])
+			start := state{algorithm.Start(key.FoldInt(-1)), key, Zeros(g, shapes.Make(dtypes.Float32, iterations))}
+			end := xla.ForKernels(g, iterations, start, func(i *Node, s state) state {
+				key := s.Key.Fold(i)
+				context := ConvertDType(MulScalar(key.FoldInt(0).Uniform(0, 1, n, steps+1), contexts), dtypes.Int32)
+				obs := ConvertDType(Equal(InsertAxes(context, -1), Iota(g, shapes.Make(dtypes.Int32, n, steps+1, contexts), 2)), dtypes.Float32)
+				before := Slice(obs, AxisRange(), AxisRange(0, steps))
+				policy := algorithm.Acting(s.Learner.Nets.Policy, nil).Choices(Reshape(before, n*steps, contexts))
+				choice := policy.Sample(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, n*steps), 0)))
+				logProb := Reshape(policy.LogProb(choice), n, steps)
+				choice = Reshape(choice, n, steps)
+				reward := ConvertDType(Equal(choice, Slice(context, AxisRange(), AxisRange(0, steps))), dtypes.Float32)
+				d := Data{Obs: obs, Choice: choice, LogProb: logProb, Reward: reward, Done: OnesLike(reward), Truncation: ZerosLike(reward)}
+				s.Learner, _ = algorithm.Train(s.Learner, d, key.FoldInt(2))
+				s.Rewards = xla.SetRows(s.Rewards, i, Reshape(ReduceAllMean(reward), 1))
+				return s
+			})
+			value := algorithm.Value.Single(end.Learner.Nets.Value, 0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
+			return []*Node{end.Rewards, value}
+		}, xlatest.Tensor(xla.SeedWords(11), 2))
+		rewards := xlatest.Flat[float32](t, out[0])
+		if rewards[0] > 0.5 || rewards[iterations-1] < 0.9 {
+			t.Errorf("mean rewards %v: want above 0.9 at the end", rewards)
+		}
+		for context, value := range xlatest.Flat[float32](t, out[1]) {
+			if math.Abs(float64(value)-float64(rewards[iterations-1])) > 0.2 {
+				t.Errorf("context %d is worth %v, want about %v", context, value, rewards[iterations-1])
+			}
+		}
+	})
+}
+
+func TestConfigCheck(t *testing.T) {
+	if err := Default().Check(); err != nil {
+		t.Error(err)
+	}
+	for want, spoil := range map[string]func(*Config){
+		"learning_rate":   func(c *Config) { c.LearningRate = 0 },
+		"discount":        func(c *Config) { c.Discount = math.NaN() },
+		"gae_lambda":      func(c *Config) { c.GAELambda = 1.1 },
+		"clip_epsilon":    func(c *Config) { c.ClipEpsilon = 0 },
+		"entropy_cost":    func(c *Config) { c.EntropyCost = -1 },
+		"reward_scaling":  func(c *Config) { c.RewardScaling = math.Inf(1) },
+		"unroll_length":   func(c *Config) { c.UnrollLength = 0 },
+		"num_minibatches": func(c *Config) { c.NumMinibatches = 1 << 16 },
+		"update_epochs":   func(c *Config) { c.UpdateEpochs = 0 },
+		"policy_hidden":   func(c *Config) { c.PolicyHidden = []int{0} },
+		"value_hidden":    func(c *Config) { c.ValueHidden = []int{-1} },
+	} {
+		c := Default()
+		spoil(&c)
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

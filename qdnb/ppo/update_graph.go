@@ -1,0 +1,117 @@
+package ppo
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// Losses are scalars, of the networks before an update: a tree.
+type Losses struct {
+	Total   *Node // Policy + Value - entropy_cost Entropy, which falls
+	Policy  *Node
+	Value   *Node
+	Entropy *Node // mean entropy of the policy
+}
+
+// Loss is that of networks on sequences (Brax, ppo.py, compute_ppo_loss), whose observations are as the networks see them:
+//
+//	policy = -mean min(rho A, clip(rho, 1 - epsilon, 1 + epsilon) A), rho = pi(choice) / pi of the policy that chose
+//	value  = 1/4 mean (target - V)^2
+//
+// Advantages A and targets are those of [Config.Advantages] under the same networks, and no gradient goes through them.
+func (p PPO) Loss(nets Nets[nn.Single], d Data) Losses {
+	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1], p.Policy.Sizes[0]
+	values := Reshape(nets.Value.Apply(Reshape(d.Obs, n*(steps+1), observations)), n, steps+1)
+	targets, advantages := p.Advantages(StopGradient(values), d)
+	targets, advantages = StopGradient(targets), StopGradient(advantages)
+
+	before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps, observations)
+	policy := NewCategorical(nets.Policy.Apply(before))
+	ratio := Exp(Sub(policy.LogProb(Reshape(d.Choice, n*steps)), Reshape(d.LogProb, n*steps)))
+	advantages = Reshape(advantages, n*steps)
+	free, held := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-p.ClipEpsilon, 1+p.ClipEpsilon), advantages)
+
+	l := Losses{
+		Policy:  Neg(ReduceAllMean(Where(LessOrEqual(free, held), free, held))),
+		Value:   MulScalar(ReduceAllMean(Square(Sub(targets, Slice(values, AxisRange(), AxisRange(0, steps))))), 0.25),
+		Entropy: ReduceAllMean(policy.Entropy()),
+	}
+	l.Total = Sub(Add(l.Policy, l.Value), MulScalar(l.Entropy, p.EntropyCost))
+	return l
+}
+
+// Update is a step of Adam against the loss.
+func (p PPO) Update(l Learning, d Data) (Learning, Losses) {
+	losses := p.Loss(l.Nets, d)
+	gradient := Gradient(losses.Total, xla.Leaves(l.Nets)...)
+	l.Nets, l.Moments = nn.UpdateTree(nn.NewAdam(p.LearningRate), l.Nets, gradient, l.Moments)
+	return l, losses
+}
+
+// Epoch uses all sequences once, in the order of a permutation int32 [n]: num_minibatches updates of n / num_minibatches sequences each.
+// The losses are sums over them.
+func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
+	type state struct {
+		Learning Learning
+		Data     Data
+		Order    *Node
+		Sums     Losses
+	}
+	g, size := order.Graph(), order.Shape().Dimensions[0]/p.NumMinibatches
+	end := xla.ForKernels(g, p.NumMinibatches, state{l, d, order, noLosses(g)}, func(step *Node, s state) state {
+		var losses Losses
+		index := xla.Rows(s.Order, MulScalar(step, int32(size)), size)
+		s.Learning, losses = p.Update(s.Learning, s.Data.At(index))
+		s.Sums = xla.Zip(s.Sums, losses, Add)
+		return s
+	})
+	return end.Learning, end.Sums
+}
+
+// Train learns from sequences: update_epochs times all of them, each time in another order. Where observations are normalised, the
+// statistics count them first, as in Brax. The losses are means; one that is not a number says that the learner is of no use any more.
+func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
+	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1], p.Policy.Sizes[0]
+	if l.Statistics != nil {
+		seen := l.Statistics.Update(Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps, observations))
+		l.Statistics = &seen
+		d.Obs = normalised(l.Statistics, d.Obs)
+	}
+	type state struct {
+		Learning Learning
+		Data     Data
+		Key      xla.Key
+		Sums     Losses
+	}
+	g := key.Hi.Graph()
+	end := xla.ForKernels(g, p.UpdateEpochs, state{p.Cut(l), d, key, noLosses(g)}, func(epoch *Node, s state) state {
+		var losses Losses
+		s.Learning, losses = p.Epoch(s.Learning, s.Data, permutation(s.Key.Fold(epoch), n))
+		s.Sums = xla.Zip(s.Sums, losses, Add)
+		return s
+	})
+	l = l.Join(end.Learning)
+	means := xla.Map(end.Sums, func(x *Node) *Node { return DivScalar(x, float64(p.UpdateEpochs*p.NumMinibatches)) })
+	return l, means.of(l)
+}
+
+func noLosses(g *Graph) Losses {
+	zero := Zeros(g, shapes.Make(dtypes.Float32))
+	return Losses{zero, zero, zero, zero}
+}
+
+// of makes losses NaN where a network is: a choice that is not a number may hide it.
+func (l Losses) of(after Learner) Losses {
+	check := func(loss, row *Node) *Node {
+		bad := ReduceAllSum(ConvertDType(NotEqual(row, row), dtypes.Int32))
+		return Where(GreaterThan(bad, ZerosLike(bad)), ConstAs(loss, math.NaN()), loss)
+	}
+	l.Policy, l.Value = check(l.Policy, after.Nets.Policy), check(l.Value, after.Nets.Value)
+	return l
+}
