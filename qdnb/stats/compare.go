@@ -141,7 +141,8 @@ func distribution(n, m int) []float64 {
 //
 //	A = U / (nm)
 //
-// It is 0.5 for samples of one distribution and 1 if all of x are larger. By custom 0.56, 0.64 and 0.71 are a small, medium and large effect.
+// It is 0.5 for samples of one distribution and 1 if all of x are larger. By custom 0.56, 0.64 and 0.71 are a small, a medium and a large
+// effect.
 func A12(x, y []float64) float64 {
 	if len(x) == 0 || len(y) == 0 || hasNaN(x) || hasNaN(y) {
 		return math.NaN()
