@@ -17,6 +17,8 @@ const (
 	QDScore    Metric = "qd_score"
 	Coverage   Metric = "coverage" // per cent
 	EnvSteps   Metric = "env_steps"
+	// EdgeCoverage is the coverage of the cells at the edge of the descriptor's range, in per cent.
+	EdgeCoverage Metric = "edge_coverage"
 )
 
 // Of is the metric of a run.
@@ -30,6 +32,8 @@ func (m Metric) Of(r Trained) float64 {
 		return r.Coverage
 	case EnvSteps:
 		return float64(r.EnvSteps)
+	case EdgeCoverage:
+		return r.EdgeCoverage
 	}
 	return math.NaN()
 }
@@ -156,11 +160,12 @@ func (t *Tables) Adaptation(perturbation, env, label string, multiplier float64)
 	return x
 }
 
-// adapted are the runs of a label.
+// adapted are the runs of a label, those that two experiments share once.
 func (t *Tables) adapted(perturbation, env, label string) []Adapted {
 	var found []Adapted
 	for _, a := range t.Adapted {
-		if a.Perturbation == perturbation && a.Env == env && a.Label == label {
+		twice := slices.ContainsFunc(found, func(b Adapted) bool { return a.Run != "" && a.Run == b.Run })
+		if a.Perturbation == perturbation && a.Env == env && a.Label == label && !twice {
 			found = append(found, a)
 		}
 	}
@@ -204,10 +209,8 @@ func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []fl
 // joins the ten targets.
 func (t *Tables) TargetMeans(label string) []float64 {
 	var x []float64
-	for _, a := range t.Adapted {
-		if a.Perturbation == Target && a.Label == label {
-			x = append(x, a.mean())
-		}
+	for _, a := range t.adapted(Target, "ant-maze", label) {
+		x = append(x, a.mean())
 	}
 	return x
 }

@@ -62,7 +62,7 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 		if !complete {
 			return nil
 		}
-		adapted, err := readAdapted(run, line.Label)
+		adapted, err := readAdapted(run, line)
 		if err != nil {
 			return unreadable(run, err)
 		}
@@ -103,7 +103,7 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	r := Trained{
 		Experiment: line.Experiment, Label: line.Label, Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Run: c.Name(), Finished: complete,
 		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness, Coverage: s.Coverage, QDScore: s.QDScore,
-		A: Setting{Value: math.NaN()}, B: Setting{Value: math.NaN()},
+		A: Setting{Value: math.NaN()}, B: Setting{Value: math.NaN()}, EdgeCoverage: math.NaN(),
 	}
 	settings := map[string]json.RawMessage{}
 	if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil {
@@ -133,10 +133,47 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	if err != nil {
 		return r, err
 	}
+	if r.EdgeCoverage, err = edgeCoverage(run); err != nil {
+		return r, err
+	}
 	for i := range n {
 		r.Curve = append(r.Curve, Point{columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i]})
 	}
 	return r, nil
+}
+
+// edgeCoverage is the part, in per cent, of the cells at the edge of the final repertoire that are filled: those whose centroids lie within
+// a tenth of the range of a descriptor's component from one of its limits. It is NaN without a repertoire, limits or such cells.
+func edgeCoverage(run *runs.Run) (float64, error) {
+	if !run.HasRepertoire() {
+		return math.NaN(), nil
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return math.NaN(), err
+	}
+	if len(r.Lower) != r.Dims || len(r.Upper) != r.Dims {
+		return math.NaN(), nil
+	}
+	full := make([]bool, r.Cells())
+	for _, cell := range r.Filled() {
+		full[cell] = true
+	}
+	cells, filled := 0, 0
+	for cell := range full {
+		atEdge := false
+		for k, x := range r.Centroid(cell) {
+			width := (r.Upper[k] - r.Lower[k]) / 10
+			atEdge = atEdge || x < r.Lower[k]+width || x > r.Upper[k]-width
+		}
+		if atEdge {
+			cells++
+			if full[cell] {
+				filled++
+			}
+		}
+	}
+	return 100 * float64(filled) / float64(cells), nil // NaN of none
 }
 
 // columnsOf reads columns of metrics.csv, all of n rows.
@@ -161,7 +198,7 @@ type adaptationSettings struct {
 	Perturbation string `json:"perturbation"`
 }
 
-func readAdapted(run *runs.Run, label string) (Adapted, error) {
+func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 	var settings adaptationSettings
 	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
 		return Adapted{}, err
@@ -169,7 +206,10 @@ func readAdapted(run *runs.Run, label string) (Adapted, error) {
 	if !slices.Contains([]string{Gravity, Actuators, Target}, settings.Perturbation) {
 		return Adapted{}, fmt.Errorf("its perturbation is %q", settings.Perturbation)
 	}
-	a := Adapted{Label: label, Env: run.Config.Env, Seed: run.Config.Seed, Run: run.Name(), Perturbation: settings.Perturbation}
+	a := Adapted{
+		Experiment: line.Experiment, Label: line.Label, Env: run.Config.Env, Seed: run.Config.Seed, Run: run.Name(),
+		Perturbation: settings.Perturbation,
+	}
 	columns, n, err := columnsOf(run, "index", "x", "y", "skill", "fitness_median")
 	if err != nil {
 		return a, err

@@ -25,7 +25,7 @@ import (
 //	hurdles        hurdles.csv, hurdles_summary.csv
 //	sensitivity    sensitivity.csv, sensitivity_summary.csv
 //	prior          prior.csv
-//	reward         reward.csv, reward_summary.csv, reward_summary.md
+//	reward         reward.csv, reward_summary.csv, reward_summary.md, and the files of adaptation as reward_adaptation.csv and so on
 func (t *Tables) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -67,6 +67,9 @@ func (t *Tables) files() []file {
 				_, err := io.WriteString(w, t.Markdown(experiment))
 				return err
 			}})
+			if experiment == ExperimentReward {
+				t.adaptationFiles("reward_", experiment, add)
+			}
 		case ExperimentTargets:
 			var rows [][]any
 			for _, r := range t.Trained {
@@ -81,16 +84,7 @@ func (t *Tables) files() []file {
 			}
 			add("smerl_targets_summary.csv", []string{"env", "seeds", "target", "margin"}, rows)
 		case ExperimentAdaptation:
-			add("adaptation.csv", adaptationHeader, t.adaptationRows())
-			header, rows := t.adaptationSummary()
-			add("adaptation_summary.csv", header, rows)
-			rows = nil
-			for _, a := range t.Adapted {
-				if a.Perturbation == Target {
-					rows = append(rows, []any{a.Label, a.Env, a.Seed, len(a.Values), a.mean()})
-				}
-			}
-			add("adaptation_targets.csv", []string{"label", "env", "seed", "targets", "score"}, rows)
+			t.adaptationFiles("", experiment, add)
 		case ExperimentHurdles:
 			var rows [][]any
 			for _, c := range t.Controlled {
@@ -136,6 +130,8 @@ var (
 	adaptationHeader = []string{"label", "env", "seed", "perturbation", "index", "x", "y", "score", "skill", "skills"}
 	summaryHeader    = []string{"label", "env", "metric", "seeds", "median", "q1", "q3", "mean", "std", "iqm",
 		"median_low", "median_high", "iqm_low", "iqm_high"}
+	adaptationSummaryHeader = []string{"label", "env", "perturbation", "index", "x", "y", "seeds", "median", "q1", "q3", "iqm",
+		"gain_median", "gain_q1", "gain_q3", "gain_iqm"}
 	hurdlesHeader = []string{"label", "env_steps", "seeds", "fitness_median", "fitness_q1", "fitness_q3", "fitness_iqm",
 		"hurdles_median", "hurdles_q1", "hurdles_q3"}
 )
@@ -214,8 +210,27 @@ func (t *Tables) axes(experiment string) (rowLabels, envs []string) {
 	return slices.Compact(rowLabels), envs
 }
 
-func (t *Tables) adaptationRows() (rows [][]any) {
+// adaptationFiles are those of the evaluations that belong to an experiment.
+func (t *Tables) adaptationFiles(prefix, experiment string, add func(name string, header []string, rows [][]any)) {
+	var own []Adapted
 	for _, a := range t.Adapted {
+		if a.Experiment == experiment {
+			own = append(own, a)
+		}
+	}
+	add(prefix+"adaptation.csv", adaptationHeader, adaptationRows(own))
+	add(prefix+"adaptation_summary.csv", adaptationSummaryHeader, adaptationSummary(own))
+	var rows [][]any
+	for _, a := range own {
+		if a.Perturbation == Target {
+			rows = append(rows, []any{a.Label, a.Env, a.Seed, len(a.Values), a.mean()})
+		}
+	}
+	add(prefix+"adaptation_targets.csv", []string{"label", "env", "seed", "targets", "score"}, rows)
+}
+
+func adaptationRows(adapted []Adapted) (rows [][]any) {
+	for _, a := range adapted {
 		for _, v := range a.Values {
 			rows = append(rows, []any{a.Label, a.Env, a.Seed, a.Perturbation, v.Index, v.X, v.Y, v.Score, v.Skill, v.Skills})
 		}
@@ -224,9 +239,7 @@ func (t *Tables) adaptationRows() (rows [][]any) {
 }
 
 // adaptationSummary describes scores and gains over seeds for each value; the targets' mean has index -1.
-func (t *Tables) adaptationSummary() (header []string, rows [][]any) {
-	header = []string{"label", "env", "perturbation", "index", "x", "y", "seeds", "median", "q1", "q3", "iqm",
-		"gain_median", "gain_q1", "gain_q3", "gain_iqm"}
+func adaptationSummary(adapted []Adapted) (rows [][]any) {
 	type key struct {
 		label, env, perturbation string
 		index                    int
@@ -241,7 +254,7 @@ func (t *Tables) adaptationSummary() (header []string, rows [][]any) {
 		scores[k], gains[k] = append(scores[k], score), append(gains[k], gain)
 	}
 	none := math.NaN()
-	for _, a := range t.Adapted {
+	for _, a := range adapted {
 		for _, v := range a.Values {
 			gain := none
 			if a.Perturbation != Target {
@@ -259,7 +272,7 @@ func (t *Tables) adaptationSummary() (header []string, rows [][]any) {
 		rows = append(rows, []any{k.label, k.env, k.perturbation, k.index, at[k].X, at[k].Y, len(scores[k]), stats.Median(scores[k]), q1, q3,
 			stats.IQM(scores[k]), stats.Median(gains[k]), g1, g3, stats.IQM(gains[k])})
 	}
-	return header, rows
+	return rows
 }
 
 func (t *Tables) hurdlesSummary() (rows [][]any) {

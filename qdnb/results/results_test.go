@@ -146,6 +146,9 @@ func TestCollectWritesTheTables(t *testing.T) {
 		"reward_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\ndads-reward,ant-uni,max_fitness,2,300.5,",
 		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---|\n| map-elites | 105 (± 5.00) [2] |\n" +
 			"| dads-reward | **300** (± 0.500) [2] |\n",
+		"reward_adaptation.csv":         "label,env,seed,perturbation,index,x,y,score,skill,skills\n",
+		"reward_adaptation_summary.csv": "label,",
+		"reward_adaptation_targets.csv": "label,",
 		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---|\n| dads-reward | **300** (± 0.500) [2] |\n" +
 			"| dads | 50.0 (± 0) [2] |\n",
 	} {
@@ -300,7 +303,8 @@ func TestAggregates(t *testing.T) {
 			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.1+0.2, -50), value(1, -100)}},
 			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.3, 5), value(1, 0)}},
 			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.3, 5)}},
-			{Label: "a", Env: "e", Perturbation: results.Actuators, Values: []results.Value{value(4, 5)}},
+			{Label: "a", Env: "e", Perturbation: results.Actuators, Run: "r", Experiment: "adaptation", Values: []results.Value{value(4, 5)}},
+			{Label: "a", Env: "e", Perturbation: results.Actuators, Run: "r", Experiment: "reward", Values: []results.Value{value(4, 5)}},
 		},
 		Controlled: []results.Controlled{
 			{Label: "a", Curve: []results.ControlPoint{{EnvSteps: 0, FitnessMean: 0}, {EnvSteps: 10, FitnessMean: 10}}},
@@ -320,6 +324,9 @@ func TestAggregates(t *testing.T) {
 	if got := tables.Adaptation(results.Gravity, "e", "a", 1); !slices.Equal(got, []float64{-100, 0}) {
 		t.Errorf("nominal scores %v", got)
 	}
+	if got := tables.Adaptation(results.Actuators, "e", "a", 4); !slices.Equal(got, []float64{5}) {
+		t.Errorf("the scores of a run that two experiments share are %v", got)
+	}
 	curve := tables.HurdlesCurve("a")
 	if len(curve) != 2 || curve[0].EnvSteps != 4 || curve[1].EnvSteps != 10 || curve[0].Median != 4 || math.Abs(curve[1].Median-10) > 1e-12 {
 		t.Errorf("the curve %+v, want y = x at 4 and 10", curve)
@@ -332,5 +339,35 @@ func TestAggregates(t *testing.T) {
 	}
 	if got := (&results.Tables{}).Markdown("training"); !strings.Contains(got, "No run") {
 		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// The edge is the outer tenth on each side of a component.
+func TestEdgeCoverage(t *testing.T) {
+	root := t.TempDir()
+	c := config(t, "map-elites", "walker-uni", 0, `{}`)
+	put(t, root, c, finished(1, 2, 3), trainedColumns)
+	empty := float32(math.Inf(-1))
+	r := &runs.Repertoire{
+		Params: 1, Dims: 2, Genotypes: make([]float32, 5), Fitnesses: []float32{1, empty, 2, 3, empty}, Descriptors: make([]float32, 10),
+		Centroids: []float32{0.05, 0.5, 0.5, 0.95, 0.5, 0.5, 0.96, 0.01, 0.85, 0.15}, Lower: []float32{0, 0}, Upper: []float32{1, 1},
+	}
+	if err := r.Write(filepath.Join(root, c.Name(), "repertoire.npz")); err != nil {
+		t.Fatal(err)
+	}
+	line := sweep.Line{Experiment: "training", Label: "map-elites", Run: c, Budget: runs.Budget{Generations: 2}}
+	tables, err := results.Collect(root, []sweep.Line{line})
+	if err != nil || len(tables.Problems) > 0 {
+		t.Fatal(err, tables.Problems)
+	}
+	// Cells 0, 1 and 3 lie at the edge; 0 and 3 are filled.
+	if got := tables.Scores("map-elites", "walker-uni", results.EdgeCoverage); len(got) != 1 || math.Abs(got[0]-200.0/3) > 1e-9 {
+		t.Errorf("the coverage of the edge is %v, want 66.7", got)
+	}
+	if err := os.WriteFile(filepath.Join(root, c.Name(), "repertoire.npz"), []byte("PK"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if tables, err := results.Collect(root, []sweep.Line{line}); err != nil || len(tables.Problems) != 1 {
+		t.Errorf("of a damaged repertoire: %v, %v", err, tables)
 	}
 }

@@ -62,6 +62,7 @@ type Trained struct {
 	Seconds                           float64
 	MaxFitness, Coverage, QDScore     float64 // at the end; -Inf, 0 and 0 without solutions
 	A, B                              Setting // of the grid of the experiment "sensitivity", if the algorithm has one
+	EdgeCoverage                      float64 // see [edgeCoverage]; NaN where it is not known
 	Prior                             bool    // what tells skills apart is the descriptor, not the whole observation
 	Curve                             []Point // nil if not finished
 }
@@ -77,6 +78,7 @@ type Point struct{ EnvSteps, Seconds, MaxFitness, Coverage, QDScore float64 }
 
 // Adapted is an evaluation of the skills of a training run in a changed environment; see [Adapted.Values].
 type Adapted struct {
+	Experiment   string // "adaptation" or "reward", which evaluates its runs, too
 	Label, Env   string
 	Seed         int64 // of the training
 	Run          string
