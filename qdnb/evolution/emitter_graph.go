@@ -25,7 +25,8 @@ func (p Parents) Sample(keys xla.Key) *Node {
 }
 
 // Emitter proposes offspring. It must be a function of its arguments alone, individual by individual: the row of a child
-// may depend on the parents and on its own key only, not on the other keys of the call.
+// may depend on the parents and on its own key only, not on the other keys of the call. Its numbers are constants of the search's
+// program, unless it is an [xla.Tunable] of Emitter as [Isoline] is: then searches that differ in them are compiled once.
 type Emitter interface {
 	// Offspring gives one child for each of the keys, [keys, N].
 	Offspring(parents Parents, keys xla.Key) *Node
@@ -43,11 +44,23 @@ type Isoline struct {
 	LineSigma float64 // standard deviation along the line through the parents; the paper: 0.05
 }
 
+var _ xla.Tunable[Emitter] = Isoline{}
+
 // Offspring implements [Emitter].
 func (e Isoline) Offspring(parents Parents, keys xla.Key) *Node {
-	x1, x2 := parents.Sample(keys.FoldInt(0)), parents.Sample(keys.FoldInt(1))
-	dims := x1.Shape().Dimensions
-	return IsoLine(x1, x2, keys.FoldInt(2).Normal(dims...), keys.FoldInt(3).Normal(dims[0]), e.IsoSigma, e.LineSigma)
+	return e.Tuned(constants(parents.Genotypes, e.Numbers()...)).Offspring(parents, keys)
+}
+
+// Numbers implements [xla.Tunable].
+func (e Isoline) Numbers() []float64 { return []float64{e.IsoSigma, e.LineSigma} }
+
+// Tuned implements [xla.Tunable].
+func (Isoline) Tuned(numbers []*Node) Emitter {
+	return EmitterFunc(func(parents Parents, keys xla.Key) *Node {
+		x1, x2 := parents.Sample(keys.FoldInt(0)), parents.Sample(keys.FoldInt(1))
+		dims := x1.Shape().Dimensions
+		return isoLine(x1, x2, keys.FoldInt(2).Normal(dims...), keys.FoldInt(3).Normal(dims[0]), numbers[0], numbers[1])
+	})
 }
 
 // IsoLine varies pairs of parents (Vassiliades and Mouret 2018, equation 1):
@@ -57,6 +70,21 @@ func (e Isoline) Offspring(parents Parents, keys xla.Key) *Node {
 // x1, x2 and isoNoise are [P, N]; lineNoise is [P], one number for all parameters of a child. The noise is standard normal, an
 // input so that tests are exact. Nothing is clipped.
 func IsoLine(x1, x2, isoNoise, lineNoise *Node, isoSigma, lineSigma float64) *Node {
-	line := InsertAxes(MulScalar(lineNoise, lineSigma), -1)
-	return Add(Add(x1, MulScalar(isoNoise, isoSigma)), Mul(line, Sub(x2, x1)))
+	sigmas := constants(x1, isoSigma, lineSigma)
+	return isoLine(x1, x2, isoNoise, lineNoise, sigmas[0], sigmas[1])
+}
+
+// isoLine is [IsoLine] with sigmas of the graph, scalars.
+func isoLine(x1, x2, isoNoise, lineNoise, isoSigma, lineSigma *Node) *Node {
+	line := InsertAxes(Mul(lineNoise, lineSigma), -1)
+	return Add(Add(x1, Mul(isoNoise, isoSigma)), Mul(line, Sub(x2, x1)))
+}
+
+// constants are numbers as scalars of the type of x.
+func constants(x *Node, numbers ...float64) []*Node {
+	nodes := make([]*Node, len(numbers))
+	for i, number := range numbers {
+		nodes[i] = Scalar(x.Graph(), x.DType(), number)
+	}
+	return nodes
 }

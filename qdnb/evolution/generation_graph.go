@@ -61,6 +61,7 @@ type source struct {
 	Key      xla.Key // of the generation
 	Number   *Node   // of the generation, int32: 0 is the initial population
 	Start    xla.Key // of the initial state, where all evaluations share one
+	Numbers  []*Node // of the emitter, see [xla.Numbers]
 	Proposed *Node   // [n, N], the first offspring, which a learner made; nil if there is no learner
 }
 
@@ -176,7 +177,8 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 			s.Children = member(s.From.Parents.Genotypes, which)
 			return s
 		}
-		s.Children = gen.emitter.Offspring(s.From.Parents, s.From.Key.Fold(which).FoldInt(streamEmit))
+		emitter := xla.TunedTo(gen.emitter, s.From.Numbers)
+		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.Fold(which).FoldInt(streamEmit))
 		if s.From.Proposed != nil {
 			proposed := LessThan(which, ConstAs(which, int32(s.From.Proposed.Shape().Dimensions[0])))
 			wide := BroadcastToDims(InsertAxes(proposed, -1), s.Children.Shape().Dimensions...)

@@ -56,7 +56,9 @@ type Search struct {
 	upkeep     map[string]*xla.Program
 	seed       xla.Value
 	worker     xla.Value
-	generation int64 // the newest; -1 before the initial population
+	numbers    xla.Numbers // of the emitter
+	tuning     []xla.Value // the numbers on the workers
+	generation int64       // the newest; -1 before the initial population
 }
 
 // Outcome is what the host learns of a generation.
@@ -68,7 +70,8 @@ type Outcome struct {
 	Seconds    float64
 }
 
-// New compiles a search. CompileTime says how long that took.
+// New compiles a search; what is compiled already, as one that differs in seed and numbers of the emitter alone, is not compiled again.
+// CompileTime says how long that took.
 func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	if settings.Batch < 1 {
@@ -118,6 +121,8 @@ func (s *Search) build() error {
 	for worker := range s.platform.Workers {
 		s.worker = append(s.worker, tensors.FromScalar(int32(worker)))
 	}
+	s.numbers = xla.NumbersOf(s.method.Emitter)
+	s.tuning = s.numbers.Values(s.platform.Workers)
 	var err error
 	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
 		return err
@@ -330,8 +335,9 @@ func (s *Search) Close() {
 	if s.learning != nil {
 		s.learning.free()
 	}
-	s.seed.Free()
-	s.worker.Free()
+	for _, v := range slices.Concat([]xla.Value{s.seed, s.worker}, s.tuning) {
+		v.Free()
+	}
 	for _, program := range s.programs() {
 		program.Free()
 	}

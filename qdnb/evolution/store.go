@@ -81,7 +81,9 @@ func (st *store) inputs(s *Search, members *store, donate bool) []xla.Input {
 	declare := func(v xla.Value, donate bool) {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: donate})
 	}
-	if members != nil {
+	if members == nil {
+		inputs = append(inputs, s.numbers.Inputs()...)
+	} else {
 		declare(members.genotypes, false)
 		declare(members.fields[0], false)
 		declare(members.fields[1], false)
@@ -108,8 +110,9 @@ func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *gr
 	if s.method.Archive.SameStart() {
 		from.Start = root.FoldInt(streamStart)
 	}
-	rest = in[3:]
-	if members != nil {
+	if members == nil {
+		from.Numbers, rest = s.numbers.Cut(in[3:])
+	} else {
 		if s.method.Archive.SameStart() {
 			from.Start = root.FoldInt(streamPassive)
 		}
@@ -125,7 +128,9 @@ func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *gr
 // run runs the program and takes its outputs as the new state.
 func (st *store) run(s *Search, number xla.Value, members *store, proposed xla.Value) (invalid int, transitions xla.Value, err error) {
 	inputs := []xla.Value{s.seed, s.worker, number}
-	if members != nil {
+	if members == nil {
+		inputs = append(inputs, s.tuning...)
+	} else {
 		inputs = append(inputs, members.genotypes, members.fields[0], members.fields[1])
 	}
 	inputs = append(append(inputs, st.genotypes, st.scratch), st.fields...)
