@@ -60,7 +60,8 @@ type folder struct {
 
 func (f *folder) trained(t testing.TB, experiment, label string, c runs.Config, fitness, coverage, score float64) {
 	t.Helper()
-	put(t, f.root, c, finished(fitness, coverage, score), trainedColumns+fmt.Sprintf("1,10,2500,1.5,-inf,0,0,0\n2,20,5000,2.5,%g,%g,%g,0\n", fitness, coverage, score))
+	put(t, f.root, c, finished(fitness, coverage, score), trainedColumns+fmt.Sprintf("1,10,2500,1.5,-inf,0,0,0\n"+
+		"2,20,5000,2.5,%g,%g,%g,0\n", fitness, coverage, score))
 	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c, Budget: runs.Budget{Generations: 2}})
 }
 
@@ -77,21 +78,25 @@ func everything(t testing.TB) *folder {
 		x := float64(seed)
 		me := config(t, "map-elites", "ant-uni", seed, `{"iso_sigma":0.005,"line_sigma":0.05}`)
 		f.trained(t, "training", "map-elites", me, 100+10*x, 40+x, 1000+100*x)
-		f.trained(t, "training", "dads-reward", config(t, "dads-reward", "ant-uni", seed, `{"diversity_reward_scale":2,"alpha_init":0.1}`), 300+x, 20, 500+10*x)
+		f.trained(t, "training", "dads-reward", config(t, "dads-reward", "ant-uni", seed,
+			`{"diversity_reward_scale":2,"alpha_init":0.1}`), 300+x, 20, 500+10*x)
 		f.trained(t, "smerl-targets", "sac", config(t, "sac", "ant-maze", seed, `{}`), -1000-100*x, 1, 1)
 		f.trained(t, "reward", "dads", config(t, "dads", "ant-uni", seed, `{}`), 50, 10, 90+x)
-		f.trained(t, "sensitivity", "map-elites", config(t, "map-elites", "ant-uni", seed, `{"iso_sigma":0.01,"line_sigma":0.1}`), 1, 1, 200+100*x)
+		f.trained(t, "sensitivity", "map-elites", config(t, "map-elites", "ant-uni", seed, `{"iso_sigma":0.01,"line_sigma":0.1}`), 1,
+			1, 200+100*x)
 		f.trained(t, "sensitivity", "dads-reward",
 			config(t, "dads-reward", "ant-uni", seed, `{"diversity_reward_scale":10,"alpha_init":0.5}`), 1, 1, 100)
 		f.trained(t, "prior", "dads-reward", config(t, "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false,"x":1}`), 1, 40, 1)
-		f.trained(t, "prior", "dads-reward, no prior", config(t, "dads-reward", "ant-omni", seed, `{"descriptor_full_state":true,"x":1}`), 1, 10+x, 1)
+		f.trained(t, "prior", "dads-reward, no prior", config(t, "dads-reward", "ant-omni", seed,
+			`{"descriptor_full_state":true,"x":1}`), 1, 10+x, 1)
 		f.other(t, "adaptation", "map-elites",
 			config(t, "adaptation", "ant-uni", seed, fmt.Sprintf(`{"skills":%q,"perturbation":"gravity","values":[[0.5],[1]]}`, me.Name())),
 			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n"+
 				"0,0.5,nan,3,nan,0,0,0,0\n0,0.5,nan,7,60,0,0,0,0\n"+fmt.Sprintf("1,1,nan,3,%g,0,0,0,0\n1,1,nan,7,70,0,0,0,0\n", 80+40*x))
 		f.other(t, "adaptation", "map-elites",
 			config(t, "adaptation", "ant-maze", seed, `{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target","values":[[1,2],[3,4]]}`),
-			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n0,1,2,0,-10,0,0,0,0\n"+fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
+			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n0,1,2,0,-10,0,0,0,0\n"+
+				fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
 		f.other(t, "hurdles", "map-elites", config(t, "ppo", "halfcheetah-hurdles", seed, fmt.Sprintf(`{"skills":%q}`, me.Name())),
 			"generation,evaluations,env_steps,seconds,fitness_mean,fitness_std,fitness_max,hurdles_mean,hurdles_max,policy_loss,value_loss,entropy\n"+
 				"0,0,0,0,10,0,20,0,1,0,0,0\n"+fmt.Sprintf("1,0,%d,0,30,0,40,2,3,0,0,0\n", 1000+1000*seed))
@@ -125,31 +130,40 @@ func TestCollectWritesTheTables(t *testing.T) {
 	for name, want := range map[string]string{
 		"training.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished\n" +
 			"map-elites,map-elites,ant-uni,0," + me + ",5000,2.5,2,100,40,1000,true\n",
-		"curves.csv":                "label,env,seed,env_steps,seconds,max_fitness,coverage,qd_score\nmap-elites,ant-uni,0,2500,1.5,-inf,0,0\nmap-elites,ant-uni,0,5000,2.5,100,40,1000\n",
+		"curves.csv": "label,env,seed,env_steps,seconds,max_fitness,coverage,qd_score\n" +
+			"map-elites,ant-uni,0,2500,1.5,-inf,0,0\nmap-elites,ant-uni,0,5000,2.5,100,40,1000\n",
 		"smerl_targets.csv":         "env,seed,max_fitness\nant-maze,0,-1000\nant-maze,1,-1100\n",
 		"adaptation_targets.csv":    "label,env,seed,targets,score\nmap-elites,ant-maze,0,2,-20\nmap-elites,ant-maze,1,2,-25\n",
 		"smerl_targets_summary.csv": "env,seeds,target,margin\nant-maze,2,-1050,105\n",
 		"adaptation.csv": "label,env,seed,perturbation,index,x,y,score,skill,skills\nmap-elites,ant-uni,0,gravity,0,0.5,nan,60,7,2\n" +
-			"map-elites,ant-uni,0,gravity,1,1,nan,80,3,2\nmap-elites,ant-uni,1,gravity,0,0.5,nan,60,7,2\nmap-elites,ant-uni,1,gravity,1,1,nan,120,3,2\n" +
+			"map-elites,ant-uni,0,gravity,1,1,nan,80,3,2\nmap-elites,ant-uni,1,gravity,0,0.5,nan,60,7,2\n" +
+			"map-elites,ant-uni,1,gravity,1,1,nan,120,3,2\n" +
 			"map-elites,ant-maze,0,target,0,1,2,-10,0,1\n",
 		"adaptation_summary.csv": "label,env,perturbation,index,x,y,seeds,median,q1,q3,iqm,gain_median,gain_q1,gain_q3,gain_iqm\n" +
 			"map-elites,ant-uni,gravity,0,0.5,nan,2,60,60,60,60,-0.375,-0.4375,-0.3125,-0.375\n",
-		"hurdles.csv": "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max\nmap-elites,0,0,10,20,0,1\nmap-elites,0,1000,30,40,2,3\n",
+		"hurdles.csv": "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max\nmap-elites,0,0,10,20,0,1\n" +
+			"map-elites,0,1000,30,40,2,3\n",
 		"hurdles_summary.csv": "label,env_steps,seeds,fitness_median,fitness_q1,fitness_q3,fitness_iqm,hurdles_median,hurdles_q1,hurdles_q3\n" +
 			"map-elites,0,2,10,10,10,10,0,0,0\nmap-elites,1000,2,25,22.5,27.5,25,1.5,1.25,1.75\n",
-		"sensitivity.csv":         "label,env,seed,a_name,a,b_name,b,qd_score\nmap-elites,ant-uni,0,iso_sigma,0.01,line_sigma,0.1,200\n",
-		"sensitivity_summary.csv": "label,env,a_name,a,b_name,b,seeds,qd_score,normalised\nmap-elites,ant-uni,iso_sigma,0.01,line_sigma,0.1,2,250,1\ndads-reward,ant-uni,diversity_reward_scale,10,alpha_init,0.5,2,100,0.4\n",
-		"prior.csv":               "label,prior,seed,seconds,env_steps,coverage\ndads-reward,true,0,1.5,2500,0\ndads-reward,true,0,2.5,5000,40\n",
-		"reward.csv":              "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished\ndads,dads,ant-uni,0,",
+		"sensitivity.csv": "label,env,seed,a_name,a,b_name,b,qd_score\nmap-elites,ant-uni,0,iso_sigma,0.01,line_sigma,0.1,200\n",
+		"sensitivity_summary.csv": "label,env,a_name,a,b_name,b,seeds,qd_score,normalised\n" +
+			"map-elites,ant-uni,iso_sigma,0.01,line_sigma,0.1,2,250,1\ndads-reward,ant-uni,diversity_reward_scale,10,alpha_init,0.5,2,100,0.4\n",
+		"prior.csv": "label,prior,seed,seconds,env_steps,coverage\ndads-reward,true,0,1.5,2500,0\n" +
+			"dads-reward,true,0,2.5,5000,40\n",
+		"reward.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished\n" +
+			"dads,dads,ant-uni,0,",
 		"training_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\n" +
 			"map-elites,ant-uni,max_fitness,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
-		"reward_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\ndads-reward,ant-uni,max_fitness,2,300.5,",
-		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---|\n| map-elites | 105 (± 5.00) [2] |\n" +
+		"reward_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\n" +
+			"dads-reward,ant-uni,max_fitness,2,300.5,",
+		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---|\n| map-elites " +
+			"| 105 (± 5.00) [2] |\n" +
 			"| dads-reward | **300** (± 0.500) [2] |\n",
 		"reward_adaptation.csv":         "label,env,seed,perturbation,index,x,y,score,skill,skills\n",
 		"reward_adaptation_summary.csv": "label,",
 		"reward_adaptation_targets.csv": "label,",
-		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---|\n| dads-reward | **300** (± 0.500) [2] |\n" +
+		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---|\n| dads-reward " +
+			"| **300** (± 0.500) [2] |\n" +
 			"| dads | 50.0 (± 0) [2] |\n",
 	} {
 		got, ok := contents[name]
@@ -206,7 +220,8 @@ func TestInferFindsThePlan(t *testing.T) {
 	status.EnvSteps = 9999
 	put(t, f.root, c, status, trainedColumns)
 	lines, problems, err = results.Infer(f.root)
-	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(), "training: map-elites on ant-uni, seed 0: 2 runs, of which "+c.Name()+" counts") {
+	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(),
+		"training: map-elites on ant-uni, seed 0: 2 runs, of which "+c.Name()+" counts") {
 		t.Errorf("of two rivals: %v, %v", err, problems)
 	}
 	if !slices.ContainsFunc(lines, func(l sweep.Line) bool { return l.Run.Name() == c.Name() }) || len(lines) != len(got) {
@@ -257,7 +272,8 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	if got := tables.Scores("aurora", "ant-uni", results.QDScore); len(got) != 0 {
 		t.Errorf("incomplete runs give the scores %v", got)
 	}
-	if i := slices.IndexFunc(tables.Trained, func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 || tables.Trained[i].Finished {
+	if i := slices.IndexFunc(tables.Trained, func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 ||
+		tables.Trained[i].Finished {
 		t.Error("the run that is not complete is not marked")
 	}
 	if _, err := tables.Write(t.TempDir()); err != nil {

@@ -19,7 +19,8 @@ const (
 // Experiments lists them in the paper's order.
 func Experiments() []string {
 	return []string{
-		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles, ExperimentSensitivity, ExperimentPrior, ExperimentReward,
+		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles, ExperimentSensitivity, ExperimentPrior,
+		ExperimentReward,
 	}
 }
 
@@ -90,8 +91,8 @@ type Adapted struct {
 type Value struct {
 	Index int
 	X, Y  float64 // the multiplier and NaN, or the target's position in metres
-	// Score is the best skill's: the maximum over skills of the median over initial states (section 3.3 of the paper). Skills whose
-	// median is NaN do not count; without any other it is NaN.
+	// Score is the best skill's: the maximum over skills of the median over initial states. Skills whose median is NaN do not
+	// count; without any other it is NaN.
 	Score  float64
 	Skill  int // of that score; a cell or the number of a skill
 	Skills int // how many were evaluated
@@ -110,7 +111,8 @@ type ControlPoint struct{ EnvSteps, FitnessMean, FitnessMax, HurdlesMean, Hurdle
 
 // labels are the paper's methods in its order; others follow by name.
 var labels = []string{
-	"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads", "diayn", "dads", "sac",
+	"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads", "diayn",
+	"dads", "sac",
 }
 
 // environments are the paper's in its order; others follow by name.
