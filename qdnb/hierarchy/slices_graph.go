@@ -1,0 +1,90 @@
+package hierarchy
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/xla"
+)
+
+// shared is how n environments are shared among workers: in turns of a slice each, turn by turn. The last ones may be beyond n, and do
+// not count.
+type shared struct{ n, slice, workers int }
+
+// sliceOnCPU is how many environments fill vectors there: the physics is what costs, not the weights of the skills.
+const sliceOnCPU = 16
+
+func share(p *xla.Platform, n, slice int) shared {
+	if slice == 0 {
+		slice = (n + p.Workers - 1) / p.Workers
+		if p.Kind == xla.CPU {
+			slice = min(slice, sliceOnCPU)
+		}
+	}
+	return shared{n, min(slice, n), p.Workers}
+}
+
+// turns is how many slices each worker has.
+func (s shared) turns() int {
+	perTurn := s.slice * s.workers
+	return (s.n + perTurn - 1) / perTurn
+}
+
+// numbers are those of the environments in a worker's turn, int32 [slice].
+func (s shared) numbers(turn, worker *Node) *Node {
+	first := MulScalar(Add(MulScalar(turn, s.workers), worker), s.slice)
+	return Add(Iota(turn.Graph(), shapes.Make(dtypes.Int32, s.slice), 0), first)
+}
+
+// index is the place of an environment on the host: its worker, and its row there.
+func (s shared) index(number int) (worker, row int) {
+	slice, k := number/s.slice, number%s.slice
+	return slice % s.workers, slice/s.workers*s.slice + k
+}
+
+// joined puts what the workers have of each environment, [turns, slice, ...], in order and together: [n, ...].
+func (s shared) joined(x, worker *Node) *Node {
+	all := xla.Gathered(x, worker, s.workers) // [workers, turns, slice, ...]
+	dims := all.Shape().Dimensions
+	return Slice(Reshape(swapped(all), append([]int{s.turns() * s.workers * s.slice}, dims[3:]...)...), AxisRange(0, s.n))
+}
+
+// kept is room for something of all environments of a worker, [turns, slice, ...], given what a slice has.
+func (s shared) kept(slice *Node) *Node {
+	return Zeros(slice.Graph(), shapes.Make(slice.DType(), append([]int{s.turns()}, slice.Shape().Dimensions...)...))
+}
+
+// packed are the arrays of a slice's state with the batch on their first axis.
+func packed(s envs.State) []*Node {
+	leaves := xla.Leaves(s)
+	for i := range s.World {
+		leaves[i] = moved(leaves[i], leaves[i].Rank()-1, 0)
+	}
+	return leaves
+}
+
+// unpacked is the inverse of packed, for a state of some form.
+func unpacked(form envs.State, leaves []*Node) envs.State {
+	leaves = append([]*Node{}, leaves...)
+	for i := range form.World {
+		leaves[i] = moved(leaves[i], 0, leaves[i].Rank()-1)
+	}
+	return xla.WithLeaves(form, leaves)
+}
+
+// moved moves an axis to another place.
+func moved(x *Node, from, to int) *Node {
+	if from == to {
+		return x
+	}
+	var axes []int
+	for i := range x.Rank() {
+		if i != from {
+			axes = append(axes, i)
+		}
+	}
+	axes = append(axes[:to], append([]int{from}, axes[to:]...)...)
+	return TransposeAllAxes(x, axes...)
+}
