@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"example.com/qdnb/qdnb/claims"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+type claimsCmd struct {
+	Runs string   `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	Plan []string `placeholder:"FILE" help:"Plans whose runs count, as written by qdnb sweep plan (default: all runs of the folder, told apart by their configurations)."`
+	JSON bool     `name:"json" help:"Print the result as one JSON object."`
+}
+
+// checked is what `qdnb claims --json` prints.
+type checked struct {
+	Runs       string          `json:"runs"` // the folder
+	Lines      int             `json:"lines"`
+	Complete   int             `json:"complete"`
+	Incomplete int             `json:"incomplete"`
+	Missing    int             `json:"missing"`
+	Problems   []string        `json:"problems"`
+	Claims     []claims.Result `json:"claims"`
+}
+
+// Run checks the paper's claims.
+func (c *claimsCmd) Run() error {
+	root := c.Runs
+	if root == "" {
+		root = runs.Folder()
+	}
+	lines, problems, err := c.lines(root)
+	if err != nil {
+		return err
+	}
+	tables, err := results.Collect(root, lines)
+	if err != nil {
+		return err
+	}
+	out := checked{
+		Runs: root, Lines: tables.Lines, Complete: tables.Complete, Incomplete: tables.Incomplete, Missing: tables.Missing,
+		Problems: []string{}, Claims: claims.Check(tables),
+	}
+	for _, problem := range append(problems, tables.Problems...) {
+		out.Problems = append(out.Problems, oneLine(problem))
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(out)
+	}
+	for _, problem := range out.Problems {
+		fmt.Fprintln(os.Stderr, "qdnb: passed over:", problem)
+	}
+	out.print()
+	return nil
+}
+
+// lines are those of the plans, or of what lies in the folder.
+func (c *claimsCmd) lines(root string) (lines []sweep.Line, problems []error, err error) {
+	if len(c.Plan) == 0 {
+		return results.Infer(root)
+	}
+	for _, path := range c.Plan {
+		plan, err := sweep.ReadFile(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		lines = append(lines, plan...)
+	}
+	return lines, nil, nil
+}
+
+// print writes a block for each claim: verdict, name, seeds and place, and under it the sentence and the evidence.
+func (c checked) print() {
+	width := 120
+	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		width = max(columns, 60)
+	}
+	const indent = 17
+	count := map[claims.Verdict]int{}
+	for _, r := range c.Claims {
+		count[r.Verdict]++
+		heading := fmt.Sprintf("%-*s%s (%s)", indent, r.Verdict, r.ID, r.Where)
+		switch {
+		case r.MaxSeeds == 1:
+			heading += ", 1 seed"
+		case r.MinSeeds == r.MaxSeeds && r.MaxSeeds > 0:
+			heading += fmt.Sprintf(", %d seeds", r.MaxSeeds)
+		case r.MaxSeeds > 0:
+			heading += fmt.Sprintf(", %d to %d seeds", r.MinSeeds, r.MaxSeeds)
+		}
+		fmt.Println(heading)
+		for _, text := range []string{r.Claim, "-> " + r.Evidence} {
+			for _, line := range wrap(text, width-indent) {
+				fmt.Printf("%*s%s\n", indent, "", line)
+			}
+		}
+	}
+	fmt.Printf("\n%d hold, %d do not hold, %d lack data. Of %d runs %d are complete, %d incomplete and %d not begun.\n",
+		count[claims.Holds], count[claims.HoldsNot], count[claims.NotEnough], c.Lines, c.Complete, c.Incomplete, c.Missing)
+}
+
+// wrap breaks a text into lines of up to so many letters, between words.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}
