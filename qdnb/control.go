@@ -1,0 +1,347 @@
+package qdnb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/hierarchy"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// HierarchicalControl names, as an algorithm does, the runs of [Control].
+const HierarchicalControl = "ppo"
+
+// The task of [Control], and the one whose skills it is controlled by.
+const (
+	hurdlesEnv      = "halfcheetah-hurdles"
+	hurdlesSkillEnv = "halfcheetah-uni"
+)
+
+// ControlSpec says which skills a meta-controller is to choose among, and for how long it learns.
+type ControlSpec struct {
+	Skills *runs.Run // a finished run of halfcheetah-uni: the skills of its policy, or all filled cells of its repertoire where it has none
+	// SkillsBudget is what the skills were trained for, a part of the name of the results; the budget of the run if it is zero.
+	SkillsBudget runs.Budget
+
+	Set    []string    // overrides hyperparameters, as in "num_envs=64": see [hierarchy.Settings]
+	Budget runs.Budget // the first limit that is reached counts; [ControlBudget] without any
+
+	Runs    string // folder of the results; [runs.Folder] if empty
+	Backend string // see [xla.Open]; empty for the best there is
+	Quiet   bool   // no progress bar
+}
+
+// ControlBudget is the paper's: 61 iterations, just below 200 million environment steps.
+var ControlBudget = runs.Budget{EnvSteps: 199_884_800}
+
+// control are the hyperparameters of the runs of [Control].
+type control struct {
+	Skills       string      `json:"skills"` // name of the folder of the run
+	SkillsBudget runs.Budget `json:"skills_budget"`
+	hierarchy.Settings
+}
+
+// controlColumns are those of the metrics of [Control], before the losses: a row for each evaluation. fitness_max is the best of all
+// evaluations so far.
+var controlColumns = []string{
+	"generation", "evaluations", "env_steps", "seconds", "fitness_mean", "fitness_std", "fitness_max", "hurdles_mean", "hurdles_max",
+}
+
+// ControlConfig is the configuration that names the run of [Control] for the skills of a run that was, or will be, trained. Its seed is
+// that of the skills.
+func ControlConfig(training runs.Config, trained runs.Budget, s ControlSpec) (runs.Config, error) {
+	if training.Env != hurdlesSkillEnv {
+		return runs.Config{}, errors.Errorf("%s is controlled by skills of %s, and %s is a run of %s", hurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
+	}
+	c := control{Settings: hierarchy.Default()}
+	if err := cmp.Or(runs.Set(&c.Settings, s.Set...), c.Check()); err != nil {
+		return runs.Config{}, err
+	}
+	c.Skills, c.SkillsBudget = training.Name(), trained
+	return runs.NewConfig(HierarchicalControl, hurdlesEnv, training.Seed, c)
+}
+
+// Control trains a meta-controller that leads a cheetah over hurdles: every ten steps it chooses which skill of a run acts next, and PPO
+// teaches it what to choose. The skills stay as they are. It is a run of its own, whose metrics are those of evaluations: the return of
+// episodes, and how many of the ten hurdles they pass. As [Train] it loads what is there, goes on where it was cut off, extends what is
+// finished by a larger budget, and ends with [ErrInterrupted] when ctx is done. See [Watch] for what the controller does.
+func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
+	if s.Skills == nil {
+		return nil, errors.New("there is no run whose skills are to be controlled: set Skills")
+	}
+	if s.SkillsBudget == (runs.Budget{}) {
+		s.SkillsBudget = s.Skills.Status.Budget
+	}
+	if s.Budget == (runs.Budget{}) {
+		s.Budget = ControlBudget
+	}
+	if s.Runs == "" {
+		s.Runs = runs.Folder()
+	}
+	config, err := ControlConfig(s.Skills.Config, s.SkillsBudget, s)
+	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
+		return nil, err
+	}
+	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished && s.Budget.Done(run.Status.Progress) {
+		return run, nil
+	}
+	if !s.Skills.Status.Finished {
+		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
+	}
+	c := &controlling{ControlSpec: s, start: time.Now(), saved: time.Now()}
+	if c.writer, err = runs.Create(s.Runs, config); err != nil {
+		return nil, err
+	}
+	if err := c.open(); err != nil {
+		if c.search != nil {
+			c.search.Close()
+		}
+		_ = c.writer.Discard() // the folder of a run that cannot begin is of no use
+		return nil, err
+	}
+	defer c.writer.Close()
+	defer c.search.Close()
+	if err := c.train(ctx); err != nil {
+		return nil, err
+	}
+	return runs.Open(c.writer.Dir)
+}
+
+// controlling is a session of [Control].
+type controlling struct {
+	ControlSpec
+	writer *runs.Writer
+	search *hierarchy.Search
+	status runs.Status
+	bar    *runs.Bar
+	start  time.Time // such that the time since it is what the run took over all sessions
+	saved  time.Time // when the newest checkpoint was
+	last   string    // how the newest evaluation was
+}
+
+// open opens the backend, compiles, and restores the newest checkpoint.
+func (c *controlling) open() error {
+	c.status = c.writer.Status
+	arrays, iteration, warnings, err := c.writer.LoadCheckpoint(&c.status)
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(os.Stderr, "qdnb:", warning)
+	}
+	if iteration < 0 {
+		c.status = runs.Status{}
+	}
+	c.bar = runs.NewBar(c.writer.Name(), c.Quiet)
+	c.bar.Update(c.Budget.Fraction(c.status.Progress), "compiling")
+	platform, err := xla.Open(c.Backend)
+	if err != nil {
+		return err
+	}
+	var settings control
+	if err := c.writer.Config.Settings(&settings); err != nil {
+		return err
+	}
+	skills, err := controlSkills(c.Skills)
+	if err != nil {
+		return err
+	}
+	if c.search, err = hierarchy.New(platform, skills.task, skills.rows, settings.Settings, c.writer.Config.Seed); err != nil {
+		return err
+	}
+	if iteration >= 0 {
+		if err := c.search.Restore(iteration, arrays); err != nil {
+			return err
+		}
+	}
+	if c.status.UseBackend(platform.Name(), iteration) {
+		fmt.Fprintf(os.Stderr, "qdnb: another backend computed this run before: going on with %s, the result is not exact to the bit\n", platform.Name())
+	}
+	c.status.CompileSeconds += c.search.CompileTime().Seconds()
+	c.start = c.start.Add(-time.Duration(c.status.Seconds * float64(time.Second)))
+	c.status.Budget, c.status.Finished, c.status.Version = c.Budget, false, version()
+	return c.writer.Begin(iteration, append(append([]string{}, controlColumns...), c.search.Losses()...)...)
+}
+
+func (c *controlling) train(ctx context.Context) error {
+	for c.search.Iteration() < 0 || !c.Budget.Done(c.status.Progress) {
+		if err := c.step(); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			if err := c.save(); err != nil {
+				return err
+			}
+			c.bar.Done(fmt.Sprintf("stopped at iteration %d; the same command goes on", c.status.Generation))
+			return fmt.Errorf("%w: %s is saved at iteration %d; the same command goes on", ErrInterrupted, c.writer.Dir, c.status.Generation)
+		}
+		if time.Since(c.saved) > checkpointEvery {
+			if err := c.save(); err != nil {
+				return err
+			}
+		}
+	}
+	policy, err := c.search.Policy()
+	if err != nil {
+		return err
+	}
+	if err := npz.Write(filepath.Join(c.writer.Dir, controlPolicyFile), policy); err != nil {
+		return errors.Errorf("the policy of %s cannot be kept: %v; the same command goes on from the last checkpoint", c.writer.Name(), err)
+	}
+	c.status.Finished = true
+	if err := c.save(); err != nil {
+		return err
+	}
+	c.bar.Done(c.summary())
+	return nil
+}
+
+// controlPolicyFile is the name of the file within a run's folder that holds the meta-controller.
+const controlPolicyFile = "policy.npz"
+
+// step runs an iteration and records it.
+func (c *controlling) step() error {
+	o, err := c.search.Step()
+	if err != nil {
+		return err
+	}
+	s := &c.status
+	s.Generation, s.Evaluations, s.EnvSteps = o.Iteration, o.Evaluations, o.EnvSteps
+	s.Seconds, s.MaxFitness = time.Since(c.start).Seconds(), o.Best
+	if e := o.Evaluation; e != nil {
+		all := Evaluated{Fitnesses: e.Fitnesses}
+		sum, most := 0.0, 0
+		for i := range e.Fitnesses {
+			passed := hurdlesPassed(float64(e.Farthest(i)))
+			sum, most = sum+float64(passed), max(most, passed)
+		}
+		hurdles := sum / float64(len(e.Fitnesses))
+		c.last = fmt.Sprintf("mean fitness %.4g  hurdles %.2f", all.Mean(), hurdles)
+		row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, all.Mean(), all.Std(), o.Best, hurdles, float64(most)}
+		if err := c.writer.Log(append(row, o.Losses...)...); err != nil {
+			return err
+		}
+	}
+	c.bar.Update(c.Budget.Fraction(s.Progress), c.summary())
+	return nil
+}
+
+// summary is how the run stands.
+func (c *controlling) summary() string {
+	return fmt.Sprintf("iteration %d  max fitness %.4g  %s", c.status.Generation, c.status.MaxFitness, c.last)
+}
+
+// save writes a checkpoint.
+func (c *controlling) save() error {
+	arrays, err := c.search.Arrays()
+	if err != nil {
+		return err
+	}
+	if err := c.writer.SaveCheckpoint(c.status.Generation, arrays, c.status); err != nil {
+		return err
+	}
+	c.saved = time.Now()
+	return c.writer.SaveStatus(c.status)
+}
+
+// The hurdles: as many, at multiples of so many metres. See robots.Hurdles.
+const (
+	hurdles       = 10
+	hurdleSpacing = 3
+	hurdleRadius  = 0.25
+)
+
+// hurdlesPassed is how many hurdles a torso has passed whose farthest position, as observed, is x.
+func hurdlesPassed(x float64) int {
+	count := math.Ceil(metres(x)/hurdleSpacing) - 1 // those that are strictly nearer
+	if !(count > 0) {
+		return 0
+	}
+	return int(min(count, hurdles))
+}
+
+// metres is the torso's x from what is observed of it.
+func metres(observed float64) float64 { return 15*observed + 15 }
+
+// skillSet is what a meta-controller chooses among.
+type skillSet struct {
+	task    hierarchy.Task
+	rows    npz.Array // [skills, N]
+	numbers []int     // of the skills, or their cells
+}
+
+// controlSkills are the skills of a run, in the form in which they act on the hurdles. They see what they saw in training: not the
+// position before it.
+func controlSkills(run *runs.Run) (skillSet, error) {
+	env, err := envs.Make(hurdlesEnv)
+	if err != nil {
+		return skillSet{}, err
+	}
+	set := skillSet{task: hierarchy.Task{Env: env, Unseen: 2, Place: [2]int{0, 2}}}
+	var flat []float32
+	observations, actions := env.Spec().Observations-set.task.Unseen, env.Spec().Actions
+	if run.HasSkills() {
+		skills, err := run.Skills()
+		if err != nil {
+			return skillSet{}, err
+		}
+		if skills.Observations != observations || skills.Actions != actions {
+			return skillSet{}, errors.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
+				run.Name(), skills.Observations, skills.Actions, observations, actions)
+		}
+		set.task.Skills = hierarchy.NewForm(observations, skills.Hidden, actions, true)
+		for k := range skills.Skills() {
+			set.numbers = append(set.numbers, k)
+			flat = append(flat, gaussianSkill(skills, k)...)
+		}
+	} else {
+		policies, _, err := everySkill(run)
+		if err != nil {
+			return skillSet{}, err
+		}
+		trained, err := envs.Make(run.Config.Env)
+		if err != nil {
+			return skillSet{}, err
+		}
+		task, err := taskOf(trained, run.Config)
+		if err != nil {
+			return skillSet{}, err
+		}
+		sizes := task.Policy.Sizes
+		set.task.Skills = hierarchy.NewForm(observations, sizes[1:len(sizes)-1], actions, false)
+		for _, policy := range policies {
+			set.numbers = append(set.numbers, policy.Number)
+			flat = append(flat, policy.Genotype...)
+		}
+	}
+	if want := len(set.numbers) * set.task.Skills.Net.Params(); len(flat) != want {
+		return skillSet{}, errors.Errorf("the skills of %s have %d parameters together, not %d: they are not for %s", run.Name(), len(flat), want, hurdlesEnv)
+	}
+	set.rows = npz.Of(flat, len(set.numbers), len(flat)/len(set.numbers))
+	return set, nil
+}
+
+// gaussianSkill is a skill as a policy of its own, as [runs.Skills.Genotype] makes it, but with the scales of the actions: the row of the
+// first kernel that belongs to the skill becomes part of the bias.
+func gaussianSkill(s *runs.Skills, k int) []float32 {
+	units := s.Sizes()[1]
+	bias, kernel, rest := s.Policy[:units], s.Policy[units:units+s.Observations*units], s.Policy[units+(s.Observations+s.Count)*units:]
+	row := append([]float32{}, bias...)
+	if s.Count > 0 {
+		at := units + (s.Observations+k)*units
+		for unit, weight := range s.Policy[at : at+units] {
+			row[unit] += weight
+		}
+	}
+	return append(append(row, kernel...), rest...)
+}
