@@ -15,7 +15,11 @@ type SAC struct {
 	Config
 	Actor  nn.MLP // input to means and raw scales of the actions, see nn.NewTanhGaussian
 	Critic nn.MLP // input beside action to one number; each of the two
+
+	tuned []*Node // the numbers, if they are of the graph
 }
+
+var _ xla.Tunable[SAC] = SAC{}
 
 // New is the algorithm for inputs of so many numbers (observations, beside a skill if there is one) and actions of so many.
 func New(config Config, inputs, actions int) SAC {
@@ -28,6 +32,23 @@ func New(config Config, inputs, actions int) SAC {
 
 // Actions is the number of an action's components.
 func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
+
+// Numbers implements [xla.Tunable]: the scaling of rewards, and the logarithm of the entropy coefficient at first.
+func (s SAC) Numbers() []float64 { return []float64{s.RewardScaling, math.Log(s.AlphaInit)} }
+
+// Tuned implements [xla.Tunable].
+func (s SAC) Tuned(numbers []*Node) SAC {
+	s.tuned = numbers
+	return s
+}
+
+// number is one of Numbers, a scalar.
+func (s SAC) number(g *Graph, i int) *Node {
+	if s.tuned != nil {
+		return s.tuned[i]
+	}
+	return Const(g, float32(s.Numbers()[i]))
+}
 
 // Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a critic and N of an actor.
 type Learner struct {
@@ -44,7 +65,7 @@ func (s SAC) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
 	actor := s.Actor.Init(key.Fold(Const(g, []int32{0})))
 	critic := s.Critic.Init(key.Fold(Const(g, []int32{1, 2})))
-	alpha := Const(g, float32(math.Log(s.AlphaInit)))
+	alpha := s.number(g, 1)
 	adam := s.adam()
 	return Learner{actor, critic, critic, alpha, adam.Start(actor), adam.Start(critic), adam.Start(alpha)}
 }

@@ -60,7 +60,7 @@ func (s SAC) target(critics []nn.Single, actor nn.Single, logAlpha *Node, batch 
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
 	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
-	return Add(MulScalar(batch.Reward, s.RewardScaling), Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
+	return Add(Mul(batch.Reward, s.number(batch.Reward.Graph(), 0)), Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
 }
 
 func criticLoss(critics []nn.Single, target *Node, batch replay.Batch) *Node {

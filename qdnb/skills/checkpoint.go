@@ -124,7 +124,7 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 // Refill fills the replay buffer anew, as far as it was filled after the newest iteration, with steps of the actor as it is now. It
 // returns the number of episodes, whole ones if none ends early. What a search learns then is not what it would have learnt.
 func (s *Search) Refill() (episodes int64, err error) {
-	act, err := s.compile("steps for the replay buffer", func(st state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, figures) {
+	act, err := s.compile("steps for the replay buffer", func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer, figures) {
 		st, buffer, _ = s.it.act(st, buffer, key.FoldInt(streamRefill))
 		return st, buffer, figures{Task: graph.ReduceAllMean(st.Worlds.Reward)}
 	})

@@ -2,6 +2,7 @@ package skills
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -74,6 +75,20 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	return s, replay.NewBuffer(g, it.task.layout(), capacity)
 }
 
+// numbers are those that programs take as an input: the objective's, then the learner's.
+func (it iteration) numbers() xla.Numbers {
+	return slices.Concat(xla.NumbersOf(it.method.Objective), xla.NumbersOf(it.sac))
+}
+
+// tuned takes the numbers from the graph; of none it leaves all as it is.
+func (it iteration) tuned(numbers []*Node) iteration {
+	if len(numbers) > 0 {
+		n := len(xla.NumbersOf(it.method.Objective))
+		it.method.Objective, it.sac = xla.TunedTo(it.method.Objective, numbers[:n]), xla.TunedTo(it.sac, numbers[n:])
+	}
+	return it
+}
+
 func (it iteration) needsReturns() bool {
 	return it.method.Objective != nil && it.method.Objective.NeedsReturns()
 }
@@ -99,14 +114,14 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 }
 
 // build is one iteration: act, store, update.
-func (it iteration) build(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, figures) {
+func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state, replay.Buffer, figures) {
 	s, buffer, rows := it.act(s, buffer, key.FoldInt(streamAct))
 	if it.method.Diversity != nil {
 		_, fresh := it.task.read(rows)
 		s.Known = it.model(s.Known).Observe(*fresh).Known()
 	}
 	var means figures
-	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, key.FoldInt(streamUpdates))
+	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers, key.FoldInt(streamUpdates))
 	means.Task = ReduceAllMean(s.Worlds.Reward)
 	return s, buffer, it.checked(means, s)
 }
@@ -115,18 +130,20 @@ func (it iteration) model(known []*Node) Model {
 	return it.method.Diversity.Model(known, it.task.Skills, it.task.features())
 }
 
-// train makes the updates of an iteration, from transitions drawn anew for each. The figures are means.
-func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer, returns *replay.Returns, key xla.Key) (sac.Learner, []*Node, figures) {
+// train makes the updates of an iteration, from transitions drawn anew for each. The figures are means. Without numbers they are constants.
+func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer, returns *replay.Returns, numbers []*Node,
+	key xla.Key) (sac.Learner, []*Node, figures) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
 		Returns  *replay.Returns
+		Numbers  []*Node
 		Key      xla.Key
 		Sums     figures
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
-	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, key, figures{zero, zero, zero, zero, zero, zero, zero, zero}}
+	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, numbers, key, figures{zero, zero, zero, zero, zero, zero, zero, zero}}
 	if it.method.Diversity != nil {
 		start.Learning.Model = it.model(known)
 	}
@@ -139,7 +156,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 			returns = u.Returns.At(index)
 		}
 		var f figures
-		u.Learning, f = it.learn(u.Learning, batch, skills, returns, it.sac.NewNoise(draw.FoldInt(streamNoise)))
+		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns, it.sac.NewNoise(draw.FoldInt(streamNoise)))
 		u.Sums = xla.Zip(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
 		return u
 	})

@@ -2,6 +2,8 @@ package skills
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
 )
 
 // DiversityOnly is the objective of DIAYN and DADS: the diversity reward, and nothing of the task's.
@@ -18,13 +20,28 @@ func (DiversityOnly) NeedsReturns() bool { return false }
 //	task + scale diversity
 type PlusReward struct{ Scale float64 }
 
+var _ xla.Tunable[Objective] = PlusReward{}
+
 // Reward implements [Objective].
-func (o PlusReward) Reward(task, diversity, _ *Node) *Node {
-	return Add(task, MulScalar(diversity, o.Scale))
+func (o PlusReward) Reward(task, diversity, returns *Node) *Node {
+	return o.Tuned(constants(task, o.Numbers())).Reward(task, diversity, returns)
 }
 
 // NeedsReturns implements [Objective].
 func (PlusReward) NeedsReturns() bool { return false }
+
+// Numbers implements [xla.Tunable].
+func (o PlusReward) Numbers() []float64 { return []float64{o.Scale} }
+
+// Tuned implements [xla.Tunable].
+func (PlusReward) Tuned(numbers []*Node) Objective { return plusReward{numbers[0]} }
+
+// plusReward is a [PlusReward] whose scale is of the graph.
+type plusReward struct{ scale *Node }
+
+func (o plusReward) Reward(task, diversity, _ *Node) *Node { return Add(task, Mul(diversity, o.scale)) }
+
+func (plusReward) NeedsReturns() bool { return false }
 
 // SMERL asks for diversity only of episodes that solve the task (Kumar et al., NeurIPS 2020):
 //
@@ -35,15 +52,51 @@ func (PlusReward) NeedsReturns() bool { return false }
 // writes > in place of >=.
 type SMERL struct{ Target, Margin, Scale float64 }
 
+var (
+	_ Gate                   = SMERL{}
+	_ xla.Tunable[Objective] = SMERL{}
+)
+
 // Reward implements [Objective].
 func (o SMERL) Reward(task, diversity, returns *Node) *Node {
-	return Where(o.Accepts(returns), Add(task, MulScalar(diversity, o.Scale)), task)
+	return o.Tuned(constants(returns, o.Numbers())).Reward(task, diversity, returns)
 }
 
 // Accepts implements [Gate].
 func (o SMERL) Accepts(returns *Node) *Node {
-	return GreaterOrEqual(returns, ConstAs(returns, o.Target-o.Margin))
+	return o.Tuned(constants(returns, o.Numbers())).(Gate).Accepts(returns)
 }
 
 // NeedsReturns implements [Objective].
 func (SMERL) NeedsReturns() bool { return true }
+
+// Numbers implements [xla.Tunable].
+func (o SMERL) Numbers() []float64 { return []float64{o.Target - o.Margin, o.Scale} }
+
+// Tuned implements [xla.Tunable].
+func (SMERL) Tuned(numbers []*Node) Objective { return smerl{numbers[0], plusReward{numbers[1]}} }
+
+// smerl is a [SMERL] whose numbers are of the graph: a [Gate].
+type smerl struct {
+	least *Node // return that passes
+	pays  plusReward
+}
+
+func (o smerl) Reward(task, diversity, returns *Node) *Node {
+	return Where(o.Accepts(returns), o.pays.Reward(task, diversity, nil), task)
+}
+
+func (o smerl) Accepts(returns *Node) *Node {
+	return GreaterOrEqual(returns, BroadcastToDims(o.least, returns.Shape().Dimensions...))
+}
+
+func (smerl) NeedsReturns() bool { return true }
+
+// constants are numbers as scalars of the type of x.
+func constants(x *Node, numbers []float64) []*Node {
+	nodes := make([]*Node, len(numbers))
+	for i, number := range numbers {
+		nodes[i] = Scalar(x.Graph(), x.DType(), number)
+	}
+	return nodes
+}

@@ -58,7 +58,9 @@ type Search struct {
 	others    []*xla.Program
 	measuring *measuring
 	seed      xla.Value
-	iteration int64 // the newest; 0 after the first evaluation, -1 before it
+	numbers   xla.Numbers // of the method
+	tuning    []xla.Value // the numbers on the device
+	iteration int64       // the newest; 0 after the first evaluation, -1 before it
 
 	evaluations int64     // episodes that measured skills so far
 	sums        []float64 // of the figures since then, and of how many iterations
@@ -116,17 +118,20 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 // build makes the programs and the state before the first iteration.
 func (s *Search) build() error {
 	s.seed = xla.Value{tensors.FromValue(xla.SeedWords(s.config.Seed))}
-	seed := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}
+	s.numbers = s.it.numbers()
+	s.tuning = s.numbers.Values(1)
+	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, s.numbers.Inputs()...)
 	var buffer replay.Buffer
-	start, err := s.platform.Compile("start", []xla.Input{seed}, func(in []*graph.Node) []*graph.Node {
-		s.form, buffer = s.it.start(xla.KeyOf(in[0]), s.config.Capacity)
+	start, err := s.platform.Compile("start", inputs, func(in []*graph.Node) []*graph.Node {
+		numbers, _ := s.numbers.Cut(in[1:])
+		s.form, buffer = s.it.tuned(numbers).start(xla.KeyOf(in[0]), s.config.Capacity)
 		return append(xla.Leaves(s.form), xla.Leaves(buffer)...)
 	})
 	if err != nil {
 		return err
 	}
 	s.others = append(s.others, start)
-	out, err := start.Run(s.seed)
+	out, err := start.Run(append([]xla.Value{s.seed}, s.tuning...)...)
 	if err != nil {
 		return err
 	}
@@ -140,16 +145,18 @@ func (s *Search) build() error {
 	return err
 }
 
-// compile makes a program of the whole state, after the seed and the number of the iteration.
-func (s *Search) compile(name string, build func(state, replay.Buffer, xla.Key) (state, replay.Buffer, figures)) (*xla.Program, error) {
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+// compile makes a program of the whole state, after the seed, the number of the iteration and the numbers of the method.
+func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node, xla.Key) (state, replay.Buffer, figures)) (*xla.Program, error) {
+	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
 	for _, v := range s.known {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
 	}
 	inputs = append(inputs, s.buffer.Inputs(true)...)
 	return s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
-		n := 2 + len(s.known)
-		after, buffer, f := build(xla.WithLeaves(s.form, in[2:n]), xla.WithLeaves(replay.Buffer{Rows: in[0], Size: in[0], Position: in[0]}, in[n:]), xla.KeyOf(in[0]).Fold(in[1]))
+		numbers, rest := s.numbers.Cut(in[2:])
+		n := len(s.known)
+		buffer := xla.WithLeaves(replay.Buffer{Rows: in[0], Size: in[0], Position: in[0]}, rest[n:])
+		after, buffer, f := build(xla.WithLeaves(s.form, rest[:n]), buffer, numbers, xla.KeyOf(in[0]).Fold(in[1]))
 		return slices.Concat(xla.Leaves(after), xla.Leaves(buffer), xla.Leaves(f))
 	})
 }
@@ -158,7 +165,7 @@ func (s *Search) compile(name string, build func(state, replay.Buffer, xla.Key) 
 func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
 	at := xla.Value{tensors.FromScalar(int32(number))}
 	defer at.Free()
-	out, err := program.Run(slices.Concat([]xla.Value{s.seed, at}, s.known, s.buffer.Leaves)...)
+	out, err := program.Run(slices.Concat([]xla.Value{s.seed, at}, s.tuning, s.known, s.buffer.Leaves)...)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +283,9 @@ func (s *Search) Close() {
 		v.Free()
 	}
 	s.buffer.Free()
-	s.seed.Free()
+	for _, v := range append([]xla.Value{s.seed}, s.tuning...) {
+		v.Free()
+	}
 	if s.measuring != nil {
 		s.measuring.free()
 	}
