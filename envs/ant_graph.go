@@ -65,7 +65,7 @@ func ant(name string, model physics.Model, o options, spec Spec) (*Rigid, error)
 	spec.Observations += 27 + contacts
 	return &Rigid{
 		Settings: spec, System: system, Noise: 0.1, Contacts: contacts,
-		Observe: antObservation, Reward: antForward, Done: antFalls(1),
+		Observe: antObservation, Reward: antForward, Done: antFalls(1), Leg: robots.AntLeg,
 	}, nil
 }
 
@@ -159,9 +159,6 @@ func makeAntMaze(o options) (Env, error) {
 	env.Describe = func(m Moment) *Node { return position(m, antTorso, limits) }
 	env.Observe = located(antTorso, antObservation, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
 	env.Done = antFalls(5)
-	env.Reward = func(_, after Moment, _ *Node) *Node {
-		at := after.Frame(antTorso).Position
-		return Neg(Sqrt(Add(Square(AddScalar(at[0], -target[0])), Square(AddScalar(at[1], -target[1])))))
-	}
+	env.Goal, env.Seeker = &target, antTorso
 	return env, nil
 }

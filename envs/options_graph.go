@@ -55,10 +55,12 @@ func (o options) none() error {
 
 func (o options) noTarget() error {
 	if o.target != nil {
-		return errors.New("has no target to move; ant-maze has")
+		return errNoTarget
 	}
 	return nil
 }
+
+var errNoTarget = errors.New("has no target to move; ant-maze has")
 
 // within checks a position of the target.
 func within(target [2]float64, low, high float64) error {

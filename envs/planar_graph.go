@@ -24,7 +24,7 @@ func planar(model physics.Model, o options, leg []string, spec Spec) (*Rigid, er
 		return nil, err
 	}
 	spec.Actions, spec.Length = system.Actions(), 250
-	return &Rigid{Settings: spec, System: system}, nil
+	return &Rigid{Settings: spec, System: system, Leg: leg}, nil
 }
 
 // planarObservation is what Brax's walker2d and halfcheetah see: height and rotation of the torso, joint angles, the velocity

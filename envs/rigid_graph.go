@@ -25,6 +25,11 @@ type Rigid struct {
 	Done     func(m Moment) *Node                           // [B], booleans; nil: never
 	Describe func(m Moment) *Node                           // [descriptor, B]; nil if the task has none
 	Drive    func(action *Node) *Node                       // what the actuators get of an action [actions, B]; nil: the action
+
+	// What the conditions of [Live] change.
+	Leg    []string    // joints whose actuators get weaker together
+	Goal   *[2]float64 // target x, y that the reward is minus the distance from; nil: there is none, and Reward counts
+	Seeker string      // the body that seeks it
 }
 
 // Moment is a state of a system with what contacts did to it in the control step that led there.
@@ -68,7 +73,10 @@ func (r *Rigid) state(m Moment, reward, done *Node) State {
 }
 
 // Step implements [Env].
-func (r *Rigid) Step(s State, action *Node) State {
+func (r *Rigid) Step(s State, action *Node) State { return r.step(s, action, condition{}) }
+
+// step is Step under a condition.
+func (r *Rigid) step(s State, action *Node, under condition) State {
 	action = Transpose(action, 0, 1)
 	before := Moment{System: r.System, State: physics.State{Parts: s.World}}
 	after := Moment{System: r.System}
@@ -76,12 +84,25 @@ func (r *Rigid) Step(s State, action *Node) State {
 	if r.Drive != nil {
 		drive = r.Drive(action)
 	}
-	after.State, after.Contact = r.System.Step(before.State, drive)
+	after.State, after.Contact = r.System.StepUnder(before.State, under.weakened(r.System, r.Leg, drive), under.gravity)
 	done := ZerosLike(s.Reward)
 	if r.Done != nil {
 		done = ConvertDType(r.Done(after), dtypes.Float32)
 	}
-	return r.state(after, r.Reward(before, after, action), done)
+	return r.state(after, r.reward(before, after, action, under), done)
+}
+
+// reward is that of a step, [B].
+func (r *Rigid) reward(before, after Moment, action *Node, under condition) *Node {
+	if r.Goal == nil {
+		return r.Reward(before, after, action)
+	}
+	target := under.target
+	if target == nil {
+		like := after.State.Parts[0]
+		target = []*Node{ConstAs(like, r.Goal[0]), ConstAs(like, r.Goal[1])}
+	}
+	return Neg(away(after, r.Seeker, target[0], target[1]))
 }
 
 // rows joins quantities [B] or [rows, B] to one [rows, B].

@@ -1,7 +1,6 @@
 package qdnb
 
 import (
-	"math"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -10,6 +9,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
 )
 
@@ -18,10 +18,11 @@ type EvaluateSpec struct {
 	Skills []int // of a run with skills; see below
 	Cells  []int // of a repertoire. Without skills and cells it is all skills, or the best cell where there are no skills
 
-	Environment envs.Env // nil: the run's. Another one must have as many observations and actions
-	Episodes    int      // of each policy, each from an initial state of its own
-	Seed        int64    // draws the initial states, which are the same for all policies
-	Backend     string   // see [xla.Open]; empty for the best there is
+	Environment envs.Env         // nil: the run's. Another one must have as many observations and actions
+	Conditions  *envs.Conditions // of the environment, see [envs.Live]; nil: as it is
+	Episodes    int              // of each policy, each from an initial state of its own
+	Seed        int64            // draws the initial states, which are the same for all policies
+	Backend     string           // see [xla.Open]; empty for the best there is
 }
 
 // Evaluation is what [Evaluate] finds.
@@ -47,15 +48,8 @@ type Policy struct {
 	Genotype []float32
 }
 
-// episodesAtOnce is the number of episodes that one program computes. It is a part of the results: beyond it, initial states come from
-// another seed.
-const episodesAtOnce = 512
-
 // Evaluate rolls policies of a run out, each for several episodes. What it finds of a policy does not depend on the others.
 func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
-	if s.Episodes < 1 || s.Episodes > 1<<20 {
-		return nil, errors.Errorf("policies are evaluated for 1 to %d episodes, not %d", 1<<20, s.Episodes)
-	}
 	env, err := s.environment(run)
 	if err != nil {
 		return nil, err
@@ -63,6 +57,47 @@ func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 	policies, hidden, err := policiesOf(run, s.Skills, s.Cells)
 	if err != nil {
 		return nil, err
+	}
+	rollouts, err := newRollouts(run, env, policies, hidden, s.Episodes, s.Seed, s.Backend)
+	if err != nil {
+		return nil, err
+	}
+	defer rollouts.close()
+	results, err := rollouts.under(s.Conditions, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Evaluation{
+		Env: env.Spec().Name, Episodes: s.Episodes, Steps: rollouts.task.Length, Backend: rollouts.platform.Name(), Results: results,
+	}, nil
+}
+
+// rollouts evaluate policies from the same initial states, as often as there are conditions to evaluate them under.
+type rollouts struct {
+	platform  *xla.Platform
+	task      evolution.Task
+	evaluator *evolution.Evaluator
+	policies  []Policy
+	together  int // policies that one program evaluates
+	states    int // episodes of each that it evaluates
+	episodes  int
+	seed      int64
+}
+
+// statesAtOnce is the number of initial states that one program knows. It is a part of the results: beyond it, initial states come from
+// another seed.
+const statesAtOnce = 512
+
+// episodesAtOnce is about how many episodes one program computes, for the sake of progress and of memory. Results do not depend on it.
+const episodesAtOnce = 2048
+
+// newRollouts compiles the rollout of policies of a run. hidden are their hidden layers if the run's settings do not name them.
+func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, episodes int, seed int64, backend string) (*rollouts, error) {
+	if episodes < 1 || episodes > 1<<20 {
+		return nil, errors.Errorf("policies are evaluated for 1 to %d episodes, not %d", 1<<20, episodes)
+	}
+	if live, err := envs.NewLive(env); err == nil {
+		env = live
 	}
 	task, err := taskOf(env, run.Config)
 	if err != nil {
@@ -74,37 +109,85 @@ func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 	if err := fits(task, run, len(policies[0].Genotype)); err != nil {
 		return nil, err
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(backend)
 	if err != nil {
 		return nil, err
 	}
-	result := &Evaluation{Env: env.Spec().Name, Episodes: s.Episodes, Steps: task.Length, Backend: platform.Name()}
-	n := min(s.Episodes, episodesAtOnce)
-	evaluator, err := evolution.NewRepeatedEvaluator(platform, task, 1, n, 0)
-	if err != nil {
-		return nil, err
+	r := &rollouts{platform: platform, task: task, policies: policies, episodes: episodes, seed: seed}
+	r.states = min(episodes, statesAtOnce)
+	r.together = min(len(policies), max(1, episodesAtOnce/r.states))
+	slice := evolution.DefaultSlice(platform.Kind, r.states, task.Policy.Params()) // whatever the number of policies
+	if platform.Kind != xla.CPU {
+		slice = r.together * r.states
 	}
-	defer evaluator.Free()
-	d := len(env.Spec().Descriptor.Lower)
-	for _, policy := range policies {
-		evaluated := Evaluated{Policy: policy}
-		value := platform.Replicated(func() *tensors.Tensor {
-			return tensors.FromFlatDataAndDimensions(slices.Clone(policy.Genotype), 1, len(policy.Genotype))
-		})
-		for part := 0; part*n < s.Episodes && err == nil; part++ {
-			var fitnesses, descriptors []float32
-			fitnesses, descriptors, err = evaluator.Evaluate(value, partSeed(s.Seed, part))
-			evaluated.Fitnesses = append(evaluated.Fitnesses, fitnesses...)
-			evaluated.Descriptors = append(evaluated.Descriptors, descriptors...)
+	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice)
+	return r, err
+}
+
+func (r *rollouts) close() { r.evaluator.Free() }
+
+// under evaluates all policies under conditions; nil for those of the task as it is. step, if there is one, is told how many episodes were
+// computed since it was called before; its error ends the evaluation.
+func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) error) (all []Evaluated, err error) {
+	if conditions == nil {
+		if live, ok := r.task.Env.(envs.Live); ok {
+			nominal := live.Nominal()
+			conditions = &nominal
 		}
-		value.Free()
+	}
+	d := len(r.task.Env.Spec().Descriptor.Lower)
+	for first := 0; first < len(r.policies); first += r.together {
+		group := r.policies[first:min(first+r.together, len(r.policies))]
+		results, err := r.group(group, conditions, step)
 		if err != nil {
 			return nil, err
 		}
-		evaluated.Fitnesses, evaluated.Descriptors = evaluated.Fitnesses[:s.Episodes], evaluated.Descriptors[:s.Episodes*d]
-		result.Results = append(result.Results, evaluated)
+		for i := range results {
+			results[i].Fitnesses, results[i].Descriptors = results[i].Fitnesses[:r.episodes], results[i].Descriptors[:r.episodes*d]
+		}
+		all = append(all, results...)
 	}
-	return result, nil
+	return all, nil
+}
+
+// group evaluates as many policies as the program does together, or fewer: then it repeats the last one.
+func (r *rollouts) group(group []Policy, conditions *envs.Conditions, step func(int) error) ([]Evaluated, error) {
+	var genotypes []float32
+	for i := range r.together {
+		genotypes = append(genotypes, group[min(i, len(group)-1)].Genotype...)
+	}
+	value := r.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(slices.Clone(genotypes), r.together, len(genotypes)/r.together)
+	})
+	defer value.Free()
+	results := make([]Evaluated, len(group))
+	for i := range results {
+		results[i].Policy = group[i]
+	}
+	for part := 0; part*r.states < r.episodes; part++ {
+		var fitnesses, descriptors []float32
+		var err error
+		seed := partSeed(r.seed, part)
+		if conditions == nil {
+			fitnesses, descriptors, err = r.evaluator.Evaluate(value, seed)
+		} else {
+			fitnesses, descriptors, err = r.evaluator.EvaluateUnder(value, seed, *conditions)
+		}
+		if err != nil {
+			return nil, err
+		}
+		n, d := r.states, len(descriptors)/len(fitnesses)
+		for i := range results {
+			results[i].Fitnesses = append(results[i].Fitnesses, fitnesses[i*n:(i+1)*n]...)
+			results[i].Descriptors = append(results[i].Descriptors, descriptors[i*n*d:(i+1)*n*d]...)
+		}
+		if step != nil {
+			if err := step(len(group) * min(n, r.episodes-part*n)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return results, nil
 }
 
 // partSeed is the seed of the initial states of a part of the episodes: the seed itself of the first. Golden multiples are far from the
@@ -199,29 +282,23 @@ func skillsOf(run *runs.Run, wanted []int) ([]Policy, []int, error) {
 }
 
 // Mean is the mean fitness.
-func (e Evaluated) Mean() float64 {
-	sum := 0.0
-	for _, fitness := range e.Fitnesses {
-		sum += float64(fitness)
-	}
-	return sum / float64(len(e.Fitnesses))
-}
+func (e Evaluated) Mean() float64 { return stats.Mean(e.fitnesses()) }
 
-// Std is the standard deviation of the fitness over the episodes as a population: the root of the mean square distance from the
-// mean, 0 of one episode, as NumPy has it.
-func (e Evaluated) Std() float64 {
-	mean, sum := e.Mean(), 0.0
-	for _, fitness := range e.Fitnesses {
-		sum += (float64(fitness) - mean) * (float64(fitness) - mean)
-	}
-	return math.Sqrt(sum / float64(len(e.Fitnesses)))
-}
+// Std is the standard deviation of the fitness over the episodes, see [stats.Std].
+func (e Evaluated) Std() float64 { return stats.Std(e.fitnesses()) }
 
-// Median is the median fitness: of an even number of episodes, the mean of the two in the middle.
-func (e Evaluated) Median() float64 {
-	sorted := slices.Sorted(slices.Values(e.Fitnesses))
-	n := len(sorted)
-	return (float64(sorted[(n-1)/2]) + float64(sorted[n/2])) / 2
+// Median is the median fitness.
+func (e Evaluated) Median() float64 { return stats.Median(e.fitnesses()) }
+
+// Quartiles are those of the fitness.
+func (e Evaluated) Quartiles() (q1, q3 float64) { return stats.Quartiles(e.fitnesses()) }
+
+func (e Evaluated) fitnesses() []float64 {
+	wide := make([]float64, len(e.Fitnesses))
+	for i, fitness := range e.Fitnesses {
+		wide[i] = float64(fitness)
+	}
+	return wide
 }
 
 // Descriptor is the mean descriptor, [d].

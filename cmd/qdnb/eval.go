@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (c *evalCmd) Run() error {
 	if c.Cell != nil {
 		spec.Cells = []int{*c.Cell}
 	}
-	if spec.Environment, err = c.environment(run); err != nil {
+	if spec.Environment, spec.Conditions, err = c.environment(run); err != nil {
 		return err
 	}
 	found, err := qdnb.Evaluate(run, spec)
@@ -94,28 +95,35 @@ func (c *evalCmd) Run() error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// environment is where to evaluate; nil for the run's own as it is.
-func (c *evalCmd) environment(run *runs.Run) (envs.Env, error) {
-	var options []envs.Option
+// environment is where to evaluate, and under what; nil for the run's own, and for one as it is.
+func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error) {
+	changed := c.Gravity != nil || c.Actuators != nil || len(c.Goal) > 0
+	if c.Env == "" && !changed {
+		return nil, nil, nil
+	}
+	if len(c.Goal) != 0 && len(c.Goal) != 2 {
+		return nil, nil, errors.New("a target has two coordinates: --target 10,30")
+	}
+	env, err := envs.Make(cmp.Or(c.Env, run.Config.Env))
+	if err != nil || !changed {
+		return env, nil, err
+	}
+	live, err := envs.NewLive(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	conditions := live.Nominal()
 	if c.Gravity != nil {
-		options = append(options, envs.Gravity(*c.Gravity))
+		conditions.Gravity = *c.Gravity
 	}
 	if c.Actuators != nil {
-		options = append(options, envs.Actuators(*c.Actuators))
+		conditions.Actuators = *c.Actuators
 	}
 	if len(c.Goal) == 2 {
-		options = append(options, envs.Target(c.Goal[0], c.Goal[1]))
-	} else if len(c.Goal) > 0 {
-		return nil, errors.New("a target has two coordinates: --target 10,30")
+		conditions.Target = [2]float64(c.Goal)
 	}
-	if c.Env == "" && options == nil {
-		return nil, nil
-	}
-	name := c.Env
-	if name == "" {
-		name = run.Config.Env
-	}
-	return envs.Make(name, options...)
+	_, err = live.Values(conditions)
+	return env, &conditions, err
 }
 
 // loadRun opens a run by its folder or name.

@@ -150,7 +150,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--env", "ant-umi"), 1, `did you mean "ant-uni"?`},
 		{eval("--env", "ant-uni"), 1, "ant-uni has 87 observations and 8 actions"},
 		{eval("--gravity", "0.5"), 1, "neither gravity nor actuators"},
-		{eval("--target", "1,2"), 1, "no target"},
+		{eval("--target", "1,2"), 1, "nor a target"},
 		{eval("--target", "1"), 1, "two coordinates"},
 		{eval("--episodes", "0"), 1, "episodes"},
 		{[]string{"eval", "--runs", root, "--run", "dads"}, exitUsage, "--episodes"},

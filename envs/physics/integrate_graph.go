@@ -1,6 +1,10 @@
 package physics
 
-import "math"
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
 
 // push is a change of the velocities of bodies, a row each.
 type push struct{ vel, ang vector }
@@ -58,12 +62,17 @@ func (s *System) kinetic(all limbs) limbs {
 	})
 }
 
-// accelerate changes the velocities by accelerations, damping and gravity.
-func (s *System) accelerate(all limbs, accelerations pushes) limbs {
+// accelerate changes the velocities by accelerations, damping and gravity, of which multiplier [B] is a multiplier, or nil.
+func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) limbs {
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
 		rows := len(s.levels[l].body)
 		gravity := vector{constant(rows, f32(m.Gravity[0])), constant(rows, f32(m.Gravity[1])), constant(rows, f32(m.Gravity[2]))}
+		if multiplier != nil {
+			batch := multiplier.Shape().Size()
+			k := num{rows: rows, node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch), rows*batch)}
+			gravity = gravity.by(k)
+		}
 		b.vel = b.vel.scale(math.Exp(m.VelocityDamping * s.dt)).plus(accelerations[l].vel.plus(gravity).scale(s.dt))
 		b.ang = b.ang.scale(math.Exp(m.AngularDamping * s.dt)).plus(accelerations[l].ang.scale(s.dt))
 		return s.freeze(l, b)

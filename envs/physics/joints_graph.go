@@ -99,6 +99,24 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	return sum(s.dofs, a...), sum(s.dofs, v...)
 }
 
+// drive is what acts on a system from outside for a control step.
+type drive struct {
+	torques [][]num // of the actuators about each axis of the joints, of each group of joints
+	gravity *Node   // multiplier of gravity in each copy, [B]; nil: the model's as it is
+}
+
+// carried is a drive as a loop carries it: a tree.
+type carried struct {
+	Torques []*Node // [rows * B] of each axis of each group of joints
+	Gravity *Node   // [B], or nil
+}
+
+func (d drive) carry(g *Graph, batch int) carried {
+	return carried{nodes(d.torques, g, batch), d.gravity}
+}
+
+func (s *System) driveOf(c carried) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
+
 // torques are those of the actuators under actions about each axis of the joints, of each group of joints.
 func (s *System) torques(action num) [][]num {
 	all := make([][]num, len(s.hinges))

@@ -276,8 +276,8 @@ func (s *System) rub(g *contactGroup, m meeting, now, before limbs, multipliers 
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions (brax/physics/system.py,
 // _pbd_step). It returns what the contacts did to velocities as well.
-func (s *System) positionIteration(all limbs, torques [][]num, show *viewer) (limbs, touch) {
-	all, before := s.glide(all, torques, show)
+func (s *System) positionIteration(all limbs, d drive, show *viewer) (limbs, touch) {
+	all, before := s.glide(all, d, show)
 	show.bodies("s2_joint", all)
 
 	meetings := make([][]meeting, len(s.contacts))
@@ -329,9 +329,9 @@ func (s *System) positionIteration(all limbs, torques [][]num, show *viewer) (li
 
 // glide does what the two substeps have in common twice: coast, then bring the joints together. It returns the bodies before
 // the second one's collisions and velocities, and as they were before that substep.
-func (s *System) glide(all limbs, torques [][]num, show *viewer) (now, before limbs) {
-	step := func(all limbs, torques [][]num, show *viewer) limbs {
-		all = s.coast(all, torques, show, "s1_")
+func (s *System) glide(all limbs, from drive, show *viewer) (now, before limbs) {
+	step := func(all limbs, from drive, show *viewer) limbs {
+		all = s.coast(all, from, show, "s1_")
 		show.bodies("s1_kinetic", all)
 		d := s.joined(all)
 		settle(d.components()...)
@@ -339,15 +339,18 @@ func (s *System) glide(all limbs, torques [][]num, show *viewer) (now, before li
 		return s.move(all, d)
 	}
 	if show != nil {
-		before = s.project(step(all, torques, show), all)
+		before = s.project(step(all, from, show), all)
 		show.bodies("s1_after", before)
-		return step(before, torques, nil), before
+		return step(before, from, nil), before
 	}
 	// A loop of two turns is half the code, which must fit a cache, and be compiled.
-	type running struct{ Now, Before, Torques []*Node }
+	type running struct {
+		Now, Before []*Node
+		Drive       carried
+	}
 	z := all[0].pos.z
 	g, batch := z.node.Graph(), z.node.Shape().Size()/z.rows
-	run := running{Now: s.changing(g, batch, all), Before: s.changing(g, batch, all), Torques: nodes(torques, g, batch)}
+	run := running{Now: s.changing(g, batch, all), Before: s.changing(g, batch, all), Drive: from.carry(g, batch)}
 	run = xla.For(g, 2, run, func(turn *Node, r running) running {
 		g := turn.Graph()
 		unprojected := s.complete(r.Now)
@@ -359,7 +362,7 @@ func (s *System) glide(all limbs, torques [][]num, show *viewer) (now, before li
 		start := s.complete(r.Before)
 		settle(append(start.places(), start.motions()...)...)
 		r.Before = s.changing(g, batch, start)
-		r.Now = s.changing(g, batch, step(start, s.torquesOf(r.Torques), nil))
+		r.Now = s.changing(g, batch, step(start, s.driveOf(r.Drive), nil))
 		return r
 	})
 	now = s.complete(run.Now)
@@ -368,7 +371,7 @@ func (s *System) glide(all limbs, torques [][]num, show *viewer) (now, before li
 }
 
 // coast accelerates by actuators, the damping of joints and gravity, and moves.
-func (s *System) coast(all limbs, drive [][]num, show *viewer, stage string) limbs {
+func (s *System) coast(all limbs, from drive, show *viewer, stage string) limbs {
 	total, actuators, damping := s.newLoads(), s.newLoads(), s.newLoads()
 	joints := s.hold(all)
 	torques := make([]vector, len(joints))
@@ -376,7 +379,7 @@ func (s *System) coast(all limbs, drive [][]num, show *viewer, stage string) lim
 	for i, j := range joints {
 		var drives []num
 		for axis := range j.axes {
-			drives = append(drives, j.driven(axis, drive[i][axis]))
+			drives = append(drives, j.driven(axis, from.torques[i][axis]))
 			settle(&drives[axis])
 		}
 		torques[i] = j.along(drives).plus(j.braked())
@@ -394,7 +397,7 @@ func (s *System) coast(all limbs, drive [][]num, show *viewer, stage string) lim
 		show.pushes(stage+"dpa", actuators.accelerations())
 		show.pushes(stage+"damp", damping.accelerations())
 	}
-	all = s.accelerate(all, total.accelerations())
+	all = s.accelerate(all, total.accelerations(), from.gravity)
 	settle(all.motions()...)
 	show.bodies(stage+"acc", all)
 	all = s.kinetic(all)

@@ -24,7 +24,7 @@ func (j held) sprung() (force, torque vector) {
 
 // springSubstep advances spring dynamics by a substep: move, accelerate by joints, actuators and gravity, resolve contacts by
 // impulses (brax/physics/system.py, _spring_step). It returns what the contacts did as well.
-func (s *System) springSubstep(all limbs, torques [][]num, show *viewer) (limbs, touch) {
+func (s *System) springSubstep(all limbs, d drive, show *viewer) (limbs, touch) {
 	all = s.kinetic(all)
 	settle(all.places()...)
 	show.bodies("kinetic", all)
@@ -34,7 +34,7 @@ func (s *System) springSubstep(all limbs, torques [][]num, show *viewer) (limbs,
 	var made []*num
 	for i, j := range joints {
 		for axis := range j.axes {
-			about[i] = append(about[i], j.limited(axis).plus(j.driven(axis, torques[i][axis])))
+			about[i] = append(about[i], j.limited(axis).plus(j.driven(axis, d.torques[i][axis])))
 		}
 		made = append(made, joints[i].components()...)
 		for axis := range about[i] {
@@ -54,8 +54,8 @@ func (s *System) springSubstep(all limbs, torques [][]num, show *viewer) (limbs,
 	for i, j := range joints {
 		total.pull(j, forces[i], twists[i])
 	}
-	show.springs(joints, torques)
-	all = s.accelerate(all, total.accelerations())
+	show.springs(joints, d.torques)
+	all = s.accelerate(all, total.accelerations(), d.gravity)
 	settle(all.motions()...)
 	show.bodies("acc", all)
 

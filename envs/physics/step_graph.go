@@ -19,13 +19,18 @@ type Contact struct {
 // actuators. The contact is the sum over the
 // substeps.
 func (s *System) Step(state State, action *Node) (State, Contact) {
+	return s.StepUnder(state, action, nil)
+}
+
+// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], or as it is if that is nil.
+func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) {
 	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != state.batch()) {
 		panic(errors.Errorf("%d actions for %d copies of a system must be a tensor [%d, %d]", s.actions, state.batch(), s.actions, state.batch()))
 	}
 	type running struct {
-		Parts   []*Node // [limbs * B], see [State]
-		Torques []*Node // [rows * B] of each axis of each group of joints
-		Touch   []*Node // [rows * B] each
+		Parts []*Node // [limbs * B], see [State]
+		Drive carried
+		Touch []*Node // [rows * B] each
 	}
 	g, batch := state.graph(), state.batch()
 	run := running{Parts: state.flat()}
@@ -33,7 +38,7 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 	if s.actions > 0 {
 		flat.node = Reshape(action, action.Shape().Size())
 	}
-	run.Torques = nodes(s.torques(flat), g, batch)
+	run.Drive = drive{s.torques(flat), gravity}.carry(g, batch)
 	total := s.untouched()
 	for _, c := range total.all() {
 		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
@@ -43,7 +48,7 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 		substep, count = s.positionIteration, s.model.Substeps/2
 	}
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
-		all, t := substep(s.complete(r.Parts), s.torquesOf(r.Torques), nil)
+		all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive), nil)
 		for i, c := range t.all() {
 			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 		}

@@ -110,6 +110,22 @@ func (s *System) Model() Model { return s.model }
 // Actions is the number of actions: one for each axis of each actuator's joint.
 func (s *System) Actions() int { return s.actions }
 
+// ActionsOf are the indices of the actions that turn joints, those of a joint of several axes beside each other. Joints that no
+// actuator turns have none.
+func (s *System) ActionsOf(joints ...string) (indices []int) {
+	next := 0
+	for _, a := range s.model.Actuators {
+		axes := len(s.model.Joints[slices.IndexFunc(s.model.Joints, func(j Joint) bool { return j.Name == a.Joint })].Limits)
+		for range axes {
+			if slices.Contains(joints, a.Joint) {
+				indices = append(indices, next)
+			}
+			next++
+		}
+	}
+	return indices
+}
+
 // Angles is the number of joint angles.
 func (s *System) Angles() int { return s.dofs }
 

@@ -17,7 +17,7 @@ func (s *System) Substep(state State, action *Node) map[string]*Node {
 	if s.actions > 0 {
 		flat.node = Reshape(action, action.Shape().Size())
 	}
-	substep(s.limbs(state), s.torques(flat), look)
+	substep(s.limbs(state), drive{torques: s.torques(flat)}, look)
 	return look.stages
 }
 

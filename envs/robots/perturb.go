@@ -21,7 +21,7 @@ func Targets() [][2]float64 {
 // WithGravity multiplies the gravity of a model, which is along z. The paper has 0.25, 0.5, ..., 5. A multiplier that is
 // negative or not finite is an error.
 func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
-	if err := checkMultiplier("gravity", multiplier); err != nil {
+	if err := CheckMultiplier("gravity", multiplier); err != nil {
 		return physics.Model{}, err
 	}
 	m.Gravity[2] *= multiplier
@@ -31,7 +31,7 @@ func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
 // WithStrength multiplies the strength of the actuators of some joints, such as [AntLeg]. The paper has 0, 0.25, ..., 4.75. A
 // joint without an actuator is an error, as is a multiplier that is negative or not finite.
 func WithStrength(m physics.Model, multiplier float64, joints ...string) (physics.Model, error) {
-	if err := checkMultiplier("the strength of actuators", multiplier); err != nil {
+	if err := CheckMultiplier("the strength of actuators", multiplier); err != nil {
 		return physics.Model{}, err
 	}
 	actuators := slices.Clone(m.Actuators)
@@ -54,7 +54,8 @@ func turned(m physics.Model) []string {
 	return joints
 }
 
-func checkMultiplier(of string, k float64) error {
+// CheckMultiplier tells why something (gravity, the strength of actuators) cannot be multiplied by k.
+func CheckMultiplier(of string, k float64) error {
 	if !(k >= 0) || math.IsInf(k, 1) {
 		return errors.Errorf("%s can be multiplied by a finite number from 0 up, not by %g", of, k)
 	}

@@ -18,6 +18,7 @@ type Evaluator struct {
 	platform  *xla.Platform
 	task      Task
 	policies  int
+	states    int // initial states that all policies share; 0: every episode has its own
 	batch     int
 	slice     int
 	recorders []envs.Recorder
@@ -31,6 +32,19 @@ func NewEvaluator(p *xla.Platform, task Task, batch, slice int) (*Evaluator, err
 // NewRepeatedEvaluator is [NewEvaluator] for a few policies, each of which plays several of the batch's episodes: episode i is that of
 // policy i mod policies. What recorders keep of the episodes is had from [Evaluator.Record].
 func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int, recorders ...envs.Recorder) (*Evaluator, error) {
+	return newEvaluator(p, task, policies, 0, batch, slice, recorders)
+}
+
+// NewCrossedEvaluator is [NewEvaluator] for every policy from each of some initial states, the same for all policies: episode i is that of
+// policy i / states from state i mod states. What it finds of a policy does not depend on the others.
+func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int) (*Evaluator, error) {
+	if states < 1 {
+		return nil, errors.Errorf("policies need at least 1 initial state, not %d", states)
+	}
+	return newEvaluator(p, task, policies, states, policies*states, slice, nil)
+}
+
+func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int, recorders []envs.Recorder) (*Evaluator, error) {
 	params := task.Policy.Params()
 	if slice == 0 {
 		slice = DefaultSlice(p.Kind, batch, params)
@@ -42,11 +56,18 @@ func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int
 	if err := p.CheckMemory(4 * int64(params) * int64(policies+slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{platform: p, task: task, policies: policies, batch: batch, slice: slice, recorders: recorders}
+	e := &Evaluator{platform: p, task: task, policies: policies, states: states, batch: batch, slice: slice, recorders: recorders}
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, policies, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+	if live, ok := task.Env.(envs.Live); ok {
+		inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, live.Width())})
+	}
 	var err error
 	e.Program, err = p.CompileParallel("evaluation", inputs, func(in []*Node) []*Node {
-		return e.build(in[0], xla.KeyOf(in[1]), in[2])
+		var conditions *Node
+		if len(in) > 3 {
+			conditions = in[3]
+		}
+		return e.build(in[0], xla.KeyOf(in[1]), in[2], conditions)
 	})
 	return e, err
 }
@@ -55,17 +76,18 @@ func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int
 func (e *Evaluator) Slice() int { return e.slice }
 
 // build returns the fitness [batch], the descriptors [batch, d], where the task has any, and what is recorded [batch, rows * width].
-func (e *Evaluator) build(genotypes *Node, key xla.Key, worker *Node) []*Node {
+func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node) []*Node {
 	type state struct {
 		Genotypes            *Node
 		Key                  xla.Key
 		Worker               *Node
+		Conditions           *Node   // see envs.Live; nil of other tasks
 		Fitness, Descriptors *Node   // [turns, slice], [turns, slice, d]
 		Records              []*Node // [turns, slice, rows * width]
 	}
 	g, workers, env := worker.Graph(), e.platform.Workers, e.task.Env
 	turns, d := (e.batch+e.slice*workers-1)/(e.slice*workers), len(env.Spec().Descriptor.Lower)
-	start := state{Genotypes: genotypes, Key: key, Worker: worker, Fitness: Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice))}
+	start := state{Genotypes: genotypes, Key: key, Worker: worker, Conditions: conditions, Fitness: Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice))}
 	if d > 0 {
 		start.Descriptors = Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, d))
 	}
@@ -77,14 +99,22 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker *Node) []*Node {
 		first := MulScalar(Add(MulScalar(turn, workers), s.Worker), e.slice)
 		first = MinScalar(first, e.batch-e.slice) // the last slice may do some again
 		episodes := Add(Iota(g, shapes.Make(dtypes.Int32, e.slice), 0), first)
-		keys := s.Key.Fold(episodes)
+		states := episodes
 		var genotypes *Node
-		if e.policies == e.batch {
+		switch {
+		case e.states > 0:
+			states = ModScalar(episodes, int32(e.states))
+			genotypes = Gather(s.Genotypes, InsertAxes(DivScalar(Sub(episodes, states), int32(e.states)), -1))
+		case e.policies == e.batch:
 			genotypes = xla.Rows(s.Genotypes, first, e.slice)
-		} else {
+		default:
 			genotypes = Gather(s.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
 		}
-		fitness, descriptors, records := envs.Record(env, e.task.Policy.View(genotypes), env.Reset(keys.FoldInt(streamReset)), e.task.Length, e.recorders...)
+		start := env.Reset(s.Key.Fold(states).FoldInt(streamReset))
+		if live, ok := env.(envs.Live); ok {
+			start = live.Under(start, s.Conditions)
+		}
+		fitness, descriptors, records := envs.Record(env, e.task.Policy.View(genotypes), start, e.task.Length, e.recorders...)
 		for i, record := range records {
 			s.Records[i] = xla.SetRows(s.Records[i], turn, Reshape(record, 1, e.slice, -1))
 		}
@@ -130,14 +160,42 @@ func (e *Evaluator) Evaluate(genotypes xla.Value, seed int64) (fitness, descript
 	return fitness, descriptors, err
 }
 
+// EvaluateUnder is [Evaluator.Evaluate] under conditions, of a task that is live.
+func (e *Evaluator) EvaluateUnder(genotypes xla.Value, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, err error) {
+	fitness, descriptors, _, err = e.record(genotypes, seed, &conditions)
+	return fitness, descriptors, err
+}
+
 // Record is [Evaluator.Evaluate] with what the recorders kept, [batch * rows * width] each.
 func (e *Evaluator) Record(genotypes xla.Value, seed int64) (fitness, descriptors []float32, records [][]float32, err error) {
+	return e.record(genotypes, seed, nil)
+}
+
+// record takes nil for the conditions of the task as it is.
+func (e *Evaluator) record(genotypes xla.Value, seed int64, conditions *envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
+	live, ok := e.task.Env.(envs.Live)
+	if conditions != nil && !ok {
+		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed", e.task.Env.Spec().Name)
+	}
+	var under []xla.Value
+	if ok {
+		c := live.Nominal()
+		if conditions != nil {
+			c = *conditions
+		}
+		values, err := live.Values(c)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		under = []xla.Value{e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(values) })}
+		defer under[0].Free()
+	}
 	var worker xla.Value
 	for i := range e.platform.Workers {
 		worker = append(worker, tensors.FromScalar(int32(i)))
 	}
 	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
-	out, err := e.Run(genotypes, words, worker)
+	out, err := e.Run(append([]xla.Value{genotypes, words, worker}, under...)...)
 	words.Free()
 	worker.Free()
 	if err != nil {

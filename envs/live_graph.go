@@ -1,0 +1,196 @@
+package envs
+
+import (
+	"math"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/xla"
+)
+
+// Conditions are what the adaptation experiments change in a task. The zero value is not the task as it is; see [Live.Nominal].
+type Conditions struct {
+	Gravity   float64    // multiplies gravity
+	Actuators float64    // multiplies the strength of the actuators of one leg
+	Target    [2]float64 // position x, y of the target of ant-maze; of other tasks it is not looked at
+}
+
+// Live is a task whose conditions are a part of its states, so that one program serves all of them: where [Option]s are constants of
+// a program, these are its inputs. Without [Live.Under] a state has the nominal ones, under which a task is what it is without Live.
+type Live struct{ *Rigid }
+
+var _ Env = Live{}
+
+// NewLive makes conditions of a task inputs. A task that has none is an error.
+func NewLive(env Env) (Live, error) {
+	rigid, ok := env.(*Rigid)
+	if !ok {
+		return Live{}, errors.Errorf("%s has neither gravity nor actuators nor a target to change", env.Spec().Name)
+	}
+	return Live{rigid}, nil
+}
+
+// Nominal are the conditions of the task as it is.
+func (l Live) Nominal() Conditions {
+	c := Conditions{Gravity: 1, Actuators: 1}
+	if l.Goal != nil {
+		c.Target = *l.Goal
+	}
+	return c
+}
+
+// Values are conditions as numbers for [Live.Under], [Live.Width]. Conditions that the task does not have, or cannot take, are an error.
+func (l Live) Values(c Conditions) ([]float32, error) {
+	for what, k := range map[string]float64{"gravity": c.Gravity, "the strength of actuators": c.Actuators} {
+		if err := robots.CheckMultiplier(what, k); err != nil {
+			return nil, errors.WithMessage(err, l.Spec().Name)
+		}
+	}
+	if c.Actuators != 1 && len(l.Leg) == 0 {
+		return nil, errors.Errorf("%s has no leg whose actuators could change", l.Spec().Name)
+	}
+	values := []float32{float32(c.Gravity), float32(c.Actuators)}
+	if l.Goal == nil {
+		if c.Target != ([2]float64{}) {
+			return nil, errors.WithMessage(errNoTarget, l.Spec().Name)
+		}
+		return values, nil
+	}
+	limits := l.Spec().Descriptor
+	if err := within(c.Target, float64(limits.Lower[0]), float64(limits.Upper[0])); err != nil {
+		return nil, errors.WithMessage(err, l.Spec().Name)
+	}
+	return append(values, float32(c.Target[0]), float32(c.Target[1])), nil
+}
+
+// Width is how many numbers conditions are.
+func (l Live) Width() int {
+	if l.Goal == nil {
+		return 2
+	}
+	return 4
+}
+
+// Reset implements [Env]: under nominal conditions.
+func (l Live) Reset(keys xla.Key) State {
+	values, err := l.Values(l.Nominal())
+	if err != nil {
+		panic(err)
+	}
+	s := l.Rigid.Reset(keys)
+	s.World = append(slices.Clone(s.World), l.wide(Const(s.Reward.Graph(), values), s))
+	return s
+}
+
+// Under puts states under conditions: values [Width]. What is seen of a state does not depend on them.
+func (l Live) Under(s State, values *Node) State {
+	s.World = append(slices.Clone(s.World[:len(s.World)-1]), l.wide(values, s))
+	return s
+}
+
+// wide are values for all copies of a state, [Width, B].
+func (l Live) wide(values *Node, s State) *Node {
+	return BroadcastToDims(InsertAxes(values, -1), l.Width(), s.Reward.Shape().Dimensions[0])
+}
+
+// Step implements [Env].
+func (l Live) Step(s State, action *Node) State {
+	n := len(s.World) - 1
+	values := s.World[n]
+	row := func(i int) *Node { return Reshape(Slice(values, AxisElem(i)), -1) }
+	now := condition{gravity: row(0), actuators: row(1)}
+	if l.Goal != nil {
+		now.target = []*Node{row(2), row(3)}
+	}
+	s.World = s.World[:n]
+	next := l.step(s, action, now)
+	next.World = append(slices.Clone(next.World), values)
+	return next
+}
+
+// condition is what a step is taken under: [B] each, or nil for the task as it is.
+type condition struct {
+	gravity, actuators *Node
+	target             []*Node // x, y
+}
+
+// weakened are actions [actions, B] with those of the leg multiplied.
+func (c condition) weakened(system *physics.System, leg []string, action *Node) *Node {
+	if c.actuators == nil || len(leg) == 0 {
+		return action
+	}
+	dims := action.Shape().Dimensions
+	mask := make([]bool, dims[0])
+	for _, i := range system.ActionsOf(leg...) {
+		mask[i] = true
+	}
+	hit := BroadcastToDims(InsertAxes(Const(action.Graph(), mask), -1), dims...)
+	factor := BroadcastToDims(InsertAxes(c.actuators, 0), dims...)
+	return Where(hit, Mul(action, factor), action)
+}
+
+// away is the distance [B] of a body from a target.
+func away(m Moment, body string, x, y *Node) *Node {
+	at := m.Frame(body).Position
+	return Sqrt(Add(Square(Sub(at[0], x)), Square(Sub(at[1], y))))
+}
+
+// Perturbation is a series of conditions of the paper's adaptation experiments.
+type Perturbation string
+
+// The perturbations of the paper.
+const (
+	GravityMultiplier   Perturbation = "gravity"
+	ActuatorsMultiplier Perturbation = "actuators"
+	TargetPosition      Perturbation = "target"
+)
+
+// Perturbations lists all.
+func Perturbations() []Perturbation {
+	return []Perturbation{GravityMultiplier, ActuatorsMultiplier, TargetPosition}
+}
+
+// Values are the paper's, in its order: the multipliers 0.25 to 5 of gravity and 0 to 4.75 of actuators, of one number each, and ten
+// positions x, y of the target. An unknown perturbation has none.
+func (p Perturbation) Values() (values [][]float64) {
+	switch p {
+	case GravityMultiplier:
+		for i := range 20 {
+			values = append(values, []float64{0.25 * float64(i+1)})
+		}
+	case ActuatorsMultiplier:
+		for i := range 20 {
+			values = append(values, []float64{0.25 * float64(i)})
+		}
+	case TargetPosition:
+		for _, at := range robots.Targets() {
+			values = append(values, at[:])
+		}
+	}
+	return values
+}
+
+// Apply changes conditions by a value of the perturbation. A value of another number of components is an error, as is one that is not
+// finite.
+func (p Perturbation) Apply(c Conditions, value []float64) (Conditions, error) {
+	n := map[Perturbation]int{GravityMultiplier: 1, ActuatorsMultiplier: 1, TargetPosition: 2}[p]
+	if n == 0 {
+		return c, errors.Errorf("there is no perturbation %q: use one of %q", string(p), Perturbations())
+	}
+	if len(value) != n || slices.ContainsFunc(value, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		return c, errors.Errorf("a value of %s is %d finite numbers, not %v", p, n, value)
+	}
+	switch p {
+	case GravityMultiplier:
+		c.Gravity = value[0]
+	case ActuatorsMultiplier:
+		c.Actuators = value[0]
+	default:
+		c.Target = [2]float64(value)
+	}
+	return c, nil
+}

@@ -1,0 +1,130 @@
+package envs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// Conditions that a program is given do what the options do that it is built with; and nominal ones what neither does.
+func TestLive(t *testing.T) {
+	type change struct {
+		options    []envs.Option
+		conditions func(*envs.Conditions)
+	}
+	gravity := change{[]envs.Option{envs.Gravity(0.25)}, func(c *envs.Conditions) { c.Gravity = 0.25 }}
+	weak := change{[]envs.Option{envs.Actuators(0)}, func(c *envs.Conditions) { c.Actuators = 0 }}
+	// Powers of two: the halfcheetah makes much of what rounding leaves.
+	both := change{[]envs.Option{envs.Gravity(4), envs.Actuators(0.5)}, func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }}
+	moved := change{[]envs.Option{envs.Target(-2, 15)}, func(c *envs.Conditions) { c.Target = [2]float64{-2, 15} }}
+	nominal := change{nil, func(*envs.Conditions) {}}
+	for name, changes := range map[string][]change{
+		"walker-uni": {nominal, gravity, weak, both}, "halfcheetah-uni": {nominal, both}, "ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live, err := envs.NewLive(environment(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var last [][]float32
+			for i, c := range changes {
+				conditions := live.Nominal()
+				c.conditions(&conditions)
+				values, err := live.Values(conditions)
+				if err != nil {
+					t.Fatal(err)
+				}
+				built := environment(t, name, c.options...)
+				// A few copies, two steps: enough for what acts on velocities to show in positions.
+				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
+					keys := xla.KeyOf(in[0]).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+					action := keys.FoldInt(7).Uniform(-1, 1, 3, live.Spec().Actions)
+					a, b := live.Under(live.Reset(keys), in[1]), built.Reset(keys)
+					for range 2 {
+						a, b = live.Step(a, action), built.Step(b, action)
+					}
+					return []*Node{a.Observation, b.Observation, a.Reward, b.Reward}
+				}, xlatest.Tensor(xla.SeedWords(5), 2), xlatest.Tensor(values, len(values)))
+				flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
+				xlatest.Close(t, "observations", flat(0), flat(1), 2e-4)
+				xlatest.Close(t, "rewards", flat(2), flat(3), 2e-4)
+				seen := append(flat(0), flat(2)...)
+				if i > 0 && near(seen, last[0]) {
+					t.Errorf("change %d changes nothing", i)
+				}
+				last = append(last, seen)
+			}
+		})
+	}
+}
+
+func TestLiveRefuses(t *testing.T) {
+	if _, err := envs.NewLive(environment(t, "pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
+		t.Errorf("pointmaze: %v", err)
+	}
+	for name, bad := range map[string]struct {
+		env    string
+		change func(*envs.Conditions)
+	}{
+		"no target":      {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
+		"outside":        {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
+		"gravity":        {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
+		"actuators can ": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
+	} {
+		live, err := envs.NewLive(environment(t, bad.env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := live.Nominal()
+		bad.change(&c)
+		if _, err := live.Values(c); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), bad.env) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPerturbations(t *testing.T) {
+	for p, want := range map[envs.Perturbation]struct {
+		n           int
+		nominal     int // where the task is as it is; -1 where nowhere
+		first, last float64
+	}{
+		envs.GravityMultiplier: {20, 3, 0.25, 5}, envs.ActuatorsMultiplier: {20, 4, 0, 4.75}, envs.TargetPosition: {10, -1, 11.739233, 19.50973},
+	} {
+		values := p.Values()
+		if len(values) != want.n || values[0][0] != want.first || values[want.n-1][0] != want.last {
+			t.Errorf("%s: %v", p, values)
+		}
+		if want.nominal >= 0 && values[want.nominal][0] != 1 {
+			t.Errorf("%s: value %d is %v", p, want.nominal, values[want.nominal])
+		}
+		start := envs.Conditions{Gravity: 1, Actuators: 1}
+		changed := map[envs.Conditions]bool{}
+		for _, value := range values {
+			c, err := p.Apply(start, value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed[c] = true
+		}
+		if len(changed) != want.n {
+			t.Errorf("%s has %d different values", p, len(changed))
+		}
+		for _, bad := range [][]float64{nil, {1, 2, 3}} {
+			if _, err := p.Apply(start, bad); err == nil {
+				t.Errorf("%s takes %v", p, bad)
+			}
+		}
+	}
+	if _, err := envs.Perturbation("wind").Apply(envs.Conditions{}, []float64{1}); err == nil || !strings.Contains(err.Error(), "wind") {
+		t.Errorf("wind: %v", err)
+	}
+}

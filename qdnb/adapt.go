@@ -1,0 +1,275 @@
+package qdnb
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Adaptation names, as an algorithm does, the runs of [Adapt].
+const Adaptation = "adaptation"
+
+// AdaptSpec says to what the skills of a run are to adapt.
+type AdaptSpec struct {
+	Skills *runs.Run // a finished run: the five skills of its policy, or all filled cells of its repertoire where it has no skills
+	// SkillsBudget is what the skills were trained for, a part of the name of the results; the budget of the run if it is zero.
+	SkillsBudget runs.Budget
+
+	Perturbation envs.Perturbation
+	Values       [][]float64 // of the perturbation; nil: the paper's
+	Episodes     int         // of each skill under each value, each from an initial state of its own; 0: the paper's 100
+	Seed         int64       // draws the initial states, which are the same for all skills and values
+
+	Runs    string // folder of the results; [runs.Folder] if empty
+	Backend string // see [xla.Open]; empty for the best there is
+	Quiet   bool   // no progress bar
+}
+
+// adaptation are the hyperparameters of the runs of [Adapt].
+type adaptation struct {
+	Skills       string            `json:"skills"` // name of the folder of the run
+	SkillsBudget runs.Budget       `json:"skills_budget"`
+	Perturbation envs.Perturbation `json:"perturbation"`
+	Values       [][]float64       `json:"values"`
+	Episodes     int               `json:"episodes"`
+	StatesSeed   int64             `json:"states_seed"`
+}
+
+// adaptationColumns are those of the metrics of [Adapt]: a row for each value and skill.
+var adaptationColumns = []string{
+	"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean", "fitness_std", "fitness_q1", "fitness_q3",
+}
+
+// AdaptConfig is the configuration that names the run of [Adapt] for the skills of a run that was, or will be, trained.
+func AdaptConfig(training runs.Config, trained runs.Budget, s AdaptSpec) (runs.Config, error) {
+	env, err := envs.Make(training.Env)
+	if err != nil {
+		return runs.Config{}, err
+	}
+	live, err := envs.NewLive(env)
+	if err != nil {
+		return runs.Config{}, err
+	}
+	values := s.Values
+	if values == nil {
+		values = s.Perturbation.Values()
+	}
+	for _, value := range values {
+		c, err := s.Perturbation.Apply(live.Nominal(), value)
+		if err == nil {
+			_, err = live.Values(c)
+		}
+		if err != nil {
+			return runs.Config{}, err
+		}
+	}
+	if len(values) == 0 {
+		_, err := s.Perturbation.Apply(live.Nominal(), nil)
+		return runs.Config{}, err
+	}
+	if s.Episodes == 0 {
+		s.Episodes = 100
+	}
+	return runs.NewConfig(Adaptation, training.Env, training.Seed, adaptation{
+		training.Name(), trained, s.Perturbation, values, s.Episodes, s.Seed,
+	})
+}
+
+// Adapt evaluates the skills of a run in a changed environment, without training them further: the paper's few-shot adaptation. It
+// is a run of its own, whose metrics have for every value of the perturbation and every skill (a skill's number, or a cell) the median
+// and more of the fitness over the episodes. A method's score under a value is the best skill's median. As [Train] it loads what is there,
+// goes on where it was cut off, and ends with [ErrInterrupted] when ctx is done.
+//
+// Of AURORA's runs the skills are those of the repertoire that is measured, not of its own archive, of which they are members.
+func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
+	if s.Skills == nil {
+		return nil, errors.New("there is no run whose skills are to adapt: set Skills")
+	}
+	if s.SkillsBudget == (runs.Budget{}) {
+		s.SkillsBudget = s.Skills.Status.Budget
+	}
+	if s.Runs == "" {
+		s.Runs = runs.Folder()
+	}
+	config, err := AdaptConfig(s.Skills.Config, s.SkillsBudget, s)
+	if err != nil {
+		return nil, err
+	}
+	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished {
+		return run, nil
+	}
+	if !s.Skills.Status.Finished {
+		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
+	}
+	writer, err := runs.Create(s.Runs, config)
+	if err != nil {
+		return nil, err
+	}
+	defer writer.Close()
+	a := &adapting{AdaptSpec: s, writer: writer, start: time.Now(), saved: time.Now()}
+	if err := config.Settings(&a.settings); err != nil {
+		return nil, err
+	}
+	if err := a.adapt(ctx); err != nil {
+		return nil, err
+	}
+	return runs.Open(writer.Dir)
+}
+
+// adapting is a session of [Adapt].
+type adapting struct {
+	AdaptSpec
+	settings adaptation
+	writer   *runs.Writer
+	status   runs.Status
+	bar      *runs.Bar
+	start    time.Time // such that the time since it is what the run took over all sessions
+	saved    time.Time
+	length   int // control steps of an episode
+	done     int // episodes of this session and those before
+	total    int
+}
+
+func (a *adapting) adapt(ctx context.Context) error {
+	a.bar = runs.NewBar(a.writer.Name(), a.Quiet)
+	policies, hidden, err := everySkill(a.Skills)
+	if err != nil {
+		return err
+	}
+	a.status = a.writer.Status
+	_, row, warnings, err := a.writer.LoadCheckpoint(&a.status)
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(os.Stderr, "qdnb:", warning)
+	}
+	if row < 0 {
+		a.status = runs.Status{}
+	}
+	a.bar.Update(0, "compiling")
+	env, err := environmentOf(a.Skills)
+	if err != nil {
+		return err
+	}
+	rollouts, err := newRollouts(a.Skills, env, policies, hidden, a.settings.Episodes, a.settings.StatesSeed, a.Backend)
+	if err != nil {
+		return err
+	}
+	defer rollouts.close()
+	a.length = rollouts.task.Length
+	if a.status.UseBackend(rollouts.platform.Name(), row) {
+		fmt.Fprintf(os.Stderr, "qdnb: another backend computed %s before: going on, the results are not exact to the bit\n", a.writer.Name())
+	}
+	a.status.CompileSeconds += rollouts.evaluator.CompileTime.Seconds()
+	a.start = a.start.Add(-time.Duration(a.status.Seconds * float64(time.Second)))
+	a.status.Finished, a.status.Version = false, version()
+	if err := a.writer.Begin(row, adaptationColumns...); err != nil {
+		return err
+	}
+	first := int(row+1) / len(policies)
+	a.done, a.total = first*len(policies)*a.settings.Episodes, len(a.settings.Values)*len(policies)*a.settings.Episodes
+	if err := a.save(row); err != nil {
+		return err
+	}
+	for index := first; index < len(a.settings.Values); index++ {
+		if err := a.value(ctx, rollouts, index); err != nil {
+			return err
+		}
+	}
+	a.status.Finished = true
+	if err := a.save(int64(len(a.settings.Values)*len(policies)) - 1); err != nil {
+		return err
+	}
+	a.bar.Done(fmt.Sprintf("%d skills under %d values of %s, best median %.5g", len(policies), len(a.settings.Values), a.settings.Perturbation, a.status.MaxFitness))
+	return nil
+}
+
+// value evaluates all skills under a value of the perturbation. Interrupted, it leaves the value to the next session.
+func (a *adapting) value(ctx context.Context, rollouts *rollouts, index int) error {
+	live := rollouts.task.Env.(envs.Live) // as the configuration made sure
+	value := a.settings.Values[index]
+	conditions, err := a.settings.Perturbation.Apply(live.Nominal(), value)
+	if err != nil {
+		return err
+	}
+	results, err := rollouts.under(&conditions, func(episodes int) error {
+		a.done += episodes
+		a.bar.Update(float64(a.done)/float64(a.total), fmt.Sprintf("%s %v", a.settings.Perturbation, value))
+		if ctx.Err() == nil {
+			return nil
+		}
+		if err := a.save(int64(index*len(rollouts.policies)) - 1); err != nil {
+			return err
+		}
+		a.bar.Done("stopped; the same command goes on")
+		return fmt.Errorf("%w: %s is saved with %d of %d values; the same command goes on", ErrInterrupted, a.writer.Dir, index, len(a.settings.Values))
+	})
+	if err != nil {
+		return err
+	}
+	x, y := value[0], math.NaN()
+	if len(value) > 1 {
+		y = value[1]
+	}
+	for k, r := range results {
+		low, high := r.Quartiles()
+		row := index*len(results) + k
+		median := r.Median()
+		if err := a.writer.Log(float64(row), float64(index), x, y, float64(r.Number), median, r.Mean(), r.Std(), low, high); err != nil {
+			return err
+		}
+		if row == 0 || median > a.status.MaxFitness {
+			a.status.MaxFitness = median
+		}
+	}
+	last := int64((index+1)*len(results)) - 1
+	a.status.Generation = last
+	a.status.Evaluations += int64(len(results) * a.settings.Episodes)
+	a.status.EnvSteps = a.status.Evaluations * int64(a.length)
+	a.status.Seconds = time.Since(a.start).Seconds()
+	if time.Since(a.saved) > checkpointEvery {
+		return a.save(last)
+	}
+	return nil
+}
+
+// save keeps that the rows up to one are complete; -1 for none, which leaves nothing to keep but the status.
+func (a *adapting) save(row int64) error {
+	if row >= 0 {
+		if err := a.writer.SaveCheckpoint(row, nil, a.status); err != nil {
+			return err
+		}
+	}
+	a.saved = time.Now()
+	return a.writer.SaveStatus(a.status)
+}
+
+// everySkill are all skills of a run, or all filled cells of its repertoire where it has no skills.
+func everySkill(run *runs.Run) ([]Policy, []int, error) {
+	if run.HasSkills() {
+		return policiesOf(run, nil, nil)
+	}
+	repertoire, err := run.Repertoire()
+	if err != nil {
+		return nil, nil, err
+	}
+	cells := slices.Clone(repertoire.Filled())
+	if len(cells) == 0 {
+		return nil, nil, errors.Errorf("the repertoire of %s is empty: train it for longer", run.Name())
+	}
+	var policies []Policy
+	for _, cell := range cells {
+		policies = append(policies, Policy{true, cell, repertoire.Genotype(cell)})
+	}
+	return policies, nil, nil
+}

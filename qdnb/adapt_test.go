@@ -1,0 +1,173 @@
+package qdnb
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// walkers is a finished run of made-up skills of walker-uni, or of a repertoire of three cells, one of them empty.
+func walkers(t *testing.T, root string, algorithm string) *runs.Run {
+	t.Helper()
+	random := rand.New(rand.NewPCG(3, 0))
+	draw := func(n int) (row []float32) {
+		for range n {
+			row = append(row, float32(random.NormFloat64()/2))
+		}
+		return row
+	}
+	spec := Must(envs.Make("walker-uni")).Spec()
+	config := Must(runs.NewConfig(algorithm, "walker-uni", 0, map[string]any{"hidden": []int{8}, "episode_length": 20}))
+	run, err := runs.Import(root, config, func(w *runs.Writer) error {
+		if algorithm == "map-elites" {
+			params := runs.Row([]int{spec.Observations, 8, spec.Actions})
+			r := &runs.Repertoire{
+				Params: params, Dims: 2, Genotypes: draw(3 * params), Fitnesses: []float32{1, float32(math.Inf(-1)), 2}, Descriptors: draw(6),
+				Centroids: draw(6), Lower: spec.Descriptor.Lower, Upper: spec.Descriptor.Upper,
+			}
+			if err := w.SaveRepertoire(r); err != nil {
+				return err
+			}
+		} else {
+			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3, Hidden: []int{8}}
+			s.Policy = draw(runs.Row(s.Sizes()))
+			if err := w.SaveSkills(s); err != nil {
+				return err
+			}
+		}
+		return w.SaveStatus(runs.Status{Finished: true, Budget: Generations(1)})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// rowsOf are the metrics of an adaptation as [value, skill] of rows by column name.
+func rowsOf(t *testing.T, run *runs.Run) []map[string]float64 {
+	t.Helper()
+	table := Must(run.Metrics())
+	var rows []map[string]float64
+	for _, row := range table.Rows {
+		named := map[string]float64{}
+		for i, column := range table.Columns {
+			named[column] = row[i]
+		}
+		rows = append(rows, named)
+	}
+	return rows
+}
+
+// The results under nominal conditions are those of the skills as they are, to the bit, and of others those of the changed task. An
+// adaptation that was interrupted ends with the same bytes.
+func TestAdapt(t *testing.T) {
+	root := t.TempDir()
+	for _, algorithm := range []string{"map-elites", "diayn-reward"} {
+		skills := walkers(t, root, algorithm)
+		spec := AdaptSpec{
+			Skills: skills, Perturbation: envs.GravityMultiplier, Values: [][]float64{{0.5}, {1}, {3}}, Episodes: 6, Seed: 4, Runs: root, Quiet: true,
+		}
+		run := Must(Adapt(context.Background(), spec))
+		if !run.Status.Finished || !strings.HasPrefix(run.Name(), "adaptation-walker-uni-0-") {
+			t.Fatalf("%+v", run)
+		}
+		policies, _ := Must2(everySkill(skills))
+		rows := rowsOf(t, run)
+		if len(rows) != 3*len(policies) || len(policies) < 2 {
+			t.Fatalf("%d rows of %d policies", len(rows), len(policies))
+		}
+		for i, k := range []float64{0.5, 1, 3} {
+			evaluated := EvaluateSpec{Episodes: 6, Seed: 4, Conditions: &envs.Conditions{Gravity: k, Actuators: 1}}
+			if k == 1 {
+				evaluated.Conditions = nil
+			}
+			for _, policy := range policies {
+				if policy.Cell {
+					evaluated.Cells = append(evaluated.Cells, policy.Number)
+				}
+			}
+			found := Must(Evaluate(skills, evaluated))
+			for j, r := range found.Results {
+				row := rows[i*len(policies)+j]
+				low, high := r.Quartiles()
+				want := map[string]float64{"index": float64(i), "x": k, "skill": float64(r.Number), "fitness_median": r.Median(),
+					"fitness_mean": r.Mean(), "fitness_std": r.Std(), "fitness_q1": low, "fitness_q3": high}
+				for name, x := range want {
+					if row[name] != x {
+						t.Errorf("%s: value %d, skill %d: %s is %v, want %v", algorithm, i, j, name, row[name], x)
+					}
+				}
+				if !math.IsNaN(row["y"]) || !(low < high) {
+					t.Errorf("value %d, skill %d: y is %v, quartiles %v and %v", i, j, row["y"], low, high)
+				}
+			}
+			if i > 0 && rows[i*len(policies)]["fitness_median"] == rows[0]["fitness_median"] {
+				t.Errorf("gravity times %v changes nothing", k)
+			}
+		}
+		if best := run.Status.MaxFitness; best != slices.MaxFunc(rows, func(a, b map[string]float64) int {
+			return int(math.Copysign(1, a["fitness_median"]-b["fitness_median"]))
+		})["fitness_median"] {
+			t.Errorf("the best median is said to be %v", best)
+		}
+
+		// Interrupted at once, then gone on with.
+		again := spec
+		again.Runs = t.TempDir()
+		stopped, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := Adapt(stopped, again); !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("interrupted: %v", err)
+		}
+		resumed := Must(Adapt(context.Background(), again))
+		for _, name := range []string{"config.json", "metrics.csv"} {
+			a, b := Must(os.ReadFile(filepath.Join(run.Dir, name))), Must(os.ReadFile(filepath.Join(resumed.Dir, name)))
+			if string(a) != string(b) {
+				t.Errorf("%s: after an interruption %s differs", algorithm, name)
+			}
+		}
+		if loaded := Must(Adapt(context.Background(), spec)); loaded.Status.Updated != run.Status.Updated {
+			t.Error("what was there was computed again")
+		}
+	}
+}
+
+// Must2 is [Must] for two values.
+func Must2[A, B any](a A, b B, err error) (A, B) {
+	if err != nil {
+		panic(err)
+	}
+	return a, b
+}
+
+func TestAdaptRefuses(t *testing.T) {
+	root := t.TempDir()
+	skills := walkers(t, root, "map-elites")
+	unfinished := *skills
+	unfinished.Status.Finished = false
+	maze := Must(Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config())
+	for want, change := range map[string]func(*AdaptSpec){
+		"set Skills":           func(s *AdaptSpec) { s.Skills = nil },
+		"is not finished":      func(s *AdaptSpec) { s.Skills = &unfinished },
+		"neither gravity":      func(s *AdaptSpec) { s.Skills = &runs.Run{Config: maze} },
+		`perturbation "wind"`:  func(s *AdaptSpec) { s.Perturbation = "wind" },
+		"has no target":        func(s *AdaptSpec) { s.Perturbation = envs.TargetPosition },
+		"not by -1":            func(s *AdaptSpec) { s.Values = [][]float64{{1}, {-1}} },
+		"1 to 1048576 episode": func(s *AdaptSpec) { s.Episodes = -3 },
+	} {
+		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(), Quiet: true}
+		change(&spec)
+		if _, err := Adapt(context.Background(), spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
