@@ -1,0 +1,268 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+// Options say how much of an experiment a plan holds.
+type Options struct {
+	Scale      Scale    // Paper if empty
+	Seeds      int      // runs that differ in the seed alone, from 0 on; 0: the scale's
+	Envs       []string // of the training runs; all of the experiment if empty
+	Algorithms []string // of the training runs; all of the experiment if empty
+	Budget     string   // Steps or Time; empty: Time at the paper's scale, Steps at others, which gives the same results on all machines
+}
+
+// experiment is what a plan is made from.
+type experiment struct {
+	name       string
+	algorithms []string
+	envs       []string
+	smoke      []string // algorithms of the scale Smoke
+	smokeEnv   string
+	lines      func(planner, string, string, int64) error // adds the lines of an algorithm, an environment and a seed
+}
+
+// The methods of the paper's comparison, and its environments.
+var (
+	methods = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
+	all     = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni", "halfcheetah-uni"}
+	adapted = []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-uni"}
+)
+
+// experiments are those of the paper, in the order in which they share the most.
+var list = []experiment{
+	{"training", methods, all, []string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.training},
+	{"smerl-targets", []string{"sac"}, all, []string{"sac"}, "pointmaze", planner.training},
+	{"adaptation", methods, adapted, []string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.adaptation},
+	{"hurdles", methods, []string{"halfcheetah-uni"}, []string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.hurdles},
+	{"sensitivity", []string{"map-elites", "dads-reward"}, []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
+		[]string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.sensitivity},
+	{"prior", []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"}, []string{"dads-reward"}, "ant-omni", planner.prior},
+	{"reward", []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}, all[1:],
+		[]string{"dads", "dads-reward"}, "halfcheetah-uni", planner.reward},
+}
+
+// Names lists the experiments.
+func Names() []string {
+	var all []string
+	for _, e := range list {
+		all = append(all, e.name)
+	}
+	return all
+}
+
+// Plan lists the runs of an experiment, those that others need first.
+func Plan(name string, o Options) ([]sweep.Line, error) {
+	i := slices.IndexFunc(list, func(e experiment) bool { return e.name == name })
+	if i < 0 {
+		return nil, names.Unknown("experiment", name, Names())
+	}
+	e := list[i]
+	if o.Scale == "" {
+		o.Scale = Paper
+	}
+	if !slices.Contains(Scales(), o.Scale) {
+		return nil, errors.Errorf("unknown scale %q; known: %v", o.Scale, Scales())
+	}
+	if o.Scale == Smoke {
+		e.algorithms, e.envs = e.smoke, []string{e.smokeEnv}
+	}
+	if o.Seeds == 0 {
+		o.Seeds = o.Scale.seeds()
+	}
+	if o.Seeds < 1 || o.Seeds > 1000 {
+		return nil, errors.Errorf("there can be 1 to 1000 seeds, not %d", o.Seeds)
+	}
+	switch o.Budget {
+	case "":
+		if o.Budget = Steps; o.Scale == Paper {
+			o.Budget = Time
+		}
+	case Steps, Time:
+	default:
+		return nil, errors.Errorf("a budget is in %s or %s, not in %q", Steps, Time, o.Budget)
+	}
+	var err error
+	if e.algorithms, err = chosen("algorithm", e.name, o.Algorithms, e.algorithms); err != nil {
+		return nil, err
+	}
+	if e.envs, err = chosen("environment", e.name, o.Envs, e.envs); err != nil {
+		return nil, err
+	}
+
+	p := planner{Options: o, experiment: e.name, lines: new([]sweep.Line)}
+	for seed := range int64(o.Seeds) {
+		for _, env := range e.envs {
+			for _, algorithm := range e.algorithms {
+				if err := e.lines(p, algorithm, env, seed); err != nil {
+					return nil, errors.WithMessagef(err, "%s on %s", algorithm, env)
+				}
+			}
+		}
+	}
+	// What is needed comes first, and all who are free may begin at once.
+	slices.SortStableFunc(*p.lines, func(a, b sweep.Line) int { return min(len(a.Needs), 1) - min(len(b.Needs), 1) })
+	return *p.lines, nil
+}
+
+// chosen are the wanted among those that an experiment has, in its order.
+func chosen(kind, experiment string, wanted, has []string) (some []string, err error) {
+	if len(wanted) == 0 {
+		return has, nil
+	}
+	for _, name := range wanted {
+		if !slices.Contains(has, name) {
+			return nil, fmt.Errorf("the experiment %s at this scale: %w", experiment, names.Unknown(kind, name, has))
+		}
+	}
+	for _, name := range has {
+		if slices.Contains(wanted, name) {
+			some = append(some, name)
+		}
+	}
+	return some, nil
+}
+
+// planner gathers lines.
+type planner struct {
+	Options
+	experiment string
+	lines      *[]sweep.Line
+}
+
+func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ...sweep.Need) error {
+	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs}.Sealed()
+	if err == nil {
+		*p.lines = append(*p.lines, line)
+	}
+	return err
+}
+
+// train is the training run of an algorithm, with further settings.
+func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep.Need, error) {
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Set: append(p.Scale.settings(algorithm), more...)}.Config()
+	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
+}
+
+func (p planner) training(algorithm, env string, seed int64) error {
+	run, err := p.train(algorithm, env, seed)
+	if err != nil {
+		return err
+	}
+	return p.add(algorithm, run.Run, run.Budget)
+}
+
+// adaptation adds a training run, and a run for each perturbation that its environment takes.
+func (p planner) adaptation(algorithm, env string, seed int64) error {
+	trained, err := p.train(algorithm, env, seed)
+	if err != nil {
+		return err
+	}
+	if err := p.add(algorithm, trained.Run, trained.Budget); err != nil {
+		return err
+	}
+	for _, perturbation := range perturbations(env) {
+		values, episodes := p.Scale.adaptation(perturbation)
+		config, err := qdnb.AdaptConfig(trained.Run, trained.Budget, qdnb.AdaptSpec{Perturbation: perturbation, Values: values, Episodes: episodes})
+		if err != nil {
+			return err
+		}
+		if err := p.add(algorithm, config, runs.Budget{}, trained); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// perturbations are those of the paper for an environment; none where it adapts to nothing.
+func perturbations(env string) []envs.Perturbation {
+	switch env {
+	case "ant-uni", "walker-uni", "halfcheetah-uni":
+		return []envs.Perturbation{envs.GravityMultiplier, envs.ActuatorsMultiplier}
+	case "ant-maze":
+		return []envs.Perturbation{envs.TargetPosition}
+	}
+	return nil
+}
+
+// hurdles adds a training run on halfcheetah-uni, and the training of a controller of its skills.
+func (p planner) hurdles(algorithm, env string, seed int64) error {
+	trained, err := p.train(algorithm, env, seed)
+	if err != nil {
+		return err
+	}
+	if err := p.add(algorithm, trained.Run, trained.Budget); err != nil {
+		return err
+	}
+	config, budget, err := p.control(trained)
+	if err != nil {
+		return err
+	}
+	return p.add(algorithm, config, budget, trained)
+}
+
+// The grids of the paper's section on sensitivity.
+var grids = map[string]struct {
+	a, b   string
+	av, bv []float64
+}{
+	"map-elites":  {"iso_sigma", "line_sigma", []float64{0.001, 0.01, 0.1}, []float64{0.01, 0.1, 1}},
+	"dads-reward": {"diversity_reward_scale", "alpha_init", []float64{0.1, 1, 10}, []float64{0.1, 0.5, 1}},
+}
+
+func (p planner) sensitivity(algorithm, env string, seed int64) error {
+	grid := grids[algorithm]
+	if p.Scale == Smoke {
+		grid.av, grid.bv = grid.av[:2], grid.bv[:1]
+	}
+	for _, a := range grid.av {
+		for _, b := range grid.bv {
+			run, err := p.train(algorithm, env, seed, assign(grid.a, a), assign(grid.b, b))
+			if err != nil {
+				return err
+			}
+			if err := p.add(algorithm, run.Run, p.Scale.sensitivityBudget(algorithm, env, p.Budget)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func assign(name string, value float64) string {
+	return name + "=" + strconv.FormatFloat(value, 'g', -1, 64)
+}
+
+// prior adds the method as it is, and without the prior: skills told apart by whole observations, not by positions.
+func (p planner) prior(algorithm, env string, seed int64) error {
+	for _, full := range []bool{false, true} {
+		run, err := p.train(algorithm, env, seed, "descriptor_full_state="+strconv.FormatBool(full))
+		if err != nil {
+			return err
+		}
+		label := algorithm
+		if full {
+			label += ", no prior"
+		}
+		if err := p.add(label, run.Run, run.Budget); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reward adds what training adds, and what adaptation adds.
+func (p planner) reward(algorithm, env string, seed int64) error {
+	return p.adaptation(algorithm, env, seed)
+}

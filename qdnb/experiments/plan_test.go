@@ -1,0 +1,216 @@
+package experiments
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+func plan(t *testing.T, name string, o Options) []sweep.Line {
+	t.Helper()
+	lines, err := Plan(name, o)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return lines
+}
+
+// What the paper's section on each experiment counts up, times five seeds.
+func TestPaperPlansHaveThePapersRuns(t *testing.T) {
+	for name, want := range map[string]struct{ training, rest int }{
+		"training":      {8 * 7, 0},
+		"smerl-targets": {7, 0},
+		"adaptation":    {8 * 4, 8 * (3*2 + 1)},
+		"hurdles":       {8, 8},
+		"sensitivity":   {2 * 9 * 4, 0},
+		"prior":         {2 * 2, 0},
+		"reward":        {6 * 6, 6 * (3*2 + 1)},
+	} {
+		lines := plan(t, name, Options{})
+		var training, rest int
+		for i, line := range lines {
+			if len(line.Needs) == 0 {
+				training++
+				if rest > 0 {
+					t.Errorf("%s: line %d needs nothing and comes after one that does", name, i)
+				}
+				if line.Budget != (runs.Budget{Time: 2 * time.Hour}) {
+					t.Errorf("%s: line %d has %v", name, i, line.Budget)
+				}
+			} else {
+				rest++
+			}
+			if line.Experiment != name {
+				t.Errorf("%s: line %d says that it is of %q", name, i, line.Experiment)
+			}
+		}
+		if training != 5*want.training || rest != 5*want.rest {
+			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training, want.rest)
+		}
+	}
+	for _, line := range plan(t, "training", Options{Budget: Steps}) {
+		want := map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7, "aurora": 12e8, "pga-aurora": 11e7, "smerl-diayn": 1e7,
+			"diayn-reward": 1e7, "smerl-dads": 85e5, "dads-reward": 85e5}[line.Label]
+		if line.Budget != (runs.Budget{EnvSteps: want}) {
+			t.Errorf("%s: %v, want %d steps as in table 8", line.Label, line.Budget, want)
+		}
+	}
+}
+
+// Every line of every plan is what this program makes of it, its needs stand before it as lines, and no folder has two budgets.
+func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
+	for _, scale := range Scales() {
+		budgets := map[string]runs.Budget{}
+		trained := map[string]map[string]bool{}
+		for _, name := range Names() {
+			lines := plan(t, name, Options{Scale: scale})
+			trained[name] = map[string]bool{}
+			seen := map[string]bool{}
+			hashes := map[string]bool{}
+			for i, line := range lines {
+				if hashes[line.Hash] || line.Hash == "" {
+					t.Errorf("%s %s: line %d is there twice", scale, name, i)
+				}
+				hashes[line.Hash] = true
+				for _, need := range line.Needs {
+					if !seen[need.Run.Name()] {
+						t.Errorf("%s %s: line %d needs %s, which is no line before it", scale, name, i, need.Run.Name())
+					}
+					if need.Budget != budgets[need.Run.Name()] {
+						t.Errorf("%s %s: line %d needs %s for %v, another line has it for %v", scale, name, i, need.Run.Name(), need.Budget, budgets[need.Run.Name()])
+					}
+				}
+				run := line.Run.Name()
+				if before, ok := budgets[run]; ok && before != line.Budget {
+					t.Errorf("%s %s: line %d has %v, the same run had %v", scale, name, i, line.Budget, before)
+				}
+				seen[run], budgets[run] = true, line.Budget
+				if len(line.Needs) == 0 {
+					trained[name][run] = true
+					if _, err := trainingSpec(line.Run); err != nil {
+						t.Errorf("%s %s: line %d: %v", scale, name, i, err)
+					}
+				}
+			}
+		}
+		common := func(a, b string) (n int) {
+			for run := range trained[a] {
+				if trained[b][run] {
+					n++
+				}
+			}
+			return n
+		}
+		seeds := scale.seeds()
+		for _, c := range []struct {
+			a, b string
+			full int // runs in common for a seed, at all scales but the smallest
+		}{{"adaptation", "training", 8 * 4}, {"hurdles", "training", 8}, {"prior", "training", 2}, {"reward", "training", 4 * 6}, {"reward", "adaptation", 4 * 4}} {
+			got, want := common(c.a, c.b), c.full*seeds
+			if scale == Smoke {
+				if got == 0 && c.a != "prior" {
+					t.Errorf("%s: %s and %s have no run in common", scale, c.a, c.b)
+				}
+				continue
+			}
+			if got != want {
+				t.Errorf("%s: %s and %s have %d runs in common, want %d", scale, c.a, c.b, got, want)
+			}
+		}
+	}
+}
+
+func TestPlanOptions(t *testing.T) {
+	lines := plan(t, "adaptation", Options{Scale: Small, Seeds: 2, Envs: []string{"ant-maze"}, Algorithms: []string{"smerl-dads", "aurora"}})
+	if len(lines) != 2*2*2 {
+		t.Errorf("%d lines, want two seeds of two algorithms, trained and adapted", len(lines))
+	}
+	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels, []string{"aurora", "smerl-dads"}) {
+		t.Errorf("the first are of %q, want the experiment's order", labels)
+	}
+	if timed := plan(t, "training", Options{Scale: Small, Budget: Time}); timed[0].Budget.Time == 0 || timed[0].Budget.EnvSteps != 0 {
+		t.Errorf("in time the budget is %v", timed[0].Budget)
+	}
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"trainin", Options{}, `did you mean "training"?`},
+		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: [paper small smoke]`},
+		{"training", Options{Seeds: -1}, "1 to 1000 seeds, not -1"},
+		{"training", Options{Budget: "hours"}, `not in "hours"`},
+		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
+		{"hurdles", Options{Envs: []string{"ant-uni"}}, `hurdles at this scale: unknown environment "ant-uni"`},
+		{"sensitivity", Options{Algorithms: []string{"diayn"}}, `unknown algorithm "diayn"`},
+	} {
+		if _, err := Plan(c.name, c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %+v: %v; want %q", c.name, c.o, err, c.want)
+		}
+	}
+}
+
+// The grids are those of the paper's section 6.4, and the two priors differ in nothing but what skills are told apart by.
+func TestGridsAndPriors(t *testing.T) {
+	points := map[string]map[[2]float64]bool{}
+	for _, line := range plan(t, "sensitivity", Options{Envs: []string{"ant-uni"}, Seeds: 1}) {
+		var s struct {
+			Iso   float64 `json:"iso_sigma"`
+			Line  float64 `json:"line_sigma"`
+			Beta  float64 `json:"diversity_reward_scale"`
+			Alpha float64 `json:"alpha_init"`
+			Fix   bool    `json:"fix_alpha"`
+		}
+		lenient(t, line.Run, &s)
+		if points[line.Label] == nil {
+			points[line.Label] = map[[2]float64]bool{}
+		}
+		if line.Label == "map-elites" {
+			points[line.Label][[2]float64{s.Iso, s.Line}] = true
+		} else {
+			points[line.Label][[2]float64{s.Beta, s.Alpha}] = true
+			if !s.Fix {
+				t.Error("alpha is not kept at the grid's value")
+			}
+		}
+	}
+	for label, grid := range map[string][2][]float64{
+		"map-elites": {{0.001, 0.01, 0.1}, {0.01, 0.1, 1}}, "dads-reward": {{0.1, 1, 10}, {0.1, 0.5, 1}},
+	} {
+		for _, a := range grid[0] {
+			for _, b := range grid[1] {
+				if !points[label][[2]float64{a, b}] {
+					t.Errorf("%s lacks the setting %v, %v", label, a, b)
+				}
+			}
+		}
+		if len(points[label]) != 9 {
+			t.Errorf("%s has %d settings", label, len(points[label]))
+		}
+	}
+	lines := plan(t, "prior", Options{Seeds: 1, Algorithms: []string{"dads-reward"}})
+	var with, without struct {
+		Full bool `json:"descriptor_full_state"`
+	}
+	lenient(t, lines[0].Run, &with)
+	lenient(t, lines[1].Run, &without)
+	if lines[0].Label != "dads-reward" || lines[1].Label != "dads-reward, no prior" || with.Full || !without.Full {
+		t.Errorf("%q has %v, %q has %v", lines[0].Label, with.Full, lines[1].Label, without.Full)
+	}
+}
+
+// All training runs at the scale Small are possible ones, whatever the environment.
+func TestSmallSettingsAreComplete(t *testing.T) {
+	for _, algorithm := range qdnb.Algorithms() {
+		for _, env := range all {
+			if _, err := (qdnb.Spec{Algorithm: algorithm, Env: env, Set: Small.settings(algorithm)}).Config(); err != nil {
+				t.Errorf("%s on %s: %v", algorithm, env, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Scale is the size of an experiment.
+type Scale string
+
+const (
+	Paper Scale = "paper" // the paper's protocol: five seeds of two hours each
+	Small Scale = "small" // all methods and environments at sizes for a laptop: minutes an experiment
+	Smoke Scale = "smoke" // a few lines of each experiment, to see that they work
+)
+
+// Scales lists all.
+func Scales() []Scale { return []Scale{Paper, Small, Smoke} }
+
+// neuroevolution are the methods that breed policies; the others learn by gradients alone.
+var neuroevolution = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
+
+// settings are the hyperparameters of an algorithm that differ from the paper's, as assignments.
+func (s Scale) settings(algorithm string) (set []string) {
+	if s == Paper {
+		return nil
+	}
+	small := s == Small
+	choose := func(small_, smoke string) string {
+		if small {
+			return small_
+		}
+		return smoke
+	}
+	set = append(set, choose("hidden=64,64", "hidden=16,16"), choose("cells=128", "cells=32"), choose("cvt_samples=5000", "cvt_samples=500"))
+	if !small {
+		set = append(set, "episode_length=50")
+	}
+	if slices.Contains(neuroevolution, algorithm) {
+		if strings.HasPrefix(algorithm, "pga-") {
+			set = append(set, choose("batch=32", "batch=16"), choose("replay_buffer_size=100000", "replay_buffer_size=2000"),
+				choose("transitions_batch_size=128", "transitions_batch_size=32"), choose("critic_hidden=64,64", "critic_hidden=16,16"),
+				choose("num_critic_training_steps=100", "num_critic_training_steps=10"), choose("num_pg_training_steps=30", "num_pg_training_steps=5"))
+		} else {
+			set = append(set, choose("batch=64", "batch=16"))
+		}
+		if strings.HasSuffix(algorithm, "aurora") {
+			set = append(set, choose("capacity=128", "capacity=32"), choose("epochs=20", "epochs=2"), choose("late_epochs=5", "late_epochs=2"),
+				choose("training_batch=128", "training_batch=16"))
+		}
+		return set
+	}
+	set = append(set, choose("env_batch_size=50", "env_batch_size=10"), choose("replay_buffer_size=50000", "replay_buffer_size=2000"),
+		choose("batch_size=128", "batch_size=32"), choose("evaluation_states=8", "evaluation_states=2"),
+		choose("evaluation_interval=5000", "evaluation_interval=500"), choose("early_interval=1000", "early_interval=0"))
+	if algorithm != "sac" {
+		set = append(set, choose("diversity_hidden=64,64", "diversity_hidden=16,16"))
+	}
+	return set
+}
+
+// stepsIn2h is what the paper's runs reached (table 8). Of those that the table lacks, DIAYN, DADS and SAC, it is the number of the
+// method that does the same work.
+var stepsIn2h = map[string]int64{
+	"map-elites": 1_600_000_000, "pga-map-elites": 180_000_000, "aurora": 1_200_000_000, "pga-aurora": 110_000_000,
+	"diayn": 10_000_000, "diayn-reward": 10_000_000, "smerl-diayn": 10_000_000, "sac": 10_000_000,
+	"dads": 8_500_000, "dads-reward": 8_500_000, "smerl-dads": 8_500_000,
+}
+
+// Units of budgets.
+const (
+	Steps = "steps" // environment steps
+	Time  = "time"
+)
+
+// budget is what a training run gets. In time it is the same for all methods; in steps it is what the method does in that time.
+func (s Scale) budget(algorithm, env, unit string) runs.Budget {
+	evolves := slices.Contains(neuroevolution, algorithm)
+	switch {
+	case s == Paper && unit == Time:
+		return runs.Budget{Time: 2 * time.Hour}
+	case s == Paper:
+		return runs.Budget{EnvSteps: stepsIn2h[algorithm]}
+	case s == Small && unit == Time:
+		return runs.Budget{Time: 20 * time.Second}
+	case s == Smoke && unit == Time:
+		return runs.Budget{Time: 5 * time.Second}
+	case s == Smoke && evolves:
+		return runs.Budget{Generations: 4}
+	case s == Smoke:
+		return runs.Budget{EnvSteps: 1_000}
+	case !evolves:
+		return runs.Budget{EnvSteps: 20_000}
+	case strings.HasPrefix(algorithm, "pga-"):
+		return runs.Budget{EnvSteps: 400_000}
+	case env == "ant-maze": // walls are dear, and episodes twice as long
+		return runs.Budget{EnvSteps: 640_000}
+	case env == "ant-trap":
+		return runs.Budget{EnvSteps: 1_280_000}
+	}
+	return runs.Budget{EnvSteps: 2_560_000}
+}
+
+// sensitivityBudget is what a setting of a grid gets: there are 72 of them a seed.
+func (s Scale) sensitivityBudget(algorithm, env, unit string) runs.Budget {
+	b := s.budget(algorithm, env, unit)
+	if s == Small {
+		b.Time /= 2
+		b.EnvSteps /= 2
+	}
+	return b
+}
+
+// seeds is how many runs differ in nothing else.
+func (s Scale) seeds() int {
+	if s == Paper {
+		return 5
+	}
+	return 1
+}
+
+// adaptation is to how much skills adapt: values of a perturbation, nil for the paper's, and episodes of each.
+func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int) {
+	all := p.Values()
+	near := func(wanted ...float64) (some [][]float64) {
+		for _, w := range wanted {
+			for _, v := range all {
+				if math.Abs(v[0]-w) < 1e-9 {
+					some = append(some, v)
+				}
+			}
+		}
+		return some
+	}
+	switch {
+	case s == Paper:
+		return nil, 100
+	case s == Smoke && p == envs.TargetPosition:
+		return all[:2], 2
+	case s == Smoke:
+		return near(0.5, 1), 2
+	case p == envs.TargetPosition:
+		return all[:4], 5
+	case p == envs.GravityMultiplier:
+		return near(0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 5), 8
+	}
+	return near(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 4.75), 8
+}
