@@ -22,6 +22,7 @@ var cli struct {
 	Eval   evalCmd   `cmd:"" help:"Roll skills or policies of a run out again, also in a changed environment."`
 	Import importCmd `cmd:"" help:"Make a run of a policy or a repertoire that another program found."`
 	Export exportCmd `cmd:"" help:"Write policies or the repertoire of a run to a NumPy file."`
+	Sweep  sweepCmd  `cmd:"" help:"Make plans of the paper's experiments, carry them out here or on a cluster, and collect their results."`
 	Claims claimsCmd `cmd:"" help:"Say which claims of the paper the runs that are there bear out."`
 	Doctor doctorCmd `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
 	Bench  benchCmd  `cmd:"" help:"Measure the speed on this machine."`

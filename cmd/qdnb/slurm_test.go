@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+// slurm is a cluster of this machine alone, with a key, sockets and ports of its own.
+type slurm struct {
+	dir string
+	env []string
+}
+
+// startSlurm starts munged, slurmctld and slurmd, and stops them when the test ends.
+func startSlurm(t *testing.T) *slurm {
+	t.Helper()
+	if os.Getenv("QDNB_LONG") == "" {
+		t.Skip("SKIPPED: Slurm is tried with QDNB_LONG=1 only")
+	}
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
+	for _, name := range []string{"munged", "slurmctld", "slurmd", "sbatch"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("SKIPPED: %s is not installed; on Debian, apt-get install slurm-wlm munge", name)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: Slurm's daemons need root")
+	}
+	dir, err := os.MkdirTemp("", "slurm") // the name of munge's socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &slurm{dir: dir, env: append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"))}
+	key := make([]byte, 128)
+	rand.Read(key)
+	s.write(t, "munge.key", string(key), 0o600)
+	socket := filepath.Join(dir, "munge.socket")
+	s.write(t, "slurm.conf", strings.NewReplacer("DIR", dir, "PORT1", freePort(t), "PORT2", freePort(t)).Replace(`
+ClusterName=test
+SlurmctldHost=localhost
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=DIR/munge.socket
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+MpiDefault=none
+ReturnToService=2
+KillWait=30
+SchedulerParameters=sched_interval=2,batch_sched_delay=1,sched_min_interval=100000
+StateSaveLocation=DIR/state
+SlurmdSpoolDir=DIR/spool
+SlurmctldPidFile=DIR/slurmctld.pid
+SlurmdPidFile=DIR/slurmd.pid
+SlurmctldPort=PORT1
+SlurmdPort=PORT2
+NodeName=localhost CPUs=2 RealMemory=1000 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+`), 0o644)
+	for _, sub := range []string{"state", "spool"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.daemon(t, "munged", "--foreground", "--force", "--key-file="+filepath.Join(dir, "munge.key"), "--socket="+socket,
+		"--pid-file="+filepath.Join(dir, "munged.pid"), "--log-file="+filepath.Join(dir, "munged.log"), "--seed-file="+filepath.Join(dir, "munged.seed"))
+	s.wait(t, "munged's socket", 10*time.Second, func() bool { _, err := os.Stat(socket); return err == nil })
+	s.daemon(t, "slurmctld", "-D", "-c")
+	s.daemon(t, "slurmd", "-D", "-N", "localhost")
+	s.wait(t, "the node", time.Minute, func() bool {
+		out, _ := s.command("sinfo", "--noheader", "--format=%t").Output()
+		return strings.TrimSpace(string(out)) == "idle"
+	})
+	return s
+}
+
+func (s *slurm) write(t *testing.T, name, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+}
+
+func (s *slurm) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	return cmd
+}
+
+// daemon starts a process that ends with the test.
+func (s *slurm) daemon(t *testing.T, name string, args ...string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", name, tail(log.String(), 3000))
+		}
+	})
+}
+
+func tail(text string, n int) string { return text[max(0, len(text)-n):] }
+
+// wait looks again and again whether something has come true.
+func (s *slurm) wait(t *testing.T, what string, limit time.Duration, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !is(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v: no %s", limit, what)
+		}
+	}
+}
+
+// queue is what squeue lists: job ids with states.
+func (s *slurm) queue(t *testing.T) []string {
+	t.Helper()
+	out, err := s.command("squeue", "--noheader", "--array", "--format=%i %T").CombinedOutput()
+	if err != nil {
+		t.Fatalf("squeue: %v: %s", err, out)
+	}
+	return strings.Fields(strings.ReplaceAll(strings.TrimSpace(string(out)), " ", ":"))
+}
+
+// A plan of twelve lines, worked at by a real Slurm, is done in the end whatever happens to its tasks in between, and its runs are those
+// of a process that nobody disturbed.
+func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
+	s := startSlurm(t)
+	const generations = 150
+	var lines []sweep.Line
+	for i := range int64(12) {
+		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: i, Set: []string{
+			"batch=256", "cells=64", "cvt_samples=1000", "hidden=32,32", "slice=8",
+		}}.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config, Budget: qdnb.Generations(generations)}
+		if i >= 8 {
+			needed := lines[i-8]
+			line.Needs = []sweep.Need{{Run: needed.Run, Budget: needed.Budget}}
+		}
+		lines = append(lines, line)
+	}
+	var text bytes.Buffer
+	if err := sweep.Write(&text, lines); err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, "plan.jsonl", text.String(), 0o644)
+	plan, root := filepath.Join(s.dir, "plan.jsonl"), filepath.Join(s.dir, "runs")
+
+	script, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs", root, "--program", program, "--cpus", "1",
+		"--memory", "400M", "--limit", "1h")
+	if status != 0 {
+		t.Fatalf("sweep script: %s", stderr)
+	}
+	s.write(t, "job.sh", strings.Replace(script, "--index auto", "--index auto --poll 300ms", 1), 0o755)
+	submit := func() {
+		t.Helper()
+		if out, err := s.command("bash", "job.sh").CombinedOutput(); err != nil {
+			t.Fatalf("bash job.sh: %v: %s", err, out)
+		}
+	}
+	states := func() (list []lineStatus) {
+		t.Helper()
+		out, stderr, status := invoke(t, "sweep", "status", "--json", "--plan", plan, "--runs", root)
+		var report struct {
+			Lines []lineStatus `json:"lines"`
+		}
+		if err := json.Unmarshal([]byte(out), &report); status != 0 || err != nil || len(report.Lines) != 12 {
+			t.Fatalf("sweep status: %d, %v, %s%s", status, err, out, stderr)
+		}
+		for _, line := range report.Lines {
+			if line.Status == sweep.Broken {
+				t.Fatalf("line %d is broken: %s", line.Index, line.Error)
+			}
+		}
+		return report.Lines
+	}
+	// busy waits for a line that a process trains, and gives it.
+	busy := func() (line lineStatus, process int) {
+		t.Helper()
+		s.wait(t, "line in training", 2*time.Minute, func() bool {
+			for _, line = range states() {
+				if _, err := fmt.Sscanf(line.Holder, "process %d on", &process); err == nil && line.Status == sweep.Running && line.EnvSteps == 0 {
+					if log, err := os.ReadFile(filepath.Join(root, line.Run, "metrics.csv")); err == nil && bytes.Count(log, []byte("\n")) > 3 {
+						return true
+					}
+				}
+			}
+			return false
+		})
+		return line, process
+	}
+
+	submit()
+	killed := map[string]int{}
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		line, process := busy()
+		if err := syscall.Kill(process, signal); err != nil {
+			t.Fatalf("line %d: %v", line.Index, err)
+		}
+		killed[line.Run]++
+		s.wait(t, "end of the process", time.Minute, func() bool { return syscall.Kill(process, 0) != nil })
+		if signal == syscall.SIGTERM {
+			if now := states()[line.Index]; now.Status != sweep.Interrupted || now.EnvSteps == 0 {
+				t.Errorf("after SIGTERM, line %d is %q at %d steps", line.Index, now.Status, now.EnvSteps)
+			}
+		}
+	}
+	line, process := busy()
+	killed[line.Run]++
+	if out, err := s.command("scancel", "--name=qdnb-training").CombinedOutput(); err != nil {
+		t.Fatalf("scancel: %v: %s", err, out)
+	}
+	s.wait(t, "end of the cancelled", time.Minute, func() bool { return len(s.queue(t)) == 0 && syscall.Kill(process, 0) != nil })
+	if now := states()[line.Index]; now.Status != sweep.Interrupted || now.EnvSteps == 0 {
+		t.Errorf("after scancel, line %d is %q at %d steps: it did not save its run", line.Index, now.Status, now.EnvSteps)
+	}
+
+	submit()
+	submit() // two tasks on each line
+	requeued, process := busy()
+	for _, job := range s.queue(t) {
+		if id, _, running := strings.Cut(job, ":RUNNING"); running { // as pre-emption does
+			s.command("scontrol", "requeue", id).Run()
+		}
+	}
+	killed[requeued.Run]++
+	s.wait(t, "empty queue", 10*time.Minute, func() bool { return len(s.queue(t)) == 0 })
+	for _, line := range states() {
+		if line.Status != sweep.Done {
+			log, _ := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("qdnb-training-%d.log", line.Index)))
+			t.Errorf("line %d is %q at %.0f %%; its tasks said\n%s", line.Index, line.Status, 100*line.Fraction, tail(string(log), 2000))
+		}
+	}
+
+	// The same, undisturbed.
+	alone := filepath.Join(s.dir, "alone")
+	for i, line := range lines {
+		name := line.Run.Name()
+		if killed[name] == 0 && i != 11 {
+			continue
+		}
+		if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", alone, "--index", fmt.Sprint(i)); status != 0 {
+			t.Fatalf("line %d alone: %s", i, stderr)
+		}
+		if got, want := curve(t, filepath.Join(root, name)), curve(t, filepath.Join(alone, name)); got != want {
+			t.Errorf("line %d: its log is not that of an undisturbed run:\n%s\nwant\n%s", i, tail(got, 300), tail(want, 300))
+		}
+	}
+}
+
+// curve is what a run logged, but for the time.
+func curve(t *testing.T, dir string) string {
+	t.Helper()
+	table, err := runs.ReadTable(filepath.Join(dir, "metrics.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, row := range table.Rows {
+		for i, name := range table.Columns {
+			if name != "seconds" {
+				fmt.Fprintf(&text, "%v ", row[i])
+			}
+		}
+		text.WriteByte('\n')
+	}
+	return text.String()
+}

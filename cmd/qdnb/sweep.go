@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/experiments"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+type sweepCmd struct {
+	Plan    sweepPlanCmd    `cmd:"" help:"Print the plan of an experiment of the paper: a run a line."`
+	Run     sweepRunCmd     `cmd:"" help:"Carry out a plan, or one line of it; what is done is left as it is."`
+	Status  sweepStatusCmd  `cmd:"" help:"Tell how a plan stands, from the folders of its runs."`
+	Script  sweepScriptCmd  `cmd:"" help:"Print what hands a plan to a cluster: a Slurm job array or a Kubernetes Indexed Job."`
+	Results sweepResultsCmd `cmd:"" help:"Write the results of a plan as CSV files."`
+}
+
+type sweepPlanCmd struct {
+	Experiment string   `required:"" help:"Experiment: training, smerl-targets, adaptation, hurdles, sensitivity, prior or reward."`
+	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), small (minutes on a laptop) or smoke (seconds)."`
+	Seeds      *int     `help:"Seeds: 0, 1 and so on; the paper has 5, other scales 1."`
+	Envs       []string `placeholder:"NAME,..." help:"Only these environments."`
+	Algorithms []string `placeholder:"NAME,..." help:"Only these algorithms."`
+	Budget     string   `help:"Unit of training budgets: time (as the paper, the default of its scale) or steps (what its runs reached; the default of other scales)."`
+}
+
+// Run prints a plan.
+func (c *sweepPlanCmd) Run() error {
+	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Budget: c.Budget}
+	if c.Seeds != nil {
+		if o.Seeds = *c.Seeds; o.Seeds < 1 {
+			return fmt.Errorf("--seeds must be 1 or more, not %d", o.Seeds)
+		}
+	}
+	lines, err := experiments.Plan(c.Experiment, o)
+	if err != nil {
+		return err
+	}
+	return sweep.Write(os.Stdout, lines)
+}
+
+// planFlags are those of all commands that read a plan.
+type planFlags struct {
+	Plan string `required:"" placeholder:"FILE" help:"Plan, as \"qdnb sweep plan\" prints it."`
+	Runs string `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+}
+
+func (f *planFlags) read() ([]sweep.Line, error) {
+	if f.Runs == "" {
+		f.Runs = runs.Folder()
+	}
+	return sweep.ReadFile(f.Plan)
+}
+
+type sweepRunCmd struct {
+	planFlags
+	Index   string        `placeholder:"N|auto" help:"Only the line of this index, which counts from 0; auto takes it from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX."`
+	Out     string        `placeholder:"DIR" help:"Write the results as CSV files there, too, when the whole plan is done."`
+	Backend string        `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	Poll    time.Duration `default:"10s" help:"How often to look whether another process is done with a run."`
+	Quiet   bool          `short:"q" help:"No progress bars; lines are told all the same."`
+}
+
+// Run carries a plan out.
+func (c *sweepRunCmd) Run() error {
+	lines, err := c.read()
+	if err != nil {
+		return err
+	}
+	if c.Poll < time.Millisecond {
+		return fmt.Errorf("--poll must be a millisecond or more, not %v", c.Poll)
+	}
+	if c.Index != "" && c.Out != "" {
+		return fmt.Errorf("one line has no results of its own: leave --out out, and use `qdnb sweep results` when the plan is done")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal finds no handler
+	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll}
+	if c.Index != "" {
+		index, err := indexOf(c.Index)
+		if err != nil {
+			return err
+		}
+		return experiments.RunIndex(ctx, lines, index, o)
+	}
+	failed := experiments.Run(ctx, lines, o)
+	if c.Out == "" || isInterrupted(failed) {
+		return failed
+	}
+	if err := writeResults(c.Runs, lines, c.Out); err != nil && failed == nil { // of what there is
+		return err
+	}
+	return failed
+}
+
+// arrayVariables hold the index of a task: of Slurm's job arrays and of Kubernetes' Indexed Jobs.
+var arrayVariables = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
+
+func indexOf(text string) (int, error) {
+	from := "--index"
+	if text == "auto" {
+		text = ""
+		for _, name := range arrayVariables {
+			if value := os.Getenv(name); value != "" {
+				from, text = name, value
+				break
+			}
+		}
+		if text == "" {
+			return 0, fmt.Errorf("--index=auto takes the index from %s, and neither is set: this is no task of a job array", strings.Join(arrayVariables, " or "))
+		}
+	}
+	index, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s is %q, not a number from 0 on", from, text)
+	}
+	return index, nil
+}
+
+type sweepStatusCmd struct {
+	planFlags
+	All  bool `help:"List all lines, also those that are done or have not begun."`
+	JSON bool `name:"json" help:"Print one JSON object, with all lines."`
+}
+
+// lineStatus is a line in the JSON of `qdnb sweep status`.
+type lineStatus struct {
+	Index    int          `json:"index"`
+	Hash     string       `json:"hash"`
+	Label    string       `json:"label"`
+	Run      string       `json:"run"` // name of its folder
+	Status   sweep.Status `json:"status"`
+	Fraction float64      `json:"fraction"` // of the budget, from 0 to 1
+	EnvSteps int64        `json:"env_steps"`
+	Seconds  float64      `json:"seconds"`
+	Holder   string       `json:"holder,omitempty"`  // the process that is at it
+	Missing  []string     `json:"missing,omitempty"` // runs that it waits for
+	Error    string       `json:"error,omitempty"`
+}
+
+// Run tells how a plan stands.
+func (c *sweepStatusCmd) Run() error {
+	lines, err := c.read()
+	if err != nil {
+		return err
+	}
+	states := sweep.Inspect(c.Runs, lines)
+	total := sweep.Total(states)
+	if c.JSON {
+		list := make([]lineStatus, len(states))
+		for i, s := range states {
+			list[i] = lineStatus{s.Index, s.Hash, s.Label, s.Run.Name(), s.Status, s.Fraction, s.Progress.EnvSteps, s.Progress.Seconds, s.Holder, s.Missing, ""}
+			if s.Err != nil {
+				list[i].Error = oneLine(s.Err)
+			}
+		}
+		return json.NewEncoder(os.Stdout).Encode(struct {
+			Plan  string       `json:"plan"`
+			Runs  string       `json:"runs"`
+			Total sweep.Totals `json:"total"`
+			Lines []lineStatus `json:"lines"`
+		}{c.Plan, c.Runs, total, list})
+	}
+	for _, s := range states {
+		if c.All || s.Status == sweep.Running || s.Status == sweep.Interrupted || s.Status == sweep.Broken {
+			fmt.Printf("%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), remark(s))
+		}
+	}
+	counts := []string{fmt.Sprintf("%d lines", total.Lines)}
+	for _, status := range sweep.Statuses {
+		if n := total.Count[status]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	fmt.Println(strings.Join(counts, ", "))
+	fmt.Printf("so far  %s\n", amount(total.EnvSteps, time.Duration(total.Seconds*float64(time.Second))))
+	if total.Count[sweep.Done] < total.Lines {
+		unknown := ""
+		if total.Left.Unknown > 0 {
+			unknown = fmt.Sprintf(", and the time of %d lines like none that has begun", total.Left.Unknown)
+		}
+		fmt.Printf("to go   about %s%s\n", amount(total.Left.EnvSteps, total.Left.Time), unknown)
+	}
+	return nil
+}
+
+// remark is what else there is to say of a line.
+func remark(s sweep.State) string {
+	switch s.Status {
+	case sweep.Running:
+		return ": " + s.Holder
+	case sweep.Waiting:
+		return ": for " + strings.Join(s.Missing, ", ")
+	case sweep.Broken:
+		return ": " + oneLine(s.Err)
+	}
+	return ""
+}
+
+func amount(steps int64, d time.Duration) string {
+	return fmt.Sprintf("%.3g environment steps, %v one line after the other", float64(steps), d.Round(time.Second))
+}
+
+type sweepResultsCmd struct {
+	planFlags
+	Out string `required:"" placeholder:"DIR" help:"Folder of the CSV files."`
+}
+
+// Run writes CSV files.
+func (c *sweepResultsCmd) Run() error {
+	lines, err := c.read()
+	if err != nil {
+		return err
+	}
+	return writeResults(c.Runs, lines, c.Out)
+}
+
+func writeResults(root string, lines []sweep.Line, dir string) error {
+	tables, err := results.Collect(root, lines)
+	if err != nil {
+		return err
+	}
+	for _, problem := range tables.Problems {
+		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
+	}
+	files, err := tables.Write(dir)
+	for _, file := range files {
+		fmt.Println(file)
+	}
+	return err
+}
+
+func isInterrupted(err error) bool { return errors.Is(err, qdnb.ErrInterrupted) }
