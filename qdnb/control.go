@@ -161,7 +161,7 @@ func (c *controlling) open() error {
 	}
 	if iteration >= 0 {
 		if err := c.search.Restore(iteration, arrays); err != nil {
-			return err
+			return errors.WithMessage(err, c.writer.Name())
 		}
 	}
 	if c.status.UseBackend(platform.Name(), iteration) {

@@ -42,8 +42,11 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 		return nil, errors.WithMessagef(err, "the skills of %s", run.Name())
 	}
 	skills, err := controlSkills(trained)
+	if err == nil {
+		err = hierarchy.Policy(policy).Chooses(skills.rows)
+	}
 	if err != nil {
-		return nil, err
+		return nil, errors.WithMessage(err, run.Name())
 	}
 	platform, err := xla.Open("")
 	if err != nil {

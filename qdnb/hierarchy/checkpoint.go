@@ -1,6 +1,9 @@
 package hierarchy
 
 import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -16,7 +19,27 @@ const (
 	learnerPrefix = "learner."
 	worldsPrefix  = "worlds."
 	countersName  = "counters" // episodes of evaluations, best return, iterations since the last evaluation, sums of their losses
+	skillsName    = "skills_checksum"
 )
+
+// checksum tells other skills from these: CRC-32 of their bits.
+func checksum(rows []float32) npz.Array {
+	sum, word := crc32.NewIEEE(), make([]byte, 4)
+	for _, x := range rows {
+		binary.LittleEndian.PutUint32(word, math.Float32bits(x))
+		_, _ = sum.Write(word) // it never fails
+	}
+	return npz.Scalar(int64(sum.Sum32()))
+}
+
+// matches tells whether arrays that a search kept, a checkpoint or a [Policy], belong to skills of a checksum.
+func matches(arrays map[string]npz.Array, skills npz.Array) error {
+	had, err := arrays[skillsName].Int64s()
+	if want, _ := skills.Int64s(); err != nil || !slices.Equal(had, want) {
+		return errors.New("the skills are not those that this meta-controller was trained with: restore them, or move its folder away to train it anew")
+	}
+	return nil
+}
 
 // Arrays is the state of the search on the host. [Search.Restore] goes on from it, bit for bit, with any number of workers.
 func (s *Search) Arrays() (map[string]npz.Array, error) {
@@ -36,6 +59,7 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 		arrays[name] = array
 	}
 	arrays[countersName] = npz.Of(append([]float64{float64(s.evaluations), s.best, s.summed}, s.sums...))
+	arrays[skillsName] = s.checksum
 	return arrays, nil
 }
 
@@ -92,6 +116,9 @@ func (s *Search) setWorld(i int, array npz.Array) (xla.Value, error) {
 
 // Restore puts the search where [Search.Arrays] was taken, after an iteration.
 func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
+	if err := matches(arrays, s.checksum); err != nil {
+		return err
+	}
 	counters, err := arrays[countersName].Float64s()
 	if err != nil || len(counters) != 3+len(s.sums) {
 		return errors.Errorf("the checkpoint has %d counters, this run needs %d", len(counters), 3+len(s.sums))

@@ -47,7 +47,17 @@ func (e Evaluation) Farthest(i int) float32 {
 // Policy is a meta-controller's on the host, by the names of its arrays: what a run keeps.
 type Policy map[string]npz.Array
 
-// The arrays of a policy: its row, as [nn.MLP.Layout] says, and the statistics of observations where they are normalised.
+// Chooses tells whether the policy learned to choose among skills, rows [skills, N].
+func (p Policy) Chooses(skills npz.Array) error {
+	rows, err := skills.Float32s()
+	if err != nil {
+		return err
+	}
+	return matches(p, checksum(rows))
+}
+
+// The arrays of a policy beside the checksum of its skills: its row, as [nn.MLP.Layout] says, and the statistics of observations where
+// they are normalised.
 const policyKey = "policy"
 
 var statisticsKeys = []string{"observation_mean", "observation_squares", "observation_count"}

@@ -23,6 +23,7 @@ type Search struct {
 	settings Settings
 	seed     int64
 	skills   xla.Value // [skills, N], on all workers
+	checksum npz.Array // of the skills
 
 	collecting *collecting
 	collect    *xla.Program
@@ -83,6 +84,11 @@ func (s *Search) build(skills npz.Array) (err error) {
 	p, c := s.platform, s.collecting
 	s.words = p.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.seed)) })
 	s.workers = workerNumbers(p)
+	rows, err := skills.Float32s()
+	if err != nil {
+		return err
+	}
+	s.checksum = checksum(rows)
 	if s.skills, err = Upload(p, skills); err != nil {
 		return err
 	}
@@ -235,7 +241,7 @@ func (s *Search) train(number int64) ([]float64, error) {
 
 // Policy is the meta-controller as it is now.
 func (s *Search) Policy() (Policy, error) {
-	names, policy := xla.Names(s.collecting.form), Policy{}
+	names, policy := xla.Names(s.collecting.form), Policy{skillsName: s.checksum}
 	of := map[string]string{
 		"Nets.Policy": policyKey, "Statistics.Mean": statisticsKeys[0], "Statistics.Squares": statisticsKeys[1], "Statistics.Count": statisticsKeys[2],
 	}

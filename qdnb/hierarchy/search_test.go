@@ -177,6 +177,25 @@ func TestRestore(t *testing.T) {
 			}
 		}
 		same(t, "later", arraysOf(t, other), arraysOf(t, s))
+		task, rows := signSkills(true)
+		policy, err := s.Policy()
+		if err != nil || policy.Chooses(rows) != nil {
+			t.Error(err, policy.Chooses(rows))
+		}
+		rows.Data.([]float32)[0]++
+		if err := policy.Chooses(rows); err == nil || !strings.Contains(err.Error(), "the skills are not those") {
+			t.Error(err)
+		}
+		if p.Kind == xla.Go {
+			strange, err := New(p, task, rows, settings, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer strange.Close()
+			if err := strange.Restore(3, saved); err == nil || !strings.Contains(err.Error(), "the skills are not those") {
+				t.Error(err)
+			}
+		}
 		delete(saved, "worlds.reward")
 		if err := other.Restore(3, saved); err == nil || !strings.Contains(err.Error(), "worlds.reward") {
 			t.Error(err)
