@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"example.com/qdnb/qdnb/stats"
 )
 
 // Quartiles joins the curves of several runs, such as those of one method with different seeds, into one series of
@@ -46,7 +48,6 @@ func Quartiles(name string, runs []Series, points int) (Series, error) {
 		for i, r := range runs {
 			values[i] = interpolate(r.X, r.Y, x)
 		}
-		slices.Sort(values)
 		s.Low = append(s.Low, quantile(values, 0.25))
 		s.Y = append(s.Y, quantile(values, 0.5))
 		s.High = append(s.High, quantile(values, 0.75))
@@ -77,18 +78,10 @@ func interpolate(xs, ys []float64, x float64) float64 {
 	return (1-t)*ys[i-1] + t*ys[i]
 }
 
-// quantile of sorted values by linear interpolation between the ranks (n-1)p. Package gonum/stat offers only the
-// interpolation of the empirical distribution, whose 0.5 quantile is not the median of few values.
-func quantile(sorted []float64, p float64) float64 {
-	for _, v := range sorted {
-		if !finite(v) {
-			return math.NaN()
-		}
+// quantile is that of package stats, and NaN where any value is not finite.
+func quantile(values []float64, p float64) float64 {
+	if !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) }) {
+		return stats.Quantile(values, p)
 	}
-	rank := p * float64(len(sorted)-1)
-	i := int(rank)
-	if i+1 == len(sorted) {
-		return sorted[i]
-	}
-	return sorted[i] + (rank-float64(i))*(sorted[i+1]-sorted[i])
+	return math.NaN()
 }
