@@ -1,6 +1,8 @@
 package ppo
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -63,11 +65,18 @@ func discounted(x, factor *Node) *Node {
 	return x
 }
 
-// permutation is a random order of n numbers, int32 [n]: the ranks of as many random words, of which the first of equals is the smaller.
-// The pure Go backend cannot sort.
+// permutation is a random order of n numbers, int32 [n]: that of as many random words, the first of equals before the others.
 func permutation(key xla.Key, n int) *Node {
-	word, order := key.Bits(n), Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, n), 0)
+	g := key.Hi.Graph()
+	word, order := key.Bits(n), Iota(g, shapes.Make(dtypes.Int32, n), 0)
+	if xla.KindOf(g) != xla.Go { // which cannot sort
+		number := ConvertDType(order, dtypes.Uint64)
+		sorted := Sort(BitwiseOr(BitwiseShiftLeftScalar(ConvertDType(word, dtypes.Uint64), uint64(32)), number), 0, true)
+		return ConvertDType(BitwiseAnd(sorted, ConstAs(sorted, uint64(math.MaxUint32))), dtypes.Int32)
+	}
+	// The rank of each word, of which all pairs are compared.
 	row, column := func(x *Node) *Node { return InsertAxes(x, 0) }, func(x *Node) *Node { return InsertAxes(x, 1) }
 	before := Or(LessThan(column(word), row(word)), And(Equal(column(word), row(word)), LessThan(column(order), row(order))))
-	return ReduceSum(ConvertDType(before, dtypes.Int32), 0)
+	rank := ReduceSum(ConvertDType(before, dtypes.Int32), 0)
+	return Scatter(InsertAxes(rank, -1), order, shapes.Make(dtypes.Int32, n), false, true)
 }

@@ -68,9 +68,10 @@ func TestAdvantages(t *testing.T) {
 	}
 }
 
-// A permutation holds every number once, and keys give different ones.
+// A permutation holds every number once, and keys give different ones, the same on all backends.
 func TestPermutation(t *testing.T) {
 	const n = 1000
+	var everywhere []int32
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
@@ -86,6 +87,12 @@ func TestPermutation(t *testing.T) {
 					t.Fatalf("%d is not once in the permutation", i)
 				}
 			}
+		}
+		if everywhere == nil {
+			everywhere = orders[0]
+		}
+		if !slices.Equal(orders[0], everywhere) {
+			t.Error("backends differ")
 		}
 		if slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0], orders[2]) || slices.IsSorted(orders[0]) {
 			t.Error("permutations do not follow from their keys")
