@@ -41,12 +41,14 @@ lab: setup ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
 # --- tests
 
 .PHONY: test
-test: setup ## go vet, go test, then all notebooks at a small scale
+test: setup ## go vet, go test, then all notebooks and experiments at a small scale
 	@echo "== go vet ./..."
 	@go vet ./...
 	@echo "== go test ./..."
 	@go test ./...
 	@$(MAKE) --no-print-directory smoke
+	@rm -rf build/experiments/smoke
+	@$(MAKE) --no-print-directory experiments SCALE=smoke
 	@echo "make test: all passed"
 
 # The runs of a small scale lie apart from the real ones and are made anew each time.
@@ -84,6 +86,23 @@ bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## measure spee
 	@echo "== installing the $* peer into .tools/peer-$* (about a minute)"
 	@tools/setup peer $*
 	@touch $@
+
+# --- the paper's experiments
+
+SCALE ?= small
+EXPERIMENTS ?= training smerl-targets adaptation hurdles sensitivity prior reward
+# Options of `qdnb sweep plan`, such as --seeds 3.
+PLAN_ARGS ?=
+EXPERIMENTS_DIR = build/experiments/$(SCALE)
+
+# One process for all: experiments share runs, and runs share compiled programs.
+.PHONY: experiments
+experiments: check compile plugin ## the paper's experiments: CSV files in build/experiments (SCALE=small, smoke or paper; EXPERIMENTS=... for some)
+	@mkdir -p $(EXPERIMENTS_DIR)
+	@go build -o build/qdnb ./cmd/qdnb
+	@for e in $(EXPERIMENTS); do build/qdnb sweep plan --experiment $$e --scale $(SCALE) $(PLAN_ARGS); done >$(EXPERIMENTS_DIR)/plan.jsonl
+	@echo "== experiments at the scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); the same command goes on"
+	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --quiet
 
 # --- notebooks
 

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
 )
 
@@ -286,23 +285,4 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 			t.Errorf("line %d: its log is not that of an undisturbed run:\n%s\nwant\n%s", i, tail(got, 300), tail(want, 300))
 		}
 	}
-}
-
-// curve is what a run logged, but for the time.
-func curve(t *testing.T, dir string) string {
-	t.Helper()
-	table, err := runs.ReadTable(filepath.Join(dir, "metrics.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	for _, row := range table.Rows {
-		for i, name := range table.Columns {
-			if name != "seconds" {
-				fmt.Fprintf(&text, "%v ", row[i])
-			}
-		}
-		text.WriteByte('\n')
-	}
-	return text.String()
 }

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+// writePlan writes a plan of runs that take a second or two each; the last of them needs the first.
+func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep.Line) {
+	t.Helper()
+	for seed := range int64(n) {
+		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Set: []string{
+			"batch=16", "cells=32", "cvt_samples=500", "hidden=8,8", "episode_length=20",
+		}}.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config, Budget: qdnb.Generations(generations)}
+		if seed == int64(n-1) {
+			line.Needs = []sweep.Need{{Run: lines[0].Run, Budget: lines[0].Budget}}
+		}
+		lines = append(lines, line)
+	}
+	var text bytes.Buffer
+	if err := sweep.Write(&text, lines); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "plan.jsonl")
+	if err := os.WriteFile(path, text.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path, lines
+}
+
+// lineStatuses is what `qdnb sweep status --json` says of the lines.
+func lineStatuses(t *testing.T, plan, root string) (list []sweep.Status) {
+	t.Helper()
+	stdout, stderr, status := invoke(t, "sweep", "status", "--json", "--plan", plan, "--runs", root)
+	var report struct {
+		Total sweep.Totals `json:"total"`
+		Lines []lineStatus `json:"lines"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || status != 0 {
+		t.Fatalf("sweep status: %d, %v: %s%s", status, err, stdout, stderr)
+	}
+	for i, line := range report.Lines {
+		if line.Index != i || line.Hash == "" || line.Run == "" {
+			t.Errorf("line %d is told as %+v", i, line)
+		}
+		list = append(list, line.Status)
+	}
+	if report.Total.Lines != len(list) {
+		t.Errorf("%d lines in total, %d listed", report.Total.Lines, len(list))
+	}
+	return list
+}
+
+func TestSweepPlanRunStatusResults(t *testing.T) {
+	plan, lines := writePlan(t, 4, 3)
+	root, out := t.TempDir(), filepath.Join(t.TempDir(), "results")
+	check := func(want ...sweep.Status) {
+		t.Helper()
+		if got := lineStatuses(t, plan, root); !slices.Equal(got, want) {
+			t.Errorf("the lines are %q, want %q", got, want)
+		}
+	}
+	check(sweep.Ready, sweep.Ready, sweep.Ready, sweep.Waiting)
+
+	t.Setenv("SLURM_ARRAY_TASK_ID", "3") // what it needs is made, too
+	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index", "auto"); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	os.Unsetenv("SLURM_ARRAY_TASK_ID")
+	check(sweep.Done, sweep.Ready, sweep.Ready, sweep.Done)
+	t.Setenv("JOB_COMPLETION_INDEX", "1")
+	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index=auto"); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	check(sweep.Done, sweep.Done, sweep.Ready, sweep.Done)
+
+	stdout, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--out", out)
+	if status != 0 || !strings.Contains(stderr, "line 2/4") || strings.Contains(stderr, "line 1/4") || !strings.Contains(stdout, "training.csv") {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+	check(sweep.Done, sweep.Done, sweep.Done, sweep.Done)
+	collected, err := os.ReadFile(filepath.Join(out, "training.csv"))
+	if err != nil || strings.Count(string(collected), "\n") != 5 {
+		t.Errorf("training.csv (%v): %s", err, collected)
+	}
+	again := filepath.Join(t.TempDir(), "again")
+	if _, stderr, status := invoke(t, "sweep", "results", "--plan", plan, "--runs", root, "--out", again); status != 0 {
+		t.Errorf("sweep results: %s", stderr)
+	}
+	if other, err := os.ReadFile(filepath.Join(again, "training.csv")); err != nil || !bytes.Equal(other, collected) {
+		t.Errorf("sweep results wrote (%v)\n%s\nnot\n%s", err, other, collected)
+	}
+
+	if stdout, stderr, status := invoke(t, "sweep", "status", "--plan", plan, "--runs", root, "--all"); status != 0 ||
+		!strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout, lines[2].Run.Name()) || strings.Contains(stdout, "to go") {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+}
+
+func TestSweepPlansAreOfTheirOptions(t *testing.T) {
+	stdout, stderr, status := invoke(t, "sweep", "plan", "--experiment", "adaptation", "--scale", "small", "--seeds", "2", "--envs", "ant-maze,walker-uni",
+		"--algorithms", "aurora,smerl-dads")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	lines, err := sweep.Read(strings.NewReader(stdout), "plan")
+	if err != nil || len(lines) != 2*2*(2+1+2) {
+		t.Errorf("%d lines, %v", len(lines), err)
+	}
+}
+
+func TestSweepMistakesAreOneLine(t *testing.T) {
+	plan, _ := writePlan(t, 2, 1)
+	whole, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(old, new string) string {
+		path := filepath.Join(t.TempDir(), "plan.jsonl")
+		if err := os.WriteFile(path, bytes.Replace(whole, []byte(old), []byte(new), 1), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	root := t.TempDir()
+	run := func(plan string, more ...string) []string {
+		return append([]string{"sweep", "run", "-q", "--runs", root, "--plan", plan}, more...)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"sweep", "plan", "--experiment", "adaption"}, 1, `did you mean "adaptation"?`},
+		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1, "--seeds must be 1 or more"},
+		{[]string{"sweep", "plan"}, 2, "--experiment"},
+		{run("no/plan"), 1, "there is no plan no/plan"},
+		{run(plan, "--index", "2"), 1, "its 2 lines have 0 to 1"},
+		{run(plan, "--index=-1"), 1, "no index -1"},
+		{run(plan, "--index", "x"), 1, `--index is "x", not a number`},
+		{run(plan, "--index", "auto"), 1, "no task of a job array"},
+		{run(plan, "--index", "0", "--out", root), 1, "sweep results"},
+		{run(plan, "--poll", "0s"), 1, "--poll must be"},
+		{run(changed(`"label"`, `"lable"`)), 1, `plan.jsonl:1: unknown field "lable"`},
+		{run(changed(`"seed":0`, `"seed":9`)), 1, "plan.jsonl:1: its hash is"},
+		{run(changed(`{"exp`, `{exp`)), 1, "plan.jsonl:1: not valid JSON"},
+		{[]string{"sweep", "script", "lsf", "--plan", plan}, 1, "use slurm or kubernetes"},
+		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "small letters"},
+		{[]string{"sweep", "script", "slurm", "--plan", plan, "--memory", "8"}, 1, "as in 8G"},
+		{[]string{"sweep", "script", "slurm", "--plan", plan, "--limit", "1m"}, 1, "--limit must be"},
+	} {
+		_, stderr, status := invoke(t, c.args...)
+		if status != c.status || !strings.Contains(stderr, c.says) || (status == 1 && strings.Count(stderr, "\n") != 1) {
+			t.Errorf("%q: status %d, %q; want %d, %q", c.args, status, stderr, c.status, c.says)
+		}
+	}
+	if left, _ := os.ReadDir(root); len(left) > 0 {
+		t.Errorf("mistakes left %v", left)
+	}
+}
+
+// Two processes at one plan, both killed in between: the runs end with the numbers of a process that is alone.
+func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
+	const generations = 1500
+	plan, lines := writePlan(t, 3, generations)
+	root, alone := t.TempDir(), t.TempDir()
+	arguments := func(root string) []string {
+		return []string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "50ms"}
+	}
+	inTraining := func(log string) bool {
+		metrics, err := os.ReadFile(log)
+		return err == nil && bytes.Count(metrics, []byte("\n")) > 5
+	}
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Kill} {
+		cmd := exec.Command(program, arguments(root)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		started := false
+		for deadline := time.Now().Add(2 * time.Minute); !started; time.Sleep(20 * time.Millisecond) {
+			for i, s := range lineStatuses(t, plan, root) {
+				started = started || s == sweep.Running && inTraining(filepath.Join(root, lines[i].Run.Name(), "metrics.csv"))
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("nothing is in training: %s", stderr.String())
+			}
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "goes on")) {
+			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
+		}
+	}
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if out, err := exec.Command(program, arguments(root)...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	both.Wait()
+	if _, stderr, status := invoke(t, arguments(alone)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	for _, line := range lines {
+		name := line.Run.Name()
+		if got, want := curve(t, filepath.Join(root, name)), curve(t, filepath.Join(alone, name)); got != want || strings.Count(got, "\n") != generations+1 {
+			t.Errorf("%s: %d rows differ from the %d of a process that is alone", name, strings.Count(got, "\n"), strings.Count(want, "\n"))
+		}
+	}
+}
+
+// curve is what a run logged, but for the time.
+func curve(t *testing.T, dir string) string {
+	t.Helper()
+	table, err := runs.ReadTable(filepath.Join(dir, "metrics.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, row := range table.Rows {
+		for i, name := range table.Columns {
+			if name != "seconds" {
+				fmt.Fprintf(&text, "%v ", row[i])
+			}
+		}
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+func TestSweepScripts(t *testing.T) {
+	plan, _ := writePlan(t, 3, 1)
+	stdout, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs", "/shared/it's/runs", "--parallel", "2", "--gpus", "1",
+		"--limit", "26h30m", "--sbatch=--partition=gpu")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{"#SBATCH --partition=gpu\n", "#SBATCH --time=26:30:00\n", "#SBATCH --gpus-per-node=1\n", "--array=0-1%2", "--array=2%2",
+		`--runs '/shared/it'\''s/runs'`, "--plan '" + plan + "'", "'" + program + "' sweep run"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the script lacks %q:\n%s", want, stdout)
+		}
+	}
+	if bash, err := exec.LookPath("bash"); err == nil {
+		cmd := exec.Command(bash, "-n")
+		cmd.Stdin = strings.NewReader(stdout)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("bash cannot read the script: %s", out)
+		}
+	}
+	stdout, stderr, status = invoke(t, "sweep", "script", "kubernetes", "--plan", plan, "--image", "registry/qdnb:1", "--gpus", "2", "--claim", "shared")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{"completionMode: Indexed\n", "completions: 3\n", "parallelism: 3\n", "image: registry/qdnb:1\n", "claimName: shared\n",
+		`--plan, "/data/plan.jsonl", --runs, "/data/runs", --index, auto`, "nvidia.com/gpu: 2\n", "memory: 8Gi\n"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the manifest lacks %q:\n%s", want, stdout)
+		}
+	}
+}
