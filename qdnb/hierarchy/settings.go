@@ -23,7 +23,7 @@ type Settings struct {
 	PublishedCredit bool `json:"published_credit"`
 
 	EvaluationEnvs     int `json:"evaluation_envs"`     // episodes of an evaluation; paper: 256
-	EvaluationInterval int `json:"evaluation_interval"` // iterations from one evaluation to the next, the first being before all; paper: 61 or 1
+	EvaluationInterval int `json:"evaluation_interval"` // iterations from one evaluation to the next, the first being before all; the paper does not say
 	// Slice is how many environments are stepped together; 0: as many as suit the backend. It does not change what is learnt, up to
 	// rounding.
 	Slice int `json:"slice"`
