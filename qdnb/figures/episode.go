@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -76,16 +77,10 @@ func (e *Episode) limits() (lower, upper [2]float64) {
 	return lower, upper
 }
 
-// colors are those of the skills by their numbers, in the order in which they first act, and the legend of the first of them.
+// colors are those of the skills by their numbers, and a legend if they are few; else the blocks below name them.
 func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
-	var order []int
+	order := slices.Compact(slices.Sorted(slices.Values(e.Skills)))
 	colors := map[int]color.NRGBA{}
-	for _, skill := range e.Skills {
-		if _, known := colors[skill]; !known {
-			colors[skill] = axisColor
-			order = append(order, skill)
-		}
-	}
 	var entries []legendEntry
 	for i, skill := range order {
 		col := Viridis(0.9 * float64(i) / float64(max(1, len(order)-1))) // the last yellows are pale on white
@@ -96,7 +91,7 @@ func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
 		label := fmt.Sprintf("%s %d", e.Skill, skill)
 		entries = append(entries, legendEntry{label, lineIcon(draw.LineStyle{Color: col, Width: 1.6}, nil)})
 	}
-	if len(order) > len(skillColors) { // the strip names them
+	if len(order) > len(skillColors) {
 		entries = nil
 	}
 	return colors, entries
