@@ -31,11 +31,11 @@ func (s Scale) settings(algorithm string) (set []string) {
 		return nil
 	}
 	small := s == Small
-	choose := func(small_, smoke string) string {
+	choose := func(ifSmall, ifSmoke string) string {
 		if small {
-			return small_
+			return ifSmall
 		}
-		return smoke
+		return ifSmoke
 	}
 	set = append(set, choose("hidden=64,64", "hidden=16,16"), choose("cells=128", "cells=32"), choose("cvt_samples=5000", "cvt_samples=500"))
 	if !small {
@@ -57,7 +57,7 @@ func (s Scale) settings(algorithm string) (set []string) {
 	}
 	set = append(set, choose("env_batch_size=50", "env_batch_size=10"), choose("replay_buffer_size=50000", "replay_buffer_size=2000"),
 		choose("batch_size=128", "batch_size=32"), choose("evaluation_states=8", "evaluation_states=2"),
-		choose("evaluation_interval=5000", "evaluation_interval=500"), choose("early_interval=1000", "early_interval=0"))
+		choose("evaluation_interval=2500", "evaluation_interval=500"), choose("early_interval=500", "early_interval=0"))
 	if algorithm != "sac" {
 		set = append(set, choose("diversity_hidden=64,64", "diversity_hidden=16,16"))
 	}
@@ -95,7 +95,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	case s == Smoke:
 		return runs.Budget{EnvSteps: 1_000}
 	case !evolves:
-		return runs.Budget{EnvSteps: 20_000}
+		return runs.Budget{EnvSteps: 12_500}
 	case strings.HasPrefix(algorithm, "pga-"):
 		return runs.Budget{EnvSteps: 400_000}
 	case env == "ant-maze": // walls are dear, and episodes twice as long
