@@ -59,6 +59,12 @@ type drawing struct {
 // drawings are the figures of a run that there is data for: of an imported policy with skills, which has no repertoire and was not
 // evaluated, none.
 func drawings(run *runs.Run) ([]drawing, error) {
+	switch run.Config.Algorithm {
+	case qdnb.Adaptation:
+		return []drawing{{"adaptation", func() (*figures.Figure, error) { return figures.Adaptation(run) }}}, nil
+	case qdnb.HierarchicalControl:
+		return drawingsOfControl(run), nil
+	}
 	var list []drawing
 	if run.HasRepertoire() || !run.HasSkills() { // without either it is not complete
 		list = append(list, drawing{"repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) }})
@@ -87,6 +93,23 @@ func drawings(run *runs.Run) ([]drawing, error) {
 		}
 	}
 	return list, nil
+}
+
+// drawingsOfControl are those of a meta-controller: how it learned, and an episode once it is complete.
+func drawingsOfControl(run *runs.Run) []drawing {
+	list := []drawing{{"control", func() (*figures.Figure, error) {
+		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max", "hurdles_mean", "policy_loss", "value_loss", "entropy")
+	}}}
+	if run.Status.Finished {
+		list = append(list, drawing{"episode", func() (*figures.Figure, error) {
+			episode, err := qdnb.Watch(run, 0)
+			if err != nil {
+				return nil, err
+			}
+			return episode.Figure()
+		}})
+	}
+	return list
 }
 
 // draw saves the figures of a run, and returns their paths.

@@ -116,7 +116,12 @@ func printRun(run *runs.Run) {
 	fmt.Printf("hyperparams    %s\n", compact(run.Config.Hyperparameters))
 	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d\n", s.Generation, s.Evaluations, s.EnvSteps)
 	fmt.Printf("seconds        %.1f (%.1f of them to compile)\n", s.Seconds, s.CompileSeconds)
-	fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness, s.Coverage, s.QDScore)
+	switch run.Config.Algorithm {
+	case qdnb.Adaptation, qdnb.HierarchicalControl: // they have no repertoire
+		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
+	default:
+		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness, s.Coverage, s.QDScore)
+	}
 	state := "complete"
 	if !s.Finished {
 		state = "not complete: the command that began it goes on"

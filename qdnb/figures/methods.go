@@ -30,7 +30,10 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
 
-// methods are the ten algorithms in the paper's order. Colours are those of Okabe and Ito (2008), with four of
+// compared is how many of the methods the paper compares; what stands behind some of them follows.
+const compared = 10
+
+// methods are the ten algorithms in the paper's order, and what they are built on. Colours are those of Okabe and Ito (2008), with four of
 // Tol's where theirs run out; where two are close to a colour-blind reader, the dashes differ.
 var methods = []struct {
 	id    string
@@ -46,6 +49,8 @@ var methods = []struct {
 	{"smerl-dads", Style{"SMERL(DADS)", rgb(0x882255), dashDot}},
 	{"diayn", Style{"DIAYN", rgb(0x999933), dotted}},
 	{"dads", Style{"DADS", rgb(0x332288), dotted}},
+	{"sac", Style{"SAC", rgb(0x555555), solid}},
+	{"ppo", Style{"PPO", rgb(0x111111), solid}},
 }
 
 // extraColors are for names outside the paper: a user's variants.
@@ -59,8 +64,8 @@ var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
 
 // Methods returns the identifiers of the paper's ten algorithms in its order.
 func Methods() []string {
-	ids := make([]string, len(methods))
-	for i, m := range methods {
+	ids := make([]string, compared)
+	for i, m := range methods[:compared] {
 		ids[i] = m.id
 	}
 	return ids

@@ -1,0 +1,65 @@
+package figures
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/runs"
+)
+
+// adapted is a run of adaptation with given rows: index, x, y, skill, median.
+func adapted(t *testing.T, perturbation string, rows ...[5]float64) *runs.Run {
+	t.Helper()
+	config, err := runs.NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": perturbation, "skills": "map-elites-ant-uni-0-1a2b3c4d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runs.Create(t.TempDir(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Begin(-1, "generation", "index", "x", "y", "skill", "fitness_median"); err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		if err := w.Log(append([]float64{float64(i)}, row[:]...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w.Run
+}
+
+// The method's score is the best skill's under each value; the skill beside it the best one where nothing is changed, or on average.
+func TestAdaptation(t *testing.T) {
+	nan := math.NaN()
+	gravity := adapted(t, "gravity",
+		[5]float64{0, 0.5, nan, 3, 10}, [5]float64{0, 0.5, nan, 7, 40}, [5]float64{1, 1, nan, 3, 90}, [5]float64{1, 1, nan, 7, 60})
+	target := adapted(t, "target",
+		[5]float64{0, 11, 35, 3, -10}, [5]float64{0, 11, 35, 7, -40}, [5]float64{1, 2, 14, 3, -90}, [5]float64{1, 2, 14, 7, -50})
+	for run, want := range map[*runs.Run]Panel{
+		gravity: {XLabel: "gravity ×", Series: []Series{
+			{Name: "map-elites", X: []float64{0.5, 1}, Y: []float64{40, 90}}, {Name: "its best one unperturbed", X: []float64{0.5, 1}, Y: []float64{10, 90}},
+		}},
+		target: {XLabel: "target", Series: []Series{
+			{Name: "map-elites", X: []float64{0, 1}, Y: []float64{-10, -50}}, {Name: "its best one on average", X: []float64{0, 1}, Y: []float64{-40, -50}},
+		}},
+	} {
+		panel, err := adaptationPanel(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.YLabel = panel.YLabel
+		if !reflect.DeepEqual(panel, want) {
+			t.Errorf("%+v, want %+v", panel, want)
+		}
+		if _, err := Adaptation(run); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Adaptation(adapted(t, "gravity")); err == nil || !strings.Contains(err.Error(), "nothing yet") {
+		t.Errorf("without rows: %v", err)
+	}
+}
