@@ -45,6 +45,30 @@ func (m Moment) Frame(body string) physics.Frame { return m.System.Frame(m.State
 // Spec implements [Env].
 func (r *Rigid) Spec() Spec { return r.Settings }
 
+// Walls are the capsules that lie along x or y on bodies which do not move, seen from above: for figures.
+func (r *Rigid) Walls() (walls []Wall) {
+	for _, body := range r.System.Model().Bodies {
+		if !body.Fixed {
+			continue
+		}
+		for _, c := range body.Colliders {
+			x, y := c.Radius, c.Radius // from the centre
+			switch c.Rotation {
+			case physics.Vec{0, 90, 0}:
+				x = c.Length / 2
+			case physics.Vec{90, 0, 0}:
+				y = c.Length / 2
+			default:
+				continue
+			}
+			if c.Shape == physics.Capsule {
+				walls = append(walls, Wall{c.Position[0] - x, c.Position[1] - y, c.Position[0] + x, c.Position[1] + y})
+			}
+		}
+	}
+	return walls
+}
+
 // Reset implements [Env].
 func (r *Rigid) Reset(keys xla.Key) State {
 	n := keys.Hi.Shape().Dimensions[0]

@@ -11,11 +11,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// maze is an environment with walls to draw.
-type maze interface {
-	Walls() []envs.Wall
-	Goal() envs.Wall
-}
+// maze is an environment with walls to draw; in some of them an episode ends at a goal.
+type maze interface{ Walls() []envs.Wall }
+
+type goal interface{ Goal() envs.Wall }
 
 // Trajectories runs the policies of some cells again, see [Replay], and draws their ways in the plane of the state descriptor,
 // which must be a position.
@@ -62,8 +61,10 @@ func arenaOf(env envs.Env) (figures.Arena, error) {
 		for _, wall := range m.Walls() {
 			arena.Walls = append(arena.Walls, figures.Rect(wall))
 		}
-		goal := figures.Rect(m.Goal())
-		arena.Goal = &goal
+	}
+	if m, ok := env.(goal); ok {
+		end := figures.Rect(m.Goal())
+		arena.Goal = &end
 	}
 	return arena, nil
 }
