@@ -162,7 +162,7 @@ func (s *slurm) queue(t *testing.T) []string {
 // of a process that nobody disturbed.
 func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	s := startSlurm(t)
-	const generations = 150
+	const generations = 250
 	var lines []sweep.Line
 	for i := range int64(12) {
 		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: i, Set: []string{
@@ -213,14 +213,16 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		}
 		return report.Lines
 	}
-	// busy waits for a line that a process trains, and gives it.
+	// busy waits for a line that a process began to train not long ago, and gives it.
 	busy := func() (line lineStatus, process int) {
 		t.Helper()
 		s.wait(t, "line in training", 2*time.Minute, func() bool {
 			for _, line = range states() {
 				if _, err := fmt.Sscanf(line.Holder, "process %d on", &process); err == nil && line.Status == sweep.Running && line.EnvSteps == 0 {
-					if log, err := os.ReadFile(filepath.Join(root, line.Run, "metrics.csv")); err == nil && bytes.Count(log, []byte("\n")) > 3 {
-						return true
+					if log, err := os.ReadFile(filepath.Join(root, line.Run, "metrics.csv")); err == nil {
+						if rows := bytes.Count(log, []byte("\n")); rows > 3 && rows < generations/3 {
+							return true
+						}
 					}
 				}
 			}
