@@ -93,16 +93,18 @@ SCALE ?= small
 EXPERIMENTS ?= training smerl-targets adaptation hurdles sensitivity prior reward
 # Options of `qdnb sweep plan`, such as --seeds 3.
 PLAN_ARGS ?=
+# Processes side by side; each needs some 3 GB of memory at the scale small.
+JOBS ?= 2
 EXPERIMENTS_DIR = build/experiments/$(SCALE)
 
-# One process for all: experiments share runs, and runs share compiled programs.
+# One plan of all: experiments share runs, and the runs of a process share compiled programs.
 .PHONY: experiments
 experiments: check compile plugin ## the paper's experiments: CSV files in build/experiments (SCALE=small, smoke or paper; EXPERIMENTS=... for some)
 	@mkdir -p $(EXPERIMENTS_DIR)
 	@go build -o build/qdnb ./cmd/qdnb
 	@for e in $(EXPERIMENTS); do build/qdnb sweep plan --experiment $$e --scale $(SCALE) $(PLAN_ARGS); done >$(EXPERIMENTS_DIR)/plan.jsonl
 	@echo "== experiments at the scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); the same command goes on"
-	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --quiet
+	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --jobs $(JOBS) --quiet
 
 # --- notebooks
 

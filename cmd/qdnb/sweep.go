@@ -70,6 +70,7 @@ type sweepRunCmd struct {
 	Out     string        `placeholder:"DIR" help:"Write the results as CSV files there, too, when the whole plan is done."`
 	Backend string        `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 	Poll    time.Duration `default:"10s" help:"How often to look whether another process is done with a run."`
+	Jobs    int           `short:"j" default:"1" help:"Processes that work at the plan side by side, each with its share of the cores; more than one shows no progress bars."`
 	Quiet   bool          `short:"q" help:"No progress bars; lines are told all the same."`
 }
 
@@ -81,6 +82,9 @@ func (c *sweepRunCmd) Run() error {
 	}
 	if c.Poll < time.Millisecond {
 		return fmt.Errorf("--poll must be a millisecond or more, not %v", c.Poll)
+	}
+	if c.Jobs < 1 || c.Jobs > 1 && c.Index != "" {
+		return fmt.Errorf("--jobs must be 1 or more, and 1 for a single line, not %d", c.Jobs)
 	}
 	if c.Index != "" && c.Out != "" {
 		return fmt.Errorf("one line has no results of its own: leave --out out, and use `qdnb sweep results` when the plan is done")
@@ -96,7 +100,12 @@ func (c *sweepRunCmd) Run() error {
 		}
 		return experiments.RunIndex(ctx, lines, index, o)
 	}
-	failed := experiments.Run(ctx, lines, o)
+	var failed error
+	if c.Jobs > 1 {
+		failed = c.runJobs(ctx, lines)
+	} else {
+		failed = experiments.Run(ctx, lines, o)
+	}
 	if c.Out == "" || isInterrupted(failed) {
 		return failed
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -158,6 +157,7 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{run(plan, "--index", "x"), 1, `--index is "x", not a number`},
 		{run(plan, "--index", "auto"), 1, "no task of a job array"},
 		{run(plan, "--index", "0", "--out", root), 1, "sweep results"},
+		{run(plan, "--jobs", "0"), 1, "--jobs must be"},
 		{run(plan, "--poll", "0s"), 1, "--poll must be"},
 		{run(changed(`"label"`, `"lable"`)), 1, `plan.jsonl:1: unknown field "lable"`},
 		{run(changed(`"seed":0`, `"seed":9`)), 1, "plan.jsonl:1: its hash is"},
@@ -182,8 +182,8 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	const generations = 1000
 	plan, lines := writePlan(t, 2, generations)
 	root, alone := t.TempDir(), t.TempDir()
-	arguments := func(root string) []string {
-		return []string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "50ms"}
+	arguments := func(root string, more ...string) []string {
+		return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "50ms"}, more...)
 	}
 	inTraining := func(log string) bool {
 		metrics, err := os.ReadFile(log)
@@ -194,7 +194,7 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		signals = append(signals, os.Kill)
 	}
 	for _, signal := range signals {
-		cmd := exec.Command(program, arguments(root)...)
+		cmd := exec.Command(program, arguments(root, "--jobs", "2")...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
@@ -217,15 +217,9 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}
-	var both sync.WaitGroup
-	for range 2 {
-		both.Go(func() {
-			if out, err := exec.Command(program, arguments(root)...).CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
+	if out, err := exec.Command(program, arguments(root, "--jobs", "2")...).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
-	both.Wait()
 	if _, stderr, status := invoke(t, arguments(alone)...); status != 0 {
 		t.Fatal(stderr)
 	}

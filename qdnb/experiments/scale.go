@@ -95,9 +95,9 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	case s == Smoke:
 		return runs.Budget{EnvSteps: 1_000}
 	case !evolves:
-		return runs.Budget{EnvSteps: 12_500}
+		return runs.Budget{EnvSteps: 10_000}
 	case strings.HasPrefix(algorithm, "pga-"):
-		return runs.Budget{EnvSteps: 400_000}
+		return runs.Budget{EnvSteps: 320_000}
 	case env == "ant-maze": // walls are dear, and episodes twice as long
 		return runs.Budget{EnvSteps: 640_000}
 	case env == "ant-trap":
