@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"example.com/qdnb/npz/atomicfile"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -295,7 +295,7 @@ func writeCSV(w io.Writer, header []string, rows [][]any) error {
 		fields := make([]string, len(row))
 		for i, value := range row {
 			if number, ok := value.(float64); ok {
-				fields[i] = formatNumber(number)
+				fields[i] = runs.FormatNumber(number)
 			} else {
 				fields[i] = fmt.Sprint(value)
 			}
@@ -306,19 +306,4 @@ func writeCSV(w io.Writer, header []string, rows [][]any) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// formatNumber writes numbers as metrics.csv does: whole ones without an exponent, and what is not finite as Python does.
-func formatNumber(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "nan"
-	case math.IsInf(v, 1):
-		return "inf"
-	case math.IsInf(v, -1):
-		return "-inf"
-	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
 }

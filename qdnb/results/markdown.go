@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -81,7 +82,7 @@ func (t *Tables) table(out *strings.Builder, title string, rowLabels, envs []str
 func short(v float64) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
-		return formatNumber(v)
+		return runs.FormatNumber(v)
 	case v == 0:
 		return "0"
 	case size >= 99950 || size < 0.001:

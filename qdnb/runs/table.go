@@ -89,13 +89,13 @@ func parseTable(data []byte) (*Table, error) {
 func formatRow(values []float64) string {
 	fields := make([]string, len(values))
 	for i, v := range values {
-		fields[i] = formatNumber(v)
+		fields[i] = FormatNumber(v)
 	}
 	return strings.Join(fields, ",") + "\n"
 }
 
-// formatNumber writes whole numbers without an exponent (1000000, not 1e+06) and what is not finite as Python does.
-func formatNumber(v float64) string {
+// FormatNumber writes a number of a CSV file: whole ones without an exponent (1000000, not 1e+06) and what is not finite as Python does.
+func FormatNumber(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "nan"

@@ -13,15 +13,15 @@ func TestNumbersComeBackAsTheyWere(t *testing.T) {
 		math.Inf(-1): "-inf", math.Inf(1): "inf", 251000.25: "251000.25", 1 << 53: "9.007199254740992e+15",
 		math.Copysign(0, -1): "-0",
 	} {
-		if got := formatNumber(v); got != want && !(v == 0) {
+		if got := FormatNumber(v); got != want && !(v == 0) {
 			t.Errorf("%v is written as %s, want %s", v, got, want)
 		}
-		table, err := parseTable([]byte("a\n" + formatNumber(v) + "\n"))
+		table, err := parseTable([]byte("a\n" + FormatNumber(v) + "\n"))
 		if err != nil || table.Rows[0][0] != v || math.Signbit(table.Rows[0][0]) != math.Signbit(v) {
 			t.Errorf("%v came back as %v, %v", v, table, err)
 		}
 	}
-	if table, err := parseTable([]byte("a\n" + formatNumber(math.NaN()) + "\n")); err != nil || !math.IsNaN(table.Rows[0][0]) {
+	if table, err := parseTable([]byte("a\n" + FormatNumber(math.NaN()) + "\n")); err != nil || !math.IsNaN(table.Rows[0][0]) {
 		t.Errorf("NaN came back as %v, %v", table, err)
 	}
 }
@@ -66,7 +66,7 @@ func FuzzTable(f *testing.F) {
 				t.Fatalf("a row has %d numbers for %d columns", len(row), len(table.Columns))
 			}
 			for _, v := range row {
-				again, err := parseTable([]byte("a\n" + formatNumber(v) + "\n"))
+				again, err := parseTable([]byte("a\n" + FormatNumber(v) + "\n"))
 				if err != nil || math.Float64bits(again.Rows[0][0]) != math.Float64bits(v) && v == v {
 					t.Fatalf("%v came back as %v, %v", v, again, err)
 				}
