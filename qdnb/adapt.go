@@ -84,6 +84,15 @@ func AdaptConfig(training runs.Config, trained runs.Budget, s AdaptSpec) (runs.C
 	})
 }
 
+// AdaptSpecOf is the inverse of [AdaptConfig], but for the run of the skills, of which the configuration knows the name alone.
+func AdaptSpecOf(c runs.Config) (AdaptSpec, error) {
+	var a adaptation
+	if err := c.Settings(&a); err != nil {
+		return AdaptSpec{}, err
+	}
+	return AdaptSpec{SkillsBudget: a.SkillsBudget, Perturbation: a.Perturbation, Values: a.Values, Episodes: a.Episodes, Seed: a.StatesSeed}, nil
+}
+
 // Adapt evaluates the skills of a run in a changed environment, without training them further: the paper's few-shot adaptation. It
 // is a run of its own, whose metrics have for every value of the perturbation and every skill (a skill's number, or a cell) the median
 // and more of the fitness over the episodes. A method's score under a value is the best skill's median. As [Train] it loads what is there,

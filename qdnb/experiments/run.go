@@ -14,7 +14,6 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
@@ -268,21 +267,11 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line) error {
 	if err != nil {
 		return err
 	}
-	var settings struct {
-		Skills       string            `json:"skills"`
-		SkillsBudget runs.Budget       `json:"skills_budget"`
-		Perturbation envs.Perturbation `json:"perturbation"`
-		Values       [][]float64       `json:"values"`
-		Episodes     int               `json:"episodes"`
-		StatesSeed   int64             `json:"states_seed"`
-	}
-	if err := line.Run.Settings(&settings); err != nil {
+	spec, err := qdnb.AdaptSpecOf(line.Run)
+	if err != nil {
 		return err
 	}
-	spec := qdnb.AdaptSpec{
-		Skills: skills, SkillsBudget: budget, Perturbation: settings.Perturbation, Values: settings.Values, Episodes: settings.Episodes,
-		Seed: settings.StatesSeed, Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet,
-	}
+	spec.Skills, spec.SkillsBudget, spec.Runs, spec.Backend, spec.Quiet = skills, budget, e.Runs, e.Backend, e.Quiet
 	made, err := qdnb.AdaptConfig(skills.Config, budget, spec)
 	if err == nil {
 		err = sameRun(line.Run, made)
