@@ -48,7 +48,7 @@ func (d discovering) search(p plan, platform *xla.Platform, centroids npz.Array)
 	base := d.Base()
 	task := d.Task(p.env)
 	running, err := skills.New(platform, task, method, skills.Config{
-		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(), Capacity: base.ReplayBufferSize, Seed: p.Seed,
+		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(), Capacity: base.ReplayBufferSize, Warmup: base.WarmupSteps, Seed: p.Seed,
 		Passive:   skills.Passive{States: base.EvaluationStates, Every: base.EvaluationInterval, Early: base.EarlyInterval},
 		Centroids: centroids,
 	})

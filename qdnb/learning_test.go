@@ -70,6 +70,23 @@ func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	}
 }
 
+// SAC finds its way around both walls, once it has seen what is behind them: the untrained actor's long episodes lead everywhere. With
+// the paper's settings it learns to stand below the upper wall, where a fitness of -156 is all it ever sees.
+func TestSACSolvesPointmaze(t *testing.T) {
+	long(t)
+	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Set: []string{
+		"hidden=128,128", "learning_rate=0.001", "episode_length=2000", "warmup_steps=800000", "grad_updates_per_step=0.5",
+		"early_interval=0", "evaluation_interval=20000",
+	}, Budget: runs.Budget{EnvSteps: 900_000}})
+	found, err := qdnb.Evaluate(run, qdnb.EvaluateSpec{Episodes: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mean := found.Results[0].Mean(); mean < -30 {
+		t.Errorf("from a hundred starts the policy's mean fitness is %.1f", mean)
+	}
+}
+
 // Medians of three seeds after 30 generations of 100 on walker-uni. Twelve seeds of QDax's MAP-Elites end with a max fitness of 222 to 297,
 // a coverage of 33 to 48 % (42.8 on average) and a QD score of 1.42 to 2.23e5; two of its PGA-MAP-Elites at 337 and 244, 57.9 and
 // 47.6 %, 2.64 and 2.07e5 (ARCHITECTURE.md has ours).

@@ -23,9 +23,9 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 		return nil, qdnb.ControlBudget
 	case Small:
 		return []string{
-			"num_envs=128", "evaluation_envs=64", "evaluation_interval=2", "batch_size=32", "num_minibatches=8", "update_epochs=4", "learning_rate=0.0003",
+			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32", "num_minibatches=8", "update_epochs=4", "learning_rate=0.001",
 			"value_hidden=64,64",
-		}, runs.Budget{EnvSteps: 716_800}
+		}, runs.Budget{EnvSteps: 2_048_000}
 	}
 	return []string{
 		"num_envs=16", "evaluation_envs=8", "batch_size=8", "num_minibatches=2", "update_epochs=2", "policy_hidden=16,16", "value_hidden=16,16",

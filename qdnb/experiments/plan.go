@@ -151,7 +151,7 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ..
 
 // train is the training run of an algorithm, with further settings.
 func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep.Need, error) {
-	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Set: append(p.Scale.settings(algorithm), more...)}.Config()
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Set: append(p.Scale.settings(algorithm, env), more...)}.Config()
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
 }
 

@@ -20,9 +20,10 @@ import (
 // Config is what a search needs beside its task and its method.
 type Config struct {
 	SAC          sac.Config
-	Environments int // that act side by side; environment k plays skill k mod skills
-	Updates      int // after every step of all of them
-	Capacity     int // transitions of the replay buffer: a multiple of Environments
+	Environments int   // that act side by side; environment k plays skill k mod skills
+	Updates      int   // after every step of all of them
+	Capacity     int   // transitions of the replay buffer: a multiple of Environments
+	Warmup       int64 // environment steps before the first update
 	Seed         int64
 
 	Passive   Passive
@@ -55,6 +56,7 @@ type Search struct {
 	known     []xla.Value
 	buffer    replay.Store
 	program   *xla.Program
+	warmup    *xla.Program // the same without updates; nil until it is needed
 	others    []*xla.Program
 	measuring *measuring
 	seed      xla.Value
@@ -94,6 +96,8 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d transitions, not %d", config.Environments*task.Length, config.Capacity)
 	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] < 1 || config.Centroids.Shape[1] != d:
 		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components", config.Centroids.Shape, d)
+	case config.Warmup < 0:
+		return nil, errors.Errorf("a search cannot warm up for %d steps", config.Warmup)
 	case config.Passive.States < 1 || config.Passive.Every < 1 || config.Passive.Early < 0:
 		return nil, errors.Errorf("skills must be measured in at least 1 episode, and at least 1 step apart, not %+v", config.Passive)
 	}
@@ -218,7 +222,11 @@ func (s *Search) Step() (Outcome, error) {
 	before, after := s.envSteps(s.iteration), s.envSteps(next)
 	outcome := Outcome{Iteration: next, EnvSteps: after}
 	if next > 0 {
-		means, err := s.run(s.program, next)
+		program, err := s.programFor(next)
+		if err != nil {
+			return Outcome{}, err
+		}
+		means, err := s.run(program, next)
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -252,6 +260,22 @@ func (s *Search) Step() (Outcome, error) {
 	return outcome, nil
 }
 
+// programFor is that of an iteration: without updates while the search warms up.
+func (s *Search) programFor(number int64) (*xla.Program, error) {
+	if s.envSteps(number) > s.config.Warmup {
+		return s.program, nil
+	}
+	if s.warmup == nil {
+		acting := s.it
+		acting.updates = 0
+		var err error
+		if s.warmup, err = s.compile("warm-up", acting.build); err != nil {
+			return nil, err
+		}
+	}
+	return s.warmup, nil
+}
+
 // envSteps is how many steps were taken after an iteration.
 func (s *Search) envSteps(iteration int64) int64 {
 	return max(0, iteration) * int64(s.config.Environments)
@@ -270,7 +294,7 @@ func (s *Search) CompileTime() time.Duration {
 }
 
 func (s *Search) programs() []*xla.Program {
-	all := slices.Concat(s.others, []*xla.Program{s.program}, s.buffer.Programs())
+	all := slices.Concat(s.others, []*xla.Program{s.program, s.warmup}, s.buffer.Programs())
 	if s.measuring != nil {
 		all = append(all, s.measuring.programs()...)
 	}

@@ -483,6 +483,32 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 
 // A buffer that was dropped is filled anew, to the same size, with transitions of the actor as it is; the returns that SMERL looks at are
 // those of its rows.
+// While a search warms up it acts and remembers, and what it knows stays as it is.
+func TestWarmup(t *testing.T) {
+	p := xlatest.Pure(t)
+	config := diaynReward.config(p.Kind)
+	n := config.Environments
+	config.Warmup = int64(3 * n)
+	s := newSearch(t, p, diaynReward.env, diaynReward.method, config)
+	defer s.Close()
+	steps(t, s, 1)
+	first := memory(t, s)
+	outcomes := steps(t, s, 3)
+	warm := memory(t, s)
+	for _, name := range differ(first, warm) {
+		if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name, "passive_") && name != "replay" {
+			t.Errorf("warming up changes %s", name)
+		}
+	}
+	if warm["replay"].Shape[0] != 3*n || outcomes[2].EnvSteps != int64(3*n) {
+		t.Errorf("after the warm-up: %d rows, %+v", warm["replay"].Shape[0], outcomes[2])
+	}
+	steps(t, s, 1)
+	if changed := differ(warm, memory(t, s)); !slices.Contains(changed, "Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
+		t.Errorf("the first update changes %v", changed)
+	}
+}
+
 func TestRefill(t *testing.T) {
 	const n, capacity = 6, 60
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

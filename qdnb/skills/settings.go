@@ -18,6 +18,9 @@ type SAC struct {
 	GradUpdatesPerStep float64 `json:"grad_updates_per_step"` // updates for each transition; paper: 1, so 200 after every step of all
 	ReplayBufferSize   int     `json:"replay_buffer_size"`    // transitions that are kept; paper: 1 000 000
 	EpisodeLength      int     `json:"episode_length"`        // control steps; paper: 250, ant-maze 500
+	// WarmupSteps is how many environment steps the untrained actor takes before the first update. Where near rewards lead into a dead
+	// end, as in pointmaze, what it stumbles upon then is all that is ever seen of the rest. Paper: 0.
+	WarmupSteps int64 `json:"warmup_steps"`
 
 	// The passive repertoire.
 	EvaluationStates   int   `json:"evaluation_states"`   // episodes of each skill in an evaluation; paper: 40
@@ -249,6 +252,7 @@ func (s SAC) Check() error {
 		{"env_batch_size", int64(s.EnvBatchSize), 1, maxEnvironments},
 		{"replay_buffer_size", int64(s.ReplayBufferSize), int64(s.EnvBatchSize), maxRows},
 		{"episode_length", int64(s.EpisodeLength), 1, maxLength},
+		{"warmup_steps", s.WarmupSteps, 0, math.MaxInt64},
 		{"evaluation_states", int64(s.EvaluationStates), 1, maxRows},
 		{"evaluation_interval", s.EvaluationInterval, 1, math.MaxInt64},
 		{"early_interval", s.EarlyInterval, 0, math.MaxInt64},

@@ -112,6 +112,7 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		"replay_buffer_size must hold whole episodes of all environments, at least 1600 transitions, not 1400": {
 			func(s *Selective) { s.ReplayBufferSize = 1400 }},
 		"episode_length must be between 1 and":             {func(s *Selective) { s.EpisodeLength = 0 }},
+		"warmup_steps must be between 0 and":               {func(s *Selective) { s.WarmupSteps = -1 }},
 		"evaluation_states must be between 1 and":          {func(s *Selective) { s.EvaluationStates = 0 }},
 		"evaluation_interval must be between 1 and":        {func(s *Selective) { s.EvaluationInterval = 0 }},
 		"early_interval must be between 0 and":             {func(s *Selective) { s.EarlyInterval = -1 }},
