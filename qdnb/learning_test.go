@@ -70,8 +70,8 @@ func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	}
 }
 
-// SAC finds its way around both walls, once it has seen what is behind them: the untrained actor's long episodes lead everywhere. With
-// the paper's settings it learns to stand below the upper wall, where a fitness of -156 is all it ever sees.
+// SAC finds its way around both walls, once it has seen what is behind them: random actions lead everywhere in long episodes. With the
+// paper's settings it learns to stand below the upper wall, where a fitness of -156 is all it ever sees.
 func TestSACSolvesPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Set: []string{
@@ -82,7 +82,7 @@ func TestSACSolvesPointmaze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mean := found.Results[0].Mean(); mean < -30 {
+	if mean := found.Results[0].Mean(); mean < -40 {
 		t.Errorf("from a hundred starts the policy's mean fitness is %.1f", mean)
 	}
 }

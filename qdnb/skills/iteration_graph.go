@@ -21,6 +21,7 @@ type iteration struct {
 	sac          sac.SAC
 	environments int
 	updates      int
+	random       bool // actions are uniform, and not the actor's
 }
 
 // state is what a search holds on the device, but for its replay buffer: a tree.
@@ -101,7 +102,12 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	if it.task.Skills > 0 {
 		inputs = told(inputs, oneHot(skill, it.task.Skills))
 	}
-	action, _ := it.sac.Policy(s.Learner.Actor, inputs).Sample(key.Normal(it.environments, it.sac.Actions()))
+	var action *Node
+	if it.random {
+		action = key.Uniform(-1, 1, it.environments, it.sac.Actions())
+	} else {
+		action, _ = it.sac.Policy(s.Learner.Actor, inputs).Sample(key.Normal(it.environments, it.sac.Actions()))
+	}
 	episodes, before := it.episodes(), s.Worlds
 	s.Worlds = episodes.Step(before, action)
 	rows := it.task.row(before, s.Worlds, action, skill, episodes.Truncation(s.Worlds))

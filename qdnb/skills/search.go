@@ -56,7 +56,7 @@ type Search struct {
 	known     []xla.Value
 	buffer    replay.Store
 	program   *xla.Program
-	warmup    *xla.Program // the same without updates; nil until it is needed
+	warmup    *xla.Program // the same with random actions and without updates; nil until it is needed
 	others    []*xla.Program
 	measuring *measuring
 	seed      xla.Value
@@ -104,7 +104,10 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	spec := task.Env.Spec()
 	s := &Search{
 		platform: p, config: config, buffer: replay.Store{Platform: p}, iteration: -1,
-		it: iteration{task, method, sac.New(config.SAC, spec.Observations+task.Skills, spec.Actions), config.Environments, config.Updates},
+		it: iteration{
+			task: task, method: method, sac: sac.New(config.SAC, spec.Observations+task.Skills, spec.Actions),
+			environments: config.Environments, updates: config.Updates,
+		},
 	}
 	rows := int64(config.Capacity) * int64(task.layout().Width())
 	rows += int64(config.Centroids.Shape[0]+task.Skills*config.Passive.States) * int64(task.policy(config.SAC.Hidden).Params())
@@ -260,14 +263,14 @@ func (s *Search) Step() (Outcome, error) {
 	return outcome, nil
 }
 
-// programFor is that of an iteration: without updates while the search warms up.
+// programFor is that of an iteration: random actions and no updates while the search warms up.
 func (s *Search) programFor(number int64) (*xla.Program, error) {
 	if s.envSteps(number) > s.config.Warmup {
 		return s.program, nil
 	}
 	if s.warmup == nil {
 		acting := s.it
-		acting.updates = 0
+		acting.updates, acting.random = 0, true
 		var err error
 		if s.warmup, err = s.compile("warm-up", acting.build); err != nil {
 			return nil, err

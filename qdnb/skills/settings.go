@@ -18,8 +18,8 @@ type SAC struct {
 	GradUpdatesPerStep float64 `json:"grad_updates_per_step"` // updates for each transition; paper: 1, so 200 after every step of all
 	ReplayBufferSize   int     `json:"replay_buffer_size"`    // transitions that are kept; paper: 1 000 000
 	EpisodeLength      int     `json:"episode_length"`        // control steps; paper: 250, ant-maze 500
-	// WarmupSteps is how many environment steps the untrained actor takes before the first update. Where near rewards lead into a dead
-	// end, as in pointmaze, what it stumbles upon then is all that is ever seen of the rest. Paper: 0.
+	// WarmupSteps is how many environment steps are taken with uniformly random actions before the first update. Where near rewards lead
+	// into a dead end, as in pointmaze, what they stumble upon is all that is ever seen of the rest. Paper: 0.
 	WarmupSteps int64 `json:"warmup_steps"`
 
 	// The passive repertoire.
