@@ -129,12 +129,6 @@ func (r *rollouts) close() { r.evaluator.Free() }
 // under evaluates all policies under conditions; nil for those of the task as it is. step, if there is one, is told how many episodes were
 // computed since it was called before; its error ends the evaluation.
 func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) error) (all []Evaluated, err error) {
-	if conditions == nil {
-		if live, ok := r.task.Env.(envs.Live); ok {
-			nominal := live.Nominal()
-			conditions = &nominal
-		}
-	}
 	d := len(r.task.Env.Spec().Descriptor.Lower)
 	for first := 0; first < len(r.policies); first += r.together {
 		group := r.policies[first:min(first+r.together, len(r.policies))]

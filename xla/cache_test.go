@@ -18,7 +18,7 @@ func shared(t *testing.T) *xla.Platform {
 	t.Helper()
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {
-		t.Skip("the pure Go backend compiles every program")
+		t.Skip("SKIPPED: the pure Go backend compiles every program")
 	}
 	return p
 }
@@ -102,7 +102,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 func TestParallelProgramsAreOthers(t *testing.T) {
 	p, must := shared(t), must(t)
 	if p.Workers == 1 {
-		t.Skip("one worker: there are no parallel programs")
+		t.Skip("SKIPPED: one worker: there are no parallel programs")
 	}
 	double := func(in []*Node) []*Node { return []*Node{MulScalar(in[0], 2)} }
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5)}}

@@ -61,7 +61,7 @@ func TestLoopsNestAndReadTheirState(t *testing.T) {
 func TestNodesFromOutsideALoopAreExplained(t *testing.T) {
 	p := platformsUnderTest(t)[0]
 	if p.Kind == Go {
-		t.Skip("the pure Go backend lets loops read nodes made outside")
+		t.Skip("SKIPPED: the pure Go backend lets loops read nodes made outside")
 	}
 	_, err := p.Compile("capture", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}}, func(in []*Node) []*Node {
 		return []*Node{For(in[0].Graph(), 3, in[0], func(i, x *Node) *Node { return Mul(x, in[0]) })}

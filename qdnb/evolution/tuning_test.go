@@ -13,7 +13,7 @@ import (
 func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {
-		t.Skip("the pure Go backend compiles every program")
+		t.Skip("SKIPPED: the pure Go backend compiles every program")
 	}
 	evolve := func(emitter Emitter, seed int64) (genotypes []float32, compiled int64) {
 		before := xla.Compilations()
@@ -49,7 +49,7 @@ func TestSigmasAndSeedsAreInputs(t *testing.T) {
 func TestSigmasBesideALearnerAreInputs(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {
-		t.Skip("the pure Go backend compiles every program")
+		t.Skip("SKIPPED: the pure Go backend compiles every program")
 	}
 	var compiled []int64
 	for _, sigma := range []float64{0.01, 0.02} {

@@ -29,7 +29,7 @@ func tuned(change func(*SMERL, *Config)) (SMERL, Config) {
 func TestNumbersOfAMethodAreInputs(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {
-		t.Skip("the pure Go backend compiles every program")
+		t.Skip("SKIPPED: the pure Go backend compiles every program")
 	}
 	search := func(change func(*SMERL, *Config)) (compiled int64) {
 		objective, config := tuned(change)
