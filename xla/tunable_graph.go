@@ -70,3 +70,12 @@ func (n Numbers) Cut(in []*Node) (numbers, rest []*Node) {
 	}
 	return numbers, in[1:]
 }
+
+// Constants are the numbers as scalars of the graph and the type of a node: for parts that are used as they are.
+func (n Numbers) Constants(like *Node) []*Node {
+	nodes := make([]*Node, len(n))
+	for i, x := range n {
+		nodes[i] = Scalar(like.Graph(), like.DType(), x)
+	}
+	return nodes
+}

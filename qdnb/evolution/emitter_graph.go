@@ -48,7 +48,7 @@ var _ xla.Tunable[Emitter] = Isoline{}
 
 // Offspring implements [Emitter].
 func (e Isoline) Offspring(parents Parents, keys xla.Key) *Node {
-	return e.Tuned(constants(parents.Genotypes, e.Numbers()...)).Offspring(parents, keys)
+	return e.Tuned(xla.NumbersOf[Emitter](e).Constants(parents.Genotypes)).Offspring(parents, keys)
 }
 
 // Numbers implements [xla.Tunable].
@@ -70,7 +70,7 @@ func (Isoline) Tuned(numbers []*Node) Emitter {
 // x1, x2 and isoNoise are [P, N]; lineNoise is [P], one number for all parameters of a child. The noise is standard normal, an
 // input so that tests are exact. Nothing is clipped.
 func IsoLine(x1, x2, isoNoise, lineNoise *Node, isoSigma, lineSigma float64) *Node {
-	sigmas := constants(x1, isoSigma, lineSigma)
+	sigmas := xla.Numbers{isoSigma, lineSigma}.Constants(x1)
 	return isoLine(x1, x2, isoNoise, lineNoise, sigmas[0], sigmas[1])
 }
 
@@ -78,13 +78,4 @@ func IsoLine(x1, x2, isoNoise, lineNoise *Node, isoSigma, lineSigma float64) *No
 func isoLine(x1, x2, isoNoise, lineNoise, isoSigma, lineSigma *Node) *Node {
 	line := InsertAxes(Mul(lineNoise, lineSigma), -1)
 	return Add(Add(x1, Mul(isoNoise, isoSigma)), Mul(line, Sub(x2, x1)))
-}
-
-// constants are numbers as scalars of the type of x.
-func constants(x *Node, numbers ...float64) []*Node {
-	nodes := make([]*Node, len(numbers))
-	for i, number := range numbers {
-		nodes[i] = Scalar(x.Graph(), x.DType(), number)
-	}
-	return nodes
 }

@@ -24,7 +24,7 @@ var _ xla.Tunable[Objective] = PlusReward{}
 
 // Reward implements [Objective].
 func (o PlusReward) Reward(task, diversity, returns *Node) *Node {
-	return o.Tuned(constants(task, o.Numbers())).Reward(task, diversity, returns)
+	return o.Tuned(xla.NumbersOf[Objective](o).Constants(task)).Reward(task, diversity, returns)
 }
 
 // NeedsReturns implements [Objective].
@@ -59,12 +59,12 @@ var (
 
 // Reward implements [Objective].
 func (o SMERL) Reward(task, diversity, returns *Node) *Node {
-	return o.Tuned(constants(returns, o.Numbers())).Reward(task, diversity, returns)
+	return o.Tuned(xla.NumbersOf[Objective](o).Constants(returns)).Reward(task, diversity, returns)
 }
 
 // Accepts implements [Gate].
 func (o SMERL) Accepts(returns *Node) *Node {
-	return o.Tuned(constants(returns, o.Numbers())).(Gate).Accepts(returns)
+	return o.Tuned(xla.NumbersOf[Objective](o).Constants(returns)).(Gate).Accepts(returns)
 }
 
 // NeedsReturns implements [Objective].
@@ -91,12 +91,3 @@ func (o smerl) Accepts(returns *Node) *Node {
 }
 
 func (smerl) NeedsReturns() bool { return true }
-
-// constants are numbers as scalars of the type of x.
-func constants(x *Node, numbers []float64) []*Node {
-	nodes := make([]*Node, len(numbers))
-	for i, number := range numbers {
-		nodes[i] = Scalar(x.Graph(), x.DType(), number)
-	}
-	return nodes
-}
