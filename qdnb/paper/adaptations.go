@@ -1,0 +1,4 @@
+package paper
+
+// adaptationItems are yet to come.
+var adaptationItems []Item

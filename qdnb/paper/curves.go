@@ -1,0 +1,4 @@
+package paper
+
+// curveItems are yet to come.
+var curveItems []Item

@@ -1,0 +1,4 @@
+package paper
+
+// mapItems are yet to come.
+var mapItems []Item

@@ -1,0 +1,146 @@
+// Package paper draws every figure and table of the paper by its number, from the runs of its experiments, and compares with the numbers
+// that the paper prints.
+//
+// [Open] reads an experiments folder: plan.jsonl, and the run folders below runs. [Items] lists what there is to make of it. The package
+// draws and aggregates only: it does not import GoMLX, so that a cell which uses it starts in a second.
+package paper
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+	"example.com/qdnb/qdnb/tables"
+)
+
+// FolderVariable is the environment variable that names the experiments folder.
+const FolderVariable = "QDNB_EXPERIMENTS"
+
+// PlanFile and RunsFolder are what an experiments folder holds.
+const (
+	PlanFile   = "plan.jsonl"
+	RunsFolder = "runs"
+)
+
+// Folder is the experiments folder: that of [FolderVariable], else build/experiments/small in the current folder or the nearest one above
+// that has a Makefile and a go.mod beside it (a checkout of qdnb), else experiments in the current folder. Where $QDNB_SMOKE is set, as it
+// is when notebooks are tested, it is smoke in place of small.
+func Folder() string {
+	if dir := os.Getenv(FolderVariable); dir != "" {
+		return dir
+	}
+	scale := "small"
+	if os.Getenv("QDNB_SMOKE") != "" {
+		scale = "smoke"
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "experiments"
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		if exists(filepath.Join(dir, "Makefile")) && exists(filepath.Join(dir, "go.mod")) {
+			return filepath.Join(dir, "build", "experiments", scale)
+		}
+		if dir == filepath.Dir(dir) {
+			return filepath.Join(here, "experiments")
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Data are the runs that figures and tables are made of.
+type Data struct {
+	*results.Tables
+	Dir   string // the experiments folder
+	Lines []sweep.Line
+}
+
+// Open reads an experiments folder. Runs that are not complete, or cannot be read, leave holes in figures; they are counted in Tables.
+func Open(dir string) (*Data, error) {
+	lines, err := sweep.ReadFile(filepath.Join(dir, PlanFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no %s: experiments.Prepare in a notebook, or `make experiments`, makes the runs", dir, PlanFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := results.Collect(filepath.Join(dir, RunsFolder), lines)
+	if err != nil {
+		return nil, err
+	}
+	return &Data{Tables: t, Dir: dir, Lines: lines}, nil
+}
+
+// Run opens the folder of one of the runs, by its name.
+func (d *Data) Run(name string) (*runs.Run, error) {
+	return runs.Open(filepath.Join(d.Dir, RunsFolder, name))
+}
+
+// Item is a figure or a table of the paper.
+type Item struct {
+	ID    string // "figure-2", "table-1", or "figure-12a"
+	Title string // what it shows, in a line
+	// Experiments are those whose runs it needs, as in [experiments.Names]; none for what is the same without any run.
+	Experiments []string
+	Figure      func(*Data) (*figures.Figure, error) // either this
+	Table       func(*Data) (*tables.Table, error)   // or this
+}
+
+// Items lists the figures, then the tables, of the paper by their numbers.
+func Items() []Item {
+	items := slices.Concat(settingItems, mapItems, scoreItems, curveItems, adaptationItems, sensitivityItems)
+	slices.SortStableFunc(items, func(a, b Item) int { return compareID(a.ID, b.ID) })
+	return items
+}
+
+// Find is the item of an ID such as "figure-2"; "Figure 2" and "fig 2" find it, too.
+func Find(id string) (Item, error) {
+	wanted := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(id)), " ", "-")
+	if rest, ok := strings.CutPrefix(wanted, "fig-"); ok {
+		wanted = "figure-" + rest
+	}
+	items := Items()
+	names := make([]string, len(items))
+	for i, item := range items {
+		if item.ID == wanted {
+			return item, nil
+		}
+		names[i] = item.ID
+	}
+	return Item{}, fmt.Errorf("%q is no figure or table of the paper; there are %s", id, strings.Join(names, ", "))
+}
+
+// compareID puts figures before tables, numbers in their order, and 12a before 12b.
+func compareID(a, b string) int {
+	kindA, numberA, partA := cutID(a)
+	kindB, numberB, partB := cutID(b)
+	if kindA != kindB {
+		return strings.Compare(kindA, kindB)
+	}
+	if numberA != numberB {
+		return numberA - numberB
+	}
+	return strings.Compare(partA, partB)
+}
+
+func cutID(id string) (kind string, number int, part string) {
+	kind, rest, _ := strings.Cut(id, "-")
+	end := 0
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		number = 10*number + int(rest[end]-'0')
+		end++
+	}
+	return kind, number, rest[end:]
+}

@@ -1,0 +1,4 @@
+package paper
+
+// scoreItems are yet to come.
+var scoreItems []Item

@@ -1,0 +1,4 @@
+package paper
+
+// sensitivityItems are yet to come.
+var sensitivityItems []Item

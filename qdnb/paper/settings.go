@@ -1,0 +1,4 @@
+package paper
+
+// settingItems are yet to come.
+var settingItems []Item

@@ -1,0 +1,101 @@
+// Package scene holds what there is to see of an episode: bodies made of simple shapes, and where they are in each frame.
+//
+// A [Film] is plain numbers, made by qdnb.Film from an environment's model and a rollout. [Render] draws a frame of it as a picture, and
+// package viewer makes a page of it that plays. Neither needs a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
+package scene
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"math"
+)
+
+// Vec is a point or a direction.
+type Vec [3]float64
+
+// Quat is a rotation, (w, x, y, z) of length 1.
+type Quat [4]float64
+
+// Kind is the form of a shape.
+type Kind int
+
+// The forms.
+const (
+	Capsule Kind = iota // all points within Radius of the segment from A to B; a sphere where A is B
+	Box                 // axis-aligned in its body's frame, from corner A to corner B
+)
+
+// Shape is a part of a body, in the body's frame.
+type Shape struct {
+	Kind   Kind
+	A, B   Vec
+	Radius float64 // of a capsule
+	Color  color.NRGBA
+}
+
+// Body is a rigid body. One that stands still has its Pose; the others have one in each frame.
+type Body struct {
+	Name   string
+	Shapes []Shape
+	Fixed  bool
+	Pose   Pose // of a fixed body
+}
+
+// Pose is where a body is.
+type Pose struct {
+	Position Vec
+	Rotation Quat
+}
+
+// Film is an episode to look at.
+type Film struct {
+	Title    string // such as "MAP-Elites on ant-omni, cell 17"
+	Subtitle string // such as "fitness 249, descriptor (3.1, -2.0)"
+	Bodies   []Body
+	// Frames are the poses of the bodies that are not fixed, in the order of Bodies: [frames][moving bodies].
+	Frames [][]Pose
+	Step   float64 // seconds between two frames
+	Follow int     // index among the moving bodies of the one that a camera follows, and whose way is drawn
+	Ground bool    // a plane at z = 0
+	// Rewards are those of the steps that led to each frame, 0 for the first; nil if they are not known.
+	Rewards []float64
+}
+
+// Check finds what makes a film unusable.
+func (f *Film) Check() error {
+	moving := 0
+	for _, b := range f.Bodies {
+		if !b.Fixed {
+			moving++
+		}
+		for _, s := range b.Shapes {
+			if s.Kind == Capsule && !(s.Radius > 0) {
+				return fmt.Errorf("scene: a capsule of %s has radius %g", b.Name, s.Radius)
+			}
+		}
+	}
+	switch {
+	case len(f.Frames) == 0:
+		return errors.New("scene: a film without frames")
+	case !(f.Step > 0):
+		return fmt.Errorf("scene: %g seconds between two frames", f.Step)
+	case moving == 0 || f.Follow < 0 || f.Follow >= moving:
+		return fmt.Errorf("scene: body %d is to be followed, and %d move", f.Follow, moving)
+	case f.Rewards != nil && len(f.Rewards) != len(f.Frames):
+		return fmt.Errorf("scene: %d rewards for %d frames", len(f.Rewards), len(f.Frames))
+	}
+	for t, frame := range f.Frames {
+		if len(frame) != moving {
+			return fmt.Errorf("scene: frame %d has %d poses, and %d bodies move", t, len(frame), moving)
+		}
+		for _, pose := range frame {
+			for _, v := range append(pose.Position[:], pose.Rotation[:]...) {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					return fmt.Errorf("scene: frame %d has a pose that is not finite", t)
+				}
+			}
+		}
+	}
+	return nil
+}
