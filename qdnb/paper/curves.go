@@ -1,4 +1,7 @@
 package paper
 
-// curveItems are yet to come.
-var curveItems []Item
+import "example.com/qdnb/qdnb/results"
+
+var curveItems = []Item{
+	{ID: "figure-5", Title: "Return of the meta-controller on hurdles", Experiments: []string{results.ExperimentHurdles}, Figure: Hurdles},
+}
