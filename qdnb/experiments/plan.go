@@ -29,7 +29,7 @@ type experiment struct {
 	algorithms []string
 	envs       []string
 	smoke      []string // algorithms of the scale Smoke
-	smokeEnv   string
+	smokeEnvs  []string
 	lines      func(planner, string, string, int64) error // adds the lines of an algorithm, an environment and a seed
 }
 
@@ -42,15 +42,15 @@ var (
 
 // experiments are those of the paper, in the order in which they share the most.
 var list = []experiment{
-	{"training", methods, all, []string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.training},
-	{"smerl-targets", []string{"sac"}, all, []string{"sac"}, "pointmaze", planner.training},
-	{"adaptation", methods, adapted, []string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.adaptation},
-	{"hurdles", methods, []string{"halfcheetah-uni"}, []string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.hurdles},
+	{"training", methods, all, []string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"}, planner.training},
+	{"smerl-targets", []string{"sac"}, all, []string{"sac"}, []string{"pointmaze"}, planner.training},
+	{"adaptation", methods, adapted, []string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
+	{"hurdles", methods, []string{"halfcheetah-uni"}, []string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
 	{"sensitivity", []string{"map-elites", "dads-reward"}, []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
-		[]string{"map-elites", "dads-reward"}, "halfcheetah-uni", planner.sensitivity},
-	{"prior", []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"}, []string{"dads-reward"}, "ant-omni", planner.prior},
+		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.sensitivity},
+	{"prior", []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"}, []string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
 	{"reward", []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}, all[1:],
-		[]string{"dads", "dads-reward"}, "halfcheetah-uni", planner.reward},
+		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.reward},
 }
 
 // Names lists the experiments.
@@ -76,7 +76,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		return nil, errors.Errorf("unknown scale %q; known: %v", o.Scale, Scales())
 	}
 	if o.Scale == Smoke {
-		e.algorithms, e.envs = e.smoke, []string{e.smokeEnv}
+		e.algorithms, e.envs = e.smoke, e.smokeEnvs
 	}
 	if o.Seeds == 0 {
 		o.Seeds = o.Scale.seeds()

@@ -69,10 +69,11 @@ type Data struct {
 
 // Open reads an experiments folder. Runs that are not complete, or cannot be read, leave holes in figures; they are counted in Tables.
 func Open(dir string) (*Data, error) {
-	lines, err := sweep.ReadFile(filepath.Join(dir, PlanFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(dir, PlanFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no %s: experiments.Prepare in a notebook, or `make experiments`, makes the runs", dir, PlanFile)
 	}
+	lines, err := sweep.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
