@@ -3,5 +3,6 @@
 // (training/ppo.py).
 //
 // [PPO] is the algorithm for networks of given forms; what it knows is a [Learner], flat rows like all networks here. What it learns from
-// is [Data], sequences of decisions that anything may have collected: package hierarchy does so with skills.
+// is [Data], sequences of decisions that anything may have collected: package hierarchy does so with skills. docs/algorithms/ppo.md has the
+// equations ([PPO.Loss], [Config.Advantages]) and the settings ([Config]).
 package ppo
