@@ -162,7 +162,7 @@ func (t *Tables) curveRows() (rows [][]any) {
 // summaryRows describe each metric over the seeds of a label on an environment. The last row of a label, with env "all", is
 // [Tables.Overall].
 func (t *Tables) summaryRows(experiment string) (rows [][]any) {
-	rowLabels, envs := t.axes(experiment)
+	rowLabels, envs := t.Axes(experiment)
 	for _, label := range rowLabels {
 		for _, env := range envs {
 			for _, metric := range []Metric{MaxFitness, QDScore, Coverage, EnvSteps} {
@@ -188,9 +188,9 @@ func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 	return rows
 }
 
-// axes are the rows and columns of an experiment's summary: labels and environments. That of reward impact also has the methods with
+// Axes are the rows and columns of an experiment's summary: labels and environments. That of reward impact also has the methods with
 // rewards, trained for the main table, as the paper's table 10.
-func (t *Tables) axes(experiment string) (rowLabels, envs []string) {
+func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	for _, r := range t.Trained {
 		if r.Finished && r.Experiment == experiment {
 			envs = append(envs, r.Env)

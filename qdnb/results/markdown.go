@@ -6,100 +6,91 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/tables"
 )
 
 // Markdown are tables of an experiment over training runs in the paper's layout, a row for each label and a column for each environment:
 // median and standard deviation of max fitness and QD score (tables 1, 9 and 10), mean, median and interquartile mean (table 11), and for
 // the experiment "training" the environment steps (table 8). The best median of a column is bold.
 func (t *Tables) Markdown(experiment string) string {
-	rowLabels, envs := t.axes(experiment)
-	var out strings.Builder
+	rowLabels, envs := t.Axes(experiment)
 	if len(rowLabels) == 0 {
-		fmt.Fprintf(&out, "No run of the experiment %s is complete.\n", experiment)
-		return out.String()
+		return fmt.Sprintf("No run of the experiment %s is complete.\n", experiment)
 	}
+	var parts []string
 	for _, metric := range []struct {
 		name string
 		of   Metric
 	}{{"Max fitness", MaxFitness}, {"QD score", QDScore}} {
-		best := map[string]string{}
-		for _, env := range envs {
-			highest := math.Inf(-1)
-			for _, label := range rowLabels {
-				if m := stats.Median(t.Scores(label, env, metric.of)); m > highest {
-					highest, best[env] = m, label
-				}
-			}
-		}
-		t.table(&out, metric.name+": median (± standard deviation) [seeds]", rowLabels, envs, func(label, env string) string {
-			x := t.Scores(label, env, metric.of)
-			median := short(stats.Median(x))
-			if best[env] == label {
-				median = "**" + median + "**"
-			}
-			return fmt.Sprintf("%s (± %s) [%d]", median, short(stats.Std(x)), len(x))
-		})
-		t.table(&out, metric.name+": mean \\| median \\| interquartile mean", rowLabels, envs, func(label, env string) string {
-			x := t.Scores(label, env, metric.of)
-			return fmt.Sprintf("%s \\| %s \\| %s", short(stats.Mean(x)), short(stats.Median(x)), short(stats.IQM(x)))
-		})
+		spread := t.ScoreTable(metric.of, rowLabels, envs, func(x []float64) string { return fmt.Sprintf("%s [%d]", Spread(x), len(x)) })
+		averages := t.ScoreTable(metric.of, rowLabels, envs, Averages)
+		parts = append(parts,
+			"## "+metric.name+": median (± standard deviation) [seeds]\n\n"+spread.Markdown(),
+			"## "+metric.name+": mean \\| median \\| interquartile mean\n\n"+averages.Markdown())
 	}
 	if experiment == ExperimentTraining {
-		fmt.Fprintf(&out, "## Environment steps: mean over environments and seeds\n\n| method | steps | environments |\n|---|---|---|\n")
+		parts = append(parts, "## Environment steps: mean over environments and seeds\n\n"+t.StepTable(rowLabels, envs).Markdown())
+	}
+	return strings.Join(parts, "\n")
+}
+
+// ScoreTable is a table of a metric at the end of training runs: a row for each label and a column for each environment, of which format
+// writes the scores over seeds (see [Tables.Scores]). Where there is no run the entry is empty. Bold is what prints the best median of its
+// column.
+func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(scores []float64) string) *tables.Table {
+	best := make([]string, len(envs))
+	for i, env := range envs {
+		highest := math.Inf(-1)
 		for _, label := range rowLabels {
-			var means []float64
-			for _, env := range envs {
-				if x := t.Scores(label, env, EnvSteps); len(x) > 0 {
-					means = append(means, stats.Mean(x))
-				}
+			if median := stats.Median(t.Scores(label, env, m)); median > highest {
+				highest, best[i] = median, tables.Number(median)
 			}
-			fmt.Fprintf(&out, "| %s | %s | %d |\n", label, short(stats.Mean(means)), len(means))
 		}
 	}
-	return strings.TrimRight(out.String(), "\n") + "\n"
-}
-
-// table writes one table; entries without runs are empty.
-func (t *Tables) table(out *strings.Builder, title string, rowLabels, envs []string, entry func(label, env string) string) {
-	fmt.Fprintf(out, "## %s\n\n| method | %s |\n|---|%s\n", title, strings.Join(envs, " | "), strings.Repeat("---|", len(envs)))
+	table := &tables.Table{Header: append([]string{"method"}, envs...)}
 	for _, label := range rowLabels {
-		fmt.Fprintf(out, "| %s |", label)
-		for _, env := range envs {
-			text := ""
-			if len(t.FinishedRuns(label, env)) > 0 {
-				text = entry(label, env)
+		row := tables.Row(label)
+		for i, env := range envs {
+			x := t.Scores(label, env, m)
+			if len(x) == 0 {
+				row = append(row, tables.Entry{})
+				continue
 			}
-			fmt.Fprintf(out, " %s |", text)
+			row = append(row, tables.Entry{Text: format(x), Bold: tables.Number(stats.Median(x)) == best[i]})
 		}
-		out.WriteByte('\n')
+		table.Rows = append(table.Rows, row)
 	}
-	out.WriteByte('\n')
+	return table
 }
 
-// short writes a number with three digits, as the paper: 1280, -0.25, 7.89e5.
-func short(v float64) string {
-	switch size := math.Abs(v); {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return runs.FormatNumber(v)
-	case v == 0:
-		return "0"
-	case size >= 99950 || size < 0.001:
-		text := strconv.FormatFloat(v, 'e', 2, 64)
-		mantissa, exponent, _ := strings.Cut(text, "e")
-		n, err := strconv.Atoi(exponent)
-		if err != nil {
-			return text
+// Spread writes a sample as "median (± standard deviation)".
+func Spread(x []float64) string {
+	return fmt.Sprintf("%s (± %s)", tables.Number(stats.Median(x)), tables.Number(stats.Std(x)))
+}
+
+// Averages writes a sample as "mean | median | interquartile mean".
+func Averages(x []float64) string {
+	return strings.Join([]string{tables.Number(stats.Mean(x)), tables.Number(stats.Median(x)), tables.Number(stats.IQM(x))}, " | ")
+}
+
+// MeanSteps are the environment steps of a label's training runs: the mean over the environments that have any of the mean over seeds.
+func (t *Tables) MeanSteps(label string, envs []string) (steps float64, environments int) {
+	var means []float64
+	for _, env := range envs {
+		if x := t.Scores(label, env, EnvSteps); len(x) > 0 {
+			means = append(means, stats.Mean(x))
 		}
-		return fmt.Sprintf("%se%d", mantissa, n)
-	default:
-		digits := max(0, 2-int(math.Floor(math.Log10(size))))
-		rounded := v
-		if size >= 1000 { // three digits that count
-			unit := math.Pow(10, math.Floor(math.Log10(size))-2)
-			rounded = math.Round(v/unit) * unit
-		}
-		return strconv.FormatFloat(rounded, 'f', digits, 64)
 	}
+	return stats.Mean(means), len(means)
+}
+
+// StepTable is a table of [Tables.MeanSteps], a row for each label.
+func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
+	table := &tables.Table{Header: []string{"method", "steps", "environments"}}
+	for _, label := range rowLabels {
+		steps, environments := t.MeanSteps(label, envs)
+		table.Rows = append(table.Rows, tables.Row(label, tables.Number(steps), strconv.Itoa(environments)))
+	}
+	return table
 }

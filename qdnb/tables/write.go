@@ -1,0 +1,266 @@
+package tables
+
+import (
+	"encoding/csv"
+	"html"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// line joins the lines of a text: an entry has one.
+func line(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// markdownEscapes are for what Markdown, or the formulas and tags that notebooks read in it, would take as more than text. A backslash is
+// named, for two of them before a bracket begin a formula in JupyterLab.
+var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "~", `\~`, "$", `\$`, "&", `\&`,
+	"](", `]\(`)
+
+func markdown(text string) string { return markdownEscapes.Replace(line(text)) }
+
+// Markdown is the table in GitHub's Markdown, after its caption in bold and before its notes.
+func (t *Table) Markdown() string {
+	var out strings.Builder
+	if t.Caption != "" {
+		out.WriteString("**" + markdown(t.Caption) + "**\n\n")
+	}
+	out.WriteByte('|')
+	for _, name := range t.Header {
+		out.WriteString(" " + markdown(name) + " |")
+	}
+	out.WriteString("\n|")
+	for _, numeric := range t.numeric() {
+		if numeric {
+			out.WriteString("---:|")
+		} else {
+			out.WriteString("---|")
+		}
+	}
+	out.WriteByte('\n')
+	for r := range t.Rows {
+		out.WriteByte('|')
+		for c := range t.Header {
+			entry := t.entry(r, c, true)
+			text := markdown(entry.Text)
+			if entry.Bold && text != "" {
+				text = "**" + text + "**"
+			}
+			out.WriteString(" " + text + " |")
+		}
+		out.WriteByte('\n')
+	}
+	for _, note := range t.Notes {
+		out.WriteString("\n" + markdown(note) + "\n")
+	}
+	return out.String()
+}
+
+// CSV is the header and all rows, without caption and notes. Bold is lost.
+func (t *Table) CSV() string {
+	var out strings.Builder
+	w := csv.NewWriter(&out)
+	lines := [][]string{t.Header}
+	for r := range t.Rows {
+		record := make([]string, len(t.Header))
+		for c := range record {
+			record[c] = line(t.entry(r, c, false).Text)
+		}
+		lines = append(lines, record)
+	}
+	if err := w.WriteAll(lines); err != nil { // a strings.Builder takes everything
+		return ""
+	}
+	return out.String()
+}
+
+// latexEscapes write what is not text to LaTeX, and signs that its fonts lack.
+var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
+	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, `"`, `''`,
+	"−", `$-$`, "±", `$\pm$`, "×", `$\times$`, "≈", `$\approx$`, "≤", `$\le$`, "≥", `$\ge$`, "→", `$\rightarrow$`, "∞", `$\infty$`,
+	"✓", `\checkmark{}`, "–", `--`, "—", `---`, "’", `'`, "·", `$\cdot$`, "²", `$^2$`,
+	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "ε", `$\varepsilon$`, "κ", `$\kappa$`, "ρ", `$\rho$`, "σ", `$\sigma$`, "τ", `$\tau$`,
+	"φ", `$\varphi$`, "₁", `$_1$`, "₂", `$_2$`, "₀", `$_0$`)
+
+func latex(text string) string { return latexEscapes.Replace(line(text)) }
+
+// LaTeX is the table for the packages booktabs and amssymb: a table environment with caption and notes.
+func (t *Table) LaTeX() string {
+	var out strings.Builder
+	out.WriteString("\\begin{table}[htbp]\n\\centering\n")
+	if t.Caption != "" {
+		out.WriteString("\\caption{" + latex(t.Caption) + "}\n")
+	}
+	out.WriteString("\\begin{tabular}{")
+	for _, numeric := range t.numeric() {
+		if numeric {
+			out.WriteByte('r')
+		} else {
+			out.WriteByte('l')
+		}
+	}
+	out.WriteString("}\n\\toprule\n")
+	row := func(entry func(column int) Entry) {
+		for c := range t.Header {
+			if c > 0 {
+				out.WriteString(" & ")
+			}
+			e := entry(c)
+			text := latex(e.Text)
+			if e.Bold && text != "" {
+				text = `\textbf{` + text + "}"
+			}
+			if c == 0 && strings.HasPrefix(text, "[") { // else the argument of the \\ above
+				text = "{}" + text
+			}
+			out.WriteString(text)
+		}
+		out.WriteString(" \\\\\n")
+	}
+	row(func(c int) Entry { return Entry{Text: t.Header[c]} })
+	out.WriteString("\\midrule\n")
+	for r := range t.Rows {
+		if t.Grouped && r > 0 && t.begins(r) {
+			out.WriteString("\\midrule\n")
+		}
+		row(func(c int) Entry { return t.entry(r, c, true) })
+	}
+	out.WriteString("\\bottomrule\n\\end{tabular}\n")
+	for _, note := range t.Notes {
+		out.WriteString("\\par\\smallskip{\\footnotesize " + latex(note) + "\\par}\n")
+	}
+	out.WriteString("\\end{table}\n")
+	return out.String()
+}
+
+// htmlEscapes keep JupyterLab from reading formulas: it looks for their marks in the text between two tags.
+var htmlEscapes = strings.NewReplacer("$", "<span>$</span>", `\`, `<span>\</span>`)
+
+func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeString(line(text))) }
+
+// HTML is the table as a part of a page. It scrolls sideways where it is wider than the page, and has no style that a notebook which its
+// reader does not trust would lose.
+func (t *Table) HTML() string {
+	var out strings.Builder
+	out.WriteString("<div style=\"overflow-x:auto\">\n")
+	if t.Caption != "" {
+		out.WriteString("<p><b>" + hypertext(t.Caption) + "</b></p>\n")
+	}
+	out.WriteString("<table>\n<thead>\n<tr>")
+	numeric := t.numeric()
+	cell := func(tag string, column int, e Entry, style string) {
+		text := hypertext(e.Text)
+		if e.Bold && text != "" {
+			text = "<b>" + text + "</b>"
+		}
+		align := "left"
+		if numeric[column] {
+			align = "right"
+		}
+		// Short entries stay on a line; only sentences may wrap.
+		if utf8.RuneCountInString(e.Text) <= longest {
+			style += ";white-space:nowrap"
+		}
+		out.WriteString("<" + tag + ` style="text-align:` + align + style + `">` + text + "</" + tag + ">")
+	}
+	for c, name := range t.Header {
+		cell("th", c, Entry{Text: name}, "")
+	}
+	out.WriteString("</tr>\n</thead>\n<tbody>\n")
+	for r := range t.Rows {
+		style := ""
+		if t.Grouped && r > 0 && t.begins(r) {
+			style = ";border-top:1px solid gray"
+		}
+		out.WriteString("<tr>")
+		for c := range t.Header {
+			cell("td", c, t.entry(r, c, true), style)
+		}
+		out.WriteString("</tr>\n")
+	}
+	out.WriteString("</tbody>\n</table>\n")
+	for _, note := range t.Notes {
+		out.WriteString("<p><small>" + hypertext(note) + "</small></p>\n")
+	}
+	out.WriteString("</div>\n")
+	return out.String()
+}
+
+// longest is how many letters of an entry stay on a line of a page.
+const longest = 40
+
+// Text is the table for a terminal: columns are aligned, bold entries between asterisks.
+func (t *Table) Text() string {
+	cells := [][]string{make([]string, len(t.Header))}
+	for c, name := range t.Header {
+		cells[0][c] = line(name)
+	}
+	for r := range t.Rows {
+		texts := make([]string, len(t.Header))
+		for c := range texts {
+			e := t.entry(r, c, true)
+			texts[c] = line(e.Text)
+			if e.Bold && texts[c] != "" {
+				texts[c] = "*" + texts[c] + "*"
+			}
+		}
+		cells = append(cells, texts)
+	}
+	widths := make([]int, len(t.Header))
+	for _, texts := range cells {
+		for c, text := range texts {
+			widths[c] = max(widths[c], utf8.RuneCountInString(text))
+		}
+	}
+	numeric := t.numeric()
+	var out strings.Builder
+	if t.Caption != "" {
+		out.WriteString(line(t.Caption) + "\n\n")
+	}
+	write := func(texts []string) {
+		var row strings.Builder
+		for c, text := range texts {
+			gap := strings.Repeat(" ", widths[c]-utf8.RuneCountInString(text))
+			if c > 0 {
+				row.WriteString("  ")
+			}
+			if numeric[c] {
+				row.WriteString(gap + text)
+			} else {
+				row.WriteString(text + gap)
+			}
+		}
+		out.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+	}
+	write(cells[0])
+	rules := make([]string, len(widths))
+	for c, width := range widths {
+		rules[c] = strings.Repeat("-", width)
+	}
+	write(rules)
+	for r, texts := range cells[1:] {
+		if t.Grouped && r > 0 && t.begins(r) {
+			out.WriteByte('\n')
+		}
+		write(texts)
+	}
+	if len(t.Notes) > 0 {
+		out.WriteByte('\n')
+	}
+	for _, note := range t.Notes {
+		out.WriteString(line(note) + "\n")
+	}
+	return out.String()
+}
+
+// Stack puts tables of one header below each other, each as a group by its name in a new first column. Captions and notes of the parts
+// are left out.
+func Stack(header string, names []string, parts ...*Table) *Table {
+	stacked := &Table{Grouped: true}
+	for i, part := range parts {
+		stacked.Header = append([]string{header}, part.Header...)
+		for _, row := range part.Rows {
+			stacked.Rows = append(stacked.Rows, slices.Insert(slices.Clone(row), 0, Entry{Text: names[i]}))
+		}
+	}
+	return stacked
+}
