@@ -3,7 +3,9 @@ package figures
 import (
 	"fmt"
 	"image/color"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -17,6 +19,8 @@ type Series struct {
 	Name      string    // an algorithm, see [MethodStyles]; series of one name have one colour and one legend entry
 	X, Y      []float64 // [n]
 	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
+	// Style is how it is drawn, if not as [MethodStyles] has it for Name. Of series of one name the first one's counts.
+	Style *Style
 }
 
 // Panel is one plot of [Curves]: a metric against an axis.
@@ -35,41 +39,68 @@ func Curves(panels []Panel, columns int) (*Figure, error) {
 		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels), columns)
 	}
 	columns = min(columns, len(panels))
-	var names []string
-	banded := make(map[string]bool)
-	for i := range panels {
-		if err := panels[i].check(); err != nil {
-			return nil, fmt.Errorf("figures: panel %d (%s): %w", i, panels[i].Title, err)
-		}
-		for _, s := range panels[i].Series {
-			names = append(names, s.Name)
-			banded[s.Name] = banded[s.Name] || s.Low != nil
-		}
-	}
-	styles := MethodStyles(names...)
-
-	l := &layout{gapX: 14, gapY: 12, legend: new(legend)}
+	var rows [][]Panel
 	for i := 0; i < len(panels); i += columns {
+		rows = append(rows, panels[i:min(i+columns, len(panels))])
+	}
+	k, err := keyOf(rows)
+	if err != nil {
+		return nil, err
+	}
+	l := &layout{gapX: 14, gapY: 12, legend: k.legend}
+	for _, panels := range rows {
 		row := make([]*panel, columns)
-		for j := range row {
-			if i+j < len(panels) {
-				row[j] = panels[i+j].panel(styles)
-			}
+		for j := range panels {
+			row[j] = panels[j].panel(k)
 		}
 		l.panels = append(l.panels, row)
 	}
-	for _, name := range SortMethods(names) {
+	width := []vg.Length{4.2, 6.4, 7.5}[min(columns, 3)-1]
+	return l.figure(width * vg.Inch), nil
+}
+
+// key says how the series of panels are drawn.
+type key struct {
+	names  []string // in the order of the legend: the paper's methods, then other names, then those with a style of their own
+	styles map[string]Style
+	legend *legend
+}
+
+// keyOf checks rows of panels and gives each name of a series its style.
+func keyOf(rows [][]Panel) (*key, error) {
+	var names, own []string
+	special, banded := map[string]Style{}, map[string]bool{}
+	n := 0
+	for _, row := range rows {
+		for j := range row {
+			if err := row[j].check(); err != nil {
+				return nil, fmt.Errorf("figures: panel %d (%s): %w", n, row[j].Title, err)
+			}
+			n++
+			for _, s := range row[j].Series {
+				banded[s.Name] = banded[s.Name] || s.Low != nil
+				if _, known := special[s.Name]; s.Style != nil && !known {
+					special[s.Name] = *s.Style
+					own = append(own, s.Name)
+				}
+				names = append(names, s.Name)
+			}
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(own, name) })
+	k := &key{names: append(SortMethods(names), own...), styles: MethodStyles(names...), legend: new(legend)}
+	maps.Copy(k.styles, special)
+	for _, name := range k.names {
 		if name == "" {
 			continue
 		}
 		var band color.Color
 		if banded[name] {
-			band = bandColor(styles[name])
+			band = bandColor(k.styles[name])
 		}
-		l.legend.entries = append(l.legend.entries, legendEntry{styles[name].Name, lineIcon(lineStyle(styles[name]), band)})
+		k.legend.entries = append(k.legend.entries, legendEntry{k.styles[name].Name, lineIcon(lineStyle(k.styles[name]), band)})
 	}
-	width := []vg.Length{4.2, 6.4, 7.5}[min(columns, 3)-1]
-	return l.figure(width * vg.Inch), nil
+	return k, nil
 }
 
 func (p *Panel) check() error {
@@ -99,7 +130,7 @@ func (p *Panel) check() error {
 }
 
 // panel makes the plot of p.
-func (p *Panel) panel(styles map[string]Style) *panel {
+func (p *Panel) panel(k *key) *panel {
 	var xs, ys [][]float64
 	for _, s := range p.Series {
 		xs = append(xs, s.X)
@@ -117,12 +148,12 @@ func (p *Panel) panel(styles map[string]Style) *panel {
 	}
 	pl.Add(lightGrid())
 	var lines []plot.Plotter
-	for _, name := range SortMethods(seriesNames(p.Series)) {
+	for _, name := range k.names {
 		for _, s := range p.Series {
 			if s.Name != name {
 				continue
 			}
-			style := styles[name]
+			style := k.styles[name]
 			for _, run := range s.runs(p.LogX, p.LogY) {
 				if s.Low != nil {
 					pl.Add(band(s, run, bandColor(style))) // all bands lie below all lines
@@ -133,14 +164,6 @@ func (p *Panel) panel(styles map[string]Style) *panel {
 	}
 	pl.Add(lines...)
 	return &panel{plot: pl, title: p.Title, aspect: 1.35}
-}
-
-func seriesNames(series []Series) []string {
-	names := make([]string, len(series))
-	for i, s := range series {
-		names[i] = s.Name
-	}
-	return names
 }
 
 // axisRange is limits, or where both are 0 the range of the drawable values with a margin (a fraction of it), which

@@ -21,28 +21,62 @@ func Quartiles(name string, runs []Series, points int) (Series, error) {
 	if len(runs) == 0 || points < 2 {
 		return Series{}, fmt.Errorf("figures: quartiles of %d runs at %d points: want at least one run and two points", len(runs), points)
 	}
-	from, to := math.Inf(-1), math.Inf(1)
-	same := true
+	from, to, err := commonRange(name, runs)
+	if err != nil {
+		return Series{}, err
+	}
+	grid := runs[0].X
+	if slices.ContainsFunc(runs, func(r Series) bool { return !slices.Equal(r.X, grid) }) {
+		grid = evenly(from, to, points)
+	}
+	return quartilesAt(name, runs, grid), nil
+}
+
+// QuartilesAt is [Quartiles] at given x values, such as evenly spaced ones of a logarithmic axis. Those that not all runs cover are left
+// out; it is an error if none is left.
+func QuartilesAt(name string, runs []Series, at []float64) (Series, error) {
+	from, to, err := commonRange(name, runs)
+	if err != nil {
+		return Series{}, err
+	}
+	var grid []float64
+	for _, x := range at {
+		if x >= from && x <= to {
+			grid = append(grid, x)
+		}
+	}
+	if len(grid) == 0 {
+		return Series{}, fmt.Errorf("figures: the runs of %q cover %g to %g, where none of the %d x values lies", name, from, to, len(at))
+	}
+	return quartilesAt(name, runs, grid), nil
+}
+
+// commonRange is the range of x that all runs cover.
+func commonRange(name string, runs []Series) (from, to float64, err error) {
+	if len(runs) == 0 {
+		return 0, 0, fmt.Errorf("figures: quartiles of no runs of %q: want at least one", name)
+	}
+	from, to = math.Inf(-1), math.Inf(1)
 	for i, r := range runs {
 		if len(r.X) == 0 || len(r.X) != len(r.Y) {
-			return Series{}, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X), len(r.Y))
+			return 0, 0, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X), len(r.Y))
 		}
 		for k, x := range r.X {
 			if !finite(x) || k > 0 && x <= r.X[k-1] {
-				return Series{}, fmt.Errorf("figures: run %d of %q: x must rise, but value %d is %g", i, name, k, x)
+				return 0, 0, fmt.Errorf("figures: run %d of %q: x must rise, but value %d is %g", i, name, k, x)
 			}
 		}
 		from, to = max(from, r.X[0]), min(to, r.X[len(r.X)-1])
-		same = same && slices.Equal(r.X, runs[0].X)
 	}
 	if from > to {
-		return Series{}, fmt.Errorf("figures: the runs of %q have no x in common", name)
+		return 0, 0, fmt.Errorf("figures: the runs of %q have no x in common", name)
 	}
-	grid := slices.Clone(runs[0].X)
-	if !same {
-		grid = evenly(from, to, points)
-	}
-	s := Series{Name: name, X: grid}
+	return from, to, nil
+}
+
+// quartilesAt joins runs at x values that all of them cover.
+func quartilesAt(name string, runs []Series, grid []float64) Series {
+	s := Series{Name: name, X: slices.Clone(grid)}
 	values := make([]float64, len(runs))
 	for _, x := range grid {
 		for i, r := range runs {
@@ -52,7 +86,7 @@ func Quartiles(name string, runs []Series, points int) (Series, error) {
 		s.Y = append(s.Y, quantile(values, 0.5))
 		s.High = append(s.High, quantile(values, 0.75))
 	}
-	return s, nil
+	return s
 }
 
 // evenly returns n values from from to to, both included, or the one value that they are.
