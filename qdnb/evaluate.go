@@ -39,6 +39,8 @@ type Evaluated struct {
 	Policy
 	Fitnesses   []float32 // [episodes]; -Inf where something was not a number
 	Descriptors []float32 // [episodes, d]
+
+	records [][]float32 // of each recorder, [episodes, rows * width]
 }
 
 // Policy is a skill or the policy in a cell.
@@ -77,6 +79,7 @@ type rollouts struct {
 	platform  *xla.Platform
 	task      evolution.Task
 	evaluator *evolution.Evaluator
+	recorders []envs.Recorder
 	policies  []Policy
 	together  int // policies that one program evaluates
 	states    int // episodes of each that it evaluates
@@ -91,8 +94,13 @@ const statesAtOnce = 512
 // episodesAtOnce is about how many episodes one program computes, for the sake of progress and of memory. Results do not depend on it.
 const episodesAtOnce = 2048
 
-// newRollouts compiles the rollout of policies of a run. hidden are their hidden layers if the run's settings do not name them.
-func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, episodes int, seed int64, backend string) (*rollouts, error) {
+// recordedAtOnce is the same where every step is recorded.
+const recordedAtOnce = 256
+
+// newRollouts compiles the rollout of policies of a run. hidden are their hidden layers if the run's settings do not name them. Recorders
+// are given the length of an episode.
+func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, episodes int, seed int64, backend string,
+	recorders ...func(steps int) envs.Recorder) (*rollouts, error) {
 	if episodes < 1 || episodes > 1<<20 {
 		return nil, errors.Errorf("policies are evaluated for 1 to %d episodes, not %d", 1<<20, episodes)
 	}
@@ -115,12 +123,19 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 	}
 	r := &rollouts{platform: platform, task: task, policies: policies, episodes: episodes, seed: seed}
 	r.states = min(episodes, statesAtOnce)
-	r.together = min(len(policies), max(1, episodesAtOnce/r.states))
+	atOnce := episodesAtOnce
+	if len(recorders) > 0 {
+		atOnce = recordedAtOnce
+	}
+	r.together = min(len(policies), max(1, atOnce/r.states))
 	slice := evolution.DefaultSlice(platform.Kind, r.states, task.Policy.Params()) // whatever the number of policies
 	if platform.Kind != xla.CPU {
 		slice = r.together * r.states
 	}
-	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice)
+	for _, recorder := range recorders {
+		r.recorders = append(r.recorders, recorder(task.Length))
+	}
+	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice, r.recorders...)
 	return r, err
 }
 
@@ -138,6 +153,9 @@ func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) er
 		}
 		for i := range results {
 			results[i].Fitnesses, results[i].Descriptors = results[i].Fitnesses[:r.episodes], results[i].Descriptors[:r.episodes*d]
+			for k, recorder := range r.recorders {
+				results[i].records[k] = results[i].records[k][:r.episodes*recorder.Rows(r.task.Length)*recorder.Width]
+			}
 		}
 		all = append(all, results...)
 	}
@@ -156,16 +174,17 @@ func (r *rollouts) group(group []Policy, conditions *envs.Conditions, step func(
 	defer value.Free()
 	results := make([]Evaluated, len(group))
 	for i := range results {
-		results[i].Policy = group[i]
+		results[i].Policy, results[i].records = group[i], make([][]float32, len(r.recorders))
 	}
 	for part := 0; part*r.states < r.episodes; part++ {
 		var fitnesses, descriptors []float32
+		var records [][]float32
 		var err error
 		seed := partSeed(r.seed, part)
 		if conditions == nil {
-			fitnesses, descriptors, err = r.evaluator.Evaluate(value, seed)
+			fitnesses, descriptors, records, err = r.evaluator.Record(value, seed)
 		} else {
-			fitnesses, descriptors, err = r.evaluator.EvaluateUnder(value, seed, *conditions)
+			fitnesses, descriptors, records, err = r.evaluator.RecordUnder(value, seed, *conditions)
 		}
 		if err != nil {
 			return nil, err
@@ -174,6 +193,10 @@ func (r *rollouts) group(group []Policy, conditions *envs.Conditions, step func(
 		for i := range results {
 			results[i].Fitnesses = append(results[i].Fitnesses, fitnesses[i*n:(i+1)*n]...)
 			results[i].Descriptors = append(results[i].Descriptors, descriptors[i*n*d:(i+1)*n*d]...)
+			for k, recorder := range r.recorders {
+				size := n * recorder.Rows(r.task.Length) * recorder.Width
+				results[i].records[k] = append(results[i].records[k], records[k][i*size:(i+1)*size]...)
+			}
 		}
 		if step != nil {
 			if err := step(len(group) * min(n, r.episodes-part*n)); err != nil {

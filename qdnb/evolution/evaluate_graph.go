@@ -37,11 +37,11 @@ func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int
 
 // NewCrossedEvaluator is [NewEvaluator] for every policy from each of some initial states, the same for all policies: episode i is that of
 // policy i / states from state i mod states. What it finds of a policy does not depend on the others.
-func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int) (*Evaluator, error) {
+func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int, recorders ...envs.Recorder) (*Evaluator, error) {
 	if states < 1 {
 		return nil, errors.Errorf("policies need at least 1 initial state, not %d", states)
 	}
-	return newEvaluator(p, task, policies, states, policies*states, slice, nil)
+	return newEvaluator(p, task, policies, states, policies*states, slice, recorders)
 }
 
 func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int, recorders []envs.Recorder) (*Evaluator, error) {
@@ -162,8 +162,13 @@ func (e *Evaluator) Evaluate(genotypes xla.Value, seed int64) (fitness, descript
 
 // EvaluateUnder is [Evaluator.Evaluate] under conditions, of a task that is live.
 func (e *Evaluator) EvaluateUnder(genotypes xla.Value, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, err error) {
-	fitness, descriptors, _, err = e.record(genotypes, seed, &conditions)
+	fitness, descriptors, _, err = e.RecordUnder(genotypes, seed, conditions)
 	return fitness, descriptors, err
+}
+
+// RecordUnder is [Evaluator.EvaluateUnder] with what the recorders kept, as of [Evaluator.Record].
+func (e *Evaluator) RecordUnder(genotypes xla.Value, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
+	return e.record(genotypes, seed, &conditions)
 }
 
 // Record is [Evaluator.Evaluate] with what the recorders kept, [batch * rows * width] each.

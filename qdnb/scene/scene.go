@@ -39,7 +39,7 @@ type Body struct {
 	Name   string
 	Shapes []Shape
 	Fixed  bool
-	Pose   Pose // of a fixed body
+	Pose   Pose // of a fixed body; of one that moves, where it rests before any episode
 }
 
 // Pose is where a body is.
@@ -70,15 +70,24 @@ func (f *Film) Check() error {
 			moving++
 		}
 		for _, s := range b.Shapes {
-			if s.Kind == Capsule && !(s.Radius > 0) {
+			if s.Kind == Capsule && !(s.Radius > 0 && finite(s.Radius)) {
 				return fmt.Errorf("scene: a capsule of %s has radius %g", b.Name, s.Radius)
 			}
+			if s.Kind == Box && !(s.A[0] < s.B[0] && s.A[1] < s.B[1] && s.A[2] < s.B[2]) {
+				return fmt.Errorf("scene: a box of %s has corners %v and %v: the first must be the lower one on each axis", b.Name, s.A, s.B)
+			}
+			if !finite(s.A[:]...) || !finite(s.B[:]...) {
+				return fmt.Errorf("scene: a shape of %s is at %v and %v, which is not finite", b.Name, s.A, s.B)
+			}
+		}
+		if b.Fixed && (!finite(b.Pose.Position[:]...) || !b.Pose.Rotation.turns()) {
+			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers, and a quaternion that is not 0", b.Name, b.Pose)
 		}
 	}
 	switch {
 	case len(f.Frames) == 0:
 		return errors.New("scene: a film without frames")
-	case !(f.Step > 0):
+	case !(f.Step > 0 && finite(f.Step)):
 		return fmt.Errorf("scene: %g seconds between two frames", f.Step)
 	case moving == 0 || f.Follow < 0 || f.Follow >= moving:
 		return fmt.Errorf("scene: body %d is to be followed, and %d move", f.Follow, moving)
@@ -90,12 +99,36 @@ func (f *Film) Check() error {
 			return fmt.Errorf("scene: frame %d has %d poses, and %d bodies move", t, len(frame), moving)
 		}
 		for _, pose := range frame {
-			for _, v := range append(pose.Position[:], pose.Rotation[:]...) {
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					return fmt.Errorf("scene: frame %d has a pose that is not finite", t)
-				}
+			if !finite(pose.Position[:]...) || !pose.Rotation.turns() {
+				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers, and a quaternion that is not 0", t, pose)
 			}
 		}
 	}
 	return nil
 }
+
+// Poses are those of all bodies in a frame, in the order of Bodies.
+func (f *Film) Poses(frame int) []Pose {
+	moving := f.Frames[frame]
+	var poses []Pose
+	for _, b := range f.Bodies {
+		if b.Fixed {
+			poses = append(poses, b.Pose)
+		} else {
+			poses, moving = append(poses, moving[0]), moving[1:]
+		}
+	}
+	return poses
+}
+
+func finite(values ...float64) bool {
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// turns tells whether a quaternion is a rotation, but for its length.
+func (q Quat) turns() bool { return finite(q[:]...) && q != (Quat{}) }

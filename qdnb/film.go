@@ -1,0 +1,113 @@
+package qdnb
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/scene"
+)
+
+// Film lets policies of a run play again, one episode each, to be watched: those in some cells of its repertoire, or its best one where no
+// cell is given; of a run with skills, all skills. seed draws the initial state, which is the same for all. A film does not depend on which
+// others are made with it.
+func Film(run *runs.Run, seed int64, cells ...int) ([]*scene.Film, error) {
+	return Films(run, EvaluateSpec{Cells: cells, Seed: seed, Episodes: 1})
+}
+
+// Films are of the very episodes that [Evaluate] evaluates: for each policy one after the other, those of all its episodes. An
+// environment of one's own can be filmed if it is an [envs.Rigid] or a [Visible].
+func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
+	env, err := s.environment(run)
+	if err != nil {
+		return nil, err
+	}
+	stage, err := newStage(env)
+	if err != nil {
+		return nil, err
+	}
+	policies, hidden, err := policiesOf(run, s.Skills, s.Cells)
+	if err != nil {
+		return nil, err
+	}
+	rollouts, err := newRollouts(run, env, policies, hidden, s.Episodes, s.Seed, s.Backend, stage.first, stage.steps)
+	if err != nil {
+		return nil, err
+	}
+	defer rollouts.close()
+	results, err := rollouts.under(s.Conditions, nil)
+	if err != nil {
+		return nil, err
+	}
+	var films []*scene.Film
+	d := len(env.Spec().Descriptor.Lower)
+	for _, r := range results {
+		for i := range s.Episodes {
+			part := func(k int) []float32 {
+				size := len(r.records[k]) / s.Episodes
+				return r.records[k][i*size : (i+1)*size]
+			}
+			film := stage.film(part(0), part(1))
+			film.Title = fmt.Sprintf("%s on %s, %s", figures.MethodName(run.Config.Algorithm), env.Spec().Name, r.Policy)
+			if s.Episodes > 1 {
+				film.Title += fmt.Sprintf(", episode %d", i+1)
+			}
+			film.Subtitle = filmSubtitle(env, s.Conditions, r.Fitnesses[i], r.Descriptors[i*d:(i+1)*d])
+			if err := film.Check(); err != nil {
+				return nil, errors.WithMessage(err, film.Title)
+			}
+			films = append(films, film)
+		}
+	}
+	return films, nil
+}
+
+// String names a policy as in "cell 17" or "skill 3".
+func (p Policy) String() string {
+	if p.Cell {
+		return fmt.Sprintf("cell %d", p.Number)
+	}
+	return fmt.Sprintf("skill %d", p.Number)
+}
+
+// filmSubtitle says how an episode went, and under which conditions if they are changed.
+func filmSubtitle(env envs.Env, conditions *envs.Conditions, fitness float32, descriptor []float32) string {
+	parts := []string{"fitness " + shortNumber(float64(fitness))}
+	if len(descriptor) > 0 {
+		var components []string
+		for _, x := range descriptor {
+			components = append(components, shortNumber(float64(x)))
+		}
+		parts = append(parts, "descriptor ("+strings.Join(components, ", ")+")")
+	}
+	live, err := envs.NewLive(env)
+	if conditions == nil || err != nil {
+		return strings.Join(parts, ", ")
+	}
+	usual := live.Nominal()
+	if conditions.Gravity != usual.Gravity {
+		parts = append(parts, "gravity × "+shortNumber(conditions.Gravity))
+	}
+	if conditions.Actuators != usual.Actuators {
+		parts = append(parts, "strength of a leg × "+shortNumber(conditions.Actuators))
+	}
+	if conditions.Target != usual.Target {
+		parts = append(parts, fmt.Sprintf("target (%s, %s)", shortNumber(conditions.Target[0]), shortNumber(conditions.Target[1])))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shortNumber has three digits, or all before the point, and a minus as on axes.
+func shortNumber(x float64) string {
+	text := strconv.FormatFloat(x, 'g', 3, 64)
+	if math.Abs(x) >= 100 && math.Abs(x) < 1e15 {
+		text = strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strings.Replace(text, "-", "−", 1)
+}

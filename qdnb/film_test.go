@@ -1,0 +1,167 @@
+package qdnb
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/scene"
+	"example.com/qdnb/xla"
+)
+
+// A film is of the episode that is evaluated: its rewards are the fitness, and the followed body ends where the descriptor says.
+func TestFilmOfARun(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	run := train(t, small(t.TempDir(), 5))
+	cells := Must(run.Repertoire()).Filled()[:2]
+	films, err := Film(run, 3, cells...)
+	if err != nil || len(films) != 2 {
+		t.Fatalf("%d films, %v", len(films), err)
+	}
+	evaluated := Must(Evaluate(run, EvaluateSpec{Cells: cells, Seed: 3, Episodes: 1}))
+	for i, film := range films {
+		if len(film.Frames) != 21 {
+			t.Errorf("%d frames of an episode of 20 steps", len(film.Frames))
+		}
+		sum := 0.0
+		for _, r := range film.Rewards {
+			sum += r
+		}
+		if fitness := float64(evaluated.Results[i].Fitnesses[0]); math.Abs(sum-fitness) > 1e-4 {
+			t.Errorf("rewards sum to %g, the fitness is %g", sum, fitness)
+		}
+		before := film.Frames[19][film.Follow].Position // the descriptor is of the state before the last step
+		for k, want := range evaluated.Results[i].Descriptors {
+			if math.Abs(before[k]-float64(want)) > 1e-6 {
+				t.Errorf("the film ends at %v, the descriptor is %v", before, evaluated.Results[i].Descriptors)
+			}
+		}
+		if want := "MAP-Elites on pointmaze, " + evaluated.Results[i].String(); film.Title != want || !strings.HasPrefix(film.Subtitle, "fitness −") {
+			t.Errorf("%q, %q", film.Title, film.Subtitle)
+		}
+	}
+	if films[0].Frames[0][0] != films[1].Frames[0][0] {
+		t.Error("two films begin at different places")
+	}
+	alone := Must(Film(run, 3, cells[1]))[0]
+	if !slices.EqualFunc(alone.Frames, films[1].Frames, func(a, b []scene.Pose) bool { return slices.Equal(a, b) }) {
+		t.Error("a film depends on the others")
+	}
+	if other := Must(Film(run, 4, cells[1]))[0]; other.Frames[0][0] == alone.Frames[0][0] {
+		t.Error("another seed begins at the same place")
+	}
+}
+
+func TestFilmMistakesGiveOneLine(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	run := train(t, small(t.TempDir(), 3))
+	for what, f := range map[string]func() error{
+		"there is no cell -1": func() error { _, err := Film(run, 0, -1); return err },
+		"and no skills":       func() error { _, err := Films(run, EvaluateSpec{Skills: []int{0}, Episodes: 1}); return err },
+		"nothing to be seen":  func() error { _, err := Films(run, EvaluateSpec{Environment: plane{"plane"}, Episodes: 1}); return err },
+		"1 to":                func() error { _, err := Films(run, EvaluateSpec{}); return err },
+		"cannot be changed": func() error {
+			_, err := Films(run, EvaluateSpec{Conditions: &envs.Conditions{Gravity: 2}, Episodes: 1})
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("want an error with %q, got %v", what, err)
+		}
+	}
+}
+
+// seen is an environment of a user's own that says what there is to see of it.
+type seen struct{ plane }
+
+func (seen) Bodies() []scene.Body {
+	rest := scene.Pose{Rotation: scene.Quat{1}}
+	return []scene.Body{{Name: "dot", Pose: rest, Shapes: []scene.Shape{{Radius: 0.1}}}}
+}
+
+func (seen) Poses(s envs.State) *Node {
+	one := OnesLike(Slice(s.Observation, AxisRange(), AxisElem(0)))
+	zero := ZerosLike(one)
+	return Concatenate([]*Node{s.Observation, zero, one, zero, zero, zero}, 1)
+}
+
+func TestFilmOfAnOwnEnvironment(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	env := seen{plane{"seen"}}
+	run := train(t, own(t.TempDir(), env))
+	film := Must(Films(run, EvaluateSpec{Environment: env, Episodes: 2}))[1]
+	if len(film.Frames) != 21 || !strings.HasSuffix(film.Title, "episode 2") {
+		t.Errorf("%d frames of %q", len(film.Frames), film.Title)
+	}
+	for i := range film.Frames[1:] { // it moves by an action, which costs its square
+		from, to := film.Frames[i][0].Position, film.Frames[i+1][0].Position
+		x, y := 10*(to[0]-from[0]), 10*(to[1]-from[1])
+		if want := -x*x - y*y; math.Abs(film.Rewards[i+1]-want) > 1e-4 {
+			t.Fatalf("step %d: reward %g, want %g", i, film.Rewards[i+1], want)
+		}
+	}
+	if _, err := Film(run, 0); err == nil || !strings.Contains(err.Error(), "not an environment of qdnb") {
+		t.Errorf("filmed without the environment: %v", err)
+	}
+}
+
+// An episode ends with the step that ends it, or before something is not a number.
+func TestFilmEnds(t *testing.T) {
+	s := Must(newStage(envs.Pointmaze{}))
+	first := []float32{0, 0, 0.035, 1, 0, 0, 0}
+	row := func(x, reward, done float32) []float32 { return []float32{x, 0, 0.035, 1, 0, 0, 0, reward, done} }
+	for what, c := range map[string]struct {
+		steps [][]float32
+		want  int
+	}{
+		"whole":  {[][]float32{row(1, -1, 0), row(2, -1, 0)}, 3},
+		"done":   {[][]float32{row(1, -1, 1), row(2, -1, 0)}, 2},
+		"NaN":    {[][]float32{row(1, -1, 0), row(float32(math.NaN()), -1, 0), row(2, -1, 0)}, 2},
+		"absurd": {[][]float32{row(1, float32(math.Inf(1)), 0)}, 1},
+	} {
+		film := s.film(first, slices.Concat(c.steps...))
+		if len(film.Frames) != c.want || len(film.Rewards) != c.want || film.Check() != nil {
+			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards), c.want, film.Check())
+		}
+	}
+}
+
+// What is seen of a robot is what the model says, and stands on the ground.
+func TestStill(t *testing.T) {
+	for _, name := range envs.Names() {
+		film, err := Still(Must(envs.Make(name)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		low := math.Inf(1)
+		for i, pose := range film.Poses(0) {
+			if film.Bodies[i].Fixed {
+				continue
+			}
+			for _, s := range film.Bodies[i].Shapes {
+				for _, end := range []scene.Vec{s.A, s.B} {
+					low = min(low, pose.At(end)[2]-s.Radius)
+				}
+			}
+		}
+		if math.Abs(low) > 0.021 { // the feet of a walker start in the ground
+			t.Errorf("%s: the lowest point is at %g", name, low)
+		}
+	}
+	if film := Must(Still(Must(envs.Make("ant-maze", envs.Target(3, 4), envs.FixedStart(1))))); film.Bodies[len(film.Bodies)-1].Pose.Position != (scene.Vec{3, 4, 0.5}) {
+		t.Errorf("the target is elsewhere: %+v", film.Bodies[len(film.Bodies)-1])
+	}
+	walker := Must(Still(Must(envs.Make("walker-uni"))))
+	colors := map[any]bool{}
+	for _, b := range walker.Bodies {
+		colors[b.Shapes[0].Color] = true
+	}
+	if len(colors) != 7 {
+		t.Errorf("the seven parts of a walker have %d colours", len(colors))
+	}
+}

@@ -1,0 +1,252 @@
+package qdnb
+
+import (
+	"image/color"
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/qdnb/scene"
+)
+
+// Still is what there is to see of an environment in its default pose, a film of one frame. It needs no backend.
+func Still(env envs.Env) (*scene.Film, error) {
+	s, err := newStage(env)
+	if err != nil {
+		return nil, err
+	}
+	return &s.Film, nil
+}
+
+// newStage finds what there is to see of an environment.
+func newStage(env envs.Env) (*stage, error) {
+	s := &stage{Film: scene.Film{Title: env.Spec().Name, Ground: true, Step: 0.05}}
+	switch inner := envs.Inner(env).(type) {
+	case Visible:
+		s.Bodies, s.poses = inner.Bodies(), inner.Poses
+	case *envs.Rigid:
+		if err := s.rigid(inner.System); err != nil {
+			return nil, errors.WithMessage(err, env.Spec().Name)
+		}
+	case envs.Live:
+		if err := s.rigid(inner.System); err != nil {
+			return nil, errors.WithMessage(err, env.Spec().Name)
+		}
+	case envs.Pointmaze:
+		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
+	default:
+		return nil, errors.Errorf("%s has nothing to be seen: an environment of your own must be an envs.Rigid or a qdnb.Visible to be filmed", env.Spec().Name)
+	}
+	var rest []scene.Pose
+	for _, body := range s.Bodies {
+		if !body.Fixed {
+			rest = append(rest, body.Pose)
+		}
+	}
+	s.Frames = [][]scene.Pose{rest}
+	return s, s.Check()
+}
+
+// film is an episode: where the bodies are at its beginning, [7 * bodies], and what was recorded of its steps, see [stage.steps]. It ends
+// with the first episode, or before something is not a number.
+func (s *stage) film(first, steps []float32) *scene.Film {
+	film := s.Film
+	film.Frames, film.Rewards = [][]scene.Pose{posesOf(first)}, []float64{0}
+	width := 7*len(s.Frames[0]) + 2
+	for ; len(steps) >= width; steps = steps[width:] {
+		row := steps[:width]
+		if slices.ContainsFunc(row, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
+			break
+		}
+		film.Frames, film.Rewards = append(film.Frames, posesOf(row[:width-2])), append(film.Rewards, float64(row[width-2]))
+		if row[width-1] > 0 {
+			break
+		}
+	}
+	return &film
+}
+
+// posesOf reads poses, seven numbers each.
+func posesOf(flat []float32) (poses []scene.Pose) {
+	for ; len(flat) >= 7; flat = flat[7:] {
+		var p scene.Pose
+		for i := range p.Position {
+			p.Position[i] = float64(flat[i])
+		}
+		for i := range p.Rotation {
+			p.Rotation[i] = float64(flat[3+i])
+		}
+		poses = append(poses, p)
+	}
+	return poses
+}
+
+// The colours of what is no limb, and of limbs: those of Okabe and Ito (2008), which colour-blind readers can tell apart. Of four limbs or
+// more the first two, left in the robots of the paper, are cold, and the next two warm.
+var (
+	torsoColor = color.NRGBA{R: 0x5b, G: 0x64, B: 0x70, A: 0xff}
+	wallColor  = color.NRGBA{R: 0xbd, G: 0xb8, B: 0xae, A: 0xff}
+	goalColor  = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
+	blue       = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
+	skyBlue    = color.NRGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}
+	orange     = color.NRGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}
+	vermillion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	purple     = color.NRGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}
+
+	fewLimbs  = []color.NRGBA{orange, blue, goalColor}
+	manyLimbs = []color.NRGBA{blue, skyBlue, vermillion, orange, purple, goalColor}
+)
+
+// rigid is a system of rigid bodies.
+func (s *stage) rigid(system *physics.System) error {
+	model := system.Model()
+	places, err := system.Places()
+	if err != nil {
+		return err
+	}
+	limbs := limbsOf(model)
+	beside := limbs.beside(model)
+	var moving []int
+	s.Follow = -1
+	for i, b := range model.Bodies {
+		body := scene.Body{Name: b.Name, Fixed: b.Fixed, Pose: scene.Pose{Position: scene.Vec(places[i].Position), Rotation: scene.Quat(places[i].Rotation)}}
+		col := limbs.color(b.Name)
+		if b.Fixed {
+			col = wallColor
+			if len(b.Colliders) == 1 && b.Colliders[0].Length == 2*b.Colliders[0].Radius {
+				col = goalColor // a ball that does not move is something to go to
+			}
+		} else {
+			if !limbs.child[b.Name] && s.Follow < 0 {
+				s.Follow = len(moving)
+			}
+			moving = append(moving, i)
+		}
+		for _, c := range b.Colliders {
+			if c.Shape != physics.Capsule {
+				continue // the ground
+			}
+			from, to := c.Segment()
+			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius, Color: col}
+			shape.A[1] += beside[b.Name]
+			shape.B[1] += beside[b.Name]
+			body.Shapes = append(body.Shapes, shape)
+		}
+		if len(body.Shapes) > 0 || !b.Fixed {
+			s.Bodies = append(s.Bodies, body)
+		}
+	}
+	s.Step, s.poses = model.TimeStep, rigidPoses(system, moving)
+	return nil
+}
+
+// limbs are the trees below the bodies that hang on others and that nothing hangs on but as a chain: a leg.
+type limbs struct {
+	child map[string]bool
+	of    map[string]int // number of the limb of a body
+	depth map[string]int // joints between a body and the root
+	n     int
+}
+
+// limbsOf numbers the limbs of a model: what hangs on a body without parent by one joint.
+func limbsOf(model physics.Model) limbs {
+	l := limbs{child: map[string]bool{}, of: map[string]int{}, depth: map[string]int{}}
+	parent := map[string]string{}
+	for _, j := range model.Joints {
+		l.child[j.Child], parent[j.Child] = true, j.Parent
+	}
+	for _, b := range model.Bodies {
+		depth, at, first := 0, b.Name, ""
+		for l.child[at] {
+			depth, first, at = depth+1, at, parent[at]
+		}
+		l.depth[b.Name] = depth
+		if depth == 0 {
+			continue
+		}
+		if _, known := l.of[first]; !known {
+			l.of[first] = l.n
+			l.n++
+		}
+		l.of[b.Name] = l.of[first]
+	}
+	return l
+}
+
+// color is that of a body that moves: parts of a limb are a little darker the farther they are from the torso.
+func (l limbs) color(body string) color.NRGBA {
+	limb, ok := l.of[body]
+	if !ok {
+		return torsoColor
+	}
+	palette := manyLimbs
+	if l.n <= len(fewLimbs) {
+		palette = fewLimbs
+	}
+	c := palette[limb%len(palette)]
+	shade := math.Pow(0.86, float64(l.depth[body]-1))
+	dim := func(x uint8) uint8 { return uint8(math.Round(shade * float64(x))) }
+	return color.NRGBA{R: dim(c.R), G: dim(c.G), B: dim(c.B), A: c.A}
+}
+
+// beside moves limbs along y that a robot in the plane of x and z has at the same place, as walker2d its legs: there both go through each
+// other, and could not be told apart. It is by body.
+func (l limbs) beside(model physics.Model) map[string]float64 {
+	shift := map[string]float64{}
+	if !model.Frozen.Position[1] {
+		return shift
+	}
+	hips := map[physics.Vec][]int{} // limbs that hang on the same point
+	radius := 0.0
+	for _, j := range model.Joints {
+		if l.depth[j.Child] == 1 {
+			hips[j.ParentOffset] = append(hips[j.ParentOffset], l.of[j.Child])
+		}
+	}
+	for _, b := range model.Bodies {
+		if _, ok := l.of[b.Name]; ok {
+			for _, c := range b.Colliders {
+				radius = max(radius, c.Radius)
+			}
+		}
+	}
+	for _, same := range hips {
+		for k, limb := range same {
+			for name, of := range l.of {
+				if of == limb {
+					shift[name] = 2.2 * radius * (float64(k) - float64(len(same)-1)/2)
+				}
+			}
+		}
+	}
+	return shift
+}
+
+// What is seen of pointmaze, in units of its half side: the point is a ball, walls are boxes.
+const (
+	pointRadius   = 0.035
+	mazeHeight    = 0.06
+	borderWidth   = 0.02
+	goalThickness = 0.004
+)
+
+func pointmazeBodies(maze envs.Pointmaze) []scene.Body {
+	box := func(w envs.Wall, height float64, c color.NRGBA) scene.Shape {
+		return scene.Shape{Kind: scene.Box, A: scene.Vec{w.X0, w.Y0, 0}, B: scene.Vec{w.X1, w.Y1, height}, Color: c}
+	}
+	upright := scene.Quat{1}
+	walls := scene.Body{Name: "walls", Fixed: true, Pose: scene.Pose{Rotation: upright}}
+	const out = 1 + borderWidth
+	border := []envs.Wall{{X0: -out, Y0: -out, X1: out, Y1: -1}, {X0: -out, Y0: 1, X1: out, Y1: out}, {X0: -out, Y0: -1, X1: -1, Y1: 1}, {X0: 1, Y0: -1, X1: out, Y1: 1}}
+	for _, w := range append(border, maze.Walls()...) {
+		walls.Shapes = append(walls.Shapes, box(w, mazeHeight, wallColor))
+	}
+	goal := scene.Body{Name: "goal", Fixed: true, Pose: scene.Pose{Rotation: upright}, Shapes: []scene.Shape{box(maze.Goal(), goalThickness, goalColor)}}
+	// Episodes start within x of ±0.1 and y from -1 to -0.7.
+	point := scene.Body{Name: "point", Pose: scene.Pose{Position: scene.Vec{0, -0.85, pointRadius}, Rotation: upright}}
+	point.Shapes = []scene.Shape{{Kind: scene.Capsule, Radius: pointRadius, Color: vermillion}}
+	return []scene.Body{point, walls, goal}
+}
