@@ -1,4 +1,126 @@
 package paper
 
-// scoreItems are yet to come.
-var scoreItems []Item
+import (
+	"errors"
+	"fmt"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/tables"
+)
+
+var scoreItems = []Item{
+	{ID: "table-1", Title: "Maximum fitness and QD score after training", Experiments: []string{results.ExperimentTraining}, Table: Scores},
+	{ID: "table-8", Title: "Environment steps of training", Experiments: []string{results.ExperimentTraining}, Table: Steps},
+	{ID: "table-9", Title: "Maximum fitness and QD score with their spread over seeds", Experiments: []string{results.ExperimentTraining},
+		Table: ScoresWithStd},
+	{ID: "table-10", Title: "Maximum fitness and QD score of skill discovery without the task's reward",
+		Experiments: []string{results.ExperimentReward}, Table: Unsupervised},
+	{ID: "table-11", Title: "Mean, median and interquartile mean of maximum fitness and QD score",
+		Experiments: []string{results.ExperimentTraining}, Table: Aggregates},
+}
+
+// scoreMetrics are those of the paper's tables, by the names that it gives them.
+var scoreMetrics = []struct {
+	name string
+	of   results.Metric
+}{{"max fitness", results.MaxFitness}, {"QD score", results.QDScore}}
+
+// Scores is table 1: the median over seeds of the maximum fitness and of the QD score at the end of training, a row for each method and a
+// column for each environment. The best of a column is bold. There are rows and columns for what has been trained, and a combination that
+// has not is empty.
+func Scores(d *Data) (*tables.Table, error) {
+	return scoreTable(d, results.ExperimentTraining, "Median over seeds of maximum fitness and QD score (the paper's table 1)",
+		func(x []float64) string { return tables.Number(stats.Median(x)) })
+}
+
+// ScoresWithStd is table 9: table 1 with the standard deviation over seeds, for which see [stats.Std].
+func ScoresWithStd(d *Data) (*tables.Table, error) {
+	return scoreTable(d, results.ExperimentTraining,
+		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)", results.Spread)
+}
+
+// Unsupervised is table 10: table 9 for the experiment on the reward, in which DIAYN and DADS see nothing of the task. Fitness and QD score
+// are measured with the task's reward all the same.
+func Unsupervised(d *Data) (*tables.Table, error) {
+	return scoreTable(d, results.ExperimentReward,
+		"With and without the task's reward: median (± standard deviation) over seeds (the paper's table 10)", results.Spread)
+}
+
+// Aggregates is table 11: table 1 with three averages over seeds, mean | median | interquartile mean.
+func Aggregates(d *Data) (*tables.Table, error) {
+	return scoreTable(d, results.ExperimentTraining,
+		"Maximum fitness and QD score: mean | median | interquartile mean over seeds (the paper's table 11)", results.Averages)
+}
+
+// Steps is table 8: the environment steps of training, the mean over environments of the mean over seeds.
+func Steps(d *Data) (*tables.Table, error) {
+	methods, envs, err := trained(d, results.ExperimentTraining)
+	if err != nil {
+		return nil, err
+	}
+	table := named(d.StepTable(methods, envs))
+	table.Caption = "Environment steps: mean over environments and seeds (the paper's table 8)"
+	return table, nil
+}
+
+// scoreTable is a table of both metrics for the methods of an experiment.
+func scoreTable(d *Data, experiment, caption string, format func(scores []float64) string) (*tables.Table, error) {
+	methods, envs, err := trained(d, experiment)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var parts []*tables.Table
+	for _, m := range scoreMetrics {
+		names = append(names, m.name)
+		parts = append(parts, named(d.ScoreTable(m.of, methods, envs, format)))
+	}
+	table := tables.Stack("metric", names, parts...)
+	table.Caption = caption
+	table.Notes = []string{"Bold: the best median of a column. " + seedRange(d, methods, envs)}
+	return table, nil
+}
+
+// trained are the methods and environments that an experiment has complete runs of.
+func trained(d *Data, experiment string) (methods, envs []string, err error) {
+	if d == nil || d.Tables == nil {
+		return nil, nil, errors.New("there are no runs: open an experiments folder with paper.Open")
+	}
+	methods, envs = d.Axes(experiment)
+	if len(methods) == 0 {
+		return nil, nil, fmt.Errorf("no run of the experiment %s is complete: experiments.Prepare(%q) makes them", experiment, experiment)
+	}
+	return methods, envs, nil
+}
+
+// named puts the paper's names of methods into the first column.
+func named(t *tables.Table) *tables.Table {
+	for _, row := range t.Rows {
+		row[0].Text = figures.MethodName(row[0].Text)
+	}
+	return t
+}
+
+// seedRange says in a sentence how many seeds there are.
+func seedRange(d *Data, methods, envs []string) string {
+	least, most := 0, 0
+	for _, method := range methods {
+		for _, env := range envs {
+			if n := len(d.FinishedRuns(method, env)); n > 0 {
+				if least == 0 || n < least {
+					least = n
+				}
+				most = max(most, n)
+			}
+		}
+	}
+	switch {
+	case least != most:
+		return fmt.Sprintf("%d to %d seeds.", least, most)
+	case most == 1:
+		return "One seed."
+	}
+	return fmt.Sprintf("%d seeds.", most)
+}

@@ -1,0 +1,105 @@
+package paper
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"example.com/qdnb/qdnb/results"
+)
+
+// PublishedScore is a number that the paper prints of a method's runs on an environment: five seeds of two hours each.
+//
+// Where print has an evident slip the numbers are what is meant, Printed is what is there, and Note says why. Where tables disagree and none
+// is evidently right each is as printed, with a Note.
+type PublishedScore struct {
+	Table       int // 1, 8, 9, 10 or 11
+	Metric      results.Metric
+	Method, Env string // Env is empty in table 8: the mean over environments
+	// What a table does not print is NaN. Tables 1, 9 and 10 have the median, 9 and 10 the standard deviation, 8 the mean, 11 mean, median
+	// and interquartile mean.
+	Mean, Median, Std, IQM float64
+	Printed                string
+	Note                   string
+}
+
+//go:embed published_scores.csv
+var publishedCSV string
+
+var publishedScores = sync.OnceValues(func() ([]PublishedScore, error) { return parsePublished(publishedCSV) })
+
+// parsePublished reads the table of published numbers.
+func parsePublished(text string) ([]PublishedScore, error) {
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	header := []string{"table", "metric", "method", "env", "mean", "median", "std", "iqm", "printed", "note"}
+	if len(lines) == 0 || !slices.Equal(lines[0], header) {
+		return nil, fmt.Errorf("the header is not %s", strings.Join(header, ","))
+	}
+	var list []PublishedScore
+	for i, line := range lines[1:] {
+		p := PublishedScore{Metric: results.Metric(line[1]), Method: line[2], Env: line[3], Printed: line[8], Note: line[9]}
+		if p.Table, err = strconv.Atoi(line[0]); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		for k, target := range []*float64{&p.Mean, &p.Median, &p.Std, &p.IQM} {
+			if *target = math.NaN(); line[4+k] == "" {
+				continue
+			}
+			if *target, err = strconv.ParseFloat(line[4+k], 64); err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+2, err)
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// Published are the numbers of a table of the paper: 1 and 9 (max fitness and QD score), 8 (environment steps), 10 (the same as 9 of the
+// methods without rewards; its other rows repeat table 9) or 11 (averages). Of other tables there are none.
+func Published(table int) []PublishedScore {
+	all, err := publishedScores()
+	if err != nil { // a test reads it
+		return nil
+	}
+	from := table
+	if table == 1 { // table 9 without standard deviations
+		from = 9
+	}
+	var list []PublishedScore
+	for _, p := range all {
+		if p.Table != from {
+			continue
+		}
+		if table == 1 {
+			p.Table, p.Std = 1, math.NaN()
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// PublishedOf looks a number of a table up; ok is false if the table does not have it.
+func PublishedOf(table int, method, env string, metric results.Metric) (score PublishedScore, ok bool) {
+	list := Published(table)
+	i := slices.IndexFunc(list, func(p PublishedScore) bool { return p.Method == method && p.Env == env && p.Metric == metric })
+	if i < 0 {
+		return PublishedScore{}, false
+	}
+	return list[i], true
+}
+
+// publishedMedian is the median of table 9, or of table 10 for the methods that it adds.
+func publishedMedian(method, env string, metric results.Metric) (PublishedScore, bool) {
+	if p, ok := PublishedOf(9, method, env, metric); ok {
+		return p, true
+	}
+	return PublishedOf(10, method, env, metric)
+}

@@ -1,0 +1,199 @@
+package paper
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/tables"
+)
+
+// CompareScores puts the medians of runs beside those that the paper prints (tables 1, 9 and 10), for some environments or, without names,
+// for all. Fitness, which may be negative, is compared by the difference (ours - paper), the QD score by the ratio (ours / paper).
+//
+// Small runs are not expected to reach the paper's numbers. What can be compared is the order of the methods: below the table stands
+// Spearman's rank correlation of our medians with the paper's for each environment, see [CompareOrder].
+func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
+	methods, all, err := compared(d)
+	if err != nil {
+		return nil, err
+	}
+	chosen := slices.DeleteFunc(slices.Clone(all), func(env string) bool { return len(envs) > 0 && !slices.Contains(envs, env) })
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no run on %s is complete; there are %s", strings.Join(envs, ", "), strings.Join(all, ", "))
+	}
+	table := &tables.Table{
+		Caption: "Medians over seeds beside the paper's",
+		Header:  []string{"environment", "method", "seeds", "max fitness", "paper's", "difference", "QD score", "paper's", "ratio"},
+		Grouped: true,
+	}
+	for _, env := range chosen {
+		for _, method := range methods {
+			n := len(d.FinishedRuns(method, env))
+			if n == 0 {
+				continue
+			}
+			row := []string{env, figures.MethodName(method), strconv.Itoa(n)}
+			for _, m := range scoreMetrics {
+				own := stats.Median(d.Scores(method, env, m.of))
+				row = append(row, number(own))
+				published, ok := publishedMedian(method, env, m.of)
+				if !ok {
+					row = append(row, none, none)
+					continue
+				}
+				deviation := number(own - published.Median)
+				if m.of == results.QDScore {
+					deviation = number(own / published.Median)
+				}
+				row = append(row, number(published.Median), deviation)
+				if published.Note != "" {
+					table.Notes = append(table.Notes,
+						fmt.Sprintf("The paper's %s of %s on %s: %s.", m.name, figures.MethodName(method), env, published.Note))
+				}
+			}
+			table.Rows = append(table.Rows, tables.Row(row...))
+		}
+	}
+	return table, nil
+}
+
+// CompareOrder says how far runs put the methods in the order that the paper's numbers put them in: Spearman's rank correlation of the
+// medians over methods, for each environment and metric, and the mean over environments. It is 1 for the same order, -1 for the opposite
+// one and 0 for no relation. It does not ask how large scores are, so that it makes sense for small runs, too; of few methods or one seed it
+// is still a matter of luck.
+func CompareOrder(d *Data) (*tables.Table, error) {
+	methods, envs, err := compared(d)
+	if err != nil {
+		return nil, err
+	}
+	table := &tables.Table{
+		Caption: "Order of the methods against the paper's: Spearman's ρ",
+		Header:  []string{"environment", "methods", "max fitness", "QD score"},
+	}
+	correlations := map[results.Metric][]float64{}
+	for _, env := range envs {
+		row := []string{env, "0"}
+		for _, m := range scoreMetrics {
+			rho, n := order(d, methods, env, m.of)
+			row[1] = strconv.Itoa(n)
+			if !math.IsNaN(rho) {
+				correlations[m.of] = append(correlations[m.of], rho)
+			}
+			row = append(row, correlation(rho))
+		}
+		table.Rows = append(table.Rows, tables.Row(row...))
+	}
+	mean := []string{"mean", ""}
+	for _, m := range scoreMetrics {
+		mean = append(mean, correlation(stats.Mean(correlations[m.of])))
+	}
+	table.Rows = append(table.Rows, tables.Row(mean...))
+	table.Notes = []string{"1: the paper's order; 0: none; -1: the opposite one. " + seedRange(d, methods, envs)}
+	return table, nil
+}
+
+// CompareSteps puts the environment steps of training beside those of the paper's two hours (table 8).
+func CompareSteps(d *Data) (*tables.Table, error) {
+	methods, envs, err := trained(d, results.ExperimentTraining)
+	if err != nil {
+		return nil, err
+	}
+	table := &tables.Table{
+		Caption: "Environment steps beside the paper's: mean over environments and seeds",
+		Header:  []string{"method", "environments", "steps", "paper's", "ratio"},
+	}
+	for _, method := range methods {
+		steps, n := d.MeanSteps(method, envs)
+		paper, ratio := none, none
+		if p, ok := PublishedOf(8, method, "", results.EnvSteps); ok {
+			paper, ratio = number(p.Mean), number(steps/p.Mean)
+		}
+		table.Rows = append(table.Rows, tables.Row(figures.MethodName(method), strconv.Itoa(n), number(steps), paper, ratio))
+	}
+	table.Notes = []string{"The paper's are those of two hours on a Quadro RTX 4000. It speaks of 8 environments there, and trains on 7."}
+	return table, nil
+}
+
+// none stands for what is not known.
+const none = "–"
+
+// number writes three digits; what is not known is a dash.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return none
+	}
+	return tables.Number(v)
+}
+
+// correlation writes two decimals.
+func correlation(rho float64) string {
+	if math.IsNaN(rho) {
+		return none
+	}
+	return strconv.FormatFloat(rho, 'f', 2, 64)
+}
+
+// compared are the methods and environments of training, and those of the experiment on the reward that are not trained otherwise.
+func compared(d *Data) (methods, envs []string, err error) {
+	if methods, envs, err = trained(d, results.ExperimentTraining); err == nil {
+		more, _ := d.Axes(results.ExperimentReward)
+		return figures.SortMethods(append(methods, more...)), envs, nil
+	}
+	if methods, envs, other := trained(d, results.ExperimentReward); other == nil {
+		return methods, envs, nil
+	}
+	return nil, nil, err
+}
+
+// order is Spearman's rank correlation of medians with the paper's over the methods that both have; NaN of less than three.
+func order(d *Data, methods []string, env string, metric results.Metric) (rho float64, n int) {
+	var own, paper []float64
+	for _, method := range methods {
+		published, ok := publishedMedian(method, env, metric)
+		x := d.Scores(method, env, metric)
+		if !ok || len(x) == 0 {
+			continue
+		}
+		own, paper = append(own, stats.Median(x)), append(paper, published.Median)
+	}
+	return spearman(own, paper), len(own)
+}
+
+// spearman is the rank correlation of paired samples: the correlation of their ranks, equal values having the mean of theirs. It is NaN of
+// less than three pairs, of NaN, and where all values of a sample are equal.
+func spearman(x, y []float64) float64 {
+	if len(x) != len(y) || len(x) < 3 || slices.ContainsFunc(x, math.IsNaN) || slices.ContainsFunc(y, math.IsNaN) {
+		return math.NaN()
+	}
+	return stat.Correlation(ranks(x), ranks(y), nil)
+}
+
+// ranks counts from 1; equal values have the mean of theirs.
+func ranks(x []float64) []float64 {
+	places := make([]int, len(x))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	rank := make([]float64, len(x))
+	for from := 0; from < len(places); {
+		to := from + 1
+		for to < len(places) && x[places[to]] == x[places[from]] {
+			to++
+		}
+		for _, i := range places[from:to] {
+			rank[i] = float64(from+1+to) / 2
+		}
+		from = to
+	}
+	return rank
+}
