@@ -5,6 +5,7 @@ import (
 	"image/png"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,31 +24,6 @@ func smallSkills(folder string) Spec {
 		Algorithm: "diayn-reward", Env: "pointmaze", Seed: 1, Budget: Generations(2), Runs: folder, Backend: "go", Quiet: true,
 		Set: []string{"env_batch_size=10", "replay_buffer_size=200", "cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20",
 			"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"},
-	}
-}
-
-// The end of an episode is where its descriptor is, or the step into the goal that follows.
-func TestFirstEpisode(t *testing.T) {
-	nan := float32(math.NaN())
-	goal := &figures.Rect{X0: 0.5, Y0: 0.5, X1: 0.6, Y1: 0.6}
-	for name, c := range map[string]struct {
-		positions, descriptor []float32
-		goal                  *figures.Rect
-		want                  int
-	}{
-		"to the end":              {[]float32{0, 0, 1, 0, 2, 0}, []float32{2, 0}, nil, 3},
-		"ended before":            {[]float32{0, 0, 1, 0, 2, 0}, []float32{1, 0}, nil, 2},
-		"waits":                   {[]float32{0, 0, 1, 0, 1, 0}, []float32{1, 0}, goal, 3},
-		"into the goal":           {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, goal, 3},
-		"around the goal":         {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5, 0.6}, []float32{0.4, 0.5}, goal, 3},
-		"goal in the last step":   {[]float32{0, 0, 0.4, 0.5}, []float32{0.4, 0.5}, goal, 2},
-		"there is no goal":        {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, nil, 2},
-		"one coordinate is equal": {[]float32{0, 0, 0, 1, 1, 1}, []float32{0, 1}, nil, 2},
-		"not a number":            {[]float32{0, 0, nan, 0, nan, 0}, []float32{nan, 0}, nil, 3},
-	} {
-		if got := firstEpisode(c.positions, c.descriptor, c.goal); got != c.want {
-			t.Errorf("%s: %d positions, want %d", name, got, c.want)
-		}
 	}
 }
 
@@ -70,6 +46,8 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 		spec.Env, spec.Environment = "", env
 		run := train(t, spec)
 		s := Must(run.Skills())
+		arena := figures.Arena{}
+		Check(arena.AddSkills(run))
 		early := 0
 		for i := range s.Which {
 			positions := s.Trajectories[2*i*s.Steps() : 2*(i+1)*s.Steps()]
@@ -81,7 +59,7 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 			if want < s.Steps() {
 				early++
 			}
-			if got := firstEpisode(positions, s.Descriptors[2*i:2*i+2], nil); got != want {
+			if got := len(arena.Paths[i].X); got != want {
 				t.Errorf("%s: episode %d has %d positions, want %d", name, i, got, want)
 			}
 		}
@@ -96,28 +74,19 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 
 func TestSkillTrajectories(t *testing.T) {
 	run := train(t, smallSkills(t.TempDir()))
-	figure := Must(SkillTrajectories(run))
+	figure := Must(SkillTrajectoriesIn(envs.Pointmaze{}, run))
 	data := Must(figure.PNG(figures.Resolution))
 	if _, err := png.Decode(bytes.NewReader(data)); err != nil || len(data) > 60e3 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	s := Must(run.Skills())
+	if !bytes.Equal(data, Must(Must(figures.SkillTrajectories(run)).PNG(figures.Resolution))) {
+		t.Error("figures.SkillTrajectories draws pointmaze otherwise")
+	}
 	text := svg(t, figure)
-	for _, want := range append(skillLabels(s), "DIAYN+REWARD on pointmaze, 15 episodes", "start", "end", "goal") {
+	for _, want := range []string{"DIAYN+REWARD on pointmaze, 15 episodes", "start", "end", "goal"} {
 		if !strings.Contains(text, ">"+want+"<") {
 			t.Errorf("the figure does not say %q", want)
 		}
-	}
-}
-
-func TestSkillLabels(t *testing.T) {
-	s := &runs.Skills{Count: 3, Which: []int{0, 2, 1, 0, 2}, Fitnesses: []float32{-100, 3, float32(math.Inf(-1)), -201, 4}}
-	if got, want := skillLabels(s), []string{"skill 0: −150", "skill 1: −Inf", "skill 2: 3.5"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	s = &runs.Skills{Which: []int{0, 0}, Fitnesses: []float32{1, 2}}
-	if got, want := skillLabels(s), []string{"policy: 1.5"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -130,13 +99,13 @@ func TestSkillTrajectoriesSayWhatIsMissing(t *testing.T) {
 	own := *trained
 	own.Config.Env = "moon"
 	for want, run := range map[string]*runs.Run{
-		"were not evaluated":             imported,
-		"has no skills.npz":              evolved,
-		"walker-uni has no positions":    &contacts,
-		"give it to SkillTrajectoriesIn": &own,
-		"kept no positions to draw":      withoutPositions(t),
+		"were not evaluated":                             imported,
+		"has no skills.npz":                              evolved,
+		"walker-uni has no positions":                    &contacts,
+		"moon has no positions to draw; for an environm": &own,
+		"kept no positions to draw":                      withoutPositions(t),
 	} {
-		if _, err := SkillTrajectories(run); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := figures.SkillTrajectories(run); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -150,4 +119,27 @@ func withoutPositions(t *testing.T) *runs.Run {
 	delete(arrays, "trajectories")
 	Check(npz.Write(path, arrays))
 	return run
+}
+
+// What figures know of the paper's environments without building them is what the environments say.
+func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
+	for _, name := range envs.Names() {
+		got, err := figures.ArenaOf(name)
+		env := Must(envs.Make(name))
+		want, wantErr := arenaOf(env)
+		if (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %v, but %v of the environment", name, err, wantErr)
+		}
+		if err == nil && !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s: %+v, want %+v", name, *got, want)
+		}
+		d := env.Spec().Descriptor
+		if len(d.Lower) != 2 {
+			continue
+		}
+		cells := Must(figures.CellsOf(name, &runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
+		if names := []string{cells.XLabel, cells.YLabel}; !slices.Equal(names, d.Components) {
+			t.Errorf("%s: descriptors %q, want %q", name, names, d.Components)
+		}
+	}
 }

@@ -89,7 +89,7 @@ func drawings(run *runs.Run) ([]drawing, error) {
 			return nil, err
 		}
 		if skills.Steps() > 0 {
-			list = append(list, drawing{"trajectories", func() (*figures.Figure, error) { return qdnb.SkillTrajectories(run) }})
+			list = append(list, drawing{"trajectories", func() (*figures.Figure, error) { return figures.SkillTrajectories(run) }})
 		}
 	}
 	return list, nil

@@ -84,8 +84,8 @@ func TestRepertoireMapErrors(t *testing.T) {
 		if _, err := RepertoireMap(c); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "figures: ") {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
-		g := Grid{Cells: [][]*Cells{{nil, &c}}}
-		if _, err := RepertoireGrid(g); err == nil || !strings.Contains(err.Error(), want) {
+		g := Grid{Maps: [][]Map{{nil, &c}}}
+		if _, err := MapGrid(g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("grid: want an error with %q, got %v", want, err)
 		}
 	}
@@ -104,17 +104,17 @@ func TestPoints2D(t *testing.T) {
 	}
 }
 
-func TestRepertoireGridScopes(t *testing.T) {
+func TestMapGridScopes(t *testing.T) {
 	high, low := sampleCells(), sampleCells()
 	for i := range low.Fitness {
 		low.Fitness[i] -= 1000
 	}
-	cells := [][]*Cells{{&high}, {&low}, {nil}}
-	shared := gridBars(cells, BarShared)
+	maps := [][]Map{{&high}, {&low}, {nil}}
+	shared := gridBars(maps, BarShared)
 	if len(shared) != 1 || shared[0].high-shared[0].low < 1000 {
 		t.Errorf("shared bar: %+v", shared[0])
 	}
-	rows := gridBars(cells, BarPerRow)
+	rows := gridBars(maps, BarPerRow)
 	if len(rows) != 3 || rows[0].low < rows[1].high || rows[2] != nil {
 		t.Errorf("bars per row: %+v", rows)
 	}
@@ -122,11 +122,11 @@ func TestRepertoireGridScopes(t *testing.T) {
 	fixed.Min, fixed.Max = -1000, 0
 	other := sampleCells()
 	other.Min, other.Max = -500, 200
-	if b := newRepertoireBar(&fixed, nil, &other); b.low != -1000 || b.high != 200 || b.label != "Fitness" {
+	if b := newBar(&fixed, nil, &other); b.low != -1000 || b.high != 200 || b.label != "Fitness" {
 		t.Errorf("bar of two stated ranges: %+v", b)
 	}
 	for _, scope := range []BarScope{BarShared, BarPerRow, BarPerColumn} {
-		f, err := RepertoireGrid(Grid{Cells: cells, Bar: scope})
+		f, err := MapGrid(Grid{Maps: maps, Bar: scope})
 		drawn(t, f, err)
 	}
 	nothing := sampleCells()
@@ -134,15 +134,15 @@ func TestRepertoireGridScopes(t *testing.T) {
 		nothing.Fitness[i] = math.NaN()
 	}
 	for _, scope := range []BarScope{BarShared, BarPerRow, BarPerColumn} {
-		f, err := RepertoireGrid(Grid{Cells: [][]*Cells{{&nothing}}, Bar: scope})
+		f, err := MapGrid(Grid{Maps: [][]Map{{&nothing}}, Bar: scope})
 		drawn(t, f, err)
 	}
 	for want, g := range map[string]Grid{
 		"at least one":    {},
-		"2 row titles":    {Cells: [][]*Cells{{&high}}, RowTitles: []string{"a", "b"}},
-		"2 column titles": {Cells: [][]*Cells{{&high}}, ColumnTitles: []string{"a", "b"}},
+		"2 row titles":    {Maps: [][]Map{{&high}}, RowTitles: []string{"a", "b"}},
+		"2 column titles": {Maps: [][]Map{{&high}}, ColumnTitles: []string{"a", "b"}},
 	} {
-		if _, err := RepertoireGrid(g); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := MapGrid(g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}

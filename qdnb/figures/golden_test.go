@@ -174,7 +174,7 @@ func sampleGrid() Grid {
 		wide.Fitness = append(wide.Fitness, 900+1100*p[0])
 	}
 	return Grid{
-		Cells: [][]*Cells{{&a, &wide}, {&b}}, Bar: BarPerColumn,
+		Maps: [][]Map{{&a, &wide}, {&b}}, Bar: BarPerColumn,
 		RowTitles: []string{"MAP-Elites", "AURORA"}, ColumnTitles: []string{"pointmaze", "ant-trap"},
 	}
 }
@@ -190,7 +190,7 @@ func sampleFigures(t *testing.T) map[string]*Figure {
 	}
 	f, err := RepertoireMap(sampleCells())
 	add("repertoire", f, err)
-	f, err = RepertoireGrid(sampleGrid())
+	f, err = MapGrid(sampleGrid())
 	add("grid", f, err)
 	f, err = Curves(samplePanels(), 3)
 	add("curves", f, err)

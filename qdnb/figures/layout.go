@@ -28,7 +28,11 @@ type layout struct {
 	bottomBars               []*colorBar // one per column (nil: none for this column)
 	legend                   *legend
 	columnWidths, rowHeights []float64 // relative; set by weigh
+	titleSizes               titleSizes
 }
+
+// titleSizes are those of the titles of rows, columns and panels: less than titleSize where they would run into each other.
+type titleSizes struct{ row, column, panel vg.Length }
 
 // figure fixes the layout at a width; the height follows from the panels' aspects.
 func (l *layout) figure(width vg.Length) *Figure {
@@ -39,9 +43,22 @@ func (l *layout) figure(width vg.Length) *Figure {
 		m := l.margins(width)
 		unit := (width - m.sumX()) / vg.Length(sum(l.columnWidths))
 		height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
-		l.fitTicks(unit, unit)
+		l.fitText(unit, unit)
 	}
 	return &Figure{width: width, height: height, draw: l.draw}
+}
+
+// within is the layout as a figure of a width, or of less where it would be higher than a height.
+func (l *layout) within(width, height vg.Length) *Figure {
+	f := l.figure(width)
+	for range 8 { // margins do not shrink with the panels: a few steps come close enough
+		if f.height <= height {
+			break
+		}
+		width *= max(0.5, height/f.height)
+		f = l.figure(width)
+	}
+	return f
 }
 
 // weigh sets the relative sizes of columns and rows. Columns of one aspect each share the height of the rows;
@@ -49,6 +66,7 @@ func (l *layout) figure(width vg.Length) *Figure {
 func (l *layout) weigh() {
 	rows, columns := len(l.panels), len(l.panels[0])
 	l.columnWidths, l.rowHeights = make([]float64, columns), make([]float64, rows)
+	l.titleSizes = titleSizes{titleSize, titleSize, titleSize}
 	uniform := true
 	for j := range columns {
 		for i := range rows {
@@ -108,7 +126,7 @@ func (l *layout) margins(width vg.Length) *margins {
 		bottom: make([]vg.Length, rows), top: make([]vg.Length, rows),
 		gapX: l.gapX * vg.Length(columns-1), gapY: l.gapY * vg.Length(rows-1),
 	}
-	title := textStyle(titleSize)
+	rowTitle, columnTitle, title := textStyle(l.titleSizes.row), textStyle(l.titleSizes.column), textStyle(l.titleSizes.panel)
 	var columnTitleHeight, rightBars, legendHeight vg.Length
 	for i, row := range l.panels {
 		for j, p := range row {
@@ -128,10 +146,10 @@ func (l *layout) margins(width vg.Length) *margins {
 		}
 	}
 	for _, t := range l.rowTitles {
-		m.rowTitleWidth = max(m.rowTitleWidth, title.Height(t)+2*titleGap)
+		m.rowTitleWidth = max(m.rowTitleWidth, rowTitle.Height(t)+2*titleGap)
 	}
 	for _, t := range l.columnTitles {
-		columnTitleHeight = max(columnTitleHeight, title.Height(t)+titleGap)
+		columnTitleHeight = max(columnTitleHeight, columnTitle.Height(t)+titleGap)
 	}
 	for _, b := range l.rightBars {
 		if b != nil {
@@ -160,15 +178,31 @@ func (l *layout) margins(width vg.Length) *margins {
 // titleGap is the distance from the data to the title above.
 const titleGap = vg.Length(5)
 
-// fitTicks adapts the number of ticks to data areas of the given units of the relative sizes.
-func (l *layout) fitTicks(ux, uy vg.Length) {
+// fitText adapts the number of ticks and the size of titles to data areas of the given units of the relative sizes.
+func (l *layout) fitText(ux, uy vg.Length) {
+	l.titleSizes = titleSizes{titleSize, titleSize, titleSize}
 	for i, row := range l.panels {
 		for j, p := range row {
 			if p != nil {
 				setTicks(p.plot, l.areaSize(i, j, ux, uy))
+				l.titleSizes.panel = fitSize(l.titleSizes.panel, p.title, ux*vg.Length(l.columnWidths[j])+l.gapX)
 			}
 		}
 	}
+	for i, t := range l.rowTitles {
+		l.titleSizes.row = fitSize(l.titleSizes.row, t, uy*vg.Length(l.rowHeights[i])+l.gapY)
+	}
+	for j, t := range l.columnTitles {
+		l.titleSizes.column = fitSize(l.titleSizes.column, t, ux*vg.Length(l.columnWidths[j])+l.gapX)
+	}
+}
+
+// fitSize is the largest size of text down to tickSize in which it takes no more than the room.
+func fitSize(size vg.Length, text string, room vg.Length) vg.Length {
+	for size > tickSize && textStyle(size).Width(text) > room-2 {
+		size--
+	}
+	return size
 }
 
 // areaSize is the size of a panel's data area, its aspect kept where that is wanted.
@@ -197,7 +231,7 @@ func (l *layout) draw(c draw.Canvas) error {
 			ux = min(ux, uy)
 			uy = ux
 		}
-		l.fitTicks(ux, uy)
+		l.fitText(ux, uy)
 	}
 	// What equal aspects leave over goes around the block.
 	x0 := c.Min.X + m.outer[leftSide] + (size.X-m.sumX()-ux*vg.Length(sum(l.columnWidths)))/2
@@ -224,14 +258,15 @@ func (l *layout) draw(c draw.Canvas) error {
 	for i, row := range l.panels {
 		for j, p := range row {
 			if p != nil {
-				p.draw(c, center(columnSpan[j], rowSpan[i], l.areaSize(i, j, ux, uy)))
+				p.draw(c, center(columnSpan[j], rowSpan[i], l.areaSize(i, j, ux, uy)), l.titleSizes.panel)
 			}
 		}
 	}
-	title := textStyle(titleSize)
+	title := textStyle(l.titleSizes.column)
 	for j, t := range l.columnTitles {
 		c.FillText(title, vg.Point{X: middle(columnSpan[j]), Y: y0 + titleGap + title.FontExtents().Descent}, t)
 	}
+	title = textStyle(l.titleSizes.row)
 	title.Rotation = math.Pi / 2
 	title.YAlign = draw.YTop
 	for i, t := range l.rowTitles {
@@ -263,7 +298,7 @@ func (l *layout) draw(c draw.Canvas) error {
 const minUnit = vg.Length(12)
 
 // draw draws the plot such that its data fill area, and its title above.
-func (p *panel) draw(c draw.Canvas, area vg.Rectangle) {
+func (p *panel) draw(c draw.Canvas, area vg.Rectangle, size vg.Length) {
 	outer := c
 	outer.Rectangle = area
 	for range 3 { // the plot's margins depend a little on its size
@@ -273,7 +308,7 @@ func (p *panel) draw(c draw.Canvas, area vg.Rectangle) {
 	}
 	p.plot.Draw(outer)
 	if p.title != "" {
-		style := textStyle(titleSize)
+		style := textStyle(size)
 		at := vg.Point{X: (area.Min.X + area.Max.X) / 2, Y: area.Max.Y + titleGap}
 		c.FillText(style, at, p.title)
 	}

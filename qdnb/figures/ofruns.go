@@ -6,17 +6,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// descriptorNames are the names of the descriptors of the environments whose repertoires can be drawn as a map.
-var descriptorNames = map[string][2]string{
-	"pointmaze":       {"final x", "final y"},
-	"ant-omni":        {"final x (m)", "final y (m)"},
-	"ant-trap":        {"final x (m)", "final y (m)"},
-	"ant-maze":        {"final x (m)", "final y (m)"},
-	"walker-uni":      {"contact of the right foot", "contact of the left foot"},
-	"halfcheetah-uni": {"contact of the front foot", "contact of the back foot"},
-}
-
-// CellsOf are the cells of a repertoire of a run in an environment, as [RepertoireMap] and [RepertoireGrid] take them.
+// CellsOf are the cells of a repertoire of a run in an environment, as [RepertoireMap] and [MapGrid] take them.
 func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
 	centroids, err := Points2D(r.Centroids, r.Dims)
 	if err != nil {
@@ -26,9 +16,9 @@ func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, ok := descriptorNames[env]
-	if !ok {
-		names = [2]string{"descriptor 1", "descriptor 2"}
+	names := [2]string{"descriptor 1", "descriptor 2"}
+	if e, known := environments[env]; known {
+		names = e.names
 	}
 	c := &Cells{
 		XLabel: names[0], YLabel: names[1], Centroids: centroids, Descriptors: descriptors,
@@ -81,12 +71,12 @@ func Snapshots(run *runs.Run, columns int) (*Figure, error) {
 		cells.Title = "generation " + grouped(snapshot.Generation)
 		cells.Descriptors = nil // too small to see
 		if i%columns == 0 {
-			grid.Cells = append(grid.Cells, nil)
+			grid.Maps = append(grid.Maps, nil)
 		}
-		row := &grid.Cells[len(grid.Cells)-1]
+		row := &grid.Maps[len(grid.Maps)-1]
 		*row = append(*row, cells)
 	}
-	return RepertoireGrid(grid)
+	return MapGrid(grid)
 }
 
 // Axis is what metric curves are drawn against.

@@ -3,7 +3,6 @@ package figures
 import (
 	"fmt"
 	"image/color"
-	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -76,8 +75,8 @@ func RepertoireMap(c Cells) (*Figure, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("figures: repertoire map: %w", err)
 	}
-	bar := newRepertoireBar(&c)
-	p, err := c.panel(bar, true, true)
+	bar := newBar(&c)
+	p, err := c.panel(bar, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -93,38 +92,18 @@ func RepertoireMap(c Cells) (*Figure, error) {
 	return l.figure(width * vg.Inch), nil
 }
 
-// newRepertoireBar is the colour bar that some repertoires share: over the widest range that they ask for, where all
-// of them state one, or else that of the data. It is nil where there is nothing to colour.
-func newRepertoireBar(shared ...*Cells) *colorBar {
-	label, fixed := "", true
-	low, high := math.Inf(1), math.Inf(-1)
-	var values [][]float64
-	for _, c := range shared {
-		if c == nil {
-			continue
-		}
-		values = append(values, c.Fitness)
-		fixed = fixed && (c.Min != 0 || c.Max != 0)
-		low, high = min(low, c.Min), max(high, c.Max)
-		if label == "" {
-			label = c.FitnessLabel
-		}
-	}
-	if !fixed || len(values) == 0 {
-		low, high = 0, 0
-	}
-	r, ok := newColorRange(low, high, values...)
-	if !ok {
-		return nil
-	}
-	if label == "" {
-		label = "Fitness"
-	}
-	return &colorBar{colorRange: r, label: label}
+// axes implements [Map].
+func (c *Cells) axes() (lower, upper [2]float64, labels [2]string) {
+	return c.Lower, c.Upper, [2]string{c.XLabel, c.YLabel}
 }
 
-// panel makes the map's panel; the colours are those of bar, nil where no cell is filled.
-func (c *Cells) panel(bar *colorBar, xTicks, yTicks bool) (*panel, error) {
+// scale implements [Map].
+func (c *Cells) scale() (low, high float64, values []float64, label string, ok bool) {
+	return c.Min, c.Max, c.Fitness, c.FitnessLabel, true
+}
+
+// panel implements [Map]; bar is nil where no cell is filled.
+func (c *Cells) panel(bar *colorBar, _ *labelColors) (*panel, error) {
 	polygons, err := Voronoi(c.Centroids, c.Lower, c.Upper)
 	if err != nil {
 		return nil, err
@@ -140,12 +119,6 @@ func (c *Cells) panel(bar *colorBar, xTicks, yTicks bool) (*panel, error) {
 		}
 	}
 	p := newPlot(c.XLabel, c.YLabel, c.Lower, c.Upper)
-	if !xTicks {
-		hideTicks(&p.X)
-	}
-	if !yTicks {
-		hideTicks(&p.Y)
-	}
 	p.Add(m)
 	addFrame(p)
 	return &panel{plot: p, title: c.Title, aspect: mapAspect(c.Lower, c.Upper)}, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -51,36 +52,53 @@ func Trajectories(a Arena) (*Figure, error) {
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)
 	}
-	colors, entries, bar := a.colors()
-	entries = append(entries,
-		legendEntry{"start", markIcon(startMark)},
-		legendEntry{"end", markIcon(endMark)})
-	if a.Goal != nil {
-		entries = append(entries, legendEntry{"goal", func(c draw.Canvas) {
-			side := c.Max.Y - c.Min.Y
-			x := (c.Min.X + c.Max.X) / 2
-			fillRect(c, vg.Rectangle{Min: vg.Point{X: x - side/2, Y: c.Min.Y}, Max: vg.Point{X: x + side/2, Y: c.Max.Y}}, goalFill, goalEdge)
-		}})
+	bar, labels := newBar(&a), newLabelColors(&a)
+	p, err := a.panel(bar, labels)
+	if err != nil {
+		return nil, err
 	}
-
-	p := newPlot(a.XLabel, a.YLabel, a.Lower, a.Upper)
-	p.Add(arenaPlot{a, colors})
-	addFrame(p)
-	aspect := mapAspect(a.Lower, a.Upper)
-	l := &layout{
-		panels: [][]*panel{{{plot: p, title: a.Title, aspect: aspect}}},
-		equal:  true,
-		legend: &legend{entries},
-	}
+	l := &layout{panels: [][]*panel{{p}}, equal: true, legend: &legend{labels.legend(&a)}}
 	width := vg.Length(4)
 	if bar != nil {
 		l.rightBars = []*colorBar{bar}
 		width = 4.4
 	}
-	if aspect > 1.5 {
+	if p.aspect > 1.5 {
 		width = 6
 	}
 	return l.figure(width * vg.Inch), nil
+}
+
+// axes implements [Map].
+func (a *Arena) axes() (lower, upper [2]float64, labels [2]string) {
+	return a.Lower, a.Upper, [2]string{a.XLabel, a.YLabel}
+}
+
+// scale implements [Map].
+func (a *Arena) scale() (low, high float64, values []float64, label string, ok bool) {
+	for _, p := range a.Paths {
+		values = append(values, p.Fitness)
+	}
+	return a.Min, a.Max, values, "", a.ColorBy == ColorByFitness
+}
+
+// panel implements [Map].
+func (a *Arena) panel(bar *colorBar, labels *labelColors) (*panel, error) {
+	colors := make([]color.NRGBA, len(a.Paths))
+	for i, path := range a.Paths {
+		switch {
+		case a.ColorBy == ColorByLabel:
+			colors[i] = labels.of(path.Label)
+		case finite(path.Fitness):
+			colors[i] = Viridis(bar.position(path.Fitness))
+		default:
+			colors[i] = axisColor // a path without a fitness
+		}
+	}
+	p := newPlot(a.XLabel, a.YLabel, a.Lower, a.Upper)
+	p.Add(arenaPlot{*a, colors})
+	addFrame(p)
+	return &panel{plot: p, title: a.Title, aspect: mapAspect(a.Lower, a.Upper)}, nil
 }
 
 func (a *Arena) check() error {
@@ -104,48 +122,55 @@ func (a *Arena) check() error {
 	return checkRange(a.Min, a.Max)
 }
 
-// colors returns each path's colour and what explains it.
-func (a *Arena) colors() (colors []color.NRGBA, entries []legendEntry, bar *colorBar) {
-	if a.ColorBy == ColorByFitness {
-		var values []float64
+// labelColors gives the labels of paths colours, in the order in which they come.
+type labelColors struct {
+	labels []string
+	index  map[string]int
+}
+
+func newLabelColors(arenas ...*Arena) *labelColors {
+	l := &labelColors{index: map[string]int{}}
+	for _, a := range arenas {
+		if a.ColorBy != ColorByLabel {
+			continue
+		}
 		for _, p := range a.Paths {
-			values = append(values, p.Fitness)
-		}
-		if r, ok := newColorRange(a.Min, a.Max, values); ok {
-			bar = &colorBar{r, "Fitness"}
-		}
-		for _, v := range values {
-			c := axisColor // a path without a fitness
-			if finite(v) {
-				c = Viridis(bar.position(v))
+			if _, known := l.index[p.Label]; !known {
+				l.index[p.Label] = len(l.labels)
+				l.labels = append(l.labels, p.Label)
 			}
-			colors = append(colors, c)
-		}
-		return colors, nil, bar
-	}
-	index := make(map[string]int)
-	var labels []string
-	for _, p := range a.Paths {
-		if _, known := index[p.Label]; !known {
-			index[p.Label] = len(labels)
-			labels = append(labels, p.Label)
 		}
 	}
-	of := func(i int) color.NRGBA {
-		if len(labels) <= len(skillColors) {
-			return skillColors[i]
-		}
-		return Viridis(0.95 * float64(i) / float64(len(labels)-1)) // the last yellows are pale on white
+	return l
+}
+
+func (l *labelColors) of(label string) color.NRGBA {
+	i := l.index[label]
+	if len(l.labels) <= len(skillColors) {
+		return skillColors[i]
 	}
-	for _, p := range a.Paths {
-		colors = append(colors, of(index[p.Label]))
-	}
-	for i, label := range labels {
+	return Viridis(0.95 * float64(i) / float64(len(l.labels)-1)) // the last yellows are pale on white
+}
+
+// legend explains the labels, the ends of paths and, if one of the arenas has one, the goal.
+func (l *labelColors) legend(arenas ...*Arena) []legendEntry {
+	var entries []legendEntry
+	for _, label := range l.labels {
 		if label != "" {
-			entries = append(entries, legendEntry{label, lineIcon(draw.LineStyle{Color: of(i), Width: 1.3}, nil)})
+			entries = append(entries, legendEntry{label, lineIcon(draw.LineStyle{Color: l.of(label), Width: 1.3}, nil)})
 		}
 	}
-	return colors, entries, nil
+	entries = append(entries, legendEntry{"start", markIcon(startMark)}, legendEntry{"end", markIcon(endMark)})
+	if slices.ContainsFunc(arenas, func(a *Arena) bool { return a.Goal != nil }) {
+		entries = append(entries, legendEntry{"goal", goalIcon})
+	}
+	return entries
+}
+
+func goalIcon(c draw.Canvas) {
+	side := c.Max.Y - c.Min.Y
+	x := (c.Min.X + c.Max.X) / 2
+	fillRect(c, vg.Rectangle{Min: vg.Point{X: x - side/2, Y: c.Min.Y}, Max: vg.Point{X: x + side/2, Y: c.Max.Y}}, goalFill, goalEdge)
 }
 
 var (

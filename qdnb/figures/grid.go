@@ -1,0 +1,260 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// BarScope says which maps of a [Grid] share a range of colours and its bar.
+type BarScope int
+
+// The scopes of a colour bar.
+const (
+	BarShared    BarScope = iota // one range for all maps
+	BarPerRow                    // one per row, for rows of different environments
+	BarPerColumn                 // one per column
+)
+
+// Map is a panel of a [Grid]: a repertoire (*[Cells]), or paths (*[Arena]).
+type Map interface {
+	check() error
+	// axes are the limits and the labels, of x and of y.
+	axes() (lower, upper [2]float64, labels [2]string)
+	// scale is what a colour bar needs: the stated ends of its range (both 0: none), the values, and its label. ok is false where colours
+	// are not those of a bar.
+	scale() (low, high float64, values []float64, label string, ok bool)
+	// panel draws the map with colours of a bar, which is nil where there is no value, or of the labels of paths.
+	panel(bar *colorBar, labels *labelColors) (*panel, error)
+}
+
+// Grid is a table of maps: methods by environments, snapshots of one run over time, or repertoires above the ways of their skills.
+type Grid struct {
+	Maps [][]Map // rows of columns; nil leaves a hole, short rows end in holes
+
+	RowTitles, ColumnTitles []string // optional, one per row or column
+
+	Bar BarScope
+
+	// Dense makes room where there are many maps: only the lowest row names the axes, and a y axis like its map's x axis has no numbers of
+	// its own, unless it is that of the first column.
+	Dense bool
+}
+
+// pageWidth and pageHeight are what figures fill at most.
+const (
+	pageWidth  = 7.5 * vg.Inch
+	pageHeight = 9.5 * vg.Inch
+)
+
+// MapGrid draws several maps with common axes and colours, on a page at most. Within a column (row) of equal axes only the lowest
+// (leftmost) map has tick labels. The range of a colour bar is that of the data of all maps that share it, or, where each of them states
+// Min and Max, the widest of those. Paths of one label have one colour in all maps, and one legend.
+func MapGrid(g Grid) (*Figure, error) {
+	maps := g.rectangle()
+	if err := g.check(maps); err != nil {
+		return nil, fmt.Errorf("figures: grid: %w", err)
+	}
+	l := &layout{
+		equal: true, rowTitles: g.RowTitles, columnTitles: g.ColumnTitles,
+		gapX: 14, gapY: 8,
+	}
+	if g.Dense {
+		l.gapX, l.gapY = 6, 6
+	}
+	bars := gridBars(maps, g.Bar)
+	switch g.Bar {
+	case BarPerRow:
+		l.rightBars = bars
+	case BarPerColumn:
+		l.bottomBars = bars
+	default:
+		if bars[0] != nil {
+			l.rightBars = bars
+		}
+	}
+	var arenas []*Arena
+	for _, row := range maps {
+		for _, m := range row {
+			if a, ok := m.(*Arena); ok {
+				arenas = append(arenas, a)
+			}
+		}
+	}
+	labels := newLabelColors(arenas...)
+	for i, row := range maps {
+		l.panels = append(l.panels, make([]*panel, len(row)))
+		for j, m := range row {
+			if m == nil {
+				continue
+			}
+			bar := bars[0]
+			switch g.Bar {
+			case BarPerRow:
+				bar = bars[i]
+			case BarPerColumn:
+				bar = bars[j]
+			}
+			p, err := m.panel(bar, labels)
+			if err != nil {
+				return nil, fmt.Errorf("figures: grid: row %d, column %d: %w", i, j, err)
+			}
+			g.axes(maps, i, j, p)
+			l.panels[i][j] = p
+		}
+	}
+	if len(arenas) > 0 {
+		l.legend = &legend{labels.legend(arenas...)}
+	}
+	// From two columns in a text column to the full width of a page.
+	width := min(vg.Length(1.5+1.75*float64(len(maps[0])))*vg.Inch, pageWidth)
+	return l.within(width, pageHeight), nil
+}
+
+// rectangle is the table with rows of equal length and without nil pointers.
+func (g *Grid) rectangle() [][]Map {
+	columns := 0
+	for _, row := range g.Maps {
+		columns = max(columns, len(row))
+	}
+	maps := make([][]Map, len(g.Maps))
+	for i, row := range g.Maps {
+		maps[i] = make([]Map, columns)
+		for j, m := range row {
+			switch m := m.(type) {
+			case *Cells:
+				if m != nil {
+					maps[i][j] = m
+				}
+			case *Arena:
+				if m != nil {
+					maps[i][j] = m
+				}
+			}
+		}
+	}
+	return maps
+}
+
+func (g *Grid) check(maps [][]Map) error {
+	if len(maps) == 0 || len(maps[0]) == 0 {
+		return fmt.Errorf("it needs at least one map")
+	}
+	rows, columns := len(maps), len(maps[0])
+	if g.RowTitles != nil && len(g.RowTitles) != rows {
+		return fmt.Errorf("%d rows but %d row titles", rows, len(g.RowTitles))
+	}
+	if g.ColumnTitles != nil && len(g.ColumnTitles) != columns {
+		return fmt.Errorf("%d columns but %d column titles", columns, len(g.ColumnTitles))
+	}
+	for i, row := range maps {
+		for j, m := range row {
+			if m == nil {
+				continue
+			}
+			if err := m.check(); err != nil {
+				return fmt.Errorf("row %d, column %d: %w", i, j, err)
+			}
+		}
+	}
+	return nil
+}
+
+// axes leaves out of a panel what a neighbour says.
+func (g *Grid) axes(maps [][]Map, i, j int, p *panel) {
+	below, left := explained(maps, i, j, 1, 0), explained(maps, i, j, 0, -1)
+	if below {
+		hideTicks(&p.plot.X)
+	}
+	if left {
+		hideTicks(&p.plot.Y)
+	}
+	if !g.Dense || left {
+		return
+	}
+	if below {
+		p.plot.Y.Label.Text = ""
+	}
+	if lower, upper, _ := maps[i][j].axes(); j > 0 && lower[0] == lower[1] && upper[0] == upper[1] {
+		p.plot.Y.Tick.Marker = silentTicks{}
+	}
+}
+
+// newBar is the colour bar that some maps share: over the widest range that they ask for, where all of them state one, or else that of
+// the data. It is nil where there is nothing to colour.
+func newBar(shared ...Map) *colorBar {
+	name, fixed := "", true
+	low, high := math.Inf(1), math.Inf(-1)
+	var all [][]float64
+	for _, m := range shared {
+		if m == nil {
+			continue
+		}
+		from, to, values, label, ok := m.scale()
+		if !ok {
+			continue
+		}
+		all = append(all, values)
+		fixed = fixed && (from != 0 || to != 0)
+		low, high = min(low, from), max(high, to)
+		if name == "" {
+			name = label
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if !fixed {
+		low, high = 0, 0
+	}
+	r, ok := newColorRange(low, high, all...)
+	if !ok {
+		return nil
+	}
+	if name == "" {
+		name = "Fitness"
+	}
+	return &colorBar{colorRange: r, label: name}
+}
+
+// gridBars returns one bar, or one per row or column.
+func gridBars(maps [][]Map, scope BarScope) []*colorBar {
+	var bars []*colorBar
+	switch scope {
+	case BarPerRow:
+		for _, row := range maps {
+			bars = append(bars, newBar(row...))
+		}
+	case BarPerColumn:
+		for j := range maps[0] {
+			var column []Map
+			for _, row := range maps {
+				column = append(column, row[j])
+			}
+			bars = append(bars, newBar(column...))
+		}
+	default:
+		var all []Map
+		for _, row := range maps {
+			all = append(all, row...)
+		}
+		bars = append(bars, newBar(all...))
+	}
+	return bars
+}
+
+// explained tells whether the next map in the direction (di, dj) has the same axis, so that its ticks do for both.
+func explained(maps [][]Map, i, j, di, dj int) bool {
+	ni, nj := i+di, j+dj
+	if ni < 0 || ni >= len(maps) || nj < 0 || nj >= len(maps[ni]) || maps[ni][nj] == nil {
+		return false
+	}
+	lower, upper, labels := maps[i][j].axes()
+	otherLower, otherUpper, otherLabels := maps[ni][nj].axes()
+	d := 0 // the axis along which they are aligned
+	if di == 0 {
+		d = 1
+	}
+	return lower[d] == otherLower[d] && upper[d] == otherUpper[d] && labels[d] == otherLabels[d]
+}

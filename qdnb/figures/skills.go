@@ -1,0 +1,123 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"example.com/qdnb/qdnb/runs"
+)
+
+// SkillTrajectories draws the ways of all episodes in which the skills of a finished run were last evaluated, those of one skill in one
+// colour, with the skill's mean fitness in the legend. The run is of one of the paper's environments where positions tell skills apart,
+// see [ArenaOf]; of an environment of one's own, qdnb.SkillTrajectoriesIn knows the limits and the walls.
+func SkillTrajectories(run *runs.Run) (*Figure, error) {
+	arena, err := ArenaOf(run.Config.Env)
+	if err != nil {
+		return nil, err
+	}
+	return SkillTrajectoriesIn(*arena, run)
+}
+
+// SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which need not have paths or a title.
+func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
+	skills, err := run.Skills()
+	if err != nil {
+		return nil, err
+	}
+	before := len(arena.Paths)
+	if err := arena.addSkills(run, skills); err != nil {
+		return nil, err
+	}
+	labels := skillLabels(skills)
+	for i, k := range skills.Which {
+		arena.Paths[before+i].Label = labels[k]
+	}
+	arena.Title = fmt.Sprintf("%s on %s, %d episodes", MethodName(run.Config.Algorithm), run.Config.Env, len(skills.Which))
+	return Trajectories(arena)
+}
+
+// AddSkills adds the ways of all episodes in which the skills of a finished run were last evaluated to the paths of an arena, labelled
+// "skill 0" and so on, or "policy" where there are none.
+//
+// A way ends where its first episode does. The recorded positions go on for as many steps as an episode may have, since nothing
+// restarts the environments of an evaluation, but the descriptor of the episode is the last position that counts.
+func (a *Arena) AddSkills(run *runs.Run) error {
+	skills, err := run.Skills()
+	if err != nil {
+		return err
+	}
+	return a.addSkills(run, skills)
+}
+
+func (a *Arena) addSkills(run *runs.Run, skills *runs.Skills) error {
+	steps, n := skills.Steps(), len(skills.Which)
+	switch {
+	case n == 0:
+		return fmt.Errorf("the skills of %s were not evaluated, so there are no trajectories to draw", run.Name())
+	case steps == 0 || skills.Dims() != 2:
+		return fmt.Errorf("the evaluation of %s kept no positions to draw", run.Name())
+	}
+	a.Paths = a.Paths[:len(a.Paths):len(a.Paths)]
+	for i, k := range skills.Which {
+		positions, descriptor := skills.Trajectories[2*i*steps:2*(i+1)*steps], skills.Descriptors[2*i:2*i+2]
+		path := Path{Label: skillName(skills, k), Fitness: float64(skills.Fitnesses[i])}
+		for at := range firstEpisode(positions, descriptor, a.Goal) {
+			path.X, path.Y = append(path.X, float64(positions[2*at])), append(path.Y, float64(positions[2*at+1]))
+		}
+		a.Paths = append(a.Paths, path)
+	}
+	return nil
+}
+
+func skillName(s *runs.Skills, k int) string {
+	if s.Count == 0 {
+		return "policy"
+	}
+	return fmt.Sprintf("skill %d", k)
+}
+
+// skillLabels says how each skill did: its mean fitness.
+func skillLabels(s *runs.Skills) []string {
+	sums, episodes := make([]float64, s.Skills()), make([]float64, s.Skills())
+	for i, k := range s.Which {
+		sums[k] += float64(s.Fitnesses[i])
+		episodes[k]++
+	}
+	var labels []string
+	for k := range sums {
+		mean, decimals := sums[k]/episodes[k], 0
+		if math.Abs(mean) < 100 {
+			decimals = 1
+		}
+		number := strings.Replace(fmt.Sprintf("%.*f", decimals, mean), "-", "−", 1) // as on the axes
+		labels = append(labels, skillName(s, k)+": "+number)
+	}
+	return labels
+}
+
+// firstEpisode is how many of the positions [steps, 2] are of the first episode: those up to its descriptor, the position before the step
+// that ended it, and the one after that step where it is in the goal. A position is the descriptor if it equals it to the bit. Of several
+// it is the first that a step into the goal follows, since a policy may leave the goal again and repeat itself; else the last one.
+func firstEpisode(positions, descriptor []float32, goal *Rect) int {
+	steps, last := len(positions)/2, -1
+	for k := range steps {
+		if positions[2*k] != descriptor[0] || positions[2*k+1] != descriptor[1] {
+			continue
+		}
+		last = k
+		if next := k + 1; goal != nil && next < steps && goal.contains(float64(positions[2*next]), float64(positions[2*next+1])) {
+			return next + 1
+		}
+	}
+	if last < 0 { // something was not a number, or the descriptor is another one
+		return steps
+	}
+	return last + 1
+}
+
+// contains tells whether a point is in the rectangle, up to the rounding of float32 at its edges.
+func (r Rect) contains(x, y float64) bool {
+	const margin = 1e-6
+	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0, r.Y1)-margin && y < max(r.Y0, r.Y1)+margin
+}
