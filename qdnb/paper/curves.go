@@ -1,7 +1,317 @@
 package paper
 
-import "example.com/qdnb/qdnb/results"
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/vg"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+)
 
 var curveItems = []Item{
 	{ID: "figure-5", Title: "Return of the meta-controller on hurdles", Experiments: []string{results.ExperimentHurdles}, Figure: Hurdles},
+	{ID: "figure-6", Title: "Metrics over time: medians and quartiles of seeds", Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverTime},
+	{ID: "figure-7", Title: "Metrics over environment steps, quality-diversity methods", Experiments: []string{results.ExperimentTraining},
+		Figure: CurvesOverStepsQD},
+	{ID: "figure-8", Title: "Metrics over environment steps, reinforcement-learning methods",
+		Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverStepsRL},
+	{ID: "figure-15", Title: "Coverage over time with and without prior", Experiments: []string{results.ExperimentPrior},
+		Figure: PriorCoverage},
+}
+
+// The methods that the paper trains, in its order, and its environments. Figures of curves have a row for each environment.
+var (
+	qdMethods    = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
+	rlMethods    = []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
+	curveEnvs    = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+	curveMetrics = []curveMetric{
+		{"Max fitness", func(p results.Point) float64 { return p.MaxFitness }, false},
+		curveCoverage,
+		{"QD score", func(p results.Point) float64 { return p.QDScore }, false},
+	}
+	curveCoverage = curveMetric{"Coverage (%)", func(p results.Point) float64 { return p.Coverage }, true}
+)
+
+// curveMetric is a y axis of curves.
+type curveMetric struct {
+	title    string
+	of       func(results.Point) float64
+	fromZero bool
+}
+
+// CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each environment against the time that
+// training took, compilation and all. Lines are medians over seeds, bands lie between the quartiles; the paper does not say what its are.
+// A seed that ended before others of its method keeps its last values, so that curves end at the numbers of table 1.
+//
+// The time axis is logarithmic where a method ends before a fifth of it, as in small runs, whose budgets are steps rather than hours.
+func CurvesOverTime(data *Data) (*figures.Figure, error) {
+	return metricCurves(data, slices.Concat(qdMethods, rlMethods), timeAxis)
+}
+
+// CurvesOverStepsQD draws figure 7: as [CurvesOverTime], against environment steps, of the quality-diversity methods. The axis ends at
+// 1.5e8 steps, as in the paper, or where the data end before.
+func CurvesOverStepsQD(data *Data) (*figures.Figure, error) {
+	return metricCurves(data, qdMethods, stepsAxis(1.5e8))
+}
+
+// CurvesOverStepsRL draws figure 8: as [CurvesOverStepsQD], of the methods of mutual information and reinforcement learning, to 1e7
+// steps.
+func CurvesOverStepsRL(data *Data) (*figures.Figure, error) {
+	return metricCurves(data, rlMethods, stepsAxis(1e7))
+}
+
+// curveAxis is an x axis of curves.
+type curveAxis struct {
+	of    func(results.Point) float64
+	label func(end float64) (label string, unit float64) // for data up to end
+	most  float64                                        // where the axis ends at the latest
+}
+
+var timeAxis = curveAxis{
+	of: func(p results.Point) float64 { return p.Seconds },
+	label: func(end float64) (string, float64) {
+		switch {
+		case end < 300:
+			return "time (s)", 1
+		case end < 3600:
+			return "time (min)", 60
+		}
+		return "time (h)", 3600
+	},
+	most: math.Inf(1),
+}
+
+func stepsAxis(most float64) curveAxis {
+	return curveAxis{
+		of:    func(p results.Point) float64 { return p.EnvSteps },
+		label: func(float64) (string, float64) { return figures.EnvSteps.Label, 1 },
+		most:  most,
+	}
+}
+
+// seeds are the runs of one line of a panel.
+type seeds struct {
+	name   string
+	style  *figures.Style
+	curves [][]results.Point
+}
+
+// metricCurves draws environments by metrics.
+func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure, error) {
+	lines := make([][]seeds, len(curveEnvs))
+	var all []seeds
+	for i, env := range curveEnvs {
+		for _, method := range methods {
+			if s := curvesOf(method, data.FinishedRuns(method, env)); len(s.curves) > 0 {
+				lines[i] = append(lines[i], s)
+			}
+		}
+		all = append(all, lines[i]...)
+	}
+	if len(all) == 0 {
+		return nil, noRuns(results.ExperimentTraining)
+	}
+	x := axis.over(all)
+	g := figures.CurveGrid{RowTitles: curveEnvs}
+	for _, metric := range curveMetrics {
+		g.ColumnTitles = append(g.ColumnTitles, metric.title)
+	}
+	for i := range curveEnvs {
+		var row []figures.Panel
+		for _, metric := range curveMetrics {
+			panel, err := x.panel(lines[i], metric)
+			if err != nil {
+				return nil, err
+			}
+			row = append(row, panel)
+		}
+		g.Panels = append(g.Panels, row)
+	}
+	return figures.CurveTable(g)
+}
+
+// PriorCoverage draws figure 15: coverage of DIAYN+REWARD and DADS+REWARD on ant-omni over time, where skills are told apart by the
+// descriptor (the prior) and where by the whole observation. Lines and bands are those of [CurvesOverTime].
+func PriorCoverage(data *Data) (*figures.Figure, error) {
+	var lines []seeds
+	for _, prior := range []bool{true, false} {
+		for _, method := range []string{"diayn-reward", "dads-reward"} {
+			var trained []results.Trained
+			for _, r := range data.Trained {
+				if r.Finished && r.Experiment == results.ExperimentPrior && r.Algorithm == method && r.Prior == prior {
+					trained = append(trained, r)
+				}
+			}
+			s := curvesOf(method, trained)
+			if !prior {
+				s.name += " without prior"
+				style := figures.MethodStyles(method)[method]
+				style.Name, style.Dashes = style.Name+", no prior", []vg.Length{4, 2}
+				s.style = &style
+			}
+			if len(s.curves) > 0 {
+				lines = append(lines, s)
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil, noRuns(results.ExperimentPrior)
+	}
+	x := timeAxis.over(lines)
+	panel, err := x.panel(lines, curveCoverage)
+	if err != nil {
+		return nil, err
+	}
+	panel.YLabel = curveCoverage.title
+	return figures.Curves([]figures.Panel{panel}, 1)
+}
+
+// curvesOf are the curves of runs of a method. Those of AURORA and PGA-AURORA are of a repertoire that is filled every ten generations
+// while rows are logged more often, with the values of the last time: rows without news are left out, so that lines run from one
+// evaluation to the next instead of in stairs.
+func curvesOf(method string, trained []results.Trained) seeds {
+	s := seeds{name: method}
+	for _, r := range trained {
+		curve := r.Curve
+		if r.Algorithm == "aurora" || r.Algorithm == "pga-aurora" {
+			curve = news(curve)
+		}
+		if len(curve) > 0 {
+			s.curves = append(s.curves, curve)
+		}
+	}
+	return s
+}
+
+// news are the points whose metrics are not those of the point before, and the last one.
+func news(curve []results.Point) []results.Point {
+	var kept []results.Point
+	for i, p := range curve {
+		if i == 0 || i == len(curve)-1 || p.MaxFitness != curve[i-1].MaxFitness || p.Coverage != curve[i-1].Coverage ||
+			p.QDScore != curve[i-1].QDScore {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// span is an x axis as it is drawn.
+type span struct {
+	of        func(results.Point) float64
+	label     string
+	unit      float64
+	low, high float64 // in what `of` gives
+	log       bool
+}
+
+// over makes the axis that shows all lines.
+func (a curveAxis) over(lines []seeds) span {
+	x := span{of: a.of, low: math.Inf(1)}
+	shortest := math.Inf(1)
+	for _, line := range lines {
+		end := 0.0
+		for _, curve := range line.curves {
+			end = max(end, a.of(curve[len(curve)-1]))
+			for _, p := range curve {
+				if v := a.of(p); v > 0 {
+					x.low = min(x.low, v)
+				}
+			}
+		}
+		x.high, shortest = max(x.high, end), min(shortest, end)
+	}
+	x.high = min(x.high, a.most)
+	x.log = shortest < x.high/5 && x.low < x.high
+	if !x.log {
+		x.low = 0
+	}
+	x.label, x.unit = a.label(x.high)
+	return x
+}
+
+// curvePoints is how many points a curve has at most: more cannot be told apart in print.
+const curvePoints = 200
+
+// panel draws a metric of lines.
+func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
+	p := figures.Panel{XLabel: x.label, LogX: x.log}
+	largest := 0.0
+	if x.low < x.high {
+		p.XLimits = [2]float64{x.low / x.unit, x.high / x.unit}
+	}
+	for _, line := range lines {
+		curves := make([]figures.Series, 0, len(line.curves))
+		var at []float64
+		end := 0.0
+		for _, curve := range line.curves {
+			s := x.series(curve, metric.of)
+			if len(s.X) == 0 {
+				continue
+			}
+			curves = append(curves, s)
+			at = append(at, s.X...)
+			end = max(end, s.X[len(s.X)-1])
+		}
+		if len(curves) == 0 {
+			continue
+		}
+		for i, s := range curves { // what has ended stays as it is
+			if n := len(s.X); s.X[n-1] < end {
+				curves[i].X, curves[i].Y = append(s.X, end), append(s.Y, s.Y[n-1])
+			}
+		}
+		series, err := figures.QuartilesAt(line.name, curves, x.grid(at, end))
+		if err != nil {
+			return p, fmt.Errorf("curves of %s: %w", line.name, err)
+		}
+		series.Style = line.style
+		p.Series = append(p.Series, series)
+		for _, y := range series.High {
+			if y > largest { // not NaN
+				largest = y
+			}
+		}
+	}
+	if metric.fromZero && largest > 0 {
+		p.YLimits = [2]float64{0, 1.05 * largest}
+	}
+	return p, nil
+}
+
+// series is a metric of a run in the units of the axis, cut at its end. What does not come later than what was logged before, as after a
+// run that was killed and went on, is left out.
+func (x span) series(curve []results.Point, metric func(results.Point) float64) figures.Series {
+	var s figures.Series
+	for _, p := range curve {
+		at := x.of(p) / x.unit
+		if n := len(s.X); at*x.unit > x.high || x.log && at <= 0 || n > 0 && at <= s.X[n-1] {
+			continue
+		}
+		s.X, s.Y = append(s.X, at), append(s.Y, metric(p))
+	}
+	return s
+}
+
+// grid are the x values of a line up to its end: those of its runs, or as many as print can tell apart.
+func (x span) grid(at []float64, end float64) []float64 {
+	slices.Sort(at)
+	at = slices.Compact(at)
+	if len(at) <= curvePoints {
+		return at
+	}
+	first := at[0]
+	spaced := make([]float64, curvePoints)
+	for i := range spaced {
+		f := float64(i) / (curvePoints - 1)
+		if x.log {
+			spaced[i] = first * math.Pow(end/first, f)
+		} else {
+			spaced[i] = first + (end-first)*f
+		}
+	}
+	spaced[curvePoints-1] = end
+	return spaced
 }

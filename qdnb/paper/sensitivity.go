@@ -1,4 +1,93 @@
 package paper
 
-// sensitivityItems are yet to come.
-var sensitivityItems []Item
+import (
+	"slices"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+)
+
+var sensitivityItems = []Item{
+	{ID: "figure-3", Title: "QD score over the hyperparameters of MAP-Elites and DADS+REWARD",
+		Experiments: []string{results.ExperimentSensitivity}, Figure: Sensitivity},
+	{ID: "figure-14", Title: "QD score over the hyperparameters of MAP-Elites and DADS+REWARD, in full",
+		Experiments: []string{results.ExperimentSensitivity}, Figure: SensitivityInFull},
+}
+
+// sensitivityEnvs are the environments of the grids, in the paper's order.
+var sensitivityEnvs = []string{"ant-omni", "halfcheetah-uni", "ant-uni", "walker-uni"}
+
+// sensitivityMethods are the methods whose hyperparameters are varied.
+var sensitivityMethods = []string{"map-elites", "dads-reward"}
+
+// Sensitivity draws figure 3: how the QD scores of the nine settings of MAP-Elites and of DADS+REWARD are distributed, a pair of boxes for
+// each environment. A setting's score is the mean over its seeds divided by the largest of any setting of either method on the
+// environment; a box lies between the quartiles of the settings, the bar is at their median.
+func Sensitivity(data *Data) (*figures.Figure, error) {
+	panel := figures.BoxPanel{YLabel: "Normalised QD score"}
+	for _, env := range sensitivityEnvs {
+		panel.Groups = append(panel.Groups, figures.BoxGroup{Label: env, Samples: sensitivitySamples(data, env)})
+	}
+	if !anySample(panel.Groups) {
+		return nil, noRuns(results.ExperimentSensitivity)
+	}
+	panel.YLimits = fromZero(panel.Groups)
+	return figures.Boxes([]figures.BoxPanel{panel}, figures.BoxOptions{})
+}
+
+// SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box between the 0.125 and 0.875 quantiles, and the
+// settings themselves: in each box from left to right the three values of the first hyperparameter (the iso sigma, or the scale of the
+// diversity reward), and for each of them those of the second (the line sigma, or the entropy coefficient).
+func SensitivityInFull(data *Data) (*figures.Figure, error) {
+	var panels []figures.BoxPanel
+	var groups []figures.BoxGroup
+	for i, env := range sensitivityEnvs {
+		panel := figures.BoxPanel{Title: env, Groups: []figures.BoxGroup{{Samples: sensitivitySamples(data, env)}}}
+		if i == 0 {
+			panel.YLabel = "Normalised QD score"
+		}
+		panels = append(panels, panel)
+		groups = append(groups, panel.Groups...)
+	}
+	if !anySample(groups) {
+		return nil, noRuns(results.ExperimentSensitivity)
+	}
+	for i := range panels {
+		panels[i].YLimits = fromZero(groups)
+	}
+	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
+}
+
+// sensitivitySamples are the normalised scores of the settings on an environment, by method.
+func sensitivitySamples(data *Data, env string) []figures.Sample {
+	var samples []figures.Sample
+	points := data.Sensitivity() // by environment, method and setting
+	for _, method := range sensitivityMethods {
+		s := figures.Sample{Name: method}
+		for _, p := range points {
+			if p.Env == env && p.Label == method {
+				s.Values = append(s.Values, p.Normalised)
+			}
+		}
+		if len(s.Values) > 0 {
+			samples = append(samples, s)
+		}
+	}
+	return samples
+}
+
+func anySample(groups []figures.BoxGroup) bool {
+	return slices.ContainsFunc(groups, func(g figures.BoxGroup) bool { return len(g.Samples) > 0 })
+}
+
+// fromZero is the range of normalised scores with a margin: 0 to 1, or that of the data where a score is negative.
+func fromZero(groups []figures.BoxGroup) [2]float64 {
+	for _, g := range groups {
+		for _, s := range g.Samples {
+			if slices.ContainsFunc(s.Values, func(v float64) bool { return v < 0 }) {
+				return [2]float64{}
+			}
+		}
+	}
+	return [2]float64{0, 1.04}
+}
