@@ -1,10 +1,8 @@
 package figures
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"example.com/qdnb/qdnb/runs"
@@ -22,70 +20,49 @@ func Adaptation(run *runs.Run) (*Figure, error) {
 }
 
 func adaptationPanel(run *runs.Run) (Panel, error) {
-	var settings struct {
-		Perturbation string `json:"perturbation"`
-		Skills       string `json:"skills"` // name of the run that they are of
-	}
-	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
-		return Panel{}, fmt.Errorf("figures: settings of %s: %w", run.Name(), err)
-	}
-	table, err := run.Metrics()
+	adaptation, err := run.Adaptation()
 	if err != nil {
-		return Panel{}, err
+		return Panel{}, fmt.Errorf("figures: %w", err)
 	}
-	columns := map[string][]float64{}
-	for _, name := range []string{"index", "x", "y", "skill", "fitness_median"} {
-		if columns[name], err = table.Column(name); err != nil {
-			return Panel{}, fmt.Errorf("figures: %s: %w", run.Name(), err)
+	method, _, _ := strings.Cut(adaptation.Skills, "-"+run.Config.Env+"-")
+	panel := Panel{XLabel: adaptation.Perturbation + " ×", YLabel: "median fitness of the best skill"}
+	best, fixed := Series{Name: method}, Series{Name: "its best one on average"}
+	chosen := -1
+	for _, v := range adaptation.Values {
+		x := v.X
+		if !math.IsNaN(v.Y) { // a position, which has no place on an axis
+			x, panel.XLabel = float64(v.Index), adaptation.Perturbation
+		} else if x == 1 {
+			chosen, _ = v.Best()
+			fixed.Name = "its best one unperturbed"
 		}
+		_, score := v.Best()
+		best.X, best.Y = append(best.X, x), append(best.Y, score)
 	}
-	if len(table.Rows) == 0 {
-		return Panel{}, fmt.Errorf("figures: %s has evaluated nothing yet", run.Name())
-	}
-	method, _, _ := strings.Cut(settings.Skills, "-"+run.Config.Env+"-")
-	panel := Panel{XLabel: settings.Perturbation + " ×", YLabel: "median fitness of the best skill"}
-	best := Series{Name: method}
-	bySkill := map[float64][]float64{} // scores by value
-	nominal := -1
-	for i, index := range columns["index"] {
-		score, at := columns["fitness_median"][i], int(index)
-		if at >= len(best.X) {
-			x := columns["x"][i]
-			if !math.IsNaN(columns["y"][i]) { // a position, which has no place on an axis
-				x, panel.XLabel = index, settings.Perturbation
-			} else if x == 1 {
-				nominal = at
-			}
-			best.X, best.Y = append(best.X, x), append(best.Y, score)
-		}
-		best.Y[at] = max(best.Y[at], score)
-		skill := columns["skill"][i]
-		bySkill[skill] = append(bySkill[skill], score)
+	if fixed.Name == "its best one on average" {
+		chosen = bestOnAverage(adaptation.Values)
 	}
 	panel.Series = []Series{best}
-	chosen, most := math.NaN(), math.Inf(-1)
-	for skill, scores := range bySkill {
-		value := 0.0
-		switch {
-		case len(scores) < len(best.X): // the run is not complete
-			continue
-		case nominal >= 0:
-			value = scores[nominal]
-		default:
-			for _, s := range scores {
-				value += s
-			}
+	if chosen >= 0 {
+		fixed.X = best.X
+		for _, v := range adaptation.Values {
+			fixed.Y = append(fixed.Y, v.Score(chosen))
 		}
-		if value > most || value == most && skill < chosen { // the order of a map is random
-			chosen, most = skill, value
-		}
-	}
-	if scores, ok := bySkill[chosen]; ok {
-		name := "its best one on average"
-		if nominal >= 0 {
-			name = "its best one unperturbed"
-		}
-		panel.Series = append(panel.Series, Series{Name: name, X: slices.Clone(best.X), Y: scores})
+		panel.Series = append(panel.Series, fixed)
 	}
 	return panel, nil
+}
+
+// bestOnAverage is the skill of the largest sum of scores over all values, or -1 if none has a score at each: the run is not complete.
+func bestOnAverage(values []runs.AdaptedValue) int {
+	totals := runs.AdaptedValue{Skills: values[0].Skills}
+	for _, skill := range totals.Skills {
+		total := 0.0
+		for _, v := range values {
+			total += v.Score(skill)
+		}
+		totals.Scores = append(totals.Scores, total)
+	}
+	best, _ := totals.Best()
+	return best
 }

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -192,47 +191,21 @@ func columnsOf(run *runs.Run, names ...string) (columns [][]float64, n int, err 
 	return columns, len(table.Rows), nil
 }
 
-// adaptationSettings are the hyperparameters of an adaptation run that matter here; others are passed over.
-type adaptationSettings struct {
-	Skills       string `json:"skills"` // name of the training run
-	Perturbation string `json:"perturbation"`
-}
-
 func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
-	var settings adaptationSettings
-	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil {
+	adaptation, err := run.Adaptation()
+	if err != nil {
 		return Adapted{}, err
 	}
-	if !slices.Contains([]string{Gravity, Actuators, Target}, settings.Perturbation) {
-		return Adapted{}, fmt.Errorf("its perturbation is %q", settings.Perturbation)
+	if !slices.Contains([]string{Gravity, Actuators, Target}, adaptation.Perturbation) {
+		return Adapted{}, fmt.Errorf("its perturbation is %q", adaptation.Perturbation)
 	}
 	a := Adapted{
 		Experiment: line.Experiment, Label: line.Label, Env: run.Config.Env, Seed: run.Config.Seed, Run: run.Name(),
-		Perturbation: settings.Perturbation,
+		Perturbation: adaptation.Perturbation,
 	}
-	columns, n, err := columnsOf(run, "index", "x", "y", "skill", "fitness_median")
-	if err != nil {
-		return a, err
-	}
-	values := map[int]*Value{}
-	for i := range n {
-		index, skill, score := int(columns[0][i]), int(columns[3][i]), columns[4][i]
-		v, ok := values[index]
-		if !ok {
-			v = &Value{Index: index, X: columns[1][i], Y: columns[2][i], Score: math.NaN(), Skill: -1}
-			values[index] = v
-		}
-		v.Skills++
-		if score > v.Score || math.IsNaN(v.Score) && !math.IsNaN(score) { // the first of equals
-			v.Score, v.Skill = score, skill
-		}
-	}
-	for _, v := range values {
-		a.Values = append(a.Values, *v)
-	}
-	slices.SortFunc(a.Values, func(a, b Value) int { return cmp.Compare(a.Index, b.Index) })
-	if len(a.Values) == 0 {
-		return a, fmt.Errorf("metrics.csv has no rows")
+	for _, v := range adaptation.Values {
+		skill, score := v.Best()
+		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill, Skills: len(v.Skills)})
 	}
 	return a, nil
 }

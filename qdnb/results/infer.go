@@ -69,7 +69,10 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 		c := run.Config
 		switch c.Algorithm {
 		case algorithmAdaptation, algorithmControl:
-			var settings adaptationSettings
+			var settings struct {
+				Skills       string `json:"skills"` // name of the training run
+				Perturbation string `json:"perturbation"`
+			}
 			if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil || settings.Skills == "" {
 				problems = append(problems, unreadable(run, errors.New("it does not name the run whose skills it uses")))
 				continue

@@ -1,0 +1,82 @@
+package runs
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Adaptation is what a run of adaptation has evaluated: the skills of another run, each under each value of a perturbation.
+type Adaptation struct {
+	Perturbation string
+	Skills       string         // name of the run that the skills are of
+	Values       []AdaptedValue // by index
+}
+
+// AdaptedValue is one value of a perturbation, and how skills did under it.
+type AdaptedValue struct {
+	Index  int       // place in the plan's list of values
+	X, Y   float64   // the multiplier and NaN, or the target's position in metres
+	Skills []int     // cells or numbers of the skills
+	Scores []float64 // of each: the median fitness over initial states
+}
+
+// Best is the skill of the largest score, the first of equals. NaNs do not count; where there is nothing else it is -1 and NaN.
+func (v AdaptedValue) Best() (skill int, score float64) {
+	skill, score = -1, math.NaN()
+	for i, s := range v.Scores {
+		if s > score || math.IsNaN(score) && !math.IsNaN(s) {
+			skill, score = v.Skills[i], s
+		}
+	}
+	return skill, score
+}
+
+// Score is that of a skill; NaN if it was not evaluated.
+func (v AdaptedValue) Score(skill int) float64 {
+	if i := slices.Index(v.Skills, skill); i >= 0 {
+		return v.Scores[i]
+	}
+	return math.NaN()
+}
+
+// Adaptation reads what a run of adaptation has evaluated so far. It is an error if the run is of another kind, or has evaluated nothing.
+func (r *Run) Adaptation() (*Adaptation, error) {
+	var settings struct {
+		Perturbation string `json:"perturbation"`
+		Skills       string `json:"skills"`
+	}
+	if err := json.Unmarshal(r.Config.Hyperparameters, &settings); err != nil {
+		return nil, fmt.Errorf("settings of %s: %w", r.Name(), err)
+	}
+	table, err := r.Metrics()
+	if err != nil {
+		return nil, err
+	}
+	var columns [5][]float64
+	for i, name := range []string{"index", "x", "y", "skill", "fitness_median"} {
+		if columns[i], err = table.Column(name); err != nil {
+			return nil, fmt.Errorf("metrics.csv of %s: %w", r.Name(), err)
+		}
+	}
+	a := &Adaptation{Perturbation: settings.Perturbation, Skills: settings.Skills}
+	places := map[int]int{}
+	for i := range table.Rows {
+		index := int(columns[0][i])
+		place, ok := places[index]
+		if !ok {
+			place = len(a.Values)
+			places[index] = place
+			a.Values = append(a.Values, AdaptedValue{Index: index, X: columns[1][i], Y: columns[2][i]})
+		}
+		v := &a.Values[place]
+		v.Skills, v.Scores = append(v.Skills, int(columns[3][i])), append(v.Scores, columns[4][i])
+	}
+	if len(a.Values) == 0 {
+		return nil, fmt.Errorf("%s has evaluated nothing yet: its metrics.csv has no rows", r.Name())
+	}
+	slices.SortFunc(a.Values, func(a, b AdaptedValue) int { return cmp.Compare(a.Index, b.Index) })
+	return a, nil
+}

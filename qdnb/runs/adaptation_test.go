@@ -1,0 +1,61 @@
+package runs
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestAdaptation(t *testing.T) {
+	config, err := NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": "gravity", "skills": "map-elites-ant-uni-0-1a2b3c4d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(t.TempDir(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	metrics := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metrics("index,x,y,skill,fitness_median\n1,2,nan,3,nan\n1,2,nan,7,5\n1,2,nan,9,5\n0,0.5,nan,3,-inf\n0,0.5,nan,7,nan\n2,3,nan,3,nan\n")
+	a, err := w.Adaptation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Perturbation != "gravity" || a.Skills != "map-elites-ant-uni-0-1a2b3c4d" || len(a.Values) != 3 {
+		t.Fatalf("%+v", a)
+	}
+	for i, want := range []struct {
+		x      float64
+		skills []int
+		best   int
+		score  float64
+	}{{0.5, []int{3, 7}, 3, math.Inf(-1)}, {2, []int{3, 7, 9}, 7, 5}, {3, []int{3}, -1, math.NaN()}} {
+		v := a.Values[i]
+		best, score := v.Best()
+		same := score == want.score || math.IsNaN(score) && math.IsNaN(want.score)
+		if v.Index != i || v.X != want.x || !math.IsNaN(v.Y) || !reflect.DeepEqual(v.Skills, want.skills) || best != want.best || !same {
+			t.Errorf("value %d: %+v, best %d with %g; want %+v", i, v, best, score, want)
+		}
+	}
+	if v := a.Values[1]; v.Score(9) != 5 || !math.IsNaN(v.Score(3)) || !math.IsNaN(v.Score(8)) {
+		t.Errorf("scores of skills 9, 3 and 8: %g, %g, %g", v.Score(9), v.Score(3), v.Score(8))
+	}
+	for text, want := range map[string]string{
+		"index,x,y,skill,fitness_median\n": "nothing yet",
+		"generation,max_fitness\n1,2\n":    "index",
+	} {
+		metrics(text)
+		if _, err := w.Adaptation(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("of %q: %v, want %q", text, err, want)
+		}
+	}
+}
