@@ -1,4 +1,212 @@
 package paper
 
-// adaptationItems are yet to come.
-var adaptationItems []Item
+import (
+	"math"
+	"slices"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/stats"
+)
+
+var adaptationItems = []Item{
+	{ID: "figure-4", Title: "Few-shot adaptation: best fitness under changed gravity, a changed leg and moved targets",
+		Experiments: []string{results.ExperimentAdaptation}, Figure: Adaptation},
+	{ID: "figure-13", Title: "Fitness gain under changed gravity and a changed leg",
+		Experiments: []string{results.ExperimentAdaptation}, Figure: AdaptationGain},
+	{ID: "figure-16", Title: "Few-shot adaptation with and without the task's reward",
+		Experiments: []string{results.ExperimentReward}, Figure: RewardAdaptation},
+	{ID: "figure-18", Title: "Few-shot adaptation and hurdles, interquartile means",
+		Experiments: []string{results.ExperimentAdaptation, results.ExperimentHurdles}, Figure: AdaptationIQM},
+}
+
+// gaits are the environments whose gravity and legs change.
+var gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
+
+// rewardMethods are those of the experiment "reward": each kind of diversity without the task's reward, added to it, and in SMERL.
+var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward", "smerl-dads"}
+
+// Adaptation draws figure 4: how well the skills of each method do, without any further training, where gravity or the strength of one leg
+// is multiplied (left, the three environments of gaits), and where the target of ant-maze moves (right).
+//
+// The score of a method and a seed is that of its best skill, which is the median fitness over initial states. Lines are medians over
+// seeds, bands the quartiles; a broken line marks the multiplier 1. Gravity has a logarithmic axis. On ant-maze the scores of a seed are
+// averaged over the targets, which the paper does not say how it joins; bars are quartiles, rings the seeds.
+func Adaptation(data *Data) (*figures.Figure, error) {
+	labels := data.adaptedLabels(results.ExperimentAdaptation)
+	if len(labels) == 0 {
+		return nil, noRuns(results.ExperimentAdaptation)
+	}
+	return data.adaptation(labels, Median).Figure()
+}
+
+// AdaptationIQM draws figure 18: the panels of [Adaptation] and [Hurdles] with interquartile means over seeds in place of medians, to show
+// that the order of methods does not depend on the statistic. Bands remain the quartiles. Where there are no runs on hurdles, or none of
+// adaptation, the other part is drawn alone.
+func AdaptationIQM(data *Data) (*figures.Figure, error) {
+	labels := data.adaptedLabels(results.ExperimentAdaptation)
+	hurdles, err := HurdlesPanels(data, IQM)
+	switch {
+	case len(labels) == 0 && err != nil:
+		return nil, noRuns(results.ExperimentAdaptation)
+	case len(labels) == 0:
+		return figures.Curves(hurdles, len(hurdles))
+	case err != nil:
+		hurdles = nil
+	}
+	drawn := data.adaptation(labels, IQM)
+	drawn.Below = hurdles
+	return drawn.Figure()
+}
+
+// RewardAdaptation draws figure 16: the panels of [Adaptation] for DIAYN and DADS, which learn without the task's reward, beside DIAYN+REWARD,
+// DADS+REWARD and both kinds of SMERL. Fitness is the task's for all of them.
+func RewardAdaptation(data *Data) (*figures.Figure, error) {
+	labels := data.rewardLabels()
+	if len(labels) == 0 {
+		return nil, noRuns(results.ExperimentReward)
+	}
+	return data.adaptation(labels, Median).Figure()
+}
+
+// rewardLabels are those of rewardMethods that have runs of adaptation.
+func (d *Data) rewardLabels() []string {
+	adapted := d.adaptedLabels("")
+	return slices.DeleteFunc(slices.Clone(rewardMethods), func(label string) bool { return !slices.Contains(adapted, label) })
+}
+
+// gainLimit is where the axes of [AdaptationGain] end at the latest, in per cent.
+const gainLimit = 150
+
+// AdaptationGain draws figure 13: the fitness gain
+//
+//	(F - F₁) / |F₁|
+//
+// in per cent over the multipliers of gravity and of one leg's strength, where F₁ is the same seed's score at multiplier 1: medians and
+// quartiles over seeds. Axes end at ±150 % where gains are larger, which happens where a score without changes is close to 0 and says
+// little. Targets are left out: the plan evaluates none at its usual place by the same protocol.
+func AdaptationGain(data *Data) (*figures.Figure, error) {
+	labels := data.adaptedLabels(results.ExperimentAdaptation)
+	if len(labels) == 0 {
+		return nil, noRuns(results.ExperimentAdaptation)
+	}
+	return figures.Responses{Rows: data.gainRows(labels), Nominal: 1}.Figure()
+}
+
+func (d *Data) gainRows(labels []string) [][]figures.Panel {
+	rows := d.multiplierRows(labels, Median, "Fitness gain (%)", func(perturbation, env, label string, multiplier float64) []float64 {
+		gains := d.Gains(perturbation, env, label, multiplier)
+		for i := range gains {
+			gains[i] *= 100
+		}
+		return gains
+	})
+	for _, row := range rows {
+		for j := range row {
+			row[j].YLimits = gainLimits(row[j].Series)
+		}
+	}
+	return rows
+}
+
+// gainLimits are the ends of an axis of gains: those of the data with a margin, but at most gainLimit.
+func gainLimits(series []figures.Series) [2]float64 {
+	low, high := 0.0, 0.0
+	for _, s := range series {
+		for i := range s.Y {
+			for _, y := range []float64{s.Y[i], s.Low[i], s.High[i]} {
+				if !math.IsNaN(y) {
+					low, high = min(low, y), max(high, y)
+				}
+			}
+		}
+	}
+	low, high = max(low, -gainLimit), min(high, gainLimit)
+	margin := 0.05*(high-low) + 1
+	return [2]float64{max(low-margin, -gainLimit), min(high+margin, gainLimit)}
+}
+
+// adaptedLabels are the labels that have a run of adaptation in an experiment, or in any if it is "", in the paper's order.
+func (d *Data) adaptedLabels(experiment string) []string {
+	var labels []string
+	for _, label := range d.Labels() {
+		if slices.ContainsFunc(d.Adapted, func(a results.Adapted) bool {
+			return a.Label == label && (experiment == "" || a.Experiment == experiment)
+		}) {
+			labels = append(labels, label)
+		}
+	}
+	return labels
+}
+
+// adaptation makes the panels of figure 4 of some labels.
+func (d *Data) adaptation(labels []string, aggregate Aggregate) figures.Responses {
+	r := figures.Responses{
+		Rows:    d.multiplierRows(labels, aggregate, "Best fitness", d.Tables.Adaptation),
+		Nominal: 1,
+	}
+	targets := figures.IntervalPanel{Title: "ant-maze", XLabel: "Best fitness, mean of targets"}
+	for _, label := range labels {
+		if scores := d.TargetMeans(label); len(scores) > 0 {
+			low, high := stats.Quartiles(scores)
+			targets.Rows = append(targets.Rows, figures.Interval{Name: label, Value: aggregate.Of(scores), Low: low, High: high, Points: scores})
+		}
+	}
+	if len(targets.Rows) > 0 {
+		r.Beside = &targets
+	}
+	return r
+}
+
+// multiplierRows makes the two rows of panels over multipliers. scores gives one per seed.
+func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel string,
+	scores func(perturbation, env, label string, multiplier float64) []float64) [][]figures.Panel {
+	var rows [][]figures.Panel
+	for _, perturbation := range []struct {
+		name, label string
+		logarithmic bool
+	}{{results.Gravity, "gravity ×", true}, {results.Actuators, "strength of a leg ×", false}} {
+		var row []figures.Panel
+		var all []float64 // so that panels below each other have one axis
+		for _, env := range gaits {
+			all = append(all, d.Multipliers(perturbation.name, env)...)
+		}
+		for i, env := range gaits {
+			panel := figures.Panel{XLabel: perturbation.label, LogX: perturbation.logarithmic}
+			if len(rows) == 0 {
+				panel.Title = env
+			}
+			if i == 0 {
+				panel.YLabel = yLabel
+			}
+			if len(all) > 0 && slices.Min(all) < slices.Max(all) {
+				panel.XLimits = [2]float64{slices.Min(all), slices.Max(all)}
+			}
+			for _, label := range labels {
+				if s := responses(label, d.Multipliers(perturbation.name, env), aggregate, func(multiplier float64) []float64 {
+					return scores(perturbation.name, env, label, multiplier)
+				}); len(s.X) > 0 {
+					panel.Series = append(panel.Series, s)
+				}
+			}
+			row = append(row, panel)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// responses are an aggregate and the quartiles of scores at multipliers; those without scores are left out.
+func responses(label string, multipliers []float64, aggregate Aggregate, scores func(multiplier float64) []float64) figures.Series {
+	s := figures.Series{Name: label}
+	for _, multiplier := range multipliers {
+		x := scores(multiplier)
+		if len(x) == 0 {
+			continue
+		}
+		low, high := stats.Quartiles(x)
+		s.X, s.Y = append(s.X, multiplier), append(s.Y, aggregate.Of(x))
+		s.Low, s.High = append(s.Low, low), append(s.High, high)
+	}
+	return s
+}

@@ -1,0 +1,148 @@
+package figures
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"maps"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Responses is a figure of how scores answer to changes: rows of panels of curves over the size of a change, with a dot wherever it was
+// tried, beside them the scores of methods where a change has no size, and below them further panels. Only the rows are needed.
+type Responses struct {
+	Rows    [][]Panel      // rows of equal length
+	Nominal float64        // the x at which nothing is changed, marked in each of the Rows; 0: no mark
+	Beside  *IntervalPanel // at the right, as high as all Rows
+	Below   []Panel        // in one row as wide as the figure
+}
+
+// The measures of [Responses].
+const (
+	responsesWidth = 7.5 * vg.Inch
+	responsesRow   = 1.62 * vg.Inch // height of a row with its labels
+	besidePart     = 0.29           // of the width
+)
+
+// Figure draws the panels with one legend below them all. It is an error if there are no rows, or they differ in length.
+func (r Responses) Figure() (*Figure, error) {
+	if len(r.Rows) == 0 || len(r.Rows[0]) == 0 {
+		return nil, errors.New("figures: responses without panels: want at least one row of them")
+	}
+	for _, row := range r.Rows {
+		if len(row) != len(r.Rows[0]) {
+			return nil, fmt.Errorf("figures: rows of %d and %d panels: want rows of equal length", len(r.Rows[0]), len(row))
+		}
+	}
+	k, err := keyOf(append(slices.Clip(r.Rows), r.Below))
+	if err != nil {
+		return nil, err
+	}
+	var beside *panel
+	if r.Beside != nil {
+		if err := r.Beside.check(); err != nil {
+			return nil, err
+		}
+		styles := MethodStyles(r.Beside.names()...)
+		maps.Copy(styles, k.styles)
+		beside = r.Beside.panel(styles)
+	}
+
+	height := responsesRow*vg.Length(len(r.Rows)) + k.legend.height(responsesWidth-2*outerPad)
+	below := vg.Length(0)
+	if len(r.Below) > 0 {
+		below = 1.15 * responsesRow // wider panels may be higher
+	}
+	return &Figure{width: responsesWidth, height: height + below + 2*outerPad, draw: func(c draw.Canvas) error {
+		area := c
+		area.Min.Y += k.legend.height(c.Size().X-2*outerPad) + outerPad
+		scale := area.Size().Y / (responsesRow*vg.Length(len(r.Rows)) + below) // another size than the natural one
+		if len(r.Below) > 0 {
+			bottom := area
+			bottom.Max.Y = area.Min.Y + scale*below
+			area.Min.Y = bottom.Max.Y
+			if err := drawLayout(bottom, r.below(k)); err != nil {
+				return err
+			}
+		}
+		if beside != nil {
+			right := area
+			right.Min.X = area.Max.X - besidePart*area.Size().X
+			area.Max.X = right.Min.X
+			if err := drawLayout(right, &layout{panels: [][]*panel{{beside}}}); err != nil {
+				return err
+			}
+		}
+		if err := drawLayout(area, r.rows(k)); err != nil {
+			return err
+		}
+		k.legend.draw(c, [2]vg.Length{c.Min.X, c.Max.X}, c.Min.Y+outerPad+k.legend.height(c.Size().X-2*outerPad))
+		return nil
+	}}, nil
+}
+
+func (r Responses) rows(k *key) *layout {
+	l := &layout{gapX: 8, gapY: 6}
+	for _, row := range r.Rows {
+		panels := make([]*panel, len(row))
+		for j := range row {
+			panels[j] = row[j].panel(k)
+			if r.Nominal != 0 {
+				panels[j].plot.Add(verticalMark(r.Nominal))
+			}
+			for _, s := range row[j].Series {
+				panels[j].plot.Add(dots{s, k.styles[s.Name].Color})
+			}
+		}
+		l.panels = append(l.panels, panels)
+	}
+	return l
+}
+
+func (r Responses) below(k *key) *layout {
+	l := &layout{gapX: 14, panels: make([][]*panel, 1)}
+	for i := range r.Below {
+		l.panels[0] = append(l.panels[0], r.Below[i].panel(k))
+	}
+	return l
+}
+
+// drawLayout fills a canvas, which may be a part of a figure.
+func drawLayout(c draw.Canvas, l *layout) error {
+	l.weigh()
+	return l.draw(c)
+}
+
+// verticalMark is a thin broken line over the whole height at an x.
+type verticalMark float64
+
+// Plot implements plot.Plotter.
+func (m verticalMark) Plot(c draw.Canvas, p *plot.Plot) {
+	if x := float64(m); x >= p.X.Min && x <= p.X.Max {
+		toX, _ := p.Transforms(&c)
+		c.StrokeLine2(markStyle, toX(x), c.Min.Y, toX(x), c.Max.Y)
+	}
+}
+
+var markStyle = draw.LineStyle{Color: axisColor, Width: 0.6, Dashes: []vg.Length{2, 2}}
+
+// dots are small marks at the points of a series: between them nothing was measured.
+type dots struct {
+	series Series
+	color  color.Color
+}
+
+// Plot implements plot.Plotter.
+func (d dots) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	for i, x := range d.series.X {
+		y := d.series.Y[i]
+		if x >= p.X.Min && x <= p.X.Max && y >= p.Y.Min && y <= p.Y.Max {
+			c.DrawGlyph(draw.GlyphStyle{Color: d.color, Radius: 1.2, Shape: draw.CircleGlyph{}}, vg.Point{X: toX(x), Y: toY(y)})
+		}
+	}
+}

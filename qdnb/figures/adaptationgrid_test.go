@@ -1,0 +1,134 @@
+package figures
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+)
+
+func sampleResponses() Responses {
+	nan := math.NaN()
+	line := func(name string, start, slope float64) Series {
+		s := Series{Name: name}
+		for _, x := range []float64{0.25, 0.5, 1, 2, 5} {
+			y := start + slope*math.Log(x)
+			s.X, s.Y = append(s.X, x), append(s.Y, y)
+			s.Low, s.High = append(s.Low, y-10), append(s.High, y+25)
+		}
+		return s
+	}
+	row := []Panel{
+		{Title: "ant-uni", XLabel: "gravity ×", YLabel: "Best fitness", LogX: true, Series: []Series{line("map-elites", 300, -20), line("dads-reward", 100, 60)}},
+		{Title: "walker-uni", XLabel: "gravity ×", LogX: true, XLimits: [2]float64{0.25, 5}},
+		{Title: "halfcheetah-uni", XLabel: "gravity ×", LogX: true, Series: []Series{line("a variant", 3000, 20)}},
+	}
+	return Responses{
+		Rows: [][]Panel{row, row}, Nominal: 1,
+		Beside: &IntervalPanel{Title: "ant-maze", XLabel: "Best fitness", Rows: []Interval{
+			{Name: "map-elites", Value: -12000, Low: -13000, High: -11500, Points: []float64{-14000, -12000, -11000}},
+			{Name: "dads-reward", Value: -9000, Low: nan, High: nan}, // one seed
+			{Name: "smerl-dads", Value: nan, Low: nan, High: nan},
+		}},
+		Below: row[:1],
+	}
+}
+
+// The images of adaptation, as in TestImages.
+func TestResponseImages(t *testing.T) {
+	all, err := sampleResponses().Figure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	intervals, err := Intervals([]IntervalPanel{*sampleResponses().Beside}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, figure := range map[string]*Figure{"adaptationgrid": all, "adaptationintervals": intervals} {
+		width, _ := figure.Bounds()
+		got, err := figure.PNG(int(math.Round(400 / float64(width/vg.Inch))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", name+".png")
+		if *update {
+			if err := os.WriteFile(path, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatalf("%v (go test -update makes it)", err)
+		}
+		if d := imageDifference(t, got, want); d > maxDifference {
+			t.Errorf("%s differs by %.2f per channel on average, want at most %.2f", path, d, maxDifference)
+		}
+	}
+}
+
+// What is missing, or not finite, leaves holes; what cannot be is an error.
+func TestResponseEdges(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for name, r := range map[string]Responses{
+		"rows alone":     {Rows: [][]Panel{{{}}}},
+		"mark elsewhere": {Rows: [][]Panel{{{XLimits: [2]float64{2, 3}}}}, Nominal: 1},
+		"nothing known": {Rows: [][]Panel{{{Series: []Series{{Name: "x", X: []float64{1}, Y: []float64{nan}}}}}},
+			Beside: &IntervalPanel{Rows: []Interval{{Name: "y", Value: inf, Low: -inf, High: inf, Points: []float64{nan}}}}},
+		"no rows beside": {Rows: [][]Panel{{{}}}, Beside: &IntervalPanel{}},
+		"beyond limits": {Rows: [][]Panel{{{}}}, Beside: &IntervalPanel{XLimits: [2]float64{0, 1},
+			Rows: []Interval{{Value: 2, Low: 3, High: 4, Points: []float64{-1}}}}},
+	} {
+		f, err := r.Figure()
+		if err == nil {
+			_, err = f.PNG(40)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if f != nil {
+			if _, err := f.Size(4*vg.Inch, 8*vg.Inch).PNG(40); err != nil {
+				t.Errorf("%s at another size: %v", name, err)
+			}
+		}
+	}
+	for name, r := range map[string]Responses{
+		"no rows":        {},
+		"an empty row":   {Rows: [][]Panel{{}}},
+		"uneven rows":    {Rows: [][]Panel{{{}, {}}, {{}}}},
+		"a band missing": {Rows: [][]Panel{{{Series: []Series{{X: []float64{1}, Y: []float64{1}, Low: []float64{}}}}}}},
+		"limits":         {Rows: [][]Panel{{{}}}, Beside: &IntervalPanel{XLimits: [2]float64{1, 0}}},
+	} {
+		if _, err := r.Figure(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := Intervals(nil, 1); err == nil {
+		t.Error("no panels: no error")
+	}
+	if _, err := Intervals([]IntervalPanel{{XLimits: [2]float64{1, nan}}}, 1); err == nil {
+		t.Error("limits that are not numbers: no error")
+	}
+}
+
+// A bar that leaves the axis is cut at its end rather than drawn over its neighbours.
+func TestIntervalBarsEndAtTheAxis(t *testing.T) {
+	bar := func(high float64) []byte {
+		f, err := Intervals([]IntervalPanel{{XLimits: [2]float64{0, 1}, Rows: []Interval{{Name: "a", Value: 0.5, Low: 0.2, High: high}}}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := f.PNG(50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return image
+	}
+	if d := imageDifference(t, bar(1), bar(7)); d != 0 {
+		t.Errorf("a bar to 7 differs from one to 1 by %g", d)
+	}
+	if d := imageDifference(t, bar(1), bar(0.6)); d == 0 {
+		t.Error("a bar to 0.6 is like one to 1")
+	}
+}

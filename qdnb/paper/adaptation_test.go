@@ -1,0 +1,179 @@
+package paper
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+// adaptedFolder makes an experiments folder of runs of adaptation, each of which has two skills.
+type adaptedFolder struct {
+	dir   string
+	lines []sweep.Line
+}
+
+// add makes a run whose best skill has the given scores: of values for gravity or the actuators, of points for targets.
+func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed int64, perturbation string, at [][2]float64, scores ...float64) {
+	t.Helper()
+	hyperparameters := fmt.Sprintf(`{"skills":"%s-%s-%d-00000000","perturbation":%q}`, label, env, seed, perturbation)
+	c, err := runs.NewConfig("adaptation", env, seed, json.RawMessage(hyperparameters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runs.Create(filepath.Join(f.dir, RunsFolder), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.SaveStatus(runs.Status{Progress: runs.Progress{Evaluations: 9, EnvSteps: 90}, Finished: true}); err != nil {
+		t.Fatal(err)
+	}
+	text := "index,x,y,skill,fitness_median\n"
+	for i, score := range scores {
+		text += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i, at[i][0], at[i][1], score)
+	}
+	if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c})
+}
+
+func (f *adaptedFolder) open(t *testing.T) *Data {
+	t.Helper()
+	tables, err := results.Collect(filepath.Join(f.dir, RunsFolder), f.lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tables.Complete != len(f.lines) || len(tables.Problems) > 0 {
+		t.Fatalf("%d of %d runs, problems %v", tables.Complete, len(f.lines), tables.Problems)
+	}
+	return &Data{Tables: tables, Dir: f.dir, Lines: f.lines}
+}
+
+// adapted has MAP-Elites and DIAYN+REWARD over four seeds on ant-uni, the latter also in the experiment "reward" with DIAYN, and the rest
+// is holes.
+func adapted(t *testing.T) *Data {
+	f := &adaptedFolder{dir: t.TempDir()}
+	nan := math.NaN()
+	multipliers := [][2]float64{{0.25, nan}, {1, nan}, {5, nan}}
+	for seed := range int64(4) {
+		x := []float64{0, 10, 20, 90}[seed]
+		f.add(t, results.ExperimentAdaptation, "diayn-reward", "ant-uni", seed, results.Gravity, multipliers, 10+x, 100+x, -50-x)
+		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", seed, results.Gravity, multipliers, 300+x, 400, 200+x)
+		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-maze", seed, results.Target, [][2]float64{{1, 2}, {3, 4}}, -100, -300-4*x)
+		f.add(t, results.ExperimentReward, "diayn", "walker-uni", seed, results.Actuators, multipliers[:2], 7, 8)
+	}
+	f.lines = append(f.lines, f.lines[0]) // the experiment "reward" evaluates the same run
+	f.lines[len(f.lines)-1].Experiment = results.ExperimentReward
+	return f.open(t)
+}
+
+// Scores become medians or interquartile means over seeds, with quartiles, in the panel of their environment and change.
+func TestAdaptationPanels(t *testing.T) {
+	data := adapted(t)
+	labels := data.adaptedLabels(results.ExperimentAdaptation)
+	if want := []string{"map-elites", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
+		t.Fatalf("labels %v, want %v: DIAYN belongs to figure 16 alone", labels, want)
+	}
+	// Of 0, 10, 20, 90 the median is 15, the interquartile mean that of 10 and 20, the quartiles 7.5 and 37.5.
+	drawn := data.adaptation(labels, Median)
+	want := []figures.Series{
+		{Name: "map-elites", X: []float64{0.25, 1, 5}, Y: []float64{315, 400, 215}, Low: []float64{307.5, 400, 207.5}, High: []float64{337.5, 400, 237.5}},
+		{Name: "diayn-reward", X: []float64{0.25, 1, 5}, Y: []float64{25, 115, -65}, Low: []float64{17.5, 107.5, -87.5}, High: []float64{47.5, 137.5, -57.5}},
+	}
+	gravity := drawn.Rows[0][0]
+	if gravity.Title != "ant-uni" || !gravity.LogX || gravity.XLimits != [2]float64{0.25, 5} || !reflect.DeepEqual(gravity.Series, want) {
+		t.Errorf("gravity on ant-uni: %+v\nwant %+v", gravity, want)
+	}
+	if drawn.Nominal != 1 || len(drawn.Rows) != 2 || len(drawn.Rows[1]) != 3 || len(drawn.Rows[0][1].Series)+len(drawn.Rows[1][0].Series) > 0 {
+		t.Errorf("%+v", drawn)
+	}
+	// Per seed the mean over targets: -200 - 2x.
+	targets := []figures.Interval{{Name: "map-elites", Value: -230, Low: -275, High: -215, Points: []float64{-200, -220, -240, -380}}}
+	if !reflect.DeepEqual(drawn.Beside.Rows, targets) {
+		t.Errorf("targets %+v, want %+v", drawn.Beside.Rows, targets)
+	}
+
+	f := &adaptedFolder{dir: t.TempDir()}
+	for seed, score := range []float64{0, 1, 2, 9, 100} {
+		f.add(t, results.ExperimentAdaptation, "aurora", "walker-uni", int64(seed), results.Actuators, [][2]float64{{0, math.NaN()}}, score)
+	}
+	of := f.open(t)
+	for aggregate, want := range map[Aggregate]float64{Median: 2, IQM: 4} {
+		if y := of.adaptation([]string{"aurora"}, aggregate).Rows[1][1].Series[0].Y[0]; y != want {
+			t.Errorf("%s %g, want %g", aggregate, y, want)
+		}
+	}
+}
+
+// The gain is relative to the seed's own score without changes, whatever its sign, and its axis ends where it says little.
+func TestGainPanels(t *testing.T) {
+	data := adapted(t)
+	rows := data.gainRows(data.adaptedLabels(results.ExperimentAdaptation))
+	me, diayn := rows[0][0].Series[0], rows[0][0].Series[1]
+	if want := []float64{-21.25, 0, -46.25}; !reflect.DeepEqual(me.Y, want) {
+		t.Errorf("gains of MAP-Elites %v, want %v", me.Y, want)
+	}
+	if diayn.Y[1] != 0 || diayn.Y[2] > -150 || diayn.Y[2] < -160 {
+		t.Errorf("gains of DIAYN+REWARD %v, want 0 at multiplier 1 and about -156 at 5", diayn.Y)
+	}
+	if limits := rows[0][0].YLimits; limits[0] != -gainLimit || limits[1] <= 0 || limits[1] > 20 {
+		t.Errorf("limits %v, want -150 and a little above 0", limits)
+	}
+	nan := math.NaN()
+	spread := []figures.Series{{Y: []float64{nan, 10}, Low: []float64{math.Inf(-1), 5}, High: []float64{nan, 49}}}
+	if limits := gainLimits(spread); limits[0] != -gainLimit || math.Abs(limits[1]-60) > 2 {
+		t.Errorf("limits %v, want -150 and about 60", limits)
+	}
+}
+
+// Figure 16 has the methods of the experiment "reward" alone, wherever their runs belong, and shared runs once.
+func TestRewardAdaptation(t *testing.T) {
+	data := adapted(t)
+	if labels, want := data.rewardLabels(), []string{"diayn", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
+		t.Fatalf("%v, want %v", labels, want)
+	}
+	drawn := data.adaptation(data.rewardLabels(), Median)
+	if s := drawn.Rows[0][0].Series; len(s) != 1 || s[0].Name != "diayn-reward" || s[0].Y[0] != 25 {
+		t.Errorf("gravity on ant-uni: %+v", s)
+	}
+	if s := drawn.Rows[1][1].Series; len(s) != 1 || s[0].Name != "diayn" || s[0].Y[1] != 8 {
+		t.Errorf("leg of walker-uni: %+v", s)
+	}
+	if drawn.Beside != nil {
+		t.Errorf("targets without runs: %+v", drawn.Beside)
+	}
+}
+
+// Every item draws what there is, and says what to run where there is nothing.
+func TestAdaptationItems(t *testing.T) {
+	data := adapted(t)
+	empty := &Data{Tables: &results.Tables{}}
+	for _, item := range adaptationItems {
+		figure, err := item.Figure(data)
+		if err != nil {
+			t.Errorf("%s: %v", item.ID, err)
+			continue
+		}
+		if _, err := figure.PNG(40); err != nil {
+			t.Errorf("%s: %v", item.ID, err)
+		}
+		if _, err := item.Figure(empty); err == nil || !strings.Contains(err.Error(), item.Experiments[0]) {
+			t.Errorf("%s without runs: %v", item.ID, err)
+		}
+	}
+	hurdles := &Data{Tables: &results.Tables{Controlled: []results.Controlled{{Label: "map-elites", Curve: []results.ControlPoint{{}, {EnvSteps: 9, FitnessMean: 3}}}}}}
+	if _, err := AdaptationIQM(hurdles); err != nil {
+		t.Errorf("hurdles alone: %v", err)
+	}
+}
