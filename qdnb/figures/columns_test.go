@@ -54,7 +54,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func second(_ *Figure, err error) error { return err }
+func second[T any](_ T, err error) error { return err }
 
 func TestRowsOf(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3, 7: 3, 9: 3} {

@@ -101,6 +101,15 @@ type seeds struct {
 
 // metricCurves draws environments by metrics.
 func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure, error) {
+	g, err := metricGrid(data, methods, axis)
+	if err != nil {
+		return nil, err
+	}
+	return figures.CurveTable(g)
+}
+
+func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid, error) {
+	g := figures.CurveGrid{RowTitles: curveEnvs}
 	lines := make([][]seeds, len(curveEnvs))
 	var all []seeds
 	for i, env := range curveEnvs {
@@ -112,10 +121,9 @@ func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure
 		all = append(all, lines[i]...)
 	}
 	if len(all) == 0 {
-		return nil, noRuns(results.ExperimentTraining)
+		return g, noRuns(results.ExperimentTraining)
 	}
 	x := axis.over(all)
-	g := figures.CurveGrid{RowTitles: curveEnvs}
 	for _, metric := range curveMetrics {
 		g.ColumnTitles = append(g.ColumnTitles, metric.title)
 	}
@@ -124,18 +132,26 @@ func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure
 		for _, metric := range curveMetrics {
 			panel, err := x.panel(lines[i], metric)
 			if err != nil {
-				return nil, err
+				return g, err
 			}
 			row = append(row, panel)
 		}
 		g.Panels = append(g.Panels, row)
 	}
-	return figures.CurveTable(g)
+	return g, nil
 }
 
 // PriorCoverage draws figure 15: coverage of DIAYN+REWARD and DADS+REWARD on ant-omni over time, where skills are told apart by the
 // descriptor (the prior) and where by the whole observation. Lines and bands are those of [CurvesOverTime].
 func PriorCoverage(data *Data) (*figures.Figure, error) {
+	panel, err := priorPanel(data)
+	if err != nil {
+		return nil, err
+	}
+	return figures.Curves([]figures.Panel{panel}, 1)
+}
+
+func priorPanel(data *Data) (figures.Panel, error) {
 	var lines []seeds
 	for _, prior := range []bool{true, false} {
 		for _, method := range []string{"diayn-reward", "dads-reward"} {
@@ -158,15 +174,11 @@ func PriorCoverage(data *Data) (*figures.Figure, error) {
 		}
 	}
 	if len(lines) == 0 {
-		return nil, noRuns(results.ExperimentPrior)
+		return figures.Panel{}, noRuns(results.ExperimentPrior)
 	}
-	x := timeAxis.over(lines)
-	panel, err := x.panel(lines, curveCoverage)
-	if err != nil {
-		return nil, err
-	}
+	panel, err := timeAxis.over(lines).panel(lines, curveCoverage)
 	panel.YLabel = curveCoverage.title
-	return figures.Curves([]figures.Panel{panel}, 1)
+	return panel, err
 }
 
 // curvesOf are the curves of runs of a method. Those of AURORA and PGA-AURORA are of a repertoire that is filled every ten generations

@@ -24,21 +24,30 @@ var sensitivityMethods = []string{"map-elites", "dads-reward"}
 // each environment. A setting's score is the mean over its seeds divided by the largest of any setting of either method on the
 // environment; a box lies between the quartiles of the settings, the bar is at their median.
 func Sensitivity(data *Data) (*figures.Figure, error) {
-	panel := figures.BoxPanel{YLabel: "Normalised QD score"}
-	for _, env := range sensitivityEnvs {
-		panel.Groups = append(panel.Groups, figures.BoxGroup{Label: env, Samples: sensitivitySamples(data, env)})
+	panels, err := sensitivityPanels(data)
+	if err != nil {
+		return nil, err
 	}
-	if !anySample(panel.Groups) {
-		return nil, noRuns(results.ExperimentSensitivity)
+	joined := figures.BoxPanel{YLabel: panels[0].YLabel, YLimits: panels[0].YLimits}
+	for _, panel := range panels {
+		joined.Groups = append(joined.Groups, figures.BoxGroup{Label: panel.Title, Samples: panel.Groups[0].Samples})
 	}
-	panel.YLimits = fromZero(panel.Groups)
-	return figures.Boxes([]figures.BoxPanel{panel}, figures.BoxOptions{})
+	return figures.Boxes([]figures.BoxPanel{joined}, figures.BoxOptions{})
 }
 
 // SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box between the 0.125 and 0.875 quantiles, and the
 // settings themselves: in each box from left to right the three values of the first hyperparameter (the iso sigma, or the scale of the
 // diversity reward), and for each of them those of the second (the line sigma, or the entropy coefficient).
 func SensitivityInFull(data *Data) (*figures.Figure, error) {
+	panels, err := sensitivityPanels(data)
+	if err != nil {
+		return nil, err
+	}
+	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
+}
+
+// sensitivityPanels has a panel for each environment, all with one y axis.
+func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
 	var panels []figures.BoxPanel
 	var groups []figures.BoxGroup
 	for i, env := range sensitivityEnvs {
@@ -55,7 +64,7 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	for i := range panels {
 		panels[i].YLimits = fromZero(groups)
 	}
-	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
+	return panels, nil
 }
 
 // sensitivitySamples are the normalised scores of the settings on an environment, by method.

@@ -1,0 +1,146 @@
+package figures
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// compareImage compares a figure with an image of testdata, as TestImages does, at a number of pixels across.
+func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
+	t.Helper()
+	width, _ := figure.Bounds()
+	got, err := figure.PNG(int(math.Round(float64(pixels) / float64(width/vg.Inch))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name+".png")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update makes it)", err)
+	}
+	if d := imageDifference(t, got, want); d > maxDifference {
+		t.Errorf("%s differs by %.2f per channel on average, want at most %.2f", path, d, maxDifference)
+	}
+}
+
+// svgText is a figure as SVG, in which its texts can be looked for.
+func svgText(t *testing.T, figure *Figure, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := figure.encode(".svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// sampleBoxes are two environments of nine values of two methods, one of them with a single value, and one without any.
+func sampleBoxes() []BoxPanel {
+	me, dads := Sample{Name: "map-elites"}, Sample{Name: "dads-reward"}
+	for i := range 9 {
+		me.Values = append(me.Values, 1-0.03*float64(i))
+		dads.Values = append(dads.Values, 0.2+0.08*float64(i*i%9))
+	}
+	one := Sample{Name: "dads-reward", Values: []float64{0.4}}
+	return []BoxPanel{
+		{Title: "ant-omni", YLabel: "Normalised QD score", YLimits: [2]float64{0, 1.05}, Groups: []BoxGroup{{Samples: []Sample{dads, me}}}},
+		{Title: "ant-uni", YLimits: [2]float64{0, 1.05}, Groups: []BoxGroup{{Samples: []Sample{me, one}}}},
+		{Title: "walker-uni", Groups: []BoxGroup{{}}},
+	}
+}
+
+func TestBoxImages(t *testing.T) {
+	full, err := Boxes(sampleBoxes(), BoxOptions{Outer: true, Points: true, PointName: "setting"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareImage(t, "boxes", full, 360)
+	grouped := BoxPanel{YLabel: "Score"}
+	for _, p := range sampleBoxes() {
+		grouped.Groups = append(grouped.Groups, BoxGroup{Label: p.Title, Samples: p.Groups[0].Samples})
+	}
+	plain, err := Boxes([]BoxPanel{grouped}, BoxOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareImage(t, "boxes-grouped", plain, 300)
+}
+
+// What is not finite, or missing, leaves holes; the legend names what is drawn and nothing else.
+func TestBoxEdges(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for name, panels := range map[string][]BoxPanel{
+		"no groups":        {{}},
+		"no values":        {{Groups: []BoxGroup{{Label: "a", Samples: []Sample{{Name: "map-elites"}}}}}},
+		"not finite":       {{Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{nan, 1, inf}}}}}}},
+		"equal values":     {{Groups: []BoxGroup{{Samples: []Sample{{Values: []float64{3, 3, 3}}}}}}},
+		"beyond limits":    {{YLimits: [2]float64{0, 1}, Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{-5, -4, 9}}}}}}},
+		"twice in a group": {{Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{1, 2}}, {Name: "x", Values: []float64{2, 3}}}}}}},
+		"many panels":      {{Title: "1"}, {Title: "2"}, {Title: "3"}, {Title: "4"}, {Title: "5"}},
+	} {
+		for _, o := range []BoxOptions{{}, {Outer: true, Points: true, Columns: 2}} {
+			f, err := Boxes(panels, o)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if _, err := f.PNG(50); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+
+	f, err := Boxes(sampleBoxes(), BoxOptions{})
+	text := svgText(t, f, err)
+	for _, want := range []string{">MAP-Elites<", ">DADS+REWARD<", ">quartiles<", ">median<", ">ant-uni<", ">no runs<"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the figure lacks %s", want)
+		}
+	}
+	if strings.Contains(text, "0.125") || strings.Contains(text, ">value<") {
+		t.Error("the legend names parts that are not drawn")
+	}
+
+	for want, err := range map[string]error{
+		"0 panels of boxes": second(Boxes(nil, BoxOptions{})),
+		"in -1 columns":     second(Boxes(sampleBoxes(), BoxOptions{Columns: -1})),
+		"panel 0 (a)":       second(Boxes([]BoxPanel{{Title: "a", YLimits: [2]float64{1, 0}}}, BoxOptions{})),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// The axis takes in what is drawn: boxes alone, or points, of which one that is not finite leaves the box away.
+func TestBoxRange(t *testing.T) {
+	s := Sample{Values: []float64{0, 1, 2, 3, 100}}
+	for _, c := range []struct {
+		o         BoxOptions
+		low, high float64
+	}{{BoxOptions{}, 1, 3}, {BoxOptions{Outer: true}, 0.5, 51.5}, {BoxOptions{Outer: true, Points: true}, 0, 100}} {
+		low, high := axisRange([2]float64{}, false, 0, s.drawable(c.o))
+		if low != c.low || high != c.high {
+			t.Errorf("%+v: %g to %g, want %g to %g", c.o, low, high, c.low, c.high)
+		}
+	}
+	s.Values[4] = math.NaN()
+	if got := s.drawable(BoxOptions{}); got != nil {
+		t.Errorf("a sample with NaN has a box over %v", got)
+	}
+	if got := s.drawable(BoxOptions{Points: true}); len(got) != 1 || len(got[0]) != 4 {
+		t.Errorf("its points are %v", got)
+	}
+}
