@@ -17,16 +17,17 @@ import (
 )
 
 var cli struct {
-	Train  trainCmd  `cmd:"" help:"Train an algorithm, go on with a run that was interrupted, or extend one that is complete."`
-	Show   showCmd   `cmd:"" help:"Print the numbers of a run and draw its figures."`
-	Eval   evalCmd   `cmd:"" help:"Roll skills or policies of a run out again, also in a changed environment."`
-	Import importCmd `cmd:"" help:"Make a run of a policy or a repertoire that another program found."`
-	Export exportCmd `cmd:"" help:"Write policies or the repertoire of a run to a NumPy file."`
-	Sweep  sweepCmd  `cmd:"" help:"Make plans of the paper's experiments, carry them out here or on a cluster, and collect their results."`
-	Claims claimsCmd `cmd:"" help:"Say which claims of the paper the runs that are there bear out."`
-	Doctor doctorCmd `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
-	Bench  benchCmd  `cmd:"" help:"Measure the speed on this machine."`
-	Verify verifyCmd `cmd:"" help:"Compare the environments of this build, on this machine's backend, with golden files."`
+	Train   trainCmd   `cmd:"" help:"Train an algorithm, go on with a run that was interrupted, or extend one that is complete."`
+	Show    showCmd    `cmd:"" help:"Print the numbers of a run and draw its figures."`
+	Eval    evalCmd    `cmd:"" help:"Roll skills or policies of a run out again, also in a changed environment."`
+	Import  importCmd  `cmd:"" help:"Make a run of a policy or a repertoire that another program found."`
+	Export  exportCmd  `cmd:"" help:"Write policies or the repertoire of a run to a NumPy file."`
+	Sweep   sweepCmd   `cmd:"" help:"Make plans of the paper's experiments, carry them out here or on a cluster, and collect their results."`
+	Figures figuresCmd `cmd:"" help:"Draw the figures and write the tables of the paper from the runs of its experiments."`
+	Claims  claimsCmd  `cmd:"" help:"Say which claims of the paper the runs that are there bear out."`
+	Doctor  doctorCmd  `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
+	Bench   benchCmd   `cmd:"" help:"Measure the speed on this machine."`
+	Verify  verifyCmd  `cmd:"" help:"Compare the environments of this build, on this machine's backend, with golden files."`
 }
 
 // exit codes beside 0 and 1.

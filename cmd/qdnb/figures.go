@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb/paper"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/tables"
+)
+
+type figuresCmd struct {
+	In         string   `placeholder:"DIR" help:"Experiments folder, with plan.jsonl and runs (default $QDNB_EXPERIMENTS, else that of \"make experiments\")."`
+	Out        string   `default:"figures" placeholder:"DIR" help:"Folder for the files (default: figures)."`
+	Experiment []string `placeholder:"NAME,..." help:"Only what is made of these experiments: training, adaptation, hurdles, sensitivity, prior or reward."`
+	Only       []string `placeholder:"ID,..." help:"Only these, such as figure-2,table-1."`
+	Format     []string `default:"png" help:"Formats of figures: png, svg, pdf."`
+	Tables     []string `default:"md,csv,tex" help:"Formats of tables: md (Markdown), csv, tex (LaTeX)."`
+	List       bool     `help:"List the figures and tables, and make nothing."`
+}
+
+// formats that the two kinds of items can have.
+var (
+	figureFormats = []string{"png", "svg", "pdf"}
+	tableFormats  = []string{"md", "csv", "tex"}
+)
+
+// Run draws the figures and writes the tables of the paper.
+func (c *figuresCmd) Run() error {
+	items, err := c.items()
+	if err != nil {
+		return err
+	}
+	if c.List {
+		for _, item := range items {
+			fmt.Printf("%-11s %s\n", item.ID, item.Title)
+		}
+		return nil
+	}
+	for _, check := range []struct{ given, known []string }{{c.Format, figureFormats}, {c.Tables, tableFormats}} {
+		for _, format := range check.given {
+			if !slices.Contains(check.known, format) {
+				return names.Unknown("format", format, check.known)
+			}
+		}
+	}
+	data, err := c.data(items)
+	if err != nil {
+		return err
+	}
+	for _, problem := range data.Problems {
+		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
+	}
+	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+		return err
+	}
+	var missing []string
+	for _, item := range items {
+		paths, err := c.make(data, item)
+		for _, path := range paths {
+			fmt.Println(path)
+		}
+		switch {
+		case errors.As(err, new(*fs.PathError)): // the disk: the others would fail, too
+			return err
+		case err != nil:
+			fmt.Fprintf(os.Stderr, "qdnb: %s: %s\n", item.ID, oneLine(err))
+			missing = append(missing, item.ID)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%d of %d could not be made: %s", len(missing), len(items), strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// items are those that the flags choose.
+func (c *figuresCmd) items() ([]paper.Item, error) {
+	for _, experiment := range c.Experiment {
+		if !slices.Contains(results.Experiments(), experiment) {
+			return nil, names.Unknown("experiment", experiment, results.Experiments())
+		}
+	}
+	if len(c.Only) > 0 {
+		var chosen []paper.Item
+		for _, id := range c.Only {
+			item, err := paper.Find(id)
+			if err != nil {
+				return nil, err
+			}
+			chosen = append(chosen, item)
+		}
+		return chosen, nil
+	}
+	return slices.DeleteFunc(paper.Items(), func(item paper.Item) bool {
+		return len(c.Experiment) > 0 && !slices.ContainsFunc(item.Experiments, func(e string) bool { return slices.Contains(c.Experiment, e) })
+	}), nil
+}
+
+// data opens the experiments folder. What is the same without any run can be made without one.
+func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
+	dir := c.In
+	if dir == "" {
+		dir = paper.Folder()
+	}
+	needed := slices.ContainsFunc(items, func(item paper.Item) bool { return len(item.Experiments) > 0 })
+	if _, err := os.Stat(filepath.Join(dir, paper.PlanFile)); !needed && errors.Is(err, fs.ErrNotExist) {
+		return &paper.Data{Tables: new(results.Tables), Dir: dir}, nil
+	}
+	return paper.Open(dir)
+}
+
+// make writes the files of an item and returns their paths.
+func (c *figuresCmd) make(data *paper.Data, item paper.Item) (paths []string, err error) {
+	formats, save := c.Tables, func(string) error { return nil }
+	if item.Figure != nil {
+		figure, err := item.Figure(data)
+		if err != nil {
+			return nil, err
+		}
+		formats, save = c.Format, figure.Save
+	} else {
+		var table *tables.Table
+		if table, err = item.Table(data); err != nil {
+			return nil, err
+		}
+		save = table.Save
+	}
+	for _, format := range formats {
+		path := filepath.Join(c.Out, item.ID+"."+format)
+		if err := save(path); err != nil {
+			return paths, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}

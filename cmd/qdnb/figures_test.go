@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/paper"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+// experimentsFolder holds made-up training runs of two methods on ant-trap.
+func experimentsFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	var lines []sweep.Line
+	for seed := range int64(3) {
+		for algorithm, fitness := range map[string]float64{"map-elites": 381, "dads-reward": 1280} {
+			lines = append(lines, made(t, filepath.Join(dir, paper.RunsFolder), algorithm, seed, fitness+float64(seed), 50+float64(seed)))
+		}
+	}
+	file, err := os.Create(filepath.Join(dir, paper.PlanFile))
+	if err == nil {
+		err = sweep.Write(file, lines)
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestFigures(t *testing.T) {
+	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
+	stdout, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "fig 6,table-1,table-3", "--format", "png,svg,pdf")
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	for name, begins := range map[string]string{
+		"figure-6.png": "\x89PNG", "figure-6.svg": "<?xml", "figure-6.pdf": "%PDF", "table-1.md": "", "table-1.csv": "", "table-1.tex": "", "table-3.md": "",
+	} {
+		data, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil || len(data) == 0 || !strings.HasPrefix(string(data), begins) || !strings.Contains(stdout, name) {
+			t.Errorf("%s: %d bytes, %v; output %q", name, len(data), err, stdout)
+		}
+	}
+	file, err := os.Open(filepath.Join(out, "table-1.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, row := range rows {
+		text += strings.Join(row, ",") + "\n"
+	}
+	if !strings.Contains(text, "382") || !strings.Contains(text, "1280") { // the medians of the seeds
+		t.Errorf("table 1 is\n%s", text)
+	}
+}
+
+// What cannot be made is told in a line each, and the rest is made all the same.
+func TestFiguresOfMissingRuns(t *testing.T) {
+	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
+	_, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "figure-5,table-1")
+	if status != 1 || !strings.Contains(stderr, "figure-5") || !strings.Contains(stderr, "1 of 2 could not be made") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(out, "table-1.md")); err != nil {
+		t.Error(err)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--in", t.TempDir()}, "make experiments"},
+		{[]string{"--in", dir, "--only", "figure-99"}, "figure-99"},
+		{[]string{"--in", dir, "--experiment", "trainig"}, `"training"`},
+		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, "xls"},
+		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)}, "not a directory"},
+	} {
+		_, stderr, status := invoke(t, append([]string{"figures"}, test.args...)...)
+		if status == 0 || !strings.Contains(stderr, test.want) || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+			t.Errorf("%v: status %d, %q; want %q in a line", test.args, status, stderr, test.want)
+		}
+	}
+	// What is the same for all needs no runs.
+	if _, stderr, status := invoke(t, "figures", "--in", t.TempDir(), "--out", out, "--only", "table-2"); status != 0 {
+		t.Errorf("table 2 without runs: status %d, %s", status, stderr)
+	}
+}
