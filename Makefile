@@ -41,23 +41,23 @@ lab: setup ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
 # --- tests
 
 .PHONY: test
-test: setup ## go vet, go test, then all notebooks and experiments at a small scale
+test: setup ## go vet, go test, then all experiments and notebooks at a small scale
 	@echo "== go vet ./..."
 	@go vet ./...
 	@echo "== go test ./..."
 	@go test ./...
-	@$(MAKE) --no-print-directory smoke
 	@rm -rf build/experiments/smoke
 	@$(MAKE) --no-print-directory experiments SCALE=smoke
+	@$(MAKE) --no-print-directory smoke
 	@echo "make test: all passed"
 
-# The runs of a small scale lie apart from the real ones and are made anew each time.
+# The runs of a small scale lie apart from the real ones and are made anew each time, but for those of the experiments.
 .PHONY: smoke
 smoke: setup
-	@echo "== running $(words $(NOTEBOOKS)) notebooks at a small scale"
+	@echo "== running $(words $(NOTEBOOKS)) notebooks at a small scale, two side by side"
 	@rm -rf build/smoke
-	@QDNB_SMOKE=1 QDNB_RUNS="$(CURDIR)/build/smoke/runs" \
-		$(NOTEBOOK) run $(NOTEBOOKS) --out build/smoke --timeout $(TEST_TIMEOUT) --expect-png $(EXPECT_PNG)
+	@QDNB_SMOKE=1 $(NOTEBOOK) run $(NOTEBOOKS) --jobs 2 --runs build/smoke/runs --out build/smoke \
+		--timeout $(TEST_TIMEOUT) --expect-png $(EXPECT_PNG)
 
 .PHONY: test-long
 test-long: setup ## the tests that train for hours, all notebooks at full scale, and screenshots
@@ -106,10 +106,14 @@ experiments: check compile plugin ## the paper's experiments: CSV files in build
 	@echo "== experiments at the scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); the same command goes on"
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --jobs $(JOBS) --quiet
 
+.PHONY: figures
+figures: experiments ## the paper's figures and tables in build/figures, from the experiments' runs (FIGURES_ARGS=... for options of `qdnb figures`)
+	@build/qdnb figures --in $(EXPERIMENTS_DIR) --out build/figures $(FIGURES_ARGS)
+
 # --- notebooks
 
 .PHONY: notebooks
-notebooks: setup ## run all notebooks in place, as they are committed, and write their pages to build
+notebooks: setup experiments ## make the experiments' runs, run all notebooks in place, as they are committed, and write their pages to build
 	@$(NOTEBOOK) run $(NOTEBOOKS) --in-place --html build --expect-png $(EXPECT_PNG)
 
 .PHONY: screenshots

@@ -3,19 +3,21 @@
     tools/env python tools/notebook.py run notebooks/quickstart.ipynb --out build --html build
 
 A notebook fails, and the exit status is 1, when a cell fails, a `!` line in it fails (which GoNB lets pass), a cell
-takes longer than --timeout, or fewer figures come out than --expect-png says. The other notebooks are run all the same.
-The kernel sees the caller's environment. Ctrl-C stops the kernel and ends with status 130.
+takes longer than --timeout, or fewer figures come out than --expect-png says. The other notebooks are run all the same,
+several at a time with --jobs. The kernel sees the caller's environment. Ctrl-C stops the kernel and ends with status 130.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import concurrent.futures
 import contextlib
 import dataclasses
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -211,6 +213,8 @@ def run_one(path: Path, args: argparse.Namespace, status: StatusLine) -> Result:
     nb = None
     try:
         nb = read(path)
+        if args.runs is not None:
+            os.environ["QDNB_RUNS"] = str((args.runs / path.stem).resolve())
         result.cells = asyncio.run(execute(nb, path, args, status))
         result.figures = outputs.count_png(nb)
         if result.figures < args.expect_png:
@@ -260,6 +264,31 @@ def report(result: Result) -> None:
     sys.stdout.flush()
 
 
+def run_side_by_side(args: argparse.Namespace) -> int:
+    """Runs each notebook in a process of its own, --jobs at a time, and prints what each wrote once it has ended."""
+    options: list[str] = []
+    for name, value in vars(args).items():
+        if name in ("command", "notebooks", "jobs") or value is None or value is False:
+            continue
+        options += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
+
+    def run(path: Path) -> int:
+        command = [sys.executable, __file__, "run", str(path), *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and process.stderr is not None
+            for line in process.stderr:  # through a pipe a status line is a line of its own now and then
+                sys.stderr.write(line)
+            sys.stdout.write(process.stdout.read())
+            sys.stdout.flush()
+        return process.returncode
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        codes = list(pool.map(run, args.notebooks))
+    if 130 in codes:
+        raise Interrupted
+    return max(codes)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -270,6 +299,8 @@ def arguments() -> argparse.Namespace:
     where.add_argument("--in-place", action="store_true", help="write them over the originals, if all went well")
     run.add_argument("--html", type=Path, metavar="DIR", help="write pages with the figures to this folder")
     run.add_argument("--timeout", type=int, metavar="S", help="seconds that one cell may take (default: no limit)")
+    run.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks that run side by side (default: 1)")
+    run.add_argument("--runs", type=Path, metavar="DIR", help="keep the runs of each notebook in a folder of its own there")
     run.add_argument("--kernel", default="gonb", help="name of the kernel spec (default: gonb)")
     run.add_argument("--expect-png", type=int, default=0, metavar="N", help="fail if a notebook shows fewer PNG figures")
     run.add_argument("--summary", action="store_true", help="print what the cells tagged `summary` wrote")
@@ -282,6 +313,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     args = arguments()
+    if args.command == "run" and args.jobs > 1 and len(args.notebooks) > 1:
+        return run_side_by_side(args)
     status = StatusLine()
     failed = 0
     for notebook in args.notebooks:
