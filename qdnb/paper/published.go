@@ -15,8 +15,8 @@ import (
 
 // PublishedScore is a number that the paper prints of a method's runs on an environment: five seeds of two hours each.
 //
-// Where print has an evident slip the numbers are what is meant, Printed is what is there, and Note says why. Where tables disagree and none
-// is evidently right each is as printed, with a Note.
+// Where print has an evident slip the numbers are what is meant, Printed is what is there, and Note says why. Where tables disagree and
+// none is evidently right each is as printed, with a Note.
 type PublishedScore struct {
 	Table       int // 1, 8, 9, 10 or 11
 	Metric      results.Metric

@@ -68,8 +68,8 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 
 // CompareOrder says how far runs put the methods in the order that the paper's numbers put them in: Spearman's rank correlation of the
 // medians over methods, for each environment and metric, and the mean over environments. It is 1 for the same order, -1 for the opposite
-// one and 0 for no relation. It does not ask how large scores are, so that it makes sense for small runs, too; of few methods or one seed it
-// is still a matter of luck.
+// one and 0 for no relation. It does not ask how large scores are, so that it makes sense for small runs, too; of few methods or one seed
+// it is still a matter of luck.
 func CompareOrder(d *Data) (*tables.Table, error) {
 	methods, envs, err := compared(d)
 	if err != nil {

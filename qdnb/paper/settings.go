@@ -1,4 +1,272 @@
 package paper
 
-// settingItems are yet to come.
-var settingItems []Item
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/tables"
+)
+
+var settingItems = []Item{
+	{ID: "table-2", Title: "What the methods share", Table: withoutRuns(Components)},
+	{ID: "table-3", Title: "Targets of ant-maze in few-shot adaptation", Table: withoutRuns(MazeTargets)},
+	{ID: "table-4", Title: "Hyperparameters of DIAYN, DADS and SMERL", Table: withoutRuns(func() *tables.Table { return hyperparameters(4) })},
+	{ID: "table-5", Title: "Hyperparameters of MAP-Elites", Table: withoutRuns(func() *tables.Table { return hyperparameters(5) })},
+	{ID: "table-6", Title: "Hyperparameters of PGA-MAP-Elites", Table: withoutRuns(func() *tables.Table { return hyperparameters(6) })},
+	{ID: "table-7", Title: "Hyperparameters of AURORA", Table: withoutRuns(func() *tables.Table { return hyperparameters(7) })},
+}
+
+// withoutRuns is the function of an item that is the same for all runs, and for none.
+func withoutRuns(table func() *tables.Table) func(*Data) (*tables.Table, error) {
+	return func(*Data) (*tables.Table, error) { return table(), nil }
+}
+
+// components are those of table 2, and who has them.
+var components = []struct {
+	name    string
+	methods []string
+}{
+	{"genetic mutation", qdMethods},
+	{"MAP-Elites", qdMethods},
+	{"policy gradient", slices.Concat([]string{"pga-map-elites", "pga-aurora"}, rlMethods)},
+	{"SAC", rlMethods},
+	{"TD3", []string{"pga-map-elites", "pga-aurora"}},
+	{"unsupervised diversity", slices.Concat([]string{"aurora", "pga-aurora"}, rlMethods)},
+	{"SMERL's sum", []string{"smerl-diayn", "smerl-dads"}},
+	{"DADS' diversity", []string{"dads-reward", "smerl-dads"}},
+	{"DIAYN's diversity", []string{"diayn-reward", "smerl-diayn"}},
+}
+
+// Components is table 2: what the eight methods are made of, and so what they share.
+func Components() *tables.Table {
+	table := &tables.Table{Caption: "What the methods share (the paper's table 2)", Header: []string{"method"}}
+	for _, c := range components {
+		table.Header = append(table.Header, c.name)
+	}
+	for _, method := range slices.Concat(qdMethods, rlMethods) {
+		row := []string{figures.MethodName(method)}
+		for _, c := range components {
+			mark := none
+			if slices.Contains(c.methods, method) {
+				mark = "✓"
+			}
+			row = append(row, mark)
+		}
+		table.Rows = append(table.Rows, tables.Row(row...))
+	}
+	return table
+}
+
+// mazeTargets are the positions x and y in metres to which skills of ant-maze adapt, as printed; [envs/robots.Targets] has them for
+// training, where GoMLX is at hand.
+var mazeTargets = [][2]float64{
+	{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098}, {12.460787, 7.0494328},
+	{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749}, {19.50973, 14.577911},
+}
+
+// MazeTargets is table 3: the ten positions of the target to which skills of ant-maze adapt.
+func MazeTargets() *tables.Table {
+	table := &tables.Table{
+		Caption: "Targets of ant-maze in few-shot adaptation (the paper's table 3)", Header: []string{"target", "x (m)", "y (m)"},
+		Notes: []string{"Targets are numbered from 0, as in results. In training the target is at (35, 0)."},
+	}
+	for i, p := range mazeTargets {
+		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i), strconv.FormatFloat(p[0], 'g', -1, 64), strconv.FormatFloat(p[1], 'g', -1, 64)))
+	}
+	return table
+}
+
+// Hyperparameter is a row of the paper's tables 4 to 7.
+type Hyperparameter struct {
+	Name    string
+	Setting string            // its name among our settings, as in `qdnb train --set`
+	Value   string            // JSON, for environments that Values lacks; empty if Values has all
+	Values  map[string]string // JSON by environment
+	// Printed tells that the paper gives it. Of the others only its published code knows.
+	Printed bool
+	Note    string // what the sources disagree on
+	// Only are the methods that have it; nil for all of the table.
+	Only []string
+}
+
+// On is the value on an environment, in JSON.
+func (h Hyperparameter) On(env string) string {
+	if value, ok := h.Values[env]; ok {
+		return value
+	}
+	return h.Value
+}
+
+// The hyperparameters that several tables have.
+var (
+	rewarded  = rlMethods
+	selective = []string{"smerl-diayn", "smerl-dads"}
+
+	episodes  = Hyperparameter{Name: "episode length", Setting: "episode_length", Value: "250", Values: map[string]string{"ant-maze": "500"}}
+	cells     = Hyperparameter{Name: "cells of the repertoire", Setting: "cells", Value: "1024", Printed: true}
+	samples   = Hyperparameter{Name: "points of its tessellation", Setting: "cvt_samples", Value: "50000"}
+	policies  = Hyperparameter{Name: "hidden layers of policies", Setting: "hidden", Value: "[256,256]"}
+	isoSigma  = Hyperparameter{Name: "iso sigma σ₁", Setting: "iso_sigma", Value: "0.005", Printed: true}
+	lineSigma = Hyperparameter{Name: "line sigma σ₂", Setting: "line_sigma", Value: "0.05", Printed: true}
+)
+
+// hyperparameterTables are those of the paper, by their numbers.
+var hyperparameterTables = map[int]struct {
+	caption string
+	methods []string
+	rows    []Hyperparameter
+}{
+	4: {"Hyperparameters of DIAYN, DADS and SMERL", slices.Concat(rlMethods, []string{"diayn", "dads"}), []Hyperparameter{
+		{Name: "environments side by side", Setting: "env_batch_size", Value: "200", Printed: true},
+		{Name: "batch size", Setting: "batch_size", Value: "256", Printed: true},
+		{Name: "learning rate", Setting: "learning_rate", Value: "0.0003", Printed: true},
+		{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
+		{Name: "entropy coefficient α", Setting: "alpha_init", Value: "0.1", Printed: true},
+		{Name: "α is not learned", Setting: "fix_alpha", Value: "true"},
+		{Name: "target networks' step τ", Setting: "tau", Value: "0.005"},
+		{Name: "updates per transition", Setting: "grad_updates_per_step", Value: "1"},
+		{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
+		{Name: "hidden layers of actor and critics", Setting: "hidden", Value: "[256,256]"},
+		{Name: "hidden layers of discriminator or dynamics", Setting: "diversity_hidden", Value: "[256,256]"},
+		{Name: "skills", Setting: "num_skills", Value: "5", Printed: true},
+		{Name: "reward scaling κ", Setting: "reward_scaling", Value: "1", Printed: true,
+			Values: map[string]string{"ant-uni": "10", "walker-uni": "10", "halfcheetah-uni": "5"},
+			Note:   "on walker-uni the paper prints 1, its code has 10"},
+		{Name: "diversity reward scale β", Setting: "diversity_reward_scale", Value: "2", Printed: true,
+			Values: map[string]string{"ant-omni": "4", "ant-maze": "3"}, Only: rewarded},
+		{Name: "diversity of the whole observation", Setting: "descriptor_full_state", Value: "false", Printed: true,
+			Values: map[string]string{"ant-uni": "true", "walker-uni": "true", "halfcheetah-uni": "true"}},
+		{Name: "SMERL's target R*", Setting: "smerl_target", Printed: true, Only: selective, Values: map[string]string{
+			"ant-trap": "450", "ant-maze": "-6820", "pointmaze": "-66", "ant-uni": "1700", "ant-omni": "249", "walker-uni": "1180",
+			"halfcheetah-uni": "2050"}},
+		{Name: "SMERL's margin ε", Setting: "smerl_margin", Printed: true, Only: selective, Values: map[string]string{
+			"ant-trap": "45", "ant-maze": "682", "pointmaze": "6.6", "ant-uni": "170", "ant-omni": "24.9", "walker-uni": "118",
+			"halfcheetah-uni": "205"}},
+		episodes,
+		cells,
+		{Name: "steps between evaluations", Setting: "evaluation_interval", Value: "100000", Printed: true},
+		{Name: "episodes of a skill in an evaluation", Setting: "evaluation_states", Value: "40"},
+	}},
+	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}, []Hyperparameter{
+		{Name: "policies per generation", Setting: "batch", Value: "1000", Printed: true},
+		isoSigma, lineSigma, cells, samples, policies, episodes,
+	}},
+	6: {"Hyperparameters of PGA-MAP-Elites", []string{"pga-map-elites", "pga-aurora"}, []Hyperparameter{
+		{Name: "policies per generation", Setting: "batch", Value: "100", Printed: true},
+		{Name: "share of genetic variation", Setting: "isoline_share", Value: "0.5", Printed: true},
+		isoSigma, lineSigma,
+		{Name: "critic steps per generation", Setting: "num_critic_training_steps", Value: "300", Printed: true},
+		{Name: "gradient steps per offspring", Setting: "num_pg_training_steps", Value: "100", Printed: true},
+		{Name: "learning rate of offspring", Setting: "policy_learning_rate", Value: "0.001", Printed: true},
+		{Name: "learning rate of critics", Setting: "critic_learning_rate", Value: "0.0003", Printed: true},
+		{Name: "learning rate of the greedy actor", Setting: "greedy_learning_rate", Value: "0.0003"},
+		{Name: "noise of target actions", Setting: "policy_noise", Value: "0.2", Printed: true},
+		{Name: "limit of that noise", Setting: "noise_clip", Value: "0.5", Printed: true},
+		{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
+		{Name: "reward scaling", Setting: "reward_scaling", Value: "1", Printed: true},
+		{Name: "transitions of a batch", Setting: "transitions_batch_size", Value: "256"},
+		{Name: "target networks' step τ", Setting: "soft_tau_update", Value: "0.005"},
+		{Name: "critic steps per actor step", Setting: "policy_delay", Value: "2"},
+		{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
+		{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]"},
+		cells, samples, policies, episodes,
+	}},
+	7: {"Hyperparameters of AURORA", []string{"aurora", "pga-aurora"}, []Hyperparameter{
+		{Name: "components of the learned descriptor", Setting: "latent", Value: "5", Printed: true},
+		{Name: "first distance between members", Setting: "threshold", Value: "0.2", Printed: true},
+		{Name: "slots of the archive", Setting: "capacity", Value: "1024"},
+		{Name: "policies per generation", Setting: "batch", Value: "1000", Only: []string{"aurora"}},
+		isoSigma, lineSigma,
+		{Name: "sequences hold", Setting: "observation", Value: `"only_sd"`, Printed: true,
+			Values: map[string]string{"ant-uni": `"no_sd"`, "walker-uni": `"no_sd"`, "halfcheetah-uni": `"no_sd"`},
+			Note:   "only_sd: positions; no_sd: observations"},
+		{Name: "steps between their elements", Setting: "sampling", Value: "10"},
+		{Name: "features of an observation", Setting: "max_observation", Value: "25", Note: "the paper speaks of the full state"},
+		{Name: "generations of a loop", Setting: "loop", Value: "10"},
+		{Name: "epochs of a training, loops to 100", Setting: "epochs", Value: "100"},
+		{Name: "epochs of a later one", Setting: "late_epochs", Value: "25"},
+		{Name: "sequences of a batch", Setting: "training_batch", Value: "128"},
+		{Name: "learning rate of the auto-encoder", Setting: "ae_learning_rate", Value: "0.0001"},
+		cells, samples, policies,
+		{Name: episodes.Name, Setting: episodes.Setting, Value: episodes.Value, Values: episodes.Values,
+			Note: "on pointmaze the published code has 200, which the paper's scores do not fit"},
+	}},
+}
+
+// Hyperparameters are the rows of one of the paper's tables 4 to 7, and the methods whose they are: 4 of DIAYN, DADS and SMERL with and
+// without reward, 5 of MAP-Elites, 6 of PGA-MAP-Elites, 7 of AURORA. PGA-AURORA has those of 6 and 7. Of other tables there are none.
+func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
+	p := hyperparameterTables[table]
+	return slices.Clone(p.rows), slices.Clone(p.methods)
+}
+
+// hyperparameters is one of the tables 4 to 7.
+func hyperparameters(number int) *tables.Table {
+	rows, _ := Hyperparameters(number)
+	table := &tables.Table{
+		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),
+		Header:  []string{"hyperparameter", "value", "setting", "source"},
+		Notes:   []string{"Setting: its name in configurations of runs. Source: whether the paper gives it, or its published code alone."},
+	}
+	for _, h := range rows {
+		source := "code"
+		if h.Printed {
+			source = "paper"
+		}
+		if h.Note != "" {
+			source += "; " + h.Note
+		}
+		table.Rows = append(table.Rows, tables.Row(h.Name, h.text(), h.Setting, source))
+	}
+	return table
+}
+
+// text is the value for readers, and where it is another one.
+func (h Hyperparameter) text() string {
+	var values []string
+	envs := map[string][]string{}
+	for _, env := range curveEnvs {
+		if value, ok := h.Values[env]; ok {
+			if envs[value] == nil {
+				values = append(values, value)
+			}
+			envs[value] = append(envs[value], env)
+		}
+	}
+	var parts []string
+	for _, value := range values {
+		parts = append(parts, strings.Join(envs[value], ", ")+": "+plain(value))
+	}
+	exceptions := strings.Join(parts, "; ")
+	switch {
+	case h.Value == "":
+		return exceptions
+	case exceptions == "":
+		return plain(h.Value)
+	}
+	return plain(h.Value) + " (" + exceptions + ")"
+}
+
+// plain writes a value in JSON for readers.
+func plain(value string) string {
+	var v any
+	if json.Unmarshal([]byte(value), &v) != nil {
+		return value
+	}
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case string:
+		return v
+	case []any:
+		return strings.ReplaceAll(strings.Trim(value, "[]"), ",", ", ")
+	}
+	return value
+}

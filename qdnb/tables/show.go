@@ -47,8 +47,8 @@ func (t *Table) Save(path string) error {
 	return nil
 }
 
-// Show shows the table: in a GoNB notebook below the cell; elsewhere on standard output, or in a file of that name if it ends as [Table.Save]
-// asks for.
+// Show shows the table: in a GoNB notebook below the cell; elsewhere on standard output, or in a file of that name if it ends as
+// [Table.Save] asks for.
 //
 // In a notebook it is HTML, which notebooks that their reader does not trust show, too, and plain text beside it.
 func Show(name string, t *Table) error {

@@ -13,8 +13,8 @@ func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // markdownEscapes are for what Markdown, or the formulas and tags that notebooks read in it, would take as more than text. A backslash is
 // named, for two of them before a bracket begin a formula in JupyterLab.
-var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "~", `\~`, "$", `\$`, "&", `\&`,
-	"](", `]\(`)
+var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "~", `\~`, "$", `\$`,
+	"&", `\&`, "](", `]\(`)
 
 func markdown(text string) string { return markdownEscapes.Replace(line(text)) }
 

@@ -1,0 +1,85 @@
+package qdnb
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/qdnb/paper"
+	"example.com/qdnb/qdnb/results"
+)
+
+// The paper's tables of hyperparameters are those that algorithms have.
+func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
+	envs := []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+	covered := map[string]bool{}
+	for _, table := range []int{4, 5, 6, 7} {
+		rows, methods := paper.Hyperparameters(table)
+		if len(rows) < 5 {
+			t.Errorf("table %d has %d rows", table, len(rows))
+		}
+		for _, method := range methods {
+			covered[method] = true
+			for _, env := range envs {
+				config := Must(Spec{Algorithm: method, Env: env}.Config())
+				var settings map[string]any
+				Check(json.Unmarshal(config.Hyperparameters, &settings))
+				for _, row := range rows {
+					if row.Only != nil && !slices.Contains(row.Only, method) {
+						if got, ok := settings[row.Setting]; ok && table == 4 {
+							t.Errorf("table %d: %s has %s, %v, too", table, method, row.Setting, got)
+						}
+						continue
+					}
+					var want any
+					if err := json.Unmarshal([]byte(row.On(env)), &want); err != nil {
+						t.Fatalf("table %d, %s on %s: %v", table, row.Name, env, err)
+					}
+					if got, ok := settings[row.Setting]; !ok || !reflect.DeepEqual(got, want) {
+						t.Errorf("table %d: %s of %s on %s is %v, published is %v", table, row.Setting, method, env, got, want)
+					}
+				}
+			}
+		}
+	}
+	for _, method := range Algorithms() {
+		if !covered[method] && method != "sac" {
+			t.Errorf("no table has the hyperparameters of %s", method)
+		}
+	}
+}
+
+// Table 3 lists the targets that adaptation uses.
+func TestPublishedTargets(t *testing.T) {
+	targets, rows := robots.Targets(), paper.MazeTargets().Rows
+	if len(rows) != len(targets) {
+		t.Fatalf("%d targets, not %d", len(rows), len(targets))
+	}
+	for i, row := range rows {
+		for k := range 2 {
+			if got := Must(strconv.ParseFloat(row[1+k].Text, 64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
+				t.Errorf("target %d is %v, not %v", i, row, targets[i])
+			}
+		}
+	}
+}
+
+// What the paper prints is of methods that there are.
+func TestPublishedScoresAreOfOurMethods(t *testing.T) {
+	for _, table := range []int{1, 8, 9, 10, 11} {
+		for _, p := range paper.Published(table) {
+			if !slices.Contains(Algorithms(), p.Method) {
+				t.Errorf("table %d has %s", table, p.Method)
+			}
+			if p.Metric == results.EnvSteps {
+				continue
+			}
+			if _, err := (Spec{Env: p.Env}).environment(); err != nil {
+				t.Errorf("table %d: %v", table, err)
+			}
+		}
+	}
+}
