@@ -25,7 +25,8 @@ type Responses struct {
 const (
 	responsesWidth = 7.5 * vg.Inch
 	responsesRow   = 1.62 * vg.Inch // height of a row with its labels
-	besidePart     = 0.29           // of the width
+	besidePart     = 0.3            // of the width
+	besidePad      = vg.Length(7)   // at the right, for the half of a tick's label
 )
 
 // Figure draws the panels with one legend below them all. It is an error if there are no rows, or they differ in length.
@@ -72,6 +73,7 @@ func (r Responses) Figure() (*Figure, error) {
 		if beside != nil {
 			right := area
 			right.Min.X = area.Max.X - besidePart*area.Size().X
+			right.Max.X -= besidePad
 			area.Max.X = right.Min.X
 			if err := drawLayout(right, &layout{panels: [][]*panel{{beside}}}); err != nil {
 				return err

@@ -44,6 +44,9 @@ func Adaptation(data *Data) (*figures.Figure, error) {
 // that the order of methods does not depend on the statistic. Bands remain the quartiles. Where there are no runs on hurdles, or none of
 // adaptation, the other part is drawn alone.
 func AdaptationIQM(data *Data) (*figures.Figure, error) {
+	if data == nil || data.Tables == nil {
+		return nil, noRuns(results.ExperimentAdaptation)
+	}
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	hurdles, err := HurdlesPanels(data, IQM)
 	switch {
@@ -128,6 +131,9 @@ func gainLimits(series []figures.Series) [2]float64 {
 
 // adaptedLabels are the labels that have a run of adaptation in an experiment, or in any if it is "", in the paper's order.
 func (d *Data) adaptedLabels(experiment string) []string {
+	if d == nil || d.Tables == nil {
+		return nil
+	}
 	var labels []string
 	for _, label := range d.Labels() {
 		if slices.ContainsFunc(d.Adapted, func(a results.Adapted) bool {

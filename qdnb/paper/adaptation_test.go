@@ -158,7 +158,6 @@ func TestRewardAdaptation(t *testing.T) {
 // Every item draws what there is, and says what to run where there is nothing.
 func TestAdaptationItems(t *testing.T) {
 	data := adapted(t)
-	empty := &Data{Tables: &results.Tables{}}
 	for _, item := range adaptationItems {
 		figure, err := item.Figure(data)
 		if err != nil {
@@ -168,8 +167,10 @@ func TestAdaptationItems(t *testing.T) {
 		if _, err := figure.PNG(40); err != nil {
 			t.Errorf("%s: %v", item.ID, err)
 		}
-		if _, err := item.Figure(empty); err == nil || !strings.Contains(err.Error(), item.Experiments[0]) {
-			t.Errorf("%s without runs: %v", item.ID, err)
+		for _, empty := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
+			if _, err := item.Figure(empty); err == nil || !strings.Contains(err.Error(), item.Experiments[0]) {
+				t.Errorf("%s without runs: %v", item.ID, err)
+			}
 		}
 	}
 	hurdles := &Data{Tables: &results.Tables{Controlled: []results.Controlled{{Label: "map-elites", Curve: []results.ControlPoint{{}, {EnvSteps: 9, FitnessMean: 3}}}}}}

@@ -1,0 +1,103 @@
+package paper
+
+import (
+	"fmt"
+	"slices"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/tables"
+)
+
+// comparedPairs are the comparisons that the paper's text makes most of: the families against each other, and within each what was added.
+var comparedPairs = [][2]string{
+	{"pga-map-elites", "dads-reward"}, {"pga-map-elites", "diayn-reward"}, {"map-elites", "dads-reward"}, {"map-elites", "diayn-reward"},
+	{"pga-map-elites", "map-elites"}, {"map-elites", "aurora"}, {"smerl-diayn", "diayn-reward"}, {"smerl-dads", "dads-reward"},
+}
+
+// significance is the P below which [Comparisons] prints an entry in bold.
+const significance = 0.05
+
+// Comparisons tests pairs of methods against each other on each environment of training, in maximum fitness and QD score: the effect size of
+// Vargha and Delaney, see [stats.A12], and in brackets P of the two-sided test of Mann and Whitney, see [stats.MannWhitney]. An entry
+// without runs of both methods is empty. Without pairs they are those that the paper's text makes most of, families against each other and
+// what was added within each. Pairs of which there is no run are left out; it is an error if that is all of them.
+//
+// There are as many tests as entries, and P is of each alone: of a hundred without any difference five are below 0.05.
+func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
+	methods, envs, err := trained(data, results.ExperimentTraining)
+	if err != nil {
+		return nil, err
+	}
+	if len(pairs) == 0 {
+		pairs = comparedPairs
+	}
+	pairs = slices.DeleteFunc(slices.Clone(pairs), func(pair [2]string) bool {
+		return !slices.Contains(methods, pair[0]) || !slices.Contains(methods, pair[1])
+	})
+	if len(pairs) == 0 {
+		return nil, fmt.Errorf("none of the pairs of methods has runs: %w", noRuns(results.ExperimentTraining))
+	}
+	var names []string
+	var parts []*tables.Table
+	for _, metric := range scoreMetrics {
+		part := &tables.Table{Header: append([]string{"methods"}, envs...)}
+		for _, pair := range pairs {
+			row := tables.Row(figures.MethodName(pair[0]) + " : " + figures.MethodName(pair[1]))
+			for _, env := range envs {
+				row = append(row, comparison(data.Scores(pair[0], env, metric.of), data.Scores(pair[1], env, metric.of)))
+			}
+			part.Rows = append(part.Rows, row)
+		}
+		names, parts = append(names, metric.name), append(parts, part)
+	}
+	table := tables.Stack("metric", names, parts...)
+	table.Caption = "Pairs of methods: effect size A (P)"
+	table.Notes = []string{
+		"A is the chance that a seed of the first method has the larger score; 0.5 is no difference, and by custom 0.71 or 0.29 is a large one.",
+		fmt.Sprintf("P is that of the two-sided rank test of Mann and Whitney, of each entry alone; bold: below %g. %s", significance,
+			seedRange(data, methods, envs)),
+	}
+	return table, nil
+}
+
+func comparison(x, y []float64) tables.Entry {
+	if len(x) == 0 || len(y) == 0 {
+		return tables.Entry{}
+	}
+	p := stats.MannWhitney(x, y, stats.TwoSided).P
+	return tables.Entry{Text: fmt.Sprintf("%.2f (%.2g)", stats.A12(x, y), p), Bold: p < significance}
+}
+
+// Overall draws how methods do on all environments together: the interquartile mean of QD scores of all environments and seeds, each as a
+// part of the largest on its environment, with the 95 % interval of a bootstrap that draws seeds anew on each environment (after rliable,
+// Agarwal et al. 2021; see [results.Tables.Overall]). Methods that lack runs on one of the environments are left out.
+func Overall(data *Data) (*figures.Figure, error) {
+	panel, err := overallPanel(data)
+	if err != nil {
+		return nil, err
+	}
+	return figures.Intervals([]figures.IntervalPanel{panel}, 1)
+}
+
+func overallPanel(data *Data) (figures.IntervalPanel, error) {
+	methods, envs, err := trained(data, results.ExperimentTraining)
+	if err != nil {
+		return figures.IntervalPanel{}, err
+	}
+	panel := figures.IntervalPanel{XLabel: "Normalised QD score, interquartile mean"}
+	panel.Title = fmt.Sprintf("%d environments", len(envs))
+	if len(envs) == 1 {
+		panel.Title = envs[0]
+	}
+	for _, label := range methods {
+		if iqm, interval, ok := data.Overall(label, envs); ok {
+			panel.Rows = append(panel.Rows, figures.Interval{Name: label, Value: iqm, Low: interval.Low, High: interval.High})
+		}
+	}
+	if len(panel.Rows) == 0 {
+		return panel, fmt.Errorf("no method has runs on all of %v: experiments.Prepare(%q) makes them", envs, results.ExperimentTraining)
+	}
+	return panel, nil
+}

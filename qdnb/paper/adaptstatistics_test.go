@@ -1,0 +1,94 @@
+package paper
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/results"
+)
+
+// scored are training runs of two methods on two environments, on the second with one seed of the first method alone.
+func scored() *Data {
+	t := &results.Tables{}
+	add := func(label, env string, qd ...float64) {
+		for seed, score := range qd {
+			t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTraining, Label: label, Algorithm: label, Env: env,
+				Seed: int64(seed), Finished: true, QDScore: score, MaxFitness: -score})
+		}
+	}
+	add("pga-map-elites", "ant-uni", 90, 80, 100, 70)
+	add("dads-reward", "ant-uni", 10, 20, 30, 75)
+	add("pga-map-elites", "walker-uni", 40)
+	return &Data{Tables: t}
+}
+
+// The first four against the second: 15 of 16 pairs are larger. Of the 70 orders, 4 have a U of 15, 16, or as extreme on the other side.
+func TestComparisons(t *testing.T) {
+	table, err := Comparisons(scored())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header, want) {
+		t.Fatalf("header %q, want %q", table.Header, want)
+	}
+	if len(table.Rows) != 2 {
+		t.Fatalf("%d rows, want one for each metric: other pairs have no runs", len(table.Rows))
+	}
+	for i, want := range [][]string{
+		{"max fitness", "PGA-MAP-Elites : DADS+REWARD", "0.06 (0.057)", ""}, {"QD score", "PGA-MAP-Elites : DADS+REWARD", "0.94 (0.057)", ""},
+	} {
+		for j, entry := range table.Rows[i] {
+			if entry.Text != want[j] || entry.Bold {
+				t.Errorf("row %d: %q, bold %t; want %q", i, entry.Text, entry.Bold, want[j])
+			}
+		}
+	}
+	separate := scored()
+	separate.Trained[7].QDScore = 5 // all of the first method are larger: P is 2/70
+	if table, err = Comparisons(separate, [2]string{"pga-map-elites", "dads-reward"}); err != nil {
+		t.Fatal(err)
+	}
+	if e := table.Rows[1][2]; e.Text != "1.00 (0.029)" || !e.Bold {
+		t.Errorf("%+v, want 1.00 (0.029) in bold", e)
+	}
+	for _, data := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
+		if _, err := Comparisons(data); err == nil {
+			t.Error("without runs: no error")
+		}
+	}
+	if _, err := Comparisons(scored(), [2]string{"aurora", "pga-map-elites"}); err == nil {
+		t.Error("a pair without runs: no error")
+	}
+}
+
+// Scores are parts of the largest on their environment; a method that lacks an environment is left out.
+func TestOverall(t *testing.T) {
+	panel, err := overallPanel(scored())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(panel.Rows) != 1 || panel.Rows[0].Name != "pga-map-elites" || panel.Title != "2 environments" {
+		t.Fatalf("%+v", panel)
+	}
+	// 0.7, 0.8, 0.9, 1 and 1: the mean of the middle three.
+	if r := panel.Rows[0]; math.Abs(r.Value-0.9) > 1e-12 || !(r.Low < 0.9 && r.Low >= 0.7 && r.High > 0.9 && r.High <= 1) {
+		t.Errorf("%+v", r)
+	}
+	f, err := Overall(scored())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.PNG(40); err != nil {
+		t.Error(err)
+	}
+	holes := scored()
+	holes.Trained = holes.Trained[4:] // no method is on both
+	if _, err := Overall(holes); err == nil || !strings.Contains(err.Error(), "training") {
+		t.Errorf("no method on all environments: %v", err)
+	}
+	if _, err := Overall(nil); err == nil {
+		t.Error("without data: no error")
+	}
+}
