@@ -1,0 +1,345 @@
+package paper
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
+)
+
+// curveFolder makes an experiments folder of training runs with given rows of env_steps, seconds, max_fitness, coverage and qd_score.
+type curveFolder struct {
+	dir   string
+	lines []sweep.Line
+}
+
+func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int64, hyperparameters string, rows ...[5]float64) {
+	t.Helper()
+	algorithm, _, _ := strings.Cut(label, ",")
+	c, err := runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runs.Create(filepath.Join(f.dir, RunsFolder), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	text := "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,invalid\n"
+	for i, r := range rows {
+		text += fmt.Sprintf("%d,%d,%g,%g,%g,%g,%g,0\n", i, i, r[0], r[1], r[2], r[3], r[4])
+	}
+	if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	last := rows[len(rows)-1]
+	status := runs.Status{
+		Progress:   runs.Progress{Generation: int64(len(rows)), EnvSteps: int64(last[0]), Seconds: last[1]},
+		MaxFitness: last[2], Coverage: last[3], QDScore: last[4], Finished: true,
+	}
+	if err := w.SaveStatus(status); err != nil {
+		t.Fatal(err)
+	}
+	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c})
+}
+
+func (f *curveFolder) open(t *testing.T) *Data {
+	t.Helper()
+	file, err := os.Create(filepath.Join(f.dir, PlanFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := sweep.Write(file, f.lines); err != nil {
+		t.Fatal(err)
+	}
+	data, err := Open(f.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data.Complete != len(f.lines) || len(data.Problems) > 0 {
+		t.Fatalf("%d of %d runs, problems %v", data.Complete, len(f.lines), data.Problems)
+	}
+	return data
+}
+
+// trainedCurves has three seeds of MAP-Elites and one of AURORA on ant-trap, and one of DADS+REWARD on halfcheetah-uni.
+func trainedCurves(t *testing.T) *Data {
+	f := &curveFolder{dir: t.TempDir()}
+	for seed := range int64(3) {
+		s := float64(seed)
+		f.add(t, "training", "map-elites", "ant-trap", seed, `{}`,
+			[5]float64{0, 1, math.Inf(-1), 0, 0}, [5]float64{1000, 2, 10 + s, 20, 100}, [5]float64{1000, 2, 99, 99, 99},
+			[5]float64{2000, 3 + s, 20 + 10*s, 40 + 10*s, 200})
+	}
+	f.add(t, "training", "aurora", "ant-trap", 0, `{}`, [5]float64{0, 2, 1, 5, 10}, [5]float64{1000, 3, 1, 5, 10},
+		[5]float64{2000, 4, 1, 5, 10}, [5]float64{3000, 5, 2, 6, 12}, [5]float64{4000, 6, 2, 6, 12})
+	f.add(t, "training", "dads-reward", "halfcheetah-uni", 0, `{}`, [5]float64{0, 10, -5, 1, 1}, [5]float64{100, 20, -4, 2, 2})
+	return f.open(t)
+}
+
+func seriesNamed(t *testing.T, p figures.Panel, name string) figures.Series {
+	t.Helper()
+	i := slices.IndexFunc(p.Series, func(s figures.Series) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("no curve of %s among %d", name, len(p.Series))
+	}
+	return p.Series[i]
+}
+
+func TestCurvesOverTime(t *testing.T) {
+	data := trainedCurves(t)
+	g, err := metricGrid(data, append(qdMethods, rlMethods...), timeAxis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Panels) != 7 || len(g.Panels[0]) != 3 || g.RowTitles[0] != "ant-trap" || g.ColumnTitles[1] != "Coverage (%)" {
+		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.RowTitles, g.ColumnTitles)
+	}
+	coverage := g.Panels[0][1]
+	if coverage.LogX || coverage.XLabel != "time (s)" || coverage.XLimits != [2]float64{0, 20} || coverage.YLimits[0] != 0 {
+		t.Errorf("log %v, %q, %v, %v: want a linear axis to the end of the longest run and coverage from 0", coverage.LogX, coverage.XLabel,
+			coverage.XLimits, coverage.YLimits)
+	}
+	// Seeds end after 3, 4 and 5 s with coverages 40, 50 and 60, and stay there.
+	me := seriesNamed(t, coverage, "map-elites")
+	if last := len(me.X) - 1; me.X[last] != 5 || me.Y[last] != 50 || me.Low[last] != 45 || me.High[last] != 55 {
+		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last], me.Y[last], me.Low[last], me.High[last])
+	}
+	if at := slices.Index(me.X, 3); at < 0 || me.Y[at] != 35 {
+		t.Errorf("after 3 s it is %v at %v, want a median with seeds that are not done", me.Y, me.X)
+	}
+	// Nothing is known of the fitness of an empty repertoire.
+	if fitness := seriesNamed(t, g.Panels[0][0], "map-elites"); !math.IsNaN(fitness.Y[0]) || math.IsNaN(fitness.Y[len(fitness.Y)-1]) {
+		t.Errorf("fitness %v, want a gap first", fitness.Y)
+	}
+	// The passive repertoire of AURORA was filled after 0 and 3000 steps.
+	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); !slices.Equal(aurora.X, []float64{2, 5, 6}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
+		t.Errorf("AURORA at %v is %v, want a line from one evaluation to the next", aurora.X, aurora.Y)
+	}
+	if n := len(g.Panels[2][0].Series); n != 0 {
+		t.Errorf("%d curves on pointmaze", n)
+	}
+	f, err := CurvesOverTime(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.PNG(30); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCurvesOverSteps(t *testing.T) {
+	data := trainedCurves(t)
+	g, err := metricGrid(data, qdMethods, stepsAxis(1.5e8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	score := g.Panels[0][2]
+	if score.LogX || score.XLimits != [2]float64{0, 4000} || score.XLabel != figures.EnvSteps.Label || len(score.Series) != 2 {
+		t.Errorf("log %v, %q, %v, %d curves", score.LogX, score.XLabel, score.XLimits, len(score.Series))
+	}
+	// A row that repeats the steps of the one before is left out.
+	if me := seriesNamed(t, score, "map-elites"); !slices.Equal(me.X, []float64{0, 1000, 2000}) || !slices.Equal(me.Y, []float64{0, 100, 200}) {
+		t.Errorf("at %v: %v", me.X, me.Y)
+	}
+	// An axis that ends before the data cuts them.
+	if g, err = metricGrid(data, qdMethods, stepsAxis(2500)); err != nil {
+		t.Fatal(err)
+	}
+	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); g.Panels[0][2].XLimits[1] != 2500 || !slices.Equal(aurora.X, []float64{0}) {
+		t.Errorf("the axis ends at %v, AURORA is at %v", g.Panels[0][2].XLimits, aurora.X)
+	}
+	if g, err = metricGrid(data, rlMethods, stepsAxis(1e7)); err != nil || len(g.Panels[6][0].Series) != 1 {
+		t.Errorf("of DADS+REWARD: %v, %d curves", err, len(g.Panels[6][0].Series))
+	}
+	for _, draw := range []func(*Data) (*figures.Figure, error){CurvesOverStepsQD, CurvesOverStepsRL} {
+		if f, err := draw(data); err != nil {
+			t.Error(err)
+		} else if _, err := f.PNG(30); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Where one method ends long before another the axis is logarithmic and begins with the first positive value; long curves are thinned out.
+func TestCurveAxis(t *testing.T) {
+	short := seeds{name: "a", curves: [][]results.Point{{{EnvSteps: 0}, {EnvSteps: 10}, {EnvSteps: 100, Coverage: 1}}}}
+	long := seeds{name: "b"}
+	for seed := range 2 {
+		var curve []results.Point
+		for i := range 1000 {
+			curve = append(curve, results.Point{EnvSteps: float64(i * (10 + seed)), Seconds: float64(i * 20), Coverage: float64(i)})
+		}
+		long.curves = append(long.curves, curve)
+	}
+	x := stepsAxis(1e9).over([]seeds{short, long})
+	if !x.log || x.low != 10 || x.high != 10989 {
+		t.Errorf("the axis is %+v", x)
+	}
+	p, err := x.panel([]seeds{short, long}, curveCoverage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := seriesNamed(t, p, "a"); !slices.Equal(a.X, []float64{10, 100}) {
+		t.Errorf("it has points at %v, want none at 0", a.X)
+	}
+	b := seriesNamed(t, p, "b")
+	if n := len(b.X); n > curvePoints || n < curvePoints/2 || b.X[n-1] != 10989 || b.Y[n-1] != 999 {
+		t.Errorf("%d points, the last at %g: %g", n, b.X[n-1], b.Y[n-1])
+	}
+	if p.YLimits[1] < 999 {
+		t.Errorf("the axis ends at %g", p.YLimits[1])
+	}
+	for end, want := range map[float64]string{299: "time (s)", 301: "time (min)", 7200: "time (h)"} {
+		if label, _ := timeAxis.label(end); label != want {
+			t.Errorf("%g s: %q, want %q", end, label, want)
+		}
+	}
+	if linear := stepsAxis(400).over([]seeds{short, long}); linear.log || linear.low != 0 || linear.high != 400 {
+		t.Errorf("cut at 400 it is %+v", linear)
+	}
+}
+
+func TestPriorCoverage(t *testing.T) {
+	f := &curveFolder{dir: t.TempDir()}
+	for seed := range int64(3) {
+		s := float64(seed)
+		f.add(t, "prior", "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false}`, [5]float64{0, 1, 0, 0, 0}, [5]float64{10, 5, 0, 40 + s, 0})
+		f.add(t, "prior", "dads-reward, no prior", "ant-omni", seed, `{"descriptor_full_state":true}`, [5]float64{0, 1, 0, 0, 0},
+			[5]float64{10, 5, 0, 10 + s, 0})
+	}
+	f.add(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0}) // of another experiment
+	data := f.open(t)
+	p, err := priorPanel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Series) != 2 || p.XLabel != "time (s)" || p.YLabel != "Coverage (%)" {
+		t.Fatalf("%d curves, %q, %q", len(p.Series), p.XLabel, p.YLabel)
+	}
+	with, without := p.Series[0], p.Series[1]
+	if with.Y[1] != 41 || without.Y[1] != 11 || without.Low[1] != 10.5 || with.Style != nil {
+		t.Errorf("coverage ends at %g and %g, want 41 with prior and 11 without", with.Y[1], without.Y[1])
+	}
+	own := figures.MethodStyles("dads-reward")["dads-reward"]
+	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 || s.Name != "DADS+REWARD, no prior" {
+		t.Errorf("without prior it is drawn as %+v, want dashes of the method's colour", s)
+	}
+	drawn, err := PriorCoverage(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := drawn.PNG(30); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHurdles(t *testing.T) {
+	tables := &results.Tables{}
+	for seed, end := range []float64{10, 20, 30, 100} {
+		tables.Controlled = append(tables.Controlled, results.Controlled{Label: "map-elites", Seed: int64(seed), Curve: []results.ControlPoint{
+			{EnvSteps: 0, FitnessMean: -1}, {EnvSteps: 100, FitnessMean: end, HurdlesMean: end / 10},
+		}})
+	}
+	data := &Data{Tables: tables}
+	for aggregate, want := range map[Aggregate]float64{Median: 25, IQM: 25} {
+		panels, err := HurdlesPanels(data, aggregate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(panels) != 2 || len(panels[0].Series) != 1 || len(panels[1].Series) != 1 {
+			t.Fatalf("%+v", panels)
+		}
+		s := panels[0].Series[0]
+		if s.Name != "map-elites" || !slices.Equal(s.X, []float64{0, 100}) || s.Y[1] != want || s.Low[1] != 17.5 || s.High[1] != 47.5 {
+			t.Errorf("%s: %+v", aggregate, s)
+		}
+		if hurdles := panels[1].Series[0]; hurdles.Y[1] != want/10 {
+			t.Errorf("%s: %g hurdles", aggregate, hurdles.Y[1])
+		}
+	}
+	tables.Controlled = tables.Controlled[1:] // three: the median is not the mean of the middle
+	tables.Controlled[0].Curve[1].FitnessMean = 0
+	panels, _ := HurdlesPanels(data, Median)
+	if y := panels[0].Series[0].Y[1]; y != 30 {
+		t.Errorf("median %g, want 30", y)
+	}
+	panels, _ = HurdlesPanels(data, IQM)
+	if y := panels[0].Series[0].Y[1]; y != IQM.Of([]float64{0, 30, 100}) {
+		t.Errorf("interquartile mean %g, want %g", y, IQM.Of([]float64{0, 30, 100}))
+	}
+	f, err := Hurdles(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.PNG(30); err != nil {
+		t.Error(err)
+	}
+	if Median.String() != "median" || IQM.String() != "interquartile mean" || Median.Of([]float64{1, 2, 9}) != 2 {
+		t.Error("aggregates")
+	}
+}
+
+func TestSensitivity(t *testing.T) {
+	tables := &results.Tables{}
+	add := func(label, env string, a, b, score float64) {
+		for seed := range int64(2) {
+			tables.Trained = append(tables.Trained, results.Trained{
+				Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Seed: seed, Finished: true,
+				QDScore: score + float64(2*seed-1), A: results.Setting{Name: "a", Value: a}, B: results.Setting{Name: "b", Value: b},
+			})
+		}
+	}
+	for i, score := range []float64{100, 80, 40} {
+		add("map-elites", "ant-uni", float64(i), 0, score)
+	}
+	add("dads-reward", "ant-uni", 0, 0, 50)
+	data := &Data{Tables: tables}
+	panels, err := sensitivityPanels(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(panels) != 4 || panels[2].Title != "ant-uni" || len(panels[0].Groups[0].Samples) != 0 || panels[0].YLimits != panels[2].YLimits ||
+		panels[2].YLimits[0] != 0 {
+		t.Fatalf("%+v", panels)
+	}
+	samples := panels[2].Groups[0].Samples
+	if len(samples) != 2 || samples[0].Name != "map-elites" || !slices.Equal(samples[0].Values, []float64{1, 0.8, 0.4}) ||
+		!slices.Equal(samples[1].Values, []float64{0.5}) {
+		t.Errorf("%+v, want means over seeds as parts of the best setting of both methods", samples)
+	}
+	for _, draw := range []func(*Data) (*figures.Figure, error){Sensitivity, SensitivityInFull} {
+		if f, err := draw(data); err != nil {
+			t.Error(err)
+		} else if _, err := f.PNG(30); err != nil {
+			t.Error(err)
+		}
+	}
+	add("dads-reward", "walker-uni", 0, 0, 10)
+	add("dads-reward", "walker-uni", 1, 0, -10)
+	if panels, err := sensitivityPanels(data); err != nil || panels[0].YLimits != [2]float64{} {
+		t.Errorf("of a negative score: %v, %v", err, panels[0].YLimits)
+	}
+}
+
+// Without runs there is one line that says what makes them.
+func TestCurvesWithoutRuns(t *testing.T) {
+	data := &Data{Tables: &results.Tables{}}
+	for _, item := range slices.Concat(curveItems, sensitivityItems) {
+		_, err := item.Figure(data)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0])) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", item.ID, err)
+		}
+	}
+}
