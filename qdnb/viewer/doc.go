@@ -1,0 +1,12 @@
+// Package viewer makes pages on which skills can be watched in three dimensions: one film, or a repertoire as an index of films.
+//
+//	films, err := qdnb.Films(...)                    // what the robot did
+//	page, err := viewer.OfRun(run, films)            // a map; clicking a cell plays its skill
+//	...
+//	err = viewer.Show("repertoire", page)
+//
+// A page is one HTML file that holds all it needs, three.js included, and forbids itself any use of the network. It shows the same beside a
+// notebook's cell, in an exported notebook and by itself.
+//
+// The page's program lies in src; tools/viewer bundles it with three.js into bundle.js.gz, which is what users need: no Node.js.
+package viewer

@@ -1,0 +1,229 @@
+// The index: a map of a repertoire, or a list.
+
+const svgNS = "http://www.w3.org/2000/svg";
+
+export function number(x) {
+  if (x === null || x === undefined || !Number.isFinite(x)) return "–";
+  const size = Math.abs(x);
+  const text = size >= 1e5 || (size > 0 && size < 1e-3) ? x.toPrecision(4) : size >= 1000 ? x.toFixed(0) : size >= 100 ? x.toFixed(1) : size >= 10 ? x.toFixed(2) : x.toFixed(3);
+  return text.replace("-", "−");
+}
+
+export class Index {
+  constructor(known, place, onPoint, onChoose) {
+    this.known = known;
+    this.place = place;
+    this.onPoint = onPoint;
+    this.onChoose = onChoose;
+    this.chosen = -1;
+  }
+
+  color(fitness) {
+    const { range, palette } = this.known;
+    if (fitness === null || !range) return null;
+    const share = range[1] > range[0] ? (fitness - range[0]) / (range[1] - range[0]) : .5;
+    const i = Math.round(Math.min(Math.max(share, 0), 1) * 255);
+    return "#" + palette.slice(6 * i, 6 * i + 6);
+  }
+
+  playable(i) { return i >= 0 && this.known.entries[i].m >= 0; }
+}
+
+export class List extends Index {
+  draw() {
+    const list = document.createElement("ol");
+    list.tabIndex = 0;
+    list.setAttribute("aria-label", this.known.what + "s by fitness; up and down arrow choose");
+    const { entries, what } = this.known;
+    const dims = Math.max(...entries.map((e) => e.d?.length ?? 0));
+    const low = [], high = [];
+    for (let d = 0; d < dims; d++) {
+      low[d] = Math.min(0, ...entries.filter((e) => e.d).map((e) => e.d[d]));
+      high[d] = Math.max(...entries.filter((e) => e.d).map((e) => e.d[d]));
+    }
+    this.rows = entries.map((e, i) => {
+      const row = document.createElement("li");
+      row.dataset.entry = i;
+      if (e.m < 0) row.classList.add("filmless");
+      const name = document.createElement("span");
+      name.className = "of";
+      name.textContent = `${what} ${e.n}`;
+      name.style.borderColor = this.color(e.f) ?? "var(--empty)";
+      const fitness = document.createElement("span");
+      fitness.className = "fitness";
+      fitness.textContent = number(e.f);
+      const bars = document.createElement("span");
+      bars.className = "bars";
+      for (let d = 0; d < (e.d?.length ?? 0); d++) {
+        const bar = document.createElement("i");
+        bar.style.height = `${high[d] > low[d] ? 100 * (e.d[d] - low[d]) / (high[d] - low[d]) : 50}%`;
+        bar.title = `${this.known.names[d] ?? "descriptor " + (d + 1)}: ${number(e.d[d])}`;
+        bars.append(bar);
+      }
+      row.append(name, fitness, bars);
+      row.addEventListener("pointerenter", () => this.onPoint(i));
+      row.addEventListener("pointerleave", () => this.onPoint(-1));
+      row.addEventListener("click", () => this.onChoose(i));
+      list.append(row);
+      return row;
+    });
+    list.addEventListener("keydown", (e) => {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+      if (!by) return;
+      e.preventDefault();
+      e.stopPropagation();
+      for (let i = this.chosen + by; i >= 0 && i < entries.length; i += by) {
+        if (this.playable(i)) {
+          this.onChoose(i);
+          break;
+        }
+      }
+    });
+    this.place.replaceChildren(list);
+  }
+
+  resize() {}
+
+  point() {}
+
+  choose(i) {
+    this.rows[this.chosen]?.classList.remove("chosen");
+    this.chosen = i;
+    this.rows[i]?.classList.add("chosen");
+    this.rows[i]?.scrollIntoView({ block: "nearest" });
+  }
+}
+
+function make(name, attributes, ...children) {
+  const e = document.createElementNS(svgNS, name);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  e.append(...children);
+  return e;
+}
+
+export class RepertoireMap extends Index {
+  draw() {
+    const { entries } = this.known;
+    const shape = (p) => {
+      let d = "";
+      for (let i = 0; i < p.length; i += 2) d += (i ? "L" : "M") + p[i] + " " + p[i + 1];
+      return d + "Z";
+    };
+    this.outline = entries.map((e) => e.p ? shape(e.p) : "");
+    this.centers = entries.map((e) => {
+      const p = e.p ?? [];
+      let x = 0, y = 0;
+      for (let i = 0; i < p.length; i += 2) {
+        x += p[i];
+        y += p[i + 1];
+      }
+      return [2 * x / p.length, 2 * y / p.length];
+    });
+    this.cells = make("g", { id: "cells" });
+    entries.forEach((e, i) => {
+      if (!this.outline[i]) return;
+      const path = make("path", { d: this.outline[i], "data-entry": i });
+      const color = this.color(e.f);
+      if (color) path.style.fill = color;
+      path.classList.toggle("empty", !color);
+      path.classList.toggle("filmless", Boolean(color) && e.m < 0);
+      this.cells.append(path);
+    });
+    this.marks = ["pointed", "chosen-under", "chosen"].map((id) => make("path", { id, class: "mark" }));
+    this.dots = make("g", {});
+    this.axes = make("g", {});
+    this.over = make("g", {}, ...this.marks);
+    this.svg = make("svg", { tabindex: 0, role: "application", "aria-label": "map of the repertoire; arrow keys choose a neighbouring cell" },
+      this.cells, this.over, this.dots, this.axes);
+    this.place.replaceChildren(this.svg);
+    const at = (e) => {
+      const hit = e.target.closest?.("[data-entry]");
+      return hit ? Number(hit.dataset.entry) : -1;
+    };
+    this.svg.addEventListener("pointermove", (e) => { if (e.pointerType !== "touch") this.onPoint(at(e)); });
+    this.svg.addEventListener("pointerleave", () => this.onPoint(-1));
+    this.svg.addEventListener("click", (e) => { if (at(e) >= 0) this.onChoose(at(e)); });
+    this.svg.addEventListener("keydown", (e) => {
+      const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key];
+      if (!way) return;
+      e.preventDefault();
+      e.stopPropagation();
+      const to = this.neighbour(way);
+      if (to >= 0) this.onChoose(to);
+    });
+  }
+
+  // neighbour is the nearest cell with a film in a direction, what lies aside counting double.
+  neighbour([dx, dy]) {
+    const from = this.centers[this.chosen] ?? [500, 500];
+    let best = -1, least = Infinity;
+    this.centers.forEach((c, i) => {
+      if (!this.playable(i) || i === this.chosen) return;
+      const along = (c[0] - from[0]) * dx + (c[1] - from[1]) * dy;
+      const aside = Math.abs((c[0] - from[0]) * dy - (c[1] - from[1]) * dx);
+      if (along > 0 && aside <= 2 * along && along + 2 * aside < least) {
+        best = i;
+        least = along + 2 * aside;
+      }
+    });
+    return best;
+  }
+
+  resize() {
+    const { map, names, range, entries } = this.known;
+    const width = this.place.clientWidth, height = this.place.clientHeight;
+    if (!width || !height) return;
+    const left = 52, right = 54 + 6.2 * Math.max(3, ...map.Bar.map((t) => t.text.length)), top = 10, bottom = 42;
+    let w = Math.max(40, width - left - right), h = Math.max(40, height - top - bottom);
+    const aspect = (map.Upper[0] - map.Lower[0]) / (map.Upper[1] - map.Lower[1]);
+    const want = aspect > 4 || aspect < .25 ? Math.min(Math.max(w / h, .6), 1.6) : aspect; // as figures.RepertoireMap
+    if (w / h > want) w = h * want;
+    else h = w / want;
+    const x0 = left + Math.max(0, (width - left - right - w) / 2), y0 = top + Math.max(0, Math.min(20, (height - top - bottom - h) / 2));
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const transform = `translate(${x0} ${y0 + h}) scale(${w / 1000} ${-h / 1000})`;
+    this.cells.setAttribute("transform", transform);
+    this.over.setAttribute("transform", transform);
+    const parts = [make("rect", { class: "frame", x: x0, y: y0, width: w, height: h })];
+    const text = (x, y, anchor, content, more = {}) => parts.push(make("text", { x, y, "text-anchor": anchor, ...more }, content));
+    const line = (x1, y1, x2, y2) => parts.push(make("line", { class: "frame", x1, y1, x2, y2 }));
+    for (const t of map.Ticks[0]) {
+      const x = x0 + w * (t.at - map.Lower[0]) / (map.Upper[0] - map.Lower[0]);
+      line(x, y0 + h, x, y0 + h + 4);
+      text(x, y0 + h + 15, "middle", t.text);
+    }
+    for (const t of map.Ticks[1]) {
+      const y = y0 + h - h * (t.at - map.Lower[1]) / (map.Upper[1] - map.Lower[1]);
+      line(x0 - 4, y, x0, y);
+      text(x0 - 7, y + 4, "end", t.text);
+    }
+    text(x0 + w / 2, y0 + h + 33, "middle", names[0], { class: "name" });
+    parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${x0 - 37} ${y0 + h / 2}) rotate(-90)` }, names[1]));
+    if (range) {
+      const bx = x0 + w + 12, bw = 12;
+      const stops = Array.from({ length: 17 }, (_, i) => make("stop", { offset: i / 16, "stop-color": this.color(range[0] + (range[1] - range[0]) * i / 16) }));
+      parts.push(make("defs", {}, make("linearGradient", { id: "viridis", x1: 0, y1: 1, x2: 0, y2: 0 }, ...stops)));
+      parts.push(make("rect", { x: bx, y: y0, width: bw, height: h, fill: "url(#viridis)" }), make("rect", { class: "frame", x: bx, y: y0, width: bw, height: h }));
+      for (const t of map.Bar) {
+        const y = range[1] > range[0] ? y0 + h - h * (t.at - range[0]) / (range[1] - range[0]) : y0 + h / 2;
+        line(bx + bw, y, bx + bw + 4, y);
+        text(bx + bw + 7, y + 4, "start", t.text);
+      }
+      const labels = 11 + 6.2 * Math.max(...map.Bar.map((t) => t.text.length));
+      parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${bx + bw + labels + 11} ${y0 + h / 2}) rotate(-90)` }, map.Label));
+    }
+    this.axes.replaceChildren(...parts);
+    // Dots mark what can be played, where not everything can.
+    const some = entries.some((e) => e.f !== null && e.m < 0);
+    const r = Math.min(2.6, Math.max(1.4, w / 160));
+    this.dots.replaceChildren(...(some ? entries : []).flatMap((e, i) => e.m >= 0 && e.p
+      ? [make("circle", { class: "film", cx: x0 + this.centers[i][0] * w / 1000, cy: y0 + h - this.centers[i][1] * h / 1000, r })] : []));
+  }
+
+  point(i) { this.marks[0].setAttribute("d", i >= 0 ? this.outline[i] : ""); }
+
+  choose(i) {
+    this.chosen = i;
+    for (const mark of this.marks.slice(1)) mark.setAttribute("d", this.outline[i] ?? "");
+  }
+}

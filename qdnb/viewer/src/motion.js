@@ -1,0 +1,67 @@
+// Reads what pack in encode.go wrote: the poses of a film's moving bodies.
+
+export async function inflate(base64) {
+  const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// rotate adds to out the vector (x, y, z) turned by the quaternion at r[i] (w, x, y, z).
+function rotate(r, i, x, y, z, out) {
+  const w = r[i], a = r[i + 1], b = r[i + 2], c = r[i + 3];
+  const u = 2 * (b * z - c * y), v = 2 * (c * x - a * z), t = 2 * (a * y - b * x);
+  out[0] += x + w * u + b * t - c * v;
+  out[1] += y + w * v + c * u - a * t;
+  out[2] += z + w * t + a * v - b * u;
+}
+
+// Motion holds poses: positions [frame][body][3] and rotations [frame][body][4], flat.
+export class Motion {
+  constructor(bytes, film) {
+    const { bodies, frames, step, origin } = film;
+    this.frames = frames;
+    this.bodies = bodies;
+    this.positions = new Float64Array(frames * bodies * 3);
+    this.rotations = new Float64Array(frames * bodies * 4);
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    let at = bodies * 7 * 4;
+    const channel = () => {
+      const order = bytes[at];
+      const values = new Int16Array(frames);
+      let last = 0, slope = 0;
+      for (let t = 0; t < frames; t++) {
+        const c = bytes[at + 1 + t] | (bytes[at + 1 + frames + t] << 8);
+        const d = (c >>> 1) ^ -(c & 1);
+        values[t] = d + (order === 0 ? 0 : order === 1 ? last : last + slope);
+        if (t > 0) slope = values[t] - last;
+        last = values[t];
+      }
+      at += 1 + 2 * frames;
+      return values;
+    };
+    const p = [0, 0, 0];
+    for (let b = 0; b < bodies; b++) {
+      const link = Array.from({ length: 7 }, (_, i) => view.getFloat32((7 * b + i) * 4, true));
+      const q = [channel(), channel(), channel(), channel()];
+      const d = [channel(), channel(), channel()];
+      const to = link[0];
+      for (let t = 0; t < frames; t++) {
+        const i = (t * bodies + b) * 4;
+        const n = Math.hypot(q[0][t], q[1][t], q[2][t], q[3][t]) || 1;
+        for (let k = 0; k < 4; k++) this.rotations[i + k] = q[k][t] / n;
+        const j = (t * bodies + b) * 3;
+        if (to >= 0) {
+          const a = t * bodies + to;
+          for (let k = 0; k < 3; k++) p[k] = this.positions[a * 3 + k];
+          rotate(this.rotations, a * 4, link[1], link[2], link[3], p);
+          rotate(this.rotations, i, link[4], link[5], link[6], p);
+        } else {
+          for (let k = 0; k < 3; k++) p[k] = origin[k];
+        }
+        for (let k = 0; k < 3; k++) this.positions[j + k] = p[k] + d[k][t] * step;
+      }
+    }
+    this.sums = null; // of rewards, up to each frame
+    if (film.reward) this.sums = Float64Array.from(channel(), (v) => v * film.reward);
+  }
+}

@@ -1,0 +1,354 @@
+// The stage: what a film shows, drawn by three.js. z is up.
+import {
+  BufferAttribute, BufferGeometry, CapsuleGeometry, BoxGeometry, Color, DataTexture, DirectionalLight, DoubleSide, Fog, Group, HemisphereLight,
+  LinearFilter, LinearMipmapLinearFilter, Mesh, MeshBasicMaterial, MeshLambertMaterial, MeshStandardMaterial, PCFSoftShadowMap, PerspectiveCamera,
+  PlaneGeometry, Quaternion, RepeatWrapping, Scene, SphereGeometry, SRGBColorSpace, Vector3, WebGLRenderer,
+} from "three";
+import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
+
+const themes = {
+  light: { sky: 0xdde6ef, top: 0xffffff, below: 0xa8adb5, tiles: [214, 198], path: 0xd9480f, sun: 2.1, fill: 1.75 },
+  dark: { sky: 0x171d25, top: 0xcdd9ea, below: 0x3a3f48, tiles: [58, 46], path: 0xff8a4c, sun: 2.2, fill: 1.35 },
+};
+
+// checker is a texture of two by two tiles.
+function checker([a, b]) {
+  const n = 64, data = new Uint8Array(n * n * 4);
+  for (let i = 0; i < n * n; i++) {
+    const odd = ((i % n < n / 2) ? 1 : 0) ^ ((i < n * n / 2) ? 1 : 0);
+    const v = odd ? a : b;
+    data.set([v * .97, v * .985, Math.min(255, v * 1.02), 255], i * 4);
+  }
+  const t = new DataTexture(data, n, n);
+  t.wrapS = t.wrapT = RepeatWrapping;
+  t.magFilter = LinearFilter;
+  t.minFilter = LinearMipmapLinearFilter;
+  t.generateMipmaps = true;
+  t.colorSpace = SRGBColorSpace;
+  t.anisotropy = 8;
+  t.needsUpdate = true;
+  return t;
+}
+
+const groundSize = 600; // metres; tiles are 1 m wide
+
+export class Stage {
+  constructor(canvas, embedded) {
+    this.canvas = canvas;
+    this.renderer = new WebGLRenderer({ canvas, antialias: true, powerPreference: "low-power" });
+    this.renderer.shadowMap.enabled = true;
+    this.renderer.shadowMap.type = PCFSoftShadowMap;
+    this.scene = new Scene();
+    this.camera = new PerspectiveCamera(38, 1, .05, 2000);
+    this.camera.up.set(0, 0, 1);
+    this.sky = new HemisphereLight();
+    this.sky.position.set(0, 0, 1); // three.js has y up
+    this.sun = new DirectionalLight(0xfff4e6, 2);
+    this.sun.castShadow = true;
+    this.sun.shadow.mapSize.set(1024, 1024);
+    this.sun.shadow.bias = -.0008;
+    this.sun.shadow.normalBias = .02;
+    this.ground = new Mesh(new PlaneGeometry(groundSize, groundSize), new MeshLambertMaterial());
+    this.ground.receiveShadow = true;
+    this.scene.add(this.sky, this.sun, this.sun.target, this.ground);
+    this.controls = new OrbitControls(this.camera, canvas);
+    this.controls.enableDamping = false;
+    this.controls.maxPolarAngle = Math.PI * .497; // not below the ground
+    this.controls.minDistance = .3;
+    this.controls.maxDistance = 400;
+    this.controls.zoomSpeed = .8;
+    if (embedded) {
+      // In a notebook the wheel and a finger that moves up or down scroll the notebook, until the reader has taken hold of the stage.
+      this.controls.enableZoom = false;
+      canvas.style.touchAction = "pan-y";
+      canvas.addEventListener("pointerdown", () => { this.controls.enableZoom = true; });
+      canvas.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse" && !e.buttons) this.controls.enableZoom = false; });
+    }
+    this.sets = new Map();
+    this.following = true;
+    this.target = new Vector3();
+    this.path = new Group();
+    this.scene.add(this.path);
+    this.slerp = [new Quaternion(), new Quaternion()];
+  }
+
+  theme(name) {
+    const t = themes[name];
+    this.colors = t;
+    this.scene.background = new Color(t.sky);
+    this.scene.fog = new Fog(t.sky, 10, 60);
+    this.sky.color.set(t.top);
+    this.sky.groundColor.set(t.below);
+    this.sky.intensity = t.fill;
+    this.sun.intensity = t.sun;
+    this.ground.material.map?.dispose();
+    const tiles = checker(t.tiles);
+    tiles.repeat.set(groundSize / 2, groundSize / 2);
+    this.ground.material.map = tiles;
+    this.ground.material.needsUpdate = true;
+    for (const ribbon of this.path.children) ribbon.material.color.set(t.path);
+  }
+
+  // build makes the meshes of a set of bodies, once.
+  build(set) {
+    if (this.sets.has(set)) return this.sets.get(set);
+    const root = new Group(), moving = [];
+    const materials = new Map();
+    let thinner = 1;
+    for (const body of set.bodies) {
+      const group = new Group();
+      thinner -= body.fixed ? 0 : .0015; // where two capsules end in the same ball, one of them is seen
+      for (const s of body.shapes) {
+        const key = s.c + s.o;
+        if (!materials.has(key)) {
+          materials.set(key, new MeshStandardMaterial({ color: s.c, roughness: .55, metalness: 0, transparent: s.o < 1, opacity: s.o }));
+        }
+        const mesh = new Mesh(geometry(s, thinner), materials.get(key));
+        const a = new Vector3(...s.a), b = new Vector3(...s.b);
+        mesh.position.copy(a).add(b).multiplyScalar(.5);
+        if (!s.box && a.distanceTo(b) > 1e-9) {
+          mesh.quaternion.setFromUnitVectors(new Vector3(0, 1, 0), b.sub(a).normalize());
+        }
+        mesh.castShadow = s.o === 1;
+        mesh.receiveShadow = true;
+        group.add(mesh);
+      }
+      if (body.fixed) {
+        group.position.set(...body.at);
+        group.quaternion.set(body.turned[1], body.turned[2], body.turned[3], body.turned[0]);
+      } else {
+        moving.push(group);
+      }
+      root.add(group);
+    }
+    const built = { root, moving };
+    this.sets.set(set, built);
+    return built;
+  }
+
+  // show puts a film on the stage, and keeps the camera as it is relative to what it follows.
+  show(film, set, motion) {
+    const built = this.build(set);
+    if (this.built !== built) {
+      if (this.built) this.scene.remove(this.built.root);
+      this.scene.add(built.root);
+      this.built = built;
+    }
+    const first = !this.film;
+    this.film = film;
+    this.set = set;
+    this.motion = motion;
+    this.ground.visible = set.ground;
+    this.size = this.robotSize();
+    const before = this.target.clone();
+    this.pose(0);
+    if (first) {
+      this.home();
+    } else if (this.following) {
+      this.shift(before);
+    } else {
+      this.overview();
+    }
+    this.layPath();
+  }
+
+  // robotSize is how far the robot reaches from the body that is followed.
+  robotSize() {
+    const p = this.motion.positions, f = this.film.follow * 3;
+    let size = .1;
+    let b = 0;
+    for (const body of this.set.bodies) {
+      if (body.fixed) continue;
+      const d = Math.hypot(p[b * 3] - p[f], p[b * 3 + 1] - p[f + 1], p[b * 3 + 2] - p[f + 2]);
+      for (const s of body.shapes) {
+        const reach = s.box ? Math.max(Math.hypot(...s.a), Math.hypot(...s.b)) : Math.max(Math.hypot(...s.a), Math.hypot(...s.b)) + s.r;
+        if (d < 5) size = Math.max(size, d + reach);
+      }
+      b++;
+    }
+    return size;
+  }
+
+  // pose moves the bodies to a time in frames, between two of them if need be.
+  pose(time) {
+    const { motion, built, film } = this;
+    const t = Math.min(Math.max(time, 0), motion.frames - 1);
+    const i = Math.min(Math.floor(t), Math.max(0, motion.frames - 2)), part = motion.frames > 1 ? t - i : 0;
+    const n = motion.bodies, p = motion.positions, r = motion.rotations, [qa, qb] = this.slerp;
+    const next = motion.frames > 1 ? i + 1 : i;
+    for (let b = 0; b < n; b++) {
+      const group = built.moving[b];
+      const a = (i * n + b) * 3, c = (next * n + b) * 3, qi = (i * n + b) * 4, qj = (next * n + b) * 4;
+      group.position.set(p[a] + (p[c] - p[a]) * part, p[a + 1] + (p[c + 1] - p[a + 1]) * part, p[a + 2] + (p[c + 2] - p[a + 2]) * part);
+      qa.set(r[qi + 1], r[qi + 2], r[qi + 3], r[qi]);
+      qb.set(r[qj + 1], r[qj + 2], r[qj + 3], r[qj]);
+      group.quaternion.slerpQuaternions(qa, qb, part);
+    }
+    const f = built.moving[film.follow].position;
+    // Up and down the camera follows less than the robot moves, which is calmer to look at.
+    this.target.set(f.x, f.y, .75 * this.rest() + .25 * f.z);
+    if (this.gone) {
+      this.gone.geometry.setDrawRange(0, this.quads[Math.floor(t + 1e-6)] * 6);
+    }
+  }
+
+  // rest is the height of the followed body at the start.
+  rest() { return this.motion.positions[this.film.follow * 3 + 2]; }
+
+  // layPath draws the way of the followed body on the ground: all of it faint, what lies behind it strong.
+  layPath() {
+    for (const old of this.path.children) {
+      old.geometry.dispose();
+      old.material.dispose();
+    }
+    this.path.clear();
+    const m = this.motion, points = [], quads = [];
+    const width = Math.min(.05 * this.size, .06);
+    for (let t = 0; t < m.frames; t++) {
+      const at = (t * m.bodies + this.film.follow) * 3;
+      const p = [m.positions[at], m.positions[at + 1]];
+      const last = points[points.length - 1];
+      if (!last || Math.hypot(p[0] - last[0], p[1] - last[1]) > width * 1.5) points.push(p);
+      quads.push(points.length - 1);
+    }
+    this.quads = quads;
+    this.gone = null;
+    if (points.length < 2) return;
+    const corners = new Float32Array(points.length * 6), indices = [];
+    for (let i = 0; i < points.length; i++) {
+      const a = points[Math.max(0, i - 1)], b = points[Math.min(points.length - 1, i + 1)];
+      const d = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
+      const x = -(b[1] - a[1]) / d * width, y = (b[0] - a[0]) / d * width;
+      corners.set([points[i][0] + x, points[i][1] + y, .006, points[i][0] - x, points[i][1] - y, .006], i * 6);
+      if (i) indices.push(2 * i - 2, 2 * i - 1, 2 * i, 2 * i, 2 * i - 1, 2 * i + 1);
+    }
+    for (const opacity of [.28, .95]) {
+      const g = new BufferGeometry();
+      g.setAttribute("position", new BufferAttribute(corners, 3));
+      g.setIndex(indices);
+      const material = new MeshBasicMaterial({
+        color: this.colors.path, transparent: true, opacity, side: DoubleSide, depthWrite: false, polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2,
+      });
+      const mesh = new Mesh(g, material);
+      mesh.frustumCulled = false;
+      mesh.renderOrder = opacity > .5 ? 2 : 1;
+      this.path.add(mesh);
+      this.gone = mesh;
+    }
+  }
+
+  // shift moves the camera along with its target.
+  shift(before) {
+    const d = this.target.clone().sub(before);
+    this.camera.position.add(d);
+    this.controls.target.add(d);
+    this.far = null;
+  }
+
+  // advance is pose with a camera that follows.
+  advance(time) {
+    const before = this.target.clone();
+    this.pose(time);
+    if (this.following) this.shift(before);
+  }
+
+  follow(on) {
+    this.following = on;
+    if (!on) return;
+    // From wherever it is: as far from the robot as at home if it was farther, in the same direction.
+    const offset = this.camera.position.clone().sub(this.controls.target);
+    offset.setLength(Math.min(offset.length(), this.distance()));
+    this.controls.target.copy(this.target);
+    this.camera.position.copy(this.target).add(offset);
+  }
+
+  // distance is that at which the robot fills a good part of the picture.
+  distance() {
+    const narrow = Math.min(1, this.camera.aspect);
+    return this.size * 4.1 / Math.max(narrow, .6);
+  }
+
+  // home looks along y, x to the right as on the map.
+  home() {
+    this.following = true;
+    const turned = this.film.standing ? -.22 : -.35, up = this.film.standing ? .22 : .5;
+    this.place(this.target, this.distance(), turned, up);
+  }
+
+  place(at, distance, turned, up) {
+    this.controls.target.copy(at);
+    this.camera.position.set(Math.sin(turned) * Math.cos(up), -Math.cos(turned) * Math.cos(up), Math.sin(up)).multiplyScalar(distance).add(at);
+    this.camera.lookAt(at);
+  }
+
+  // overview shows the whole way, and walls around it.
+  overview() {
+    this.following = false;
+    const [low, high] = this.film.extent.map((v) => v.slice());
+    const way = Math.max(high[0] - low[0], high[1] - low[1], 1);
+    for (const body of this.set.bodies) {
+      if (!body.fixed) continue;
+      for (const s of body.shapes) {
+        for (const corner of [s.a, s.b]) {
+          const p = [0, 1, 2].map((d) => corner[d] + body.at[d]);
+          if (p.some((v, d) => d < 2 && (v < low[d] - 6 * way || v > high[d] + 6 * way))) continue;
+          if (!s.box && !this.film.standing || s.box) {
+            for (let d = 0; d < 2; d++) {
+              low[d] = Math.min(low[d], p[d]);
+              high[d] = Math.max(high[d], p[d]);
+            }
+          }
+        }
+      }
+    }
+    const margin = this.size;
+    const center = new Vector3((low[0] + high[0]) / 2, (low[1] + high[1]) / 2, this.film.standing ? this.rest() : 0);
+    const half = Math.tan(this.camera.fov / 2 * Math.PI / 180);
+    const x = (high[0] - low[0]) / 2 + margin, y = (high[1] - low[1]) / 2 + margin;
+    const distance = Math.max(x / (half * this.camera.aspect) + y * .6, y * .95 / half, 2 * this.size);
+    this.place(center, distance, this.film.standing ? -.1 : 0, this.film.standing ? .16 : .95);
+  }
+
+  resize(width, height, ratio) {
+    this.renderer.setPixelRatio(ratio);
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / Math.max(1, height);
+    this.camera.updateProjectionMatrix();
+  }
+
+  render() {
+    const { camera, controls, sun } = this;
+    this.updating = true;
+    controls.update();
+    this.updating = false;
+    const distance = camera.position.distanceTo(controls.target);
+    this.scene.fog.near = Math.max(14, distance * 2);
+    this.scene.fog.far = Math.max(70, distance * 7);
+    camera.near = Math.max(.02, distance / 200);
+    camera.far = Math.max(200, distance * 12);
+    camera.updateProjectionMatrix();
+    // The ground goes along in steps of its pattern.
+    this.ground.position.set(2 * Math.round(controls.target.x / 2), 2 * Math.round(controls.target.y / 2), 0);
+    const at = this.following ? this.target : controls.target;
+    const reach = Math.max(this.size * 3, Math.min(distance * .8, 40));
+    const grain = reach / 512; // shadows do not swim if they move by whole points of their map
+    sun.target.position.set(Math.round(at.x / grain) * grain, Math.round(at.y / grain) * grain, 0);
+    sun.position.set(-.45, -.55, 1.15).multiplyScalar(reach * 2).add(sun.target.position);
+    const c = sun.shadow.camera;
+    if (c.right !== reach) {
+      c.left = c.bottom = -reach;
+      c.right = c.top = reach;
+      c.near = .1;
+      c.far = reach * 6;
+      c.updateProjectionMatrix();
+    }
+    this.renderer.render(this.scene, camera);
+  }
+}
+
+function geometry(s, thinner) {
+  if (s.box) return new BoxGeometry(...[0, 1, 2].map((d) => Math.abs(s.b[d] - s.a[d])));
+  const length = Math.hypot(s.b[0] - s.a[0], s.b[1] - s.a[1], s.b[2] - s.a[2]);
+  if (length < 1e-9) return new SphereGeometry(s.r * thinner, 40, 24);
+  return new CapsuleGeometry(s.r * thinner, length, 12, 32);
+}

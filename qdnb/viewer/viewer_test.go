@@ -1,0 +1,302 @@
+package viewer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/scene"
+)
+
+// crawler is a film of a robot that is as large as an ant, and goes a way that number decides.
+func crawler(number, frames int) *scene.Film {
+	red, blue := color.NRGBA{R: 200, G: 60, B: 20, A: 255}, color.NRGBA{R: 30, G: 110, B: 180, A: 255}
+	f := &scene.Film{
+		Title: fmt.Sprintf("crawler, cell %d", number), Subtitle: "fitness −1.5 & more", Step: 0.05, Ground: true,
+		Bodies: []scene.Body{
+			{Name: "torso", Shapes: []scene.Shape{{Kind: scene.Capsule, Radius: 0.25, Color: color.NRGBA{R: 90, G: 100, B: 110, A: 255}}}},
+			{Name: "wall", Fixed: true, Pose: scene.Pose{Position: scene.Vec{2, 2, 0}, Rotation: scene.Quat{1}},
+				Shapes: []scene.Shape{{Kind: scene.Box, A: scene.Vec{0, 0, 0}, B: scene.Vec{0.3, 3, 0.5}, Color: color.NRGBA{R: 190, G: 185, B: 170, A: 255}}}},
+		},
+	}
+	const legs = 4
+	for leg := range legs {
+		for part, length := range []float64{0.28, 0.57} {
+			c := red
+			if leg%2 == 1 {
+				c = blue
+			}
+			f.Bodies = append(f.Bodies, scene.Body{Name: fmt.Sprintf("leg %d part %d", leg, part),
+				Shapes: []scene.Shape{{Kind: scene.Capsule, A: scene.Vec{-length / 2, 0, 0}, B: scene.Vec{length / 2, 0, 0}, Radius: 0.08, Color: c}}})
+		}
+	}
+	random := rand.New(rand.NewPCG(uint64(number), 1))
+	heading := float64(number) * 0.9
+	at := scene.Vec{0, 0, 0.6}
+	for t := range frames {
+		yaw := heading + 0.3*math.Sin(0.05*float64(t))
+		at[0] += 0.04 * math.Cos(yaw)
+		at[1] += 0.04 * math.Sin(yaw)
+		at[2] = 0.6 + 0.05*math.Sin(0.7*float64(t)) + 0.002*random.NormFloat64()
+		torso := scene.Pose{Position: at, Rotation: about(scene.Vec{0, 0, 1}, yaw)}
+		frame := []scene.Pose{torso}
+		for leg := range legs {
+			out := math.Pi/4 + math.Pi/2*float64(leg) + yaw + 0.4*math.Sin(0.8*float64(t)+float64(leg)) + 0.02*random.NormFloat64()
+			down := 0.9 + 0.3*math.Cos(0.8*float64(t)+float64(leg))
+			upper := about(scene.Vec{0, 0, 1}, out)
+			lower := times(upper, about(scene.Vec{0, 1, 0}, down))
+			hip := plus(at, turn(torso.Rotation, scene.Vec{0.2 * math.Cos(math.Pi/4+math.Pi/2*float64(leg)), 0.2 * math.Sin(math.Pi/4+math.Pi/2*float64(leg)), 0}))
+			knee := plus(hip, turn(upper, scene.Vec{0.28, 0, 0}))
+			give := scene.Vec{0.003 * random.NormFloat64(), 0.003 * random.NormFloat64(), 0}
+			frame = append(frame, scene.Pose{Position: plus(plus(hip, turn(upper, scene.Vec{0.14, 0, 0})), give), Rotation: upper},
+				scene.Pose{Position: plus(knee, turn(lower, scene.Vec{0.285, 0, 0})), Rotation: lower})
+		}
+		f.Frames, f.Rewards = append(f.Frames, frame), append(f.Rewards, 0.5)
+	}
+	f.Rewards[0] = 0
+	return f
+}
+
+func about(axis scene.Vec, angle float64) scene.Quat {
+	s := math.Sin(angle / 2)
+	return scene.Quat{math.Cos(angle / 2), axis[0] * s, axis[1] * s, axis[2] * s}
+}
+
+func times(a, b scene.Quat) scene.Quat {
+	return scene.Quat{
+		a[0]*b[0] - a[1]*b[1] - a[2]*b[2] - a[3]*b[3], a[0]*b[1] + a[1]*b[0] + a[2]*b[3] - a[3]*b[2],
+		a[0]*b[2] - a[1]*b[3] + a[2]*b[0] + a[3]*b[1], a[0]*b[3] + a[1]*b[2] - a[2]*b[1] + a[3]*b[0],
+	}
+}
+
+func turn(q scene.Quat, v scene.Vec) (out scene.Vec) {
+	m := matrix(q)
+	for i := range 3 {
+		out[i] = m[i][0]*v[0] + m[i][1]*v[1] + m[i][2]*v[2]
+	}
+	return out
+}
+
+func plus(a, b scene.Vec) scene.Vec { return scene.Vec{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
+
+// grid is a repertoire of n by n cells, every third one empty, with films of some of them.
+func grid(t testing.TB, n, films, frames int) *Page {
+	c := figures.Cells{Title: "crawlers <b>", XLabel: "final x (m)", YLabel: "final y (m)", Lower: [2]float64{-30, -30}, Upper: [2]float64{30, 30}}
+	random := rand.New(rand.NewPCG(3, 3))
+	filmed := map[int]*scene.Film{}
+	for i := range n * n {
+		at := [2]float64{-30 + 60*(float64(i%n)+0.5+0.3*random.Float64())/float64(n), -30 + 60*(float64(i/n)+0.5+0.3*random.Float64())/float64(n)}
+		c.Centroids, c.Descriptors = append(c.Centroids, at), append(c.Descriptors, at)
+		fitness := 100 - math.Hypot(at[0], at[1])*8
+		if i%3 == 2 {
+			fitness = math.Inf(-1)
+		} else if len(filmed) < films {
+			filmed[i] = crawler(i, frames)
+		}
+		c.Fitness = append(c.Fitness, fitness)
+	}
+	p, err := Repertoire(c, filmed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func pageOf(t testing.TB, p *Page) []byte {
+	t.Helper()
+	page, err := p.HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// colours counts the colours of a part of a picture, in steps of 16.
+func colours(t *testing.T, data []byte, x0, y0, x1, y1 int) int {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[[3]uint32]bool{}
+	for y := y0; y < y1; y++ {
+		for x := x0; x < x1; x++ {
+			r, g, b, _ := img.At(x, y).RGBA()
+			seen[[3]uint32{r >> 12, g >> 12, b >> 12}] = true
+		}
+	}
+	return len(seen)
+}
+
+// The bundle is of the sources that lie beside it.
+func TestBundleIsOfItsSources(t *testing.T) {
+	h := sha256.New()
+	for _, pattern := range []string{"src/*.js", "src/*.json"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, names, err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Write(data)
+		}
+	}
+	r, err := gzip.NewReader(bytes.NewReader(bundle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(program), "\n")
+	if sum := fmt.Sprintf("%x", h.Sum(nil)); !strings.Contains(first, sum) {
+		t.Errorf("bundle.js.gz is not of src: run tools/viewer. Its first line is %.120s", first)
+	}
+	if !strings.Contains(first, "three.js") || !strings.Contains(first, "MIT") {
+		t.Errorf("the bundle does not name three.js and its licence: %.200s", first)
+	}
+	if licence, err := os.ReadFile("LICENSE-three.js"); err != nil || !bytes.Contains(licence, []byte("MIT License")) {
+		t.Errorf("licence of three.js: %v", err)
+	}
+}
+
+// A skill plays: by itself, by its buttons and keys, and without the network.
+func TestSkillPlays(t *testing.T) {
+	page := pageOf(t, Skill(crawler(1, 251)))
+	t.Logf("a film of 251 frames of an ant's size: %d KiB", len(page)>>10)
+	if len(page) > 300<<10 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	b := openBrowser(t)
+	b.open(page, 900, 500)
+	first, err := strconv.Atoi(b.text("document.documentElement.dataset.firstFrame"))
+	t.Logf("first frame after %d ms", first)
+	if err != nil || first > 1000 {
+		t.Errorf("first frame after %d ms, %v", first, err)
+	}
+	if n := colours(t, b.picture("skill"), 200, 100, 700, 400); n < 40 {
+		t.Errorf("the picture has %d colours", n)
+	}
+	b.wait(`document.documentElement.dataset.step > 10`)
+	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock, "of 250") || !strings.Contains(clock, "reward so far") {
+		t.Errorf("clock %q", clock)
+	}
+	b.click("#play")
+	b.wait(`document.documentElement.dataset.playing === "false"`)
+	step, _ := strconv.Atoi(b.text("document.documentElement.dataset.step"))
+	b.press("ArrowRight")
+	b.press("ArrowRight")
+	b.press("ArrowLeft")
+	b.wait(fmt.Sprintf(`document.documentElement.dataset.step == %d`, step+1))
+	b.press("End")
+	b.wait(`document.documentElement.dataset.step == 250`)
+	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock, "12.50 s") || !strings.Contains(clock, "so far 125.0") {
+		t.Errorf("clock at the end %q", clock)
+	}
+	b.eval(`(() => { const s = document.getElementById("scrub"); s.value = 100; s.dispatchEvent(new Event("input")); })()`, nil)
+	b.wait(`document.documentElement.dataset.step == 100`)
+	before := b.picture("skill-100")
+	b.click("#overview")
+	b.wait(`document.getElementById("follow").getAttribute("aria-pressed") === "false"`)
+	if bytes.Equal(before, settled(b, "skill-overview")) {
+		t.Error("the overview looks the same")
+	}
+	b.click("#reset")
+	b.wait(`document.getElementById("follow").getAttribute("aria-pressed") === "true"`)
+	before = settled(b, "skill-reset")
+	b.mouse("mouseMoved", 450, 250) // dragging turns the camera
+	b.mouse("mousePressed", 450, 250)
+	b.mouse("mouseMoved", 600, 280)
+	b.mouse("mouseReleased", 600, 280)
+	if bytes.Equal(before, settled(b, "skill-turned")) {
+		t.Error("dragging does not turn the camera")
+	}
+	b.press(" ")
+	b.wait(`document.documentElement.dataset.step > 103`)
+	if got := b.fetched(); len(got) > 0 {
+		t.Errorf("asks for %v", got)
+	}
+	if got := b.said(); len(got) > 0 {
+		t.Errorf("complains: %v", got)
+	}
+}
+
+// settled is a picture once the browser has shown what was drawn.
+func settled(b *browser, name string) []byte {
+	b.t.Helper()
+	b.eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))).then(() => 1)`, nil)
+	return b.picture(name)
+}
+
+// The map of a repertoire is an index of films.
+func TestMapChooses(t *testing.T) {
+	const films = 40
+	page := pageOf(t, grid(t, 12, films, 60))
+	b := openBrowser(t)
+	b.open(page, 1200, 600)
+	film := func() string { return b.text("document.documentElement.dataset.film") }
+	readout := func() string { return b.text(`document.getElementById("readout").textContent`) }
+	started := film()
+	if !strings.Contains(readout(), "40 of 96 can be played") {
+		t.Errorf("readout %q", readout())
+	}
+	if n := colours(t, b.picture("map"), 60, 60, 400, 400); n < 30 {
+		t.Errorf("the map has %d colours", n)
+	}
+	b.click(`[data-entry="7"]`)
+	b.wait(`document.documentElement.dataset.film === "7"`)
+	if title := b.text(`document.getElementById("title").textContent`); started == "7" || title != "crawler, cell 7" {
+		t.Errorf("from cell %s to %q", started, title)
+	}
+	b.wait(`document.documentElement.dataset.step > 2`)
+	// Pointing shows numbers, and changes nothing.
+	var at [2]float64
+	b.eval(`(() => { const r = document.querySelector('[data-entry="4"]').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, &at)
+	b.mouse("mouseMoved", at[0], at[1])
+	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got, "fitness") || !strings.Contains(got, "final x (m)") {
+		t.Errorf("pointing at cell 4 shows %q", got)
+	}
+	// A cell without a film and an empty one.
+	b.click(`[data-entry="142"]`)
+	if got := readout(); film() != "7" || !strings.Contains(got, "not in this page") {
+		t.Errorf("a cell without a film plays %s and shows %q", film(), got)
+	}
+	b.picture("map-pointing")
+	b.click(`[data-entry="2"]`)
+	if got := readout(); film() != "7" || !strings.Contains(got, "cell 2: empty") {
+		t.Errorf("an empty cell plays %s and shows %q", film(), got)
+	}
+	b.eval(`document.querySelector("#choice > svg").focus()`, nil)
+	b.press("ArrowLeft")
+	b.wait(`document.documentElement.dataset.film === "6"`)
+	if got := b.fetched(); len(got) > 0 {
+		t.Errorf("asks for %v", got)
+	}
+	if got := b.said(); len(got) > 0 {
+		t.Errorf("complains: %v", got)
+	}
+	// On a phone the map lies above the stage, and nothing is wider than the window.
+	b.open(page, 390, 780)
+	b.picture("map-phone")
+	var boxes [2][4]float64
+	b.eval(`["index", "stage"].map((id) => { const r = document.getElementById(id).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; })`, &boxes)
+	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] > 780 || boxes[1][3]-boxes[1][1] < 250 {
+		t.Errorf("index and stage at %v", boxes)
+	}
+}
