@@ -1,0 +1,234 @@
+package scene
+
+import (
+	"image/color"
+	"math"
+)
+
+// solid is a shape in the world, made ready for rays.
+type solid struct {
+	kind   Kind
+	a, ab  Vec // of a capsule: an end, and the way to the other one
+	abab   float64
+	radius float64
+	turn   matrix // of a box: its frame
+	origin Vec
+	low    Vec
+	high   Vec
+	center Vec // of a ball around it
+	reach  float64
+	albedo rgb
+}
+
+// newSolid puts a shape of a body into the world.
+func newSolid(s Shape, p Pose) solid {
+	out := solid{kind: s.Kind, radius: s.Radius, albedo: linear(s.Color)}
+	if s.Kind == Box {
+		out.turn, out.origin, out.low, out.high = p.Rotation.matrix(), p.Position, s.A, s.B
+		out.center, out.reach = p.At(s.A.plus(s.B).scale(0.5)), s.B.minus(s.A).length()/2
+		return out
+	}
+	out.a = p.At(s.A)
+	out.ab = p.At(s.B).minus(out.a)
+	out.abab = out.ab.dot(out.ab)
+	out.center, out.reach = out.a.along(out.ab, 0.5), math.Sqrt(out.abab)/2+s.Radius
+	return out
+}
+
+// hit is the distance along a ray, of direction d of length 1, at which it enters the solid from outside; infinite if it does not.
+func (s *solid) hit(o, d Vec) float64 {
+	miss := math.Inf(1)
+	to := s.center.minus(o)
+	along := to.dot(d)
+	if gap := to.dot(to) - along*along; gap > s.reach*s.reach || along < -s.reach {
+		return miss
+	}
+	if s.kind == Box {
+		near, far, _ := s.slabs(o, d)
+		if near > far || near <= 0 {
+			return miss
+		}
+		return near
+	}
+	return s.hitCapsule(o, d)
+}
+
+// hitCapsule meets the cylinder first, then the caps (I. Quilez, Ray-capsule intersection).
+func (s *solid) hitCapsule(o, d Vec) float64 {
+	oa := o.minus(s.a)
+	bard, baoa, rdoa, oaoa := s.ab.dot(d), s.ab.dot(oa), d.dot(oa), oa.dot(oa)
+	r2 := s.radius * s.radius
+	if a := s.abab - bard*bard; s.abab > 0 && a > 1e-12*s.abab {
+		b := s.abab*rdoa - baoa*bard
+		c := s.abab*oaoa - baoa*baoa - r2*s.abab
+		h := b*b - a*c
+		if h < 0 {
+			return math.Inf(1)
+		}
+		t := (-b - math.Sqrt(h)) / a
+		y := baoa + t*bard
+		if y > 0 && y < s.abab && t > 0 {
+			return t
+		}
+		if y > s.abab/2 {
+			oa = oa.minus(s.ab)
+		}
+	} else if bard < 0 {
+		oa = oa.minus(s.ab)
+	}
+	b := d.dot(oa)
+	h := b*b - (oa.dot(oa) - r2)
+	if h < 0 {
+		return math.Inf(1)
+	}
+	if t := -b - math.Sqrt(h); t > 0 {
+		return t
+	}
+	return math.Inf(1)
+}
+
+// slabs are the distances at which a ray enters and leaves a box, and the axis of the side that it enters by.
+func (s *solid) slabs(o, d Vec) (near, far float64, axis int) {
+	o, d = s.turn.back(o.minus(s.origin)), s.turn.back(d)
+	near, far = math.Inf(-1), math.Inf(1)
+	for i := range 3 {
+		if d[i] == 0 {
+			if o[i] < s.low[i] || o[i] > s.high[i] {
+				return math.Inf(1), math.Inf(-1), 0
+			}
+			continue
+		}
+		t0, t1 := (s.low[i]-o[i])/d[i], (s.high[i]-o[i])/d[i]
+		if t0 > t1 {
+			t0, t1 = t1, t0
+		}
+		if t0 > near {
+			near, axis = t0, i
+		}
+		far = min(far, t1)
+	}
+	return near, far, axis
+}
+
+// normal points out of the solid at a point where a ray met it.
+func (s *solid) normal(p, o, d Vec) Vec {
+	if s.kind == Box {
+		_, _, axis := s.slabs(o, d)
+		n := s.turn[axis]
+		if n.dot(d) > 0 {
+			n = n.scale(-1)
+		}
+		return n
+	}
+	return p.minus(s.nearest(p)).scale(1 / s.radius)
+}
+
+// nearest is the point of a capsule's segment that is nearest to p.
+func (s *solid) nearest(p Vec) Vec {
+	if s.abab == 0 {
+		return s.a
+	}
+	return s.a.along(s.ab, min(max(p.minus(s.a).dot(s.ab)/s.abab, 0), 1))
+}
+
+// penumbra is the width of the edges of shadows over the distance from what casts them: that of a lamp a few degrees wide.
+const penumbra = 0.16
+
+// lit is how much of the light from direction l a solid lets through to p, from 0 to 1. Capsules have soft edges, from how near the ray
+// comes to the segment.
+func (s *solid) lit(p, l Vec) float64 {
+	to := s.center.minus(p)
+	along := to.dot(l)
+	if along < -s.reach {
+		return 1
+	}
+	soft := s.reach + penumbra*max(along, 0)
+	if to.dot(to)-along*along > soft*soft {
+		return 1
+	}
+	if s.kind == Box {
+		near, far, _ := s.slabs(p, l)
+		if near <= far && far > 1e-6 {
+			return 0
+		}
+		return 1
+	}
+	t, distance := s.closest(p, l)
+	if t <= 0 {
+		return 1
+	}
+	edge := 0.5 + (distance-s.radius)/(penumbra*t)
+	edge = min(max(edge, 0), 1)
+	return edge * edge * (3 - 2*edge)
+}
+
+// closest is how far along a ray it comes nearest to a capsule's segment, and how near.
+func (s *solid) closest(o, d Vec) (t, distance float64) {
+	oa := o.minus(s.a)
+	oad := oa.dot(d)
+	u := 0.0
+	if s.abab > 0 {
+		dab, oaab := d.dot(s.ab), oa.dot(s.ab)
+		if den := s.abab - dab*dab; den > 1e-12*s.abab {
+			u = min(max((oaab-oad*dab)/den, 0), 1)
+		}
+		if u*dab-oad < 0 { // behind: the nearest to the start counts
+			u = min(max(oaab/s.abab, 0), 1)
+		}
+	}
+	p := s.a.along(s.ab, u)
+	t = max(p.minus(o).dot(d), 0)
+	return t, p.minus(o.along(d, t)).length()
+}
+
+// hidden is how much of the sky over a surface at p, with a normal, a capsule hides, from 0 to 1: as a ball of its radius at its nearest
+// point would.
+func (s *solid) hidden(p, n Vec) float64 {
+	if s.kind == Box {
+		return 0
+	}
+	if far := s.reach + 5*s.radius; p.minus(s.center).dot(p.minus(s.center)) > far*far {
+		return 0
+	}
+	to := s.nearest(p).minus(p)
+	d2 := to.dot(to)
+	return min(max(to.dot(n), 0)*s.radius*s.radius/(d2*math.Sqrt(d2)), 1)
+}
+
+// rgb is a colour proportional to light.
+type rgb [3]float64
+
+func (c rgb) mix(other rgb, share float64) rgb {
+	for i := range c {
+		c[i] += share * (other[i] - c[i])
+	}
+	return c
+}
+
+// linear undoes the coding of sRGB.
+func linear(c color.NRGBA) rgb { return rgb{decoded[c.R], decoded[c.G], decoded[c.B]} }
+
+var decoded = func() (table [256]float64) {
+	for i := range table {
+		x := float64(i) / 255
+		if x <= 0.04045 {
+			table[i] = x / 12.92
+		} else {
+			table[i] = math.Pow((x+0.055)/1.055, 2.4)
+		}
+	}
+	return table
+}()
+
+// srgb is the colour of a screen.
+func (c rgb) srgb() color.NRGBA {
+	return color.NRGBA{R: encoded(c[0]), G: encoded(c[1]), B: encoded(c[2]), A: 0xff}
+}
+
+func encoded(x float64) uint8 {
+	x = min(max(x, 0), 1)
+	if x <= 0.0031308 {
+		return uint8(math.Round(255 * 12.92 * x))
+	}
+	return uint8(math.Round(255 * (1.055*math.Pow(x, 1/2.4) - 0.055)))
+}

@@ -1,0 +1,319 @@
+package scene
+
+import (
+	"flag"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the images in testdata")
+
+var (
+	red  = color.NRGBA{R: 0xd5, G: 0x5e, A: 0xff}
+	gray = color.NRGBA{R: 0xbd, G: 0xb8, B: 0xae, A: 0xff}
+)
+
+// ball is a film of a ball, in one frame.
+func ball(at Vec, radius float64) *Film {
+	return &Film{
+		Bodies: []Body{{Name: "ball", Shapes: []Shape{{Radius: radius, Color: red}}}},
+		Frames: [][]Pose{{{at, Quat{1}}}}, Step: 0.05,
+	}
+}
+
+// yard is a film of a dumbbell with a leg that goes through a yard with a wall and a box.
+func yard() *Film {
+	upright := Quat{1}
+	f := &Film{
+		Bodies: []Body{
+			{Name: "dumbbell", Shapes: []Shape{
+				{A: Vec{-0.3}, B: Vec{0.3}, Radius: 0.1, Color: red}, {A: Vec{0.3}, B: Vec{0.3}, Radius: 0.2, Color: gray}}},
+			{Name: "wall", Fixed: true, Pose: Pose{Vec{0, 1, 0.2}, upright}, Shapes: []Shape{{A: Vec{-1}, B: Vec{1}, Radius: 0.2, Color: gray}}},
+			{Name: "box", Fixed: true, Pose: Pose{Vec{1, -0.3, 0}, Quat{math.Cos(0.3), 0, 0, math.Sin(0.3)}}, Shapes: []Shape{{Kind: Box, B: Vec{0.3, 0.3, 0.3}, Color: gray}}},
+			{Name: "leg", Shapes: []Shape{{B: Vec{0, 0, -0.4}, Radius: 0.06, Color: color.NRGBA{B: 0xb2, G: 0x72, A: 0xff}}}},
+		},
+		Step: 0.05, Ground: true,
+	}
+	for t := range 30 {
+		x := -1 + 0.04*float64(t)
+		at := Vec{x, 0.2 * math.Sin(5*x), 0.5}
+		f.Frames = append(f.Frames, []Pose{{at, Quat{math.Cos(0.2), 0, 0, math.Sin(0.2)}}, {at, Quat{math.Cos(0.1), math.Sin(0.1), 0, 0}}})
+	}
+	return f
+}
+
+// A ball is a disc of the size that perspective gives it, in the middle of the picture.
+func TestBall(t *testing.T) {
+	const size, radius, distance = 201, 0.5, 4.0
+	f := ball(Vec{1, 2, 3}, radius)
+	c := Camera{Eye: Vec{1, 2 - distance, 3}, Target: Vec{1, 2, 3}, Angle: 30}
+	img, err := Render(f, 0, c, size, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last, covered := size, 0, 0.0
+	for y := range size {
+		for x := range size {
+			p := img.At(x, y).(color.NRGBA)
+			share := 1 - float64(p.B)/255 // the ball is without blue, but for its highlight
+			if y == size/2 && share > 0.5 {
+				first, last = min(first, x), max(last, x)
+			}
+			if share > 0.1 {
+				covered++
+			}
+		}
+	}
+	seen := radius / math.Sqrt(distance*distance-radius*radius) / math.Tan(15*math.Pi/180) * size / 2
+	if d := float64(last-first+1) / 2; math.Abs(d-seen) > 1 || first+last != size-1 {
+		t.Errorf("the ball goes from pixel %d to %d of %d, want a radius of %.1f", first, last, size, seen)
+	}
+	if want := math.Pi * seen * seen; math.Abs(covered-want) > 0.03*want {
+		t.Errorf("the ball covers %.0f pixels, want %.0f", covered, want)
+	}
+}
+
+// Rays meet shapes at the distances that geometry says.
+func TestHits(t *testing.T) {
+	turned := Pose{Vec{0, 0, 0}, Quat{math.Sqrt2, 0, math.Sqrt2, 0}} // x to -z; a quaternion of another length counts as its unit
+	for _, c := range []struct {
+		what  string
+		shape Shape
+		pose  Pose
+		o, d  Vec
+		want  float64
+	}{
+		{"a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, 4},
+		{"past a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 1.01}, Quat{1}}, Vec{}, Vec{0, 1, 0}, math.Inf(1)},
+		{"away from a ball", Shape{Radius: 1}, Pose{Vec{0, -5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, math.Inf(1)},
+		{"the side of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{1, 5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, 4.5},
+		{"the cap of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{5, 0, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, 1.5},
+		{"the other cap", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{-5, 0, 0}, Quat{1}}, Vec{}, Vec{-1, 0, 0}, 1.5},
+		{"a turned capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, turned, Vec{-4, 0, 2}, Vec{1, 0, 0}, 3.5},
+		{"a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}, Pose{Vec{5, 0, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, 4},
+		{"past a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}, Pose{Vec{5, 1.5, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, math.Inf(1)},
+		{"the edge of a turned box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}},
+			Pose{Vec{5, 0, 0}, Quat{math.Cos(math.Pi / 8), 0, 0, math.Sin(math.Pi / 8)}}, Vec{}, Vec{1, 0, 0}, 5 - math.Sqrt2},
+	} {
+		s := newSolid(c.shape, c.pose)
+		if got := s.hit(c.o, c.d); !(math.Abs(got-c.want) < 1e-9 || got == c.want) {
+			t.Errorf("%s: distance %g, want %g", c.what, got, c.want)
+			continue
+		}
+		if math.IsInf(c.want, 1) {
+			continue
+		}
+		if n := s.normal(c.o.along(c.d, c.want), c.o, c.d); math.Abs(n.length()-1) > 1e-9 || n.dot(c.d) > 0 {
+			t.Errorf("%s: normal %v", c.what, n)
+		}
+	}
+}
+
+// What is over a point takes its light, what is beside it does not, and the edge of a shadow is between.
+func TestShadows(t *testing.T) {
+	for _, shape := range []Shape{{Radius: 1}, {Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}} {
+		s := newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})
+		up := Vec{0, 0, 1}
+		if under, beside, above := s.lit(Vec{}, up), s.lit(Vec{3, 0, 0}, up), s.lit(Vec{0, 0, 9}, up); under != 0 || beside != 1 || above != 1 {
+			t.Errorf("%v: light %g, %g and %g below, beside and above, want 0, 1, 1", shape, under, beside, above)
+		}
+	}
+	s := newSolid(Shape{A: Vec{-9}, B: Vec{9}, Radius: 1}, Pose{Vec{0, 0, 5}, Quat{1}})
+	if edge := s.lit(Vec{0, 1, 0}, Vec{0, 0, 1}); math.Abs(edge-0.5) > 1e-9 {
+		t.Errorf("light %g at the edge of a shadow, want a half", edge)
+	}
+}
+
+// The same thing mirrored, in the light of straight above, is the mirrored picture.
+func TestSymmetry(t *testing.T) {
+	defer func(d Vec) { lightDirection = d }(lightDirection)
+	lightDirection = Vec{0, 0, 1}
+	f := ball(Vec{0, 0, 0.5}, 0.3)
+	f.Ground = true
+	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}}, Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
+	img, err := Render(f, 0, Camera{Eye: Vec{0, -4, 2}, Target: Vec{0, 0, 0.4}, Angle: 30}, 80, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The tiles of the ground alternate, and the rays in a pixel are not mirrored: on the average they hardly count.
+	var pixels, total float64
+	for y := range 60 {
+		for x := range 40 {
+			if p, q := img.At(x, y).(color.NRGBA), img.At(79-x, y).(color.NRGBA); int(p.R) > int(p.B)+20 {
+				pixels, total = pixels+1, total+math.Abs(float64(p.B)-float64(q.B))+math.Abs(float64(p.R)-float64(q.R))
+			}
+		}
+	}
+	if pixels < 100 || total/pixels > 4 {
+		t.Errorf("%g pixels differ from their mirrors by %g", pixels, total/pixels)
+	}
+}
+
+// TestImages compares with pictures in testdata. After a wanted change: go test -update, look at them.
+func TestImages(t *testing.T) {
+	f := yard()
+	strip, err := Strip(f, 3, 100, 75)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := Render(f, -1, Camera{}, 160, 120)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := Render(f, 20, Whole(f, 4./3), 160, 120)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, img := range map[string]image.Image{"strip": strip, "near": near, "whole": whole} {
+		path := filepath.Join("testdata", name+".png")
+		if *update {
+			file, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := png.Encode(file, img); err != nil {
+				t.Fatal(err)
+			}
+			file.Close()
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatalf("%v (go test -update makes it)", err)
+		}
+		want, err := png.Decode(file)
+		file.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := difference(t, img, want); d > 0.3 {
+			t.Errorf("%s differs from %s by %.2f per channel on average", name, path, d)
+		}
+	}
+	if d := difference(t, near, whole); d < 1 {
+		t.Errorf("the comparison sees a difference of %g between different pictures", d)
+	}
+}
+
+func difference(t *testing.T, a, b image.Image) float64 {
+	t.Helper()
+	if a.Bounds() != b.Bounds() {
+		t.Fatalf("sizes differ: %v, %v", a.Bounds(), b.Bounds())
+	}
+	var total float64
+	for y := range a.Bounds().Dy() {
+		for x := range a.Bounds().Dx() {
+			p, q := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA), color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
+			total += math.Abs(float64(p.R)-float64(q.R)) + math.Abs(float64(p.G)-float64(q.G)) + math.Abs(float64(p.B)-float64(q.B))
+		}
+	}
+	return total / float64(3*a.Bounds().Dx()*a.Bounds().Dy())
+}
+
+// Cameras have in the picture what they promise, whatever its form, and fill it.
+func TestCameras(t *testing.T) {
+	f := yard()
+	for _, aspect := range []float64{0.5, 1, 3} {
+		height := 200
+		width := int(aspect * float64(height))
+		for name, c := range map[string]Camera{"whole": Whole(f, aspect), "near": Near(f, 7, aspect)} {
+			low, high := nothing()
+			if name == "whole" {
+				for t := range f.Frames {
+					f.extent(t, true, &low, &high)
+				}
+			} else {
+				f.extent(7, false, &low, &high)
+			}
+			var widest float64
+			for i := range 8 {
+				p := low
+				for axis := range 3 {
+					if i>>axis&1 == 1 {
+						p[axis] = high[axis]
+					}
+				}
+				x, y, ok := c.Project(p, width, height)
+				if !ok || x < 0 || x > float64(width) || y < 0 || y > float64(height) {
+					t.Errorf("%s, aspect %g: corner %v is at %.0f, %.0f", name, aspect, p, x, y)
+				}
+				widest = max(widest, math.Abs(2*x/float64(width)-1), math.Abs(2*y/float64(height)-1))
+			}
+			if widest < 0.7 {
+				t.Errorf("%s, aspect %g: only %g of the picture is used", name, aspect, widest)
+			}
+			if x, y, _ := c.Project(c.Target, width, height); math.Abs(x-float64(width)/2) > 1e-6 || math.Abs(y-100) > 1e-6 {
+				t.Errorf("%s: the target is at %g, %g", name, x, y)
+			}
+		}
+	}
+	c := Near(f, 0, 1)
+	far := c.Closer(2).Around(0, 45)
+	if d := far.Eye.minus(far.Target).length() / c.Eye.minus(c.Target).length(); math.Abs(d-2) > 1e-9 || math.Abs(far.Eye[1]-far.Target[1]) > 1e-9 {
+		t.Errorf("twice as far is %g times, at %v from %v", d, far.Eye, far.Target)
+	}
+	if _, _, ok := c.Project(c.Eye.along(c.Target.minus(c.Eye), -1), 9, 9); ok {
+		t.Error("what is behind the eye is in the picture")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	nan := math.NaN()
+	spoiled := func(change func(f *Film)) *Film {
+		f := yard()
+		change(f)
+		return f
+	}
+	for want, f := range map[string]*Film{
+		"without frames":    spoiled(func(f *Film) { f.Frames = nil }),
+		"seconds between":   spoiled(func(f *Film) { f.Step = 0 }),
+		"is to be followed": spoiled(func(f *Film) { f.Follow = 2 }),
+		"rewards for":       spoiled(func(f *Film) { f.Rewards = []float64{1} }),
+		"has 1 poses":       spoiled(func(f *Film) { f.Frames[3] = f.Frames[3][:1] }),
+		"frame 4":           spoiled(func(f *Film) { f.Frames[4][1].Position[2] = nan }),
+		"quaternion":        spoiled(func(f *Film) { f.Frames[4][1].Rotation = Quat{} }),
+		"has radius":        spoiled(func(f *Film) { f.Bodies[0].Shapes[0].Radius = -1 }),
+		"corners":           spoiled(func(f *Film) { f.Bodies[2].Shapes[0].B = Vec{} }),
+		"not finite":        spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
+		"pose of wall":      spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
+	} {
+		for _, err := range []error{f.Check(), second(Render(f, 0, Camera{}, 9, 9)), second(Strip(f, 2, 9, 9))} {
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("want an error with %q, got %v", want, err)
+			}
+		}
+	}
+	f := yard()
+	for want, err := range map[string]error{
+		"no frame 30":         second(Render(f, 30, Camera{}, 9, 9)),
+		"no frame -1":         second(Render(f, -31, Camera{}, 9, 9)),
+		"picture of 0 x 9":    second(Render(f, 0, Camera{}, 0, 9)),
+		"picture of 99999999": second(Render(f, 0, Camera{}, 99999999, 9999)),
+		"two different":       second(Render(f, 0, Camera{Angle: 30}, 9, 9)),
+		"angle between":       second(Render(f, 0, Camera{Eye: Vec{1}, Angle: 180}, 9, 9)),
+		"strip of 0":          second(Strip(f, 0, 9, 9)),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	if img, err := Strip(f, 99, 8, 8); err != nil || img.Bounds().Dx() != 30*9-1 {
+		t.Errorf("a strip of more frames than there are: %v", err)
+	}
+}
+
+func second(_ image.Image, err error) error { return err }
+
+func BenchmarkRender(b *testing.B) {
+	f := yard()
+	for b.Loop() {
+		if _, err := Render(f, 0, Camera{}, 400, 300); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
