@@ -1,0 +1,45 @@
+package paper
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/claims"
+	"example.com/qdnb/qdnb/results"
+)
+
+func TestClaims(t *testing.T) {
+	data := &Data{Tables: &results.Tables{}}
+	for _, method := range []string{"map-elites", "dads-reward"} {
+		for i, score := range []float64{3, 2, 1} {
+			if method == "map-elites" {
+				score += 3
+			}
+			data.Trained = append(data.Trained, results.Trained{
+				Experiment: results.ExperimentSensitivity, Label: method, Algorithm: method, Env: "ant-uni", Finished: true, QDScore: score,
+				A: results.Setting{Name: "a", Value: float64(i)}, B: results.Setting{Name: "b"},
+			})
+		}
+	}
+	table, err := Claims(data, "sensitivity", "ant-trap-fitness")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]string{}
+	for _, row := range table.Rows {
+		verdicts[row[0].Text] = row[1].Text
+		if row[1].Bold != (row[1].Text != string(claims.NotEnough)) || row[2].Text == "" {
+			t.Errorf("%+v", row)
+		}
+	}
+	worst := "on ant-uni even the worst setting of MAP-Elites beats the best of DADS+REWARD"
+	if len(verdicts) != 6 || verdicts[worst] != string(claims.Holds) || verdicts["on ant-trap DADS+REWARD has the best max fitness"] != string(claims.NotEnough) {
+		t.Errorf("%v, want the five claims of sensitivity, of which one holds, and another that nothing is known of", verdicts)
+	}
+	if all, err := Claims(data); err != nil || len(all.Rows) != len(claims.All()) {
+		t.Errorf("all: %v", err)
+	}
+	if _, err := Claims(data, "sensitivit"); err == nil || !strings.Contains(err.Error(), `no claim "sensitivit"`) {
+		t.Errorf("of no claim: %v", err)
+	}
+}
