@@ -11,13 +11,14 @@ import (
 func TestClaims(t *testing.T) {
 	data := &Data{Tables: &results.Tables{}}
 	for _, method := range []string{"map-elites", "dads-reward"} {
-		for i, score := range []float64{3, 2, 1} {
+		for i := range 9 { // a whole grid
+			score := 10 - float64(i)
 			if method == "map-elites" {
-				score += 3
+				score += 9
 			}
 			data.Trained = append(data.Trained, results.Trained{
 				Experiment: results.ExperimentSensitivity, Label: method, Algorithm: method, Env: "ant-uni", Finished: true, QDScore: score,
-				A: results.Setting{Name: "a", Value: float64(i)}, B: results.Setting{Name: "b"},
+				A: results.Setting{Name: "a", Value: float64(i / 3)}, B: results.Setting{Name: "b", Value: float64(i % 3)},
 			})
 		}
 	}
