@@ -1,0 +1,168 @@
+package paper
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/tables"
+)
+
+// seededRuns are training runs of max fitness and QD score, a seed each.
+func seededRuns(experiment, label, env string, steps int64, scores ...[2]float64) []results.Trained {
+	var list []results.Trained
+	for seed, s := range scores {
+		list = append(list, results.Trained{Experiment: experiment, Label: label, Algorithm: label, Env: env, Seed: int64(seed), Finished: true,
+			EnvSteps: steps, MaxFitness: s[0], QDScore: s[1]})
+	}
+	return list
+}
+
+func scoresData() *Data {
+	return &Data{Tables: &results.Tables{Trained: slices.Concat(
+		seededRuns("training", "map-elites", "ant-trap", 1000, [2]float64{100, 453_000}, [2]float64{200, 453_000}, [2]float64{1200, 453_000}),
+		seededRuns("training", "map-elites", "ant-uni", 3000, [2]float64{400, 9e5}),
+		seededRuns("training", "dads-reward", "ant-trap", 500, [2]float64{1300, 1e5}),
+		seededRuns("training", "pga-map-elites", "ant-uni", 100, [2]float64{400.1, 1e6}),
+		seededRuns("training", "smerl-dads", "ant-uni", 100, [2]float64{10, 1000}),
+		seededRuns("training", "my-variant", "ant-uni", 100, [2]float64{5, 7}),
+		seededRuns("reward", "diayn", "ant-trap", 100, [2]float64{246, 5.8e4}),
+	)}}
+}
+
+// csvOf makes a table that must work.
+func csvOf(t *testing.T, make func(*Data) (*tables.Table, error), d *Data) string {
+	t.Helper()
+	table, err := make(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table.CSV()
+}
+
+func TestScoreTables(t *testing.T) {
+	d := scoresData()
+	for name, c := range map[string]struct {
+		make func(*Data) (*tables.Table, error)
+		want string
+	}{
+		"Scores": {Scores, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200,400\nmax fitness,PGA-MAP-Elites,,400\n" +
+			"max fitness,DADS+REWARD,1300,\nmax fitness,SMERL(DADS),,10.0\nmax fitness,my-variant,,5.00\n" +
+			"QD score,MAP-Elites,4.53e5,9.00e5\nQD score,PGA-MAP-Elites,,1.00e6\nQD score,DADS+REWARD,1.00e5,\nQD score,SMERL(DADS),,1000\n" +
+			"QD score,my-variant,,7.00\n"},
+		"ScoresWithStd": {ScoresWithStd, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400 (± 0)\n"},
+		"Aggregates":    {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
+		"Steps": {Steps, "method,steps,environments\nMAP-Elites,2000,2\nPGA-MAP-Elites,100,1\nDADS+REWARD,500,1\nSMERL(DADS),100,1\n" +
+			"my-variant,100,1\n"},
+		"Unsupervised": {Unsupervised, "metric,method,ant-trap\nmax fitness,DADS+REWARD,1300 (± 0)\nmax fitness,DIAYN,246 (± 0)\n"},
+	} {
+		if got := csvOf(t, c.make, d); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s is\n%swant\n%s", name, got, c.want)
+		}
+	}
+	table, err := Scores(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bold []string
+	for _, row := range table.Rows {
+		for i, e := range row {
+			if e.Bold {
+				bold = append(bold, row[0].Text+" "+row[1].Text+" "+table.Header[i])
+			}
+		}
+	}
+	want := []string{ // both medians on ant-uni print 400
+		"max fitness MAP-Elites ant-uni", "max fitness PGA-MAP-Elites ant-uni", "max fitness DADS+REWARD ant-trap", "QD score MAP-Elites ant-trap",
+		"QD score PGA-MAP-Elites ant-uni",
+	}
+	if !slices.Equal(bold, want) {
+		t.Errorf("bold are %q, want %q", bold, want)
+	}
+	if notes := strings.Join(table.Notes, " "); !strings.Contains(notes, "1 to 3 seeds") {
+		t.Error(notes)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	d := scoresData()
+	table, err := CompareScores(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "environment,method,seeds,max fitness,paper's,difference,QD score,paper's,ratio\n" +
+		"ant-trap,MAP-Elites,3,200,381,-181,4.53e5,4.53e5,1.00\n" +
+		"ant-trap,DADS+REWARD,1,1300,1280,20.0,1.00e5,2.42e5,0.413\n" +
+		"ant-trap,DIAYN,1,246,246,0,58000,58000,1.00\n" +
+		"ant-uni,MAP-Elites,1,400,425,-25.0,9.00e5,9.08e5,0.991\n" +
+		"ant-uni,PGA-MAP-Elites,1,400,1450,-1050,1.00e6,9.19e5,1.09\n" +
+		"ant-uni,SMERL(DADS),1,10.0,1610,-1600,1000,83000,0.0120\n" +
+		"ant-uni,my-variant,1,5.00,–,–,7.00,–,–\n"
+	if got := table.CSV(); got != want {
+		t.Errorf("%swant\n%s", got, want)
+	}
+	some, err := CompareScores(d, "ant-uni", "pointmaze")
+	if err != nil || len(some.Rows) != 4 || some.Rows[0][0].Text != "ant-uni" {
+		t.Errorf("%v, %v", some, err)
+	}
+	if _, err := CompareScores(d, "pointmaze"); err == nil || err.Error() != "no run on pointmaze is complete; there are ant-trap, ant-uni" {
+		t.Error(err)
+	}
+
+	// What is odd in print is said.
+	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze", 1, [2]float64{-40, 38_900})}}
+	if table, err := CompareScores(maze); err != nil || table.Rows[0][8].Text != "1.00" || len(table.Notes) != 1 ||
+		!strings.Contains(table.Notes[0], "ten times what table 11 prints") {
+		t.Errorf("%v, %v", table, err)
+	}
+
+	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as it is here; of max fitness SMERL(DADS),
+	// PGA-MAP-Elites, MAP-Elites, of which two are swapped twice.
+	if got, want := csvOf(t, CompareOrder, d), "environment,methods,max fitness,QD score\nant-trap,3,0.50,1.00\nant-uni,3,-0.50,1.00\nmean,,0.00,1.00\n"; got != want {
+		t.Errorf("%swant\n%s", got, want)
+	}
+	if got, want := csvOf(t, CompareSteps, d), "method,environments,steps,paper's,ratio\nMAP-Elites,2,2000,1.60e9,1.25e-6\n"; !strings.HasPrefix(got, want) ||
+		!strings.Contains(got, "my-variant,1,100,–,–\n") {
+		t.Errorf("%swant\n%s", got, want)
+	}
+}
+
+func TestScoresOfNothing(t *testing.T) {
+	for name, make := range map[string]func(*Data) (*tables.Table, error){
+		"Scores": Scores, "ScoresWithStd": ScoresWithStd, "Aggregates": Aggregates, "Steps": Steps, "Unsupervised": Unsupervised,
+		"CompareScores": func(d *Data) (*tables.Table, error) { return CompareScores(d) }, "CompareOrder": CompareOrder, "CompareSteps": CompareSteps,
+	} {
+		for _, d := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
+			if table, err := make(d); err == nil || table != nil || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s of nothing: %v, %v", name, table, err)
+			}
+		}
+	}
+	if _, err := Scores(&Data{Tables: &results.Tables{}}); !strings.Contains(err.Error(), `experiments.Prepare("training")`) {
+		t.Error(err)
+	}
+}
+
+func TestSpearman(t *testing.T) {
+	for _, c := range []struct {
+		x, y []float64
+		want float64
+	}{
+		{[]float64{1, 2, 3, 4}, []float64{10, 200, 3000, 4e9}, 1},
+		{[]float64{1, 2, 3}, []float64{3, 2, 1}, -1},
+		{[]float64{1, 2, 3, 4, 5}, []float64{5, 6, 7, 8, 7}, 0.8207826816681233}, // the example of SciPy's spearmanr
+		{[]float64{1, 1, 2}, []float64{1, 1, 1}, math.NaN()},
+		{[]float64{1, 2}, []float64{1, 2}, math.NaN()},
+		{[]float64{1, 2, math.NaN()}, []float64{1, 2, 3}, math.NaN()},
+		{nil, nil, math.NaN()},
+	} {
+		if got := spearman(c.x, c.y); !(math.Abs(got-c.want) < 1e-12 || math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("%v and %v: %v, want %v", c.x, c.y, got, c.want)
+		}
+	}
+	if got := ranks([]float64{3, 1, 3, 3, 2}); !slices.Equal(got, []float64{4, 1, 4, 4, 2}) {
+		t.Error(got)
+	}
+}
