@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/experiments"
+)
+
+var (
+	codeBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	codeWords = regexp.MustCompile("`([^`\n]+)`")
+	// A command of a shell's line, with what may stand before it.
+	command = regexp.MustCompile(`^(?:\$ |[A-Z_]+=\S+ )*(?:for .*; do )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/qdnb|build/qdnb|qdnb)(?: (.*))?$`)
+)
+
+// quoted lists the commands of qdnb in a page, without their first word: those in blocks, which are whole, and those within a text, which may
+// name a part.
+func quoted(page string) (blocks, words []string) {
+	for _, block := range codeBlock.FindAllString(page, -1) {
+		block = strings.ReplaceAll(block, "\\\n", " ")
+		for line := range strings.SplitSeq(block, "\n") {
+			for part := range strings.SplitSeq(strings.ReplaceAll(line, "&&", "|"), "|") {
+				if match := command.FindStringSubmatch(strings.TrimSpace(part)); match != nil {
+					blocks = append(blocks, match[1])
+				}
+			}
+		}
+	}
+	for _, match := range codeWords.FindAllStringSubmatch(codeBlock.ReplaceAllString(page, ""), -1) {
+		if match := command.FindStringSubmatch(match[1]); match != nil {
+			words = append(words, match[1])
+		}
+	}
+	return blocks, words
+}
+
+// arguments splits a command as a shell does, up to a comment, a redirection or the next command.
+func arguments(line string) (args []string) {
+	word, open, quote := "", false, rune(0)
+	end := func() {
+		if open {
+			args = append(args, word)
+		}
+		word, open = "", false
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, open = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			end()
+		case quote == 0 && (strings.ContainsRune(">;|&", r) || r == '#' && !open):
+			if r == '>' && (word == "2" || word == "1") {
+				open = false
+			}
+			end()
+			return args
+		default:
+			word, open = word+string(r), true
+		}
+	}
+	end()
+	return args
+}
+
+// parse reads a command. One that is not whole may lack what is required.
+func parse(line string, whole bool) error {
+	flags := cli
+	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	var args []string
+	for _, arg := range arguments(line) {
+		if arg == "…" || arg == "..." { // and what else there may be
+			whole = false
+			continue
+		}
+		args = append(args, arg)
+	}
+	if len(args) == 0 || args[0] == "--help" {
+		return nil
+	}
+	_, err := parser.Parse(args)
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(), "missing flags") || strings.HasPrefix(err.Error(), "expected ")) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case args[0] == "train": // names of algorithms, environments and settings
+		_, err = qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env, Set: flags.Train.Set}.Config()
+	case args[0] == "sweep" && args[1] == "plan":
+		p := flags.Sweep.Plan
+		_, err = experiments.Plan(p.Experiment, experiments.Options{Scale: experiments.Scale(p.Scale), Seeds: 1, Envs: p.Envs, Algorithms: p.Algorithms, Budget: p.Budget})
+	}
+	return err
+}
+
+func TestQuotedCommandsAreRight(t *testing.T) {
+	root, count := filepath.Join("..", ".."), 0
+	check := func(path string) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks, words := quoted(string(data))
+		count += len(blocks)
+		for _, line := range blocks {
+			if err := parse(line, true); err != nil {
+				t.Errorf("%s: qdnb %s: %v", path, line, err)
+			}
+		}
+		for _, line := range words {
+			if err := parse(line, false); err != nil {
+				t.Errorf("%s: `qdnb %s`: %v", path, line, err)
+			}
+		}
+	}
+	check(filepath.Join(root, "README.md"))
+	check(filepath.Join(root, "ARCHITECTURE.md"))
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			check(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count < 40 {
+		t.Errorf("only %d commands were found", count)
+	}
+}
+
+func TestWrongCommandsAreFound(t *testing.T) {
+	page := "`qdnb tran` `qdnb train` `qdnb show --figure x` `qdnb`\n\n```sh\n" +
+		"go run ./cmd/qdnb train --algorithm map-elites --env pointmaze --set batch=5 # fine\n" +
+		"qdnb train --algorithm map-elites --env pointmaze \\\n    --set batches=5\n" +
+		"qdnb train --algorithm map-elites\nqdnb train … --set 'hidden=[64,64]' --seed 3\n" +
+		"X=1 qdnb sweep plan --experiment training --scale tiny > plan.jsonl\n" +
+		"qdnb sweep plan --experiment training --scale smoke >plan.jsonl; qdnb no\n```\n"
+	blocks, words := quoted(page)
+	var wrong []int
+	for i, line := range append(blocks, words...) {
+		if parse(line, i < len(blocks)) != nil {
+			wrong = append(wrong, i)
+		}
+	}
+	if len(blocks) != 6 || len(words) != 4 {
+		t.Errorf("found %q and %q", blocks, words)
+	}
+	want := []int{1, 2, 4, 6, 8}
+	if len(wrong) != len(want) {
+		t.Fatalf("wrong are %v, not %v", wrong, want)
+	}
+	for i := range want {
+		if wrong[i] != want[i] {
+			t.Errorf("wrong are %v, not %v", wrong, want)
+		}
+	}
+}
