@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -119,109 +118,99 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if !s.Skills.Status.Finished {
 		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
 	}
-	writer, err := runs.Create(s.Runs, config)
-	if err != nil {
-		return nil, err
-	}
-	defer writer.Close()
-	a := &adapting{AdaptSpec: s, writer: writer, start: time.Now(), saved: time.Now()}
-	if err := config.Settings(&a.settings); err != nil {
+	a := &adapting{AdaptSpec: s}
+	defer a.close()
+	if err := a.open(config); err != nil {
+		a.abandon()
 		return nil, err
 	}
 	if err := a.adapt(ctx); err != nil {
 		return nil, err
 	}
-	return runs.Open(writer.Dir)
+	return runs.Open(a.writer.Dir)
 }
 
-// adapting is a session of [Adapt].
+// adapting is a session of [Adapt]. A generation is a row of its metrics, for a value and a skill.
 type adapting struct {
 	AdaptSpec
+	session
 	settings adaptation
-	writer   *runs.Writer
-	status   runs.Status
-	bar      *runs.Bar
-	start    time.Time // such that the time since it is what the run took over all sessions
-	saved    time.Time
-	length   int // control steps of an episode
+	rollouts *rollouts
 	done     int // episodes of this session and those before
 	total    int
 }
 
-func (a *adapting) adapt(ctx context.Context) error {
-	a.bar = runs.NewBar(a.writer.Name(), a.Quiet)
+// open opens the backend, compiles, and finds out what is done.
+func (a *adapting) open(config runs.Config) error {
+	if err := config.Settings(&a.settings); err != nil {
+		return err
+	}
+	if _, err := a.session.open(a.Runs, config, a.Quiet); err != nil {
+		return err
+	}
+	a.bar.Update(0, "compiling")
 	policies, hidden, err := everySkill(a.Skills)
 	if err != nil {
 		return err
 	}
-	a.status = a.writer.Status
-	_, row, warnings, err := a.writer.LoadCheckpoint(&a.status)
-	if err != nil {
-		return err
-	}
-	for _, warning := range warnings {
-		fmt.Fprintln(os.Stderr, "qdnb:", warning)
-	}
-	if row < 0 {
-		a.status = runs.Status{}
-	}
-	a.bar.Update(0, "compiling")
 	env, err := environmentOf(a.Skills)
 	if err != nil {
 		return err
 	}
-	rollouts, err := newRollouts(a.Skills, env, policies, hidden, a.settings.Episodes, a.settings.StatesSeed, a.Backend)
-	if err != nil {
+	if a.rollouts, err = newRollouts(a.Skills, env, policies, hidden, a.settings.Episodes, a.settings.StatesSeed, a.Backend); err != nil {
 		return err
 	}
-	defer rollouts.close()
-	a.length = rollouts.task.Length
-	if a.status.UseBackend(rollouts.platform.Name(), row) {
-		fmt.Fprintf(os.Stderr, "qdnb: another backend computed %s before: going on, the results are not exact to the bit\n", a.writer.Name())
-	}
-	a.status.CompileSeconds += rollouts.evaluator.CompileTime.Seconds()
-	a.start = a.start.Add(-time.Duration(a.status.Seconds * float64(time.Second)))
-	a.status.Finished, a.status.Version = false, version()
-	if err := a.writer.Begin(row, adaptationColumns...); err != nil {
+	a.use(a.rollouts.platform)
+	a.done, a.total = a.first()*len(policies)*a.settings.Episodes, len(a.settings.Values)*len(policies)*a.settings.Episodes
+	if err := a.begin(runs.Budget{}, a.rollouts.evaluator.CompileTime.Seconds(), adaptationColumns...); err != nil {
 		return err
 	}
-	first := int(row+1) / len(policies)
-	a.done, a.total = first*len(policies)*a.settings.Episodes, len(a.settings.Values)*len(policies)*a.settings.Episodes
-	if err := a.save(row); err != nil {
-		return err
+	return a.save(a.from)
+}
+
+func (a *adapting) close() {
+	if a.rollouts != nil {
+		a.rollouts.close()
 	}
-	for index := first; index < len(a.settings.Values); index++ {
-		if err := a.value(ctx, rollouts, index); err != nil {
+	a.session.close()
+}
+
+// first is the index of the first value that this session evaluates.
+func (a *adapting) first() int { return int(a.from+1) / len(a.rollouts.policies) }
+
+func (a *adapting) adapt(ctx context.Context) error {
+	for index := a.first(); index < len(a.settings.Values); index++ {
+		if err := a.value(ctx, index); err != nil {
 			return err
 		}
 	}
+	policies := len(a.rollouts.policies)
 	a.status.Finished = true
-	if err := a.save(int64(len(a.settings.Values)*len(policies)) - 1); err != nil {
+	if err := a.save(int64(len(a.settings.Values)*policies) - 1); err != nil {
 		return err
 	}
-	a.bar.Done(fmt.Sprintf("%d skills under %d values of %s, best median %.5g", len(policies), len(a.settings.Values), a.settings.Perturbation, a.status.MaxFitness))
+	a.bar.Done(fmt.Sprintf("%d skills under %d values of %s, best median %.5g", policies, len(a.settings.Values), a.settings.Perturbation, a.status.MaxFitness))
 	return nil
 }
 
 // value evaluates all skills under a value of the perturbation. Interrupted, it leaves the value to the next session.
-func (a *adapting) value(ctx context.Context, rollouts *rollouts, index int) error {
-	live := rollouts.task.Env.(envs.Live) // as the configuration made sure
+func (a *adapting) value(ctx context.Context, index int) error {
+	live := a.rollouts.task.Env.(envs.Live) // as the configuration made sure
 	value := a.settings.Values[index]
 	conditions, err := a.settings.Perturbation.Apply(live.Nominal(), value)
 	if err != nil {
 		return err
 	}
-	results, err := rollouts.under(&conditions, func(episodes int) error {
+	results, err := a.rollouts.under(&conditions, func(episodes int) error {
 		a.done += episodes
 		a.bar.Update(float64(a.done)/float64(a.total), fmt.Sprintf("%s %v", a.settings.Perturbation, value))
 		if ctx.Err() == nil {
 			return nil
 		}
-		if err := a.save(int64(index*len(rollouts.policies)) - 1); err != nil {
+		if err := a.save(int64(index*len(a.rollouts.policies)) - 1); err != nil {
 			return err
 		}
-		a.bar.Done("stopped; the same command goes on")
-		return fmt.Errorf("%w: %s is saved with %d of %d values; the same command goes on", ErrInterrupted, a.writer.Dir, index, len(a.settings.Values))
+		return a.interrupted(fmt.Sprintf("value %d of %d", index, len(a.settings.Values)))
 	})
 	if err != nil {
 		return err
@@ -244,9 +233,9 @@ func (a *adapting) value(ctx context.Context, rollouts *rollouts, index int) err
 	last := int64((index+1)*len(results)) - 1
 	a.status.Generation = last
 	a.status.Evaluations += int64(len(results) * a.settings.Episodes)
-	a.status.EnvSteps = a.status.Evaluations * int64(a.length)
+	a.status.EnvSteps = a.status.Evaluations * int64(a.rollouts.task.Length)
 	a.status.Seconds = time.Since(a.start).Seconds()
-	if time.Since(a.saved) > checkpointEvery {
+	if a.due() {
 		return a.save(last)
 	}
 	return nil
@@ -255,11 +244,8 @@ func (a *adapting) value(ctx context.Context, rollouts *rollouts, index int) err
 // save keeps that the rows up to one are complete; -1 for none, which leaves nothing to keep but the status.
 func (a *adapting) save(row int64) error {
 	if row >= 0 {
-		if err := a.writer.SaveCheckpoint(row, nil, a.status); err != nil {
-			return err
-		}
+		return a.checkpoint(row, nil)
 	}
-	a.saved = time.Now()
 	return a.writer.SaveStatus(a.status)
 }
 

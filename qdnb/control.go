@@ -5,13 +5,14 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/hierarchy"
 	"example.com/qdnb/qdnb/runs"
@@ -98,19 +99,12 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if !s.Skills.Status.Finished {
 		return nil, errors.Errorf("%s is not finished: train it to the end first", s.Skills.Dir)
 	}
-	c := &controlling{ControlSpec: s, start: time.Now(), saved: time.Now()}
-	if c.writer, err = runs.Create(s.Runs, config); err != nil {
+	c := &controlling{ControlSpec: s}
+	defer c.close()
+	if err := c.open(config); err != nil {
+		c.abandon()
 		return nil, err
 	}
-	if err := c.open(); err != nil {
-		if c.search != nil {
-			c.search.Close()
-		}
-		_ = c.writer.Discard() // the folder of a run that cannot begin is of no use
-		return nil, err
-	}
-	defer c.writer.Close()
-	defer c.search.Close()
 	if err := c.train(ctx); err != nil {
 		return nil, err
 	}
@@ -120,57 +114,47 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 // controlling is a session of [Control].
 type controlling struct {
 	ControlSpec
-	writer *runs.Writer
+	session
 	search *hierarchy.Search
-	status runs.Status
-	bar    *runs.Bar
-	start  time.Time // such that the time since it is what the run took over all sessions
-	saved  time.Time // when the newest checkpoint was
-	last   string    // how the newest evaluation was
+	last   string // how the newest evaluation was
 }
 
 // open opens the backend, compiles, and restores the newest checkpoint.
-func (c *controlling) open() error {
-	c.status = c.writer.Status
-	arrays, iteration, warnings, err := c.writer.LoadCheckpoint(&c.status)
+func (c *controlling) open(config runs.Config) error {
+	arrays, err := c.session.open(c.Runs, config, c.Quiet)
 	if err != nil {
 		return err
 	}
-	for _, warning := range warnings {
-		fmt.Fprintln(os.Stderr, "qdnb:", warning)
-	}
-	if iteration < 0 {
-		c.status = runs.Status{}
-	}
-	c.bar = runs.NewBar(c.writer.Name(), c.Quiet)
 	c.bar.Update(c.Budget.Fraction(c.status.Progress), "compiling")
 	platform, err := xla.Open(c.Backend)
 	if err != nil {
 		return err
 	}
+	c.use(platform)
 	var settings control
-	if err := c.writer.Config.Settings(&settings); err != nil {
+	if err := config.Settings(&settings); err != nil {
 		return err
 	}
 	skills, err := controlSkills(c.Skills)
 	if err != nil {
 		return err
 	}
-	if c.search, err = hierarchy.New(platform, skills.task, skills.rows, settings.Settings, c.writer.Config.Seed); err != nil {
+	if c.search, err = hierarchy.New(platform, skills.task, skills.rows, settings.Settings, config.Seed); err != nil {
 		return err
 	}
-	if iteration >= 0 {
-		if err := c.search.Restore(iteration, arrays); err != nil {
+	if c.from >= 0 {
+		if err := c.search.Restore(c.from, arrays); err != nil {
 			return errors.WithMessage(err, c.writer.Name())
 		}
 	}
-	if c.status.UseBackend(platform.Name(), iteration) {
-		fmt.Fprintf(os.Stderr, "qdnb: another backend computed this run before: going on with %s, the result is not exact to the bit\n", platform.Name())
+	return c.begin(c.Budget, c.search.CompileTime().Seconds(), append(slices.Clone(controlColumns), c.search.Losses()...)...)
+}
+
+func (c *controlling) close() {
+	if c.search != nil {
+		c.search.Close()
 	}
-	c.status.CompileSeconds += c.search.CompileTime().Seconds()
-	c.start = c.start.Add(-time.Duration(c.status.Seconds * float64(time.Second)))
-	c.status.Budget, c.status.Finished, c.status.Version = c.Budget, false, version()
-	return c.writer.Begin(iteration, append(append([]string{}, controlColumns...), c.search.Losses()...)...)
+	c.session.close()
 }
 
 func (c *controlling) train(ctx context.Context) error {
@@ -182,10 +166,9 @@ func (c *controlling) train(ctx context.Context) error {
 			if err := c.save(); err != nil {
 				return err
 			}
-			c.bar.Done(fmt.Sprintf("stopped at iteration %d; the same command goes on", c.status.Generation))
-			return fmt.Errorf("%w: %s is saved at iteration %d; the same command goes on", ErrInterrupted, c.writer.Dir, c.status.Generation)
+			return c.interrupted(fmt.Sprintf("iteration %d", c.status.Generation))
 		}
-		if time.Since(c.saved) > checkpointEvery {
+		if c.due() {
 			if err := c.save(); err != nil {
 				return err
 			}
@@ -247,31 +230,20 @@ func (c *controlling) save() error {
 	if err != nil {
 		return err
 	}
-	if err := c.writer.SaveCheckpoint(c.status.Generation, arrays, c.status); err != nil {
-		return err
-	}
-	c.saved = time.Now()
-	return c.writer.SaveStatus(c.status)
+	return c.checkpoint(c.status.Generation, arrays)
 }
-
-// The hurdles: as many, at multiples of so many metres. See robots.Hurdles.
-const (
-	hurdles       = 10
-	hurdleSpacing = 3
-	hurdleRadius  = 0.25
-)
 
 // hurdlesPassed is how many hurdles a torso has passed whose farthest position, as observed, is x.
 func hurdlesPassed(x float64) int {
-	count := math.Ceil(metres(x)/hurdleSpacing) - 1 // those that are strictly nearer
+	count := math.Ceil(metres(x)/robots.HurdleSpacing) - 1 // those that are strictly nearer
 	if !(count > 0) {
 		return 0
 	}
-	return int(min(count, hurdles))
+	return int(min(count, robots.HurdleNumber))
 }
 
 // metres is the torso's x from what is observed of it.
-func metres(observed float64) float64 { return 15*observed + 15 }
+func metres(observed float64) float64 { return envs.HurdlesHalfway * (observed + 1) }
 
 // skillSet is what a meta-controller chooses among.
 type skillSet struct {

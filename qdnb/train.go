@@ -17,12 +17,6 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same call goes on.
-var ErrInterrupted = errors.New("interrupted")
-
-// checkpointEvery is the time between two checkpoints.
-var checkpointEvery = 2 * time.Minute
-
 // columns of metrics.csv.
 var columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness", "coverage", "qd_score", "invalid"}
 
@@ -55,84 +49,58 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	return runs.Open(t.writer.Dir)
 }
 
-// training is one session of a run.
+// training is a session of [Train].
 type training struct {
 	plan
-	writer *runs.Writer
+	session
 	search search
-	status runs.Status
-	bar    *runs.Bar
-	start  time.Time // such that the time since it is what the run took over all sessions
-	saved  time.Time // when the newest checkpoint was
 
 	noReplay bool // the learner's replay buffer is not there, for nothing is left to learn
 }
 
 // begin takes the folder, opens the backend, and restores the newest checkpoint.
 func begin(p plan) (*training, error) {
-	t := &training{plan: p, start: time.Now(), saved: time.Now()}
+	t := &training{plan: p}
 	if err := t.open(); err != nil {
-		if t.writer != nil {
-			_ = t.writer.Discard() // the folder of a run that cannot begin is of no use
-			t.writer = nil
-		}
+		t.abandon()
 		t.close()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *training) open() (err error) {
-	p := t.plan
-	if t.writer, err = runs.Create(p.Runs, p.config); err != nil {
-		return err
-	}
-	t.status = t.writer.Status
-	arrays, generation, warnings, err := t.writer.LoadCheckpoint(&t.status)
+func (t *training) open() error {
+	arrays, err := t.session.open(t.Runs, t.config, t.Quiet)
 	if err != nil {
 		return err
 	}
-	for _, warning := range warnings {
-		fmt.Fprintln(os.Stderr, "qdnb:", warning)
-	}
-	if generation < 0 {
-		t.status = runs.Status{}
-	}
-	t.bar = runs.NewBar(p.config.Name(), p.Quiet)
-	t.bar.Update(p.Budget.Fraction(t.status.Progress), "opening the backend")
-	platform, err := xla.Open(p.Backend)
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), "opening the backend")
+	platform, err := xla.Open(t.Backend)
 	if err != nil {
 		return err
 	}
-	if t.status.UseBackend(platform.Name(), generation) {
-		fmt.Fprintf(os.Stderr, "qdnb: another backend computed this run before: going on with %s, the result is not exact to the bit\n", platform.Name())
-	}
-	t.bar.Update(p.Budget.Fraction(t.status.Progress), "compiling")
-	if t.search, err = p.search(platform); err != nil {
+	t.use(platform)
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), "compiling")
+	if t.search, err = t.plan.search(platform); err != nil {
 		return err
 	}
-	if generation >= 0 {
-		if err := t.search.Restore(generation, arrays); err != nil {
+	if t.from >= 0 {
+		if err := t.search.Restore(t.from, arrays); err != nil {
 			return err
 		}
 		if err := t.restoreReplay(); err != nil {
 			return err
 		}
 	}
-	t.status.CompileSeconds += t.search.compileSeconds()
-	t.start = t.start.Add(-time.Duration(t.status.Seconds * float64(time.Second)))
-	t.status.Budget, t.status.Finished, t.status.Version = p.Budget, false, version()
-	t.status.Descriptor = p.env.Spec().Descriptor.Components
-	return t.writer.Begin(generation, append(slices.Clone(columns), t.search.Columns()...)...)
+	t.status.Descriptor = t.env.Spec().Descriptor.Components
+	return t.begin(t.Budget, t.search.compileSeconds(), append(slices.Clone(columns), t.search.Columns()...)...)
 }
 
 func (t *training) close() {
 	if t.search != nil {
 		t.search.Close()
 	}
-	if t.writer != nil {
-		_ = t.writer.Close() // it only gives the lock back; what had to be written was
-	}
+	t.session.close()
 }
 
 func (t *training) train(ctx context.Context) error {
@@ -144,10 +112,9 @@ func (t *training) train(ctx context.Context) error {
 			if err := t.save(); err != nil {
 				return err
 			}
-			t.bar.Done(fmt.Sprintf("stopped at generation %d; the same command goes on", t.status.Generation))
-			return fmt.Errorf("%w: %s is saved at generation %d; the same command goes on", ErrInterrupted, t.writer.Dir, t.status.Generation)
+			return t.interrupted(fmt.Sprintf("generation %d", t.status.Generation))
 		}
-		if time.Since(t.saved) > checkpointEvery {
+		if t.due() {
 			if err := t.save(); err != nil {
 				return err
 			}
@@ -229,11 +196,7 @@ func (t *training) save() error {
 	if err != nil {
 		return err
 	}
-	if err := t.writer.SaveCheckpoint(t.status.Generation, arrays, t.status); err != nil {
-		return err
-	}
-	t.saved = time.Now()
-	return t.writer.SaveStatus(t.status)
+	return t.checkpoint(t.status.Generation, arrays)
 }
 
 func (t *training) snapshot() error {

@@ -1,0 +1,100 @@
+package qdnb
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same call goes on.
+var ErrInterrupted = errors.New("interrupted")
+
+// checkpointEvery is the time between two checkpoints.
+var checkpointEvery = 2 * time.Minute
+
+// session is the time for which this process holds the folder of a run: what training, adaptation and control have in common. It opens the
+// folder, goes on from the newest checkpoint, writes others, and says how to go on when it is told to stop.
+type session struct {
+	writer *runs.Writer
+	status runs.Status
+	bar    *runs.Bar
+	from   int64     // generation of the checkpoint that it goes on from, -1 without one
+	start  time.Time // such that the time since it is what the run took over all sessions
+	saved  time.Time // when the newest checkpoint was
+}
+
+// open takes the folder of a run and returns what its newest checkpoint holds, nil without one.
+func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[string]npz.Array, err error) {
+	s.start, s.saved = time.Now(), time.Now()
+	if s.writer, err = runs.Create(root, c); err != nil {
+		return nil, err
+	}
+	s.bar = runs.NewBar(c.Name(), quiet)
+	s.status = s.writer.Status
+	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(os.Stderr, "qdnb:", warning)
+	}
+	if s.from = generation; generation < 0 {
+		s.status = runs.Status{}
+	}
+	return arrays, nil
+}
+
+// use notes the backend that goes on with the run.
+func (s *session) use(platform *xla.Platform) {
+	if s.status.UseBackend(platform.Name(), s.from) {
+		fmt.Fprintf(os.Stderr, "qdnb: another backend computed %s before: going on with %s, the result is not exact to the bit\n",
+			s.writer.Name(), platform.Name())
+	}
+}
+
+// begin starts the session proper, once all is compiled and restored.
+func (s *session) begin(budget runs.Budget, compileSeconds float64, columns ...string) error {
+	s.status.CompileSeconds += compileSeconds
+	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
+	s.status.Budget, s.status.Finished, s.status.Version = budget, false, version()
+	return s.writer.Begin(s.from, columns...)
+}
+
+// due tells whether it is time for a checkpoint.
+func (s *session) due() bool { return time.Since(s.saved) > checkpointEvery }
+
+// checkpoint keeps the state at a generation.
+func (s *session) checkpoint(generation int64, arrays map[string]npz.Array) error {
+	if err := s.writer.SaveCheckpoint(generation, arrays, s.status); err != nil {
+		return err
+	}
+	s.saved = time.Now()
+	return s.writer.SaveStatus(s.status)
+}
+
+// interrupted is the error of a session that was told to stop and has saved its state, which is called such as "generation 5".
+func (s *session) interrupted(state string) error {
+	s.bar.Done(fmt.Sprintf("stopped at %s; the same command goes on", state))
+	return fmt.Errorf("%w: %s is saved at %s; the same command goes on", ErrInterrupted, s.writer.Dir, state)
+}
+
+// abandon gives the folder back after an open or begin that failed: the folder of a run that cannot begin is of no use.
+func (s *session) abandon() {
+	if s.writer != nil {
+		_ = s.writer.Discard()
+		s.writer = nil
+	}
+}
+
+// close gives the folder back. What had to be written was.
+func (s *session) close() {
+	if s.writer != nil {
+		_ = s.writer.Close()
+	}
+}
