@@ -77,6 +77,9 @@ func makeHalfCheetahUni(o options) (Env, error) {
 	return env, nil
 }
 
+// HurdlesHalfway is the x in metres that halfcheetah-hurdles observes as 0, as the origin is observed as -1.
+const HurdlesHalfway = 15.0
+
 func makeHalfCheetahHurdles(o options) (Env, error) {
 	env, err := halfCheetah(robots.Hurdles(robots.HalfCheetah()), o, Spec{
 		Name: "halfcheetah-hurdles", Observations: 25, FitnessRange: [2]float64{-1000, 2200}, Descriptor: Descriptor{Kind: None},
@@ -84,7 +87,7 @@ func makeHalfCheetahHurdles(o options) (Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.Observe = located("torso", env.Observe, [2]float64{15, 0}, [2]float64{15, 8})
+	env.Observe = located("torso", env.Observe, [2]float64{HurdlesHalfway, 0}, [2]float64{HurdlesHalfway, 8})
 	return env, nil
 }
 

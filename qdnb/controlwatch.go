@@ -6,6 +6,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/hierarchy"
@@ -89,11 +90,11 @@ func (e *MetaEpisode) Figure() (*figures.Figure, error) {
 		name = "cell"
 	}
 	plot := figures.Episode{
-		Title: fmt.Sprintf("return %.0f, %d of %d hurdles passed", e.Fitness, e.Hurdles, hurdles), Skill: name,
+		Title: fmt.Sprintf("return %.0f, %d of %d hurdles passed", e.Fitness, e.Hurdles, robots.HurdleNumber), Skill: name,
 		X: e.X, Z: e.Z, Skills: e.Skills, Decision: e.Decision,
 	}
-	for i := range hurdles {
-		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64((i + 1) * hurdleSpacing), Radius: hurdleRadius})
+	for i := range robots.HurdleNumber {
+		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * robots.HurdleSpacing, Radius: robots.HurdleRadius})
 	}
 	return figures.MetaEpisode(plot)
 }

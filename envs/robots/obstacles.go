@@ -61,13 +61,20 @@ func Maze(m physics.Model, target [2]float64) physics.Model {
 // MazeTarget is the target's position x, y in the maze that the paper trains in.
 var MazeTarget = [2]float64{35, 0}
 
+// The hurdles of [Hurdles].
+const (
+	HurdleNumber  = 10
+	HurdleSpacing = 3.0 // metres from one to the next, and from the origin to the first
+	HurdleRadius  = 0.25
+)
+
 // Hurdles adds to a [HalfCheetah] ten hurdles, 3 m apart (qdbenchmark, environments/hurdles_wrapper.py). It is
 // halfcheetah-hurdles.
 func Hurdles(m physics.Model) physics.Model {
-	const number, spacing, radius, width = 10, 3, 0.25, 1
-	hurdles := make([]physics.Collider, number)
+	const width = 1
+	hurdles := make([]physics.Collider, HurdleNumber)
 	for i := range hurdles {
-		hurdles[i] = alongY(float64(spacing*(i+1)), 0, radius, width, cheetahFriction)
+		hurdles[i] = alongY(HurdleSpacing*float64(i+1), 0, HurdleRadius, width, cheetahFriction)
 	}
 	m.Bodies = append(slices.Clone(m.Bodies), walls("Hurdles", hurdles...))
 	m.Collide = slices.Clone(m.Collide)
