@@ -14,15 +14,20 @@ import (
 var settingItems = []Item{
 	{ID: "table-2", Title: "What the methods share", Table: withoutRuns(Components)},
 	{ID: "table-3", Title: "Targets of ant-maze in few-shot adaptation", Table: withoutRuns(MazeTargets)},
-	{ID: "table-4", Title: "Hyperparameters of DIAYN, DADS and SMERL", Table: withoutRuns(func() *tables.Table { return hyperparameters(4) })},
-	{ID: "table-5", Title: "Hyperparameters of MAP-Elites", Table: withoutRuns(func() *tables.Table { return hyperparameters(5) })},
-	{ID: "table-6", Title: "Hyperparameters of PGA-MAP-Elites", Table: withoutRuns(func() *tables.Table { return hyperparameters(6) })},
-	{ID: "table-7", Title: "Hyperparameters of AURORA", Table: withoutRuns(func() *tables.Table { return hyperparameters(7) })},
+	{ID: "table-4", Title: "Hyperparameters of DIAYN, DADS and SMERL", Table: hyperparameters(4)},
+	{ID: "table-5", Title: "Hyperparameters of MAP-Elites", Table: hyperparameters(5)},
+	{ID: "table-6", Title: "Hyperparameters of PGA-MAP-Elites", Table: hyperparameters(6)},
+	{ID: "table-7", Title: "Hyperparameters of AURORA", Table: hyperparameters(7)},
 }
 
 // withoutRuns is the function of an item that is the same for all runs, and for none.
 func withoutRuns(table func() *tables.Table) func(*Data) (*tables.Table, error) {
 	return func(*Data) (*tables.Table, error) { return table(), nil }
+}
+
+// hyperparameters is the function of the item of one of the tables 4 to 7.
+func hyperparameters(number int) func(*Data) (*tables.Table, error) {
+	return func(*Data) (*tables.Table, error) { return HyperparameterTable(number) }
 }
 
 // components are those of table 2, and who has them.
@@ -204,9 +209,12 @@ func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
 	return slices.Clone(p.rows), slices.Clone(p.methods)
 }
 
-// hyperparameters is one of the tables 4 to 7.
-func hyperparameters(number int) *tables.Table {
+// HyperparameterTable is one of the paper's tables 4 to 7, see [Hyperparameters]. Another number is an error.
+func HyperparameterTable(number int) (*tables.Table, error) {
 	rows, _ := Hyperparameters(number)
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("table %d of the paper is not one of hyperparameters: these are 4 to 7", number)
+	}
 	table := &tables.Table{
 		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),
 		Header:  []string{"hyperparameter", "value", "setting", "source"},
@@ -222,7 +230,7 @@ func hyperparameters(number int) *tables.Table {
 		}
 		table.Rows = append(table.Rows, tables.Row(h.Name, h.text(), h.Setting, source))
 	}
-	return table
+	return table, nil
 }
 
 // text is the value for readers, and where it is another one.

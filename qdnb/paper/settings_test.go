@@ -61,6 +61,9 @@ func TestHyperparameters(t *testing.T) {
 	if rows, methods := Hyperparameters(1); rows != nil || methods != nil {
 		t.Errorf("table 1 has %v", rows)
 	}
+	if _, err := HyperparameterTable(8); err == nil || !strings.Contains(err.Error(), "4 to 7") {
+		t.Error(err)
+	}
 }
 
 // Every table of the paper is there by its number.
