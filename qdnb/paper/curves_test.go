@@ -325,6 +325,17 @@ func TestSensitivity(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	table, err := SensitivitySettings(data)
+	if err != nil || len(table.Rows) != 2 {
+		t.Fatalf("settings: %v, %+v", err, table)
+	}
+	var row []string
+	for _, entry := range table.Rows[0] {
+		row = append(row, entry.Text)
+	}
+	if want := []string{"ant-uni", "MAP-Elites", "3", "a 0, b 0", "100", "a 2, b 0", "40.0", "0.40"}; !slices.Equal(row, want) {
+		t.Errorf("%q, want %q", row, want)
+	}
 	add("dads-reward", "walker-uni", 0, 0, 10)
 	add("dads-reward", "walker-uni", 1, 0, -10)
 	if panels, err := sensitivityPanels(data); err != nil || panels[0].YLimits != [2]float64{} {
@@ -341,5 +352,8 @@ func TestCurvesWithoutRuns(t *testing.T) {
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", item.ID, err)
 		}
+	}
+	if _, err := SensitivitySettings(data); err == nil {
+		t.Error("a table of no settings")
 	}
 }

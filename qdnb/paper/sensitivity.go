@@ -1,10 +1,14 @@
 package paper
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
 
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/tables"
 )
 
 var sensitivityItems = []Item{
@@ -44,6 +48,47 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 		return nil, err
 	}
 	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
+}
+
+// SensitivitySettings is a table beside figure 14: the best and the worst setting of each method on each environment, with their QD scores
+// (means over seeds) and the worst one's part of the best.
+func SensitivitySettings(data *Data) (*tables.Table, error) {
+	t := &tables.Table{
+		Caption: "The best and the worst settings of the grids",
+		Header:  []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score", "worst / best"},
+		Grouped: true,
+	}
+	points := data.Sensitivity()
+	for _, env := range sensitivityEnvs {
+		for _, method := range sensitivityMethods {
+			var own []results.GridPoint
+			for _, p := range points {
+				if p.Env == env && p.Label == method && !math.IsNaN(p.QDScore) {
+					own = append(own, p)
+				}
+			}
+			if len(own) == 0 {
+				continue
+			}
+			byScore := func(a, b results.GridPoint) int { return cmp.Compare(a.QDScore, b.QDScore) }
+			best, worst := slices.MaxFunc(own, byScore), slices.MinFunc(own, byScore)
+			part := "–"
+			if best.QDScore > 0 {
+				part = fmt.Sprintf("%.2f", worst.QDScore/best.QDScore)
+			}
+			t.Rows = append(t.Rows, tables.Row(env, figures.MethodName(method), fmt.Sprint(len(own)), settingsOf(best), tables.Number(best.QDScore),
+				settingsOf(worst), tables.Number(worst.QDScore), part))
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil, noRuns(results.ExperimentSensitivity)
+	}
+	return t, nil
+}
+
+// settingsOf names the hyperparameters of a point of a grid.
+func settingsOf(p results.GridPoint) string {
+	return fmt.Sprintf("%s %g, %s %g", p.A.Name, p.A.Value, p.B.Name, p.B.Value)
 }
 
 // sensitivityPanels has a panel for each environment, all with one y axis.
