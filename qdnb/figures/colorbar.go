@@ -3,6 +3,7 @@ package figures
 import (
 	"math"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -48,6 +49,9 @@ const (
 	barGap   = vg.Length(8)
 	barThick = vg.Length(8)
 	barPad   = vg.Length(3) // between bar, ticks and label
+
+	barOverhang = vg.Length(4) // how far the labels of a horizontal bar may reach beyond its ends
+	maxBar      = 4 * vg.Inch  // the longest vertical bar
 )
 
 // thickness is the room that the bar takes beside (or below) the panels.
@@ -68,15 +72,6 @@ func (b *colorBar) thickness(horizontal bool) vg.Length {
 		t += barPad + textStyle(labelSize).Height(b.label)
 	}
 	return t
-}
-
-// overhang is how far the labels of a horizontal bar may reach beyond its ends.
-func (b *colorBar) overhang() vg.Length {
-	var widest vg.Length
-	for _, t := range (linearTicks{6}).Ticks(b.low, b.high) {
-		widest = max(widest, textStyle(tickSize).Width(t.Label))
-	}
-	return widest / 2
 }
 
 // drawVertical draws the bar to the right of x, as high as span.
@@ -112,9 +107,11 @@ func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length)
 	style := textStyle(tickSize)
 	style.YAlign = draw.YTop
 	line := draw.LineStyle{Color: axisColor, Width: axisWidth}
-	for _, t := range (linearTicks{barIntervals(span, 34)}).Ticks(b.low, b.high) {
+	for _, t := range b.horizontalTicks(style, span) {
 		x := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
 		c.StrokeLine2(line, x, bar.Min.Y, x, bar.Min.Y-tickLen)
+		half := style.Width(t.Label) / 2
+		x = max(min(x, span[1]+barOverhang-half), span[0]-barOverhang+half)
 		c.FillText(style, vg.Point{X: x, Y: bar.Min.Y - tickLen}, t.Label)
 	}
 	if b.label != "" {
@@ -123,6 +120,23 @@ func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length)
 		y := bar.Min.Y - tickLen - style.Height("0") - barPad
 		c.FillText(label, vg.Point{X: middle(span), Y: y}, b.label)
 	}
+}
+
+// horizontalTicks are as many as have room for their labels; at the ends where no two others have.
+func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []plot.Tick {
+	for n := barIntervals(span, 34); n > 0; n-- {
+		ticks := linearTicks{n}.Ticks(b.low, b.high)
+		apart := true
+		for i := range max(0, len(ticks)-1) {
+			distance := vg.Length(b.position(ticks[i+1].Value)-b.position(ticks[i].Value)) * (span[1] - span[0])
+			apart = apart && distance > (style.Width(ticks[i].Label)+style.Width(ticks[i+1].Label))/2+1
+		}
+		if apart {
+			return ticks
+		}
+	}
+	step, largest := niceStep((b.high-b.low)/10), max(math.Abs(b.low), math.Abs(b.high))
+	return []plot.Tick{{Value: b.low, Label: formatTick(b.low, step, largest)}, {Value: b.high, Label: formatTick(b.high, step, largest)}}
 }
 
 // fillViridis fills a bar with the colours from low to high. Each of them fills all that remains, because neighbours

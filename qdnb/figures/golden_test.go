@@ -179,6 +179,20 @@ func sampleGrid() Grid {
 	}
 }
 
+// sampleMixedGrid has a repertoire above the ways of its skills, twice, and a hole: dense, with axes of two kinds.
+func sampleMixedGrid() Grid {
+	a, arena := sampleCells(), sampleArena()
+	a.Title, a.XLabel, a.YLabel, a.Descriptors = "12 steps", "x", "y", nil
+	arena.Title = ""
+	near := sampleArena()
+	near.Title, near.Paths, near.Goal = "", near.Paths[1:3], nil
+	near.Lower, near.Upper = [2]float64{-1, -0.5}, [2]float64{0, 0.5}
+	return Grid{
+		Maps: [][]Map{{&a, &a, nil}, {&arena, &near, (*Arena)(nil)}}, Dense: true,
+		RowTitles: []string{"Repertoire", "Skills"}, ColumnTitles: []string{"a rather long name", "short", "none"},
+	}
+}
+
 func sampleFigures(t *testing.T) map[string]*Figure {
 	t.Helper()
 	figures := make(map[string]*Figure)
@@ -192,6 +206,8 @@ func sampleFigures(t *testing.T) map[string]*Figure {
 	add("repertoire", f, err)
 	f, err = MapGrid(sampleGrid())
 	add("grid", f, err)
+	f, err = MapGrid(sampleMixedGrid())
+	add("grid-mixed", f, err)
 	f, err = Curves(samplePanels(), 3)
 	add("curves", f, err)
 	f, err = Trajectories(sampleArena())

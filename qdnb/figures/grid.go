@@ -61,7 +61,7 @@ func MapGrid(g Grid) (*Figure, error) {
 		gapX: 14, gapY: 8,
 	}
 	if g.Dense {
-		l.gapX, l.gapY = 6, 6
+		l.gapX, l.gapY = 0, 12
 	}
 	bars := gridBars(maps, g.Bar)
 	switch g.Bar {
@@ -107,8 +107,9 @@ func MapGrid(g Grid) (*Figure, error) {
 	if len(arenas) > 0 {
 		l.legend = &legend{labels.legend(arenas...)}
 	}
-	// From two columns in a text column to the full width of a page.
-	width := min(vg.Length(1.5+1.75*float64(len(maps[0])))*vg.Inch, pageWidth)
+	// From two columns in a text column to the full width of a page; wide maps take more.
+	l.weigh()
+	width := min(vg.Length(1.5+1.75*sum(l.columnWidths))*vg.Inch, pageWidth)
 	return l.within(width, pageHeight), nil
 }
 

@@ -29,6 +29,7 @@ type layout struct {
 	legend                   *legend
 	columnWidths, rowHeights []float64 // relative; set by weigh
 	titleSizes               titleSizes
+	overhangs                []vg.Length // how far the widest title of each column reaches beyond its data and the gap, on each side
 }
 
 // titleSizes are those of the titles of rows, columns and panels: less than titleSize where they would run into each other.
@@ -38,8 +39,8 @@ type titleSizes struct{ row, column, panel vg.Length }
 func (l *layout) figure(width vg.Length) *Figure {
 	l.weigh()
 	height := vg.Length(0)
-	// Ticks depend on the size and the size on the ticks' labels: twice settles it.
-	for range 2 {
+	// Text depends on the size and the size on the text: a few times settle it.
+	for range 3 {
 		m := l.margins(width)
 		unit := (width - m.sumX()) / vg.Length(sum(l.columnWidths))
 		height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
@@ -48,15 +49,21 @@ func (l *layout) figure(width vg.Length) *Figure {
 	return &Figure{width: width, height: height, draw: l.draw}
 }
 
-// within is the layout as a figure of a width, or of less where it would be higher than a height.
+// within is the layout as a figure of a width, or, where that would be higher than a height, of this height and as wide as it then needs
+// to be.
 func (l *layout) within(width, height vg.Length) *Figure {
 	f := l.figure(width)
-	for range 8 { // margins do not shrink with the panels: a few steps come close enough
-		if f.height <= height {
-			break
-		}
-		width *= max(0.5, height/f.height)
-		f = l.figure(width)
+	if f.height <= height {
+		return f
+	}
+	for range 3 {
+		m := l.margins(width)
+		unit := max(minUnit, (height-m.sumY())/vg.Length(sum(l.rowHeights)))
+		l.fitText(unit, unit)
+		l.fitTitles(unit)
+		m = l.margins(width)
+		width = m.sumX() + unit*vg.Length(sum(l.columnWidths))
+		f = &Figure{width: width, height: m.sumY() + unit*vg.Length(sum(l.rowHeights)), draw: l.draw}
 	}
 	return f
 }
@@ -66,7 +73,7 @@ func (l *layout) within(width, height vg.Length) *Figure {
 func (l *layout) weigh() {
 	rows, columns := len(l.panels), len(l.panels[0])
 	l.columnWidths, l.rowHeights = make([]float64, columns), make([]float64, rows)
-	l.titleSizes = titleSizes{titleSize, titleSize, titleSize}
+	l.titleSizes, l.overhangs = titleSizes{titleSize, titleSize, titleSize}, make([]vg.Length, columns)
 	uniform := true
 	for j := range columns {
 		for i := range rows {
@@ -159,9 +166,12 @@ func (l *layout) margins(width vg.Length) *margins {
 	for j, b := range l.bottomBars {
 		if b != nil {
 			m.bottomBars = max(m.bottomBars, b.thickness(true))
-			m.left[j] = max(m.left[j], b.overhang())
-			m.right[j] = max(m.right[j], b.overhang())
+			m.left[j] = max(m.left[j], barOverhang)
+			m.right[j] = max(m.right[j], barOverhang)
 		}
+	}
+	for j, overhang := range l.overhangs {
+		m.left[j], m.right[j] = max(m.left[j], overhang), max(m.right[j], overhang)
 	}
 	if l.legend != nil {
 		legendHeight = l.legend.height(width - 2*outerPad)
@@ -181,11 +191,12 @@ const titleGap = vg.Length(5)
 // fitText adapts the number of ticks and the size of titles to data areas of the given units of the relative sizes.
 func (l *layout) fitText(ux, uy vg.Length) {
 	l.titleSizes = titleSizes{titleSize, titleSize, titleSize}
+	room := func(j int) vg.Length { return ux*vg.Length(l.columnWidths[j]) + l.gapX }
 	for i, row := range l.panels {
 		for j, p := range row {
 			if p != nil {
 				setTicks(p.plot, l.areaSize(i, j, ux, uy))
-				l.titleSizes.panel = fitSize(l.titleSizes.panel, p.title, ux*vg.Length(l.columnWidths[j])+l.gapX)
+				l.titleSizes.panel = fitSize(l.titleSizes.panel, p.title, room(j))
 			}
 		}
 	}
@@ -193,7 +204,23 @@ func (l *layout) fitText(ux, uy vg.Length) {
 		l.titleSizes.row = fitSize(l.titleSizes.row, t, uy*vg.Length(l.rowHeights[i])+l.gapY)
 	}
 	for j, t := range l.columnTitles {
-		l.titleSizes.column = fitSize(l.titleSizes.column, t, ux*vg.Length(l.columnWidths[j])+l.gapX)
+		l.titleSizes.column = fitSize(l.titleSizes.column, t, room(j))
+	}
+}
+
+// fitTitles makes room for titles that are wider than their columns of a unit of the relative sizes.
+func (l *layout) fitTitles(unit vg.Length) {
+	for j := range l.overhangs {
+		var widest vg.Length
+		if l.columnTitles != nil {
+			widest = textStyle(l.titleSizes.column).Width(l.columnTitles[j])
+		}
+		for _, row := range l.panels {
+			if p := row[j]; p != nil {
+				widest = max(widest, textStyle(l.titleSizes.panel).Width(p.title))
+			}
+		}
+		l.overhangs[j] = max(0, (widest+titleGap-unit*vg.Length(l.columnWidths[j])-l.gapX)/2)
 	}
 }
 
@@ -219,7 +246,7 @@ func (l *layout) draw(c draw.Canvas) error {
 	size := c.Size()
 	var m *margins
 	var ux, uy vg.Length
-	for range 2 {
+	for range 3 {
 		m = l.margins(size.X)
 		ux = (size.X - m.sumX()) / vg.Length(sum(l.columnWidths))
 		uy = (size.Y - m.sumY()) / vg.Length(sum(l.rowHeights))
@@ -278,7 +305,9 @@ func (l *layout) draw(c draw.Canvas) error {
 		}
 		span := rowSpan[i]
 		if len(l.rightBars) == 1 {
-			span = [2]vg.Length{rowSpan[rows-1][0], rowSpan[0][1]}
+			half := min((rowSpan[0][1]-rowSpan[rows-1][0])/2, maxBar/2)
+			centre := (rowSpan[0][1] + rowSpan[rows-1][0]) / 2
+			span = [2]vg.Length{centre - half, centre + half}
 		}
 		b.drawVertical(c, blockRight, span)
 	}

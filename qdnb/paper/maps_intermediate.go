@@ -1,0 +1,124 @@
+package paper
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// snapshotPoints is how many repertoires a run keeps of the first half of its budget, evenly spaced.
+const snapshotPoints = 9
+
+// Intermediate draws figures 11, 12a and 12b: the repertoires that methods kept on an environment at nine points of the first half of
+// training, which are rows named by the part of the budget that was spent; the paper's are of the first hour of two. A column is the seed
+// of a method with the best QD score at the end. Above each map are its environment steps and the seconds of training. All maps share the
+// range of colours, which is that of the data.
+func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, error) {
+	var columns [][]*figures.Cells
+	var grid figures.Grid
+	var failed error
+	for _, method := range methods {
+		best := bestQDScore(d.FinishedRuns(method, env))
+		if best == nil {
+			continue
+		}
+		column, err := d.intermediate(best)
+		if err != nil {
+			failed = err
+			continue
+		}
+		columns = append(columns, column)
+		grid.ColumnTitles = append(grid.ColumnTitles, figures.MethodName(method))
+	}
+	for point := range snapshotPoints {
+		var row []figures.Map
+		some := false
+		for _, column := range columns {
+			row = append(row, column[point])
+			some = some || column[point] != nil
+		}
+		if some {
+			grid.Maps = append(grid.Maps, row)
+			grid.RowTitles = append(grid.RowTitles, fmt.Sprintf("%.0f %% of training", 100*float64(point+1)/(2*snapshotPoints)))
+		}
+	}
+	if len(grid.Maps) == 0 {
+		return nil, nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
+	}
+	grid.Dense = true
+	return figures.MapGrid(grid)
+}
+
+// intermediate are the cells of the snapshots of a run by the point of its budget that was passed, nil where none was kept.
+func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) {
+	run, err := d.Run(trained.Run)
+	if err != nil {
+		return nil, err
+	}
+	snapshots, err := run.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	column := make([]*figures.Cells, snapshotPoints)
+	for _, snapshot := range snapshots {
+		point := pointOf(run.Status.Budget, snapshot.Progress)
+		if point < 0 || column[point] != nil {
+			continue
+		}
+		cells, err := smallCells(run, &snapshot.Repertoire)
+		if err != nil {
+			return nil, err
+		}
+		shorten(cells)
+		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)), duration(snapshot.Seconds))
+		column[point] = cells
+	}
+	return column, nil
+}
+
+// pointOf is the last of the points of the first half of a budget that a progress has passed: 0 for 1/18 of it, 8 for a half; -1 for none,
+// and at the end.
+func pointOf(b runs.Budget, p runs.Progress) int {
+	fraction := b.Fraction(p)
+	if fraction >= 1 {
+		return -1
+	}
+	return min(int(math.Floor(fraction*2*snapshotPoints+1e-9)), snapshotPoints) - 1
+}
+
+// count writes a number of up to three digits and its thousands: 950, 1.2k, 35k, 1.1M, 120M.
+func count(n float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if n < 0.9995*unit.size {
+			continue
+		}
+		text := fmt.Sprintf("%.3g", n/unit.size)
+		if n/unit.size < 99.5 {
+			text = strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0")
+		}
+		return text + unit.name
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+// duration writes seconds, from two minutes on as minutes.
+func duration(seconds float64) string {
+	if seconds < 120 {
+		return strings.TrimSuffix(fmt.Sprintf("%.*f", decimals(seconds), seconds), ".0") + " s"
+	}
+	return fmt.Sprintf("%.0f min", seconds/60)
+}
+
+func decimals(seconds float64) int {
+	if seconds < 9.95 {
+		return 1
+	}
+	return 0
+}
