@@ -1,12 +1,14 @@
 package paper
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/tables"
 )
 
 var adaptationItems = []Item{
@@ -76,6 +78,56 @@ func RewardAdaptation(data *Data) (*figures.Figure, error) {
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
 	return slices.DeleteFunc(slices.Clone(rewardMethods), func(label string) bool { return !slices.Contains(adapted, label) })
+}
+
+// AdaptationTargets is what stands behind the right panel of [Adaptation]: the best fitness on ant-maze for each place of the target, the
+// median over seeds. The best of a column is bold.
+func AdaptationTargets(data *Data) (*tables.Table, error) {
+	labels := data.adaptedLabels(results.ExperimentAdaptation)
+	var places [][2]float64
+	scores := map[string]map[[2]float64][]float64{} // by label and place, one per seed
+	for _, label := range labels {
+		scores[label] = map[[2]float64][]float64{}
+		for _, a := range data.Adapted {
+			if a.Label != label || a.Experiment != results.ExperimentAdaptation || a.Perturbation != results.Target {
+				continue
+			}
+			for _, v := range a.Values {
+				place := [2]float64{v.X, v.Y}
+				if !slices.Contains(places, place) {
+					places = append(places, place)
+				}
+				scores[label][place] = append(scores[label][place], v.Score)
+			}
+		}
+	}
+	if len(places) == 0 {
+		return nil, noRuns(results.ExperimentAdaptation)
+	}
+	table := &tables.Table{Caption: "Best fitness on ant-maze by the place of the target (m), median over seeds", Header: []string{"method"}}
+	for _, label := range labels {
+		if len(scores[label]) > 0 {
+			table.Rows = append(table.Rows, tables.Row(figures.MethodName(label)))
+		}
+	}
+	labels = slices.DeleteFunc(labels, func(label string) bool { return len(scores[label]) == 0 })
+	for _, place := range places {
+		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", place[0], place[1]))
+		best := math.Inf(-1)
+		for _, label := range labels {
+			if median := stats.Median(scores[label][place]); median > best { // not that of none
+				best = median
+			}
+		}
+		for i, label := range labels {
+			entry := tables.Entry{}
+			if x := scores[label][place]; len(x) > 0 {
+				entry = tables.Entry{Text: tables.Number(stats.Median(x)), Bold: stats.Median(x) == best}
+			}
+			table.Rows[i] = append(table.Rows[i], entry)
+		}
+	}
+	return table, nil
 }
 
 // gainLimit is where the axes of [AdaptationGain] end at the latest, in per cent.

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
+	"example.com/qdnb/qdnb/tables"
 )
 
 // adaptedFolder makes an experiments folder of runs of adaptation, each of which has two skills.
@@ -152,6 +153,37 @@ func TestRewardAdaptation(t *testing.T) {
 	}
 	if drawn.Beside != nil {
 		t.Errorf("targets without runs: %+v", drawn.Beside)
+	}
+}
+
+// The medians of the seeds for each place of the target, the best in bold; methods without such runs are left out.
+func TestAdaptationTargets(t *testing.T) {
+	f := &adaptedFolder{dir: t.TempDir()}
+	for seed, x := range []float64{0, 10, 80} {
+		f.add(t, results.ExperimentAdaptation, "aurora", "ant-maze", int64(seed), results.Target, [][2]float64{{11.7, 35.2}, {-2.3, 14.9}}, -100-x, -200)
+		f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-maze", int64(seed), results.Target, [][2]float64{{-2.3, 14.9}}, -150-x)
+		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", int64(seed), results.Gravity, [][2]float64{{1, math.NaN()}}, 9)
+		f.add(t, results.ExperimentReward, "diayn", "ant-maze", int64(seed), results.Target, [][2]float64{{1, 2}}, 9)
+	}
+	table, err := AdaptationTargets(f.open(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"method", "(12, 35)", "(-2, 15)"}; !reflect.DeepEqual(table.Header, want) {
+		t.Errorf("header %q, want %q", table.Header, want)
+	}
+	number := tables.Number
+	want := [][]tables.Entry{
+		{{Text: "AURORA"}, {Text: number(-110), Bold: true}, {Text: number(-200)}},
+		{{Text: "DADS+REWARD"}, {}, {Text: number(-160), Bold: true}},
+	}
+	if !reflect.DeepEqual(table.Rows, want) {
+		t.Errorf("rows %+v, want %+v", table.Rows, want)
+	}
+	for _, empty := range []*Data{nil, {Tables: &results.Tables{}}} {
+		if _, err := AdaptationTargets(empty); err == nil {
+			t.Error("without runs: no error")
+		}
 	}
 }
 

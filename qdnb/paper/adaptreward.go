@@ -1,0 +1,54 @@
+package paper
+
+import (
+	"fmt"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/qdnb/tables"
+)
+
+// RewardImpact is what the task's reward is worth, in these runs and in the paper's tables 9 and 10: on each environment the median QD score
+// of DIAYN and DADS as a part of that of DIAYN+REWARD and DADS+REWARD. It compares scores of one budget with each other, so that small runs
+// can stand beside the paper's.
+func RewardImpact(data *Data) (*tables.Table, error) {
+	_, envs, err := trained(data, results.ExperimentReward)
+	if err != nil {
+		return nil, err
+	}
+	table := &tables.Table{
+		Caption: "QD score without the task's reward, as a part of that with it (medians over seeds)",
+		Header:  []string{"environment"},
+		Notes:   []string{"1: nothing is lost; below it, the reward helps."},
+	}
+	for _, label := range []string{"diayn", "dads"} {
+		table.Header = append(table.Header, figures.MethodName(label)+", here", "in the paper")
+	}
+	for _, env := range envs {
+		row := []string{env}
+		for _, label := range []string{"diayn", "dads"} {
+			here, there := "", ""
+			without, with := data.Scores(label, env, results.QDScore), data.Scores(label+"-reward", env, results.QDScore)
+			if len(without) > 0 && len(with) > 0 {
+				here = ratio(stats.Median(without), stats.Median(with))
+			}
+			published, ok := publishedMedian(label, env, results.QDScore)
+			rewarded, both := publishedMedian(label+"-reward", env, results.QDScore)
+			if ok && both {
+				there = ratio(published.Median, rewarded.Median)
+			}
+			row = append(row, here, there)
+		}
+		table.Rows = append(table.Rows, tables.Row(row...))
+	}
+	return table, nil
+}
+
+// ratio writes a / b with two decimals; of b = 0, which is no repertoire at all, there is none.
+func ratio(a, b float64) string {
+	if b == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", a/b)
+}
