@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -132,6 +133,9 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		}
 		if err == nil && !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: %+v, want %+v", name, *got, want)
+		}
+		if published, ok := paper.PublishedRanges()[name]; name != "halfcheetah-hurdles" && (!ok || published != env.Spec().FitnessRange) {
+			t.Errorf("%s: fitness in colours from %v, want %v", name, published, env.Spec().FitnessRange)
 		}
 		d := env.Spec().Descriptor
 		if len(d.Lower) != 2 {

@@ -99,7 +99,7 @@ func count(n float64) string {
 		if n < 0.9995*unit.size {
 			continue
 		}
-		text := fmt.Sprintf("%.3g", n/unit.size)
+		text := fmt.Sprintf("%.0f", n/unit.size)
 		if n/unit.size < 99.5 {
 			text = strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0")
 		}

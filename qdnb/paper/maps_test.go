@@ -1,0 +1,311 @@
+package paper
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// mapFolder is a folder of made-up training runs with repertoires.
+type mapFolder struct {
+	t    *testing.T
+	data *Data
+}
+
+func newMapFolder(t *testing.T) *mapFolder {
+	return &mapFolder{t, &Data{Tables: &results.Tables{}, Dir: t.TempDir()}}
+}
+
+// add makes a run of 100 generations whose repertoire has four cells, one of them empty and the best of a fitness, and what change adds.
+func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness float32, lower, upper [2]float32, change func(*runs.Writer)) {
+	f.t.Helper()
+	prior := !strings.HasSuffix(algorithm, ", no prior")
+	algorithm = strings.TrimSuffix(algorithm, ", no prior")
+	config, err := runs.NewConfig(algorithm, env, seed, map[string]any{"descriptor_full_state": !prior})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	w, err := runs.Create(filepath.Join(f.data.Dir, RunsFolder), config)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer w.Close()
+	check := func(err error) {
+		f.t.Helper()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	check(w.SaveStatus(runs.Status{Budget: runs.Budget{Generations: 100}, Finished: true, Progress: runs.Progress{Generation: 100}}))
+	check(w.SaveRepertoire(fourCells(fitness, lower, upper)))
+	if change != nil {
+		change(w)
+	}
+	f.data.Trained = append(f.data.Trained, results.Trained{
+		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed, Run: w.Name(), Finished: true,
+		QDScore: float64(fitness), Coverage: float64(fitness), Prior: prior,
+	})
+}
+
+// fourCells is a repertoire of fitness, fitness - 10 and fitness - 100, and an empty cell.
+func fourCells(fitness float32, lower, upper [2]float32) *runs.Repertoire {
+	r := &runs.Repertoire{
+		Params: 1, Dims: 2, Genotypes: make([]float32, 4), Lower: lower[:], Upper: upper[:],
+		Fitnesses: []float32{fitness, fitness - 10, float32(math.Inf(-1)), fitness - 100},
+	}
+	for _, at := range [][2]float32{{0.2, 0.2}, {0.8, 0.2}, {0.2, 0.8}, {0.8, 0.8}} {
+		for d := range 2 {
+			r.Centroids = append(r.Centroids, lower[d]+at[d]*(upper[d]-lower[d]))
+		}
+	}
+	r.Descriptors = r.Centroids
+	return r
+}
+
+// ways writes an evaluation of two skills, of which one goes to (x, y) and the other half of the way.
+func ways(t *testing.T, x, y float32) func(*runs.Writer) {
+	return func(w *runs.Writer) {
+		t.Helper()
+		s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1}, Fitnesses: []float32{1, 2},
+			Trajectories: []float32{0, 0, x, y, 0, 0, x / 2, y / 2}, Descriptors: []float32{x, y, x / 2, y / 2}}
+		s.Policy = make([]float32, runs.Row(s.Sizes()))
+		if err := w.SaveSkills(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// says is the text of a figure, each piece between > and <.
+func says(t *testing.T, f *figures.Figure, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "figure.svg")
+	if err := f.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func contains(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, ">"+w+"<") {
+			t.Errorf("the figure does not say %q", w)
+		}
+	}
+}
+
+func containsNot(t *testing.T, text string, unwanted ...string) {
+	t.Helper()
+	for _, w := range unwanted {
+		if strings.Contains(text, ">"+w+"<") {
+			t.Errorf("the figure says %q", w)
+		}
+	}
+}
+
+var (
+	trapLower, trapUpper = [2]float32{0, -8}, [2]float32{30, 8}
+	omniLower, omniUpper = [2]float32{-30, -30}, [2]float32{30, 30}
+	feetLower, feetUpper = [2]float32{0, 0}, [2]float32{1, 1}
+)
+
+// The seed with the best QD score is drawn, and its fitness makes the range of colours; what is not trained has no row or column.
+func TestRepertoires(t *testing.T) {
+	f := newMapFolder(t)
+	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper, nil)
+	f.add("training", "map-elites", "ant-trap", 1, 5300, trapLower, trapUpper, nil) // 5200 to 5300
+	f.add("training", "smerl-dads", "walker-uni", 0, 60, feetLower, feetUpper, nil)
+	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper, nil) // not compared
+	figure, err := Repertoires(f.data)
+	text := says(t, figure, err)
+	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)", "right foot", "left foot", "5200", "5300", "Fitness")
+	containsNot(t, text, "AURORA", "SAC", "ant-maze", "halfcheetah-uni", "500", "−200")
+
+	figure, err = RepertoiresWithin(f.data, PublishedRanges())
+	text = says(t, figure, err)
+	contains(t, text, "2000")
+	containsNot(t, text, "5300")
+	width, height := figure.Bounds()
+	if width > 7.5*72 || height > 9.5*72 {
+		t.Errorf("the figure is %.1f x %.1f points: too large for a page", width, height)
+	}
+}
+
+// What cannot be read leaves a hole, unless there is nothing else.
+func TestRepertoiresWithHoles(t *testing.T) {
+	f := newMapFolder(t)
+	f.add("training", "aurora", "ant-omni", 0, 1, omniLower, omniUpper, nil)
+	if err := os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run, "repertoire.npz")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Repertoires(f.data); err == nil || !strings.Contains(err.Error(), f.data.Trained[0].Run) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a missing repertoire alone: %v", err)
+	}
+	f.add("training", "dads-reward", "ant-omni", 0, 3, omniLower, omniUpper, nil)
+	figure, err := Repertoires(f.data)
+	text := says(t, figure, err)
+	contains(t, text, "DADS+REWARD")
+	containsNot(t, text, "AURORA")
+}
+
+// Snapshots stand in the row of the point of the budget that they passed; the seed is the one with the best QD score at the end.
+func TestIntermediate(t *testing.T) {
+	f := newMapFolder(t)
+	keep := func(fitness float32, generations ...int64) func(*runs.Writer) {
+		return func(w *runs.Writer) {
+			for _, g := range generations {
+				s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g, Seconds: 2 * float64(g)},
+					Repertoire: *fourCells(fitness, omniLower, omniUpper)}
+				if err := w.SaveSnapshot(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	f.add("training", "map-elites", "ant-omni", 0, 5, omniLower, omniUpper, keep(100, 7))
+	f.add("training", "map-elites", "ant-omni", 1, 6, omniLower, omniUpper, keep(7200, 6, 50, 100))
+	f.add("training", "dads-reward", "ant-omni", 0, 6, omniLower, omniUpper, keep(7100, 23, 60))
+	figure, err := Intermediate(f.data, "ant-omni", "map-elites", "aurora", "dads-reward")
+	text := says(t, figure, err)
+	contains(t, text, "MAP-Elites", "DADS+REWARD", "6 % of training", "22 % of training", "50 % of training",
+		"6k steps, 12 s", "50k steps, 100 s", "23k steps, 46 s", "60k steps, 2 min", "7000", "7200")
+	containsNot(t, text, "7k steps, 14 s", "100k steps, 3 min", "11 % of training", "AURORA")
+	if _, err := Intermediate(f.data, "ant-trap", "map-elites"); err == nil || !strings.Contains(err.Error(), "training") {
+		t.Errorf("an environment that is not trained: %v", err)
+	}
+}
+
+func TestPointOf(t *testing.T) {
+	for generation, want := range map[int64]int{0: -1, 5: -1, 6: 0, 11: 0, 12: 1, 50: 8, 55: 8, 99: 8, 100: -1} {
+		if got := pointOf(runs.Budget{Generations: 100}, runs.Progress{Generation: generation}); got != want {
+			t.Errorf("generation %d of 100: point %d, want %d", generation, got, want)
+		}
+	}
+	// The points of a budget that nine divides are hit to the bit.
+	for k := range int64(snapshotPoints) {
+		if got := pointOf(runs.Budget{EnvSteps: 18e7}, runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
+			t.Errorf("%d eighteenths: point %d", k+1, got)
+		}
+	}
+}
+
+func TestCountAndDuration(t *testing.T) {
+	for n, want := range map[float64]string{
+		0: "0", 600: "600", 999: "999", 1000: "1k", 1234: "1.2k", 35_000: "35k", 99_900: "100k", 999_400: "999k", 999_600: "1M", 1.25e6: "1.2M",
+		1.6e9: "1.6G", 1.2e8: "120M",
+	} {
+		if got := count(n); got != want {
+			t.Errorf("%g is %q, want %q", n, got, want)
+		}
+	}
+	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s", 119: "119 s", 130: "2 min", 3600: "60 min"} {
+		if got := duration(s); got != want {
+			t.Errorf("%g s is %q, want %q", s, got, want)
+		}
+	}
+}
+
+// Ways that end near the origin are shown from near, in all maps alike.
+func TestSkillWays(t *testing.T) {
+	f := newMapFolder(t)
+	f.add("training", "dads-reward", "ant-omni", 0, 1, omniLower, omniUpper, ways(t, 25, 25))
+	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper, ways(t, 1.5, -0.5)) // the better QD score
+	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 28, 3))
+	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 2, 0.5))
+	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper, nil) // without skills
+	figure, err := SkillWays(f.data, "ant-omni", "dads-reward")
+	text := says(t, figure, err)
+	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2", "x (m)")
+	containsNot(t, text, "30", "20")
+
+	figure, err = SkillWays(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac", "dads-reward")
+	text = says(t, figure, err)
+	contains(t, text, "DIAYN+REWARD on ant-trap", "DADS+REWARD on ant-trap", "30")
+	containsNot(t, text, "SMERL(DIAYN) on ant-trap")
+	if n := strings.Count(text, ">skill 1<"); n != 1 {
+		t.Errorf("%d legends", n)
+	}
+	if _, err := SkillWays(f.data, "ant-trap", "smerl-diayn"); err == nil || !strings.Contains(err.Error(), "skills.npz") {
+		t.Errorf("a run without skills: %v", err)
+	}
+	if _, err := SkillWays(f.data, "ant-maze", "dads-reward"); err == nil || !strings.Contains(err.Error(), "experiment training") {
+		t.Errorf("nothing is trained: %v", err)
+	}
+}
+
+func TestZoom(t *testing.T) {
+	nan := math.NaN()
+	arena := func(env string, x, y []float64) *figures.Arena {
+		a, err := figures.ArenaOf(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Paths = []figures.Path{{X: x, Y: y}}
+		return a
+	}
+	for name, c := range map[string]struct {
+		maps  []figures.Map
+		upper [2]float64
+	}{
+		"a metre":           {[]figures.Map{arena("ant-omni", []float64{0, -0.9}, []float64{0, 0.5})}, [2]float64{1, 1}},
+		"the widest counts": {[]figures.Map{arena("ant-omni", []float64{0.1}, []float64{0}), arena("ant-omni", []float64{0}, []float64{-4})}, [2]float64{5, 5}},
+		"all":               {[]figures.Map{arena("ant-omni", []float64{-16}, []float64{0})}, [2]float64{30, 30}},
+		"beyond":            {[]figures.Map{arena("ant-omni", []float64{-60}, []float64{0})}, [2]float64{30, 30}},
+		"not a number":      {[]figures.Map{arena("ant-omni", []float64{nan, 2.5}, []float64{nan, 0})}, [2]float64{3, 3}},
+		"behind the start":  {[]figures.Map{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})}, [2]float64{2, 8. / 15}},
+		"not at the origin": {[]figures.Map{arena("pointmaze", []float64{0, 0.1}, []float64{-0.85, -0.8})}, [2]float64{1, 1}},
+	} {
+		zoom(c.maps)
+		for _, m := range c.maps {
+			if a := m.(*figures.Arena); math.Abs(a.Upper[0]-c.upper[0]) > 1e-9 || math.Abs(a.Upper[1]-c.upper[1]) > 1e-9 {
+				t.Errorf("%s: up to %v, want %v", name, a.Upper, c.upper)
+			}
+		}
+	}
+}
+
+// Of each variant the seed with the median coverage is drawn.
+func TestPrior(t *testing.T) {
+	f := newMapFolder(t)
+	for seed, fitness := range []float32{9000, 8000, 7000} {
+		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper, ways(t, 20, 20))
+	}
+	for seed, fitness := range []float32{7950, 7975} {
+		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper, ways(t, 20, 20))
+	}
+	for prior, want := range map[bool]string{true: "", false: f.data.Trained[3].Run} {
+		got := f.data.medianCoverage("diayn-reward", prior)
+		if want == "" && got != nil || want != "" && (got == nil || got.Run != want) {
+			t.Errorf("prior %v: %+v, want %q", prior, got, want)
+		}
+	}
+	figure, err := Prior(f.data)
+	text := says(t, figure, err)
+	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills", "skill 0", "7900", "8000", "20")
+	containsNot(t, text, "DADS+REWARD, no prior", "DIAYN+REWARD, prior", "9000", "7000")
+	if _, err := Prior(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(), "experiment prior") {
+		t.Errorf("nothing is trained: %v", err)
+	}
+}
+
+// Every item says what is missing in one line, of nothing at all.
+func TestMapItemsOfNothing(t *testing.T) {
+	for _, item := range mapItems {
+		if _, err := item.Figure(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(), item.Experiments[0]) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", item.ID, err)
+		}
+	}
+}
