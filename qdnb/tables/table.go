@@ -3,7 +3,7 @@
 // It takes text: who makes a table rounds its numbers, with [Number] as the paper does. It does not import GoMLX.
 package tables
 
-import "strings"
+import "regexp"
 
 // Table is a table of text. All rows have as many entries as the header; those that a row lacks are written as empty ones, and those
 // beyond the header are left out.
@@ -49,23 +49,24 @@ func (t *Table) begins(row int) bool {
 	return t.entry(row, 0, false).Text != t.entry(row-1, 0, false).Text
 }
 
-// numeric tells which columns hold numbers, which are written to the right: those of whose entries none begins with a letter, and some
-// with a digit.
+// numeric tells which columns hold numbers, which are written to the right.
 func (t *Table) numeric() []bool {
 	columns := make([]bool, len(t.Header))
 	for c := range columns {
-		digits, others := 0, 0
+		numbers, others := 0, 0
 		for r := range t.Rows {
-			text := strings.TrimLeft(t.entry(r, c, false).Text, "-−+±×<≈ ")
-			switch {
-			case text == "" || text == "–" || text == "nan" || text == "inf":
-			case text[0] >= '0' && text[0] <= '9':
-				digits++
+			switch text := line(t.entry(r, c, false).Text); {
+			case text == "" || text == "–":
+			case numbersOnly.MatchString(text):
+				numbers++
 			default:
 				others++
 			}
 		}
-		columns[c] = digits > 0 && others == 0
+		columns[c] = numbers > 0 && others == 0
 	}
 	return columns
 }
+
+// numbersOnly is one number or some with signs between them, as in "7.89e5 (± 2.87e5) [5]".
+var numbersOnly = regexp.MustCompile(`^[-−+±×<>≈(\[ ]*(\d[\d.]*(e[-+]?\d+)?|nan|inf)([^\pL\pN]+(\d[\d.]*(e[-+]?\d+)?|nan|inf))*[^\pL\pN]*$`)

@@ -201,7 +201,7 @@ func FuzzFormats(f *testing.F) {
 		page := table.HTML()
 		for _, tag := range tags.FindAllString(page, -1) {
 			name := strings.Trim(strings.Fields(tag)[0], "<>/")
-			if !slices.Contains([]string{"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "span", "small"}, name) {
+			if !slices.Contains([]string{"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "span", "small", "br"}, name) {
 				t.Errorf("HTML has %s", tag)
 			}
 		}

@@ -141,11 +141,10 @@ func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeStrin
 // reader does not trust would lose.
 func (t *Table) HTML() string {
 	var out strings.Builder
-	out.WriteString("<div style=\"overflow-x:auto\">\n")
 	if t.Caption != "" {
 		out.WriteString("<p><b>" + hypertext(t.Caption) + "</b></p>\n")
 	}
-	out.WriteString("<table>\n<thead>\n<tr>")
+	out.WriteString("<div style=\"overflow-x:auto\">\n<table>\n<thead>\n<tr>")
 	numeric := t.numeric()
 	cell := func(tag string, column int, e Entry, style string) {
 		text := hypertext(e.Text)
@@ -156,37 +155,43 @@ func (t *Table) HTML() string {
 		if numeric[column] {
 			align = "right"
 		}
-		// Short entries stay on a line; only sentences may wrap.
-		if utf8.RuneCountInString(e.Text) <= longest {
-			style += ";white-space:nowrap"
-		}
 		out.WriteString("<" + tag + ` style="text-align:` + align + style + `">` + text + "</" + tag + ">")
 	}
 	for c, name := range t.Header {
-		cell("th", c, Entry{Text: name}, "")
+		style := ";vertical-align:bottom"
+		if !strings.Contains(name, " ") { // else a name such as ant-trap breaks at its hyphen
+			style += ";white-space:nowrap"
+		}
+		cell("th", c, Entry{Text: name}, style)
 	}
 	out.WriteString("</tr>\n</thead>\n<tbody>\n")
 	for r := range t.Rows {
-		style := ""
-		if t.Grouped && r > 0 && t.begins(r) {
-			style = ";border-top:1px solid gray"
-		}
 		out.WriteString("<tr>")
 		for c := range t.Header {
-			cell("td", c, t.entry(r, c, true), style)
+			entry, style := t.entry(r, c, true), ";white-space:nowrap"
+			if utf8.RuneCountInString(entry.Text) > longest {
+				style = ";min-width:16em" // a sentence may wrap, but not into a pile of words
+			}
+			if t.Grouped && r > 0 && t.begins(r) {
+				style += ";border-top:1px solid gray"
+			}
+			cell("td", c, entry, style)
 		}
 		out.WriteString("</tr>\n")
 	}
-	out.WriteString("</tbody>\n</table>\n")
+	out.WriteString("</tbody>\n</table>\n</div>\n")
+	var notes []string
 	for _, note := range t.Notes {
-		out.WriteString("<p><small>" + hypertext(note) + "</small></p>\n")
+		notes = append(notes, hypertext(note))
 	}
-	out.WriteString("</div>\n")
+	if len(notes) > 0 {
+		out.WriteString("<p><small>" + strings.Join(notes, "<br>\n") + "</small></p>\n")
+	}
 	return out.String()
 }
 
 // longest is how many letters of an entry stay on a line of a page.
-const longest = 40
+const longest = 32
 
 // Text is the table for a terminal: columns are aligned, bold entries between asterisks.
 func (t *Table) Text() string {
