@@ -81,7 +81,7 @@ func (d *Data) rewardLabels() []string {
 }
 
 // AdaptationTargets is what stands behind the right panel of [Adaptation]: the best fitness on ant-maze for each place of the target, the
-// median over seeds. The best of a column is bold.
+// median over seeds. The best of a column is bold. The table is empty where targets were not moved, but other worlds were changed.
 func AdaptationTargets(data *Data) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	var places [][2]float64
@@ -101,16 +101,17 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 			}
 		}
 	}
-	if len(places) == 0 {
+	if len(labels) == 0 {
 		return nil, noRuns(results.ExperimentAdaptation)
 	}
 	table := &tables.Table{Caption: "Best fitness on ant-maze by the place of the target (m), median over seeds", Header: []string{"method"}}
-	for _, label := range labels {
-		if len(scores[label]) > 0 {
-			table.Rows = append(table.Rows, tables.Row(figures.MethodName(label)))
-		}
+	if len(places) == 0 {
+		table.Notes = []string{"No run with a moved target is complete."}
 	}
 	labels = slices.DeleteFunc(labels, func(label string) bool { return len(scores[label]) == 0 })
+	for _, label := range labels {
+		table.Rows = append(table.Rows, tables.Row(figures.MethodName(label)))
+	}
 	for _, place := range places {
 		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", place[0], place[1]))
 		best := math.Inf(-1)

@@ -185,6 +185,11 @@ func TestAdaptationTargets(t *testing.T) {
 			t.Error("without runs: no error")
 		}
 	}
+	gravity := &adaptedFolder{dir: t.TempDir()}
+	gravity.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 0, results.Gravity, [][2]float64{{1, math.NaN()}}, 9)
+	if table, err = AdaptationTargets(gravity.open(t)); err != nil || len(table.Rows) != 0 || len(table.Notes) != 1 {
+		t.Errorf("without targets: %+v, %v", table, err)
+	}
 }
 
 // Every item draws what there is, and says what to run where there is nothing.
