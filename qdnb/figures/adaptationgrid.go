@@ -13,7 +13,8 @@ import (
 )
 
 // Responses is a figure of how scores answer to changes: rows of panels of curves over the size of a change, with a dot wherever it was
-// tried, beside them the scores of methods where a change has no size, and below them further panels. Only the rows are needed.
+// tried, beside them the scores of methods where a change has no size, and below them further panels. Only the rows are needed; a panel of
+// theirs without a point says so.
 type Responses struct {
 	Rows    [][]Panel      // rows of equal length
 	Nominal float64        // the x at which nothing is changed, marked in each of the Rows; 0: no mark
@@ -88,11 +89,16 @@ func (r Responses) Figure() (*Figure, error) {
 }
 
 func (r Responses) rows(k *key) *layout {
-	l := &layout{gapX: 8, gapY: 6}
+	l := &layout{gapX: 12, gapY: 6}
 	for _, row := range r.Rows {
 		panels := make([]*panel, len(row))
 		for j := range row {
 			panels[j] = row[j].panel(k)
+			if row[j].empty() {
+				panels[j].plot.Y.Tick.Marker = plot.ConstantTicks(nil)
+				panels[j].plot.Add(note("no runs"))
+				continue
+			}
 			if r.Nominal != 0 {
 				panels[j].plot.Add(verticalMark(r.Nominal))
 			}
