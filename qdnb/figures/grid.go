@@ -61,7 +61,7 @@ func MapGrid(g Grid) (*Figure, error) {
 		gapX: 14, gapY: 8,
 	}
 	if g.Dense {
-		l.gapX, l.gapY = 0, 12
+		l.gapX, l.gapY = 8, 12 // names of methods beside the rows are long
 	}
 	bars := gridBars(maps, g.Bar)
 	switch g.Bar {
@@ -69,6 +69,9 @@ func MapGrid(g Grid) (*Figure, error) {
 		l.rightBars = bars
 	case BarPerColumn:
 		l.bottomBars = bars
+		if g.Dense {
+			l.gapX = 0 // the bars keep columns apart
+		}
 	default:
 		if bars[0] != nil {
 			l.rightBars = bars
@@ -101,6 +104,9 @@ func MapGrid(g Grid) (*Figure, error) {
 				return nil, fmt.Errorf("figures: grid: row %d, column %d: %w", i, j, err)
 			}
 			g.axes(maps, i, j, p)
+			if p.title != "" && g.Dense {
+				l.gapY = 5
+			}
 			l.panels[i][j] = p
 		}
 	}

@@ -20,7 +20,8 @@ const (
 // paletted reduces an opaque image to 256 colours, which make a third of the bytes in a PNG file. An image of no more
 // colours keeps them all. Otherwise the colours of areas come first, the most frequent ones foremost, so that lines,
 // bands and the steps of a colour bar look as drawn. The rest, which smoothing makes along edges, is divided into boxes
-// (median cut of Heckbert 1982, here cutting the box of the largest squared error at its mean) of one colour each.
+// (median cut of Heckbert 1982, here cutting the box of the largest squared error at its mean) of one colour each, and takes the nearest of
+// all: where areas have more colours than their part of the palette, the step of a bar is nearer to its neighbour than to an edge.
 func paletted(img image.Image) *image.Paletted {
 	bounds := img.Bounds()
 	pixels := make([]rgb8, 0, bounds.Dx()*bounds.Dy())
@@ -64,10 +65,11 @@ func paletted(img image.Image) *image.Paletted {
 		}
 	}
 	for _, box := range medianCut(edges, 256-len(palette)) {
-		for _, c := range box.colors {
-			index[c.rgb] = uint8(len(palette))
-		}
 		palette = append(palette, box.colors[0].rgb) // the most frequent one
+	}
+	for _, c := range edges {
+		i, _ := nearest(palette, c.rgb)
+		index[c.rgb] = uint8(i)
 	}
 
 	out := image.NewPaletted(bounds, nil)
