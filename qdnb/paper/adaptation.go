@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/results"
@@ -127,6 +128,44 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 			}
 			table.Rows[i] = append(table.Rows[i], entry)
 		}
+	}
+	return table, nil
+}
+
+// AdaptationSkills is a table of the skills that are best in an environment under each multiplier of a perturbation, [results.Gravity] or
+// [results.Actuators]: of each method those of its first seed, a cell of the repertoire or a latent code, and how many there were to choose
+// from.
+func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, error) {
+	labels := data.adaptedLabels(results.ExperimentAdaptation)
+	if len(labels) == 0 {
+		return nil, noRuns(results.ExperimentAdaptation)
+	}
+	multipliers := data.Multipliers(perturbation, env)
+	if len(multipliers) == 0 {
+		return nil, fmt.Errorf("no run of %s on %s is complete", perturbation, env)
+	}
+	table := &tables.Table{Caption: fmt.Sprintf("Best skill on %s, %s multiplied", env, perturbation), Header: []string{"method", "skills"}}
+	for _, x := range multipliers {
+		table.Header = append(table.Header, fmt.Sprintf("× %g", x))
+	}
+	for _, label := range labels {
+		i := slices.IndexFunc(data.Adapted, func(a results.Adapted) bool { // of the smallest seed: they are in order
+			return a.Label == label && a.Perturbation == perturbation && a.Env == env && len(a.Values) > 0
+		})
+		if i < 0 {
+			continue
+		}
+		row := tables.Row(figures.MethodName(label), strconv.Itoa(data.Adapted[i].Values[0].Skills))
+		for _, x := range multipliers {
+			skill := ""
+			for _, v := range data.Adapted[i].Values {
+				if math.Abs(v.X-x) < 1e-9 && v.Skill >= 0 {
+					skill = strconv.Itoa(v.Skill)
+				}
+			}
+			row = append(row, tables.Entry{Text: skill})
+		}
+		table.Rows = append(table.Rows, row)
 	}
 	return table, nil
 }

@@ -192,6 +192,31 @@ func TestAdaptationTargets(t *testing.T) {
 	}
 }
 
+// The best skills of the first seed, with holes where a run has no such value.
+func TestAdaptationSkills(t *testing.T) {
+	f := &adaptedFolder{dir: t.TempDir()}
+	nan := math.NaN()
+	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 1, results.Gravity, [][2]float64{{0.5, nan}, {1, nan}}, nan, 3)
+	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 2, results.Gravity, [][2]float64{{0.5, nan}}, 7)
+	f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 0, results.Gravity, [][2]float64{{0.5, nan}}, 7)
+	f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 1, results.Actuators, [][2]float64{{0, nan}}, 7)
+	data := f.open(t)
+	table, err := AdaptationSkills(data, results.Gravity, "ant-uni")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]tables.Entry{tables.Row("MAP-Elites", "2", "", "1"), tables.Row("DADS+REWARD", "2", "1", "")}
+	if !reflect.DeepEqual(table.Rows, want) || !reflect.DeepEqual(table.Header, []string{"method", "skills", "× 0.5", "× 1"}) {
+		t.Errorf("%q\n%+v, want %+v", table.Header, table.Rows, want)
+	}
+	if _, err := AdaptationSkills(data, results.Gravity, "walker-uni"); err == nil {
+		t.Error("an environment without runs: no error")
+	}
+	if _, err := AdaptationSkills(nil, results.Gravity, "ant-uni"); err == nil {
+		t.Error("without data: no error")
+	}
+}
+
 // Every item draws what there is, and says what to run where there is nothing.
 func TestAdaptationItems(t *testing.T) {
 	data := adapted(t)
