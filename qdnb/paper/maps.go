@@ -146,6 +146,15 @@ func shorten(c *figures.Cells) {
 	}
 }
 
+// Best opens the training run of a method on an environment whose seed has the best QD score.
+func (d *Data) Best(label, env string) (*runs.Run, error) {
+	best := bestQDScore(d.FinishedRuns(label, env))
+	if best == nil {
+		return nil, fmt.Errorf("no training run of %s on %s is complete: complete those of the experiment %s first", label, env, results.ExperimentTraining)
+	}
+	return d.Run(best.Run)
+}
+
 // bestQDScore is the run with the highest QD score, the first of equals; nil of none.
 func bestQDScore(trained []results.Trained) *results.Trained {
 	var best *results.Trained

@@ -134,6 +134,13 @@ func TestRepertoires(t *testing.T) {
 	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)", "right foot", "left foot", "5200", "5300", "Fitness")
 	containsNot(t, text, "AURORA", "SAC", "ant-maze", "halfcheetah-uni", "500", "−200")
 
+	if run, err := f.data.Best("map-elites", "ant-trap"); err != nil || run.Config.Seed != 1 {
+		t.Errorf("the best run: %+v, %v", run, err)
+	}
+	if _, err := f.data.Best("aurora", "ant-trap"); err == nil || !strings.Contains(err.Error(), "aurora on ant-trap") {
+		t.Errorf("the best of none: %v", err)
+	}
+
 	figure, err = RepertoiresWithin(f.data, PublishedRanges())
 	text = says(t, figure, err)
 	contains(t, text, "2000")
