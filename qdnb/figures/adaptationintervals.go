@@ -83,7 +83,7 @@ func (p *IntervalPanel) panel(styles map[string]Style) *panel {
 	for i, r := range p.Rows {
 		pl.Add(quiet{intervalMarks{r, styles[r.Name], -float64(i)}})
 	}
-	return &panel{plot: pl, title: p.Title, aspect: 3.2 / (0.6 + 0.34*float64(max(len(p.Rows), 4)))}
+	return &panel{plot: pl, title: p.Title, aspect: 4 / (0.2 + 0.3*float64(max(len(p.Rows), 3)))}
 }
 
 // intervalMarks draws a row of an IntervalPanel: its name, and below that its marks.
