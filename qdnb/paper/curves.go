@@ -44,7 +44,8 @@ type curveMetric struct {
 
 // CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each environment against the time that
 // training took, compilation and all. Lines are medians over seeds, bands lie between the quartiles; the paper does not say what its are.
-// A seed that ended before others of its method keeps its last values, so that curves end at the numbers of table 1.
+// A seed that ended before others of its method keeps its last values, so that curves end at the numbers of table 1. Environments without
+// a complete run are left out.
 //
 // The time axis is logarithmic where a method ends before a fifth of it, as in small runs, whose budgets are steps rather than hours.
 func CurvesOverTime(data *Data) (*figures.Figure, error) {
@@ -109,16 +110,20 @@ func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure
 }
 
 func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid, error) {
-	g := figures.CurveGrid{RowTitles: curveEnvs}
-	lines := make([][]seeds, len(curveEnvs))
+	var g figures.CurveGrid
+	var rows [][]seeds
 	var all []seeds
-	for i, env := range curveEnvs {
+	for _, env := range curveEnvs {
+		var row []seeds
 		for _, method := range methods {
 			if s := curvesOf(method, data.FinishedRuns(method, env)); len(s.curves) > 0 {
-				lines[i] = append(lines[i], s)
+				row = append(row, s)
 			}
 		}
-		all = append(all, lines[i]...)
+		if len(row) > 0 {
+			rows, all = append(rows, row), append(all, row...)
+			g.RowTitles = append(g.RowTitles, env)
+		}
 	}
 	if len(all) == 0 {
 		return g, noRuns(results.ExperimentTraining)
@@ -127,16 +132,16 @@ func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid
 	for _, metric := range curveMetrics {
 		g.ColumnTitles = append(g.ColumnTitles, metric.title)
 	}
-	for i := range curveEnvs {
-		var row []figures.Panel
+	for _, row := range rows {
+		var panels []figures.Panel
 		for _, metric := range curveMetrics {
-			panel, err := x.panel(lines[i], metric)
+			panel, err := x.panel(row, metric)
 			if err != nil {
 				return g, err
 			}
-			row = append(row, panel)
+			panels = append(panels, panel)
 		}
-		g.Panels = append(g.Panels, row)
+		g.Panels = append(g.Panels, panels)
 	}
 	return g, nil
 }

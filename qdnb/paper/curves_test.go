@@ -102,7 +102,8 @@ func TestCurvesOverTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(g.Panels) != 7 || len(g.Panels[0]) != 3 || g.RowTitles[0] != "ant-trap" || g.ColumnTitles[1] != "Coverage (%)" {
+	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.RowTitles, []string{"ant-trap", "halfcheetah-uni"}) ||
+		g.ColumnTitles[1] != "Coverage (%)" {
 		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.RowTitles, g.ColumnTitles)
 	}
 	coverage := g.Panels[0][1]
@@ -125,9 +126,6 @@ func TestCurvesOverTime(t *testing.T) {
 	// The passive repertoire of AURORA was filled after 0 and 3000 steps.
 	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); !slices.Equal(aurora.X, []float64{2, 5, 6}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
 		t.Errorf("AURORA at %v is %v, want a line from one evaluation to the next", aurora.X, aurora.Y)
-	}
-	if n := len(g.Panels[2][0].Series); n != 0 {
-		t.Errorf("%d curves on pointmaze", n)
 	}
 	f, err := CurvesOverTime(data)
 	if err != nil {
@@ -159,8 +157,8 @@ func TestCurvesOverSteps(t *testing.T) {
 	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); g.Panels[0][2].XLimits[1] != 2500 || !slices.Equal(aurora.X, []float64{0}) {
 		t.Errorf("the axis ends at %v, AURORA is at %v", g.Panels[0][2].XLimits, aurora.X)
 	}
-	if g, err = metricGrid(data, rlMethods, stepsAxis(1e7)); err != nil || len(g.Panels[6][0].Series) != 1 {
-		t.Errorf("of DADS+REWARD: %v, %d curves", err, len(g.Panels[6][0].Series))
+	if g, err = metricGrid(data, rlMethods, stepsAxis(1e7)); err != nil || len(g.Panels) != 1 || len(g.Panels[0][0].Series) != 1 {
+		t.Errorf("of DADS+REWARD: %v, %+v", err, g)
 	}
 	for _, draw := range []func(*Data) (*figures.Figure, error){CurvesOverStepsQD, CurvesOverStepsRL} {
 		if f, err := draw(data); err != nil {
