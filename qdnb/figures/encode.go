@@ -26,8 +26,10 @@ func withResolution(png []byte, dpi int) []byte {
 	return bytes.Join([][]byte{png[:headerEnd], chunk, png[headerEnd:]}, nil)
 }
 
-// withFallbackFonts names fonts of the same metrics for readers that lack Liberation Sans.
+// withFallbackFonts names fonts of the same metrics for readers that lack Liberation Sans. It also says that images are PNG files, which
+// gonum/plot calls JPEG.
 func withFallbackFonts(svg []byte) []byte {
+	svg = bytes.ReplaceAll(svg, []byte(`"data:image/jpg;base64,`), []byte(`"data:image/png;base64,`))
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }

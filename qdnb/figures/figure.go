@@ -3,6 +3,7 @@ package figures
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -31,6 +32,7 @@ var formats = []string{".png", ".svg", ".pdf"}
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
+	shaded        bool // has more colours than a palette
 }
 
 // FromPlot makes a figure of any gonum plot, to show and save it like the figures of this package.
@@ -123,7 +125,11 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&buf, paletted(canvas.Image())); err != nil {
+	var img image.Image = canvas.Image()
+	if !f.shaded {
+		img = paletted(img)
+	}
+	if err := encoder.Encode(&buf, img); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return withResolution(buf.Bytes(), dpi), nil

@@ -101,7 +101,7 @@ type Item struct {
 
 // Items lists the figures, then the tables, of the paper by their numbers.
 func Items() []Item {
-	items := slices.Concat(settingItems, mapItems, scoreItems, curveItems, adaptationItems, sensitivityItems)
+	items := slices.Concat(illustrationItems, settingItems, mapItems, scoreItems, curveItems, adaptationItems, sensitivityItems)
 	slices.SortStableFunc(items, func(a, b Item) int { return compareID(a.ID, b.ID) })
 	return items
 }

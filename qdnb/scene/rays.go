@@ -15,9 +15,58 @@ type solid struct {
 	origin Vec
 	low    Vec
 	high   Vec
-	center Vec // of a ball around it
-	reach  float64
 	albedo rgb
+	ball
+}
+
+// ball is around a solid, or around several.
+type ball struct {
+	center Vec
+	reach  float64
+	from   Vec     // from the eye to the center
+	from2  float64 // its square
+}
+
+// seenFrom makes the ball ready for rays from the eye.
+func (b *ball) seenFrom(eye Vec) {
+	b.from = b.center.minus(eye)
+	b.from2 = b.from.dot(b.from)
+}
+
+// met tells whether a ray from the eye may meet what is inside.
+func (b *ball) met(d Vec) bool {
+	along := b.from.dot(d)
+	return along >= -b.reach && b.from2-along*along <= b.reach*b.reach
+}
+
+// matters tells whether what is inside may take light from a point: that of the lamp, or that of the sky.
+func (b *ball) matters(p Vec, radius float64) (lamp, sky bool) {
+	to := b.center.minus(p)
+	d2, along := to.dot(to), to.dot(lightDirection)
+	soft, near := b.reach+penumbra*max(along, 0), b.reach+5*radius
+	return along >= -b.reach && d2-along*along <= soft*soft, d2 <= near*near
+}
+
+// cluster are the solids of a body, which a ray that misses the ball around them misses all.
+type cluster struct {
+	ball
+	radius      float64 // the largest one
+	first, next int     // indices of solids
+}
+
+func newCluster(solids []solid, first int) cluster {
+	low, high := nothing()
+	c := cluster{first: first, next: len(solids)}
+	for _, s := range solids[first:] {
+		r := Vec{s.reach, s.reach, s.reach}
+		low, high = lower(low, s.center.minus(r)), upper(high, s.center.plus(r))
+		c.radius = max(c.radius, s.radius)
+	}
+	c.center = low.plus(high).scale(0.5)
+	for _, s := range solids[first:] {
+		c.reach = max(c.reach, s.center.minus(c.center).length()+s.reach)
+	}
+	return c
 }
 
 // newSolid puts a shape of a body into the world.
@@ -37,16 +86,10 @@ func newSolid(s Shape, p Pose) solid {
 
 // hit is the distance along a ray, of direction d of length 1, at which it enters the solid from outside; infinite if it does not.
 func (s *solid) hit(o, d Vec) float64 {
-	miss := math.Inf(1)
-	to := s.center.minus(o)
-	along := to.dot(d)
-	if gap := to.dot(to) - along*along; gap > s.reach*s.reach || along < -s.reach {
-		return miss
-	}
 	if s.kind == Box {
 		near, far, _ := s.slabs(o, d)
 		if near > far || near <= 0 {
-			return miss
+			return math.Inf(1)
 		}
 		return near
 	}
@@ -137,15 +180,6 @@ const penumbra = 0.16
 // lit is how much of the light from direction l a solid lets through to p, from 0 to 1. Capsules have soft edges, from how near the ray
 // comes to the segment.
 func (s *solid) lit(p, l Vec) float64 {
-	to := s.center.minus(p)
-	along := to.dot(l)
-	if along < -s.reach {
-		return 1
-	}
-	soft := s.reach + penumbra*max(along, 0)
-	if to.dot(to)-along*along > soft*soft {
-		return 1
-	}
 	if s.kind == Box {
 		near, far, _ := s.slabs(p, l)
 		if near <= far && far > 1e-6 {
@@ -185,9 +219,6 @@ func (s *solid) closest(o, d Vec) (t, distance float64) {
 // point would.
 func (s *solid) hidden(p, n Vec) float64 {
 	if s.kind == Box {
-		return 0
-	}
-	if far := s.reach + 5*s.radius; p.minus(s.center).dot(p.minus(s.center)) > far*far {
 		return 0
 	}
 	to := s.nearest(p).minus(p)

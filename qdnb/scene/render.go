@@ -84,14 +84,15 @@ const (
 // world is a frame as rays see it.
 type world struct {
 	solids        []solid
+	clusters      []cluster
 	ground        bool
 	eye           Vec
 	right, up     Vec // to the edges of the picture, at distance 1
 	ahead         Vec
 	width, height int
 	pixel         float64 // angle of a pixel, rad
-	distance      float64 // from the eye to what it looks at
-	center        Vec     // of the light patch of ground
+	center        Vec     // of the ground that is seen
+	half          float64 // half the width or height of what is seen there, the larger one
 	square        float64 // side of the ground's squares
 	path          path
 }
@@ -99,17 +100,26 @@ type world struct {
 func newWorld(f *Film, frame int, c Camera, width, height int) *world {
 	w := &world{ground: f.Ground, eye: c.Eye, width: width, height: height}
 	for i, pose := range f.Poses(frame) {
+		first := len(w.solids)
 		for _, s := range f.Bodies[i].Shapes {
-			w.solids = append(w.solids, newSolid(s, pose))
+			solid := newSolid(s, pose)
+			solid.seenFrom(c.Eye)
+			w.solids = append(w.solids, solid)
+		}
+		if first < len(w.solids) {
+			cluster := newCluster(w.solids, first)
+			cluster.seenFrom(c.Eye)
+			w.clusters = append(w.clusters, cluster)
 		}
 	}
 	right, up, ahead := c.axes()
 	tall := math.Tan(c.Angle * math.Pi / 360)
 	w.ahead, w.up, w.right = ahead, up.scale(tall), right.scale(tall*float64(width)/float64(height))
 	w.pixel = 2 * tall / float64(height)
-	w.distance = c.Target.minus(c.Eye).length()
 	w.center = Vec{c.Target[0], c.Target[1], 0}
-	seen := 2 * tall * w.distance // height of what is seen at the target
+	distance := c.Target.minus(c.Eye).length()
+	w.half = distance * max(w.up.length(), w.right.length())
+	seen := 2 * tall * distance // height of what is seen at the target
 	w.square = math.Pow(10, math.Floor(math.Log10(seen/3)))
 	for _, k := range []float64{5, 2} {
 		if k*w.square <= seen/3 {
@@ -213,9 +223,17 @@ func (w *world) rows(do func(y int)) {
 func (w *world) cast(x, y float64) sample {
 	d := w.ahead.along(w.right, 2*x/float64(w.width)-1).along(w.up, 1-2*y/float64(w.height)).unit()
 	near, found := math.Inf(1), -1
-	for i := range w.solids {
-		if t := w.solids[i].hit(w.eye, d); t < near {
-			near, found = t, i
+	for k := range w.clusters {
+		c := &w.clusters[k]
+		if !c.met(d) {
+			continue
+		}
+		for i := c.first; i < c.next; i++ {
+			if s := &w.solids[i]; s.met(d) {
+				if t := s.hit(w.eye, d); t < near {
+					near, found = t, i
+				}
+			}
 		}
 	}
 	if w.ground && d[2] < 0 && w.eye[2] > 0 {
@@ -235,14 +253,23 @@ func (w *world) cast(x, y float64) sample {
 // shade is the colour of a surface. Of what faces up under the open sky it is the albedo.
 func (w *world) shade(p, n, d Vec, albedo rgb, shine float64, self int) rgb {
 	sky, light := 1.0, 1.0
-	for i := range w.solids {
-		if i == self {
+	for k := range w.clusters {
+		c := &w.clusters[k]
+		if lamp, open := c.matters(p, c.radius); !lamp && !open {
 			continue
 		}
-		s := &w.solids[i]
-		sky *= 1 - 0.8*s.hidden(p, n)
-		if light > 0.001 {
-			light *= s.lit(p, lightDirection)
+		for i := c.first; i < c.next; i++ {
+			s := &w.solids[i]
+			if i == self {
+				continue
+			}
+			lamp, open := s.matters(p, s.radius)
+			if lamp && light > 0.001 {
+				light *= s.lit(p, lightDirection)
+			}
+			if open {
+				sky *= 1 - 0.8*s.hidden(p, n)
+			}
 		}
 	}
 	if self >= 0 && w.ground { // the ground reflects light, and takes some away near it
@@ -265,8 +292,7 @@ func (w *world) shade(p, n, d Vec, albedo rgb, shine float64, self int) rgb {
 
 // groundColor is that of the ground at p, t metres from the eye.
 func (w *world) groundColor(p, d Vec, t float64) rgb {
-	far := p.minus(w.center).length() / w.distance
-	fade := smooth(0.35, 0.95, far)
+	fade := smooth(1.2, 3.3, p.minus(w.center).length()/w.half)
 	if fade == 1 {
 		return background
 	}

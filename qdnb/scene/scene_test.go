@@ -19,8 +19,8 @@ var (
 	gray = color.NRGBA{R: 0xbd, G: 0xb8, B: 0xae, A: 0xff}
 )
 
-// ball is a film of a ball, in one frame.
-func ball(at Vec, radius float64) *Film {
+// oneBall is a film of a ball, in one frame.
+func oneBall(at Vec, radius float64) *Film {
 	return &Film{
 		Bodies: []Body{{Name: "ball", Shapes: []Shape{{Radius: radius, Color: red}}}},
 		Frames: [][]Pose{{{at, Quat{1}}}}, Step: 0.05,
@@ -51,7 +51,7 @@ func yard() *Film {
 // A ball is a disc of the size that perspective gives it, in the middle of the picture.
 func TestBall(t *testing.T) {
 	const size, radius, distance = 201, 0.5, 4.0
-	f := ball(Vec{1, 2, 3}, radius)
+	f := oneBall(Vec{1, 2, 3}, radius)
 	c := Camera{Eye: Vec{1, 2 - distance, 3}, Target: Vec{1, 2, 3}, Angle: 30}
 	img, err := Render(f, 0, c, size, size)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestShadows(t *testing.T) {
 func TestSymmetry(t *testing.T) {
 	defer func(d Vec) { lightDirection = d }(lightDirection)
 	lightDirection = Vec{0, 0, 1}
-	f := ball(Vec{0, 0, 0.5}, 0.3)
+	f := oneBall(Vec{0, 0, 0.5}, 0.3)
 	f.Ground = true
 	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}}, Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
 	img, err := Render(f, 0, Camera{Eye: Vec{0, -4, 2}, Target: Vec{0, 0, 0.4}, Angle: 30}, 80, 60)

@@ -1,0 +1,103 @@
+package figures
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Picture is a raster image with a title above it, as [Images] draws it.
+type Picture struct {
+	Title  string
+	Image  image.Image
+	Labels []Label
+}
+
+// Label is a word on a picture, in the middle of which its point is.
+type Label struct {
+	Text  string
+	X, Y  float64     // in pixels of the image, from its upper left corner
+	Size  float64     // in points; 0 for that of ticks
+	Color color.NRGBA // of the text; the zero value for that of all text
+}
+
+// Images draws pictures in a grid with so many columns, row by row. Pictures without an image leave holes. They keep their shape, so
+// those of a grid should have one. Files hold the images as they are given, in PNG drawn at [Resolution]: a picture of a grid with four
+// columns is sharp from 400 pixels of width on.
+func Images(pictures []Picture, columns int) (*Figure, error) {
+	f, err := images(pictures, columns)
+	if err != nil {
+		return nil, fmt.Errorf("figures: images: %w", err)
+	}
+	return f, nil
+}
+
+func images(pictures []Picture, columns int) (*Figure, error) {
+	if columns < 1 {
+		return nil, fmt.Errorf("%d columns: want at least one", columns)
+	}
+	columns = min(columns, max(len(pictures), 1))
+	l := &layout{equal: true, gapX: 8, gapY: 8}
+	any := false
+	for i, p := range pictures {
+		if i%columns == 0 {
+			l.panels = append(l.panels, make([]*panel, columns))
+		}
+		if p.Image == nil {
+			continue
+		}
+		size := p.Image.Bounds().Size()
+		if size.X < 1 || size.Y < 1 {
+			return nil, fmt.Errorf("picture %d (%s) has %d x %d pixels", i, p.Title, size.X, size.Y)
+		}
+		for _, label := range p.Labels {
+			if !finite(label.X) || !finite(label.Y) {
+				return nil, fmt.Errorf("label %q of picture %d (%s) is at %g, %g", label.Text, i, p.Title, label.X, label.Y)
+			}
+		}
+		view := newPlot("", "", [2]float64{0, 0}, [2]float64{float64(size.X), float64(size.Y)})
+		view.HideAxes()
+		view.Add(pictureView{p})
+		l.panels[i/columns][i%columns] = &panel{plot: view, title: p.Title, aspect: float64(size.X) / float64(size.Y)}
+		any = true
+	}
+	if !any {
+		return nil, errors.New("there is no picture to draw")
+	}
+	f := l.figure(vg.Length(min(1.875*float64(columns), 7.5)) * vg.Inch)
+	f.shaded = true
+	return f, nil
+}
+
+// pictureView fills the data area of a panel with an image, and has a thin frame.
+type pictureView struct{ Picture }
+
+// Plot implements plot.Plotter.
+func (v pictureView) Plot(c draw.Canvas, _ *plot.Plot) {
+	c.DrawImage(c.Rectangle, v.Image)
+	c.SetLineStyle(draw.LineStyle{Color: gridColor, Width: axisWidth})
+	c.Stroke(c.Rectangle.Path())
+	area := c.Size()
+	bounds := v.Image.Bounds().Size()
+	for _, label := range v.Labels {
+		style := textStyle(tickSize)
+		if label.Size > 0 {
+			style = textStyle(vg.Length(label.Size))
+		}
+		if label.Color.A > 0 {
+			style.Color = label.Color
+		}
+		at := vg.Point{
+			X: c.Min.X + area.X*vg.Length(label.X/float64(bounds.X)),
+			Y: c.Max.Y - area.Y*vg.Length(label.Y/float64(bounds.Y)),
+		}
+		style.YAlign = draw.YCenter
+		at.Y += style.FontExtents().Descent // digits and capitals have none
+		c.FillText(style, at, label.Text)
+	}
+}

@@ -1,0 +1,170 @@
+package paper
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/scene"
+)
+
+// illustrationItems are the drawings of the paper, which need no runs.
+var illustrationItems = []Item{
+	{ID: "figure-1", Title: "The environments, and the perturbations of the adaptation experiments",
+		Figure: func(*Data) (*figures.Figure, error) { return Environments() }},
+}
+
+// The pictures of figure 1: their size in pixels, and what is drawn beside robots.
+const (
+	pictureWidth  = 400
+	pictureHeight = 300
+)
+
+var noteColor = color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a, A: 0xff}
+
+// Environments draws figure 1 from the models of the robots: the seven environments of the paper's training, its hurdles, and the three
+// perturbations of its adaptation experiments, gravity, the strength of one leg's actuators, and the position of ant-maze's target, of
+// which its ten positions are numbered as in table 3. Arrows show what a task rewards: ant-uni to run along x, ant-omni to get anywhere.
+func Environments() (*figures.Figure, error) {
+	var pictures []figures.Picture
+	for i, draw := range illustrations {
+		film, err := scene.Illustration(draw.film)
+		if err != nil {
+			return nil, err
+		}
+		camera := draw.view(film)
+		var labels []figures.Label
+		if draw.notes != nil {
+			labels = draw.notes(film, camera)
+		}
+		img, err := scene.Render(film, 0, camera, pictureWidth, pictureHeight)
+		if err != nil {
+			return nil, err
+		}
+		title := fmt.Sprintf("(%c) %s", 'a'+i, draw.title)
+		pictures = append(pictures, figures.Picture{Title: title, Image: img, Labels: labels})
+	}
+	return figures.Images(pictures, 4)
+}
+
+// illustration is a panel of figure 1.
+type illustration struct {
+	film, title string
+	view        func(*scene.Film) scene.Camera
+	notes       func(*scene.Film, scene.Camera) []figures.Label // adds bodies to the film, and returns labels
+}
+
+var illustrations = []illustration{
+	{film: "ant-trap", title: "ant-trap", view: from(scene.Vec{1.5, -13, 9}, scene.Vec{5.4, 0.3, 0}, 38)},
+	{film: "ant-maze", title: "ant-maze", view: from(scene.Vec{-11, -15.5, 13}, scene.Vec{13, 11, 0}, 59)},
+	{film: "pointmaze", title: "pointmaze", view: whole},
+	{film: "ant-uni", title: "ant-uni", view: near(1.3, 0.12), notes: forward},
+	{film: "ant-omni", title: "ant-omni", view: near(1.5, 0), notes: anywhere},
+	{film: "walker-uni", title: "walker-uni", view: near(1.1, 0)},
+	{film: "halfcheetah-uni", title: "halfcheetah-uni", view: near(1.1, 0)},
+	{film: "halfcheetah-hurdles", title: "halfcheetah-hurdles", view: from(scene.Vec{-3.4, -4.8, 2.4}, scene.Vec{2.9, 1.0, 0.1}, 35)},
+	{film: "ant-uni", title: "gravity", view: near(1.55, 0.6), notes: gravity},
+	{film: "ant-uni leg", title: "leg dysfunction, ant", view: near(1.2, 0)},
+	{film: "walker-uni leg", title: "leg dysfunction, walker", view: near(1.1, 0)},
+	{film: "ant-maze targets", title: "target position", view: whole, notes: targets},
+}
+
+const pictureAspect = float64(pictureWidth) / pictureHeight
+
+func whole(f *scene.Film) scene.Camera { return scene.Whole(f, pictureAspect) }
+
+// near looks at the robot from so many times as far as it would have to be, and so many metres to the right of it.
+func near(factor, right float64) func(*scene.Film) scene.Camera {
+	return func(f *scene.Film) scene.Camera {
+		c := scene.Near(f, 0, pictureAspect).Closer(factor)
+		side := rightOf(c)
+		for i := range side {
+			c.Eye[i] += right * side[i]
+			c.Target[i] += right * side[i]
+		}
+		return c
+	}
+}
+
+// rightOf is the direction to the right in a picture.
+func rightOf(c scene.Camera) scene.Vec {
+	x, y := c.Target[0]-c.Eye[0], c.Target[1]-c.Eye[1]
+	length := math.Hypot(x, y)
+	return scene.Vec{y / length, -x / length, 0}
+}
+
+func from(eye, target scene.Vec, angle float64) func(*scene.Film) scene.Camera {
+	return func(*scene.Film) scene.Camera { return scene.Camera{Eye: eye, Target: target, Angle: angle} }
+}
+
+// arrow adds an arrow to a film: a shaft, and balls that get smaller to its point.
+func arrow(f *scene.Film, start, end scene.Vec, radius float64) {
+	var way scene.Vec
+	length := 0.0
+	for i := range way {
+		way[i] = end[i] - start[i]
+		length += way[i] * way[i]
+	}
+	length = math.Sqrt(length)
+	at := func(share float64) scene.Vec {
+		return scene.Vec{start[0] + share*way[0], start[1] + share*way[1], start[2] + share*way[2]}
+	}
+	const wide, balls = 2.6, 16 // of the head, in radii of the shaft
+	neck := max(1-3*wide*radius/length, 0.2)
+	shapes := []scene.Shape{{A: start, B: at(neck), Radius: radius, Color: noteColor}}
+	for i := range balls {
+		share := float64(i) / (balls - 1)
+		p := at(neck + share*(1-neck))
+		shapes = append(shapes, scene.Shape{A: p, B: p, Radius: radius * (wide - (wide-0.3)*share), Color: noteColor})
+	}
+	f.Bodies = append(f.Bodies, scene.Body{Name: "arrow", Fixed: true, Pose: scene.Pose{Rotation: scene.Quat{1}}, Shapes: shapes})
+}
+
+// forward is the direction in which uni tasks reward speed.
+func forward(f *scene.Film, _ scene.Camera) []figures.Label {
+	arrow(f, scene.Vec{0.5, 0, 0.04}, scene.Vec{1.2, 0, 0.04}, 0.03)
+	return nil
+}
+
+// anywhere are directions all around.
+func anywhere(f *scene.Film, _ scene.Camera) []figures.Label {
+	for i := range 8 {
+		sin, cos := math.Sincos(math.Pi * (float64(i)/4 + 0.125))
+		arrow(f, scene.Vec{0.75 * cos, 0.75 * sin, 0.04}, scene.Vec{1.25 * cos, 1.25 * sin, 0.04}, 0.025)
+	}
+	return nil
+}
+
+// gravity are arrows of different lengths, with the multipliers that they stand for; the lengths are not to scale.
+func gravity(f *scene.Film, c scene.Camera) (labels []figures.Label) {
+	side := rightOf(c)
+	for i, g := range []struct {
+		times  string
+		length float64
+	}{{"¼ g", 0.28}, {"g", 0.55}, {"5 g", 1.1}} {
+		const top = 1.2
+		along := 1.0 + 0.38*float64(i)
+		x, y := along*side[0], along*side[1]
+		arrow(f, scene.Vec{x, y, top}, scene.Vec{x, y, top - g.length}, 0.025)
+		px, py, _ := c.Project(scene.Vec{x, y, top + 0.12}, pictureWidth, pictureHeight)
+		labels = append(labels, figures.Label{Text: g.times, X: px, Y: py})
+	}
+	return labels
+}
+
+// targets are numbered as in table 3, larger than they are.
+func targets(f *scene.Film, c scene.Camera) (labels []figures.Label) {
+	for i := range f.Bodies {
+		b := &f.Bodies[i]
+		var number int
+		if _, err := fmt.Sscanf(b.Name, "Target %d", &number); err != nil {
+			continue
+		}
+		b.Shapes[0].Radius = 1.15
+		b.Pose.Position[2] = 1.15
+		x, y, _ := c.Project(b.Pose.Position, pictureWidth, pictureHeight)
+		labels = append(labels, figures.Label{Text: fmt.Sprint(number), X: x, Y: y, Size: 7, Color: color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}})
+	}
+	return labels
+}

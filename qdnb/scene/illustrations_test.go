@@ -1,0 +1,30 @@
+package scene
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestIllustrations(t *testing.T) {
+	for _, name := range []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni", "halfcheetah-hurdles",
+		"ant-uni leg", "walker-uni leg", "halfcheetah-uni leg", "ant-maze targets"} {
+		film, err := Illustration(name)
+		if err == nil {
+			err = film.Check()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	changed, err := Illustration("ant-uni")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed.Bodies[0].Shapes[0].Radius, changed.Frames[0][0].Position[2] = 9, 9
+	if again, _ := Illustration("ant-uni"); again.Bodies[0].Shapes[0].Radius == 9 || again.Frames[0][0].Position[2] == 9 {
+		t.Error("a change of one illustration changes the next")
+	}
+	if _, err := Illustration("ant"); err == nil || !strings.Contains(err.Error(), "ant-uni") {
+		t.Errorf("an illustration of nothing known: %v", err)
+	}
+}
