@@ -30,7 +30,7 @@ func TestNumber(t *testing.T) {
 func sample() *tables.Table {
 	return &tables.Table{
 		Caption: "50 % of R&D",
-		Header:  []string{"metric", "method_id", "score | ±", "note"},
+		Header:  []string{"metric", "method_id", "scores | ±", "note"},
 		Rows: [][]tables.Entry{
 			{{Text: "max"}, {Text: "a_b"}, {Text: "7.89e5 (± 2)", Bold: true}, {Text: "$x$ & <b>"}},
 			{{Text: "max"}, {Text: "c*d"}, {Text: "-3"}, {}},
@@ -44,18 +44,19 @@ func sample() *tables.Table {
 func TestFormats(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
 		"Markdown": {sample().Markdown(), "**50 % of R\\&D**\n\n" +
-			"| metric | method\\_id | score \\| ± | note |\n|---|---|---:|---|\n" +
+			"| metric | method\\_id | scores \\| ± | note |\n|---|---|---:|---|\n" +
 			"| max | a\\_b | **7.89e5 (± 2)** | \\$x\\$ \\& \\<b> |\n" +
 			"|  | c\\*d | -3 |  |\n" +
 			"| QD | back&#92;slash |  |  |\n" +
 			"\nTwo lines \\& 100 %\n"},
-		"CSV": {sample().CSV(), "metric,method_id,score | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & <b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
+		"CSV": {sample().CSV(), "metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & <b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
 		"LaTeX": {sample().LaTeX(), `\begin{table}[htbp]
 \centering
 \caption{50 \% of R\&D}
+\begin{adjustbox}{max width=\linewidth}
 \begin{tabular}{llrl}
 \toprule
-metric & method\_id & score \textbar{} $\pm$ & note \\
+metric & method\_id & \shortstack[r]{scores\\{}\textbar{}\\{}$\pm$} & note \\
 \midrule
 max & a\_b & \textbf{7.89e5 ($\pm$ 2)} & \$x\$ \& \textless{}b\textgreater{} \\
  & c*d & -3 &  \\
@@ -63,12 +64,13 @@ max & a\_b & \textbf{7.89e5 ($\pm$ 2)} & \$x\$ \& \textless{}b\textgreater{} \\
 QD & back\textbackslash{}slash &  &  \\
 \bottomrule
 \end{tabular}
+\end{adjustbox}
 \par\smallskip{\footnotesize Two lines \& 100 \%\par}
 \end{table}
 `},
 		"Text": {sample().Text(), `50 % of R&D
 
-metric  method_id        score | ±  note
+metric  method_id       scores | ±  note
 ------  ----------  --------------  ---------
 max     a_b         *7.89e5 (± 2)*  $x$ & <b>
         c*d                     -3
@@ -112,8 +114,8 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	// A row that begins with a bracket is no argument of the line break before it.
-	table := &tables.Table{Header: []string{"a"}, Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]")}}
-	if got := table.LaTeX(); !strings.Contains(got, "\n{}[2] \\\\") {
+	table := &tables.Table{Header: []string{"a"}, Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
+	if got := table.LaTeX(); !strings.Contains(got, "\n{}[2] \\\\\n{}* \\\\\n") {
 		t.Error(got)
 	}
 }
@@ -210,7 +212,7 @@ func FuzzFormats(f *testing.F) {
 		}
 
 		// In LaTeX nothing is special that the table did not put there: columns are the ampersands without a backslash.
-		body := table.LaTeX()
+		body := strings.ReplaceAll(table.LaTeX(), `\\`, "") // ends of lines
 		if ampersands := strings.Count(body, "&") - strings.Count(body, `\&`); ampersands != 3 {
 			t.Errorf("%d ampersands in %q", ampersands, body)
 		}

@@ -83,48 +83,63 @@ var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", 
 
 func latex(text string) string { return latexEscapes.Replace(line(text)) }
 
-// LaTeX is the table for the packages booktabs and amssymb: a table environment with caption and notes.
+// LaTeX is the table for the packages booktabs, array, amssymb and adjustbox: a table environment with caption and notes, made smaller
+// where it is wider than the text.
 func (t *Table) LaTeX() string {
 	var out strings.Builder
 	out.WriteString("\\begin{table}[htbp]\n\\centering\n")
 	if t.Caption != "" {
 		out.WriteString("\\caption{" + latex(t.Caption) + "}\n")
 	}
-	out.WriteString("\\begin{tabular}{")
-	for _, numeric := range t.numeric() {
-		if numeric {
+	out.WriteString("\\begin{adjustbox}{max width=\\linewidth}\n\\begin{tabular}{")
+	numeric := t.numeric()
+	for c := range t.Header {
+		switch {
+		case numeric[c]:
 			out.WriteByte('r')
-		} else {
+		case t.sentences(c):
+			out.WriteString(">{\\raggedright\\arraybackslash}p{0.35\\linewidth}")
+		default:
 			out.WriteByte('l')
 		}
 	}
 	out.WriteString("}\n\\toprule\n")
-	row := func(entry func(column int) Entry) {
+	for c, name := range t.Header {
+		if c > 0 {
+			out.WriteString(" & ")
+		}
+		text := latex(name)
+		if utf8.RuneCountInString(name) > shortest && strings.Contains(text, " ") { // a word a line
+			side := "l"
+			if numeric[c] {
+				side = "r"
+			}
+			text = `\shortstack[` + side + "]{" + strings.ReplaceAll(text, " ", `\\{}`) + "}"
+		}
+		out.WriteString(text)
+	}
+	out.WriteString(" \\\\\n\\midrule\n")
+	for r := range t.Rows {
+		if t.Grouped && r > 0 && t.begins(r) {
+			out.WriteString("\\midrule\n")
+		}
 		for c := range t.Header {
 			if c > 0 {
 				out.WriteString(" & ")
 			}
-			e := entry(c)
+			e := t.entry(r, c, true)
 			text := latex(e.Text)
 			if e.Bold && text != "" {
 				text = `\textbf{` + text + "}"
 			}
-			if c == 0 && strings.HasPrefix(text, "[") { // else the argument of the \\ above
+			if c == 0 && strings.IndexAny(text, "[*") == 0 { // else the argument of the \\ above
 				text = "{}" + text
 			}
 			out.WriteString(text)
 		}
 		out.WriteString(" \\\\\n")
 	}
-	row(func(c int) Entry { return Entry{Text: t.Header[c]} })
-	out.WriteString("\\midrule\n")
-	for r := range t.Rows {
-		if t.Grouped && r > 0 && t.begins(r) {
-			out.WriteString("\\midrule\n")
-		}
-		row(func(c int) Entry { return t.entry(r, c, true) })
-	}
-	out.WriteString("\\bottomrule\n\\end{tabular}\n")
+	out.WriteString("\\bottomrule\n\\end{tabular}\n\\end{adjustbox}\n")
 	for _, note := range t.Notes {
 		out.WriteString("\\par\\smallskip{\\footnotesize " + latex(note) + "\\par}\n")
 	}
@@ -169,7 +184,7 @@ func (t *Table) HTML() string {
 		out.WriteString("<tr>")
 		for c := range t.Header {
 			entry, style := t.entry(r, c, true), ";white-space:nowrap"
-			if utf8.RuneCountInString(entry.Text) > longest {
+			if long(entry) {
 				style = ";min-width:16em" // a sentence may wrap, but not into a pile of words
 			}
 			if t.Grouped && r > 0 && t.begins(r) {
@@ -190,8 +205,24 @@ func (t *Table) HTML() string {
 	return out.String()
 }
 
-// longest is how many letters of an entry stay on a line of a page.
-const longest = 32
+// shortest and longest are how many letters of a name in the header, and of an entry, stay on a line.
+const (
+	shortest = 9
+	longest  = 32
+)
+
+// long tells whether an entry is a sentence, which may wrap.
+func long(e Entry) bool { return utf8.RuneCountInString(e.Text) > longest }
+
+// sentences tells whether a column has such entries.
+func (t *Table) sentences(column int) bool {
+	for r := range t.Rows {
+		if long(t.entry(r, column, false)) {
+			return true
+		}
+	}
+	return false
+}
 
 // Text is the table for a terminal: columns are aligned, bold entries between asterisks.
 func (t *Table) Text() string {
