@@ -88,7 +88,7 @@ func TestBoxEdges(t *testing.T) {
 		"equal values":     {{Groups: []BoxGroup{{Samples: []Sample{{Values: []float64{3, 3, 3}}}}}}},
 		"beyond limits":    {{YLimits: [2]float64{0, 1}, Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{-5, -4, 9}}}}}}},
 		"twice in a group": {{Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{1, 2}}, {Name: "x", Values: []float64{2, 3}}}}}}},
-		"many panels":      {{Title: "1"}, {Title: "2"}, {Title: "3"}, {Title: "4"}, {Title: "5"}},
+		"many panels":      make([]BoxPanel, 30),
 	} {
 		for _, o := range []BoxOptions{{}, {Outer: true, Points: true, Columns: 2}} {
 			f, err := Boxes(panels, o)
