@@ -184,7 +184,7 @@ var hyperparameterTables = map[int]struct {
 		{Name: "components of the learned descriptor", Setting: "latent", Value: "5", Printed: true},
 		{Name: "first distance between members", Setting: "threshold", Value: "0.2", Printed: true},
 		{Name: "slots of the archive", Setting: "capacity", Value: "1024"},
-		{Name: "policies per generation", Setting: "batch", Value: "1000", Only: []string{"aurora"}},
+		{Name: "policies per generation", Setting: "batch", Value: "1000", Only: []string{"aurora"}, Note: "of PGA-AURORA 100"},
 		isoSigma, lineSigma,
 		{Name: "sequences hold", Setting: "observation", Value: `"only_sd"`, Printed: true,
 			Values: map[string]string{"ant-uni": `"no_sd"`, "walker-uni": `"no_sd"`, "halfcheetah-uni": `"no_sd"`},
