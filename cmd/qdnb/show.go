@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,18 +12,29 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/viewer"
 )
 
 type showCmd struct {
-	Target  string `arg:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
+	Target  string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
+	Named   string `name:"run" placeholder:"RUN" help:"The same, as a flag."`
 	Runs    string `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
 	Figures string `placeholder:"DIR" help:"Draw the figures into this folder (default: \"figures\" in the run's folder)."`
 	Format  string `enum:"png,svg,pdf" default:"png" help:"Format of the figures: png, svg or pdf."`
 	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
+	HTML    string `name:"html" placeholder:"FILE" help:"Write a page on which the run's skills can be watched in three dimensions, and draw no figures: of a repertoire a map to choose a cell from."`
+	Cell    *int   `help:"Watch the policy in this cell alone (default page: cell-N.html in the folder of the figures)."`
+	Skill   *int   `help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
+	Seed    int64  `default:"0" help:"Seed of the initial state of what is watched."`
+	Backend string `help:"Backend that plays what is watched: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 }
 
-// Run prints and draws.
+// Run prints, and draws or films.
 func (c *showCmd) Run() error {
+	watch := c.HTML != "" || c.Cell != nil || c.Skill != nil
+	if watch && c.JSON {
+		return errors.New("--json prints numbers and makes no page: leave it or --html, --cell and --skill out")
+	}
 	run, err := c.find()
 	if err != nil {
 		return err
@@ -30,11 +42,14 @@ func (c *showCmd) Run() error {
 	if c.JSON {
 		return printJSON(run)
 	}
-	printRun(run)
 	dir := c.Figures
 	if dir == "" {
 		dir = filepath.Join(run.Dir, "figures")
 	}
+	if watch {
+		return c.watch(run, dir)
+	}
+	printRun(run)
 	paths, err := draw(run, dir, c.Format)
 	for _, path := range paths {
 		fmt.Printf("figure         %s\n", path)
@@ -42,12 +57,96 @@ func (c *showCmd) Run() error {
 	return err
 }
 
-// find opens the run that the argument names.
+// find opens the run that the argument or the flag names.
 func (c *showCmd) find() (*runs.Run, error) {
-	if c.Runs != "" {
-		return runs.LoadFrom(c.Runs, c.Target)
+	target := cmp.Or(c.Target, c.Named)
+	switch {
+	case target == "":
+		return nil, errors.New("which run? Name it as in `qdnb show runs/map-elites-pointmaze-0-1a2b3c4d`")
+	case c.Target != "" && c.Named != "" && c.Target != c.Named:
+		return nil, fmt.Errorf("one run is shown at a time, not %s and %s", c.Target, c.Named)
 	}
-	return runs.Load(c.Target)
+	return loadRun(c.Runs, target)
+}
+
+// watch films what is asked for, and writes the page.
+func (c *showCmd) watch(run *runs.Run, dir string) error {
+	if run.Config.Algorithm == qdnb.Adaptation || run.Config.Algorithm == qdnb.HierarchicalControl {
+		return fmt.Errorf("%s has no skills of its own to watch: name the run whose skills it used", run.Name())
+	}
+	if c.Cell != nil && c.Skill != nil {
+		return errors.New("skills and cells cannot be had together: give --cell or --skill")
+	}
+	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Backend: c.Backend}
+	path, alone := c.HTML, true
+	switch {
+	case c.Cell != nil:
+		if err := hasCell(run, *c.Cell); err != nil {
+			return err
+		}
+		spec.Cells = []int{*c.Cell}
+		path = cmp.Or(path, filepath.Join(dir, fmt.Sprintf("cell-%d.html", *c.Cell)))
+	case c.Skill != nil:
+		spec.Skills = []int{*c.Skill}
+		path = cmp.Or(path, filepath.Join(dir, fmt.Sprintf("skill-%d.html", *c.Skill)))
+	case run.HasSkills():
+		alone = false
+	default:
+		cells, err := viewer.Cells(run)
+		if err != nil {
+			return err
+		}
+		spec.Cells, alone = cells, false
+	}
+	films, err := qdnb.Films(run, spec)
+	if err != nil {
+		return err
+	}
+	page := viewer.Skill(films[0])
+	if !alone {
+		if page, err = viewer.OfRun(run, spec.Cells, films); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	if err := viewer.Save(path, page); err != nil {
+		return err
+	}
+	if alone {
+		fmt.Printf("film           %s: %s\n", films[0].Title, films[0].Subtitle)
+	} else {
+		fmt.Printf("films          %d of %s\n", len(films), run.Name())
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("page           %s (%d kB)\n", path, info.Size()/1000)
+	return nil
+}
+
+// hasCell tells what is wrong with the number of a cell, and of an empty one which is the nearest that is not.
+func hasCell(run *runs.Run, cell int) error {
+	if !run.HasRepertoire() {
+		return nil // the film will tell
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return err
+	}
+	if cell < 0 || cell >= r.Cells() {
+		return fmt.Errorf("there is no cell %d: the repertoire of %s has %d, from 0 on", cell, run.Name(), r.Cells())
+	}
+	if _, filled := slices.BinarySearch(r.Filled(), cell); filled {
+		return nil
+	}
+	near := r.Near(r.Centroid(cell)...)
+	if near < 0 {
+		return fmt.Errorf("cell %d is empty, as is the whole repertoire of %s", cell, run.Name())
+	}
+	return fmt.Errorf("cell %d of %s is empty; the nearest one that is not: --cell %d", cell, run.Name(), near)
 }
 
 // drawing is a figure by the name of its file.

@@ -70,7 +70,7 @@ func openBrowser(t *testing.T) *browser {
 	go b.listen(out)
 	t.Cleanup(func() {
 		b.next++
-		b.send(b.next, "", "Browser.close", nil) // it waits for nobody
+		_ = b.send(b.next, "", "Browser.close", nil) // it waits for nobody
 		done := make(chan struct{})
 		go func() { cmd.Wait(); close(done) }()
 		select {
@@ -217,7 +217,7 @@ func (b *browser) text(expression string) string {
 // wait waits until an expression is true.
 func (b *browser) wait(expression string) {
 	b.t.Helper()
-	for range 400 {
+	for range 1200 {
 		var ok bool
 		b.eval("Boolean("+expression+")", &ok)
 		if ok {
@@ -237,7 +237,7 @@ func (b *browser) open(page []byte, width, height int) {
 	}
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
 	b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
-	b.wait(`location.href.endsWith("page.html") && document.documentElement.dataset.firstFrame`)
+	b.wait(`location.href.endsWith("page.html") && document.documentElement?.dataset.firstFrame`)
 }
 
 // click presses the mouse in the middle of an element.

@@ -1,7 +1,8 @@
 // Package viewer makes pages on which skills can be watched in three dimensions: one film, or a repertoire as an index of films.
 //
-//	films, err := qdnb.Films(...)                    // what the robot did
-//	page, err := viewer.OfRun(run, films)            // a map; clicking a cell plays its skill
+//	cells, err := viewer.Cells(run)              // as many as a page has room for
+//	films, err := qdnb.Film(run, 0, cells...)    // what the robot does
+//	page, err := viewer.OfRun(run, cells, films) // a map; clicking a cell plays its skill
 //	...
 //	err = viewer.Show("repertoire", page)
 //

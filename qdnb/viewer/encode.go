@@ -12,14 +12,14 @@ import (
 	"example.com/qdnb/qdnb/scene"
 )
 
-// What a page can tell apart. On a limb of half a metre a step of a rotation is a fraction of a millimetre.
+// What a page can tell apart. At the end of a limb of half a metre a step of a rotation is half a millimetre.
 const (
 	finest       = 1e-3 // metres; coarser where a film spans more than 65 m
-	rotationStep = 1.0 / 4096
+	rotationStep = 1.0 / 2048
 	linkWithin   = 0.02 // metres by which a joint may give and still be one
 )
 
-// packed is a film's motion as the page reads it (src/motion.js): a deflated list of float32 for the links, then of channels. A channel is
+// packed is a film's motion as the page reads it (src/motion.js): for each body eight float32, whether it hangs on another and how, and then channels, deflated. A channel is
 // a byte, the order of its differences, and zigzag-coded uint16 of all frames, first all low bytes, then all high bytes.
 type packed struct {
 	data     string // base64
@@ -36,7 +36,7 @@ type packed struct {
 // is close to zero. What is a joint is found from the motion alone.
 func pack(f *scene.Film) (packed, error) {
 	low, high := span(f)
-	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: high[1]-low[1] < 1e-3}
+	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: high[1]-low[1] < 0.02}
 	for d := range 3 {
 		p.origin[d] = (low[d] + high[d]) / 2
 		p.step = max(p.step, (high[d]-low[d])/65000)
@@ -61,8 +61,23 @@ func pack(f *scene.Film) (packed, error) {
 			seen[b][t].Rotation = unit(seen[b][t].Rotation)
 			last = q
 		}
+		without, sign := redundant(seen[b])
+		if without >= 0 {
+			for t := range seen[b] {
+				q := &seen[b][t].Rotation
+				rest := 1.0
+				for d := range 4 {
+					if d != without {
+						q[d] = float64(rotations[d][t]) * rotationStep
+						rest -= q[d] * q[d]
+					}
+				}
+				q[without] = float64(sign) * math.Sqrt(max(0, rest))
+				*q = unit(*q)
+			}
+		}
 		to, link := findLink(f, seen, b)
-		head = append(head, float32(to))
+		head = append(head, float32(to), float32(sign*(without+1)))
 		head = append(head, link[:]...)
 		positions := make([][]int16, 3)
 		for d := range positions {
@@ -79,7 +94,12 @@ func pack(f *scene.Film) (packed, error) {
 				seen[b][t].Position[d] = expected[d] + float64(positions[d][t])*p.step
 			}
 		}
-		channels = append(append(channels, rotations...), positions...)
+		for d := range rotations {
+			if d != without {
+				channels = append(channels, rotations[d])
+			}
+		}
+		channels = append(channels, positions...)
 	}
 	if f.Rewards != nil {
 		var sums []float64
@@ -130,6 +150,25 @@ func toward(to, q scene.Quat) scene.Quat {
 		return scene.Quat{-q[0], -q[1], -q[2], -q[3]}
 	}
 	return q
+}
+
+// redundant finds a component of a body's rotations that the page can work out from the others, as it keeps its sign and is far from 0
+// throughout; -1 and 0 if there is none.
+func redundant(poses []scene.Pose) (component, sign int) {
+	component = -1
+	most := 0.35
+	for d := range 4 {
+		low, high := poses[0].Rotation[d], poses[0].Rotation[d]
+		for _, p := range poses {
+			low, high = min(low, p.Rotation[d]), max(high, p.Rotation[d])
+		}
+		if low > most {
+			component, sign, most = d, 1, low
+		} else if -high > most {
+			component, sign, most = d, -1, -high
+		}
+	}
+	return component, sign
 }
 
 // unit has length 1; of 0 it makes no rotation.

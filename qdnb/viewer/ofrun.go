@@ -1,53 +1,91 @@
 package viewer
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/scene"
 )
 
-// Most is a sensible number of films for one page: of 250 steps of an ant a hundred take about a megabyte.
-const Most = 100
+// roomFor is the number of poses that a page of less than 2 MB has room for.
+const roomFor = 225000
 
-// OfRun is a page of a run with films of some of its skills, or of some cells of its repertoire, by their numbers: a map where descriptors
-// have two dimensions, else a list. A run that has both is shown by its skills.
-func OfRun(run *runs.Run, films map[int]*scene.Film) (*Page, error) {
+// Cells are the cells of a run's repertoire that one page has room for films of: all filled ones, or if they are too many the fittest one and
+// such that are spread evenly, see [Choose]. There is room for a hundred films of 250 steps of an ant, of the smaller robots for more.
+func Cells(run *runs.Run) ([]int, error) {
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return nil, err
+	}
+	settings := struct {
+		EpisodeLength int `json:"episode_length"`
+	}{}
+	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil || settings.EpisodeLength < 1 {
+		settings.EpisodeLength = 250
+	}
+	kind, _, _ := strings.Cut(run.Config.Env, "-")
+	bodies, ok := map[string]int{"walker": 7, "halfcheetah": 7, "pointmaze": 1}[kind]
+	if !ok {
+		bodies = 9 // of an ant
+	}
+	cells := Choose(r, max(1, roomFor/bodies/settings.EpisodeLength))
+	if len(cells) == 0 {
+		return nil, fmt.Errorf("viewer: the repertoire of %s is empty", run.Name())
+	}
+	return cells, nil
+}
+
+// OfRun is a page of films of a run, as qdnb.Film makes them: a map of the repertoire where its descriptors have two dimensions, else a list.
+// cells are the cells that were filmed, one a film. Without any the films are those of the run's skills, from 0 on.
+func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 	title := fmt.Sprintf("%s on %s", figures.MethodName(run.Config.Algorithm), run.Config.Env)
-	if run.HasSkills() {
+	if len(cells) == 0 {
 		skills, err := run.Skills()
 		if err != nil {
 			return nil, err
 		}
+		if len(films) != skills.Skills() {
+			return nil, fmt.Errorf("viewer: %d films for the %d skills of %s", len(films), skills.Skills(), run.Name())
+		}
 		return List(title, "skill", names(run, skills.Dims()), ofSkills(skills, films))
+	}
+	if len(cells) != len(films) {
+		return nil, fmt.Errorf("viewer: %d films for %d cells", len(films), len(cells))
+	}
+	of := map[int]*scene.Film{}
+	for i, cell := range cells {
+		of[cell] = films[i]
 	}
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
 	if r.Dims == 2 && r.Lower != nil {
-		cells, err := figures.CellsOf(run.Config.Env, r)
+		c, err := figures.CellsOf(run.Config.Env, r)
 		if err != nil {
 			return nil, err
 		}
-		if n := run.Status.Descriptor; len(n) == 2 {
-			cells.XLabel, cells.YLabel = n[0], n[1]
-		}
-		cells.Title = title
-		return Repertoire(*cells, films)
+		c.Title, c.XLabel, c.YLabel = title, names(run, 2)[0], names(run, 2)[1]
+		return Repertoire(*c, of)
 	}
 	var entries []Entry
 	for _, cell := range r.Filled() {
-		entries = append(entries, Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]), Descriptor: wide(r.Descriptor(cell)), Film: films[cell]})
+		entries = append(entries, Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]), Descriptor: wide(r.Descriptor(cell)), Film: of[cell]})
+		delete(of, cell)
+	}
+	for cell := range of {
+		return nil, fmt.Errorf("viewer: there is a film of cell %d, which is empty", cell)
 	}
 	return List(title, "cell", names(run, r.Dims), entries)
 }
 
 // ofSkills are the skills with the means of their evaluation.
-func ofSkills(s *runs.Skills, films map[int]*scene.Film) []Entry {
+func ofSkills(s *runs.Skills, films []*scene.Film) []Entry {
 	entries := make([]Entry, s.Skills())
 	dims := s.Dims()
 	for k := range entries {
@@ -88,8 +126,8 @@ func names(run *runs.Run, dims int) []string {
 	return list
 }
 
-// Choose picks at most n of the filled cells of a repertoire to be filmed: the fittest one, and such that are spread evenly over what the
-// descriptors fill. Each is the one that is farthest from all before it, in shares of the limits.
+// Choose picks at most n of the filled cells of a repertoire: the fittest one, and such that are spread evenly over what the descriptors
+// fill. Each is the one that is farthest from all before it, in shares of the limits.
 func Choose(r *runs.Repertoire, n int) []int {
 	cells := r.Filled()
 	if len(cells) <= n {
@@ -115,11 +153,12 @@ func Choose(r *runs.Repertoire, n int) []int {
 	for i := range nearest {
 		nearest[i] = math.Inf(1)
 	}
-	next := slices.Index(cells, r.Best())
+	next := max(0, slices.Index(cells, r.Best()))
 	var picked []int
 	for range n {
 		picked = append(picked, cells[next])
-		at, far := r.Descriptor(cells[next]), -1.0
+		nearest[next] = math.Inf(-1)
+		at, now := r.Descriptor(cells[next]), next
 		for i, cell := range cells {
 			d2 := 0.0
 			for d, x := range r.Descriptor(cell) {
@@ -127,11 +166,8 @@ func Choose(r *runs.Repertoire, n int) []int {
 				d2 += share * share
 			}
 			nearest[i] = min(nearest[i], d2)
-		}
-		nearest[next] = -1
-		for i, d2 := range nearest {
-			if d2 > far {
-				next, far = i, d2
+			if nearest[i] > nearest[next] || next == now {
+				next = i
 			}
 		}
 	}

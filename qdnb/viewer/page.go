@@ -141,6 +141,7 @@ type (
 		Follow   int          `json:"follow"`
 		Origin   scene.Vec    `json:"origin"`
 		Step     float64      `json:"step"`
+		Turn     float64      `json:"turn"` // step of a rotation's components
 		Reward   float64      `json:"reward"`
 		Extent   [2]scene.Vec `json:"extent"`
 		Standing bool         `json:"standing"`
@@ -217,7 +218,7 @@ func (p *Page) index() (*index, []string, error) {
 			in.Film = len(x.Films)
 			x.Films = append(x.Films, filmed{
 				Title: f.Title, Subtitle: f.Subtitle, Set: sets[string(key)], Bodies: len(f.Frames[0]), Frames: len(f.Frames), Seconds: f.Step,
-				Follow: f.Follow, Origin: packed.origin, Step: packed.step, Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
+				Follow: f.Follow, Origin: packed.origin, Step: packed.step, Turn: rotationStep, Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
 			})
 			motions = append(motions, packed.data)
 		}
@@ -306,14 +307,14 @@ func rounded(x float64) *float64 {
 	return &x
 }
 
-// ticks are three to six round values from low to high.
+// ticks are three to seven round values from low to high.
 func ticks(low, high float64) []tick {
 	if !(low < high) {
-		return []tick{{low, fmt.Sprintf("%.4g", low)}}
+		return []tick{{low, strings.ReplaceAll(fmt.Sprintf("%.4g", low), "-", "−")}}
 	}
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	for _, s := range []float64{0.2, 0.5, 1} {
-		if (high-low)/(step*s) <= 5.01 {
+	for _, s := range []float64{0.2, 0.5, 1, 2} {
+		if (high-low)/(step*s) < 6.5 {
 			step *= s
 			break
 		}

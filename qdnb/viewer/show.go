@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,9 +77,15 @@ func (p *Page) display() error {
 	if err != nil {
 		return err
 	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, poster); err != nil {
+		return fmt.Errorf("viewer: %w", err)
+	}
 	gonbui.SendData(&protocol.DisplayData{
-		Data:     map[protocol.MIMEType]any{protocol.MIMEImagePNG: poster.png},
-		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": poster.width, "height": poster.height}},
+		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: picture.Bytes()},
+		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{
+			"width": poster.Bounds().Dx() / dense, "height": poster.Bounds().Dy() / dense,
+		}},
 	})
 	gonbui.DisplayHtml(frame)
 	gonbui.Sync()

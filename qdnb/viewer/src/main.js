@@ -30,10 +30,12 @@ async function main() {
   const known = JSON.parse(new TextDecoder().decode(await inflate($("known").textContent)));
   const lines = $("films").textContent.split("\n");
   const motions = new Map();
-  const motionOf = async (i) => {
-    if (!motions.has(i)) motions.set(i, new Motion(await inflate(lines[i]), known.films[i]));
+  const motionOf = (i) => {
+    if (!motions.has(i)) motions.set(i, inflate(lines[i]).then((bytes) => new Motion(bytes, known.films[i])));
     return motions.get(i);
   };
+
+  motionOf(known.entries[known.first].m); // while the stage is made
 
   let stage = null;
   try {
@@ -43,6 +45,7 @@ async function main() {
     console.error(error);
   }
   stage?.theme(name);
+  window.viewer = { stage, motion: () => motion }; // for tests
 
   let entry = -1, film = null, motion = null;
   let time = 0, rate = 1, playing = !matchMedia("(prefers-reduced-motion: reduce)").matches, held = 0;
@@ -92,7 +95,13 @@ async function main() {
     } else {
       note.textContent = `Click a ${known.what} to play it.`;
     }
-    title.title = "These numbers are of the evaluation in training; a film is another episode, from an initial state of its own.";
+    if (e.f !== null) {
+      const hint = document.createElement("div");
+      hint.className = "note";
+      hint.textContent = "As found in training; a film is another episode.";
+      place.replaceChildren(title, table, hint, note);
+      return;
+    }
     place.replaceChildren(title, table, note);
   }
 
@@ -135,7 +144,8 @@ async function main() {
     time = 0;
     held = 0;
     stage?.show(film, known.sets[film.set], motion);
-    $("title").textContent = film.title;
+    const before = known.title + ", ";
+    $("title").textContent = index && film.title.startsWith(before) ? film.title.slice(before.length) : film.title;
     $("subtitle").textContent = film.subtitle;
     $("caption").hidden = !film.title && !film.subtitle;
     $("scrub").max = motion.frames - 1;

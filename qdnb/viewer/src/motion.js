@@ -24,7 +24,7 @@ export class Motion {
     this.positions = new Float64Array(frames * bodies * 3);
     this.rotations = new Float64Array(frames * bodies * 4);
     const view = new DataView(bytes.buffer, bytes.byteOffset);
-    let at = bodies * 7 * 4;
+    let at = bodies * 8 * 4;
     const channel = () => {
       const order = bytes[at];
       const values = new Int16Array(frames);
@@ -41,10 +41,17 @@ export class Motion {
     };
     const p = [0, 0, 0];
     for (let b = 0; b < bodies; b++) {
-      const link = Array.from({ length: 7 }, (_, i) => view.getFloat32((7 * b + i) * 4, true));
-      const q = [channel(), channel(), channel(), channel()];
+      const [to, redundant, ...link] = Array.from({ length: 8 }, (_, i) => view.getFloat32((8 * b + i) * 4, true));
+      const without = Math.abs(redundant) - 1;
+      const q = [0, 1, 2, 3].map((k) => k === without ? new Float64Array(frames) : channel());
+      if (without >= 0) {
+        const one = 1 / film.turn; // as far as channels count
+        for (let t = 0; t < frames; t++) {
+          const rest = q.reduce((sum, c, k) => k === without ? sum : sum + c[t] * c[t], 0);
+          q[without][t] = Math.sign(redundant) * Math.sqrt(Math.max(0, one * one - rest));
+        }
+      }
       const d = [channel(), channel(), channel()];
-      const to = link[0];
       for (let t = 0; t < frames; t++) {
         const i = (t * bodies + b) * 4;
         const n = Math.hypot(q[0][t], q[1][t], q[2][t], q[3][t]) || 1;
@@ -53,8 +60,8 @@ export class Motion {
         if (to >= 0) {
           const a = t * bodies + to;
           for (let k = 0; k < 3; k++) p[k] = this.positions[a * 3 + k];
-          rotate(this.rotations, a * 4, link[1], link[2], link[3], p);
-          rotate(this.rotations, i, link[4], link[5], link[6], p);
+          rotate(this.rotations, a * 4, link[0], link[1], link[2], p);
+          rotate(this.rotations, i, link[3], link[4], link[5], p);
         } else {
           for (let k = 0; k < 3; k++) p[k] = origin[k];
         }

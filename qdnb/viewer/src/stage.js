@@ -1,36 +1,33 @@
 // The stage: what a film shows, drawn by three.js. z is up.
 import {
-  BufferAttribute, BufferGeometry, CapsuleGeometry, BoxGeometry, Color, DataTexture, DirectionalLight, DoubleSide, Fog, Group, HemisphereLight,
-  LinearFilter, LinearMipmapLinearFilter, Mesh, MeshBasicMaterial, MeshLambertMaterial, MeshStandardMaterial, PCFSoftShadowMap, PerspectiveCamera,
-  PlaneGeometry, Quaternion, RepeatWrapping, Scene, SphereGeometry, SRGBColorSpace, Vector3, WebGLRenderer,
+  Box3, BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, DirectionalLight, DoubleSide, Fog, Group, HemisphereLight, Mesh,
+  MeshBasicMaterial, MeshLambertMaterial, MeshPhongMaterial, PCFSoftShadowMap, PerspectiveCamera, PlaneGeometry, Quaternion, Scene,
+  SphereGeometry, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 
 const themes = {
-  light: { sky: 0xdde6ef, top: 0xffffff, below: 0xa8adb5, tiles: [214, 198], path: 0xd9480f, sun: 2.1, fill: 1.75 },
-  dark: { sky: 0x171d25, top: 0xcdd9ea, below: 0x3a3f48, tiles: [58, 46], path: 0xff8a4c, sun: 2.2, fill: 1.35 },
+  light: { sky: 0xdde6ef, top: 0xffffff, below: 0xa8adb5, tiles: [0xcfd3da, 0xbfc4cc], path: 0xd9480f, sun: 2.1, fill: 1.75 },
+  dark: { sky: 0x171d25, top: 0xcdd9ea, below: 0x3a3f48, tiles: [0x383d45, 0x2c3138], path: 0xff8a4c, sun: 2.2, fill: 1.35 },
 };
 
-// checker is a texture of two by two tiles.
-function checker([a, b]) {
-  const n = 64, data = new Uint8Array(n * n * 4);
-  for (let i = 0; i < n * n; i++) {
-    const odd = ((i % n < n / 2) ? 1 : 0) ^ ((i < n * n / 2) ? 1 : 0);
-    const v = odd ? a : b;
-    data.set([v * .97, v * .985, Math.min(255, v * 1.02), 255], i * 4);
-  }
-  const t = new DataTexture(data, n, n);
-  t.wrapS = t.wrapT = RepeatWrapping;
-  t.magFilter = LinearFilter;
-  t.minFilter = LinearMipmapLinearFilter;
-  t.generateMipmaps = true;
-  t.colorSpace = SRGBColorSpace;
-  t.anisotropy = 8;
-  t.needsUpdate = true;
-  return t;
+// checkered makes a material one of tiles that are 1 m wide, each pixel of it the mean of what it covers (Inigo Quilez, checkersGradBox): a
+// texture with such a filter takes five times as long where there is no graphics processor.
+function checkered(material) {
+  material.userData.tiles = { value: [new Color(), new Color()] };
+  material.onBeforeCompile = (shader) => {
+    shader.uniforms.tiles = material.userData.tiles;
+    shader.vertexShader = "varying vec2 tilePoint;\n" + shader.vertexShader.replace("#include <begin_vertex>",
+      "#include <begin_vertex>\n tilePoint = (modelMatrix * vec4(position, 1.)).xy;");
+    shader.fragmentShader = "varying vec2 tilePoint;\nuniform vec3 tiles[2];\n" + shader.fragmentShader.replace("#include <color_fragment>", `
+      vec2 covered = fwidth(tilePoint) + 1e-4;
+      vec2 part = 2. * (abs(fract((tilePoint - .5 * covered) * .5) - .5) - abs(fract((tilePoint + .5 * covered) * .5) - .5)) / covered;
+      diffuseColor.rgb *= mix(tiles[0], tiles[1], .5 - .5 * part.x * part.y);`);
+  };
+  return material;
 }
 
-const groundSize = 600; // metres; tiles are 1 m wide
+const groundSize = 600; // metres
 
 export class Stage {
   constructor(canvas, embedded) {
@@ -48,7 +45,7 @@ export class Stage {
     this.sun.shadow.mapSize.set(1024, 1024);
     this.sun.shadow.bias = -.0008;
     this.sun.shadow.normalBias = .02;
-    this.ground = new Mesh(new PlaneGeometry(groundSize, groundSize), new MeshLambertMaterial());
+    this.ground = new Mesh(new PlaneGeometry(groundSize, groundSize), checkered(new MeshLambertMaterial()));
     this.ground.receiveShadow = true;
     this.scene.add(this.sky, this.sun, this.sun.target, this.ground);
     this.controls = new OrbitControls(this.camera, canvas);
@@ -81,11 +78,7 @@ export class Stage {
     this.sky.groundColor.set(t.below);
     this.sky.intensity = t.fill;
     this.sun.intensity = t.sun;
-    this.ground.material.map?.dispose();
-    const tiles = checker(t.tiles);
-    tiles.repeat.set(groundSize / 2, groundSize / 2);
-    this.ground.material.map = tiles;
-    this.ground.material.needsUpdate = true;
+    t.tiles.forEach((color, i) => this.ground.material.userData.tiles.value[i].set(color));
     for (const ribbon of this.path.children) ribbon.material.color.set(t.path);
   }
 
@@ -101,7 +94,7 @@ export class Stage {
       for (const s of body.shapes) {
         const key = s.c + s.o;
         if (!materials.has(key)) {
-          materials.set(key, new MeshStandardMaterial({ color: s.c, roughness: .55, metalness: 0, transparent: s.o < 1, opacity: s.o }));
+          materials.set(key, new MeshPhongMaterial({ color: s.c, specular: 0x1c1c1c, shininess: 24, transparent: s.o < 1, opacity: s.o }));
         }
         const mesh = new Mesh(geometry(s, thinner), materials.get(key));
         const a = new Vector3(...s.a), b = new Vector3(...s.b);
@@ -139,8 +132,10 @@ export class Stage {
     this.set = set;
     this.motion = motion;
     this.ground.visible = set.ground;
-    this.size = this.robotSize();
     const before = this.target.clone();
+    this.gone = null;
+    this.pose(0);
+    this.measure();
     this.pose(0);
     if (first) {
       this.home();
@@ -152,21 +147,17 @@ export class Stage {
     this.layPath();
   }
 
-  // robotSize is how far the robot reaches from the body that is followed.
-  robotSize() {
-    const p = this.motion.positions, f = this.film.follow * 3;
-    let size = .1;
-    let b = 0;
-    for (const body of this.set.bodies) {
-      if (body.fixed) continue;
-      const d = Math.hypot(p[b * 3] - p[f], p[b * 3 + 1] - p[f + 1], p[b * 3 + 2] - p[f + 2]);
-      for (const s of body.shapes) {
-        const reach = s.box ? Math.max(Math.hypot(...s.a), Math.hypot(...s.b)) : Math.max(Math.hypot(...s.a), Math.hypot(...s.b)) + s.r;
-        if (d < 5) size = Math.max(size, d + reach);
-      }
-      b++;
+  // measure finds how large the robot is as it starts, and where its middle is, as seen from the body that is followed.
+  measure() {
+    const box = new Box3();
+    const f = this.built.moving[this.film.follow].position;
+    for (const group of this.built.moving) {
+      group.updateMatrixWorld(true);
+      if (group.children.length && group.position.distanceTo(f) < 5) box.expandByObject(group);
     }
-    return size;
+    if (box.isEmpty()) box.setFromCenterAndSize(f, new Vector3(.2, .2, .2));
+    this.size = Math.max(.1, box.getSize(new Vector3()).length() / 2);
+    this.middle = box.getCenter(new Vector3()).z;
   }
 
   // pose moves the bodies to a time in frames, between two of them if need be.
@@ -186,14 +177,11 @@ export class Stage {
     }
     const f = built.moving[film.follow].position;
     // Up and down the camera follows less than the robot moves, which is calmer to look at.
-    this.target.set(f.x, f.y, .75 * this.rest() + .25 * f.z);
+    this.target.set(f.x, f.y, this.middle + .25 * (f.z - motion.positions[film.follow * 3 + 2]));
     if (this.gone) {
       this.gone.geometry.setDrawRange(0, this.quads[Math.floor(t + 1e-6)] * 6);
     }
   }
-
-  // rest is the height of the followed body at the start.
-  rest() { return this.motion.positions[this.film.follow * 3 + 2]; }
 
   // layPath draws the way of the followed body on the ground: all of it faint, what lies behind it strong.
   layPath() {
@@ -203,10 +191,15 @@ export class Stage {
     }
     this.path.clear();
     const m = this.motion, points = [], quads = [];
-    const width = Math.min(.05 * this.size, .06);
+    const width = Math.min(.04 * this.size, .05);
     for (let t = 0; t < m.frames; t++) {
-      const at = (t * m.bodies + this.film.follow) * 3;
-      const p = [m.positions[at], m.positions[at + 1]];
+      const p = [0, 0]; // the mean of a few steps: a body that shakes would hide its way
+      const from = Math.max(0, t - 3), to = Math.min(m.frames - 1, t + 3);
+      for (let k = from; k <= to; k++) {
+        const at = (k * m.bodies + this.film.follow) * 3;
+        p[0] += m.positions[at] / (to - from + 1);
+        p[1] += m.positions[at + 1] / (to - from + 1);
+      }
       const last = points[points.length - 1];
       if (!last || Math.hypot(p[0] - last[0], p[1] - last[1]) > width * 1.5) points.push(p);
       quads.push(points.length - 1);
@@ -265,7 +258,7 @@ export class Stage {
   // distance is that at which the robot fills a good part of the picture.
   distance() {
     const narrow = Math.min(1, this.camera.aspect);
-    return this.size * 4.1 / Math.max(narrow, .6);
+    return this.size * 4.4 / Math.max(narrow, .6);
   }
 
   // home looks along y, x to the right as on the map.
@@ -302,7 +295,7 @@ export class Stage {
       }
     }
     const margin = this.size;
-    const center = new Vector3((low[0] + high[0]) / 2, (low[1] + high[1]) / 2, this.film.standing ? this.rest() : 0);
+    const center = new Vector3((low[0] + high[0]) / 2, (low[1] + high[1]) / 2, this.film.standing ? this.middle : 0);
     const half = Math.tan(this.camera.fov / 2 * Math.PI / 180);
     const x = (high[0] - low[0]) / 2 + margin, y = (high[1] - low[1]) / 2 + margin;
     const distance = Math.max(x / (half * this.camera.aspect) + y * .6, y * .95 / half, 2 * this.size);
@@ -327,7 +320,7 @@ export class Stage {
     camera.near = Math.max(.02, distance / 200);
     camera.far = Math.max(200, distance * 12);
     camera.updateProjectionMatrix();
-    // The ground goes along in steps of its pattern.
+    // The ground goes along, in steps so that its pattern keeps its digits.
     this.ground.position.set(2 * Math.round(controls.target.x / 2), 2 * Math.round(controls.target.y / 2), 0);
     const at = this.following ? this.target : controls.target;
     const reach = Math.max(this.size * 3, Math.min(distance * .8, 40));
