@@ -54,28 +54,30 @@ func (d *Data) ways(trained *results.Trained) (*figures.Arena, error) {
 // zooms are the parts of the descriptor's limits that ways may be shown in, which make round numbers of 30 m.
 var zooms = []float64{1. / 30, 1. / 15, 1. / 10, 1. / 6, 1. / 5, 1. / 3, 1. / 2, 1}
 
-// zoom sets the limits of arenas of one environment to the smallest part of them that holds all ways. Robots start at the origin, and those
-// of runs of minutes do not come far: all limits would show a dot.
+// zoom sets the limits of arenas of one environment to the smallest part of them that holds all ways and walls. Robots start at the origin,
+// and those of runs of minutes do not come far: all limits would show a dot.
 func zoom(arenas []figures.Map) {
 	for _, part := range zooms {
-		holds := true
+		if part < 1 && slices.ContainsFunc(arenas, func(m figures.Map) bool { return !shows(m.(*figures.Arena), part) }) {
+			continue
+		}
 		for _, m := range arenas {
 			a := m.(*figures.Arena)
-			for _, p := range a.Paths {
-				holds = holds && within(p.X, part*a.Lower[0], part*a.Upper[0]) &&
-					within(p.Y, part*a.Lower[1], part*a.Upper[1])
+			for d := range 2 {
+				a.Lower[d], a.Upper[d] = part*a.Lower[d], part*a.Upper[d]
 			}
 		}
-		if holds || part == 1 {
-			for _, m := range arenas {
-				a := m.(*figures.Arena)
-				for d := range 2 {
-					a.Lower[d], a.Upper[d] = part*a.Lower[d], part*a.Upper[d]
-				}
-			}
-			return
-		}
+		return
 	}
+}
+
+// shows tells whether a part of an arena's limits holds its ways and walls.
+func shows(a *figures.Arena, part float64) bool {
+	holds := func(x, y []float64) bool {
+		return within(x, part*a.Lower[0], part*a.Upper[0]) && within(y, part*a.Lower[1], part*a.Upper[1])
+	}
+	return !slices.ContainsFunc(a.Walls, func(w figures.Rect) bool { return !holds([]float64{w.X0, w.X1}, []float64{w.Y0, w.Y1}) }) &&
+		!slices.ContainsFunc(a.Paths, func(p figures.Path) bool { return !holds(p.X, p.Y) })
 }
 
 // within tells whether values are between limits. A lower limit of 0, as that of x in ant-trap, cuts off what lies behind the start at any

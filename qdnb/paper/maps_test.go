@@ -272,7 +272,8 @@ func TestZoom(t *testing.T) {
 		"all":               {[]figures.Map{arena("ant-omni", []float64{-16}, []float64{0})}, [2]float64{30, 30}},
 		"beyond":            {[]figures.Map{arena("ant-omni", []float64{-60}, []float64{0})}, [2]float64{30, 30}},
 		"not a number":      {[]figures.Map{arena("ant-omni", []float64{nan, 2.5}, []float64{nan, 0})}, [2]float64{3, 3}},
-		"behind the start":  {[]figures.Map{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})}, [2]float64{2, 8. / 15}},
+		"behind the start":  {[]figures.Map{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})}, [2]float64{15, 4}},
+		"in a maze":         {[]figures.Map{arena("ant-maze", []float64{0, 0.1}, []float64{0, 0.1})}, [2]float64{40, 40}},
 		"not at the origin": {[]figures.Map{arena("pointmaze", []float64{0, 0.1}, []float64{-0.85, -0.8})}, [2]float64{1, 1}},
 	} {
 		zoom(c.maps)
