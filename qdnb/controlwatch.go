@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/hierarchy"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/scene"
 	"example.com/qdnb/xla"
 )
 
@@ -22,6 +23,9 @@ type MetaEpisode struct {
 	Skills   []int     // chosen, one after the other: a skill's number, or a cell
 	Decision int       // steps for which a chosen skill acts
 	Cells    bool      // skills are cells of a repertoire
+
+	// Film shows it, from the end of the first step on.
+	Film *scene.Film
 }
 
 // Watch lets the meta-controller of a finished run of [Control] play an episode, from an initial state that seed draws, as it draws what
@@ -49,6 +53,11 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	if err != nil {
 		return nil, errors.WithMessage(err, run.Name())
 	}
+	stage, err := newStage(skills.task.Env)
+	if err != nil {
+		return nil, err
+	}
+	skills.task.Look, skills.task.Looks = stage.look, stage.width()
 	platform, err := xla.Open("")
 	if err != nil {
 		return nil, err
@@ -71,9 +80,17 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 		Fitness: float64(found.Fitnesses[0]), Hurdles: hurdlesPassed(float64(found.Farthest(0))), Decision: settings.DecisionLength, Cells: !trained.HasSkills(),
 	}
 	steps := int(found.Steps[0])
+	var looks []float32
 	for step := range steps {
 		at := found.Position(0, step)
 		e.X, e.Z = append(e.X, metres(float64(at[0]))), append(e.Z, float64(at[1]))
+		looks = append(looks, found.Looked(0, step)...)
+	}
+	e.Film = stage.film(nil, looks)
+	e.Film.Title = fmt.Sprintf("%s on %s, led over hurdles", figures.MethodName(trained.Config.Algorithm), run.Config.Env)
+	e.Film.Subtitle = e.summary()
+	if err := e.Film.Check(); err != nil {
+		return nil, errors.WithMessage(err, run.Name())
 	}
 	for i, k := range found.Chosen(0) {
 		if i*e.Decision < steps {
@@ -83,6 +100,11 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	return e, nil
 }
 
+// summary says how the episode went.
+func (e *MetaEpisode) summary() string {
+	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(e.Fitness), e.Hurdles, robots.HurdleNumber)
+}
+
 // Figure draws the way of the torso over the hurdles, seen from the side, and which skills were chosen.
 func (e *MetaEpisode) Figure() (*figures.Figure, error) {
 	name := "skill"
@@ -90,7 +112,7 @@ func (e *MetaEpisode) Figure() (*figures.Figure, error) {
 		name = "cell"
 	}
 	plot := figures.Episode{
-		Title: fmt.Sprintf("return %.0f, %d of %d hurdles passed", e.Fitness, e.Hurdles, robots.HurdleNumber), Skill: name,
+		Title: e.summary(), Skill: name,
 		X: e.X, Z: e.Z, Skills: e.Skills, Decision: e.Decision,
 	}
 	for i := range robots.HurdleNumber {

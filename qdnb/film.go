@@ -15,9 +15,16 @@ import (
 )
 
 // Film lets policies of a run play again, one episode each, to be watched: those in some cells of its repertoire, or its best one where no
-// cell is given; of a run with skills, all skills. seed draws the initial state, which is the same for all. A film does not depend on which
-// others are made with it.
+// cell is given; of a run with skills, all skills; of a run of [Control], what its meta-controller does, see [Watch]. seed draws the initial
+// state, which is the same for all. A film does not depend on which others are made with it.
 func Film(run *runs.Run, seed int64, cells ...int) ([]*scene.Film, error) {
+	if run.Config.Algorithm == HierarchicalControl && len(cells) == 0 {
+		e, err := Watch(run, seed)
+		if err != nil {
+			return nil, err
+		}
+		return []*scene.Film{e.Film}, nil
+	}
 	return Films(run, EvaluateSpec{Cells: cells, Seed: seed, Episodes: 1})
 }
 

@@ -165,3 +165,28 @@ func TestStill(t *testing.T) {
 		t.Errorf("the seven parts of a walker have %d colours", len(colors))
 	}
 }
+
+// The film of a meta-controller's episode goes the way that is told of it.
+func TestFilmOfAMetaController(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	root := t.TempDir()
+	run := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
+	e := Must(Watch(run, 5))
+	film := Must(Film(run, 5))[0]
+	if len(film.Frames) != len(e.X) || film.Subtitle != e.summary() {
+		t.Fatalf("%d frames of %d steps, %q", len(film.Frames), len(e.X), film.Subtitle)
+	}
+	sum := 0.0
+	for i, frame := range film.Frames {
+		sum += film.Rewards[i]
+		if at := frame[film.Follow].Position; math.Abs(at[0]-e.X[i]) > 1e-4 || math.Abs(at[2]-e.Z[i]) > 1e-5 {
+			t.Errorf("step %d: the torso is at %v, not at %g, %g", i, at, e.X[i], e.Z[i])
+		}
+	}
+	if math.Abs(sum-e.Fitness) > 1e-3 {
+		t.Errorf("rewards sum to %g, the return is %g", sum, e.Fitness)
+	}
+	if _, err := Film(run, 5, 0); err == nil {
+		t.Error("a meta-controller has cells")
+	}
+}

@@ -50,12 +50,15 @@ func newStage(env envs.Env) (*stage, error) {
 	return s, s.Check()
 }
 
-// film is an episode: where the bodies are at its beginning, [7 * bodies], and what was recorded of its steps, see [stage.steps]. It ends
-// with the first episode, or before something is not a number.
+// film is an episode: where the bodies are at its beginning, [7 * bodies] or nothing, and what was recorded of its steps, see
+// [stage.look]. It ends with the first episode, or before something is not a number.
 func (s *stage) film(first, steps []float32) *scene.Film {
 	film := s.Film
-	film.Frames, film.Rewards = [][]scene.Pose{posesOf(first)}, []float64{0}
-	width := 7*len(s.Frames[0]) + 2
+	film.Frames, film.Rewards = nil, nil
+	if first != nil {
+		film.Frames, film.Rewards = [][]scene.Pose{posesOf(first)}, []float64{0}
+	}
+	width := s.width()
 	for ; len(steps) >= width; steps = steps[width:] {
 		row := steps[:width]
 		if slices.ContainsFunc(row, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {

@@ -30,12 +30,19 @@ func (s *stage) first(steps int) envs.Recorder {
 	}}
 }
 
-// steps records where each step led to, its reward, and whether the episode ended.
+// steps records what each step led to.
 func (s *stage) steps(int) envs.Recorder {
-	return envs.Recorder{Every: 1, Width: 7*len(s.Frames[0]) + 2, Row: func(_ envs.State, _ *Node, after envs.State) *Node {
-		return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1), InsertAxes(after.Done, -1)}, 1)
-	}}
+	return envs.Recorder{Every: 1, Width: s.width(), Row: func(_ envs.State, _ *Node, after envs.State) *Node { return s.look(after) }}
 }
+
+// look is what there is to see of a state [B, width]: where the bodies are, the reward of the step that led there, and whether the episode
+// ended.
+func (s *stage) look(after envs.State) *Node {
+	return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1), InsertAxes(after.Done, -1)}, 1)
+}
+
+// width is the number of values of a look.
+func (s *stage) width() int { return 7*len(s.Frames[0]) + 2 }
 
 // rigidPoses are those of bodies of a system, by their indices in the model.
 func rigidPoses(system *physics.System, moving []int) func(envs.State) *Node {

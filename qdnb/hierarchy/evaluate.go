@@ -21,15 +21,24 @@ type Evaluation struct {
 	Fitnesses []float32 // [n], returns of the episodes
 	Steps     []float32 // [n], of each episode
 	Choices   []int32   // [n * decisions], the skills chosen
-	Positions []float32 // [n * length * 2], see [Task].Place, after each step; those beyond Steps mean nothing
+	Positions []float32 // [n * length * (2 + looks)], see [Task].Place, after each step; those beyond Steps mean nothing
 	length    int
+	looks     int
 	decisions int
 }
 
 // Position is where episode i was after a step.
 func (e Evaluation) Position(i, step int) [2]float32 {
-	at := 2 * (i*e.length + step)
-	return [2]float32(e.Positions[at : at+2])
+	return [2]float32(e.kept(i, step)[:2])
+}
+
+// Looked is what [Task].Look read of episode i after a step.
+func (e Evaluation) Looked(i, step int) []float32 { return e.kept(i, step)[2:] }
+
+func (e Evaluation) kept(i, step int) []float32 {
+	width := 2 + e.looks
+	at := width * (i*e.length + step)
+	return e.Positions[at : at+width]
 }
 
 // Chosen are the skills that were chosen in episode i.
@@ -148,7 +157,7 @@ func (e *Evaluator) evaluate(act []xla.Value, skills xla.Value, seed, number int
 		return Evaluation{}, err
 	}
 	defer freeAll(out)
-	result := Evaluation{length: e.task.length, decisions: e.task.decisions()}
+	result := Evaluation{length: e.task.length, looks: e.task.Looks, decisions: e.task.decisions()}
 	for i, into := range []*[]float32{&result.Fitnesses, &result.Steps, nil, &result.Positions} {
 		array, err := xla.Download(out[i])
 		if err != nil {

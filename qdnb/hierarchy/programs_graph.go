@@ -151,7 +151,7 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, wo
 		return Zeros(g, shapes.Make(dtypes.Float32, append([]int{t, e.shared.slice}, dims...)...))
 	}
 	begin := state{a, rows, states, decisions, worker, episode{
-		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32), room(e.task.length, 2),
+		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32), room(e.task.length, 2+e.task.Looks),
 	}}
 	end := xla.For(g, t, begin, func(turn *Node, s state) state {
 		numbers := e.shared.numbers(turn, s.Worker)

@@ -18,6 +18,9 @@ type Task struct {
 	Unseen int // leading observations that skills do not see: where the robot is
 	Skills Form
 	Place  [2]int // the observations that evaluations keep of every step: where the robot is, and how high
+	// Look reads what else they keep of the state after every step, [B, Looks]; nil for nothing.
+	Look  func(after envs.State) *Node
+	Looks int
 
 	length   int // environment steps of an episode
 	decision int // environment steps for which a chosen skill acts
@@ -224,7 +227,7 @@ type episode struct {
 	Return    *Node // [B], of the first episode
 	Length    *Node // [B], its steps
 	Choices   *Node // int32 [B, decisions]
-	Positions *Node // [B, Length, 2], see [Task].Place, after each step
+	Positions *Node // [B, Length, 2 + Looks], see [Task].Place, after each step
 }
 
 // evaluate plays an episode in each environment, from states that were just reset. Decisions are drawn, skills act without noise.
@@ -233,7 +236,7 @@ func (t Task) evaluate(p playing) episode {
 		Playing playing
 		Score   envs.Score
 		Choices *Node // [decisions, B]
-		Records *Node // [decisions * Decision, B, 2]
+		Records *Node // [decisions * Decision, B, 2 + Looks]
 	}
 	type acting struct {
 		Skills  nn.Net
@@ -245,7 +248,7 @@ func (t Task) evaluate(p playing) episode {
 	g, batch, decisions := p.Worlds.Reward.Graph(), p.Worlds.Reward.Shape().Dimensions[0], t.decisions()
 	start := state{
 		p, envs.NewScore(g, batch, envs.None, 0), Zeros(g, shapes.Make(dtypes.Int32, decisions, batch)),
-		Zeros(g, shapes.Make(dtypes.Float32, decisions*t.decision, batch, 2)),
+		Zeros(g, shapes.Make(dtypes.Float32, decisions*t.decision, batch, 2+t.Looks)),
 	}
 	end := xla.For(g, decisions, start, func(decision *Node, s state) state {
 		choice, _, skills, _ := t.choose(s.Playing, decision)
@@ -257,8 +260,11 @@ func (t Task) evaluate(p playing) episode {
 			over := ConvertDType(GreaterOrEqual(at, ConstAs(at, int32(t.length-1))), dtypes.Float32)
 			a.Score = a.Score.Add(nil, a.Worlds.Reward, Max(a.Worlds.Done, BroadcastToDims(over, batch)))
 			obs := a.Worlds.Observation
-			place := Concatenate([]*Node{Slice(obs, AxisRange(), AxisElem(t.Place[0])), Slice(obs, AxisRange(), AxisElem(t.Place[1]))}, 1)
-			a.Records = xla.SetRows(a.Records, at, InsertAxes(place, 0))
+			seen := []*Node{Slice(obs, AxisRange(), AxisElem(t.Place[0])), Slice(obs, AxisRange(), AxisElem(t.Place[1]))}
+			if t.Look != nil {
+				seen = append(seen, t.Look(a.Worlds))
+			}
+			a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
 			return a
 		})
 		s.Playing.Worlds, s.Score, s.Records = after.Worlds, after.Score, after.Records

@@ -58,7 +58,7 @@ type Film struct {
 	Step   float64 // seconds between two frames
 	Follow int     // index among the moving bodies of the one that a camera follows, and whose way is drawn
 	Ground bool    // a plane at z = 0
-	// Rewards are those of the steps that led to each frame, 0 for the first; nil if they are not known.
+	// Rewards are those of the steps that led to each frame, 0 for one that no step led to; nil if they are not known.
 	Rewards []float64
 }
 
