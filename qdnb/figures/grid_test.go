@@ -1,0 +1,106 @@
+package figures
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// svgOf is the text of a figure that must be drawn.
+func svgOf(t *testing.T, f *Figure, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := f.encode(".svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// However many rows, a grid is no larger than a page; narrow columns then make room for their titles.
+func TestMapGridFitsAPage(t *testing.T) {
+	cells := sampleCells()
+	cells.Title = "a title that is wider than a map of so many"
+	g := Grid{Dense: true, ColumnTitles: []string{"one method", "another one"}}
+	for i := range 11 {
+		g.Maps = append(g.Maps, []Map{&cells, &cells})
+		g.RowTitles = append(g.RowTitles, fmt.Sprint("row ", i))
+	}
+	f, err := MapGrid(g)
+	drawn(t, f, err)
+	width, height := f.Bounds()
+	if height > pageHeight+0.01 || height < pageHeight-1 || width > pageWidth {
+		t.Errorf("%.2f x %.2f in", width/vg.Inch, height/vg.Inch)
+	}
+	if least := 2 * textStyle(tickSize).Width(cells.Title); width < least {
+		t.Errorf("%.0f points are too narrow for two titles of %.0f together", width, least)
+	}
+}
+
+// A dense grid says once what others of its maps say again: names of axes in the lowest row, numbers of y in the first column.
+func TestDenseGrid(t *testing.T) {
+	a, b := sampleCells(), sampleCells()
+	b.XLabel, b.YLabel = "right foot", "left foot"
+	g := Grid{Maps: [][]Map{{&a, &b}, {&a, &b}, {&a, &b}}}
+	text := svgOf(t, must(MapGrid(g)), nil)
+	for label, want := range map[string]int{"final x": 1, "final y": 3, "right foot": 1, "left foot": 3} {
+		if n := strings.Count(text, ">"+label+"<"); n != want {
+			t.Errorf("%d times %q, want %d", n, label, want)
+		}
+	}
+	wide := strings.Count(text, ">0<")
+	g.Dense = true
+	text = svgOf(t, must(MapGrid(g)), nil)
+	for label, want := range map[string]int{"final x": 1, "final y": 1, "right foot": 1, "left foot": 1, "0": wide - 3} {
+		if n := strings.Count(text, ">"+label+"<"); n != want {
+			t.Errorf("dense: %d times %q, want %d", n, label, want)
+		}
+	}
+}
+
+func must(f *Figure, err error) *Figure {
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+// Neighbours of the same limits share ticks only where they show the same thing.
+func TestGridKeepsAxesOfOtherThings(t *testing.T) {
+	a, b := sampleCells(), sampleCells()
+	b.XLabel = "something else"
+	text := svgOf(t, must(MapGrid(Grid{Maps: [][]Map{{&a}, {&b}}})), nil)
+	for _, label := range []string{"final x", "something else"} {
+		if !strings.Contains(text, ">"+label+"<") {
+			t.Errorf("the grid does not say %q", label)
+		}
+	}
+}
+
+// Labels of a short bar do not run into each other; where no two round numbers fit, its ends have them.
+func TestHorizontalTicks(t *testing.T) {
+	style := textStyle(tickSize)
+	for _, c := range []struct {
+		low, high float64
+		length    vg.Length
+		want      string
+	}{
+		{0, 100, 200, "0 20 40 60 80 100"},
+		{0, 100, 50, "0 50 100"},
+		{-17390, -16630, 50, "−17.4k −16.6k"},
+		{0.30001, 0.30002, 50, "0.30001 0.30002"},
+	} {
+		bar := &colorBar{colorRange: colorRange{c.low, c.high}}
+		var labels []string
+		for _, tick := range bar.horizontalTicks(style, [2]vg.Length{0, c.length}) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("from %g to %g on %.0f points: %q, want %q", c.low, c.high, c.length, got, c.want)
+		}
+	}
+}
