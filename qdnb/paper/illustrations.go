@@ -56,14 +56,14 @@ type illustration struct {
 }
 
 var illustrations = []illustration{
-	{film: "ant-trap", title: "ant-trap", view: from(scene.Vec{1.5, -13, 9}, scene.Vec{5.4, 0.3, 0}, 38)},
+	{film: "ant-trap", title: "ant-trap", view: wholeFrom(-76, 27)},
 	{film: "ant-maze", title: "ant-maze", view: from(scene.Vec{-11, -15.5, 13}, scene.Vec{13, 11, 0}, 59)},
 	{film: "pointmaze", title: "pointmaze", view: whole},
 	{film: "ant-uni", title: "ant-uni", view: near(1.3, 0.12), notes: forward},
 	{film: "ant-omni", title: "ant-omni", view: near(1.5, 0), notes: anywhere},
 	{film: "walker-uni", title: "walker-uni", view: near(1.1, 0)},
 	{film: "halfcheetah-uni", title: "halfcheetah-uni", view: near(1.1, 0)},
-	{film: "halfcheetah-hurdles", title: "halfcheetah-hurdles", view: from(scene.Vec{-3.4, -4.8, 2.4}, scene.Vec{2.9, 1.0, 0.1}, 35)},
+	{film: "halfcheetah-hurdles", title: "halfcheetah-hurdles", view: from(scene.Vec{-3.6, -4.8, 2.6}, scene.Vec{3.1, 0.9, 0.1}, 38)},
 	{film: "ant-uni", title: "gravity", view: near(1.55, 0.6), notes: gravity},
 	{film: "ant-uni leg", title: "leg dysfunction, ant", view: near(1.2, 0)},
 	{film: "walker-uni leg", title: "leg dysfunction, walker", view: near(1.1, 0)},
@@ -73,6 +73,10 @@ var illustrations = []illustration{
 const pictureAspect = float64(pictureWidth) / pictureHeight
 
 func whole(f *scene.Film) scene.Camera { return scene.Whole(f, pictureAspect) }
+
+func wholeFrom(azimuth, elevation float64) func(*scene.Film) scene.Camera {
+	return func(f *scene.Film) scene.Camera { return scene.WholeFrom(f, azimuth, elevation, pictureAspect) }
+}
 
 // near looks at the robot from so many times as far as it would have to be, and so many metres to the right of it.
 func near(factor, right float64) func(*scene.Film) scene.Camera {

@@ -46,13 +46,16 @@ func Near(f *Film, frame int, aspect float64) Camera {
 	return fit(low.plus(at), high.plus(at), viewAzimuth, elevation, aspect)
 }
 
-// Whole is a camera that has everything in the picture, in all frames.
-func Whole(f *Film, aspect float64) Camera {
+// Whole is a camera that has everything in the picture, in all frames, as a map has it.
+func Whole(f *Film, aspect float64) Camera { return WholeFrom(f, -90, mapElevation, aspect) }
+
+// WholeFrom is [Whole] from another direction: azimuth of the eye in degrees from x to y, elevation above the ground.
+func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
 	low, high := nothing()
 	for t := range f.Frames {
 		f.extent(t, t == 0, &low, &high)
 	}
-	return fit(low, high, -90, mapElevation, aspect)
+	return fit(low, high, azimuth, elevation, aspect)
 }
 
 // Around is the camera at another place as far from its target: azimuth in degrees from x to y, elevation above the ground, below 90.
