@@ -190,3 +190,41 @@ func TestFilmOfAMetaController(t *testing.T) {
 		t.Error("a meta-controller has cells")
 	}
 }
+
+// The bodies of a robot hang together in every frame; skills can be filmed as well as cells, and under other conditions.
+func TestFilmOfARobot(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	skills := cheetahs(t, t.TempDir(), "diayn")
+	films := Must(Film(skills, 1))
+	if len(films) != 3 || !strings.HasSuffix(films[2].Title, "skill 2") {
+		t.Fatalf("%d films, the last one %q", len(films), films[len(films)-1].Title)
+	}
+	one := Must(Films(skills, EvaluateSpec{Skills: []int{2}, Seed: 1, Episodes: 1}))[0]
+	light := Must(Films(skills, EvaluateSpec{Skills: []int{2}, Seed: 1, Episodes: 1, Conditions: &envs.Conditions{Gravity: 0.25, Actuators: 0}}))[0]
+	last := len(one.Frames) - 1
+	if one.Frames[last][0] != films[2].Frames[last][0] || one.Frames[0][0] != light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
+		t.Error("films of a skill are not the same, or do not differ by the conditions alone")
+	}
+	if want := "gravity × 0.25, strength of a leg × 0"; !strings.HasSuffix(light.Subtitle, want) {
+		t.Errorf("%q does not name its conditions", light.Subtitle)
+	}
+	model := Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()
+	for i, poses := range one.Frames {
+		at := map[string]scene.Pose{}
+		for k, body := range one.Bodies {
+			at[body.Name] = poses[k]
+			if q := poses[k].Rotation; math.Abs(q[0]*q[0]+q[1]*q[1]+q[2]*q[2]+q[3]*q[3]-1) > 1e-3 {
+				t.Errorf("frame %d: rotation %v of %s", i, q, body.Name)
+			}
+		}
+		for _, j := range model.Joints {
+			a, b := at[j.Parent].At(scene.Vec(j.ParentOffset)), at[j.Child].At(scene.Vec(j.ChildOffset))
+			if d := math.Hypot(a[0]-b[0], a[2]-b[2]); d > 0.12 { // springs hold them
+				t.Errorf("frame %d: the two ends of %s are %g m apart", i, j.Name, d)
+			}
+		}
+	}
+	if x := one.Frames[0][one.Follow].Position[0]; math.Abs(x) > 0.2 || one.Bodies[one.Follow].Name != "torso" {
+		t.Errorf("%s is followed, from x = %g on", one.Bodies[one.Follow].Name, x)
+	}
+}
