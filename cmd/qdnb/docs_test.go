@@ -75,8 +75,11 @@ func arguments(line string) (args []string) {
 	return args
 }
 
-// parse reads a command. One that is not whole may lack what is required.
-func parse(line string, whole bool) error {
+// declared are the names of environments that a page writes itself.
+var declared = regexp.MustCompile(`Name: "([a-z-]+)", Observations:`)
+
+// parse reads a command of a page. One that is not whole may lack what is required.
+func parse(page, line string, whole bool) error {
 	flags := cli
 	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
 	var args []string
@@ -100,6 +103,11 @@ func parse(line string, whole bool) error {
 	}
 	switch {
 	case args[0] == "train": // names of algorithms, environments and settings
+		for _, own := range declared.FindAllStringSubmatch(page, -1) {
+			if flags.Train.Env == own[1] {
+				flags.Train.Env = "pointmaze"
+			}
+		}
 		_, err = qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env, Set: flags.Train.Set}.Config()
 	case args[0] == "sweep" && args[1] == "plan":
 		p := flags.Sweep.Plan
@@ -118,12 +126,12 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 		blocks, words := quoted(string(data))
 		count += len(blocks)
 		for _, line := range blocks {
-			if err := parse(line, true); err != nil {
+			if err := parse(string(data), line, true); err != nil {
 				t.Errorf("%s: qdnb %s: %v", path, line, err)
 			}
 		}
 		for _, line := range words {
-			if err := parse(line, false); err != nil {
+			if err := parse(string(data), line, false); err != nil {
 				t.Errorf("%s: `qdnb %s`: %v", path, line, err)
 			}
 		}
@@ -145,23 +153,23 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 }
 
 func TestWrongCommandsAreFound(t *testing.T) {
-	page := "`qdnb tran` `qdnb train` `qdnb show --figure x` `qdnb`\n\n```sh\n" +
+	page := "Name: \"canal\", Observations: 2 `qdnb tran` `qdnb train` `qdnb show --figure x` `qdnb`\n\n```sh\n" +
 		"go run ./cmd/qdnb train --algorithm map-elites --env pointmaze --set batch=5 # fine\n" +
 		"qdnb train --algorithm map-elites --env pointmaze \\\n    --set batches=5\n" +
-		"qdnb train --algorithm map-elites\nqdnb train … --set 'hidden=[64,64]' --seed 3\n" +
+		"qdnb train --algorithm map-elites --env canal\nqdnb train --algorithm map-elites\nqdnb train … --set 'hidden=[64,64]' --seed 3\n" +
 		"X=1 qdnb sweep plan --experiment training --scale tiny > plan.jsonl\n" +
 		"qdnb sweep plan --experiment training --scale smoke >plan.jsonl; qdnb no\n```\n"
 	blocks, words := quoted(page)
 	var wrong []int
 	for i, line := range append(blocks, words...) {
-		if parse(line, i < len(blocks)) != nil {
+		if parse(page, line, i < len(blocks)) != nil {
 			wrong = append(wrong, i)
 		}
 	}
-	if len(blocks) != 6 || len(words) != 4 {
+	if len(blocks) != 7 || len(words) != 4 {
 		t.Errorf("found %q and %q", blocks, words)
 	}
-	want := []int{1, 2, 4, 6, 8}
+	want := []int{1, 3, 5, 7, 9}
 	if len(wrong) != len(want) {
 		t.Fatalf("wrong are %v, not %v", wrong, want)
 	}

@@ -1,0 +1,264 @@
+package qdnb_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/hierarchy"
+	"example.com/qdnb/qdnb/td3"
+)
+
+// The repository, as seen from this package.
+const root = ".."
+
+// documents are the paths of README.md, ARCHITECTURE.md and all pages in docs.
+func documents(t *testing.T) []string {
+	t.Helper()
+	paths := []string{filepath.Join(root, "README.md"), filepath.Join(root, "ARCHITECTURE.md")}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// tables gives the tables of a page whose header begins with a word, as rows of cells.
+func tables(page, word string) (list [][][]string) {
+	var rows [][]string
+	for line := range strings.SplitSeq(page+"\n", "\n") {
+		if strings.HasPrefix(line, "|") {
+			cells := strings.Split(strings.Trim(line, "| "), "|")
+			for i := range cells {
+				cells[i] = strings.Trim(cells[i], " `")
+			}
+			rows = append(rows, cells)
+			continue
+		}
+		if len(rows) > 2 && rows[0][0] == word {
+			list = append(list, slices.Delete(rows, 1, 2)) // the line under the header
+		}
+		rows = nil
+	}
+	return list
+}
+
+const byEnvironment = "by environment"
+
+// documented are the settings that a page lists, as they are written: those of all environments, and those by environment.
+func documented(t *testing.T, page string) (common map[string]string, by map[string]map[string]string) {
+	t.Helper()
+	common, by = map[string]string{}, map[string]map[string]string{}
+	settings := tables(page, "setting")
+	if len(settings) != 1 {
+		t.Fatalf("there are %d tables of settings", len(settings))
+	}
+	for _, row := range settings[0][1:] {
+		if _, twice := common[row[0]]; twice || len(row) != 3 {
+			t.Errorf("the row %q", row)
+		}
+		common[row[0]] = row[1]
+	}
+	for _, table := range tables(page, "environment") {
+		for _, row := range table[1:] {
+			by[row[0]] = map[string]string{}
+			for i, name := range table[0][1:] {
+				by[row[0]][name] = row[1+i]
+				if common[name] != byEnvironment {
+					t.Errorf("%s is %q, and in the table by environment", name, common[name])
+				}
+			}
+		}
+	}
+	return common, by
+}
+
+// same tells whether a text, as a table has it, is a value of JSON.
+func same(text string, value any) bool {
+	if word, ok := value.(string); ok {
+		return text == word
+	}
+	if _, ok := value.([]any); ok {
+		text = "[" + text + "]"
+	}
+	var said any
+	return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, value)
+}
+
+// compare tells where the settings that are documented for an environment are not the defaults.
+func compare(t *testing.T, env string, common map[string]string, by map[string]map[string]string, defaults json.RawMessage) {
+	t.Helper()
+	values := map[string]any{}
+	if err := json.Unmarshal(defaults, &values); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range values {
+		text, ok := common[name]
+		if text == byEnvironment {
+			text, ok = by[env][name]
+		}
+		if !ok || !same(text, value) {
+			t.Errorf("%s: %s is %v, and the page says %q", env, name, value, text)
+		}
+	}
+	for name := range common {
+		if _, ok := values[name]; !ok {
+			t.Errorf("%s: there is no setting %q", env, name)
+		}
+	}
+}
+
+// The environments of the paper that methods train on; those that others add need not be in tables.
+var trained = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni", "halfcheetah-uni"}
+
+func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
+	for _, algorithm := range qdnb.Algorithms() {
+		t.Run(algorithm, func(t *testing.T) {
+			common, by := documented(t, read(t, filepath.Join(root, "docs", "algorithms", algorithm+".md")))
+			for _, env := range trained {
+				spec := qdnb.Spec{Algorithm: algorithm, Env: env}
+				config, err := spec.Config()
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, env, common, by, config.Hyperparameters)
+
+				// What is documented can be set, and changes nothing.
+				for name, text := range common {
+					if text == byEnvironment {
+						text = by[env][name]
+					}
+					spec.Set = append(spec.Set, name+"="+text)
+				}
+				if again, err := spec.Config(); err != nil || again.Hash() != config.Hash() {
+					t.Errorf("%s with all that the page says: %v, %s is not %s", env, err, again.Hyperparameters, config.Hyperparameters)
+				}
+			}
+			if len(by) != 0 && len(by) != len(trained) {
+				t.Errorf("%d environments, %d in the table", len(trained), len(by))
+			}
+		})
+	}
+}
+
+func TestPagesListAllSettingsOfParts(t *testing.T) {
+	for name, defaults := range map[string]any{"td3": td3.Default(), "ppo": hierarchy.Default()} {
+		t.Run(name, func(t *testing.T) {
+			data, err := json.Marshal(defaults)
+			if err != nil {
+				t.Fatal(err)
+			}
+			common, by := documented(t, read(t, filepath.Join(root, "docs", "algorithms", name+".md")))
+			compare(t, "", common, by, data)
+		})
+	}
+}
+
+// The listings of the paper's appendix are pages of the package documentation.
+func TestPackagesListTheAlgorithmsOfThePaper(t *testing.T) {
+	heading := regexp.MustCompile(`(?m)^// # .+ \(Algorithm (\d)\)$`)
+	var numbers []string
+	for _, folder := range []string{"evolution", "skills"} {
+		for _, match := range heading.FindAllStringSubmatch(read(t, filepath.Join(folder, "doc.go")), -1) {
+			numbers = append(numbers, match[1])
+		}
+	}
+	if got := strings.Join(numbers, ""); got != "12345678" {
+		t.Errorf("the packages have the algorithms %q", got)
+	}
+}
+
+var (
+	fenced   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	inline   = regexp.MustCompile("`[^`\n]*`")
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
+	headings = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	marks    = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// anchors are those that GitHub gives the headings of a page.
+func anchors(page string) map[string]bool {
+	found := map[string]bool{}
+	for _, match := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		anchor := strings.ReplaceAll(marks.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-")
+		for name, i := anchor, 1; ; i++ {
+			if !found[name] {
+				found[name] = true
+				break
+			}
+			name = fmt.Sprintf("%s-%d", anchor, i)
+		}
+	}
+	return found
+}
+
+// broken lists the relative links of a page at a path that lead nowhere.
+func broken(path, page string) (list []string) {
+	page = inline.ReplaceAllString(fenced.ReplaceAllString(page, ""), "")
+	for _, match := range link.FindAllStringSubmatch(page, -1) {
+		target := match[1] + match[2]
+		if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			continue
+		}
+		file, anchor, _ := strings.Cut(target, "#")
+		at := path
+		if file != "" {
+			at = filepath.Join(filepath.Dir(path), file)
+		}
+		data, err := os.ReadFile(at)
+		if info, e := os.Stat(at); e == nil && info.IsDir() {
+			err = nil
+		}
+		if err != nil || anchor != "" && !anchors(string(data))[anchor] {
+			list = append(list, target)
+		}
+	}
+	return list
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	links := 0
+	for _, path := range documents(t) {
+		page := read(t, path)
+		links += len(link.FindAllString(page, -1))
+		for _, target := range broken(path, page) {
+			t.Errorf("%s links to %s, which is not there", path, target)
+		}
+	}
+	if links < 100 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+func TestBrokenLinksAreFound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	page := "# One page\n[a](page.md) [b](#one-page) [c](https://example.com/x) [d](none.md) [e](#two) `[f](g)` ![i](none.png)\n```\n[h](i)\n# two\n```\n<img src=\"gone.png\">\n"
+	if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := broken(path, page), []string{"none.md", "#two", "none.png", "gone.png"}; !slices.Equal(got, want) {
+		t.Errorf("broken: %q, not %q", got, want)
+	}
+}
