@@ -110,9 +110,8 @@ func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length)
 	for _, t := range b.horizontalTicks(style, span) {
 		x := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
 		c.StrokeLine2(line, x, bar.Min.Y, x, bar.Min.Y-tickLen)
-		half := style.Width(t.Label) / 2
-		x = max(min(x, span[1]+barOverhang-half), span[0]-barOverhang+half)
-		c.FillText(style, vg.Point{X: x, Y: bar.Min.Y - tickLen}, t.Label)
+		left, right := b.extent(t, style, span)
+		c.FillText(style, vg.Point{X: (left + right) / 2, Y: bar.Min.Y - tickLen}, t.Label)
 	}
 	if b.label != "" {
 		label := textStyle(labelSize)
@@ -128,8 +127,9 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 		ticks := linearTicks{n}.Ticks(b.low, b.high)
 		apart := true
 		for i := range max(0, len(ticks)-1) {
-			distance := vg.Length(b.position(ticks[i+1].Value)-b.position(ticks[i].Value)) * (span[1] - span[0])
-			apart = apart && distance > (style.Width(ticks[i].Label)+style.Width(ticks[i+1].Label))/2+1
+			_, right := b.extent(ticks[i], style, span)
+			left, _ := b.extent(ticks[i+1], style, span)
+			apart = apart && right+barPad <= left
 		}
 		if apart {
 			return ticks
@@ -137,6 +137,13 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 	}
 	step, largest := niceStep((b.high-b.low)/10), max(math.Abs(b.low), math.Abs(b.high))
 	return []plot.Tick{{Value: b.low, Label: formatTick(b.low, step, largest)}, {Value: b.high, Label: formatTick(b.high, step, largest)}}
+}
+
+// extent is where the label of a tick of a horizontal bar begins and ends: centred at the tick, but not far beyond the bar.
+func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left, right vg.Length) {
+	x, half := span[0]+vg.Length(b.position(t.Value))*(span[1]-span[0]), style.Width(t.Label)/2
+	x = max(min(x, span[1]+barOverhang-half), span[0]-barOverhang+half)
+	return x - half, x + half
 }
 
 // fillViridis fills a bar with the colours from low to high. Each of them fills all that remains, because neighbours

@@ -91,8 +91,8 @@ func TestHorizontalTicks(t *testing.T) {
 	}{
 		{0, 100, 200, "0 20 40 60 80 100"},
 		{0, 100, 50, "0 50 100"},
+		{-1000, 0, 56, "−1000 0"}, // −500 would touch −1000, which does not reach far beyond the bar
 		{-17390, -16630, 50, "−17.4k −16.6k"},
-		{0.30001, 0.30002, 50, "0.30001 0.30002"},
 	} {
 		bar := &colorBar{colorRange: colorRange{c.low, c.high}}
 		var labels []string
