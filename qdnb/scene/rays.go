@@ -3,16 +3,17 @@ package scene
 import (
 	"image/color"
 	"math"
+	"sync"
 )
 
 // solid is a shape in the world, made ready for rays.
 type solid struct {
 	kind   Kind
-	a, ab  Vec // of a capsule: an end, and the way to the other one
+	a, ab  xyz // of a capsule: an end, and the way to the other one
 	abab   float64
 	radius float64
 	turn   matrix // of a box: its frame
-	origin Vec
+	origin xyz
 	low    Vec
 	high   Vec
 	albedo rgb
@@ -21,26 +22,26 @@ type solid struct {
 
 // ball is around a solid, or around several.
 type ball struct {
-	center Vec
+	center xyz
 	reach  float64
-	from   Vec     // from the eye to the center
+	from   xyz     // from the eye to the center
 	from2  float64 // its square
 }
 
 // seenFrom makes the ball ready for rays from the eye.
-func (b *ball) seenFrom(eye Vec) {
+func (b *ball) seenFrom(eye xyz) {
 	b.from = b.center.minus(eye)
 	b.from2 = b.from.dot(b.from)
 }
 
 // met tells whether a ray from the eye may meet what is inside.
-func (b *ball) met(d Vec) bool {
+func (b *ball) met(d xyz) bool {
 	along := b.from.dot(d)
 	return along >= -b.reach && b.from2-along*along <= b.reach*b.reach
 }
 
 // matters tells whether what is inside may take light from a point: that of the lamp, or that of the sky.
-func (b *ball) matters(p Vec, radius float64) (lamp, sky bool) {
+func (b *ball) matters(p xyz, radius float64) (lamp, sky bool) {
 	to := b.center.minus(p)
 	d2, along := to.dot(to), to.dot(lightDirection)
 	soft, near := b.reach+penumbra*max(along, 0), b.reach+5*radius
@@ -58,11 +59,11 @@ func newCluster(solids []solid, first int) cluster {
 	low, high := nothing()
 	c := cluster{first: first, next: len(solids)}
 	for _, s := range solids[first:] {
-		r := Vec{s.reach, s.reach, s.reach}
-		low, high = lower(low, s.center.minus(r)), upper(high, s.center.plus(r))
+		r := xyz{s.reach, s.reach, s.reach}
+		low, high = lower(low, s.center.minus(r).vec()), upper(high, s.center.plus(r).vec())
 		c.radius = max(c.radius, s.radius)
 	}
-	c.center = low.plus(high).scale(0.5)
+	c.center = low.plus(high).scale(0.5).xyz()
 	for _, s := range solids[first:] {
 		c.reach = max(c.reach, s.center.minus(c.center).length()+s.reach)
 	}
@@ -73,19 +74,19 @@ func newCluster(solids []solid, first int) cluster {
 func newSolid(s Shape, p Pose) solid {
 	out := solid{kind: s.Kind, radius: s.Radius, albedo: linear(s.Color)}
 	if s.Kind == Box {
-		out.turn, out.origin, out.low, out.high = p.Rotation.matrix(), p.Position, s.A, s.B
-		out.center, out.reach = p.At(s.A.plus(s.B).scale(0.5)), s.B.minus(s.A).length()/2
+		out.turn, out.origin, out.low, out.high = p.Rotation.matrix(), p.Position.xyz(), s.A, s.B
+		out.center, out.reach = p.at(s.A.plus(s.B).scale(0.5)), s.B.minus(s.A).length()/2
 		return out
 	}
-	out.a = p.At(s.A)
-	out.ab = p.At(s.B).minus(out.a)
+	out.a = p.at(s.A)
+	out.ab = p.at(s.B).minus(out.a)
 	out.abab = out.ab.dot(out.ab)
 	out.center, out.reach = out.a.along(out.ab, 0.5), math.Sqrt(out.abab)/2+s.Radius
 	return out
 }
 
 // hit is the distance along a ray, of direction d of length 1, at which it enters the solid from outside; infinite if it does not.
-func (s *solid) hit(o, d Vec) float64 {
+func (s *solid) hit(o, d xyz) float64 {
 	if s.kind == Box {
 		near, far, _ := s.slabs(o, d)
 		if near > far || near <= 0 {
@@ -97,7 +98,7 @@ func (s *solid) hit(o, d Vec) float64 {
 }
 
 // hitCapsule meets the cylinder first, then the caps (I. Quilez, Ray-capsule intersection).
-func (s *solid) hitCapsule(o, d Vec) float64 {
+func (s *solid) hitCapsule(o, d xyz) float64 {
 	oa := o.minus(s.a)
 	bard, baoa, rdoa, oaoa := s.ab.dot(d), s.ab.dot(oa), d.dot(oa), oa.dot(oa)
 	r2 := s.radius * s.radius
@@ -131,17 +132,17 @@ func (s *solid) hitCapsule(o, d Vec) float64 {
 }
 
 // slabs are the distances at which a ray enters and leaves a box, and the axis of the side that it enters by.
-func (s *solid) slabs(o, d Vec) (near, far float64, axis int) {
-	o, d = s.turn.back(o.minus(s.origin)), s.turn.back(d)
+func (s *solid) slabs(o, d xyz) (near, far float64, axis int) {
+	from, way := s.turn.back(o.minus(s.origin)).vec(), s.turn.back(d).vec()
 	near, far = math.Inf(-1), math.Inf(1)
 	for i := range 3 {
-		if d[i] == 0 {
-			if o[i] < s.low[i] || o[i] > s.high[i] {
+		if way[i] == 0 {
+			if from[i] < s.low[i] || from[i] > s.high[i] {
 				return math.Inf(1), math.Inf(-1), 0
 			}
 			continue
 		}
-		t0, t1 := (s.low[i]-o[i])/d[i], (s.high[i]-o[i])/d[i]
+		t0, t1 := (s.low[i]-from[i])/way[i], (s.high[i]-from[i])/way[i]
 		if t0 > t1 {
 			t0, t1 = t1, t0
 		}
@@ -154,10 +155,10 @@ func (s *solid) slabs(o, d Vec) (near, far float64, axis int) {
 }
 
 // normal points out of the solid at a point where a ray met it.
-func (s *solid) normal(p, o, d Vec) Vec {
+func (s *solid) normal(p, o, d xyz) xyz {
 	if s.kind == Box {
 		_, _, axis := s.slabs(o, d)
-		n := s.turn[axis]
+		n := s.turn.column(axis)
 		if n.dot(d) > 0 {
 			n = n.scale(-1)
 		}
@@ -167,7 +168,7 @@ func (s *solid) normal(p, o, d Vec) Vec {
 }
 
 // nearest is the point of a capsule's segment that is nearest to p.
-func (s *solid) nearest(p Vec) Vec {
+func (s *solid) nearest(p xyz) xyz {
 	if s.abab == 0 {
 		return s.a
 	}
@@ -179,7 +180,7 @@ const penumbra = 0.16
 
 // lit is how much of the light from direction l a solid lets through to p, from 0 to 1. Capsules have soft edges, from how near the ray
 // comes to the segment.
-func (s *solid) lit(p, l Vec) float64 {
+func (s *solid) lit(p, l xyz) float64 {
 	if s.kind == Box {
 		near, far, _ := s.slabs(p, l)
 		if near <= far && far > 1e-6 {
@@ -197,7 +198,7 @@ func (s *solid) lit(p, l Vec) float64 {
 }
 
 // closest is how far along a ray it comes nearest to a capsule's segment, and how near.
-func (s *solid) closest(o, d Vec) (t, distance float64) {
+func (s *solid) closest(o, d xyz) (t, distance float64) {
 	oa := o.minus(s.a)
 	oad := oa.dot(d)
 	u := 0.0
@@ -217,7 +218,7 @@ func (s *solid) closest(o, d Vec) (t, distance float64) {
 
 // hidden is how much of the sky over a surface at p, with a normal, a capsule hides, from 0 to 1: as a ball of its radius at its nearest
 // point would.
-func (s *solid) hidden(p, n Vec) float64 {
+func (s *solid) hidden(p, n xyz) float64 {
 	if s.kind == Box {
 		return 0
 	}
@@ -256,10 +257,23 @@ func (c rgb) srgb() color.NRGBA {
 	return color.NRGBA{R: encoded(c[0]), G: encoded(c[1]), B: encoded(c[2]), A: 0xff}
 }
 
+// encoded looks up one of so many steps of light, which are finer than those of sRGB everywhere.
 func encoded(x float64) uint8 {
-	x = min(max(x, 0), 1)
-	if x <= 0.0031308 {
-		return uint8(math.Round(255 * 12.92 * x))
-	}
-	return uint8(math.Round(255 * (1.055*math.Pow(x, 1/2.4) - 0.055)))
+	return codes()[int(min(max(x, 0), 1)*(lightSteps-1)+0.5)]
 }
+
+const lightSteps = 1 << 14
+
+var codes = sync.OnceValue(func() *[lightSteps]uint8 {
+	var table [lightSteps]uint8
+	for i := range table {
+		x := float64(i) / (lightSteps - 1)
+		if x <= 0.0031308 {
+			x *= 12.92
+		} else {
+			x = 1.055*math.Pow(x, 1/2.4) - 0.055
+		}
+		table[i] = uint8(math.Round(255 * x))
+	}
+	return &table
+})

@@ -69,7 +69,7 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 
 // The look of pictures.
 var (
-	lightDirection = Vec{-0.42, -0.5, 1}.unit() // towards the lamp
+	lightDirection = xyz{-0.42, -0.5, 1}.unit() // towards the lamp
 	background     = rgb{1, 1, 1}
 	groundColors   = [2]rgb{linear(color.NRGBA{R: 0xf6, G: 0xf6, B: 0xf5}), linear(color.NRGBA{R: 0xe4, G: 0xe5, B: 0xe7})}
 	pathColor      = linear(color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a})
@@ -86,37 +86,37 @@ type world struct {
 	solids        []solid
 	clusters      []cluster
 	ground        bool
-	eye           Vec
-	right, up     Vec // to the edges of the picture, at distance 1
-	ahead         Vec
+	eye           xyz
+	right, up     xyz // to the edges of the picture, at distance 1
+	ahead         xyz
 	width, height int
 	pixel         float64 // angle of a pixel, rad
-	center        Vec     // of the ground that is seen
+	center        xyz     // of the ground that is seen
 	half          float64 // half the width or height of what is seen there, the larger one
 	square        float64 // side of the ground's squares
 	path          path
 }
 
 func newWorld(f *Film, frame int, c Camera, width, height int) *world {
-	w := &world{ground: f.Ground, eye: c.Eye, width: width, height: height}
+	w := &world{ground: f.Ground, eye: c.Eye.xyz(), width: width, height: height}
 	for i, pose := range f.Poses(frame) {
 		first := len(w.solids)
 		for _, s := range f.Bodies[i].Shapes {
 			solid := newSolid(s, pose)
-			solid.seenFrom(c.Eye)
+			solid.seenFrom(w.eye)
 			w.solids = append(w.solids, solid)
 		}
 		if first < len(w.solids) {
 			cluster := newCluster(w.solids, first)
-			cluster.seenFrom(c.Eye)
+			cluster.seenFrom(w.eye)
 			w.clusters = append(w.clusters, cluster)
 		}
 	}
 	right, up, ahead := c.axes()
 	tall := math.Tan(c.Angle * math.Pi / 360)
-	w.ahead, w.up, w.right = ahead, up.scale(tall), right.scale(tall*float64(width)/float64(height))
+	w.ahead, w.up, w.right = ahead.xyz(), up.scale(tall).xyz(), right.scale(tall*float64(width)/float64(height)).xyz()
 	w.pixel = 2 * tall / float64(height)
-	w.center = Vec{c.Target[0], c.Target[1], 0}
+	w.center = xyz{c.Target[0], c.Target[1], 0}
 	distance := c.Target.minus(c.Eye).length()
 	w.half = distance * max(w.up.length(), w.right.length())
 	seen := 2 * tall * distance // height of what is seen at the target
@@ -236,8 +236,8 @@ func (w *world) cast(x, y float64) sample {
 			}
 		}
 	}
-	if w.ground && d[2] < 0 && w.eye[2] > 0 {
-		if t := -w.eye[2] / d[2]; t < near {
+	if w.ground && d.z < 0 && w.eye.z > 0 {
+		if t := -w.eye.z / d.z; t < near {
 			return sample{w.groundColor(w.eye.along(d, t), d, t), -1}
 		}
 	}
@@ -251,7 +251,7 @@ func (w *world) cast(x, y float64) sample {
 }
 
 // shade is the colour of a surface. Of what faces up under the open sky it is the albedo.
-func (w *world) shade(p, n, d Vec, albedo rgb, shine float64, self int) rgb {
+func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
 	sky, light := 1.0, 1.0
 	for k := range w.clusters {
 		c := &w.clusters[k]
@@ -273,11 +273,11 @@ func (w *world) shade(p, n, d Vec, albedo rgb, shine float64, self int) rgb {
 		}
 	}
 	if self >= 0 && w.ground { // the ground reflects light, and takes some away near it
-		sky *= 1 - 0.35*max(-n[2], 0)
+		sky *= 1 - 0.35*max(-n.z, 0)
 	}
 	facing := n.dot(lightDirection)
-	direct := max(facing, 0) / lightDirection[2] * (1 - ambient) * light
-	diffuse := direct + ambient*sky*(0.8+0.2*n[2])
+	direct := max(facing, 0) / lightDirection.z * (1 - ambient) * light
+	diffuse := direct + ambient*sky*(0.8+0.2*n.z)
 	gloss := 0.0
 	if shine > 0 && facing > 0 {
 		half := lightDirection.minus(d).unit()
@@ -291,23 +291,23 @@ func (w *world) shade(p, n, d Vec, albedo rgb, shine float64, self int) rgb {
 }
 
 // groundColor is that of the ground at p, t metres from the eye.
-func (w *world) groundColor(p, d Vec, t float64) rgb {
+func (w *world) groundColor(p, d xyz, t float64) rgb {
 	fade := smooth(1.2, 3.3, p.minus(w.center).length()/w.half)
 	if fade == 1 {
 		return background
 	}
 	// Where squares are smaller than a few pixels they are one colour.
-	footprint := t * w.pixel / max(-d[2], 0.05)
+	footprint := t * w.pixel / max(-d.z, 0.05)
 	blend := 0.5 * smooth(0.1, 0.5, footprint/w.square)
 	tile := 0
-	if int(math.Floor(p[0]/w.square)+math.Floor(p[1]/w.square))&1 != 0 {
+	if int(math.Floor(p.x/w.square)+math.Floor(p.y/w.square))&1 != 0 {
 		tile = 1
 	}
 	albedo := groundColors[tile].mix(groundColors[1-tile], blend)
-	if wide := pathWidth * t / 2 * w.up.length() / 0.2; w.path.near(p[0], p[1], wide) {
+	if wide := pathWidth * t / 2 * w.up.length() / 0.2; w.path.near(p.x, p.y, wide) {
 		albedo = pathColor
 	}
-	return w.shade(p, Vec{0, 0, 1}, d, albedo, 0, -1).mix(background, fade)
+	return w.shade(p, xyz{0, 0, 1}, d, albedo, 0, -1).mix(background, fade)
 }
 
 // smooth goes from 0 at low to 1 at high.

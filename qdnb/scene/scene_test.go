@@ -102,14 +102,14 @@ func TestHits(t *testing.T) {
 			Pose{Vec{5, 0, 0}, Quat{math.Cos(math.Pi / 8), 0, 0, math.Sin(math.Pi / 8)}}, Vec{}, Vec{1, 0, 0}, 5 - math.Sqrt2},
 	} {
 		s := newSolid(c.shape, c.pose)
-		if got := s.hit(c.o, c.d); !(math.Abs(got-c.want) < 1e-9 || got == c.want) {
+		if got := s.hit(c.o.xyz(), c.d.xyz()); !(math.Abs(got-c.want) < 1e-9 || got == c.want) {
 			t.Errorf("%s: distance %g, want %g", c.what, got, c.want)
 			continue
 		}
 		if math.IsInf(c.want, 1) {
 			continue
 		}
-		if n := s.normal(c.o.along(c.d, c.want), c.o, c.d); math.Abs(n.length()-1) > 1e-9 || n.dot(c.d) > 0 {
+		if n := s.normal(c.o.along(c.d, c.want).xyz(), c.o.xyz(), c.d.xyz()); math.Abs(n.length()-1) > 1e-9 || n.dot(c.d.xyz()) > 0 {
 			t.Errorf("%s: normal %v", c.what, n)
 		}
 	}
@@ -119,21 +119,21 @@ func TestHits(t *testing.T) {
 func TestShadows(t *testing.T) {
 	for _, shape := range []Shape{{Radius: 1}, {Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}} {
 		s := newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})
-		up := Vec{0, 0, 1}
-		if under, beside, above := s.lit(Vec{}, up), s.lit(Vec{3, 0, 0}, up), s.lit(Vec{0, 0, 9}, up); under != 0 || beside != 1 || above != 1 {
+		up := xyz{0, 0, 1}
+		if under, beside, above := s.lit(xyz{}, up), s.lit(xyz{3, 0, 0}, up), s.lit(xyz{0, 0, 9}, up); under != 0 || beside != 1 || above != 1 {
 			t.Errorf("%v: light %g, %g and %g below, beside and above, want 0, 1, 1", shape, under, beside, above)
 		}
 	}
 	s := newSolid(Shape{A: Vec{-9}, B: Vec{9}, Radius: 1}, Pose{Vec{0, 0, 5}, Quat{1}})
-	if edge := s.lit(Vec{0, 1, 0}, Vec{0, 0, 1}); math.Abs(edge-0.5) > 1e-9 {
+	if edge := s.lit(xyz{0, 1, 0}, xyz{0, 0, 1}); math.Abs(edge-0.5) > 1e-9 {
 		t.Errorf("light %g at the edge of a shadow, want a half", edge)
 	}
 }
 
 // The same thing mirrored, in the light of straight above, is the mirrored picture.
 func TestSymmetry(t *testing.T) {
-	defer func(d Vec) { lightDirection = d }(lightDirection)
-	lightDirection = Vec{0, 0, 1}
+	defer func(d xyz) { lightDirection = d }(lightDirection)
+	lightDirection = xyz{0, 0, 1}
 	f := oneBall(Vec{0, 0, 0.5}, 0.3)
 	f.Ground = true
 	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}}, Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
@@ -152,6 +152,19 @@ func TestSymmetry(t *testing.T) {
 	}
 	if pixels < 100 || total/pixels > 4 {
 		t.Errorf("%g pixels differ from their mirrors by %g", pixels, total/pixels)
+	}
+}
+
+// Colours of a screen survive the way to light and back.
+func TestColors(t *testing.T) {
+	for i := range 256 {
+		c := color.NRGBA{R: uint8(i), G: uint8(255 - i), B: 7, A: 255}
+		if got := linear(c).srgb(); got != c {
+			t.Errorf("%v becomes %v", c, got)
+		}
+	}
+	if got := (rgb{-1, 2, 0.5}).srgb(); got != (color.NRGBA{G: 255, B: 188, A: 255}) {
+		t.Errorf("light outside of the range is %v", got)
 	}
 }
 

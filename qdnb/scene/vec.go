@@ -2,40 +2,57 @@ package scene
 
 import "math"
 
-func (v Vec) plus(w Vec) Vec             { return Vec{v[0] + w[0], v[1] + w[1], v[2] + w[2]} }
-func (v Vec) minus(w Vec) Vec            { return Vec{v[0] - w[0], v[1] - w[1], v[2] - w[2]} }
-func (v Vec) scale(k float64) Vec        { return Vec{k * v[0], k * v[1], k * v[2]} }
-func (v Vec) dot(w Vec) float64          { return v[0]*w[0] + v[1]*w[1] + v[2]*w[2] }
-func (v Vec) length() float64            { return math.Sqrt(v.dot(v)) }
-func (v Vec) along(d Vec, t float64) Vec { return Vec{v[0] + t*d[0], v[1] + t*d[1], v[2] + t*d[2]} }
+func (v Vec) plus(w Vec) Vec  { return v.xyz().plus(w.xyz()).vec() }
+func (v Vec) minus(w Vec) Vec { return v.xyz().minus(w.xyz()).vec() }
 
-func (v Vec) cross(w Vec) Vec {
-	return Vec{v[1]*w[2] - v[2]*w[1], v[2]*w[0] - v[0]*w[2], v[0]*w[1] - v[1]*w[0]}
-}
+// along is v moved t times d.
+func (v Vec) along(d Vec, t float64) Vec { return v.xyz().along(d.xyz(), t).vec() }
+
+func (v Vec) scale(k float64) Vec { return v.xyz().scale(k).vec() }
+func (v Vec) dot(w Vec) float64   { return v.xyz().dot(w.xyz()) }
+func (v Vec) cross(w Vec) Vec     { return v.xyz().cross(w.xyz()).vec() }
+func (v Vec) length() float64     { return v.xyz().length() }
+func (v Vec) unit() Vec           { return v.xyz().unit().vec() }
+
+// xyz is a [Vec] to calculate with: Go keeps fields in registers, and elements of arrays in memory, which is several times slower.
+type xyz struct{ x, y, z float64 }
+
+func (v Vec) xyz() xyz { return xyz{v[0], v[1], v[2]} }
+func (v xyz) vec() Vec { return Vec{v.x, v.y, v.z} }
+
+func (v xyz) plus(w xyz) xyz             { return xyz{v.x + w.x, v.y + w.y, v.z + w.z} }
+func (v xyz) minus(w xyz) xyz            { return xyz{v.x - w.x, v.y - w.y, v.z - w.z} }
+func (v xyz) along(d xyz, t float64) xyz { return xyz{v.x + t*d.x, v.y + t*d.y, v.z + t*d.z} }
+func (v xyz) scale(k float64) xyz        { return xyz{k * v.x, k * v.y, k * v.z} }
+func (v xyz) dot(w xyz) float64          { return v.x*w.x + v.y*w.y + v.z*w.z }
+func (v xyz) cross(w xyz) xyz            { return xyz{v.y*w.z - v.z*w.y, v.z*w.x - v.x*w.z, v.x*w.y - v.y*w.x} }
+func (v xyz) length() float64            { return math.Sqrt(v.dot(v)) }
 
 // unit has length 1.
-func (v Vec) unit() Vec { return v.scale(1 / v.length()) }
+func (v xyz) unit() xyz { return v.scale(1 / v.length()) }
 
 // matrix are the columns of a rotation: where it puts the axes.
-type matrix [3]Vec
+type matrix struct{ x, y, z xyz }
 
 // matrix is the rotation of a quaternion of any length but 0.
 func (q Quat) matrix() matrix {
 	n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
 	w, x, y, z := q[0]/n, q[1]/n, q[2]/n, q[3]/n
 	return matrix{
-		{1 - 2*(y*y+z*z), 2 * (x*y + w*z), 2 * (x*z - w*y)},
-		{2 * (x*y - w*z), 1 - 2*(x*x+z*z), 2 * (y*z + w*x)},
-		{2 * (x*z + w*y), 2 * (y*z - w*x), 1 - 2*(x*x+y*y)},
+		xyz{1 - 2*(y*y+z*z), 2 * (x*y + w*z), 2 * (x*z - w*y)},
+		xyz{2 * (x*y - w*z), 1 - 2*(x*x+z*z), 2 * (y*z + w*x)},
+		xyz{2 * (x*z + w*y), 2 * (y*z - w*x), 1 - 2*(x*x+y*y)},
 	}
 }
 
-func (m matrix) turn(v Vec) Vec {
-	return m[0].scale(v[0]).plus(m[1].scale(v[1])).plus(m[2].scale(v[2]))
-}
+func (m matrix) turn(v xyz) xyz { return m.x.scale(v.x).along(m.y, v.y).along(m.z, v.z) }
 
 // back is the other way round.
-func (m matrix) back(v Vec) Vec { return Vec{m[0].dot(v), m[1].dot(v), m[2].dot(v)} }
+func (m matrix) back(v xyz) xyz { return xyz{m.x.dot(v), m.y.dot(v), m.z.dot(v)} }
+
+func (m matrix) column(axis int) xyz { return [3]xyz{m.x, m.y, m.z}[axis] }
 
 // At is where a point of the body's frame is.
-func (p Pose) At(point Vec) Vec { return p.Position.plus(p.Rotation.matrix().turn(point)) }
+func (p Pose) At(point Vec) Vec { return p.at(point).vec() }
+
+func (p Pose) at(point Vec) xyz { return p.Position.xyz().plus(p.Rotation.matrix().turn(point.xyz())) }
