@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,6 +72,73 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 		}
 		if got := drawn(t, root); got != c.want {
 			t.Errorf("of %s: %q, want %q", c.of, got, c.want)
+		}
+	}
+}
+
+// A page of a repertoire, of one of its cells, of skills; and what is said of cells and skills that are not there.
+func TestShowMakesPages(t *testing.T) {
+	root := t.TempDir()
+	for _, args := range [][]string{
+		{"--algorithm", "map-elites", "--set", "batch=16", "--set", "cells=32"},
+		{"--algorithm", "diayn-reward", "--set", "env_batch_size=10", "--set", "replay_buffer_size=200", "--set", "cells=32", "--set", "batch_size=8",
+			"--set", "grad_updates_per_step=0.1", "--set", "evaluation_states=3"},
+	} {
+		args = append([]string{"train", "-q", "--backend", "go", "--runs", root, "--env", "pointmaze", "--generations", "2", "--set", "cvt_samples=500",
+			"--set", "hidden=[8,8]", "--set", "episode_length=20"}, args...)
+		if _, stderr, status := invoke(t, args...); status != 0 {
+			t.Fatalf("status %d: %s", status, stderr)
+		}
+	}
+	run, err := runs.LoadFrom(root, "map-elites-pointmaze-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := r.Filled()
+	empty := -1
+	for cell := range r.Cells() {
+		if !slices.Contains(filled, cell) {
+			empty = cell
+		}
+	}
+	if empty < 0 || len(filled) == 0 {
+		t.Fatalf("filled: %v", filled)
+	}
+	cell := strconv.Itoa(filled[0])
+	page := filepath.Join(t.TempDir(), "pages", "page.html")
+	for _, c := range []struct {
+		args []string
+		file string // that is made; else
+		want string // what the error says
+	}{
+		{[]string{"--run", "map-elites-pointmaze-0", "--html", page}, page, ""},
+		{[]string{"map-elites-pointmaze-0", "--html", page, "--cell", cell}, page, ""},
+		{[]string{"map-elites-pointmaze-0", "--cell", cell}, filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
+		{[]string{"diayn-reward-pointmaze-0", "--html", page}, page, ""},
+		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
+		{[]string{"--html", page}, "", "which run?"},
+		{[]string{"a", "--run", "b"}, "", "one run"},
+		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
+		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "", "is empty; the nearest one that is not: --cell"},
+		{[]string{"map-elites-pointmaze-0", "--cell", "32"}, "", "has 32, from 0 on"},
+		{[]string{"map-elites-pointmaze-0", "--skill", "0"}, "", "no skills: give a cell"},
+		{[]string{"diayn-reward-pointmaze-0", "--skill", "77"}, "", "there is no skill 77"},
+	} {
+		os.Remove(page)
+		stdout, stderr, status := invoke(t, append([]string{"show", "--runs", root, "--backend", "go"}, c.args...)...)
+		if c.want != "" {
+			if status != 1 || !strings.Contains(stderr, c.want) {
+				t.Errorf("%v: status %d, %s, want %q", c.args, status, stderr, c.want)
+			}
+			continue
+		}
+		data, err := os.ReadFile(c.file)
+		if status != 0 || err != nil || !strings.Contains(string(data), "<!DOCTYPE html>") || !strings.Contains(stdout, c.file) {
+			t.Errorf("%v: status %d, %s%s, %v", c.args, status, stdout, stderr, err)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type packed struct {
 	step     float64      // metres of position 1
 	reward   float64      // of 1 in the sum of rewards; 0 if rewards are not known
 	extent   [2]scene.Vec // what moving bodies' origins span
-	standing bool         // all motion is in a plane of x and z
+	standing bool         // nothing moves along y
 }
 
 // pack quantises and deflates what moves in a film.
@@ -36,7 +36,7 @@ type packed struct {
 // is close to zero. What is a joint is found from the motion alone.
 func pack(f *scene.Film) (packed, error) {
 	low, high := span(f)
-	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: high[1]-low[1] < 0.02}
+	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}
 	for d := range 3 {
 		p.origin[d] = (low[d] + high[d]) / 2
 		p.step = max(p.step, (high[d]-low[d])/65000)
@@ -141,6 +141,18 @@ func span(f *scene.Film) (low, high scene.Vec) {
 		}
 	}
 	return low, high
+}
+
+// inPlane tells whether no body moves along y.
+func inPlane(f *scene.Film) bool {
+	for _, frame := range f.Frames {
+		for b, pose := range frame {
+			if math.Abs(pose.Position[1]-f.Frames[0][b].Position[1]) > 0.02 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // toward is q or -q, which are one rotation, of length 1: the one that is nearer to another.

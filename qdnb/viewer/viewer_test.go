@@ -208,6 +208,10 @@ func firstFrame(t *testing.T, b *browser) {
 	best := math.MaxInt
 	for range 3 {
 		b.open(page, 900, 500)
+		b.wait(`document.documentElement.dataset.frames > 1`)
+		if step := b.text("document.documentElement.dataset.step"); strings.HasPrefix(step, "-") {
+			t.Errorf("it begins at step %s", step)
+		}
 		ms, err := strconv.Atoi(b.text("document.documentElement.dataset.firstFrame"))
 		if err != nil {
 			t.Fatal(err)

@@ -173,7 +173,7 @@ export class RepertoireMap extends Index {
     const { map, names, range, entries } = this.known;
     const width = this.place.clientWidth, height = this.place.clientHeight;
     if (!width || !height) return;
-    const left = 52, right = 54 + 6.2 * Math.max(3, ...map.Bar.map((t) => t.text.length)), top = 10, bottom = 42;
+    const left = 52, right = 58 + 7.2 * Math.max(3, ...map.Bar.map((t) => t.text.length)), top = 10, bottom = 42;
     let w = Math.max(40, width - left - right), h = Math.max(40, height - top - bottom);
     const aspect = (map.Upper[0] - map.Lower[0]) / (map.Upper[1] - map.Lower[1]);
     const want = aspect > 4 || aspect < .25 ? Math.min(Math.max(w / h, .6), 1.6) : aspect; // as figures.RepertoireMap
@@ -209,13 +209,13 @@ export class RepertoireMap extends Index {
         line(bx + bw, y, bx + bw + 4, y);
         text(bx + bw + 7, y + 4, "start", t.text);
       }
-      const labels = 11 + 6.2 * Math.max(...map.Bar.map((t) => t.text.length));
-      parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${bx + bw + labels + 11} ${y0 + h / 2}) rotate(-90)` }, map.Label));
+      const labels = 11 + 7.2 * Math.max(...map.Bar.map((t) => t.text.length));
+      parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${bx + bw + labels + 12} ${y0 + h / 2}) rotate(-90)` }, map.Label));
     }
     this.axes.replaceChildren(...parts);
     // Dots mark what can be played, where not everything can.
     const some = entries.some((e) => e.f !== null && e.m < 0);
-    const r = Math.min(2.6, Math.max(1.4, w / 160));
+    const r = Math.min(2.8, Math.max(1.4, w / 140));
     this.dots.replaceChildren(...(some ? entries : []).flatMap((e, i) => e.m >= 0 && e.p
       ? [make("circle", { class: "film", cx: x0 + this.centers[i][0] * w / 1000, cy: y0 + h - this.centers[i][1] * h / 1000, r })] : []));
   }

@@ -193,7 +193,8 @@ async function main() {
 
   function draw(now) {
     requestAnimationFrame(draw);
-    const passed = Math.min((now - last) / 1000, .1); // after a pause of the browser go on where it was
+    // After a pause of the browser go on where it was. A frame's time may lie before what the clock said.
+    const passed = Math.min(Math.max(0, now - last) / 1000, .1);
     last = now;
     if (!visible || !motion) return;
     if (playing) {

@@ -11,18 +11,21 @@ const themes = {
   dark: { sky: 0x171d25, top: 0xcdd9ea, below: 0x3a3f48, tiles: [0x383d45, 0x2c3138], path: 0xff8a4c, sun: 2.2, fill: 1.35 },
 };
 
-// checkered makes a material one of tiles that are 1 m wide, each pixel of it the mean of what it covers (Inigo Quilez, checkersGradBox): a
-// texture with such a filter takes five times as long where there is no graphics processor.
+// checkered makes a material one of tiles, each pixel of it the mean of what it covers: a texture with such a filter takes five times as long
+// where there is no graphics processor. Tiles are the product of two square waves; the mean of a square wave is the difference of what it
+// integrates to, a triangular wave, over what is covered.
 function checkered(material) {
   material.userData.tiles = { value: [new Color(), new Color()] };
+  material.userData.perMetre = { value: 1 };
   material.onBeforeCompile = (shader) => {
     shader.uniforms.tiles = material.userData.tiles;
-    shader.vertexShader = "varying vec2 tilePoint;\n" + shader.vertexShader.replace("#include <begin_vertex>",
-      "#include <begin_vertex>\n tilePoint = (modelMatrix * vec4(position, 1.)).xy;");
-    shader.fragmentShader = "varying vec2 tilePoint;\nuniform vec3 tiles[2];\n" + shader.fragmentShader.replace("#include <color_fragment>", `
+    shader.uniforms.perMetre = material.userData.perMetre;
+    shader.vertexShader = "varying vec2 tilePoint;\nuniform float perMetre;\n" + shader.vertexShader.replace("#include <begin_vertex>",
+      "#include <begin_vertex>\n tilePoint = (modelMatrix * vec4(position, 1.)).xy * perMetre;");
+    shader.fragmentShader = "varying vec2 tilePoint;\nuniform vec3 tiles[2];\nvec2 triangle(vec2 p) { return abs(fract(.5 * p) - .5); }\n" + shader.fragmentShader.replace("#include <color_fragment>", `
       vec2 covered = fwidth(tilePoint) + 1e-4;
-      vec2 part = 2. * (abs(fract((tilePoint - .5 * covered) * .5) - .5) - abs(fract((tilePoint + .5 * covered) * .5) - .5)) / covered;
-      diffuseColor.rgb *= mix(tiles[0], tiles[1], .5 - .5 * part.x * part.y);`);
+      vec2 wave = 2. * (triangle(tilePoint + .5 * covered) - triangle(tilePoint - .5 * covered)) / covered;
+      diffuseColor.rgb *= mix(tiles[0], tiles[1], .5 - .5 * wave.x * wave.y);`);
   };
   return material;
 }
@@ -79,7 +82,7 @@ export class Stage {
     this.sky.intensity = t.fill;
     this.sun.intensity = t.sun;
     t.tiles.forEach((color, i) => this.ground.material.userData.tiles.value[i].set(color));
-    for (const ribbon of this.path.children) ribbon.material.color.set(t.path);
+    this.paint();
   }
 
   // build makes the meshes of a set of bodies, once.
@@ -137,6 +140,8 @@ export class Stage {
     this.pose(0);
     this.measure();
     this.pose(0);
+    this.ground.material.userData.perMetre.value = this.size < .2 ? 5 : 1;
+    this.sun.shadow.normalBias = .02 * Math.min(1, this.size);
     if (first) {
       this.home();
     } else if (this.following) {
@@ -156,7 +161,7 @@ export class Stage {
       if (group.children.length && group.position.distanceTo(f) < 5) box.expandByObject(group);
     }
     if (box.isEmpty()) box.setFromCenterAndSize(f, new Vector3(.2, .2, .2));
-    this.size = Math.max(.1, box.getSize(new Vector3()).length() / 2);
+    this.size = Math.max(.05, box.getSize(new Vector3()).length() / 2);
     this.middle = box.getCenter(new Vector3()).z;
   }
 
@@ -179,7 +184,7 @@ export class Stage {
     // Up and down the camera follows less than the robot moves, which is calmer to look at.
     this.target.set(f.x, f.y, this.middle + .25 * (f.z - motion.positions[film.follow * 3 + 2]));
     if (this.gone) {
-      this.gone.geometry.setDrawRange(0, this.quads[Math.floor(t + 1e-6)] * 6);
+      this.gone.geometry.setDrawRange(0, this.ends[Math.floor(t + 1e-6)]);
     }
   }
 
@@ -190,43 +195,64 @@ export class Stage {
       old.material.dispose();
     }
     this.path.clear();
-    const m = this.motion, points = [], quads = [];
-    const width = Math.min(.04 * this.size, .05);
+    const m = this.motion, points = [], counts = [];
+    const width = Math.min(.04 * Math.max(this.size, .2), .05);
     for (let t = 0; t < m.frames; t++) {
-      const p = [0, 0]; // the mean of a few steps: a body that shakes would hide its way
-      const from = Math.max(0, t - 3), to = Math.min(m.frames - 1, t + 3);
+      const p = [0, 0]; // the mean of a few steps: a robot that shakes would hide its way
+      const around = this.lone() ? 0 : 3;
+      const from = Math.max(0, t - around), to = Math.min(m.frames - 1, t + around);
       for (let k = from; k <= to; k++) {
         const at = (k * m.bodies + this.film.follow) * 3;
         p[0] += m.positions[at] / (to - from + 1);
         p[1] += m.positions[at + 1] / (to - from + 1);
       }
       const last = points[points.length - 1];
-      if (!last || Math.hypot(p[0] - last[0], p[1] - last[1]) > width * 1.5) points.push(p);
-      quads.push(points.length - 1);
+      if (!last || Math.hypot(p[0] - last[0], p[1] - last[1]) > Math.max(1.5 * width, .07 * this.size)) points.push(p);
+      counts.push(points.length);
     }
-    this.quads = quads;
     this.gone = null;
     if (points.length < 2) return;
-    const corners = new Float32Array(points.length * 6), indices = [];
-    for (let i = 0; i < points.length; i++) {
-      const a = points[Math.max(0, i - 1)], b = points[Math.min(points.length - 1, i + 1)];
-      const d = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
-      const x = -(b[1] - a[1]) / d * width, y = (b[0] - a[0]) / d * width;
-      corners.set([points[i][0] + x, points[i][1] + y, .006, points[i][0] - x, points[i][1] - y, .006], i * 6);
-      if (i) indices.push(2 * i - 2, 2 * i - 1, 2 * i, 2 * i, 2 * i - 1, 2 * i + 1);
-    }
-    for (const opacity of [.28, .95]) {
+    // A disc at each point and a bar to it from the last one: an even line, however sharply it turns.
+    const corner = 12, corners = [], indices = [], ends = [];
+    points.forEach(([x, y], i) => {
+      const first = corners.length / 3;
+      corners.push(x, y, .006);
+      for (let k = 0; k < corner; k++) {
+        const angle = 2 * Math.PI * k / corner;
+        corners.push(x + width * Math.cos(angle), y + width * Math.sin(angle), .006);
+        indices.push(first, first + 1 + k, first + 1 + (k + 1) % corner);
+      }
+      if (i) {
+        const [px, py] = points[i - 1], d = Math.hypot(x - px, y - py) || 1;
+        const ox = -(y - py) / d * width, oy = (x - px) / d * width, bar = corners.length / 3;
+        corners.push(px + ox, py + oy, .006, px - ox, py - oy, .006, x + ox, y + oy, .006, x - ox, y - oy, .006);
+        indices.push(bar, bar + 1, bar + 2, bar + 2, bar + 1, bar + 3);
+      }
+      ends.push(indices.length);
+    });
+    this.ends = counts.map((n) => ends[n - 1]); // of the triangles that lie behind, by frame
+    for (const strong of [false, true]) {
       const g = new BufferGeometry();
-      g.setAttribute("position", new BufferAttribute(corners, 3));
+      g.setAttribute("position", new BufferAttribute(new Float32Array(corners), 3));
       g.setIndex(indices);
       const material = new MeshBasicMaterial({
-        color: this.colors.path, transparent: true, opacity, side: DoubleSide, depthWrite: false, polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2,
+        side: DoubleSide, depthWrite: false, polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2,
       });
       const mesh = new Mesh(g, material);
       mesh.frustumCulled = false;
-      mesh.renderOrder = opacity > .5 ? 2 : 1;
+      mesh.renderOrder = strong ? 2 : 1;
+      mesh.userData.strong = strong;
       this.path.add(mesh);
       this.gone = mesh;
+    }
+    this.paint();
+  }
+
+  // paint gives the way its colours.
+  paint() {
+    for (const mesh of this.path.children) {
+      mesh.material.color.set(this.colors.path);
+      if (!mesh.userData.strong) mesh.material.color.lerp(new Color(this.colors.tiles[0]), .68);
     }
   }
 
@@ -261,8 +287,18 @@ export class Stage {
     return this.size * 4.4 / Math.max(narrow, .6);
   }
 
+  // lone tells whether all that moves is a single shape, which by itself tells nothing.
+  lone() {
+    const shapes = this.set.bodies.filter((b) => !b.fixed).flatMap((b) => b.shapes);
+    return shapes.length < 2;
+  }
+
   // home looks along y, x to the right as on the map.
   home() {
+    if (this.lone()) {
+      this.overview();
+      return;
+    }
     this.following = true;
     const turned = this.film.standing ? -.22 : -.35, up = this.film.standing ? .22 : .5;
     this.place(this.target, this.distance(), turned, up);
@@ -298,8 +334,8 @@ export class Stage {
     const center = new Vector3((low[0] + high[0]) / 2, (low[1] + high[1]) / 2, this.film.standing ? this.middle : 0);
     const half = Math.tan(this.camera.fov / 2 * Math.PI / 180);
     const x = (high[0] - low[0]) / 2 + margin, y = (high[1] - low[1]) / 2 + margin;
-    const distance = Math.max(x / (half * this.camera.aspect) + y * .6, y * .95 / half, 2 * this.size);
-    this.place(center, distance, this.film.standing ? -.1 : 0, this.film.standing ? .16 : .95);
+    const distance = Math.max(x / (half * this.camera.aspect) + y * .75, y * 1.08 / half, 2 * this.size);
+    this.place(center, distance, this.film.standing ? -.1 : 0, this.film.standing ? .16 : 1.02);
   }
 
   resize(width, height, ratio) {
