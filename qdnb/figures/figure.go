@@ -3,7 +3,6 @@ package figures
 import (
 	"bytes"
 	"fmt"
-	"image"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -32,7 +31,7 @@ var formats = []string{".png", ".svg", ".pdf"}
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
-	shaded        bool // has more colours than a palette
+	shaded        bool // most of its colours are of pictures
 }
 
 // FromPlot makes a figure of any gonum plot, to show and save it like the figures of this package.
@@ -125,11 +124,11 @@ func (f *Figure) png(dpi int) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	var img image.Image = canvas.Image()
-	if !f.shaded {
-		img = paletted(img)
+	areas := areaColors
+	if f.shaded {
+		areas = shadedAreas
 	}
-	if err := encoder.Encode(&buf, img); err != nil {
+	if err := encoder.Encode(&buf, paletted(canvas.Image(), areas)); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return withResolution(buf.Bytes(), dpi), nil

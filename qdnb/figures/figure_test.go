@@ -167,7 +167,7 @@ func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
 			many.Set(k, i, c)
 		}
 	}
-	reducedFew, reducedMany := paletted(few), paletted(many)
+	reducedFew, reducedMany := paletted(few, areaColors), paletted(many, areaColors)
 	difference := func(img *image.RGBA, reduced *image.Paletted, x, y int) int {
 		r, g, b, _ := img.At(x, y).RGBA()
 		p := reduced.At(x, y).(color.NRGBA)

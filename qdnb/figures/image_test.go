@@ -49,15 +49,14 @@ func TestImagesAreDrawn(t *testing.T) {
 	if d := imageDifference(t, got, want); d > maxDifference {
 		t.Errorf("differs from %s by %.2f per channel on average", path, d)
 	}
-	colors := map[color.Color]bool{}
-	img := decode(t, got)
-	for y := range img.Bounds().Dy() {
-		for x := range img.Bounds().Dx() {
-			colors[img.At(x, y)] = true
-		}
+	// With the palette of other figures the rare colours of pictures lose to those of areas.
+	figure.shaded = false
+	other, err := figure.PNG(60)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(colors) < 1000 {
-		t.Errorf("%d colours: the image was reduced", len(colors))
+	if bytes.Equal(other, got) {
+		t.Error("pictures have the palette of other figures")
 	}
 	for ending, mark := range map[string]string{".svg": "data:image/png;base64,", ".pdf": "/Subtype /Image"} {
 		data, err := figure.encode(ending)

@@ -14,15 +14,16 @@ type rgb8 [3]uint8
 const (
 	areaPixels    = 8   // a colour of fewer pixels is that of an edge
 	areaColors    = 192 // at most; the other entries are for edges
+	shadedAreas   = 24  // at most in a figure with shaded pictures, whose other colours matter as much
 	areaTolerance = 3   // the largest difference of a channel at which one colour stands for another
 )
 
 // paletted reduces an opaque image to 256 colours, which make a third of the bytes in a PNG file. An image of no more
-// colours keeps them all. Otherwise the colours of areas come first, the most frequent ones foremost, so that lines,
-// bands and the steps of a colour bar look as drawn. The rest, which smoothing makes along edges, is divided into boxes
+// colours keeps them all. Otherwise the colours of areas come first, at most so many, the most frequent ones foremost, so
+// that lines, bands and the steps of a colour bar look as drawn. The rest, which smoothing makes along edges, is divided into boxes
 // (median cut of Heckbert 1982, here cutting the box of the largest squared error at its mean) of one colour each, and takes the nearest of
 // all: where areas have more colours than their part of the palette, the step of a bar is nearer to its neighbour than to an edge.
-func paletted(img image.Image) *image.Paletted {
+func paletted(img image.Image, areas int) *image.Paletted {
 	bounds := img.Bounds()
 	pixels := make([]rgb8, 0, bounds.Dx()*bounds.Dy())
 	counts := make(map[rgb8]int)
@@ -48,7 +49,7 @@ func paletted(img image.Image) *image.Paletted {
 		tolerance = 0
 	}
 	for _, c := range colors {
-		if len(colors) > 256 && (c.n < areaPixels || len(palette) == areaColors) {
+		if len(colors) > 256 && (c.n < areaPixels || len(palette) == areas) {
 			break
 		}
 		if _, distance := nearest(palette, c.rgb); distance > tolerance {
