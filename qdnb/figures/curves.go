@@ -148,7 +148,12 @@ func (p *Panel) panel(k *key) *panel {
 	}
 	pl.Add(lightGrid())
 	var lines []plot.Plotter
-	for _, name := range k.names {
+	for i, name := range k.names {
+		stroke := lineStyle(k.styles[name])
+		if i%2 == 1 {
+			// Of two lines of the same dashes, which are neighbours in the paper's order, neither hides the other where they coincide.
+			stroke.DashOffs = sum(stroke.Dashes) / 2
+		}
 		for _, s := range p.Series {
 			if s.Name != name {
 				continue
@@ -158,7 +163,7 @@ func (p *Panel) panel(k *key) *panel {
 				if s.Low != nil {
 					pl.Add(band(s, run, bandColor(style))) // all bands lie below all lines
 				}
-				lines = append(lines, line(s, run, lineStyle(style)))
+				lines = append(lines, line(s, run, stroke))
 			}
 		}
 	}

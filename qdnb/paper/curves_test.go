@@ -107,24 +107,24 @@ func TestCurvesOverTime(t *testing.T) {
 		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.RowTitles, g.ColumnTitles)
 	}
 	coverage := g.Panels[0][1]
-	if coverage.LogX || coverage.XLabel != "time (s)" || coverage.XLimits != [2]float64{0, 20} || coverage.YLimits[0] != 0 {
+	if coverage.LogX || coverage.XLabel != "time (s)" || coverage.XLimits != [2]float64{0, 10} || coverage.YLimits[0] != 0 {
 		t.Errorf("log %v, %q, %v, %v: want a linear axis to the end of the longest run and coverage from 0", coverage.LogX, coverage.XLabel,
 			coverage.XLimits, coverage.YLimits)
 	}
-	// Seeds end after 3, 4 and 5 s with coverages 40, 50 and 60, and stay there.
+	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay there.
 	me := seriesNamed(t, coverage, "map-elites")
-	if last := len(me.X) - 1; me.X[last] != 5 || me.Y[last] != 50 || me.Low[last] != 45 || me.High[last] != 55 {
+	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] != 45 || me.High[last] != 55 {
 		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last], me.Y[last], me.Low[last], me.High[last])
 	}
-	if at := slices.Index(me.X, 3); at < 0 || me.Y[at] != 35 {
-		t.Errorf("after 3 s it is %v at %v, want a median with seeds that are not done", me.Y, me.X)
+	if at := slices.Index(me.X, 2); at < 0 || me.Y[at] != 35 {
+		t.Errorf("after 2 s it is %v at %v, want a median with seeds that are not done", me.Y, me.X)
 	}
 	// Nothing is known of the fitness of an empty repertoire.
 	if fitness := seriesNamed(t, g.Panels[0][0], "map-elites"); !math.IsNaN(fitness.Y[0]) || math.IsNaN(fitness.Y[len(fitness.Y)-1]) {
 		t.Errorf("fitness %v, want a gap first", fitness.Y)
 	}
 	// The passive repertoire of AURORA was filled after 0 and 3000 steps.
-	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); !slices.Equal(aurora.X, []float64{2, 5, 6}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
+	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); !slices.Equal(aurora.X, []float64{0, 3, 4}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
 		t.Errorf("AURORA at %v is %v, want a line from one evaluation to the next", aurora.X, aurora.Y)
 	}
 	f, err := CurvesOverTime(data)
