@@ -294,7 +294,7 @@ func TestSensitivity(t *testing.T) {
 		for seed := range int64(2) {
 			tables.Trained = append(tables.Trained, results.Trained{
 				Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Seed: seed, Finished: true,
-				QDScore: score + float64(2*seed-1), A: results.Setting{Name: "a", Value: a}, B: results.Setting{Name: "b", Value: b},
+				QDScore: score + float64(2*seed-1), A: results.Setting{Name: "iso_sigma", Value: a}, B: results.Setting{Name: "b", Value: b},
 			})
 		}
 	}
@@ -331,7 +331,7 @@ func TestSensitivity(t *testing.T) {
 	for _, entry := range table.Rows[0] {
 		row = append(row, entry.Text)
 	}
-	if want := []string{"ant-uni", "MAP-Elites", "3", "a 0, b 0", "100", "a 2, b 0", "40.0", "0.40"}; !slices.Equal(row, want) {
+	if want := []string{"ant-uni", "MAP-Elites", "3", "σ1 0, b 0", "100", "σ1 2, b 0", "40.0", "0.40"}; !slices.Equal(row, want) {
 		t.Errorf("%q, want %q", row, want)
 	}
 	add("dads-reward", "walker-uni", 0, 0, 10)

@@ -56,6 +56,7 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	t := &tables.Table{
 		Caption: "The best and the worst settings of the grids",
 		Header:  []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score", "worst / best"},
+		Notes:   []string{"σ1 is iso_sigma, σ2 line_sigma, β diversity_reward_scale and α alpha_init."},
 		Grouped: true,
 	}
 	points := data.Sensitivity()
@@ -86,9 +87,13 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	return t, nil
 }
 
+// gridSymbols are the paper's for the hyperparameters of the grids.
+var gridSymbols = map[string]string{"iso_sigma": "σ1", "line_sigma": "σ2", "diversity_reward_scale": "β", "alpha_init": "α"}
+
 // settingsOf names the hyperparameters of a point of a grid.
 func settingsOf(p results.GridPoint) string {
-	return fmt.Sprintf("%s %g, %s %g", p.A.Name, p.A.Value, p.B.Name, p.B.Value)
+	symbol := func(s results.Setting) string { return cmp.Or(gridSymbols[s.Name], s.Name) }
+	return fmt.Sprintf("%s %g, %s %g", symbol(p.A), p.A.Value, symbol(p.B), p.B.Value)
 }
 
 // sensitivityPanels has a panel for each environment, all with one y axis.
