@@ -41,7 +41,8 @@ func Skill(f *scene.Film) *Page {
 }
 
 // Repertoire is a page with a map of a repertoire. Pointing at a cell shows its numbers, choosing it plays its film. films are those of some
-// or all of the filled cells, by the number of the cell; the map marks them. The page begins with the fittest of them.
+// or all of the filled cells, by the number of the cell; the map marks them. The page begins with the
+// one in which most reward was gained.
 func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	if len(films) == 0 {
 		return nil, errors.New("viewer: a repertoire without films has nothing to play")
@@ -99,15 +100,40 @@ func (p *Page) Films() int {
 	return n
 }
 
-// first is the entry that the page begins with: the fittest that has a film.
+// first is the entry that the page begins with: as of [Best], and among equals the fittest.
 func (p *Page) first() int {
 	best := -1
 	for i, e := range p.entries {
-		if e.Film != nil && (best < 0 || e.Fitness > p.entries[best].Fitness) {
+		if e.Film == nil {
+			continue
+		}
+		if best < 0 || total(e.Film) > total(p.entries[best].Film) ||
+			total(e.Film) == total(p.entries[best].Film) && e.Fitness > p.entries[best].Fitness {
 			best = i
 		}
 	}
 	return best
+}
+
+// Best is the film in which most reward was gained, the first one of equals; nil of none. A skill is not as good in every episode as in the
+// one that it is remembered for.
+func Best(films []*scene.Film) *scene.Film {
+	var best *scene.Film
+	for _, f := range films {
+		if best == nil || total(f) > total(best) {
+			best = f
+		}
+	}
+	return best
+}
+
+// total is the sum of a film's rewards.
+func total(f *scene.Film) float64 {
+	sum := 0.0
+	for _, r := range f.Rewards {
+		sum += r
+	}
+	return sum
 }
 
 // What src/main.js reads. Names are short, as there may be a thousand cells.

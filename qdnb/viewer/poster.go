@@ -5,19 +5,19 @@ import (
 	"image"
 	"image/draw"
 	"image/png"
+	"math"
 
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/scene"
 )
 
-// A poster is drawn in twice the points of a screen, as figures are.
 const (
 	posterWidth, posterHeight = 960, 240 // CSS pixels
 	posterFrames              = 4
-	dense                     = 2
+	dense                     = 1.5 // points per CSS pixel: twice as many would make notebooks large
 )
 
-// Poster is a picture of the page, for where pages do not show, in twice the points of a screen: frames of the film that the page begins
+// Poster is a picture of the page, for where pages do not show: frames of the film that the page begins
 // with, one after the other, and beside them the map if there is one.
 func (p *Page) Poster() (image.Image, error) {
 	frames, width := posterFrames, posterWidth
@@ -31,7 +31,7 @@ func (p *Page) Poster() (image.Image, error) {
 		}
 		w, h := fig.Bounds()
 		const screen = 96
-		data, err := fig.PNG(int(dense * screen * posterHeight / h.Dots(screen)))
+		data, err := fig.PNG(int(math.Round(dense * screen * posterHeight / h.Dots(screen))))
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func (p *Page) Poster() (image.Image, error) {
 		}
 		frames, width = posterFrames-1, posterWidth-int(posterHeight*w/h)
 	}
-	strip, err := scene.Strip(p.entries[p.first()].Film, frames, dense*width/frames, dense*posterHeight)
+	strip, err := scene.Strip(p.entries[p.first()].Film, frames, int(dense*float64(width)/float64(frames)), dense*posterHeight)
 	if err != nil || chart == nil {
 		return strip, err
 	}

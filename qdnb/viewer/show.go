@@ -78,13 +78,14 @@ func (p *Page) display() error {
 		return err
 	}
 	var picture bytes.Buffer
-	if err := png.Encode(&picture, poster); err != nil {
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := encoder.Encode(&picture, poster); err != nil {
 		return fmt.Errorf("viewer: %w", err)
 	}
 	gonbui.SendData(&protocol.DisplayData{
 		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: picture.Bytes()},
 		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{
-			"width": poster.Bounds().Dx() / dense, "height": poster.Bounds().Dy() / dense,
+			"width": int(float64(poster.Bounds().Dx()) / dense), "height": int(float64(poster.Bounds().Dy()) / dense),
 		}},
 	})
 	gonbui.DisplayHtml(frame)
