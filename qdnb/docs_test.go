@@ -176,6 +176,29 @@ func TestPagesListAllSettingsOfParts(t *testing.T) {
 	}
 }
 
+// Every page of an algorithm has the same sections, and a small figure.
+func TestPagesHaveAllSections(t *testing.T) {
+	picture := regexp.MustCompile(`!\[[^\]]+\]\(([a-z0-9-]+\.png)\)`)
+	for _, name := range append(qdnb.Algorithms(), "td3", "ppo") {
+		folder := filepath.Join(root, "docs", "algorithms")
+		page := read(t, filepath.Join(folder, name+".md"))
+		var sections []string
+		for _, match := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+			sections = append(sections, match[1])
+		}
+		want := []string{"Source", "What it does", "Differences", "Settings", "Run it", "Where the code is", "Replace a part"}
+		if len(sections) == 0 || !slices.Equal(sections[1:], want) {
+			t.Errorf("%s has the sections %q", name, sections)
+		}
+		match := picture.FindStringSubmatch(page)
+		if match == nil {
+			t.Errorf("%s has no figure", name)
+		} else if size := len(read(t, filepath.Join(folder, match[1]))); size > 60_000 {
+			t.Errorf("the figure of %s has %d bytes", name, size)
+		}
+	}
+}
+
 // The listings of the paper's appendix are pages of the package documentation.
 func TestPackagesListTheAlgorithmsOfThePaper(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^// # .+ \(Algorithm (\d)\)$`)
