@@ -52,7 +52,7 @@
 //
 //	as DIAYN+REWARD, but
 //		q(change|z) := mixture of 4 normal distributions of unit variance, whose weights and means are a network of z  -- DADS
-//		mean, deviation := running statistics of x' - x, which see each new transition once, ends as 0
+//		mean, deviation := running statistics of x' - x, which see each new transition once, as 0 if it is an end
 //		change := clamp((x' - x - mean) / deviation, -5, 5)
 //		diversity := log 5 - log(sum over all skills j of exp(clamp(log q(change|z_j) - log q(change|z), -50, 50)))
 //		q := a step of Adam against -mean(log q(change|z) (1 - end))
