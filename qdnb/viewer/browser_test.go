@@ -45,8 +45,7 @@ func openBrowser(t *testing.T) *browser {
 		}
 	}
 	if path == "" {
-		fmt.Fprintf(os.Stderr, "SKIPPED: %s: no Chromium is installed (Debian, Ubuntu: apt install chromium)\n", t.Name())
-		t.Skip("no Chromium")
+		t.Skip("SKIPPED: no Chromium is installed, so pages were not looked at (Debian, Ubuntu: apt install chromium)")
 	}
 	toBrowser, in, err := os.Pipe()
 	if err != nil {
@@ -257,6 +256,15 @@ func (b *browser) mouse(kind string, x, y float64) {
 		m["button"], m["clickCount"] = "left", 1
 	}
 	b.call("Input.dispatchMouseEvent", m, nil)
+}
+
+// tap touches the middle of an element with a finger.
+func (b *browser) tap(selector string) {
+	b.t.Helper()
+	var at [2]float64
+	b.eval(fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, selector), &at)
+	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchStart", "touchPoints": []map[string]float64{{"x": at[0], "y": at[1]}}}, nil)
+	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd", "touchPoints": []map[string]float64{}}, nil)
 }
 
 // press presses a key.

@@ -179,6 +179,20 @@ func TestBundleIsOfItsSources(t *testing.T) {
 	}
 }
 
+// A thousand cells and as many films of an ant as [Cells] takes fit into two megabytes.
+func TestLargePage(t *testing.T) {
+	page := pageOf(t, grid(t, 32, roomFor/9/250, 251))
+	t.Logf("%d kB", len(page)/1000)
+	if len(page) > 2e6 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if dir := os.Getenv("QDNB_SCREENSHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "large.html"), page, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // What pages do, in one browser after the other.
 func TestPages(t *testing.T) {
 	b := openBrowser(t)
@@ -225,8 +239,7 @@ func firstFrame(t *testing.T, b *browser) {
 	load, _ := os.ReadFile("/proc/loadavg")
 	var running float64
 	if fmt.Sscan(string(load), &running); running > float64(runtime.NumCPU()) {
-		fmt.Fprintf(os.Stderr, "SKIPPED: %s: first frame after %d ms, but the machine is busy (load %.3g)\n", t.Name(), best, running)
-		t.Skip("the machine is busy")
+		t.Skipf("SKIPPED: first frame after %d ms, but the machine is busy (load %.3g)", best, running)
 	}
 	t.Errorf("first frame after %d ms", best)
 }
@@ -382,6 +395,12 @@ func mapChooses(t *testing.T, b *browser) {
 	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] > 780 || boxes[1][3]-boxes[1][1] < 250 {
 		t.Errorf("index and stage at %v", boxes)
 	}
+	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": true}, nil)
+	b.tap(`[data-entry="13"]`)
+	b.wait(`document.documentElement.dataset.film === "13"`)
+	b.tap("#play")
+	b.wait(`document.documentElement.dataset.playing === "false"`)
+	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": false}, nil)
 }
 
 // A list is in the order of fitness.

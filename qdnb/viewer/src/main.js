@@ -191,6 +191,16 @@ async function main() {
     mark();
   }
 
+  // Where drawing is slow, dense screens get coarser pictures.
+  let sharp = Math.min(devicePixelRatio || 1, 2), slow = 0;
+  function spare(seconds) {
+    slow = seconds > .045 ? slow + 1 : Math.max(0, slow - 1);
+    if (slow < 25 || sharp <= 1) return;
+    sharp = Math.max(1, sharp * .75);
+    slow = 0;
+    fit();
+  }
+
   function draw(now) {
     requestAnimationFrame(draw);
     // After a pause of the browser go on where it was. A frame's time may lie before what the clock said.
@@ -198,6 +208,7 @@ async function main() {
     last = now;
     if (!visible || !motion) return;
     if (playing) {
+      spare(passed);
       const end = motion.frames - 1;
       if (time >= end) {
         held += passed;
@@ -269,7 +280,7 @@ async function main() {
   function fit() {
     if (host) host.style.height = narrow.matches ? (index ? "800px" : "430px") : (index ? "540px" : "460px");
     const box = $("canvas").getBoundingClientRect();
-    stage?.resize(Math.max(1, Math.round(box.width)), Math.max(1, Math.round(box.height)), Math.min(devicePixelRatio || 1, 2));
+    stage?.resize(Math.max(1, Math.round(box.width)), Math.max(1, Math.round(box.height)), sharp);
     index?.resize();
     dirty = true;
   }
