@@ -31,7 +31,7 @@ run: setup ## set up, then run notebooks/quickstart.ipynb and write build/quicks
 	@$(NOTEBOOK) run notebooks/quickstart.ipynb --out build --html build --expect-png $(EXPECT_PNG) --summary
 
 .PHONY: lab
-lab: setup ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
+lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its options)
 	@tools/env python -m jupyter trust notebooks/*.ipynb >/dev/null
 	@echo "== JupyterLab; stop it with Ctrl-C"
 	@tools/env python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
@@ -165,6 +165,12 @@ check:
 	@echo "== installing JupyterLab into .tools/venv (about half a minute)"
 	@tools/setup python
 	@touch $@
+
+# For JupyterLab's Tab and Shift+Tab; nothing else needs it, so a failure is no error.
+.PHONY: gopls
+gopls: check ## completion and documentation in cells (`make lab` installs it, too)
+	@if [[ ! -x .tools/bin/gopls ]]; then echo "== installing gopls into .tools/bin, for completion in cells (a minute or two, 41 MB)"; \
+		tools/setup gopls || echo "gopls could not be installed; going on without completion (\`make gopls\` tries again)"; fi
 
 # Compiled here, with progress, the libraries are in Go's cache when a cell or a test needs them.
 .PHONY: compile

@@ -178,7 +178,8 @@ func installGoXLA(kind Kind) (string, error) {
 	if path := FindPlugin(kind); path != "" {
 		return path, nil
 	}
-	return "", errors.Errorf("no plugin for %q was found or could be installed", kind)
+	return "", errors.Errorf("no plugin for %q was found or could be installed: install JAX for that device, whose plugin is found, or name a PJRT plugin by its path; "+
+		"without such a device leave the backend out", kind)
 }
 
 func checkHash(path, want string) error {

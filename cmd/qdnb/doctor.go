@@ -52,6 +52,9 @@ func (c *doctorCmd) Run() error {
 	d.Cache, _ = xla.CacheDir()
 	platform, err := xla.Open(c.Backend)
 	if err != nil {
+		if !c.JSON {
+			d.printFound() // it is for somebody who looks for the reason
+		}
 		return err
 	}
 	d.Backend, d.Plugin, d.Workers, d.Flags = platform.Name(), platform.Plugin, platform.Workers, os.Getenv("XLA_FLAGS")
@@ -72,7 +75,8 @@ func (c *doctorCmd) Run() error {
 	return nil
 }
 
-func (d diagnosis) print() {
+// printFound says what is there before a backend is opened.
+func (d diagnosis) printFound() {
 	fmt.Printf("go        %s on %s, %d cores\n", d.Go, d.Platform, d.Cores)
 	for _, module := range []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"} {
 		fmt.Printf("module    %s %s\n", module, d.Modules[module])
@@ -85,6 +89,10 @@ func (d diagnosis) print() {
 		fmt.Printf("plugin    %-5s %s\n", kind, path)
 	}
 	fmt.Printf("cache     %s\n", d.Cache)
+}
+
+func (d diagnosis) print() {
+	d.printFound()
 	fmt.Printf("backend   %s, %d workers %s\n", d.Backend, d.Workers, d.Plugin)
 	for i, device := range d.Devices {
 		fmt.Printf("device    %d: %s\n", i, device)

@@ -151,6 +151,11 @@ func TestDoctorAndVerify(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil || status != 0 || found.Workers < 1 {
 		t.Errorf("doctor: status %d, %v, %s%s", status, err, stdout, stderr)
 	}
+	// What was found helps to see why a backend cannot be opened.
+	stdout, stderr, status = invoke(t, "doctor", "--backend", filepath.Join(t.TempDir(), "plugin.so"))
+	if status == 0 || !strings.Contains(stdout, "plugin    cpu") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 || !strings.Contains(stderr, "plugin.so") {
+		t.Errorf("doctor of a plugin that is not there: status %d, %s%s", status, stdout, stderr)
+	}
 	golden := filepath.Join("..", "..", "envs", "testdata", "onestep_pointmaze.npz")
 	if stdout, stderr, status := invoke(t, "verify", golden); status != 0 || !strings.Contains(stdout, "PASS") {
 		t.Errorf("verify: status %d, %s%s", status, stdout, stderr)
