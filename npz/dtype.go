@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"example.com/qdnb/internal/names"
 )
 
 // dtype ties a Go slice type to NumPy's name and code of it.
@@ -63,11 +65,11 @@ func typeOf(data any) (dtype, int) {
 }
 
 func typeNames() string {
-	var names []string
+	var list []string
 	for _, t := range dtypes {
-		names = append(names, t.name)
+		list = append(list, t.name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(list, ", ")
 }
 
 // parseDType reads a code such as "<f4"; swap is true if the bytes of an element are in the other order than this
@@ -82,7 +84,7 @@ func parseDType(descr string) (t dtype, swap bool, err error) {
 	}
 	i := slices.IndexFunc(dtypes, func(t dtype) bool { return t.code == code })
 	if i < 0 {
-		return dtype{}, false, fmt.Errorf("type %q is not supported; save the array as one of %s", descr, typeNames())
+		return dtype{}, false, fmt.Errorf("type %s is not supported; save the array as one of %s", names.Quote(descr), typeNames())
 	}
 	t = dtypes[i]
 	return t, t.size > 1 && (order == '<' || order == '>') && order != nativeOrder, nil

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"example.com/qdnb/internal/names"
 )
 
 // header is what the first bytes of an .npy file say.
@@ -97,7 +99,7 @@ func parseHeader(text string) (h header, err error) {
 		}
 		length, err := strconv.Atoi(part)
 		if err != nil {
-			return h, fmt.Errorf("the shape (%s) has %q where a length should be", shape[1], part)
+			return h, fmt.Errorf("the shape (%s) has %s where a length should be", names.Plain(shape[1]), names.Quote(part))
 		}
 		if h.shape = append(h.shape, length); len(h.shape) > maxRank {
 			return h, fmt.Errorf("the shape has more than %d axes", maxRank)

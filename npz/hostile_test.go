@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/internal/hostile"
 )
 
 // npyBytes makes an .npy file with any header.
@@ -166,6 +168,35 @@ func TestDamageIsNoticed(t *testing.T) {
 	}
 }
 
+// Members may share their bytes: a small file would then make a large one of each.
+func TestOverlapIsRefused(t *testing.T) {
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	w, err := archive.CreateHeader(&zip.FileHeader{Name: "aa.npy", Method: zip.Store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(npyBytes("'<f4'", "False", "(1000,)", make([]byte, 4000))); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := packed.Bytes()
+	const signature = "PK\x01\x02"
+	at := bytes.Index(whole, []byte(signature)) // the list at the end has one entry; a second one names the same bytes
+	end := bytes.Index(whole, []byte("PK\x05\x06"))
+	entry := bytes.Replace(whole[at:end], []byte("aa.npy"), []byte("bb.npy"), 1)
+	double := append(append(bytes.Clone(whole[:end]), entry...), whole[end:]...)
+	tail := double[end+len(entry):]
+	tail[8], tail[10] = 2, 2
+	binary.LittleEndian.PutUint32(tail[12:], uint32(2*len(entry)))
+	_, err = NewReader(bytes.NewReader(double), int64(len(double)))
+	if err == nil || !strings.Contains(err.Error(), "damaged: its arrays have 8") {
+		t.Error(err)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	var buffer bytes.Buffer
 	if err := WriteTo(&buffer, sample()); err != nil {
@@ -181,28 +212,43 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(golden)
+	for _, line := range []string{"<f4 1,2, 3", ">i8  5", "|b1 3, 255", "<f4 0,4611686018427387904", "<f4 4,4611686018427387904", "<U9 1,", "<f4 \n,"} {
+		f.Add(hostile.Array(line))
+		f.Add(hostile.Archive("a " + line + "\nb " + line))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if a, err := readBytes(data); err == nil {
-			if err := a.Check(); err != nil {
-				t.Errorf("an array that was read is wrong: %v", err)
-			}
-		}
-		r, err := NewReader(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			return
-		}
-		for _, key := range r.Keys() {
-			_, shape, headerErr := r.Header(key)
-			a, err := r.Read(key)
-			if err != nil {
-				continue
-			}
-			if err := a.Check(); err != nil {
-				t.Errorf("array %q that was read is wrong: %v", key, err)
-			}
-			if headerErr != nil || !reflect.DeepEqual(shape, a.Shape) {
-				t.Errorf("array %q has shape %v, its header says %v (%v)", key, a.Shape, shape, headerErr)
-			}
-		}
+		hostile.Bounded(t, len(data), func() { readAll(t, data) })
 	})
+}
+
+// readAll reads data as an array and as an archive, and checks what there is.
+func readAll(t *testing.T, data []byte) {
+	a, err := readBytes(data)
+	hostile.Error(t, err)
+	if err == nil {
+		if err := a.Check(); err != nil {
+			t.Errorf("an array that was read is wrong: %v", err)
+		}
+	}
+	r, err := NewReader(bytes.NewReader(data), int64(len(data)))
+	hostile.Error(t, err)
+	if err != nil {
+		return
+	}
+	_, err = r.Read("none")
+	hostile.Error(t, err)
+	for _, key := range r.Keys() {
+		_, shape, headerErr := r.Header(key)
+		a, err := r.Read(key)
+		hostile.Error(t, err)
+		if err != nil {
+			continue
+		}
+		if err := a.Check(); err != nil {
+			t.Errorf("array %q that was read is wrong: %v", key, err)
+		}
+		if headerErr != nil || !reflect.DeepEqual(shape, a.Shape) {
+			t.Errorf("array %q has shape %v, its header says %v (%v)", key, a.Shape, shape, headerErr)
+		}
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Reader reads arrays of an .npz file one by one. It may be used by several goroutines at once.
@@ -58,16 +60,23 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{name: "npz", size: size, members: map[string]*zip.File{}, close: func() error { return nil }}
+	packed := uint64(0)
 	for _, member := range archive.File {
+		if each := member.CompressedSize64; each <= uint64(size) { // else reading it says so
+			packed += each
+		}
 		key, ok := strings.CutSuffix(member.Name, ".npy")
 		if !ok {
 			continue // NumPy writes nothing else; other programs may add notes of their own
 		}
 		if r.members[key] != nil {
-			return nil, fmt.Errorf("array %q is there twice", key)
+			return nil, fmt.Errorf("array %s is there twice", names.Quote(key))
 		}
 		r.members[key] = member
 		r.keys = append(r.keys, key)
+	}
+	if packed > uint64(size) { // many members of the same bytes would take memory many times
+		return nil, fmt.Errorf("damaged: its arrays have %d bytes, and the file %d", packed, size)
 	}
 	slices.Sort(r.keys)
 	return r, nil
@@ -128,21 +137,21 @@ func (r *Reader) ReadAll() (map[string]Array, error) {
 func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) error {
 	member := r.members[name]
 	if member == nil {
-		return fmt.Errorf("%s: there is no array %q; the arrays are %s", r.name, name, strings.Join(r.keys, ", "))
+		return fmt.Errorf("%s: there is no array %q; the arrays are %s", r.name, name, names.List(r.keys))
 	}
 	if err := r.plausible(member); err != nil {
-		return fmt.Errorf("%s: array %q: %w", r.name, name, err)
+		return fmt.Errorf("%s: array %s: %w", r.name, names.Quote(name), err)
 	}
 	stream, err := member.Open()
 	if err != nil {
-		return fmt.Errorf("%s: array %q: %w", r.name, name, err)
+		return fmt.Errorf("%s: array %s: %w", r.name, names.Quote(name), err)
 	}
 	defer stream.Close()
 	if err := f(stream, int64(member.UncompressedSize64)); err != nil {
 		if errors.Is(err, zip.ErrChecksum) {
 			err = errors.New("damaged: the checksum differs")
 		}
-		return fmt.Errorf("%s: array %q: %w", r.name, name, err)
+		return fmt.Errorf("%s: array %s: %w", r.name, names.Quote(name), err)
 	}
 	return nil
 }

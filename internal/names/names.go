@@ -1,10 +1,11 @@
-// Package names finds the name that was meant.
+// Package names finds the name that was meant, and shows names of any origin in one line.
 package names
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Nearest finds the known name that was probably meant by name: the one with the fewest letters to insert, delete, replace
@@ -34,7 +35,45 @@ func Unknown(kind, name string, known []string) error {
 	} else {
 		suggestion = ";"
 	}
-	return fmt.Errorf("unknown %s %q%s known: %s", kind, name, suggestion, strings.Join(known, ", "))
+	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), suggestion, List(known))
+}
+
+// What is longer than this helps nobody in an error.
+const (
+	maxRunes = 120
+	maxNames = 200
+)
+
+// Plain is text from a file as an error shows it: as it is, or quoted if it has anything that does not print, and cut off if it is long.
+func Plain(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return Quote(text)
+	}
+	return cut(text)
+}
+
+// Quote is text from a file in quotes, cut off if it is long.
+func Quote(text string) string { return fmt.Sprintf("%q", cut(text)) }
+
+func cut(text string) string {
+	if len(text) > maxRunes {
+		if runes := []rune(text); len(runes) > maxRunes {
+			return string(runes[:maxRunes]) + "..."
+		}
+	}
+	return text
+}
+
+// List is names from a file with commas between them, each [Plain].
+func List(names []string) string {
+	var shown []string
+	for _, name := range names[:min(len(names), maxNames)] {
+		shown = append(shown, Plain(name))
+	}
+	if more := len(names) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, ", ")
 }
 
 // editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).

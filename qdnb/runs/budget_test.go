@@ -131,28 +131,6 @@ func TestUseBackendTellsOfAChange(t *testing.T) {
 	}
 }
 
-func FuzzStatus(f *testing.F) {
-	data, err := json.Marshal(Status{Backends: []BackendUse{{"go", -1}}, Budget: Budget{Time: time.Hour}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Add([]byte(`{"max_fitness":null,"generation":1e3}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := parseStatus(data)
-		if err != nil {
-			return
-		}
-		again, err := json.Marshal(s)
-		if err != nil {
-			t.Fatalf("a status that was read cannot be written: %v", err)
-		}
-		if back, err := parseStatus(again); err != nil || !reflect.DeepEqual(back.Progress, s.Progress) {
-			t.Errorf("%s came back as %+v, %v", again, back, err)
-		}
-	})
-}
-
 func ExampleBudget() {
 	b := Budget{Generations: 100, Time: 2 * time.Hour}
 	p := Progress{Generation: 50, Seconds: 60}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"example.com/qdnb/internal/names"
 )
 
 // canonical rewrites JSON so that the same values always give the same bytes: keys sorted, no white space, numbers in one
@@ -62,7 +64,7 @@ func normalise(value any) (any, error) {
 	case map[string]any:
 		for key := range v {
 			if v[key], err = normalise(v[key]); err != nil {
-				return nil, fmt.Errorf("%s: %w", key, err)
+				return nil, fmt.Errorf("%s: %w", names.Plain(key), err)
 			}
 		}
 	case []any:
@@ -87,7 +89,7 @@ func normaliseNumber(number json.Number) (json.Number, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a number of 64 bits", text)
+		return "", fmt.Errorf("%s is not a number of 64 bits", names.Plain(text))
 	}
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return json.Number(strconv.FormatInt(int64(f), 10)), nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz"
 )
 
@@ -140,7 +141,7 @@ func (w *Writer) readCheckpoint(path string, generation int64) (map[string]npz.A
 		return nil, nil, syntaxError(err)
 	}
 	if about.Run != w.Name() || about.Generation != generation {
-		return nil, nil, fmt.Errorf("it is generation %d of %s", about.Generation, about.Run)
+		return nil, nil, fmt.Errorf("it is generation %d of %s", about.Generation, names.Plain(about.Run))
 	}
 	return arrays, about.Meta, nil
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Config is what determines every generation of a run. How long it runs, where it is kept, what it logs and the machine it
@@ -52,7 +54,7 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,99}$`)
 func (c Config) Validate() error {
 	for _, field := range [][2]string{{"algorithm", c.Algorithm}, {"env", c.Env}} {
 		if !fileName.MatchString(field[1]) {
-			return fmt.Errorf("%s %q is not a name; use up to 100 letters, digits and + . _ -", field[0], field[1])
+			return fmt.Errorf("%s %s is not a name; use up to 100 letters, digits and + . _ -", field[0], names.Quote(field[1]))
 		}
 	}
 	value, err := parseJSON(c.hyperparameters())
@@ -63,7 +65,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
 	}
 	if _, ok := value.(map[string]any); !ok {
-		return fmt.Errorf("hyperparameters of %s: %s is not an object", c.Algorithm, c.Hyperparameters)
+		return fmt.Errorf("hyperparameters of %s: %s is not an object", c.Algorithm, names.Plain(string(c.Hyperparameters)))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz/atomicfile"
 )
 
@@ -77,7 +78,7 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 		}
 		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
 			return 0, 0, fmt.Errorf("%s has the columns %s, this program logs %s; move the folder away to train anew", path,
-				strings.Join(table.Columns, ","), strings.Join(columns, ","))
+				names.List(table.Columns), names.List(columns))
 		}
 		for _, row := range table.Rows {
 			if row[0] > last && row[0] <= generation {

@@ -99,6 +99,12 @@ const (
 	lowerKey, upperKey, offsetKey                            = "descriptor_min", "descriptor_max", "qd_offset"
 )
 
+// Limits of the sizes: beyond them a file is damaged rather than large. An array without rows may claim any width.
+const (
+	maxDims   = 1 << 14
+	maxParams = 1 << 28
+)
+
 // check tells what does not fit together.
 func (r *Repertoire) check() error {
 	cells := r.Cells()
@@ -191,6 +197,9 @@ func readRepertoire(file *npz.Reader, genotypes bool) (*Repertoire, error) {
 	if shape[1] != r.Dims {
 		return nil, fmt.Errorf("centroids has %d dimensions, descriptors %d", shape[1], r.Dims)
 	}
+	if r.Dims > maxDims {
+		return nil, fmt.Errorf("descriptors of %d dimensions are more than %d", r.Dims, maxDims)
+	}
 	if file.Has(genotypesKey) {
 		if _, shape, err = file.Header(genotypesKey); err != nil {
 			return nil, err
@@ -198,7 +207,9 @@ func readRepertoire(file *npz.Reader, genotypes bool) (*Repertoire, error) {
 		if len(shape) != 2 || shape[0] != r.Cells() {
 			return nil, fmt.Errorf("genotypes has shape %v, not [%d, parameters]", shape, r.Cells())
 		}
-		r.Params = shape[1]
+		if r.Params = shape[1]; r.Params > maxParams {
+			return nil, fmt.Errorf("genotypes of %d parameters are more than %d", r.Params, maxParams)
+		}
 	} else if genotypes {
 		return nil, errors.New("it has no genotypes")
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/npz/atomicfile"
 )
@@ -184,7 +185,7 @@ func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]fl
 		return nil, syntaxError(err)
 	}
 	if meta != want {
-		return nil, fmt.Errorf("it is rows %d to %d of %s", meta.From, meta.To, meta.Run)
+		return nil, fmt.Errorf("it is rows %d to %d of %s", meta.From, meta.To, names.Plain(meta.Run))
 	}
 	rows := arrays[rowsKey]
 	flat, ok := rows.Data.([]float32)

@@ -28,7 +28,7 @@ func Set(settings any, assignments ...string) error {
 	for _, assignment := range assignments {
 		name, text, ok := strings.Cut(assignment, "=")
 		if !ok {
-			return fmt.Errorf("%q is not an assignment; write name=value", assignment)
+			return fmt.Errorf("%s is not an assignment; write name=value", names.Quote(assignment))
 		}
 		name = strings.TrimSpace(name)
 		field, err := find(changed, name)
@@ -102,7 +102,7 @@ func find(v reflect.Value, name string) (reflect.Value, error) {
 	path := ""
 	for part := range strings.SplitSeq(name, ".") {
 		if !nested(v.Type()) {
-			return v, fmt.Errorf("unknown field %q: %s has no fields", name, path)
+			return v, fmt.Errorf("unknown field %s: %s has no fields", names.Quote(name), path)
 		}
 		fields := fieldsOf(v)
 		field, ok := fields[part]
@@ -203,7 +203,7 @@ func wrong(path string, data []byte, t reflect.Type) error {
 	if runes := []rune(text); len(runes) > 60 {
 		text = string(runes[:60]) + "..."
 	}
-	if !json.Valid(data) {
+	if text = names.Plain(text); !json.Valid(data) && !strings.HasPrefix(text, `"`) {
 		text = fmt.Sprintf("%q", text)
 	}
 	if path == "" {

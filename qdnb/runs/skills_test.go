@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -192,31 +191,6 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
-}
-
-// Whatever a file holds, reading it gives skills that fit together, all of which are policies, or an error.
-func FuzzSkills(f *testing.F) {
-	for _, s := range []*Skills{evaluated(testSkills(3, 2)), testSkills(0), {Observations: 1 << 14, Actions: 1 << 14, Count: 1 << 14, Hidden: []int{1 << 14}}} {
-		var file bytes.Buffer
-		must(f, npz.WriteTo(&file, s.arrays()))
-		f.Add(file.Bytes())
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			return
-		}
-		s, err := readSkills(file)
-		if err != nil {
-			return
-		}
-		must(t, s.Check())
-		for k := range min(s.Skills(), 3) {
-			if len(s.Genotype(k)) != s.Params() {
-				t.Errorf("skill %d of %+v", k, s)
-			}
-		}
-	})
 }
 
 // A run that is imported is there whole or not at all, and never changed.

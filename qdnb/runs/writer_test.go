@@ -338,7 +338,7 @@ func TestLogChecksItsRows(t *testing.T) {
 			t.Errorf("row %v was taken", row)
 		}
 	}
-	if err := w.Begin(0, "generation", "coverage"); err == nil || !strings.Contains(err.Error(), "has the columns generation,qd_score") {
+	if err := w.Begin(0, "generation", "coverage"); err == nil || !strings.Contains(err.Error(), "has the columns generation, qd_score") {
 		t.Errorf("other columns: %v", err)
 	}
 	must(t, w.Begin(-1, "generation", "coverage")) // nothing is kept, so other columns are welcome
