@@ -15,8 +15,25 @@ import (
 // ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same call goes on.
 var ErrInterrupted = errors.New("interrupted")
 
-// checkpointEvery is the time between two checkpoints.
-var checkpointEvery = 2 * time.Minute
+// CheckpointEnv names the environment variable that says how long it is from one checkpoint to the next, as in 30s.
+const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
+
+// checkpointEvery is the time between two checkpoints where $QDNB_CHECKPOINT_EVERY says nothing.
+const checkpointEvery = 2 * time.Minute
+
+// checkpointPause is the time between two checkpoints. What is lost when a process is killed is no older; a checkpoint takes as long as
+// its bytes need to the disk.
+func checkpointPause() (time.Duration, error) {
+	text := os.Getenv(CheckpointEnv)
+	if text == "" {
+		return checkpointEvery, nil
+	}
+	pause, err := time.ParseDuration(text)
+	if err != nil || pause < 0 {
+		return 0, errors.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
+	}
+	return pause, nil
+}
 
 // session is the time for which this process holds the folder of a run: what training, adaptation and control have in common. It opens the
 // folder, goes on from the newest checkpoint, writes others, and says how to go on when it is told to stop.
@@ -24,14 +41,18 @@ type session struct {
 	writer *runs.Writer
 	status runs.Status
 	bar    *runs.Bar
-	from   int64     // generation of the checkpoint that it goes on from, -1 without one
-	start  time.Time // such that the time since it is what the run took over all sessions
-	saved  time.Time // when the newest checkpoint was
+	from   int64         // generation of the checkpoint that it goes on from, -1 without one
+	start  time.Time     // such that the time since it is what the run took over all sessions
+	saved  time.Time     // when the newest checkpoint was
+	pause  time.Duration // between two checkpoints
 }
 
 // open takes the folder of a run and returns what its newest checkpoint holds, nil without one.
 func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[string]npz.Array, err error) {
 	s.start, s.saved = time.Now(), time.Now()
+	if s.pause, err = checkpointPause(); err != nil {
+		return nil, err
+	}
 	if s.writer, err = runs.Create(root, c); err != nil {
 		return nil, err
 	}
@@ -67,7 +88,7 @@ func (s *session) begin(budget runs.Budget, compileSeconds float64, columns ...s
 }
 
 // due tells whether it is time for a checkpoint.
-func (s *session) due() bool { return time.Since(s.saved) > checkpointEvery }
+func (s *session) due() bool { return time.Since(s.saved) > s.pause }
 
 // checkpoint keeps the state at a generation.
 func (s *session) checkpoint(generation int64, arrays map[string]npz.Array) error {

@@ -28,7 +28,7 @@ const childEnv = "QDNB_TEST_TRAIN_IN"
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(childEnv); folder != "" {
-		checkpointEvery = 0 // after every generation
+		os.Setenv(CheckpointEnv, "0s") // after every generation
 		if _, err := Train(small(folder, killedGenerations)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -36,6 +36,19 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(withOwnCache(m.Run))
+}
+
+func TestCheckpointPauseIsADuration(t *testing.T) {
+	for _, text := range []string{"30", "-1s", "often"} {
+		t.Setenv(CheckpointEnv, text)
+		spec := small(t.TempDir(), 1)
+		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), CheckpointEnv) || !strings.Contains(err.Error(), "such as 30s") {
+			t.Errorf("%q: %v", text, err)
+		}
+		if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
+			t.Errorf("%q leaves %v", text, left)
+		}
+	}
 }
 
 // withOwnCache keeps what tests compute out of the user's cache, from which they take the plugin of XLA.
