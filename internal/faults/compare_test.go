@@ -1,0 +1,253 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// undisturbed is the folder of what a subject makes when it is left alone.
+func undisturbed(t *testing.T, s subject) (root string, e ending) {
+	t.Helper()
+	root = t.TempDir()
+	return root, must(t, s.command(t, root)...)
+}
+
+// same checks that the runs of a subject below two folders are the same, byte for byte, but for times.
+func same(t *testing.T, s subject, got, want string) {
+	t.Helper()
+	for _, name := range s.results(t) {
+		if difference := compareRuns(filepath.Join(got, name), filepath.Join(want, name)); difference != "" {
+			t.Errorf("%s: %s", name, difference)
+		}
+	}
+}
+
+// compareRuns says in what the folders of two finished runs differ; it is empty if they do not.
+func compareRuns(got, want string) string {
+	have, err := listing(got)
+	if err != nil {
+		return err.Error()
+	}
+	wanted, err := listing(want)
+	if err != nil {
+		return err.Error()
+	}
+	if !slices.Equal(have, wanted) {
+		return fmt.Sprintf("there are %q, want %q", have, wanted)
+	}
+	for _, name := range wanted {
+		if difference := compareFiles(filepath.Join(got, name), filepath.Join(want, name)); difference != "" {
+			return name + " " + difference
+		}
+	}
+	newest, err := newestCheckpoint(got)
+	if err != nil {
+		return err.Error()
+	}
+	other, err := newestCheckpoint(want)
+	if err != nil {
+		return err.Error()
+	}
+	if filepath.Base(newest) != filepath.Base(other) {
+		return fmt.Sprintf("the last checkpoint is %s, want %s", newest, other)
+	}
+	if difference := compareArrays(newest, other); difference != "" {
+		return "the last checkpoint " + difference
+	}
+	return ""
+}
+
+// listing is what lies in the folder of a run, without the checkpoints, of which only the last one does not depend on times.
+func listing(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		checkpoint := strings.HasPrefix(name, "checkpoints"+string(filepath.Separator)+"gen-")
+		if !entry.IsDir() && name != "lock" && !checkpoint {
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
+}
+
+func newestCheckpoint(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "checkpoints", "gen-*.npz"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s has no checkpoint", dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	return slices.Max(files), nil
+}
+
+// compareFiles says in what two files of runs differ.
+func compareFiles(got, want string) string {
+	switch base := filepath.Base(got); {
+	case base == "metrics.csv":
+		return compareTables(got, want)
+	case base == "status.json":
+		return compareStatus(got, want)
+	case filepath.Base(filepath.Dir(got)) == "snapshots":
+		return compareArrays(got, want)
+	}
+	a, err := os.ReadFile(got)
+	if err != nil {
+		return err.Error()
+	}
+	b, err := os.ReadFile(want)
+	if err != nil {
+		return err.Error()
+	}
+	if !bytes.Equal(a, b) {
+		return "differs"
+	}
+	return ""
+}
+
+// compareTables compares the text of two tables, but for the column of times.
+func compareTables(got, want string) string {
+	a, errA := os.ReadFile(got)
+	b, errB := os.ReadFile(want)
+	if errA != nil || errB != nil {
+		return fmt.Sprint(errA, errB)
+	}
+	linesA, linesB := withoutSeconds(a), withoutSeconds(b)
+	if len(linesA) != len(linesB) {
+		return fmt.Sprintf("has %d lines, want %d", len(linesA), len(linesB))
+	}
+	for i := range linesA {
+		if linesA[i] != linesB[i] {
+			return fmt.Sprintf("has line %q, want %q", linesA[i], linesB[i])
+		}
+	}
+	return ""
+}
+
+// withoutSeconds are the lines of a table without its column of seconds.
+func withoutSeconds(data []byte) (lines []string) {
+	at := -1
+	for i, line := range strings.Split(string(data), "\n") {
+		fields := strings.Split(line, ",")
+		if i == 0 {
+			at = slices.Index(fields, "seconds")
+		}
+		if at >= 0 && at < len(fields) {
+			fields = slices.Delete(fields, at, at+1)
+		}
+		lines = append(lines, strings.Join(fields, ","))
+	}
+	return lines
+}
+
+// timeless is a status without what depends on time.
+func timeless(s runs.Status) runs.Status {
+	s.Seconds, s.CompileSeconds, s.Updated = 0, 0, s.Updated.Truncate(1<<62)
+	return s
+}
+
+func compareStatus(got, want string) string {
+	var statuses [2]runs.Status
+	for i, path := range []string{got, want} {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &statuses[i])
+		}
+		if err != nil {
+			return err.Error()
+		}
+		statuses[i] = timeless(statuses[i])
+	}
+	if !reflect.DeepEqual(statuses[0], statuses[1]) {
+		return fmt.Sprintf("says %+v, want %+v", statuses[0], statuses[1])
+	}
+	return ""
+}
+
+// compareArrays compares all arrays of two files, but for times.
+func compareArrays(got, want string) string {
+	a, err := npz.Read(got)
+	if err != nil {
+		return err.Error()
+	}
+	b, err := npz.Read(want)
+	if err != nil {
+		return err.Error()
+	}
+	for _, name := range []string{"seconds", "meta"} { // of snapshots; of checkpoints, whose status is compared as status.json
+		delete(a, name)
+		delete(b, name)
+	}
+	if a, b := a["log"], b["log"]; a.Data != nil && b.Data != nil {
+		if !slices.Equal(withoutSeconds(a.Data.([]uint8)), withoutSeconds(b.Data.([]uint8))) {
+			return "has another log"
+		}
+	}
+	delete(a, "log")
+	delete(b, "log")
+	if len(a) != len(b) {
+		return fmt.Sprintf("has %d arrays, want %d", len(a), len(b))
+	}
+	for name := range b {
+		if !reflect.DeepEqual(a[name].Shape, b[name].Shape) || raw(a[name]) != raw(b[name]) {
+			return fmt.Sprintf("has another %q", name)
+		}
+	}
+	return ""
+}
+
+// raw are the numbers of an array as text, in which NaN is itself.
+func raw(a npz.Array) string { return fmt.Sprintf("%s %x", a.DType(), a.Data) }
+
+// What is compared tells runs apart: otherwise all the rest of this package shows nothing.
+func TestComparisonSeesOneBit(t *testing.T) {
+	begin(t)
+	s := training(spec("smerl-diayn"))
+	want, _ := undisturbed(t, s)
+	name := s.results(t)[0]
+	for _, file := range []string{"repertoire.npz", "skills.npz", "metrics.csv", "config.json", "status.json"} {
+		got := t.TempDir()
+		check(t, os.CopyFS(got, os.DirFS(want)))
+		path := filepath.Join(got, name, file)
+		data, err := os.ReadFile(path)
+		check(t, err)
+		at := len(data) / 2
+		if file == "status.json" {
+			at = bytes.Index(data, []byte(`"coverage": `)) + len(`"coverage": `)
+		}
+		data[at] ^= 1
+		check(t, os.WriteFile(path, data, 0o666))
+		if compareRuns(filepath.Join(got, name), filepath.Join(want, name)) == "" {
+			t.Errorf("a bit of %s is not seen", file)
+		}
+	}
+	got := t.TempDir()
+	check(t, os.CopyFS(got, os.DirFS(want)))
+	newest, err := newestCheckpoint(filepath.Join(got, name))
+	check(t, err)
+	arrays, err := npz.Read(newest)
+	check(t, err)
+	for _, array := range arrays {
+		if data, ok := array.Data.([]float32); ok && len(data) > 0 {
+			data[len(data)/2] += 0.5
+			break
+		}
+	}
+	check(t, npz.Write(newest, arrays))
+	if compareRuns(filepath.Join(got, name), filepath.Join(want, name)) == "" {
+		t.Error("a number of a checkpoint is not seen")
+	}
+}

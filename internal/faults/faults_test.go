@@ -1,0 +1,165 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/qdnb/xla"
+)
+
+// faultsEnv switches the harness on.
+const faultsEnv = "QDNB_FAULTS"
+
+var (
+	program string // the path of a qdnb that was built for the tests
+	plugin  string // of XLA:CPU on this machine, empty if there is none
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(faultsEnv) == "" {
+		os.Exit(m.Run()) // all are skipped
+	}
+	os.Exit(prepared(m.Run))
+}
+
+// prepared builds the program and keeps what it computes out of the user's cache.
+func prepared(run func() int) int {
+	dir, err := os.MkdirTemp("", "qdnb-faults-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "qdnb")
+	if out, err := exec.Command("go", "build", "-o", program, "example.com/qdnb/cmd/qdnb").CombinedOutput(); err != nil {
+		os.Stderr.Write(out)
+		return 1
+	}
+	plugin = xla.FindPlugin(xla.CPU)
+	for name, value := range map[string]string{
+		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "QDNB_BACKEND": "go", "QDNB_CHECKPOINT_EVERY": "10ms", "QDNB_NO_DOWNLOAD": "1",
+		"GOTRACEBACK": "single",
+	} {
+		os.Setenv(name, value)
+	}
+	return run()
+}
+
+// begin skips a test unless the harness is on.
+func begin(t *testing.T) {
+	t.Helper()
+	if os.Getenv(faultsEnv) == "" {
+		t.Skip("SKIPPED: it takes minutes; `make test-faults`, or QDNB_FAULTS=1, runs it")
+	}
+}
+
+// dice are the random numbers of a test, the same each time.
+func dice(t *testing.T) *rand.Rand {
+	seed := uint64(0)
+	for _, b := range []byte(t.Name()) {
+		seed = 31*seed + uint64(b)
+	}
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// ending is what a process left behind.
+type ending struct {
+	status         int // -1 if a signal ended it
+	signal         syscall.Signal
+	stdout, stderr string
+	took           time.Duration
+}
+
+// process is a qdnb that runs.
+type process struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr bytes.Buffer
+	start          time.Time
+	stop           context.CancelFunc
+}
+
+// start starts the program. It is killed after some minutes: a process that hangs is a fault, too.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith is [start] with more environment variables.
+func startWith(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
+	p := &process{t: t, cmd: exec.CommandContext(ctx, program, args...), start: time.Now(), stop: stop}
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// wait waits for the end, whatever it is. A panic is an error of the test in any case.
+func (p *process) wait() ending {
+	p.t.Helper()
+	defer p.stop()
+	_ = p.cmd.Wait()
+	e := ending{p.cmd.ProcessState.ExitCode(), 0, p.stdout.String(), p.stderr.String(), time.Since(p.start)}
+	if state, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && state.Signaled() {
+		e.signal = state.Signal()
+	}
+	for _, word := range []string{"panic", "goroutine ", "SIGSEGV", "fatal error"} {
+		if strings.Contains(e.stderr+e.stdout, word) {
+			p.t.Errorf("qdnb %s panicked:\n%s", strings.Join(p.cmd.Args[1:], " "), e.stderr)
+			break
+		}
+	}
+	return e
+}
+
+// invoke runs the program to its end.
+func invoke(t *testing.T, args ...string) ending {
+	t.Helper()
+	return start(t, args...).wait()
+}
+
+// must runs a command that has to succeed.
+func must(t *testing.T, args ...string) ending {
+	t.Helper()
+	e := invoke(t, args...)
+	if e.status != 0 {
+		t.Fatalf("qdnb %s: status %d, %s", strings.Join(args, " "), e.status, e.stderr)
+	}
+	return e
+}
+
+// oneLine checks that a process failed with one line that holds all the words.
+func (e ending) oneLine(t *testing.T, status int, words ...string) {
+	t.Helper()
+	text := strings.TrimSpace(e.stderr)
+	if e.status != status || strings.Contains(text, "\n") || text == "" {
+		t.Errorf("status %d, want %d with one line about %q: %q", e.status, status, words, e.stderr)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q does not say %q", text, word)
+		}
+	}
+}
+
+// check fails a test for an error of its own.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,101 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// began waits until a subject's process has kept a checkpoint: before that, what it does is to begin.
+func began(t *testing.T, s subject, p *process, root string) {
+	t.Helper()
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		for _, name := range s.results(t) {
+			if found, _ := filepath.Glob(filepath.Join(root, name, "checkpoints", "gen-*.npz")); len(found) > 0 {
+				return
+			}
+		}
+	}
+	_ = p.cmd.Process.Kill()
+	t.Fatalf("no checkpoint: %s", p.wait().stderr)
+}
+
+// Told to stop, a process saves a checkpoint, says so in a line, and ends with status 130; told twice, it ends at once. In both cases the
+// same command ends with the same bytes.
+func TestToldToStop(t *testing.T) {
+	begin(t)
+	for _, s := range subjects() {
+		t.Run(s.name, func(t *testing.T) {
+			want, _ := undisturbed(t, s)
+			root := t.TempDir()
+			for _, signals := range [][]syscall.Signal{{syscall.SIGTERM}, {syscall.SIGINT}, {syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}} {
+				once := len(signals) == 1
+				// A checkpoint by the clock is out of the question here: what is saved was saved because of the signal.
+				pause := "1h"
+				if !once {
+					pause = "0s"
+				}
+				p := startWith(t, []string{"QDNB_CHECKPOINT_EVERY=" + pause}, s.command(t, root)...)
+				if once {
+					time.Sleep(time.Duration(100+dice(t).IntN(300)) * time.Millisecond)
+				} else {
+					began(t, s, p, root)
+				}
+				for i, signal := range signals {
+					if i > 0 {
+						time.Sleep(5 * time.Millisecond) // the first one is taken by now
+					}
+					_ = p.cmd.Process.Signal(signal)
+				}
+				sent := time.Now()
+				e := p.wait()
+				switch {
+				case e.status == 0: // it was faster
+				case once:
+					e.interrupted(t, s)
+				case e.signal == signals[1]:
+					if took := time.Since(sent); took > 5*time.Second {
+						t.Errorf("the second signal took %v", took)
+					}
+				case e.status == 130: // saved before the second one came
+				default:
+					t.Errorf("%v: status %d, signal %v, %s", signals, e.status, e.signal, e.stderr)
+				}
+			}
+			must(t, s.command(t, root)...)
+			same(t, s, root, want)
+		})
+	}
+}
+
+// interrupted checks that a process ended as one that was told to stop, and that what it says is true.
+func (e ending) interrupted(t *testing.T, s subject) {
+	t.Helper()
+	if s.command(t, t.TempDir())[0] == "train" {
+		e.oneLine(t, 130, "interrupted", "is saved at generation", "the same command goes on")
+		return
+	}
+	if e.status != 130 {
+		t.Errorf("status %d: %s", e.status, e.stderr)
+	}
+}
+
+// A signal that comes before there is anything to save is obeyed, too.
+func TestToldToStopAtOnce(t *testing.T) {
+	begin(t)
+	s := training(spec("map-elites"))
+	want, _ := undisturbed(t, s)
+	root := t.TempDir()
+	for delay := time.Duration(0); delay < 60*time.Millisecond; delay += 4 * time.Millisecond {
+		p := start(t, s.command(t, root)...)
+		time.Sleep(delay)
+		_ = p.cmd.Process.Signal(os.Interrupt)
+		if e := p.wait(); e.status != 130 && e.status != 0 && e.signal != syscall.SIGINT {
+			t.Errorf("after %v: status %d, signal %v, %s", delay, e.status, e.signal, e.stderr)
+		}
+	}
+	must(t, s.command(t, root)...)
+	same(t, s, root, want)
+}
