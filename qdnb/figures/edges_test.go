@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/qdnb/runs"
 )
 
 // drawn fails unless the figure can be drawn, and returns whether it shows the colour anywhere.
@@ -244,5 +246,13 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 		if _, err := Trajectories(a); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
+	}
+}
+
+// Files of other programs may not say the limits of descriptors.
+func TestCellsOfFilesWithoutLimits(t *testing.T) {
+	r := &runs.Repertoire{Dims: 2, Fitnesses: []float32{1}, Descriptors: []float32{0, 0}, Centroids: []float32{0, 0}}
+	if _, err := CellsOf("ant-uni", r); err == nil || !strings.Contains(err.Error(), "descriptor_min") {
+		t.Error(err)
 	}
 }

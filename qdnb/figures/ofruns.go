@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"errors"
 	"fmt"
 
 	"example.com/qdnb/qdnb/runs"
@@ -15,6 +16,9 @@ func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
 	descriptors, err := Points2D(r.Descriptors, r.Dims)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.Lower) != 2 || len(r.Upper) != 2 {
+		return nil, errors.New("figures: the repertoire's file does not say the limits of its descriptors, descriptor_min and descriptor_max")
 	}
 	names := [2]string{"descriptor 1", "descriptor 2"}
 	if e, known := environments[env]; known {

@@ -346,8 +346,12 @@ func ticks(low, high float64) []tick {
 		}
 	}
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	first := math.Ceil(low/step - 1e-9)
+	if !(high/step-first < 100) || first+1 == first { // the span is lost in the rounding of its ends, or is no number
+		return ticks(low, low)
+	}
 	var list []tick
-	for n := math.Ceil(low/step - 1e-9); n*step <= high+1e-9*step; n++ {
+	for n := first; n*step <= high+1e-9*step; n++ {
 		text := fmt.Sprintf("%.*f", decimals, n*step+0) // + 0: no -0
 		list = append(list, tick{n * step, strings.ReplaceAll(text, "-", "−")})
 	}
