@@ -129,6 +129,7 @@ export class RepertoireMap extends Index {
       path.classList.toggle("filmless", Boolean(color) && e.m < 0);
       this.cells.append(path);
     });
+    if (entries.length > 400) this.cells.style.setProperty("--gap", .3);
     this.marks = ["pointed", "chosen-under", "chosen"].map((id) => make("path", { id, class: "mark" }));
     this.dots = make("g", {});
     this.axes = make("g", {});

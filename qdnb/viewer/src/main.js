@@ -276,7 +276,7 @@ async function main() {
     todo();
   });
 
-  const narrow = matchMedia("(max-width: 699px)");
+  const narrow = matchMedia("(max-width: 759px)");
   function fit() {
     if (host) host.style.height = narrow.matches ? (index ? "800px" : "430px") : (index ? "540px" : "460px");
     const box = $("canvas").getBoundingClientRect();
