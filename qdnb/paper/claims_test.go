@@ -44,3 +44,11 @@ func TestClaims(t *testing.T) {
 		t.Errorf("of no claim: %v", err)
 	}
 }
+
+func TestClaimsOfNothing(t *testing.T) {
+	for name, data := range map[string]*Data{"nil": nil, "empty": {}} {
+		if table, err := Claims(data); err == nil {
+			t.Errorf("%s data: %v", name, table)
+		}
+	}
+}

@@ -84,6 +84,9 @@ func Open(dir string) (*Data, error) {
 	return &Data{Tables: t, Dir: dir, Lines: lines}, nil
 }
 
+// errNoData is that of functions that get no data.
+var errNoData = errors.New("there are no runs: open an experiments folder with paper.Open")
+
 // Run opens the folder of one of the runs, by its name.
 func (d *Data) Run(name string) (*runs.Run, error) {
 	return runs.Open(filepath.Join(d.Dir, RunsFolder, name))

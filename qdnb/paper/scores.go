@@ -1,7 +1,6 @@
 package paper
 
 import (
-	"errors"
 	"fmt"
 
 	"example.com/qdnb/qdnb/figures"
@@ -86,7 +85,7 @@ func scoreTable(d *Data, experiment, caption string, format func(scores []float6
 // trained are the methods and environments that an experiment has complete runs of.
 func trained(d *Data, experiment string) (methods, envs []string, err error) {
 	if d == nil || d.Tables == nil {
-		return nil, nil, errors.New("there are no runs: open an experiments folder with paper.Open")
+		return nil, nil, errNoData
 	}
 	methods, envs = d.Axes(experiment)
 	if len(methods) == 0 {
