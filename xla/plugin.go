@@ -74,8 +74,8 @@ func FindPlugin(kind Kind) string {
 	return ""
 }
 
-// Install fetches the plugin of a kind and returns its path: XLA:CPU's through pip, with pip's own settings for index,
-// proxy and certificates, else through go-xla's installer; the others through go-xla's installer.
+// Install fetches the plugin of a kind and returns its path: XLA:CPU's for Linux on amd64 through pip, with pip's own settings for index,
+// proxy and certificates, and only with the hash that is known here; the others through go-xla's installer.
 func Install(kind Kind) (string, error) {
 	if os.Getenv(NoDownloadEnv) != "" {
 		return "", errors.Errorf("there is no plugin for %q and $%s forbids to fetch one", kind, NoDownloadEnv)
@@ -87,14 +87,9 @@ func Install(kind Kind) (string, error) {
 		return installGoXLA(kind)
 	}
 	path, err := installCPU()
-	if err != nil {
-		fmt.Fprintf(Messages, "qdnb: %v; trying go-xla's installer\n", err)
-		second, err2 := installGoXLA(kind)
-		if err2 != nil {
-			return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the proxy, or copy %s to this machine, "+
-				"`pip install` it, and try again", err2, cpuWheel)
-		}
-		return second, nil
+	if err != nil { // and not go-xla's installer: it takes what it finds without knowing its hash
+		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the proxy, or copy %s to this machine, "+
+			"`pip install` it, and try again", err, cpuWheel)
 	}
 	return path, nil
 }

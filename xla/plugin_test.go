@@ -51,6 +51,8 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 		fakePython(t, script)
 		_, err := installCPU()
 		oneLineWith(t, err, want)
+		_, err = Install(CPU) // has no other source, of which nothing is known
+		oneLineWith(t, err, want)
 		if left := leftovers(t); len(left) > 0 {
 			t.Errorf("%s: %v was left", want, left)
 		}
