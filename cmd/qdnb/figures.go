@@ -118,7 +118,8 @@ func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
 
 // make writes the files of an item and returns their paths.
 func (c *figuresCmd) make(data *paper.Data, item paper.Item) (paths []string, err error) {
-	formats, save := c.Tables, func(string) error { return nil }
+	formats := c.Tables
+	var save func(path string) error
 	if item.Figure != nil {
 		figure, err := item.Figure(data)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 // Scale is the size of an experiment.
 type Scale string
 
+// The scales.
 const (
 	Paper Scale = "paper" // the paper's protocol: five seeds of two hours each
 	Small Scale = "small" // all methods and environments at sizes for a laptop: minutes an experiment

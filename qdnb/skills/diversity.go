@@ -1,18 +1,18 @@
 package skills
 
 import (
-	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
 )
 
 // Batch is what a diversity reward sees of B transitions: a tree.
 type Batch struct {
-	Skill *Node // [B, skills], one-hot
+	Skill *graph.Node // [B, skills], one-hot
 	// Now and Next are what skills are told apart by, before and after the step, [B, d]: the task's state descriptors, or whole
 	// observations without the skill. Where an episode ended, Next is of the beginning of the next one (see envs.AutoReset).
-	Now, Next *Node
-	Done      *Node // [B], 1 where the episode ended with this step
+	Now, Next *graph.Node
+	Done      *graph.Node // [B], 1 where the episode ended with this step
 }
 
 // Diversity rewards skills for being told apart. What it knows is a list of tensors on the first device, for checkpoints; networks
@@ -21,9 +21,9 @@ type Diversity interface {
 	// Fields names what it knows, for checkpoints and for the files of a finished run.
 	Fields() []string
 	// Start is what it knows at first, for so many skills that are told apart by vectors of d numbers.
-	Start(skills, d int, key xla.Key) []*Node
+	Start(skills, d int, key xla.Key) []*graph.Node
 	// Model is what it knows, ready for many updates.
-	Model(known []*Node, skills, d int) Model
+	Model(known []*graph.Node, skills, d int) Model
 	// Loss names the loss of the model, for metrics.csv. A loss that is not a number ends the search.
 	Loss() string
 }
@@ -33,11 +33,11 @@ type Model interface {
 	// Observe sees the transitions of one step of all environments, once, before any of them is learnt from.
 	Observe(fresh Batch) Model
 	// Reward is how clearly each transition is its skill's, [B].
-	Reward(b Batch) *Node
+	Reward(b Batch) *graph.Node
 	// Learn takes one gradient step, and gives the loss before it, a scalar.
-	Learn(b Batch) (Model, *Node)
+	Learn(b Batch) (Model, *graph.Node)
 	// Known is what the model knows: the inverse of [Diversity.Model].
-	Known() []*Node
+	Known() []*graph.Node
 }
 
 // Objective is what a transition is worth, of what the task gives for it and how clearly it is its skill's. All are [B]. Its numbers are
@@ -46,7 +46,7 @@ type Model interface {
 type Objective interface {
 	// Reward combines the task's reward and the diversity reward. returns is the return of the transition's episode so far
 	// (see replay.Returns); nil unless NeedsReturns.
-	Reward(task, diversity, returns *Node) *Node
+	Reward(task, diversity, returns *graph.Node) *graph.Node
 	// NeedsReturns tells whether Reward looks at returns.
 	NeedsReturns() bool
 }
@@ -55,5 +55,5 @@ type Objective interface {
 type Gate interface {
 	Objective
 	// Accepts tells which transitions pass, booleans [B], by the returns of their episodes.
-	Accepts(returns *Node) *Node
+	Accepts(returns *graph.Node) *graph.Node
 }

@@ -149,7 +149,7 @@ func TestGoldenObserve(t *testing.T) {
 			x := Batch{Now: ZerosLike(in[1]), Next: in[1]}
 			// The statistics before the first batch are those of Start.
 			start := dads.Start(f.skills, changes, xla.NewKey(in[0].Graph(), 1))
-			var m Model = dads.Model(append(knownOf(in[0]), start[5:]...), f.skills, changes)
+			m := dads.Model(append(knownOf(in[0]), start[5:]...), f.skills, changes)
 			after := []*Node{m.(foresight).change(x)}
 			for k := range batches {
 				target, done := in[2+2*k], in[3+2*k]

@@ -1,7 +1,7 @@
 package skills
 
 import (
-	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
 )
@@ -10,7 +10,7 @@ import (
 type DiversityOnly struct{}
 
 // Reward implements [Objective].
-func (DiversityOnly) Reward(_, diversity, _ *Node) *Node { return diversity }
+func (DiversityOnly) Reward(_, diversity, _ *graph.Node) *graph.Node { return diversity }
 
 // NeedsReturns implements [Objective].
 func (DiversityOnly) NeedsReturns() bool { return false }
@@ -23,7 +23,7 @@ type PlusReward struct{ Scale float64 }
 var _ xla.Tunable[Objective] = PlusReward{}
 
 // Reward implements [Objective].
-func (o PlusReward) Reward(task, diversity, returns *Node) *Node {
+func (o PlusReward) Reward(task, diversity, returns *graph.Node) *graph.Node {
 	return o.Tuned(xla.NumbersOf[Objective](o).Constants(task)).Reward(task, diversity, returns)
 }
 
@@ -34,12 +34,12 @@ func (PlusReward) NeedsReturns() bool { return false }
 func (o PlusReward) Numbers() []float64 { return []float64{o.Scale} }
 
 // Tuned implements [xla.Tunable].
-func (PlusReward) Tuned(numbers []*Node) Objective { return plusReward{numbers[0]} }
+func (PlusReward) Tuned(numbers []*graph.Node) Objective { return plusReward{numbers[0]} }
 
 // plusReward is a [PlusReward] whose scale is of the graph.
-type plusReward struct{ scale *Node }
+type plusReward struct{ scale *graph.Node }
 
-func (o plusReward) Reward(task, diversity, _ *Node) *Node { return Add(task, Mul(diversity, o.scale)) }
+func (o plusReward) Reward(task, diversity, _ *graph.Node) *graph.Node { return graph.Add(task, graph.Mul(diversity, o.scale)) }
 
 func (plusReward) NeedsReturns() bool { return false }
 
@@ -58,12 +58,12 @@ var (
 )
 
 // Reward implements [Objective].
-func (o SMERL) Reward(task, diversity, returns *Node) *Node {
+func (o SMERL) Reward(task, diversity, returns *graph.Node) *graph.Node {
 	return o.Tuned(xla.NumbersOf[Objective](o).Constants(returns)).Reward(task, diversity, returns)
 }
 
 // Accepts implements [Gate].
-func (o SMERL) Accepts(returns *Node) *Node {
+func (o SMERL) Accepts(returns *graph.Node) *graph.Node {
 	return o.Tuned(xla.NumbersOf[Objective](o).Constants(returns)).(Gate).Accepts(returns)
 }
 
@@ -74,20 +74,20 @@ func (SMERL) NeedsReturns() bool { return true }
 func (o SMERL) Numbers() []float64 { return []float64{o.Target - o.Margin, o.Scale} }
 
 // Tuned implements [xla.Tunable].
-func (SMERL) Tuned(numbers []*Node) Objective { return smerl{numbers[0], plusReward{numbers[1]}} }
+func (SMERL) Tuned(numbers []*graph.Node) Objective { return smerl{numbers[0], plusReward{numbers[1]}} }
 
 // smerl is a [SMERL] whose numbers are of the graph: a [Gate].
 type smerl struct {
-	least *Node // return that passes
+	least *graph.Node // return that passes
 	pays  plusReward
 }
 
-func (o smerl) Reward(task, diversity, returns *Node) *Node {
-	return Where(o.Accepts(returns), o.pays.Reward(task, diversity, nil), task)
+func (o smerl) Reward(task, diversity, returns *graph.Node) *graph.Node {
+	return graph.Where(o.Accepts(returns), o.pays.Reward(task, diversity, nil), task)
 }
 
-func (o smerl) Accepts(returns *Node) *Node {
-	return GreaterOrEqual(returns, BroadcastToDims(o.least, returns.Shape().Dimensions...))
+func (o smerl) Accepts(returns *graph.Node) *graph.Node {
+	return graph.GreaterOrEqual(returns, graph.BroadcastToDims(o.least, returns.Shape().Dimensions...))
 }
 
 func (smerl) NeedsReturns() bool { return true }

@@ -550,7 +550,7 @@ func TestRefill(t *testing.T) {
 					t.Errorf("filling the buffer changes %s", name)
 				}
 			}
-			if int(before["replay"].Shape[0]) != filled*n || !slices.Contains(differ(before, after), "replay") {
+			if before["replay"].Shape[0] != filled*n || !slices.Contains(differ(before, after), "replay") {
 				t.Errorf("after %d steps: the buffer had %v rows and is not filled anew", end, before["replay"].Shape)
 			}
 			for i, want := range []int32{int32(filled * n), int32(end * n % capacity)} {

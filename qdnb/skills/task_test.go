@@ -86,7 +86,8 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 						told[skill] = 1
 						x = append(x, told...)
 					}
-					rest, apply := actor, func(x []float64) []float64 { return x }
+					rest := actor
+					var apply func(x []float64) []float64
 					for l, units := range algorithm.Actor.Sizes[1:] {
 						apply, rest = layer(rest, algorithm.Actor.Sizes[l], units, l < len(hidden))
 						x = apply(x)

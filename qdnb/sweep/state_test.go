@@ -80,7 +80,7 @@ func TestInspect(t *testing.T) {
 	put(t, root, lines[0].Run, whole)
 	check("the first is done", Done, Ready, Ready, Waiting)
 	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{Seconds: 1}, Finished: true})
-	states = check("what needs it is done, too", Done, Done, Ready, Waiting)
+	check("what needs it is done, too", Done, Done, Ready, Waiting)
 
 	lines[0].Budget.EnvSteps, lines[3].Needs[0].Run = 2000, lines[0].Run // 0 is to be extended; 3 now needs what is there
 	check("a larger budget", Interrupted, Done, Ready, Ready)
