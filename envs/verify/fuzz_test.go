@@ -3,7 +3,9 @@ package verify
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode"
 
 	"example.com/qdnb/internal/hostile"
 	"example.com/qdnb/internal/xlatest"
@@ -21,16 +23,17 @@ func FuzzFile(f *testing.F) {
 	f.Add("traj_.npz", "\n")
 	p := xlatest.Pure(f)
 	f.Fuzz(func(t *testing.T, name, text string) {
-		path := filepath.Join(t.TempDir(), filepath.Base(name))
+		if filepath.Base(name) != name || strings.ContainsFunc(name, unicode.IsControl) {
+			return // a person has typed it, and sees it in errors as it is
+		}
+		path := filepath.Join(t.TempDir(), name)
 		data := hostile.Archive(text)
 		if os.WriteFile(path, data, 0o666) != nil {
 			return // no name for a file
 		}
 		hostile.Bounded(t, 4<<10+len(data), func() {
 			_, err := File(p, path)
-			if err != nil && filepath.Base(name) == name {
-				hostile.Error(t, err)
-			}
+			hostile.Error(t, err)
 		})
 	})
 }
