@@ -234,16 +234,32 @@ func (b *browser) open(page []byte, width, height int) {
 	if err := os.WriteFile(path, page, 0o666); err != nil {
 		b.t.Fatal(err)
 	}
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+	b.size(width, height)
 	b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
 	b.wait(`location.href.endsWith("page.html") && document.documentElement?.dataset.firstFrame`)
+}
+
+// middle is the middle of an element in the window.
+func (b *browser) middle(selector string) (at [2]float64) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf(`(() => {
+		const r = document.querySelector(%q).getBoundingClientRect();
+		return [r.x + r.width / 2, r.y + r.height / 2];
+	})()`, selector), &at)
+	return at
+}
+
+// size makes the window as large.
+func (b *browser) size(width, height int) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
 }
 
 // click presses the mouse in the middle of an element.
 func (b *browser) click(selector string) {
 	b.t.Helper()
-	var at [2]float64
-	b.eval(fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, selector), &at)
+	at := b.middle(selector)
 	for _, kind := range []string{"mouseMoved", "mousePressed", "mouseReleased"} {
 		b.mouse(kind, at[0], at[1])
 	}
@@ -261,8 +277,7 @@ func (b *browser) mouse(kind string, x, y float64) {
 // tap touches the middle of an element with a finger.
 func (b *browser) tap(selector string) {
 	b.t.Helper()
-	var at [2]float64
-	b.eval(fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, selector), &at)
+	at := b.middle(selector)
 	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchStart", "touchPoints": []map[string]float64{{"x": at[0], "y": at[1]}}}, nil)
 	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd", "touchPoints": []map[string]float64{}}, nil)
 }

@@ -19,8 +19,9 @@ const (
 	linkWithin   = 0.02 // metres by which a joint may give and still be one
 )
 
-// packed is a film's motion as the page reads it (src/motion.js): for each body eight float32, whether it hangs on another and how, and then channels, deflated. A channel is
-// a byte, the order of its differences, and zigzag-coded uint16 of all frames, first all low bytes, then all high bytes.
+// packed is a film's motion as the page reads it (src/motion.js): for each body eight float32, whether it hangs on another and how, and
+// then channels, deflated. A channel is a byte, the order of its differences, and zigzag-coded uint16 of all frames, first all low bytes,
+// then all high bytes.
 type packed struct {
 	data     string // base64
 	origin   scene.Vec
@@ -32,8 +33,8 @@ type packed struct {
 
 // pack quantises and deflates what moves in a film.
 //
-// A body that hangs on another by a joint is where the joint says, up to what the joint gives: its position is kept as the difference, which
-// is close to zero. What is a joint is found from the motion alone.
+// A body that hangs on another by a joint is where the joint says, up to what the joint gives: its position is kept as the difference,
+// which is close to zero. What is a joint is found from the motion alone.
 func pack(f *scene.Film) (packed, error) {
 	low, high := span(f)
 	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}

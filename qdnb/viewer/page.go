@@ -40,9 +40,9 @@ func Skill(f *scene.Film) *Page {
 	return &Page{Title: f.Title, entries: []Entry{{Film: f, Fitness: math.NaN()}}, single: true}
 }
 
-// Repertoire is a page with a map of a repertoire. Pointing at a cell shows its numbers, choosing it plays its film. films are those of some
-// or all of the filled cells, by the number of the cell; the map marks them. The page begins with the
-// one in which most reward was gained.
+// Repertoire is a page with a map of a repertoire. Pointing at a cell shows its numbers, choosing it plays its film. films are those of
+// some or all of the filled cells, by the number of the cell; the map marks them. The page begins with the one in which most reward was
+// gained.
 func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	if len(films) == 0 {
 		return nil, errors.New("viewer: a repertoire without films has nothing to play")
@@ -68,8 +68,8 @@ func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	return p, nil
 }
 
-// List is a page with a list of cells or skills: what is "cell" or "skill", names those of the descriptor's components. Entries are listed by
-// falling fitness; those without a film cannot be played.
+// List is a page with a list of cells or skills: what is "cell" or "skill", names those of the descriptor's components. Entries are listed
+// by falling fitness; those without a film cannot be played.
 func List(title, what string, names []string, entries []Entry) (*Page, error) {
 	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Film != nil }) {
 		return nil, errors.New("viewer: a list without films has nothing to play")
@@ -243,8 +243,10 @@ func (p *Page) index() (*index, []string, error) {
 			}
 			in.Film = len(x.Films)
 			x.Films = append(x.Films, filmed{
-				Title: f.Title, Subtitle: f.Subtitle, Set: sets[string(key)], Bodies: len(f.Frames[0]), Frames: len(f.Frames), Seconds: f.Step,
-				Follow: f.Follow, Origin: packed.origin, Step: packed.step, Turn: rotationStep, Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
+				Title: f.Title, Subtitle: f.Subtitle, Set: sets[string(key)],
+				Bodies: len(f.Frames[0]), Frames: len(f.Frames), Seconds: f.Step, Follow: f.Follow,
+				Origin: packed.origin, Step: packed.step, Turn: rotationStep,
+				Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
 			})
 			motions = append(motions, packed.data)
 		}

@@ -229,7 +229,9 @@ func firstFrame(t *testing.T, b *browser) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		best = min(best, ms)
+		if best = min(best, ms); best < 1000 {
+			break
+		}
 	}
 	t.Logf("first frame after %d ms", best)
 	if best < 1000 {
@@ -367,8 +369,7 @@ func mapChooses(t *testing.T, b *browser) {
 	}
 	b.wait(`document.documentElement.dataset.step > 2`)
 	// Pointing shows numbers, and changes nothing.
-	var at [2]float64
-	b.eval(`(() => { const r = document.querySelector('[data-entry="4"]').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, &at)
+	at := b.middle(`[data-entry="4"]`)
 	b.mouse("mouseMoved", at[0], at[1])
 	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got, "fitness") || !strings.Contains(got, "final x (m)") {
 		t.Errorf("pointing at cell 4 shows %q", got)
@@ -435,12 +436,13 @@ func inNotebook(t *testing.T, b *browser) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "notebook.html")
-	outer := "<!DOCTYPE html><html><body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame + "<p>after it</p></body></html>"
+	outer := "<!DOCTYPE html><html><head><meta name='viewport' content='width=device-width'></head>" +
+		"<body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame + "<p>after it</p></body></html>"
 	if err := os.WriteFile(path, []byte(outer), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for width, height := range map[int]string{1000: "540px", 390: "800px"} {
-		b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
+		b.size(width, 900)
 		b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
 		b.wait(`location.href.endsWith("notebook.html") && document.querySelector("iframe")?.contentDocument?.documentElement?.dataset.frames > 2`)
 		b.picture(fmt.Sprintf("notebook-%d", width))
