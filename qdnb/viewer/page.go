@@ -354,7 +354,10 @@ func ticks(low, high float64) []tick {
 	}
 	var list []tick
 	for n := first; n*step <= high+1e-9*step; n++ {
-		text := fmt.Sprintf("%.*f", decimals, n*step+0) // + 0: no -0
+		text := fmt.Sprintf("%.*f", min(decimals, 6), n*step+0) // + 0: no -0
+		if decimals > 6 || math.Abs(n*step) >= 1e7 {
+			text = fmt.Sprintf("%.4g", n*step+0)
+		}
 		list = append(list, tick{n * step, strings.ReplaceAll(text, "-", "−")})
 	}
 	return list
