@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Error fails the test if an error is not one line that people can read.
@@ -26,10 +27,15 @@ func Error(t testing.TB, err error) {
 	}
 }
 
+// patience is after how long something is taken to be endless.
+const patience = time.Minute
+
 // Bounded fails the test if f takes more memory than a file of so many bytes can be the reason for: Deflate makes data up to 1032 times
-// smaller, and numbers are held in a few forms at once.
+// smaller, and numbers are held in a few forms at once. If f does not end it ends the process, so that the fuzzer keeps the input.
 func Bounded(t testing.TB, size int, f func()) {
 	t.Helper()
+	endless := time.AfterFunc(patience, func() { panic(fmt.Sprintf("%d bytes of input take more than %v", size, patience)) })
+	defer endless.Stop()
 	before := allocated()
 	f()
 	if got, most := allocated()-before, uint64(24<<20+5000*size); got > most {

@@ -30,11 +30,14 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 	return cells, nil
 }
 
+// huge is what limits may be: the sum of two, or their distance in pixels, is a number.
+const huge = 1e300
+
 // checkLimits refuses limits that do not span an area.
 func checkLimits(lower, upper [2]float64) error {
 	for d := range 2 {
-		if !finite(lower[d]) || !finite(upper[d]) || !(lower[d] < upper[d]) {
-			return fmt.Errorf("limits must be finite with lower < upper, got lower %v and upper %v", lower, upper)
+		if !(-huge <= lower[d] && lower[d] < upper[d] && upper[d] <= huge) {
+			return fmt.Errorf("limits must be finite with lower < upper, and no larger than %g, got lower %v and upper %v", huge, lower, upper)
 		}
 	}
 	return nil

@@ -263,9 +263,7 @@ func FuzzSkills(f *testing.F) {
 				}
 			}
 			_ = make([]float32, s.Dims()+s.Steps())
-			if err := npz.WriteTo(io.Discard, s.arrays()); err != nil {
-				t.Errorf("it cannot be written: %v", err)
-			}
+			hostile.Error(t, npz.WriteTo(io.Discard, s.arrays())) // of names that are none
 		})
 	})
 }
@@ -379,8 +377,8 @@ func FuzzLoadReplay(f *testing.F) {
 			}
 			arrays[metaKey] = npz.Of(meta)
 			var out bytes.Buffer
-			if err := npz.WriteTo(&out, arrays); err != nil {
-				t.Fatal(err)
+			if npz.WriteTo(&out, arrays) != nil {
+				return // a name that is none
 			}
 			data = out.Bytes()
 		}

@@ -337,7 +337,7 @@ func rounded(x float64) *float64 {
 
 // ticks are three to seven round values from low to high.
 func ticks(low, high float64) []tick {
-	if !(low < high) {
+	if !(low < high) || math.IsInf(high-low, 0) {
 		return []tick{{low, strings.ReplaceAll(fmt.Sprintf("%.4g", low), "-", "−")}}
 	}
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
@@ -349,7 +349,7 @@ func ticks(low, high float64) []tick {
 	}
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	first := math.Ceil(low/step - 1e-9)
-	if !(high/step-first < 100) || first+1 == first { // the span is lost in the rounding of its ends, or is no number
+	if !(high/step-first < 100 && math.Abs(first) < 1<<53) { // the span is lost in the rounding of its ends, or is no number
 		return ticks(low, low)
 	}
 	var list []tick
