@@ -157,9 +157,12 @@ func TestDamageIsNoticed(t *testing.T) {
 			continue
 		}
 		for key, a := range got {
-			if original, ok := want[key]; ok && !reflect.DeepEqual(a, original) {
+			if original, ok := want[key]; !ok || !reflect.DeepEqual(a, original) {
 				t.Fatalf("bit flip at %d changed array %q unnoticed", i, key)
 			}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("bit flip at %d hid an array unnoticed", i)
 		}
 		undetected++
 	}

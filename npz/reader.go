@@ -2,6 +2,8 @@ package npz
 
 import (
 	"archive/zip"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -79,7 +81,37 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 		return nil, fmt.Errorf("damaged: its arrays have %d bytes, and the file %d", packed, size)
 	}
 	slices.Sort(r.keys)
+	for _, member := range archive.File {
+		if err := checkName(source, member); err != nil {
+			return nil, fmt.Errorf("array %s: %w", names.Quote(member.Name), err)
+		}
+	}
 	return r, nil
+}
+
+// checkName compares the name that the list at the archive's end has for a member with the one that stands before its contents.
+// Checksums are of contents alone, and an array under a damaged name is one that seems not to be there.
+func checkName(source io.ReaderAt, member *zip.File) error {
+	const fixed = 30 // bytes of a header before the name, which "extra" bytes follow
+	data, err := member.DataOffset()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, min(data, fixed+int64(len(member.Name))+1<<12))
+	if _, err := source.ReadAt(head, data-int64(len(head))); err != nil && err != io.EOF {
+		return err
+	}
+	for extra := 0; ; extra++ {
+		at := len(head) - extra - len(member.Name) - fixed
+		if at < 0 {
+			return errors.New("damaged: the list of arrays has another name for it than the array itself")
+		}
+		size := func(field int) int { return int(binary.LittleEndian.Uint16(head[at+field:])) }
+		if bytes.HasPrefix(head[at:], []byte("PK\x03\x04")) && size(26) == len(member.Name) && size(28) == extra &&
+			string(head[at+fixed:at+fixed+len(member.Name)]) == member.Name {
+			return nil
+		}
+	}
 }
 
 // Close closes the file.
