@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ const (
 	keptCheckpoints = 2
 	// metaKey names the array of a checkpoint that holds a checkpointMeta as JSON.
 	metaKey = "meta"
+	// logKey names the array of a checkpoint that holds the text of metrics.csv up to it.
+	logKey = "log"
 )
 
 // checkpointMeta is what a checkpoint says about itself.
@@ -29,14 +32,16 @@ type checkpointMeta struct {
 }
 
 // SaveCheckpoint keeps everything that is needed to go on after a generation: arrays, and anything else as meta, which is
-// written as JSON. It is on the disk when SaveCheckpoint returns; only then are older checkpoints than the newest two
-// removed. The name "meta" is taken.
+// written as JSON; metrics.csv is kept in it, too. It is on the disk when SaveCheckpoint returns; only then are older checkpoints
+// than the newest two removed. The names "meta" and "log" are taken.
 func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, meta any) error {
 	if generation < 0 {
 		return fmt.Errorf("checkpoint of %s: generation %d", w.Dir, generation)
 	}
-	if _, taken := arrays[metaKey]; taken {
-		return fmt.Errorf("checkpoint of %s: an array cannot be named %q", w.Dir, metaKey)
+	for _, name := range []string{metaKey, logKey} {
+		if _, taken := arrays[name]; taken {
+			return fmt.Errorf("checkpoint of %s: an array cannot be named %q", w.Dir, name)
+		}
 	}
 	inner, err := json.Marshal(meta)
 	if err != nil {
@@ -51,6 +56,9 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		arrays = map[string]npz.Array{}
 	}
 	arrays[metaKey] = npz.Of(outer)
+	if w.metrics != nil {
+		arrays[logKey] = npz.Of(w.metrics.text)
+	}
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		if err := arrays[name].Check(); err != nil {
 			return fmt.Errorf("checkpoint of %s: array %q: %w", w.Dir, name, err)
@@ -101,7 +109,7 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 	for i, generation := range generations {
 		name := generationFile(generation)
 		path := filepath.Join(dir, name)
-		arrays, inner, err := w.readCheckpoint(path, generation)
+		arrays, inner, log, err := w.readCheckpoint(path, generation)
 		var disk *fs.PathError
 		if errors.As(err, &disk) { // the disk or a permission, not the contents: starting from an older one would lose work
 			return nil, -1, warnings, fmt.Errorf("cannot read checkpoint %s; mend that, or remove the file to go on from an older one (%w)", path, err)
@@ -119,29 +127,37 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 				return nil, -1, warnings, fmt.Errorf("checkpoint %s is of another version of the program: %w", path, err)
 			}
 		}
-		w.last = generation
+		w.last, w.log = generation, log
+		if text, err := os.ReadFile(filepath.Join(w.Dir, metricsFile)); err == nil && !bytes.HasPrefix(text, log) || errors.Is(err, fs.ErrNotExist) && log != nil {
+			warnings = append(warnings, fmt.Sprintf("%s is damaged or was edited; its rows are restored from checkpoint %s", filepath.Join(w.Dir, metricsFile), name))
+		}
 		return arrays, generation, warnings, nil
 	}
 	return nil, -1, warnings, nil
 }
 
-// readCheckpoint reads a checkpoint that must be of this run and of the given generation.
-func (w *Writer) readCheckpoint(path string, generation int64) (map[string]npz.Array, json.RawMessage, error) {
-	arrays, err := readSealed(path)
+// readCheckpoint reads a checkpoint that must be of this run and of the given generation: its arrays, what was saved as meta, and
+// metrics.csv as it was then, nil where an older program wrote it.
+func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array, meta json.RawMessage, log []byte, err error) {
+	arrays, err = readSealed(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	outer, ok := arrays[metaKey].Data.([]uint8)
 	if !ok {
-		return nil, nil, errors.New("it has no meta")
+		return nil, nil, nil, errors.New("it has no meta")
+	}
+	if text, ok := arrays[logKey]; ok {
+		log, _ = text.Data.([]uint8)
 	}
 	delete(arrays, metaKey)
+	delete(arrays, logKey)
 	var about checkpointMeta
 	if err := json.Unmarshal(outer, &about); err != nil {
-		return nil, nil, syntaxError(err)
+		return nil, nil, nil, syntaxError(err)
 	}
 	if about.Run != w.Name() || about.Generation != generation {
-		return nil, nil, fmt.Errorf("it is generation %d of %s", about.Generation, names.Plain(about.Run))
+		return nil, nil, nil, fmt.Errorf("it is generation %d of %s", about.Generation, names.Plain(about.Run))
 	}
-	return arrays, about.Meta, nil
+	return arrays, about.Meta, log, nil
 }

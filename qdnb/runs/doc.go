@@ -25,7 +25,9 @@
 // Files are written beside their targets, forced to the disk and renamed, so a process killed at any moment leaves whole
 // files. A checkpoint ends in the SHA-256 of all that comes before; one that is cut off or damaged is passed over, with a
 // warning, for the one before it. What was logged after the checkpoint from which training goes on is dropped
-// ([Writer.Begin]), so that a run that was killed ends with the same files as one that was not.
+// ([Writer.Begin]), so that a run that was killed ends with the same files as one that was not. A checkpoint holds metrics.csv up to
+// it, from which a damaged one is restored; status.json has a checksum of itself and of the log, the folder's name one of config.json,
+// and arrays have those of zip.
 //
 // Files are .npz, CSV and JSON: NumPy, spreadsheets and every language read them. This package does not import GoMLX, so
 // that programs which only draw figures build fast.

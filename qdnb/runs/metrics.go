@@ -20,7 +20,36 @@ type metricsLog struct {
 	file    *os.File
 	columns []string
 	last    float64 // generation of the last row
-	size    int64   // bytes of whole rows
+	text    []byte  // the header and all rows: a checkpoint has them, too
+}
+
+// LogSeal tells whether metrics.csv is as it was written.
+type LogSeal struct {
+	Bytes  int64  `json:"bytes"` // that were written; more may have been since
+	SHA256 string `json:"sha256"`
+}
+
+// seal is that of what was logged; zero before Begin.
+func (m *metricsLog) seal() LogSeal {
+	if m == nil {
+		return LogSeal{}
+	}
+	return LogSeal{int64(len(m.text)), digest(m.text)}
+}
+
+// check tells whether a file begins with what was sealed.
+func (s LogSeal) check(path string) error {
+	if s == (LogSeal{}) {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if s.Bytes < 0 || int64(len(data)) < s.Bytes || digest(data[:s.Bytes]) != s.SHA256 {
+		return fmt.Errorf("%s is damaged: it is not what was logged; remove status.json beside it and train again, which restores both from the checkpoint", path)
+	}
+	return nil
 }
 
 // Begin readies the folder for going on after a generation, that of the checkpoint which was loaded, or -1 to begin anew:
@@ -48,7 +77,7 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 		}
 	}
 	path := filepath.Join(w.Dir, metricsFile)
-	last, size, err := w.rewind(path, float64(generation), columns)
+	last, text, err := w.rewind(path, float64(generation), columns)
 	if err != nil {
 		return err
 	}
@@ -56,28 +85,32 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 	if err != nil {
 		return w.failure(err)
 	}
-	w.metrics = &metricsLog{file: file, columns: columns, last: last, size: size}
+	w.metrics = &metricsLog{file: file, columns: columns, last: last, text: text}
 	return nil
 }
 
-// rewind rewrites metrics.csv if it has more, or less, than the header and whole rows up to a generation. It returns the
-// generation of the last row, or -1, and the size of the file.
-func (w *Writer) rewind(path string, generation float64, columns []string) (last float64, size int64, err error) {
+// rewind rewrites metrics.csv if it has more, or less, than the header and whole rows up to a generation: those that the checkpoint has, or,
+// where that is of an older program, those of the file. It returns the generation of the last row, or -1, and the text of the file.
+func (w *Writer) rewind(path string, generation float64, columns []string) (last float64, text []byte, err error) {
 	header := strings.Join(columns, ",") + "\n"
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, w.failure(err)
+		return 0, nil, w.failure(err)
 	}
 	var kept bytes.Buffer
 	kept.WriteString(header)
 	last = -1
-	if generation >= 0 && bytes.IndexByte(data, '\n') >= 0 {
-		table, err := parseTable(data)
+	rows := data
+	if w.log != nil {
+		rows = w.log
+	}
+	if generation >= 0 && bytes.IndexByte(rows, '\n') >= 0 {
+		table, err := parseTable(rows)
 		if err != nil {
-			return 0, 0, fmt.Errorf("%s: %w", path, err)
+			return 0, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
-			return 0, 0, fmt.Errorf("%s has the columns %s, this program logs %s; move the folder away to train anew", path,
+			return 0, nil, fmt.Errorf("%s has the columns %s, this program logs %s; move the folder away to train anew", path,
 				names.List(table.Columns), names.List(columns))
 		}
 		for _, row := range table.Rows {
@@ -89,10 +122,10 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 	}
 	if !bytes.Equal(data, kept.Bytes()) {
 		if err := atomicfile.WriteBytes(path, kept.Bytes()); err != nil {
-			return 0, 0, w.failure(err)
+			return 0, nil, w.failure(err)
 		}
 	}
-	return last, int64(kept.Len()), nil
+	return last, kept.Bytes(), nil
 }
 
 // Log appends a row to metrics.csv: one value per column of Begin, the first being a generation after that of the row
@@ -110,9 +143,9 @@ func (w *Writer) Log(values ...float64) error {
 	row := formatRow(values)
 	if _, err := m.file.WriteString(row); err != nil {
 		// A full disk may have taken half of the row. If that cannot be undone either, the next Begin does it.
-		return w.failure(errors.Join(err, m.file.Truncate(m.size)))
+		return w.failure(errors.Join(err, m.file.Truncate(int64(len(m.text)))))
 	}
-	m.last, m.size = values[0], m.size+int64(len(row))
+	m.last, m.text = values[0], append(m.text, row...)
 	return nil
 }
 

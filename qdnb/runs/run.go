@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 )
 
@@ -42,11 +43,26 @@ func Open(dir string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
 	}
+	if hash := hashInName.FindString(nameOf(dir)); hash != "" && hash != "-"+config.Hash() {
+		return nil, fmt.Errorf("%s is not of this run, whose folder's name ends in %s: it was edited or is damaged; restore it or move the folder away",
+			filepath.Join(dir, configFile), hash)
+	}
 	status, err := readStatus(dir)
 	if err != nil {
 		return nil, err
 	}
 	return &Run{Dir: dir, Config: config, Status: status}, nil
+}
+
+// hashInName is the end of a folder's name that has one. A folder may be given another name, without a hash; then nothing is compared.
+var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
+
+// nameOf is the name of a folder, also of the current one.
+func nameOf(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return filepath.Base(dir)
 }
 
 // readStatus reads the status of a run; a run that was killed before it wrote one has not begun.
@@ -103,8 +119,16 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 // Name is the name of the run's folder.
 func (r *Run) Name() string { return r.Config.Name() }
 
-// Metrics reads metrics.csv.
-func (r *Run) Metrics() (*Table, error) { return ReadTable(filepath.Join(r.Dir, metricsFile)) }
+// Metrics reads metrics.csv. Of a finished run the rows are those that were logged, or it is an error.
+func (r *Run) Metrics() (*Table, error) {
+	path := filepath.Join(r.Dir, metricsFile)
+	if r.Status.Finished {
+		if err := r.Status.Log.check(path); err != nil {
+			return nil, err
+		}
+	}
+	return ReadTable(path)
+}
 
 // Repertoire reads repertoire.npz with its genotypes, which may take hundreds of megabytes; see RepertoireMap.
 func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }

@@ -1,7 +1,11 @@
 package runs
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -21,9 +25,10 @@ type Status struct {
 	Budget   Budget       `json:"budget"`
 	// Descriptor names the components of descriptors, with units, for figures; nil in runs of older programs.
 	Descriptor []string  `json:"descriptor,omitempty"`
-	Finished   bool      `json:"finished"` // the budget is spent
-	Version    string    `json:"version"`  // of the program
-	Updated    time.Time `json:"updated"`  // set by Writer.SaveStatus
+	Finished   bool      `json:"finished"`     // the budget is spent
+	Version    string    `json:"version"`      // of the program
+	Updated    time.Time `json:"updated"`      // set by Writer.SaveStatus
+	Log        LogSeal   `json:"log,omitzero"` // set by Writer.SaveStatus; zero in runs of older programs
 }
 
 // BackendUse says that a backend computed the generations after one.
@@ -84,8 +89,29 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parseStatus reads status.json.
+// sumKey begins the last field of status.json, which tells that all before it is as it was written.
+const sumKey = ",\n  \"sha256\": \""
+
+// file is status.json.
+func (s Status) file() ([]byte, error) {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	body := bytes.TrimSuffix(data, []byte("\n}"))
+	return fmt.Appendf(nil, "%s%s%s\"\n}\n", body, sumKey, digest(body)), nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// parseStatus reads status.json. One without a checksum is of an older program, or was written by hand.
 func parseStatus(data []byte) (Status, error) {
+	if at := bytes.LastIndex(data, []byte(sumKey)); at >= 0 && !bytes.HasPrefix(data[at+len(sumKey):], []byte(digest(data[:at])+"\"")) {
+		return emptyStatus(), errors.New("its sha256 differs")
+	}
 	s := emptyStatus()
 	if err := json.Unmarshal(data, &s); err != nil {
 		return emptyStatus(), syntaxError(err)

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +30,8 @@ type Writer struct {
 	*Run
 	lock    *flock.Flock
 	metrics *metricsLog
-	last    int64 // generation of the newest checkpoint known to be good, or -1
+	last    int64  // generation of the newest checkpoint known to be good, or -1
+	log     []byte // metrics.csv as that checkpoint has it, if one was loaded that does
 	replay  replayFiles
 }
 
@@ -119,11 +119,12 @@ func (w *Writer) failure(err error) error { return failure(w.Dir, w.last, err) }
 // SaveStatus writes status.json, with the time of now as Updated.
 func (w *Writer) SaveStatus(s Status) error {
 	s.Updated = time.Now().UTC().Truncate(time.Millisecond)
-	data, err := json.MarshalIndent(s, "", "  ")
+	s.Log = w.metrics.seal()
+	data, err := s.file()
 	if err != nil {
 		return fmt.Errorf("status of %s: %w", w.Dir, err)
 	}
-	if err := atomicfile.WriteBytes(filepath.Join(w.Dir, statusFileName), append(data, '\n')); err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(w.Dir, statusFileName), data); err != nil {
 		return w.failure(err)
 	}
 	w.Status = s
