@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/scene"
 	"example.com/qdnb/qdnb/viewer"
 )
 
@@ -71,15 +72,20 @@ func (c *showCmd) find() (*runs.Run, error) {
 
 // watch films what is asked for, and writes the page.
 func (c *showCmd) watch(run *runs.Run, dir string) error {
-	if run.Config.Algorithm == qdnb.Adaptation || run.Config.Algorithm == qdnb.HierarchicalControl {
+	if run.Config.Algorithm == qdnb.Adaptation {
 		return fmt.Errorf("%s has no skills of its own to watch: name the run whose skills it used", run.Name())
 	}
 	if c.Cell != nil && c.Skill != nil {
 		return errors.New("skills and cells cannot be had together: give --cell or --skill")
 	}
+	controller := run.Config.Algorithm == qdnb.HierarchicalControl
+	if controller && (c.Cell != nil || c.Skill != nil) {
+		return fmt.Errorf("%s chooses among its skills by itself: leave --cell and --skill out", run.Name())
+	}
 	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
+	case controller:
 	case c.Cell != nil:
 		if err := hasCell(run, *c.Cell); err != nil {
 			return err
@@ -98,7 +104,11 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 		}
 		spec.Cells, alone = cells, false
 	}
-	films, err := qdnb.Films(run, spec)
+	film := func() ([]*scene.Film, error) { return qdnb.Films(run, spec) }
+	if controller {
+		film = func() ([]*scene.Film, error) { return qdnb.Film(run, c.Seed) }
+	}
+	films, err := film()
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -77,6 +79,23 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 }
 
 // A page of a repertoire, of one of its cells, of skills; and what is said of cells and skills that are not there.
+// emptyRun makes the folder of a run that has not begun, and returns its name.
+func emptyRun(t *testing.T, root, algorithm, env string) string {
+	t.Helper()
+	c, err := runs.NewConfig(algorithm, env, 0, map[string]int{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runs.Create(root, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.SaveStatus(runs.Status{}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return c.Name()
+}
+
 func TestShowMakesPages(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{
@@ -109,6 +128,7 @@ func TestShowMakesPages(t *testing.T) {
 		t.Fatalf("filled: %v", filled)
 	}
 	cell := strconv.Itoa(filled[0])
+	controller := emptyRun(t, root, qdnb.HierarchicalControl, "halfcheetah-hurdles")
 	page := filepath.Join(t.TempDir(), "pages", "page.html")
 	for _, c := range []struct {
 		args []string
@@ -122,6 +142,7 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
 		{[]string{"--html", page}, "", "which run?"},
 		{[]string{"a", "--run", "b"}, "", "one run"},
+		{[]string{controller, "--cell", "0"}, "", "chooses among its skills by itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
 		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "", "is empty; the nearest one that is not: --cell"},
 		{[]string{"map-elites-pointmaze-0", "--cell", "32"}, "", "has 32, from 0 on"},
