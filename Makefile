@@ -74,6 +74,18 @@ test-faults: check compile ## kill, fill disks, damage files: what docs/faults.m
 	@QDNB_FAULTS=1 go test -count 1 -timeout 2h -v ./internal/faults
 	@echo "make test-faults: all passed"
 
+FUZZTIME ?= 30s
+# Only targets whose "./package Name" it matches.
+FUZZ ?= .
+
+.PHONY: fuzz
+fuzz: check ## fuzz all that reads files, one target after the other (FUZZTIME=30s for each, FUZZ=runs for some)
+	@tools/fuzz $(FUZZTIME) '$(FUZZ)'
+
+.PHONY: supply
+supply: check ## what comes from elsewhere: sums and licences of modules, known vulnerabilities, and no network at run time
+	@tools/supply
+
 .PHONY: bench
 bench: check compile ## measure speed (BENCH_ARGS=... for its options)
 	@go run ./cmd/qdnb bench $(BENCH_ARGS)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Whatever is linked into the program is on the page of licences.
+func TestLicencesAreListed(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "licences.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} | {{.Version}}{{end}}{{end}}", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := strings.Fields(strings.ReplaceAll(string(out), " | ", "|"))
+	if len(modules) < 20 {
+		t.Errorf("only %d packages of modules were found", len(modules))
+	}
+	slices.Sort(modules)
+	for _, module := range slices.Compact(modules) {
+		row := "| " + strings.ReplaceAll(module, "|", " | ") + " | "
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/licences.md lacks %s: run tools/licences.py and read what is new", module)
+		}
+	}
+}
+
+// The program fetches nothing but plugins, and starts nothing but the programs that are known here.
+func TestNoOtherWayOut(t *testing.T) {
+	ways := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
+	known := map[string][]string{
+		"os/exec":                           {"xla/plugin.go", "cmd/qdnb/sweepjobs.go"}, // pip; qdnb itself
+		"github.com/gomlx/go-xla/installer": {"xla/plugin.go"},
+	}
+	root := filepath.Join("..", "..")
+	count := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		if entry.IsDir() && (name == "build" || name == "tools" || name != "." && strings.HasPrefix(entry.Name(), ".")) {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		count++
+		for _, spec := range file.Imports {
+			if imported, err := strconv.Unquote(spec.Path.Value); err == nil && ways.MatchString(imported) && !slices.Contains(known[imported], filepath.ToSlash(name)) {
+				t.Errorf("%s imports %s: if that reaches a network or starts a program, say so in docs/trust.md and here", name, imported)
+			}
+		}
+		return nil
+	})
+	if err != nil || count < 100 {
+		t.Errorf("%d files, %v", count, err)
+	}
+}
+
+// Once it is set up, the program works without any network.
+func TestWithoutNetwork(t *testing.T) {
+	unshare := []string{"unshare", "--map-root-user", "--net"}
+	if out, err := exec.Command(unshare[0], append(unshare[1:], "true")...).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: a process without a network cannot be made here: %v %s", err, out)
+	}
+	root := t.TempDir()
+	for _, args := range [][]string{
+		append([]string{"train", "--runs", root, "--generations", "2"}, small...),
+		{"show", "map-elites-pointmaze-0", "--runs", root, "--figures", filepath.Join(root, "figures")},
+		{"export", "--run", "map-elites-pointmaze-0", "--runs", root, "--out", filepath.Join(root, "exported.npz")},
+		{"figures", "--only", "figure-1", "--out", filepath.Join(root, "figures")},
+	} {
+		out, err := exec.Command(unshare[0], append(append(slices.Clone(unshare[1:]), program), args...)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("qdnb %s without a network: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		if strings.Contains(string(out), "fetching") {
+			t.Errorf("qdnb %s fetches:\n%s", args[0], out)
+		}
+	}
+}

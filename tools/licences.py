@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""tools/licences.py: write docs/licences.md, the licences of all that qdnb is linked with or installs; --check tells what it lacks.
+
+Needs the Go modules in Go's cache and, to write, the notebook tools of `make setup`.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TARGET = os.path.join(ROOT, "docs", "licences.md")
+
+# A phrase of each licence; the first that is found in a text names it.
+PHRASES = [
+    ("CC-BY-4.0", "creative commons attribution 4.0"),
+    ("FTL or GPL-2.0", "the freetype license"),
+    ("OFL-1.1", "sil open font license"),
+    ("MPL-2.0", "mozilla public license"),
+    ("Apache-2.0", "apache license"),
+    ("MIT", "permission is hereby granted, free of charge"),
+    ("BSD-3-Clause", "neither the name"),
+    ("BSD-3-Clause", "may not be used to endorse"),
+    ("BSD-2-Clause", "redistributions of source code must retain"),
+    ("ISC", "permission to use, copy, modify, and"),
+]
+
+
+def licence_of(folder):
+    """The names of the licences in a module's folder."""
+    found = []
+    for name in sorted(os.listdir(folder)):
+        if re.match(r"(licen[cs]e|copying)", name, re.I) and os.path.isfile(os.path.join(folder, name)):
+            text = " ".join(open(os.path.join(folder, name), encoding="utf-8", errors="replace").read().lower().split())
+            found += [licence for licence, phrase in PHRASES if phrase in text][:1]
+    if not found:
+        sys.exit(f"licences: no licence that is known in {folder}: read it, and add it to PHRASES of {sys.argv[0]}")
+    return " and ".join(dict.fromkeys(found))
+
+
+def modules(folder, *packages):
+    """The modules that packages are made of: (path, version, folder)."""
+    out = subprocess.run(
+        ["go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", *packages],
+        cwd=os.path.join(ROOT, folder), check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "GOWORK": "off"},
+    ).stdout
+    return [line.split(" ", 2) for line in sorted(set(out.splitlines()) - {""})]
+
+
+def go_rows(folder, *packages):
+    return [f"| {path} | {version} | {licence_of(directory)} |" for path, version, directory in modules(folder, *packages)]
+
+
+def python_rows():
+    """What is installed in the notebooks' environment, by name: versions of what the pinned packages need are pip's choice."""
+    program = """
+import importlib.metadata as m
+for d in sorted(m.distributions(), key=lambda d: d.metadata["Name"].lower()):
+    x = d.metadata
+    text = x.get("License-Expression") or ""
+    classifiers = [c.split(" :: ")[-1] for c in x.get_all("Classifier") or [] if c.startswith("License :: OSI Approved :: ")]
+    short = (x.get("License") or "").strip()
+    print(x["Name"], text or (short if 0 < len(short) < 40 and short != "UNKNOWN" else ", ".join(classifiers)) or "?", sep="|")
+"""
+    python = os.path.join(ROOT, ".tools", "venv", "bin", "python")
+    if not os.path.exists(python):
+        sys.exit("licences: the notebook tools are not installed: run `make setup` first")
+    lines = subprocess.run([python, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    return ["| {} | {} |".format(*line.split("|")) for line in lines]
+
+
+def npm_rows():
+    """What the viewer's program is bundled from, of the lock file; esbuild makes the bundle and is no part of it."""
+    lock = json.load(open(os.path.join(ROOT, "qdnb", "viewer", "src", "package-lock.json")))
+    rows = []
+    for path, p in sorted(lock["packages"].items()):
+        name = path.removeprefix("node_modules/")
+        if name and not name.startswith("@esbuild/"):
+            rows.append(f"| {name} | {p['version']} | {p['license']} | {'makes the bundle' if name == 'esbuild' else 'in every page'} |")
+    return rows
+
+
+def page():
+    return "\n".join(
+        [
+            "# Licences of what qdnb uses",
+            "",
+            "qdnb itself is under the Apache License 2.0; what was taken from other projects is in [NOTICE](../NOTICE).",
+            "`tools/licences.py` writes this page; `make supply` and a test tell if a Go module is missing.",
+            "",
+            "## Linked into the program",
+            "",
+            "Who passes a binary of `cmd/qdnb` on passes these on. Their texts lie with their sources, in Go's module cache (`go list -m -f '{{.Dir}}' MODULE`).",
+            "",
+            "| module | version | licence |",
+            "|---|---|---|",
+            *go_rows(".", "./cmd/qdnb"),
+            "",
+            "The fonts of figures are Liberation's, under the SIL Open Font License.",
+            "",
+            "## In the pages of the viewer",
+            "",
+            "| package | version | licence | |",
+            "|---|---|---|---|",
+            *npm_rows(),
+            "",
+            "## Fetched by the set-up",
+            "",
+            "The XLA plugin (`xla-cpu-pjrt` from PyPI, or what go-xla's installer finds) is OpenXLA's, Apache-2.0 (https://github.com/openxla/xla); it is",
+            "loaded at run time and is no part of a binary.",
+            "",
+            "Go modules of the GoNB kernel and of goimports, which `make setup` builds into `.tools/bin`:",
+            "",
+            "| module | version | licence |",
+            "|---|---|---|",
+            *go_rows("tools", "tool"),
+            "",
+            "Python packages that `make setup` installs into `.tools/venv`:",
+            "",
+            "| package | licence, as it says itself |",
+            "|---|---|",
+            *python_rows(),
+            "",
+        ]
+    )
+
+
+def check():
+    text = open(TARGET, encoding="utf-8").read()
+    have = set(re.findall(r"^\| (\S+) \|", text, re.M))
+    pairs = set(re.findall(r"^\| (\S+) \| (\S+) \|", text, re.M))
+    missing = [f"{path} {version}" for folder, package in ((".", "./cmd/qdnb"), ("tools", "tool"))
+               for path, version, _ in modules(folder, package) if (path, version) not in pairs]
+    for line in open(os.path.join(ROOT, "tools", "requirements.txt"), encoding="utf-8"):
+        name = re.match(r"[A-Za-z0-9_.-]+", line)
+        if name and name[0] not in have:
+            missing.append(name[0])
+    if missing:
+        sys.exit(f"licences: docs/licences.md lacks {', '.join(sorted(set(missing)))}: run tools/licences.py, read what is new, and commit it")
+    print("licences: docs/licences.md has all that is linked or installed")
+
+
+if sys.argv[1:] == ["--check"]:
+    check()
+elif not sys.argv[1:]:
+    with open(TARGET, "w", encoding="utf-8") as f:
+        f.write(page())
+else:
+    sys.exit(__doc__)
