@@ -1,6 +1,9 @@
 package names
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNearest(t *testing.T) {
 	known := []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn", "dads", "ant-uni", "ant-omni"}
@@ -15,5 +18,24 @@ func TestNearest(t *testing.T) {
 	err := Unknown("env", "pointmase", []string{"pointmaze", "ant-uni"})
 	if want := `unknown env "pointmase"; did you mean "pointmaze"? known: ant-uni, pointmaze`; err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// Text from a file cannot break a line, nor fill a page.
+func TestTextOfFilesIsShownInALine(t *testing.T) {
+	long := strings.Repeat("ä", 1000)
+	for text, want := range map[string]string{"seed": "seed", "größe 3": "größe 3", "a\nb": `"a\nb"`, "\x1b[2J": `"\x1b[2J"`, long: long[:240] + "..."} {
+		if got := Plain(text); got != want {
+			t.Errorf("%q is shown as %s", text, got)
+		}
+	}
+	if got := Quote("a\tb"); got != `"a\tb"` {
+		t.Error(got)
+	}
+	if got := List([]string{"a", "b\n"}); got != `a, "b\n"` {
+		t.Error(got)
+	}
+	if got := List(make([]string, 300)); !strings.HasSuffix(got, ", and 100 more") {
+		t.Error(got)
 	}
 }
