@@ -142,6 +142,9 @@ func load(kind Kind, path string) (*Platform, error) {
 		return nil, errors.Errorf("no PJRT plugin at %s", path)
 	}
 	setFlags(kind)
+	if err := checkPlugin(kind, path); err != nil {
+		return nil, err
+	}
 	var options string
 	if kind == CUDA {
 		options = ",tf32=false" // physics needs all 24 bits of a float32 product
