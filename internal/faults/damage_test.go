@@ -1,0 +1,211 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/qdnb"
+)
+
+// damage does something to a file that disks and careless hands do, and says what.
+func damage(t *testing.T, random *rand.Rand, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	check(t, err)
+	if len(data) == 0 {
+		return "nothing"
+	}
+	what := ""
+	switch random.IntN(5) {
+	case 0:
+		n := random.IntN(len(data))
+		data, what = data[:n], fmt.Sprintf("cut off at %d of %d", n, len(data))
+	case 1: // a block that was never written
+		at := random.IntN(len(data))
+		n := min(len(data)-at, 1+random.IntN(512))
+		clear(data[at : at+n])
+		what = fmt.Sprintf("zeros from %d to %d of %d", at, at+n, len(data))
+	default:
+		at, bit := random.IntN(len(data)), random.IntN(8)
+		data[at] ^= 1 << bit
+		what = fmt.Sprintf("bit %d of byte %d of %d", bit, at, len(data))
+	}
+	check(t, os.WriteFile(path, data, 0o666))
+	return what
+}
+
+// halfway are folders of a subject's runs, stopped in the middle.
+func halfway(t *testing.T, s subject) string {
+	t.Helper()
+	root := t.TempDir()
+	alone := invoke(t, s.command(t, t.TempDir())...).took
+	for part := 0.5; ; part *= 0.8 {
+		root = t.TempDir()
+		p := startWith(t, []string{"QDNB_CHECKPOINT_EVERY=20ms"}, s.command(t, root)...)
+		began(t, s, p, root, nil)
+		time.Sleep(time.Duration(part * float64(alone)))
+		_ = p.cmd.Process.Kill()
+		if e := p.wait(); e.status != 0 && len(checkpoints(t, s, root)) >= 2 {
+			return root
+		}
+		if part < 0.01 {
+			t.Fatal("it cannot be stopped halfway")
+		}
+	}
+}
+
+// filesOf are the files of the first run of a subject that may be damaged.
+func filesOf(t *testing.T, s subject, root string) (files []string) {
+	t.Helper()
+	dir := filepath.Join(root, s.results(t)[0])
+	check(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() != "lock" && !strings.HasPrefix(entry.Name(), ".writing-") {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
+}
+
+// kindOf tells files apart as the table of docs/faults.md does.
+func kindOf(dir, path string) string {
+	name, _ := filepath.Rel(dir, path)
+	folder, _, _ := strings.Cut(filepath.ToSlash(name), "/")
+	return folder
+}
+
+// A run that was stopped and has one damaged file goes on to the same bytes, or names the file.
+func TestDamagedWhileStopped(t *testing.T) {
+	begin(t)
+	const trials = 8 // of each kind of file
+	for _, s := range []subject{training(spec("map-elites")), training(spec("pga-aurora")), training(spec("smerl-dads")), adaptation} {
+		t.Run(s.name, func(t *testing.T) {
+			want, _ := undisturbed(t, s)
+			stopped := halfway(t, s)
+			random := dice(t)
+			dir := filepath.Join(stopped, s.results(t)[0])
+			kinds := map[string][]string{}
+			for _, file := range filesOf(t, s, stopped) {
+				kinds[kindOf(dir, file)] = append(kinds[kindOf(dir, file)], file)
+			}
+			for kind, files := range kinds {
+				survived, refused := 0, 0
+				for range trials {
+					root := t.TempDir()
+					check(t, os.CopyFS(root, os.DirFS(stopped)))
+					args := s.command(t, root)
+					relative, _ := filepath.Rel(stopped, files[random.IntN(len(files))])
+					what := relative + ": " + damage(t, random, filepath.Join(root, relative))
+					e := invoke(t, args...)
+					if e.status == 0 {
+						survived++
+						difference := compareRuns(filepath.Join(root, s.results(t)[0]), filepath.Join(want, s.results(t)[0]))
+						if kind == "snapshots" && strings.Contains(difference, filepath.Join(root, relative)+": ") {
+							survived-- // nothing reads it in training, and nothing could make it again; who reads it is told
+							refused++
+							continue
+						}
+						if difference != "" {
+							t.Errorf("%s: it goes on to another end: %s; it said %q", what, difference, e.stderr)
+						}
+						continue
+					}
+					refused++
+					if last := lastLine(e.stderr); e.status != 1 || !strings.Contains(last, filepath.Base(relative)) {
+						t.Errorf("%s: status %d, %q does not name the file", what, e.status, e.stderr)
+					}
+				}
+				t.Logf("%s: %d damaged, %d went on to the same bytes, %d were refused by name", kind, trials, survived, refused)
+			}
+		})
+	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// Of a finished run with one damaged file, what is shown and exported is what it was, or the file is named.
+func TestDamagedWhenFinished(t *testing.T) {
+	begin(t)
+	const trials = 4
+	for _, algorithm := range []string{"map-elites", "diayn"} {
+		t.Run(algorithm, func(t *testing.T) {
+			s := training(spec(algorithm))
+			s0 := spec(algorithm)
+			s0.Budget = qdnb.Generations(20)
+			s = training(s0)
+			finished, _ := undisturbed(t, s)
+			name := s.results(t)[0]
+			random := dice(t)
+			commands := func(root string) map[string][]string {
+				dir := filepath.Join(root, name)
+				list := map[string][]string{
+					"show": {"show", dir}, "figures": {"show", dir, "--figures", filepath.Join(root, "out")},
+					"export": {"export", "--run", dir, "--repertoire", "--out", filepath.Join(root, "out.npz")},
+					"train":  append(trainArgs(s0, root), "--json"),
+				}
+				if algorithm == "diayn" {
+					list["eval"] = []string{"eval", "--json", "--run", dir, "--episodes", "2"}
+				}
+				return list
+			}
+			// shown is what the commands show, and what they write.
+			shown := func(root string) (texts map[string]string, ends map[string]ending) {
+				texts, ends = map[string]string{}, map[string]ending{}
+				for command, args := range commands(root) {
+					e := invoke(t, args...)
+					ends[command] = e
+					text := strings.ReplaceAll(e.stdout, root, "ROOT")
+					for _, pattern := range []string{"out/*.png", "out.npz"} {
+						made, _ := filepath.Glob(filepath.Join(root, pattern))
+						for _, file := range made {
+							data, err := os.ReadFile(file)
+							check(t, err)
+							text += fmt.Sprintf("%s %x\n", filepath.Base(file), data)
+							check(t, os.Remove(file))
+						}
+					}
+					texts[command] = text
+				}
+				return texts, ends
+			}
+			want, _ := shown(finished)
+			for _, file := range filesOf(t, s, finished) {
+				relative, _ := filepath.Rel(finished, file)
+				if strings.Contains(relative, "checkpoints") {
+					continue
+				}
+				if strings.Contains(relative, "snapshots") && random.IntN(4) > 0 {
+					continue
+				}
+				as, refused := 0, 0
+				for range trials {
+					root := t.TempDir()
+					check(t, os.CopyFS(root, os.DirFS(finished)))
+					what := relative + ": " + damage(t, random, filepath.Join(root, relative))
+					got, ends := shown(root)
+					for command, text := range got {
+						switch e := ends[command]; {
+						case e.status == 0 && text == want[command]:
+							as++
+						case e.status == 0:
+							t.Errorf("%s: %s shows something else; it said %q\n%.300s\nwant\n%.300s", what, command, e.stderr, text, want[command])
+						case !strings.Contains(lastLine(e.stderr), filepath.Base(relative)):
+							t.Errorf("%s: %s fails with %q, which does not name the file", what, command, e.stderr)
+						default:
+							refused++
+						}
+					}
+				}
+				t.Logf("%s: %d times damaged, %d commands showed what they did before, %d named the file", filepath.Base(relative), trials, as, refused)
+			}
+		})
+	}
+}
