@@ -44,14 +44,14 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(text)
-	oneLineWith(t, err, "plugin "+text+" cannot be loaded")
+	oneLineWith(t, err, text+" is no PJRT plugin")
 	_, err = Open("xla:" + text)
-	oneLineWith(t, err, "plugin "+text+" cannot be loaded")
+	oneLineWith(t, err, text+" is no PJRT plugin")
 	_, err = Open(t.TempDir())
-	oneLineWith(t, err, "cannot be loaded")
+	oneLineWith(t, err, "is no PJRT plugin")
 	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
 		_, err = Open(found[0]) // a library, but no plugin
-		oneLineWith(t, err, "cannot be loaded")
+		oneLineWith(t, err, "it has no symbol GetPjrtApi")
 	}
 }
 
