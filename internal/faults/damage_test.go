@@ -42,10 +42,9 @@ func damage(t *testing.T, random *rand.Rand, path string) string {
 // halfway are folders of a subject's runs, stopped in the middle.
 func halfway(t *testing.T, s subject) string {
 	t.Helper()
-	root := t.TempDir()
 	alone := invoke(t, s.command(t, t.TempDir())...).took
 	for part := 0.5; ; part *= 0.8 {
-		root = t.TempDir()
+		root := t.TempDir()
 		p := startWith(t, []string{"QDNB_CHECKPOINT_EVERY=20ms"}, s.command(t, root)...)
 		began(t, s, p, root, nil)
 		time.Sleep(time.Duration(part * float64(alone)))
@@ -137,10 +136,9 @@ func TestDamagedWhenFinished(t *testing.T) {
 	const trials = 4
 	for _, algorithm := range []string{"map-elites", "diayn"} {
 		t.Run(algorithm, func(t *testing.T) {
-			s := training(spec(algorithm))
 			s0 := spec(algorithm)
 			s0.Budget = qdnb.Generations(20)
-			s = training(s0)
+			s := training(s0)
 			finished, _ := undisturbed(t, s)
 			name := s.results(t)[0]
 			random := dice(t)

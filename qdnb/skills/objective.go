@@ -39,7 +39,9 @@ func (PlusReward) Tuned(numbers []*graph.Node) Objective { return plusReward{num
 // plusReward is a [PlusReward] whose scale is of the graph.
 type plusReward struct{ scale *graph.Node }
 
-func (o plusReward) Reward(task, diversity, _ *graph.Node) *graph.Node { return graph.Add(task, graph.Mul(diversity, o.scale)) }
+func (o plusReward) Reward(task, diversity, _ *graph.Node) *graph.Node {
+	return graph.Add(task, graph.Mul(diversity, o.scale))
+}
 
 func (plusReward) NeedsReturns() bool { return false }
 
