@@ -2,36 +2,9 @@ package figures
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"gonum.org/v1/plot/vg"
 )
-
-// compareImage compares a figure with an image of testdata, as TestImages does, at a number of pixels across.
-func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
-	t.Helper()
-	width, _ := figure.Bounds()
-	got, err := figure.PNG(int(math.Round(float64(pixels) / float64(width/vg.Inch))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join("testdata", name+".png")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update makes it)", err)
-	}
-	if d := imageDifference(t, got, want); d > maxDifference {
-		t.Errorf("%s differs by %.2f per channel on average, want at most %.2f", path, d, maxDifference)
-	}
-}
 
 // svgText is a figure as SVG, in which its texts can be looked for.
 func svgText(t *testing.T, figure *Figure, err error) string {

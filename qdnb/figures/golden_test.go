@@ -22,33 +22,37 @@ var update = flag.Bool("update", false, "rewrite the images in testdata")
 // processors round the smoothing of edges differently.
 const maxDifference = 0.3
 
-// TestImages compares small figures with those in testdata. After a wanted change: go test -update, look at them.
+// TestImages compares small figures with those in testdata.
 func TestImages(t *testing.T) {
 	for name, figure := range sampleFigures(t) {
-		t.Run(name, func(t *testing.T) {
-			width, _ := figure.Bounds()
-			got, err := figure.PNG(int(math.Round(300 / float64(width/vg.Inch))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join("testdata", name+".png")
-			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatalf("%v (go test -update makes it)", err)
-			}
-			if d := imageDifference(t, got, want); d > maxDifference {
-				out := filepath.Join(os.TempDir(), "figures-"+name+".png")
-				if err := os.WriteFile(out, got, 0o644); err != nil {
-					t.Error(err)
-				}
-				t.Errorf("differs from %s by %.2f per channel on average, want at most %.2f; got %s", path, d, maxDifference, out)
-			}
-		})
+		t.Run(name, func(t *testing.T) { compareImage(t, name, figure, 300) })
+	}
+}
+
+// compareImage compares a figure, so many pixels wide, with an image of testdata. After a wanted change: go test -update, and look at them.
+func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
+	t.Helper()
+	width, _ := figure.Bounds()
+	got, err := figure.PNG(int(math.Round(float64(pixels) / float64(width/vg.Inch))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name+".png")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update makes it)", err)
+	}
+	if d := imageDifference(t, got, want); d > maxDifference {
+		out := filepath.Join(os.TempDir(), "figures-"+name+".png")
+		if err := os.WriteFile(out, got, 0o644); err != nil {
+			t.Error(err)
+		}
+		t.Errorf("differs from %s by %.2f per channel on average, want at most %.2f; got %s", path, d, maxDifference, out)
 	}
 }
 

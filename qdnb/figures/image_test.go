@@ -5,8 +5,6 @@ import (
 	"image"
 	"image/color"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -36,23 +34,7 @@ func TestImagesAreDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := figure.PNG(60)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join("testdata", "images.png")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update makes it)", err)
-	}
-	if d := imageDifference(t, got, want); d > maxDifference {
-		t.Errorf("differs from %s by %.2f per channel on average", path, d)
-	}
+	compareImage(t, "images", figure, 338)
 	// With the palette of other figures the rare colours of pictures lose to those of areas.
 	figure.shaded = false
 	other, err := figure.PNG(100)

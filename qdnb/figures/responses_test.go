@@ -2,8 +2,6 @@ package figures
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/plot/vg"
@@ -46,25 +44,8 @@ func TestResponseImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, figure := range map[string]*Figure{"adaptationgrid": all, "adaptationintervals": intervals} {
-		width, _ := figure.Bounds()
-		got, err := figure.PNG(int(math.Round(400 / float64(width/vg.Inch))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join("testdata", name+".png")
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatalf("%v (go test -update makes it)", err)
-		}
-		if d := imageDifference(t, got, want); d > maxDifference {
-			t.Errorf("%s differs by %.2f per channel on average, want at most %.2f", path, d, maxDifference)
-		}
+	for name, figure := range map[string]*Figure{"responses": all, "intervals": intervals} {
+		compareImage(t, name, figure, 400)
 	}
 }
 
