@@ -13,14 +13,14 @@ import (
 
 // The methods of the paper's comparison, by family.
 var (
-	neuroevolution = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
-	reinforcement  = []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
+	neuroevolution = results.Neuroevolution()
+	reinforcement  = results.Reinforcement()
 	methods        = slices.Concat(neuroevolution, reinforcement)
 )
 
 // The environments.
 var (
-	environments = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+	environments = results.Environments()
 	gaits        = []string{"ant-uni", "walker-uni", "halfcheetah-uni"} // whose descriptor are contacts
 	grids        = []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"}
 )

@@ -24,9 +24,9 @@ var curveItems = []Item{
 
 // The methods that the paper trains, in its order, and its environments. Figures of curves have a row for each environment.
 var (
-	qdMethods    = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
-	rlMethods    = []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
-	curveEnvs    = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+	qdMethods    = results.Neuroevolution()
+	rlMethods    = results.Reinforcement()
+	curveEnvs    = results.Environments()
 	curveMetrics = []curveMetric{
 		{"Max fitness", func(p results.Point) float64 { return p.MaxFitness }, false},
 		curveCoverage,

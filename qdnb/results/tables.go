@@ -109,14 +109,26 @@ type Controlled struct {
 // ControlPoint is a row of its metrics.csv.
 type ControlPoint struct{ EnvSteps, FitnessMean, FitnessMax, HurdlesMean, HurdlesMax float64 }
 
-// labels are the paper's methods in its order; others follow by name.
-var labels = []string{
-	"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads", "diayn",
-	"dads", "sac",
+// Neuroevolution lists the paper's quality-diversity methods in its order.
+func Neuroevolution() []string {
+	return []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
 }
 
-// environments are the paper's in its order; others follow by name.
-var environments = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+// Reinforcement lists the methods of reinforcement learning that the paper compares them with, in its order.
+func Reinforcement() []string {
+	return []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
+}
+
+// Environments lists those in which the paper trains, in its order.
+func Environments() []string {
+	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+}
+
+// labels are the methods in the order of the paper; others follow by name. environments are so, too.
+var (
+	labels       = slices.Concat(Neuroevolution(), Reinforcement(), []string{"diayn", "dads", "sac"})
+	environments = Environments()
+)
 
 // byList compares names by their place in a list; names that are not in it come last, in order.
 func byList(list []string) func(a, b string) int {
