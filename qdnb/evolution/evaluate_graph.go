@@ -160,13 +160,7 @@ func (e *Evaluator) Evaluate(genotypes xla.Value, seed int64) (fitness, descript
 	return fitness, descriptors, err
 }
 
-// EvaluateUnder is [Evaluator.Evaluate] under conditions, of a task that is live.
-func (e *Evaluator) EvaluateUnder(genotypes xla.Value, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, err error) {
-	fitness, descriptors, _, err = e.RecordUnder(genotypes, seed, conditions)
-	return fitness, descriptors, err
-}
-
-// RecordUnder is [Evaluator.EvaluateUnder] with what the recorders kept, as of [Evaluator.Record].
+// RecordUnder is [Evaluator.Record] under conditions, of a task that is live.
 func (e *Evaluator) RecordUnder(genotypes xla.Value, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
 	return e.record(genotypes, seed, &conditions)
 }

@@ -72,7 +72,7 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	for i := range panels {
 		width = max(width, panels[i].width())
 	}
-	width = max(min(width, gridWidth/vg.Length(o.Columns)-boxMargin), minUnit) // too many panels for a page: it grows
+	width = max(min(width, pageWidth/vg.Length(o.Columns)-boxMargin), minUnit) // too many panels for a page: it grows
 	l := &layout{gapX: 10, gapY: 10, legend: boxLegend(names, styles, o)}
 	for i := 0; i < len(panels); i += o.Columns {
 		row := make([]*panel, o.Columns)

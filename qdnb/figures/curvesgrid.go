@@ -77,11 +77,8 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 			l.panels[i][j] = drawn
 		}
 	}
-	return l.figure(gridWidth), nil
+	return l.figure(pageWidth), nil
 }
-
-// gridWidth is that of a page's text.
-const gridWidth = 7.5 * vg.Inch
 
 // columnLimits are the ends of the x axis that the panels of a column share: the first limits that are given, or those of the data.
 func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {

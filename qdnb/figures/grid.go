@@ -42,7 +42,7 @@ type Grid struct {
 	Dense bool
 }
 
-// pageWidth and pageHeight are what figures fill at most.
+// pageWidth and pageHeight are those of a page's text, which figures fill at most.
 const (
 	pageWidth  = 7.5 * vg.Inch
 	pageHeight = 9.5 * vg.Inch

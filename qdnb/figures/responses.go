@@ -24,10 +24,9 @@ type Responses struct {
 
 // The measures of [Responses].
 const (
-	responsesWidth = 7.5 * vg.Inch
-	responsesRow   = 1.62 * vg.Inch // height of a row with its labels
-	besidePart     = 0.3            // of the width
-	besidePad      = vg.Length(7)   // at the right, for the half of a tick's label
+	responsesRow = 1.62 * vg.Inch // height of a row with its labels
+	besidePart   = 0.3            // of the width
+	besidePad    = vg.Length(7)   // at the right, for the half of a tick's label
 )
 
 // Figure draws the panels with one legend below them all. It is an error if there are no rows, or they differ in length.
@@ -54,12 +53,12 @@ func (r Responses) Figure() (*Figure, error) {
 		beside = r.Beside.panel(styles)
 	}
 
-	height := responsesRow*vg.Length(len(r.Rows)) + k.legend.height(responsesWidth-2*outerPad)
+	height := responsesRow*vg.Length(len(r.Rows)) + k.legend.height(pageWidth-2*outerPad)
 	below := vg.Length(0)
 	if len(r.Below) > 0 {
 		below = 1.15 * responsesRow // wider panels may be higher
 	}
-	return &Figure{width: responsesWidth, height: height + below + 2*outerPad, draw: func(c draw.Canvas) error {
+	return &Figure{width: pageWidth, height: height + below + 2*outerPad, draw: func(c draw.Canvas) error {
 		area := c
 		area.Min.Y += k.legend.height(c.Size().X-2*outerPad) + outerPad
 		scale := area.Size().Y / (responsesRow*vg.Length(len(r.Rows)) + below) // another size than the natural one

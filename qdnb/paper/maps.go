@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/qdnb/figures"
@@ -37,10 +38,10 @@ var mapItems = []Item{
 }
 
 // mapEnvs are the environments of the paper whose descriptor has two dimensions, in its order.
-var mapEnvs = []string{"ant-trap", "ant-maze", "pointmaze", "ant-omni", "walker-uni", "halfcheetah-uni"}
+var mapEnvs = slices.DeleteFunc(results.Environments(), func(env string) bool { return env == "ant-uni" })
 
-// mapMethods is how many of [figures.Methods] the paper trains on every environment.
-const mapMethods = 8
+// mapMethods are those that the paper trains on every environment.
+var mapMethods = slices.Concat(qdMethods, rlMethods)
 
 // PublishedRanges are the fitnesses at the ends of the colours of the paper's repertoires, by environment: for runs of its scale.
 func PublishedRanges() map[string][2]float64 {
@@ -62,7 +63,7 @@ func Repertoires(d *Data) (*figures.Figure, error) { return RepertoiresWithin(d,
 func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, error) {
 	var rows [][]*figures.Cells
 	var failed error
-	for _, method := range figures.Methods()[:mapMethods] {
+	for _, method := range mapMethods {
 		var row []*figures.Cells
 		for _, env := range mapEnvs {
 			cells, err := d.finalCells(bestQDScore(d.FinishedRuns(method, env)))
@@ -77,7 +78,7 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 		}
 		rows = append(rows, row)
 	}
-	grid := table(rows, figures.Methods()[:mapMethods], mapEnvs)
+	grid := table(rows, mapMethods, mapEnvs)
 	if len(grid.Maps) == 0 {
 		return nil, nothing(failed, "repertoires", results.ExperimentTraining)
 	}
@@ -150,7 +151,7 @@ func shorten(c *figures.Cells) {
 func (d *Data) Best(label, env string) (*runs.Run, error) {
 	best := bestQDScore(d.FinishedRuns(label, env))
 	if best == nil {
-		return nil, fmt.Errorf("no training run of %s on %s is complete: complete those of the experiment %s first", label, env, results.ExperimentTraining)
+		return nil, fmt.Errorf("%s on %s: %w", label, env, noRuns(results.ExperimentTraining))
 	}
 	return d.Run(best.Run)
 }
@@ -171,5 +172,5 @@ func nothing(failed error, what, experiment string) error {
 	if failed != nil {
 		return failed
 	}
-	return fmt.Errorf("no run has %s to draw: complete those of the experiment %s first", what, experiment)
+	return fmt.Errorf("there are no %s to draw: %w", what, noRuns(experiment))
 }

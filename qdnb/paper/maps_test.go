@@ -248,7 +248,7 @@ func TestSkillWays(t *testing.T) {
 	if _, err := SkillWays(f.data, "ant-trap", "smerl-diayn"); err == nil || !strings.Contains(err.Error(), "skills.npz") {
 		t.Errorf("a run without skills: %v", err)
 	}
-	if _, err := SkillWays(f.data, "ant-maze", "dads-reward"); err == nil || !strings.Contains(err.Error(), "experiment training") {
+	if _, err := SkillWays(f.data, "ant-maze", "dads-reward"); err == nil || !strings.Contains(err.Error(), `experiments.Prepare("training")`) {
 		t.Errorf("nothing is trained: %v", err)
 	}
 }
@@ -304,7 +304,7 @@ func TestPrior(t *testing.T) {
 	text := says(t, figure, err)
 	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills", "skill 0", "7900", "8000", "20")
 	containsNot(t, text, "DADS+REWARD, no prior", "DIAYN+REWARD, prior", "9000", "7000")
-	if _, err := Prior(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(), "experiment prior") {
+	if _, err := Prior(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(), `experiments.Prepare("prior")`) {
 		t.Errorf("nothing is trained: %v", err)
 	}
 }

@@ -1,14 +1,11 @@
 package paper
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/gonum/stat"
 
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/results"
@@ -19,8 +16,8 @@ import (
 // CompareScores puts the medians of runs beside those that the paper prints (tables 1, 9 and 10), for some environments or, without names,
 // for all. Fitness, which may be negative, is compared by the difference (ours - paper), the QD score by the ratio (ours / paper).
 //
-// Small runs are not expected to reach the paper's numbers. What can be compared is the order of the methods: below the table stands
-// Spearman's rank correlation of our medians with the paper's for each environment, see [CompareOrder].
+// Small runs are not expected to reach the paper's numbers. What can be compared is the order of the methods, see
+// [CompareOrder].
 func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	methods, all, err := compared(d)
 	if err != nil {
@@ -167,35 +164,5 @@ func order(d *Data, methods []string, env string, metric results.Metric) (rho fl
 		}
 		own, paper = append(own, stats.Median(x)), append(paper, published.Median)
 	}
-	return spearman(own, paper), len(own)
-}
-
-// spearman is the rank correlation of paired samples: the correlation of their ranks, equal values having the mean of theirs. It is NaN of
-// less than three pairs, of NaN, and where all values of a sample are equal.
-func spearman(x, y []float64) float64 {
-	if len(x) != len(y) || len(x) < 3 || slices.ContainsFunc(x, math.IsNaN) || slices.ContainsFunc(y, math.IsNaN) {
-		return math.NaN()
-	}
-	return stat.Correlation(ranks(x), ranks(y), nil)
-}
-
-// ranks counts from 1; equal values have the mean of theirs.
-func ranks(x []float64) []float64 {
-	places := make([]int, len(x))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	rank := make([]float64, len(x))
-	for from := 0; from < len(places); {
-		to := from + 1
-		for to < len(places) && x[places[to]] == x[places[from]] {
-			to++
-		}
-		for _, i := range places[from:to] {
-			rank[i] = float64(from+1+to) / 2
-		}
-		from = to
-	}
-	return rank
+	return stats.Spearman(own, paper), len(own)
 }

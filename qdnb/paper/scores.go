@@ -89,7 +89,7 @@ func trained(d *Data, experiment string) (methods, envs []string, err error) {
 	}
 	methods, envs = d.Axes(experiment)
 	if len(methods) == 0 {
-		return nil, nil, fmt.Errorf("no run of the experiment %s is complete: experiments.Prepare(%q) makes them", experiment, experiment)
+		return nil, nil, noRuns(experiment)
 	}
 	return methods, envs, nil
 }

@@ -172,7 +172,7 @@ func FuzzFormats(f *testing.F) {
 	tags := regexp.MustCompile(`<[^>]*>`)
 	f.Fuzz(func(t *testing.T, text string, bold bool) {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			t.Skip()
+			return // no text of this program
 		}
 		table := &tables.Table{
 			Caption: text, Header: []string{"a", text}, Notes: []string{text},

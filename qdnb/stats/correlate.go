@@ -1,0 +1,39 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Spearman is the rank correlation of paired samples: the correlation of their ranks, equal values having the mean of theirs. It is NaN of
+// less than three pairs, of NaN, and where all values of a sample are equal.
+func Spearman(x, y []float64) float64 {
+	if len(x) != len(y) || len(x) < 3 || hasNaN(x) || hasNaN(y) {
+		return math.NaN()
+	}
+	return stat.Correlation(ranks(x), ranks(y), nil)
+}
+
+// ranks counts from 1; equal values have the mean of theirs.
+func ranks(x []float64) []float64 {
+	places := make([]int, len(x))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	rank := make([]float64, len(x))
+	for from := 0; from < len(places); {
+		to := from + 1
+		for to < len(places) && x[places[to]] == x[places[from]] {
+			to++
+		}
+		for _, i := range places[from:to] {
+			rank[i] = float64(from+1+to) / 2
+		}
+		from = to
+	}
+	return rank
+}
