@@ -22,7 +22,7 @@ import (
 
 // Prepare makes sure that the runs of experiments are there, for the figures of package paper, and says so in a line each on standard
 // output. The plan and the runs lie in [paper.Folder]. An experiment that the plan there has, at whatever scale, is completed; of one that
-// it lacks, small runs are planned and made at once, which takes up to half an hour for all experiments on two cores. Under $QDNB_SMOKE
+// it lacks, small runs are planned and made at once, which takes half an hour or more for all experiments on two cores. Under $QDNB_SMOKE
 // they are of the scale Smoke.
 //
 // SIGINT and SIGTERM (an interrupted cell) save the run in progress and end Prepare with [qdnb.ErrInterrupted]; the same call goes on.
