@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/npz/atomicfile"
 )
 
@@ -52,15 +52,8 @@ func (t *Table) Save(path string) error {
 //
 // In a notebook it is HTML, which notebooks that their reader does not trust show, too, and plain text beside it.
 func Show(name string, t *Table) error {
-	if gonbui.IsNotebook {
-		gonbui.SendData(&protocol.DisplayData{Data: map[protocol.MIMEType]any{
-			protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.Text(),
-		}})
-		gonbui.Sync() // the cell's program may end next
-		if err := gonbui.Error(); err != nil {
-			return fmt.Errorf("tables: send table to the notebook: %w", err)
-		}
-		return nil
+	if cell.In() {
+		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.Text()})
 	}
 	if format(name) >= 0 {
 		return t.Save(name)

@@ -2,19 +2,15 @@ package viewer
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"html"
 	"image/png"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"example.com/qdnb/internal/cell"
 	"example.com/qdnb/npz/atomicfile"
-	"example.com/qdnb/qdnb/figures"
 )
 
 // Show shows the page: in a GoNB notebook below the cell, elsewhere by saving it as name.html in the folder of [figures.FolderVariable]
@@ -22,24 +18,10 @@ import (
 //
 // A notebook that its reader does not trust shows no page, as Jupyter leaves out frames. So a picture comes first, as an output of its own.
 func Show(name string, p *Page) error {
-	if gonbui.IsNotebook {
+	if cell.In() {
 		return p.display()
 	}
-	if name == "" {
-		return errors.New("viewer: a page needs a name to be saved under")
-	}
-	if !strings.EqualFold(filepath.Ext(name), ".html") {
-		name += ".html"
-	}
-	path := filepath.Join(os.Getenv(figures.FolderVariable), name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("viewer: folder for pages (see $%s): %w", figures.FolderVariable, err)
-	}
-	if err := Save(path, p); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(os.Stderr, "page saved: %s\n", path)
-	return err
+	return cell.Save("page", name, func(path string) error { return Save(path, p) }, ".html")
 }
 
 // Save writes the page to a file, which appears whole or not at all; its folder must exist.
@@ -67,7 +49,7 @@ func (p *Page) Frame() (string, error) {
 		html.EscapeString(p.Title), escaped, height), nil
 }
 
-// display sends a picture and the page to the notebook, and waits until they have arrived, as the cell's program may end next.
+// display sends a picture and the page to the notebook.
 func (p *Page) display() error {
 	frame, err := p.Frame()
 	if err != nil {
@@ -82,16 +64,9 @@ func (p *Page) display() error {
 	if err := encoder.Encode(&picture, poster); err != nil {
 		return fmt.Errorf("viewer: %w", err)
 	}
-	gonbui.SendData(&protocol.DisplayData{
-		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: picture.Bytes()},
-		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{
-			"width": int(float64(poster.Bounds().Dx()) / dense), "height": int(float64(poster.Bounds().Dy()) / dense),
-		}},
-	})
-	gonbui.DisplayHtml(frame)
-	gonbui.Sync()
-	if err := gonbui.Error(); err != nil {
-		return fmt.Errorf("viewer: send page to the notebook: %w", err)
+	size := poster.Bounds().Size()
+	if err := cell.SendPNG(picture.Bytes(), int(float64(size.X)/dense), int(float64(size.Y)/dense)); err != nil {
+		return err
 	}
-	return nil
+	return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: frame})
 }

@@ -1,0 +1,61 @@
+// Package cell shows things below the cell of a notebook, or, in a program that runs by itself, says where files for them go.
+package cell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// In tells whether the program runs in a notebook's cell.
+func In() bool { return gonbui.IsNotebook }
+
+// Send shows something in some formats, of which the notebook chooses, and waits until it has arrived, as the cell's program may end next.
+func Send(formats map[protocol.MIMEType]any) error {
+	return send(&protocol.DisplayData{Data: formats})
+}
+
+// SendPNG shows a PNG file at a size in CSS pixels. Jupyter reads it from metadata under the format's name; gonbui.DisplayPng sends none.
+func SendPNG(data []byte, width, height int) error {
+	return send(&protocol.DisplayData{
+		Data:     map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
+		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": width, "height": height}},
+	})
+}
+
+func send(data *protocol.DisplayData) error {
+	gonbui.SendData(data)
+	gonbui.Sync()
+	if err := gonbui.Error(); err != nil {
+		return fmt.Errorf("send to the notebook: %w", err)
+	}
+	return nil
+}
+
+// FolderVariable is the environment variable that names the folder for files of programs outside a notebook.
+const FolderVariable = "QDNB_FIGURES"
+
+// Save saves what is called name in the folder of FolderVariable (default: the current one), which is made if missing, and prints the path
+// on standard error. A name without one of the endings gets the first.
+func Save(what, name string, save func(path string) error, endings ...string) error {
+	if name == "" {
+		return fmt.Errorf("a %s needs a name to be saved under", what)
+	}
+	if !slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
+		name += endings[0]
+	}
+	path := filepath.Join(os.Getenv(FolderVariable), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("folder for each %s (see $%s): %w", what, FolderVariable, err)
+	}
+	if err := save(path); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(os.Stderr, "%s saved: %s\n", what, path)
+	return err
+}
