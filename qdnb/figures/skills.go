@@ -79,14 +79,10 @@ func skillName(s *runs.Skills, k int) string {
 
 // skillLabels says how each skill did: its mean fitness.
 func skillLabels(s *runs.Skills) []string {
-	sums, episodes := make([]float64, s.Skills()), make([]float64, s.Skills())
-	for i, k := range s.Which {
-		sums[k] += float64(s.Fitnesses[i])
-		episodes[k]++
-	}
 	var labels []string
-	for k := range sums {
-		mean, decimals := sums[k]/episodes[k], 0
+	for k := range s.Skills() {
+		mean, _ := s.Mean(k)
+		decimals := 0
 		if math.Abs(mean) < 100 {
 			decimals = 1
 		}

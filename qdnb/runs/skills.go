@@ -82,6 +82,27 @@ func (s *Skills) Steps() int {
 	return len(s.Trajectories) / (2 * len(s.Which))
 }
 
+// Mean is the mean fitness and the mean descriptor, [d], of a skill over the episodes of its evaluation; NaN and nil without one.
+func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
+	d, n := s.Dims(), 0.0
+	for i, which := range s.Which {
+		if which != skill {
+			continue
+		}
+		if n++; n == 1 {
+			descriptor = make([]float64, d)
+		}
+		fitness += float64(s.Fitnesses[i])
+		for k := range descriptor {
+			descriptor[k] += float64(s.Descriptors[i*d+k])
+		}
+	}
+	for k := range descriptor {
+		descriptor[k] /= n
+	}
+	return fitness / n, descriptor // 0 / 0 is NaN
+}
+
 // Genotype is a skill as a policy of its own, in the form of the quality-diversity algorithms: observation -> hidden layers ->
 // actions, whose outputs go through tanh. The one-hot skill k adds row Observations+k of the first kernel to whatever the first layer
 // computes, so it becomes part of the bias; the columns of the last layer that make scales fall away. Everything that works on

@@ -247,3 +247,13 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestMeansOfSkills(t *testing.T) {
+	s := &Skills{Count: 2, Which: []int{1, 0, 1}, Fitnesses: []float32{1, 5, 3}, Descriptors: []float32{0, 2, 9, 9, 1, 4}}
+	if f, d := s.Mean(1); f != 2 || !slices.Equal(d, []float64{0.5, 3}) {
+		t.Errorf("skill 1: %v, %v", f, d)
+	}
+	if f, d := (&Skills{Count: 2}).Mean(0); !math.IsNaN(f) || d != nil {
+		t.Errorf("without an evaluation: %v, %v", f, d)
+	}
+}

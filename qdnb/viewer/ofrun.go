@@ -88,29 +88,9 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 // ofSkills are the skills with the means of their evaluation.
 func ofSkills(s *runs.Skills, films []*scene.Film) []Entry {
 	entries := make([]Entry, s.Skills())
-	dims := s.Dims()
 	for k := range entries {
-		e := Entry{Number: k, Fitness: math.NaN(), Film: films[k]}
-		n := 0.0
-		for i, which := range s.Which {
-			if which != k {
-				continue
-			}
-			if n++; n == 1 {
-				e.Fitness, e.Descriptor = 0, make([]float64, dims)
-			}
-			e.Fitness += float64(s.Fitnesses[i])
-			for d := range dims {
-				e.Descriptor[d] += float64(s.Descriptors[i*dims+d])
-			}
-		}
-		if n > 0 {
-			e.Fitness /= n
-			for d := range e.Descriptor {
-				e.Descriptor[d] /= n
-			}
-		}
-		entries[k] = e
+		fitness, descriptor := s.Mean(k)
+		entries[k] = Entry{Number: k, Fitness: fitness, Descriptor: descriptor, Film: films[k]}
 	}
 	return entries
 }
