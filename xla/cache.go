@@ -50,7 +50,12 @@ type codeCache struct {
 	clock int64
 }
 
-var executables = codeCache{held: map[textKey]*sharedCode{}, limit: idleExecutables}
+var executables = newCodeCache(idleExecutables)
+
+// newCodeCache returns an empty cache that keeps so many idle executables.
+func newCodeCache(limit int) *codeCache {
+	return &codeCache{held: map[textKey]*sharedCode{}, limit: limit}
+}
 
 // get returns the executable of a text, compiled now unless it is there. Who asks for a text that another one is compiling waits.
 func (c *codeCache) get(key textKey, compile func() (compute.Executable, error)) (compute.Executable, error) {

@@ -65,6 +65,7 @@ func must(t *testing.T) func(*xla.Program, error) *xla.Program {
 
 func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 	p, must := shared(t), must(t)
+	xla.FreshCache(t, 3)
 	var programs []*xla.Program
 	compile := func(by float64, donate bool) func() {
 		return func() { programs = append(programs, must(sums(p, by, donate))) }
@@ -116,8 +117,7 @@ func TestParallelProgramsAreOthers(t *testing.T) {
 
 func TestIdleExecutablesAreFew(t *testing.T) {
 	p, must := shared(t), must(t)
-	limit := xla.KeepIdle(2)
-	defer xla.KeepIdle(limit)
+	xla.FreshCache(t, 2)
 	var programs []*xla.Program
 	for by := range 4 {
 		programs = append(programs, must(sums(p, 600+float64(by), false)))

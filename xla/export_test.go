@@ -1,5 +1,7 @@
 package xla
 
+import "testing"
+
 // For the tests in package xla_test.
 var (
 	Threefry     = threefry2x32
@@ -7,10 +9,10 @@ var (
 	TailQuantile = tailQuantile
 )
 
-// KeepIdle sets how many idle executables are kept, and returns how many it was.
-func KeepIdle(n int) (before int) {
-	executables.Lock()
-	defer executables.Unlock()
-	before, executables.limit = executables.limit, n
-	return before
+// FreshCache gives a test executables of its own, of which so many are kept idle: programs of tests before it, which the garbage
+// collector may give back at any moment, push out nothing there.
+func FreshCache(t *testing.T, limit int) {
+	before := executables
+	executables = newCodeCache(limit)
+	t.Cleanup(func() { executables = before })
 }
