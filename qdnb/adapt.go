@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/pkg/errors"
@@ -254,17 +253,16 @@ func everySkill(run *runs.Run) ([]Policy, []int, error) {
 	if run.HasSkills() {
 		return policiesOf(run, nil, nil)
 	}
+	if err := ownPolicies(run); err != nil {
+		return nil, nil, err
+	}
 	repertoire, err := run.Repertoire()
 	if err != nil {
 		return nil, nil, err
 	}
-	cells := slices.Clone(repertoire.Filled())
-	if len(cells) == 0 {
-		return nil, nil, errors.Errorf("the repertoire of %s is empty: train it for longer", run.Name())
+	policies, err := policiesIn(run, repertoire, repertoire.Filled())
+	if err == nil && len(policies) == 0 {
+		err = errors.Errorf("the repertoire of %s is empty: train it for longer", run.Name())
 	}
-	var policies []Policy
-	for _, cell := range cells {
-		policies = append(policies, Policy{true, cell, repertoire.Genotype(cell)})
-	}
-	return policies, nil, nil
+	return policies, nil, err
 }

@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -234,7 +235,8 @@ func fits(task evolution.Task, run *runs.Run, params int) error {
 		}
 	}
 	if want := task.Policy.Params(); want != params {
-		return errors.Errorf("policies for %s have %d parameters, those of %s %d", spec.Name, want, run.Name(), params)
+		return errors.Errorf("policies for %s have %d parameters, those of %s %d: it was trained in another environment",
+			spec.Name, want, run.Name(), params)
 	}
 	return nil
 }
@@ -242,6 +244,9 @@ func fits(task evolution.Task, run *runs.Run, params int) error {
 // policiesOf are the policies of a run that are wanted. hidden are the hidden layers of skills; nil of cells, where the run's settings
 // name them.
 func policiesOf(run *runs.Run, skills, cells []int) (policies []Policy, hidden []int, err error) {
+	if err := ownPolicies(run); err != nil {
+		return nil, nil, err
+	}
 	switch {
 	case len(skills) > 0 && len(cells) > 0:
 		return nil, nil, errors.New("skills and cells cannot be had together: give one of them")
@@ -264,17 +269,39 @@ func policiesOf(run *runs.Run, skills, cells []int) (policies []Policy, hidden [
 			return nil, nil, errors.Errorf("the repertoire of %s is empty", run.Name())
 		}
 	}
-	filled := repertoire.Filled()
+	policies, err = policiesIn(run, repertoire, cells)
+	return policies, nil, err
+}
+
+// ownPolicies is the error of a run that uses the skills of another one.
+func ownPolicies(run *runs.Run) error {
+	if a := run.Config.Algorithm; a != Adaptation && a != HierarchicalControl {
+		return nil
+	}
+	var settings struct {
+		Skills string `json:"skills"`
+	}
+	_ = json.Unmarshal(run.Config.Hyperparameters, &settings) // the name is a help, no more
+	return errors.Errorf("%s has no policies of its own: name the run whose skills it uses, %s", run.Name(), settings.Skills)
+}
+
+// policiesIn are the policies in some cells of a run's repertoire, none of which may be empty.
+func policiesIn(run *runs.Run, r *runs.Repertoire, cells []int) (policies []Policy, err error) {
+	filled := r.Filled()
 	for _, cell := range cells {
-		if cell < 0 || cell >= repertoire.Cells() {
-			return nil, nil, errors.Errorf("there is no cell %d: the repertoire has %d, from 0 on", cell, repertoire.Cells())
+		if cell < 0 || cell >= r.Cells() {
+			return nil, errors.Errorf("there is no cell %d: the repertoire of %s has %d, from 0 on", cell, run.Name(), r.Cells())
 		}
 		if _, ok := slices.BinarySearch(filled, cell); !ok {
-			return nil, nil, errors.Errorf("cell %d is empty", cell)
+			if len(filled) == 0 {
+				return nil, errors.Errorf("cell %d is empty, as is the whole repertoire of %s", cell, run.Name())
+			}
+			return nil, errors.Errorf("cell %d is empty; the nearest one in the repertoire of %s that is not: %d",
+				cell, run.Name(), r.Near(r.Centroid(cell)...))
 		}
-		policies = append(policies, Policy{true, cell, repertoire.Genotype(cell)})
+		policies = append(policies, Policy{true, cell, r.Genotype(cell)})
 	}
-	return policies, nil, nil
+	return policies, nil
 }
 
 // skillsOf are the skills of a run that are wanted, all if none is named.

@@ -68,6 +68,9 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 
 // arrays are what is written.
 func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
+	if err := ownPolicies(run); err != nil {
+		return nil, err
+	}
 	if s.Repertoire {
 		if !run.HasRepertoire() && run.HasSkills() {
 			return nil, errors.Errorf("%s has skills and no repertoire: give a skill, or nothing", run.Name())

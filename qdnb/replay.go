@@ -45,6 +45,9 @@ func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolutio
 	if err := env.Spec().Validate(); err != nil {
 		return nil, err
 	}
+	if err := ownPolicies(run); err != nil {
+		return nil, err
+	}
 	repertoire, err := run.Repertoire()
 	if err != nil {
 		return nil, err
@@ -53,15 +56,16 @@ func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolutio
 	if err != nil {
 		return nil, err
 	}
-	if params := task.Policy.Params(); params != repertoire.Params {
-		return nil, errors.Errorf("policies for %s have %d parameters, those of %s %d: it was trained in another environment", env.Spec().Name, params, run.Name(), repertoire.Params)
+	if err := fits(task, run, repertoire.Params); err != nil {
+		return nil, err
+	}
+	policies, err := policiesIn(run, repertoire, cells)
+	if err != nil {
+		return nil, err
 	}
 	var genotypes [][]float32
-	for _, cell := range cells {
-		if cell < 0 || cell >= repertoire.Cells() {
-			return nil, errors.Errorf("there is no cell %d: the repertoire has %d", cell, repertoire.Cells())
-		}
-		genotypes = append(genotypes, repertoire.Genotype(cell))
+	for _, policy := range policies {
+		genotypes = append(genotypes, policy.Genotype)
 	}
 	platform, err := xla.Open("")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb"
 )
 
 // answer is the last line of what a command printed, as JSON.
@@ -130,6 +131,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 	if _, stderr, status := invoke(t, "import", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]"); status != 0 {
 		t.Fatal(stderr)
 	}
+	control := emptyRun(t, root, qdnb.HierarchicalControl, "halfcheetah-hurdles")
 	before, _ := os.ReadDir(root)
 	eval := func(more ...string) []string {
 		return append([]string{"eval", "--runs", root, "--run", "dads", "--episodes", "1"}, more...)
@@ -155,6 +157,9 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--episodes", "0"), 1, "episodes"},
 		{[]string{"eval", "--runs", root, "--run", "dads"}, exitUsage, "--episodes"},
 		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
+		{[]string{"eval", "--runs", root, "--run", control, "--episodes", "1"}, 1, "no policies of its own: name the run whose skills it uses, aurora"},
+		{[]string{"export", "--runs", root, "--run", control, "--out", filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
+		{[]string{"export", "--runs", root, "--run", control, "--repertoire", "--out", filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
 		{[]string{"export", "--runs", root, "--run", "dads", "--out", path}, 1, ".npz"},
 		{[]string{"export", "--runs", root, "--run", "dads", "--out", filepath.Join(path, "a.npz")}, 1, "policy.npy"},
 		{[]string{"export", "--runs", root, "--run", "dads", "--repertoire", "--out", filepath.Join(root, "a.npz")}, 1, "no repertoire"},

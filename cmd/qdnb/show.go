@@ -87,9 +87,6 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	switch {
 	case controller:
 	case c.Cell != nil:
-		if err := hasCell(run, *c.Cell); err != nil {
-			return err
-		}
 		spec.Cells = []int{*c.Cell}
 		path = cmp.Or(path, filepath.Join(dir, fmt.Sprintf("cell-%d.html", *c.Cell)))
 	case c.Skill != nil:
@@ -135,28 +132,6 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	}
 	fmt.Printf("page           %s (%d kB)\n", path, info.Size()/1000)
 	return nil
-}
-
-// hasCell tells what is wrong with the number of a cell, and of an empty one which is the nearest that is not.
-func hasCell(run *runs.Run, cell int) error {
-	if !run.HasRepertoire() {
-		return nil // the film will tell
-	}
-	r, err := run.RepertoireMap()
-	if err != nil {
-		return err
-	}
-	if cell < 0 || cell >= r.Cells() {
-		return fmt.Errorf("there is no cell %d: the repertoire of %s has %d, from 0 on", cell, run.Name(), r.Cells())
-	}
-	if _, filled := slices.BinarySearch(r.Filled(), cell); filled {
-		return nil
-	}
-	near := r.Near(r.Centroid(cell)...)
-	if near < 0 {
-		return fmt.Errorf("cell %d is empty, as is the whole repertoire of %s", cell, run.Name())
-	}
-	return fmt.Errorf("cell %d of %s is empty; the nearest one that is not: --cell %d", cell, run.Name(), near)
 }
 
 // drawing is a figure by the name of its file.

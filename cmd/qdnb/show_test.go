@@ -78,11 +78,10 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 	}
 }
 
-// A page of a repertoire, of one of its cells, of skills; and what is said of cells and skills that are not there.
-// emptyRun makes the folder of a run that has not begun, and returns its name.
+// emptyRun makes the folder of a run that has not begun, and which uses the skills of a run "aurora", and returns its name.
 func emptyRun(t *testing.T, root, algorithm, env string) string {
 	t.Helper()
-	c, err := runs.NewConfig(algorithm, env, 0, map[string]int{})
+	c, err := runs.NewConfig(algorithm, env, 0, map[string]string{"skills": "aurora"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +95,7 @@ func emptyRun(t *testing.T, root, algorithm, env string) string {
 	return c.Name()
 }
 
+// A page of a repertoire, of one of its cells, of skills; and what is said of cells and skills that are not there.
 func TestShowMakesPages(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{
@@ -144,7 +144,7 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"a", "--run", "b"}, "", "one run"},
 		{[]string{controller, "--cell", "0"}, "", "chooses among its skills by itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
-		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "", "is empty; the nearest one that is not: --cell"},
+		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "", "is empty; the nearest one in the repertoire of map-elites-pointmaze-0"},
 		{[]string{"map-elites-pointmaze-0", "--cell", "32"}, "", "has 32, from 0 on"},
 		{[]string{"map-elites-pointmaze-0", "--skill", "0"}, "", "no skills: give a cell"},
 		{[]string{"diayn-reward-pointmaze-0", "--skill", "77"}, "", "there is no skill 77"},
