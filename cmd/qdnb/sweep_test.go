@@ -179,10 +179,9 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 
 // A process that is stopped, one that is killed, and then two at one plan: the runs end with the numbers of a process that is alone.
 func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
-	const generations = 1000
-	plan, lines := writePlan(t, 2, generations)
+	endless, lines := writePlan(t, 2, 1_000_000)
 	root, alone := t.TempDir(), t.TempDir()
-	arguments := func(root string, more ...string) []string {
+	arguments := func(plan, root string, more ...string) []string {
 		return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "50ms"}, more...)
 	}
 	inTraining := func(log string) bool {
@@ -194,18 +193,20 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		signals = append(signals, os.Kill)
 	}
 	for _, signal := range signals {
-		cmd := exec.Command(program, arguments(root, "--jobs", "2")...)
+		cmd := exec.Command(program, arguments(endless, root, "--jobs", "2")...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		started := false
-		for deadline := time.Now().Add(2 * time.Minute); !started; time.Sleep(20 * time.Millisecond) {
-			for i, s := range lineStatuses(t, plan, root) {
+		for deadline := time.Now().Add(5 * time.Minute); !started; time.Sleep(20 * time.Millisecond) {
+			for i, s := range lineStatuses(t, endless, root) {
 				started = started || s == sweep.Running && inTraining(filepath.Join(root, lines[i].Run.Name(), "metrics.csv"))
 			}
 			if time.Now().After(deadline) {
+				cmd.Process.Kill()
+				cmd.Wait()
 				t.Fatalf("nothing is in training: %s", stderr.String())
 			}
 		}
@@ -217,10 +218,16 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}
-	if out, err := exec.Command(program, arguments(root, "--jobs", "2")...).CombinedOutput(); err != nil {
+	begun, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	generations := int(begun.Status.Generation) + 300
+	plan, _ := writePlan(t, 2, generations)
+	if out, err := exec.Command(program, arguments(plan, root, "--jobs", "2")...).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if _, stderr, status := invoke(t, arguments(alone)...); status != 0 {
+	if _, stderr, status := invoke(t, arguments(plan, alone)...); status != 0 {
 		t.Fatal(stderr)
 	}
 	for _, line := range lines {

@@ -11,6 +11,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -27,15 +28,36 @@ func Error(t testing.TB, err error) {
 	}
 }
 
-// patience is after how long something is taken to be endless.
+// patience is after how much work something is taken to be endless: time of the process, since others may have the machine.
 const patience = time.Minute
+
+// worked is the processor time that this process has had.
+func worked() time.Duration {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
 
 // Bounded fails the test if f takes more memory than a file of so many bytes can be the reason for: Deflate makes data up to 1032 times
 // smaller, and numbers are held in a few forms at once. If f does not end it ends the process, so that the fuzzer keeps the input.
 func Bounded(t testing.TB, size int, f func()) {
 	t.Helper()
-	endless := time.AfterFunc(patience, func() { panic(fmt.Sprintf("%d bytes of input take more than %v", size, patience)) })
-	defer endless.Stop()
+	done, begun := make(chan struct{}), worked()
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(patience):
+				if worked()-begun > patience*9/10 {
+					panic(fmt.Sprintf("%d bytes of input take more than %v", size, patience))
+				}
+			}
+		}
+	}()
 	before := allocated()
 	f()
 	if got, most := allocated()-before, uint64(24<<20+5000*size); got > most {

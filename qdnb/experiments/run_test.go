@@ -123,7 +123,7 @@ func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	go func() {
 		ended <- Run(context.Background(), []sweep.Line{held, free}, RunOptions{Runs: root, Quiet: true, Log: &log, Poll: 20 * time.Millisecond})
 	}()
-	for deadline := time.Now().Add(time.Minute); !done(t, root, free); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !done(t, root, free); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the free line is not done while the other is held")
 		}
@@ -150,11 +150,11 @@ func TestStopAndGoOn(t *testing.T) {
 	o := RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer), Poll: time.Hour}
 	ended := make(chan error)
 	go func() { ended <- Run(ctx, []sweep.Line{line}, o) }()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if s := sweep.Inspect(root, []sweep.Line{line})[0]; s.Status == sweep.Running {
 			break
 		} else if time.Now().After(deadline) {
-			t.Fatalf("after a minute the line is %s", s.Status)
+			t.Fatalf("after minutes the line is %s", s.Status)
 		}
 	}
 	stop()

@@ -23,9 +23,13 @@ func ExampleRepertoireMap() {
 		fmt.Println(err)
 		return
 	}
-	path := filepath.Join(os.TempDir(), "qdnb-example.pdf")
-	defer os.Remove(path)
-	fmt.Println(fig.Save(path))
+	dir, err := os.MkdirTemp("", "figures")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	fmt.Println(fig.Save(filepath.Join(dir, "map.pdf")))
 	// Output: <nil>
 }
 
