@@ -10,13 +10,12 @@ import (
 
 	"example.com/qdnb/qdnb/claims"
 	"example.com/qdnb/qdnb/results"
-	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
 )
 
 type claimsCmd struct {
-	Runs string   `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
-	Plan []string `placeholder:"FILE" help:"Plans whose runs count, as written by qdnb sweep plan (default: all runs of the folder, told apart by their configurations)."`
+	runsFlag
+	Plan []string `placeholder:"FILE" help:"Plans whose runs count, as \"qdnb sweep plan\" prints them (default: all runs of the folder, told apart by their configurations)."`
 	JSON bool     `name:"json" help:"Print the result as one JSON object."`
 }
 
@@ -33,10 +32,7 @@ type checked struct {
 
 // Run checks the paper's claims.
 func (c *claimsCmd) Run() error {
-	root := c.Runs
-	if root == "" {
-		root = runs.Folder()
-	}
+	root := c.folder()
 	lines, problems, err := c.lines(root)
 	if err != nil {
 		return err

@@ -152,6 +152,32 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 	}
 }
 
+func TestEveryCommandHasExamples(t *testing.T) {
+	flags := cli
+	parser := kong.Must(&flags, kong.Name("qdnb"))
+	commands := map[string]bool{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		commands[leaf.Path()] = true
+		if examples[leaf.Path()] == "" && !strings.HasPrefix(leaf.Path(), "bench ") { // what is timed runs without flags
+			t.Errorf("%s has no example", leaf.FullPath())
+		}
+	}
+	for path, lines := range examples {
+		if !commands[path] {
+			t.Errorf("there is no command %q", path)
+		}
+		for line := range strings.SplitSeq(lines, "\n") {
+			rest, ok := strings.CutPrefix(line, "qdnb ")
+			if err := parse("", rest, true); err != nil || !ok || !strings.HasPrefix(rest, path) {
+				t.Errorf("example of %s: %s: %v", path, line, err)
+			}
+		}
+	}
+	if stdout, _, status := invoke(t, "sweep", "plan", "--help"); status != 0 || !strings.Contains(stdout, " qdnb sweep plan --experiment adaptation") {
+		t.Errorf("the help has no example: %s", stdout)
+	}
+}
+
 func TestWrongCommandsAreFound(t *testing.T) {
 	page := "Name: \"canal\", Observations: 2 `qdnb tran` `qdnb train` `qdnb show --figure x` `qdnb`\n\n```sh\n" +
 		"go run ./cmd/qdnb train --algorithm map-elites --env pointmaze --set batch=5 # fine\n" +

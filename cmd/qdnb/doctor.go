@@ -13,9 +13,9 @@ import (
 )
 
 type doctorCmd struct {
-	Backend string `help:"Backend to try: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
-	Install bool   `help:"Fetch the plugin of XLA:CPU if none is there."`
-	JSON    bool   `name:"json" help:"Print what was found as one JSON object."`
+	backendFlag
+	Install bool `help:"Fetch the plugin of XLA:CPU if none is there."`
+	JSON    bool `name:"json" help:"Print what was found as one JSON object."`
 }
 
 // diagnosis is what `qdnb doctor` found.

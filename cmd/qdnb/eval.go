@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 
@@ -13,18 +12,18 @@ import (
 )
 
 type evalCmd struct {
-	Target    string    `required:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
-	Skill     *int      `help:"Evaluate this skill alone (default: all skills of a run that has any)."`
-	Cell      *int      `help:"Evaluate the policy in this cell (default: the best one of a run without skills)."`
-	Env       string    `help:"Environment (default: the run's); it must have as many observations and actions."`
-	Episodes  int       `required:"" help:"Episodes of each policy, each from an initial state of its own."`
-	Seed      int64     `default:"0" help:"Seed of the initial states."`
-	Gravity   *float64  `help:"Multiply gravity."`
-	Actuators *float64  `help:"Multiply the strength of the actuators of one leg."`
-	Goal      []float64 `name:"target" placeholder:"X,Y" help:"Put the target of ant-maze elsewhere."`
-	Runs      string    `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
-	Backend   string    `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
-	JSON      bool      `name:"json" help:"Print the result as one JSON object on the last line."`
+	runFlag
+	Skill     *int     `placeholder:"N" help:"Evaluate this skill alone (default: all skills of a run that has any)."`
+	Cell      *int     `placeholder:"N" help:"Evaluate the policy in this cell (default: the best one of a run without skills)."`
+	Env       string   `placeholder:"NAME" help:"Environment (default: the run's); it must have as many observations and actions."`
+	Episodes  int      `required:"" placeholder:"N" help:"Episodes of each policy, each from an initial state of its own."`
+	Seed      int64    `default:"0" help:"Seed of the initial states."`
+	Gravity   *float64 `placeholder:"FACTOR" help:"Multiply gravity."`
+	Actuators *float64 `placeholder:"FACTOR" help:"Multiply the strength of the actuators of one leg."`
+	Goal      *point   `name:"target" placeholder:"X,Y" help:"Put the target of ant-maze elsewhere."`
+	runsFlag
+	backendFlag
+	JSON bool `name:"json" help:"Print the result as one JSON object on the last line."`
 }
 
 // evaluation is what `qdnb eval --json` prints.
@@ -50,7 +49,7 @@ type evaluatedPolicy struct {
 
 // Run evaluates.
 func (c *evalCmd) Run() error {
-	run, err := loadRun(c.Runs, c.Target)
+	run, err := runs.LoadFrom(c.folder(), c.Target)
 	if err != nil {
 		return err
 	}
@@ -97,12 +96,9 @@ func (c *evalCmd) Run() error {
 
 // environment is where to evaluate, and under what; nil for the run's own, and for one as it is.
 func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error) {
-	changed := c.Gravity != nil || c.Actuators != nil || len(c.Goal) > 0
+	changed := c.Gravity != nil || c.Actuators != nil || c.Goal != nil
 	if c.Env == "" && !changed {
 		return nil, nil, nil
-	}
-	if len(c.Goal) != 0 && len(c.Goal) != 2 {
-		return nil, nil, errors.New("a target has two coordinates: --target 10,30")
 	}
 	env, err := envs.Make(cmp.Or(c.Env, run.Config.Env))
 	if err != nil || !changed {
@@ -119,17 +115,9 @@ func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error)
 	if c.Actuators != nil {
 		conditions.Actuators = *c.Actuators
 	}
-	if len(c.Goal) == 2 {
-		conditions.Target = [2]float64(c.Goal)
+	if c.Goal != nil {
+		conditions.Target = *c.Goal
 	}
 	_, err = live.Values(conditions)
 	return env, &conditions, err
-}
-
-// loadRun opens a run by its folder or name.
-func loadRun(root, target string) (*runs.Run, error) {
-	if root != "" {
-		return runs.LoadFrom(root, target)
-	}
-	return runs.Load(target)
 }

@@ -6,21 +6,22 @@ import (
 	"slices"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
 )
 
 type exportCmd struct {
-	Target     string `required:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
-	Skill      *int   `help:"Write this skill as a policy of its own (default: the network of all skills, of a run that has any)."`
-	Cell       *int   `help:"Write the policy in this cell (default: the best one of a run without skills)."`
+	runFlag
+	Skill      *int   `placeholder:"N" help:"Write this skill as a policy of its own (default: the network of all skills, of a run that has any)."`
+	Cell       *int   `placeholder:"N" help:"Write the policy in this cell (default: the best one of a run without skills)."`
 	Repertoire bool   `help:"Write the whole repertoire."`
 	Out        string `required:"" placeholder:"FILE" help:"The .npz file to write."`
 	Force      bool   `help:"Replace a file that is there."`
-	Runs       string `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	runsFlag
 }
 
 // Run exports.
 func (c *exportCmd) Run() error {
-	run, err := loadRun(c.Runs, c.Target)
+	run, err := runs.LoadFrom(c.folder(), c.Target)
 	if err != nil {
 		return err
 	}

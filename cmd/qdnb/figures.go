@@ -18,8 +18,8 @@ import (
 type figuresCmd struct {
 	In         string   `placeholder:"DIR" help:"Experiments folder, with plan.jsonl and runs (default $QDNB_EXPERIMENTS, else that of \"make experiments\")."`
 	Out        string   `default:"figures" placeholder:"DIR" help:"Folder for the files (default: figures)."`
-	Experiment []string `placeholder:"NAME,..." help:"Only what is made of these experiments: training, adaptation, hurdles, sensitivity, prior or reward."`
-	Only       []string `placeholder:"ID,..." help:"Only these, such as figure-2,table-1."`
+	Experiment []string `placeholder:"NAME" help:"Only what is made of these experiments: training, adaptation, hurdles, sensitivity, prior or reward."`
+	Only       []string `placeholder:"ID" help:"Only these, such as figure-2,table-1."`
 	Format     []string `default:"png" help:"Formats of figures: png, svg, pdf."`
 	Tables     []string `default:"md,csv,tex" help:"Formats of tables: md (Markdown), csv, tex (LaTeX)."`
 	List       bool     `help:"List the figures and tables, and make nothing."`

@@ -13,12 +13,12 @@ import (
 type importCmd struct {
 	Policy     string   `placeholder:"FILE" help:"A flat policy with skills, .npy of float32 [N]."`
 	Repertoire string   `placeholder:"DIR" help:"A folder with genotypes.npy, fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file with these arrays."`
-	Algorithm  string   `required:"" help:"Algorithm that found it, such as dads-reward or map-elites."`
-	Env        string   `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
+	Algorithm  string   `required:"" placeholder:"NAME" help:"Algorithm that found it, such as dads-reward or map-elites."`
+	Env        string   `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
 	Seed       int64    `default:"0" help:"Seed that it was found with."`
-	Set        []string `sep:"none" placeholder:"NAME=VALUE" help:"Say what the file cannot tell, as in hidden=[256,256], episode_length=250 or skills=5."`
-	Runs       string   `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
-	JSON       bool     `name:"json" help:"Print the result as one JSON object."`
+	Set        []string `sep:"none" placeholder:"NAME=VALUE" help:"Say what the file cannot tell, as in hidden=[256,256], episode_length=250 or skills=5; repeat for more."`
+	runsFlag
+	JSON bool `name:"json" help:"Print the result as one JSON object."`
 }
 
 // importResult is what `qdnb import --json` prints.

@@ -42,12 +42,12 @@ func main() {
 		kong.Description("Quality-diversity neuroevolution and skill discovery, compiled by XLA.\n\n"+
 			"Runs are folders: the same command goes on where it was interrupted. The backend is the best that is found, "+
 			"or what --backend or $QDNB_BACKEND says: cpu, cuda, tpu, go, or the path of a PJRT plugin."),
-		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
+	addExamples(parser)
 	ctx, err := parser.Parse(os.Args[1:])
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "qdnb: %s (`qdnb --help` says more)\n", oneLine(err))
+		fmt.Fprintf(os.Stderr, "qdnb: %s (`%s --help` says more)\n", oneLine(err), commandOf(err))
 		os.Exit(exitUsage)
 	}
 	err = ctx.Run()
@@ -59,6 +59,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
 		os.Exit(1)
 	}
+}
+
+// commandOf is the command whose flags or arguments are wrong, as far as it was given.
+func commandOf(err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+		return wrong.Context.Selected().FullPath()
+	}
+	return "qdnb"
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

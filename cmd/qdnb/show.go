@@ -17,17 +17,17 @@ import (
 )
 
 type showCmd struct {
-	Target  string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
-	Named   string `name:"run" placeholder:"RUN" help:"The same, as a flag."`
-	Runs    string `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	Target string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
+	Named  string `name:"run" placeholder:"RUN" help:"The same, as a flag."`
+	runsFlag
 	Figures string `placeholder:"DIR" help:"Draw the figures into this folder (default: \"figures\" in the run's folder)."`
 	Format  string `enum:"png,svg,pdf" default:"png" help:"Format of the figures: png, svg or pdf."`
 	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
 	HTML    string `name:"html" placeholder:"FILE" help:"Write a page on which the run's skills can be watched in three dimensions, and draw no figures: of a repertoire a map to choose a cell from."`
-	Cell    *int   `help:"Watch the policy in this cell alone (default page: cell-N.html in the folder of the figures)."`
-	Skill   *int   `help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
+	Cell    *int   `placeholder:"N" help:"Watch the policy in this cell alone (default page: cell-N.html in the folder of the figures)."`
+	Skill   *int   `placeholder:"N" help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
 	Seed    int64  `default:"0" help:"Seed of the initial state of what is watched."`
-	Backend string `help:"Backend that plays what is watched: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	backendFlag
 }
 
 // Run prints, and draws or films.
@@ -67,7 +67,7 @@ func (c *showCmd) find() (*runs.Run, error) {
 	case c.Target != "" && c.Named != "" && c.Target != c.Named:
 		return nil, fmt.Errorf("one run is shown at a time, not %s and %s", c.Target, c.Named)
 	}
-	return loadRun(c.Runs, target)
+	return runs.LoadFrom(c.folder(), target)
 }
 
 // watch films what is asked for, and writes the page.

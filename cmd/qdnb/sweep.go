@@ -15,7 +15,6 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/experiments"
 	"example.com/qdnb/qdnb/results"
-	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
 )
 
@@ -28,12 +27,12 @@ type sweepCmd struct {
 }
 
 type sweepPlanCmd struct {
-	Experiment string   `required:"" help:"Experiment: training, smerl-targets, adaptation, hurdles, sensitivity, prior or reward."`
+	Experiment string   `required:"" placeholder:"NAME" help:"Experiment: training, smerl-targets, adaptation, hurdles, sensitivity, prior or reward."`
 	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), small (minutes on a laptop) or smoke (seconds)."`
-	Seeds      *int     `help:"Seeds: 0, 1 and so on; the paper has 5, other scales 1."`
-	Envs       []string `placeholder:"NAME,..." help:"Only these environments."`
-	Algorithms []string `placeholder:"NAME,..." help:"Only these algorithms."`
-	Budget     string   `help:"Unit of training budgets: time (as the paper, the default of its scale) or steps (what its runs reached; the default of other scales)."`
+	Seeds      *int     `placeholder:"N" help:"Seeds: 0, 1 and so on; the paper has 5, other scales 1."`
+	Envs       []string `placeholder:"NAME" help:"Only these environments."`
+	Algorithms []string `placeholder:"NAME" help:"Only these algorithms."`
+	Budget     string   `placeholder:"UNIT" help:"Unit of training budgets: time (as the paper, the default of its scale) or steps (what its runs reached; the default of other scales)."`
 }
 
 // Run prints a plan.
@@ -54,24 +53,22 @@ func (c *sweepPlanCmd) Run() error {
 // planFlags are those of all commands that read a plan.
 type planFlags struct {
 	Plan string `required:"" placeholder:"FILE" help:"Plan, as \"qdnb sweep plan\" prints it."`
-	Runs string `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
+	runsFlag
 }
 
 func (f *planFlags) read() ([]sweep.Line, error) {
-	if f.Runs == "" {
-		f.Runs = runs.Folder()
-	}
+	f.Runs = f.folder()
 	return sweep.ReadFile(f.Plan)
 }
 
 type sweepRunCmd struct {
 	planFlags
-	Index   string        `placeholder:"N|auto" help:"Only the line of this index, which counts from 0; auto takes it from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX."`
-	Out     string        `placeholder:"DIR" help:"Write the results as CSV files there, too, when the whole plan is done."`
-	Backend string        `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
-	Poll    time.Duration `default:"10s" help:"How often to look whether another process is done with a run."`
-	Jobs    int           `short:"j" default:"1" help:"Processes that work at the plan side by side, each with its share of the cores; more than one shows no progress bars."`
-	Quiet   bool          `short:"q" help:"No progress bars; lines are told all the same."`
+	Index string `placeholder:"N|auto" help:"Only the line of this index, which counts from 0; auto takes it from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX."`
+	Out   string `placeholder:"DIR" help:"Write the results as CSV files there, too, when the whole plan is done."`
+	backendFlag
+	Poll  time.Duration `default:"10s" help:"How often to look whether another process is done with a run."`
+	Jobs  int           `short:"j" default:"1" help:"Processes that work at the plan side by side, each with its share of the cores; more than one shows no progress bars."`
+	Quiet bool          `short:"q" help:"No progress bars; lines are told all the same."`
 }
 
 // Run carries a plan out.

@@ -14,7 +14,7 @@ import (
 type sweepScriptCmd struct {
 	Engine string `arg:"" help:"What runs the tasks: slurm or kubernetes."`
 	planFlags
-	Name     string        `help:"Name of the job (default: qdnb and the experiment)."`
+	Name     string        `placeholder:"NAME" help:"Name of the job (default: qdnb and the experiment)."`
 	Parallel int           `default:"0" help:"Tasks at the same time; 0: as many as the cluster lets (of Kubernetes 8)."`
 	CPUs     int           `name:"cpus" default:"2" help:"Cores of a task."`
 	Memory   string        `default:"8G" help:"Memory of a task, such as 8G."`

@@ -13,19 +13,19 @@ import (
 )
 
 type trainCmd struct {
-	Algorithm   string         `required:"" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
-	Env         string         `required:"" help:"Environment, such as ant-uni; an unknown name lists all."`
+	Algorithm   string         `required:"" placeholder:"NAME" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
+	Env         string         `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
 	Seed        int64          `default:"0" help:"Seed of everything random."`
-	Generations *int64         `help:"Stop after so many generations after the initial population; of the reinforcement-learning methods, iterations."`
-	Evaluations *int64         `help:"Stop after so many evaluations."`
-	EnvSteps    *int64         `help:"Stop after so many environment steps."`
-	Time        *time.Duration `help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
+	Generations *int64         `placeholder:"N" help:"Stop after so many generations after the initial population; of the reinforcement-learning methods, iterations."`
+	Evaluations *int64         `placeholder:"N" help:"Stop after so many evaluations."`
+	EnvSteps    *int64         `placeholder:"N" help:"Stop after so many environment steps."`
+	Time        *time.Duration `placeholder:"DURATION" help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
 	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
-	Runs        string         `help:"Folder of the runs (default $QDNB_RUNS, else \"runs\")."`
-	Backend     string         `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
-	JSON        bool           `name:"json" help:"Print the result as one JSON object on the last line."`
-	KeepReplay  bool           `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
-	Quiet       bool           `short:"q" help:"No progress."`
+	runsFlag
+	backendFlag
+	JSON       bool `name:"json" help:"Print the result as one JSON object on the last line."`
+	KeepReplay bool `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
+	Quiet      bool `short:"q" help:"No progress."`
 }
 
 // Run trains.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +13,8 @@ import (
 )
 
 type verifyCmd struct {
-	Paths   []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz or perturb_ENV_WHAT_VALUE.npz, or folders of them."`
-	Backend string   `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	Paths []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz or perturb_ENV_WHAT_VALUE.npz, or folders of them."`
+	backendFlag
 }
 
 // Run compares all files, and fails if one differs or cannot be compared.
@@ -49,7 +51,9 @@ func goldenFiles(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
 		info, err := os.Stat(path)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no golden file or folder %s", path)
+		} else if err != nil {
 			return nil, err
 		}
 		if !info.IsDir() {

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// examples are what the help of a command shows of its use.
+var examples = map[string]string{
+	"train": `qdnb train --algorithm map-elites --env pointmaze --generations 1000
+qdnb train --algorithm pga-aurora --env ant-uni --time 2h --seed 3
+qdnb train --algorithm diayn-reward --env walker-uni --env-steps 30000 --set 'hidden=[64,64]'`,
+	"show": `qdnb show map-elites-pointmaze-0
+qdnb show map-elites-ant-omni-0 --html repertoire.html
+qdnb show map-elites-ant-omni-0 --cell 17 --html skill.html`,
+	"eval": `qdnb eval --run map-elites-pointmaze-0 --episodes 100
+qdnb eval --run dads-reward-ant-uni-0 --skill 3 --episodes 100 --gravity 0.5
+qdnb eval --run map-elites-ant-maze-0 --episodes 10 --target 10,30`,
+	"import": `qdnb import --policy policy.npy --algorithm dads-reward --env ant-uni
+qdnb import --repertoire found --algorithm map-elites --env walker-uni --set 'hidden=[64,64]'`,
+	"export": `qdnb export --run dads-reward-ant-uni-0 --skill 3 --out skill.npz
+qdnb export --run map-elites-pointmaze-0 --repertoire --out repertoire.npz`,
+	"sweep plan": `qdnb sweep plan --experiment adaptation --scale small > plan.jsonl
+qdnb sweep plan --experiment training --envs ant-uni,walker-uni --algorithms map-elites --seeds 3 > plan.jsonl`,
+	"sweep run": `qdnb sweep run --plan plan.jsonl --out results
+qdnb sweep run --plan plan.jsonl --jobs 2
+qdnb sweep run --plan plan.jsonl --index auto`,
+	"sweep status": `qdnb sweep status --plan plan.jsonl --all`,
+	"sweep script": `qdnb sweep script slurm --plan plan.jsonl --runs /shared/runs --sbatch=--partition=gpu --gpus 1 > job.sh
+qdnb sweep script kubernetes --plan plan.jsonl --parallel 16 > job.yaml`,
+	"sweep results": `qdnb sweep results --plan plan.jsonl --out results`,
+	"figures": `qdnb figures --out figures
+qdnb figures --only figure-4,table-1 --format svg,pdf --in /shared/paper
+qdnb figures --list`,
+	"claims": `qdnb claims --plan plan.jsonl`,
+	"doctor": `qdnb doctor
+qdnb doctor --install`,
+	"bench generation": `qdnb bench generation --algorithm pga-map-elites --env ant-uni --generations 3`,
+	"bench rollout":    `qdnb bench rollout --env ant-uni`,
+	"bench updates":    `qdnb bench updates --learner sac`,
+	"verify":           `qdnb verify envs/testdata`,
+}
+
+// addExamples puts them into the help of the commands.
+func addExamples(parser *kong.Kong) {
+	for _, command := range parser.Model.Leaves(false) {
+		if lines := examples[command.Path()]; lines != "" {
+			command.Detail = "For example:\n\n  " + strings.ReplaceAll(lines, "\n", "\n  ")
+		}
+	}
+}
