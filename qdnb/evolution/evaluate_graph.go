@@ -95,7 +95,7 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 	for _, r := range e.recorders {
 		start.Records = append(start.Records, Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, width(r))))
 	}
-	local := xla.For(g, turns, start, func(turn *Node, s state) state {
+	local := xla.Turns(turns, worker, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, workers), s.Worker), e.slice)
 		first = MinScalar(first, e.batch-e.slice) // the last slice may do some again
 		episodes := Add(Iota(g, shapes.Make(dtypes.Int32, e.slice), 0), first)

@@ -99,7 +99,7 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	for _, r := range recorders {
 		start.Records = append(start.Records, Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice, r.Rows(gen.task.Length)*r.Width)))
 	}
-	local := xla.For(g, turns, start, func(turn *Node, s state) state {
+	local := xla.Turns(turns, worker, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, gen.workers), s.Worker), gen.slice)
 		individuals := Add(Iota(g, shapes.Make(dtypes.Int32, gen.slice), 0), first)
 		keys := s.From.Key.Fold(individuals)

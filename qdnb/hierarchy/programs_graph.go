@@ -64,7 +64,7 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 	for _, leaf := range packed(c.world) {
 		begin.Kept = append(begin.Kept, c.shared.kept(leaf))
 	}
-	return xla.For(g, c.shared.turns(), begin, func(turn *Node, s state) state {
+	return xla.Turns(c.shared.turns(), worker, begin, func(turn *Node, s state) state {
 		for i, leaf := range packed(reset(s, turn)) {
 			s.Kept[i] = xla.SetRows(s.Kept[i], turn, InsertAxes(leaf, 0))
 		}
@@ -96,7 +96,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 		Obs: float(steps+1, env.Spec().Observations), Choice: ConvertDType(float(steps), dtypes.Int32), LogProb: float(steps),
 		Reward: float(steps), Done: float(steps), Truncation: float(steps),
 	}}
-	end := xla.For(g, c.shared.turns(), begin, func(turn *Node, st state) state {
+	end := xla.Turns(c.shared.turns(), worker, begin, func(turn *Node, st state) state {
 		mine := xla.Map(st.Kept, func(x *Node) *Node {
 			return Reshape(xla.Rows(x, turn, 1), x.Shape().Dimensions[1:]...)
 		})
@@ -153,7 +153,7 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, wo
 	begin := state{a, rows, states, decisions, worker, episode{
 		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32), room(e.task.length, 2+e.task.Looks),
 	}}
-	end := xla.For(g, t, begin, func(turn *Node, s state) state {
+	end := xla.Turns(t, worker, begin, func(turn *Node, s state) state {
 		numbers := e.shared.numbers(turn, s.Worker)
 		found := e.task.evaluate(playing{
 			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows, Worlds: e.task.Env.Reset(s.States.Fold(numbers)),

@@ -21,7 +21,7 @@ func share(p *xla.Platform, n, slice int) shared {
 	if slice == 0 {
 		slice = (n + p.Workers - 1) / p.Workers
 		if p.Kind == xla.CPU {
-			slice = min(slice, sliceOnCPU)
+			slice = sliceOnCPU // with any number of workers: the size of slices decides about the last bits
 		}
 	}
 	return shared{n, min(slice, n), p.Workers}
