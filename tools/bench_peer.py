@@ -1,14 +1,18 @@
-"""bench_peer.py [--rounds N] [--only CASE] QDNB STAGE...: times qdnb and the same work in JAX, in turn, and prints the ratios.
+"""bench_peer.py [--rounds N] [--only CASE] [--record | --check] QDNB STAGE...: times qdnb and the same work in JAX, in turn, and prints
+the ratios.
 
 Stages, one after the other:
 
   generation  MAP-Elites on pointmaze, variation and insertion included; tools/peer/map_elites.py
   rollout     a population of policies in each robot's environment; tools/peer/brax_rollout.py
   updates     the gradient updates of a learner; tools/peer/updates.py
+  insertion   candidates into a full repertoire; tools/peer/insertion.py
+  adaptation  policies under multiples of gravity; tools/peer/brax_adaptation.py
 
 The peer runs the population at once ("whole") and in slices. Its best slice is looked for once for each line; then every round
 runs ours, the peer's whole and its slices. Machines drift: a ratio, the peer's seconds by ours, is taken within a round, and the
-medians over the rounds are printed. Nothing is written.
+medians over the rounds are printed. With --record they go into the ledger, docs/performance.csv; with --check they are compared with it,
+and what is slower beside its peer than recorded is an error.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import subprocess
 import sys
 import time
 
+import ledger
 from statusline import StatusLine, duration
 
 TOOLS = os.path.dirname(os.path.abspath(__file__))
@@ -37,10 +42,10 @@ class Stage:
     title: str
     cases: tuple[str, ...]  # {case} in a command
     ours: str  # arguments of qdnb
-    ours_seconds: str  # field of its report
+    ours_seconds: dict[str, str]  # what is timed, and the field of its report
     venv: str  # of the peer, in .tools
     peer: str  # script in tools/peer and its arguments
-    peer_seconds: str
+    peer_seconds: dict[str, str]
     search: str  # arguments of a peer's run that only looks for the best slice
     slices: tuple[int, ...]  # where to look
     shown: tuple[int, ...] = (WHOLE,)  # always shown, beside the best slice
@@ -53,10 +58,10 @@ STAGES = {
         title="a generation of MAP-Elites, 1000 policies of 2 x 256 units for 250 steps; median of 5",
         cases=("pointmaze",),
         ours="bench generation --env {case} --generations 5 --json",
-        ours_seconds="generation_s",
+        ours_seconds={"running": "generation_s"},
         venv="peer-jax",
         peer="map_elites.py --generations 5",
-        peer_seconds="median_s",
+        peer_seconds={"running": "median_s"},
         search="--generations 2",
         slices=(4, 8, 20),
     ),
@@ -64,10 +69,10 @@ STAGES = {
         title="256 policies of 2 x 256 units for 250 steps; best of 3 runs",
         cases=("ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze"),
         ours="bench rollout --env {case} --batch 256 --steps 250 --json",
-        ours_seconds="best_s",
+        ours_seconds={"running": "best_s"},
         venv="peer-brax",
         peer="brax_rollout.py {case} --batch 256 --steps 250",
-        peer_seconds="best_s",
+        peer_seconds={"running": "best_s"},
         search="--repeats 1",
         slices=(2, 4, 8, 16, 32),
         shown=(WHOLE, 16),
@@ -76,14 +81,39 @@ STAGES = {
         title="300 updates with batches of 256, networks of 2 x 256 units; best of 3 runs",
         cases=("td3", "sac"),
         ours="bench updates --learner {case} --steps 300 --json",
-        ours_seconds="best_s",
+        ours_seconds={"running": "best_s"},
         venv="peer-jax",
         peer="updates.py {case} --steps 300",
-        peer_seconds="best_s",
+        peer_seconds={"running": "best_s"},
         search="",
         slices=(),
         size=("steps",),
         unit="updates/s",
+    ),
+    "insertion": Stage(
+        title="1000 candidates of which so many are better than all of 1024 occupants, ant-uni's policies; best of 20",
+        cases=("50", "1000"),
+        ours="bench insertion --better {case} --json",
+        ours_seconds={"running": "best_s"},
+        venv="peer-jax",
+        peer="insertion.py {case}",
+        peer_seconds={"running": "best_s"},
+        search="",
+        slices=(),
+        size=("batch",),
+        unit="candidates/s",
+    ),
+    "adaptation": Stage(
+        title="64 policies of 2 x 256 units, 4 episodes of 250 steps each under 5 values of gravity; best of 3 runs, or the first",
+        cases=("ant-uni",),
+        ours="bench adaptation --env {case} --policies 64 --episodes 4 --values 5 --json",
+        ours_seconds={"running": "best_s", "with compilation": "whole_s"},
+        venv="peer-brax",
+        peer="brax_adaptation.py {case} --policies 64 --episodes 4 --values 5",
+        peer_seconds={"running": "best_s", "with compilation": "whole_s"},
+        search="--repeats 1",
+        slices=(8, 16, 32),
+        size=("policies", "episodes", "values", "steps"),
     ),
 }
 
@@ -94,7 +124,7 @@ class Failure(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    seconds: float
+    seconds: dict[str, float]  # by what is timed
     work: int
     by: str  # the backend, or the peer
 
@@ -118,7 +148,7 @@ class Bench:
         command = [python, os.path.join(TOOLS, "peer", script), *args, *(("--chunk", str(size)) if size else ()), *extra]
         return self._run(command, self.stage.peer_seconds, f"{case}, {doing}: peer, {slicing(size)}")
 
-    def _run(self, command: list[str], seconds: str, doing: str) -> Timing:
+    def _run(self, command: list[str], seconds: dict[str, str], doing: str) -> Timing:
         doing = f"{self.name}, {doing}"
         # The peers are JAX on the CPU, so qdnb is too unless the caller says otherwise.
         environment = {"QDNB_BACKEND": "cpu", **os.environ}
@@ -146,17 +176,19 @@ class Bench:
         try:
             report = json.loads(out.strip().splitlines()[-1])
             work = math.prod(int(report[field]) for field in self.stage.size)
-            timing = Timing(float(report[seconds]), work, report["peer" if "peer" in report else "backend"])
+            took = {name: float(report[field]) for name, field in seconds.items()}
+            timing = Timing(took, work, report["peer" if "peer" in report else "backend"])
         except (ValueError, KeyError, IndexError, TypeError):
-            raise Failure(f"{doing} did not end with a JSON object that has {', '.join((seconds, *self.stage.size))}") from None
-        if not 0 < timing.seconds < math.inf:
-            raise Failure(f"{doing} reports {seconds} = {timing.seconds}, which is no time")
+            raise Failure(f"{doing} did not end with a JSON object that has {', '.join((*seconds.values(), *self.stage.size))}") from None
+        for name, field in seconds.items():
+            if not 0 < took[name] < math.inf:
+                raise Failure(f"{doing} reports {field} = {took[name]}, which is no time")
         self.done += 1
         return timing
 
     def best_slice(self, case: str) -> int:
         took = {size: self.peer(case, size, "looking for the peer's best slice", *self.stage.search.split()) for size in self.stage.slices}
-        return min(took, key=lambda size: took[size].seconds, default=WHOLE)
+        return min(took, key=lambda size: next(iter(took[size].seconds.values())), default=WHOLE)
 
     def measure(self, case: str) -> tuple[int, list[Timing], dict[int, list[Timing]]]:
         """The peer's best slice, and per round our timing and the peer's for each slice size shown."""
@@ -178,36 +210,44 @@ def slicing(size: int) -> str:
     return f"slices of {size}" if size else "whole"
 
 
-def median_seconds(timings: list[Timing]) -> float:
-    return statistics.median(t.seconds for t in timings)
-
-
-def print_row(case: str, side: str, timings: list[Timing], ratios: list[float] | None = None) -> None:
-    seconds = median_seconds(timings)
-    row = f"  {case:<16} {side:<26} {seconds:>8.3f}  {timings[0].work / seconds:>12,.0f}"
+def print_row(case: str, side: str, unit: float, seconds: list[float], ratios: ledger.Row | None = None) -> None:
+    median = statistics.median(seconds)
+    row = f"  {case:<26} {side:<26} {median:>8.3g}  {unit / median:>12,.0f}"
     if ratios:
-        row += f"  {statistics.median(ratios):>6.2f}  {min(ratios):.2f} to {max(ratios):.2f}"
+        row += f"  {ratios.ratio:>6.2f}  {ratios.low:.2f} to {ratios.high:.2f}"
     print(row, flush=True)
 
 
-def run_stage(bench: Bench) -> None:
+def run_stage(bench: Bench, about: dict[str, str]) -> list[ledger.Row]:
+    """Measures the cases of a stage, prints and returns what is to know of them."""
     stage, rounds = bench.stage, bench.rounds
     print(f"{bench.name}: {stage.title}; medians over {rounds} round{'s' if rounds > 1 else ''}")
-    print(f"  {'case':<16} {'side':<26} {'seconds':>8}  {stage.unit:>12}  {'ratio':>6}  in the rounds", flush=True)
+    print(f"  {'case':<26} {'side':<26} {'seconds':>8}  {stage.unit:>12}  {'ratio':>6}  in the rounds", flush=True)
+    found = []
     for case in bench.cases:
         best, ours, peers = bench.measure(case)
         bench.status.clear()
-        print_row(case, "qdnb", ours)
-        for size, timings in peers.items():
-            ratios = [theirs.seconds / mine.seconds for theirs, mine in zip(timings, ours)]
-            print_row("", f"peer, {slicing(size)}{' (best)' if size == best else ''}", timings, ratios)
+        for measure in stage.ours_seconds:
+            mine = [t.seconds[measure] for t in ours]
+            print_row(case if measure == "running" else f"{case}, {measure}", "qdnb", ours[0].work, mine)
+            for size, timings in peers.items():
+                against = "best slices" if size == best != WHOLE else slicing(size)
+                theirs = [t.seconds[measure] for t in timings]
+                row = ledger.row(bench.name, case, measure, against, size, mine, theirs, peer=timings[0].by, **about)
+                print_row("", f"peer, {slicing(size)}{' (best)' if size == best else ''}", timings[0].work, theirs, row)
+                if size in (WHOLE, best):
+                    found.append(row)
     print(f"  qdnb on {ours[0].by}; peer {timings[0].by}; measured in {duration(time.monotonic() - bench.start)}", flush=True)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench-peer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", metavar="CASE", help="measure this case only; may be repeated")
+    parser.add_argument("--record", action="store_true", help="put the ratios into docs/performance.csv and its page")
+    parser.add_argument("--check", action="store_true", help="compare the ratios with docs/performance.csv")
+    parser.add_argument("--tolerance", type=float, default=0.2, help="with --check: by how much a ratio may be below the recorded rounds")
     parser.add_argument("qdnb", help="the binary")
     parser.add_argument("stages", nargs="+", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
     args = parser.parse_args()
@@ -216,11 +256,27 @@ def main() -> None:
     chosen = {name: [c for c in STAGES[name].cases if not args.only or c in args.only] for name in dict.fromkeys(args.stages)}
     if unknown := set(args.only or ()) - {case for cases in chosen.values() for case in cases}:
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(c for name in chosen for c in STAGES[name].cases)}")
-    status = StatusLine()
+    status, found = StatusLine(), []
+    path = os.path.join(ledger.FOLDER, "performance.csv")
     try:
+        about = {"machine": ledger.machine(), "qdnb": ledger.versions(os.path.abspath(args.qdnb))}
+        recorded = ledger.read(path)  # what cannot be read should be known before
         for name, cases in chosen.items():
             if cases:
-                run_stage(Bench(name, cases, args.rounds, args.qdnb, status))
+                rows = run_stage(Bench(name, cases, args.rounds, args.qdnb, status), about)
+                found += rows
+                if args.record:
+                    ledger.record(rows)
+        if args.check:
+            slower, unknown = ledger.regressions(recorded, found, args.tolerance)
+            for line in unknown:
+                print(f"not compared: {line}")
+            if slower:
+                raise Failure("slower beside the peer than recorded: " + "; ".join(slower))
+            print(f"{len(found) - len(unknown)} of {len(found)} ratios compared with {path}: none is lower by more than {args.tolerance:.0%}")
+    except (ledger.Damaged, subprocess.CalledProcessError) as error:
+        status.clear()
+        sys.exit(f"bench-peer: {error}")
     except Failure as failure:
         status.clear()
         sys.exit(f"bench-peer: {failure}")

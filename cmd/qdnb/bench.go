@@ -12,6 +12,83 @@ type benchCmd struct {
 	Generation benchGenerationCmd `cmd:"" help:"Time the stages of a generation."`
 	Rollout    benchRolloutCmd    `cmd:"" help:"Time rolling out random policies, one per copy of an environment."`
 	Updates    benchUpdatesCmd    `cmd:"" help:"Time the gradient updates of a learner."`
+	Insertion  benchInsertionCmd  `cmd:"" help:"Time the insertion of policies into a repertoire."`
+	Adaptation benchAdaptationCmd `cmd:"" help:"Time evaluating policies under multiples of gravity."`
+	Ceilings   benchCeilingsCmd   `cmd:"" help:"Measure what XLA gets from this machine at most: arithmetic, cache, memory."`
+}
+
+type benchInsertionCmd struct {
+	Batch   int    `default:"1000" help:"Candidates."`
+	Better  int    `default:"50" help:"Candidates that are fitter than all occupants."`
+	Repeats int    `default:"20" help:"Insertions to time; the best counts."`
+	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON    bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Run measures.
+func (c *benchInsertionCmd) Run() error {
+	r, err := qdnb.BenchInsertion(qdnb.InsertionSpec{Batch: c.Batch, Better: c.Better, Repeats: c.Repeats, Backend: c.Backend})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend, r.Batch, r.Params, r.Entered, r.Cells)
+	fmt.Printf("compile    %8.3f s\n", r.CompileSeconds)
+	fmt.Printf("insertion  %8.5f s (best of %d)\n", r.BestSeconds, max(1, c.Repeats))
+	return nil
+}
+
+type benchAdaptationCmd struct {
+	Env      string `default:"ant-uni" help:"Environment."`
+	Policies int    `default:"64" help:"Policies, all different."`
+	Episodes int    `default:"4" help:"Episodes of each under each value."`
+	Values   int    `default:"5" help:"Multiples of gravity, from 0.25 on."`
+	Steps    int    `default:"250" help:"Control steps."`
+	Repeats  int    `default:"3" help:"Runs to time; the best counts."`
+	Backend  string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON     bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Run measures.
+func (c *benchAdaptationCmd) Run() error {
+	r, err := qdnb.BenchAdaptation(qdnb.AdaptationSpec{
+		Env: c.Env, Policies: c.Policies, Episodes: c.Episodes, Values: c.Values, Steps: c.Steps, Repeats: c.Repeats, Backend: c.Backend,
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	fmt.Printf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, %d steps\n",
+		r.Env, r.Backend, r.Workers, r.Policies, r.Episodes, r.Values, r.Steps)
+	fmt.Printf("the first time  %8.3f s, compilation included\n", r.WholeSeconds)
+	fmt.Printf("later           %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
+	return nil
+}
+
+type benchCeilingsCmd struct {
+	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
+	JSON    bool   `name:"json" help:"Print one JSON object."`
+}
+
+// Run measures.
+func (c *benchCeilingsCmd) Run() error {
+	r, err := qdnb.BenchCeilings(c.Backend)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	fmt.Printf("%s, %d workers together\n", r.Backend, r.Workers)
+	fmt.Printf("products of large matrices   %8.1f GFLOP/s\n", r.Products)
+	fmt.Printf("arithmetic in registers      %8.1f GFLOP/s\n", r.Arithmetic)
+	fmt.Printf("going through 1 MB a worker  %8.1f GB/s\n", r.Cache)
+	fmt.Printf("going through memory         %8.1f GB/s\n", r.Memory)
+	return nil
 }
 
 type benchUpdatesCmd struct {

@@ -77,7 +77,7 @@ func (gen generation) build(before contents, from source, worker *Node) (after c
 	after.Fields, index, accepted, valid = gen.archive.Insert(before.Fields, found)
 	cells, count := repertoire.Compact(accepted)
 	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(index, InsertAxes(cells, -1)), count)
-	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, cells, count)
+	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
 	return after, invalid, found.Transitions
 }

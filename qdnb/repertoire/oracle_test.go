@@ -89,8 +89,7 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 		index, accepted := Winners(before, batch)
 		after := before.Update(batch, index, accepted)
 		compact, count := Compact(accepted)
-		rows := Gather(in[6], InsertAxes(Slice(Gather(index, InsertAxes(compact, -1)), AxisRange(0, min(n, m))), -1))
-		genotypes := SetGenotypes(in[3], rows, compact, count)
+		genotypes := SetGenotypes(in[3], in[6], Gather(index, InsertAxes(compact, -1)), compact, count)
 		return []*Node{after.Fitness, after.Descriptors, genotypes, CellOf(before.Centroids, batch.Descriptors)}
 	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims), xlatest.Tensor(c.centroids, n, c.dims),
 		xlatest.Tensor(c.identities, n, 1),

@@ -123,24 +123,32 @@ func (s Sampler) Draw(keys xla.Key) *Node {
 	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(n-1))
 }
 
-// SetGenotypes writes rows [m, N] into the cells of a genotype matrix [n, N]: row i to cell cells[i] for i < count; cells has m
-// entries or more, those below count all different. On XLA only
-// those rows are touched, in place; the pure Go backend copies the matrix.
-func SetGenotypes(genotypes, rows, cells, count *Node) *Node {
+// SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row from[i] to cell cells[i] for i < count,
+// where those cells are all different; a nil from stands for 0, 1, 2 and so on. On XLA only those rows are touched, in place; the
+// pure Go backend copies the matrix.
+func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
 	g := genotypes.Graph()
 	if !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
-		n, m := genotypes.Shape().Dimensions[0], min(rows.Shape().Dimensions[0], cells.Shape().Dimensions[0])
-		cells = Slice(cells, AxisRange(0, m)) // count is not larger
+		n, m := genotypes.Shape().Dimensions[0], cells.Shape().Dimensions[0]
+		if from == nil {
+			m = min(m, rows.Shape().Dimensions[0]) // count is not larger
+		}
 		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), count)
 		here := And(meant, Equal(InsertAxes(Slice(cells, AxisRange(0, m)), 0), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
-		source := ArgMax(ConvertDType(here, dtypes.Int32), 1)
+		source := InsertAxes(ArgMax(ConvertDType(here, dtypes.Int32), 1), -1)
+		if from != nil {
+			source = InsertAxes(Gather(from, source), -1)
+		}
 		taken := BroadcastToDims(InsertAxes(LogicalAny(here, 1), -1), genotypes.Shape().Dimensions...)
-		return Where(taken, Gather(rows, InsertAxes(source, -1)), genotypes)
+		return Where(taken, Gather(rows, source), genotypes)
 	}
-	type state struct{ Genotypes, Rows, Cells *Node }
-	return xla.Repeat(count, state{genotypes, rows, cells}, func(i *Node, s state) state {
-		cell := Reshape(xla.Rows(s.Cells, i, 1))
-		s.Genotypes = xla.SetRows(s.Genotypes, cell, xla.Rows(s.Rows, i, 1))
+	type state struct{ Genotypes, Rows, From, Cells *Node }
+	return xla.Repeat(count, state{genotypes, rows, from, cells}, func(i *Node, s state) state {
+		row := i
+		if s.From != nil {
+			row = Reshape(xla.Rows(s.From, i, 1))
+		}
+		s.Genotypes = xla.SetRows(s.Genotypes, Reshape(xla.Rows(s.Cells, i, 1)), xla.Rows(s.Rows, row, 1))
 		return s
 	}).Genotypes
 }

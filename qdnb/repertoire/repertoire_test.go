@@ -164,15 +164,21 @@ func TestSetGenotypesTouchesOnlyWhatIsMeant(t *testing.T) {
 			rows := AddScalar(Iota(g, shapes.Make(dtypes.Float32, 3, 2), 0), 10)
 			var all []*Node
 			for count := range 4 {
-				all = append(all, SetGenotypes(in[0], rows, Const(g, []int32{3, 1, 0, 0, 0}), Const(g, int32(count))))
+				all = append(all, SetGenotypes(in[0], rows, nil, Const(g, []int32{3, 1, 0, 0, 0}), Const(g, int32(count))))
+			}
+			for count := range 4 { // 10 twice, then 12; what lies beyond count does not matter
+				all = append(all, SetGenotypes(in[0], rows, Const(g, []int32{0, 0, 2, 1, 1}), Const(g, []int32{3, 1, 0, 3, 3}), Const(g, int32(count))))
 			}
 			return all
 		}, xlatest.Tensor([]float32{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}, 5, 2))
-		for count, want := range [][]float32{{0, 1, 2, 3, 4}, {0, 1, 2, 10, 4}, {0, 11, 2, 10, 4}, {12, 11, 2, 10, 4}} {
+		for count, want := range [][]float32{
+			{0, 1, 2, 3, 4}, {0, 1, 2, 10, 4}, {0, 11, 2, 10, 4}, {12, 11, 2, 10, 4},
+			{0, 1, 2, 3, 4}, {0, 1, 2, 10, 4}, {0, 10, 2, 10, 4}, {12, 10, 2, 10, 4},
+		} {
 			got := xlatest.Flat[float32](t, out[count])
 			for row, x := range want {
 				if got[2*row] != x || got[2*row+1] != x {
-					t.Errorf("%d rows written: row %d is %g, want %g", count, row, got[2*row:2*row+2], x)
+					t.Errorf("case %d: row %d is %g, want %g", count, row, got[2*row:2*row+2], x)
 				}
 			}
 		}

@@ -108,10 +108,8 @@ func (m *measuring) empty(params int) error {
 		batch := repertoire.Batch{Fitness: in[5], Descriptors: in[6]}
 		index, accepted := repertoire.Winners(cells, batch)
 		where, count := repertoire.Compact(accepted)
-		n := min(m.episodes, where.Shape().Dimensions[0])
-		first := graph.Slice(where, graph.AxisRange(0, n))
-		winner := graph.ModScalar(graph.Gather(index, graph.InsertAxes(first, -1)), int32(skills))
-		genotypes := repertoire.SetGenotypes(in[0], graph.Gather(in[4], graph.InsertAxes(winner, -1)), where, count)
+		winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
+		genotypes := repertoire.SetGenotypes(in[0], in[4], winners, where, count)
 		return append([]*graph.Node{genotypes}, xla.Leaves(cells.Update(batch, index, accepted))...)
 	})
 	return err

@@ -14,9 +14,9 @@ import time
 
 import jax
 import jax.numpy as jnp
+from insertion import CELLS, insert
 
 SIZES = [2, 256, 256, 2]
-CELLS = 1024
 
 
 def init(key):
@@ -86,15 +86,6 @@ def main():
         fitness, descriptors = jax.lax.map(lambda s: run(*s), (tree(cut, params), cut(keys)))
         return fitness.reshape(-1), descriptors.reshape(-1, 2)
 
-    def insert(repertoire, params, fitness, descriptors):
-        genotypes, best, kept = repertoire
-        cell = jnp.argmin(((descriptors[:, None] - centroids[None]) ** 2).sum(-1), 1)
-        top = jax.ops.segment_max(fitness, cell, num_segments=CELLS)[cell]
-        enters = (fitness == top) & (fitness > best[cell])
-        target = jnp.where(enters, cell, CELLS)  # out of bounds: dropped
-        genotypes = tree(lambda g, q: g.at[target].set(q, mode="drop"), genotypes, params)
-        return genotypes, best.at[target].set(fitness, mode="drop"), kept.at[target].set(descriptors, mode="drop")
-
     def vary(repertoire, key):
         k1, k2, k3, k4 = jax.random.split(key, 4)
         filled = repertoire[1] > -jnp.inf
@@ -111,13 +102,13 @@ def main():
     def generation(repertoire, key):
         k1, k2 = jax.random.split(key)
         params = vary(repertoire, k1)
-        return insert(repertoire, params, *evaluate(params, k2))
+        return insert(repertoire, centroids, params, *evaluate(params, k2))[0]
 
     def initial(key):
         k1, k2 = jax.random.split(key)
         params = jax.vmap(init)(jax.random.split(k1, a.batch))
         empty = (tree(lambda x: jnp.zeros((CELLS, *x.shape[1:])), params), jnp.full(CELLS, -jnp.inf), jnp.zeros((CELLS, 2)))
-        return insert(empty, params, *evaluate(params, k2))
+        return insert(empty, centroids, params, *evaluate(params, k2))[0]
 
     generation = jax.jit(generation, donate_argnums=0)
     repertoire = jax.block_until_ready(jax.jit(initial)(jax.random.PRNGKey(0)))

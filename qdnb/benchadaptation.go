@@ -1,0 +1,91 @@
+package qdnb
+
+import (
+	"math"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/xla"
+)
+
+// AdaptationTiming is what [BenchAdaptation] measures.
+type AdaptationTiming struct {
+	Env               string  `json:"env"`
+	Backend           string  `json:"backend"`
+	Workers           int     `json:"workers"`
+	Policies          int     `json:"policies"`
+	Episodes          int     `json:"episodes"` // of each policy under each value
+	Values            int     `json:"values"`   // of gravity
+	Steps             int     `json:"steps"`
+	BestSeconds       float64 `json:"best_s"`  // all values, best of the repeats
+	WholeSeconds      float64 `json:"whole_s"` // compilation and the first time
+	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
+}
+
+// AdaptationSpec says what [BenchAdaptation] times.
+type AdaptationSpec struct {
+	Env      string
+	Policies int
+	Episodes int
+	Values   int
+	Steps    int
+	Repeats  int
+	Backend  string // see [xla.Open]
+}
+
+// BenchAdaptation times what [Adapt] spends its time with: every one of some random policies, of two hidden layers of 256 units,
+// plays episodes under the first of the paper's multiples of gravity.
+func BenchAdaptation(s AdaptationSpec) (AdaptationTiming, error) {
+	values := envs.GravityMultiplier.Values()
+	if s.Values < 1 || s.Values > len(values) {
+		return AdaptationTiming{}, errors.Errorf("there are 1 to %d values of gravity, not %d", len(values), s.Values)
+	}
+	env, err := envs.Make(s.Env)
+	if err != nil {
+		return AdaptationTiming{}, err
+	}
+	live, err := envs.NewLive(env)
+	if err != nil {
+		return AdaptationTiming{}, err
+	}
+	platform, err := xla.Open(s.Backend)
+	if err != nil {
+		return AdaptationTiming{}, err
+	}
+	task := evolution.NewTask(live, []int{256, 256}, s.Steps)
+	policies, err := randomPolicies(platform, task, s.Policies)
+	if err != nil {
+		return AdaptationTiming{}, err
+	}
+	defer policies.Free()
+	begin := time.Now()
+	evaluator, err := evolution.NewCrossedEvaluator(platform, task, s.Policies, s.Episodes, 0)
+	if err != nil {
+		return AdaptationTiming{}, err
+	}
+	defer evaluator.Free()
+	t := AdaptationTiming{Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Policies: s.Policies, Episodes: s.Episodes,
+		Values: s.Values, Steps: s.Steps, BestSeconds: math.Inf(1)}
+	for i := range max(1, s.Repeats) + 1 { // the first one warms up
+		start := time.Now()
+		for _, value := range values[:s.Values] {
+			conditions, err := envs.GravityMultiplier.Apply(live.Nominal(), value)
+			if err != nil {
+				return t, err
+			}
+			if _, _, _, err := evaluator.RecordUnder(policies, 1, conditions); err != nil {
+				return t, err
+			}
+		}
+		if i == 0 {
+			t.WholeSeconds = time.Since(begin).Seconds()
+		} else {
+			t.BestSeconds = min(t.BestSeconds, time.Since(start).Seconds())
+		}
+	}
+	t.EnvStepsPerSecond = math.Round(float64(s.Policies*s.Episodes*s.Values*s.Steps) / t.BestSeconds)
+	return t, nil
+}

@@ -1,0 +1,127 @@
+package qdnb
+
+import (
+	"math"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/xla"
+)
+
+// Ceilings is what [BenchCeilings] measures: the most that programs of XLA get from this machine, all workers together. Times of the other
+// benchmarks are compared with what these rates allow.
+type Ceilings struct {
+	Backend    string  `json:"backend"`
+	Workers    int     `json:"workers"`
+	Products   float64 `json:"products_gflops"`   // GFLOP/s of a product of large matrices
+	Arithmetic float64 `json:"arithmetic_gflops"` // GFLOP/s of multiplying and adding numbers in registers
+	Cache      float64 `json:"cache_gbs"`         // GB/s of reading two arrays and writing one, 1 MB a worker
+	Memory     float64 `json:"memory_gbs"`        // GB/s of the same with what is too large for a cache
+}
+
+// The sizes of [BenchCeilings].
+const (
+	ceilingMatrix  = 1536
+	ceilingChain   = 32      // multiplications and additions of a number in a kernel
+	ceilingNumbers = 4 << 10 // that are multiplied and added, per worker
+	ceilingWeights = 1 << 20 // bytes, per worker
+	ceilingLarge   = 1 << 29 // bytes, per worker
+	ceilingTurns   = 1 << 14 // turns of a loop over what a cache holds
+)
+
+// BenchCeilings measures a machine by four small programs, each the best of a few runs.
+func BenchCeilings(backend string) (Ceilings, error) {
+	p, err := xla.Open(backend)
+	if err != nil {
+		return Ceilings{}, err
+	}
+	c := Ceilings{Backend: p.Name(), Workers: p.Workers}
+	for _, of := range []struct {
+		rate  *float64
+		work  float64 // GFLOP or GB
+		alone bool    // one program for all cores, instead of one for each worker
+		build func(x *graph.Node) *graph.Node
+		shape shapes.Shape
+	}{
+		{&c.Products, 2 * math.Pow(ceilingMatrix, 3), true, func(x *graph.Node) *graph.Node {
+			return graph.Dot(x, x).Product()
+		}, shapes.Make(dtypes.Float32, ceilingMatrix, ceilingMatrix)},
+		{&c.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingTurns, false, func(x *graph.Node) *graph.Node {
+			return xla.For(x.Graph(), ceilingTurns, x, func(_, x *graph.Node) *graph.Node {
+				y := x
+				for range ceilingChain {
+					y = graph.Add(graph.Mul(y, x), x)
+				}
+				return y
+			})
+		}, shapes.Make(dtypes.Float32, ceilingNumbers)},
+		{&c.Cache, 3 * ceilingWeights / 2 * ceilingTurns, false, func(x *graph.Node) *graph.Node {
+			return damped(x, ceilingTurns)
+		}, shapes.Make(dtypes.Float32, ceilingWeights/2/4)},
+		{&c.Memory, 3 * ceilingLarge / 2 * 8, false, func(x *graph.Node) *graph.Node {
+			return damped(x, 8)
+		}, shapes.Make(dtypes.Float32, ceilingLarge/2/4)},
+	} {
+		seconds, err := timeProgram(p, of.alone, of.shape, of.build)
+		if err != nil {
+			return c, err
+		}
+		workers := float64(p.Workers)
+		if of.alone {
+			workers = 1
+		}
+		*of.rate = math.Round(10*workers*of.work/seconds/1e9) / 10
+	}
+	return c, nil
+}
+
+// damped adds an array to another one some times, halving what was there each time: nothing that could be done once for all.
+func damped(x *graph.Node, times int) *graph.Node {
+	type state struct{ X, Sums *graph.Node }
+	return xla.For(x.Graph(), times, state{x, graph.OneMinus(x)}, func(_ *graph.Node, s state) state {
+		s.Sums = graph.Add(graph.MulScalar(s.Sums, 0.5), s.X)
+		return s
+	}).Sums
+}
+
+// timeProgram is the least time that a program takes on an array of small numbers.
+func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape, build func(x *graph.Node) *graph.Node) (float64, error) {
+	compile, workers := p.CompileParallel, p.Workers
+	if alone {
+		compile, workers = p.Compile, 1
+	}
+	program, err := compile("ceiling", []xla.Input{{Shape: shape}}, func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{graph.ReduceAllMax(build(in[0]))}
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer program.Free()
+	numbers := make([]float32, shape.Size())
+	for i := range numbers {
+		numbers[i] = 1 / float32(1024+i%1024)
+	}
+	var input xla.Value
+	for range workers {
+		input = append(input, tensors.FromFlatDataAndDimensions(numbers, shape.Dimensions...))
+	}
+	defer input.Free()
+	best := math.Inf(1)
+	for range 5 {
+		start := time.Now()
+		out, err := program.Run(input)
+		if err != nil {
+			return 0, err
+		}
+		for _, result := range out[0] {
+			tensors.ToScalar[float32](result) // waits for the device
+		}
+		out[0].Free()
+		best = min(best, time.Since(start).Seconds())
+	}
+	return best, nil
+}

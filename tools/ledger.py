@@ -1,0 +1,168 @@
+"""The performance ledger: ratios of speed that were measured beside peers, kept in the repository, and compared with new ones.
+
+A row is a case of a stage on a kind of machine, measured once more or replaced: history is git's. docs/performance.csv holds the rows,
+docs/performance.md shows them in a table between two comments. Times are there to be looked at; what is compared are ratios,
+which a machine's clock and its other work change less.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import datetime
+import json
+import os
+import statistics
+import subprocess
+
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
+BEGIN, END = "<!-- ledger: written by make bench-peer BENCH_ARGS=--record -->", "<!-- end of ledger -->"
+
+
+class Damaged(Exception):
+    """One line that says what in the ledger cannot be read."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    machine: str
+    stage: str
+    case: str
+    measure: str  # what was timed: "running", or "with compilation"
+    against: str  # the peer "whole" or in its "best slices"
+    slicing: int  # 0: whole
+    rounds: int
+    qdnb_s: float  # medians
+    peer_s: float
+    ratio: float  # median over the rounds
+    low: float
+    high: float
+    date: str
+    qdnb: str  # versions
+    peer: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return self.machine, self.stage, self.case, self.measure, self.against
+
+
+def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: list[float], peers: list[float], **about: str) -> Row:
+    """A row from the seconds of both sides in each round."""
+    ratios = [theirs / mine for theirs, mine in zip(peers, ours, strict=True)]
+    return Row(
+        stage=stage, case=case, measure=measure, against=against, slicing=slicing, rounds=len(ratios),
+        qdnb_s=float(f"{statistics.median(ours):.4g}"), peer_s=float(f"{statistics.median(peers):.4g}"),
+        ratio=round(statistics.median(ratios), 2), low=round(min(ratios), 2), high=round(max(ratios), 2),
+        date=datetime.date.today().isoformat(), **about,
+    )
+
+
+def machine() -> str:
+    """The kind of this machine: its processor, as far as the system tells, and the number of cores."""
+    found: dict[str, str] = {}
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                found.setdefault(name.strip(), value.strip())
+    except OSError:
+        pass
+    name = " ".join(found.get("model name", "unknown processor").replace("(R)", "").replace("(TM)", "").split())
+    model = f", family {found['cpu family']} model {found['model']}" if {"cpu family", "model"} <= found.keys() else ""
+    return f"{name}{model}, {os.cpu_count()} cores"
+
+
+def versions(qdnb: str) -> str:
+    """The versions that decide how fast qdnb is."""
+    report = json.loads(subprocess.run([qdnb, "doctor", "--json"], check=True, capture_output=True, text=True).stdout)
+    modules = {path.rsplit("/", 1)[1]: version for path, version in report["modules"].items()}
+    plugin = os.path.basename(os.path.dirname(report.get("plugin", "")))
+    return ", ".join([report["go"], *(f"{name} {modules[name]}" for name in ("gomlx", "go-xla") if name in modules), *filter(None, [plugin])])
+
+
+def read(path: str) -> list[Row]:
+    """The rows of a ledger; none if there is no file."""
+    kinds = {f.name: {"str": str, "int": int, "float": float}[f.type] for f in dataclasses.fields(Row)}
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            table = csv.DictReader(file)
+            if table.fieldnames != list(kinds):
+                raise Damaged(f"{path} has the columns {table.fieldnames}, not {list(kinds)}")
+            rows = []
+            for number, line in enumerate(table, 2):
+                try:
+                    rows.append(Row(**{name: kind(line[name]) for name, kind in kinds.items()}))
+                except (TypeError, ValueError) as error:
+                    raise Damaged(f"{path}: line {number}: {error}") from None
+            return rows
+    except FileNotFoundError:
+        return []
+
+
+def write(path: str, rows: list[Row]) -> None:
+    with open(path + ".new", "w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(f.name for f in dataclasses.fields(Row))
+        table.writerows(dataclasses.astuple(r) for r in rows)
+    os.replace(path + ".new", path)
+
+
+def merged(old: list[Row], new: list[Row]) -> list[Row]:
+    """The rows with new ones in the place of those that they measure again, else behind those of their machine and stage."""
+    fresh = {r.key: r for r in new}
+    rows = [fresh.pop(r.key, r) for r in old]
+    for r in fresh.values():
+        alike = [i for i, other in enumerate(rows) if other.machine == r.machine and other.stage == r.stage]
+        rows.insert(alike[-1] + 1 if alike else len(rows), r)
+    return rows
+
+
+def table(rows: list[Row]) -> str:
+    """The ledger in Markdown, a table for each machine."""
+    lines = []
+    for name in dict.fromkeys(r.machine for r in rows):
+        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | times as fast | in the rounds | date |", "|" + "---|" * 8]
+        last = None
+        for r in (r for r in rows if r.machine == name):
+            case = r.case if r.measure == "running" else f"{r.case}, {r.measure}"
+            against = f"slices of {r.slicing}" if r.slicing else "whole"
+            stage = r.stage if r.stage != last else ""
+            last = r.stage
+            lines.append(
+                f"| {stage} | {case} | {against} | {r.qdnb_s:.3g} | {r.peer_s:.3g} | **{r.ratio:.2f}** | {r.low:.2f} to {r.high:.2f} | {r.date} |"
+            )
+        of = [r for r in rows if r.machine == name]
+        lines += ["", f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. Peers: {'; '.join(dict.fromkeys(r.peer for r in of))}.", ""]
+    return "\n".join(lines)
+
+
+def record(new: list[Row], folder: str = FOLDER) -> None:
+    """Puts rows into the ledger and its table into the page."""
+    path, page = os.path.join(folder, "performance.csv"), os.path.join(folder, "performance.md")
+    rows = merged(read(path), new)
+    write(path, rows)
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise Damaged(f"{page} has no line {BEGIN} with {END} after it")
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(f"{head}{BEGIN}\n\n{table(rows)}\n{END}{tail}")
+
+
+def regressions(old: list[Row], new: list[Row], tolerance: float) -> tuple[list[str], list[str]]:
+    """What got slower beside its peer than the ledger says, and what it has no row for, a line each.
+
+    A ratio is too low if it is below the lowest of the recorded rounds by more than the tolerance.
+    """
+    known = {r.key: r for r in old}
+    slower, unknown = [], []
+    for r in new:
+        what = f"{r.stage} {r.case}, {r.measure}, peer {r.against}"
+        before = known.get(r.key)
+        if before is None:
+            unknown.append(f"{what}: {r.ratio:.2f} times as fast, and nothing is recorded for {r.machine}")
+        elif r.ratio < before.low * (1 - tolerance):
+            slower.append(f"{what}: {r.ratio:.2f} times as fast, but {before.ratio:.2f} ({before.low:.2f} to {before.high:.2f}) on {before.date}")
+    return slower, unknown
