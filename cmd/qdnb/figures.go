@@ -57,7 +57,7 @@ func (c *figuresCmd) Run() error {
 	for _, problem := range data.Problems {
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(problem))
 	}
-	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+	if err := makeFolder(c.Out); err != nil {
 		return err
 	}
 	var missing []string
@@ -87,20 +87,24 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 			return nil, names.Unknown("experiment", experiment, results.Experiments())
 		}
 	}
+	items := paper.Items()
 	if len(c.Only) > 0 {
-		var chosen []paper.Item
+		items = nil
 		for _, id := range c.Only {
 			item, err := paper.Find(id)
 			if err != nil {
 				return nil, err
 			}
-			chosen = append(chosen, item)
+			items = append(items, item)
 		}
-		return chosen, nil
 	}
-	return slices.DeleteFunc(paper.Items(), func(item paper.Item) bool {
+	items = slices.DeleteFunc(items, func(item paper.Item) bool {
 		return len(c.Experiment) > 0 && !slices.ContainsFunc(item.Experiments, func(e string) bool { return slices.Contains(c.Experiment, e) })
-	}), nil
+	})
+	if len(items) == 0 {
+		return nil, fmt.Errorf("no figure or table that is asked for is made of %s: `qdnb figures --list` lists all", strings.Join(c.Experiment, " or "))
+	}
+	return items, nil
 }
 
 // data opens the experiments folder. What is the same without any run can be made without one.

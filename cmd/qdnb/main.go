@@ -70,4 +70,12 @@ func commandOf(err error) string {
 	return "qdnb"
 }
 
+// makeFolder makes the folder that a flag names, where it is not there.
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("cannot make the folder %s: name another one (%w)", dir, err)
+	}
+	return nil
+}
+
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

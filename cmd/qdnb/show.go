@@ -115,7 +115,7 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if err := viewer.Save(path, page); err != nil {
@@ -202,7 +202,7 @@ func draw(run *runs.Run, dir, format string) ([]string, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
 	var paths []string

@@ -162,7 +162,7 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{run(changed(`"label"`, `"lable"`)), 1, `plan.jsonl:1: unknown field "lable"`},
 		{run(changed(`"seed":0`, `"seed":9`)), 1, "plan.jsonl:1: its hash is"},
 		{run(changed(`{"exp`, `{exp`)), 1, "plan.jsonl:1: not valid JSON"},
-		{[]string{"sweep", "script", "lsf", "--plan", plan}, 1, "use slurm or kubernetes"},
+		{[]string{"sweep", "script", "lsf", "--plan", plan}, 1, "known: kubernetes, slurm"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "small letters"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--memory", "8"}, 1, "as in 8G"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--limit", "1m"}, 1, "--limit must be"},

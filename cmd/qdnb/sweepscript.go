@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"example.com/qdnb/internal/names"
 )
 
 type sweepScriptCmd struct {
@@ -51,7 +53,7 @@ var (
 func (c *sweepScriptCmd) Run() error {
 	source := map[string]string{"slurm": slurmTemplate, "kubernetes": kubernetesTemplate}[c.Engine]
 	if source == "" {
-		return fmt.Errorf("unknown engine %q: use slurm or kubernetes", c.Engine)
+		return names.Unknown("engine", c.Engine, []string{"slurm", "kubernetes"})
 	}
 	inCluster := *c // kubernetes' paths are those of its volume
 	lines, err := c.read()

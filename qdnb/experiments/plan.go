@@ -73,7 +73,11 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		o.Scale = Paper
 	}
 	if !slices.Contains(Scales(), o.Scale) {
-		return nil, errors.Errorf("unknown scale %q; known: %v", o.Scale, Scales())
+		var known []string
+		for _, scale := range Scales() {
+			known = append(known, string(scale))
+		}
+		return nil, names.Unknown("scale", string(o.Scale), known)
 	}
 	if o.Scale == Smoke {
 		e.algorithms, e.envs = e.smoke, e.smokeEnvs
@@ -91,7 +95,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		}
 	case Steps, Time:
 	default:
-		return nil, errors.Errorf("a budget is in %s or %s, not in %q", Steps, Time, o.Budget)
+		return nil, names.Unknown("unit of budgets", o.Budget, []string{Steps, Time})
 	}
 	var err error
 	if e.algorithms, err = chosen("algorithm", e.name, o.Algorithms, e.algorithms); err != nil {

@@ -142,9 +142,9 @@ func TestPlanOptions(t *testing.T) {
 		want string
 	}{
 		{"trainin", Options{}, `did you mean "training"?`},
-		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: [paper small smoke]`},
+		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: paper, small, smoke`},
 		{"training", Options{Seeds: -1}, "1 to 1000 seeds, not -1"},
-		{"training", Options{Budget: "hours"}, `not in "hours"`},
+		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
 		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
 		{"hurdles", Options{Envs: []string{"ant-uni"}}, `hurdles at this scale: unknown environment "ant-uni"`},
 		{"sensitivity", Options{Algorithms: []string{"diayn"}}, `unknown algorithm "diayn"`},

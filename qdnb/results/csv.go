@@ -28,7 +28,7 @@ import (
 //	reward         reward.csv, reward_summary.csv, reward_summary.md, and the files of adaptation as reward_adaptation.csv and so on
 func (t *Tables) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot make the folder %s: name another one (%w)", dir, err)
 	}
 	var paths []string
 	for _, f := range t.files() {

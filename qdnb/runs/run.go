@@ -92,7 +92,7 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	} else if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("cannot read the folder of the runs: name another one (%w)", err)
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(root, entry.Name())
