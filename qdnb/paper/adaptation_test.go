@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -17,11 +15,8 @@ import (
 	"example.com/qdnb/qdnb/tables"
 )
 
-// adaptedFolder makes an experiments folder of runs of adaptation, each of which has two skills.
-type adaptedFolder struct {
-	dir   string
-	lines []sweep.Line
-}
+// adaptedFolder is a folder of runs of adaptation, each of which has two skills.
+type adaptedFolder struct{ folder }
 
 // add makes a run whose best skill has the given scores: of values for gravity or the actuators, of points for targets.
 func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed int64, perturbation string, at [][2]float64, scores ...float64) {
@@ -31,40 +26,18 @@ func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed in
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := runs.Create(filepath.Join(f.dir, RunsFolder), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	if err := w.SaveStatus(runs.Status{Progress: runs.Progress{Evaluations: 9, EnvSteps: 90}, Finished: true}); err != nil {
-		t.Fatal(err)
-	}
-	text := "index,x,y,skill,fitness_median\n"
+	metrics := "index,x,y,skill,fitness_median\n"
 	for i, score := range scores {
-		text += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i, at[i][0], at[i][1], score)
+		metrics += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i, at[i][0], at[i][1], score)
 	}
-	if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c})
-}
-
-func (f *adaptedFolder) open(t *testing.T) *Data {
-	t.Helper()
-	tables, err := results.Collect(filepath.Join(f.dir, RunsFolder), f.lines)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tables.Complete != len(f.lines) || len(tables.Problems) > 0 {
-		t.Fatalf("%d of %d runs, problems %v", tables.Complete, len(f.lines), tables.Problems)
-	}
-	return &Data{Tables: tables, Dir: f.dir, Lines: f.lines}
+	status := runs.Status{Progress: runs.Progress{Evaluations: 9, EnvSteps: 90}}
+	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
 }
 
 // adapted has MAP-Elites and DIAYN+REWARD over four seeds on ant-uni, the latter also in the experiment "reward" with DIAYN, and the rest
 // is holes.
 func adapted(t *testing.T) *Data {
-	f := &adaptedFolder{dir: t.TempDir()}
+	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	nan := math.NaN()
 	multipliers := [][2]float64{{0.25, nan}, {1, nan}, {5, nan}}
 	for seed := range int64(4) {
@@ -105,7 +78,7 @@ func TestAdaptationPanels(t *testing.T) {
 		t.Errorf("targets %+v, want %+v", drawn.Beside.Rows, targets)
 	}
 
-	f := &adaptedFolder{dir: t.TempDir()}
+	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	for seed, score := range []float64{0, 1, 2, 9, 100} {
 		f.add(t, results.ExperimentAdaptation, "aurora", "walker-uni", int64(seed), results.Actuators, [][2]float64{{0, math.NaN()}}, score)
 	}
@@ -158,7 +131,7 @@ func TestRewardAdaptation(t *testing.T) {
 
 // The medians of the seeds for each place of the target, the best in bold; methods without such runs are left out.
 func TestAdaptationTargets(t *testing.T) {
-	f := &adaptedFolder{dir: t.TempDir()}
+	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	for seed, x := range []float64{0, 10, 80} {
 		f.add(t, results.ExperimentAdaptation, "aurora", "ant-maze", int64(seed), results.Target, [][2]float64{{11.7, 35.2}, {-2.3, 14.9}}, -100-x, -200)
 		f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-maze", int64(seed), results.Target, [][2]float64{{-2.3, 14.9}}, -150-x)
@@ -185,7 +158,7 @@ func TestAdaptationTargets(t *testing.T) {
 			t.Error("without runs: no error")
 		}
 	}
-	gravity := &adaptedFolder{dir: t.TempDir()}
+	gravity := &adaptedFolder{folder{dir: t.TempDir()}}
 	gravity.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 0, results.Gravity, [][2]float64{{1, math.NaN()}}, 9)
 	if table, err = AdaptationTargets(gravity.open(t)); err != nil || len(table.Rows) != 0 || len(table.Notes) != 1 {
 		t.Errorf("without targets: %+v, %v", table, err)
@@ -194,7 +167,7 @@ func TestAdaptationTargets(t *testing.T) {
 
 // The best skills of the first seed, with holes where a run has no such value.
 func TestAdaptationSkills(t *testing.T) {
-	f := &adaptedFolder{dir: t.TempDir()}
+	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	nan := math.NaN()
 	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 1, results.Gravity, [][2]float64{{0.5, nan}, {1, nan}}, nan, 3)
 	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 2, results.Gravity, [][2]float64{{0.5, nan}}, 7)

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,11 +14,8 @@ import (
 	"example.com/qdnb/qdnb/sweep"
 )
 
-// curveFolder makes an experiments folder of training runs with given rows of env_steps, seconds, max_fitness, coverage and qd_score.
-type curveFolder struct {
-	dir   string
-	lines []sweep.Line
-}
+// curveFolder is a folder of training runs with given rows of env_steps, seconds, max_fitness, coverage and qd_score.
+type curveFolder struct{ folder }
 
 func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int64, hyperparameters string, rows ...[5]float64) {
 	t.Helper()
@@ -29,52 +24,21 @@ func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int6
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := runs.Create(filepath.Join(f.dir, RunsFolder), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	text := "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,invalid\n"
+	metrics := "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,invalid\n"
 	for i, r := range rows {
-		text += fmt.Sprintf("%d,%d,%g,%g,%g,%g,%g,0\n", i, i, r[0], r[1], r[2], r[3], r[4])
-	}
-	if err := os.WriteFile(filepath.Join(w.Dir, "metrics.csv"), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
+		metrics += fmt.Sprintf("%d,%d,%g,%g,%g,%g,%g,0\n", i, i, r[0], r[1], r[2], r[3], r[4])
 	}
 	last := rows[len(rows)-1]
 	status := runs.Status{
 		Progress:   runs.Progress{Generation: int64(len(rows)), EnvSteps: int64(last[0]), Seconds: last[1]},
-		MaxFitness: last[2], Coverage: last[3], QDScore: last[4], Finished: true,
+		MaxFitness: last[2], Coverage: last[3], QDScore: last[4],
 	}
-	if err := w.SaveStatus(status); err != nil {
-		t.Fatal(err)
-	}
-	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c})
-}
-
-func (f *curveFolder) open(t *testing.T) *Data {
-	t.Helper()
-	file, err := os.Create(filepath.Join(f.dir, PlanFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if err := sweep.Write(file, f.lines); err != nil {
-		t.Fatal(err)
-	}
-	data, err := Open(f.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if data.Complete != len(f.lines) || len(data.Problems) > 0 {
-		t.Fatalf("%d of %d runs, problems %v", data.Complete, len(f.lines), data.Problems)
-	}
-	return data
+	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
 }
 
 // trainedCurves has three seeds of MAP-Elites and one of AURORA on ant-trap, and one of DADS+REWARD on halfcheetah-uni.
 func trainedCurves(t *testing.T) *Data {
-	f := &curveFolder{dir: t.TempDir()}
+	f := &curveFolder{folder{dir: t.TempDir()}}
 	for seed := range int64(3) {
 		s := float64(seed)
 		f.add(t, "training", "map-elites", "ant-trap", seed, `{}`,
@@ -209,7 +173,7 @@ func TestCurveAxis(t *testing.T) {
 }
 
 func TestPriorCoverage(t *testing.T) {
-	f := &curveFolder{dir: t.TempDir()}
+	f := &curveFolder{folder{dir: t.TempDir()}}
 	for seed := range int64(3) {
 		s := float64(seed)
 		f.add(t, "prior", "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false}`, [5]float64{0, 1, 0, 0, 0}, [5]float64{10, 5, 0, 40 + s, 0})

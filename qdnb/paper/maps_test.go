@@ -10,20 +10,23 @@ import (
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
 )
 
-// mapFolder is a folder of made-up training runs with repertoires.
+// mapFolder is a folder of training runs with repertoires, and the data of them.
 type mapFolder struct {
+	folder
 	t    *testing.T
 	data *Data
 }
 
 func newMapFolder(t *testing.T) *mapFolder {
-	return &mapFolder{t, &Data{Tables: &results.Tables{}, Dir: t.TempDir()}}
+	dir := t.TempDir()
+	return &mapFolder{folder{dir: dir}, t, &Data{Tables: &results.Tables{}, Dir: dir}}
 }
 
 // add makes a run of 100 generations whose repertoire has four cells, one of them empty and the best of a fitness, and what change adds.
-func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness float32, lower, upper [2]float32, change func(*runs.Writer)) {
+func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness float32, lower, upper [2]float32, change ...func(*runs.Writer)) {
 	f.t.Helper()
 	prior := !strings.HasSuffix(algorithm, ", no prior")
 	algorithm = strings.TrimSuffix(algorithm, ", no prior")
@@ -31,24 +34,14 @@ func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness f
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	w, err := runs.Create(filepath.Join(f.data.Dir, RunsFolder), config)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer w.Close()
-	check := func(err error) {
-		f.t.Helper()
-		if err != nil {
+	status := runs.Status{Budget: runs.Budget{Generations: 100}, Progress: runs.Progress{Generation: 100}}
+	f.run(f.t, sweep.Line{Experiment: experiment, Label: algorithm, Run: config}, status, "", append(change, func(w *runs.Writer) {
+		if err := w.SaveRepertoire(fourCells(fitness, lower, upper)); err != nil {
 			f.t.Fatal(err)
 		}
-	}
-	check(w.SaveStatus(runs.Status{Budget: runs.Budget{Generations: 100}, Finished: true, Progress: runs.Progress{Generation: 100}}))
-	check(w.SaveRepertoire(fourCells(fitness, lower, upper)))
-	if change != nil {
-		change(w)
-	}
+	})...)
 	f.data.Trained = append(f.data.Trained, results.Trained{
-		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed, Run: w.Name(), Finished: true,
+		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed, Run: config.Name(), Finished: true,
 		QDScore: float64(fitness), Coverage: float64(fitness), Prior: prior,
 	})
 }
@@ -125,10 +118,10 @@ var (
 // The seed with the best QD score is drawn, and its fitness makes the range of colours; what is not trained has no row or column.
 func TestRepertoires(t *testing.T) {
 	f := newMapFolder(t)
-	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper, nil)
-	f.add("training", "map-elites", "ant-trap", 1, 5300, trapLower, trapUpper, nil) // 5200 to 5300
-	f.add("training", "smerl-dads", "walker-uni", 0, 60, feetLower, feetUpper, nil)
-	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper, nil) // not compared
+	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper)
+	f.add("training", "map-elites", "ant-trap", 1, 5300, trapLower, trapUpper) // 5200 to 5300
+	f.add("training", "smerl-dads", "walker-uni", 0, 60, feetLower, feetUpper)
+	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper) // not compared
 	figure, err := Repertoires(f.data)
 	text := says(t, figure, err)
 	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)", "right foot", "left foot", "5200", "5300", "Fitness")
@@ -154,14 +147,14 @@ func TestRepertoires(t *testing.T) {
 // What cannot be read leaves a hole, unless there is nothing else.
 func TestRepertoiresWithHoles(t *testing.T) {
 	f := newMapFolder(t)
-	f.add("training", "aurora", "ant-omni", 0, 1, omniLower, omniUpper, nil)
+	f.add("training", "aurora", "ant-omni", 0, 1, omniLower, omniUpper)
 	if err := os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run, "repertoire.npz")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Repertoires(f.data); err == nil || !strings.Contains(err.Error(), f.data.Trained[0].Run) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a missing repertoire alone: %v", err)
 	}
-	f.add("training", "dads-reward", "ant-omni", 0, 3, omniLower, omniUpper, nil)
+	f.add("training", "dads-reward", "ant-omni", 0, 3, omniLower, omniUpper)
 	figure, err := Repertoires(f.data)
 	text := says(t, figure, err)
 	contains(t, text, "DADS+REWARD")
@@ -232,7 +225,7 @@ func TestSkillWays(t *testing.T) {
 	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper, ways(t, 1.5, -0.5)) // the better QD score
 	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 28, 3))
 	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 2, 0.5))
-	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper, nil) // without skills
+	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper) // without skills
 	figure, err := SkillWays(f.data, "ant-omni", "dads-reward")
 	text := says(t, figure, err)
 	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2", "x (m)")
