@@ -1,0 +1,129 @@
+package hierarchy
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/internal/xlatest"
+)
+
+// FuzzRestore puts a search where any arrays say. What it takes it goes on from, and what it refuses leaves it as it was.
+func FuzzRestore(f *testing.F) {
+	settings := small()
+	settings.NormalizeObservations = true
+	task, rows := signSkills(true)
+	s, err := New(xlatest.Pure(f), task, rows, settings, 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(s.Close)
+	for range 2 {
+		if _, err := s.Step(); err != nil {
+			f.Fatal(err)
+		}
+	}
+	whole, err := s.Arrays()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{
+		"", "counters <f8 6, nan", "counters <f8 6, 1e300 -1e300", "counters <f4 5, 1", "-counters <f4 1,", "skills_checksum <i8 1, 5",
+		"skills_checksum <f8 , 0.5", "-skills_checksum <f4 1,", "learner.Statistics.Count <f4 , -1", "-learner.Statistics.Count <f4 1,",
+		"learner.Moments.Weight1 <i4 , 1", "worlds.observation <f4 6,3 nan inf -inf", "worlds.observation <f8 6,3 1e300", "worlds.observation <f4 3,6 1",
+		"-worlds.reward <f4 1,", "worlds.done <f4 6, 7", "learner.Nets.Policy <f4 1,115 nan", "learner.Nets.Policy <f4 115,1 1",
+		"worlds.world.4 |b1 6,3 1 0", "worlds.world.4 <f4 0,4611686018427387904",
+	} {
+		f.Add(int64(1), text)
+	}
+	f.Add(int64(math.MaxInt64), "")
+	f.Add(int64(math.MaxInt32), "nobody <f4 1, 1")
+	f.Add(int64(-1<<62), "")
+	f.Fuzz(func(t *testing.T, iteration int64, text string) {
+		arrays := xlatest.Altered(whole, text)
+		if arrays == nil {
+			return
+		}
+		defer func() {
+			if err := s.Restore(1, whole); err != nil {
+				t.Error(err)
+			}
+		}()
+		hostile.Bounded(t, xlatest.Bytes(arrays), func() {
+			err := s.Restore(iteration, arrays)
+			hostile.Error(t, err)
+			after, problem := s.Arrays()
+			if problem != nil {
+				t.Fatal(problem)
+			}
+			if err != nil {
+				if !reflect.DeepEqual(after, whole) {
+					t.Errorf("%v, and the search is another one", err)
+				}
+				return
+			}
+			_, err = s.Step()
+			hostile.Error(t, err)
+		})
+	})
+}
+
+// FuzzPolicy evaluates any meta-controller: whatever it holds, it chooses among the skills that there are.
+func FuzzPolicy(f *testing.F) {
+	settings := small()
+	settings.NormalizeObservations = true
+	task, rows := signSkills(true)
+	p := xlatest.Pure(f)
+	s, err := New(p, task, rows, settings, 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer s.Close()
+	policy, err := s.Policy()
+	if err != nil {
+		f.Fatal(err)
+	}
+	evaluator, err := NewEvaluator(p, task, settings, rows.Shape, 5)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(evaluator.Close)
+	skills, err := Upload(p, rows)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(skills.Free)
+	for _, text := range []string{
+		"", "policy <f4 1,115 nan", "policy <f4 1,115 inf -inf 1e38", "policy <f8 115, 1e300", "policy |u1 115,1 3", "policy <f4 0,", "-policy <f4 1,",
+		"observation_mean <f4 3, nan", "observation_count <f4 , 0", "observation_count <i8 1, -1", "-observation_squares <f4 1,",
+		"observation_squares <f4 3, -1", "skills_checksum <f8 , 0.5", "-skills_checksum <f4 1,", "policy <f4 4611686018427387904,0",
+	} {
+		f.Add(text, int64(0))
+	}
+	f.Add("", int64(math.MinInt64))
+	f.Fuzz(func(t *testing.T, text string, seed int64) {
+		arrays := xlatest.Altered(policy, text)
+		if arrays == nil {
+			return
+		}
+		hostile.Bounded(t, xlatest.Bytes(arrays), func() {
+			hostile.Error(t, Policy(arrays).Chooses(rows))
+			e, err := evaluator.Evaluate(arrays, skills, seed, 0)
+			hostile.Error(t, err)
+			if err != nil {
+				return
+			}
+			if len(e.Choices) == 0 || slices.Min(e.Choices) < 0 || slices.Max(e.Choices) > 2 {
+				t.Errorf("chosen are %v", e.Choices)
+			}
+			for i, steps := range e.Steps {
+				if !(steps >= 1 && steps <= 12) {
+					t.Errorf("episode %d has %v steps", i, steps)
+				}
+				e.Farthest(i)
+			}
+		})
+	})
+}
