@@ -1,27 +1,38 @@
 #!/usr/bin/env python3
-"""tools/coverage.py PROFILE [LEAST]: per package, how much of the code that does not build graphs the tests ran.
+"""tools/coverage.py PROFILE [FOLDER] [LEAST]: per package, how much of the code that does not build graphs the tests ran.
 
-PROFILE is what `go test -coverpkg=./... -coverprofile=PROFILE ./...` writes. Code that builds graphs, in files *_graph.go, is left out. The
-exit status is 1 if the total is less than LEAST per cent.
+PROFILE and FOLDER, for what the tests ran as processes, are what this writes:
+
+    mkdir FOLDER; GOCOVERDIR=$PWD/FOLDER go test -coverpkg=./... -coverprofile=PROFILE ./...
+
+Code that builds graphs, in files *_graph.go, is left out. The exit status is 1 if the total is less than LEAST per cent.
 """
 
 import collections
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
-if len(sys.argv) not in (2, 3):
+folders = [arg for arg in sys.argv[1:] if os.path.isdir(arg)]
+profiles = [arg for arg in sys.argv[1:] if arg not in folders]
+if not 1 <= len(profiles) <= 2 or len(folders) > 1:
     sys.exit(__doc__)
+least = float(profiles[1]) if len(profiles) == 2 else 0
+lines = open(profiles[0], encoding="utf-8").readlines()[1:]
+for folder in folders:
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as text:
+        subprocess.run(["go", "tool", "covdata", "textfmt", "-i", folder, "-o", text.name], check=True)
+        lines += text.readlines()[1:]
 blocks = collections.defaultdict(bool)  # a block is in the profile once for each package whose tests were linked with it
 statements = {}
-with open(sys.argv[1], encoding="utf-8") as profile:
-    next(profile)
-    for line in profile:
-        place, count, times = line.rsplit(" ", 2)
-        file = place.split(":")[0]
-        if not file.endswith("_graph.go"):
-            blocks[place] |= times.strip() != "0"
-            statements[place] = int(count)
+for line in lines:
+    place, count, times = line.rsplit(" ", 2)
+    file = place.split(":")[0]
+    if not file.endswith("_graph.go"):
+        blocks[place] |= times.strip() != "0"
+        statements[place] = int(count)
 total, ran = collections.Counter(), collections.Counter()
 for place, covered in blocks.items():
     for package in (os.path.dirname(place.split(":")[0]), "total"):
@@ -29,5 +40,5 @@ for place, covered in blocks.items():
         ran[package] += statements[place] * covered
 for package in sorted(total, key=lambda p: (p == "total", p)):
     print(f"{100 * ran[package] / total[package]:5.1f} %  {ran[package]:5} of {total[package]:5}  {re.sub(r'^example.com/', '', package)}")
-if len(sys.argv) == 3 and 100 * ran["total"] < float(sys.argv[2]) * total["total"]:
-    sys.exit(f"coverage: less than {sys.argv[2]} %")
+if 100 * ran["total"] < least * total["total"]:
+    sys.exit(f"coverage: less than {least:g} %")

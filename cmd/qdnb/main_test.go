@@ -21,7 +21,11 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(dir, "qdnb")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	build := []string{"build", "-o", program}
+	if os.Getenv("GOCOVERDIR") != "" { // where processes tell what they ran
+		build = append(build, "-coverpkg=../../...")
+	}
+	if out, err := exec.Command("go", append(build, ".")...).CombinedOutput(); err != nil {
 		os.Stderr.Write(out)
 		os.Exit(1)
 	}
