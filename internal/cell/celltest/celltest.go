@@ -40,7 +40,7 @@ func Displayed(t *testing.T, show func() error) *protocol.DisplayData {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatal("it is not displayed")
 		}
 	}
