@@ -141,7 +141,7 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		if len(d.Lower) != 2 {
 			continue
 		}
-		cells := Must(figures.CellsOf(name, &runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
+		cells := Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}}, &runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
 		if names := []string{cells.XLabel, cells.YLabel}; !slices.Equal(names, d.Components) {
 			t.Errorf("%s: descriptors %q, want %q", name, names, d.Components)
 		}

@@ -252,7 +252,7 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 // Files of other programs may not say the limits of descriptors.
 func TestCellsOfFilesWithoutLimits(t *testing.T) {
 	r := &runs.Repertoire{Dims: 2, Fitnesses: []float32{1}, Descriptors: []float32{0, 0}, Centroids: []float32{0, 0}}
-	if _, err := CellsOf("ant-uni", r); err == nil || !strings.Contains(err.Error(), "descriptor_min") {
+	if _, err := CellsOf(&runs.Run{Config: runs.Config{Env: "ant-uni"}}, r); err == nil || !strings.Contains(err.Error(), "descriptor_min") {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"image/png"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"example.com/qdnb/npz/atomicfile"
 )
 
 // Resolution is the resolution in dots per inch of figures shown in a notebook and saved as PNG: twice that of a
@@ -75,7 +76,7 @@ func (f *Figure) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("figures: save %s: %w", path, err)
 	}
-	if err := writeFile(path, data); err != nil {
+	if err := atomicfile.WriteBytes(path, data); err != nil {
 		return fmt.Errorf("figures: save %s: %w", path, err)
 	}
 	return nil
@@ -153,29 +154,4 @@ func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	c.SetColor(paper)
 	c.Fill(c.Path())
 	return f.draw(c)
-}
-
-// writeFile replaces a file by way of a temporary one beside it.
-func writeFile(path string, data []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp.Name())
-		}
-	}()
-	if _, err = tmp.Write(data); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err = tmp.Chmod(0o644); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err = tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -7,8 +7,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// CellsOf are the cells of a repertoire of a run in an environment, as [RepertoireMap] and [MapGrid] take them.
-func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
+// CellsOf are the cells of a repertoire of a run, the final one or a snapshot, as [RepertoireMap] and [MapGrid] take them.
+func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	centroids, err := Points2D(r.Centroids, r.Dims)
 	if err != nil {
 		return nil, err
@@ -21,7 +21,9 @@ func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
 		return nil, errors.New("figures: the repertoire's file does not say the limits of its descriptors, descriptor_min and descriptor_max")
 	}
 	names := [2]string{"descriptor 1", "descriptor 2"}
-	if e, known := environments[env]; known {
+	if noted := run.Status.Descriptor; len(noted) == 2 {
+		names = [2]string(noted)
+	} else if e, known := environments[run.Config.Env]; known { // runs of older programs have noted nothing
 		names = e.names
 	}
 	c := &Cells{
@@ -34,22 +36,13 @@ func CellsOf(env string, r *runs.Repertoire) (*Cells, error) {
 	return c, nil
 }
 
-// cellsOf are those of a repertoire of a run, with the names of the descriptor that the run has noted.
-func cellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
-	cells, err := CellsOf(run.Config.Env, r)
-	if names := run.Status.Descriptor; err == nil && len(names) == 2 {
-		cells.XLabel, cells.YLabel = names[0], names[1]
-	}
-	return cells, err
-}
-
 // Repertoire draws the final repertoire of a run.
 func Repertoire(run *runs.Run) (*Figure, error) {
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
-	cells, err := cellsOf(run, r)
+	cells, err := CellsOf(run, r)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +61,7 @@ func Snapshots(run *runs.Run, columns int) (*Figure, error) {
 	}
 	grid := Grid{Bar: BarShared}
 	for i, snapshot := range snapshots {
-		cells, err := cellsOf(run, &snapshot.Repertoire)
+		cells, err := CellsOf(run, &snapshot.Repertoire)
 		if err != nil {
 			return nil, err
 		}

@@ -132,7 +132,7 @@ func (d *Data) finalCells(trained *results.Trained) (*figures.Cells, error) {
 
 // smallCells are cells without the dots of solutions, which small maps have no room for.
 func smallCells(run *runs.Run, r *runs.Repertoire) (*figures.Cells, error) {
-	cells, err := figures.CellsOf(run.Config.Env, r)
+	cells, err := figures.CellsOf(run, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", run.Name(), err)
 	}

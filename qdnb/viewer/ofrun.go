@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/runs"
@@ -28,10 +27,9 @@ func Cells(run *runs.Run) ([]int, error) {
 	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil || settings.EpisodeLength < 1 {
 		settings.EpisodeLength = 250
 	}
-	kind, _, _ := strings.Cut(run.Config.Env, "-")
-	bodies, ok := map[string]int{"walker": 7, "halfcheetah": 7, "pointmaze": 1}[kind]
-	if !ok {
-		bodies = 9 // of an ant
+	bodies := 9 // as an ant has, where it is not known
+	if still, err := scene.Illustration(run.Config.Env); err == nil {
+		bodies = len(still.Frames[0])
 	}
 	cells := Choose(r, max(1, roomFor/bodies/settings.EpisodeLength))
 	if len(cells) == 0 {
@@ -66,11 +64,11 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 		return nil, err
 	}
 	if r.Dims == 2 && r.Lower != nil {
-		c, err := figures.CellsOf(run.Config.Env, r)
+		c, err := figures.CellsOf(run, r)
 		if err != nil {
 			return nil, err
 		}
-		c.Title, c.XLabel, c.YLabel = title, names(run, 2)[0], names(run, 2)[1]
+		c.Title = title
 		return Repertoire(*c, of)
 	}
 	var entries []Entry
