@@ -39,7 +39,8 @@ qdnb doctor --install`,
 	"bench generation": `qdnb bench generation --algorithm pga-map-elites --env ant-uni --generations 3`,
 	"bench rollout":    `qdnb bench rollout --env ant-uni`,
 	"bench updates":    `qdnb bench updates --learner sac`,
-	"verify":           `qdnb verify envs/testdata`,
+	"verify": `qdnb verify envs/testdata
+qdnb verify envs/testdata --backend cuda --against cpu`,
 }
 
 // addExamples puts them into the help of the commands.

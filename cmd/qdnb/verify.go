@@ -1,24 +1,32 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"example.com/qdnb/envs/verify"
+	"example.com/qdnb/qdnb/tables"
 	"example.com/qdnb/xla"
 )
 
 type verifyCmd struct {
 	Paths []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz or perturb_ENV_WHAT_VALUE.npz, or folders of them."`
 	backendFlag
+	Against string `placeholder:"BACKEND" help:"Say in tables (Markdown) how far the backend is from this one, too, such as cpu or go: single steps and whole episodes."`
+	JSON    bool   `name:"json" help:"Print the tables of --against as a JSON object."`
 }
 
 // Run compares all files, and fails if one differs or cannot be compared.
 func (c *verifyCmd) Run() error {
+	if c.JSON && c.Against == "" {
+		return errors.New("--json is for --against")
+	}
 	files, err := goldenFiles(c.Paths)
 	if err != nil {
 		return err
@@ -27,16 +35,26 @@ func (c *verifyCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	if c.Against != "" {
+		return c.against(platform, files)
+	}
 	fmt.Printf("on %s\n", platform)
-	failed := 0
-	for _, file := range files {
-		report, err := verify.File(platform, file)
+	return verified(platform, files, func(path string) (bool, error) {
+		report, err := verify.File(platform, path)
 		if err != nil {
 			fmt.Println(oneLine(err))
-		} else {
-			fmt.Println(report)
+			return false, err
 		}
-		if err != nil || !report.Pass {
+		fmt.Println(report)
+		return report.Pass, nil
+	})
+}
+
+// verified has all files compared, and counts those that fail.
+func verified(platform *xla.Platform, files []string, file func(path string) (pass bool, err error)) error {
+	failed := 0
+	for _, path := range files {
+		if pass, err := file(path); err != nil || !pass {
 			failed++
 		}
 	}
@@ -45,6 +63,86 @@ func (c *verifyCmd) Run() error {
 	}
 	return nil
 }
+
+// against says how far two backends are apart.
+func (c *verifyCmd) against(platform *xla.Platform, files []string) error {
+	other, err := xla.Open(c.Against)
+	if err != nil {
+		return err
+	}
+	between := verify.NewBetween(platform, other)
+	failure := verified(platform, files, func(path string) (bool, error) {
+		report, err := between.File(path)
+		switch {
+		case err != nil:
+			fmt.Fprintln(os.Stderr, oneLine(err))
+		case !report.Pass:
+			fmt.Fprintf(os.Stderr, "%s: FAIL, without --against more is said\n", path)
+		}
+		return report.Pass, err
+	})
+	names := [2]string{platform.Name(), other.Name()}
+	if c.JSON {
+		found := map[string]any{
+			"backend": names[0], "against": names[1], "files": len(files), "pass": failure == nil, "steps": between.Steps(), "episodes": between.Drifts(),
+		}
+		if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
+			return err
+		}
+		return failure
+	}
+	for _, table := range []*tables.Table{stepTable(names, between.Steps()), driftTable(names, between.Drifts())} {
+		if len(table.Rows) > 0 {
+			fmt.Println(table.Markdown())
+		}
+	}
+	if failure == nil {
+		fmt.Printf("%d files PASS on %s\n", len(files), names[0])
+	}
+	return failure
+}
+
+func stepTable(names [2]string, steps []verify.StepDistance) *tables.Table {
+	t := &tables.Table{
+		Caption: "One step from the same state: absolute differences, median / worst",
+		Header:  []string{"environment", "quantity", "numbers", names[0] + " from golden files", names[0] + " from " + names[1]},
+		Grouped: true,
+	}
+	for _, s := range steps {
+		t.Rows = append(t.Rows, tables.Row(s.Env, s.Quantity, strconv.Itoa(s.Numbers), spread(s.Golden), spread(s.Other)))
+	}
+	return t
+}
+
+func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
+	t := &tables.Table{
+		Caption: "Episodes of the same policies from the same states: differences of positions after so many steps, and of returns, median / worst",
+		Header:  []string{"environment", "of"},
+		Grouped: true,
+	}
+	for _, d := range drifts {
+		if len(t.Rows) == 0 {
+			for _, step := range d.Steps {
+				t.Header = append(t.Header, strconv.Itoa(step))
+			}
+			t.Header = append(t.Header, "return")
+		}
+		for i, positions := range [][]verify.Distance{d.Other, d.Nudged} {
+			row := []string{d.Env, names[0] + " from " + names[1]}
+			if i == 1 {
+				row[1] = names[0] + " from itself, starts a millionth apart"
+			}
+			for _, at := range positions {
+				row = append(row, spread(at))
+			}
+			t.Rows = append(t.Rows, tables.Row(append(row, spread([]verify.Distance{d.ReturnOther, d.ReturnNudged}[i]))...))
+		}
+	}
+	return t
+}
+
+// spread is a distance with two digits that count: more would say something about this machine alone.
+func spread(d verify.Distance) string { return fmt.Sprintf("%.2g / %.2g", d.Median, d.Worst) }
 
 // goldenFiles replaces folders by the golden files in them, whose names begin with a kind.
 func goldenFiles(paths []string) ([]string, error) {

@@ -47,6 +47,13 @@ type group struct {
 	Group
 	results []Result
 	outside []bool // the parts for which some array is outside of its tolerance
+	numbers []numbers
+}
+
+// numbers are the elements of an array that count: those of the file, and those that were computed.
+type numbers struct {
+	name      string
+	want, got []float32
 }
 
 // newGroup starts a group, of those parts that count. Of these percent may be outside, one in any case, unless it is 0.
@@ -88,8 +95,21 @@ func (g *group) compare(stored *arrays, columns []column, computed [][]float32, 
 		}
 		result.Pass = result.Outside <= g.Allowed
 		g.results = append(g.results, result)
+		g.numbers = append(g.numbers, counted(c, counts, computed[i], want.flat))
 	}
 	return nil
+}
+
+// counted leaves out what is not compared.
+func counted(c column, counts []bool, got, want []float32) numbers {
+	n := numbers{name: c.name}
+	size := len(want) / len(counts)
+	for part, count := range counts {
+		if from, to := part*size, (part+1)*size-c.ignore; count && from < to {
+			n.want, n.got = append(n.want, want[from:to]...), append(n.got, got[from:to]...)
+		}
+	}
+	return n
 }
 
 // every counts all of n parts.

@@ -38,39 +38,53 @@ func File(p *xla.Platform, path string) (Report, error) {
 }
 
 func file(p *xla.Platform, path string) (Report, error) {
+	found, err := examine(p, path)
+	return found.Report, err
+}
+
+// examined is what was found in a golden file.
+type examined struct {
+	Report
+	subject subject
+	stored  *arrays
+	groups  []*group
+}
+
+func examine(p *xla.Platform, path string) (examined, error) {
 	name, isArchive := strings.CutSuffix(filepath.Base(path), ".npz")
 	parts := strings.Split(name, "_")
 	kind := parts[0]
 	if _, ok := kinds[kind]; !ok && isArchive && len(parts) > 1 {
-		return Report{}, names.Unknown("kind of golden file", kind, Kinds())
+		return examined{}, names.Unknown("kind of golden file", kind, Kinds())
 	}
 	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) != 4 || !isPerturbed && len(parts) != 2 {
-		return Report{}, errors.New("the name of a golden file is <kind>_<environment>.npz, such as traj_ant-uni.npz, " +
+		return examined{}, errors.New("the name of a golden file is <kind>_<environment>.npz, such as traj_ant-uni.npz, " +
 			"or perturb_<environment>_<what>_<value>.npz")
 	}
 	stored, err := read(path)
 	if err != nil {
-		return Report{}, err
+		return examined{}, err
 	}
 	var options []envs.Option
 	if kind == perturbed {
 		option, err := perturbation(parts[2], stored)
 		if err != nil {
-			return Report{}, err
+			return examined{}, err
 		}
 		options = append(options, option)
 	}
 	env, err := envs.Make(parts[1], options...)
 	if err != nil {
-		return Report{}, err
+		return examined{}, err
 	}
 	form, err := formOf(env)
 	if err != nil {
-		return Report{}, err
+		return examined{}, err
 	}
-	groups, err := kinds[kind](subject{p, form}, stored)
+	subject := subject{p, form}
+	groups, err := kinds[kind](subject, stored)
 	if err != nil {
-		return Report{}, err
+		return examined{}, err
 	}
 	report := Report{File: path, Env: parts[1], Kind: kind, Pass: true}
 	for _, g := range groups {
@@ -78,7 +92,7 @@ func file(p *xla.Platform, path string) (Report, error) {
 		report.Groups = append(report.Groups, g.Group)
 		report.Pass = report.Pass && g.Outside <= g.Allowed
 	}
-	return report, nil
+	return examined{report, subject, stored, groups}, nil
 }
 
 // list lists the keys of a table, sorted.

@@ -1,0 +1,158 @@
+package verify
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// Drift is how episodes of the same policies from the same states part between two backends: rounding is the same everywhere, to a few units
+// of the last place, but contacts make more of it with every step. A measure of that is Nudged: the first backend against itself, from
+// states whose numbers are a millionth larger.
+type Drift struct {
+	Env      string     `json:"env"`
+	Episodes int        `json:"episodes"`
+	Steps    []int      `json:"steps"`  // after which positions are compared
+	Other    []Distance `json:"other"`  // of episodes: the largest difference of a coordinate of a body
+	Nudged   []Distance `json:"nudged"` // the same
+	Return   float64    `json:"return"` // median absolute return of the first backend's episodes
+	// ReturnOther and ReturnNudged are differences of returns.
+	ReturnOther  Distance `json:"return_other"`
+	ReturnNudged Distance `json:"return_nudged"`
+}
+
+const (
+	policiesPerStart = 4
+	nudge            = 1e-6
+)
+
+var (
+	driftHidden = []int{32}
+	driftSteps  = []int{1, 10, 50, 100, 250}
+)
+
+// driftBetween rolls policies of random weights out, from the starts of a file of trajectories. Episodes do not end before their time.
+func driftBetween(found [2]examined) (Drift, error) {
+	s, stored := found[0].subject, found[0].stored
+	starts, err := stored.all(at(s.state, "init_", "", samples))
+	if err != nil {
+		return Drift{}, err
+	}
+	spec := s.env.Spec()
+	policy := nn.Policy(spec.Observations, driftHidden, spec.Actions)
+	episodes := stored.sizes[samples] * policiesPerStart
+	for i := range starts {
+		starts[i] = starts[i].repeated(policiesPerStart)
+	}
+	weights := randomPolicies(policy, episodes)
+	program := func(in []*Node) []*Node {
+		last := len(in) - 1
+		return s.episodes(policy.View(in[last]), s.start(in[:last]))
+	}
+	nudged := make([]array, len(starts))
+	for i, a := range starts {
+		nudged[i] = array{make([]float32, len(a.flat)), a.shape}
+		for k, x := range a.flat {
+			nudged[i].flat[k] = x * (1 + nudge)
+		}
+	}
+	own, err := s.run(append(starts, weights), program)
+	if err != nil {
+		return Drift{}, err
+	}
+	moved, err := s.run(append(nudged, weights), program)
+	if err != nil {
+		return Drift{}, err
+	}
+	s = found[1].subject
+	other, err := s.run(append(starts, weights), program)
+	if err != nil {
+		return Drift{}, err
+	}
+
+	d := Drift{Env: spec.Name, Episodes: episodes, Steps: driftSteps}
+	d.Other, d.ReturnOther = parted(own, other, episodes)
+	d.Nudged, d.ReturnNudged = parted(own, moved, episodes)
+	sizes := make([]float64, episodes)
+	for i, x := range own[1] {
+		sizes[i] = math.Abs(float64(x))
+	}
+	d.Return = distance(sizes).Median
+	return d, nil
+}
+
+// parted compares the positions [steps, episodes, ...] and the returns of two runs.
+func parted(a, b [][]float32, episodes int) (positions []Distance, returns Distance) {
+	last := driftSteps[len(driftSteps)-1]
+	width := len(a[0]) / last / episodes
+	for _, step := range driftSteps {
+		worst := make([]float64, episodes)
+		for e := range worst {
+			from := ((step-1)*episodes + e) * width
+			for i := from; i < from+width; i++ {
+				worst[e] = max(worst[e], off(a[0][i], b[0][i]))
+			}
+		}
+		positions = append(positions, distance(worst))
+	}
+	differences := make([]float64, episodes)
+	for e := range differences {
+		differences[e] = off(a[1][e], b[1][e])
+	}
+	return positions, distance(differences)
+}
+
+// episodes are the positions [steps, B, ...] after each step of policies, and the sums of rewards [B].
+func (s subject) episodes(policies nn.Net, start envs.State) []*Node {
+	type running struct {
+		Policies  nn.Net
+		State     envs.State
+		Return    *Node
+		Positions *Node
+	}
+	g, steps := start.Reward.Graph(), driftSteps[len(driftSteps)-1]
+	place := func(state envs.State) *Node { return s.read(state)[0] } // pos, or xy
+	run := running{policies, start, ZerosLike(start.Reward), nil}
+	run.Positions = Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps}, place(start).Shape().Dimensions...)...))
+	run = xla.For(g, steps, run, func(step *Node, r running) running {
+		r.State = s.env.Step(r.State, r.Policies.Apply(r.State.Observation))
+		r.Return = Add(r.Return, r.State.Reward)
+		r.Positions = xla.SetRows(r.Positions, step, InsertAxes(place(r.State), 0))
+		return r
+	})
+	return []*Node{run.Positions, run.Return}
+}
+
+// repeated has all parts of an array several times.
+func (a array) repeated(times int) array {
+	out := array{shape: append([]int{a.shape[0] * times}, a.shape[1:]...)}
+	for range times {
+		out.flat = append(out.flat, a.flat...)
+	}
+	return out
+}
+
+// randomPolicies are weights as policies have at first, the same numbers for all backends.
+func randomPolicies(policy nn.MLP, count int) array {
+	random := rand.New(rand.NewPCG(1, 0))
+	weights := array{make([]float32, count*policy.Params()), []int{count, policy.Params()}}
+	for row := range count {
+		for _, leaf := range policy.Layout() {
+			if !leaf.Kernel {
+				continue
+			}
+			limit, from := math.Sqrt(3/float64(leaf.Shape[0])), row*policy.Params()+leaf.Offset
+			for i := range leaf.Shape[0] * leaf.Shape[1] {
+				weights.flat[from+i] = float32(limit * (2*random.Float64() - 1))
+			}
+		}
+	}
+	return weights
+}
