@@ -1,0 +1,142 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/xla"
+)
+
+// determinismEnv switches on the tests of what docs/determinism.md promises.
+const determinismEnv = "QDNB_DETERMINISM"
+
+// onXLA has the processes of a test use XLA:CPU.
+func onXLA(t *testing.T) {
+	t.Helper()
+	if plugin == "" {
+		t.Skip("SKIPPED: there is no XLA plugin; `make plugin` fetches it")
+	}
+	t.Setenv(xla.BackendEnv, plugin)
+}
+
+// ants are the settings of a small run that compiles the physics of a robot, too.
+func ants(algorithm string) qdnb.Spec {
+	s := spec(algorithm)
+	s.Env = "ant-uni"
+	if s.Algorithm == "map-elites" {
+		s.Budget = qdnb.Generations(60)
+	}
+	for i, set := range s.Set {
+		if set == "smerl_target=-20" {
+			s.Set[i] = "smerl_target=18" // what some skills reach
+		}
+	}
+	return s
+}
+
+// paperSized are runs of few generations whose networks have the paper's sizes: XLA gives their products to all its threads.
+func paperSized(algorithm string) qdnb.Spec {
+	s := qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Seed: 1, Budget: qdnb.Generations(12), Set: []string{"cells=64", "cvt_samples=500"}}
+	if algorithm == "pga-map-elites" {
+		s.Set = append(s.Set, "batch=40", "num_critic_training_steps=8", "num_pg_training_steps=5")
+	} else {
+		s.Set = append(s.Set, "env_batch_size=50", "grad_updates_per_step=0.2", "evaluation_states=4", "early_interval=100", "num_skills=3")
+	}
+	return s
+}
+
+// way is a way to come to the end of a run.
+type way struct {
+	name string
+	env  []string // of the process
+	then []string // of the process that goes on with the run after the first one was stopped at a checkpoint; nil: it is not stopped
+}
+
+// Numbers of workers.
+var (
+	oneWorker  = []string{xla.WorkersEnv + "=1"}
+	allWorkers = []string{xla.WorkersEnv + "="}
+)
+
+// The same seed ends in the same bytes on XLA:CPU: again, with one worker and with all, stopped at a checkpoint and gone on with by another
+// number of workers, and with other numbers of threads.
+func TestSameBytes(t *testing.T) {
+	if os.Getenv(determinismEnv) == "" {
+		t.Skip("SKIPPED: it takes a quarter of an hour; `make test-determinism`, or QDNB_DETERMINISM=1, runs it")
+	}
+	onXLA(t)
+	if runtime.NumCPU() == 1 {
+		t.Log("SKIPPED: several workers, since this machine has one core")
+	}
+	ways := []way{
+		{"again", allWorkers, nil}, {"one worker", oneWorker, nil},
+		{"all workers, then one", allWorkers, oneWorker}, {"one worker, then all", oneWorker, allWorkers},
+	}
+	var subjects []subject
+	for _, algorithm := range algorithms {
+		subjects = append(subjects, training(ants(algorithm)))
+	}
+	for _, s := range append(subjects, adaptation, control) {
+		t.Run(s.name, func(t *testing.T) { sameByEach(t, s, ways) })
+	}
+	threads := func(n int) []string {
+		return append([]string{fmt.Sprintf("PJRT_NPROC=%d", n), fmt.Sprintf("NPROC=%d", n)}, allWorkers...)
+	}
+	for _, algorithm := range []string{"pga-map-elites", "dads-reward"} {
+		s := training(paperSized(algorithm))
+		t.Run(s.name+" of the paper's size", func(t *testing.T) {
+			sameByEach(t, s, []way{
+				{"again", allWorkers, nil}, {"one worker", oneWorker, nil}, {"one thread", threads(1), nil}, {"eight threads", threads(8), nil},
+			})
+		})
+	}
+}
+
+// sameByEach comes to the end of a subject's runs by each way, and compares with what all workers make of it.
+func sameByEach(t *testing.T, s subject, ways []way) {
+	t.Helper()
+	want := t.TempDir()
+	p := startWith(t, allWorkers, s.command(t, want)...)
+	if e := p.wait(); e.status != 0 {
+		t.Fatalf("status %d, %s", e.status, e.stderr)
+	}
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			root := t.TempDir()
+			if w.then != nil {
+				root = stoppedAtCheckpoint(t, s, w.env)
+				w.env = w.then
+			}
+			if e := startWith(t, w.env, s.command(t, root)...).wait(); e.status != 0 {
+				t.Fatalf("status %d, %s", e.status, e.stderr)
+			}
+			same(t, s, root, want)
+		})
+	}
+}
+
+// stoppedAtCheckpoint is the folder of a subject's runs that a signal stopped once there were some checkpoints.
+func stoppedAtCheckpoint(t *testing.T, s subject, env []string) (root string) {
+	t.Helper()
+	for range 10 {
+		root = t.TempDir()
+		p := startWith(t, env, s.command(t, root)...)
+		for range 3 {
+			began(t, s, p, root, checkpoints(t, s, root))
+		}
+		check(t, p.cmd.Process.Signal(syscall.SIGTERM))
+		switch e := p.wait(); e.status {
+		case 130:
+			return root
+		case 0: // it was done before the signal came: a busy machine
+		default:
+			t.Fatalf("told to stop at a checkpoint: status %d, %s", e.status, e.stderr)
+		}
+	}
+	t.Fatal("it is always done before it can be stopped")
+	return ""
+}
