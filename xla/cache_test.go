@@ -105,6 +105,7 @@ func TestParallelProgramsAreOthers(t *testing.T) {
 	if p.Workers == 1 {
 		t.Skip("SKIPPED: one worker: there are no parallel programs")
 	}
+	xla.FreshCache(t, 3)
 	double := func(in []*Node) []*Node { return []*Node{MulScalar(in[0], 2)} }
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5)}}
 	if got := compiledBy(func() {
@@ -137,6 +138,7 @@ func TestIdleExecutablesAreFew(t *testing.T) {
 
 func TestWhoComesSecondWaits(t *testing.T) {
 	p, must := shared(t), must(t)
+	xla.FreshCache(t, 3)
 	var group sync.WaitGroup
 	if got := compiledBy(func() {
 		for range 8 {
