@@ -139,14 +139,14 @@ func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait 
 		if done, err := sweep.IsDone(e.Runs, c, b); err != nil || done {
 			return err
 		}
-		holder := sweep.Holder(dir)
+		holder := runs.Holder(dir)
 		if holder == "" {
 			announce()
 			err := work()
 			if err == nil || errors.Is(err, qdnb.ErrInterrupted) {
 				return err
 			}
-			if holder = sweep.Holder(dir); holder == "" { // else somebody was faster
+			if holder = runs.Holder(dir); holder == "" { // else somebody was faster
 				e.failed[c.Name()] = err
 				return err
 			}

@@ -10,9 +10,6 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// snapshotPoints is how many repertoires a run keeps of the first half of its budget, evenly spaced.
-const snapshotPoints = 9
-
 // Intermediate draws figures 11, 12a and 12b: the repertoires that methods kept on an environment at nine points of the first half of
 // training, which are rows named by the part of the budget that was spent; the paper's are of the first hour of two. A column is the seed
 // of a method with the best QD score at the end. Above each map are its environment steps and the seconds of training. All maps share the
@@ -34,7 +31,7 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		columns = append(columns, column)
 		grid.ColumnTitles = append(grid.ColumnTitles, figures.MethodName(method))
 	}
-	for point := range snapshotPoints {
+	for point := range runs.SnapshotPoints {
 		var row []figures.Map
 		some := false
 		for _, column := range columns {
@@ -43,7 +40,7 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		}
 		if some {
 			grid.Maps = append(grid.Maps, row)
-			grid.RowTitles = append(grid.RowTitles, fmt.Sprintf("%.0f %% of training", 100*float64(point+1)/(2*snapshotPoints)))
+			grid.RowTitles = append(grid.RowTitles, fmt.Sprintf("%.0f %% of training", 100*float64(point+1)/(2*runs.SnapshotPoints)))
 		}
 	}
 	if len(grid.Maps) == 0 {
@@ -63,7 +60,7 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 	if err != nil {
 		return nil, err
 	}
-	column := make([]*figures.Cells, snapshotPoints)
+	column := make([]*figures.Cells, runs.SnapshotPoints)
 	for _, snapshot := range snapshots {
 		point := pointOf(run.Status.Budget, snapshot.Progress)
 		if point < 0 || column[point] != nil {
@@ -87,7 +84,7 @@ func pointOf(b runs.Budget, p runs.Progress) int {
 	if fraction >= 1 {
 		return -1
 	}
-	return min(int(math.Floor(fraction*2*snapshotPoints+1e-9)), snapshotPoints) - 1
+	return min(int(math.Floor(fraction*2*runs.SnapshotPoints+1e-9)), runs.SnapshotPoints) - 1
 }
 
 // count writes a number of up to three digits and its thousands: 950, 1.2k, 35k, 1.1M, 120M.

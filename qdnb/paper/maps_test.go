@@ -195,7 +195,7 @@ func TestPointOf(t *testing.T) {
 		}
 	}
 	// The points of a budget that nine divides are hit to the bit.
-	for k := range int64(snapshotPoints) {
+	for k := range int64(runs.SnapshotPoints) {
 		if got := pointOf(runs.Budget{EnvSteps: 18e7}, runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
 			t.Errorf("%d eighteenths: point %d", k+1, got)
 		}

@@ -105,17 +105,17 @@ func (b *Budget) UnmarshalJSON(data []byte) error {
 	return b.Validate()
 }
 
-// snapshotPoints is the number of snapshots in the first half of a budget. The paper's figures 11 and 12 show nine
+// SnapshotPoints is the number of snapshots in the first half of a budget. The paper's figures 11 and 12 show nine
 // repertoires, evenly spaced over the first hour of two.
-const snapshotPoints = 9
+const SnapshotPoints = 9
 
 // SnapshotDue tells whether a snapshot of the repertoire is to be kept on going from one progress to another: when one of
 // nine even points of the first half of the budget, or its end, was passed. It depends on nothing else, so that a run which
 // was cut off keeps the same snapshots as one that was not.
 func SnapshotDue(b Budget, before, after Progress) bool {
 	from, to := b.Fraction(before), b.Fraction(after)
-	for i := 1; i <= snapshotPoints; i++ {
-		if point := float64(i) / (2 * snapshotPoints); from < point && point <= to {
+	for i := 1; i <= SnapshotPoints; i++ {
+		if point := float64(i) / (2 * SnapshotPoints); from < point && point <= to {
 			return true
 		}
 	}

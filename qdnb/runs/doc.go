@@ -17,8 +17,8 @@
 // what is written in the status, since going on with another one is allowed, but no longer exact to the bit.
 //
 // The package has two halves. [Open] and [Find] read runs, also while they are being trained, for figures and tables.
-// [Create] returns a [Writer], which owns the folder while it trains: a second one, in this process or another, is refused.
-// [Import] makes the folder of a run that was not trained here.
+// [Create] returns a [Writer], which owns the folder while it trains: a second one, in this process or another, is refused, and
+// [Holder] names who has it. [Import] makes the folder of a run that was not trained here.
 //
 // # After a crash
 //

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,21 +39,4 @@ func LoadFrom(root, target string) (*Run, error) {
 		names = append(names, run.Name())
 	}
 	return nil, fmt.Errorf("several runs begin with %q: give more of one of %s", target, strings.Join(names, ", "))
-}
-
-// Near is the filled cell whose solution's descriptor is nearest to the given one; -1 if all are empty.
-func (r *Repertoire) Near(descriptor ...float32) int {
-	best, least := -1, math.Inf(1)
-	for _, cell := range r.Filled() {
-		distance := 0.0
-		for k, x := range r.Descriptor(cell) {
-			if k < len(descriptor) {
-				distance += math.Pow(float64(x-descriptor[k]), 2)
-			}
-		}
-		if distance < least {
-			best, least = cell, distance
-		}
-	}
-	return best
 }

@@ -77,6 +77,23 @@ func (r *Repertoire) Best() int {
 	return best
 }
 
+// Near is the filled cell whose solution's descriptor is nearest to the given one; -1 if all are empty.
+func (r *Repertoire) Near(descriptor ...float32) int {
+	best, least := -1, math.Inf(1)
+	for _, cell := range r.Filled() {
+		distance := 0.0
+		for k, x := range r.Descriptor(cell) {
+			if k < len(descriptor) {
+				distance += math.Pow(float64(x-descriptor[k]), 2)
+			}
+		}
+		if distance < least {
+			best, least = cell, distance
+		}
+	}
+	return best
+}
+
 // Genotype is the genotype in a cell, [params], not copied; nil if genotypes were not read.
 func (r *Repertoire) Genotype(cell int) []float32 {
 	if r.Genotypes == nil {

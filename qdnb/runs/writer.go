@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -56,29 +55,6 @@ func Create(root string, c Config) (*Writer, error) {
 		return nil, err
 	}
 	return w, nil
-}
-
-// takeLock takes the lock of a folder, which the system gives up when the process ends, however it ends.
-func takeLock(dir string) (*flock.Flock, error) {
-	path := filepath.Join(dir, lockFile)
-	lock := flock.New(path, flock.SetPermissions(0o666), flock.SetFlag(os.O_CREATE|os.O_RDWR))
-	taken, err := lock.TryLock()
-	if err != nil {
-		return nil, failure(dir, -1, err)
-	}
-	if !taken {
-		holder := "another process"
-		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
-			holder = strings.TrimSpace(string(text))
-		}
-		return nil, fmt.Errorf("%s is being trained by %s; wait for it or stop it", dir, holder)
-	}
-	host, _ := os.Hostname()
-	if err := os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0o666); err != nil {
-		_ = lock.Unlock()
-		return nil, failure(dir, -1, err)
-	}
-	return lock, nil
 }
 
 // open reads or writes the configuration, and removes what a killed process left half done.

@@ -6,10 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"example.com/qdnb/qdnb/runs"
 )
@@ -121,7 +118,7 @@ func IsDone(root string, c runs.Config, b runs.Budget) (bool, error) {
 
 func inspect(root string, c runs.Config) (f folder) {
 	if f.run, f.err = open(root, c); f.err == nil {
-		f.holder = Holder(filepath.Join(root, c.Name()))
+		f.holder = runs.Holder(filepath.Join(root, c.Name()))
 	}
 	return f
 }
@@ -140,22 +137,6 @@ func open(root string, c runs.Config) (*runs.Run, error) {
 		return nil, fmt.Errorf("%s is the folder of another run, %s: its config.json was edited; restore it or move the folder away", dir, run.Config.Name())
 	}
 	return run, nil
-}
-
-// Holder names the process that holds the folder of a run, such as "process 12 on node3"; it is empty if none does. It asks for a
-// shared lock and gives it back at once, so that a process which begins at the same moment finds the folder held.
-func Holder(dir string) string {
-	path := filepath.Join(dir, "lock")
-	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
-	taken, err := lock.TryRLock()
-	defer lock.Close()
-	if taken || err != nil { // there is no such file, or the file system knows no locks
-		return ""
-	}
-	if text, err := os.ReadFile(path); err == nil && len(strings.TrimSpace(string(text))) > 0 {
-		return strings.TrimSpace(string(text))
-	}
-	return "another process"
 }
 
 // Totals are the numbers of a plan.
