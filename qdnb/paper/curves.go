@@ -26,6 +26,7 @@ var curveItems = []Item{
 var (
 	qdMethods    = results.Neuroevolution()
 	rlMethods    = results.Reinforcement()
+	allMethods   = slices.Concat(qdMethods, rlMethods)
 	curveEnvs    = results.Environments()
 	curveMetrics = []curveMetric{
 		{"Max fitness", func(p results.Point) float64 { return p.MaxFitness }, false},
@@ -50,7 +51,7 @@ type curveMetric struct {
 //
 // The time axis is logarithmic where a method ends before a fifth of it, as in small runs, whose budgets are steps rather than hours.
 func CurvesOverTime(data *Data) (*figures.Figure, error) {
-	return metricCurves(data, slices.Concat(qdMethods, rlMethods), timeAxis)
+	return metricCurves(data, allMethods, timeAxis)
 }
 
 // CurvesOverStepsQD draws figure 7: as [CurvesOverTime], against environment steps, of the quality-diversity methods. The axis ends at
@@ -161,13 +162,7 @@ func priorPanel(data *Data) (figures.Panel, error) {
 	var lines []seeds
 	for _, prior := range []bool{true, false} {
 		for _, method := range []string{"diayn-reward", "dads-reward"} {
-			var trained []results.Trained
-			for _, r := range data.Trained {
-				if r.Finished && r.Experiment == results.ExperimentPrior && r.Algorithm == method && r.Prior == prior {
-					trained = append(trained, r)
-				}
-			}
-			s := curvesOf(method, trained)
+			s := curvesOf(method, data.PriorRuns(method, prior))
 			if !prior {
 				s.name += " without prior"
 				style := figures.MethodStyles(method)[method]

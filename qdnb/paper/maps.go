@@ -40,9 +40,6 @@ var mapItems = []Item{
 // mapEnvs are the environments of the paper whose descriptor has two dimensions, in its order.
 var mapEnvs = slices.DeleteFunc(results.Environments(), func(env string) bool { return env == "ant-uni" })
 
-// mapMethods are those that the paper trains on every environment.
-var mapMethods = slices.Concat(qdMethods, rlMethods)
-
 // PublishedRanges are the fitnesses at the ends of the colours of the paper's repertoires, by environment: for runs of its scale.
 func PublishedRanges() map[string][2]float64 {
 	return map[string][2]float64{
@@ -63,7 +60,7 @@ func Repertoires(d *Data) (*figures.Figure, error) { return RepertoiresWithin(d,
 func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, error) {
 	var rows [][]*figures.Cells
 	var failed error
-	for _, method := range mapMethods {
+	for _, method := range allMethods {
 		var row []*figures.Cells
 		for _, env := range mapEnvs {
 			cells, err := d.finalCells(bestQDScore(d.FinishedRuns(method, env)))
@@ -78,7 +75,7 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 		}
 		rows = append(rows, row)
 	}
-	grid := table(rows, mapMethods, mapEnvs)
+	grid := table(rows, allMethods, mapEnvs)
 	if len(grid.Maps) == 0 {
 		return nil, nothing(failed, "repertoires", results.ExperimentTraining)
 	}

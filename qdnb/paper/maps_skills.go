@@ -134,12 +134,7 @@ func Prior(d *Data) (*figures.Figure, error) {
 
 // medianCoverage is the run of the experiment prior with the median coverage; nil of none.
 func (d *Data) medianCoverage(algorithm string, prior bool) *results.Trained {
-	var found []results.Trained
-	for _, r := range d.Trained {
-		if r.Experiment == results.ExperimentPrior && r.Finished && r.Algorithm == algorithm && r.Prior == prior {
-			found = append(found, r)
-		}
-	}
+	found := d.PriorRuns(algorithm, prior)
 	if len(found) == 0 {
 		return nil
 	}

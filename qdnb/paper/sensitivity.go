@@ -73,7 +73,7 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 			}
 			byScore := func(a, b results.GridPoint) int { return cmp.Compare(a.QDScore, b.QDScore) }
 			best, worst := slices.MaxFunc(own, byScore), slices.MinFunc(own, byScore)
-			part := "–"
+			part := none
 			if best.QDScore > 0 {
 				part = fmt.Sprintf("%.2f", worst.QDScore/best.QDScore)
 			}

@@ -52,7 +52,7 @@ func Components() *tables.Table {
 	for _, c := range components {
 		table.Header = append(table.Header, c.name)
 	}
-	for _, method := range slices.Concat(qdMethods, rlMethods) {
+	for _, method := range allMethods {
 		row := []string{figures.MethodName(method)}
 		for _, c := range components {
 			mark := none

@@ -43,15 +43,15 @@ func (m Metric) Of(r Trained) float64 {
 // "smerl-targets" none, whose runs are SAC's and may be of other hyperparameters.
 func (t *Tables) FinishedRuns(label, env string) []Trained {
 	for _, experiment := range []string{ExperimentTraining, ExperimentReward, ExperimentAdaptation, ExperimentHurdles, ExperimentPrior} {
-		if found := t.of(experiment, label, env); len(found) > 0 {
+		if found := t.TrainedIn(experiment, label, env); len(found) > 0 {
 			return found
 		}
 	}
 	return nil
 }
 
-// of are the complete training runs of an experiment, a label and an environment.
-func (t *Tables) of(experiment, label, env string) []Trained {
+// TrainedIn are the complete training runs of an experiment, a label and an environment, by seed.
+func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
 	var found []Trained
 	for _, r := range t.Trained {
 		if r.Finished && r.Experiment == experiment && r.Label == label && r.Env == env {
@@ -266,15 +266,20 @@ func (t *Tables) Sensitivity() []GridPoint {
 	return points
 }
 
-// PriorCoverages are the final coverages of an algorithm on ant-omni in the experiment "prior", with the prior or without, one per seed.
-func (t *Tables) PriorCoverages(algorithm string, prior bool) []float64 {
-	var x []float64
+// PriorRuns are the complete runs of an algorithm on ant-omni in the experiment "prior", with the prior or without, by seed.
+func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
+	var found []Trained
 	for _, r := range t.Trained {
 		if r.Finished && r.Experiment == ExperimentPrior && r.Algorithm == algorithm && r.Prior == prior {
-			x = append(x, r.Coverage)
+			found = append(found, r)
 		}
 	}
-	return x
+	return found
+}
+
+// PriorCoverages are the final coverages of [Tables.PriorRuns], one per seed.
+func (t *Tables) PriorCoverages(algorithm string, prior bool) []float64 {
+	return scores(t.PriorRuns(algorithm, prior), Coverage)
 }
 
 // SMERLTarget is what SMERL aims at on an environment.
