@@ -192,9 +192,9 @@ func probability(p float64) string {
 	return fmt.Sprintf("%.3f", p)
 }
 
-// number writes three digits.
+// number writes three digits, or all before the point.
 func number(v float64) string {
-	if size := math.Abs(v); size >= 1000 && size < 1e5 {
+	if size := math.Abs(v); size >= 999.5 && size < 1e5 { // else 999.7 would be 1e+03
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
