@@ -1,22 +1,13 @@
 package qdnb
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"io/fs"
-	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -141,58 +132,6 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 // maxSkills is the largest number of skills: beyond it it is a slip of the pen.
 const maxSkills = 1 << 14
 
-// layers writes the layers of a network as people do.
-func layers(s *runs.Skills) string {
-	text := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.Sizes()), "[]")), " -> ")
-	if s.Count > 0 {
-		return fmt.Sprintf("%s, %d observations and %d skills", text, s.Observations, s.Count)
-	}
-	return text
-}
-
-// fitting says what a row of n parameters would fit: another environment, other hidden layers, or a policy of a repertoire.
-func fitting(n int, s runs.Skills) string {
-	var found []string
-	if n == s.Params() {
-		found = append(found, "it is one policy of a repertoire, as quality-diversity algorithms have")
-	}
-	for _, name := range envs.Names() {
-		env, err := envs.Make(name)
-		if err != nil {
-			continue
-		}
-		counts := slices.Sorted(slices.Values([]int{0, 5, s.Count}))
-		for _, count := range slices.Compact(counts) {
-			other := runs.Skills{Observations: env.Spec().Observations, Actions: env.Spec().Actions, Count: count, Hidden: s.Hidden}
-			if runs.Row(other.Sizes()) == n {
-				found = append(found, fmt.Sprintf("it fits %s with %d skills", name, count))
-			}
-		}
-	}
-	sizes := s.Sizes()
-	if hidden := fittingHidden(n, sizes[0], sizes[len(sizes)-1]); hidden != "" {
-		found = append(found, "it fits with "+hidden)
-	}
-	if found == nil {
-		return "it fits no environment with these hidden layers"
-	}
-	return strings.Join(found, "; ")
-}
-
-// fittingHidden are the settings of up to three equal hidden layers with which networks have n parameters; empty if there are none.
-func fittingHidden(n, in, out int) string {
-	var found []string
-	for layers := range 4 {
-		for units := 1; units <= 4096 && (layers > 0 || units == 1); units++ {
-			hidden := slices.Repeat([]int{units}, layers)
-			if runs.Row(slices.Concat([]int{in}, hidden, []int{out})) == n {
-				found = append(found, "--set hidden="+strings.ReplaceAll(fmt.Sprint(hidden), " ", ","))
-			}
-		}
-	}
-	return strings.Join(found, " or ")
-}
-
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	spec := env.Spec()
 	if spec.Descriptor.Kind == envs.None {
@@ -296,103 +235,4 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 		}
 		return w.SaveStatus(status)
 	})
-}
-
-// floats is an array of float32.
-type floats struct {
-	Shape []int
-	data  []float32
-}
-
-// npyFile gives the array of an .npy file, named by its path.
-func npyFile(path string) (string, func() (npz.Array, error)) {
-	return path, func() (npz.Array, error) {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return npz.Array{}, errors.Errorf("%s is a folder, not an .npy file", path)
-		}
-		a, err := npz.ReadNPY(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = errors.Errorf("there is no file %s", path)
-		}
-		return a, err
-	}
-}
-
-// readFloats reads an array that must be of float32, or of float64, which is rounded.
-func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
-	a, err := read()
-	if err != nil {
-		return floats{}, err
-	}
-	if t := a.DType(); t != "float32" && t != "float64" {
-		return floats{}, errors.Errorf("%s is of %s, not of float32 or float64", name, t)
-	}
-	data, err := a.Float32s()
-	return floats{a.Shape, data}, err
-}
-
-// repertoireArrays are the arrays of a repertoire, with the number of their axes.
-var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2, "centroids": 2}
-
-// readRepertoire reads the arrays of a repertoire: from an .npz file, or from a folder with a file of each or with repertoire.npz.
-func readRepertoire(path string) (map[string]floats, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, errors.Errorf("there is no repertoire %s: it is a folder with genotypes.npy, fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
-	}
-	file := path
-	if info.IsDir() {
-		file = filepath.Join(path, "repertoire.npz")
-		if _, err := os.Stat(filepath.Join(path, "genotypes.npy")); err == nil {
-			file = ""
-		} else if _, err := os.Stat(file); err != nil {
-			return nil, errors.Errorf("%s has neither genotypes.npy nor repertoire.npz", path)
-		}
-	}
-	var archive *npz.Reader
-	if file != "" {
-		if archive, err = npz.Open(file); err != nil {
-			return nil, err
-		}
-		defer archive.Close()
-	}
-	arrays := map[string]floats{}
-	for _, name := range slices.Sorted(maps.Keys(repertoireArrays)) {
-		source, read := npyFile(filepath.Join(path, name+".npy"))
-		if archive != nil {
-			source, read = fmt.Sprintf("%s: %s", file, name), func() (npz.Array, error) {
-				a, err := archive.Read(name)
-				return a, errors.WithMessage(err, file)
-			}
-		}
-		a, err := readFloats(source, read)
-		if err != nil {
-			return nil, err
-		}
-		if name == "fitnesses" && len(a.Shape) == 2 && a.Shape[1] == 1 { // newer versions of QDax have an axis of objectives
-			a.Shape = a.Shape[:1]
-		}
-		if axes := repertoireArrays[name]; len(a.Shape) != axes {
-			return nil, errors.Errorf("%s has shape %v, not %s", source, a.Shape, []string{"", "[cells]", "[cells, numbers]"}[axes])
-		}
-		arrays[name] = a
-	}
-	return arrays, nil
-}
-
-// digest is the SHA-256 of arrays: of their names, shapes and numbers, whatever file they come from.
-func digest(arrays map[string]floats) string {
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		fmt.Fprintln(sum, name, arrays[name].Shape)
-		buffer := make([]byte, 0, 1<<16)
-		for part := range slices.Chunk(arrays[name].data, 1<<14) {
-			buffer = buffer[:0]
-			for _, x := range part {
-				buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(x))
-			}
-			sum.Write(buffer)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -1,0 +1,101 @@
+package results
+
+import (
+	"math"
+	"slices"
+
+	"example.com/qdnb/qdnb/stats"
+)
+
+// near tells whether two values of a perturbation are the same; they come from decimals.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
+
+// Multipliers are the values of a perturbation by a multiplier that any run on an environment has, in order.
+func (t *Tables) Multipliers(perturbation, env string) []float64 {
+	var list []float64
+	for _, a := range t.Adapted {
+		if a.Perturbation != perturbation || a.Env != env {
+			continue
+		}
+		for _, v := range a.Values {
+			list = append(list, v.X)
+		}
+	}
+	slices.Sort(list)
+	return slices.CompactFunc(list, near)
+}
+
+// Adaptation are the scores of a label at a multiplier, one per seed.
+func (t *Tables) Adaptation(perturbation, env, label string, multiplier float64) []float64 {
+	var x []float64
+	for _, a := range t.adapted(perturbation, env, label) {
+		if v, ok := a.at(multiplier); ok {
+			x = append(x, v.Score)
+		}
+	}
+	return x
+}
+
+// adapted are the runs of a label, those that two experiments share once.
+func (t *Tables) adapted(perturbation, env, label string) []Adapted {
+	var found []Adapted
+	for _, a := range t.Adapted {
+		twice := slices.ContainsFunc(found, func(b Adapted) bool { return a.Run != "" && a.Run == b.Run })
+		if a.Perturbation == perturbation && a.Env == env && a.Label == label && !twice {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+func (a Adapted) at(multiplier float64) (Value, bool) {
+	i := slices.IndexFunc(a.Values, func(v Value) bool { return near(v.X, multiplier) })
+	if i < 0 {
+		return Value{}, false
+	}
+	return a.Values[i], true
+}
+
+// Gain is the relative change of a run's score at a multiplier against that at multiplier 1,
+//
+//	(F - F_nominal) / |F_nominal|
+//
+// the paper's fitness gain (figure 13). It is NaN if the run has no nominal score, or that is 0.
+func (a Adapted) Gain(multiplier float64) float64 {
+	v, ok := a.at(multiplier)
+	nominal, known := a.at(1)
+	if !ok || !known || nominal.Score == 0 {
+		return math.NaN()
+	}
+	return (v.Score - nominal.Score) / math.Abs(nominal.Score)
+}
+
+// Gains are the fitness gains of a label at a multiplier, one per seed. Each is relative to the seed's own nominal score.
+func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []float64 {
+	var x []float64
+	for _, a := range t.adapted(perturbation, env, label) {
+		if _, ok := a.at(multiplier); ok {
+			x = append(x, a.Gain(multiplier))
+		}
+	}
+	return x
+}
+
+// TargetMeans are the means over the targets of a label's scores on ant-maze, one per seed. The paper does not say how its figure 4
+// joins the ten targets.
+func (t *Tables) TargetMeans(label string) []float64 {
+	var x []float64
+	for _, a := range t.adapted(Target, "ant-maze", label) {
+		x = append(x, a.mean())
+	}
+	return x
+}
+
+// mean of the scores over all values.
+func (a Adapted) mean() float64 {
+	var x []float64
+	for _, v := range a.Values {
+		x = append(x, v.Score)
+	}
+	return stats.Mean(x)
+}
