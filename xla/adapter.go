@@ -121,7 +121,7 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 	}
 	outputs = slices.Clone(outputs)
 	for i := range outputs {
-		if slices.Contains(outputs[:i], outputs[i]) || f.builder.kind == Go && slices.Contains(f.loops, outputs[i]) {
+		if slices.Contains(outputs[:i], outputs[i]) || f.builder.kind == Go && f.bare(outputs[i]) {
 			var err error
 			if outputs[i], err = f.Function.Identity(outputs[i]); err != nil {
 				return err
@@ -129,6 +129,12 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 		}
 	}
 	return f.Function.Return(outputs, shardings)
+}
+
+// bare says whether an output is what the Go backend cannot return as it is: a result of a loop, or an input of a program, which fails
+// where nothing is computed of the inputs behind it.
+func (f *nestingFunction) bare(output compute.Value) bool {
+	return slices.Contains(f.loops, output) || f == f.builder.main && slices.Contains(f.builder.parameters, output)
 }
 
 // BroadcastInDim broadcasts on the Go backend what has no axes of one element, by adding axes, and not at all what has the shape.
