@@ -8,7 +8,7 @@ import (
 )
 
 // Learner is the part of an emitter that learns: from every step of every evaluation, which a replay buffer holds. What it
-// knows is a list of tensors on the first device. Its methods build graphs, except where they return no node.
+// knows is a list of tensors on the first device; what it proposes all workers make. Its methods build graphs, except where they return no node.
 type Learner interface {
 	// Proposals is how many of a batch's offspring are the learner's: the first ones. The others are the [Emitter]'s.
 	Proposals(batch int) int
@@ -23,6 +23,9 @@ type Learner interface {
 	Learn(task Task, known []*Node, buffer replay.Buffer, key xla.Key) (after, losses []*Node)
 	// Losses names the losses, for metrics.csv. A loss that is not a number ends the search.
 	Losses() []string
-	// Propose gives Proposals(batch) offspring [n, N] of the next generation.
-	Propose(task Task, known []*Node, buffer replay.Buffer, parents Parents, batch int, key xla.Key) *Node
+	// Study is what proposals need of what is known and of the buffer: float32 tensors, which every worker gets.
+	Study(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node
+	// Propose gives offspring [k, N] of the next generation on one of the workers, by their numbers which, int32 [k], of 0 to
+	// Proposals(batch) - 1. An offspring depends on its own number alone, not on the others.
+	Propose(task Task, studied []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node
 }

@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -15,11 +16,12 @@ import (
 )
 
 // learning is a learner on the first device, with its replay buffer and its programs. The products in them are large, and XLA
-// spreads each over the cores by itself.
+// spreads each over the cores by itself; what is proposed is many products of many policies, which all workers share.
 type learning struct {
 	learner  Learner
 	start    *xla.Program
 	absorb   *xla.Program // takes the transitions and learns
+	study    *xla.Program // what proposals need of the buffer
 	proposal *xla.Program
 	known    []xla.Value
 	buffer   replay.Store
@@ -101,21 +103,43 @@ func (s *Search) newLearning() (*learning, error) {
 	return l, err
 }
 
+// compileProposal builds the two programs that make n offspring: the first device has the buffer, and what is to be known of it goes to all
+// workers, each of which makes a part of the offspring and gets those of the others.
 func (l *learning) compileProposal(s *Search, n int) (err error) {
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: s.main.genotypes[0].Shape()}}
+	drawing := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+	key := func(in []*graph.Node) xla.Key { return xla.KeyOf(in[0]).FoldInt(streamPropose).Fold(in[1]) }
+	var studied []shapes.Shape
+	l.study, err = s.platform.Compile("study", append(drawing, l.inputs(false)...), func(in []*graph.Node) []*graph.Node {
+		known, buffer := l.read(in[2:])
+		out := l.learner.Study(s.task, known, buffer, key(in))
+		studied = nil
+		for _, x := range out {
+			studied = append(studied, x.Shape())
+		}
+		return out
+	})
+	if err != nil {
+		return err
+	}
+	inputs := append(slices.Clone(drawing), xla.Input{Shape: shapes.Make(dtypes.Int32)}, xla.Input{Shape: s.main.genotypes[0].Shape()})
 	for _, field := range s.main.fields {
 		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
 	}
-	inputs = append(inputs, l.inputs(false)...)
-	l.proposal, err = s.platform.Compile("proposals", inputs, func(in []*graph.Node) []*graph.Node {
-		fields := in[3 : 3+len(s.main.fields)]
-		known, buffer := l.read(in[3+len(fields):])
-		parents := NewParents(in[2], cellsOf(s.main.archive, fields))
-		rows := l.learner.Propose(s.task, known, buffer, parents, s.settings.Batch, xla.KeyOf(in[0]).FoldInt(streamPropose).Fold(in[1]))
-		if want := shapes.Make(dtypes.Float32, n, s.task.Policy.Params()); !rows.Shape().Equal(want) {
+	for _, shape := range studied {
+		inputs = append(inputs, xla.Input{Shape: shape})
+	}
+	workers := s.platform.Workers
+	share := (n + workers - 1) / workers
+	l.proposal, err = s.platform.CompileParallel("proposals", inputs, func(in []*graph.Node) []*graph.Node {
+		worker, fields, studied := in[2], in[4:4+len(s.main.fields)], in[4+len(s.main.fields):]
+		which := graph.Add(graph.MulScalar(worker, int32(share)), graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
+		which = graph.MinScalar(which, int32(n-1)) // the last share may be a smaller one
+		rows := l.learner.Propose(s.task, studied, NewParents(in[3], cellsOf(s.main.archive, fields)), which, s.settings.Batch, key(in))
+		if want := shapes.Make(dtypes.Float32, share, s.task.Policy.Params()); !rows.Shape().Equal(want) {
 			panic(errors.Errorf("the learner proposes %s, not %s", rows.Shape(), want))
 		}
-		return []*graph.Node{rows}
+		all := graph.Reshape(xla.Gathered(rows, worker, workers), workers*share, -1)
+		return []*graph.Node{graph.Slice(all, graph.AxisRange(0, n))}
 	})
 	return err
 }
@@ -148,15 +172,26 @@ func (l *learning) propose(s *Search, number xla.Value) (xla.Value, error) {
 			return tensors.FromShape(shapes.Make(dtypes.Float32, n, s.task.Policy.Params()))
 		}), nil
 	}
-	inputs := []xla.Value{s.seed[:1], number[:1], s.main.genotypes[:1]}
-	for _, field := range s.main.fields {
-		inputs = append(inputs, field[:1])
-	}
-	out, err := l.proposal.Run(append(inputs, l.state()...)...)
+	studied, err := l.study.Run(append([]xla.Value{s.seed[:1], number[:1]}, l.state()...)...)
 	if err != nil {
 		return nil, err
 	}
-	return s.spread(out[0])
+	defer func() {
+		for _, v := range studied {
+			v.Free()
+		}
+	}()
+	for i := range studied {
+		if studied[i], err = s.spread(studied[i]); err != nil {
+			return nil, err
+		}
+	}
+	inputs := append([]xla.Value{s.seed, number, s.worker, s.main.genotypes}, s.main.fields...)
+	out, err := l.proposal.Run(append(inputs, studied...)...)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
 }
 
 // learn takes the transitions of a generation and learns from the buffer. It returns the losses.
@@ -181,7 +216,7 @@ func (l *learning) learn(s *Search, transitions, number xla.Value) ([]float64, e
 }
 
 func (l *learning) programs() []*xla.Program {
-	return append([]*xla.Program{l.start, l.absorb, l.proposal}, l.buffer.Programs()...)
+	return append([]*xla.Program{l.start, l.absorb, l.study, l.proposal}, l.buffer.Programs()...)
 }
 
 func (l *learning) free() {

@@ -41,8 +41,12 @@ func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.
 	return []*Node{AddScalar(known[0], 1), known[1]}, []*Node{mean}
 }
 
-func (b bookkeeper) Propose(task Task, known []*Node, _ replay.Buffer, _ Parents, batch int, _ xla.Key) *Node {
-	return BroadcastToDims(Reshape(DivScalar(known[0], 64), 1, 1), b.Proposals(batch), task.Policy.Params())
+func (bookkeeper) Study(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*Node {
+	return []*Node{DivScalar(known[0], 64)}
+}
+
+func (bookkeeper) Propose(task Task, studied []*Node, _ Parents, which *Node, _ int, _ xla.Key) *Node {
+	return BroadcastToDims(Reshape(studied[0], 1, 1), which.Shape().Dimensions[0], task.Policy.Params())
 }
 
 var honest = bookkeeper{Share: 4, Room: 100, LossLimit: math.Inf(1)}

@@ -2,7 +2,6 @@ package evolution
 
 import (
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/replay"
@@ -67,14 +66,17 @@ func (l PolicyGradient) Learn(task Task, known []*Node, buffer replay.Buffer, ke
 // Losses implements [Learner].
 func (PolicyGradient) Losses() []string { return []string{"critic_loss", "actor_loss"} }
 
-// Propose implements [Learner].
-func (l PolicyGradient) Propose(task Task, known []*Node, buffer replay.Buffer, parents Parents, batch int, key xla.Key) *Node {
+// Study implements [Learner]: the observations to climb on, the critics, and the greedy actor.
+func (l PolicyGradient) Study(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node {
 	learner := l.learner(known)
-	climbers := l.Proposals(batch) - 1
-	if climbers == 0 {
-		return learner.Actor
-	}
-	which := key.FoldInt(0).Fold(Iota(learner.Actor.Graph(), shapes.Make(dtypes.Int32, climbers), 0))
-	children := l.td3(task.Policy).Vary(parents.Sample(which), learner.Critic, buffer, key.FoldInt(1), l.NumPGTrainingSteps)
-	return Concatenate([]*Node{children, learner.Actor}, 0)
+	return []*Node{l.td3(task.Policy).DrawObservations(buffer, key.FoldInt(1), l.NumPGTrainingSteps), learner.Critic, learner.Actor}
+}
+
+// Propose implements [Learner].
+func (l PolicyGradient) Propose(task Task, studied []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node {
+	observations, critics, greedy := studied[0], studied[1], studied[2]
+	together := td3.Together(xla.KindOf(which.Graph()), l.Proposals(batch))
+	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldInt(0).Fold(which)), critics, observations, together)
+	last := BroadcastToDims(InsertAxes(Equal(which, ConstAs(which, int32(l.Proposals(batch)-1))), -1), children.Shape().Dimensions...)
+	return Where(last, BroadcastToDims(greedy, children.Shape().Dimensions...), children)
 }

@@ -47,7 +47,7 @@ func TestLearnsABandit(t *testing.T) {
 			first := td3.Actor.Init(key.FoldInt(1).Fold(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
 			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldInt(2))
 			l, losses := td3.Train(l, buffer, key.FoldInt(3), 800)
-			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, buffer, key.FoldInt(4), 200)
+			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, td3.DrawObservations(buffer, key.FoldInt(4), 200), 1)
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
 			off := func(policy *Node) *Node {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
@@ -74,7 +74,7 @@ func TestLaws(t *testing.T) {
 			key := xla.KeyOf(in[0])
 			g := key.Hi.Graph()
 			buffer := bandit(td3, key.FoldInt(0), 64)
-			rows := td3.Actor.Init(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, 14), 0))) // two groups of seven
+			rows := td3.Actor.Init(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, 14), 0)))
 			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldInt(2))
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
 			noise := key.FoldInt(3).Normal(32, 1)
@@ -88,8 +88,9 @@ func TestLaws(t *testing.T) {
 			two, _ := td3.Update(one, batch, noise)
 			three, _ := td3.Update(two, batch, noise)
 
-			all := td3.Vary(rows, l.Critic, buffer, key.FoldInt(4), 3)
-			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, buffer, key.FoldInt(4), 3)
+			observations := td3.DrawObservations(buffer, key.FoldInt(4), 3)
+			all := td3.Vary(rows, l.Critic, observations, 5) // the last five begin among those before
+			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, 5)
 			return []*Node{
 				loss(batch), loss(elsewhere), loss(truncated),
 				l.Actor, one.Actor, two.Actor, three.Actor, one.TargetActor, two.TargetActor,

@@ -143,16 +143,16 @@ func TestFormsOfCritics(t *testing.T) {
 				// One step of the variation, which cuts the critic's first layer in two, against the loss as it is written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
 				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0], adam.Start(l.Actor))
-				return []*Node{td3.vary(l.Actor, l.Critic, batch.Obs), want}
+				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, 1), want}
 			}, xlatest.Tensor(xla.SeedWords(1), 2))
 			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), 1e-5)
 		}
 	})
 }
 
-func TestGroups(t *testing.T) {
+func TestTogether(t *testing.T) {
 	for m, want := range map[int]int{1: 1, 2: 2, 7: 7, 8: 8, 11: 1, 49: 7, 50: 5, 64: 8} {
-		if got := groupOf(m); got != want {
+		if got := Together(xla.CPU, m); got != want || Together(xla.CUDA, m) != m {
 			t.Errorf("%d individuals are varied %d at a time, want %d", m, got, want)
 		}
 	}

@@ -31,7 +31,8 @@ func BenchmarkVary(b *testing.B) {
 				}), Size: full, Position: ZerosLike(full)}
 				parents := t.Actor.Init(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, individuals), 0)))
 				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldInt(2)).Critic
-				return []*Node{t.Vary(parents, critics, buffer, key.FoldInt(3), 100)}
+				observations := t.DrawObservations(buffer, key.FoldInt(3), 100)
+				return []*Node{t.Vary(parents, critics, observations, Together(p.Kind, individuals))}
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -10,22 +10,19 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Vary is the policy-gradient variation: each of the parents [M, N] takes steps of its own, new Adam against [TD3.PolicyLoss] under
-// critics [2, C] that do not change, and the result is their children [M, N]. All see the same batches. A child depends on
-// its parent alone, not on the others.
-func (t TD3) Vary(parents, critic *Node, buffer replay.Buffer, key xla.Key, steps int) *Node {
+// DrawObservations draws what [TD3.Vary] climbs on: the observations of a batch of transitions for each of some steps, [steps * B, observations].
+func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Node {
 	type state struct {
 		Buffer replay.Buffer
 		Key    xla.Key
 		Obs    *Node
 	}
-	g, batch := parents.Graph(), t.TransitionsBatchSize
-	start := state{buffer, key, Zeros(g, shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
-	drawn := xla.ForKernels(g, steps, start, func(step *Node, s state) state {
+	batch := t.TransitionsBatchSize
+	start := state{buffer, key, Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
+	return xla.ForKernels(key.Hi.Graph(), steps, start, func(step *Node, s state) state {
 		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)), t.draw(s.Buffer, s.Key.Fold(step)).Obs)
 		return s
-	})
-	return t.vary(parents, critic, drawn.Obs)
+	}).Obs
 }
 
 // shared is what all individuals read: a tree.
@@ -34,35 +31,38 @@ type shared struct {
 	Critic nn.Given
 }
 
-// vary is [TD3.Vary] with the observations of all steps given, [steps * B, observations].
-func (t TD3) vary(parents, critics, obs *Node) *Node {
+// Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of the observations
+// [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics [2, C] that do not change, and the result is their
+// children [M, N]. A child depends on its parent alone, not on the others; so many are varied together (see [Together]), which
+// changes the speed and not the numbers.
+func (t TD3) Vary(parents, critics, observations *Node, together int) *Node {
 	type state struct {
-		Rows   *Node
-		Shared shared
+		Parents, Children *Node
+		Shared            shared
 	}
-	start := state{parents, shared{obs, t.Critic.Single(critics, 0).Given(obs)}}
+	start := state{parents, ZerosLike(parents), shared{observations, t.Critic.Single(critics, 0).Given(observations)}}
 	m := parents.Shape().Dimensions[0]
-	group := m
-	if xla.KindOf(parents.Graph()) == xla.CPU {
-		group = groupOf(m)
-	}
-	return xla.ForKernels(parents.Graph(), m/group, start, func(i *Node, s state) state {
-		first := MulScalar(i, int32(group))
-		s.Rows = xla.SetRows(s.Rows, first, t.varyGroup(xla.Rows(s.Rows, first, group), s.Shared))
+	together = min(together, m)
+	return xla.ForKernels(parents.Graph(), (m+together-1)/together, start, func(i *Node, s state) state {
+		first := MulScalar(i, int32(together)) // Rows and SetRows both move the last ones back inside, where some are varied again
+		s.Children = xla.SetRows(s.Children, first, t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
 		return s
-	}).Rows
+	}).Children
 }
 
-// groupOf is how many of m individuals XLA:CPU varies together: the largest divisor of m up to 8. One alone leaves gaps between its
-// products and reads the critic for itself; many do not fit the cache with their moments.
-func groupOf(m int) int {
-	group := 1
+// Together is how many of m individuals should be varied together on a kind of backend. On XLA:CPU it is the largest divisor of m up to 8: one
+// alone leaves gaps between its products and reads the critic for itself; many do not fit the cache with their moments.
+func Together(kind xla.Kind, m int) int {
+	if kind != xla.CPU {
+		return m
+	}
+	together := 1
 	for d := range min(m, 8) {
 		if m%(d+1) == 0 {
-			group = d + 1
+			together = d + 1
 		}
 	}
-	return group
+	return together
 }
 
 // varyGroup varies the individuals of some rows [P, N] side by side: their losses add up, and none depends on another's parameters.
