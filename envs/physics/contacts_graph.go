@@ -10,8 +10,7 @@ type meeting struct {
 	penetration   num    // positive where the two overlap
 }
 
-// meet finds the contacts of a group.
-// With whole it settles their places, too, not only what impulses need.
+// meet finds the contacts of a group. With whole it settles their places, too, not only what impulses need.
 func (g *contactGroup) meet(all limbs, whole bool) []meeting {
 	meetings := make([]meeting, len(g.sets))
 	var made []*num

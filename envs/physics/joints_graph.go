@@ -48,8 +48,8 @@ func (j *held) components() []*num {
 func (j held) parentAxis(i int) vector { return j.parentTurn.of(j.hinges.parentAxis[i]) }
 func (j held) childAxis(i int) vector  { return j.childTurn.of(j.hinges.childAxis[i]) }
 
-// line and bend are the line of nodes and the parent's first axis in the plane of the child's first two, for joints with two
-// or three axes.
+// lineOfNodes gives, for joints with two or three axes, the line of nodes, and the parent's first axis in the plane of the child's first
+// two: unit vectors, but for epsilon.
 func (j held) lineOfNodes(epsilon float64) (line, bend vector) {
 	first, one, two, three := j.parentAxis(0), j.childAxis(0), j.childAxis(1), j.childAxis(2)
 	line = three.cross(first)
@@ -117,8 +117,13 @@ func (d drive) carry(g *Graph, batch int) carried {
 
 func (s *System) driveOf(c carried) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
 
-// torques are those of the actuators under actions about each axis of the joints, of each group of joints.
-func (s *System) torques(action num) [][]num {
+// torquesUnder are those of the actuators under actions [Actions, B], about each axis of the joints of each group; the actions may be nil
+// if there is no actuator.
+func (s *System) torquesUnder(actions *Node) [][]num {
+	action := num{rows: s.actions}
+	if s.actions > 0 {
+		action.node = Reshape(actions, actions.Shape().Size())
+	}
 	all := make([][]num, len(s.hinges))
 	for i, h := range s.hinges {
 		for axis, strength := range h.strength {

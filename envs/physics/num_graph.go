@@ -144,6 +144,7 @@ func (a num) max(b num) num { return combine(a, b, math.Max, Max) }
 func (a num) neg() num  { return a.apply(func(k float64) float64 { return -k }, Neg) }
 func (a num) abs() num  { return a.apply(math.Abs, Abs) }
 func (a num) sqrt() num { return a.apply(math.Sqrt, Sqrt) }
+
 func (a num) sign() num {
 	return a.above(0).choose(constant(a.rows, 1), a.below(0).choose(constant(a.rows, -1), a.zero()))
 }
@@ -254,123 +255,6 @@ func join(parts []*Node) *Node {
 		return parts[0]
 	}
 	return Concatenate(parts, 0)
-}
-
-// addend is something to be summed over the rows that belong together: row i of value counts for the rows to[i] of the sum.
-type addend struct {
-	value num
-	to    [][]int
-}
-
-// each maps row i to rows[i].
-func each(rows []int) [][]int {
-	to := make([][]int, len(rows))
-	for i, row := range rows {
-		to[i] = []int{row}
-	}
-	return to
-}
-
-// sum adds up rows of addends for each of the rows of the result.
-func sum(rows int, addends ...addend) num {
-	total := newTotal(rows, addends...)
-	return total.join()
-}
-
-// total is a sum in two steps, so that many can settle what is the same in several rows at once.
-type total struct {
-	rows  int
-	batch int
-	parts []part
-}
-
-// part are consecutive rows of a total: value, repeated times.
-type part struct {
-	value num
-	times int
-}
-
-func newTotal(rows int, addends ...addend) *total {
-	type source struct{ of, row int } // of: index of the addend
-	sources := make([][]source, rows)
-	t := &total{rows: rows}
-	for i, a := range addends {
-		if a.value.all(0) {
-			continue
-		}
-		if a.value.node != nil {
-			t.batch = a.value.node.Shape().Size() / a.value.rows
-		}
-		for row, list := range a.to {
-			for _, to := range list {
-				sources[to] = append(sources[to], source{i, row})
-			}
-		}
-	}
-	add := func(list []source, count int) num { // of count consecutive rows
-		sum := constant(count, 0)
-		for _, s := range list {
-			rows := make([]int, count)
-			for i := range rows {
-				rows[i] = s.row + i
-			}
-			sum = sum.plus(addends[s.of].value.take(rows...))
-		}
-		return sum
-	}
-	// Consecutive rows that add up consecutive rows of the same addends are computed at once; so are rows that add up the same.
-	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
-	for start := 0; start < rows; {
-		end := start + 1
-		for end < rows && len(sources[start]) > 0 && slices.Equal(sources[start], sources[end]) {
-			end++
-		}
-		if end > start+1 {
-			t.parts = append(t.parts, part{add(sources[start], 1), end - start})
-			start = end
-			continue
-		}
-		for end < rows && slices.EqualFunc(sources[end-1], sources[end], follows) {
-			end++
-		}
-		t.parts = append(t.parts, part{add(sources[start], end-start), 1})
-		start = end
-	}
-	return t
-}
-
-// shared are the values that are repeated.
-func (t *total) shared() (values []*num) {
-	for i := range t.parts {
-		if t.parts[i].times > 1 {
-			values = append(values, &t.parts[i].value)
-		}
-	}
-	return values
-}
-
-func (t *total) join() num {
-	var g *Graph
-	var known []float64
-	for _, p := range t.parts {
-		if p.value.node != nil {
-			g = p.value.node.Graph()
-		} else {
-			known = append(known, slices.Repeat(p.value.known, p.times)...)
-		}
-	}
-	if g == nil {
-		return num{rows: t.rows, known: known}
-	}
-	var nodes []*Node
-	for _, p := range t.parts {
-		node := p.value.spread(g, t.batch)
-		if size := p.value.rows * t.batch; p.times > 1 {
-			node = Reshape(BroadcastToDims(Reshape(node, 1, size), p.times, size), p.times*size)
-		}
-		nodes = append(nodes, node)
-	}
-	return num{rows: t.rows, node: join(nodes)}
 }
 
 // settleVectors is settle for vectors.

@@ -16,8 +16,7 @@ type Contact struct {
 }
 
 // Step advances a system by a control step under actions [Actions, B], which are not clipped; nil for a system without
-// actuators. The contact is the sum over the
-// substeps.
+// actuators. The contact is the sum over the substeps.
 func (s *System) Step(state State, action *Node) (State, Contact) {
 	return s.StepUnder(state, action, nil)
 }
@@ -34,19 +33,12 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	}
 	g, batch := state.graph(), state.batch()
 	run := running{Parts: state.flat()}
-	flat := num{rows: s.actions}
-	if s.actions > 0 {
-		flat.node = Reshape(action, action.Shape().Size())
-	}
-	run.Drive = drive{s.torques(flat), gravity}.carry(g, batch)
+	run.Drive = drive{s.torquesUnder(action), gravity}.carry(g, batch)
 	total := s.untouched()
 	for _, c := range total.all() {
 		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
 	}
-	substep, count := s.springSubstep, s.model.Substeps
-	if s.model.Dynamics == PositionBased {
-		substep, count = s.positionIteration, s.model.Substeps/2
-	}
+	substep, count := s.least()
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
 		all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive), nil)
 		for i, c := range t.all() {
@@ -59,6 +51,14 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 		c.known, c.node = nil, run.Touch[i]
 	}
 	return s.state(run.Parts, batch), s.contact(g, batch, total)
+}
+
+// least is the least step that the dynamics make, and how many of it are a control step.
+func (s *System) least() (step func(limbs, drive, *viewer) (limbs, touch), count int) {
+	if s.model.Dynamics == PositionBased {
+		return s.positionIteration, s.model.Substeps / 2
+	}
+	return s.springSubstep, s.model.Substeps
 }
 
 // all are the components of a touch that have rows.

@@ -1,23 +1,14 @@
 package physics
 
-import (
-	. "github.com/gomlx/gomlx/core/graph"
-)
+import . "github.com/gomlx/gomlx/core/graph"
 
 // Substep advances a system by the least that its dynamics do, from actions [Actions, B] as the bodies feel them: a substep of
 // spring dynamics, two of position based ones. It returns the stages on the way by the names of Brax's golden files, in the
 // order of the model: [B, bodies, 3], rotations [B, bodies, 4]. It is how the engine is compared with the source.
 func (s *System) Substep(state State, action *Node) map[string]*Node {
 	look := &viewer{s, state.graph(), state.batch(), map[string]*Node{}}
-	substep := s.springSubstep
-	if s.model.Dynamics == PositionBased {
-		substep = s.positionIteration
-	}
-	flat := num{rows: s.actions}
-	if s.actions > 0 {
-		flat.node = Reshape(action, action.Shape().Size())
-	}
-	substep(s.limbs(state), drive{torques: s.torques(flat)}, look)
+	step, _ := s.least()
+	step(s.limbs(state), drive{torques: s.torquesUnder(action)}, look)
 	return look.stages
 }
 

@@ -1,0 +1,174 @@
+package physics
+
+import (
+	"math"
+	"slices"
+)
+
+// hinges are the joints below a level with the same number of axes, a row each.
+type hinges struct {
+	axes      int
+	level     int     // of the parents; the children are one below
+	parentRow []int   // of the level
+	childRow  []int   // of the level below
+	toParents [][]int // rows of the level that each joint acts on: all copies of its parent, and none for copies of a joint
+	angle     []int   // index of the first angle of each joint, in the order of the model
+	first     []bool  // not a copy
+
+	parentOffset, childOffset vector
+	parentAxis, childAxis     [3]vector // of the joint's frame, in the bodies' frames
+	lower, upper              []num     // limits of each axis, rad
+	damping                   num
+
+	stiffness, springDamping, limitStrength num
+
+	strength []num   // torque of an action of 1 about each axis; 0 without an actuator
+	action   [][]int // which action that is
+
+	parentWeights, childWeights weights
+	reference                   []quat // the child's rotation in the parent's frame at angle 0
+}
+
+// prepareJoints groups the joints by level and number of axes.
+func (s *System) prepareJoints() {
+	m := s.model
+	type about struct {
+		joint, firstAngle, action int
+		strength                  float64
+	}
+	byChild := map[int]about{}
+	for i, j := range m.Joints {
+		byChild[m.Body(j.Child)] = about{joint: i, firstAngle: s.dofs}
+		s.dofs += len(j.Limits)
+	}
+	for _, a := range m.Actuators {
+		j := m.Joints[slices.IndexFunc(m.Joints, func(j Joint) bool { return j.Name == a.Joint })]
+		known := byChild[m.Body(j.Child)]
+		known.strength, known.action = f32(a.Strength), s.actions
+		byChild[m.Body(j.Child)] = known
+		s.actions += len(j.Limits)
+	}
+	for l := range s.levels[1:] {
+		parents, children := s.levels[l], s.levels[l+1]
+		for axes := 1; axes <= 3; axes++ {
+			h := hinges{axes: axes, level: l}
+			var list []about
+			parentRow := -1
+			for row, child := range children.body {
+				a := byChild[child]
+				j := m.Joints[a.joint]
+				// Limbs keep their order from level to level.
+				parentRow++
+				for parents.body[parentRow] != m.Body(j.Parent) {
+					parentRow++
+				}
+				if len(j.Limits) != axes {
+					continue
+				}
+				list = append(list, a)
+				h.parentRow, h.childRow = append(h.parentRow, parentRow), append(h.childRow, row)
+				h.angle, h.first = append(h.angle, a.firstAngle), append(h.first, children.first[row])
+				var to []int
+				for r, body := range parents.body {
+					if body == parents.body[parentRow] && children.first[row] {
+						to = append(to, r)
+					}
+				}
+				h.toParents = append(h.toParents, to)
+			}
+			if len(list) == 0 {
+				continue
+			}
+			column := func(f func(j Joint) float64) num {
+				out := make([]float64, len(list))
+				for row, a := range list {
+					out[row] = f(m.Joints[a.joint])
+				}
+				return known(out...)
+			}
+			points := func(f func(j Joint) Vec) vector {
+				out := make([]Vec, len(list))
+				for row, a := range list {
+					out[row] = f(m.Joints[a.joint])
+				}
+				return vectors(out...)
+			}
+			h.parentOffset = points(func(j Joint) Vec { return j.ParentOffset.rounded() })
+			h.childOffset = points(func(j Joint) Vec { return j.ChildOffset.rounded() })
+			for axis := range 3 {
+				unit := Vec{}
+				unit[axis] = 1
+				h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
+				h.parentAxis[axis] = points(func(j Joint) Vec { return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit)) })
+			}
+			for axis := range axes {
+				h.lower = append(h.lower, column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
+				h.upper = append(h.upper, column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
+				strength, actions := make([]float64, len(list)), make([]int, len(list))
+				for row, a := range list {
+					strength[row] = a.strength
+					if a.strength != 0 {
+						actions[row] = a.action + axis
+					}
+				}
+				h.strength, h.action = append(h.strength, known(strength...)), append(h.action, actions)
+			}
+			for _, a := range list {
+				h.reference = append(h.reference, euler(m.Joints[a.joint].Reference))
+			}
+			h.damping = column(func(j Joint) float64 { return f32(j.Damping) })
+			h.stiffness = column(func(j Joint) float64 { return f32(j.Stiffness) })
+			h.springDamping = column(Joint.springDamping)
+			h.limitStrength = column(func(j Joint) float64 {
+				if j.LimitStrength == 0 {
+					return f32(j.Stiffness)
+				}
+				return f32(j.LimitStrength)
+			})
+			h.parentWeights = parents.weights(h.parentRow)
+			h.childWeights = children.weights(h.childRow)
+			s.hinges = append(s.hinges, h)
+		}
+	}
+}
+
+// weights are the inverse masses and inertias of bodies.
+type weights struct {
+	mass    num
+	inertia vector
+}
+
+func (l level) weights(rows []int) weights {
+	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...)}
+}
+
+// springDamping is what a joint sets, or a multiple of the root of its stiffness: 0.5 for one axis, 2 for more.
+func (j Joint) springDamping() float64 {
+	if j.SpringDamping != 0 {
+		return f32(j.SpringDamping)
+	}
+	multiple := 2.0
+	if len(j.Limits) == 1 {
+		multiple = 0.5
+	}
+	return multiple * math.Sqrt(f32(j.Stiffness))
+}
+
+// defaultAngles are the angles of all joints, rad, in the order of the model.
+func (s *System) defaultAngles() []float64 {
+	var angles []float64
+	for _, j := range s.model.Joints {
+		given, ok := s.model.Angles[j.Name]
+		for axis, limits := range j.Limits {
+			if ok {
+				angles = append(angles, f32(given[axis])*degree)
+			} else {
+				angles = append(angles, (f32(limits[0])+f32(limits[1]))*degree/2)
+			}
+		}
+	}
+	if len(angles) == 0 {
+		angles = []float64{0} // a num has rows
+	}
+	return angles
+}

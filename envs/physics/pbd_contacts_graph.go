@@ -1,0 +1,124 @@
+package physics
+
+// pressed is what a contact set does to positions: the shift of the first body, and the normal multiplier, which the source
+// leaves unmasked where two bodies meet.
+type pressed struct {
+	effect
+	multiplier num
+}
+
+// press pushes bodies out of each other and holds them where they stick (brax/physics/colliders.py, _position_contact).
+func (s *System) press(g *contactGroup, m meeting, before limbs) pressed {
+	w, other := m.a.weights, m.others()
+	arm, otherArm := m.arm, m.otherArm
+	share := 1.0
+	var ease num
+	if g.twoWay {
+		half := m.normal.by(m.penetration.scale(0.5))
+		arm, otherArm = arm.minus(half), otherArm.plus(half)
+		ease = w.give(arm, m.normal).plus(other.give(otherArm, m.normal))
+		share = contactShare
+	} else {
+		ease = w.give(arm, m.normal)
+	}
+	multiplier := m.penetration.over(ease.add(1e-6)) // computed once: XLA does not repeat divisions
+	active := m.touching()
+	zero := multiplier.zero()
+	p := m.normal.by(active.choose(multiplier, zero))
+
+	// Static friction: undo what the point of contact moved along the surface.
+	slip := m.moved(m.a.of(before), m.one, m.arm)
+	if m.b != nil {
+		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
+	}
+	settleVectors(&slip)
+	slip = slip.minus(m.normal.by(slip.dot(m.normal)))
+	settle(append(slip.components(), append(p.components(), arm.components()...)...)...)
+	distance := slip.norm()
+	direction := slip.over(distance.add(1e-6))
+	ease = w.give(m.arm, direction)
+	bound := multiplier.abs()
+	if g.twoWay {
+		ease = ease.plus(other.give(m.otherArm, direction))
+	} else {
+		bound = m.friction.times(multiplier).abs()
+	}
+	hold := distance.over(ease)
+	stuck := active.and(hold.less(bound))
+	f := direction.by(stuck.choose(hold, zero)).neg()
+	settle(f.components()...)
+
+	out := pressed{effect: effect{active: active}, multiplier: active.choose(multiplier, zero)}
+	out.on = push{p.plus(f).by(w.mass), arm.cross(p).plus(m.arm.cross(f)).times(w.inertia)}.scale(share)
+	if g.twoWay {
+		out.onOther = push{p.plus(f).neg().by(other.mass), otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
+		out.multiplier = multiplier.times(m.present)
+	}
+	return out
+}
+
+// moved is what the point of contact moved with a body since before.
+func (m meeting) moved(before, now bodies, arm vector) vector {
+	inBody := now.rot.inverse().rotation().of(arm)
+	settleVectors(&inBody)
+	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
+}
+
+// rub brakes bodies that slide on each other and stops them from parting or meeting at their contact, by the multipliers of
+// their bodies (brax/physics/colliders.py, _velocity_contact). Before are the velocities of the collision pass's start.
+func (s *System) rub(g *contactGroup, m meeting, now, before limbs, multipliers []num) effect {
+	w, others := m.a.weights, m.others()
+	one, was := m.a.of(now), m.a.of(before)
+	var other, otherWas bodies
+	// The arms are those of the positions now; the contact is where the collision pass found it.
+	m.arm = m.pos.minus(one.pos)
+	if m.b != nil {
+		other, otherWas = m.b.of(now), m.b.of(before)
+		m.otherArm = m.pos.minus(other.pos)
+	}
+	speed := m.speed(one, other)
+	settle(append(append(m.arm.components(), m.otherArm.components()...), speed.components()...)...)
+	approach := speed.dot(m.normal)
+	slip := speed.minus(m.normal.by(approach))
+	settle(append(slip.components(), &approach)...)
+	slipping := slip.norm()
+	direction := slip.over(slipping.add(1e-6))
+	// Twice the substep: collisions are resolved every other one.
+	multiplier := multipliers[m.a.level].take(m.a.rows...).abs()
+	brake := m.friction.times(multiplier).scale(1 / (2 * s.dt)).min(slipping)
+	var ease num
+	if g.twoWay {
+		ease = w.give(m.arm, direction).plus(others.give(m.otherArm, direction))
+	} else {
+		lever := m.arm.cross(direction)
+		ease = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
+	}
+	braking := direction.by(brake.over(ease.add(1e-6))).neg()
+	settle(braking.components()...)
+
+	// Restitution, none below the speed that gravity gives in two substeps.
+	restored := approach.zero()
+	if !m.elasticity.all(0) {
+		slow := approach.abs().below(2 * s.dt * 9.81)
+		elasticity := slow.choose(m.elasticity.zero(), m.elasticity)
+		restored = elasticity.times(m.speed(was, otherWas).dot(m.normal)).neg().min(approach.zero())
+	}
+	change := m.normal.by(restored.minus(approach))
+	size := change.norm()
+	along := change.over(size.add(1e-6))
+	ease = w.give(m.arm, along)
+	if g.twoWay {
+		ease = ease.plus(others.give(m.otherArm.plus(m.normal.by(m.penetration)), along))
+	}
+	p := along.by(size.over(ease.add(1e-6))).plus(braking)
+	p = m.touching().chooseVector(p, p.scale(0))
+	settle(p.components()...)
+
+	e := effect{active: p.dot(p).above(0)}
+	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
+	if g.twoWay {
+		// The source gives the other body its velocity by the mass of the first.
+		e.onOther = push{p.neg().by(w.mass), m.otherArm.times(others.inertia).cross(p.neg())}
+	}
+	return e
+}
