@@ -1,8 +1,11 @@
 package qdnb
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/pkg/errors"
@@ -14,6 +17,14 @@ import (
 
 // ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same call goes on.
 var ErrInterrupted = errors.New("interrupted")
+
+// Interruptible is a context for [TrainContext], [Adapt] and [Control] that is done when SIGINT or SIGTERM comes (an interrupted cell), so
+// that they save what they have; a second signal ends the process at once. stop gives signals back.
+func Interruptible() (ctx context.Context, stop context.CancelFunc) {
+	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal finds no handler
+	return ctx, stop
+}
 
 // CheckpointEnv names the environment variable that says how long it is from one checkpoint to the next, as in 30s.
 const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/pkg/errors"
@@ -23,9 +21,8 @@ var columns = []string{"generation", "evaluations", "env_steps", "seconds", "max
 // Train trains what spec says, or loads it if it is there, or goes on where it stopped. SIGINT and SIGTERM (an interrupted
 // cell) save a checkpoint and end it with [ErrInterrupted]; a second signal ends the process at once.
 func Train(spec Spec) (*runs.Run, error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := Interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal finds no handler
 	return TrainContext(ctx, spec)
 }
 

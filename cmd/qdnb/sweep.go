@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"example.com/qdnb/qdnb"
@@ -86,9 +83,8 @@ func (c *sweepRunCmd) Run() error {
 	if c.Index != "" && c.Out != "" {
 		return fmt.Errorf("one line has no results of its own: leave --out out, and use `qdnb sweep results` when the plan is done")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := qdnb.Interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal finds no handler
 	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll}
 	if c.Index != "" {
 		index, err := indexOf(c.Index)

@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
 )
@@ -33,40 +34,36 @@ type experiment struct {
 	lines      func(planner, string, string, int64) error // adds the lines of an algorithm, an environment and a seed
 }
 
-// The methods of the paper's comparison, and its environments.
+// The methods of the paper's comparison, and its environments, those first that take little time.
 var (
-	methods = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
+	methods = slices.Concat(results.Neuroevolution(), results.Reinforcement())
 	all     = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni", "halfcheetah-uni"}
 	adapted = []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-uni"}
 )
 
-// experiments are those of the paper, in the order in which they share the most.
+// list are the experiments of the paper, in the order in which they share the most.
 var list = []experiment{
-	{"training", methods, all, []string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"}, planner.training},
-	{"smerl-targets", []string{"sac"}, all, []string{"sac"}, []string{"pointmaze"}, planner.training},
-	{"adaptation", methods, adapted, []string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
-	{"hurdles", methods, []string{"halfcheetah-uni"}, []string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
-	{"sensitivity", []string{"map-elites", "dads-reward"}, []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
+	{results.ExperimentTraining, methods, all,
+		[]string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"}, planner.training},
+	{results.ExperimentTargets, []string{"sac"}, all,
+		[]string{"sac"}, []string{"pointmaze"}, planner.training},
+	{results.ExperimentAdaptation, methods, adapted,
+		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
+	{results.ExperimentHurdles, methods, []string{"halfcheetah-uni"},
+		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
+	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"}, []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.sensitivity},
-	{"prior", []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"}, []string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
-	{"reward", []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}, all[1:],
+	{results.ExperimentPrior, []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"},
+		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
+	{results.ExperimentReward, []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}, all[1:],
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.reward},
 }
 
-// Names lists the experiments.
-func Names() []string {
-	var all []string
-	for _, e := range list {
-		all = append(all, e.name)
-	}
-	return all
-}
-
-// Plan lists the runs of an experiment, those that others need first.
+// Plan lists the runs of an experiment, one of [results.Experiments], those that others need first.
 func Plan(name string, o Options) ([]sweep.Line, error) {
 	i := slices.IndexFunc(list, func(e experiment) bool { return e.name == name })
 	if i < 0 {
-		return nil, names.Unknown("experiment", name, Names())
+		return nil, names.Unknown("experiment", name, results.Experiments())
 	}
 	e := list[i]
 	if o.Scale == "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
 )
@@ -67,7 +68,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 	for _, scale := range Scales() {
 		budgets := map[string]runs.Budget{}
 		trained := map[string]map[string]bool{}
-		for _, name := range Names() {
+		for _, name := range results.Experiments() {
 			lines := plan(t, name, Options{Scale: scale})
 			trained[name] = map[string]bool{}
 			seen := map[string]bool{}

@@ -7,11 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"example.com/qdnb/npz/atomicfile"
 	"example.com/qdnb/qdnb"
@@ -27,9 +25,8 @@ import (
 //
 // SIGINT and SIGTERM (an interrupted cell) save the run in progress and end Prepare with [qdnb.ErrInterrupted]; the same call goes on.
 func Prepare(experiments ...string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := qdnb.Interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal finds no handler
 	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
 }
 

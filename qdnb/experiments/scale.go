@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -24,7 +25,7 @@ const (
 func Scales() []Scale { return []Scale{Paper, Small, Smoke} }
 
 // neuroevolution are the methods that breed policies; the others learn by gradients alone.
-var neuroevolution = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
+var neuroevolution = results.Neuroevolution()
 
 // smallTargets are what SMERL aims at on the scale Small: the best returns that SAC finds there, seed 0, as the experiment smerl-targets
 // measures them. Those of the paper are out of reach, so that no episode would ever be diverse.

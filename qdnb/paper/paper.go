@@ -96,7 +96,7 @@ func (d *Data) Run(name string) (*runs.Run, error) {
 type Item struct {
 	ID    string // "figure-2", "table-1", or "figure-12a"
 	Title string // what it shows, in a line
-	// Experiments are those whose runs it needs, as in [experiments.Names]; none for what is the same without any run.
+	// Experiments are those whose runs it needs, as in [results.Experiments]; none for what is the same without any run.
 	Experiments []string
 	Figure      func(*Data) (*figures.Figure, error) // either this
 	Table       func(*Data) (*tables.Table, error)   // or this
