@@ -73,8 +73,7 @@ func TestSameBytes(t *testing.T) {
 		t.Log("SKIPPED: several workers, since this machine has one core")
 	}
 	ways := []way{
-		{"again", allWorkers, nil}, {"one worker", oneWorker, nil},
-		{"all workers, then one", allWorkers, oneWorker}, {"one worker, then all", oneWorker, allWorkers},
+		{"again", allWorkers, nil}, {"one worker", oneWorker, nil}, {"all workers, then one", allWorkers, oneWorker},
 	}
 	var subjects []subject
 	for _, algorithm := range algorithms {

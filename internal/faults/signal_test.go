@@ -22,7 +22,7 @@ func checkpoints(t *testing.T, s subject, root string) (all []string) {
 // began waits until a process has kept a checkpoint beside those there were: before that, what it does is to begin.
 func began(t *testing.T, s subject, p *process, root string, before []string) {
 	t.Helper()
-	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(hung); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		for _, file := range checkpoints(t, s, root) {
 			if !slices.Contains(before, file) {
 				return
