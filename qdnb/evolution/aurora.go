@@ -4,6 +4,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz"
 )
@@ -38,22 +39,17 @@ func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 
 // check finds values that cannot work, for episodes of so many steps.
 func (s AuroraSettings) check(length int) error {
-	for _, c := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"capacity", s.Capacity, 2, maxCells},
-		{"sampling", s.Sampling, 1, max(1, length/2)},
-		{"max_observation", s.MaxObservation, 1, maxUnits},
-		{"latent", s.Latent, 1, 64},
-		{"loop", s.Every, 1, maxLength},
-		{"epochs", s.Epochs, 1, maxLength},
-		{"late_epochs", s.LateEpochs, 1, maxLength},
-		{"training_batch", s.TrainingBatch, 1, maxBatch},
-	} {
-		if c.value < c.min || c.value > c.max {
-			return errors.Errorf("%s must be between %d and %d, not %d", c.name, c.min, c.max, c.value)
-		}
+	if err := limits.Counts(
+		limits.Count{Name: "capacity", Value: int64(s.Capacity), Min: 2, Max: maxCells},
+		limits.Count{Name: "sampling", Value: int64(s.Sampling), Min: 1, Max: int64(max(1, length/2))},
+		limits.Count{Name: "max_observation", Value: int64(s.MaxObservation), Min: 1, Max: maxFeatures},
+		limits.Count{Name: "latent", Value: int64(s.Latent), Min: 1, Max: maxLatent},
+		limits.Count{Name: "loop", Value: int64(s.Every), Min: 1, Max: maxLength},
+		limits.Count{Name: "epochs", Value: int64(s.Epochs), Min: 1, Max: maxLength},
+		limits.Count{Name: "late_epochs", Value: int64(s.LateEpochs), Min: 1, Max: maxLength},
+		limits.Count{Name: "training_batch", Value: int64(s.TrainingBatch), Min: 1, Max: maxBatch},
+	); err != nil {
+		return err
 	}
 	switch s.Observation {
 	case OnlyDescriptor, NoDescriptor, FullState:

@@ -1,9 +1,12 @@
 package evolution
 
 import (
+	"cmp"
+
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/npz"
 )
 
@@ -49,33 +52,27 @@ type Hyperparameters interface {
 
 // Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory would end first.
 const (
-	maxBatch  = 1 << 20
-	maxCells  = 1 << 17
-	maxUnits  = 1 << 14
-	maxLength = 1 << 20
+	maxBatch    = 1 << 20
+	maxCells    = 1 << 17
+	maxSamples  = 1 << 24
+	maxLength   = 1 << 20
+	maxFeatures = 1 << 14
+	maxLatent   = 1 << 6
 )
 
 // Check finds values that cannot work, before anything is compiled.
 func (m *MapElites) Check() error {
-	for _, c := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"batch", m.Batch, 1, maxBatch},
-		{"cells", m.Cells, 1, maxCells},
-		{"cvt_samples", m.CVTSamples, m.Cells, 1 << 24},
-		{"episode_length", m.EpisodeLength, 1, maxLength},
-		{"slice", m.Slice, 0, maxBatch},
-		{"number of hidden layers", len(m.Hidden), 0, 16},
-	} {
-		if c.value < c.min || c.value > c.max {
-			return errors.Errorf("%s must be between %d and %d, not %d", c.name, c.min, c.max, c.value)
-		}
-	}
-	for _, units := range m.Hidden {
-		if units < 1 || units > maxUnits {
-			return errors.Errorf("hidden layers must have between 1 and %d units, not %d", maxUnits, units)
-		}
+	if err := cmp.Or(
+		limits.Counts(
+			limits.Count{Name: "batch", Value: int64(m.Batch), Min: 1, Max: maxBatch},
+			limits.Count{Name: "cells", Value: int64(m.Cells), Min: 1, Max: maxCells},
+			limits.Count{Name: "cvt_samples", Value: int64(m.CVTSamples), Min: int64(m.Cells), Max: maxSamples},
+			limits.Count{Name: "episode_length", Value: int64(m.EpisodeLength), Min: 1, Max: maxLength},
+			limits.Count{Name: "slice", Value: int64(m.Slice), Min: 0, Max: maxBatch},
+		),
+		limits.Layers("hidden", m.Hidden, 0),
+	); err != nil {
+		return err
 	}
 	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) { // NaN is neither
 		return errors.Errorf("iso_sigma and line_sigma must be numbers from 0 on, not %g and %g", m.IsoSigma, m.LineSigma)

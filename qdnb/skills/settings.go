@@ -236,6 +236,7 @@ const (
 	maxUpdates      = 1 << 24
 	maxRows         = 1 << 30
 	maxCells        = 1 << 17
+	maxSamples      = 1 << 24
 	maxLength       = 1 << 20
 	maxSkills       = 1 << 10
 )
@@ -245,23 +246,18 @@ func (s SAC) Check() error {
 	if err := s.Config.Check(); err != nil {
 		return err
 	}
-	for _, r := range []struct {
-		name            string
-		value, min, max int64
-	}{
-		{"env_batch_size", int64(s.EnvBatchSize), 1, maxEnvironments},
-		{"replay_buffer_size", int64(s.ReplayBufferSize), int64(s.EnvBatchSize), maxRows},
-		{"episode_length", int64(s.EpisodeLength), 1, maxLength},
-		{"warmup_steps", s.WarmupSteps, 0, math.MaxInt64},
-		{"evaluation_states", int64(s.EvaluationStates), 1, maxRows},
-		{"evaluation_interval", s.EvaluationInterval, 1, math.MaxInt64},
-		{"early_interval", s.EarlyInterval, 0, math.MaxInt64},
-		{"cells", int64(s.Cells), 1, maxCells},
-		{"cvt_samples", int64(s.CVTSamples), int64(s.Cells), 1 << 24},
-	} {
-		if r.value < r.min || r.value > r.max {
-			return errors.Errorf("%s must be between %d and %d, not %d", r.name, r.min, r.max, r.value)
-		}
+	if err := limits.Counts(
+		limits.Count{Name: "env_batch_size", Value: int64(s.EnvBatchSize), Min: 1, Max: maxEnvironments},
+		limits.Count{Name: "replay_buffer_size", Value: int64(s.ReplayBufferSize), Min: int64(s.EnvBatchSize), Max: maxRows},
+		limits.Count{Name: "episode_length", Value: int64(s.EpisodeLength), Min: 1, Max: maxLength},
+		limits.Count{Name: "warmup_steps", Value: s.WarmupSteps, Min: 0, Max: math.MaxInt64},
+		limits.Count{Name: "evaluation_states", Value: int64(s.EvaluationStates), Min: 1, Max: maxRows},
+		limits.Count{Name: "evaluation_interval", Value: s.EvaluationInterval, Min: 1, Max: math.MaxInt64},
+		limits.Count{Name: "early_interval", Value: s.EarlyInterval, Min: 0, Max: math.MaxInt64},
+		limits.Count{Name: "cells", Value: int64(s.Cells), Min: 1, Max: maxCells},
+		limits.Count{Name: "cvt_samples", Value: int64(s.CVTSamples), Min: int64(s.Cells), Max: maxSamples},
+	); err != nil {
+		return err
 	}
 	if !(s.GradUpdatesPerStep >= 0 && s.GradUpdatesPerStep*float64(s.EnvBatchSize) <= maxUpdates) { // NaN is neither
 		return errors.Errorf("grad_updates_per_step must be a number from 0 on, not %g", s.GradUpdatesPerStep)
@@ -277,8 +273,8 @@ func (d Discovery) Check() error {
 	if err := d.SAC.Check(); err != nil {
 		return err
 	}
-	if d.NumSkills < 1 || d.NumSkills > maxSkills {
-		return errors.Errorf("num_skills must be between 1 and %d, not %d", maxSkills, d.NumSkills)
+	if err := limits.Counts(limits.Count{Name: "num_skills", Value: int64(d.NumSkills), Min: 1, Max: maxSkills}); err != nil {
+		return err
 	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
 		return errors.Errorf("num_skills must be at most env_batch_size, %d, for each to be played, not %d", d.EnvBatchSize, d.NumSkills)
