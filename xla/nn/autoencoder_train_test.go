@@ -1,0 +1,352 @@
+package nn_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// ae.* of 09_aurora_seq2seq.npz: a training on an archive with empty slots, which hold NaN, in the stored orders. The
+// published code indexes twice: the sequences drawn, by the draw.
+func TestGoldenAutoencoderTraining(t *testing.T) {
+	data, form := goldenAutoencoder(t)
+	const batch = 8 // fixed by the page that describes the file
+	training := nn.AutoencoderTraining{Batch: batch, LearningRate: data.Number("const.learning_rate")}
+	epochs, slots := data.Shape("ae.epoch_valid")[0], data.Shape("ae.epoch_valid")[1]
+	filled := make([]bool, slots)
+	for i, fitness := range data.Float64s("ae.fitnesses") {
+		filled[i] = !math.IsInf(fitness, -1)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			normaliser := nn.NewNormaliser(in[1], in[2])
+			normalised := normaliser.Apply(in[1])
+			row, _ := nn.TrainEpochs(training, form, in[0], normalised, Const(in[0].Graph(), int32(epochs)), in[3],
+				func(epoch, orders *Node) *Node {
+					valid := Reshape(xla.Rows(orders, epoch, 1), slots)
+					return Gather(valid, InsertAxes(valid, -1))
+				})
+			return []*Node{normaliser.Mean, normaliser.Deviation, row, form.Encode(row, normalised)}
+		}, xlatest.Tensor(data.Float32s("params.flat"), form.Params()),
+			xlatest.Tensor(data.Float32s("ae.observations"), data.Shape("ae.observations")...),
+			xlatest.Tensor(filled, slots), xlatest.Tensor(data.Int32s("ae.epoch_valid"), epochs, slots))
+		for i, name := range []string{"ae.mean", "ae.std", "ae.params.flat"} {
+			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), data.Float32s(name), 1e-5)
+		}
+		got, want := xlatest.Flat[float32](t, out[3]), data.Float32s("ae.descriptors")
+		for slot := range slots {
+			of := func(x []float32) []float32 { return x[slot*form.Hidden : (slot+1)*form.Hidden] }
+			if !filled[slot] {
+				if !math.IsNaN(float64(of(got)[0])) {
+					t.Errorf("slot %d is NaN, its descriptor %v", slot, of(got))
+				}
+				continue
+			}
+			xlatest.Close(t, fmt.Sprintf("descriptor of slot %d", slot), of(got), of(want), 1e-5)
+		}
+	})
+}
+
+// Mean and deviation are those of the filled slots, also far from 0; a feature that is the same everywhere becomes 0.
+func TestNormaliser(t *testing.T) {
+	const slots, length, features = 40, 7, 4
+	x, filled := numbers(slots*length*features, 1), make([]bool, slots)
+	var wantMean, wantDeviation [features]float64
+	for slot := range filled {
+		filled[slot] = slot%3 == 1
+	}
+	for i := range x {
+		switch i % features {
+		case 1:
+			x[i] = 5000 + 2*x[i]
+		case 2:
+			x[i] = 0.3 // not a float32
+		case 3:
+			x[i] = 1e-3 * x[i]
+		}
+		x[i] = float64(float32(x[i]))
+	}
+	var count float64
+	for pass := range 2 {
+		for i := range x {
+			if f := i % features; filled[i/(length*features)] {
+				if pass == 0 {
+					wantMean[f] += x[i]
+					count += 1. / features
+				} else {
+					wantDeviation[f] += (x[i] - wantMean[f]) * (x[i] - wantMean[f]) / count
+				}
+			}
+		}
+		if pass == 0 {
+			for f := range wantMean {
+				wantMean[f] /= count
+			}
+		}
+	}
+	for f := range wantDeviation {
+		if wantDeviation[f] = math.Sqrt(wantDeviation[f]); f == 2 {
+			wantDeviation[f] = math.Inf(1)
+		}
+	}
+	data := float32s(x)
+	for i := range data {
+		if !filled[i/(length*features)] {
+			data[i] = float32(math.NaN())
+		}
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			n := nn.NewNormaliser(in[0], in[1])
+			return []*Node{n.Mean, n.Deviation, n.Apply(in[0]), nn.NoNormaliser(in[0].Graph(), features).Apply(in[0])}
+		}, xlatest.Tensor(data, slots, length, features), xlatest.Tensor(filled, slots))
+		mean, deviation := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
+		normalised, same := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3])
+		xlatest.Close(t, "mean", mean, float32s(wantMean[:]), 1e-6)
+		for f, want := range wantDeviation {
+			if got := float64(deviation[f]); got != want && !(math.Abs(got/want-1) < 2e-6) {
+				t.Errorf("the deviation of feature %d is %g, want %g", f, got, want)
+			}
+		}
+		want := make([]float32, len(x))
+		for i := range x {
+			want[i] = float32((x[i] - wantMean[i%features]) / wantDeviation[i%features])
+			if !filled[i/(length*features)] {
+				want[i], normalised[i] = 0, 0 // NaN
+			}
+			if data[i] != same[i] && data[i] == data[i] {
+				t.Fatalf("without a normaliser %g becomes %g", data[i], same[i])
+			}
+		}
+		xlatest.Close(t, "normalised", normalised, want, 2e-4) // the mean of the second feature is a float32 of 5000
+	})
+}
+
+// A permutation takes each number once; all are equally likely.
+func TestShuffle(t *testing.T) {
+	const n, draws = 4, 1200
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		type state struct {
+			Key    xla.Key
+			Orders *Node
+		}
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := xla.KeyOf(in[0])
+			start := state{key, Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, draws, n))}
+			orders := xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
+				s.Orders = xla.SetRows(s.Orders, i, InsertAxes(nn.Shuffle(s.Key.Fold(i), n), 0))
+				return s
+			}).Orders
+			return []*Node{orders, nn.Shuffle(key.FoldInt(-1), 1024)}
+		}, tensors.FromValue(xla.SeedWords(5)))
+		counts := map[[n]int32]int{}
+		for order := range slices.Chunk(xlatest.Flat[int32](t, out[0]), n) {
+			counts[[n]int32(order)]++
+		}
+		const orders = 24
+		chi := 0.0
+		for order, count := range counts {
+			sorted := order
+			slices.Sort(sorted[:])
+			if sorted != [n]int32{0, 1, 2, 3} {
+				t.Fatalf("%v is no permutation", order)
+			}
+			chi += math.Pow(float64(count)-draws/orders, 2) / (draws / orders)
+		}
+		// Chi squared of 23 degrees of freedom exceeds 69 with a probability of 2e-6.
+		if len(counts) != orders || chi > 69 {
+			t.Errorf("%d orders, chi squared %g: %v", len(counts), chi, counts)
+		}
+		long := xlatest.Flat[int32](t, out[1])
+		slices.Sort(long)
+		for i, x := range long {
+			if x != int32(i) {
+				t.Fatalf("sorted, the permutation has a %d in place %d", x, i)
+			}
+		}
+	})
+}
+
+// Only filled slots are drawn, all of them equally often.
+func TestDrawFilled(t *testing.T) {
+	const slots = 3000
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Bool, slots)}}, func(in []*Node) []*Node {
+			return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Free()
+		for _, filled := range [][]int{{0}, {slots - 1}, {0, 7, 8, 1500, slots - 1}} {
+			mask := make([]bool, slots)
+			for _, slot := range filled {
+				mask[slot] = true
+			}
+			out, err := program.Run(xla.Value{xlatest.Tensor(mask, slots)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts := map[int]int{}
+			for _, slot := range xlatest.Flat[int32](t, out[0][0]) {
+				counts[int(slot)]++
+			}
+			expected := slots / float64(len(filled))
+			for _, slot := range filled {
+				if off := math.Abs(float64(counts[slot]) - expected); off > 5*math.Sqrt(expected) {
+					t.Errorf("slot %d was drawn %d times, expected are %g", slot, counts[slot], expected)
+				}
+				delete(counts, slot)
+			}
+			if len(counts) > 0 {
+				t.Errorf("empty slots were drawn: %v", counts)
+			}
+		}
+	})
+}
+
+// archive makes slots of waves that differ, of which every third is empty and holds junk.
+func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled []bool) {
+	phases := numbers(2*slots, 3)
+	for slot := range slots {
+		filled = append(filled, slot%3 != 0)
+		for t := range form.Steps {
+			for f := range form.Features {
+				value := float32(10 + 4*math.Sin(phases[2*slot]+0.7*float64(t))*(phases[2*slot+1]+float64(f)))
+				if !filled[slot] {
+					value = junk
+				}
+				x = append(x, value)
+			}
+		}
+	}
+	return x, filled
+}
+
+// compileTraining makes a program of (seed, sequences, filled, epochs) that trains a new row: the row before, the row, mean,
+// deviation, loss.
+func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining, form nn.Autoencoder,
+	slots int) *xla.Program {
+	t.Helper()
+	program, err := p.Compile("training", []xla.Input{
+		{Shape: shapes.Make(dtypes.Uint32, 2)},
+		{Shape: shapes.Make(dtypes.Float32, slots, form.Steps, form.Features)},
+		{Shape: shapes.Make(dtypes.Bool, slots)},
+		{Shape: shapes.Make(dtypes.Int32)},
+	}, func(in []*Node) []*Node {
+		key := xla.KeyOf(in[0])
+		row := form.Init(key.FoldInt(0))
+		return append([]*Node{row}, xla.Leaves(training.Train(form, row, in[1], in[2], in[3], key.FoldInt(1)))...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+type trained struct{ before, row, mean, deviation, loss []float32 }
+
+func train(t testing.TB, program *xla.Program, form nn.Autoencoder, seed int64, x []float32, filled []bool, epochs int) trained {
+	t.Helper()
+	out, err := program.Run(xla.Value{tensors.FromValue(xla.SeedWords(seed))},
+		xla.Value{xlatest.Tensor(x, len(filled), form.Steps, form.Features)},
+		xla.Value{xlatest.Tensor(filled, len(filled))}, xla.Value{tensors.FromScalar(int32(epochs))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := func(i int) []float32 { defer out[i].Free(); return xlatest.Flat[float32](t, out[i][0]) }
+	return trained{flat(0), flat(1), flat(2), flat(3), flat(4)}
+}
+
+// A training is the same for the same key and another one for another; what empty slots hold does not matter; it learns.
+func TestAutoencoderTraining(t *testing.T) {
+	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 6}
+	const slots = 21 // two batches and a rest
+	training := nn.AutoencoderTraining{Batch: 8, LearningRate: 1e-2}
+	x, filled := archive(form, slots, 0)
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		program := compileTraining(t, p, training, form, slots)
+		defer program.Free()
+		one := train(t, program, form, 1, x, filled, 40)
+		for _, junk := range []float32{float32(math.NaN()), 1e30} {
+			spoiled, _ := archive(form, slots, junk)
+			if again := train(t, program, form, 1, spoiled, filled, 40); fmt.Sprint(again) != fmt.Sprint(one) {
+				t.Errorf("with %g in the empty slots another training: %v, not %v", junk, again, one)
+			}
+		}
+		other := train(t, program, form, 2, x, filled, 40)
+		if slices.Equal(other.before, one.before) || slices.Equal(other.row, one.row) {
+			t.Error("another key, the same training")
+		}
+		first := train(t, program, form, 1, x, filled, 1)
+		if !(one.loss[0] < 0.5*first.loss[0]) || !slices.Equal(first.before, one.before) {
+			t.Errorf("the loss is %v in the first epoch and %v in the last", first.loss, one.loss)
+		}
+		if none := train(t, program, form, 1, x, filled, 0); !slices.Equal(none.row, none.before) || none.loss[0] == none.loss[0] {
+			t.Errorf("no epoch changes the row, or has a loss: %v", none.loss)
+		}
+	})
+}
+
+// An archive smaller than a batch is one batch, in any order: the loss of the last epoch is that of the row before it.
+func TestAutoencoderTrainingOfOneBatch(t *testing.T) {
+	form := nn.Autoencoder{Features: 2, Hidden: 2, Steps: 3}
+	const slots = 6
+	training := nn.NewAutoencoderTraining()
+	x, _ := archive(form, slots, 0)
+	filled := slices.Repeat([]bool{false}, slots)
+	filled[1] = true // drawn six times
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		program := compileTraining(t, p, training, form, slots)
+		defer program.Free()
+		one, two := train(t, program, form, 1, x, filled, 1), train(t, program, form, 1, x, filled, 2)
+		for i, after := range []trained{one, two} {
+			row := [][]float32{one.before, one.row}[i]
+			sequence := make([]float64, form.Steps*form.Features)
+			for k := range sequence {
+				sequence[k] = (float64(x[len(sequence)+k]) - float64(after.mean[k%form.Features])) / float64(after.deviation[k%form.Features])
+			}
+			wide := make([]float64, len(row))
+			for k := range row {
+				wide[k] = float64(row[k])
+			}
+			loss, _, _ := autoencoderLoss(form, wide, sequence)
+			xlatest.Close(t, fmt.Sprintf("loss in epoch %d", i+1), after.loss, []float32{float32(loss)}, 1e-5)
+			for k := range row { // Adam's first steps are the learning rate long, or less
+				if moved := math.Abs(float64(after.row[k] - row[k])); moved > 1.01e-4 {
+					t.Fatalf("parameter %d moves by %g in epoch %d", k, moved, i+1)
+				}
+			}
+		}
+		if slices.Equal(one.row, one.before) {
+			t.Error("nothing was learned")
+		}
+	})
+}
+
+// 100 epochs on an archive of 1024 sequences, as AURORA trains: 800 steps of Adam.
+func BenchmarkAutoencoderTraining(b *testing.B) {
+	for _, form := range []nn.Autoencoder{{Features: 25, Hidden: 5, Steps: 25}, {Features: 2, Hidden: 5, Steps: 50}} {
+		b.Run(fmt.Sprintf("1024x%dx%d", form.Steps, form.Features), func(b *testing.B) {
+			const slots = 1024
+			x, filled := archive(form, slots, 0)
+			program := compileTraining(b, xlatest.Best(b), nn.NewAutoencoderTraining(), form, slots)
+			defer program.Free()
+			b.ResetTimer()
+			for b.Loop() {
+				train(b, program, form, 1, x, filled, 100)
+			}
+			b.ReportMetric(program.CompileTime.Seconds(), "compile-s")
+		})
+	}
+}
