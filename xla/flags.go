@@ -16,9 +16,10 @@ import (
 // hold a repertoire lie above, and learners, whose sizes users choose, loop by ForKernels.
 const loopBytes = 30 << 20
 
-// The loops of a slice's physics have few turns. LLVM would unroll them before it looks for vectors, and then finds hardly any.
-
 // setFlags adds the flags that XLA should have to XLA_FLAGS; what the user set there stands.
+//
+// The loops of a slice's physics have few turns. LLVM would unroll them before it looks for vectors, and then finds hardly any: hence no
+// unrolling. The search for vectors in straight code (SLP) is off, too, which saves compilation.
 func setFlags(kind Kind) {
 	if kind != CPU {
 		return // another plugin may not know these flags, and XLA ends the process at an unknown one

@@ -11,8 +11,11 @@ import (
 )
 
 // A tree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or pointer of trees; an exported field of a
-// struct may also be an interface that holds one. Loops carry trees, so that the state of an environment is a struct with names rather than a list with indices. Fields that hold no
-// nodes (sizes, options) are constants of the loop and pass through unchanged; nil nodes are left out.
+// struct may also be an interface that holds one. Loops carry trees, so that the state of an environment is a struct with names rather
+// than a list with indices. Fields that hold no nodes (sizes, options) are constants of the loop and pass through unchanged; nil nodes
+// are left out.
+//
+// The functions here build nothing, but panic as graph functions do, which call them.
 
 var nodeType = reflect.TypeFor[*graph.Node]()
 
