@@ -7,7 +7,11 @@
 // interrupted goes on bit for bit, and a larger budget extends it. So a cell can always be run again, although every cell of
 // GoNB is a program of its own.
 //
-// The package is a thin face over qdnb/evolution (the loop), qdnb/repertoire, envs and xla. Cells that only draw import
-// qdnb/runs and qdnb/figures instead, which do without GoMLX and link faster. No backend is opened before it is needed: not for
-// a run that is complete.
+// What is done with a finished run is a function each: [Evaluate] and [Film] play its skills again, [Adapt] tries them in changed
+// environments, [Control] learns to choose among them, and [Import] and [Export] exchange them with other programs. Those that train or
+// take long are runs of their own, in folders of the same kind.
+//
+// The package is the face of the others: qdnb/evolution and qdnb/skills have the loops of the two families of algorithms, qdnb/hierarchy
+// that of control, qdnb/runs the folders. It alone writes checkpoints. Cells that only draw import qdnb/runs, qdnb/figures and qdnb/paper
+// instead, which do without GoMLX and link faster. No backend is opened before it is needed: not for a run that is complete.
 package qdnb
