@@ -55,9 +55,11 @@ func Curves(panels []Panel, columns int) (*Figure, error) {
 		}
 		l.panels = append(l.panels, row)
 	}
-	width := []vg.Length{4.2, 6.4, 7.5}[min(columns, 3)-1]
-	return l.figure(width * vg.Inch), nil
+	return l.figure(widthOf(columns)), nil
 }
+
+// widthOf is the width of a figure with so many panels in a row: up to that of a page.
+func widthOf(columns int) vg.Length { return []vg.Length{4.2 * vg.Inch, 6.4 * vg.Inch, pageWidth}[min(columns, 3)-1] }
 
 // key says how the series of panels are drawn.
 type key struct {

@@ -47,8 +47,7 @@ func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 		}
 		l.panels = append(l.panels, drawn)
 	}
-	width := []vg.Length{4.2, 6.4, 7.5}[min(columns, 3)-1]
-	return l.figure(width * vg.Inch), nil
+	return l.figure(widthOf(columns)), nil
 }
 
 func (p *IntervalPanel) check() error {
