@@ -59,7 +59,9 @@ func Curves(panels []Panel, columns int) (*Figure, error) {
 }
 
 // widthOf is the width of a figure with so many panels in a row: up to that of a page.
-func widthOf(columns int) vg.Length { return []vg.Length{4.2 * vg.Inch, 6.4 * vg.Inch, pageWidth}[min(columns, 3)-1] }
+func widthOf(columns int) vg.Length {
+	return []vg.Length{4.2 * vg.Inch, 6.4 * vg.Inch, pageWidth}[min(columns, 3)-1]
+}
 
 // key says how the series of panels are drawn.
 type key struct {
