@@ -15,40 +15,56 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// Displayed is what a function displays in a notebook. The test plays the kernel's end of the two named pipes by which a cell's program
-// talks to it.
+// kernel is the kernel's end of the two named pipes by which a cell's program talks to it.
+type kernel struct {
+	displayed chan *protocol.DisplayData
+	broken    chan error
+}
+
+// connected is the one that this process talks to: gonbui opens the pipes once.
+var connected *kernel
+
+// Displayed is what a function displays in a notebook, whose kernel the test plays. Tests that display something take turns.
 func Displayed(t *testing.T, show func() error) *protocol.DisplayData {
 	t.Helper()
-	dir := t.TempDir()
-	toKernel, fromKernel := filepath.Join(dir, "to"), filepath.Join(dir, "from")
-	for variable, pipe := range map[string]string{protocol.GONB_PIPE_ENV: toKernel, protocol.GONB_PIPE_BACK_ENV: fromKernel} {
-		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-			t.Fatal(err)
+	if connected == nil {
+		connected = &kernel{make(chan *protocol.DisplayData, 1), make(chan error, 1)}
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "to"), filepath.Join(dir, "from")
+		for variable, pipe := range map[string]string{protocol.GONB_PIPE_ENV: in, protocol.GONB_PIPE_BACK_ENV: out} {
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(variable, pipe)
 		}
-		t.Setenv(variable, pipe)
+		go func() { connected.broken <- connected.play(in, out) }()
 	}
 	gonbui.IsNotebook = true
 	defer func() { gonbui.IsNotebook = false }()
 
-	received := make(chan *protocol.DisplayData, 1)
-	ends := make(chan error, 2)
-	go func() { ends <- playKernel(toKernel, fromKernel, received) }()
-	go func() { ends <- show() }()
-	for range 2 {
-		select {
-		case err := <-ends:
-			if err != nil {
-				t.Fatal(err)
-			}
-		case <-time.After(5 * time.Minute):
-			t.Fatal("it is not displayed")
+	ended := make(chan error, 1)
+	go func() { ended <- show() }()
+	select {
+	case err := <-connected.broken:
+		t.Fatal(err)
+	case err := <-ended:
+		if err != nil {
+			t.Fatal(err)
 		}
+	case <-time.After(5 * time.Minute):
+		t.Fatal("it is not displayed")
 	}
-	return <-received
+	select {
+	case data := <-connected.displayed: // before the answer that show waits for
+		return data
+	default:
+		t.Fatal("nothing is displayed")
+		return nil
+	}
 }
 
-// playKernel passes on what is to be displayed and answers the request to synchronise that follows.
-func playKernel(toKernel, fromKernel string, received chan<- *protocol.DisplayData) error {
+// play passes on what is to be displayed and answers the requests to synchronise that follow.
+func (k *kernel) play(toKernel, fromKernel string) error {
 	in, err := os.Open(toKernel)
 	if err != nil {
 		return err
@@ -59,18 +75,19 @@ func playKernel(toKernel, fromKernel string, received chan<- *protocol.DisplayDa
 		return err
 	}
 	defer out.Close()
-	decoder := gob.NewDecoder(in)
-	shown, request := new(protocol.DisplayData), new(protocol.DisplayData)
-	if err := decoder.Decode(shown); err != nil {
-		return err
+	decoder, encoder := gob.NewDecoder(in), gob.NewEncoder(out)
+	for {
+		data := new(protocol.DisplayData)
+		if err := decoder.Decode(data); err != nil {
+			return err
+		}
+		sync, ok := data.Data[protocol.MIMECommValue].(protocol.CommValue)
+		if !ok {
+			k.displayed <- data
+			continue
+		}
+		if err := encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: sync.Value}); err != nil {
+			return err
+		}
 	}
-	received <- shown
-	if err := decoder.Decode(request); err != nil {
-		return err
-	}
-	sync, ok := request.Data[protocol.MIMECommValue].(protocol.CommValue)
-	if !ok {
-		return os.ErrInvalid
-	}
-	return gob.NewEncoder(out).Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: sync.Value})
 }
