@@ -247,22 +247,3 @@ func (a *adapting) save(row int64) error {
 	}
 	return a.writer.SaveStatus(a.status)
 }
-
-// everySkill are all skills of a run, or all filled cells of its repertoire where it has no skills.
-func everySkill(run *runs.Run) ([]Policy, []int, error) {
-	if run.HasSkills() {
-		return policiesOf(run, nil, nil)
-	}
-	if err := ownPolicies(run); err != nil {
-		return nil, nil, err
-	}
-	repertoire, err := run.Repertoire()
-	if err != nil {
-		return nil, nil, err
-	}
-	policies, err := policiesIn(run, repertoire, repertoire.Filled())
-	if err == nil && len(policies) == 0 {
-		err = errors.Errorf("the repertoire of %s is empty: train it for longer", run.Name())
-	}
-	return policies, nil, err
-}

@@ -75,14 +75,6 @@ func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 	return films, nil
 }
 
-// String names a policy as in "cell 17" or "skill 3".
-func (p Policy) String() string {
-	if p.Cell {
-		return fmt.Sprintf("cell %d", p.Number)
-	}
-	return fmt.Sprintf("skill %d", p.Number)
-}
-
 // filmSubtitle says how an episode went, and under which conditions if they are changed.
 func filmSubtitle(env envs.Env, conditions *envs.Conditions, fitness float32, descriptor []float32) string {
 	parts := []string{"fitness " + shortNumber(float64(fitness))}
