@@ -7,6 +7,7 @@ import (
 	"encoding/gob"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,18 +18,30 @@ import (
 
 // kernel is the kernel's end of the two named pipes by which a cell's program talks to it.
 type kernel struct {
-	displayed chan *protocol.DisplayData
-	broken    chan error
+	broken chan error
+
+	mu        sync.Mutex
+	displayed []*protocol.DisplayData
+}
+
+// take gives what was displayed since it was asked last.
+func (k *kernel) take() []*protocol.DisplayData {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	taken := k.displayed
+	k.displayed = nil
+	return taken
 }
 
 // connected is the one that this process talks to: gonbui opens the pipes once.
 var connected *kernel
 
-// Displayed is what a function displays in a notebook, whose kernel the test plays. Tests that display something take turns.
-func Displayed(t *testing.T, show func() error) *protocol.DisplayData {
+// Displayed is what a function displays in a notebook, whose kernel the test plays: at least one output. Tests that display something take
+// turns.
+func Displayed(t *testing.T, show func() error) []*protocol.DisplayData {
 	t.Helper()
 	if connected == nil {
-		connected = &kernel{make(chan *protocol.DisplayData, 1), make(chan error, 1)}
+		connected = &kernel{broken: make(chan error, 1)}
 		dir := t.TempDir()
 		in, out := filepath.Join(dir, "to"), filepath.Join(dir, "from")
 		for variable, pipe := range map[string]string{protocol.GONB_PIPE_ENV: in, protocol.GONB_PIPE_BACK_ENV: out} {
@@ -41,6 +54,7 @@ func Displayed(t *testing.T, show func() error) *protocol.DisplayData {
 	}
 	gonbui.IsNotebook = true
 	defer func() { gonbui.IsNotebook = false }()
+	connected.take()
 
 	ended := make(chan error, 1)
 	go func() { ended <- show() }()
@@ -54,13 +68,11 @@ func Displayed(t *testing.T, show func() error) *protocol.DisplayData {
 	case <-time.After(5 * time.Minute):
 		t.Fatal("it is not displayed")
 	}
-	select {
-	case data := <-connected.displayed: // before the answer that show waits for
-		return data
-	default:
+	data := connected.take() // it arrives before the answers that show waits for
+	if len(data) == 0 {
 		t.Fatal("nothing is displayed")
-		return nil
 	}
+	return data
 }
 
 // play passes on what is to be displayed and answers the requests to synchronise that follow.
@@ -81,12 +93,14 @@ func (k *kernel) play(toKernel, fromKernel string) error {
 		if err := decoder.Decode(data); err != nil {
 			return err
 		}
-		sync, ok := data.Data[protocol.MIMECommValue].(protocol.CommValue)
+		request, ok := data.Data[protocol.MIMECommValue].(protocol.CommValue)
 		if !ok {
-			k.displayed <- data
+			k.mu.Lock()
+			k.displayed = append(k.displayed, data)
+			k.mu.Unlock()
 			continue
 		}
-		if err := encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: sync.Value}); err != nil {
+		if err := encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: request.Value}); err != nil {
 			return err
 		}
 	}
