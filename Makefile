@@ -46,6 +46,8 @@ test: setup ## go vet, go test, then all experiments and notebooks at a small sc
 	@go vet ./...
 	@echo "== go test ./..."
 	@go test ./...
+	@echo "== tests of the tools"
+	@$(PYTHON) -m unittest -q tools/test_*.py
 	@rm -rf build/experiments/smoke
 	@$(MAKE) --no-print-directory experiments SCALE=smoke
 	@$(MAKE) --no-print-directory smoke
@@ -91,14 +93,24 @@ bench: check compile ## measure speed (BENCH_ARGS=... for its options)
 	@go run ./cmd/qdnb bench $(BENCH_ARGS)
 
 # What is measured beside JAX; each stage needs one of the peers' Python environments.
-STAGES ?= generation rollout updates
-PEERS := $(if $(filter generation updates,$(STAGES)),jax) $(if $(filter rollout,$(STAGES)),brax)
+STAGES ?= generation rollout updates insertion adaptation
+PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter rollout adaptation,$(STAGES)),brax)
 
 .PHONY: bench-peer
-bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## measure speed beside the same work in JAX (STAGES=rollout for one stage, BENCH_ARGS=...)
+bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## measure speed beside the same work in JAX (STAGES=rollout for one stage, BENCH_ARGS=--record for docs/performance.md)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
 	@$(PYTHON) tools/bench_peer.py $(BENCH_ARGS) build/qdnb $(STAGES)
+
+.PHONY: bench-check
+bench-check: ## the same, and an error where a ratio is lower than docs/performance.csv has it
+	@$(MAKE) --no-print-directory bench-peer BENCH_ARGS="--check $(BENCH_ARGS)"
+
+.PHONY: roofline
+roofline: check compile plugin ## how near the stages of training are to what this machine can do
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
+	@$(PYTHON) tools/roofline.py build/qdnb
 
 .tools/peer-%/.stamp: tools/peer/%.txt
 	@echo "== installing the $* peer into .tools/peer-$* (about a minute)"

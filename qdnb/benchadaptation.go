@@ -18,6 +18,8 @@ type AdaptationTiming struct {
 	Workers           int     `json:"workers"`
 	Policies          int     `json:"policies"`
 	Episodes          int     `json:"episodes"` // of each policy under each value
+	Batch             int     `json:"batch"`    // policies times episodes
+	Slice             int     `json:"slice"`    // of them that are rolled out together
 	Values            int     `json:"values"`   // of gravity
 	Steps             int     `json:"steps"`
 	BestSeconds       float64 `json:"best_s"`  // all values, best of the repeats
@@ -68,7 +70,7 @@ func BenchAdaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	}
 	defer evaluator.Free()
 	t := AdaptationTiming{Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Policies: s.Policies, Episodes: s.Episodes,
-		Values: s.Values, Steps: s.Steps, BestSeconds: math.Inf(1)}
+		Batch: s.Policies * s.Episodes, Slice: evaluator.Slice(), Values: s.Values, Steps: s.Steps, BestSeconds: math.Inf(1)}
 	for i := range max(1, s.Repeats) + 1 { // the first one warms up
 		start := time.Now()
 		for _, value := range values[:s.Values] {

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
 
 	"example.com/qdnb/xla"
 )
@@ -33,11 +34,14 @@ const (
 	ceilingTurns   = 1 << 14 // turns of a loop over what a cache holds
 )
 
-// BenchCeilings measures a machine by four small programs, each the best of a few runs.
+// BenchCeilings measures a machine by four small programs, each the best of a few runs. The pure Go backend is an error.
 func BenchCeilings(backend string) (Ceilings, error) {
 	p, err := xla.Open(backend)
 	if err != nil {
 		return Ceilings{}, err
+	}
+	if p.Kind == xla.Go {
+		return Ceilings{}, errors.New("the pure Go backend has no ceilings worth measuring: install a plugin by `qdnb doctor --install`")
 	}
 	c := Ceilings{Backend: p.Name(), Workers: p.Workers}
 	for _, of := range []struct {
@@ -111,7 +115,7 @@ func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape, build func(x *
 	}
 	defer input.Free()
 	best := math.Inf(1)
-	for range 5 {
+	for range 3 {
 		start := time.Now()
 		out, err := program.Run(input)
 		if err != nil {

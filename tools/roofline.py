@@ -1,0 +1,245 @@
+"""roofline.py QDNB [CASE...]: how near to the machine's limits the stages of training are.
+
+Measures what the machine can do (`qdnb bench ceilings`), runs each stage once with XLA writing down the program, and counts there,
+before XLA optimises it: operations of matrix products, other arithmetic of floating-point numbers, and the bytes of the weights
+that products read. Loops count as often as they turn, those over slices by the size of the
+batch, and others whose turns only a run tells once. Each of the three takes some time at least, and no program can be faster than their sum, as
+a core does one after the other:
+
+  products    where weights are used for many rows at once: operations by the rate of large products
+  weights     where they are used for few rows, as a policy's in a rollout: bytes by the rate of the cache
+  arithmetic  physics, activations, random numbers, optimisers: operations by the rate of arithmetic in registers
+
+What a stage reaches is that sum by the time that it took. Nothing is written but the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import glob
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# Rows that use a weight at once, from which on a product is not bound by reading the weights: a core multiplies and adds 32 times
+# and more while it reads a number from its cache.
+MANY_ROWS = 32
+ARITHMETIC = set(
+    "add subtract multiply divide negate abs maximum minimum sqrt rsqrt exponential exponential-minus-one log log-plus-one tanh sine cosine"
+    " power sign floor ceil round-nearest-afz round-nearest-even clamp logistic".split()
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A stage: the arguments of `qdnb bench`, the module that holds the work, and what it is counted by."""
+
+    args: str
+    module: str
+    seconds: str  # field of the report
+    units: tuple[str, ...]  # fields whose product is the number of units of work
+    unit: str
+    alone: bool = False  # one program for all cores, not one for each of some slices of the batch
+
+
+ROLLOUT = "rollout --env {} --batch 256 --steps 250"
+CASES = {
+    "rollout of ant-uni": Case(ROLLOUT.format("ant-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
+    "rollout of walker-uni": Case(ROLLOUT.format("walker-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
+    "rollout of halfcheetah-uni": Case(ROLLOUT.format("halfcheetah-uni"), "evaluation", "best_s", ("batch", "steps"), "step"),
+    "rollout of ant-maze": Case(ROLLOUT.format("ant-maze"), "evaluation", "best_s", ("batch", "steps"), "step"),
+    "generation on pointmaze": Case("generation --env pointmaze --generations 5", "generation", "generation_s", ("batch",), "policy"),
+    "updates of TD3": Case("updates --learner td3 --steps 300", "updates", "best_s", ("steps",), "update", alone=True),
+    "updates of SAC": Case("updates --learner sac --steps 300", "updates", "best_s", ("steps",), "update", alone=True),
+    "adaptation on ant-uni": Case(
+        "adaptation --policies 64 --episodes 4 --values 1 --steps 250", "evaluation", "best_s", ("batch", "values", "steps"), "step"
+    ),
+}
+
+
+class Failure(Exception):
+    """One line that says what could not be measured or counted."""
+
+
+@dataclasses.dataclass
+class Work:
+    """What a program does: operations, and bytes of weights."""
+
+    products: float = 0
+    arithmetic: float = 0
+    weights: float = 0
+
+    def add(self, other: Work, times: float = 1) -> None:
+        self.products += other.products * times
+        self.arithmetic += other.arithmetic * times
+        self.weights += other.weights * times
+
+
+@dataclasses.dataclass
+class Instruction:
+    name: str
+    type: str
+    op: str
+    operands: list[str]
+    rest: str
+
+    def dims(self) -> list[int]:
+        """Dimensions of the (first) array."""
+        found = re.match(r"\(?\w+\[([\d,]*)\]", self.type)
+        return [int(n) for n in found[1].split(",") if n] if found else []
+
+    def size(self) -> int:
+        return math.prod(self.dims())
+
+
+LINE = re.compile(r"^\s+(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((.*)$")
+HEAD = re.compile(r"^(?:ENTRY )?%?([\w.-]+)\s.*\{$")
+
+
+def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
+    """The computations of a module in HLO's text, and the name of the first one that runs."""
+    computations: dict[str, list[Instruction]] = {}
+    current, entry = None, ""
+    for line in text.splitlines():
+        if (head := HEAD.match(line)) and not line.startswith("HloModule"):
+            current = computations.setdefault(head[1], [])
+            if line.startswith("ENTRY"):
+                entry = head[1]
+        elif current is not None and (found := LINE.match(line)):
+            name, kind, op, rest = found.groups()
+            inside = rest.split(")", 1)[0]
+            current.append(Instruction(name, kind, op, re.findall(r"%([\w.-]+)", inside), rest))
+    if not entry:
+        raise Failure("XLA wrote a module without an entry")
+    return computations, entry
+
+
+class Counter:
+    def __init__(self, text: str) -> None:
+        self.computations, self.entry = parse(text)
+        self.done: dict[str, Work] = {}
+
+    def total(self) -> Work:
+        return self.count(self.entry)
+
+    def count(self, computation: str) -> Work:
+        if computation in self.done:
+            return self.done[computation]
+        work = self.done[computation] = Work()
+        by_name = {i.name: i for i in self.computations[computation]}
+        for i in by_name.values():
+            if i.op == "while":
+                condition, body = re.search(r"condition=%?([\w.-]+)", i.rest), re.search(r"body=%?([\w.-]+)", i.rest)
+                work.add(self.count(body[1]), self.turns(condition[1], i, by_name))
+            elif i.op in ("call", "conditional"):
+                for called in re.findall(r"(?:to_apply|\w+_computation)=%?([\w.-]+)", i.rest):
+                    work.add(self.count(called))
+            elif i.op == "dot":
+                self.dot(work, i, by_name)
+            elif i.op == "reduce" and i.type.lstrip("(").startswith("f"):
+                work.arithmetic += by_name[i.operands[0]].size()
+            elif i.op in ARITHMETIC and i.type.startswith("f"):
+                work.arithmetic += i.size()
+        return work
+
+    def dot(self, work: Work, i: Instruction, by_name: dict[str, Instruction]) -> None:
+        dims = {side: [int(n) for n in m[1].split(",") if n] if (m := re.search(side + r"={([\d,]*)}", i.rest)) else []
+                for side in ("lhs_contracting_dims", "lhs_batch_dims")}
+        left, right = (by_name[name] for name in i.operands[:2])
+        shared = math.prod(left.dims()[d] for d in dims["lhs_contracting_dims"])
+        batch = math.prod(left.dims()[d] for d in dims["lhs_batch_dims"])
+        work_here = 2 * i.size() * shared
+        rows = min(left.size(), right.size()) // max(1, shared * batch)
+        if rows < MANY_ROWS:
+            work.weights += 4 * max(left.size(), right.size())
+        else:
+            work.products += work_here
+
+    def turns(self, condition: str, loop: Instruction, outside: dict[str, Instruction]) -> float:
+        """How often a loop turns whose condition compares a counter from 0 on with a constant; 1 where it cannot be known."""
+        inside = {i.name: i for i in self.computations[condition]}
+        compare = next((i for i in inside.values() if i.op == "compare"), None)
+        if compare is None:
+            return 1
+        value = inside[compare.operands[1]]
+        if value.op == "get-tuple-element":
+            start = outside[loop.operands[0]]
+            if start.op != "tuple":
+                return 1
+            value = outside[start.operands[int(re.search(r"index=(\d+)", value.rest)[1])]]
+        while value.op in ("copy", "convert", "reshape", "bitcast"):
+            value = {**outside, **inside}[value.operands[0]]
+        if value.op != "constant":
+            return 1  # a wall of one turn, or as many as there is something to insert
+        return float(re.match(r"([-\d.e+]+)", value.rest)[1])
+
+
+def report(command: list[str], **environment: str) -> dict:
+    process = subprocess.run(command, capture_output=True, text=True, env={"QDNB_BACKEND": "cpu", **os.environ, **environment}, check=False)
+    if process.returncode:
+        raise Failure(f"{' '.join(command[1:])} failed: {(process.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+    return json.loads(process.stdout.strip().splitlines()[-1])
+
+
+def measure(qdnb: str, case: Case) -> tuple[Work, dict]:
+    """The work of one worker in one run of a case, and what the benchmark reports."""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_module_re={case.module}"
+        found = report([qdnb, "bench", *case.args.split(), "--json"], XLA_FLAGS=flags.strip())
+        texts = sorted(glob.glob(os.path.join(folder, f"*.{case.module}.before_optimizations.txt")))
+        if not texts:
+            raise Failure(f"XLA wrote no program named {case.module}")
+        with open(texts[0], encoding="utf-8") as file:
+            return Counter(file.read()).total(), found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="roofline")
+    parser.add_argument("qdnb", help="the binary")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{', '.join(CASES)}; all if none is given")
+    args = parser.parse_args()
+    if unknown := set(args.cases) - set(CASES):
+        parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    qdnb = os.path.abspath(args.qdnb)
+    try:
+        top = report([qdnb, "bench", "ceilings", "--json"])
+        workers = top["workers"]
+        print(f"{top['backend']}, {workers} workers together: {top['products_gflops']:.0f} GFLOP/s of products, {top['arithmetic_gflops']:.0f} of arithmetic,"
+              f" {top['cache_gbs']:.0f} GB/s from the cache, {top['memory_gbs']:.0f} from memory\n")
+        print("| stage | unit | took, µs | products, MFLOP | weights, MB | arithmetic, kFLOP | at least, µs: products + weights + arithmetic | reached |")
+        print("|" + "---|" * 8, flush=True)
+        for name in args.cases or CASES:
+            case = CASES[name]
+            work, found = measure(qdnb, case)
+            units = math.prod(found[field] for field in case.units)
+            programs = 1 if case.alone else math.ceil(found["batch"] / found["slice"])  # the loop over slices is counted once
+            each = {k: v * programs / units for k, v in dataclasses.asdict(work).items()}
+            took = 1e6 * found[case.seconds] / units
+            least = collections.OrderedDict(
+                products=each["products"] / top["products_gflops"] / 1e3,
+                weights=each["weights"] / top["cache_gbs"] / 1e3,
+                arithmetic=each["arithmetic"] / top["arithmetic_gflops"] / 1e3,
+            )
+            parts = " + ".join(f"{x:.3g}" for x in least.values())
+            print(f"| {name} | {case.unit} | {took:.3g} | {each['products'] / 1e6:.3g} | {each['weights'] / 1e6:.3g} | {each['arithmetic'] / 1e3:.3g}"
+                  f" | {sum(least.values()):.3g}: {parts} | {sum(least.values()) / took:.0%} |", flush=True)
+        for better in (50, 1000) if not args.cases else ():
+            found = report([qdnb, "bench", "insertion", "--better", str(better), "--json"])
+            moved, took = 8 * found["entered"] * found["params"] / 1e6, 1e3 * found["best_s"]  # read and written
+            least = moved / top["memory_gbs"]
+            print(f"\ninsertion of {found['entered']} of {found['batch']} candidates: {moved:.0f} MB read and written in {took:.2f} ms,"
+                  f" at least {least:.2f}: {least / took:.0%}")
+    except Failure as failure:
+        sys.exit(f"roofline: {failure}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
