@@ -18,23 +18,14 @@ func ForKernels[T any](g *Graph, count int, state T, body func(step *Node, state
 
 // RepeatKernels is [ForKernels] with a count (int32 scalar) that the graph computes.
 func RepeatKernels[T any](count *Node, state T, body func(step *Node, state T) T) T {
-	type counted struct {
-		Step, Count *Node
-		State       T
-	}
-	start := counted{Const(count.Graph(), int32(0)), count, state}
-	return Loop(start, func(s counted) *Node {
-		return LessThan(s.Step, s.Count)
-	}, func(s counted) counted {
-		return counted{AddScalar(dispatched(s.Step), 1), s.Count, body(s.Step, s.State)}
-	}).State
+	return repeat(count, state, dispatched, body)
 }
 
 // dispatched is step, an int32 scalar, found by sorting two numbers. XLA:CPU has no code for a sort (nor for a custom call, a Fourier
 // transform or a collective operation) in a function of its own, and so leaves a loop with one, and all around it, alone.
 func dispatched(step *Node) *Node {
 	g := step.Graph()
-	if a, ok := g.Backend().(*adapter); !ok || a.kind != CPU {
+	if KindOf(g) != CPU {
 		return step
 	}
 	pair := Concatenate([]*Node{Reshape(step, 1), Const(g, []int32{math.MaxInt32})}, 0)

@@ -17,6 +17,11 @@ func For[T any](g *Graph, count int, state T, body func(step *Node, state T) T) 
 
 // Repeat is [For] with a count (int32 scalar) that the graph computes.
 func Repeat[T any](count *Node, state T, body func(step *Node, state T) T) T {
+	return repeat(count, state, func(step *Node) *Node { return step }, body)
+}
+
+// repeat is [Repeat] with the step to which 1 is added read through a function: the same number, in whatever way.
+func repeat[T any](count *Node, state T, through func(step *Node) *Node, body func(step *Node, state T) T) T {
 	type counted struct {
 		Step, Count *Node
 		State       T
@@ -25,7 +30,7 @@ func Repeat[T any](count *Node, state T, body func(step *Node, state T) T) T {
 	return Loop(start, func(s counted) *Node {
 		return LessThan(s.Step, s.Count)
 	}, func(s counted) counted {
-		return counted{Step: AddScalar(s.Step, 1), Count: s.Count, State: body(s.Step, s.State)}
+		return counted{Step: AddScalar(through(s.Step), 1), Count: s.Count, State: body(s.Step, s.State)}
 	}).State
 }
 

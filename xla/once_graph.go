@@ -17,7 +17,7 @@ func Once(nodes []*Node) []*Node {
 	if len(nodes) == 0 {
 		return nodes
 	}
-	if a, ok := nodes[0].Graph().Backend().(*adapter); !ok || a.kind != CPU {
+	if KindOf(nodes[0].Graph()) != CPU {
 		return nodes
 	}
 	parameter := parameterOf(nodes)
