@@ -81,8 +81,8 @@ func (t Task) action(skills nn.Net, obs *Node, keys xla.Key) *Node {
 	return action
 }
 
-// Episodic is an environment that restarts by itself, as [envs.AutoReset] makes them.
-type Episodic interface {
+// episodic is an environment that restarts by itself, as [envs.AutoReset] makes them.
+type episodic interface {
 	envs.Env
 	Truncation(envs.State) *Node
 }
@@ -99,7 +99,7 @@ type Credit struct {
 }
 
 // opened is the credit of a window that begins with a state.
-func opened(env Episodic, s envs.State) Credit {
+func opened(env episodic, s envs.State) Credit {
 	return Credit{s.Reward, s.Done, env.Truncation(s), OneMinus(s.Done)}
 }
 
@@ -110,7 +110,7 @@ func noCredit(s envs.State) Credit {
 }
 
 // add counts a step that led to a state.
-func (c Credit) add(env Episodic, s envs.State, published bool) Credit {
+func (c Credit) add(env episodic, s envs.State, published bool) Credit {
 	c.Reward = Add(c.Reward, Where(GreaterThan(c.Alive, ZerosLike(c.Alive)), s.Reward, ZerosLike(s.Reward)))
 	counts := c.Alive
 	if published { // any end of the window counts
@@ -145,7 +145,7 @@ func (t Task) choose(p playing, number *Node) (choice, logProb *Node, skills nn.
 }
 
 // unroll plays steps decisions, the first of which has a number, and returns the worlds after them and the sequences that they make.
-func (t Task) unroll(env Episodic, p playing, first *Node, steps int, sampled, published bool) (envs.State, ppo.Data) {
+func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled, published bool) (envs.State, ppo.Data) {
 	type state struct {
 		Playing playing
 		First   *Node
@@ -189,21 +189,14 @@ func (t Task) unroll(env Episodic, p playing, first *Node, steps int, sampled, p
 		next := func(x *Node) *Node { return Slice(x, AxisRange(1)) }
 		d.Reward, d.Done, d.Truncation = next(d.Reward), next(d.Done), next(d.Truncation)
 	}
-	return worlds, xla.Map(d, func(x *Node) *Node { return swapped(x) })
+	return worlds, xla.Map(d, swapped)
 }
 
 // swapped exchanges the first two axes.
-func swapped(x *Node) *Node {
-	axes := make([]int, x.Rank())
-	for i := range axes {
-		axes[i] = i
-	}
-	axes[0], axes[1] = 1, 0
-	return TransposeAllAxes(x, axes...)
-}
+func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
 
 // act lets skills act for a decision.
-func (t Task) act(env Episodic, skills nn.Net, worlds envs.State, keys xla.Key, credit Credit, sampled, published bool) (envs.State, Credit) {
+func (t Task) act(env episodic, skills nn.Net, worlds envs.State, keys xla.Key, credit Credit, sampled, published bool) (envs.State, Credit) {
 	type state struct {
 		Skills nn.Net
 		Worlds envs.State

@@ -79,9 +79,6 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 
 // told puts the skills [B, skills] beside the observations [B, observations]: what the networks see.
 func told(observations, skills *Node) *Node {
-	if skills == nil {
-		return observations
-	}
 	return Concatenate([]*Node{observations, skills}, 1)
 }
 
