@@ -1,8 +1,6 @@
 package ppo
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -106,12 +104,8 @@ func noLosses(g *Graph) Losses {
 	return Losses{zero, zero, zero, zero}
 }
 
-// of makes losses NaN where a network is: a choice that is not a number may hide it.
+// of makes losses NaN where a network is.
 func (l Losses) of(after Learner) Losses {
-	check := func(loss, row *Node) *Node {
-		bad := ReduceAllSum(ConvertDType(NotEqual(row, row), dtypes.Int32))
-		return Where(GreaterThan(bad, ZerosLike(bad)), ConstAs(loss, math.NaN()), loss)
-	}
-	l.Policy, l.Value = check(l.Policy, after.Nets.Policy), check(l.Value, after.Nets.Value)
+	l.Policy, l.Value = nn.Tainted(l.Policy, after.Nets.Policy), nn.Tainted(l.Value, after.Nets.Value)
 	return l
 }

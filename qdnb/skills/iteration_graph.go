@@ -1,7 +1,6 @@
 package skills
 
 import (
-	"math"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -12,6 +11,7 @@ import (
 	"example.com/qdnb/qdnb/replay"
 	"example.com/qdnb/qdnb/sac"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // iteration is the program of one step of all environments and the updates after it.
@@ -199,17 +199,9 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 	return l, f
 }
 
-// checked makes losses NaN where what was learned is, which they need not be by themselves: of a unit that is NaN XLA:CPU's maximum may
-// make 0.
+// checked makes losses NaN where what was learned is.
 func (it iteration) checked(f figures, s state) figures {
-	check := func(loss *Node, arrays ...*Node) *Node {
-		for _, rows := range arrays {
-			bad := ReduceAllSum(ConvertDType(NotEqual(rows, rows), dtypes.Int32))
-			loss = Where(GreaterThan(bad, ZerosLike(bad)), ConstAs(loss, math.NaN()), loss)
-		}
-		return loss
-	}
-	f.Critic, f.Actor = check(f.Critic, s.Learner.Critic), check(f.Actor, s.Learner.Actor)
-	f.Diversity = check(f.Diversity, s.Known...)
+	f.Critic, f.Actor = nn.Tainted(f.Critic, s.Learner.Critic), nn.Tainted(f.Actor, s.Learner.Actor)
+	f.Diversity = nn.Tainted(f.Diversity, s.Known...)
 	return f
 }

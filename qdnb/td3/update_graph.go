@@ -1,8 +1,6 @@
 package td3
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -73,14 +71,9 @@ func (s sums) mean() Losses {
 	return Losses{Div(s.Critic, MaxScalar(s.Critics, 1)), Div(s.Actor, MaxScalar(s.Actors, 1))}
 }
 
-// of makes the losses NaN where what was learned is. They need not be by themselves: of a unit that is NaN XLA:CPU's maximum may make
-// 0, in an actor or before a critic's last layer.
+// of makes the losses NaN where what was learned is.
 func (l Losses) of(after Learner) Losses {
-	check := func(loss, rows *Node) *Node {
-		bad := ReduceAllSum(ConvertDType(NotEqual(rows, rows), dtypes.Int32))
-		return Where(GreaterThan(bad, ZerosLike(bad)), ConstAs(loss, math.NaN()), loss)
-	}
-	return Losses{check(l.Critic, after.Critic), check(l.Actor, after.Actor)}
+	return Losses{nn.Tainted(l.Critic, after.Critic), nn.Tainted(l.Actor, after.Actor)}
 }
 
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {

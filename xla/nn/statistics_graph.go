@@ -38,10 +38,3 @@ func (s Statistics) Normalise(x *Node, limit float64) *Node {
 	variance := Bounded(Div(s.Squares, AddScalar(s.Count, 1)), 1e-6, 1e6)
 	return Bounded(Div(Sub(x, InsertAxes(s.Mean, 0)), InsertAxes(Sqrt(variance), 0)), -limit, limit)
 }
-
-// Bounded is x between two limits, and NaN where x is: as [ReLU] it chooses.
-func Bounded(x *Node, low, high float64) *Node {
-	bottom, top := ConstAs(x, low), ConstAs(x, high)
-	x = Where(LessThan(x, bottom), bottom, x)
-	return Where(GreaterThan(x, top), top, x)
-}
