@@ -26,6 +26,15 @@ func (p *Platform) Replicated(f func() *tensors.Tensor) Value {
 	return v
 }
 
+// WorkerNumbers tells each worker which one it is: int32 scalars.
+func (p *Platform) WorkerNumbers() Value {
+	v := make(Value, p.Workers)
+	for i := range v {
+		v[i] = tensors.FromScalar(int32(i))
+	}
+	return v
+}
+
 // Free releases the memory of a value that was not donated.
 func (v Value) Free() {
 	for _, part := range v {

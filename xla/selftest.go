@@ -21,11 +21,7 @@ func SelfTest(p *Platform) error {
 		return err
 	}
 	defer program.Free()
-	var workers Value
-	for i := range p.Workers {
-		workers = append(workers, tensors.FromScalar(int32(i)))
-	}
-	out, err := program.Run(workers)
+	out, err := program.Run(p.WorkerNumbers())
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,15 @@ func Download(v Value) (npz.Array, error) {
 	return npz.Array{}, errors.Errorf("a tensor of %s cannot be copied from the device", v[0].Shape())
 }
 
+// Floats is [Download] of numbers alone, without their shape, as float32.
+func Floats(v Value) ([]float32, error) {
+	array, err := Download(v)
+	if err != nil {
+		return nil, err
+	}
+	return array.Float32s()
+}
+
 func downloaded[T float32 | int32 | uint32](v Value, shape []int) (npz.Array, error) {
 	flat := make([]T, v[0].Size())
 	err := tensors.ConstFlatData(v[0], func(data []T) { copy(flat, data) })

@@ -42,7 +42,7 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 func arraysOf(values map[string]*xla.Value) (map[string]npz.Array, error) {
 	arrays := map[string]npz.Array{}
 	for name, value := range values {
-		flat, err := download(*value)
+		flat, err := xla.Floats(*value)
 		if err != nil {
 			return nil, errors.Errorf("%s cannot be read from the device: %v", name, err)
 		}

@@ -189,10 +189,7 @@ func (e *Evaluator) record(genotypes xla.Value, seed int64, conditions *envs.Con
 		under = []xla.Value{e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(values) })}
 		defer under[0].Free()
 	}
-	var worker xla.Value
-	for i := range e.platform.Workers {
-		worker = append(worker, tensors.FromScalar(int32(i)))
-	}
+	worker := e.platform.WorkerNumbers()
 	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
 	out, err := e.Run(append([]xla.Value{genotypes, words, worker}, under...)...)
 	words.Free()
@@ -202,7 +199,7 @@ func (e *Evaluator) record(genotypes xla.Value, seed int64, conditions *envs.Con
 	}
 	var columns [][]float32
 	for _, value := range out {
-		flat, err := download(value)
+		flat, err := xla.Floats(value)
 		if err != nil {
 			return nil, nil, nil, err
 		}

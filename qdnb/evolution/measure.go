@@ -32,7 +32,7 @@ func (s *Search) Measure(generations int) (Timing, error) {
 		if err != nil {
 			return Timing{}, err
 		}
-		if _, err := download(out[0]); err != nil {
+		if _, err := xla.Floats(out[0]); err != nil {
 			return Timing{}, err
 		}
 		for _, value := range out {

@@ -48,7 +48,7 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	}
 	var columns [3][]float32
 	for i, value := range out {
-		if columns[i], err = download(value); err != nil {
+		if columns[i], err = xla.Floats(value); err != nil {
 			return nil, err
 		}
 		value.Free()

@@ -118,9 +118,7 @@ func (s *Search) checkMemory() error {
 // build makes the programs and the state before the first generation.
 func (s *Search) build() error {
 	s.seed = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.settings.Seed)) })
-	for worker := range s.platform.Workers {
-		s.worker = append(s.worker, tensors.FromScalar(int32(worker)))
-	}
+	s.worker = s.platform.WorkerNumbers()
 	s.numbers = xla.NumbersOf(s.method.Emitter)
 	s.tuning = s.numbers.Values(s.platform.Workers)
 	var err error
@@ -220,7 +218,7 @@ func (s *Search) Step() (Outcome, error) {
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
-	if outcome.Fitnesses, err = download(measured.fields[0]); err != nil {
+	if outcome.Fitnesses, err = xla.Floats(measured.fields[0]); err != nil {
 		return Outcome{}, err
 	}
 	outcome.Seconds = time.Since(start).Seconds()
@@ -292,7 +290,7 @@ func (s *Search) spread(v xla.Value) (xla.Value, error) {
 	if s.platform.Workers == 1 {
 		return v, nil
 	}
-	flat, err := download(v)
+	flat, err := xla.Floats(v)
 	if err != nil {
 		return nil, err
 	}
@@ -301,18 +299,9 @@ func (s *Search) spread(v xla.Value) (xla.Value, error) {
 	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, dims...) }), nil
 }
 
-// download copies a value of float32 to the host.
-func download(v xla.Value) ([]float32, error) {
-	array, err := xla.Download(v)
-	if err != nil {
-		return nil, err
-	}
-	return array.Float32s()
-}
-
 // figures are the numbers of an archive that is not measured itself.
 func (st *store) figures() ([]float64, error) {
-	fitnesses, err := download(st.fields[0])
+	fitnesses, err := xla.Floats(st.fields[0])
 	if err != nil {
 		return nil, err
 	}

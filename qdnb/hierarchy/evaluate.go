@@ -150,7 +150,7 @@ func (e *Evaluator) upload(policy Policy) ([]xla.Value, error) {
 func (e *Evaluator) evaluate(act []xla.Value, skills xla.Value, seed, number int64) (Evaluation, error) {
 	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
 	at := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
-	workers := workerNumbers(e.platform)
+	workers := e.platform.WorkerNumbers()
 	defer freeAll([]xla.Value{words, at, workers})
 	out, err := e.program.Run(append([]xla.Value{words, workers, at, skills}, act...)...)
 	if err != nil {
@@ -188,14 +188,6 @@ func Upload(p *xla.Platform, rows npz.Array) (xla.Value, error) {
 		return nil, err
 	}
 	return p.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, rows.Shape...) }), nil
-}
-
-// workerNumbers tells each worker which one it is.
-func workerNumbers(p *xla.Platform) (workers xla.Value) {
-	for i := range p.Workers {
-		workers = append(workers, tensors.FromScalar(int32(i)))
-	}
-	return workers
 }
 
 func freeAll(values []xla.Value) {

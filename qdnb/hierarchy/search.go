@@ -83,7 +83,7 @@ func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed i
 func (s *Search) build(skills npz.Array) (err error) {
 	p, c := s.platform, s.collecting
 	s.words = p.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.seed)) })
-	s.workers = workerNumbers(p)
+	s.workers = p.WorkerNumbers()
 	rows, err := skills.Float32s()
 	if err != nil {
 		return err
