@@ -54,7 +54,10 @@ func (st *store) cells() int { return st.genotypes[0].Shape().Dimensions[0] }
 
 // compile builds the program of a generation: of offspring of the archive itself, or of the members of another one.
 func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
-	st.program, err = s.platform.CompileParallel(name, st.inputs(s, members, true), func(in []*graph.Node) []*graph.Node {
+	if members == nil && s.learning != nil {
+		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
+	}
+	st.program, err = s.platform.CompileParallel(name, st.inputs(s, members), func(in []*graph.Node) []*graph.Node {
 		worker, from, rest := st.source(s, in, members)
 		n := len(st.fields)
 		before := contents{Genotypes: rest[0], Scratch: rest[1], Fields: rest[2 : 2+n]}
@@ -75,8 +78,8 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 	return err
 }
 
-// inputs declares the inputs of the program.
-func (st *store) inputs(s *Search, members *store, donate bool) []xla.Input {
+// inputs declares the inputs of the program, which may reuse all that it replaces.
+func (st *store) inputs(s *Search, members *store) []xla.Input {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Int32)}}
 	declare := func(v xla.Value, donate bool) {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: donate})
@@ -88,16 +91,13 @@ func (st *store) inputs(s *Search, members *store, donate bool) []xla.Input {
 		declare(members.fields[0], false)
 		declare(members.fields[1], false)
 	}
-	declare(st.genotypes, donate)
-	declare(st.scratch, donate)
+	declare(st.genotypes, true)
+	declare(st.scratch, true)
 	for _, field := range st.fields {
-		declare(field, donate)
+		declare(field, true)
 	}
-	if members == nil && s.learning != nil {
-		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
-		if st.proposed > 0 {
-			inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, st.proposed, st.params)})
-		}
+	if st.proposed > 0 {
+		inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, st.proposed, st.params)})
 	}
 	return inputs
 }
