@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -69,6 +70,17 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	}
 	if *one.Results[0].Skill != 4 || *one.Results[0].FitnessMean != *all.Results[4].FitnessMean || *same.Results[4].FitnessMean == *all.Results[4].FitnessMean {
 		t.Errorf("skill 4 has fitness %g alone, %g among all, %g from another seed", *one.Results[0].FitnessMean, *all.Results[4].FitnessMean, *same.Results[4].FitnessMean)
+	}
+
+	// In words it says the same numbers.
+	stdout, stderr, status := invoke(t, "eval", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3", "--seed", "2")
+	for _, want := range []string{
+		"run            " + made.Run + "\n", "environment    pointmaze\n", "episodes       3 of 40 steps\n", "backend        go\n",
+		fmt.Sprintf("skill 4        fitness %.6g, std %.4g, median %.6g; descriptor [", *all.Results[4].FitnessMean, *all.Results[4].FitnessStd, *all.Results[4].FitnessMedian),
+	} {
+		if status != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("eval: status %d, %s%s lacks %q", status, stdout, stderr, want)
+		}
 	}
 
 	// Exported, skill 4 is the network with the skill's row of the kernel in the bias, and the first two columns of the last layer.

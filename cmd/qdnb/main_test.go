@@ -155,6 +155,12 @@ func TestDoctorAndVerify(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil || status != 0 || found.Workers < 1 {
 		t.Errorf("doctor: status %d, %v, %s%s", status, err, stdout, stderr)
 	}
+	stdout, stderr, status = invoke(t, "doctor", "--backend", "go")
+	for _, want := range []string{"go        go1.", "module    github.com/gomlx/gomlx v", "plugin    cuda  ", "cache     ", "backend   go, ", "check     ", "advice    the pure Go backend is slow"} {
+		if status != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("doctor: status %d, %s%s lacks %q", status, stdout, stderr, want)
+		}
+	}
 	// What was found helps to see why a backend cannot be opened.
 	stdout, stderr, status = invoke(t, "doctor", "--backend", filepath.Join(t.TempDir(), "plugin.so"))
 	if status == 0 || !strings.Contains(stdout, "plugin    cpu") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 || !strings.Contains(stderr, "plugin.so") {
