@@ -20,7 +20,8 @@ func NewCategorical(logits *Node) Categorical { return Categorical{LogSoftmax(lo
 
 // LogProb is the logarithm of the probability of each choice, int32 [...].
 func (c Categorical) LogProb(choice *Node) *Node {
-	hit := Equal(numbers(c.LogProbs), InsertAxes(choice, -1))
+	numbers := Iota(choice.Graph(), shapes.Make(dtypes.Int32, c.LogProbs.Shape().Dimensions...), -1)
+	hit := Equal(numbers, InsertAxes(choice, -1))
 	return ReduceSum(Where(hit, c.LogProbs, ZerosLike(c.LogProbs)), -1)
 }
 
@@ -32,19 +33,6 @@ func (c Categorical) Entropy() *Node { return Neg(ReduceSum(Mul(Exp(c.LogProbs),
 func (c Categorical) Sample(keys xla.Key) *Node {
 	// No uniform number is 0 then; the grid of 2^23 points is finer than any probability that matters.
 	uniform := MaxScalar(keys.Uniform(0, 1, c.LogProbs.Shape().Dimensions...), math.Pow(2, -24))
-	return greatest(Sub(c.LogProbs, Log(Neg(Log(uniform)))))
-}
-
-// greatest is the first place of the greatest number of each row, int32, by two plain reductions: XLA:CPU's ArgMax goes number by number.
-func greatest(x *Node) *Node {
-	last := x.Rank() - 1
-	n := x.Shape().Dimensions[last]
-	order := numbers(x)
-	hit := Equal(x, InsertAxes(ReduceMax(x, -1), -1))
-	return MinScalar(ReduceMin(Where(hit, order, ConstAs(order, int32(n))), -1), int32(n-1))
-}
-
-// numbers are 0, 1, ... along the last axis, int32 in the shape of x.
-func numbers(x *Node) *Node {
-	return Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), -1)
+	noisy := Sub(c.LogProbs, Log(Neg(Log(uniform))))
+	return xla.FirstTrue(Equal(noisy, InsertAxes(ReduceMax(noisy, -1), -1)), -1)
 }

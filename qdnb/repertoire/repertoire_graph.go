@@ -27,28 +27,36 @@ type Batch struct {
 // CellOf gives the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance in raw descriptor units, the
 // lowest index among equally near ones. Descriptors outside the limits fall into a cell at the border.
 func CellOf(centroids, descriptors *Node) *Node {
-	// [cells, P], the candidates in the minor axis.
-	d := descriptors.Shape().Dimensions[1]
-	var distance *Node
-	for k := range d {
-		c := InsertAxes(component(centroids, k), 1)
-		x := InsertAxes(component(descriptors, k), 0)
-		square := Square(Sub(c, x))
-		if distance == nil {
-			distance = square
-		} else {
-			distance = Add(distance, square)
-		}
-	}
-	// The first of the least, by two plain reductions: XLA:CPU runs them over vectors, its ArgMin one number at a time.
-	n := distance.Shape().Dimensions[0]
-	least := InsertAxes(ReduceMin(distance, 0), 0)
-	order := Iota(distance.Graph(), shapes.Make(dtypes.Int32, distance.Shape().Dimensions...), 0)
-	return MinScalar(ReduceMin(Where(Equal(distance, least), order, ConstAs(order, int32(n))), 0), int32(n-1))
+	distance := squaredDistances(components(centroids), components(descriptors)) // [cells, P], the candidates in the minor axis
+	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
 }
 
+// component is column k of points x [m, d], [m].
 func component(x *Node, k int) *Node {
 	return Reshape(Slice(x, AxisRange(), AxisElem(k)), x.Shape().Dimensions[0])
+}
+
+// components are the columns of points [m, d], [m] each.
+func components(points *Node) []*Node {
+	columns := make([]*Node, points.Shape().Dimensions[1])
+	for k := range columns {
+		columns[k] = component(points, k)
+	}
+	return columns
+}
+
+// squaredDistances are those from each of m points to each of P others, [m, P], given their components.
+func squaredDistances(from, to []*Node) *Node {
+	var sum *Node
+	for k := range from {
+		square := Square(Sub(InsertAxes(from[k], 1), InsertAxes(to[k], 0)))
+		if sum == nil {
+			sum = square
+		} else {
+			sum = Add(sum, square)
+		}
+	}
+	return sum
 }
 
 // Winners decides an insertion: for each cell, which candidate takes it. A candidate takes its cell if it is the fittest of the
@@ -115,12 +123,8 @@ func (c Cells) Sampler() Sampler {
 
 // Draw gives a cell for each of the keys, int32 [keys]. In an empty repertoire it gives the last cell.
 func (s Sampler) Draw(keys xla.Key) *Node {
-	// The j-th filled cell is the first with more than j filled cells up to it.
-	n := s.UpTo.Shape().Dimensions[0]
-	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(n-1))), dtypes.Float32)
-	j := ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), count), dtypes.Int32) // of 0 .. count-1
-	before := LessOrEqual(InsertAxes(s.UpTo, 0), InsertAxes(j, 1))                                 // [keys, cells]
-	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(n-1))
+	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))), dtypes.Float32)
+	return xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), count), dtypes.Int32)) // of 0 .. count-1
 }
 
 // SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row from[i] to cell cells[i] for i < count,

@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
 )
 
 // Unstructured is AURORA's archive (Grillotti and Cully 2022): no cells are drawn beforehand, n slots hold solutions that keep a
@@ -103,39 +105,20 @@ func lowest(like *Node) *Node { return ConstAs(like, math.Inf(-1)) }
 
 // coordinates gives the components of descriptors [m, d], each [m]; those that do not exist are infinitely far from all that do.
 func coordinates(descriptors, exist *Node) []*Node {
-	var xs []*Node
-	for k := range descriptors.Shape().Dimensions[1] {
-		x := component(descriptors, k)
-		xs = append(xs, Where(exist, x, ConstAs(x, math.Inf(1))))
+	xs := components(descriptors)
+	for k, x := range xs {
+		xs[k] = Where(exist, x, ConstAs(x, math.Inf(1)))
 	}
 	return xs
 }
 
 // distances gives the Euclidean distance from each of m points to each of P others, [m, P]. Between two points that do
 // not exist it is NaN.
-func distances(from, to []*Node) *Node {
-	var sum *Node
-	for k := range from {
-		square := Square(Sub(InsertAxes(from[k], 1), InsertAxes(to[k], 0)))
-		if sum == nil {
-			sum = square
-		} else {
-			sum = Add(sum, square)
-		}
-	}
-	return Sqrt(sum)
-}
+func distances(from, to []*Node) *Node { return Sqrt(squaredDistances(from, to)) }
 
 // nearest gives for each row of distances [P, m] the first of the least, int32 [P]; any column for rows of NaN.
 func nearest(distance *Node) *Node {
-	return firstColumn(Equal(distance, InsertAxes(ReduceMin(distance, 1), 1)))
-}
-
-// firstColumn gives for each row of flags [P, m] the first column that is true, int32 [P]; the last one if none is.
-func firstColumn(flags *Node) *Node {
-	m := flags.Shape().Dimensions[1]
-	column := Iota(flags.Graph(), shapes.Make(dtypes.Int32, flags.Shape().Dimensions...), 1)
-	return ReduceMin(Where(flags, column, ConstAs(column, int32(m-1))), 1)
+	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 1), 1)), 1)
 }
 
 // dominated tells which of a batch are refused for another one of it, bool [P]: rule 2 of [Unstructured.Winners]. at holds the
@@ -145,7 +128,7 @@ func dominated(at []*Node, fitness, valid, order, l *Node) *Node {
 	distance := distances(at, at) // [P, others]
 	column := Iota(g, shapes.Make(dtypes.Int32, p, p), 1)
 	self := Equal(column, Iota(g, shapes.Make(dtypes.Int32, p, p), 0))
-	first := InsertAxes(firstColumn(Or(self, Equal(distance, ZerosLike(distance)))), -1) // with the same descriptor
+	first := InsertAxes(xla.FirstTrue(Or(self, Equal(distance, ZerosLike(distance))), 1), -1) // with the same descriptor
 
 	// The order counts where the fitnesses of all that exist are equal; elsewhere it is 0, which nothing exceeds.
 	most := ReduceAllMax(Where(valid, fitness, lowest(fitness)))

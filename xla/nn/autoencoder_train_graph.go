@@ -33,7 +33,7 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	wide := func(x *Node) *Node { return Reshape(x, 1, 1, dims[2]) }
 
 	// Distances from a member make a feature that never changes exactly 0, and lose fewer digits of one that is far from 0.
-	one := nthFilled(filled, Zeros(filled.Graph(), shapes.Make(dtypes.Int32, 1)))
+	one := xla.NthTrue(upTo(filled), Zeros(filled.Graph(), shapes.Make(dtypes.Int32, 1)))
 	member := Reshape(Slice(Gather(sequences, InsertAxes(one, -1)), AxisRange(), AxisElem(0)), dims[2])
 	offset := Sub(sequences, wide(member))
 	center := mean(offset)
@@ -55,20 +55,15 @@ func (n Normaliser) Apply(x *Node) *Node {
 	return Div(Sub(x, Reshape(n.Mean, dims...)), Reshape(n.Deviation, dims...))
 }
 
-// nthFilled gives the slots of the filled ones numbered n, int32 [m]; the last slot where there are not so many.
-func nthFilled(filled, n *Node) *Node {
-	slots := filled.Shape().Dimensions[0]
-	upTo := CumSum(ConvertDType(filled, dtypes.Int32), 0)
-	before := LessOrEqual(InsertAxes(upTo, 0), InsertAxes(n, 1)) // [m, slots]
-	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(slots-1))
-}
+// upTo is how many slots are filled up to and including each, int32 [slots].
+func upTo(filled *Node) *Node { return CumSum(ConvertDType(filled, dtypes.Int32), 0) }
 
 // drawFilled draws as many slots as there are, int32 [slots], uniformly among the filled ones and with replacement.
 func drawFilled(key xla.Key, filled *Node) *Node {
 	slots := filled.Shape().Dimensions[0]
 	count := ReduceSum(ConvertDType(filled, dtypes.Float32))
 	n := ConvertDType(Mul(key.Uniform(0, 1, slots), count), dtypes.Int32) // of 0 .. count-1
-	return nthFilled(filled, n)
+	return xla.NthTrue(upTo(filled), n)
 }
 
 // shuffle draws a permutation, int32 [n], all equally likely: the ranks of random words, found by comparing all with all. A sort
