@@ -142,7 +142,14 @@ func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 }
 
 // spread is a distance with two digits that count: more would say something about this machine alone.
-func spread(d verify.Distance) string { return fmt.Sprintf("%.2g / %.2g", d.Median, d.Worst) }
+func spread(d verify.Distance) string { return twoDigits(d.Median) + " / " + twoDigits(d.Worst) }
+
+func twoDigits(x float64) string {
+	if x >= 100 && x < 1e6 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 2, 64)
+}
 
 // goldenFiles replaces folders by the golden files in them, whose names begin with a kind.
 func goldenFiles(paths []string) ([]string, error) {
