@@ -29,11 +29,9 @@ func Nearest(name string, known []string) string {
 // suggests the nearest name and lists all.
 func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
-	suggestion := ""
+	suggestion := ";"
 	if nearest := Nearest(name, known); nearest != "" {
 		suggestion = fmt.Sprintf("; did you mean %q?", nearest)
-	} else {
-		suggestion = ";"
 	}
 	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), suggestion, List(known))
 }

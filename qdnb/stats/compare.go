@@ -63,7 +63,7 @@ func MannWhitney(x, y []float64, alternative Alternative) RankTest {
 	tail := func(distance float64) float64 { // probability of that far above the mean
 		return math.Erfc((distance-0.5)/sigma/math.Sqrt2) / 2
 	}
-	p := 0.0
+	var p float64
 	switch above := u - pairs/2; alternative {
 	case Greater:
 		p = tail(above)
