@@ -3,7 +3,7 @@
 
 PROFILE and FOLDER, for what the tests ran as processes, are what this writes:
 
-    mkdir FOLDER; GOCOVERDIR=$PWD/FOLDER go test -coverpkg=./... -coverprofile=PROFILE ./...
+    mkdir FOLDER; QDNB_COVERAGE=$PWD/FOLDER go test -coverpkg=./... -coverprofile=PROFILE ./...
 
 Code that builds graphs, in files *_graph.go, is left out. The exit status is 1 if the total is less than LEAST per cent.
 """

@@ -22,8 +22,9 @@ func TestMain(m *testing.M) {
 	}
 	program = filepath.Join(dir, "qdnb")
 	build := []string{"build", "-o", program}
-	if os.Getenv("GOCOVERDIR") != "" { // where processes tell what they ran
+	if folder := os.Getenv("QDNB_COVERAGE"); folder != "" { // where processes tell what they ran; `go test` has a GOCOVERDIR of its own
 		build = append(build, "-coverpkg=../../...")
+		os.Setenv("GOCOVERDIR", folder)
 	}
 	if out, err := exec.Command("go", append(build, ".")...).CombinedOutput(); err != nil {
 		os.Stderr.Write(out)
