@@ -51,7 +51,7 @@ func BenchCeilings(backend string) (Ceilings, error) {
 		build func(x *graph.Node) *graph.Node
 		shape shapes.Shape
 	}{
-		{&c.Products, 2 * math.Pow(ceilingMatrix, 3), true, func(x *graph.Node) *graph.Node {
+		{&c.Products, 2 * ceilingMatrix * ceilingMatrix * ceilingMatrix, true, func(x *graph.Node) *graph.Node {
 			return graph.Dot(x, x).Product()
 		}, shapes.Make(dtypes.Float32, ceilingMatrix, ceilingMatrix)},
 		{&c.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingTurns, false, func(x *graph.Node) *graph.Node {

@@ -18,11 +18,11 @@ type benchCmd struct {
 }
 
 type benchInsertionCmd struct {
-	Batch   int    `default:"1000" help:"Candidates."`
-	Better  int    `default:"50" help:"Candidates that are fitter than all occupants."`
-	Repeats int    `default:"20" help:"Insertions to time; the best counts."`
-	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
-	JSON    bool   `name:"json" help:"Print one JSON object."`
+	backendFlag
+	Batch   int  `default:"1000" help:"Candidates."`
+	Better  int  `default:"50" help:"Candidates that are fitter than all occupants."`
+	Repeats int  `default:"20" help:"Insertions to time; the best counts."`
+	JSON    bool `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
@@ -41,13 +41,13 @@ func (c *benchInsertionCmd) Run() error {
 }
 
 type benchAdaptationCmd struct {
+	backendFlag
 	Env      string `default:"ant-uni" help:"Environment."`
 	Policies int    `default:"64" help:"Policies, all different."`
 	Episodes int    `default:"4" help:"Episodes of each under each value."`
 	Values   int    `default:"5" help:"Multiples of gravity, from 0.25 on."`
 	Steps    int    `default:"250" help:"Control steps."`
 	Repeats  int    `default:"3" help:"Runs to time; the best counts."`
-	Backend  string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 	JSON     bool   `name:"json" help:"Print one JSON object."`
 }
 
@@ -70,8 +70,8 @@ func (c *benchAdaptationCmd) Run() error {
 }
 
 type benchCeilingsCmd struct {
-	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
-	JSON    bool   `name:"json" help:"Print one JSON object."`
+	backendFlag
+	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
@@ -92,11 +92,11 @@ func (c *benchCeilingsCmd) Run() error {
 }
 
 type benchUpdatesCmd struct {
+	backendFlag
 	Learner string `default:"td3" help:"Learner: td3 or sac."`
 	Steps   int    `default:"300" help:"Updates in a program."`
 	Buffer  int    `default:"100000" help:"Transitions to draw from."`
 	Repeats int    `default:"3" help:"Programs to time; the best counts."`
-	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 	JSON    bool   `name:"json" help:"Print one JSON object."`
 }
 
@@ -116,12 +116,12 @@ func (c *benchUpdatesCmd) Run() error {
 }
 
 type benchRolloutCmd struct {
+	backendFlag
 	Env     string `required:"" help:"Environment."`
 	Batch   int    `default:"256" help:"Policies, all different."`
 	Steps   int    `default:"250" help:"Control steps."`
 	Slice   int    `help:"Policies that are rolled out together; 0: as training has it."`
 	Repeats int    `default:"3" help:"Rollouts to time; the best counts."`
-	Backend string `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 	JSON    bool   `name:"json" help:"Print one JSON object."`
 }
 
@@ -144,12 +144,12 @@ func (c *benchRolloutCmd) Run() error {
 }
 
 type benchGenerationCmd struct {
+	backendFlag
 	Algorithm   string   `default:"map-elites" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
 	Env         string   `default:"pointmaze" help:"Environment."`
 	Generations int      `default:"20" help:"Generations to time."`
 	Warmup      int      `default:"20" help:"Generations before them, which fill the repertoire."`
 	Set         []string `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000."`
-	Backend     string   `help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin."`
 	JSON        bool     `name:"json" help:"Print one JSON object."`
 }
 

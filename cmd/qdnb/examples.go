@@ -39,6 +39,9 @@ qdnb doctor --install`,
 	"bench generation": `qdnb bench generation --algorithm pga-map-elites --env ant-uni --generations 3`,
 	"bench rollout":    `qdnb bench rollout --env ant-uni`,
 	"bench updates":    `qdnb bench updates --learner sac`,
+	"bench insertion":  `qdnb bench insertion --better 1000`,
+	"bench adaptation": `qdnb bench adaptation --env walker-uni --policies 1000`,
+	"bench ceilings":   `qdnb bench ceilings`,
 	"verify": `qdnb verify envs/testdata
 qdnb verify envs/testdata --backend cuda --against cpu`,
 }
