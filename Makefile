@@ -45,7 +45,7 @@ test: setup ## go vet, go test, then all experiments and notebooks at a small sc
 	@echo "== go vet ./..."
 	@go vet ./...
 	@echo "== go test ./..."
-	@go test ./...
+	@go test -timeout 30m ./...
 	@echo "== tests of the tools"
 	@$(PYTHON) -m unittest -q tools/test_*.py
 	@rm -rf build/experiments/smoke
@@ -75,6 +75,23 @@ test-faults: check compile ## kill, fill disks, damage files: what docs/faults.m
 	@echo "== go test ./internal/faults with QDNB_FAULTS=1"
 	@QDNB_FAULTS=1 go test -count 1 -timeout 2h -v ./internal/faults
 	@echo "make test-faults: all passed"
+
+.PHONY: test-determinism
+test-determinism: check compile plugin ## train everything twice, with one worker and with all: the same bytes (docs/determinism.md)
+	@echo "== go test ./internal/faults with QDNB_DETERMINISM=1"
+	@QDNB_DETERMINISM=1 go test -count 1 -timeout 2h -v -run TestSameBytes ./internal/faults
+	@echo "make test-determinism: all passed"
+
+.PHONY: race
+race: check ## the race detector on all that does without GoMLX
+	@go test -race -short -count 1 -timeout 30m ./internal/cell/... ./internal/limits ./internal/names ./npz/... ./qdnb/claims ./qdnb/figures \
+		./qdnb/paper ./qdnb/results ./qdnb/runs ./qdnb/scene ./qdnb/stats ./qdnb/sweep ./qdnb/tables ./qdnb/viewer
+
+.PHONY: coverage
+coverage: check compile plugin ## how much of the code that builds no graphs the tests run: 80 % of it, or it is an error
+	@rm -rf build/coverage && mkdir -p build/coverage/processes
+	@QDNB_COVERAGE=$(CURDIR)/build/coverage/processes go test -timeout 2h -coverpkg=./... -coverprofile=build/coverage/profile ./...
+	@$(PYTHON) tools/coverage.py build/coverage/profile build/coverage/processes 80
 
 FUZZTIME ?= 30s
 # Only targets whose "./package Name" it matches.

@@ -125,7 +125,7 @@ async def execute(nb: NotebookNode, path: Path, args: argparse.Namespace, status
         nb,
         kernel_name=args.kernel,
         timeout=args.timeout,
-        startup_timeout=120,
+        startup_timeout=600,
         record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
         # Compiler messages as text: the default is HTML with a style sheet.
