@@ -12,6 +12,11 @@ func Turns[T any](count int, worker *Node, state T, body func(turn *Node, state 
 	return Repeat(hiddenCount(count, worker), state, body)
 }
 
+// TurnsKernels is [Turns] for a body of large operations, as [ForKernels] is for [For].
+func TurnsKernels[T any](count int, worker *Node, state T, body func(turn *Node, state T) T) T {
+	return RepeatKernels(hiddenCount(count, worker), state, body)
+}
+
 // hiddenCount is a number that XLA:CPU cannot know. Elsewhere a worker has a single turn, with any number of workers.
 func hiddenCount(count int, worker *Node) *Node {
 	turns := Const(worker.Graph(), int32(count))

@@ -26,6 +26,6 @@ type Learner interface {
 	// Study is what proposals need of what is known and of the buffer: float32 tensors, which every worker gets.
 	Study(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node
 	// Propose gives offspring [k, N] of the next generation on one of the workers, by their numbers which, int32 [k], of 0 to
-	// Proposals(batch) - 1. An offspring depends on its own number alone, not on the others.
+	// Proposals(batch) - 1. An offspring depends on its own number alone, not on the others: see [xla.Turns] for loops over them.
 	Propose(task Task, studied []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node
 }

@@ -76,7 +76,7 @@ func (l PolicyGradient) Study(task Task, known []*Node, buffer replay.Buffer, ke
 func (l PolicyGradient) Propose(task Task, studied []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node {
 	observations, critics, greedy := studied[0], studied[1], studied[2]
 	together := td3.Together(xla.KindOf(which.Graph()), l.Proposals(batch))
-	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldInt(0).Fold(which)), critics, observations, together)
+	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldInt(0).Fold(which)), critics, observations, Reshape(Slice(which, AxisRange(0, 1))), together)
 	last := BroadcastToDims(InsertAxes(Equal(which, ConstAs(which, int32(l.Proposals(batch)-1))), -1), children.Shape().Dimensions...)
 	return Where(last, BroadcastToDims(greedy, children.Shape().Dimensions...), children)
 }

@@ -172,7 +172,7 @@ func TestGoldenVariation(t *testing.T) {
 		want := slices.Concat(f.Float32s("pg.new_individual.flat"), f.Float32s("pg.new_individual2.flat"))
 		vary := func(rows []int32) []float32 {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				return []*Node{f.td3.Vary(in[0], in[1], f.td3.Layout().Split(in[2]).Obs, 2)}
+				return []*Node{f.td3.Vary(in[0], in[1], f.td3.Layout().Split(in[2]).Obs, Const(in[0].Graph(), int32(0)), 2)}
 			}, parents, f.critics("critic.flat"), f.batch(rows))
 			return xlatest.Flat[float32](t, out[0])
 		}

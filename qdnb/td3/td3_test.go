@@ -36,6 +36,9 @@ func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 	}), Size: full, Position: ZerosLike(full)}
 }
 
+// noWorker is the index of the only worker.
+func noWorker(key xla.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
+
 // Where the best actions are known the greedy actor comes near them, and so does an individual that climbs the critic's gradient; the
 // critics, whose targets are rewards alone, come near the rewards.
 func TestLearnsABandit(t *testing.T) {
@@ -47,7 +50,7 @@ func TestLearnsABandit(t *testing.T) {
 			first := td3.Actor.Init(key.FoldInt(1).Fold(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
 			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldInt(2))
 			l, losses := td3.Train(l, buffer, key.FoldInt(3), 800)
-			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, td3.DrawObservations(buffer, key.FoldInt(4), 200), 1)
+			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, td3.DrawObservations(buffer, key.FoldInt(4), 200), noWorker(key), 1)
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
 			off := func(policy *Node) *Node {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
@@ -89,8 +92,8 @@ func TestLaws(t *testing.T) {
 			three, _ := td3.Update(two, batch, noise)
 
 			observations := td3.DrawObservations(buffer, key.FoldInt(4), 3)
-			all := td3.Vary(rows, l.Critic, observations, 5) // the last five begin among those before
-			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, 5)
+			all := td3.Vary(rows, l.Critic, observations, noWorker(key), 5) // the last five begin among those before
+			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, noWorker(key), 5)
 			return []*Node{
 				loss(batch), loss(elsewhere), loss(truncated),
 				l.Actor, one.Actor, two.Actor, three.Actor, one.TargetActor, two.TargetActor,

@@ -143,7 +143,7 @@ func TestFormsOfCritics(t *testing.T) {
 				// One step of the variation, which cuts the critic's first layer in two, against the loss as it is written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
 				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0], adam.Start(l.Actor))
-				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, 1), want}
+				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}
 			}, xlatest.Tensor(xla.SeedWords(1), 2))
 			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), 1e-5)
 		}

@@ -40,7 +40,7 @@ func BenchmarkVary(b *testing.B) {
 				which := Add(MulScalar(worker, int32(share)), Iota(g, shapes.Make(dtypes.Int32, share), 0))
 				parents := t.Actor.Init(key.FoldInt(1).Fold(which))
 				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldInt(2)).Critic
-				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldInt(3), 100), Together(p.Kind, individuals))}
+				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldInt(3), 100), worker, Together(p.Kind, individuals))}
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -34,8 +34,8 @@ type shared struct {
 // Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of the observations
 // [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics [2, C] that do not change, and the result is their
 // children [M, N]. A child depends on its parent alone, not on the others; so many are varied together (see [Together]), which
-// changes the speed and not the numbers.
-func (t TD3) Vary(parents, critics, observations *Node, together int) *Node {
+// changes the speed and not the numbers. worker is the index of the worker that varies these, an int32 scalar.
+func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
 	type state struct {
 		Parents, Children *Node
 		Shared            shared
@@ -43,7 +43,7 @@ func (t TD3) Vary(parents, critics, observations *Node, together int) *Node {
 	start := state{parents, ZerosLike(parents), shared{observations, t.Critic.Single(critics, 0).Given(observations)}}
 	m := parents.Shape().Dimensions[0]
 	together = min(together, m)
-	return xla.ForKernels(parents.Graph(), (m+together-1)/together, start, func(i *Node, s state) state {
+	return xla.TurnsKernels((m+together-1)/together, worker, start, func(i *Node, s state) state {
 		first := MulScalar(i, int32(together)) // Rows and SetRows both move the last ones back inside, where some are varied again
 		s.Children = xla.SetRows(s.Children, first, t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
 		return s
