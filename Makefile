@@ -71,7 +71,7 @@ test-long: setup ## the tests that train for hours, all notebooks at full scale,
 	@echo "make test-long: all passed"
 
 .PHONY: test-faults
-test-faults: check compile ## kill, fill disks, damage files: what docs/faults.md lists (as root, or disks are left out)
+test-faults: check compile plugin ## kill, fill disks, damage files: what docs/faults.md lists (as root, or disks are left out)
 	@echo "== go test ./internal/faults with QDNB_FAULTS=1"
 	@QDNB_FAULTS=1 go test -count 1 -timeout 2h -v ./internal/faults
 	@echo "make test-faults: all passed"
