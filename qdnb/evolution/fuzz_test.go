@@ -1,12 +1,9 @@
 package evolution
 
 import (
-	"math"
-	"reflect"
 	"testing"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/hostile"
 	"example.com/qdnb/internal/xlatest"
 )
 
@@ -27,45 +24,10 @@ func FuzzRestore(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	whole, err := s.Arrays()
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, text := range []string{
+	xlatest.FuzzRestore(f, s, 1,
 		"", "-genotypes <f4 1,", "genotypes <f8 12,114 1e300", "fitnesses <f4 12, nan -inf inf\ngenotypes <f4 12,114 nan",
 		"autoencoder <f4 1,332 nan\nthreshold <f4 , -1", "passive_centroids <f4 36,2 nan inf", "threshold <f4 1, 1", "learner_first |b1 1,114 1",
 		"genotypes <f4 114,12 1", "sequences <f4 12,4,2 1e30\ndeviation <f4 2, 0", "descriptors <f4 4611686018427387904,0", "mean <U1 2, 1",
-	} {
-		f.Add(int64(1), text)
-	}
-	f.Add(int64(math.MaxInt64), "")
-	f.Add(int64(math.MaxInt32), "learner_count |u1 , 3")
-	f.Add(int64(-1<<62), "nobody <f4 1, 1")
-	f.Fuzz(func(t *testing.T, generation int64, text string) {
-		arrays := xlatest.Altered(whole, text)
-		if arrays == nil {
-			return
-		}
-		defer func() {
-			if err := s.Restore(1, whole); err != nil {
-				t.Error(err)
-			}
-		}()
-		hostile.Bounded(t, xlatest.Bytes(arrays), func() {
-			err := s.Restore(generation, arrays)
-			hostile.Error(t, err)
-			after, problem := s.Arrays()
-			if problem != nil {
-				t.Fatal(problem)
-			}
-			if err != nil {
-				if !reflect.DeepEqual(after, whole) {
-					t.Errorf("%v, and the search is another one", err)
-				}
-				return
-			}
-			_, err = s.Step()
-			hostile.Error(t, err)
-		})
-	})
+		"learner_count |u1 , 3",
+	)
 }

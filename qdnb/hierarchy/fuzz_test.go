@@ -2,7 +2,6 @@ package hierarchy
 
 import (
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -25,49 +24,13 @@ func FuzzRestore(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	whole, err := s.Arrays()
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, text := range []string{
+	xlatest.FuzzRestore(f, s, 1,
 		"", "counters <f8 6, nan", "counters <f8 6, 1e300 -1e300", "counters <f4 5, 1", "-counters <f4 1,", "skills_checksum <i8 1, 5",
 		"skills_checksum <f8 , 0.5", "-skills_checksum <f4 1,", "learner.Statistics.Count <f4 , -1", "-learner.Statistics.Count <f4 1,",
 		"learner.Moments.Weight1 <i4 , 1", "worlds.observation <f4 6,3 nan inf -inf", "worlds.observation <f8 6,3 1e300", "worlds.observation <f4 3,6 1",
 		"-worlds.reward <f4 1,", "worlds.done <f4 6, 7", "learner.Nets.Policy <f4 1,115 nan", "learner.Nets.Policy <f4 115,1 1",
 		"worlds.world.4 |b1 6,3 1 0", "worlds.world.4 <f4 0,4611686018427387904",
-	} {
-		f.Add(int64(1), text)
-	}
-	f.Add(int64(math.MaxInt64), "")
-	f.Add(int64(math.MaxInt32), "nobody <f4 1, 1")
-	f.Add(int64(-1<<62), "")
-	f.Fuzz(func(t *testing.T, iteration int64, text string) {
-		arrays := xlatest.Altered(whole, text)
-		if arrays == nil {
-			return
-		}
-		defer func() {
-			if err := s.Restore(1, whole); err != nil {
-				t.Error(err)
-			}
-		}()
-		hostile.Bounded(t, xlatest.Bytes(arrays), func() {
-			err := s.Restore(iteration, arrays)
-			hostile.Error(t, err)
-			after, problem := s.Arrays()
-			if problem != nil {
-				t.Fatal(problem)
-			}
-			if err != nil {
-				if !reflect.DeepEqual(after, whole) {
-					t.Errorf("%v, and the search is another one", err)
-				}
-				return
-			}
-			_, err = s.Step()
-			hostile.Error(t, err)
-		})
-	})
+	)
 }
 
 // FuzzPolicy evaluates any meta-controller: whatever it holds, it chooses among the skills that there are.

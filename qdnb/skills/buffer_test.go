@@ -91,12 +91,12 @@ func TestRefill(t *testing.T) {
 			if want := int64(filled * n / 8); episodes != want {
 				t.Errorf("after %d steps: %d episodes, want %d", end, episodes, want)
 			}
-			for _, name := range differ(before, after) {
+			for _, name := range xlatest.Differ(before, after) {
 				if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name, "Returns.") && name != "replay" {
 					t.Errorf("filling the buffer changes %s", name)
 				}
 			}
-			if before["replay"].Shape[0] != filled*n || !slices.Contains(differ(before, after), "replay") {
+			if before["replay"].Shape[0] != filled*n || !slices.Contains(xlatest.Differ(before, after), "replay") {
 				t.Errorf("after %d steps: the buffer had %v rows and is not filled anew", end, before["replay"].Shape)
 			}
 			for i, want := range []int32{int32(filled * n), int32(end * n % capacity)} {

@@ -28,7 +28,7 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "[1 3]", "[1, 3]"), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}
-		if s.Iteration() != -1 || len(differ(good, memory(t, s))) > 0 {
+		if s.Iteration() != -1 || len(xlatest.Differ(good, memory(t, s))) > 0 {
 			t.Errorf("%q: the search is changed", want)
 		}
 	}

@@ -69,7 +69,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			if len(o.Extra) != len(s.Columns()) || math.IsNaN(o.Extra[0]) != (i == 0) {
 				t.Errorf("iteration %d: %v are %v", i, s.Columns(), o.Extra)
 			}
-			switch names := differ(before, after); {
+			switch names := xlatest.Differ(before, after); {
 			case !measured && len(names) > 0:
 				t.Errorf("iteration %d, unmeasured, changes %v", i, names)
 			case measured:
@@ -100,7 +100,7 @@ func TestPassiveRepertoire(t *testing.T) {
 		if err != nil || !slices.Equal(first.Fitnesses, again.Fitnesses) || !slices.Equal(first.Descriptors, again.Descriptors) || len(first.Fitnesses) != 6 {
 			t.Errorf("%+v and then %+v, %v", first, again, err)
 		}
-		if names := differ(held, memory(t, s)); len(names) > 0 {
+		if names := xlatest.Differ(held, memory(t, s)); len(names) > 0 {
 			t.Errorf("an evaluation changes %v", names)
 		}
 		if len(first.Positions) != 6*8*2 {

@@ -25,7 +25,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				stopped := memory(t, s)
 				rest := steps(t, s, end-stop)
 				want := memory(t, s)
-				if names := differ(stopped, want); !slices.Contains(names, "Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
+				if names := xlatest.Differ(stopped, want); !slices.Contains(names, "Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
 					t.Errorf("on the way only %v change: the test tells nothing", names)
 				}
 				same := func(what string, outcomes, wanted []Outcome, held map[string]npz.Array) {
@@ -33,7 +33,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 					if a, b := fmt.Sprint(outcomes), fmt.Sprint(wanted); a != b {
 						t.Errorf("%s: outcomes\n%s, want\n%s", what, a, b)
 					}
-					if names := differ(held, want); len(names) > 0 {
+					if names := xlatest.Differ(held, want); len(names) > 0 {
 						t.Errorf("%s: %v differ", what, names)
 					}
 				}
@@ -45,7 +45,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				} else {
 					restore(t, s, -1, start)
 				}
-				if names := differ(start, memory(t, other)); len(names) > 0 {
+				if names := xlatest.Differ(start, memory(t, other)); len(names) > 0 {
 					t.Errorf("with the same seed %v begin elsewhere", names)
 				}
 				fresh := memory(t, other)
@@ -62,9 +62,9 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 					config.Seed = 2
 					another := newSearch(t, p, k.env, k.method, config)
 					defer another.Close()
-					names := differ(start, memory(t, another))
+					names := xlatest.Differ(start, memory(t, another))
 					steps(t, another, 1+end)
-					later := differ(want, memory(t, another))
+					later := xlatest.Differ(want, memory(t, another))
 					for _, name := range []string{"Learner.Actor", "Learner.Critic", "Worlds.Observation"} {
 						if !slices.Contains(names, name) || !slices.Contains(later, name) {
 							t.Errorf("seed 2 has the same %s", name)
@@ -90,7 +90,7 @@ func TestWarmup(t *testing.T) {
 	first := memory(t, s)
 	outcomes := steps(t, s, 3)
 	warm := memory(t, s)
-	for _, name := range differ(first, warm) {
+	for _, name := range xlatest.Differ(first, warm) {
 		if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name, "passive_") && name != "replay" {
 			t.Errorf("warming up changes %s", name)
 		}
@@ -115,7 +115,7 @@ func TestWarmup(t *testing.T) {
 	if !slices.Equal(floatsOf(t, memory(t, other), "replay"), floatsOf(t, warm, "replay")) {
 		t.Error("another actor warms up otherwise")
 	}
-	if changed := differ(warm, end); !slices.Contains(changed, "Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
+	if changed := xlatest.Differ(warm, end); !slices.Contains(changed, "Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
 		t.Errorf("the first update changes %v", changed)
 	}
 }
@@ -134,13 +134,13 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 		return held
 	}
 	plus, task := after(PlusReward{2}), after(PlusReward{0})
-	if len(differ(plus, task)) == 0 {
+	if len(xlatest.Differ(plus, task)) == 0 {
 		t.Error("the diversity reward changes nothing: the test tells nothing")
 	}
-	if names := differ(plus, after(SMERL{Target: negativeInfinity, Scale: 2})); len(names) > 0 {
+	if names := xlatest.Differ(plus, after(SMERL{Target: negativeInfinity, Scale: 2})); len(names) > 0 {
 		t.Errorf("without a target %v differ", names)
 	}
-	if names := differ(task, after(SMERL{Target: 1e9, Margin: 1, Scale: 2})); len(names) > 0 {
+	if names := xlatest.Differ(task, after(SMERL{Target: 1e9, Margin: 1, Scale: 2})); len(names) > 0 {
 		t.Errorf("below its target %v differ", names)
 	}
 }

@@ -3,8 +3,6 @@ package skills
 import (
 	"maps"
 	"math"
-	"reflect"
-	"slices"
 	"testing"
 
 	"example.com/qdnb/npz"
@@ -139,32 +137,6 @@ func memory(t *testing.T, s *Search) map[string]npz.Array {
 	}
 	arrays["replay"] = npz.Of(rows, int(total-first), width)
 	return arrays
-}
-
-// differ names the arrays that are not the same to the bit.
-func differ(a, b map[string]npz.Array) (names []string) {
-	bits := func(x npz.Array) any {
-		if data, ok := x.Data.([]float32); ok { // NaN is not equal to itself
-			words := make([]uint32, len(data))
-			for i, v := range data {
-				words[i] = math.Float32bits(v)
-			}
-			return words
-		}
-		return x.Data
-	}
-	for name := range a {
-		if !slices.Equal(a[name].Shape, b[name].Shape) || !reflect.DeepEqual(bits(a[name]), bits(b[name])) {
-			names = append(names, name)
-		}
-	}
-	for name := range b {
-		if _, ok := a[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // restore puts a search where memory was taken.

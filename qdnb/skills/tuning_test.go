@@ -64,12 +64,12 @@ func TestNumbersOfAMethodAreTakenFromTheInputs(t *testing.T) {
 		objective, config := tuned(change)
 		got := after(objective, config)
 		for other, held := range all {
-			if len(differ(got, held)) == 0 {
+			if len(xlatest.Differ(got, held)) == 0 {
 				t.Errorf("%s and %s make no difference", name, other)
 			}
 		}
 		all[name] = got
-		if names := differ(got, after(untuned{objective}, config)); len(names) > 0 {
+		if names := xlatest.Differ(got, after(untuned{objective}, config)); len(names) > 0 {
 			t.Errorf("another %s: with constants %v differ", name, names)
 		}
 	}
