@@ -65,7 +65,7 @@ var (
 // by one. XLA's threads are as many as the machine's cores in all of these: sums are cut by them.
 func TestSameBytes(t *testing.T) {
 	if os.Getenv(determinismEnv) == "" {
-		t.Skip("SKIPPED: it takes a quarter of an hour; `make test-determinism`, or QDNB_DETERMINISM=1, runs it")
+		t.Skip("SKIPPED: it takes some twenty minutes; `make test-determinism`, or QDNB_DETERMINISM=1, runs it")
 	}
 	onXLA(t)
 	if runtime.NumCPU() == 1 {
