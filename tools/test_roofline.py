@@ -51,6 +51,11 @@ class TestRoofline(unittest.TestCase):
         self.assertEqual(work.arithmetic, 10 * 64 * 64 + 64 * 64)
         self.assertEqual(work.weights, 4 * 2 * 16 * 32)
 
+    def test_turns_that_only_a_run_tells(self):
+        self.assertIn("%ten = s32[] constant(10)", MODULE)
+        unknown = MODULE.replace("%ten = s32[] constant(10)", "%ten = s32[] multiply(%i.1, %i.1)")
+        self.assertEqual(roofline.Counter(unknown, 0.5).total().products, 0.5 * 2 * 64**3)
+
     def test_what_is_no_module_is_an_error(self):
         with self.assertRaises(roofline.Failure):
             roofline.Counter("nothing")
