@@ -28,16 +28,11 @@ type benchInsertionCmd struct {
 // Run measures.
 func (c *benchInsertionCmd) Run() error {
 	r, err := qdnb.BenchInsertion(qdnb.InsertionSpec{Batch: c.Batch, Better: c.Better, Repeats: c.Repeats, Backend: c.Backend})
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(r)
-	}
-	fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend, r.Batch, r.Params, r.Entered, r.Cells)
-	fmt.Printf("compile    %8.3f s\n", r.CompileSeconds)
-	fmt.Printf("insertion  %8.5f s (best of %d)\n", r.BestSeconds, max(1, c.Repeats))
-	return nil
+	return tell(c.JSON, r, err, func() {
+		fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend, r.Batch, r.Params, r.Entered, r.Cells)
+		fmt.Printf("compile    %8.3f s\n", r.CompileSeconds)
+		fmt.Printf("insertion  %8.5f s (best of %d)\n", r.BestSeconds, max(1, c.Repeats))
+	})
 }
 
 type benchAdaptationCmd struct {
@@ -56,17 +51,12 @@ func (c *benchAdaptationCmd) Run() error {
 	r, err := qdnb.BenchAdaptation(qdnb.AdaptationSpec{
 		Env: c.Env, Policies: c.Policies, Episodes: c.Episodes, Values: c.Values, Steps: c.Steps, Repeats: c.Repeats, Backend: c.Backend,
 	})
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(r)
-	}
-	fmt.Printf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, %d steps\n",
-		r.Env, r.Backend, r.Workers, r.Policies, r.Episodes, r.Values, r.Steps)
-	fmt.Printf("the first time  %8.3f s, compilation included\n", r.WholeSeconds)
-	fmt.Printf("later           %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
-	return nil
+	return tell(c.JSON, r, err, func() {
+		fmt.Printf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, %d steps\n",
+			r.Env, r.Backend, r.Workers, r.Policies, r.Episodes, r.Values, r.Steps)
+		fmt.Printf("the first time  %8.3f s, compilation included\n", r.WholeSeconds)
+		fmt.Printf("later           %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
+	})
 }
 
 type benchCeilingsCmd struct {
@@ -77,18 +67,13 @@ type benchCeilingsCmd struct {
 // Run measures.
 func (c *benchCeilingsCmd) Run() error {
 	r, err := qdnb.BenchCeilings(c.Backend)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(r)
-	}
-	fmt.Printf("%s, %d workers together\n", r.Backend, r.Workers)
-	fmt.Printf("products of large matrices   %8.1f GFLOP/s\n", r.Products)
-	fmt.Printf("arithmetic in registers      %8.1f GFLOP/s\n", r.Arithmetic)
-	fmt.Printf("going through 1 MB a worker  %8.1f GB/s\n", r.Cache)
-	fmt.Printf("going through memory         %8.1f GB/s\n", r.Memory)
-	return nil
+	return tell(c.JSON, r, err, func() {
+		fmt.Printf("%s, %d workers together\n", r.Backend, r.Workers)
+		fmt.Printf("products of large matrices   %8.1f GFLOP/s\n", r.Products)
+		fmt.Printf("arithmetic in registers      %8.1f GFLOP/s\n", r.Arithmetic)
+		fmt.Printf("going through 1 MB a worker  %8.1f GB/s\n", r.Cache)
+		fmt.Printf("going through memory         %8.1f GB/s\n", r.Memory)
+	})
 }
 
 type benchUpdatesCmd struct {
@@ -103,16 +88,11 @@ type benchUpdatesCmd struct {
 // Run measures.
 func (c *benchUpdatesCmd) Run() error {
 	r, err := qdnb.BenchUpdates(qdnb.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer, Repeats: c.Repeats, Backend: c.Backend})
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(r)
-	}
-	fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n", r.Learner, r.Backend)
-	fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
-	fmt.Printf("updates  %8.4f s for %d (best of %d)   %.1f a second\n", r.BestSeconds, r.Steps, max(1, c.Repeats), r.UpdatesPerSecond)
-	return nil
+	return tell(c.JSON, r, err, func() {
+		fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n", r.Learner, r.Backend)
+		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
+		fmt.Printf("updates  %8.4f s for %d (best of %d)   %.1f a second\n", r.BestSeconds, r.Steps, max(1, c.Repeats), r.UpdatesPerSecond)
+	})
 }
 
 type benchRolloutCmd struct {
@@ -130,17 +110,12 @@ func (c *benchRolloutCmd) Run() error {
 	r, err := qdnb.BenchRollout(qdnb.RolloutSpec{
 		Env: c.Env, Batch: c.Batch, Steps: c.Steps, Slice: c.Slice, Repeats: c.Repeats, Backend: c.Backend,
 	})
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(r)
-	}
-	fmt.Printf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", r.Env, r.Backend, r.Workers, r.Batch, r.Steps, r.Slice)
-	fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
-	fmt.Printf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
-	fmt.Printf("memory   %8.1f MiB at most\n", float64(r.MemoryBytes)/(1<<20))
-	return nil
+	return tell(c.JSON, r, err, func() {
+		fmt.Printf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", r.Env, r.Backend, r.Workers, r.Batch, r.Steps, r.Slice)
+		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
+		fmt.Printf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
+		fmt.Printf("memory   %8.1f MiB at most\n", float64(r.MemoryBytes)/(1<<20))
+	})
 }
 
 type benchGenerationCmd struct {
@@ -156,16 +131,23 @@ type benchGenerationCmd struct {
 // Run measures.
 func (c *benchGenerationCmd) Run() error {
 	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Set: c.Set, Backend: c.Backend}, c.Warmup, c.Generations)
-	if err != nil {
+	return tell(c.JSON, r, err, func() {
+		fmt.Printf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", r.Env, r.Backend, r.Workers, r.Batch, r.Steps, r.Slice)
+		fmt.Printf("compile                  %8.3f s\n", r.CompileSeconds)
+		fmt.Printf("generation               %8.4f s (median)   %.0f environment steps/s\n", r.GenerationSeconds, r.EnvStepsPerSecond)
+		fmt.Printf("evaluation alone         %8.4f s\n", r.EvaluationSeconds)
+		fmt.Printf("variation and insertion  %8.4f s, %.1f %% of a generation\n", r.GenerationSeconds-r.EvaluationSeconds, 100*r.VariationShare)
+	})
+}
+
+// tell prints what a benchmark found: as one JSON object, or in words.
+func tell(asJSON bool, found any, err error, words func()) error {
+	switch {
+	case err != nil:
 		return err
+	case asJSON:
+		return json.NewEncoder(os.Stdout).Encode(found)
 	}
-	if c.JSON {
-		return json.NewEncoder(os.Stdout).Encode(r)
-	}
-	fmt.Printf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", r.Env, r.Backend, r.Workers, r.Batch, r.Steps, r.Slice)
-	fmt.Printf("compile                  %8.3f s\n", r.CompileSeconds)
-	fmt.Printf("generation               %8.4f s (median)   %.0f environment steps/s\n", r.GenerationSeconds, r.EnvStepsPerSecond)
-	fmt.Printf("evaluation alone         %8.4f s\n", r.EvaluationSeconds)
-	fmt.Printf("variation and insertion  %8.4f s, %.1f %% of a generation\n", r.GenerationSeconds-r.EvaluationSeconds, 100*r.VariationShare)
+	words()
 	return nil
 }
