@@ -1,13 +1,11 @@
 package xla
 
-import (
-	"github.com/gomlx/compute/dtypes"
-	. "github.com/gomlx/gomlx/core/graph"
-)
+import . "github.com/gomlx/gomlx/core/graph"
 
 // Turns is [For] for what the workers of a parallel program share: each takes count turns, and the more workers there are the fewer these
-// are. worker is the index of the worker, an int32 scalar. The body is compiled to the same code whatever the count, and so computes the
-// same to the bit with any number of workers: a loop of one turn XLA would dissolve into what stands around it, and round otherwise.
+// are. worker is the index of the worker, or another int32 scalar from 0 on that XLA cannot know. The body is compiled to
+// the same code whatever the count, and so computes the same to the bit with any number of workers: a loop of one turn XLA would dissolve
+// into what stands around it, and round otherwise.
 func Turns[T any](count int, worker *Node, state T, body func(turn *Node, state T) T) T {
 	return Repeat(hiddenCount(count, worker), state, body)
 }
@@ -17,13 +15,12 @@ func TurnsKernels[T any](count int, worker *Node, state T, body func(turn *Node,
 	return RepeatKernels(hiddenCount(count, worker), state, body)
 }
 
-// hiddenCount is a number that XLA:CPU cannot know. Elsewhere a worker has a single turn, with any number of workers.
+// hiddenCount is a number that XLA:CPU cannot know. Other backends know it: what becomes of loops of one turn there was not looked at.
 func hiddenCount(count int, worker *Node) *Node {
 	turns := Const(worker.Graph(), int32(count))
 	if KindOf(worker.Graph()) != CPU {
 		return turns
 	}
-	worker = ConvertDType(worker, dtypes.Int32)
 	one := Min(BitwiseOr(worker, ConstAs(worker, int32(1))), ConstAs(worker, int32(1)))
 	return Mul(turns, one)
 }

@@ -34,7 +34,7 @@ type shared struct {
 // Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of the observations
 // [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics [2, C] that do not change, and the result is their
 // children [M, N]. A child depends on its parent alone, not on the others; so many are varied together (see [Together]), which
-// changes the speed and not the numbers. worker is the index of the worker that varies these, an int32 scalar.
+// changes the speed and not the numbers. worker is that of [xla.Turns].
 func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
 	type state struct {
 		Parents, Children *Node
