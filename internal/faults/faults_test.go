@@ -110,6 +110,20 @@ func startWith(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
+// killedOrDone waits for the end of a process that may have been killed, which it counts, and tells whether it came to its end by itself.
+func (p *process) killedOrDone(killed *int) (e ending, done bool) {
+	p.t.Helper()
+	switch e = p.wait(); {
+	case e.signal == syscall.SIGKILL:
+		*killed++
+	case e.status != 0:
+		p.t.Fatalf("after %d kills: status %d, %s", *killed, e.status, e.stderr)
+	default:
+		done = true
+	}
+	return e, done
+}
+
 // wait waits for the end, whatever it is. A panic is an error of the test in any case.
 func (p *process) wait() ending {
 	p.t.Helper()

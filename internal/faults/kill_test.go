@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"syscall"
 	"testing"
 	"time"
 )
@@ -26,15 +25,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 						time.Sleep(time.Duration(random.Float64() * float64(alone.took) * 0.7))
 						_ = p.cmd.Process.Kill()
 					}
-					e := p.wait()
-					switch {
-					case e.signal == syscall.SIGKILL:
-						killed++
-					case e.status == 0:
-						done = true
-					default:
-						t.Fatalf("after %d kills: status %d, %s", killed, e.status, e.stderr)
-					}
+					var e ending
+					e, done = p.killedOrDone(&killed)
 					if e.stderr != "" && s.command(t, root)[0] == "train" {
 						t.Errorf("a process says %q", e.stderr)
 					}

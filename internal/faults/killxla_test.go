@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,15 +42,7 @@ func TestKilledOnXLA(t *testing.T) {
 						time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 						_ = p.cmd.Process.Kill()
 					}
-					e := p.wait()
-					switch {
-					case e.signal == syscall.SIGKILL:
-						killed++
-					case e.status == 0:
-						done = true
-					default:
-						t.Fatalf("after %d kills: status %d, %s", killed, e.status, e.stderr)
-					}
+					_, done = p.killedOrDone(&killed)
 				}
 				same(t, s, root, want)
 			}
