@@ -191,7 +191,8 @@ clean: ## remove build; runs and installed tools stay
 	rm -rf build
 
 .PHONY: distclean
-distclean: clean ## remove the installed tools too; runs stay
+distclean: clean ## remove the installed tools and the cache of compiled programs too; runs stay
+	@go run ./cmd/qdnb doctor --backend go --forget >/dev/null
 	rm -rf .tools
 
 # --- set-up; each step happens once

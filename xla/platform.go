@@ -145,6 +145,9 @@ func load(kind Kind, path string) (*Platform, error) {
 	if err := checkPlugin(kind, path); err != nil {
 		return nil, err
 	}
+	if kind == CPU {
+		cachePrograms(path)
+	}
 	var options string
 	if kind == CUDA {
 		options = ",tf32=false" // physics needs all 24 bits of a float32 product

@@ -15,6 +15,7 @@ import (
 type doctorCmd struct {
 	backendFlag
 	Install bool `help:"Fetch the plugin of XLA:CPU if none is there."`
+	Forget  bool `help:"Remove the compiled programs that are kept on disk."`
 	JSON    bool `name:"json" help:"Print what was found as one JSON object."`
 }
 
@@ -26,6 +27,7 @@ type diagnosis struct {
 	Modules  map[string]string `json:"modules"`
 	Plugins  map[string]string `json:"plugins"` // path by kind; empty if there is none
 	Cache    string            `json:"cache"`
+	Programs programsFound     `json:"programs"`
 	Backend  string            `json:"backend"`
 	Plugin   string            `json:"plugin"`
 	Devices  []string          `json:"devices"`
@@ -33,6 +35,33 @@ type diagnosis struct {
 	Flags    string            `json:"xla_flags"`
 	Check    string            `json:"check"`
 	Advice   string            `json:"advice,omitempty"`
+}
+
+// programsFound is what the cache of compiled programs holds; all is zero if it is off.
+type programsFound struct {
+	Folder string `json:"folder"`
+	Count  int    `json:"count"`
+	Bytes  int64  `json:"bytes"`
+	Limit  int64  `json:"limit"`
+}
+
+// findPrograms looks at the cache of compiled programs, and empties it first if forget is set.
+func findPrograms(forget bool) (found programsFound, err error) {
+	if _, err := xla.ProgramsDir(); err != nil {
+		return found, err
+	}
+	store := xla.Programs()
+	if store == nil {
+		return found, nil
+	}
+	if forget {
+		if err := store.Clear(); err != nil {
+			return found, err
+		}
+	}
+	found.Folder, found.Limit = store.Dir, store.Limit
+	found.Count, found.Bytes = store.Usage()
+	return found, nil
 }
 
 // Run looks at the machine and opens the backend.
@@ -50,6 +79,10 @@ func (c *doctorCmd) Run() error {
 		d.Plugins[string(kind)] = xla.FindPlugin(kind)
 	}
 	d.Cache, _ = xla.CacheDir()
+	var err error
+	if d.Programs, err = findPrograms(c.Forget); err != nil {
+		return err
+	}
 	platform, err := xla.Open(c.Backend)
 	if err != nil {
 		if !c.JSON {
@@ -89,6 +122,11 @@ func (d diagnosis) printFound() {
 		fmt.Printf("plugin    %-5s %s\n", kind, path)
 	}
 	fmt.Printf("cache     %s\n", d.Cache)
+	if p := d.Programs; p.Folder != "" {
+		fmt.Printf("programs  %d compiled programs, %.1f of %d MB, in %s\n", p.Count, float64(p.Bytes)/(1<<20), p.Limit>>20, p.Folder)
+	} else {
+		fmt.Printf("programs  not kept: %s=off, or the folder cannot be used\n", xla.ProgramsEnv)
+	}
 }
 
 func (d diagnosis) print() {

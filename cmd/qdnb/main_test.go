@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/npz"
+	"example.com/qdnb/xla"
 )
 
 // program is the path of a qdnb built for the tests.
@@ -157,11 +158,32 @@ func TestDoctorAndVerify(t *testing.T) {
 		t.Errorf("doctor: status %d, %v, %s%s", status, err, stdout, stderr)
 	}
 	stdout, stderr, status = invoke(t, "doctor", "--backend", "go")
-	for _, want := range []string{"go        go1.", "module    github.com/gomlx/gomlx v", "plugin    cuda  ", "cache     ", "backend   go, ", "check     ", "advice    the pure Go backend is slow"} {
+	for _, want := range []string{"go        go1.", "module    github.com/gomlx/gomlx v", "plugin    cuda  ", "cache     ", "programs  ", "backend   go, ", "check     ", "advice    the pure Go backend is slow"} {
 		if status != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("doctor: status %d, %s%s lacks %q", status, stdout, stderr, want)
 		}
 	}
+	t.Setenv(xla.ProgramsEnv, filepath.Join(t.TempDir(), "programs"))
+	if err := os.MkdirAll(os.Getenv(xla.ProgramsEnv), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	entry := filepath.Join(os.Getenv(xla.ProgramsEnv), "a.xla")
+	if err := os.WriteFile(entry, make([]byte, 3<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, _, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout, "1 compiled programs, 3.0 of 512 MB") {
+		t.Errorf("doctor does not see a compiled program: %s", stdout)
+	}
+	if stdout, _, _ := invoke(t, "doctor", "--backend", "go", "--forget"); !strings.Contains(stdout, "0 compiled programs") {
+		t.Errorf("doctor --forget leaves programs: %s", stdout)
+	}
+	for value, says := range map[string]string{"off": "not kept", "relative": "absolute path"} {
+		t.Setenv(xla.ProgramsEnv, value)
+		if stdout, stderr, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout+stderr, says) {
+			t.Errorf("$%s=%s: %s%s", xla.ProgramsEnv, value, stdout, stderr)
+		}
+	}
+	t.Setenv(xla.ProgramsEnv, "off")
 	// What was found helps to see why a backend cannot be opened.
 	stdout, stderr, status = invoke(t, "doctor", "--backend", filepath.Join(t.TempDir(), "plugin.so"))
 	if status == 0 || !strings.Contains(stdout, "plugin    cpu") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 || !strings.Contains(stderr, "plugin.so") {

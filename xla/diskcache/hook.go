@@ -1,0 +1,89 @@
+package diskcache
+
+/*
+#cgo linux LDFLAGS: -ldl
+#include <stdlib.h>
+#include "hook.h"
+*/
+import "C"
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/gomlx/go-xla/pjrt"
+	"github.com/pkg/errors"
+)
+
+// hooked is the store behind the plugin that has a cache.
+var hooked struct {
+	store       *Store
+	environment []byte   // hash of all but program and options
+	loading     sync.Map // Key to the func that removes the mark
+	hits        atomic.Int64
+}
+
+// Hits is how many programs this process loaded from disk.
+func Hits() int64 { return hooked.hits.Load() }
+
+// Hook opens the plugin at path with the store between go-xla and its compiler: go-xla finds the
+// plugin by this path afterwards. environment is all that machine code depends on apart from the
+// program and its compile options: flags, plugin, processor, devices. A process can hook one
+// plugin, before it is used.
+func Hook(path string, store *Store, environment []byte) error {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	table := C.hook_plugin(name)
+	if table == 0 {
+		return errors.Errorf("the calls of %s cannot be intercepted", path)
+	}
+	hooked.store, hooked.environment = store, environment
+	return pjrt.RegisterPreloadedPlugin(path, uintptr(table))
+}
+
+// keyOf is the name of a program under the environment of this process.
+func keyOf(environment, program, options []byte) Key {
+	hash := sha256.New()
+	for _, part := range [][]byte{environment, program, options} {
+		var size [8]byte
+		binary.LittleEndian.PutUint64(size[:], uint64(len(part)))
+		hash.Write(size[:])
+		hash.Write(part)
+	}
+	return Key(hash.Sum(nil))
+}
+
+// view is C's memory as a slice, valid during the call.
+func view(data unsafe.Pointer, size C.size_t) []byte { return unsafe.Slice((*byte)(data), int(size)) }
+
+//export diskcacheGet
+func diskcacheGet(code *C.char, codeSize C.size_t, options unsafe.Pointer, optionsSize C.size_t,
+	key *C.uchar, bytes *unsafe.Pointer, size *C.size_t) {
+	k := keyOf(hooked.environment, view(unsafe.Pointer(code), codeSize), view(options, optionsSize))
+	copy(view(unsafe.Pointer(key), C.size_t(len(k))), k[:])
+	if program := hooked.store.Get(k); program != nil {
+		hooked.loading.Store(k, hooked.store.Loading(k))
+		*bytes, *size = C.CBytes(program), C.size_t(len(program))
+	}
+}
+
+//export diskcacheLoaded
+func diskcacheLoaded(key *C.uchar, loaded C.int) {
+	k := Key(view(unsafe.Pointer(key), C.size_t(len(Key{}))))
+	if done, ok := hooked.loading.LoadAndDelete(k); ok {
+		done.(func())()
+	}
+	if loaded == 0 {
+		hooked.store.Remove(k)
+		return
+	}
+	hooked.hits.Add(1)
+}
+
+//export diskcachePut
+func diskcachePut(key *C.uchar, bytes unsafe.Pointer, size C.size_t) {
+	hooked.store.Put(Key(view(unsafe.Pointer(key), C.size_t(len(Key{})))), view(bytes, size))
+}

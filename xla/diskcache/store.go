@@ -1,0 +1,204 @@
+// Package diskcache keeps compiled XLA programs on disk, so that a process that builds a program
+// which was compiled before loads it in tenths of a second.
+//
+// [Hook] puts the cache between go-xla and a PJRT plugin; [Store] is the folder. Cache failures are
+// never errors: the program is then compiled.
+package diskcache
+
+import (
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Key names a program: a hash of all that its machine code depends on.
+type Key [sha256.Size]byte
+
+// header begins an entry; the SHA-256 of the rest of the file follows it. The digit is the version
+// of the format.
+const header = "qdnb compiled program 1\n"
+
+// suffix of an entry's file name.
+const suffix = ".xla"
+
+// Store is a folder of compiled programs. It holds native code, so only its owner may read and
+// write it. Processes may share a folder.
+type Store struct {
+	Dir   string
+	Limit int64 // bytes; the entries used longest ago are removed beyond it
+}
+
+// Open creates the folder of a store if need be. A folder that others may write to, or that belongs
+// to somebody else, is an error: its entries would be run as code.
+func Open(dir string, limit int64) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
+		return nil, &os.PathError{Op: "open", Path: dir, Err: os.ErrPermission}
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return &Store{dir, limit}, nil
+}
+
+// path is an entry's file.
+func (s *Store) path(key Key) string { return filepath.Join(s.Dir, hex.EncodeToString(key[:])+suffix) }
+
+// Get returns what [Store.Put] stored, or nil. Damaged entries are removed, and so are entries whose
+// loading ended a process, see [Store.Loading].
+func (s *Store) Get(key Key) []byte {
+	path := s.path(key)
+	if s.killed(path) {
+		s.Remove(key)
+		return nil
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	program, ok := decode(file)
+	if !ok {
+		s.Remove(key)
+		return nil
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // the newest are removed last
+	return program
+}
+
+// Put stores a program and removes the oldest ones if the store has become too large. The entry
+// appears whole or not at all.
+func (s *Store) Put(key Key, program []byte) {
+	file, err := os.CreateTemp(s.Dir, ".new-*")
+	if err != nil {
+		return
+	}
+	_, err = file.Write(encode(program))
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), s.path(key))
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+		return
+	}
+	s.trim()
+}
+
+// Remove forgets a program.
+func (s *Store) Remove(key Key) {
+	path := s.path(key)
+	_ = os.Remove(path)
+	markers, _ := filepath.Glob(path + ".*")
+	for _, marker := range markers {
+		_ = os.Remove(marker)
+	}
+}
+
+// Loading marks an entry while it is being loaded; done removes the mark. An entry whose mark was
+// left by a process that is gone has probably killed it, and [Store.Get] does not return it again.
+func (s *Store) Loading(key Key) (done func()) {
+	marker := s.path(key) + "." + strconv.Itoa(os.Getpid())
+	if err := os.WriteFile(marker, nil, 0o600); err != nil {
+		return func() {}
+	}
+	return func() { _ = os.Remove(marker) }
+}
+
+// killed tells whether a process ended while it loaded an entry.
+func (s *Store) killed(path string) bool {
+	markers, _ := filepath.Glob(path + ".*")
+	return slices.ContainsFunc(markers, func(marker string) bool {
+		pid, err := strconv.Atoi(marker[strings.LastIndexByte(marker, '.')+1:])
+		return err != nil || syscall.Kill(pid, 0) == syscall.ESRCH
+	})
+}
+
+// Usage is the number of programs in the store and the bytes that they take.
+func (s *Store) Usage() (programs int, bytes int64) {
+	for _, entry := range s.entries() {
+		programs, bytes = programs+1, bytes+entry.Size()
+	}
+	return programs, bytes
+}
+
+// Clear removes all programs.
+func (s *Store) Clear() error { return os.RemoveAll(s.Dir) }
+
+// entries lists the programs, the one used longest ago first.
+func (s *Store) entries() []os.FileInfo {
+	names, _ := filepath.Glob(filepath.Join(s.Dir, "*"+suffix))
+	var found []os.FileInfo
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			found = append(found, info)
+		}
+	}
+	slices.SortFunc(found, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	return found
+}
+
+// abandoned is the age of a file under another name whose writer must be gone.
+const abandoned = time.Hour
+
+// trim removes the oldest entries beyond the limit, and what killed processes left.
+func (s *Store) trim() {
+	_, total := s.Usage()
+	for _, entry := range s.entries() {
+		if total <= s.Limit {
+			break
+		}
+		if os.Remove(filepath.Join(s.Dir, entry.Name())) == nil {
+			total -= entry.Size()
+		}
+	}
+	leftovers, _ := filepath.Glob(filepath.Join(s.Dir, ".new-*"))
+	for _, name := range leftovers {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(name)
+		}
+	}
+}
+
+// encode makes a file of a program.
+func encode(program []byte) []byte {
+	var packed bytes.Buffer
+	writer, _ := flate.NewWriter(&packed, flate.BestSpeed) // the level is valid
+	_, _ = writer.Write(program)                           // a buffer takes everything
+	_ = writer.Close()
+	sum := sha256.Sum256(packed.Bytes())
+	return slices.Concat([]byte(header), sum[:], packed.Bytes())
+}
+
+// decode is the program of a file, if the file is whole.
+func decode(file []byte) (program []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(file, []byte(header))
+	if !ok || len(rest) < sha256.Size {
+		return nil, false
+	}
+	packed := rest[sha256.Size:]
+	if sha256.Sum256(packed) != [sha256.Size]byte(rest) {
+		return nil, false
+	}
+	program, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	return program, err == nil && len(program) > 0
+}

@@ -1,0 +1,272 @@
+package diskcache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// program is a made-up program of n bytes.
+func program(n int, seed uint64) []byte {
+	random, p := rand.New(rand.NewPCG(seed, 0)), make([]byte, n)
+	for i := range p {
+		p[i] = byte(random.IntN(16))
+	}
+	return p
+}
+
+func open(t *testing.T, limit int64) *Store {
+	t.Helper()
+	store, err := Open(filepath.Join(t.TempDir(), "programs"), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestPutGet(t *testing.T) {
+	store, want := open(t, 1<<20), program(5000, 1)
+	if got := store.Get(Key{1}); got != nil {
+		t.Errorf("an empty store has %d bytes", len(got))
+	}
+	store.Put(Key{1}, want)
+	if got := store.Get(Key{1}); !bytes.Equal(got, want) {
+		t.Errorf("got %d bytes, stored %d", len(got), len(want))
+	}
+	if got := store.Get(Key{2}); got != nil {
+		t.Error("another key has the same program")
+	}
+	if n, size := store.Usage(); n != 1 || size < 1000 || size > 5000 {
+		t.Errorf("%d programs of %d bytes", n, size)
+	}
+	if err := store.Clear(); err != nil || store.Get(Key{1}) != nil {
+		t.Errorf("after Clear: %v", err)
+	}
+}
+
+// TestDamage flips every bit of an entry and cuts it everywhere: XLA would end the process at some.
+func TestDamage(t *testing.T) {
+	store := open(t, 1<<20)
+	store.Put(Key{1}, program(40, 1))
+	path := store.path(Key{1})
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(what string, damaged []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if store.Get(Key{1}) != nil {
+			t.Errorf("%s: it is returned", what)
+		}
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s: it was not removed", what)
+		}
+	}
+	for bit := range 8 * len(whole) {
+		damaged := slices.Clone(whole)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		try(fmt.Sprintf("bit %d", bit), damaged)
+	}
+	for size := range whole {
+		try(fmt.Sprintf("%d bytes", size), whole[:size])
+	}
+	try("another format", bytes.Replace(whole, []byte("program 1"), []byte("program 0"), 1))
+}
+
+func TestLimitRemovesTheOldest(t *testing.T) {
+	store := open(t, 0)
+	size := int64(len(encode(program(5000, 1))))
+	store.Limit = 3*size + size/2
+	for i := range 3 {
+		store.Put(Key{byte(i)}, program(5000, 1))
+		past := time.Now().Add(time.Duration(i-10) * time.Minute)
+		if err := os.Chtimes(store.path(Key{byte(i)}), past, past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store.Get(Key{0}) // used again: now 1 is the oldest
+	store.Put(Key{3}, program(5000, 1))
+	for i, want := range []bool{true, false, true, true} {
+		if got := store.Get(Key{byte(i)}) != nil; got != want {
+			t.Errorf("entry %d is there: %t, want %t", i, got, want)
+		}
+	}
+}
+
+// TestLoadingKilledTheProcess: an entry that a process did not survive is not loaded again.
+func TestLoadingKilledTheProcess(t *testing.T) {
+	store := open(t, 1<<20)
+	store.Put(Key{1}, program(100, 1))
+	done := store.Loading(Key{1})
+	if store.Get(Key{1}) == nil {
+		t.Error("while this process loads an entry, others cannot")
+	}
+	done()
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	marker := store.path(Key{1}) + "." + strconv.Itoa(dead.Process.Pid)
+	if err := os.WriteFile(marker, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if store.Get(Key{1}) != nil {
+		t.Error("the entry is returned although loading it killed a process")
+	}
+	store.Put(Key{1}, program(100, 1))
+	if store.Get(Key{1}) == nil {
+		t.Error("the program cannot be stored again")
+	}
+}
+
+func TestFolderOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, 1); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("others may write to the folder: %v %v", info.Mode(), err)
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(dir, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, 1); err == nil {
+			t.Error("a folder of another user is opened")
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(filepath.Join(file, "programs"), 1); err == nil {
+		t.Error("a folder below a file is opened")
+	}
+}
+
+func TestConcurrentProcessesShareAFolder(t *testing.T) {
+	store := open(t, 1<<20)
+	var group sync.WaitGroup
+	for worker := range 8 {
+		other := &Store{store.Dir, store.Limit}
+		group.Go(func() {
+			for i := range 50 {
+				key := Key{byte(i % 5)}
+				want := program(3000, uint64(i%5))
+				if got := other.Get(key); got != nil && !bytes.Equal(got, want) {
+					t.Errorf("worker %d: entry %d is another program", worker, i%5)
+				}
+				other.Put(key, want)
+			}
+		})
+	}
+	group.Wait()
+	if n, _ := store.Usage(); n != 5 {
+		t.Errorf("%d entries, want 5", n)
+	}
+}
+
+const writerEnv = "QDNB_TEST_WRITER"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(writerEnv); dir != "" {
+		store := &Store{dir, 1 << 30}
+		for i := uint64(0); ; i++ {
+			p := program(200_000, i%7)
+			store.Put(Key(sha256.Sum256(p)), p)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilledWhileWriting kills processes in the middle of writing: entries are whole or not there.
+func TestKilledWhileWriting(t *testing.T) {
+	store := open(t, 1<<30)
+	for i := range 10 {
+		writer := exec.Command(os.Args[0])
+		writer.Env = append(os.Environ(), writerEnv+"="+store.Dir)
+		if err := writer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for n, _ := store.Usage(); n < min(7, i+1); n, _ = store.Usage() {
+			time.Sleep(time.Millisecond)
+		}
+		if err := writer.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = writer.Wait() // killed
+	}
+	found := 0
+	for seed := range uint64(7) {
+		p := program(200_000, seed)
+		key := Key(sha256.Sum256(p))
+		if _, err := os.Stat(store.path(key)); err != nil {
+			continue
+		}
+		found++
+		if !bytes.Equal(store.Get(key), p) {
+			t.Errorf("program %d is damaged", seed)
+		}
+	}
+	if found < 7 {
+		t.Errorf("%d of 7 programs were stored", found)
+	}
+
+	// What the killed left is removed once its writer must be gone.
+	leftover := filepath.Join(store.Dir, ".new-1")
+	if err := os.WriteFile(leftover, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	past := time.Now().Add(-2 * abandoned)
+	if err := os.Chtimes(leftover, past, past); err != nil {
+		t.Fatal(err)
+	}
+	store.Put(Key{}, program(10, 0))
+	if _, err := os.Stat(leftover); !os.IsNotExist(err) {
+		t.Error("the file of a killed process stays for ever")
+	}
+}
+
+func TestKeysDiffer(t *testing.T) {
+	seen := map[Key]string{}
+	for name, parts := range map[string][3]string{
+		"all": {"environment", "program", "options"}, "environment": {"other", "program", "options"},
+		"program": {"environment", "other", "options"}, "options": {"environment", "program", "other"},
+		"border": {"environment", "programo", "ptions"}, "empty": {},
+	} {
+		key := keyOf([]byte(parts[0]), []byte(parts[1]), []byte(parts[2]))
+		if other, ok := seen[key]; ok {
+			t.Errorf("%s and %s have the same key", name, other)
+		}
+		seen[key] = name
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encode([]byte("program")))
+	f.Add([]byte(header))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		p, ok := decode(file)
+		if ok && len(p) == 0 {
+			t.Error("an empty program")
+		}
+		if got, ok := decode(encode(append(p, 1))); !ok || !bytes.Equal(got, append(p, 1)) {
+			t.Error("a program is not read as it was written")
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package xla
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/xla/diskcache"
+)
+
+// ProgramsEnv names the environment variable that turns the cache of compiled programs off ("off")
+// or names its folder.
+const ProgramsEnv = "QDNB_PROGRAMS"
+
+// programsLimit is the size of the cache of compiled programs in bytes. A program takes 0.1 to 1 MB.
+const programsLimit = 512 << 20
+
+// ProgramsDir is the folder of compiled programs: programs in [CacheDir] unless $QDNB_PROGRAMS
+// names another. It is empty if the cache is off.
+func ProgramsDir() (string, error) {
+	switch dir := os.Getenv(ProgramsEnv); {
+	case dir == "off":
+		return "", nil
+	case filepath.IsAbs(dir):
+		return dir, nil
+	case dir != "":
+		return "", errors.Errorf("$%s is %q: use off or an absolute path", ProgramsEnv, dir)
+	}
+	dir, err := CacheDir()
+	return filepath.Join(dir, "programs"), err
+}
+
+// Programs is the cache of compiled programs, or nil if it is off or its folder cannot be used.
+func Programs() *diskcache.Store {
+	dir, err := ProgramsDir()
+	if err != nil || dir == "" {
+		return nil
+	}
+	store, err := diskcache.Open(dir, programsLimit)
+	if err != nil {
+		return nil
+	}
+	return store
+}
+
+// cachePrograms puts the cache of compiled programs behind the plugin of XLA:CPU. Without a cache
+// everything works as well, after a longer compilation.
+func cachePrograms(path string) {
+	store := Programs()
+	if store == nil {
+		return
+	}
+	environment, err := codeEnvironment(path)
+	if err != nil {
+		return
+	}
+	_ = diskcache.Hook(path, store, environment)
+}
+
+// compilerVariables begin the names of environment variables that XLA, its plugins and go-xla read,
+// such as PJRT_NPROC, the number of threads.
+var compilerVariables = []string{"XLA_", "PJRT_", "GOPJRT_", "TF_"}
+
+// codeEnvironment hashes what the machine code of XLA:CPU depends on apart from the program and its
+// compile options: the plugin, its flags and variables, the processor, the cores that this process
+// may use and the devices that it asks for. XLA checks none of it when it loads a program.
+func codeEnvironment(plugin string) ([]byte, error) {
+	processor, err := processor("/proc/cpuinfo")
+	if err != nil {
+		return nil, err
+	}
+	identity, err := pluginIdentity(plugin)
+	if err != nil {
+		return nil, err
+	}
+	flags := strings.Fields(os.Getenv("XLA_FLAGS")) // in any order: setFlags ranges over a map
+	slices.Sort(flags)
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q\n%q\n%q\n%q\n%d cores\n%v", runtime.GOARCH, processor, identity, flags,
+		runtime.NumCPU(), clientOptions(CPU))
+	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
+		name, _, _ := strings.Cut(variable, "=")
+		if name != "XLA_FLAGS" && slices.ContainsFunc(compilerVariables, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			fmt.Fprintf(hash, "\n%q", variable)
+		}
+	}
+	return hash.Sum(nil), nil
+}
+
+// processor is what Linux says of the first processor's model and features.
+func processor(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n\n"))
+	var found []string
+	for line := range strings.Lines(string(first)) {
+		name, value, _ := strings.Cut(line, ":")
+		switch strings.TrimSpace(name) {
+		case "vendor_id", "cpu family", "model", "model name", "stepping", "flags":
+			found = append(found, strings.TrimSpace(value))
+		}
+	}
+	if len(found) < 6 {
+		return "", errors.Errorf("%s does not describe the processor", path)
+	}
+	return strings.Join(found, "|"), nil
+}
+
+// pluginIdentity tells plugins apart: the pinned one by the hash in its path together with its size
+// and date, others by their SHA-256, which takes half a second.
+func pluginIdentity(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if pinned, err := cachedPlugin(); err == nil && path == pinned {
+		return fmt.Sprintf("%s %d %d", cpuHash, info.Size(), info.ModTime().UnixNano()), nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
