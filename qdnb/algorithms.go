@@ -65,6 +65,8 @@ type family interface {
 	task(envs.Env) evolution.Task
 	// takes tells which factors of a variant are none of the family's.
 	takes(Spec) error
+	// fingerprints hash the parts that a spec supplies, by their names.
+	fingerprints(plan) (map[string]string, error)
 	// search compiles the algorithm.
 	search(p plan, platform *xla.Platform, centroids npz.Array) (search, error)
 }

@@ -37,6 +37,11 @@ func (d discovering) takes(s Spec) error {
 	return nil
 }
 
+func (d discovering) fingerprints(p plan) (map[string]string, error) {
+	own := skills.Method{Diversity: p.Diversity, Objective: p.Objective}
+	return skills.Fingerprints(d.Task(p.env), own, d.Base().BatchSize)
+}
+
 func (d discovering) search(p plan, platform *xla.Platform, centroids npz.Array) (search, error) {
 	method := d.Method()
 	if p.Diversity != nil {

@@ -129,7 +129,10 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}
 	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice, r.recorders...)
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func (r *rollouts) close() { r.evaluator.Free() }

@@ -41,8 +41,8 @@ func (e evolving) search(p plan, platform *xla.Platform, centroids npz.Array) (s
 	return evolvingSearch{running, int64(base.Batch), int64(base.Batch) * int64(base.EpisodeLength)}, nil
 }
 
-// run compiles the algorithm, with what the spec puts in the place of its parts.
-func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evolution.Search, error) {
+// method is the algorithm's, with what the spec puts in the place of its parts.
+func (e evolving) method(p plan, centroids npz.Array) evolution.Method {
 	method := e.Method(centroids)
 	if p.Emitter != nil {
 		method.Emitter = p.Emitter
@@ -53,8 +53,20 @@ func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evo
 	if p.Archive != nil {
 		method.Archive = p.Archive
 	}
+	return method
+}
+
+func (e evolving) fingerprints(p plan) (map[string]string, error) {
+	own := evolution.Method{Emitter: p.Emitter, Learner: p.Learner, Archive: p.Archive}
+	base, d := e.Base(), len(p.env.Spec().Descriptor.Lower)
+	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d) // parts know the centroids by shape only
+	return evolution.Fingerprints(e.task(p.env), e.method(p, shape), own, base.Batch)
+}
+
+// run compiles the algorithm.
+func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evolution.Search, error) {
 	base := e.Base()
-	return evolution.New(platform, e.task(p.env), method, evolution.Settings{
+	return evolution.New(platform, e.task(p.env), e.method(p, centroids), evolution.Settings{
 		Batch: base.Batch, Slice: base.Slice, Seed: p.Seed, Centroids: centroids,
 	})
 }

@@ -22,8 +22,8 @@ type Spec struct {
 	Env       string // see [envs.Names]
 	Seed      int64
 
-	// Environment takes the place of Env: an environment of one's own. The name of its folder has the name in its Spec, which must
-	// not be one of [envs.Names]. It cannot tell what code it ran: change the name when you change the code.
+	// Environment takes the place of Env: an environment of one's own. The run's folder is named
+	// after the name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
 
 	// Set overrides hyperparameters, as in "batch=100": the names of the algorithm's settings in JSON.
@@ -32,8 +32,14 @@ type Spec struct {
 	// Budget ends the run; the first limit that is reached counts. Without any limit it is the paper's two hours.
 	Budget runs.Budget
 
-	// Emitter, Learner and Archive replace parts of an algorithm of neuroevolution: a variant. Name must then name it, since the name of its folder
-	// cannot tell what code it ran: change the name when you change the code.
+	// Emitter, Learner and Archive replace parts of an algorithm of neuroevolution: a variant,
+	// which Name must name.
+	//
+	// What these parts, Diversity, Objective and Environment build is a part of the run's identity:
+	// their graphs with all constants, and what their other methods return (see
+	// [evolution.Fingerprints], [skills.Fingerprints] and [envs.Fingerprint]). After a change of it
+	// Train trains another run, and says which part changed. Comments and names of variables do not
+	// count. Not covered is what depends on the clock, on random numbers or on calls before.
 	Emitter evolution.Emitter // varies parents
 	Learner evolution.Learner // makes the first offspring of a generation, and learns
 	Archive evolution.Archive // keeps
@@ -47,6 +53,10 @@ type Spec struct {
 	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; empty for the best there is
 	Quiet   bool   // no progress bar
+
+	// Fresh trains from the start: Train moves the folder of the run, if there is one, to the
+	// folder set-aside, and never deletes it. A folder in which another process trains is an error.
+	Fresh bool
 
 	// KeepReplay leaves the replay buffer of a learner on the disk when the run is finished, hundreds of megabytes, so that it can be
 	// extended as if it had never stopped. Without it, an extension fills the buffer anew.
@@ -125,7 +135,10 @@ func (s Spec) resolve() (plan, error) {
 	if p.Runs == "" {
 		p.Runs = runs.Folder()
 	}
-	p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed, p.family.hyperparameters())
+	if p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed, p.family.hyperparameters()); err != nil {
+		return p, err
+	}
+	p.config.Parts, err = p.fingerprints()
 	return p, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -32,9 +31,10 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if run, err := runs.Open(filepath.Join(p.Runs, p.config.Name())); err == nil && run.Status.Finished && p.Budget.Done(run.Status.Progress) {
+	if run, err := runs.Open(p.dir()); err == nil && !p.Fresh && run.Status.Finished && p.Budget.Done(run.Status.Progress) {
 		return run, nil
 	}
+	p.announce()
 	t, err := begin(p)
 	if err != nil {
 		return nil, err
@@ -55,13 +55,27 @@ type training struct {
 	noReplay bool // the learner's replay buffer is not there, for nothing is left to learn
 }
 
-// begin takes the folder, opens the backend, and restores the newest checkpoint.
+// begin takes the folder, opens the backend, and restores the newest checkpoint. A run that was set
+// aside for one that cannot begin is put back.
 func begin(p plan) (*training, error) {
 	t := &training{plan: p}
+	aside := ""
+	if p.Fresh {
+		var err error
+		if aside, err = runs.SetAside(p.Runs, p.config); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.open(); err != nil {
 		t.abandon()
 		t.close()
+		if aside != "" {
+			_ = os.Rename(aside, p.dir())
+		}
 		return nil, err
+	}
+	if aside != "" {
+		fmt.Fprintf(os.Stderr, "qdnb: the run that was in %s is now in %s\n", p.dir(), aside)
 	}
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"io"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -33,11 +34,12 @@ import (
 type adapter struct {
 	compute.Backend
 	kind    Kind
+	text    io.Writer // takes the program's text in place of a compiler; nil: programs are compiled
 	builder *nestingBuilder
 }
 
 func (a *adapter) Builder(name string) compute.Builder {
-	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), backend: a.Backend, kind: a.kind}
+	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), backend: a.Backend, kind: a.kind, text: a.text}
 	return a.builder
 }
 
@@ -63,6 +65,7 @@ type nestingBuilder struct {
 	compute.Builder
 	backend compute.Backend
 	kind    Kind
+	text    io.Writer // see adapter
 	main    *nestingFunction
 	open    []*nestingFunction // closures being built, innermost last
 

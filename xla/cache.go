@@ -134,9 +134,12 @@ func (b *borrowed) Execute(inputs []compute.Buffer, donate []bool, device comput
 // Finalize implements [compute.Executable]: it gives the executable back.
 func (b *borrowed) Finalize() { b.giveBack() }
 
-// Compile compiles the program, or finds it compiled.
+// Compile compiles the program, or finds it compiled, or only writes its text; see adapter.text.
 func (b *nestingBuilder) Compile() (compute.Executable, error) {
 	builder := stableHLO(b.Builder)
+	if b.text != nil {
+		return nil, builder.Write(b.text)
+	}
 	if builder == nil {
 		compilations.Add(1)
 		return b.Builder.Compile()

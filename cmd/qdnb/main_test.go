@@ -235,3 +235,18 @@ func TestBenchRollout(t *testing.T) {
 		}
 	}
 }
+
+func TestTrainFreshSetsTheOldRunAside(t *testing.T) {
+	root := t.TempDir()
+	train := append([]string{"train", "-q", "--runs", root, "--backend", "go", "--generations", "2"}, small...)
+	for range 2 {
+		if _, stderr, status := invoke(t, append(train, "--fresh")...); status != 0 {
+			t.Fatalf("status %d: %s", status, stderr)
+		}
+	}
+	listed, _ := filepath.Glob(filepath.Join(root, "map-elites-pointmaze-0-*"))
+	aside, _ := filepath.Glob(filepath.Join(root, "set-aside", "map-elites-pointmaze-0-*.1", "repertoire.npz"))
+	if len(listed) != 1 || len(aside) != 1 {
+		t.Errorf("there are %v and, set aside, %v", listed, aside)
+	}
+}

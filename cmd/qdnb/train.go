@@ -25,6 +25,7 @@ type trainCmd struct {
 	backendFlag
 	JSON       bool `name:"json" help:"Print the result as one JSON object on the last line."`
 	KeepReplay bool `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
+	Fresh      bool `help:"Train from the start; a run that is there is moved to the folder set-aside, not deleted."`
 	Quiet      bool `short:"q" help:"No progress."`
 }
 
@@ -36,7 +37,7 @@ func (c *trainCmd) Run() error {
 	}
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: c.Set, Budget: budget,
-		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, KeepReplay: c.KeepReplay,
+		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Fresh: c.Fresh, KeepReplay: c.KeepReplay,
 	}
 	config, err := spec.Config()
 	if err != nil {

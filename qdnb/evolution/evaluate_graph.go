@@ -69,7 +69,10 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 		}
 		return e.build(in[0], xla.KeyOf(in[1]), in[2], conditions)
 	})
-	return e, err
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Slice is the number of policies that are rolled out together.

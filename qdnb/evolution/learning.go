@@ -60,15 +60,12 @@ func (s *Search) newLearning() (*learning, error) {
 	if l.learner.Capacity() < steps {
 		return nil, errors.Errorf("a replay buffer of %d transitions does not hold the %d of a generation: raise its size or lower the batch", l.learner.Capacity(), steps)
 	}
-	layout, names := layoutOf(s.task), l.learner.Fields()
+	layout := layoutOf(s.task)
 	var err error
 	l.start, err = s.platform.Compile("start of the learner", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 		g, root := in[0].Graph(), xla.KeyOf(in[0])
 		individual := root.FoldInt(0).Fold(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
-		known := l.learner.Start(s.task, s.task.Policy.Init(individual.FoldInt(streamEmit)), root.FoldInt(streamFirst))
-		if len(known) != len(names) {
-			panic(errors.Errorf("the learner knows %d tensors, its fields are %v", len(known), names))
-		}
+		known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldInt(streamEmit)), root.FoldInt(streamFirst))
 		l.form = replay.NewBuffer(g, layout, l.learner.Capacity())
 		return append(known, xla.Leaves(l.form)...)
 	})
@@ -79,7 +76,8 @@ func (s *Search) newLearning() (*learning, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.known, l.buffer.Leaves = out[:len(names)], out[len(names):]
+	n := len(l.learner.Fields())
+	l.known, l.buffer.Leaves = out[:n], out[n:]
 
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Float32, steps, layout.Width())}}
 	inputs = append(inputs, l.inputs(true)...)
@@ -101,6 +99,15 @@ func (s *Search) newLearning() (*learning, error) {
 		err = l.compileProposal(s, n)
 	}
 	return l, err
+}
+
+// start gives what a learner knows at first.
+func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.Node {
+	known, names := learner.Start(task, first, key), learner.Fields()
+	if len(known) != len(names) {
+		panic(errors.Errorf("the learner knows %d tensors, its fields are %v", len(known), names))
+	}
+	return known
 }
 
 // compileProposal builds the two programs that make n offspring: the first device has the buffer, and what is to be known of it goes to all

@@ -25,16 +25,9 @@ type store struct {
 // newStore makes an empty archive that takes batches of the given size.
 func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	st := &store{archive: archive, params: s.task.Policy.Params()}
-	names := archive.Fields()
-	if len(names) < 2 || names[0] != "fitnesses" || names[1] != "descriptors" {
-		return nil, errors.Errorf("the fields of an archive begin with fitnesses and descriptors, not %v", names)
-	}
 	var err error
 	st.empty, err = s.platform.CompileParallel("empty archive", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		fields := archive.Empty(s.task, xla.KeyOf(in[0]).FoldInt(streamEmpty))
-		if len(fields) != len(names) {
-			panic(errors.Errorf("it has %d tensors for the %d fields %v", len(fields), len(names), names))
-		}
+		fields := empty(archive, s.task, xla.KeyOf(in[0]).FoldInt(streamEmpty))
 		g, cells := in[0].Graph(), fields[0].Shape().Dimensions[0]
 		zeros := func(rows int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, st.params)) }
 		return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
@@ -48,6 +41,19 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	}
 	st.genotypes, st.scratch, st.fields = out[0], out[1], out[2:]
 	return st, nil
+}
+
+// empty gives the fields of an empty archive.
+func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
+	names := archive.Fields()
+	if len(names) < 2 || names[0] != "fitnesses" || names[1] != "descriptors" {
+		panic(errors.Errorf("the fields of an archive begin with fitnesses and descriptors, not %v", names))
+	}
+	fields := archive.Empty(task, key)
+	if len(fields) != len(names) {
+		panic(errors.Errorf("it has %d tensors for the %d fields %v", len(fields), len(names), names))
+	}
+	return fields
 }
 
 func (st *store) cells() int { return st.genotypes[0].Shape().Dimensions[0] }

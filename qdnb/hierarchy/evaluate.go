@@ -103,7 +103,10 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 		root := xla.KeyOf(in[0]).FoldInt(streamEvaluation)
 		return xla.Leaves(e.evaluate(actor{in[4], in[5:]}, in[3], root, root.FoldInt(streamDecisions).Fold(in[2]), in[1]))
 	})
-	return ev, err
+	if err != nil {
+		return nil, err
+	}
+	return ev, nil
 }
 
 // actorInputs declares what an actor is made of.

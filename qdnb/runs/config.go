@@ -22,6 +22,9 @@ type Config struct {
 	Seed      int64  `json:"seed"`
 	// Hyperparameters is the algorithm's typed settings as a JSON object; see NewConfig and Settings.
 	Hyperparameters json.RawMessage `json:"hyperparameters"`
+	// Parts are hashes of what parts of the user's own build, by the names of the parts, such as
+	// "emitter"; none where all code is qdnb's.
+	Parts map[string]string `json:"parts,omitempty"`
 }
 
 // NewConfig makes a configuration from the algorithm's settings, a struct with JSON names.
@@ -137,19 +140,25 @@ func differences(have, want Config) string {
 	flatten(have, a)
 	flatten(want, b)
 	var lines []string
-	keys := slices.Collect(maps.Keys(a))
-	for key := range b {
-		if _, ok := a[key]; !ok {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if !reflect.DeepEqual(a[key], b[key]) {
-			lines = append(lines, fmt.Sprintf("%s is %s, not %s", key, show(a[key]), show(b[key])))
-		}
+	for _, key := range differing(a, b) {
+		lines = append(lines, fmt.Sprintf("%s is %s, not %s", key, show(a[key]), show(b[key])))
 	}
 	return strings.Join(lines, ", ")
+}
+
+// differing lists the keys whose values are not the same in all configurations, see [flatten].
+func differing(all ...map[string]any) []string {
+	keys := map[string]bool{}
+	for _, values := range all {
+		for _, some := range []map[string]any{all[0], values} {
+			for key := range some {
+				if !reflect.DeepEqual(values[key], all[0][key]) {
+					keys[key] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
 }
 
 func show(value any) string {

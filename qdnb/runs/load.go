@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Folder is where runs are kept if nothing else is said: $QDNB_RUNS, else "runs" in the current folder.
@@ -15,8 +17,9 @@ func Folder() string {
 	return "runs"
 }
 
-// Load opens a run by the path of its folder, or by its name in [Folder], of which the beginning is enough if no other run
-// begins so: Load("map-elites-pointmaze-0").
+// Load opens a run by the path of its folder, or by its name in [Folder], of which the beginning is
+// enough if no other run begins so: Load("map-elites-pointmaze-0"). The error for several runs says
+// in which settings they differ. qdnb.Load opens the run of a Spec.
 func Load(target string) (*Run, error) { return LoadFrom(Folder(), target) }
 
 // LoadFrom is [Load] with another folder of runs.
@@ -34,9 +37,38 @@ func LoadFrom(root, target string) (*Run, error) {
 	case 1:
 		return found[0], nil
 	}
-	var names []string
-	for _, run := range found {
-		names = append(names, run.Name())
+	return nil, fmt.Errorf("%d runs begin with %q: give more of one of these names:%s", len(found), target, candidates(found))
+}
+
+// maxCandidates is how many runs an error lists.
+const maxCandidates = 20
+
+// candidates lists runs, a line each, with the settings in which those of the same algorithm,
+// environment and seed differ.
+func candidates(found []*Run) string {
+	values := make([]map[string]any, len(found))
+	groups := map[string][]map[string]any{}
+	group := func(r *Run) string { return strings.TrimSuffix(r.Name(), r.Config.Hash()) }
+	for i, run := range found {
+		values[i] = map[string]any{}
+		flatten(run.Config, values[i])
+		groups[group(run)] = append(groups[group(run)], values[i])
 	}
-	return nil, fmt.Errorf("several runs begin with %q: give more of one of %s", target, strings.Join(names, ", "))
+	var lines strings.Builder
+	for i, run := range found {
+		if i == maxCandidates {
+			fmt.Fprintf(&lines, "\n  and %d more", len(found)-i)
+			break
+		}
+		var settings []string
+		for _, key := range differing(groups[group(run)]...) {
+			setting := strings.TrimPrefix(key, "hyperparameters.") + "=" + show(values[i][key])
+			settings = append(settings, names.Plain(setting))
+		}
+		lines.WriteString("\n  " + run.Name())
+		if len(settings) > 0 {
+			lines.WriteString(" (" + strings.Join(settings, ", ") + ")")
+		}
+	}
+	return lines.String()
 }

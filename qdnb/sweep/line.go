@@ -84,6 +84,7 @@ func canonical(c runs.Config) runs.Config {
 	if err != nil { // it was checked
 		return c
 	}
+	written.Parts = c.Parts
 	return written
 }
 

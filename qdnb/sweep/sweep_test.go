@@ -177,3 +177,11 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The canonical form of a line keeps what tells variants apart.
+func TestPartsBelongToTheRunOfALine(t *testing.T) {
+	c := runs.Config{Algorithm: "mine", Env: "pointmaze", Parts: map[string]string{"emitter": "0123456789abcdef"}}
+	if got := canonical(c); got.Name() != c.Name() {
+		t.Errorf("%s became %s", c.Name(), got.Name())
+	}
+}

@@ -1,0 +1,100 @@
+package qdnb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Load returns the run that [Train] of a spec returns, without training. It is an error, which says
+// what to do, if the run is not there, not finished, or ended before the budget of the spec.
+func Load(spec Spec) (*runs.Run, error) {
+	p, err := spec.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(p.dir()); errors.Is(err, fs.ErrNotExist) {
+		reason := ""
+		if changed := p.changed(); changed != "" {
+			reason = fmt.Sprintf(" (%s)", changed)
+		}
+		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", p.config.Name(), p.Runs, reason)
+	}
+	run, err := runs.Open(p.dir())
+	if err != nil {
+		return nil, err
+	}
+	if !run.Status.Finished {
+		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
+	}
+	if !p.Budget.Done(run.Status.Progress) {
+		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same Spec to extend it", run.Dir, p.Budget)
+	}
+	return run, nil
+}
+
+// dir is the folder of the run.
+func (p plan) dir() string { return filepath.Join(p.Runs, p.config.Name()) }
+
+// fingerprints hashes the parts that the spec supplies; nil if it supplies none.
+func (p plan) fingerprints() (map[string]string, error) {
+	prints, err := p.family.fingerprints(p)
+	if err == nil && p.Environment != nil {
+		prints["environment"], err = envs.Fingerprint(p.Environment)
+	}
+	if len(prints) == 0 {
+		return nil, err
+	}
+	return prints, err
+}
+
+// changed says which of the user's parts differ from those of the newest other run with the same
+// name, environment, seed and hyperparameters; "" without such a run.
+func (p plan) changed() string {
+	if len(p.config.Parts) == 0 {
+		return ""
+	}
+	c := p.config
+	found, _, err := runs.Find(p.Runs, fmt.Sprintf("%s-%s-%d-*", c.Algorithm, c.Env, c.Seed))
+	if err != nil {
+		return ""
+	}
+	var newest *runs.Run
+	for _, run := range found {
+		other := run.Config
+		other.Parts = c.Parts
+		if run.Name() != c.Name() && other.Name() == c.Name() && (newest == nil || run.Status.Updated.After(newest.Status.Updated)) {
+			newest = run
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	before := newest.Config.Parts
+	if len(before) == 0 {
+		return fmt.Sprintf("%s has no record of the code that it ran", newest.Name())
+	}
+	names := maps.Clone(c.Parts)
+	maps.Copy(names, before)
+	maps.DeleteFunc(names, func(name, _ string) bool { return c.Parts[name] == before[name] })
+	return fmt.Sprintf("%s changed since %s", strings.Join(slices.Sorted(maps.Keys(names)), " and "), newest.Name())
+}
+
+// announce tells of a new run that user code changed, and not the settings, keeps from being an old
+// one.
+func (p plan) announce() {
+	if _, err := os.Stat(p.dir()); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if changed := p.changed(); changed != "" {
+		fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, p.config.Name())
+	}
+}

@@ -1,0 +1,399 @@
+package qdnb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/replay"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/skills"
+	"example.com/qdnb/xla"
+)
+
+// noisy is an emitter of the user's own, with a constant in its code.
+func noisy(sigma float64) evolution.Emitter {
+	return evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
+		x := parents.Sample(keys.FoldInt(0))
+		return Add(x, MulScalar(keys.FoldInt(1).Normal(x.Shape().Dimensions...), sigma))
+	})
+}
+
+// renamed is noisy(0.005) written with other names and in other lines.
+func renamed(population evolution.Parents, streams xla.Key) *Node {
+	parent := population.Sample(streams.FoldInt(0)) // a comment
+	noise := streams.FoldInt(1).Normal(parent.Shape().Dimensions...)
+	scaled := MulScalar(noise, 0.005)
+	return Add(parent, scaled)
+}
+
+// variantIn is a small run with an emitter.
+func variantIn(folder string, emitter evolution.Emitter) Spec {
+	spec := small(folder, 2)
+	spec.Name, spec.Emitter = "noisy", emitter
+	return spec
+}
+
+func TestChangedEmitterIsAnotherRun(t *testing.T) {
+	folder := t.TempDir()
+	spec := variantIn(folder, noisy(0.005))
+	stopped(t, spec)
+	var run, again, other *runs.Run
+	said := stderr(t, func() { run = train(t, spec) })
+	if said != "" || run.Status.Generation != 2 {
+		t.Errorf("a resumed run says %q and ends at generation %d", said, run.Status.Generation)
+	}
+	spec = variantIn(folder, evolution.EmitterFunc(renamed))
+	spec.Backend = "nonsense" // nothing is left to compute
+	if said := stderr(t, func() { again = train(t, spec) }); said != "" || again.Dir != run.Dir {
+		t.Errorf("with other names of variables it says %q and is in %s, not %s", said, again.Dir, run.Dir)
+	}
+	said = stderr(t, func() { other = train(t, variantIn(folder, noisy(0.1))) })
+	if want := fmt.Sprintf("qdnb: emitter changed since %s: training a new run, %s\n", run.Name(), other.Name()); said != want {
+		t.Errorf("with another constant it says %q, want %q", said, want)
+	}
+	if other.Dir == run.Dir || string(repertoireBytes(t, other)) == string(repertoireBytes(t, run)) {
+		t.Errorf("with another constant it is %s again", run.Dir)
+	}
+	if said := stderr(t, func() { again = train(t, variantIn(folder, noisy(0.1))) }); said != "" || again.Dir != other.Dir {
+		t.Errorf("the changed one again says %q and is in %s", said, again.Dir)
+	}
+	for _, r := range []*runs.Run{run, other} {
+		if found, err := Evaluate(r, EvaluateSpec{Episodes: 2, Backend: "go"}); err != nil || len(found.Results) != 1 {
+			t.Errorf("evaluated: %+v, %v", found, err)
+		}
+	}
+}
+
+// A folder from before parts were recorded is not taken for the run of a variant, and says why.
+func TestRunWithoutRecordOfItsParts(t *testing.T) {
+	spec := variantIn(t.TempDir(), noisy(0.005))
+	config := Must(spec.Config())
+	config.Parts = nil
+	old := Must(runs.Create(spec.Runs, config))
+	old.Close()
+	said := stderr(t, func() { train(t, spec) })
+	if want := old.Name() + " has no record of the code that it ran"; !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+		t.Errorf("it says %q, want %q", said, want)
+	}
+}
+
+// rewarding is a plane whose constants differ.
+type rewarding struct {
+	plane
+	start, step, pay, descriptor float64
+}
+
+func (r rewarding) Reset(keys xla.Key) envs.State {
+	s := r.plane.Reset(keys)
+	s.Observation = MulScalar(s.Observation, r.start)
+	return s
+}
+
+func (r rewarding) Step(s envs.State, action *Node) envs.State {
+	s = r.plane.Step(s, MulScalar(action, r.step))
+	s.Reward, s.Descriptor = MulScalar(s.Reward, r.pay), MulScalar(s.Descriptor, r.descriptor)
+	return s
+}
+
+// keeping is a grid of the user's own.
+type keeping struct {
+	evolution.Grid
+	bonus float64
+	every int64
+	kept  float64
+	looks evolution.AuroraArchive // for its sequences
+}
+
+func (k keeping) Insert(fields []*Node, found evolution.Evaluated) (after []*Node, index, accepted, valid *Node) {
+	found.Fitness = AddScalar(found.Fitness, k.bonus)
+	return k.Grid.Insert(fields, found)
+}
+
+func (k keeping) Upkeep(generation int64) string {
+	if generation%k.every == 0 {
+		return "decay"
+	}
+	return ""
+}
+
+func (k keeping) Keep(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node {
+	return append([]*Node{MulScalar(fields[0], k.kept)}, fields[1:]...)
+}
+
+func (k keeping) Sequence(task evolution.Task) (envs.Recorder, bool) { return k.looks.Sequence(task) }
+
+// learning is a learner of the user's own around the one of PGA-MAP-Elites.
+type learning struct {
+	evolution.Learner
+	capacity int
+	rate     float64
+	proposes float64
+}
+
+func (l learning) Capacity() int { return l.capacity }
+
+func (l learning) Learn(task evolution.Task, known []*Node, buffer replay.Buffer, key xla.Key) (after, losses []*Node) {
+	after, losses = l.Learner.Learn(task, known, buffer, key)
+	losses[0] = MulScalar(losses[0], l.rate)
+	return after, losses
+}
+
+func (l learning) Propose(task evolution.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
+	return MulScalar(l.Learner.Propose(task, studied, parents, which, batch, key), l.proposes)
+}
+
+// paying is a diversity reward of the user's own.
+type paying struct {
+	skills.DIAYN
+	scale float64
+}
+
+func (p paying) Model(known []*Node, count, d int) skills.Model {
+	return payingModel{p.DIAYN.Model(known, count, d), p.scale}
+}
+
+type payingModel struct {
+	skills.Model
+	scale float64
+}
+
+func (m payingModel) Observe(fresh skills.Batch) skills.Model {
+	return payingModel{m.Model.Observe(fresh), m.scale}
+}
+
+func (m payingModel) Reward(b skills.Batch) *Node { return MulScalar(m.Model.Reward(b), m.scale) }
+
+// over is an objective of the user's own: a gate.
+type over struct{ from, scale float64 }
+
+func (o over) Reward(task, diversity, returns *Node) *Node {
+	return Where(o.Accepts(returns), Add(task, MulScalar(diversity, o.scale)), task)
+}
+
+func (o over) Accepts(returns *Node) *Node { return GreaterThan(returns, ConstAs(returns, o.from)) }
+func (over) NeedsReturns() bool            { return true }
+
+// ownParts are specs with parts of the user's own: of each part the first two have the same code,
+// each other one differs from the first in a constant.
+func ownParts() map[string][]Spec {
+	all := map[string][]Spec{}
+	add := func(part, algorithm string, change func(*Spec)) {
+		spec := smallOf(algorithm, "nowhere", 1)
+		if strings.Contains(algorithm, "diayn") {
+			spec = smallDiscovery(algorithm, "nowhere", 1)
+		}
+		spec.Name = "mine"
+		change(&spec)
+		all[part] = append(all[part], spec)
+	}
+	for _, emitter := range []evolution.Emitter{
+		noisy(0.005), evolution.EmitterFunc(renamed), noisy(0.0051), evolution.Isoline{IsoSigma: 0.1}, evolution.Isoline{IsoSigma: 0.2},
+	} {
+		add("emitter", "map-elites", func(s *Spec) { s.Emitter = emitter })
+	}
+	for _, env := range []rewarding{{plane{"p"}, 1, 2, 3, 4}, {plane{"p"}, 1, 2, 3, 4}, {plane{"p"}, 5, 2, 3, 4},
+		{plane{"p"}, 1, 5, 3, 4}, {plane{"p"}, 1, 2, 5, 4}, {plane{"p"}, 1, 2, 3, 5}} {
+		add("environment", "map-elites", func(s *Spec) { s.Env, s.Environment = "", env })
+	}
+	centroids := npz.Of(make([]float32, 2*32), 32, 2)
+	method := func(algorithm string) evolution.Method {
+		return Must(smallOf(algorithm, "nowhere", 1).resolve()).family.(evolving).Method(centroids)
+	}
+	grid, looks := evolution.Grid{Centroids: centroids}, method("aurora").Archive.(evolution.AuroraArchive)
+	rarely, moved := looks, evolution.Grid{Centroids: npz.Of(slices.Repeat([]float32{1}, 2*32), 32, 2)}
+	rarely.Sampling++
+	for _, archive := range []keeping{{grid, 1, 10, 2, looks}, {grid, 1, 10, 2, looks}, {grid, 2, 10, 2, looks}, {grid, 1, 11, 2, looks},
+		{grid, 1, 10, 3, looks}, {grid, 1, 10, 2, rarely}, {moved, 1, 10, 2, looks}} {
+		add("archive", "map-elites", func(s *Spec) { s.Archive = archive })
+	}
+	learner := method("pga-map-elites").Learner
+	for _, l := range []learning{{learner, 1000, 1, 1}, {learner, 1000, 1, 1}, {learner, 2000, 1, 1}, {learner, 1000, 2, 1}, {learner, 1000, 1, 2}} {
+		add("learner", "pga-map-elites", func(s *Spec) { s.Learner = l })
+	}
+	diayn := skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
+	other := skills.DIAYN{LearningRate: 0.02, Hidden: []int{8}}
+	for _, d := range []skills.Diversity{paying{diayn, 1}, paying{diayn, 1}, paying{diayn, 2}, paying{other, 1}} {
+		add("diversity", "diayn-reward", func(s *Spec) { s.Diversity = d })
+	}
+	for _, o := range []skills.Objective{over{1, 2}, over{1, 2}, over{1.5, 2}, over{1, 3}, skills.PlusReward{Scale: 1}, skills.PlusReward{Scale: 2}} {
+		add("objective", "diayn-reward", func(s *Spec) { s.Objective = o })
+	}
+	return all
+}
+
+// fingerprintsEnv makes the test program print the fingerprints of [ownParts].
+const fingerprintsEnv = "QDNB_TEST_FINGERPRINTS"
+
+// The identity of a run covers what parts of the user's own build, part by part; it is the same in
+// another process, whatever the backend, the slice size and the number of workers.
+func TestFingerprints(t *testing.T) {
+	var printed []string
+	parts := ownParts()
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		seen := map[string]bool{}
+		for i, spec := range parts[part] {
+			config := Must(spec.Config())
+			if i == 1 {
+				again := spec
+				again.Backend = "cpu"
+				if part != "diversity" && part != "objective" {
+					again.Set = append(slices.Clone(spec.Set), "slice=3")
+				}
+				if other := Must(again.Config()); !maps.Equal(other.Parts, config.Parts) {
+					t.Errorf("%s: another backend and slice have the fingerprint %v, not %v", part, other.Parts, config.Parts)
+				}
+			}
+			if len(config.Parts) != 1 || len(config.Parts[part]) != 16 {
+				t.Fatalf("%s: %v", part, config.Parts)
+			}
+			if seen[config.Name()] != (i == 1) {
+				t.Errorf("%s: number %d is %s, one of %v", part, i, config.Name(), seen)
+			}
+			seen[config.Name()] = true
+			printed = append(printed, part+" "+config.Name())
+		}
+	}
+	all := strings.Join(printed, "\n")
+	if os.Getenv(fingerprintsEnv) != "" {
+		fmt.Println(all)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFingerprints$")
+	cmd.Env = append(os.Environ(), fingerprintsEnv+"=1", xla.BackendEnv+"=nonsense", xla.WorkersEnv+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), all) {
+		t.Errorf("another process: %v\n%s\nwants\n%s", err, out, all)
+	}
+}
+
+// Runs without parts of the user's own keep their names.
+func TestPlainRunsHaveNoParts(t *testing.T) {
+	for _, spec := range []Spec{small("nowhere", 1), smallDiscovery("smerl-dads", "nowhere", 1)} {
+		if config := Must(spec.Config()); config.Parts != nil {
+			t.Errorf("%s has %v", config.Name(), config.Parts)
+		}
+	}
+	if name := Must(Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config()).Name(); name != "map-elites-pointmaze-0-53e07843" {
+		t.Errorf("the paper's MAP-Elites is %s: existing runs are not found", name)
+	}
+}
+
+// A part that cannot be built is an error of one line, before anything is compiled, and leaves
+// nothing.
+func TestPartThatCannotBeBuilt(t *testing.T) {
+	spec := variantIn(filepath.Join(t.TempDir(), "runs"), evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
+		return Add(parents.Sample(keys), Const(parents.Genotypes.Graph(), []float32{1, 2, 3}))
+	}))
+	_, err := Train(spec)
+	if err == nil || !strings.Contains(err.Error(), "the emitter cannot be built: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(spec.Runs); err == nil {
+		t.Error("it leaves a folder")
+	}
+}
+
+func TestLoad(t *testing.T) {
+	folder := t.TempDir()
+	spec := variantIn(folder, noisy(0.005))
+	fails := func(want string, spec Spec) {
+		t.Helper()
+		run, err := Load(spec)
+		if err == nil || run != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, %v; want %q", run, err, want)
+		}
+	}
+	fails("no run noisy-pointmaze-1-", spec)
+	stopped(t, spec)
+	fails("is not finished: train it with the same Spec to resume it", spec)
+	run := train(t, spec)
+	other := spec
+	other.Set = append(slices.Clone(spec.Set), "batch=8")
+	train(t, other)
+	if got, err := Load(spec); err != nil || got.Dir != run.Dir {
+		t.Errorf("%v, %v; want %s", got, err, run.Dir)
+	}
+	changed := spec
+	changed.Emitter = noisy(0.1)
+	fails("(emitter changed since "+run.Name()+"): train it", changed)
+	longer := spec
+	longer.Budget = Generations(5)
+	fails("ended before the budget of the Spec, 5 generations: train it", longer)
+	if left := Must(filepath.Glob(filepath.Join(folder, "*"))); len(left) != 2 {
+		t.Errorf("Load leaves %v", left)
+	}
+}
+
+func TestFresh(t *testing.T) {
+	spec := small(t.TempDir(), 2)
+	spec.Fresh = true
+	run := train(t, spec)
+	mark := filepath.Join(run.Dir, "mark")
+	Check(os.WriteFile(mark, nil, 0o666))
+	broken := spec
+	broken.Backend = "nonsense"
+	if _, err := Train(broken); err == nil {
+		t.Error("an unknown backend is no error")
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Errorf("a run that cannot begin leaves the old one set aside: %v", err)
+	}
+	var again *runs.Run
+	said := stderr(t, func() { again = train(t, spec) })
+	aside := filepath.Join(spec.Runs, "set-aside", run.Name()+".1")
+	if _, err := os.Stat(filepath.Join(aside, "mark")); err != nil || again.Dir != run.Dir || !strings.Contains(said, aside) {
+		t.Errorf("%v; it says %q, and is in %s", err, said, again.Dir)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the old folder was used again")
+	}
+	if found, _, err := runs.Find(spec.Runs, "*"); len(found) != 1 || err != nil {
+		t.Errorf("%d runs are listed, %v", len(found), err)
+	}
+	writer := Must(runs.Create(spec.Runs, run.Config))
+	defer writer.Close()
+	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), "is being trained by process") {
+		t.Errorf("a folder in use: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(run.Dir, "config.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// imported is a run as another one, of a variant.
+func imported(t *testing.T, run *runs.Run) *runs.Run {
+	t.Helper()
+	config := run.Config
+	config.Algorithm, config.Parts = "mine", map[string]string{"emitter": "0123456789abcdef"}
+	return Must(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
+		if err := w.SaveRepertoire(Must(run.Repertoire())); err != nil {
+			return err
+		}
+		return w.SaveStatus(run.Status)
+	}))
+}
+
+func TestVariantsAreAdaptedAndControlled(t *testing.T) {
+	root := t.TempDir()
+	run, err := Adapt(context.Background(), AdaptSpec{
+		Skills: imported(t, walkers(t, root, "map-elites")), Perturbation: envs.GravityMultiplier, Values: [][]float64{{1}}, Episodes: 1,
+		Runs: root, Backend: "go", Quiet: true,
+	})
+	if err != nil || !run.Status.Finished {
+		t.Errorf("adapted: %v, %v", run, err)
+	}
+	if run := controlled(t, smallControl(imported(t, cheetahs(t, root, "map-elites")), root, 1)); !run.Status.Finished {
+		t.Errorf("controlled: %+v", run.Status)
+	}
+}

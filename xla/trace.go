@@ -1,0 +1,87 @@
+package xla
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"reflect"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	gomlxxla "github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+)
+
+// Trace hashes the graphs that a part of an algorithm builds, without compiling them and without
+// opening a backend. All graphs are built as for XLA:CPU with one worker, whatever the backend that
+// runs them later, and hashed as their StableHLO text: operations, static arguments, constants and
+// shapes. Names of variables, comments, addresses and the order of maps are not in it. Versions of
+// GoMLX and go-xla that build other graphs from the same code give other hashes.
+type Trace struct{ hash hash.Hash }
+
+// NewTrace returns a trace of nothing.
+func NewTrace() *Trace { return &Trace{sha256.New()} }
+
+// Note hashes plain values that reach no graph, such as a capacity: no pointers, functions or maps.
+func (t *Trace) Note(values ...any) {
+	for _, value := range values {
+		fmt.Fprintf(t.hash, "%T %+v\n", value, value)
+	}
+}
+
+// Graph hashes the graph that build makes of inputs of the given shapes, at least one. It returns
+// the shapes of the outputs.
+func (t *Trace) Graph(inputs []shapes.Shape, build func(in []*graph.Node) []*graph.Node) (outputs []shapes.Shape, err error) {
+	text := bufio.NewWriterSize(t.hash, 1<<16)
+	g := graph.NewGraph(&adapter{Backend: newUnopened(), kind: CPU, text: text}, "trace")
+	err = catch(func() {
+		in := make([]*graph.Node, len(inputs))
+		for i, shape := range inputs {
+			in[i] = graph.Parameter(g, g.UniqueName("input"), shape)
+		}
+		out := build(in)
+		for _, node := range out {
+			outputs = append(outputs, node.Shape())
+		}
+		if len(out) == 0 {
+			out = in[:1] // a graph has an output
+		}
+		if err := g.Compile(out...); err != nil {
+			panic(err)
+		}
+		if err := text.Flush(); err != nil {
+			panic(err)
+		}
+	})
+	if err != nil {
+		return nil, errors.New(explain(err))
+	}
+	return outputs, nil
+}
+
+// Sum is the hash so far: the first 16 hexadecimal digits of a SHA-256.
+func (t *Trace) Sum() string { return hex.EncodeToString(t.hash.Sum(nil)[:8]) }
+
+// unopened is go-xla's backend without a plugin: it builds graphs and runs none.
+type unopened struct{ *gomlxxla.Backend }
+
+// newUnopened sets the private field that go-xla asks to see whether a backend is valid;
+// TestTraceOpensNoBackend guards it against a change of go-xla.
+func newUnopened() unopened {
+	backend := &gomlxxla.Backend{}
+	field := reflect.ValueOf(backend).Elem().FieldByName("plugin")
+	if !field.IsValid() || field.Kind() != reflect.Pointer {
+		panic(errors.New("this version of go-xla keeps its plugin elsewhere: xla/trace.go must follow it"))
+	}
+	reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.New(field.Type().Elem()))
+	return unopened{backend}
+}
+
+// Capabilities implements [compute.Backend].
+func (unopened) Capabilities() compute.Capabilities { return gomlxxla.Capabilities }
+
+// Description implements [compute.Backend]; the embedded one would ask the plugin.
+func (unopened) Description() string { return "go-xla without a plugin" }

@@ -1,0 +1,88 @@
+package xla
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// tracedEnv makes the test program print the sum of a trace, for [TestTraceOpensNoBackend].
+const tracedEnv = "QDNB_TEST_TRACE"
+
+// traceOf traces a graph with loops, random numbers, barriers, reductions, and constants.
+func traceOf(t testing.TB, constant float64, table []float32) string {
+	t.Helper()
+	trace := NewTrace()
+	trace.Note("name", 3, []string{"a"})
+	inputs := []shapes.Shape{shapes.Make(dtypes.Float32, 3, 2), shapes.Make(dtypes.Uint32, 2)}
+	out, err := trace.Graph(inputs, func(in []*Node) []*Node {
+		type state struct {
+			X *Node
+			K Key
+		}
+		g := in[0].Graph()
+		end := For(g, 4, state{in[0], KeyOf(in[1])}, func(_ *Node, s state) state {
+			inner := For(g, 2, s, func(step *Node, s state) state {
+				s.X = Add(s.X, s.K.Fold(step).Normal(3, 2))
+				return s
+			})
+			inner.X = Once([]*Node{Settle(MulScalar(Tanh(inner.X), constant))})[0]
+			return inner
+		})
+		return []*Node{ReduceSum(Mul(end.X, Const(g, [][]float32{table, table, table})), 1)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 1 || !out[0].Equal(shapes.Make(dtypes.Float32, 3)) {
+		t.Fatalf("outputs %v", out)
+	}
+	return trace.Sum()
+}
+
+func TestTrace(t *testing.T) {
+	first := traceOf(t, 0.005, []float32{1, 2})
+	for range 3 {
+		if again := traceOf(t, 0.005, []float32{1, 2}); again != first {
+			t.Fatalf("the same graph has the hashes %s and %s", first, again)
+		}
+	}
+	if traceOf(t, 0.00500001, []float32{1, 2}) == first {
+		t.Error("another scalar has the same hash")
+	}
+	if traceOf(t, 0.005, []float32{1, 2.0000002}) == first {
+		t.Error("another constant has the same hash")
+	}
+}
+
+// A trace needs no plugin, and hashes the same where there is none.
+func TestTraceOpensNoBackend(t *testing.T) {
+	if os.Getenv(tracedEnv) != "" {
+		t.Log("trace " + traceOf(t, 0.005, []float32{1, 2}))
+		if len(platforms.open) > 0 {
+			t.Error("a backend is open")
+		}
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTraceOpensNoBackend$", "-test.v")
+	cmd.Env = append(os.Environ(), tracedEnv+"=1", BackendEnv+"=nonsense", WorkersEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	if want := "trace " + traceOf(t, 0.005, []float32{1, 2}); err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("%v: %s\nwants %s", err, out, want)
+	}
+}
+
+// What cannot be built is an error of one line.
+func TestTraceOfAMistake(t *testing.T) {
+	_, err := NewTrace().Graph([]shapes.Shape{shapes.Make(dtypes.Float32, 3)}, func(in []*Node) []*Node {
+		return []*Node{Add(in[0], Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 4)))}
+	})
+	if err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+}
