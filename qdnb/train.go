@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pkg/errors"
@@ -139,7 +140,7 @@ func (t *training) step() error {
 			return err
 		}
 	}
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.summary())
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.figures()...)
 	return nil
 }
 
@@ -152,10 +153,15 @@ func (t *training) log(o outcome) error {
 	return t.writer.Log(append(row, o.Extra...)...)
 }
 
+// figures are those of the progress bar, the most important first.
+func (t *training) figures() []string {
+	s := t.status
+	return []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness), fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
+}
+
 // summary is how the run stands.
 func (t *training) summary() string {
-	s := t.status
-	return fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g", s.Generation, s.MaxFitness, s.Coverage, s.QDScore)
+	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)}, t.figures()...), "  ")
 }
 
 // restoreReplay puts back what a learner's replay buffer held.
