@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 )
 
 // Adaptation names, as an algorithm does, the runs of [Adapt].
@@ -109,6 +110,9 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	}
 	config, err := AdaptConfig(s.Skills.Config, s.SkillsBudget, s)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := xla.Canonical(s.Backend); err != nil { // also where nothing is left to compute
 		return nil, err
 	}
 	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished {

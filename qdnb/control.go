@@ -94,6 +94,9 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
+	if _, err := xla.Canonical(s.Backend); err != nil { // also where nothing is left to compute
+		return nil, err
+	}
 	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished && s.Budget.Done(run.Status.Progress) {
 		return run, nil
 	}

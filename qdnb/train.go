@@ -33,6 +33,9 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := xla.Canonical(p.Backend); err != nil { // also where nothing is left to compute
+		return nil, err
+	}
 	if run, err := runs.Open(filepath.Join(p.Runs, p.config.Name())); err == nil && run.Status.Finished && p.Budget.Done(run.Status.Progress) {
 		return run, nil
 	}
