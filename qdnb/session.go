@@ -3,6 +3,7 @@ package qdnb
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -77,7 +78,7 @@ func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[strin
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
 	}
 	if s.from = generation; generation < 0 {
-		s.status = runs.Status{}
+		s.status = runs.Status{MaxFitness: math.Inf(-1)}
 	}
 	return arrays, nil
 }

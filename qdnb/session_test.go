@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -42,12 +43,15 @@ func TestProgressShowsFitnessFirst(t *testing.T) {
 	c.status.MaxFitness, c.last = 12, []string{"hurdles 0.50"}
 	var tr training
 	tr.status.MaxFitness, tr.status.Coverage, tr.status.QDScore = -128.3, 73.74, 2.514e5
+	var early training
+	early.status.MaxFitness = math.Inf(-1)
 	a := adapting{settings: adaptation{Perturbation: "gravity"}}
 	before := a.figures([]float64{0.5})
 	a.status.Evaluations, a.status.MaxFitness = 10, 3
 	for _, c := range []struct{ got, want []string }{
 		{tr.figures(), []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}},
 		{c.figures(), []string{"max fitness 12", "hurdles 0.50"}},
+		{early.figures(), []string{"nothing evaluated yet"}},
 		{before, []string{"gravity [0.5]"}},
 		{a.figures([]float64{0.5}), []string{"best median 3", "gravity [0.5]"}},
 	} {

@@ -3,6 +3,7 @@ package qdnb
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -159,6 +160,9 @@ func (t *training) log(o outcome) error {
 // figures are those of the progress bar, the most important first.
 func (t *training) figures() []string {
 	s := t.status
+	if math.IsInf(s.MaxFitness, -1) {
+		return []string{"nothing evaluated yet"}
+	}
 	return []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness), fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
 }
 
