@@ -76,13 +76,12 @@ func (t *training) open() error {
 	if err != nil {
 		return err
 	}
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), "opening the backend")
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), "compiling")
 	platform, err := xla.Open(t.Backend)
 	if err != nil {
 		return err
 	}
 	t.use(platform)
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), "compiling")
 	if t.search, err = t.plan.search(platform); err != nil {
 		return err
 	}
