@@ -91,8 +91,8 @@ func (s *session) use(platform *xla.Platform) {
 	}
 }
 
-// begin starts the session proper, once all is compiled and restored. The time that the bar says is left is extrapolated from
-// what is done after it.
+// begin starts the session proper, once all is compiled and restored. The time that the bar says is
+// left is extrapolated from what is done after it.
 func (s *session) begin(budget runs.Budget, compileSeconds float64, columns ...string) error {
 	s.status.CompileSeconds += compileSeconds
 	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))

@@ -10,7 +10,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// A session that compiled for an hour, of a run that took another before, does not count them as work.
+// A session that compiled for an hour, of a run that took another before, does not count them as
+// work.
 func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	for _, budget := range []runs.Budget{{Generations: 100}, {Time: 10 * time.Hour}} {
 		config, err := runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})

@@ -84,8 +84,9 @@ func Open(spec string) (*Platform, error) {
 	return p, nil
 }
 
-// Canonical returns the one name of the backend that a specification of [Open] means: cuda, tpu, cpu, go, the absolute path of
-// a plugin, or "" for the first that works. It opens nothing; a name that [Open] does not know is an error.
+// Canonical returns the one name of the backend that a specification of [Open] means: cuda, tpu,
+// cpu, go, the absolute path of a plugin, or "" for the first that works. It opens nothing; a name
+// that [Open] does not know is an error.
 func Canonical(spec string) (string, error) {
 	from := ""
 	for _, variable := range []string{BackendEnv, compute.ConfigEnvVar} {

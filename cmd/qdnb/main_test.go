@@ -164,7 +164,8 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	}
 }
 
-// Every command that computes refuses a backend that no machine has before it looks at anything else, a finished run too.
+// Every command that computes refuses a backend that no machine has before it looks at anything
+// else, a finished run too.
 func TestBackendsAreCheckedEverywhere(t *testing.T) {
 	root := t.TempDir()
 	train := append([]string{"train", "-q", "--runs", root, "--generations", "1", "--backend", "go"}, small...)

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// overrides are the hyperparameters of a run that differ from the defaults of its algorithm in its environment, as `--set` takes
-// them: all of an algorithm that is not of [qdnb.Algorithms].
+// overrides are the hyperparameters of a run that differ from the defaults of its algorithm in its
+// environment, as `--set` takes them: all of an algorithm that is not of [qdnb.Algorithms].
 func overrides(c runs.Config) []string {
 	var defaults, own map[string]json.RawMessage
 	if standard, err := (qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env}).Config(); err == nil {

@@ -127,8 +127,9 @@ type drawing struct {
 	make func() (*figures.Figure, error)
 }
 
-// drawings are the figures of a run that there is data for: none of an imported policy with skills, which has no repertoire and
-// was not evaluated; those of its newest state of a run that is not finished.
+// drawings are the figures of a run that there is data for: none of an imported policy with skills,
+// which has no repertoire and was not evaluated; those of its newest state of a run that is not
+// finished.
 func drawings(run *runs.Run) ([]drawing, error) {
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
@@ -144,7 +145,8 @@ func drawings(run *runs.Run) ([]drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of descriptors with more dimensions there are no maps, and of an environment of one's own a checkpoint does not know the limits.
+	// Of descriptors with more dimensions there are no maps, and of an environment of one's own a
+	// checkpoint does not know the limits.
 	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || slices.Contains(envs.Names(), run.Config.Env))
 	if maps {
 		list = append(list, drawing{"repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) }})

@@ -169,7 +169,8 @@ func TestShowMakesPages(t *testing.T) {
 	}
 }
 
-// interrupted trains for so many sessions that are told to stop after their first step, and returns the folder of the run.
+// interrupted trains for so many sessions that are told to stop after their first step, and returns
+// the folder of the run.
 func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 	t.Helper()
 	stopped, cancel := context.WithCancel(context.Background())
@@ -187,7 +188,8 @@ func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 	return filepath.Join(spec.Runs, config.Name())
 }
 
-// What an unfinished run has is drawn, from its checkpoint where it has no snapshot, and its resume command finishes it.
+// What an unfinished run has is drawn, from its checkpoint where it has no snapshot, and its resume
+// command finishes it.
 func TestShowOfAnUnfinishedRun(t *testing.T) {
 	tiny := []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
 	elites := qdnb.Spec{

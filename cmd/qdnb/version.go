@@ -34,7 +34,8 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 // frameworkModules are those that compile and run programs.
 var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"}
 
-// printVersion writes the versions of this build, as the go tool recorded them, and the plugin of XLA:CPU. It opens no backend.
+// printVersion writes the versions of this build, as the go tool recorded them, and the plugin of
+// XLA:CPU. It opens no backend.
 func printVersion(out io.Writer) {
 	version, commit := "(devel)", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// Nearest finds the known names that were probably meant by name: those with the fewest letters to insert, delete, replace or
-// swap. A name that begins with it counts as one letter away, one that contains it or is contained in it as two. It is
-// empty if none is close.
+// Nearest finds the known names that were probably meant by name: those with the fewest letters to
+// insert, delete, replace or swap. A name that begins with it counts as one letter away, one that
+// contains it or is contained in it as two. It is empty if none is close.
 func Nearest(name string, known []string) []string {
 	lower := strings.ToLower(name)
 	var best []string
@@ -47,7 +47,8 @@ func Unknown(kind, name string, known []string) error {
 	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
 }
 
-// Suggestion asks in an error whether the nearest of known names was meant; it is a semicolon if none is close.
+// Suggestion asks in an error whether the nearest of known names was meant; it is a semicolon if
+// none is close.
 func Suggestion(name string, known []string) string {
 	var quoted []string
 	for _, nearest := range Nearest(name, known) {

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Bar shows how far something is and when it will be done: in a notebook by one output that changes in place, in a terminal
-// by one line of stderr, and elsewhere by a plain line on stderr now and then. A line begins with the percentage and the time
-// left; the label comes last, shortened to the room that is left. Bar writes nothing to stdout, and may be used by several
-// goroutines.
+// Bar shows how far something is and when it will be done: in a notebook by one output that changes
+// in place, in a terminal by one line of stderr, and elsewhere by a plain line on stderr now and
+// then. A line begins with the percentage and the time left; the label comes last, shortened to the
+// room that is left. Bar writes nothing to stdout, and may be used by several goroutines.
 type Bar struct {
 	mu    sync.Mutex
 	show  display
@@ -64,17 +64,17 @@ func newBar(label string, show display, now func() time.Time) *Bar {
 	return b
 }
 
-// Begin says that the work begins now, with a fraction done before, such as by earlier sessions. The time left is extrapolated
-// from what is done after Begin, so compilation does not count. Without Begin it is extrapolated from the bar's beginning and
-// the fraction of the first Update.
+// Begin says that the work begins now, with a fraction done before, such as by earlier sessions.
+// The time left is extrapolated from what is done after Begin, so compilation does not count.
+// Without Begin it is extrapolated from the bar's beginning and the fraction of the first Update.
 func (b *Bar) Begin(fraction float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begun, b.base, b.based = b.now(), fraction, true
 }
 
-// Update shows that a fraction, from 0 to 1, is done, with details such as the newest numbers, the most important first; those
-// without room are left out. It may be called at any rate.
+// Update shows that a fraction, from 0 to 1, is done, with details such as the newest numbers, the
+// most important first; those without room are left out. It may be called at any rate.
 func (b *Bar) Update(fraction float64, details ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,8 @@ func (b *Bar) Update(fraction float64, details ...string) {
 	b.show.update(fraction, fit(b.show.columns(), b.times(now, fraction), details, b.label))
 }
 
-// Left is the time from a fraction to the end at the rate of the work since Begin, and whether that is known.
+// Left is the time from a fraction to the end at the rate of the work since Begin, and whether that
+// is known.
 func (b *Bar) Left(fraction float64) (left time.Duration, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,8 +120,8 @@ func (b *Bar) times(now time.Time, fraction float64) string {
 	return shortTime(now.Sub(b.start))
 }
 
-// fit joins what a line of so many columns has room for: the times and the first detail in any case, other details if they are
-// not cut, and what fits of the label.
+// fit joins what a line of so many columns has room for: the times and the first detail in any
+// case, other details if they are not cut, and what fits of the label.
 func fit(columns int, times string, details []string, label string) string {
 	const gap, least = 2, 6 // columns between two parts, and of a shortened label
 	line := times
@@ -209,7 +210,8 @@ type terminal struct {
 	bar   *progressbar.ProgressBar
 }
 
-// barExtra are the columns of the percentage, the frame of the bar, and the space at the end of the line.
+// barExtra are the columns of the percentage, the frame of the bar, and the space at the end of the
+// line.
 const barExtra = 11
 
 // widthOf asks a terminal for its width.

@@ -97,7 +97,8 @@ func lastLine(written string) string {
 	return line
 }
 
-// What matters comes first, at any width; compilation and earlier sessions do not count for the time left.
+// What matters comes first, at any width; compilation and earlier sessions do not count for the
+// time left.
 func TestBarOfAResumedRun(t *testing.T) {
 	figures := []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}
 	const name = "map-elites-pointmaze-0-1a2b3c4d"

@@ -43,9 +43,10 @@ func readSnapshot(path string) (Snapshot, error) {
 	return s, nil
 }
 
-// Newest reads the newest repertoire of a run, without genotypes: the final one of a finished run, else that of the newest
-// snapshot or of a later checkpoint. It is nil without an error if there is none, as of imported skills. Checkpoints lack the
-// limits of descriptors, which then come from a snapshot, if there is one.
+// Newest reads the newest repertoire of a run, without genotypes: the final one of a finished run,
+// else that of the newest snapshot or of a later checkpoint. It is nil without an error if there is
+// none, as of imported skills. Checkpoints lack the limits of descriptors, which then come from a
+// snapshot, if there is one.
 func (r *Run) Newest() (*Snapshot, error) {
 	if r.Status.Finished {
 		if !r.HasRepertoire() && r.HasSkills() {
@@ -90,8 +91,9 @@ func (r *Run) Newest() (*Snapshot, error) {
 	return newest, nil
 }
 
-// readCheckpointRepertoire reads the repertoire that is measured from a checkpoint, without genotypes. Where a search keeps an
-// archive of its own the names of its arrays begin with "passive_".
+// readCheckpointRepertoire reads the repertoire that is measured from a checkpoint, without
+// genotypes. Where a search keeps an archive of its own the names of its arrays begin with
+// "passive_".
 func readCheckpointRepertoire(path string) (*Repertoire, error) {
 	f, err := os.Open(path)
 	if err != nil {

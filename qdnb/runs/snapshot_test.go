@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/npz"
 )
 
-// The newest repertoire is that of the newest whole checkpoint or snapshot; of a finished run the final one.
+// The newest repertoire is that of the newest whole checkpoint or snapshot; of a finished run the
+// final one.
 func TestNewestRepertoire(t *testing.T) {
 	config, err := NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})
 	must(t, err)

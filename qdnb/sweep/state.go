@@ -190,7 +190,8 @@ func Total(states []State) Totals {
 // cost is what a line takes.
 type cost struct{ steps, seconds float64 }
 
-// whole is what a line that has begun costs in all, without compilation, whose time does not grow with what is done.
+// whole is what a line that has begun costs in all, without compilation, whose time does not grow
+// with what is done.
 func (s State) whole() (c cost, known bool) {
 	if s.Progress.Seconds <= 0 || s.Fraction < 0.02 { // of less, the beginning is most
 		return cost{}, false
