@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 )
 
 // Adaptation names, as an algorithm does, the runs of [Adapt].
@@ -111,6 +112,9 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := xla.Canonical(s.Backend); err != nil { // also where nothing is left to compute
+		return nil, err
+	}
 	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished {
 		return run, nil
 	}
@@ -164,7 +168,20 @@ func (a *adapting) open(config runs.Config) error {
 	if err := a.begin(runs.Budget{}, a.rollouts.evaluator.CompileTime.Seconds(), adaptationColumns...); err != nil {
 		return err
 	}
+	a.bar.Begin(a.fraction())
 	return a.save(a.from)
+}
+
+// fraction is the part of the episodes that is done.
+func (a *adapting) fraction() float64 { return float64(a.done) / float64(a.total) }
+
+// figures are those of the progress bar under a value, the most important first.
+func (a *adapting) figures(value []float64) []string {
+	under := fmt.Sprintf("%s %v", a.settings.Perturbation, value)
+	if a.status.Evaluations == 0 { // of no value all skills are evaluated
+		return []string{under}
+	}
+	return []string{fmt.Sprintf("best median %.4g", a.status.MaxFitness), under}
 }
 
 func (a *adapting) close() {
@@ -202,7 +219,7 @@ func (a *adapting) value(ctx context.Context, index int) error {
 	}
 	results, err := a.rollouts.under(&conditions, func(episodes int) error {
 		a.done += episodes
-		a.bar.Update(float64(a.done)/float64(a.total), fmt.Sprintf("%s %v", a.settings.Perturbation, value))
+		a.bar.Update(a.fraction(), a.figures(value)...)
 		if ctx.Err() == nil {
 			return nil
 		}

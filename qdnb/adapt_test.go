@@ -163,6 +163,7 @@ func TestAdaptRefuses(t *testing.T) {
 		"has no target":        func(s *AdaptSpec) { s.Perturbation = envs.TargetPosition },
 		"not by -1":            func(s *AdaptSpec) { s.Values = [][]float64{{1}, {-1}} },
 		"1 to 1048576 episode": func(s *AdaptSpec) { s.Episodes = -3 },
+		"unknown backend":      func(s *AdaptSpec) { s.Skills, s.Backend = &unfinished, "abacus" },
 	} {
 		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(), Quiet: true}
 		change(&spec)

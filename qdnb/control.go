@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pkg/errors"
@@ -93,6 +94,9 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
+	if _, err := xla.Canonical(s.Backend); err != nil { // also where nothing is left to compute
+		return nil, err
+	}
 	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished && s.Budget.Done(run.Status.Progress) {
 		return run, nil
 	}
@@ -116,7 +120,7 @@ type controlling struct {
 	ControlSpec
 	session
 	search *hierarchy.Search
-	last   string // how the newest evaluation was
+	last   []string // figures of the newest evaluation
 }
 
 // open opens the backend, compiles, and restores the newest checkpoint.
@@ -209,19 +213,24 @@ func (c *controlling) step() error {
 			sum, most = sum+float64(passed), max(most, passed)
 		}
 		hurdles := sum / float64(len(e.Fitnesses))
-		c.last = fmt.Sprintf("mean fitness %.4g  hurdles %.2f", all.Mean(), hurdles)
+		c.last = []string{fmt.Sprintf("hurdles %.2f", hurdles), fmt.Sprintf("mean fitness %.4g", all.Mean())}
 		row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, all.Mean(), all.Std(), o.Best, hurdles, float64(most)}
 		if err := c.writer.Log(append(row, o.Losses...)...); err != nil {
 			return err
 		}
 	}
-	c.bar.Update(c.Budget.Fraction(s.Progress), c.summary())
+	c.bar.Update(c.Budget.Fraction(s.Progress), c.figures()...)
 	return nil
+}
+
+// figures are those of the progress bar, the most important first.
+func (c *controlling) figures() []string {
+	return append([]string{fmt.Sprintf("max fitness %.4g", c.status.MaxFitness)}, c.last...)
 }
 
 // summary is how the run stands.
 func (c *controlling) summary() string {
-	return fmt.Sprintf("iteration %d  max fitness %.4g  %s", c.status.Generation, c.status.MaxFitness, c.last)
+	return strings.Join(append([]string{fmt.Sprintf("iteration %d", c.status.Generation)}, c.figures()...), "  ")
 }
 
 // save writes a checkpoint.

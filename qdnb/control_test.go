@@ -111,6 +111,10 @@ func TestControl(t *testing.T) {
 		}
 
 		spec.Backend = "nonsense"
+		if _, err := Control(context.Background(), spec); err == nil || !strings.Contains(err.Error(), "unknown backend") {
+			t.Errorf("a finished run and an unknown backend: %v", err)
+		}
+		spec.Backend = filepath.Join(t.TempDir(), "none.so")
 		if again := controlled(t, spec); again.Dir != whole.Dir {
 			t.Errorf("%s was trained again in %s", whole.Dir, again.Dir)
 		}

@@ -3,6 +3,7 @@ package qdnb
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -77,7 +78,7 @@ func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[strin
 		fmt.Fprintln(os.Stderr, "qdnb:", warning)
 	}
 	if s.from = generation; generation < 0 {
-		s.status = runs.Status{}
+		s.status = runs.Status{MaxFitness: math.Inf(-1)}
 	}
 	return arrays, nil
 }
@@ -90,11 +91,15 @@ func (s *session) use(platform *xla.Platform) {
 	}
 }
 
-// begin starts the session proper, once all is compiled and restored.
+// begin starts the session proper, once all is compiled and restored. The time that the bar says is
+// left is extrapolated from what is done after it.
 func (s *session) begin(budget runs.Budget, compileSeconds float64, columns ...string) error {
 	s.status.CompileSeconds += compileSeconds
 	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
 	s.status.Budget, s.status.Finished, s.status.Version = budget, false, version()
+	progress := s.status.Progress
+	progress.Seconds = time.Since(s.start).Seconds() // a budget of time has spent some on compilation
+	s.bar.Begin(budget.Fraction(progress))
 	return s.writer.Begin(s.from, columns...)
 }
 

@@ -3,9 +3,11 @@ package qdnb
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pkg/errors"
@@ -29,6 +31,9 @@ func Train(spec Spec) (*runs.Run, error) {
 func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	p, err := spec.resolve()
 	if err != nil {
+		return nil, err
+	}
+	if _, err := xla.Canonical(p.Backend); err != nil { // also where nothing is left to compute
 		return nil, err
 	}
 	if run, err := runs.Open(p.dir()); err == nil && !p.Fresh && run.Status.Finished && p.Budget.Done(run.Status.Progress) {
@@ -85,13 +90,12 @@ func (t *training) open() error {
 	if err != nil {
 		return err
 	}
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), "opening the backend")
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), "compiling")
 	platform, err := xla.Open(t.Backend)
 	if err != nil {
 		return err
 	}
 	t.use(platform)
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), "compiling")
 	if t.search, err = t.plan.search(platform); err != nil {
 		return err
 	}
@@ -153,7 +157,7 @@ func (t *training) step() error {
 			return err
 		}
 	}
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.summary())
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.figures()...)
 	return nil
 }
 
@@ -166,10 +170,18 @@ func (t *training) log(o outcome) error {
 	return t.writer.Log(append(row, o.Extra...)...)
 }
 
+// figures are those of the progress bar, the most important first.
+func (t *training) figures() []string {
+	s := t.status
+	if math.IsInf(s.MaxFitness, -1) {
+		return []string{"nothing evaluated yet"}
+	}
+	return []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness), fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
+}
+
 // summary is how the run stands.
 func (t *training) summary() string {
-	s := t.status
-	return fmt.Sprintf("generation %d  max fitness %.4g  coverage %.1f %%  QD score %.4g", s.Generation, s.MaxFitness, s.Coverage, s.QDScore)
+	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)}, t.figures()...), "  ")
 }
 
 // restoreReplay puts back what a learner's replay buffer held.

@@ -136,7 +136,7 @@ func stderr(t *testing.T, f func()) string {
 func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 	spec := small(t.TempDir(), 3)
 	first := train(t, spec)
-	spec.Backend = "nonsense"
+	spec.Backend = filepath.Join(t.TempDir(), "none.so")
 	for _, generations := range []int{3, 2} {
 		spec.Budget = Generations(generations)
 		again := train(t, spec)
@@ -145,8 +145,12 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 		}
 	}
 	spec.Budget = Generations(4)
-	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), `unknown backend "nonsense"`) {
+	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), "no PJRT plugin at "+spec.Backend) {
 		t.Errorf("a larger budget without a backend: %v", err)
+	}
+	spec.Budget, spec.Backend = Generations(3), "nonsense" // a name that is wrong is wrong of a finished run, too
+	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), `unknown backend "nonsense"`) {
+		t.Errorf("a finished run and an unknown backend: %v", err)
 	}
 	run, err := runs.Open(first.Dir)
 	if err != nil || run.Status.Generation != 3 || !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, first)) {
@@ -319,19 +323,24 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	}
 	variant := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
 	for want, change := range map[string]func(*Spec){
-		`"map-elite"; did you mean "map-elites"?`: func(s *Spec) { s.Algorithm = "map-elite" },
-		`"pointmaz"; did you mean "pointmaze"?`:   func(s *Spec) { s.Env = "pointmaz" },
-		`"bach"`:                                  func(s *Spec) { s.Set = append(s.Set, "bach=10") },
-		"batch must be between 1 and 1048576":     func(s *Spec) { s.Set = append(s.Set, "batch=0") },
-		"cells must be between 1 and 131072":      func(s *Spec) { s.Set = append(s.Set, "cells=1000000000") },
-		"cvt_samples must be between 32":          func(s *Spec) { s.Set = append(s.Set, "cvt_samples=5") },
-		"iso_sigma and line_sigma must be":        func(s *Spec) { s.Set = append(s.Set, "iso_sigma=-1") },
-		"hidden layers must have between 1":       func(s *Spec) { s.Set = append(s.Set, "hidden=[8,0]") },
-		"batch":                                   func(s *Spec) { s.Set = append(s.Set, "batch=many") },
-		"a budget cannot be negative":             func(s *Spec) { s.Budget.Generations = -1 },
-		`unknown backend "nonsense"`:              func(s *Spec) { s.Backend = "nonsense" },
-		obstacle + " is not a folder; ":           func(s *Spec) { s.Runs = obstacle },
-		"set Name beside the parts":               func(s *Spec) { s.Emitter = variant },
+		`"map-elite"; did you mean "map-elites"?`:                       func(s *Spec) { s.Algorithm = "map-elite" },
+		`"pointmaz"; did you mean "pointmaze"?`:                         func(s *Spec) { s.Env = "pointmaz" },
+		"`qdnb sweep plan --experiment hurdles`":                        func(s *Spec) { s.Algorithm = "ppo" },
+		"qdnb.Adapt in a notebook":                                      func(s *Spec) { s.Algorithm = "adaptation" },
+		`did you mean "pga-aurora" or "pga-map-elites"?`:                func(s *Spec) { s.Algorithm = "pga" },
+		`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`: func(s *Spec) { s.Env = "ant" },
+		`unknown field "batch_size"; did you mean "batch"?`:             func(s *Spec) { s.Set = append(s.Set, "batch_size=10") },
+		`"bach"`:                              func(s *Spec) { s.Set = append(s.Set, "bach=10") },
+		"batch must be between 1 and 1048576": func(s *Spec) { s.Set = append(s.Set, "batch=0") },
+		"cells must be between 1 and 131072":  func(s *Spec) { s.Set = append(s.Set, "cells=1000000000") },
+		"cvt_samples must be between 32":      func(s *Spec) { s.Set = append(s.Set, "cvt_samples=5") },
+		"iso_sigma and line_sigma must be":    func(s *Spec) { s.Set = append(s.Set, "iso_sigma=-1") },
+		"hidden layers must have between 1":   func(s *Spec) { s.Set = append(s.Set, "hidden=[8,0]") },
+		"batch":                               func(s *Spec) { s.Set = append(s.Set, "batch=many") },
+		"a budget cannot be negative":         func(s *Spec) { s.Budget.Generations = -1 },
+		`unknown backend "nonsense"`:          func(s *Spec) { s.Backend = "nonsense" },
+		obstacle + " is not a folder; ":       func(s *Spec) { s.Runs = obstacle },
+		"set Name beside the parts":           func(s *Spec) { s.Emitter = variant },
 	} {
 		spec := small(t.TempDir(), 2)
 		change(&spec)

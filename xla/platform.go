@@ -14,6 +14,8 @@ import (
 	"github.com/gomlx/compute/gobackend"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
 	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/names"
 )
 
 // Kind is a kind of backend.
@@ -55,21 +57,19 @@ func Default() (*Platform, error) { return Open("") }
 // Open opens a backend, or returns the one opened before by the same specification:
 //
 //	""             $QDNB_BACKEND, else $GOMLX_BACKEND, else the first of cuda, tpu, cpu that works, else go with a warning
-//	cuda|tpu|cpu   that one or an error; "xla:cpu" and "gpu" are understood too
+//	cuda|tpu|cpu   that one or an error; "xla:cpu" is cpu, and "gpu" is cuda
 //	go             the pure Go backend
 //	/path/to.so    a PJRT plugin; "xla:/path/to.so" too
 func Open(spec string) (*Platform, error) {
 	platforms.Lock()
 	defer platforms.Unlock()
-	if spec == "" {
-		if spec = os.Getenv(BackendEnv); spec == "" {
-			spec = os.Getenv(compute.ConfigEnvVar)
-		}
+	spec, err := Canonical(spec)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := limitWorkers(1); err != nil { // a slip there is no reason to try another backend
 		return nil, err
 	}
-	spec = strings.TrimPrefix(spec, "xla:")
 	if p, ok := platforms.open[spec]; ok {
 		return p, nil
 	}
@@ -84,23 +84,51 @@ func Open(spec string) (*Platform, error) {
 	return p, nil
 }
 
+// Canonical returns the one name of the backend that a specification of [Open] means: cuda, tpu,
+// cpu, go, the absolute path of a plugin, or "" for the first that works. It opens nothing; a name
+// that [Open] does not know is an error.
+func Canonical(spec string) (string, error) {
+	from := ""
+	for _, variable := range []string{BackendEnv, compute.ConfigEnvVar} {
+		if spec == "" {
+			if spec = os.Getenv(variable); spec != "" {
+				from = " in $" + variable
+			}
+		}
+	}
+	name := strings.TrimPrefix(spec, "xla:")
+	switch name {
+	case "", string(CUDA), string(TPU), string(CPU), string(Go):
+		return name, nil
+	case "auto":
+		return "", nil
+	case "xla":
+		return string(CPU), nil
+	case "gpu":
+		return string(CUDA), nil
+	}
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	meant := ":"
+	known := []string{"auto", "gpu", string(CPU), string(CUDA), string(TPU), string(Go)}
+	if len(names.Nearest(name, known)) > 0 {
+		meant = names.Suggestion(name, known)
+	}
+	return "", errors.Errorf("unknown backend %q%s%s use cpu, cuda, tpu, go or the absolute path of a PJRT plugin", name, from, meant)
+}
+
+// open opens the backend of a canonical specification.
 func open(spec string) (*Platform, error) {
 	switch Kind(spec) {
-	case "", "auto":
+	case "":
 		return openFirst()
 	case Go:
 		return openGo()
-	case CPU, "xla":
-		return openPlugin(CPU)
-	case CUDA, "gpu":
-		return openPlugin(CUDA)
-	case TPU:
-		return openPlugin(TPU)
+	case CPU, CUDA, TPU:
+		return openPlugin(Kind(spec))
 	}
-	if filepath.IsAbs(spec) {
-		return load(kindOfPlugin(spec), spec)
-	}
-	return nil, errors.Errorf("unknown backend %q: use cpu, cuda, tpu, go or the absolute path of a PJRT plugin", spec)
+	return load(kindOfPlugin(spec), spec)
 }
 
 // openFirst tries the accelerators that are there, then XLA:CPU, then Go.

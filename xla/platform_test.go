@@ -55,6 +55,24 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 	}
 }
 
+func TestBackendsHaveOneName(t *testing.T) {
+	t.Setenv(BackendEnv, "")
+	t.Setenv("GOMLX_BACKEND", "")
+	for spec, want := range map[string]string{
+		"": "", "auto": "", "gpu": "cuda", "xla:gpu": "cuda", "xla:cuda": "cuda", "xla": "cpu", "xla:cpu": "cpu", "tpu": "tpu", "go": "go", "/a.so": "/a.so",
+		"xla:/a.so": "/a.so",
+	} {
+		if got, err := Canonical(spec); err != nil || got != want {
+			t.Errorf("%q is %q, %v; want %q", spec, got, err, want)
+		}
+	}
+	_, err := Canonical("cudaa")
+	oneLineWith(t, err, `unknown backend "cudaa"; did you mean "cuda"? use cpu`)
+	t.Setenv(BackendEnv, "abacus")
+	_, err = Canonical("")
+	oneLineWith(t, err, `unknown backend "abacus" in $QDNB_BACKEND: use cpu`)
+}
+
 func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 	for _, c := range [][3]string{{"go", "", ""}, {"", "go", "nonsense"}, {"", "", "go"}} {
 		t.Setenv(BackendEnv, c[1])

@@ -95,7 +95,8 @@ func parse(page, line string, whole bool) error {
 	}
 	_, err := parser.Parse(args)
 	var wrong *kong.ParseError
-	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(), "missing flags") || strings.HasPrefix(err.Error(), "expected ")) {
+	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(), "missing flags") || strings.HasPrefix(err.Error(), "expected ") ||
+		strings.Contains(err.Error(), "which run?")) {
 		return nil
 	}
 	if err != nil {

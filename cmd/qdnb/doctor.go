@@ -73,7 +73,7 @@ func (c *doctorCmd) Run() error {
 	}
 	d := diagnosis{
 		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(),
-		Modules: modules("github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"), Plugins: map[string]string{},
+		Modules: modules(frameworkModules...), Plugins: map[string]string{},
 	}
 	for _, kind := range []xla.Kind{xla.CUDA, xla.TPU, xla.CPU} {
 		d.Plugins[string(kind)] = xla.FindPlugin(kind)
@@ -111,7 +111,7 @@ func (c *doctorCmd) Run() error {
 // printFound says what is there before a backend is opened.
 func (d diagnosis) printFound() {
 	fmt.Printf("go        %s on %s, %d cores\n", d.Go, d.Platform, d.Cores)
-	for _, module := range []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"} {
+	for _, module := range frameworkModules {
 		fmt.Printf("module    %s %s\n", module, d.Modules[module])
 	}
 	for _, kind := range []string{"cuda", "tpu", "cpu"} {

@@ -12,16 +12,15 @@ import (
 )
 
 type evalCmd struct {
-	runFlag
+	runArg
 	Skill     *int     `placeholder:"N" help:"Evaluate this skill alone (default: all skills of a run that has any)."`
 	Cell      *int     `placeholder:"N" help:"Evaluate the policy in this cell (default: the best one of a run without skills)."`
 	Env       string   `placeholder:"NAME" help:"Environment (default: the run's); it must have as many observations and actions."`
-	Episodes  int      `required:"" placeholder:"N" help:"Episodes of each policy, each from an initial state of its own."`
+	Episodes  int      `default:"100" placeholder:"N" help:"Episodes of each policy, each from an initial state of its own (default 100, as in the paper)."`
 	Seed      int64    `default:"0" help:"Seed of the initial states."`
 	Gravity   *float64 `placeholder:"FACTOR" help:"Multiply gravity."`
 	Actuators *float64 `placeholder:"FACTOR" help:"Multiply the strength of the actuators of one leg."`
 	Goal      *point   `name:"target" placeholder:"X,Y" help:"Put the target of ant-maze elsewhere."`
-	runsFlag
 	backendFlag
 	JSON bool `name:"json" help:"Print the result as one JSON object on the last line."`
 }
@@ -49,7 +48,7 @@ type evaluatedPolicy struct {
 
 // Run evaluates.
 func (c *evalCmd) Run() error {
-	run, err := runs.LoadFrom(c.folder(), c.Target)
+	run, err := c.find()
 	if err != nil {
 		return err
 	}

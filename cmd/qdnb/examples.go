@@ -14,13 +14,13 @@ qdnb train --algorithm diayn-reward --env walker-uni --env-steps 30000 --set 'hi
 	"show": `qdnb show map-elites-pointmaze-0
 qdnb show map-elites-ant-omni-0 --html repertoire.html
 qdnb show map-elites-ant-omni-0 --cell 17 --html skill.html`,
-	"eval": `qdnb eval --run map-elites-pointmaze-0 --episodes 100
-qdnb eval --run dads-reward-ant-uni-0 --skill 3 --episodes 100 --gravity 0.5
-qdnb eval --run map-elites-ant-maze-0 --episodes 10 --target 10,30`,
+	"eval": `qdnb eval map-elites-pointmaze-0
+qdnb eval dads-reward-ant-uni-0 --skill 3 --gravity 0.5
+qdnb eval map-elites-ant-maze-0 --episodes 10 --target 10,30`,
 	"import": `qdnb import --policy policy.npy --algorithm dads-reward --env ant-uni
 qdnb import --repertoire found --algorithm map-elites --env walker-uni --set 'hidden=[64,64]'`,
-	"export": `qdnb export --run dads-reward-ant-uni-0 --skill 3 --out skill.npz
-qdnb export --run map-elites-pointmaze-0 --repertoire --out repertoire.npz`,
+	"export": `qdnb export dads-reward-ant-uni-0 --skill 3 --out skill.npz
+qdnb export map-elites-pointmaze-0 --repertoire --out repertoire.npz`,
 	"sweep plan": `qdnb sweep plan --experiment adaptation --scale small > plan.jsonl
 qdnb sweep plan --experiment training --envs ant-uni,walker-uni --algorithms map-elites --seeds 3 > plan.jsonl`,
 	"sweep run": `qdnb sweep run --plan plan.jsonl --out results
@@ -42,6 +42,9 @@ qdnb doctor --install`,
 	"bench insertion":  `qdnb bench insertion --better 1000`,
 	"bench adaptation": `qdnb bench adaptation --env walker-uni --policies 1000`,
 	"bench ceilings":   `qdnb bench ceilings`,
+	"version":          `qdnb version`,
+	"help": `qdnb help
+qdnb help sweep plan`,
 	"verify": `qdnb verify envs/testdata
 qdnb verify envs/testdata --backend cuda --against cpu`,
 }

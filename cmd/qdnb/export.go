@@ -6,22 +6,20 @@ import (
 	"slices"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/runs"
 )
 
 type exportCmd struct {
-	runFlag
+	runArg
 	Skill      *int   `placeholder:"N" help:"Write this skill as a policy of its own (default: the network of all skills, of a run that has any)."`
 	Cell       *int   `placeholder:"N" help:"Write the policy in this cell (default: the best one of a run without skills)."`
 	Repertoire bool   `help:"Write the whole repertoire."`
 	Out        string `required:"" placeholder:"FILE" help:"The .npz file to write."`
 	Force      bool   `help:"Replace a file that is there."`
-	runsFlag
 }
 
 // Run exports.
 func (c *exportCmd) Run() error {
-	run, err := runs.LoadFrom(c.folder(), c.Target)
+	run, err := c.find()
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 )
 
 // runsFlag is that of all commands that look for runs.
@@ -18,12 +20,36 @@ func (f runsFlag) folder() string { return cmp.Or(f.Runs, runs.Folder()) }
 
 // backendFlag is that of all commands that compute.
 type backendFlag struct {
-	Backend string `placeholder:"NAME" help:"Backend: cpu, cuda, tpu, go, or the path of a PJRT plugin (default $QDNB_BACKEND, else the best that is found)."`
+	Backend string `placeholder:"NAME" help:"Backend: cpu, cuda (or gpu), tpu, go, or the path of a PJRT plugin (default $QDNB_BACKEND, else the best that is found)."`
 }
 
-// runFlag names the run that a command is about.
-type runFlag struct {
-	Target string `required:"" name:"run" placeholder:"RUN" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
+// AfterApply refuses a name that no backend has, whether or not there is anything to compute.
+func (f *backendFlag) AfterApply() error {
+	_, err := xla.Canonical(f.Backend)
+	return err
+}
+
+// runArg names the run that a command is about, as an argument or by a flag.
+type runArg struct {
+	Target string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
+	Named  string `name:"run" placeholder:"RUN" help:"The same, as a flag."`
+	runsFlag
+}
+
+// Validate refuses a command without a run, or with two.
+func (r *runArg) Validate() error {
+	switch {
+	case r.Target == "" && r.Named == "":
+		return errors.New("which run? Name it, as in map-elites-pointmaze-0")
+	case r.Target != "" && r.Named != "" && r.Target != r.Named:
+		return fmt.Errorf("give one run, not %s and %s", r.Target, r.Named)
+	}
+	return nil
+}
+
+// find opens the run.
+func (r *runArg) find() (*runs.Run, error) {
+	return runs.LoadFrom(r.folder(), cmp.Or(r.Target, r.Named))
 }
 
 // point is the value of a flag: two coordinates.

@@ -56,6 +56,11 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	}
 
 	var all, one, same evaluation
+	var standard evaluation
+	answer(t, &standard, "eval", "dads", "--json", "--backend", "go", "--runs", root)
+	if standard.Run != made.Run || standard.Episodes != 100 {
+		t.Errorf("eval RUN is %+v", standard)
+	}
 	eval := []string{"eval", "--json", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3"}
 	answer(t, &all, append(eval, "--seed", "2")...)
 	answer(t, &same, append(eval, "--seed", "3")...)
@@ -153,7 +158,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"import", "--policy", path, "--algorithm", "dad", "--env", "pointmaze", "--runs", root}, 1, `did you mean "dads"?`},
+		{[]string{"import", "--policy", path, "--algorithm", "dad", "--env", "pointmaze", "--runs", root}, 1, `did you mean "dads" or "dads-reward"?`},
 		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--runs", root}, 1, "--set hidden=[3]"},
 		{[]string{"import", "--policy", path + "x", "--algorithm", "dads", "--env", "pointmaze", "--runs", root}, 1, "there is no file"},
 		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]", "--runs", path}, 1, "is not a folder"},
@@ -168,7 +173,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--target", "1"), exitUsage, "two coordinates, as in 10,30, and is not \"1\" (`qdnb eval --help` says more)"},
 		{eval("--target", "1,2,3"), exitUsage, "two coordinates"},
 		{eval("--episodes", "0"), 1, "episodes"},
-		{[]string{"eval", "--runs", root, "--run", "dads"}, exitUsage, "--episodes"},
+		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},
 		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
 		{[]string{"eval", "--runs", root, "--run", control, "--episodes", "1"}, 1, "no policies of its own: name the run whose skills it uses, aurora"},
 		{[]string{"export", "--runs", root, "--run", control, "--out", filepath.Join(root, "a.npz")}, 1, "no policies of its own"},

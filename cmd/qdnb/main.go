@@ -28,6 +28,10 @@ var cli struct {
 	Doctor  doctorCmd  `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
 	Bench   benchCmd   `cmd:"" help:"Measure the speed on this machine."`
 	Verify  verifyCmd  `cmd:"" help:"Compare the environments of this build, on this machine's backend, with golden files."`
+	Version versionCmd `cmd:"" help:"Print the versions of this build, Go, GoMLX and the XLA plugin."`
+	Help    helpCmd    `cmd:"" help:"Print the help of a command."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
 // exit codes beside 0 and 1.
@@ -40,8 +44,8 @@ func main() {
 	parser := kong.Must(&cli,
 		kong.Name("qdnb"),
 		kong.Description("Quality-diversity neuroevolution and skill discovery, compiled by XLA.\n\n"+
-			"Runs are folders: the same command goes on where it was interrupted. The backend is the best that is found, "+
-			"or what --backend or $QDNB_BACKEND says: cpu, cuda, tpu, go, or the path of a PJRT plugin."),
+			"Runs are folders: rerun a command that was interrupted to resume its run. The backend is the best that is found, "+
+			"or what --backend or $QDNB_BACKEND says: cpu, cuda (or gpu), tpu, go, or the path of a PJRT plugin."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	addExamples(parser)
@@ -55,6 +59,9 @@ func main() {
 	case errors.Is(err, qdnb.ErrInterrupted):
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
 		os.Exit(exitInterrupted)
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(os.Stderr, "qdnb: %s (`qdnb --help` lists all commands)\n", oneLine(err))
+		os.Exit(exitUsage)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
 		os.Exit(1)
@@ -69,6 +76,9 @@ func commandOf(err error) string {
 	}
 	return "qdnb"
 }
+
+// usageError is a mistake in the command line that a command finds itself.
+type usageError struct{ error }
 
 // makeFolder makes the folder that a flag names, where it is not there.
 func makeFolder(dir string) error {

@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb"
 	"example.com/qdnb/xla"
 )
 
@@ -134,7 +136,19 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 		{train("--generations=-1"), 1, "generations"},
 		{train("--generations=0"), 1, "--generations must be 1 or more"},
 		{train("--time=0s"), 1, "--time must be more than 0"},
-		{train("--backend", "abacus"), 1, "abacus"},
+		{train("--set", "batch_size=3"), 1, `did you mean "batch"`},
+		{train("--backend", "abacus"), exitUsage, "abacus"},
+		{train("--backend", "cudaa"), exitUsage, `did you mean "cuda"`},
+		{[]string{"train", "--algorithm", "map-elites", "--env", "ant"}, 1, `did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`},
+		{[]string{"train", "--algorithm", "pga", "--env", "ant-uni"}, 1, `did you mean "pga-aurora" or "pga-map-elites"?`},
+		{[]string{"train", "--algorithm", "ppo", "--env", "halfcheetah-hurdles"}, 1, "`qdnb sweep plan --experiment hurdles`"},
+		{[]string{"show"}, exitUsage, "which run?"},
+		{[]string{"show", "a", "--run", "b"}, exitUsage, "one run"},
+		{[]string{"eval"}, exitUsage, "which run?"},
+		{[]string{"export", "--out", "a.npz"}, exitUsage, "which run?"},
+		{[]string{"eval", "nothing", "--runs", root}, 1, "nothing"},
+		{[]string{"help", "fly"}, exitUsage, "fly"},
+		{[]string{"help", "sweep", "fly"}, exitUsage, "fly"},
 		{train("--backend", filepath.Join(root, "none.so")), 1, "none.so"},
 		{train("--runs", filepath.Join(file, "runs")), 1, "file"},
 		{[]string{"show", "nothing", "--runs", root}, 1, "nothing"},
@@ -148,6 +162,75 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
 		t.Errorf("runs that could not begin left %v", left)
+	}
+}
+
+// Every command that computes refuses a backend that no machine has before it looks at anything
+// else, a finished run too.
+func TestBackendsAreCheckedEverywhere(t *testing.T) {
+	root := t.TempDir()
+	train := append([]string{"train", "-q", "--runs", root, "--generations", "1", "--backend", "go"}, small...)
+	if _, stderr, status := invoke(t, train...); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	for _, args := range [][]string{
+		train, {"show", "map-elites", "--runs", root}, {"eval", "map-elites", "--runs", root}, {"sweep", "run", "--plan", "none.jsonl"},
+		{"doctor"}, {"bench", "rollout", "--env", "pointmaze"}, {"verify", "none.npz"},
+	} {
+		stdout, stderr, status := invoke(t, append(args, "--backend", "gpux")...)
+		if status != exitUsage || !strings.Contains(stderr, `unknown backend "gpux"; did you mean "gpu"?`) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("qdnb %s: status %d, %s%s", strings.Join(args, " "), status, stdout, stderr)
+		}
+	}
+	// gpu is cuda, and a finished run needs neither.
+	if stdout, stderr, status := invoke(t, append(train, "--backend", "gpu")...); status != 0 || !strings.Contains(stdout, "state          complete") {
+		t.Errorf("a finished run with --backend gpu: status %d, %s%s", status, stdout, stderr)
+	}
+}
+
+// Hyperparameters are in short what differs from the defaults, and with -v all of them as JSON.
+func TestHyperparametersAreShort(t *testing.T) {
+	root := t.TempDir()
+	train := append([]string{"train", "--runs", root, "--generations", "1", "--backend", "go"}, small...)
+	const short = "batch=16 cells=32 cvt_samples=500 episode_length=20 hidden=[8,8] (-v lists all)\n"
+	show := []string{"show", "map-elites", "--runs", root, "--figures", t.TempDir()}
+	for _, args := range [][]string{train, show} {
+		stdout, stderr, status := invoke(t, args...)
+		if status != 0 || !strings.Contains(stdout, "hyperparams    "+short) || strings.Contains(stdout+stderr, "{") {
+			t.Errorf("qdnb %s: status %d, %s%s", args[0], status, stdout, stderr)
+		}
+		if stdout, _, _ := invoke(t, append(args, "-v")...); !strings.Contains(stdout, `hyperparams    {"batch":16,`) || !strings.Contains(stdout, `"iso_sigma":`) {
+			t.Errorf("qdnb %s -v: %s", args[0], stdout)
+		}
+	}
+	if _, stderr, _ := invoke(t, train...); !strings.Contains(stderr, "\nhyperparameters: "+short) {
+		t.Errorf("training begins with %s", stderr)
+	}
+	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config()
+	if got := summary(config); err != nil || got != "defaults (-v lists them)" {
+		t.Errorf("of defaults: %q, %v", got, err)
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		stdout, stderr, status := invoke(t, args...)
+		for _, want := range []string{"qdnb      ", "commit    ", "go        " + runtime.Version(), "module    github.com/gomlx/gomlx v", "plugin    "} {
+			if status != 0 || !strings.Contains(stdout, want) || stderr != "" {
+				t.Errorf("%s: status %d, %s%s lacks %q", args, status, stdout, stderr, want)
+			}
+		}
+	}
+	for _, path := range []string{"", "train", "sweep", "sweep plan", "help"} {
+		command := strings.Fields(path)
+		want, _, _ := invoke(t, append(command, "--help")...)
+		got, stderr, status := invoke(t, append([]string{"help"}, command...)...)
+		if status != 0 || got != want || !strings.Contains(got, "Usage: qdnb "+path) {
+			t.Errorf("help %s: status %d, %s, want %s", path, status, got+stderr, want)
+		}
+	}
+	if stdout, _, _ := invoke(t, "help", "eval"); !strings.Contains(stdout, "(default 100, as in the paper)") || !strings.Contains(stdout, "[<run>]") {
+		t.Errorf("help of eval: %s", stdout)
 	}
 }
 

@@ -17,15 +17,14 @@ import (
 )
 
 type showCmd struct {
-	Target string `arg:"" optional:"" name:"run" help:"Folder of a run, or its name in the folder of the runs; the beginning of a name is enough if it is the only one."`
-	Named  string `name:"run" placeholder:"RUN" help:"The same, as a flag."`
-	runsFlag
+	runArg
 	Figures string `placeholder:"DIR" help:"Draw the figures into this folder (default: \"figures\" in the run's folder)."`
 	Format  string `enum:"png,svg,pdf" default:"png" help:"Format of the figures: png, svg or pdf."`
 	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
 	HTML    string `name:"html" placeholder:"FILE" help:"Write a page on which the run's skills can be watched in three dimensions, and draw no figures: of a repertoire a map to choose a cell from."`
 	Cell    *int   `placeholder:"N" help:"Watch the policy in this cell alone (default page: cell-N.html in the folder of the figures)."`
 	Skill   *int   `placeholder:"N" help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
+	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
 	Seed    int64  `default:"0" help:"Seed of the initial state of what is watched."`
 	backendFlag
 }
@@ -50,24 +49,12 @@ func (c *showCmd) Run() error {
 	if watch {
 		return c.watch(run, dir)
 	}
-	printRun(run)
+	printRun(run, c.Verbose)
 	paths, err := draw(run, dir, c.Format)
 	for _, path := range paths {
 		fmt.Printf("figure         %s\n", path)
 	}
 	return err
-}
-
-// find opens the run that the argument or the flag names.
-func (c *showCmd) find() (*runs.Run, error) {
-	target := cmp.Or(c.Target, c.Named)
-	switch {
-	case target == "":
-		return nil, errors.New("which run? Name it as in `qdnb show runs/map-elites-pointmaze-0-1a2b3c4d`")
-	case c.Target != "" && c.Named != "" && c.Target != c.Named:
-		return nil, fmt.Errorf("one run is shown at a time, not %s and %s", c.Target, c.Named)
-	}
-	return runs.LoadFrom(c.folder(), target)
 }
 
 // watch films what is asked for, and writes the page.
@@ -140,9 +127,13 @@ type drawing struct {
 	make func() (*figures.Figure, error)
 }
 
-// drawings are the figures of a run that there is data for: of an imported policy with skills, which has no repertoire and was not
-// evaluated, none.
+// drawings are the figures of a run that there is data for: none of an imported policy with skills,
+// which has no repertoire and was not evaluated; those of its newest state of a run that is not
+// finished.
 func drawings(run *runs.Run) ([]drawing, error) {
+	if !run.Status.Finished && !logged(run) {
+		return nil, nil
+	}
 	switch run.Config.Algorithm {
 	case qdnb.Adaptation:
 		return []drawing{{"adaptation", func() (*figures.Figure, error) { return figures.Adaptation(run) }}}, nil
@@ -150,8 +141,17 @@ func drawings(run *runs.Run) ([]drawing, error) {
 		return drawingsOfControl(run), nil
 	}
 	var list []drawing
-	if run.HasRepertoire() || !run.HasSkills() { // without either it is not complete
+	newest, err := run.Newest()
+	if err != nil {
+		return nil, err
+	}
+	// Of descriptors with more dimensions there are no maps, and of an environment of one's own a
+	// checkpoint does not know the limits.
+	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || slices.Contains(envs.Names(), run.Config.Env))
+	if maps {
 		list = append(list, drawing{"repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) }})
+	}
+	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations
 		if run.HasSkills() { // what learns counts its steps
 			axis = figures.EnvSteps
@@ -164,7 +164,7 @@ func drawings(run *runs.Run) ([]drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(snapshots) > 0 {
+	if maps && len(snapshots) > 0 {
 		list = append(list, drawing{"snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) }})
 	}
 	if run.HasSkills() && slices.Contains(envs.Names(), run.Config.Env) { // of one's own environment the limits are not known
@@ -177,6 +177,15 @@ func drawings(run *runs.Run) ([]drawing, error) {
 		}
 	}
 	return list, nil
+}
+
+// logged tells whether a run has metrics, or some that cannot be read.
+func logged(run *runs.Run) bool {
+	if !run.HasMetrics() {
+		return false
+	}
+	table, err := run.Metrics()
+	return err != nil || len(table.Rows) > 0
 }
 
 // drawingsOfControl are those of a meta-controller: how it learned, and an episode once it is complete.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -25,6 +26,12 @@ func drawn(t *testing.T, root string) string {
 	if stdout, stderr, status := invoke(t, "show", found[0], "--figures", dir); status != 0 {
 		t.Errorf("status %d, %s%s", status, stdout, stderr)
 	}
+	return filesIn(t, dir)
+}
+
+// filesIn lists the files of a folder, which need not be there.
+func filesIn(t *testing.T, dir string) string {
+	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -140,8 +147,6 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"map-elites-pointmaze-0", "--cell", cell}, filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
 		{[]string{"diayn-reward-pointmaze-0", "--html", page}, page, ""},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
-		{[]string{"--html", page}, "", "which run?"},
-		{[]string{"a", "--run", "b"}, "", "one run"},
 		{[]string{controller, "--cell", "0"}, "", "chooses among its skills by itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
 		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "", "is empty; the nearest one in the repertoire of map-elites-pointmaze-0"},
@@ -161,5 +166,93 @@ func TestShowMakesPages(t *testing.T) {
 		if status != 0 || err != nil || !strings.Contains(string(data), "<!DOCTYPE html>") || !strings.Contains(stdout, c.file) {
 			t.Errorf("%v: status %d, %s%s, %v", c.args, status, stdout, stderr, err)
 		}
+	}
+}
+
+// interrupted trains for so many sessions that are told to stop after their first step, and returns
+// the folder of the run.
+func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
+	t.Helper()
+	stopped, cancel := context.WithCancel(context.Background())
+	cancel()
+	spec.Backend, spec.Quiet = "go", true
+	for range sessions {
+		if _, err := qdnb.TrainContext(stopped, spec); !errors.Is(err, qdnb.ErrInterrupted) {
+			t.Fatal(err)
+		}
+	}
+	config, err := spec.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(spec.Runs, config.Name())
+}
+
+// What an unfinished run has is drawn, from its checkpoint where it has no snapshot, and its resume
+// command finishes it.
+func TestShowOfAnUnfinishedRun(t *testing.T) {
+	tiny := []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
+	elites := qdnb.Spec{
+		Algorithm: "map-elites", Env: "pointmaze", Seed: 3, Set: append([]string{"batch=16"}, tiny...), Budget: qdnb.Generations(4),
+	}
+	skills := qdnb.Spec{
+		Algorithm: "diayn-reward", Env: "pointmaze", Budget: qdnb.Generations(4), Set: append([]string{"env_batch_size=10",
+			"replay_buffer_size=200", "batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3", "early_interval=200"}, tiny...),
+	}
+	for _, c := range []struct {
+		spec     qdnb.Spec
+		sessions int
+		want     string
+	}{{elites, 1, "metrics.png repertoire.png"}, {elites, 3, "metrics.png repertoire.png snapshots.png"}, {skills, 2, "metrics.png repertoire.png snapshots.png"}} {
+		c.spec.Runs = filepath.Join(t.TempDir(), "my runs")
+		dir := interrupted(t, c.spec, c.sessions)
+		figures := filepath.Join(t.TempDir(), "figures")
+		stdout, stderr, status := invoke(t, "show", dir, "--figures", figures)
+		if got := filesIn(t, figures); status != 0 || got != c.want {
+			t.Errorf("%s after %d sessions: status %d, figures %q, want %q; %s", c.spec.Algorithm, c.sessions, status, got, c.want, stderr)
+		}
+		_, command, _ := strings.Cut(stdout, "unfinished; resume it with `qdnb ")
+		command, _, _ = strings.Cut(command, "`")
+		args := arguments(command)
+		if len(args) == 0 || strings.Contains(command, "cvt_seed") {
+			t.Fatalf("no short command resumes the run: %s", stdout)
+		}
+		if out, stderr, status := invoke(t, append(args, "-q", "--backend", "go")...); status != 0 || !strings.Contains(out, "run            "+dir+"\n") {
+			t.Fatalf("qdnb %s: status %d, %s%s", command, status, out, stderr)
+		}
+		if stdout, _, _ := invoke(t, "show", dir, "--figures", figures); !strings.Contains(stdout, "state          complete") {
+			t.Errorf("the resumed run: %s", stdout)
+		}
+	}
+	root := t.TempDir()
+	for _, algorithm := range []string{"map-elites", "dads", qdnb.Adaptation, qdnb.HierarchicalControl} { // have nothing yet
+		name := emptyRun(t, root, algorithm, "walker-uni")
+		if stdout, stderr, status := invoke(t, "show", name, "--runs", root); status != 0 || !strings.Contains(stdout, "unfinished; rerun the") {
+			t.Errorf("%s: status %d, %s%s", name, status, stdout, stderr)
+		}
+	}
+}
+
+// A repertoire of descriptors that are no plane has curves and no map.
+func TestShowOfFourDescriptors(t *testing.T) {
+	root := t.TempDir()
+	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "ant-uni"}.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runs.Create(root, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := []float32{0, 0, 0, 0}
+	repertoire := runs.Repertoire{Dims: 4, Params: 1, Genotypes: []float32{1, 2}, Fitnesses: []float32{1, 2}, Descriptors: make([]float32, 8),
+		Centroids: make([]float32, 8), Lower: limits, Upper: []float32{1, 1, 1, 1}}
+	err = errors.Join(w.Begin(-1, "generation", "evaluations", "seconds", "max_fitness", "coverage", "qd_score"), w.Log(0, 10, 1, 2, 100, 3),
+		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire), w.SaveStatus(runs.Status{Finished: true}), w.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := drawn(t, root); got != "metrics.png" {
+		t.Errorf("of four descriptors: %q", got)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -27,6 +26,7 @@ type trainCmd struct {
 	KeepReplay bool `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
 	Fresh      bool `help:"Train from the start; a run that is there is moved to the folder set-aside, not deleted."`
 	Quiet      bool `short:"q" help:"No progress."`
+	Verbose    bool `short:"v" help:"Print all hyperparameters, as JSON."`
 }
 
 // Run trains.
@@ -44,7 +44,7 @@ func (c *trainCmd) Run() error {
 		return err
 	}
 	if !c.Quiet {
-		fmt.Fprintf(os.Stderr, "%s\n%s\n", config.Name(), compact(config.Hyperparameters))
+		fmt.Fprintf(os.Stderr, "%s\nhyperparameters: %s\n", config.Name(), hyperparameters(config, c.Verbose))
 	}
 	run, err := qdnb.Train(spec)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *trainCmd) Run() error {
 	if c.JSON {
 		return printJSON(run)
 	}
-	printRun(run)
+	printRun(run, c.Verbose)
 	return nil
 }
 
@@ -110,11 +110,19 @@ func printJSON(run *runs.Run) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-func printRun(run *runs.Run) {
+// hyperparameters are those of a run: in short, or all as JSON.
+func hyperparameters(c runs.Config, verbose bool) string {
+	if verbose {
+		return compact(c.Hyperparameters)
+	}
+	return summary(c)
+}
+
+func printRun(run *runs.Run, verbose bool) {
 	s := run.Status
 	fmt.Printf("run            %s\n", run.Dir)
 	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm, run.Config.Env, run.Config.Seed)
-	fmt.Printf("hyperparams    %s\n", compact(run.Config.Hyperparameters))
+	fmt.Printf("hyperparams    %s\n", hyperparameters(run.Config, verbose))
 	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d\n", s.Generation, s.Evaluations, s.EnvSteps)
 	fmt.Printf("seconds        %.1f (%.1f of them to compile)\n", s.Seconds, s.CompileSeconds)
 	switch run.Config.Algorithm {
@@ -125,16 +133,7 @@ func printRun(run *runs.Run) {
 	}
 	state := "complete"
 	if !s.Finished {
-		state = "not complete: the command that began it goes on"
+		state = "unfinished; " + resume(run)
 	}
 	fmt.Printf("backend        %s\nstate          %s\n", s.Backend, state)
-}
-
-// compact is JSON on one line.
-func compact(data []byte) string {
-	var line bytes.Buffer
-	if json.Compact(&line, data) != nil {
-		return string(data)
-	}
-	return line.String()
 }

@@ -8,32 +8,60 @@ import (
 	"unicode"
 )
 
-// Nearest finds the known name that was probably meant by name: the one with the fewest letters to insert, delete, replace
-// or swap, or one that begins with it. It is empty if none is close.
-func Nearest(name string, known []string) string {
+// Nearest finds the known names that were probably meant by name: those with the fewest letters to
+// insert, delete, replace or swap. A name that begins with it counts as one letter away, one that
+// contains it or is contained in it as two. It is empty if none is close.
+func Nearest(name string, known []string) []string {
 	lower := strings.ToLower(name)
-	best, least := "", max(2, len([]rune(name))/3)+1
+	var best []string
+	least := max(2, len([]rune(name))/3)
 	for _, candidate := range known {
-		d := editDistance(lower, strings.ToLower(candidate))
-		if len(lower) >= 3 && strings.HasPrefix(strings.ToLower(candidate), lower) {
-			d = min(d, 1)
+		d := distance(lower, strings.ToLower(candidate))
+		if d > least || d >= max(len([]rune(name)), len([]rune(candidate))) {
+			continue
 		}
-		if d < least && d < max(len([]rune(name)), len([]rune(candidate))) {
-			best, least = candidate, d
+		if d < least {
+			best, least = nil, d
 		}
+		best = append(best, candidate)
 	}
 	return best
 }
 
+// distance is the edit distance of two names, or less where one is a part of the other.
+func distance(name, candidate string) int {
+	d := editDistance(name, candidate)
+	switch {
+	case len(name) >= 3 && strings.HasPrefix(candidate, name):
+		return min(d, 1)
+	case len(name) >= 4 && strings.Contains(candidate, name), len(candidate) >= 4 && strings.Contains(name, candidate):
+		return min(d, 2)
+	}
+	return d
+}
+
 // Unknown is the error for a name that is not one of those known; kind says of what ("environment", "field"). It
-// suggests the nearest name and lists all.
+// suggests the nearest names and lists all.
 func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
-	suggestion := ";"
-	if nearest := Nearest(name, known); nearest != "" {
-		suggestion = fmt.Sprintf("; did you mean %q?", nearest)
+	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
+}
+
+// Suggestion asks in an error whether the nearest of known names was meant; it is a semicolon if
+// none is close.
+func Suggestion(name string, known []string) string {
+	var quoted []string
+	for _, nearest := range Nearest(name, known) {
+		quoted = append(quoted, fmt.Sprintf("%q", nearest))
 	}
-	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), suggestion, List(known))
+	switch last := len(quoted) - 1; last {
+	case -1:
+		return ";"
+	case 0:
+		return "; did you mean " + quoted[0] + "?"
+	default:
+		return "; did you mean " + strings.Join(quoted[:last], ", ") + " or " + quoted[last] + "?"
+	}
 }
 
 // What is longer than this helps nobody in an error.

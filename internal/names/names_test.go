@@ -6,17 +6,22 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	known := []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn", "dads", "ant-uni", "ant-omni"}
-	for name, want := range map[string]string{
+	known := []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn", "dads", "ant-uni", "ant-omni", "batch", "ae_learning_rate"}
+	for name, want := range map[string]string{ // with a comma between several
 		"map-elite": "map-elites", "mapelites": "map-elites", "MAP-Elites": "map-elites", "auroar": "aurora", "dasd": "dads",
 		"ant-umi": "ant-uni", "pga-map": "pga-map-elites", "humanoid": "", "": "", "x": "",
+		"ant": "ant-uni,ant-omni", "pga": "pga-map-elites,pga-aurora", "batch_size": "batch", "learning_rate": "ae_learning_rate", "at": "",
 	} {
-		if got := Nearest(name, known); got != want {
+		if got := strings.Join(Nearest(name, known), ","); got != want {
 			t.Errorf("nearest to %q is %q, want %q", name, got, want)
 		}
 	}
 	err := Unknown("env", "pointmase", []string{"pointmaze", "ant-uni"})
 	if want := `unknown env "pointmase"; did you mean "pointmaze"? known: ant-uni, pointmaze`; err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	err = Unknown("env", "ant", []string{"pointmaze", "ant-uni", "ant-trap", "ant-omni"})
+	if want := `unknown env "ant"; did you mean "ant-omni", "ant-trap" or "ant-uni"? known: ant-omni, ant-trap, ant-uni, pointmaze`; err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -17,18 +17,23 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r.Lower) != 2 || len(r.Upper) != 2 {
+	e, known := environments[run.Config.Env]
+	lower, upper := r.Lower, r.Upper
+	if lower == nil && upper == nil && known { // of a checkpoint
+		lower, upper = []float32{float32(e.lower[0]), float32(e.lower[1])}, []float32{float32(e.upper[0]), float32(e.upper[1])}
+	}
+	if len(lower) != 2 || len(upper) != 2 {
 		return nil, errors.New("figures: the repertoire's file does not say the limits of its descriptors, descriptor_min and descriptor_max")
 	}
 	names := [2]string{"descriptor 1", "descriptor 2"}
 	if noted := run.Status.Descriptor; len(noted) == 2 {
 		names = [2]string(noted)
-	} else if e, known := environments[run.Config.Env]; known { // runs of older programs have noted nothing
+	} else if known { // runs of older programs have noted nothing
 		names = e.names
 	}
 	c := &Cells{
 		XLabel: names[0], YLabel: names[1], Centroids: centroids, Descriptors: descriptors,
-		Lower: [2]float64{float64(r.Lower[0]), float64(r.Lower[1])}, Upper: [2]float64{float64(r.Upper[0]), float64(r.Upper[1])},
+		Lower: [2]float64{float64(lower[0]), float64(lower[1])}, Upper: [2]float64{float64(upper[0]), float64(upper[1])},
 	}
 	for _, fitness := range r.Fitnesses {
 		c.Fitness = append(c.Fitness, float64(fitness))
@@ -36,17 +41,20 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	return c, nil
 }
 
-// Repertoire draws the final repertoire of a run.
+// Repertoire draws the newest repertoire of a run: the final one of a run that is finished.
 func Repertoire(run *runs.Run) (*Figure, error) {
-	r, err := run.RepertoireMap()
+	newest, err := run.Newest()
 	if err != nil {
 		return nil, err
 	}
-	cells, err := CellsOf(run, r)
+	if newest == nil {
+		return nil, fmt.Errorf("figures: %s has no repertoire yet: train it first", run.Name())
+	}
+	cells, err := CellsOf(run, &newest.Repertoire)
 	if err != nil {
 		return nil, err
 	}
-	cells.Title = fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env, grouped(run.Status.Generation))
+	cells.Title = fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env, grouped(newest.Generation))
 	return RepertoireMap(*cells)
 }
 

@@ -29,7 +29,7 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	if len(pages) < 90 || len(pages) > 101 {
 		t.Errorf("%d pages in ten seconds, at most ten a second are wanted", len(pages))
 	}
-	for _, part := range []string{`<progress max="1000" value="500"`, "map&lt;elites&gt;  50%", "5s, 5s left", "QD 1&amp;2"} {
+	for _, part := range []string{`<progress max="1000" value="500"`, "<code> 50%  5s left  QD 1&amp;2  map&lt;elites&gt;</code>"} {
 		if page := pages[50]; !strings.Contains(page, part) {
 			t.Errorf("%s lacks %q", page, part)
 		}
@@ -51,7 +51,7 @@ func TestPlainBarIsALineNowAndThen(t *testing.T) {
 		clock.advance(time.Second)
 	}
 	b.Done("finished")
-	const want = "run  55%  10s, 1m30s left\nrun  60%  20s, 1m20s left\nrun  65%  30s, 1m10s left\nrun  finished\n"
+	const want = " 55%  1m30s left  run\n 60%  1m20s left  run\n 65%  1m10s left  run\nrun  finished\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
@@ -73,7 +73,7 @@ func TestTerminalBarKeepsToOneLine(t *testing.T) {
 		clock.advance(time.Second)
 	}
 	b.Done("finished")
-	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(), "5s, 5s left") {
+	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(), "|  5s left  detail ") {
 		t.Errorf("half-way it should say so: %q", out.String())
 	}
 	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "run  finished\n") {
@@ -83,6 +83,56 @@ func TestTerminalBarKeepsToOneLine(t *testing.T) {
 		if n := len([]rune(strings.TrimRight(line, " \n"))); n > 60 {
 			t.Errorf("a line of %d columns: %q", n, line)
 		}
+	}
+}
+
+// lastLine is what a terminal shows after what was written to it.
+func lastLine(written string) string {
+	line := ""
+	for part := range strings.SplitSeq(written, "\r") {
+		if part = strings.TrimRight(part, " "); part != "" {
+			line = part
+		}
+	}
+	return line
+}
+
+// What matters comes first, at any width; compilation and earlier sessions do not count for the
+// time left.
+func TestBarOfAResumedRun(t *testing.T) {
+	figures := []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}
+	const name = "map-elites-pointmaze-0-1a2b3c4d"
+	resume := func(show display) {
+		clock := newClock()
+		b := newBar(name, show, clock.now)
+		b.Update(0.5, "compiling")
+		clock.advance(11 * time.Minute)
+		b.Begin(0.5)
+		clock.advance(10 * time.Second)
+		b.Update(0.6, figures...)
+	}
+	for width, want := range map[int]string{
+		60:  "  60% |█ |  40s left  max fitness -128.3  coverage 73.7 %",
+		80:  "  60% |██████    |  40s left  max fitness -128.3  coverage 73.7 %  map-elites-…",
+		120: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  map-elites-pointm…",
+		160: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  " + name,
+	} {
+		var out bytes.Buffer
+		resume(newTerminal(&out, func() int { return width }))
+		if got := lastLine(out.String()); got != want {
+			t.Errorf("at %d columns:\n%q, want\n%q", width, got, want)
+		}
+	}
+	var pages []string
+	resume(notebook{send: func(page string) { pages = append(pages, page) }, flush: func() {}})
+	want := "<code> 60%  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  map-elites-pointmaze…</code>"
+	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) {
+		t.Errorf("a notebook shows %s, want %s", last, want)
+	}
+	var out bytes.Buffer
+	resume(plain{&out})
+	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name + "\n"; out.String() != want {
+		t.Errorf("a file has %q, want %q", out.String(), want)
 	}
 }
 

@@ -190,25 +190,26 @@ func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 		return nil, err
 	}
 	defer file.Close()
-	r, err := readRepertoire(file, genotypes)
+	r, err := readRepertoire(file, "", genotypes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, nil
 }
 
-func readRepertoire(file *npz.Reader, genotypes bool) (*Repertoire, error) {
+// readRepertoire reads the arrays of a repertoire, whose names begin with a prefix.
+func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
 	r := &Repertoire{}
 	var err error
-	if r.Fitnesses, _, err = floats(file, fitnessesKey, 1); err != nil {
+	if r.Fitnesses, _, err = floats(file, prefix+fitnessesKey, 1); err != nil {
 		return nil, err
 	}
 	var shape []int
-	if r.Descriptors, shape, err = floats(file, descriptorsKey, 2); err != nil {
+	if r.Descriptors, shape, err = floats(file, prefix+descriptorsKey, 2); err != nil {
 		return nil, err
 	}
 	r.Dims = shape[1]
-	if r.Centroids, shape, err = floats(file, centroidsKey, 2); err != nil {
+	if r.Centroids, shape, err = floats(file, prefix+centroidsKey, 2); err != nil {
 		return nil, err
 	}
 	if shape[1] != r.Dims {
@@ -217,8 +218,8 @@ func readRepertoire(file *npz.Reader, genotypes bool) (*Repertoire, error) {
 	if r.Dims > maxDims {
 		return nil, fmt.Errorf("descriptors of %d dimensions are more than %d", r.Dims, maxDims)
 	}
-	if file.Has(genotypesKey) {
-		if _, shape, err = file.Header(genotypesKey); err != nil {
+	if file.Has(prefix + genotypesKey) {
+		if _, shape, err = file.Header(prefix + genotypesKey); err != nil {
 			return nil, err
 		}
 		if len(shape) != 2 || shape[0] != r.Cells() {
@@ -231,7 +232,7 @@ func readRepertoire(file *npz.Reader, genotypes bool) (*Repertoire, error) {
 		return nil, errors.New("it has no genotypes")
 	}
 	if genotypes {
-		if r.Genotypes, _, err = floats(file, genotypesKey, 2); err != nil {
+		if r.Genotypes, _, err = floats(file, prefix+genotypesKey, 2); err != nil {
 			return nil, err
 		}
 	}

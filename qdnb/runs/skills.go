@@ -341,6 +341,9 @@ func (r *Run) HasSkills() bool { return exists(filepath.Join(r.Dir, skillsFile))
 // HasRepertoire tells whether there is a repertoire.npz.
 func (r *Run) HasRepertoire() bool { return exists(filepath.Join(r.Dir, repertoireFile)) }
 
+// HasMetrics tells whether there is a metrics.csv.
+func (r *Run) HasMetrics() bool { return exists(filepath.Join(r.Dir, metricsFile)) }
+
 // Skills reads skills.npz.
 func (r *Run) Skills() (*Skills, error) {
 	skills, err := ReadSkills(filepath.Join(r.Dir, skillsFile))

@@ -2,6 +2,9 @@ package runs
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"example.com/qdnb/npz"
 )
@@ -20,7 +23,7 @@ func readSnapshot(path string) (Snapshot, error) {
 		return s, err
 	}
 	defer file.Close()
-	r, err := readRepertoire(file, false)
+	r, err := readRepertoire(file, "", false)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
@@ -38,6 +41,81 @@ func readSnapshot(path string) (Snapshot, error) {
 		return s, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
+}
+
+// Newest reads the newest repertoire of a run, without genotypes: the final one of a finished run,
+// else that of the newest snapshot or of a later checkpoint. It is nil without an error if there is
+// none, as of imported skills. Checkpoints lack the limits of descriptors, which then come from a
+// snapshot, if there is one.
+func (r *Run) Newest() (*Snapshot, error) {
+	if r.Status.Finished {
+		if !r.HasRepertoire() && r.HasSkills() {
+			return nil, nil
+		}
+		repertoire, err := r.RepertoireMap()
+		if err != nil {
+			return nil, err
+		}
+		return &Snapshot{r.Status.Progress, *repertoire}, nil
+	}
+	var newest *Snapshot
+	dir := filepath.Join(r.Dir, snapshotsDir)
+	generations, err := generationFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(generations); n > 0 {
+		s, err := readSnapshot(filepath.Join(dir, generationFile(generations[n-1])))
+		if err != nil {
+			return nil, err
+		}
+		newest = &s
+	}
+	dir = filepath.Join(r.Dir, checkpointsDir)
+	if generations, err = generationFiles(dir); err != nil {
+		return nil, err
+	}
+	for _, generation := range slices.Backward(generations) {
+		if newest != nil && newest.Generation >= generation {
+			break
+		}
+		repertoire, err := readCheckpointRepertoire(filepath.Join(dir, generationFile(generation)))
+		if err != nil { // training says what is wrong with it
+			continue
+		}
+		if newest != nil {
+			repertoire.Lower, repertoire.Upper, repertoire.Offset = newest.Lower, newest.Upper, newest.Offset
+		}
+		return &Snapshot{Progress{Generation: generation}, *repertoire}, nil
+	}
+	return newest, nil
+}
+
+// readCheckpointRepertoire reads the repertoire that is measured from a checkpoint, without
+// genotypes. Where a search keeps an archive of its own the names of its arrays begin with
+// "passive_".
+func readCheckpointRepertoire(path string) (*Repertoire, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSeal(f, info.Size()); err != nil {
+		return nil, err
+	}
+	file, err := npz.NewReader(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	const passive = "passive_"
+	if file.Has(passive + fitnessesKey) {
+		return readRepertoire(file, passive, false)
+	}
+	return readRepertoire(file, "", false)
 }
 
 // arrays names the parts of a snapshot: a repertoire's and the progress.

@@ -33,6 +33,7 @@ type State struct {
 	Index    int
 	Status   Status
 	Progress runs.Progress
+	Compile  float64  // seconds of Progress that compilation took
 	Fraction float64  // how much of the budget is spent, from 0 to 1
 	Holder   string   // who holds the folder, such as "process 12 on node3", while running
 	Missing  []string // names of the runs that it waits for
@@ -69,7 +70,7 @@ func stateOf(line Line, index int, look func(runs.Config) folder) State {
 	s := State{Line: line, Index: index}
 	f := look(line.Run)
 	if f.run != nil {
-		s.Progress = f.run.Status.Progress
+		s.Progress, s.Compile = f.run.Status.Progress, f.run.Status.CompileSeconds
 		s.Fraction = limits(line.Budget, f.run).Fraction(s.Progress)
 	}
 	switch {
@@ -189,6 +190,15 @@ func Total(states []State) Totals {
 // cost is what a line takes.
 type cost struct{ steps, seconds float64 }
 
+// whole is what a line that has begun costs in all, without compilation, whose time does not grow
+// with what is done.
+func (s State) whole() (c cost, known bool) {
+	if s.Progress.Seconds <= 0 || s.Fraction < 0.02 { // of less, the beginning is most
+		return cost{}, false
+	}
+	return cost{float64(s.Progress.EnvSteps) / s.Fraction, max(s.Progress.Seconds-s.Compile, 0) / s.Fraction}, true
+}
+
 // costs are the means of whole lines by kind.
 type costs map[string]struct {
 	sum   cost
@@ -203,14 +213,14 @@ func kinds(s State) []string {
 func learnCosts(states []State) costs {
 	c := costs{}
 	for _, s := range states {
-		fraction := s.Fraction
-		if s.Progress.Seconds <= 0 || fraction < 0.02 { // of less, compilation is most
+		whole, known := s.whole()
+		if !known {
 			continue
 		}
 		for _, kind := range kinds(s) {
 			entry := c[kind]
-			entry.sum.steps += float64(s.Progress.EnvSteps) / fraction
-			entry.sum.seconds += s.Progress.Seconds / fraction
+			entry.sum.steps += whole.steps
+			entry.sum.seconds += whole.seconds
 			entry.count++
 			c[kind] = entry
 		}
@@ -226,8 +236,8 @@ func (c costs) of(s State) (left cost, known bool) {
 			break
 		}
 	}
-	if s.Fraction >= 0.02 && s.Progress.Seconds > 0 {
-		left, known = cost{float64(s.Progress.EnvSteps) / s.Fraction, s.Progress.Seconds / s.Fraction}, true
+	if own, begun := s.whole(); begun {
+		left, known = own, true
 	}
 	b := s.Budget
 	if b.EnvSteps > 0 && b.Time == 0 && b.Generations == 0 && b.Evaluations == 0 {

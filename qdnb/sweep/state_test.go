@@ -121,21 +121,21 @@ func TestTotal(t *testing.T) {
 		return Line{Experiment: "training", Label: algorithm, Run: config(t, algorithm, seed, `{}`), Budget: b}
 	}
 	lines := []Line{
-		line("aurora", 0, steps),                         // done: 1000 steps in 20 s
-		line("aurora", 1, steps),                         // a quarter, in 10 s: 750 steps and 30 s are left
+		line("aurora", 0, steps),                         // done: 1000 steps in 20 s, and 5 s to compile
+		line("aurora", 1, steps),                         // a quarter, in 10 s and 30 s to compile: 750 steps and 30 s are left
 		line("aurora", 2, steps),                         // not begun: the mean of 20 s and 40 s
 		line("diayn", 0, steps),                          // nothing like it has begun: its time is not known
 		line("dads", 0, runs.Budget{Time: time.Minute}),  // as long as its budget says
 		line("aurora", 3, runs.Budget{EnvSteps: 10_000}), // ten times the others
 	}
-	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 20}, Finished: true})
-	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{EnvSteps: 250, Seconds: 10}})
+	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 25}, CompileSeconds: 5, Finished: true})
+	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{EnvSteps: 250, Seconds: 40}, CompileSeconds: 30})
 	total := Total(Inspect(root, lines))
 	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] != 1 || total.Count[Ready] != 4 {
 		t.Errorf("counts %+v", total)
 	}
-	if total.EnvSteps != 1250 || total.Seconds != 30 {
-		t.Errorf("so far %d steps and %v s, want 1250 and 30", total.EnvSteps, total.Seconds)
+	if total.EnvSteps != 1250 || total.Seconds != 65 {
+		t.Errorf("so far %d steps and %v s, want 1250 and 65", total.EnvSteps, total.Seconds)
 	}
 	if want := int64(750 + 1000 + 1000 + 10_000); total.Left.EnvSteps != want || total.Left.Unknown != 1 {
 		t.Errorf("left: %d steps and %d unknown, want %d and 1", total.Left.EnvSteps, total.Left.Unknown, want)

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// overrides are the hyperparameters of a run that differ from the defaults of its algorithm in its
+// environment, as `--set` takes them: all of an algorithm that is not of [qdnb.Algorithms].
+func overrides(c runs.Config) []string {
+	var defaults, own map[string]json.RawMessage
+	if standard, err := (qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env}).Config(); err == nil {
+		_ = json.Unmarshal(standard.Hyperparameters, &defaults)
+	}
+	_ = json.Unmarshal(c.Hyperparameters, &own) // an object, as opening the run made sure
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		value := compact(own[name])
+		if value == compact(defaults[name]) {
+			continue
+		}
+		var text string
+		if json.Unmarshal(own[name], &text) == nil {
+			value = text
+		}
+		list = append(list, name+"="+value)
+	}
+	return list
+}
+
+// summary names the hyperparameters that are not the defaults, those of long values without them.
+func summary(c runs.Config) string {
+	list := overrides(c)
+	for i, assignment := range list {
+		if name, value, _ := strings.Cut(assignment, "="); len(value) > 40 {
+			list[i] = name + "=…"
+		}
+	}
+	if len(list) == 0 {
+		return "defaults (-v lists them)"
+	}
+	return strings.Join(list, " ") + " (-v lists all)"
+}
+
+// compact is JSON on one line.
+func compact(data []byte) string {
+	var line bytes.Buffer
+	if json.Compact(&line, data) != nil {
+		return string(data)
+	}
+	return line.String()
+}
+
+// resume says how to resume a run that is not finished: the command, where there is one.
+func resume(run *runs.Run) string {
+	if holder := runs.Holder(run.Dir); holder != "" {
+		return holder + " is training it"
+	}
+	c := run.Config
+	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: overrides(c)}
+	if made, err := spec.Config(); err != nil || made.Name() != c.Name() { // a variant, or a run that uses skills
+		return "rerun the `qdnb sweep run` or the notebook cell that began it to resume"
+	}
+	args := []string{"qdnb", "train", "--algorithm", c.Algorithm, "--env", c.Env}
+	if c.Seed != 0 {
+		args = append(args, fmt.Sprintf("--seed=%d", c.Seed))
+	}
+	for _, assignment := range spec.Set {
+		args = append(args, "--set", shellWord(assignment))
+	}
+	b := run.Status.Budget
+	for _, limit := range []struct {
+		flag string
+		n    int64
+	}{{"generations", b.Generations}, {"evaluations", b.Evaluations}, {"env-steps", b.EnvSteps}} {
+		if limit.n > 0 {
+			args = append(args, "--"+limit.flag, fmt.Sprint(limit.n))
+		}
+	}
+	if b.Time > 0 {
+		args = append(args, "--time", b.Time.String())
+	}
+	if root := filepath.Dir(run.Dir); root != filepath.Clean(runs.Folder()) {
+		args = append(args, "--runs", shellWord(root))
+	}
+	return "resume it with `" + strings.Join(args, " ") + "`"
+}
+
+// shellWord quotes a word that a shell would not take as it is.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("=,._/:+-", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

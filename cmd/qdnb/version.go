@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/qdnb/xla"
+)
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run() error {
+	printVersion(os.Stdout)
+	return nil
+}
+
+// versionFlag is `qdnb --version`.
+type versionFlag bool
+
+// BeforeReset prints the version instead of looking for a command.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	printVersion(app.Stdout)
+	app.Exit(0)
+	return nil
+}
+
+// frameworkModules are those that compile and run programs.
+var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"}
+
+// printVersion writes the versions of this build, as the go tool recorded them, and the plugin of
+// XLA:CPU. It opens no backend.
+func printVersion(out io.Writer) {
+	version, commit := "(devel)", "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = cmp.Or(info.Main.Version, version)
+		settings := map[string]string{}
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+		if commit = cmp.Or(settings["vcs.revision"], commit); settings["vcs.modified"] == "true" {
+			commit += ", modified"
+		}
+	}
+	fmt.Fprintf(out, "qdnb      %s\ncommit    %s\ngo        %s on %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	found := modules(frameworkModules...)
+	for _, module := range frameworkModules {
+		fmt.Fprintf(out, "module    %s %s\n", module, found[module])
+	}
+	fmt.Fprintf(out, "plugin    %s\n", cmp.Or(xla.FindPlugin(xla.CPU), "none for the CPU: `qdnb doctor --install` fetches it"))
+}
+
+type helpCmd struct {
+	Command []string `arg:"" optional:"" help:"Command, such as \"sweep plan\"."`
+}
+
+// Run prints the help of a command, or of all.
+func (c *helpCmd) Run(ctx *kong.Context) error {
+	about, err := kong.Trace(ctx.Kong, c.Command)
+	if err == nil {
+		err = about.Error
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	return about.PrintUsage(false)
+}

@@ -1,0 +1,68 @@
+package runs
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.com/qdnb/npz"
+)
+
+// The newest repertoire is that of the newest whole checkpoint or snapshot; of a finished run the
+// final one.
+func TestNewestRepertoire(t *testing.T) {
+	config, err := NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})
+	must(t, err)
+	w, err := Create(t.TempDir(), config)
+	must(t, err)
+	defer w.Close()
+	must(t, w.Begin(-1, "generation"))
+	expect := func(what string, generation int64, fitness float32, limits bool) {
+		t.Helper()
+		run, err := Open(w.Dir)
+		must(t, err)
+		s, err := run.Newest()
+		must(t, err)
+		if s == nil || s.Generation != generation || s.Fitnesses[0] != fitness || (s.Lower != nil) != limits || s.Genotypes != nil {
+			t.Errorf("%s: %+v, want generation %d with fitness %v", what, s, generation, fitness)
+		}
+	}
+	of := func(fitness float32) *Repertoire {
+		r := testRepertoire()
+		r.Fitnesses[0] = fitness
+		return r
+	}
+	checkpoint := func(generation int64, prefix string, fitness float32) {
+		t.Helper()
+		arrays := map[string]npz.Array{}
+		if prefix != "" { // an archive of its own, which is not what is measured
+			arrays["fitnesses"] = npz.Of([]float32{99})
+		}
+		for name, array := range of(fitness).arrays() {
+			arrays[prefix+name] = array
+		}
+		maps.DeleteFunc(arrays, func(name string, _ npz.Array) bool {
+			return name == prefix+lowerKey || name == prefix+upperKey || name == prefix+offsetKey
+		})
+		must(t, w.SaveCheckpoint(generation, arrays, nil))
+	}
+
+	run, err := Open(w.Dir)
+	must(t, err)
+	if s, err := run.Newest(); s != nil || err != nil {
+		t.Errorf("of a run without anything: %+v, %v", s, err)
+	}
+	checkpoint(2, "", 2)
+	expect("a checkpoint", 2, 2, false)
+	must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 3}, Repertoire: *of(3)}))
+	expect("a later snapshot", 3, 3, true)
+	checkpoint(5, "passive_", 5)
+	expect("a later checkpoint", 5, 5, true)
+	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, generationFile(6)), []byte("cut off"), 0o666))
+	expect("beside a damaged checkpoint", 5, 5, true)
+	must(t, w.SaveRepertoire(of(4)))
+	expect("a run that is being extended", 5, 5, true)
+	must(t, w.SaveStatus(Status{Progress: Progress{Generation: 7}, Finished: true}))
+	expect("a finished run", 7, 4, true)
+}
