@@ -91,10 +91,10 @@ func filmSubtitle(env envs.Env, conditions *envs.Conditions, fitness float32, de
 	}
 	usual := live.Nominal()
 	if conditions.Gravity != usual.Gravity {
-		parts = append(parts, "gravity × "+shortNumber(conditions.Gravity))
+		parts = append(parts, "gravity multiplier "+shortNumber(conditions.Gravity))
 	}
 	if conditions.Actuators != usual.Actuators {
-		parts = append(parts, "strength of a leg × "+shortNumber(conditions.Actuators))
+		parts = append(parts, "actuator strength multiplier "+shortNumber(conditions.Actuators))
 	}
 	if conditions.Target != usual.Target {
 		parts = append(parts, fmt.Sprintf("target (%s, %s)", shortNumber(conditions.Target[0]), shortNumber(conditions.Target[1])))

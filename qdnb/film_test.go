@@ -205,7 +205,7 @@ func TestFilmOfARobot(t *testing.T) {
 	if one.Frames[last][0] != films[2].Frames[last][0] || one.Frames[0][0] != light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
 		t.Error("films of a skill are not the same, or do not differ by the conditions alone")
 	}
-	if want := "gravity × 0.25, strength of a leg × 0"; !strings.HasSuffix(light.Subtitle, want) {
+	if want := "gravity multiplier 0.25, actuator strength multiplier 0"; !strings.HasSuffix(light.Subtitle, want) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}
 	model := Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()
