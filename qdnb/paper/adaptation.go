@@ -115,16 +115,17 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	}
 	for _, place := range places {
 		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", place[0], place[1]))
-		best := math.Inf(-1)
-		for _, label := range labels {
-			if median := stats.Median(scores[label][place]); median > best { // not that of none
-				best = median
+		best, column := math.Inf(-1), make([]float64, len(labels))
+		for i, label := range labels {
+			column[i] = stats.Median(scores[label][place])
+			if column[i] > best { // not that of none
+				best = column[i]
 			}
 		}
-		for i, label := range labels {
+		for i, text := range tables.Numbers(column...) {
 			entry := tables.Entry{}
-			if x := scores[label][place]; len(x) > 0 {
-				entry = tables.Entry{Text: tables.Number(stats.Median(x)), Bold: stats.Median(x) == best}
+			if len(scores[labels[i]][place]) > 0 {
+				entry = tables.Entry{Text: text, Bold: column[i] == best}
 			}
 			table.Rows[i] = append(table.Rows[i], entry)
 		}
