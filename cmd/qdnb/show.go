@@ -27,6 +27,8 @@ type showCmd struct {
 	Cell    *int   `placeholder:"N" help:"Watch the policy in this cell alone (default page: cell-N.html in the folder of the figures)."`
 	Skill   *int   `placeholder:"N" help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
 	Seed    int64  `default:"0" help:"Seed of the initial state of what is watched."`
+
+	Archived bool `help:"Watch episodes from the initial state of the evaluations in the repertoire, which AURORA and PGA-AURORA share, in place of one by --seed."`
 	backendFlag
 }
 
@@ -82,7 +84,7 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	if controller && (c.Cell != nil || c.Skill != nil) {
 		return fmt.Errorf("%s chooses among its skills by itself: leave --cell and --skill out", run.Name())
 	}
-	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Backend: c.Backend}
+	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
 	case controller:
