@@ -112,5 +112,5 @@ func shortNumber(x float64) string {
 	if math.Abs(x) >= 100 && math.Abs(x) < 1e15 {
 		text = strconv.FormatFloat(x, 'f', 0, 64)
 	}
-	return strings.Replace(text, "-", "−", 1)
+	return strings.ReplaceAll(text, "-", "−")
 }

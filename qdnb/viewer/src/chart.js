@@ -6,7 +6,7 @@ export function number(x) {
   if (x === null || x === undefined || !Number.isFinite(x)) return "–";
   const size = Math.abs(x);
   const text = size >= 1e5 || (size > 0 && size < 1e-3) ? x.toPrecision(4) : size >= 1000 ? x.toFixed(0) : size >= 100 ? x.toFixed(1) : size >= 10 ? x.toFixed(2) : x.toFixed(3);
-  return text.replace("-", "−");
+  return text.replaceAll("-", "−");
 }
 
 export class Index {
