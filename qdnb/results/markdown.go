@@ -58,7 +58,7 @@ func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(n ta
 	}
 	table := &tables.Table{Header: append([]string{"method"}, envs...)}
 	for _, label := range rowLabels {
-		row := tables.Row(figures.MethodName(label))
+		row := tables.Row(figures.NameMethods(label))
 		for i, env := range envs {
 			x := t.Scores(label, env, m)
 			if len(x) == 0 {
@@ -103,7 +103,7 @@ func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
 	}
 	for i, steps := range tables.Numbers(all...) {
 		_, environments := t.MeanSteps(rowLabels[i], envs)
-		table.Rows = append(table.Rows, tables.Row(figures.MethodName(rowLabels[i]), steps, strconv.Itoa(environments)))
+		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(rowLabels[i]), steps, strconv.Itoa(environments)))
 	}
 	return table
 }
