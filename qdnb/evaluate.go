@@ -22,6 +22,9 @@ type EvaluateSpec struct {
 	Conditions  *envs.Conditions // of the environment, see [envs.Live]; nil: as it is
 	Episodes    int              // of each policy, each from an initial state of its own
 	Seed        int64            // draws the initial states, which are the same for all policies
+	// Archived starts all episodes in the initial state of the evaluations in the repertoire, whatever Seed. AURORA and PGA-AURORA share one
+	// in a run; the other methods draw one for each evaluation, and do not keep which: for them it is an error, as it is with Conditions.
+	Archived bool
 	Backend     string           // see [xla.Open]; empty for the best there is
 }
 
@@ -211,6 +214,17 @@ func partSeed(seed int64, part int) int64 {
 
 // environment is where to evaluate.
 func (s EvaluateSpec) environment(run *runs.Run) (envs.Env, error) {
+	if s.Archived {
+		if run.Config.Algorithm != "aurora" && run.Config.Algorithm != "pga-aurora" {
+			return nil, errors.Errorf("the initial states of the evaluations in %s are not kept: choose those of the episodes by a seed", run.Name())
+		}
+		s.Archived = false
+		env, err := s.environment(run)
+		if err != nil {
+			return nil, err
+		}
+		return evolution.ArchivedStart(env, run.Config.Seed), nil
+	}
 	if s.Environment != nil {
 		return s.Environment, s.Environment.Spec().Validate()
 	}

@@ -65,7 +65,11 @@ func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 			if s.Episodes > 1 {
 				film.Title += fmt.Sprintf(", episode %d", i+1)
 			}
-			film.Subtitle = filmSubtitle(env, s.Conditions, r.Fitnesses[i], r.Descriptors[i*d:(i+1)*d])
+			film.Outcome = &scene.Outcome{Fitness: float64(r.Fitnesses[i]), Archived: s.Archived}
+			for _, x := range r.Descriptors[i*d : (i+1)*d] {
+				film.Outcome.Descriptor = append(film.Outcome.Descriptor, float64(x))
+			}
+			film.Subtitle = filmSubtitle(env, s.Conditions, film.Outcome)
 			if err := film.Check(); err != nil {
 				return nil, errors.WithMessage(err, film.Title)
 			}
@@ -76,12 +80,12 @@ func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 }
 
 // filmSubtitle says how an episode went, and under which conditions if they are changed.
-func filmSubtitle(env envs.Env, conditions *envs.Conditions, fitness float32, descriptor []float32) string {
-	parts := []string{"fitness " + shortNumber(float64(fitness))}
-	if len(descriptor) > 0 {
+func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) string {
+	parts := []string{"fitness " + shortNumber(o.Fitness)}
+	if len(o.Descriptor) > 0 {
 		var components []string
-		for _, x := range descriptor {
-			components = append(components, shortNumber(float64(x)))
+		for _, x := range o.Descriptor {
+			components = append(components, shortNumber(x))
 		}
 		parts = append(parts, "descriptor ("+strings.Join(components, ", ")+")")
 	}
@@ -91,10 +95,10 @@ func filmSubtitle(env envs.Env, conditions *envs.Conditions, fitness float32, de
 	}
 	usual := live.Nominal()
 	if conditions.Gravity != usual.Gravity {
-		parts = append(parts, "gravity × "+shortNumber(conditions.Gravity))
+		parts = append(parts, "gravity multiplier "+shortNumber(conditions.Gravity))
 	}
 	if conditions.Actuators != usual.Actuators {
-		parts = append(parts, "strength of a leg × "+shortNumber(conditions.Actuators))
+		parts = append(parts, "actuator strength multiplier "+shortNumber(conditions.Actuators))
 	}
 	if conditions.Target != usual.Target {
 		parts = append(parts, fmt.Sprintf("target (%s, %s)", shortNumber(conditions.Target[0]), shortNumber(conditions.Target[1])))
@@ -108,5 +112,5 @@ func shortNumber(x float64) string {
 	if math.Abs(x) >= 100 && math.Abs(x) < 1e15 {
 		text = strconv.FormatFloat(x, 'f', 0, 64)
 	}
-	return strings.Replace(text, "-", "−", 1)
+	return strings.ReplaceAll(text, "-", "−")
 }

@@ -56,6 +56,29 @@ func TestFilmOfARun(t *testing.T) {
 	}
 }
 
+// From the archived initial state, where it is known, a film shows the very episode that the repertoire remembers.
+func TestFilmFromTheArchivedState(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	run := train(t, smallOf("aurora", t.TempDir(), 3))
+	r := Must(run.Repertoire())
+	cells := r.Filled()[:2]
+	for _, archived := range []bool{true, false} {
+		films, err := Films(run, EvaluateSpec{Cells: cells, Seed: 3, Episodes: 1, Archived: archived})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, film := range films {
+			same := math.Abs(film.Outcome.Fitness-float64(r.Fitnesses[cells[i]])) < 1e-4
+			for d, x := range r.Descriptor(cells[i]) {
+				same = same && math.Abs(film.Outcome.Descriptor[d]-float64(x)) < 1e-5
+			}
+			if same != archived || film.Outcome.Archived != archived {
+				t.Errorf("archived %v: %+v, in the repertoire %g at %g", archived, film.Outcome, r.Fitnesses[cells[i]], r.Descriptor(cells[i]))
+			}
+		}
+	}
+}
+
 func TestFilmMistakesGiveOneLine(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 3))
@@ -64,6 +87,7 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 		"and no skills":       func() error { _, err := Films(run, EvaluateSpec{Skills: []int{0}, Episodes: 1}); return err },
 		"nothing to be seen":  func() error { _, err := Films(run, EvaluateSpec{Environment: plane{"plane"}, Episodes: 1}); return err },
 		"1 to":                func() error { _, err := Films(run, EvaluateSpec{}); return err },
+		"are not kept":        func() error { _, err := Films(run, EvaluateSpec{Episodes: 1, Archived: true}); return err },
 		"cannot be changed": func() error {
 			_, err := Films(run, EvaluateSpec{Conditions: &envs.Conditions{Gravity: 2}, Episodes: 1})
 			return err
@@ -205,7 +229,7 @@ func TestFilmOfARobot(t *testing.T) {
 	if one.Frames[last][0] != films[2].Frames[last][0] || one.Frames[0][0] != light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
 		t.Error("films of a skill are not the same, or do not differ by the conditions alone")
 	}
-	if want := "gravity × 0.25, strength of a leg × 0"; !strings.HasSuffix(light.Subtitle, want) {
+	if want := "gravity multiplier 0.25, actuator strength multiplier 0"; !strings.HasSuffix(light.Subtitle, want) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}
 	model := Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()

@@ -37,7 +37,7 @@ func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*fig
 		return nil, err
 	}
 	for i, episode := range episodes {
-		path := figures.Path{Label: fmt.Sprintf("cell %d: %.0f", cells[i], episode.Fitness), Fitness: episode.Fitness}
+		path := figures.Path{Label: fmt.Sprintf("cell %d: %s", cells[i], shortNumber(episode.Fitness)), Fitness: episode.Fitness}
 		for _, position := range episode.Descriptors {
 			path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
 		}

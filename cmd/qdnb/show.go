@@ -26,6 +26,8 @@ type showCmd struct {
 	Skill   *int   `placeholder:"N" help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
 	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
 	Seed    int64  `default:"0" help:"Seed of the initial state of what is watched."`
+
+	Archived bool `help:"Watch episodes from the initial state of the evaluations in the repertoire, which AURORA and PGA-AURORA share, in place of one by --seed."`
 	backendFlag
 }
 
@@ -69,7 +71,7 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	if controller && (c.Cell != nil || c.Skill != nil) {
 		return fmt.Errorf("%s chooses among its skills by itself: leave --cell and --skill out", run.Name())
 	}
-	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Backend: c.Backend}
+	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
 	case controller:

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -60,6 +61,7 @@ func (c Claim) Check(t *results.Tables) Result {
 	case holds:
 		r.Verdict = Holds
 	}
+	r.Evidence = figures.NameMethods(r.Evidence)
 	return r
 }
 
@@ -194,7 +196,7 @@ func probability(p float64) string {
 
 // number writes three digits, or all before the point.
 func number(v float64) string {
-	if size := math.Abs(v); size >= 999.5 && size < 1e5 { // else 999.7 would be 1e+03
+	if size := math.Abs(v); size >= 999.5 { // else 999.7 would be 1e+03
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)

@@ -391,17 +391,17 @@ func TestNothingIsKnownOfNothing(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	tables := paper()
 	got := find(t, "ant-trap-fitness").Check(tables).Evidence
-	if want := "dads-reward 1280 against pga-map-elites 977, A 1.00, P 0.008"; got != want { // 2 of the 252 orders of five and five
+	if want := "DADS+REWARD 1280 against PGA-MAP-Elites 977, A 1.00, P 0.008"; got != want { // 2 of the 252 orders of five and five
 		t.Errorf("the evidence is %q, want %q", got, want)
 	}
 	scored("diayn-reward", "walker-uni", 9e5)(tables)
 	if got := find(t, "qd-score").Check(tables).Evidence; !strings.HasPrefix(got,
-		"5 of 6; not walker-uni; least on walker-uni: pga-map-elites 8.23e+05") {
+		"5 of 6; not walker-uni; least on walker-uni: PGA-MAP-Elites 823000") {
 		t.Errorf("the evidence is %q", got)
 	}
 	unfinished("training", "aurora", "")(tables)
 	got = find(t, "qd-score").Check(tables).Evidence
-	if want := "needs aurora on ant-trap, aurora on ant-maze, aurora on pointmaze, aurora on ant-uni and 2 more"; got != want {
+	if want := "needs AURORA on ant-trap, AURORA on ant-maze, AURORA on pointmaze, AURORA on ant-uni and 2 more"; got != want {
 		t.Errorf("the evidence is %q, want %q", got, want)
 	}
 	// A swap on ant-maze is what the paper says, another one is not.
@@ -436,7 +436,7 @@ func TestEvidence(t *testing.T) {
 
 func TestNumbersHaveThreeDigits(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 0.12345: "0.123", -0.5: "-0.5", 123.4: "123", 999.4: "999", 999.7: "1000", -999.7: "-1000", 17234.4: "17234", 234567: "2.35e+05",
+		0: "0", 0.12345: "0.123", -0.5: "-0.5", 123.4: "123", 999.4: "999", 999.7: "1000", -999.7: "-1000", 17234.4: "17234", 234567: "234567",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)

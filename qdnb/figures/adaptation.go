@@ -19,13 +19,21 @@ func Adaptation(run *runs.Run) (*Figure, error) {
 	return Curves([]Panel{panel}, 1)
 }
 
+// MultiplierLabel names the axis of a perturbation that multiplies, "gravity" or "actuators", as the paper does.
+func MultiplierLabel(perturbation string) string {
+	if perturbation == "actuators" {
+		perturbation = "actuator strength"
+	}
+	return perturbation + " multiplier"
+}
+
 func adaptationPanel(run *runs.Run) (Panel, error) {
 	adaptation, err := run.Adaptation()
 	if err != nil {
 		return Panel{}, fmt.Errorf("figures: %w", err)
 	}
 	method, _, _ := strings.Cut(adaptation.Skills, "-"+run.Config.Env+"-")
-	panel := Panel{XLabel: adaptation.Perturbation + " ×", YLabel: "median fitness of the best skill"}
+	panel := Panel{XLabel: MultiplierLabel(adaptation.Perturbation), YLabel: "median fitness of the best skill"}
 	best, fixed := Series{Name: method}, Series{Name: "its best one on average"}
 	chosen := -1
 	for _, v := range adaptation.Values {

@@ -40,7 +40,7 @@ func TestAdaptation(t *testing.T) {
 	target := adapted(t, "target",
 		[5]float64{0, 11, 35, 3, -10}, [5]float64{0, 11, 35, 7, -40}, [5]float64{1, 2, 14, 3, -90}, [5]float64{1, 2, 14, 7, -50})
 	for run, want := range map[*runs.Run]Panel{
-		gravity: {XLabel: "gravity ×", Series: []Series{
+		gravity: {XLabel: "gravity multiplier", Series: []Series{
 			{Name: "map-elites", X: []float64{0.5, 1}, Y: []float64{40, 90}}, {Name: "its best one unperturbed", X: []float64{0.5, 1}, Y: []float64{10, 90}},
 		}},
 		target: {XLabel: "target", Series: []Series{

@@ -188,7 +188,8 @@ func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 	left, right := toX(b.at-b.width/2), toX(b.at+b.width/2)
 	inside := func(v float64) bool { return v >= p.Y.Min && v <= p.Y.Max }
 	values := b.sample.Values
-	if len(values) > 0 && !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) }) {
+	whole := len(values) > 0 && !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) })
+	if whole {
 		fill := func(quantiles [2]float64, shade color.Color) {
 			low := min(max(stats.Quantile(values, quantiles[0]), p.Y.Min), p.Y.Max)
 			high := min(max(stats.Quantile(values, quantiles[1]), p.Y.Min), p.Y.Max)
@@ -200,17 +201,19 @@ func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 			fill(outerQuantiles, lighter(b.color, 0.25))
 		}
 		fill(innerQuantiles, lighter(b.color, 0.6))
-		if median := stats.Median(values); inside(median) {
-			c.StrokeLine2(draw.LineStyle{Color: ink, Width: medianWidth}, left, toY(median), right, toY(median))
+	}
+	if b.options.Points {
+		for i, v := range values {
+			if finite(v) && inside(v) {
+				x := left + (right-left)*vg.Length((float64(i)+0.5)/float64(len(values)))
+				boxPoint(c, vg.Point{X: x, Y: toY(v)}, b.color)
+			}
 		}
 	}
-	if !b.options.Points {
-		return
-	}
-	for i, v := range values {
-		if finite(v) && inside(v) {
-			x := left + (right-left)*vg.Length((float64(i)+0.5)/float64(len(values)))
-			boxPoint(c, vg.Point{X: x, Y: toY(v)}, b.color)
+	// The bar lies over the points: one of them is often the median itself.
+	if whole {
+		if median := stats.Median(values); inside(median) {
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: medianWidth}, left, toY(median), right, toY(median))
 		}
 	}
 }

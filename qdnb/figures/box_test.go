@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"image/color"
 	"math"
 	"strings"
 	"testing"
@@ -115,5 +116,33 @@ func TestBoxRange(t *testing.T) {
 	}
 	if got := s.drawable(BoxOptions{Points: true}); len(got) != 1 || len(got[0]) != 4 {
 		t.Errorf("its points are %v", got)
+	}
+}
+
+// The bar at the median is whole where a point lies on it.
+func TestMedianLiesOverPoints(t *testing.T) {
+	panel := BoxPanel{YLimits: [2]float64{0, 2}, Groups: []BoxGroup{{Samples: []Sample{{"map-elites", []float64{1, 1, 1, 1, 1, 1, 1}}}}}}
+	count := func(o BoxOptions) (n int) {
+		f, err := Boxes([]BoxPanel{panel}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := f.png(150)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img := decode(t, data)
+		for y := range img.Bounds().Dy() * 2 / 3 { // above the legend
+			for x := range img.Bounds().Dx() {
+				if color.NRGBAModel.Convert(img.At(x, y)) == ink {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	bare, covered := count(BoxOptions{}), count(BoxOptions{Points: true})
+	if covered < bare*9/10 {
+		t.Errorf("%d dark pixels without points and %d with them", bare, covered)
 	}
 }

@@ -50,9 +50,13 @@ const (
 	barThick = vg.Length(8)
 	barPad   = vg.Length(3) // between bar, ticks and label
 
-	barOverhang = vg.Length(4) // how far the labels of a horizontal bar may reach beyond its ends
-	maxBar      = 4 * vg.Inch  // the longest vertical bar
+	barApart = vg.Length(7) // between labels of a horizontal bar
+	maxBar   = 4 * vg.Inch  // the longest vertical bar
 )
+
+// barOverhang is how far the labels of a horizontal bar may reach beyond its ends: farther on the left, where the numbers of the y axis
+// above take room.
+var barOverhang = [2]vg.Length{12, 4}
 
 // thickness is the room that the bar takes beside (or below) the panels.
 func (b *colorBar) thickness(horizontal bool) vg.Length {
@@ -129,7 +133,7 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 		for i := range max(0, len(ticks)-1) {
 			_, right := b.extent(ticks[i], style, span)
 			left, _ := b.extent(ticks[i+1], style, span)
-			apart = apart && right+barPad <= left
+			apart = apart && right+barApart <= left
 		}
 		if apart {
 			return ticks
@@ -142,7 +146,7 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 // extent is where the label of a tick of a horizontal bar begins and ends: centred at the tick, but not far beyond the bar.
 func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left, right vg.Length) {
 	x, half := span[0]+vg.Length(b.position(t.Value))*(span[1]-span[0]), style.Width(t.Label)/2
-	x = max(min(x, span[1]+barOverhang-half), span[0]-barOverhang+half)
+	x = max(min(x, span[1]+barOverhang[1]-half), span[0]-barOverhang[0]+half)
 	return x - half, x + half
 }
 

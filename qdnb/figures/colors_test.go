@@ -142,3 +142,17 @@ func TestSortMethods(t *testing.T) {
 		t.Error("wrong display names")
 	}
 }
+
+// A text names methods as legends do; other words, and names that only begin or end like a method's, stay.
+func TestNameMethods(t *testing.T) {
+	for text, want := range map[string]string{
+		"pga-map-elites 977 against map-elites 5": "PGA-MAP-Elites 977 against MAP-Elites 5",
+		"dads-reward, no prior (smerl-diayn)":     "DADS+REWARD, no prior (SMERL(DIAYN))",
+		"map-elites-many-scales on ant-trap":      "map-elites-many-scales on ant-trap",
+		"needs aurora; a sack of dads":            "needs AURORA; a sack of DADS",
+	} {
+		if got := NameMethods(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func MetaEpisode(e Episode) (*Figure, error) {
 
 	l := &layout{
 		panels: [][]*panel{{{plot: side, title: e.Title, aspect: 4.5}}, {{plot: strip, aspect: 22}}},
-		gapY:   6, legend: &legend{entries},
+		gapY:   6, legend: &legend{entries: entries},
 	}
 	return l.figure(6.5 * vg.Inch), nil
 }

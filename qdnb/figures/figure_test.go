@@ -191,3 +191,48 @@ func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
 		t.Errorf("%d colours used of 256", n)
 	}
 }
+
+// A path that slides along a wall is seen in front of it.
+func TestPathsLieOverWalls(t *testing.T) {
+	a := Arena{
+		Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1}, Walls: []Rect{{-0.5, 0, 0.5, 0.2}},
+		Paths: []Path{{Label: "one", X: []float64{-0.9, -0.5, 0.5, 0.9}, Y: []float64{-0.5, 0.1, 0.1, -0.5}}},
+	}
+	f, err := Trajectories(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := f.png(150)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := decode(t, data)
+	blue, walls := 0, 0
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			c := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
+			if c == wallColor {
+				walls++
+			}
+			if c.B > 140 && c.R < 40 && wallAbove(img, x, y) {
+				blue++
+			}
+		}
+	}
+	if walls == 0 || blue < 100 {
+		t.Errorf("%d pixels of walls, and %d of the path within them", walls, blue)
+	}
+}
+
+// wallAbove tells whether there is a wall within a few pixels above and below.
+func wallAbove(img image.Image, x, y int) bool {
+	near := func(by int) bool {
+		for d := 1; d <= 12; d++ {
+			if color.NRGBAModel.Convert(img.At(x, y+by*d)) == wallColor {
+				return true
+			}
+		}
+		return false
+	}
+	return near(1) && near(-1)
+}

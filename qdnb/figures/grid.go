@@ -37,9 +37,10 @@ type Grid struct {
 
 	Bar BarScope
 
-	// Dense makes room where there are many maps: only the lowest row names the axes, and a y axis like its map's x axis has no numbers of
-	// its own, unless it is that of the first column.
+	// Dense makes room where there are many maps: only the lowest row names the axes.
 	Dense bool
+
+	Note string // a sentence below the maps, optional
 }
 
 // pageWidth and pageHeight are those of a page's text, which figures fill at most.
@@ -70,7 +71,7 @@ func MapGrid(g Grid) (*Figure, error) {
 	case BarPerColumn:
 		l.bottomBars = bars
 		if g.Dense {
-			l.gapX = 0 // the bars keep columns apart
+			l.gapX = 4 // the bars and the numbers of the axes keep columns apart
 		}
 	default:
 		if bars[0] != nil {
@@ -110,8 +111,9 @@ func MapGrid(g Grid) (*Figure, error) {
 			l.panels[i][j] = p
 		}
 	}
+	l.legend = &legend{note: g.Note}
 	if len(arenas) > 0 {
-		l.legend = &legend{labels.legend(arenas...)}
+		l.legend.entries = labels.legend(arenas...)
 	}
 	// From two columns in a text column to the full width of a page; wide maps take more.
 	l.weigh()
@@ -177,14 +179,8 @@ func (g *Grid) axes(maps [][]Map, i, j int, p *panel) {
 	if left {
 		hideTicks(&p.plot.Y)
 	}
-	if !g.Dense || left {
-		return
-	}
-	if below {
+	if g.Dense && below {
 		p.plot.Y.Label.Text = ""
-	}
-	if lower, upper, _ := maps[i][j].axes(); j > 0 && lower[0] == lower[1] && upper[0] == upper[1] {
-		p.plot.Y.Tick.Marker = silentTicks{}
 	}
 }
 

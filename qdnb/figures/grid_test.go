@@ -41,7 +41,7 @@ func TestMapGridFitsAPage(t *testing.T) {
 	}
 }
 
-// A dense grid says once what others of its maps say again: names of axes in the lowest row, numbers of y in the first column.
+// A dense grid names axes in its lowest row alone. Numbers it has as other grids: in every column that differs from its neighbour.
 func TestDenseGrid(t *testing.T) {
 	a, b := sampleCells(), sampleCells()
 	b.XLabel, b.YLabel = "right foot", "left foot"
@@ -55,10 +55,21 @@ func TestDenseGrid(t *testing.T) {
 	wide := strings.Count(text, ">0<")
 	g.Dense = true
 	text = svgOf(t, must(MapGrid(g)), nil)
-	for label, want := range map[string]int{"final x": 1, "final y": 1, "right foot": 1, "left foot": 1, "0": wide - 3} {
+	for label, want := range map[string]int{"final x": 1, "final y": 1, "right foot": 1, "left foot": 1, "0": wide} {
 		if n := strings.Count(text, ">"+label+"<"); n != want {
 			t.Errorf("dense: %d times %q, want %d", n, label, want)
 		}
+	}
+}
+
+// Names of rows that are longer than the rows are high move these apart.
+func TestGridKeepsRowTitlesApart(t *testing.T) {
+	a := sampleCells()
+	name := "a method of a long name and of one more"
+	row := []Map{&a, &a, &a, &a, &a, &a, &a, &a}
+	f := must(MapGrid(Grid{Dense: true, Maps: [][]Map{row, row, row, row}, RowTitles: []string{name, name, name, name}}))
+	if _, height := f.Bounds(); height < 3*textStyle(tickSize).Width(name) {
+		t.Errorf("%.0f points are not high enough for titles of %.0f at four rows", height, textStyle(tickSize).Width(name))
 	}
 }
 
@@ -91,13 +102,22 @@ func TestHorizontalTicks(t *testing.T) {
 	}{
 		{0, 100, 200, "0 20 40 60 80 100"},
 		{0, 100, 50, "0 50 100"},
-		{-1000, 0, 56, "−1000 0"}, // −500 would touch −1000, which does not reach far beyond the bar
+		{-1000, 0, 56, "−1000 −500 0"},
+		{-1000, 0, 48, "−1000 0"}, // −500 would touch −1000, which does not reach far beyond the bar
+		{-500, 900, 55, "−500 0 500"},
 		{-17390, -16630, 50, "−17.4k −16.6k"},
 	} {
 		bar := &colorBar{colorRange: colorRange{c.low, c.high}}
+		span := [2]vg.Length{0, c.length}
 		var labels []string
-		for _, tick := range bar.horizontalTicks(style, [2]vg.Length{0, c.length}) {
+		end := vg.Length(-100)
+		for _, tick := range bar.horizontalTicks(style, span) {
 			labels = append(labels, tick.Label)
+			left, right := bar.extent(tick, style, span)
+			if left < end+5 {
+				t.Errorf("from %g to %g on %.0f points: %q is %.1f points beside the label before it", c.low, c.high, c.length, tick.Label, left-end)
+			}
+			end = right
 		}
 		if got := strings.Join(labels, " "); got != c.want {
 			t.Errorf("from %g to %g on %.0f points: %q, want %q", c.low, c.high, c.length, got, c.want)

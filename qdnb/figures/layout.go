@@ -43,8 +43,11 @@ func (l *layout) figure(width vg.Length) *Figure {
 	for range 3 {
 		m := l.margins(width)
 		unit := (width - m.sumX()) / vg.Length(sum(l.columnWidths))
-		height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
 		l.fitText(unit, unit)
+		m = l.margins(width)
+		l.fitRowTitles(unit, m)
+		m = l.margins(width)
+		height = m.sumY() + unit*vg.Length(sum(l.rowHeights))
 	}
 	return &Figure{width: width, height: height, draw: l.draw}
 }
@@ -166,8 +169,8 @@ func (l *layout) margins(width vg.Length) *margins {
 	for j, b := range l.bottomBars {
 		if b != nil {
 			m.bottomBars = max(m.bottomBars, b.thickness(true))
-			m.left[j] = max(m.left[j], barOverhang)
-			m.right[j] = max(m.right[j], barOverhang)
+			m.left[j] = max(m.left[j], barOverhang[0])
+			m.right[j] = max(m.right[j], barOverhang[1])
 		}
 	}
 	for j, overhang := range l.overhangs {
@@ -221,6 +224,14 @@ func (l *layout) fitTitles(unit vg.Length) {
 			}
 		}
 		l.overhangs[j] = max(0, (widest+titleGap-unit*vg.Length(l.columnWidths[j])-l.gapX)/2)
+	}
+}
+
+// fitRowTitles moves rows of a unit of the relative sizes apart where their titles would run into each other.
+func (l *layout) fitRowTitles(unit vg.Length, m *margins) {
+	for i, t := range l.rowTitles {
+		row := m.bottom[i] + unit*vg.Length(l.rowHeights[i]) + m.top[i]
+		l.gapY = max(l.gapY, textStyle(l.titleSizes.row).Width(t)+titleGap-row)
 	}
 }
 

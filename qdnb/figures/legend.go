@@ -7,8 +7,11 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// legend lists what lines and marks mean, in rows of equal columns under the panels.
-type legend struct{ entries []legendEntry }
+// legend lists what lines and marks mean, in rows of equal columns under the panels, and has a note below them.
+type legend struct {
+	entries []legendEntry
+	note    string
+}
 
 type legendEntry struct {
 	text string
@@ -41,20 +44,33 @@ func (l *legend) arrange(width vg.Length) (columns int, columnWidth vg.Length) {
 }
 
 func (l *legend) height(width vg.Length) vg.Length {
-	if len(l.entries) == 0 {
+	lines := 0
+	if len(l.entries) > 0 {
+		columns, _ := l.arrange(width)
+		lines = (len(l.entries) + columns - 1) / columns
+	}
+	if l.note != "" {
+		lines++
+	}
+	if lines == 0 {
 		return 0
 	}
-	columns, _ := l.arrange(width)
 	_, line := legendStyle()
-	return legendGap + line*vg.Length((len(l.entries)+columns-1)/columns)
+	return legendGap + line*vg.Length(lines)
 }
 
 // draw centres the legend below top under the span, or in the canvas where it is wider.
 func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
+	style, line := legendStyle()
+	if l.note != "" {
+		note := style
+		note.XAlign = draw.XCenter
+		bottom := top - l.height(c.Size().X-2*outerPad) + line/2
+		c.FillText(note, vg.Point{X: middle(span), Y: bottom + style.FontExtents().Descent}, l.note)
+	}
 	if len(l.entries) == 0 {
 		return
 	}
-	style, line := legendStyle()
 	columns, columnWidth := l.arrange(c.Size().X - 2*outerPad)
 	total := vg.Length(columns)*(columnWidth+columnGap) - columnGap
 	left := middle(span) - total/2

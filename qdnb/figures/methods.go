@@ -3,6 +3,7 @@ package figures
 import (
 	"hash/fnv"
 	"image/color"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -78,6 +79,12 @@ func MethodName(id string) string {
 	}
 	return id
 }
+
+// words are those of a text, with their hyphens.
+var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
+
+// NameMethods writes the methods that a text names by their identifiers as [MethodName] does.
+func NameMethods(text string) string { return words.ReplaceAllStringFunc(text, MethodName) }
 
 // SortMethods returns the distinct identifiers: those of the paper first and in its order, then the others by name.
 func SortMethods(ids []string) []string {

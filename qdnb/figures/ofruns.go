@@ -3,6 +3,7 @@ package figures
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"example.com/qdnb/qdnb/runs"
 )
@@ -58,30 +59,53 @@ func Repertoire(run *runs.Run) (*Figure, error) {
 	return RepertoireMap(*cells)
 }
 
-// Snapshots draws the repertoires that a run kept on its way, in rows of columns, with one colour bar.
-func Snapshots(run *runs.Run, columns int) (*Figure, error) {
+// Snapshots draws in a row at most n of the repertoires that a run kept on its way: the first one, the last one, and between them those
+// at about equal ratios of generations, for a repertoire fills fast at first and slowly later. They share a colour bar.
+func Snapshots(run *runs.Run, n int) (*Figure, error) {
 	snapshots, err := run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
-	if len(snapshots) == 0 || columns < 1 {
-		return nil, fmt.Errorf("figures: %s has %d snapshots to draw in %d columns", run.Name(), len(snapshots), columns)
+	if len(snapshots) == 0 || n < 1 {
+		return nil, fmt.Errorf("figures: %s has %d snapshots to draw %d of: want at least one of each", run.Name(), len(snapshots), n)
 	}
-	grid := Grid{Bar: BarShared}
+	generations := make([]int64, len(snapshots))
 	for i, snapshot := range snapshots {
-		cells, err := CellsOf(run, &snapshot.Repertoire)
+		generations[i] = snapshot.Generation
+	}
+	grid := Grid{Bar: BarShared, Maps: make([][]Map, 1)}
+	for _, i := range byRatio(generations, n) {
+		cells, err := CellsOf(run, &snapshots[i].Repertoire)
 		if err != nil {
 			return nil, err
 		}
-		cells.Title = "generation " + grouped(snapshot.Generation)
+		cells.Title = "generation " + grouped(snapshots[i].Generation)
 		cells.Descriptors = nil // too small to see
-		if i%columns == 0 {
-			grid.Maps = append(grid.Maps, nil)
-		}
-		row := &grid.Maps[len(grid.Maps)-1]
-		*row = append(*row, cells)
+		grid.Maps[0] = append(grid.Maps[0], cells)
 	}
 	return MapGrid(grid)
+}
+
+// byRatio picks at most n of rising numbers, by their index: the last one, the first one, and those next to equal ratios between them.
+func byRatio(rising []int64, n int) []int {
+	last := len(rising) - 1
+	if n = min(n, len(rising)); n == 1 {
+		return []int{last}
+	}
+	log := func(i int) float64 { return math.Log(float64(max(rising[i], 1))) }
+	var picked []int
+	next := 0
+	for k := range n {
+		want := log(0) + (log(last)-log(0))*float64(k)/float64(n-1)
+		for i := next + 1; i <= last-(n-1-k); i++ { // the others need one each
+			if math.Abs(log(i)-want) < math.Abs(log(next)-want) {
+				next = i
+			}
+		}
+		picked = append(picked, next)
+		next++
+	}
+	return picked
 }
 
 // Axis is what metric curves are drawn against.
@@ -95,7 +119,7 @@ type Axis struct {
 var (
 	Evaluations = Axis{"evaluations", "evaluations", 1}
 	EnvSteps    = Axis{"env_steps", "environment steps", 1}
-	Minutes     = Axis{"seconds", "time (min)", 60}
+	Minutes     = Axis{"seconds", "time with compilation (min)", 60}
 )
 
 // Metrics draws max fitness, coverage and QD score of runs in a row for each of the axes.

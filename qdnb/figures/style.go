@@ -86,17 +86,14 @@ func strokeRect(c draw.Canvas, r vg.Rectangle) {
 // setTicks gives an axis about one tick every few millimetres of its length.
 func setTicks(p *plot.Plot, size vg.Point) {
 	count := func(n float64) int { return int(min(max(math.Floor(n), 2), 6)) }
-	along := count(float64(size.X / 28))
 	set := func(axis *plot.Axis, intervals int) {
 		switch axis.Tick.Marker.(type) {
 		case linearTicks:
 			axis.Tick.Marker = linearTicks{intervals}
 		case logTicks:
 			axis.Tick.Marker = logTicks{intervals}
-		case silentTicks:
-			axis.Tick.Marker = silentTicks{along}
 		}
 	}
-	set(&p.X, along)
+	set(&p.X, count(float64(size.X/28)))
 	set(&p.Y, count(float64(size.Y/17)))
 }

@@ -39,18 +39,6 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// silentTicks are the marks of linearTicks without their numbers, for a y axis like the x axis below it.
-type silentTicks struct{ intervals int }
-
-// Ticks implements plot.Ticker.
-func (t silentTicks) Ticks(low, high float64) []plot.Tick {
-	ticks := linearTicks(t).Ticks(low, high)
-	for i := range ticks {
-		ticks[i].Label = ""
-	}
-	return ticks
-}
-
 // niceStep is the smallest of 1, 2, 2.5, 5, 10 times a power of ten that is at least raw.
 func niceStep(raw float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))

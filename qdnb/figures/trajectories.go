@@ -57,7 +57,7 @@ func Trajectories(a Arena) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{panels: [][]*panel{{p}}, equal: true, legend: &legend{labels.legend(&a)}}
+	l := &layout{panels: [][]*panel{{p}}, equal: true, legend: &legend{entries: labels.legend(&a)}}
 	width := vg.Length(4)
 	if bar != nil {
 		l.rightBars = []*colorBar{bar}
@@ -174,7 +174,7 @@ func goalIcon(c draw.Canvas) {
 }
 
 var (
-	wallColor = color.NRGBA{R: 0x40, G: 0x40, B: 0x40, A: 0xff}
+	wallColor = color.NRGBA{R: 0xa0, G: 0xa0, B: 0xa0, A: 0xff}
 	goalFill  = color.NRGBA{R: 0xd9, G: 0xef, B: 0xd3, A: 0xff}
 	goalEdge  = color.NRGBA{R: 0x2f, G: 0x85, B: 0x3a, A: 0xff}
 )
@@ -206,6 +206,12 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 			fillRect(c, r, goalFill, goalEdge)
 		}
 	}
+	// A path that slides along a wall lies on its edge: walls come first, or they would hide it.
+	for _, w := range a.Walls {
+		if r, visible := rect(w); visible {
+			fillRect(c, r, wallColor, wallColor)
+		}
+	}
 	// Many paths show where most of them go rather than each of them.
 	alpha, width, radius := uint8(0xe6), vg.Length(1.1), markRadius
 	if len(a.Paths) > 20 {
@@ -228,11 +234,6 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 			lines[len(lines)-1] = append(lines[len(lines)-1], vg.Point{X: toX(path.X[k]), Y: toY(path.Y[k])})
 		}
 		c.StrokeLines(draw.LineStyle{Color: col, Width: width}, c.ClipLinesXY(lines...)...)
-	}
-	for _, w := range a.Walls {
-		if r, visible := rect(w); visible {
-			fillRect(c, r, wallColor, wallColor)
-		}
 	}
 	for i, path := range a.Paths {
 		if first, last, ok := ends(path); ok {

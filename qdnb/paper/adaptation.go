@@ -29,8 +29,8 @@ var gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
 // rewardMethods are those of the experiment "reward": each kind of diversity without the task's reward, added to it, and in SMERL.
 var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward", "smerl-dads"}
 
-// Adaptation draws figure 4: how well the skills of each method do, without any further training, where gravity or the strength of one leg
-// is multiplied (left, the three environments of gaits), and where the target of ant-maze moves (right).
+// Adaptation draws figure 4: how well the skills of each method do, without any further training, where gravity or the actuator strength of one
+// leg is multiplied (left, the three environments of gaits), and where the target of ant-maze moves (right).
 //
 // The score of a method and a seed is that of its best skill, which is the median fitness over initial states. Lines are medians over
 // seeds, bands the quartiles; a broken line marks the multiplier 1. Gravity has a logarithmic axis. On ant-maze the scores of a seed are
@@ -115,16 +115,17 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	}
 	for _, place := range places {
 		table.Header = append(table.Header, fmt.Sprintf("(%.0f, %.0f)", place[0], place[1]))
-		best := math.Inf(-1)
-		for _, label := range labels {
-			if median := stats.Median(scores[label][place]); median > best { // not that of none
-				best = median
+		best, column := math.Inf(-1), make([]float64, len(labels))
+		for i, label := range labels {
+			column[i] = stats.Median(scores[label][place])
+			if column[i] > best { // not that of none
+				best = column[i]
 			}
 		}
-		for i, label := range labels {
+		for i, text := range tables.Numbers(column...) {
 			entry := tables.Entry{}
-			if x := scores[label][place]; len(x) > 0 {
-				entry = tables.Entry{Text: tables.Number(stats.Median(x)), Bold: stats.Median(x) == best}
+			if len(scores[labels[i]][place]) > 0 {
+				entry = tables.Entry{Text: text, Bold: column[i] == best}
 			}
 			table.Rows[i] = append(table.Rows[i], entry)
 		}
@@ -177,7 +178,7 @@ const gainLimit = 150
 //
 //	(F - F₁) / |F₁|
 //
-// in per cent over the multipliers of gravity and of one leg's strength, where F₁ is the same seed's score at multiplier 1: medians and
+// in per cent over the multipliers of gravity and of one leg's actuator strength, where F₁ is the same seed's score at multiplier 1: medians and
 // quartiles over seeds. Axes end at ±150 % where gains are larger, which happens where a score without changes is close to 0 and says
 // little. Targets are left out: the plan evaluates none at its usual place by the same protocol.
 func AdaptationGain(data *Data) (*figures.Figure, error) {
@@ -261,16 +262,16 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 	scores func(perturbation, env, label string, multiplier float64) []float64) [][]figures.Panel {
 	var rows [][]figures.Panel
 	for _, perturbation := range []struct {
-		name, label string
+		name        string
 		logarithmic bool
-	}{{results.Gravity, "gravity ×", true}, {results.Actuators, "strength of a leg ×", false}} {
+	}{{results.Gravity, true}, {results.Actuators, false}} {
 		var row []figures.Panel
 		var all []float64 // so that panels below each other have one axis
 		for _, env := range gaits {
 			all = append(all, d.Multipliers(perturbation.name, env)...)
 		}
 		for i, env := range gaits {
-			panel := figures.Panel{XLabel: perturbation.label, LogX: perturbation.logarithmic}
+			panel := figures.Panel{XLabel: figures.MultiplierLabel(perturbation.name), LogX: perturbation.logarithmic}
 			if len(rows) == 0 {
 				panel.Title = env
 			}

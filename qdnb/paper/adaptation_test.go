@@ -145,7 +145,7 @@ func TestAdaptationTargets(t *testing.T) {
 	if want := []string{"method", "(12, 35)", "(-2, 15)"}; !reflect.DeepEqual(table.Header, want) {
 		t.Errorf("header %q, want %q", table.Header, want)
 	}
-	number := tables.Number
+	number := tables.Plain.Number
 	want := [][]tables.Entry{
 		{{Text: "AURORA"}, {Text: number(-110), Bold: true}, {Text: number(-200)}},
 		{{Text: "DADS+REWARD"}, {}, {Text: number(-160), Bold: true}},

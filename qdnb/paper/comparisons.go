@@ -67,7 +67,11 @@ func comparison(x, y []float64) tables.Entry {
 		return tables.Entry{}
 	}
 	p := stats.MannWhitney(x, y, stats.TwoSided).P
-	return tables.Entry{Text: fmt.Sprintf("%.2f (%.2g)", stats.A12(x, y), p), Bold: p < significance}
+	text := fmt.Sprintf("%.2f (%.3f)", stats.A12(x, y), p)
+	if p < 0.001 {
+		text = fmt.Sprintf("%.2f (< 0.001)", stats.A12(x, y))
+	}
+	return tables.Entry{Text: text, Bold: p < significance}
 }
 
 // Overall draws how methods do on all environments together: the interquartile mean of QD scores of all environments and seeds, each as a

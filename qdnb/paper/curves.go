@@ -73,16 +73,19 @@ type curveAxis struct {
 	most  float64                                        // where the axis ends at the latest
 }
 
+// clock is what the times of figures 6, 11, 12 and 15 are: those since the first evaluation.
+const clock = "time without compilation"
+
 var timeAxis = curveAxis{
 	of: func(p results.Point) float64 { return p.Seconds },
 	label: func(end float64) (string, float64) {
 		switch {
 		case end < 300:
-			return "time (s)", 1
+			return clock + " (s)", 1
 		case end < 3600:
-			return "time (min)", 60
+			return clock + " (min)", 60
 		}
-		return "time (h)", 3600
+		return clock + " (h)", 3600
 	},
 	most: math.Inf(1),
 }
@@ -203,9 +206,17 @@ func curvesOf(method string, trained []results.Trained) seeds {
 func sinceFirst(curve []results.Point) []results.Point {
 	shifted := slices.Clone(curve)
 	for i := range shifted {
-		shifted[i].Seconds -= curve[0].Seconds
+		shifted[i].Seconds -= begun(curve)
 	}
 	return shifted
+}
+
+// begun is the time at which a run had its first evaluation; before it programs were compiled. It is 0 of no curve.
+func begun(curve []results.Point) float64 {
+	if len(curve) == 0 {
+		return 0
+	}
+	return curve[0].Seconds
 }
 
 // news are the points whose metrics are not those of the point before, and the last one.

@@ -71,7 +71,7 @@ func TestCurvesOverTime(t *testing.T) {
 		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.RowTitles, g.ColumnTitles)
 	}
 	coverage := g.Panels[0][1]
-	if coverage.LogX || coverage.XLabel != "time (s)" || coverage.XLimits != [2]float64{0, 10} || coverage.YLimits[0] != 0 {
+	if coverage.LogX || coverage.XLabel != "time without compilation (s)" || coverage.XLimits != [2]float64{0, 10} || coverage.YLimits[0] != 0 {
 		t.Errorf("log %v, %q, %v, %v: want a linear axis to the end of the longest run and coverage from 0", coverage.LogX, coverage.XLabel,
 			coverage.XLimits, coverage.YLimits)
 	}
@@ -162,7 +162,7 @@ func TestCurveAxis(t *testing.T) {
 	if p.YLimits[1] < 999 {
 		t.Errorf("the axis ends at %g", p.YLimits[1])
 	}
-	for end, want := range map[float64]string{299: "time (s)", 301: "time (min)", 7200: "time (h)"} {
+	for end, want := range map[float64]string{299: "time without compilation (s)", 301: "time without compilation (min)", 7200: "time without compilation (h)"} {
 		if label, _ := timeAxis.label(end); label != want {
 			t.Errorf("%g s: %q, want %q", end, label, want)
 		}
@@ -186,7 +186,7 @@ func TestPriorCoverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Series) != 2 || p.XLabel != "time (s)" || p.YLabel != "Coverage (%)" {
+	if len(p.Series) != 2 || p.XLabel != "time without compilation (s)" || p.YLabel != "Coverage (%)" {
 		t.Fatalf("%d curves, %q, %q", len(p.Series), p.XLabel, p.YLabel)
 	}
 	with, without := p.Series[0], p.Series[1]

@@ -12,8 +12,8 @@ import (
 
 // Intermediate draws figures 11, 12a and 12b: the repertoires that methods kept on an environment at nine points of the first half of
 // training, which are rows named by the part of the budget that was spent; the paper's are of the first hour of two. A column is the seed
-// of a method with the best QD score at the end. Above each map are its environment steps and the seconds of training. All maps share the
-// range of colours, which is that of the data.
+// of a method with the best QD score at the end. Above each map are its environment steps and the time since the first evaluation, as in
+// [CurvesOverTime]. All maps share the range of colours, which is that of the data.
 func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var columns [][]*figures.Cells
 	var grid figures.Grid
@@ -46,7 +46,7 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 	if len(grid.Maps) == 0 {
 		return nil, nothing(failed, "intermediate repertoires on "+env, results.ExperimentTraining)
 	}
-	grid.Dense = true
+	grid.Dense, grid.Note = true, "s, min: "+clock
 	return figures.MapGrid(grid)
 }
 
@@ -71,7 +71,7 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 			return nil, err
 		}
 		shorten(cells)
-		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)), duration(snapshot.Seconds))
+		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)), duration(max(0, snapshot.Seconds-begun(trained.Curve))))
 		column[point] = cells
 	}
 	return column, nil

@@ -32,33 +32,36 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 		Header:  []string{"environment", "method", "seeds", "max fitness", "paper's", "difference", "QD score", "paper's", "ratio"},
 		Grouped: true,
 	}
+	columns := make([][]float64, 3*len(scoreMetrics))
 	for _, env := range chosen {
 		for _, method := range methods {
 			n := len(d.FinishedRuns(method, env))
 			if n == 0 {
 				continue
 			}
-			row := []string{env, figures.MethodName(method), strconv.Itoa(n)}
-			for _, m := range scoreMetrics {
+			table.Rows = append(table.Rows, tables.Row(env, figures.MethodName(method), strconv.Itoa(n)))
+			for i, m := range scoreMetrics {
 				own := stats.Median(d.Scores(method, env, m.of))
-				row = append(row, number(own))
 				published, ok := publishedMedian(method, env, m.of)
 				if !ok {
-					row = append(row, none, none)
-					continue
+					published.Median = math.NaN()
 				}
-				deviation := number(own - published.Median)
+				deviation := own - published.Median
 				if m.of == results.QDScore {
-					deviation = number(own / published.Median)
+					deviation = own / published.Median
 				}
-				row = append(row, number(published.Median), deviation)
+				for k, v := range []float64{own, published.Median, deviation} {
+					columns[3*i+k] = append(columns[3*i+k], v)
+				}
 				if published.Note != "" {
 					table.Notes = append(table.Notes,
 						fmt.Sprintf("The paper's %s of %s on %s: %s.", m.name, figures.MethodName(method), env, published.Note))
 				}
 			}
-			table.Rows = append(table.Rows, tables.Row(row...))
 		}
+	}
+	for _, column := range columns {
+		addNumbers(table, column)
 	}
 	return table, nil
 }
@@ -110,13 +113,18 @@ func CompareSteps(d *Data) (*tables.Table, error) {
 		Caption: "Environment steps beside the paper's: mean over environments and seeds",
 		Header:  []string{"method", "environments", "steps", "paper's", "ratio"},
 	}
+	var own, paper, ratios []float64
 	for _, method := range methods {
 		steps, n := d.MeanSteps(method, envs)
-		paper, ratio := none, none
-		if p, ok := PublishedOf(8, method, "", results.EnvSteps); ok {
-			paper, ratio = number(p.Mean), number(steps/p.Mean)
+		p, ok := PublishedOf(8, method, "", results.EnvSteps)
+		if !ok {
+			p.Mean = math.NaN()
 		}
-		table.Rows = append(table.Rows, tables.Row(figures.MethodName(method), strconv.Itoa(n), number(steps), paper, ratio))
+		own, paper, ratios = append(own, steps), append(paper, p.Mean), append(ratios, steps/p.Mean)
+		table.Rows = append(table.Rows, tables.Row(figures.MethodName(method), strconv.Itoa(n)))
+	}
+	for _, column := range [][]float64{own, paper, ratios} {
+		addNumbers(table, column)
 	}
 	table.Notes = []string{"The paper's are those of two hours on a Quadro RTX 4000. It speaks of 8 environments there, and trains on 7."}
 	return table, nil
@@ -125,12 +133,14 @@ func CompareSteps(d *Data) (*tables.Table, error) {
 // none stands for what is not known.
 const none = "–"
 
-// number writes three digits; what is not known is a dash.
-func number(v float64) string {
-	if math.IsNaN(v) {
-		return none
+// addNumbers adds a column to the rows of a table; what is not known is a dash.
+func addNumbers(table *tables.Table, column []float64) {
+	for i, text := range tables.Numbers(column...) {
+		if math.IsNaN(column[i]) {
+			text = none
+		}
+		table.Rows[i] = append(table.Rows[i], tables.Entry{Text: text})
 	}
-	return tables.Number(v)
 }
 
 // correlation writes two decimals.

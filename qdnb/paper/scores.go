@@ -3,7 +3,6 @@ package paper
 import (
 	"fmt"
 
-	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/qdnb/tables"
@@ -31,7 +30,7 @@ var scoreMetrics = []struct {
 // has not is empty.
 func Scores(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining, "Median over seeds of maximum fitness and QD score (the paper's table 1)",
-		func(x []float64) string { return tables.Number(stats.Median(x)) })
+		func(n tables.Notation, x []float64) string { return n.Number(stats.Median(x)) })
 }
 
 // ScoresWithStd is table 9: table 1 with the standard deviation over seeds, for which see [stats.Std].
@@ -59,13 +58,13 @@ func Steps(d *Data) (*tables.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := named(d.StepTable(methods, envs))
+	table := d.StepTable(methods, envs)
 	table.Caption = "Environment steps: mean over environments and seeds (the paper's table 8)"
 	return table, nil
 }
 
 // scoreTable is a table of both metrics for the methods of an experiment.
-func scoreTable(d *Data, experiment, caption string, format func(scores []float64) string) (*tables.Table, error) {
+func scoreTable(d *Data, experiment, caption string, format func(n tables.Notation, scores []float64) string) (*tables.Table, error) {
 	methods, envs, err := trained(d, experiment)
 	if err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func scoreTable(d *Data, experiment, caption string, format func(scores []float6
 	var parts []*tables.Table
 	for _, m := range scoreMetrics {
 		names = append(names, m.name)
-		parts = append(parts, named(d.ScoreTable(m.of, methods, envs, format)))
+		parts = append(parts, d.ScoreTable(m.of, methods, envs, format))
 	}
 	table := tables.Stack("metric", names, parts...)
 	table.Caption = caption
@@ -92,14 +91,6 @@ func trained(d *Data, experiment string) (methods, envs []string, err error) {
 		return nil, nil, noRuns(experiment)
 	}
 	return methods, envs, nil
-}
-
-// named puts the paper's names of methods into the first column.
-func named(t *tables.Table) *tables.Table {
-	for _, row := range t.Rows {
-		row[0].Text = figures.MethodName(row[0].Text)
-	}
-	return t
 }
 
 // seedRange says in a sentence how many seeds there are.

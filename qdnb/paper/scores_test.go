@@ -49,7 +49,7 @@ func TestScoreTables(t *testing.T) {
 	}{
 		"Scores": {Scores, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200,400\nmax fitness,PGA-MAP-Elites,,400\n" +
 			"max fitness,DADS+REWARD,1300,\nmax fitness,SMERL(DADS),,10.0\nmax fitness,my-variant,,5.00\n" +
-			"QD score,MAP-Elites,4.53e5,9.00e5\nQD score,PGA-MAP-Elites,,1.00e6\nQD score,DADS+REWARD,1.00e5,\nQD score,SMERL(DADS),,1000\n" +
+			"QD score,MAP-Elites,453000,900000\nQD score,PGA-MAP-Elites,,1000000\nQD score,DADS+REWARD,100000,\nQD score,SMERL(DADS),,1000\n" +
 			"QD score,my-variant,,7.00\n"},
 		"ScoresWithStd": {ScoresWithStd, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400 (± 0)\n"},
 		"Aggregates":    {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
@@ -92,11 +92,11 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "environment,method,seeds,max fitness,paper's,difference,QD score,paper's,ratio\n" +
-		"ant-trap,MAP-Elites,3,200,381,-181,4.53e5,4.53e5,1.00\n" +
-		"ant-trap,DADS+REWARD,1,1300,1280,20.0,1.00e5,2.42e5,0.413\n" +
+		"ant-trap,MAP-Elites,3,200,381,-181,453000,453000,1.00\n" +
+		"ant-trap,DADS+REWARD,1,1300,1280,20.0,100000,242000,0.413\n" +
 		"ant-trap,DIAYN,1,246,246,0,58000,58000,1.00\n" +
-		"ant-uni,MAP-Elites,1,400,425,-25.0,9.00e5,9.08e5,0.991\n" +
-		"ant-uni,PGA-MAP-Elites,1,400,1450,-1050,1.00e6,9.19e5,1.09\n" +
+		"ant-uni,MAP-Elites,1,400,425,-25.0,900000,908000,0.991\n" +
+		"ant-uni,PGA-MAP-Elites,1,400,1450,-1050,1000000,919000,1.09\n" +
 		"ant-uni,SMERL(DADS),1,10.0,1610,-1600,1000,83000,0.0120\n" +
 		"ant-uni,my-variant,1,5.00,–,–,7.00,–,–\n"
 	if got := table.CSV(); got != want {

@@ -77,8 +77,8 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 			if best.QDScore > 0 {
 				part = fmt.Sprintf("%.2f", worst.QDScore/best.QDScore)
 			}
-			t.Rows = append(t.Rows, tables.Row(env, figures.MethodName(method), fmt.Sprint(len(own)), settingsOf(best), tables.Number(best.QDScore),
-				settingsOf(worst), tables.Number(worst.QDScore), part))
+			t.Rows = append(t.Rows, tables.Row(env, figures.MethodName(method), fmt.Sprint(len(own)), settingsOf(best), tables.Plain.Number(best.QDScore),
+				settingsOf(worst), tables.Plain.Number(worst.QDScore), part))
 		}
 	}
 	if len(t.Rows) == 0 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/qdnb/figures"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/qdnb/tables"
 )
@@ -23,7 +24,9 @@ func (t *Tables) Markdown(experiment string) string {
 		name string
 		of   Metric
 	}{{"Max fitness", MaxFitness}, {"QD score", QDScore}} {
-		spread := t.ScoreTable(metric.of, rowLabels, envs, func(x []float64) string { return fmt.Sprintf("%s [%d]", Spread(x), len(x)) })
+		spread := t.ScoreTable(metric.of, rowLabels, envs, func(n tables.Notation, x []float64) string {
+			return fmt.Sprintf("%s [%d]", Spread(n, x), len(x))
+		})
 		averages := t.ScoreTable(metric.of, rowLabels, envs, Averages)
 		parts = append(parts,
 			"## "+metric.name+": median (± standard deviation) [seeds]\n\n"+spread.Markdown(),
@@ -36,28 +39,33 @@ func (t *Tables) Markdown(experiment string) string {
 }
 
 // ScoreTable is a table of a metric at the end of training runs: a row for each label and a column for each environment, of which format
-// writes the scores over seeds (see [Tables.Scores]). Where there is no run the entry is empty. Bold is what prints the best median of its
+// writes the scores over seeds (see [Tables.Scores]) in the notation of its column. Where there is no run the entry is empty. Bold is what prints the best median of its
 // column.
-func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(scores []float64) string) *tables.Table {
-	best := make([]string, len(envs))
+func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(n tables.Notation, scores []float64) string) *tables.Table {
+	best, notations := make([]string, len(envs)), make([]tables.Notation, len(envs))
 	for i, env := range envs {
 		highest := math.Inf(-1)
+		var all []float64
+		for _, label := range rowLabels {
+			all = append(all, t.Scores(label, env, m)...)
+		}
+		notations[i] = tables.NotationOf(all...)
 		for _, label := range rowLabels {
 			if median := stats.Median(t.Scores(label, env, m)); median > highest {
-				highest, best[i] = median, tables.Number(median)
+				highest, best[i] = median, notations[i].Number(median)
 			}
 		}
 	}
 	table := &tables.Table{Header: append([]string{"method"}, envs...)}
 	for _, label := range rowLabels {
-		row := tables.Row(label)
+		row := tables.Row(figures.NameMethods(label))
 		for i, env := range envs {
 			x := t.Scores(label, env, m)
 			if len(x) == 0 {
 				row = append(row, tables.Entry{})
 				continue
 			}
-			row = append(row, tables.Entry{Text: format(x), Bold: tables.Number(stats.Median(x)) == best[i]})
+			row = append(row, tables.Entry{Text: format(notations[i], x), Bold: notations[i].Number(stats.Median(x)) == best[i]})
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -65,13 +73,13 @@ func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(scor
 }
 
 // Spread writes a sample as "median (± standard deviation)".
-func Spread(x []float64) string {
-	return fmt.Sprintf("%s (± %s)", tables.Number(stats.Median(x)), tables.Number(stats.Std(x)))
+func Spread(n tables.Notation, x []float64) string {
+	return fmt.Sprintf("%s (± %s)", n.Number(stats.Median(x)), n.Number(stats.Std(x)))
 }
 
 // Averages writes a sample as "mean | median | interquartile mean".
-func Averages(x []float64) string {
-	return strings.Join([]string{tables.Number(stats.Mean(x)), tables.Number(stats.Median(x)), tables.Number(stats.IQM(x))}, " | ")
+func Averages(n tables.Notation, x []float64) string {
+	return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)), n.Number(stats.IQM(x))}, " | ")
 }
 
 // MeanSteps are the environment steps of a label's training runs: the mean over the environments that have any of the mean over seeds.
@@ -88,9 +96,14 @@ func (t *Tables) MeanSteps(label string, envs []string) (steps float64, environm
 // StepTable is a table of [Tables.MeanSteps], a row for each label.
 func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
 	table := &tables.Table{Header: []string{"method", "steps", "environments"}}
+	var all []float64
 	for _, label := range rowLabels {
-		steps, environments := t.MeanSteps(label, envs)
-		table.Rows = append(table.Rows, tables.Row(label, tables.Number(steps), strconv.Itoa(environments)))
+		steps, _ := t.MeanSteps(label, envs)
+		all = append(all, steps)
+	}
+	for i, steps := range tables.Numbers(all...) {
+		_, environments := t.MeanSteps(rowLabels[i], envs)
+		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(rowLabels[i]), steps, strconv.Itoa(environments)))
 	}
 	return table
 }

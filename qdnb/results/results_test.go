@@ -156,15 +156,15 @@ func TestCollectWritesTheTables(t *testing.T) {
 			"map-elites,ant-uni,max_fitness,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
 		"reward_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\n" +
 			"dads-reward,ant-uni,max_fitness,2,300.5,",
-		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---:|\n| map-elites " +
+		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---:|\n| MAP-Elites " +
 			"| 105 (± 5.00) [2] |\n" +
-			"| dads-reward | **300 (± 0.500) [2]** |\n",
+			"| DADS+REWARD | **300 (± 0.500) [2]** |\n",
 		"reward_adaptation.csv":         "label,env,seed,perturbation,index,x,y,score,skill,skills\n",
 		"reward_adaptation_summary.csv": "label,",
 		"reward_adaptation_targets.csv": "label,",
-		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---:|\n| dads-reward " +
+		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---:|\n| DADS+REWARD " +
 			"| **300 (± 0.500) [2]** |\n" +
-			"| dads | 50.0 (± 0) [2] |\n",
+			"| DADS | 50.0 (± 0) [2] |\n",
 	} {
 		got, ok := contents[name]
 		if !ok || !strings.HasPrefix(got, want) {
@@ -177,8 +177,8 @@ func TestCollectWritesTheTables(t *testing.T) {
 	}
 	for _, c := range []struct{ file, has string }{
 		{"training_summary.csv", "\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan,0.9090909090909091,1\n"},
-		{"training_summary.md", "| map-elites | **1050 \\| 1050 \\| 1050** |"},
-		{"training_summary.md", "| map-elites | 5000 | 1 |"},
+		{"training_summary.md", "| MAP-Elites | **1050 \\| 1050 \\| 1050** |"},
+		{"training_summary.md", "| MAP-Elites | 5000 | 1 |"},
 		{"adaptation_summary.csv", "\nmap-elites,ant-maze,target,-1,nan,nan,2,-22.5,-23.75,-21.25,-22.5,nan,nan,nan,nan\n"},
 		{"prior.csv", `"dads-reward, no prior",false,1,2.5,5000,11` + "\n"},
 	} {

@@ -60,6 +60,14 @@ type Film struct {
 	Ground bool    // a plane at z = 0
 	// Rewards are those of the steps that led to each frame, 0 for one that no step led to; nil if they are not known.
 	Rewards []float64
+	Outcome *Outcome // of the episode; nil if it is not known
+}
+
+// Outcome is what an episode is worth: of the very episode of a film, where a repertoire has what another one was worth.
+type Outcome struct {
+	Fitness    float64
+	Descriptor []float64 // nil if there is none
+	Archived   bool      // the episode starts where those of the repertoire did
 }
 
 // Check finds what makes a film unusable.

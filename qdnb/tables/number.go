@@ -7,8 +7,27 @@ import (
 	"strings"
 )
 
-// Number writes a number with the three digits that count, as the paper: 1280, -0.25, 7.89e5. What is not finite is nan, inf or -inf.
-func Number(v float64) string {
+// Notation is how the numbers of a column are written, so that none of them stands out by its form.
+type Notation int
+
+// The notations: 1280, -0.250 and 789000, or 1.28e3, -2.50e-1 and 7.89e5.
+const (
+	Plain Notation = iota
+	Scientific
+)
+
+// NotationOf is that of a column of values: [Scientific] where one of them is finite and from 1e9 on, or below 1e-4 but not 0.
+func NotationOf(values ...float64) Notation {
+	for _, v := range values {
+		if size := math.Abs(v); size >= 1e9 && !math.IsInf(v, 0) || size < 1e-4 && size > 0 {
+			return Scientific
+		}
+	}
+	return Plain
+}
+
+// Number writes a number with the three digits that count. What is not finite is nan, inf or -inf.
+func (n Notation) Number(v float64) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v):
 		return "nan"
@@ -16,7 +35,7 @@ func Number(v float64) string {
 		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(v, 'f', -1, 64), "+"))
 	case v == 0:
 		return "0"
-	case size >= 99950 || size < 0.001:
+	case n == Scientific:
 		text := strconv.FormatFloat(v, 'e', 2, 64)
 		mantissa, exponent, _ := strings.Cut(text, "e")
 		n, err := strconv.Atoi(exponent)
@@ -24,6 +43,8 @@ func Number(v float64) string {
 			return text
 		}
 		return fmt.Sprintf("%se%d", mantissa, n)
+	case size < 1e-9: // beside larger numbers it is as good as nothing
+		return "0"
 	default:
 		digits := max(0, 2-int(math.Floor(math.Log10(size))))
 		rounded := v
@@ -33,4 +54,13 @@ func Number(v float64) string {
 		}
 		return strconv.FormatFloat(rounded, 'f', digits, 64)
 	}
+}
+
+// Numbers writes the values of a column in the notation that [NotationOf] finds for them.
+func Numbers(values ...float64) []string {
+	n, texts := NotationOf(values...), make([]string, len(values))
+	for i, v := range values {
+		texts[i] = n.Number(v)
+	}
+	return texts
 }

@@ -68,5 +68,11 @@ func (t *Table) numeric() []bool {
 	return columns
 }
 
+// minus finds the hyphens that readers should see as a minus: before numbers, and in their exponents.
+var minus = regexp.MustCompile(`(^|[^\pL\pN.\-_/])-(\d|inf\b)|(\de)-(\d)`)
+
+// shown is the line of a text as readers see it. CSV, which programs read, keeps the hyphens.
+func shown(text string) string { return minus.ReplaceAllString(line(text), "$1$3−$2$4") }
+
 // numbersOnly is one number or some with signs between them, as in "7.89e5 (± 2.87e5) [5]".
 var numbersOnly = regexp.MustCompile(`^[-−+±×<>≈(\[ ]*(\d[\d.]*(e[-+]?\d+)?|nan|inf)([^\pL\pN]+(\d[\d.]*(e[-+]?\d+)?|nan|inf))*[^\pL\pN]*$`)

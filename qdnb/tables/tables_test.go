@@ -17,12 +17,53 @@ import (
 
 func TestNumber(t *testing.T) {
 	for want, v := range map[string]float64{
-		"0": 0, "1.00": 1, "1280": 1284, "-0.250": -0.25, "7.89e5": 789_012, "-10100": -10_149, "0.00100": 0.001, "5.00e-4": 0.0005, "85.9": 85.94,
-		"99900": 99_940, "1.00e5": 99_960, "249": 249.3, "nan": math.NaN(), "inf": math.Inf(1), "-inf": math.Inf(-1), "12300": 12_345,
+		"0": 0, "1.00": 1, "1280": 1284, "-0.250": -0.25, "789000": 789_012, "-10100": -10_149, "0.00100": 0.001, "0.000500": 0.0005, "85.9": 85.94,
+		"99900": 99_940, "100000": 99_960, "249": 249.3, "nan": math.NaN(), "inf": math.Inf(1), "-inf": math.Inf(-1), "12300": 12_345,
+		"1.62e9": 1_620_000_000, "2.00e-10": 2e-10, "1.25e-6": 1.25e-6,
 	} {
-		if got := tables.Number(v); got != want {
+		if got := tables.Numbers(v)[0]; got != want {
 			t.Errorf("%g is %q, want %q", v, got, want)
 		}
+	}
+}
+
+// The numbers of a column have one notation: that of the one that needs it most.
+func TestNotation(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{[]float64{1284, 789_012, -0.25}, "1280 789000 -0.250"},
+		{[]float64{3.2e6, 1.62e9, -0.25, math.Inf(1)}, "3.20e6 1.62e9 -2.50e-1 inf"},
+		{[]float64{12, math.Inf(1), math.NaN()}, "12.0 inf nan"},
+	} {
+		if text := strings.Join(tables.Numbers(c.values...), " "); text != c.want {
+			t.Errorf("%g: %q, want %q", c.values, text, c.want)
+		}
+	}
+	if got := tables.Plain.Number(1e-13); got != "0" {
+		t.Errorf("next to nothing is %q", got)
+	}
+}
+
+// Readers see a minus before numbers and in exponents, programs that read CSV a hyphen; names keep theirs.
+func TestMinus(t *testing.T) {
+	table := &tables.Table{
+		Caption: "from -1", Header: []string{"method", "(-5, -2.5)"}, Notes: []string{"-1: the opposite one."},
+		Rows: [][]tables.Entry{tables.Row("ant-trap-0", "-0.250 (± 1.0e-5) | -inf"), tables.Row("pga-map-elites 5-10", "-3 -4")},
+	}
+	for name, text := range map[string]string{"Markdown": table.Markdown(), "HTML": table.HTML(), "Text": table.Text()} {
+		for _, want := range []string{"from −1", "(−5, −2.5)", "−1: the opposite one.", "ant-trap-0", "−0.250 (± 1.0e−5)", "−inf", "pga-map-elites 5-10", "−3 −4"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
+			}
+		}
+	}
+	if text := table.LaTeX(); !strings.Contains(text, "$-$0.250") || strings.Contains(text, " -") {
+		t.Error(text)
+	}
+	if text := table.CSV(); strings.Contains(text, "−") || !strings.Contains(text, "-0.250 (± 1.0e-5)") {
+		t.Error(text)
 	}
 }
 
@@ -46,7 +87,7 @@ func TestFormats(t *testing.T) {
 		"Markdown": {sample().Markdown(), "**50 % of R\\&D**\n\n" +
 			"| metric | method\\_id | scores \\| ± | note |\n|---|---|---:|---|\n" +
 			"| max | a\\_b | **7.89e5 (± 2)** | \\$x\\$ \\& \\<b> |\n" +
-			"|  | c\\*d | -3 |  |\n" +
+			"|  | c\\*d | −3 |  |\n" +
 			"| QD | back&#92;slash |  |  |\n" +
 			"\nTwo lines \\& 100 %\n"},
 		"CSV": {sample().CSV(), "metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & <b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
@@ -59,7 +100,7 @@ func TestFormats(t *testing.T) {
 metric & method\_id & \shortstack[r]{scores\\{}\textbar{}\\{}$\pm$} & note \\
 \midrule
 max & a\_b & \textbf{7.89e5 ($\pm$ 2)} & \$x\$ \& \textless{}b\textgreater{} \\
- & c*d & -3 &  \\
+ & c*d & $-$3 &  \\
 \midrule
 QD & back\textbackslash{}slash &  &  \\
 \bottomrule
@@ -73,7 +114,7 @@ QD & back\textbackslash{}slash &  &  \\
 metric  method_id       scores | ±  note
 ------  ----------  --------------  ---------
 max     a_b         *7.89e5 (± 2)*  $x$ & <b>
-        c*d                     -3
+        c*d                     −3
 
 QD      back\slash
 
@@ -87,7 +128,8 @@ Two lines & 100 %
 	page := sample().HTML()
 	for _, want := range []string{
 		`<div style="overflow-x:auto">`, "<p><b>50 % of R&amp;D</b></p>", "<b>7.89e5 (± 2)</b>", "<span>$</span>x<span>$</span> &amp; &lt;b&gt;",
-		`<span>\</span>`, `border-top:1px solid gray`, "text-align:right", "<p><small>Two lines &amp; 100 %</small></p>",
+		`<span>\</span>`, `border-top:2px solid gray`, "text-align:right", `<table style="border-collapse:collapse">`, `<th style="border:1px solid gray;`,
+		`<td style="border:1px solid gray;`, "<p><small>Two lines &amp; 100 %</small></p>",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("HTML lacks %s:\n%s", want, page)

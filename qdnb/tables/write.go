@@ -16,7 +16,7 @@ func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "~", `\~`, "$", `\$`,
 	"&", `\&`, "](", `]\(`)
 
-func markdown(text string) string { return markdownEscapes.Replace(line(text)) }
+func markdown(text string) string { return markdownEscapes.Replace(shown(text)) }
 
 // Markdown is the table in GitHub's Markdown, after its caption in bold and before its notes.
 func (t *Table) Markdown() string {
@@ -81,7 +81,7 @@ var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", 
 	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "ε", `$\varepsilon$`, "κ", `$\kappa$`, "ρ", `$\rho$`, "σ", `$\sigma$`, "τ", `$\tau$`,
 	"φ", `$\varphi$`, "₁", `$_1$`, "₂", `$_2$`, "₀", `$_0$`)
 
-func latex(text string) string { return latexEscapes.Replace(line(text)) }
+func latex(text string) string { return latexEscapes.Replace(shown(text)) }
 
 // LaTeX is the table for the packages booktabs, array, amssymb and adjustbox: a table environment with caption and notes, made smaller
 // where it is wider than the text.
@@ -150,16 +150,16 @@ func (t *Table) LaTeX() string {
 // htmlEscapes keep JupyterLab from reading formulas: it looks for their marks in the text between two tags.
 var htmlEscapes = strings.NewReplacer("$", "<span>$</span>", `\`, `<span>\</span>`)
 
-func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeString(line(text))) }
+func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeString(shown(text))) }
 
-// HTML is the table as a part of a page. It scrolls sideways where it is wider than the page, and has no style that a notebook which its
-// reader does not trust would lose.
+// HTML is the table as a part of a page. It scrolls sideways where it is wider than the page. Its borders are styles of its elements: it
+// has them outside JupyterLab, too, and keeps them in a notebook that its reader does not trust.
 func (t *Table) HTML() string {
 	var out strings.Builder
 	if t.Caption != "" {
 		out.WriteString("<p><b>" + hypertext(t.Caption) + "</b></p>\n")
 	}
-	out.WriteString("<div style=\"overflow-x:auto\">\n<table>\n<thead>\n<tr>")
+	out.WriteString("<div style=\"overflow-x:auto\">\n<table style=\"border-collapse:collapse\">\n<thead>\n<tr>")
 	numeric := t.numeric()
 	cell := func(tag string, column int, e Entry, style string) {
 		text := hypertext(e.Text)
@@ -170,7 +170,7 @@ func (t *Table) HTML() string {
 		if numeric[column] {
 			align = "right"
 		}
-		out.WriteString("<" + tag + ` style="text-align:` + align + style + `">` + text + "</" + tag + ">")
+		out.WriteString("<" + tag + ` style="border:1px solid gray;padding:3px 8px;text-align:` + align + style + `">` + text + "</" + tag + ">")
 	}
 	for c, name := range t.Header {
 		style := ";vertical-align:bottom"
@@ -188,7 +188,7 @@ func (t *Table) HTML() string {
 				style = ";min-width:16em" // a sentence may wrap, but not into a pile of words
 			}
 			if t.Grouped && r > 0 && t.begins(r) {
-				style += ";border-top:1px solid gray"
+				style += ";border-top:2px solid gray"
 			}
 			cell("td", c, entry, style)
 		}
@@ -228,13 +228,13 @@ func (t *Table) sentences(column int) bool {
 func (t *Table) Text() string {
 	cells := [][]string{make([]string, len(t.Header))}
 	for c, name := range t.Header {
-		cells[0][c] = line(name)
+		cells[0][c] = shown(name)
 	}
 	for r := range t.Rows {
 		texts := make([]string, len(t.Header))
 		for c := range texts {
 			e := t.entry(r, c, true)
-			texts[c] = line(e.Text)
+			texts[c] = shown(e.Text)
 			if e.Bold && texts[c] != "" {
 				texts[c] = "*" + texts[c] + "*"
 			}
@@ -250,7 +250,7 @@ func (t *Table) Text() string {
 	numeric := t.numeric()
 	var out strings.Builder
 	if t.Caption != "" {
-		out.WriteString(line(t.Caption) + "\n\n")
+		out.WriteString(shown(t.Caption) + "\n\n")
 	}
 	write := func(texts []string) {
 		var row strings.Builder
@@ -283,7 +283,7 @@ func (t *Table) Text() string {
 		out.WriteByte('\n')
 	}
 	for _, note := range t.Notes {
-		out.WriteString(line(note) + "\n")
+		out.WriteString(shown(note) + "\n")
 	}
 	return out.String()
 }

@@ -45,6 +45,11 @@ type (
 		Reward   float64      `json:"reward"`
 		Extent   [2]scene.Vec `json:"extent"`
 		Standing bool         `json:"standing"`
+
+		// Of the outcome, as of an entry; null if it is not known.
+		Fitness    *float64  `json:"f"`
+		Descriptor []float64 `json:"d,omitempty"`
+		Archived   bool      `json:"archived"`
 	}
 	set struct {
 		Ground bool   `json:"ground"`
@@ -91,13 +96,7 @@ func (p *Page) index() (*index, []string, error) {
 			in.Fitness = rounded(e.Fitness)
 			low, high = min(low, e.Fitness), max(high, e.Fitness)
 		}
-		for _, d := range e.Descriptor {
-			if !filled(d) {
-				in.Descriptor = nil
-				break
-			}
-			in.Descriptor = append(in.Descriptor, *rounded(d))
-		}
+		in.Descriptor = allRounded(e.Descriptor)
 		if f := e.Film; f != nil {
 			if err := f.Check(); err != nil {
 				return nil, nil, err
@@ -116,12 +115,19 @@ func (p *Page) index() (*index, []string, error) {
 				x.Sets = append(x.Sets, s)
 			}
 			in.Film = len(x.Films)
-			x.Films = append(x.Films, filmed{
+			film := filmed{
 				Title: f.Title, Subtitle: f.Subtitle, Set: sets[string(key)],
 				Bodies: len(f.Frames[0]), Frames: len(f.Frames), Seconds: f.Step, Follow: f.Follow,
 				Origin: packed.origin, Step: packed.step, Turn: rotationStep,
 				Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
-			})
+			}
+			if o := f.Outcome; o != nil {
+				if filled(o.Fitness) {
+					film.Fitness = rounded(o.Fitness)
+				}
+				film.Descriptor, film.Archived = allRounded(o.Descriptor), o.Archived
+			}
+			x.Films = append(x.Films, film)
 			motions = append(motions, packed.data)
 		}
 		x.Entries = append(x.Entries, in)
@@ -207,6 +213,18 @@ func rounded(x float64) *float64 {
 		}
 	}
 	return &x
+}
+
+// allRounded are rounded values; nil if one of them is no number.
+func allRounded(values []float64) []float64 {
+	var all []float64
+	for _, v := range values {
+		if !filled(v) {
+			return nil
+		}
+		all = append(all, *rounded(v))
+	}
+	return all
 }
 
 // ticks are three to seven round values from low to high.

@@ -27,6 +27,7 @@ func crawler(number, frames int) *scene.Film {
 	red, blue := color.NRGBA{R: 200, G: 60, B: 20, A: 255}, color.NRGBA{R: 30, G: 110, B: 180, A: 255}
 	f := &scene.Film{
 		Title: fmt.Sprintf("crawler, cell %d", number), Subtitle: "fitness −1.5 & more", Step: 0.05, Ground: true,
+		Outcome: &scene.Outcome{Fitness: -0.5 - float64(number), Descriptor: []float64{1, float64(number) / 10}, Archived: number%6 == 0},
 		Bodies: []scene.Body{
 			{Name: "torso", Shapes: []scene.Shape{{Kind: scene.Capsule, Radius: 0.25, Color: color.NRGBA{R: 90, G: 100, B: 110, A: 255}}}},
 			{Name: "wall", Fixed: true, Pose: scene.Pose{Position: scene.Vec{2, 2, 0}, Rotation: scene.Quat{1}},
@@ -367,6 +368,28 @@ func mapChooses(t *testing.T, b *browser) {
 	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got, "fitness") || !strings.Contains(got, "final x (m)") {
 		t.Errorf("pointing at cell 4 shows %q", got)
 	}
+	// What the archive knows of a cell and what its film shows are told apart.
+	b.mouse("mouseMoved", 1000, 300)
+	cells := func() string { return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`) }
+	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
+	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
+		archived == "−7.500" {
+		t.Errorf("of cell 7 it says %q", got)
+	}
+	if got := readout(); !strings.Contains(got, "This episode starts from another initial state than the archived one.") {
+		t.Errorf("of cell 7 it says %q", got)
+	}
+	if got := b.text(`document.getElementById("subtitle").textContent`); got != "this episode: fitness −1.5 & more" {
+		t.Errorf("the film is of %q", got)
+	}
+	b.click(`[data-entry="6"]`)
+	b.wait(`document.documentElement.dataset.film === "6"`)
+	b.mouse("mouseMoved", 1000, 300)
+	if got := readout(); !strings.Contains(got, "This episode starts from the archived initial state.") {
+		t.Errorf("of cell 6 it says %q", got)
+	}
+	b.click(`[data-entry="7"]`)
+	b.wait(`document.documentElement.dataset.film === "7"`)
 	// A cell without a film and an empty one.
 	b.click(`[data-entry="142"]`)
 	if got := readout(); film() != "7" || !strings.Contains(got, "not in this page") {
@@ -380,6 +403,17 @@ func mapChooses(t *testing.T, b *browser) {
 	b.eval(`document.querySelector("#choice > svg").focus()`, nil)
 	b.press("ArrowLeft")
 	b.wait(`document.documentElement.dataset.film === "6"`)
+	// The map fills its panel.
+	b.open(page, 1440, 900)
+	b.picture("map-1440")
+	var part [2]float64
+	b.eval(`(() => {
+		const r = document.querySelector("#choice rect.frame").getBoundingClientRect(), p = document.getElementById("choice").getBoundingClientRect();
+		return [r.width / p.width, r.height / p.height];
+	})()`, &part)
+	if part[0] < 0.8 || part[1] < 0.85 {
+		t.Errorf("at 1440 x 900 the map takes %.2f of the width of its panel and %.2f of the height", part[0], part[1])
+	}
 	// On a phone the map lies above the stage, and nothing is wider than the window.
 	b.open(page, 390, 780)
 	b.picture("map-phone")

@@ -6,7 +6,7 @@ export function number(x) {
   if (x === null || x === undefined || !Number.isFinite(x)) return "–";
   const size = Math.abs(x);
   const text = size >= 1e5 || (size > 0 && size < 1e-3) ? x.toPrecision(4) : size >= 1000 ? x.toFixed(0) : size >= 100 ? x.toFixed(1) : size >= 10 ? x.toFixed(2) : x.toFixed(3);
-  return text.replace("-", "−");
+  return text.replaceAll("-", "−");
 }
 
 export class Index {
@@ -170,17 +170,34 @@ export class RepertoireMap extends Index {
     return best;
   }
 
+  // margins are what axes and colour bar take around the map.
+  margins() {
+    return { left: 52, right: 58 + 7.2 * Math.max(3, ...this.known.map.Bar.map((t) => t.text.length)), top: 10, bottom: 42 };
+  }
+
+  // aspect is the width of the map by its height, 0 if it may have any.
+  aspect() {
+    const { Lower, Upper } = this.known.map;
+    const aspect = (Upper[0] - Lower[0]) / (Upper[1] - Lower[1]);
+    return aspect > 4 || aspect < .25 ? 0 : aspect; // as figures.RepertoireMap
+  }
+
+  // widthFor is how wide the place must be for a map that fills its height.
+  widthFor(height) {
+    const { left, right, top, bottom } = this.margins();
+    return left + right + (this.aspect() || 1) * Math.max(40, height - top - bottom);
+  }
+
   resize() {
     const { map, names, range, entries } = this.known;
     const width = this.place.clientWidth, height = this.place.clientHeight;
     if (!width || !height) return;
-    const left = 52, right = 58 + 7.2 * Math.max(3, ...map.Bar.map((t) => t.text.length)), top = 10, bottom = 42;
+    const { left, right, top, bottom } = this.margins();
     let w = Math.max(40, width - left - right), h = Math.max(40, height - top - bottom);
-    const aspect = (map.Upper[0] - map.Lower[0]) / (map.Upper[1] - map.Lower[1]);
-    const want = aspect > 4 || aspect < .25 ? Math.min(Math.max(w / h, .6), 1.6) : aspect; // as figures.RepertoireMap
+    const want = this.aspect() || Math.min(Math.max(w / h, .6), 1.6);
     if (w / h > want) w = h * want;
     else h = w / want;
-    const x0 = left + Math.max(0, (width - left - right - w) / 2), y0 = top + Math.max(0, Math.min(20, (height - top - bottom - h) / 2));
+    const x0 = left + Math.max(0, (width - left - right - w) / 2), y0 = top + Math.max(0, (height - top - bottom - h) / 2);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const transform = `translate(${x0} ${y0 + h}) scale(${w / 1000} ${-h / 1000})`;
     this.cells.setAttribute("transform", transform);

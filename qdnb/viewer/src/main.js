@@ -66,18 +66,23 @@ async function main() {
     const title = document.createElement("b");
     title.textContent = `${known.what} ${e.n}`;
     const table = document.createElement("table");
-    const row = (label, value) => {
+    const row = (tag, ...texts) => {
       const tr = table.insertRow();
-      tr.insertCell().textContent = label;
-      tr.insertCell().textContent = value;
+      for (const text of texts) tr.append(Object.assign(document.createElement(tag), { textContent: text }));
     };
     const note = document.createElement("div");
     note.className = "note";
-    if (e.f === null && !e.d) {
+    const episode = known.films[e.m];
+    const empty = e.f === null && !e.d;
+    if (empty) {
       title.textContent += ": empty";
     } else {
-      row("fitness", number(e.f));
-      (e.d ?? []).forEach((d, k) => row(known.names[k] ?? `descriptor ${k + 1}`, number(d)));
+      const shown = episode && episode.f !== null;
+      const both = (x, y) => shown ? [number(x), number(y)] : [number(x)];
+      row("th", "", known.what === "skill" ? "mean of evaluation" : "as archived", ...(shown ? ["this episode"] : []));
+      row("td", "fitness", ...both(e.f, episode?.f));
+      table.rows[0].cells[0].append(title);
+      (e.d ?? []).forEach((d, k) => row("td", known.names[k] ?? `descriptor ${k + 1}`, ...both(d, episode?.d?.[k])));
     }
     const filled = known.entries.filter((x) => x.f !== null).length;
     if (e.m < 0 && e.f !== null) {
@@ -95,14 +100,16 @@ async function main() {
     } else {
       note.textContent = `Click a ${known.what} to play it.`;
     }
-    if (e.f !== null) {
+    if (episode && e.f !== null) {
       const hint = document.createElement("div");
       hint.className = "note";
-      hint.textContent = "As found in training; a film is another episode.";
-      place.replaceChildren(title, table, hint, note);
+      hint.textContent = episode.archived ? "This episode starts from the archived initial state."
+        : known.what === "skill" ? "This episode is one from another initial state than those evaluated."
+          : "This episode starts from another initial state than the archived one.";
+      place.replaceChildren(table, hint, note);
       return;
     }
-    place.replaceChildren(title, table, note);
+    place.replaceChildren(empty ? title : table, note);
   }
 
   // nearest is the entry with a film whose descriptor is nearest.
@@ -146,7 +153,7 @@ async function main() {
     stage?.show(film, known.sets[film.set], motion);
     const before = known.title + ", ";
     $("title").textContent = index && film.title.startsWith(before) ? film.title.slice(before.length) : film.title;
-    $("subtitle").textContent = film.subtitle;
+    $("subtitle").textContent = index && film.f !== null ? "this episode: " + film.subtitle : film.subtitle;
     $("caption").hidden = !film.title && !film.subtitle;
     $("scrub").max = motion.frames - 1;
     index?.choose(i);
@@ -279,13 +286,22 @@ async function main() {
   const narrow = matchMedia("(max-width: 759px)");
   function fit() {
     if (host) host.style.height = narrow.matches ? (index ? "800px" : "430px") : (index ? "540px" : "460px");
+    // A map is as large as the height allows, and leaves room for the stage.
+    if (index?.widthFor && !narrow.matches) {
+      const page = $("page").clientWidth;
+      const want = index.widthFor($("choice").clientHeight);
+      $("index").style.flexBasis = `${Math.round(Math.max(340, Math.min(want, .56 * page)))}px`;
+    } else {
+      $("index").style.flexBasis = "";
+    }
     const box = $("canvas").getBoundingClientRect();
     stage?.resize(Math.max(1, Math.round(box.width)), Math.max(1, Math.round(box.height)), sharp);
     index?.resize();
     dirty = true;
   }
   // The canvas takes its size from the page, not from its own picture.
-  new ResizeObserver(fit).observe($("stage"));
+  const sizes = new ResizeObserver(fit);
+  for (const id of ["stage", "choice"]) sizes.observe($(id));
   new IntersectionObserver((seen) => {
     visible = seen[seen.length - 1].isIntersecting;
     dirty = true;
