@@ -25,7 +25,7 @@ type EvaluateSpec struct {
 	// Archived starts all episodes in the initial state of the evaluations in the repertoire, whatever Seed. AURORA and PGA-AURORA share one
 	// in a run; the other methods draw one for each evaluation, and do not keep which: for them it is an error, as it is with Conditions.
 	Archived bool
-	Backend     string           // see [xla.Open]; empty for the best there is
+	Backend  string // see [xla.Open]; empty for the best there is
 }
 
 // Evaluation is what [Evaluate] finds.

@@ -85,6 +85,8 @@ func (a archivedStart) Unwrap() envs.Env { return a.Env }
 // Reset implements [envs.Env].
 func (a archivedStart) Reset(keys xla.Key) envs.State {
 	key := xla.NewKey(keys.Hi.Graph(), a.seed).FoldInt(streamPassive)
-	same := func(word, like *graph.Node) *graph.Node { return graph.BroadcastToDims(word, like.Shape().Dimensions...) }
+	same := func(word, like *graph.Node) *graph.Node {
+		return graph.BroadcastToDims(word, like.Shape().Dimensions...)
+	}
 	return a.Env.Reset(xla.Key{Hi: same(key.Hi, keys.Hi), Lo: same(key.Lo, keys.Lo)})
 }
