@@ -22,10 +22,11 @@ type EvaluateSpec struct {
 	Conditions  *envs.Conditions // of the environment, see [envs.Live]; nil: as it is
 	Episodes    int              // of each policy, each from an initial state of its own
 	Seed        int64            // draws the initial states, which are the same for all policies
-	// Archived starts all episodes in the initial state of the evaluations in the repertoire, whatever Seed. AURORA and PGA-AURORA share one
-	// in a run; the other methods draw one for each evaluation, and do not keep which: for them it is an error, as it is with Conditions.
+	// Archived starts all episodes in the initial state of the evaluations in the repertoire,
+	// whatever Seed. AURORA and PGA-AURORA share one in a run; the other methods draw one for each
+	// evaluation, and do not keep which: for them it is an error, as it is with Conditions.
 	Archived bool
-	Backend     string           // see [xla.Open]; empty for the best there is
+	Backend  string // see [xla.Open]; empty for the best there is
 }
 
 // Evaluation is what [Evaluate] finds.

@@ -56,7 +56,8 @@ func TestFilmOfARun(t *testing.T) {
 	}
 }
 
-// From the archived initial state, where it is known, a film shows the very episode that the repertoire remembers.
+// From the archived initial state, where it is known, a film shows the very episode that the
+// repertoire remembers.
 func TestFilmFromTheArchivedState(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, smallOf("aurora", t.TempDir(), 3))

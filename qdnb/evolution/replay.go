@@ -70,8 +70,9 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	return episodes, nil
 }
 
-// ArchivedStart is an environment whose episodes all start where those of a run's passive repertoire did, which is known where
-// [Archive.SameStart] holds: there they share the state that the run's seed draws.
+// ArchivedStart is an environment whose episodes all start where those of a run's passive
+// repertoire did, which is known where [Archive.SameStart] holds: there they share the state that
+// the run's seed draws.
 func ArchivedStart(env envs.Env, seed int64) envs.Env { return archivedStart{env, seed} }
 
 type archivedStart struct {
@@ -85,6 +86,8 @@ func (a archivedStart) Unwrap() envs.Env { return a.Env }
 // Reset implements [envs.Env].
 func (a archivedStart) Reset(keys xla.Key) envs.State {
 	key := xla.NewKey(keys.Hi.Graph(), a.seed).FoldInt(streamPassive)
-	same := func(word, like *graph.Node) *graph.Node { return graph.BroadcastToDims(word, like.Shape().Dimensions...) }
+	same := func(word, like *graph.Node) *graph.Node {
+		return graph.BroadcastToDims(word, like.Shape().Dimensions...)
+	}
 	return a.Env.Reset(xla.Key{Hi: same(key.Hi, keys.Hi), Lo: same(key.Lo, keys.Lo)})
 }

@@ -19,7 +19,8 @@ func Adaptation(run *runs.Run) (*Figure, error) {
 	return Curves([]Panel{panel}, 1)
 }
 
-// MultiplierLabel names the axis of a perturbation that multiplies, "gravity" or "actuators", as the paper does.
+// MultiplierLabel names the axis of a perturbation that multiplies, "gravity" or "actuators", as
+// the paper does.
 func MultiplierLabel(perturbation string) string {
 	if perturbation == "actuators" {
 		perturbation = "actuator strength"

@@ -54,8 +54,8 @@ const (
 	maxBar   = 4 * vg.Inch  // the longest vertical bar
 )
 
-// barOverhang is how far the labels of a horizontal bar may reach beyond its ends: farther on the left, where the numbers of the y axis
-// above take room.
+// barOverhang is how far the labels of a horizontal bar may reach beyond its ends: farther on the
+// left, where the numbers of the y axis above take room.
 var barOverhang = [2]vg.Length{12, 4}
 
 // thickness is the room that the bar takes beside (or below) the panels.

@@ -143,7 +143,8 @@ func TestSortMethods(t *testing.T) {
 	}
 }
 
-// A text names methods as legends do; other words, and names that only begin or end like a method's, stay.
+// A text names methods as legends do; other words, and names that only begin or end like a
+// method's, stay.
 func TestNameMethods(t *testing.T) {
 	for text, want := range map[string]string{
 		"pga-map-elites 977 against map-elites 5": "PGA-MAP-Elites 977 against MAP-Elites 5",

@@ -41,7 +41,8 @@ func TestMapGridFitsAPage(t *testing.T) {
 	}
 }
 
-// A dense grid names axes in its lowest row alone. Numbers it has as other grids: in every column that differs from its neighbour.
+// A dense grid names axes in its lowest row alone. Numbers it has as other grids: in every column
+// that differs from its neighbour.
 func TestDenseGrid(t *testing.T) {
 	a, b := sampleCells(), sampleCells()
 	b.XLabel, b.YLabel = "right foot", "left foot"

@@ -227,7 +227,8 @@ func (l *layout) fitTitles(unit vg.Length) {
 	}
 }
 
-// fitRowTitles moves rows of a unit of the relative sizes apart where their titles would run into each other.
+// fitRowTitles moves rows of a unit of the relative sizes apart where their titles would run into
+// each other.
 func (l *layout) fitRowTitles(unit vg.Length, m *margins) {
 	for i, t := range l.rowTitles {
 		row := m.bottom[i] + unit*vg.Length(l.rowHeights[i]) + m.top[i]

@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// legend lists what lines and marks mean, in rows of equal columns under the panels, and has a note below them.
+// legend lists what lines and marks mean, in rows of equal columns under the panels, and has a note
+// below them.
 type legend struct {
 	entries []legendEntry
 	note    string

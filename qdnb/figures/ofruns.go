@@ -59,8 +59,9 @@ func Repertoire(run *runs.Run) (*Figure, error) {
 	return RepertoireMap(*cells)
 }
 
-// Snapshots draws in a row at most n of the repertoires that a run kept on its way: the first one, the last one, and between them those
-// at about equal ratios of generations, for a repertoire fills fast at first and slowly later. They share a colour bar.
+// Snapshots draws in a row at most n of the repertoires that a run kept on its way: the first one,
+// the last one, and between them those at about equal ratios of generations, for a repertoire fills
+// fast at first and slowly later. They share a colour bar.
 func Snapshots(run *runs.Run, n int) (*Figure, error) {
 	snapshots, err := run.Snapshots()
 	if err != nil {
@@ -86,7 +87,8 @@ func Snapshots(run *runs.Run, n int) (*Figure, error) {
 	return MapGrid(grid)
 }
 
-// byRatio picks at most n of rising numbers, by their index: the last one, the first one, and those next to equal ratios between them.
+// byRatio picks at most n of rising numbers, by their index: the last one, the first one, and those
+// next to equal ratios between them.
 func byRatio(rising []int64, n int) []int {
 	last := len(rising) - 1
 	if n = min(n, len(rising)); n == 1 {

@@ -8,7 +8,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Snapshots are drawn at about equal ratios: of nine in the first half those of the second row would repeat the first.
+// Snapshots are drawn at about equal ratios: of nine in the first half those of the second row
+// would repeat the first.
 func TestSnapshots(t *testing.T) {
 	for n, want := range map[int][]int{1: {9}, 2: {0, 9}, 5: {0, 1, 3, 8, 9}, 9: {0, 1, 2, 3, 4, 5, 7, 8, 9}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
 		if got := byRatio([]int64{6, 12, 17, 23, 28, 34, 39, 45, 50, 100}, n); !slices.Equal(got, want) {

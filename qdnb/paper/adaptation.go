@@ -29,8 +29,9 @@ var gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
 // rewardMethods are those of the experiment "reward": each kind of diversity without the task's reward, added to it, and in SMERL.
 var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward", "smerl-dads"}
 
-// Adaptation draws figure 4: how well the skills of each method do, without any further training, where gravity or the actuator strength of one
-// leg is multiplied (left, the three environments of gaits), and where the target of ant-maze moves (right).
+// Adaptation draws figure 4: how well the skills of each method do, without any further training,
+// where gravity or the actuator strength of one leg is multiplied (left, the three environments of
+// gaits), and where the target of ant-maze moves (right).
 //
 // The score of a method and a seed is that of its best skill, which is the median fitness over initial states. Lines are medians over
 // seeds, bands the quartiles; a broken line marks the multiplier 1. Gravity has a logarithmic axis. On ant-maze the scores of a seed are
@@ -178,9 +179,10 @@ const gainLimit = 150
 //
 //	(F - F₁) / |F₁|
 //
-// in per cent over the multipliers of gravity and of one leg's actuator strength, where F₁ is the same seed's score at multiplier 1: medians and
-// quartiles over seeds. Axes end at ±150 % where gains are larger, which happens where a score without changes is close to 0 and says
-// little. Targets are left out: the plan evaluates none at its usual place by the same protocol.
+// in per cent over the multipliers of gravity and of one leg's actuator strength, where F₁ is the
+// same seed's score at multiplier 1: medians and quartiles over seeds. Axes end at ±150 % where
+// gains are larger, which happens where a score without changes is close to 0 and says little.
+// Targets are left out: the plan evaluates none at its usual place by the same protocol.
 func AdaptationGain(data *Data) (*figures.Figure, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {

@@ -211,7 +211,8 @@ func sinceFirst(curve []results.Point) []results.Point {
 	return shifted
 }
 
-// begun is the time at which a run had its first evaluation; before it programs were compiled. It is 0 of no curve.
+// begun is the time at which a run had its first evaluation; before it programs were compiled. It
+// is 0 of no curve.
 func begun(curve []results.Point) float64 {
 	if len(curve) == 0 {
 		return 0

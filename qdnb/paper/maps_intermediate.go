@@ -10,10 +10,12 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Intermediate draws figures 11, 12a and 12b: the repertoires that methods kept on an environment at nine points of the first half of
-// training, which are rows named by the part of the budget that was spent; the paper's are of the first hour of two. A column is the seed
-// of a method with the best QD score at the end. Above each map are its environment steps and the time since the first evaluation, as in
-// [CurvesOverTime]. All maps share the range of colours, which is that of the data.
+// Intermediate draws figures 11, 12a and 12b: the repertoires that methods kept on an environment
+// at nine points of the first half of training, which are rows named by the part of the budget that
+// was spent; the paper's are of the first hour of two. A column is the seed of a method with the
+// best QD score at the end. Above each map are its environment steps and the time since the first
+// evaluation, as in [CurvesOverTime]. All maps share the range of colours, which is that of the
+// data.
 func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var columns [][]*figures.Cells
 	var grid figures.Grid

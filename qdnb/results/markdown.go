@@ -38,9 +38,10 @@ func (t *Tables) Markdown(experiment string) string {
 	return strings.Join(parts, "\n")
 }
 
-// ScoreTable is a table of a metric at the end of training runs: a row for each label and a column for each environment, of which format
-// writes the scores over seeds (see [Tables.Scores]) in the notation of its column. Where there is no run the entry is empty. Bold is what prints the best median of its
-// column.
+// ScoreTable is a table of a metric at the end of training runs: a row for each label and a column
+// for each environment, of which format writes the scores over seeds (see [Tables.Scores]) in the
+// notation of its column. Where there is no run the entry is empty. Bold is what prints the best
+// median of its column.
 func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(n tables.Notation, scores []float64) string) *tables.Table {
 	best, notations := make([]string, len(envs)), make([]tables.Notation, len(envs))
 	for i, env := range envs {

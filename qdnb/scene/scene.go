@@ -63,7 +63,8 @@ type Film struct {
 	Outcome *Outcome // of the episode; nil if it is not known
 }
 
-// Outcome is what an episode is worth: of the very episode of a film, where a repertoire has what another one was worth.
+// Outcome is what an episode is worth: of the very episode of a film, where a repertoire has what
+// another one was worth.
 type Outcome struct {
 	Fitness    float64
 	Descriptor []float64 // nil if there is none

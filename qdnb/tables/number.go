@@ -16,7 +16,8 @@ const (
 	Scientific
 )
 
-// NotationOf is that of a column of values: [Scientific] where one of them is finite and from 1e9 on, or below 1e-4 but not 0.
+// NotationOf is that of a column of values: [Scientific] where one of them is finite and from 1e9
+// on, or below 1e-4 but not 0.
 func NotationOf(values ...float64) Notation {
 	for _, v := range values {
 		if size := math.Abs(v); size >= 1e9 && !math.IsInf(v, 0) || size < 1e-4 && size > 0 {

@@ -68,7 +68,8 @@ func (t *Table) numeric() []bool {
 	return columns
 }
 
-// minus finds the hyphens that readers should see as a minus: before numbers, and in their exponents.
+// minus finds the hyphens that readers should see as a minus: before numbers, and in their
+// exponents.
 var minus = regexp.MustCompile(`(^|[^\pL\pN.\-_/])-(\d|inf\b)|(\de)-(\d)`)
 
 // shown is the line of a text as readers see it. CSV, which programs read, keeps the hyphens.

@@ -46,7 +46,8 @@ func TestNotation(t *testing.T) {
 	}
 }
 
-// Readers see a minus before numbers and in exponents, programs that read CSV a hyphen; names keep theirs.
+// Readers see a minus before numbers and in exponents, programs that read CSV a hyphen; names keep
+// theirs.
 func TestMinus(t *testing.T) {
 	table := &tables.Table{
 		Caption: "from -1", Header: []string{"method", "(-5, -2.5)"}, Notes: []string{"-1: the opposite one."},

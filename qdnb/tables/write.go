@@ -152,8 +152,9 @@ var htmlEscapes = strings.NewReplacer("$", "<span>$</span>", `\`, `<span>\</span
 
 func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeString(shown(text))) }
 
-// HTML is the table as a part of a page. It scrolls sideways where it is wider than the page. Its borders are styles of its elements: it
-// has them outside JupyterLab, too, and keeps them in a notebook that its reader does not trust.
+// HTML is the table as a part of a page. It scrolls sideways where it is wider than the page. Its
+// borders are styles of its elements: it has them outside JupyterLab, too, and keeps them in a
+// notebook that its reader does not trust.
 func (t *Table) HTML() string {
 	var out strings.Builder
 	if t.Caption != "" {

@@ -370,7 +370,9 @@ func mapChooses(t *testing.T, b *browser) {
 	}
 	// What the archive knows of a cell and what its film shows are told apart.
 	b.mouse("mouseMoved", 1000, 300)
-	cells := func() string { return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`) }
+	cells := func() string {
+		return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`)
+	}
 	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
 	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
 		archived == "−7.500" {
