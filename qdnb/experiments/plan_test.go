@@ -63,6 +63,43 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 	}
 }
 
+// The passive repertoire of skills is offered what the paper's was: 101 checkpoints of 200 episodes in ten million steps.
+func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
+	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1, Algorithms: []string{"diayn-reward"}})
+	for _, line := range lines {
+		var s struct {
+			Environments int64 `json:"env_batch_size"`
+			Every        int64 `json:"evaluation_interval"`
+			Early        int64 `json:"early_interval"`
+			States       int64 `json:"evaluation_states"`
+			Skills       int64 `json:"num_skills"`
+		}
+		lenient(t, line.Run, &s)
+		checkpoints := int64(1) // before the first step
+		for steps := s.Environments; steps <= line.Budget.EnvSteps; steps += s.Environments {
+			every := s.Every
+			if s.Early > 0 && steps < s.Every {
+				every = s.Early
+			}
+			if (steps-s.Environments)/every != steps/every {
+				checkpoints++
+			}
+		}
+		if candidates := checkpoints * s.Skills * s.States; candidates != 20_200 {
+			t.Errorf("%s: %d candidates, want 20200", line.Name(), candidates)
+		}
+	}
+	for _, line := range plan(t, "smerl-targets", Options{Seeds: 1}) {
+		s := struct{ Early int }{-1}
+		lenient(t, line.Run, &struct {
+			Early *int `json:"early_interval"`
+		}{&s.Early})
+		if s.Early != 0 {
+			t.Errorf("%s: early_interval is %d", line.Name(), s.Early)
+		}
+	}
+}
+
 // Every line of every plan is what this program makes of it, its needs stand before it as lines, and no folder has two budgets.
 func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 	for _, scale := range Scales() {

@@ -36,7 +36,10 @@ var smallTargets = map[string]float64{
 // settings are the hyperparameters of an algorithm on an environment that differ from the paper's, as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
 	if s == Paper {
-		return nil
+		if slices.Contains(neuroevolution, algorithm) {
+			return nil
+		}
+		return []string{"early_interval=0"}
 	}
 	small := s == Small
 	choose := func(ifSmall, ifSmoke string) string {

@@ -94,6 +94,7 @@ type Hyperparameter struct {
 	// Printed tells that the paper gives it. Of the others only its published code knows.
 	Printed bool
 	Note    string // what the sources disagree on
+	Here    string // JSON of the default of `qdnb train`, if it is not the value
 	// Only are the methods that have it; nil for all of the table.
 	Only []string
 }
@@ -154,6 +155,8 @@ var hyperparameterTables = map[int]struct {
 		episodes,
 		cells,
 		{Name: "steps between evaluations", Setting: "evaluation_interval", Value: "100000", Printed: true},
+		{Name: "steps between earlier ones", Setting: "early_interval", Value: "0", Here: "5000",
+			Note: "0 in plans at scale paper; 5000 by default, for short runs to have something to show"},
 		{Name: "episodes of a skill in an evaluation", Setting: "evaluation_states", Value: "40"},
 	}},
 	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}, []Hyperparameter{

@@ -11,7 +11,7 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 		"table-2": {"DADS+REWARD,–,–,✓,✓,–,✓,–,✓,–\n", "PGA-AURORA,✓,✓,✓,–,✓,✓,–,–,–\n", "MAP-Elites,✓,✓,–,–,–,–,–,–,–\n", "SMERL(DIAYN),–,–,✓,✓,–,✓,✓,–,✓\n"},
 		"table-3": {"0,11.739233,35.159004\n", "9,19.50973,14.577911\n"},
 		"table-4": {"reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
-			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;", "skills,5,num_skills,paper\n", "α is not learned,yes,fix_alpha,code\n"},
+			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;", "steps between earlier ones,0,early_interval,", "skills,5,num_skills,paper\n", "α is not learned,yes,fix_alpha,code\n"},
 		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n", "hidden layers of policies,\"256, 256\",hidden,code\n"},
 		"table-6": {"critic steps per generation,300,"},
 		"table-7": {"components of the learned descriptor,5,latent,paper\n", "sequences hold,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
