@@ -29,12 +29,13 @@ type sweepPlanCmd struct {
 	Seeds      *int     `placeholder:"N" help:"Seeds: 0, 1 and so on; the paper has 5, other scales 1."`
 	Envs       []string `placeholder:"NAME" help:"Only these environments."`
 	Algorithms []string `placeholder:"NAME" help:"Only these algorithms."`
+	Constants  string   `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its code disagree: code or paper; see \"qdnb train\"."`
 	Budget     string   `placeholder:"UNIT" help:"Unit of training budgets: time (as the paper, the default of its scale) or steps (what its runs reached; the default of other scales)."`
 }
 
 // Run prints a plan.
 func (c *sweepPlanCmd) Run() error {
-	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Budget: c.Budget}
+	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Constants: c.Constants, Budget: c.Budget}
 	if c.Seeds != nil {
 		if o.Seeds = *c.Seeds; o.Seeds < 1 {
 			return fmt.Errorf("--seeds must be 1 or more, not %d", o.Seeds)

@@ -20,6 +20,7 @@ type trainCmd struct {
 	Evaluations *int64         `placeholder:"N" help:"Stop after so many evaluations."`
 	EnvSteps    *int64         `placeholder:"N" help:"Stop after so many environment steps."`
 	Time        *time.Duration `placeholder:"DURATION" help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
+	Constants   string         `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code (the default) or paper. The only one is reward_scaling on walker-uni, 10 in the code and 1 in print."`
 	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
 	runsFlag
 	backendFlag
@@ -35,7 +36,7 @@ func (c *trainCmd) Run() error {
 		return err
 	}
 	spec := qdnb.Spec{
-		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: c.Set, Budget: budget,
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants, Set: c.Set, Budget: budget,
 		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, KeepReplay: c.KeepReplay,
 	}
 	config, err := spec.Config()

@@ -21,6 +21,7 @@ type Options struct {
 	Seeds      int      // runs that differ in the seed alone, from 0 on; 0: the scale's
 	Envs       []string // of the training runs; all of the experiment if empty
 	Algorithms []string // of the training runs; all of the experiment if empty
+	Constants  string   // of the training runs; see [qdnb.Spec]
 	Budget     string   // Steps or Time; empty: Time at the paper's scale, Steps at others, which gives the same results on all machines
 }
 
@@ -152,7 +153,7 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ..
 
 // train is the training run of an algorithm, with further settings.
 func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep.Need, error) {
-	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Set: append(p.Scale.settings(algorithm, env), more...)}.Config()
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants, Set: append(p.Scale.settings(algorithm, env), more...)}.Config()
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
 }
 

@@ -100,6 +100,35 @@ func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 	}
 }
 
+// The paper's constants are numbers of the configuration: they change the runs on which paper and code disagree, and no others.
+func TestPlansWithThePapersConstants(t *testing.T) {
+	for _, name := range []string{"training", "smerl-targets"} {
+		code, printed := plan(t, name, Options{Seeds: 1}), plan(t, name, Options{Seeds: 1, Constants: "paper"})
+		for i, line := range printed {
+			scaling := func(c runs.Config) float64 {
+				var s struct {
+					Scaling float64 `json:"reward_scaling"`
+				}
+				lenient(t, c, &s)
+				return s.Scaling
+			}
+			differ := line.Run.Env == "walker-uni" && !slices.Contains(neuroevolution, line.Label)
+			if (line.Run.Name() != code[i].Run.Name()) != differ {
+				t.Errorf("%s and %s", line.Run.Name(), code[i].Run.Name())
+			}
+			if differ && (scaling(line.Run) != 1 || scaling(code[i].Run) != 10) {
+				t.Errorf("%s: %v, with the code's constants %v", line.Run.Name(), scaling(line.Run), scaling(code[i].Run))
+			}
+			if _, err := trainingSpec(line.Run); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := Plan("training", Options{Constants: "print"}); err == nil || !strings.Contains(err.Error(), "known: code, paper") {
+		t.Error(err)
+	}
+}
+
 // Every line of every plan is what this program makes of it, its needs stand before it as lines, and no folder has two budgets.
 func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 	for _, scale := range Scales() {
