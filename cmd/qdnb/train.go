@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -88,6 +89,8 @@ type result struct {
 	Generations    int64    `json:"generations"`
 	Evaluations    int64    `json:"evaluations"`
 	EnvSteps       int64    `json:"env_steps"`
+	PaperSteps     int64    `json:"paper_steps"`     // that the paper's runs took in two hours; 0 where that is not known
+	StepsRatio     *float64 `json:"steps_ratio"`     // env_steps / paper_steps; null without the latter
 	Seconds        float64  `json:"seconds"`         // wall-clock over all sessions, compilation included
 	CompileSeconds float64  `json:"compile_seconds"` // part of seconds
 	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
@@ -101,8 +104,12 @@ func printJSON(run *runs.Run) error {
 	s := run.Status
 	r := result{
 		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
-		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps, Seconds: s.Seconds, CompileSeconds: s.CompileSeconds,
+		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
+		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds, CompileSeconds: s.CompileSeconds,
 		Coverage: s.Coverage, QDScore: s.QDScore, Backend: s.Backend, Finished: s.Finished,
+	}
+	if ratio := stepsRatio(run); ratio > 0 {
+		r.StepsRatio = &ratio
 	}
 	if !math.IsInf(s.MaxFitness, 0) {
 		r.MaxFitness = &s.MaxFitness
@@ -110,12 +117,25 @@ func printJSON(run *runs.Run) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
+// stepsRatio is the number of environment steps of a run as a part of the paper's; 0 where these are not known.
+func stepsRatio(run *runs.Run) float64 {
+	paper := results.PaperSteps(run.Config.Algorithm, run.Config.Env)
+	if paper == 0 {
+		return 0
+	}
+	return float64(run.Status.EnvSteps) / float64(paper)
+}
+
 func printRun(run *runs.Run) {
 	s := run.Status
 	fmt.Printf("run            %s\n", run.Dir)
 	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm, run.Config.Env, run.Config.Seed)
 	fmt.Printf("hyperparams    %s\n", compact(run.Config.Hyperparameters))
-	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d\n", s.Generation, s.Evaluations, s.EnvSteps)
+	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations, s.EnvSteps)
+	if ratio := stepsRatio(run); ratio > 0 {
+		fmt.Printf(" (%.2g of the paper's in 2h)", ratio)
+	}
+	fmt.Println()
 	fmt.Printf("seconds        %.1f (%.1f of them to compile)\n", s.Seconds, s.CompileSeconds)
 	switch run.Config.Algorithm {
 	case qdnb.Adaptation, qdnb.HierarchicalControl: // they have no repertoire

@@ -54,12 +54,37 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training, want.rest)
 		}
 	}
-	for _, line := range plan(t, "training", Options{Budget: Steps}) {
-		want := map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7, "aurora": 12e8, "pga-aurora": 11e7, "smerl-diayn": 1e7,
-			"diayn-reward": 1e7, "smerl-dads": 85e5, "dads-reward": 85e5}[line.Label]
-		if line.Budget != (runs.Budget{EnvSteps: want}) {
-			t.Errorf("%s: %v, want %d steps as in table 8", line.Label, line.Budget, want)
+	// In steps, each method gets as many as table 8 says in the mean over environments, and PGA twice as many where episodes are twice as
+	// long: as many generations.
+	steps := map[string]map[string]int64{}
+	for _, line := range plan(t, "training", Options{Budget: Steps, Seeds: 1}) {
+		if steps[line.Label] == nil {
+			steps[line.Label] = map[string]int64{}
 		}
+		if line.Budget != (runs.Budget{EnvSteps: line.Budget.EnvSteps}) {
+			t.Errorf("%s has %v", line.Name(), line.Budget)
+		}
+		steps[line.Label][line.Run.Env] = line.Budget.EnvSteps
+	}
+	for label, want := range map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7, "aurora": 12e8, "pga-aurora": 11e7, "smerl-diayn": 1e7,
+		"diayn-reward": 1e7, "smerl-dads": 85e5, "dads-reward": 85e5} {
+		sum := int64(0)
+		for _, n := range steps[label] {
+			sum += n
+		}
+		if sum != 7*want || len(steps[label]) != 7 {
+			t.Errorf("%s: %v, want a mean of %d steps as in table 8", label, steps[label], want)
+		}
+		maze := int64(1)
+		if strings.HasPrefix(label, "pga-") {
+			maze = 2
+		}
+		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] || steps[label]["pointmaze"] != steps[label]["ant-uni"] {
+			t.Errorf("%s: %v", label, steps[label])
+		}
+	}
+	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] != 6300*100*250 {
+		t.Errorf("PGA-MAP-Elites: %v, want 6300 generations", got)
 	}
 }
 

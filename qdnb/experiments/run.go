@@ -15,6 +15,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
 )
@@ -209,7 +210,11 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 		return fmt.Errorf("%s has no budget", c.Name())
 	}
 	spec.Budget, spec.Runs, spec.Backend, spec.Quiet = b, e.Runs, e.Backend, e.Quiet
-	_, err = qdnb.TrainContext(ctx, spec)
+	run, err := qdnb.TrainContext(ctx, spec)
+	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Timed() && paper > 0 {
+		steps := float64(run.Status.EnvSteps)
+		e.say("%s took %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps, steps/float64(paper), float64(paper))
+	}
 	return err
 }
 

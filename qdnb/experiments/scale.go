@@ -78,14 +78,6 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 	return set
 }
 
-// stepsIn2h is what the paper's runs reached (table 8). Of those that the table lacks, DIAYN, DADS and SAC, it is the number of the
-// method that does the same work.
-var stepsIn2h = map[string]int64{
-	"map-elites": 1_600_000_000, "pga-map-elites": 180_000_000, "aurora": 1_200_000_000, "pga-aurora": 110_000_000,
-	"diayn": 10_000_000, "diayn-reward": 10_000_000, "smerl-diayn": 10_000_000, "sac": 10_000_000,
-	"dads": 8_500_000, "dads-reward": 8_500_000, "smerl-dads": 8_500_000,
-}
-
 // Units of budgets.
 const (
 	Steps = "steps" // environment steps
@@ -99,7 +91,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	case s == Paper && unit == Time:
 		return runs.Budget{Time: 2 * time.Hour}
 	case s == Paper:
-		return runs.Budget{EnvSteps: stepsIn2h[algorithm]}
+		return runs.Budget{EnvSteps: results.PaperSteps(algorithm, env)}
 	case s == Small && unit == Time:
 		return runs.Budget{Time: 20 * time.Second}
 	case s == Smoke && unit == Time:

@@ -3,6 +3,7 @@ package results
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,23 +75,33 @@ func Averages(x []float64) string {
 	return strings.Join([]string{tables.Number(stats.Mean(x)), tables.Number(stats.Median(x)), tables.Number(stats.IQM(x))}, " | ")
 }
 
-// MeanSteps are the environment steps of a label's training runs: the mean over the environments that have any of the mean over seeds.
-func (t *Tables) MeanSteps(label string, envs []string) (steps float64, environments int) {
-	var means []float64
+// MeanSteps are the environment steps of a label's training runs: the mean over the environments that have any of the mean over seeds;
+// and as a part of the paper's on the same environments, NaN where these are not known (see [PaperSteps]).
+func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, environments int) {
+	var means, published []float64
 	for _, env := range envs {
-		if x := t.Scores(label, env, EnvSteps); len(x) > 0 {
-			means = append(means, stats.Mean(x))
+		if found := t.FinishedRuns(label, env); len(found) > 0 {
+			means = append(means, stats.Mean(scores(found, EnvSteps)))
+			published = append(published, float64(found[0].PaperSteps()))
 		}
 	}
-	return stats.Mean(means), len(means)
+	steps, ratio = stats.Mean(means), math.NaN()
+	if slices.Min(append(published, math.Inf(1))) > 0 {
+		ratio = steps / stats.Mean(published)
+	}
+	return steps, ratio, len(means)
 }
 
 // StepTable is a table of [Tables.MeanSteps], a row for each label.
 func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
-	table := &tables.Table{Header: []string{"method", "steps", "environments"}}
+	table := &tables.Table{Header: []string{"method", "steps", "part of the paper's", "environments"}}
 	for _, label := range rowLabels {
-		steps, environments := t.MeanSteps(label, envs)
-		table.Rows = append(table.Rows, tables.Row(label, tables.Number(steps), strconv.Itoa(environments)))
+		steps, ratio, environments := t.MeanSteps(label, envs)
+		part := "–"
+		if !math.IsNaN(ratio) {
+			part = tables.Number(ratio)
+		}
+		table.Rows = append(table.Rows, tables.Row(label, tables.Number(steps), part, strconv.Itoa(environments)))
 	}
 	return table
 }

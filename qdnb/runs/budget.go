@@ -32,6 +32,9 @@ func (b Budget) Validate() error {
 	return nil
 }
 
+// Timed tells whether a limit is one of time, within which the amount of work depends on the machine.
+func (b Budget) Timed() bool { return b.Time > 0 }
+
 // Done tells whether a limit is reached. A budget without limits is never done.
 func (b Budget) Done(p Progress) bool { return b.Fraction(p) >= 1 }
 
