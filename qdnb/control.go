@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/pkg/errors"
 
@@ -200,7 +199,8 @@ func (c *controlling) step() error {
 	}
 	s := &c.status
 	s.Generation, s.Evaluations, s.EnvSteps = o.Iteration, o.Evaluations, o.EnvSteps
-	s.Seconds, s.MaxFitness = time.Since(c.start).Seconds(), o.Best
+	c.clock()
+	s.MaxFitness = o.Best
 	if e := o.Evaluation; e != nil {
 		all := Evaluated{Fitnesses: e.Fitnesses}
 		sum, most := 0.0, 0

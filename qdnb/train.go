@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/pkg/errors"
 
@@ -133,7 +132,7 @@ func (t *training) step() error {
 	}
 	before := t.status.Progress
 	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations, o.EnvSteps
-	t.status.Seconds = time.Since(t.start).Seconds()
+	t.clock()
 	if o.Fitnesses != nil {
 		if err := t.log(o); err != nil {
 			return err

@@ -77,6 +77,27 @@ func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
 	}
 }
 
+// Processor time ends a run, and adds up over its sessions.
+func TestProcessorTimeIsABudget(t *testing.T) {
+	spec := small(t.TempDir(), 2)
+	begun, err := Train(spec)
+	if err != nil || begun.Status.CPUSeconds <= 0 {
+		t.Fatalf("%v after %v s of the processor", err, begun.Status.CPUSeconds)
+	}
+	spec.Budget = runs.Budget{CPU: time.Duration((begun.Status.CPUSeconds + 0.05) * float64(time.Second))}
+	run, err := Train(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := run.Status; !s.Finished || s.Generation <= 2 || s.CPUSeconds < spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
+		t.Errorf("in %v: %+v", spec.Budget, s)
+	}
+	again, err := Train(spec)
+	if err != nil || again.Status.Generation != run.Status.Generation {
+		t.Errorf("a complete run went on to generation %d, %v", again.Status.Generation, err)
+	}
+}
+
 func TestProjection(t *testing.T) {
 	b := runs.Budget{Time: 1000 * time.Second}
 	from := runs.Progress{Generation: 1, EnvSteps: 100, Seconds: 100} // most of it compilation

@@ -21,6 +21,7 @@ type trainCmd struct {
 	Evaluations *int64         `placeholder:"N" help:"Stop after so many evaluations."`
 	EnvSteps    *int64         `placeholder:"N" help:"Stop after so many environment steps."`
 	Time        *time.Duration `placeholder:"DURATION" help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
+	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION" help:"Stop after so much processor time of the process, without compilation: fair on a machine that does other work, too."`
 	Constants   string         `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code (the default) or paper. The only one is reward_scaling on walker-uni, 10 in the code and 1 in print."`
 	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
 	runsFlag
@@ -72,9 +73,16 @@ func (c *trainCmd) budget() (b runs.Budget, err error) {
 			return b, fmt.Errorf("--%s must be 1 or more, not %d: leave it out for no such limit", limit.name, *limit.of)
 		}
 	}
-	if c.Time != nil {
-		if b.Time = *c.Time; b.Time <= 0 {
-			return b, fmt.Errorf("--time must be more than 0, not %v: leave it out for no such limit", b.Time)
+	for _, limit := range []struct {
+		name  string
+		given *time.Duration
+		of    *time.Duration
+	}{{"time", c.Time, &b.Time}, {"cpu-time", c.CPUTime, &b.CPU}} {
+		if limit.given == nil {
+			continue
+		}
+		if *limit.of = *limit.given; *limit.of <= 0 {
+			return b, fmt.Errorf("--%s must be more than 0, not %v: leave it out for no such limit", limit.name, *limit.of)
 		}
 	}
 	return b, nil
@@ -93,6 +101,7 @@ type result struct {
 	StepsRatio     *float64 `json:"steps_ratio"`     // env_steps / paper_steps; null without the latter
 	Seconds        float64  `json:"seconds"`         // wall-clock over all sessions, compilation included
 	CompileSeconds float64  `json:"compile_seconds"` // part of seconds
+	CPUSeconds     float64  `json:"cpu_seconds"`     // processor time, without compilation
 	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
 	Coverage       float64  `json:"coverage"`        // per cent
 	QDScore        float64  `json:"qd_score"`
@@ -105,7 +114,7 @@ func printJSON(run *runs.Run) error {
 	r := result{
 		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
 		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
-		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds, CompileSeconds: s.CompileSeconds,
+		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds, CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds,
 		Coverage: s.Coverage, QDScore: s.QDScore, Backend: s.Backend, Finished: s.Finished,
 	}
 	if ratio := stepsRatio(run); ratio > 0 {

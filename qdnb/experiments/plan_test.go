@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -160,7 +162,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 		budgets := map[string]runs.Budget{}
 		trained := map[string]map[string]bool{}
 		for _, name := range results.Experiments() {
-			lines := plan(t, name, Options{Scale: scale})
+			lines := plan(t, name, Options{Scale: scale, Targets: targetsOf(scale)})
 			trained[name] = map[string]bool{}
 			seen := map[string]bool{}
 			hashes := map[string]bool{}
@@ -198,12 +200,11 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 			}
 			return n
 		}
-		seeds := scale.seeds()
 		for _, c := range []struct {
 			a, b string
 			full int // runs in common for a seed, at all scales but the smallest
 		}{{"adaptation", "training", 8 * 4}, {"hurdles", "training", 8}, {"prior", "training", 2}, {"reward", "training", 4 * 6}, {"reward", "adaptation", 4 * 4}} {
-			got, want := common(c.a, c.b), c.full*seeds
+			got, want := common(c.a, c.b), c.full*scale.seeds(c.a)
 			if scale == Smoke {
 				if got == 0 && c.a != "prior" {
 					t.Errorf("%s: %s and %s have no run in common", scale, c.a, c.b)
@@ -214,6 +215,83 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 				t.Errorf("%s: %s and %s have %d runs in common, want %d", scale, c.a, c.b, got, want)
 			}
 		}
+	}
+}
+
+// targetsOf are made-up results of SAC for the scale that needs them.
+func targetsOf(scale Scale) (list []results.SMERLTarget) {
+	if scale == Medium {
+		for i, env := range all {
+			list = append(list, results.SMERLTarget{Env: env, Seeds: 3, Target: float64(100 + i), Margin: 10})
+		}
+	}
+	return list
+}
+
+// The scale Medium is the paper's protocol but for the size of networks, the interval of evaluations, and the time.
+func TestMediumPlans(t *testing.T) {
+	time12 := runs.Budget{CPU: 12 * time.Minute}
+	paper := plan(t, "training", Options{Seeds: 3})
+	for i, line := range plan(t, "training", Options{Scale: Medium, Targets: targetsOf(Medium)}) {
+		if line.Budget != time12 || line.CPUSeconds < 720 {
+			t.Errorf("%s has %v and is to cost %v s", line.Name(), line.Budget, line.CPUSeconds)
+		}
+		var have, want map[string]any
+		lenient(t, line.Run, &have)
+		lenient(t, paper[i].Run, &want)
+		for name, value := range want {
+			switch got := fmt.Sprint(have[name]); name {
+			case "hidden", "critic_hidden", "diversity_hidden":
+				if got != "[64 64]" {
+					t.Errorf("%s: %s is %s", line.Name(), name, got)
+				}
+			case "evaluation_interval":
+				if got != "10000" {
+					t.Errorf("%s: %s is %s", line.Name(), name, got)
+				}
+			case "smerl_target":
+				if want := fmt.Sprint(100 + slices.Index(all, line.Run.Env)); got != want {
+					t.Errorf("%s: %s is %s, want %s", line.Name(), name, got, want)
+				}
+			case "smerl_margin":
+			default:
+				if got != fmt.Sprint(value) {
+					t.Errorf("%s: %s is %s, not the paper's %v", line.Name(), name, got, value)
+				}
+			}
+		}
+	}
+	for _, line := range plan(t, "adaptation", Options{Scale: Medium, Targets: targetsOf(Medium), Seeds: 1}) {
+		var s struct{ Values [][]float64 }
+		lenient(t, line.Run, &s)
+		if n := len(s.Values); len(line.Needs) > 0 && n != 20 && !(line.Run.Env == "ant-maze" && n == 10) {
+			t.Errorf("%s has %d values", line.Name(), n)
+		}
+		if line.CPUSeconds == 0 {
+			t.Errorf("%s has no estimate", line.Name())
+		}
+	}
+	if n := len(plan(t, "sensitivity", Options{Scale: Medium})); n != 72 {
+		t.Errorf("the grids have %d lines, want one seed", n)
+	}
+	for _, o := range []Options{{Scale: Medium}, {Scale: Medium, Targets: targetsOf(Medium)[:1]}} {
+		if _, err := Plan("training", o); err == nil || !strings.Contains(err.Error(), "--targets") || strings.Contains(err.Error(), "\n") {
+			t.Error(err)
+		}
+	}
+	if _, err := Plan("sensitivity", Options{Scale: Medium, Budget: Steps}); err == nil || !strings.Contains(err.Error(), "processor time") {
+		t.Error(err)
+	}
+
+	var cost bytes.Buffer
+	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
+	if want := "sensitivity: 72 runs (training), each about 7 min of processor time, "; !strings.HasPrefix(cost.String(), want) ||
+		!strings.Contains(cost.String(), "\nin total 72 runs, about ") {
+		t.Errorf("the cost is %q", cost.String())
+	}
+	cost.Reset()
+	if WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Small})); cost.Len() > 0 {
+		t.Errorf("of a plan without estimates: %q", cost.String())
 	}
 }
 
@@ -234,7 +312,7 @@ func TestPlanOptions(t *testing.T) {
 		want string
 	}{
 		{"trainin", Options{}, `did you mean "training"?`},
-		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: paper, small, smoke`},
+		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: medium, paper, small, smoke`},
 		{"training", Options{Seeds: -1}, "1 to 1000 seeds, not -1"},
 		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
 		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},

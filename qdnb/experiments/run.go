@@ -40,6 +40,9 @@ var ErrFailed = errors.New("failed")
 // When ctx is done, the run in progress is saved and Run ends with [qdnb.ErrInterrupted]; the same call goes on.
 func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 	e := newExecutor(o, lines)
+	if left := sweep.Total(sweep.Inspect(e.Runs, lines)).Left; left.Time > 0 {
+		e.say("%d lines%s", len(lines), e.left())
+	}
 	var rest []int
 	for i := range lines {
 		rest = append(rest, i)
@@ -116,7 +119,11 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	announced := false
 	announce := func() {
 		if !announced {
-			e.say("line %d/%d: %s%s", index, len(e.lines), line.Name(), e.left())
+			cost := ""
+			if line.CPUSeconds > 0 {
+				cost = fmt.Sprintf(" (about %s of processor time)", minutes(line.CPUSeconds))
+			}
+			e.say("line %d/%d: %s%s%s", index, len(e.lines), line.Name(), cost, e.left())
 			announced = true
 		}
 	}

@@ -82,7 +82,7 @@ func (t *Tables) files() []file {
 			for _, target := range t.SMERLTargets() {
 				rows = append(rows, []any{target.Env, target.Seeds, target.Target, target.Margin})
 			}
-			add("smerl_targets_summary.csv", []string{"env", "seeds", "target", "margin"}, rows)
+			add("smerl_targets_summary.csv", smerlTargetsHeader, rows)
 		case ExperimentAdaptation:
 			t.adaptationFiles("", experiment, add)
 		case ExperimentHurdles:
