@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Constants names the same runs as the assignments that it stands for; without it runs keep the names that they had.
+// Constants names the same runs as the assignments that it stands for; without it runs keep the
+// names that they had.
 func TestConstants(t *testing.T) {
 	name := func(s Spec) string {
 		s.Algorithm, s.Env = "dads-reward", "walker-uni"

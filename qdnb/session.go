@@ -100,8 +100,8 @@ func (s *session) begin(budget runs.Budget, compileSeconds float64, columns ...s
 	return s.writer.Begin(s.from, columns...)
 }
 
-// clock notes the times that the run took so far. The processor time is the whole process's: runs that it trains side by side count each
-// other's.
+// clock notes the times that the run took so far. The processor time is the whole process's: runs
+// that it trains side by side count each other's.
 func (s *session) clock() {
 	s.status.Seconds = time.Since(s.start).Seconds()
 	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)

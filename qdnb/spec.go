@@ -27,9 +27,10 @@ type Spec struct {
 	// not be one of [envs.Names]. It cannot tell what code it ran: change the name when you change the code.
 	Environment envs.Env
 
-	// Constants says which hyperparameters hold where the paper and its published code disagree: "code", the default, or "paper". The
-	// only one is reward_scaling of the reinforcement-learning methods on walker-uni: 10 in the code, 1 in print. The configuration
-	// has the number, so that --set reward_scaling=1 names the same run.
+	// Constants says which hyperparameters hold where the paper and its published code disagree:
+	// "code", the default, or "paper". The only one is reward_scaling of the reinforcement-learning
+	// methods on walker-uni: 10 in the code, 1 in print. The configuration has the number, so that
+	// --set reward_scaling=1 names the same run.
 	Constants string
 
 	// Set overrides hyperparameters, as in "batch=100": the names of the algorithm's settings in JSON.

@@ -148,10 +148,12 @@ func (t *training) step() error {
 	return nil
 }
 
-// paperSteps are the environment steps of the paper's runs of the algorithm on the environment; 0 where there are none.
+// paperSteps are the environment steps of the paper's runs of the algorithm on the environment; 0
+// where there are none.
 func (p plan) paperSteps() int64 { return results.PaperSteps(p.config.Algorithm, p.config.Env) }
 
-// tellBudget says what a budget of time came to in the paper. Equal times are not equal numbers of steps on other hardware.
+// tellBudget says what a budget of time came to in the paper. Equal times are not equal numbers of
+// steps on other hardware.
 func (t *training) tellBudget() {
 	if paper := t.paperSteps(); paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(t.status.Progress) {
 		fmt.Fprintf(os.Stderr, "qdnb: %s: the paper's took %.3g environment steps in 2h on a GPU; how many %v comes to here is told once the rate is known\n",
@@ -159,7 +161,8 @@ func (t *training) tellBudget() {
 	}
 }
 
-// tellProjection says once how many of the paper's steps fit into a budget of time at the rate of this session.
+// tellProjection says once how many of the paper's steps fit into a budget of time at the rate of
+// this session.
 func (t *training) tellProjection() {
 	paper := t.paperSteps()
 	if paper == 0 || !t.Budget.Timed() || t.Quiet || t.projected {
@@ -176,8 +179,8 @@ func (t *training) tellProjection() {
 	}
 }
 
-// projection is how many environment steps a budget comes to at the rate between two records. It is not ok before a hundredth of the
-// budget, and two generations, have been spent.
+// projection is how many environment steps a budget comes to at the rate between two records. It is
+// not ok before a hundredth of the budget, and two generations, have been spent.
 func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool) {
 	spent := b.Fraction(now) - b.Fraction(from)
 	if spent < 0.01 || now.Generation < from.Generation+2 {

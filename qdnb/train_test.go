@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(withOwnCache(m.Run))
 }
 
-// A run in a budget of time says what the paper's came to in steps, when it starts, once its rate is known, and at the end.
+// A run in a budget of time says what the paper's came to in steps, when it starts, once its rate
+// is known, and at the end.
 func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
 	said := func(budget runs.Budget, quiet bool) string {
 		file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))

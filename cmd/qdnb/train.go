@@ -126,7 +126,8 @@ func printJSON(run *runs.Run) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// stepsRatio is the number of environment steps of a run as a part of the paper's; 0 where these are not known.
+// stepsRatio is the number of environment steps of a run as a part of the paper's; 0 where these
+// are not known.
 func stepsRatio(run *runs.Run) float64 {
 	paper := results.PaperSteps(run.Config.Algorithm, run.Config.Env)
 	if paper == 0 {

@@ -1,13 +1,17 @@
 // Package claims checks what the paper says of its results against the results of runs.
 //
-// A [Claim] is a sentence of the paper and a check of it, which takes tables and answers whether it holds, with a line of evidence. A
-// claim is only decided when there is a run of every method on every environment that it speaks of, and these can bear a verdict: episodes of
-// full length, 1024 cells, a budget that brings the method's own schedule into play (see [results.Trained]), and three seeds, except where
-// settings of a grid are the sample. How many seeds there are is said beside it. Where samples of seeds are compared, the evidence has Vargha and Delaney's effect size A (the chance that a seed of the first
-// is better) and P of the two-sided rank test of Mann and Whitney: whether a claim holds is decided by medians, as in the paper, and P
-// says how much so few seeds can tell.
+// A [Claim] is a sentence of the paper and a check of it, which takes tables and answers whether it
+// holds, with a line of evidence. A claim is only decided when there is a run of every method on
+// every environment that it speaks of, and these can bear a verdict: episodes of full length, 1024
+// cells, a budget that brings the method's own schedule into play (see [results.Trained]), and
+// three seeds, except where settings of a grid are the sample. How many seeds there are is said
+// beside it. Where samples of seeds are compared, the evidence has Vargha and Delaney's effect size
+// A (the chance that a seed of the first is better) and P of the two-sided rank test of Mann and
+// Whitney: whether a claim holds is decided by medians, as in the paper, and P says how much so few
+// seeds can tell.
 //
-// Words of the paper without a number have one here, which the evidence or the sentence names: see the constants.
+// Words of the paper without a number have one here, which the evidence or the sentence names: see
+// the constants.
 package claims
 
 import (

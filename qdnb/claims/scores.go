@@ -177,7 +177,8 @@ var ofRewards = []Claim{
 		}},
 }
 
-// superior tells whether the best QD method beats the best mutual-information method everywhere but on ant-omni.
+// superior tells whether the best QD method beats the best mutual-information method everywhere but
+// on ant-omni.
 func (d *data) superior(m results.Metric) (bool, string) {
 	var wins tally
 	weakest := ""
@@ -207,7 +208,8 @@ func (d *data) first(label string, envs []string, m results.Metric) (bool, strin
 	return holds, "best on " + strings.Join(words, ", on ")
 }
 
-// fitnessAfter is the max fitness of a curve after a number of environment steps; NaN before its first point.
+// fitnessAfter is the max fitness of a curve after a number of environment steps; NaN before its
+// first point.
 func fitnessAfter(curve []results.Point, steps float64) float64 {
 	fitness := math.NaN()
 	for _, p := range curve {

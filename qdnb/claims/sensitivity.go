@@ -80,7 +80,8 @@ var ofAblations = []Claim{
 	}},
 }
 
-// withoutReward compares DIAYN and DADS with their +REWARD versions on all tasks of the paper's table 10 but one.
+// withoutReward compares DIAYN and DADS with their +REWARD versions on all tasks of the paper's
+// table 10 but one.
 func (d *data) withoutReward(m results.Metric, but string) (bool, string) {
 	wins := tally{unit: " comparisons"}
 	for _, env := range environments {

@@ -11,8 +11,8 @@ import (
 	"example.com/qdnb/qdnb/sweep"
 )
 
-// stepsPerCPUSecond are environment steps of rollouts in a second of one core, at policies of two layers of 64 units: from the times of
-// control steps that ARCHITECTURE.md measures.
+// stepsPerCPUSecond are environment steps of rollouts in a second of one core, at policies of two
+// layers of 64 units: from the times of control steps that ARCHITECTURE.md measures.
 var stepsPerCPUSecond = map[string]float64{
 	"ant-uni": 330_000, "walker-uni": 650_000, "halfcheetah-uni": 230_000, "ant-maze": 50_000,
 }
@@ -20,7 +20,8 @@ var stepsPerCPUSecond = map[string]float64{
 // compiling is the processor time that a run's programs take to compile, which budgets leave out.
 const compiling = 60 * time.Second
 
-// estimate is the processor time of a line in seconds; 0 where its budget is not one of processor time, and its scale not Medium.
+// estimate is the processor time of a line in seconds; 0 where its budget is not one of processor
+// time, and its scale not Medium.
 func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 {
 	if p.Scale != Medium {
 		return 0
@@ -37,8 +38,8 @@ func fullLength(env string) int {
 	return 250
 }
 
-// WriteCost says in a few lines what a plan costs, if its lines have estimates: for each kind of lines, and in total on the cores of this
-// machine. Runs that several lines name count once.
+// WriteCost says in a few lines what a plan costs, if its lines have estimates: for each kind of
+// lines, and in total on the cores of this machine. Runs that several lines name count once.
 func WriteCost(w io.Writer, lines []sweep.Line) {
 	type kind struct {
 		experiment, algorithm string

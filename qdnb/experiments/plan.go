@@ -23,11 +23,12 @@ type Options struct {
 	Envs       []string // of the training runs; all of the experiment if empty
 	Algorithms []string // of the training runs; all of the experiment if empty
 	Constants  string   // of the training runs; see [qdnb.Spec]
-	// Budget is Steps or Time. Empty: Time at the scales Paper and Medium (there it is processor time, and there is no other), Steps at
-	// others, which gives the same results on all machines.
+	// Budget is Steps or Time. Empty: Time at the scales Paper and Medium (there it is processor
+	// time, and there is no other), Steps at others, which gives the same results on all machines.
 	Budget string
-	// Targets are those of SMERL, in the place of the scale's: what SAC reached in the experiment smerl-targets. The scale Medium has none
-	// of its own, as what fits into its budgets depends on the machine.
+	// Targets are those of SMERL, in the place of the scale's: what SAC reached in the experiment
+	// smerl-targets. The scale Medium has none of its own, as what fits into its budgets depends on
+	// the machine.
 	Targets []results.SMERLTarget
 }
 
@@ -227,7 +228,8 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 	return nil
 }
 
-// skills is how many skills a method has at most: the cells of a whole repertoire, or those that a policy is told.
+// skills is how many skills a method has at most: the cells of a whole repertoire, or those that a
+// policy is told.
 func (p planner) skills(algorithm string) int {
 	if slices.Contains(neuroevolution, algorithm) {
 		return 1024

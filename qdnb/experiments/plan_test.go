@@ -56,8 +56,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training, want.rest)
 		}
 	}
-	// In steps, each method gets as many as table 8 says in the mean over environments, and PGA twice as many where episodes are twice as
-	// long: as many generations.
+	// In steps, each method gets as many as table 8 says in the mean over environments, and PGA
+	// twice as many where episodes are twice as long: as many generations.
 	steps := map[string]map[string]int64{}
 	for _, line := range plan(t, "training", Options{Budget: Steps, Seeds: 1}) {
 		if steps[line.Label] == nil {
@@ -90,7 +90,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 	}
 }
 
-// The passive repertoire of skills is offered what the paper's was: 101 checkpoints of 200 episodes in ten million steps.
+// The passive repertoire of skills is offered what the paper's was: 101 checkpoints of 200 episodes
+// in ten million steps.
 func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1, Algorithms: []string{"diayn-reward"}})
 	for _, line := range lines {
@@ -127,7 +128,8 @@ func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 	}
 }
 
-// The paper's constants are numbers of the configuration: they change the runs on which paper and code disagree, and no others.
+// The paper's constants are numbers of the configuration: they change the runs on which paper and
+// code disagree, and no others.
 func TestPlansWithThePapersConstants(t *testing.T) {
 	for _, name := range []string{"training", "smerl-targets"} {
 		code, printed := plan(t, name, Options{Seeds: 1}), plan(t, name, Options{Seeds: 1, Constants: "paper"})
@@ -228,7 +230,8 @@ func targetsOf(scale Scale) (list []results.SMERLTarget) {
 	return list
 }
 
-// The scale Medium is the paper's protocol but for the size of networks, the interval of evaluations, and the time.
+// The scale Medium is the paper's protocol but for the size of networks, the interval of
+// evaluations, and the time.
 func TestMediumPlans(t *testing.T) {
 	time12 := runs.Budget{CPU: 12 * time.Minute}
 	paper := plan(t, "training", Options{Seeds: 3})

@@ -82,10 +82,11 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 	return set
 }
 
-// mediumSettings are those of the scale Medium: small networks, and all else as in the paper but the interval between evaluations of
-// skills. Runs get to 10⁵ to 10⁶ environment steps (2.4 × 10⁵ to 2.8 × 10⁵ on two busy cores), of which an evaluation every 100 000, as in
-// the paper, would see a few; every 10 000 fills the repertoire some 25 times or more (the paper's 101) and costs a tenth of the time on
-// ant-maze, where episodes are dearest.
+// mediumSettings are those of the scale Medium: small networks, and all else as in the paper but
+// the interval between evaluations of skills. Runs get to 10⁵ to 10⁶ environment steps (2.4 × 10⁵
+// to 2.8 × 10⁵ on two busy cores), of which an evaluation every 100 000, as in the paper, would see
+// a few; every 10 000 fills the repertoire some 25 times or more (the paper's 101) and costs a
+// tenth of the time on ant-maze, where episodes are dearest.
 func mediumSettings(algorithm string) []string {
 	set := []string{"hidden=64,64"}
 	switch {
@@ -100,8 +101,8 @@ func mediumSettings(algorithm string) []string {
 	return append(set, "evaluation_interval=10000", "early_interval=0")
 }
 
-// mediumBudget is what a training run of the scale Medium gets, and mediumControl what a controller gets: processor time, the same for all
-// methods whatever else the machine does.
+// mediumBudget is what a training run of the scale Medium gets, and mediumControl what a controller
+// gets: processor time, the same for all methods whatever else the machine does.
 var (
 	mediumBudget  = runs.Budget{CPU: 12 * time.Minute}
 	mediumControl = runs.Budget{CPU: 24 * time.Minute}
@@ -154,7 +155,8 @@ func (s Scale) sensitivityBudget(algorithm, env, unit string) runs.Budget {
 	return b
 }
 
-// seeds is how many runs of an experiment differ in nothing else. Of the grids at the scale Medium one is enough: settings are the sample.
+// seeds is how many runs of an experiment differ in nothing else. Of the grids at the scale Medium
+// one is enough: settings are the sample.
 func (s Scale) seeds(experiment string) int {
 	switch {
 	case s == Paper:

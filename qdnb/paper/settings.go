@@ -244,7 +244,8 @@ func HyperparameterTable(number int) (*tables.Table, error) {
 	return table, nil
 }
 
-// scalingNotes say which reward scaling the training runs on walker-uni have, on which the paper and its code disagree.
+// scalingNotes say which reward scaling the training runs on walker-uni have, on which the paper
+// and its code disagree.
 func scalingNotes(d *Data) (notes []string) {
 	if d == nil {
 		return nil

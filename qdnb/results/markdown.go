@@ -75,8 +75,9 @@ func Averages(x []float64) string {
 	return strings.Join([]string{tables.Number(stats.Mean(x)), tables.Number(stats.Median(x)), tables.Number(stats.IQM(x))}, " | ")
 }
 
-// MeanSteps are the environment steps of a label's training runs: the mean over the environments that have any of the mean over seeds;
-// and as a part of the paper's on the same environments, NaN where these are not known (see [PaperSteps]).
+// MeanSteps are the environment steps of a label's training runs: the mean over the environments
+// that have any of the mean over seeds; and as a part of the paper's on the same environments, NaN
+// where these are not known (see [PaperSteps]).
 func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, environments int) {
 	var means, published []float64
 	for _, env := range envs {

@@ -17,8 +17,9 @@ const (
 	firstRetrain = 2    // loops after which AURORA trains its auto-encoder again
 )
 
-// shortcomings are what keeps a training run from bearing out, or refuting, a statement of the paper: each a phrase such as "episodes of
-// 50 steps, not 250"; nil if nothing does. What a run of another program or of a variant does not tell is taken for granted.
+// shortcomings are what keeps a training run from bearing out, or refuting, a statement of the
+// paper: each a phrase such as "episodes of 50 steps, not 250"; nil if nothing does. What a run of
+// another program or of a variant does not tell is taken for granted.
 func shortcomings(run *runs.Run) (short []string, err error) {
 	var s struct {
 		Length int64 `json:"episode_length"`
@@ -62,7 +63,8 @@ func anyAbove(x []float64, limit float64) bool {
 	return false
 }
 
-// skillsShortcomings are those of the training run whose skills a run of adaptation or control below root uses.
+// skillsShortcomings are those of the training run whose skills a run of adaptation or control
+// below root uses.
 func skillsShortcomings(root string, c runs.Config) ([]string, error) {
 	var s struct {
 		Skills string `json:"skills"`

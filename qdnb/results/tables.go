@@ -66,7 +66,8 @@ type Trained struct {
 	EdgeCoverage                      float64 // see [edgeCoverage]; NaN where it is not known
 	Prior                             bool    // what tells skills apart is the descriptor, not the whole observation
 	Curve                             []Point // nil if not finished
-	// Short are phrases on what makes the run too small for a verdict on what the paper says of its method; nil if it is not.
+	// Short are phrases on what makes the run too small for a verdict on what the paper says of its
+	// method; nil if it is not.
 	Short []string
 }
 

@@ -12,7 +12,8 @@ import (
 // smerlTargetsHeader are the columns of smerl_targets_summary.csv.
 var smerlTargetsHeader = []string{"env", "seeds", "target", "margin"}
 
-// ReadSMERLTargets reads a smerl_targets_summary.csv that [Tables.Write] wrote: what SMERL aims at on each environment.
+// ReadSMERLTargets reads a smerl_targets_summary.csv that [Tables.Write] wrote: what SMERL aims at
+// on each environment.
 func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 	file, err := os.Open(path)
 	if err != nil {

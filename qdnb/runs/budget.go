@@ -14,8 +14,8 @@ type Progress struct {
 	Evaluations int64   `json:"evaluations"` // episodes
 	EnvSteps    int64   `json:"env_steps"`   // environment steps: evaluations times episode length
 	Seconds     float64 `json:"seconds"`     // wall-clock time of training, compilation included
-	// CPUSeconds is the processor time (user and system) of the process while it trained, without compilation, which is shared by the runs
-	// of a process. It is 0 in runs of older programs.
+	// CPUSeconds is the processor time (user and system) of the process while it trained, without
+	// compilation, which is shared by the runs of a process. It is 0 in runs of older programs.
 	CPUSeconds float64 `json:"cpu_seconds,omitzero"`
 }
 
@@ -36,7 +36,8 @@ func (b Budget) Validate() error {
 	return nil
 }
 
-// Timed tells whether a limit is one of time, within which the amount of work depends on the machine.
+// Timed tells whether a limit is one of time, within which the amount of work depends on the
+// machine.
 func (b Budget) Timed() bool { return b.Time > 0 || b.CPU > 0 }
 
 // Done tells whether a limit is reached. A budget without limits is never done.
@@ -82,7 +83,8 @@ func (b Budget) String() string {
 	return strings.Join(limits, " or ")
 }
 
-// budgetFile is a budget in JSON: limits that are not set are left out, and times are text such as "2h0m0s".
+// budgetFile is a budget in JSON: limits that are not set are left out, and times are text such as
+// "2h0m0s".
 type budgetFile struct {
 	Generations int64  `json:"generations,omitempty"`
 	Evaluations int64  `json:"evaluations,omitempty"`

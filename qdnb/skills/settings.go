@@ -85,8 +85,9 @@ var perEnvironments = map[string]perEnvironment{
 	"halfcheetah-uni": {5, 2, true, 2050, 205},
 }
 
-// Printed are the assignments, as [runs.Set] takes them, that replace hyperparameters of an environment which the published scripts
-// have by what the paper prints: on walker-uni a reward scaling of 1, not 10. Everywhere else the two agree.
+// Printed are the assignments, as [runs.Set] takes them, that replace hyperparameters of an
+// environment which the published scripts have by what the paper prints: on walker-uni a reward
+// scaling of 1, not 10. Everywhere else the two agree.
 func Printed(env string) []string {
 	if env == "walker-uni" {
 		return []string{"reward_scaling=1"}

@@ -149,8 +149,9 @@ type Totals struct {
 	Left     Left           `json:"left"`
 }
 
-// Left is an estimate of what a plan still takes, on machines like those that did the rest, one line after the other. Where a plan
-// estimates processor times it is for all cores of this machine together.
+// Left is an estimate of what a plan still takes, on machines like those that did the rest, one
+// line after the other. Where a plan estimates processor times it is for all cores of this machine
+// together.
 type Left struct {
 	EnvSteps int64         `json:"env_steps"`
 	Time     time.Duration `json:"-"`
@@ -159,8 +160,9 @@ type Left struct {
 	Unknown int `json:"unknown_lines"`
 }
 
-// Total adds the states of a plan up; runs that several lines name count once. What is left of a line follows from its budget, and else from how far it is, or from lines of
-// the same algorithm and environment, or of the same algorithm.
+// Total adds the states of a plan up; runs that several lines name count once. What is left of a
+// line follows from its budget, and else from how far it is, or from lines of the same algorithm
+// and environment, or of the same algorithm.
 func Total(states []State) Totals {
 	t := Totals{Lines: len(states), Count: map[Status]int{}}
 	model := learnCosts(states)
@@ -221,7 +223,8 @@ func learnCosts(states []State) costs {
 	return c
 }
 
-// spent is the time that a line took so far: the wall-clock, or where its plan counts processor time this, spread over all cores.
+// spent is the time that a line took so far: the wall-clock, or where its plan counts processor
+// time this, spread over all cores.
 func spent(s State) float64 {
 	if s.CPUSeconds > 0 {
 		return s.Progress.CPUSeconds / float64(runtime.NumCPU())

@@ -115,7 +115,8 @@ func write(t *testing.T, root string, c runs.Config, name, text string) {
 	}
 }
 
-// Estimates of processor time stand for what is not known, and are spread over all cores; a run that two lines name is done once.
+// Estimates of processor time stand for what is not known, and are spread over all cores; a run
+// that two lines name is done once.
 func TestTotalOfProcessorTime(t *testing.T) {
 	root := t.TempDir()
 	line := func(experiment, algorithm string, seed int64, b runs.Budget) Line {
