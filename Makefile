@@ -144,12 +144,25 @@ PLAN_ARGS ?=
 JOBS ?= 2
 EXPERIMENTS_DIR = build/experiments/$(SCALE)
 
+# At the scale medium SMERL's targets come from the runs of SAC on this machine, which are made first.
+ifeq ($(SCALE),medium)
+ifneq ($(filter training adaptation hurdles reward,$(EXPERIMENTS)),)
+TARGETS = $(EXPERIMENTS_DIR)/targets
+endif
+endif
+
 # One plan of all: experiments share runs, and the runs of a process share compiled programs.
 .PHONY: experiments
-experiments: check compile plugin ## the paper's experiments: CSV files in build/experiments (SCALE=small, smoke or paper; EXPERIMENTS=... for some)
+experiments: check compile plugin ## the paper's experiments: CSV files in build/experiments (SCALE=small, smoke, medium or paper; EXPERIMENTS=... for some)
 	@mkdir -p $(EXPERIMENTS_DIR)
 	@go build -o build/qdnb ./cmd/qdnb
-	@for e in $(EXPERIMENTS); do build/qdnb sweep plan --experiment $$e --scale $(SCALE) $(PLAN_ARGS); done >$(EXPERIMENTS_DIR)/plan.jsonl
+ifdef TARGETS
+	@echo "== SMERL's targets at the scale $(SCALE): the runs of SAC"
+	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/targets.jsonl
+	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/targets.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(TARGETS) --jobs $(JOBS) --quiet
+endif
+	@for e in $(EXPERIMENTS); do build/qdnb sweep plan --experiment $$e --scale $(SCALE) \
+		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) || exit 1; done >$(EXPERIMENTS_DIR)/plan.jsonl
 	@echo "== experiments at the scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); the same command goes on"
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --jobs $(JOBS) --quiet
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"time"
 
 	"github.com/pkg/errors"
 
@@ -250,7 +249,7 @@ func (a *adapting) value(ctx context.Context, index int) error {
 	a.status.Generation = last
 	a.status.Evaluations += int64(len(results) * a.settings.Episodes)
 	a.status.EnvSteps = a.status.Evaluations * int64(a.rollouts.task.Length)
-	a.status.Seconds = time.Since(a.start).Seconds()
+	a.clock()
 	if a.due() {
 		return a.save(last)
 	}

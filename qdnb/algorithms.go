@@ -67,6 +67,9 @@ type family interface {
 	Check() error
 	// hyperparameters is a pointer to the settings, for assignments and for the configuration.
 	hyperparameters() any
+	// printed are the assignments that replace hyperparameters of the published code by those of
+	// the paper, where they disagree.
+	printed(env string) []string
 	// options are those that the environment is made with.
 	options() []envs.Option
 	// tessellation gives the number of cells of the repertoire that is measured, of the samples that its tessellation clusters, and its

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pkg/errors"
 
@@ -204,7 +203,8 @@ func (c *controlling) step() error {
 	}
 	s := &c.status
 	s.Generation, s.Evaluations, s.EnvSteps = o.Iteration, o.Evaluations, o.EnvSteps
-	s.Seconds, s.MaxFitness = time.Since(c.start).Seconds(), o.Best
+	c.clock()
+	s.MaxFitness = o.Best
 	if e := o.Evaluation; e != nil {
 		all := Evaluated{Fitnesses: e.Fitnesses}
 		sum, most := 0.0, 0

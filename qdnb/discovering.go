@@ -14,7 +14,9 @@ import (
 // discovering is the reinforcement-learning family.
 type discovering struct{ skills.Hyperparameters }
 
-func (d discovering) hyperparameters() any   { return d.Hyperparameters }
+func (d discovering) hyperparameters() any      { return d.Hyperparameters }
+func (discovering) printed(env string) []string { return skills.Printed(env) }
+
 func (d discovering) options() []envs.Option { return d.Options() }
 
 func (d discovering) tessellation() (cells, samples int, seed int64) {

@@ -15,6 +15,8 @@ type evolving struct{ evolution.Hyperparameters }
 func (e evolving) hyperparameters() any   { return e.Hyperparameters }
 func (e evolving) options() []envs.Option { return nil }
 
+func (evolving) printed(string) []string { return nil }
+
 func (e evolving) tessellation() (cells, samples int, seed int64) {
 	base := e.Base()
 	return base.Cells, base.CVTSamples, base.CVTSeed

@@ -55,6 +55,7 @@ type session struct {
 	bar    *runs.Bar
 	from   int64         // generation of the checkpoint that it goes on from, -1 without one
 	start  time.Time     // such that the time since it is what the run took over all sessions
+	cpu    float64       // such that the processor time of the process less it is what the run took over all sessions
 	saved  time.Time     // when the newest checkpoint was
 	pause  time.Duration // between two checkpoints
 }
@@ -96,11 +97,28 @@ func (s *session) use(platform *xla.Platform) {
 func (s *session) begin(budget runs.Budget, compileSeconds float64, columns ...string) error {
 	s.status.CompileSeconds += compileSeconds
 	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
+	s.cpu = processorSeconds() - s.status.CPUSeconds
 	s.status.Budget, s.status.Finished, s.status.Version = budget, false, version()
 	progress := s.status.Progress
 	progress.Seconds = time.Since(s.start).Seconds() // a budget of time has spent some on compilation
 	s.bar.Begin(budget.Fraction(progress))
 	return s.writer.Begin(s.from, columns...)
+}
+
+// clock notes the times that the run took so far. The processor time is the whole process's: runs
+// that it trains side by side count each other's.
+func (s *session) clock() {
+	s.status.Seconds = time.Since(s.start).Seconds()
+	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)
+}
+
+// processorSeconds is the processor time of this process, user and system.
+func processorSeconds() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil { // it cannot fail for this process
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
 // due tells whether it is time for a checkpoint.

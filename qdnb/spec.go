@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
 	"example.com/qdnb/npz"
 	"example.com/qdnb/qdnb/evolution"
 	"example.com/qdnb/qdnb/repertoire"
@@ -25,6 +26,12 @@ type Spec struct {
 	// Environment takes the place of Env: an environment of one's own. The run's folder is named
 	// after the name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
+
+	// Constants says which hyperparameters hold where the paper and its published code disagree:
+	// "code", the default, or "paper". The only one is reward_scaling of the reinforcement-learning
+	// methods on walker-uni: 10 in the code, 1 in print. The configuration has the number, so that
+	// --set reward_scaling=1 names the same run.
+	Constants string
 
 	// Set overrides hyperparameters, as in "batch=100": the names of the algorithm's settings in JSON.
 	Set []string
@@ -115,7 +122,11 @@ func (s Spec) resolve() (plan, error) {
 	if s.Name == "" {
 		p.Name = s.Algorithm
 	}
-	if err := runs.Set(p.family.hyperparameters(), s.Set...); err != nil {
+	printed, err := p.printed()
+	if err != nil {
+		return p, err
+	}
+	if err := runs.Set(p.family.hyperparameters(), slices.Concat(printed, s.Set)...); err != nil {
 		return p, err
 	}
 	if err := p.family.Check(); err != nil {
@@ -140,6 +151,23 @@ func (s Spec) resolve() (plan, error) {
 	}
 	p.config.Parts, err = p.fingerprints()
 	return p, err
+}
+
+// Values of [Spec.Constants].
+const (
+	CodeConstants  = "code"
+	PaperConstants = "paper"
+)
+
+// printed are the assignments of the hyperparameters that Constants chooses.
+func (p plan) printed() ([]string, error) {
+	switch p.Constants {
+	case "", CodeConstants:
+		return nil, nil
+	case PaperConstants:
+		return p.family.printed(p.env.Spec().Name), nil
+	}
+	return nil, names.Unknown("origin of constants", p.Constants, []string{CodeConstants, PaperConstants})
 }
 
 // environment is the one that a spec names, or brings.

@@ -8,10 +8,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -45,6 +45,7 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 		return nil, err
 	}
 	defer t.close()
+	t.tellBudget()
 	if err := t.train(ctx); err != nil {
 		return t.writer.Run, err
 	}
@@ -56,6 +57,9 @@ type training struct {
 	plan
 	session
 	search search
+
+	first     runs.Progress // at the first record of this session
+	projected bool          // what the budget comes to was said
 
 	noReplay bool // the learner's replay buffer is not there, for nothing is left to learn
 }
@@ -146,7 +150,7 @@ func (t *training) step() error {
 	}
 	before := t.status.Progress
 	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations, o.EnvSteps
-	t.status.Seconds = time.Since(t.start).Seconds()
+	t.clock()
 	if o.Fitnesses != nil {
 		if err := t.log(o); err != nil {
 			return err
@@ -157,8 +161,50 @@ func (t *training) step() error {
 			return err
 		}
 	}
+	t.tellProjection()
 	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.figures()...)
 	return nil
+}
+
+// paperSteps are the environment steps of the paper's runs of the algorithm on the environment; 0
+// where there are none.
+func (p plan) paperSteps() int64 { return results.PaperSteps(p.config.Algorithm, p.config.Env) }
+
+// tellBudget says what a budget of time came to in the paper. Equal times are not equal numbers of
+// steps on other hardware.
+func (t *training) tellBudget() {
+	if paper := t.paperSteps(); paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(t.status.Progress) {
+		fmt.Fprintf(os.Stderr, "qdnb: %s: the paper's took %.3g environment steps in 2h on a GPU; how many %v comes to here is told once the rate is known\n",
+			t.config.Name(), float64(paper), t.Budget)
+	}
+}
+
+// tellProjection says once how many of the paper's steps fit into a budget of time at the rate of
+// this session.
+func (t *training) tellProjection() {
+	paper := t.paperSteps()
+	if paper == 0 || !t.Budget.Timed() || t.Quiet || t.projected {
+		return
+	}
+	if t.first == (runs.Progress{}) {
+		t.first = t.status.Progress // what came before is mostly compilation
+		return
+	}
+	steps, ok := projection(t.first, t.status.Progress, t.Budget)
+	if t.projected = ok; ok {
+		fmt.Fprintf(os.Stderr, "qdnb: about %.2g environment steps fit into %v here, %.2g of the paper's %.3g\n",
+			steps, t.Budget, steps/float64(paper), float64(paper))
+	}
+}
+
+// projection is how many environment steps a budget comes to at the rate between two records. It is
+// not ok before a hundredth of the budget, and two generations, have been spent.
+func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool) {
+	spent := b.Fraction(now) - b.Fraction(from)
+	if spent < 0.01 || now.Generation < from.Generation+2 {
+		return 0, false
+	}
+	return float64(now.EnvSteps) + float64(now.EnvSteps-from.EnvSteps)/spent*(1-b.Fraction(now)), true
 }
 
 // log takes the figures of a repertoire that was measured, and writes a row of metrics.csv.
@@ -257,7 +303,11 @@ func (t *training) finish() error {
 			return err
 		}
 	}
-	t.bar.Done(t.summary())
+	summary := t.summary()
+	if paper := t.paperSteps(); paper > 0 {
+		summary += fmt.Sprintf("  %.2g of the paper's environment steps", float64(t.status.EnvSteps)/float64(paper))
+	}
+	t.bar.Done(summary)
 	return nil
 }
 

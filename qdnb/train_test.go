@@ -39,6 +39,85 @@ func TestMain(m *testing.M) {
 	os.Exit(withOwnCache(m.Run))
 }
 
+// A run in a budget of time says what the paper's came to in steps, when it starts, once its rate
+// is known, and at the end.
+func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
+	said := func(budget runs.Budget, quiet bool) string {
+		file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		stderr := os.Stderr
+		os.Stderr = file
+		defer func() { os.Stderr = stderr }()
+		spec := small(t.TempDir(), 1)
+		spec.Budget, spec.Quiet = budget, quiet
+		if _, err := Train(spec); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	timed := runs.Budget{Generations: 8, Time: 100 * time.Hour}
+	got := said(timed, false)
+	for _, want := range []string{"the paper's took 1.6e+09 environment steps in 2h", "fit into 8 generations or 100h0m0s here", "of the paper's 1.6e+09",
+		"of the paper's environment steps"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if got := said(timed, true); got != "" {
+		t.Errorf("a quiet run says %q", got)
+	}
+	if got := said(Generations(8), false); strings.Contains(got, "in 2h") || strings.Contains(got, "fit into") {
+		t.Errorf("a run in generations says %q", got)
+	}
+}
+
+// Processor time ends a run, and adds up over its sessions.
+func TestProcessorTimeIsABudget(t *testing.T) {
+	spec := small(t.TempDir(), 2)
+	begun, err := Train(spec)
+	if err != nil || begun.Status.CPUSeconds <= 0 {
+		t.Fatalf("%v after %v s of the processor", err, begun.Status.CPUSeconds)
+	}
+	spec.Budget = runs.Budget{CPU: time.Duration((begun.Status.CPUSeconds + 0.05) * float64(time.Second))}
+	run, err := Train(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := run.Status; !s.Finished || s.Generation <= 2 || s.CPUSeconds < spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
+		t.Errorf("in %v: %+v", spec.Budget, s)
+	}
+	again, err := Train(spec)
+	if err != nil || again.Status.Generation != run.Status.Generation {
+		t.Errorf("a complete run went on to generation %d, %v", again.Status.Generation, err)
+	}
+}
+
+func TestProjection(t *testing.T) {
+	b := runs.Budget{Time: 1000 * time.Second}
+	from := runs.Progress{Generation: 1, EnvSteps: 100, Seconds: 100} // most of it compilation
+	for _, c := range []struct {
+		now  runs.Progress
+		want float64 // 0: it is too early
+	}{
+		{runs.Progress{Generation: 2, EnvSteps: 200, Seconds: 200}, 0},
+		{runs.Progress{Generation: 9, EnvSteps: 900, Seconds: 108}, 0},
+		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 200}, 300 + 2*800},
+		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 1000}, 300},
+	} {
+		got, ok := projection(from, c.now, b)
+		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%+v comes to %g, %v; want %g", c.now, got, ok, c.want)
+		}
+	}
+}
+
 func TestCheckpointPauseIsADuration(t *testing.T) {
 	for _, text := range []string{"30", "-1s", "often"} {
 		t.Setenv(CheckpointEnv, text)

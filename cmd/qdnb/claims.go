@@ -75,11 +75,11 @@ func (c *claimsCmd) lines(root string) (lines []sweep.Line, problems []error, er
 
 // print writes a block for each claim: verdict, name, seeds and place, and under it the sentence and the evidence.
 func (c checked) print() {
-	width := 120
+	width := 100
 	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		width = max(columns, 60)
+		width = min(max(columns, 60), 100)
 	}
-	const indent = 17
+	const indent = 19
 	count := map[claims.Verdict]int{}
 	for _, r := range c.Claims {
 		count[r.Verdict]++
@@ -99,8 +99,9 @@ func (c checked) print() {
 			}
 		}
 	}
-	fmt.Printf("\n%d hold, %d do not hold, %d lack data. Of %d runs %d are complete, %d incomplete and %d not begun.\n",
-		count[claims.Holds], count[claims.HoldsNot], count[claims.NotEnough], c.Lines, c.Complete, c.Incomplete, c.Missing)
+	fmt.Printf("\n%d hold, %d do not hold, %d have runs too small for a verdict, %d lack data.\n"+
+		"Of %d runs %d are complete, %d incomplete and %d not begun.\n",
+		count[claims.Holds], count[claims.HoldsNot], count[claims.TooSmall], count[claims.NotEnough], c.Lines, c.Complete, c.Incomplete, c.Missing)
 }
 
 // wrap breaks a text into lines of up to so many letters, between words.

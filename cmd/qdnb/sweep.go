@@ -25,25 +25,34 @@ type sweepCmd struct {
 
 type sweepPlanCmd struct {
 	Experiment string   `required:"" placeholder:"NAME" help:"Experiment: training, smerl-targets, adaptation, hurdles, sensitivity, prior or reward."`
-	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), small (minutes on a laptop) or smoke (seconds)."`
-	Seeds      *int     `placeholder:"N" help:"Seeds: 0, 1 and so on; the paper has 5, other scales 1."`
+	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), medium (the same with small networks and minutes a run), small (minutes on a laptop) or smoke (seconds)."`
+	Seeds      *int     `placeholder:"N" help:"Seeds: 0, 1 and so on; the paper has 5, the scale medium 3, others 1."`
 	Envs       []string `placeholder:"NAME" help:"Only these environments."`
 	Algorithms []string `placeholder:"NAME" help:"Only these algorithms."`
-	Budget     string   `placeholder:"UNIT" help:"Unit of training budgets: time (as the paper, the default of its scale) or steps (what its runs reached; the default of other scales)."`
+	Constants  string   `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its code disagree: code or paper; see \"qdnb train\"."`
+	Targets    string   `placeholder:"FILE" help:"SMERL's targets: the smerl_targets_summary.csv of the experiment smerl-targets. The scale medium needs it, others have targets of their own."`
+	Budget     string   `placeholder:"UNIT" help:"Unit of training budgets: time (as the paper, the default of its scale; processor time at the scale medium) or steps (what its runs reached; the default of other scales)."`
 }
 
 // Run prints a plan.
 func (c *sweepPlanCmd) Run() error {
-	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Budget: c.Budget}
+	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Constants: c.Constants, Budget: c.Budget}
 	if c.Seeds != nil {
 		if o.Seeds = *c.Seeds; o.Seeds < 1 {
 			return fmt.Errorf("--seeds must be 1 or more, not %d", o.Seeds)
+		}
+	}
+	if c.Targets != "" {
+		var err error
+		if o.Targets, err = results.ReadSMERLTargets(c.Targets); err != nil {
+			return err
 		}
 	}
 	lines, err := experiments.Plan(c.Experiment, o)
 	if err != nil {
 		return err
 	}
+	experiments.WriteCost(os.Stderr, lines)
 	return sweep.Write(os.Stdout, lines)
 }
 

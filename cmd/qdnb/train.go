@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -19,6 +20,8 @@ type trainCmd struct {
 	Evaluations *int64         `placeholder:"N" help:"Stop after so many evaluations."`
 	EnvSteps    *int64         `placeholder:"N" help:"Stop after so many environment steps."`
 	Time        *time.Duration `placeholder:"DURATION" help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
+	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION" help:"Stop after so much processor time of the process, without compilation: fair on a machine that does other work, too."`
+	Constants   string         `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code (the default) or paper. The only one is reward_scaling on walker-uni, 10 in the code and 1 in print."`
 	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
 	runsFlag
 	backendFlag
@@ -36,7 +39,7 @@ func (c *trainCmd) Run() error {
 		return err
 	}
 	spec := qdnb.Spec{
-		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: c.Set, Budget: budget,
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants, Set: c.Set, Budget: budget,
 		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Fresh: c.Fresh, KeepReplay: c.KeepReplay,
 	}
 	config, err := spec.Config()
@@ -71,9 +74,16 @@ func (c *trainCmd) budget() (b runs.Budget, err error) {
 			return b, fmt.Errorf("--%s must be 1 or more, not %d: leave it out for no such limit", limit.name, *limit.of)
 		}
 	}
-	if c.Time != nil {
-		if b.Time = *c.Time; b.Time <= 0 {
-			return b, fmt.Errorf("--time must be more than 0, not %v: leave it out for no such limit", b.Time)
+	for _, limit := range []struct {
+		name  string
+		given *time.Duration
+		of    *time.Duration
+	}{{"time", c.Time, &b.Time}, {"cpu-time", c.CPUTime, &b.CPU}} {
+		if limit.given == nil {
+			continue
+		}
+		if *limit.of = *limit.given; *limit.of <= 0 {
+			return b, fmt.Errorf("--%s must be more than 0, not %v: leave it out for no such limit", limit.name, *limit.of)
 		}
 	}
 	return b, nil
@@ -88,8 +98,11 @@ type result struct {
 	Generations    int64    `json:"generations"`
 	Evaluations    int64    `json:"evaluations"`
 	EnvSteps       int64    `json:"env_steps"`
+	PaperSteps     int64    `json:"paper_steps"`     // that the paper's runs took in two hours; 0 where that is not known
+	StepsRatio     *float64 `json:"steps_ratio"`     // env_steps / paper_steps; null without the latter
 	Seconds        float64  `json:"seconds"`         // wall-clock over all sessions, compilation included
 	CompileSeconds float64  `json:"compile_seconds"` // part of seconds
+	CPUSeconds     float64  `json:"cpu_seconds"`     // processor time, without compilation
 	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
 	Coverage       float64  `json:"coverage"`        // per cent
 	QDScore        float64  `json:"qd_score"`
@@ -101,8 +114,12 @@ func printJSON(run *runs.Run) error {
 	s := run.Status
 	r := result{
 		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
-		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps, Seconds: s.Seconds, CompileSeconds: s.CompileSeconds,
+		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
+		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds, CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds,
 		Coverage: s.Coverage, QDScore: s.QDScore, Backend: s.Backend, Finished: s.Finished,
+	}
+	if ratio := stepsRatio(run); ratio > 0 {
+		r.StepsRatio = &ratio
 	}
 	if !math.IsInf(s.MaxFitness, 0) {
 		r.MaxFitness = &s.MaxFitness
@@ -118,12 +135,26 @@ func hyperparameters(c runs.Config, verbose bool) string {
 	return summary(c)
 }
 
+// stepsRatio is the number of environment steps of a run as a part of the paper's; 0 where these
+// are not known.
+func stepsRatio(run *runs.Run) float64 {
+	paper := results.PaperSteps(run.Config.Algorithm, run.Config.Env)
+	if paper == 0 {
+		return 0
+	}
+	return float64(run.Status.EnvSteps) / float64(paper)
+}
+
 func printRun(run *runs.Run, verbose bool) {
 	s := run.Status
 	fmt.Printf("run            %s\n", run.Dir)
 	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm, run.Config.Env, run.Config.Seed)
 	fmt.Printf("hyperparams    %s\n", hyperparameters(run.Config, verbose))
-	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d\n", s.Generation, s.Evaluations, s.EnvSteps)
+	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations, s.EnvSteps)
+	if ratio := stepsRatio(run); ratio > 0 {
+		fmt.Printf(" (%.2g of the paper's in 2h)", ratio)
+	}
+	fmt.Println()
 	fmt.Printf("seconds        %.1f (%.1f of them to compile)\n", s.Seconds, s.CompileSeconds)
 	switch run.Config.Algorithm {
 	case qdnb.Adaptation, qdnb.HierarchicalControl: // they have no repertoire

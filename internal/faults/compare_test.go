@@ -156,7 +156,7 @@ func withoutSeconds(data []byte) (lines []string) {
 
 // timeless is a status without what depends on time.
 func timeless(s runs.Status) runs.Status {
-	s.Seconds, s.CompileSeconds, s.Updated = 0, 0, time.Time{}
+	s.Seconds, s.CPUSeconds, s.CompileSeconds, s.Updated = 0, 0, 0, time.Time{}
 	s.Log = runs.LogSeal{} // its rows have times
 	return s
 }

@@ -1,12 +1,17 @@
 // Package claims checks what the paper says of its results against the results of runs.
 //
-// A [Claim] is a sentence of the paper and a check of it, which takes tables and answers whether it holds, with a line of evidence. A
-// claim is only decided when there is a run of every method on every environment that it speaks of; how many seeds there are is said
-// beside it. Where samples of seeds are compared, the evidence has Vargha and Delaney's effect size A (the chance that a seed of the first
-// is better) and P of the two-sided rank test of Mann and Whitney: whether a claim holds is decided by medians, as in the paper, and P
-// says how much so few seeds can tell.
+// A [Claim] is a sentence of the paper and a check of it, which takes tables and answers whether it
+// holds, with a line of evidence. A claim is only decided when there is a run of every method on
+// every environment that it speaks of, and these can bear a verdict: episodes of full length, 1024
+// cells, a budget that brings the method's own schedule into play (see [results.Trained]), and
+// three seeds, except where settings of a grid are the sample. How many seeds there are is said
+// beside it. Where samples of seeds are compared, the evidence has Vargha and Delaney's effect size
+// A (the chance that a seed of the first is better) and P of the two-sided rank test of Mann and
+// Whitney: whether a claim holds is decided by medians, as in the paper, and P says how much so few
+// seeds can tell.
 //
-// Words of the paper without a number have one here, which the evidence or the sentence names: see the constants.
+// Words of the paper without a number have one here, which the evidence or the sentence names: see
+// the constants.
 package claims
 
 import (
@@ -28,6 +33,7 @@ const (
 	Holds     Verdict = "holds"
 	HoldsNot  Verdict = "does not hold"
 	NotEnough Verdict = "not enough data"
+	TooSmall  Verdict = "n/a at this scale" // there are runs of all that it takes, but too small or too few to bear a verdict
 )
 
 // Result is the outcome of a check.
@@ -55,9 +61,14 @@ func (c Claim) Check(t *results.Tables) Result {
 	d := &data{t: t}
 	holds, evidence := c.check(d)
 	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: HoldsNot, Evidence: evidence, MinSeeds: d.min, MaxSeeds: d.max}
+	if d.min < minSeeds && !d.settings {
+		d.tooSmall(fmt.Sprintf("fewer than %d seeds", minSeeds), "")
+	}
 	switch {
 	case len(d.missing) > 0:
 		r.Verdict, r.Evidence = NotEnough, d.lacks()
+	case len(d.reasons) > 0:
+		r.Verdict, r.Evidence = TooSmall, d.why()
 	case holds:
 		r.Verdict = Holds
 	}
@@ -82,6 +93,53 @@ type data struct {
 	t        *results.Tables
 	missing  []string
 	min, max int
+	settings bool                // the sample are settings of a grid, so that a seed of each is enough
+	reasons  []string            // what makes runs too small
+	where    map[string][]string // of each reason: the runs
+}
+
+// tooSmall notes what makes a run too small, and which one.
+func (d *data) tooSmall(reason, where string) {
+	if d.where == nil {
+		d.where = map[string][]string{}
+	}
+	if _, ok := d.where[reason]; !ok {
+		d.reasons = append(d.reasons, reason)
+	}
+	if !slices.Contains(d.where[reason], where) {
+		d.where[reason] = append(d.where[reason], where)
+	}
+}
+
+// why lists the reasons, each with the first of its runs.
+func (d *data) why() string {
+	const most = 3
+	var parts []string
+	for _, reason := range d.reasons[:min(len(d.reasons), most)] {
+		where := d.where[reason]
+		if where[0] != "" {
+			reason += " (" + where[0]
+			if more := len(where) - 1; more > 0 {
+				reason += fmt.Sprintf(" and %d more", more)
+			}
+			reason += ")"
+		}
+		parts = append(parts, reason)
+	}
+	if more := len(d.reasons) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// trained notes what makes training runs too small, and returns them.
+func (d *data) trained(found []results.Trained) []results.Trained {
+	for _, r := range found {
+		for _, reason := range r.Short {
+			d.tooSmall(reason, r.Label+" on "+r.Env)
+		}
+	}
+	return found
 }
 
 // note counts the seeds of a sample, or notes that it is missing: empty, or of scores that are not known.
@@ -116,17 +174,49 @@ func (d *data) lacks() string {
 
 // scores are those of complete training runs, one per seed.
 func (d *data) scores(label, env string, m results.Metric) []float64 {
+	d.trained(d.t.FinishedRuns(label, env))
 	return d.note(d.t.Scores(label, env, m), label+" on "+env)
+}
+
+// adapted notes what makes the runs of an adaptation too small.
+func (d *data) adapted(perturbation, env, label string) {
+	for _, a := range d.t.AdaptedRuns(perturbation, env, label) {
+		for _, reason := range a.Short {
+			d.tooSmall(reason, evaluated(label, env, perturbation))
+		}
+	}
 }
 
 // adaptation are the scores at a multiplier, one per seed.
 func (d *data) adaptation(perturbation, env, label string, multiplier float64) []float64 {
+	d.adapted(perturbation, env, label)
 	return d.note(d.t.Adaptation(perturbation, env, label, multiplier), d.at(label, env, perturbation, multiplier))
 }
 
 // gains are the relative changes at a multiplier, one per seed.
 func (d *data) gains(perturbation, env, label string, multiplier float64) []float64 {
+	d.adapted(perturbation, env, label)
 	return d.note(d.t.Gains(perturbation, env, label, multiplier), d.at(label, env, perturbation, multiplier))
+}
+
+// targets are the means over the targets of ant-maze, one per seed.
+func (d *data) targets(label string) []float64 {
+	d.adapted(results.Target, "ant-maze", label)
+	return d.note(d.t.TargetMeans(label), evaluated(label, "ant-maze", results.Target))
+}
+
+// control are the final fitnesses and hurdles of a controller, one per seed.
+func (d *data) control(label string) (fitness, hurdles []float64) {
+	what := "hurdles with " + label
+	for _, c := range d.t.Controlled {
+		if c.Label == label {
+			for _, reason := range c.Short {
+				d.tooSmall(reason, what)
+			}
+		}
+	}
+	fitness, hurdles = d.t.FinalControl(label)
+	return d.note(fitness, what), d.note(hurdles, what)
 }
 
 // at is what is missing: the evaluation, or a value of it.

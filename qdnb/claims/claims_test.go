@@ -50,6 +50,15 @@ func paper() *results.Tables {
 				if reinforced {
 					r.Coverage, r.EdgeCoverage = 50+step, 30+step
 				}
+				if strings.HasSuffix(label, "-reward") {
+					r.Coverage = 50 + 2*step
+				}
+				r.EnvSteps = 1000
+				if strings.HasPrefix(label, "pga-") {
+					r.EnvSteps = 100
+				}
+				r.Curve = []results.Point{{EnvSteps: 0, MaxFitness: r.MaxFitness - math.Abs(r.MaxFitness)},
+					{EnvSteps: float64(r.EnvSteps), MaxFitness: r.MaxFitness}}
 				if label == "diayn" || label == "dads" {
 					r.Experiment = results.ExperimentReward
 				}
@@ -57,14 +66,14 @@ func paper() *results.Tables {
 			}
 		}
 		t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTargets, Label: "sac", Env: "ant-maze",
-			Finished: true, MaxFitness: -9000 + step})
+			Finished: true, Seed: int64(seed), MaxFitness: -9000 + step})
 		for _, c := range []struct {
 			algorithm     string
 			with, without float64
 		}{{"dads-reward", 40, 10}, {"diayn-reward", 30, 18}} {
 			for _, prior := range []bool{true, false} {
 				r := results.Trained{Experiment: results.ExperimentPrior, Label: c.algorithm, Algorithm: c.algorithm, Env: "ant-omni",
-					Finished: true, Prior: prior}
+					Finished: true, Seed: int64(seed), Prior: prior}
 				if r.Coverage = c.with + step/10; !prior {
 					r.Label, r.Coverage = c.algorithm+", no prior", c.without+step/10
 				}
@@ -75,7 +84,7 @@ func paper() *results.Tables {
 			for k := range 9 {
 				setting := func(label string, score float64) {
 					t.Trained = append(t.Trained, results.Trained{
-						Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Finished: true,
+						Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Finished: true, Seed: int64(seed),
 						A: results.Setting{Name: "a", Value: float64(k / 3)}, B: results.Setting{Name: "b", Value: float64(k % 3)},
 						QDScore: 1000*score + step,
 					})
@@ -88,10 +97,13 @@ func paper() *results.Tables {
 				setting("dads-reward", 0.5-0.05*float64(k))
 			}
 		}
-		for i, label := range methods {
+		for i, label := range slices.Concat(methods, []string{"diayn", "dads"}) {
 			for _, p := range panels() {
 				a := results.Adapted{Label: label, Env: p.env, Seed: int64(seed), Perturbation: p.perturbation}
 				nominal := published[label][0][slices.Index(environments, p.env)]
+				if label == "diayn" || label == "dads" {
+					nominal /= 2
+				}
 				for index := range 20 {
 					x := 0.25 * float64(index)
 					if p.perturbation == results.Gravity {
@@ -99,7 +111,7 @@ func paper() *results.Tables {
 					}
 					loss := 0.3
 					switch {
-					case label == "map-elites":
+					case label == "map-elites" || label == "aurora":
 						loss = 0.1
 					case label == "smerl-diayn" && p.perturbation == results.Actuators:
 						loss = 0.95
@@ -111,8 +123,11 @@ func paper() *results.Tables {
 				}
 				t.Adapted = append(t.Adapted, a)
 			}
+			if label == "diayn" || label == "dads" {
+				continue
+			}
 			t.Adapted = append(t.Adapted, results.Adapted{
-				Label: label, Env: "ant-maze", Perturbation: results.Target, Values: []results.Value{{Score: -1000*float64(i) + step},
+				Label: label, Env: "ant-maze", Seed: int64(seed), Perturbation: results.Target, Values: []results.Value{{Score: -1000*float64(i) + step},
 					{Score: -2000 * float64(i)}},
 			})
 			final := results.ControlPoint{EnvSteps: 100, FitnessMean: 100*float64(i) + step, HurdlesMean: 0.5 + step/10}
@@ -122,7 +137,7 @@ func paper() *results.Tables {
 			case "diayn-reward":
 				final.FitnessMean, final.HurdlesMean = 1900+step, 4+step/10
 			}
-			t.Controlled = append(t.Controlled, results.Controlled{Label: label, Curve: []results.ControlPoint{{}, final}})
+			t.Controlled = append(t.Controlled, results.Controlled{Label: label, Seed: int64(seed), Curve: []results.ControlPoint{{}, final}})
 		}
 	}
 	return t
@@ -163,6 +178,15 @@ func adapt(perturbation, label, env string, to func(v *results.Value)) func(*res
 					to(&t.Adapted[i].Values[k])
 				}
 			}
+		}
+	}
+}
+
+// adaptAll sets scores of a label in all panels.
+func adaptAll(label string, to func(v *results.Value)) func(*results.Tables) {
+	return func(t *results.Tables) {
+		for _, p := range panels() {
+			adapt(p.perturbation, label, p.env, to)(t)
 		}
 	}
 }
@@ -210,13 +234,39 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		}
 	}, unfinished("training", "smerl-dads", "walker-uni")},
 	"ant-maze-jump": {trained("aurora", "ant-maze", -5000), unfinished("training", "dads-reward", "ant-maze")},
-	"ant-maze-sac": {change("smerl-targets", "sac", "ant-maze", func(r *results.Trained) { r.MaxFitness = -6820 }),
+	"ant-maze-sac": {change("smerl-targets", "sac", "ant-maze", func(r *results.Trained) { r.MaxFitness = -8000 }),
 		unfinished("smerl-targets", "sac", "ant-maze")},
 	"ant-trap-coverage": {change("training", "pga-map-elites", "ant-trap", func(r *results.Trained) { r.Coverage = 89 }),
 		unfinished("training", "pga-map-elites", "ant-trap")},
 	"ant-trap-fitness": {trained("map-elites", "ant-trap", 1300), unfinished("training", "smerl-dads", "ant-trap")},
 	"ant-trap-smerl":   {trained("smerl-dads", "ant-trap", 700), unfinished("training", "dads-reward", "ant-trap")},
 
+	"coverage": {change("training", "smerl-dads", "ant-maze", func(r *results.Trained) { r.Coverage = 99 }),
+		unfinished("training", "aurora", "pointmaze")},
+	"coverage-map-elites": {change("training", "map-elites", "", func(r *results.Trained) { r.Coverage = 70 }),
+		unfinished("training", "map-elites", "ant-maze")},
+	"pga-fitness": {trained("aurora", "pointmaze", -22), unfinished("training", "smerl-diayn", "walker-uni")},
+	"pga-efficiency": {change("training", "map-elites", "", func(r *results.Trained) { r.Curve[0].MaxFitness = 1e6 }),
+		change("training", "map-elites", "ant-uni", func(r *results.Trained) { r.Curve = nil })},
+	"statistic": {func(t *results.Tables) { // one seed far up: the best by the mean, and not by the median
+		for _, env := range environments[:4] {
+			change("training", "aurora", env, func(r *results.Trained) {
+				if r.Seed == 0 {
+					r.MaxFitness, r.QDScore = 1e6, 1e9
+				}
+			})(t)
+		}
+	}, change("training", "aurora", "ant-uni", func(r *results.Trained) { r.Finished = r.Seed < 3 })},
+
+	"adaptation-behind": {adaptAll("aurora", func(v *results.Value) { v.Score = 5000 }), notEvaluated("gravity", "aurora", "walker-uni")},
+	"adaptation-aurora": {adaptAll("pga-aurora", func(v *results.Value) { v.Score *= 0.5 }), notEvaluated("gravity", "aurora", "walker-uni")},
+	"adaptation-targets": {adapt("target", "pga-map-elites", "ant-maze", func(v *results.Value) { v.Score = -20_000 }),
+		notEvaluated("target", "dads-reward", "ant-maze")},
+	"gravity-others": {func(t *results.Tables) {
+		for _, label := range methods {
+			adapt("gravity", label, "ant-uni", func(v *results.Value) { v.Score = 100 })(t)
+		}
+	}, notEvaluated("gravity", "smerl-dads", "ant-uni")},
 	"adaptation-small": {func(t *results.Tables) {
 		for _, p := range panels() {
 			adapt(p.perturbation, "smerl-dads", p.env, func(v *results.Value) { v.Score = 5000 })(t)
@@ -280,7 +330,10 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 	"sum-qd-score": {change("training", "diayn-reward", "", func(r *results.Trained) { r.QDScore /= 10 }),
 		unfinished("training", "diayn-reward", "walker-uni")},
 	"sum-variance": {change("training", "dads-reward", "", func(r *results.Trained) { r.MaxFitness = 7 }),
-		change("training", "dads-reward", "ant-uni", func(r *results.Trained) { r.Finished = r.Seed == 0 })},
+		unfinished("training", "dads-reward", "ant-uni")},
+	"sum-variance-qd-score": {scored("diayn-reward", "", 7), unfinished("training", "dads-reward", "ant-uni")},
+	"sum-variance-coverage": {change("training", "dads-reward", "", func(r *results.Trained) { r.Coverage = 7 }),
+		unfinished("training", "dads-reward", "ant-uni")},
 	"edges": {change("training", "smerl-dads", "walker-uni", func(r *results.Trained) { r.EdgeCoverage = 85 }),
 		change("training", "smerl-dads", "walker-uni", func(r *results.Trained) { r.EdgeCoverage = math.NaN() })},
 	"map-elites-qd-score": {scored("pga-map-elites", "ant-maze", 3e6), unfinished("training", "smerl-dads", "ant-maze")},
@@ -309,6 +362,8 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		"dads-reward", "")},
 	"prior-diayn": {change("prior", "diayn-reward, no prior", "", func(r *results.Trained) { r.Coverage = 29 }),
 		unfinished("prior", "diayn-reward, no prior", "")},
+	"reward-qd-score":   {change("reward", "dads", "ant-uni", func(r *results.Trained) { r.QDScore = 1e6 }), unfinished("reward", "dads", "ant-maze")},
+	"reward-adaptation": {adaptAll("diayn", func(v *results.Value) { v.Score = 5000 }), notEvaluated("actuators", "dads", "ant-uni")},
 	"reward-fitness": {change("reward", "dads", "ant-uni", func(r *results.Trained) { r.MaxFitness = 2000 }), unfinished("reward",
 		"diayn", "ant-omni")},
 }
@@ -366,6 +421,50 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 	}
 }
 
+// Runs that are too small, or too few, bear no verdict.
+func TestSmallRunsBearNoVerdict(t *testing.T) {
+	short := []string{"32 cells, not 1024"}
+	small, few := paper(), paper()
+	for i := range small.Trained {
+		small.Trained[i].Short = short
+	}
+	for i := range small.Adapted {
+		small.Adapted[i].Short = short
+	}
+	for i := range small.Controlled {
+		small.Controlled[i].Short = short
+	}
+	few.Trained = slices.DeleteFunc(few.Trained, func(r results.Trained) bool { return r.Seed > 1 })
+	few.Adapted = slices.DeleteFunc(few.Adapted, func(a results.Adapted) bool { return a.Seed > 1 })
+	few.Controlled = slices.DeleteFunc(few.Controlled, func(c results.Controlled) bool { return c.Seed > 1 })
+	for _, c := range All() {
+		got := c.Check(small)
+		if got.Verdict != TooSmall || !strings.HasPrefix(got.Evidence, "32 cells, not 1024 (") {
+			t.Errorf("of small runs, %s: %s: %s", c.ID, got.Verdict, got.Evidence)
+		}
+		oneLine(t, got)
+		want, evidence := TooSmall, "fewer than 3 seeds"
+		switch {
+		case strings.HasPrefix(c.ID, "sensitivity-"): // its sample are the settings
+			want, evidence = Holds, ""
+		case c.ID == "iqm-ranking" || c.ID == "statistic":
+			want, evidence = NotEnough, "needs 4 seeds"
+		}
+		if got := c.Check(few); got.Verdict != want || !strings.HasPrefix(got.Evidence, evidence) {
+			t.Errorf("of two seeds, %s: %s: %s", c.ID, got.Verdict, got.Evidence)
+		}
+	}
+	one := paper()
+	change("training", "smerl-dads", "walker-uni", func(r *results.Trained) { r.Short = []string{"SMERL's gate never opened"} })(one)
+	got := find(t, "smerl-fitness").Check(one)
+	if got.Verdict != TooSmall || got.Evidence != "SMERL's gate never opened (smerl-dads on walker-uni)" {
+		t.Errorf("of a gate that never opened: %+v", got)
+	}
+	if got := find(t, "ant-trap-smerl").Check(one); got.Verdict != Holds {
+		t.Errorf("another environment: %+v", got)
+	}
+}
+
 func TestNothingIsKnownOfNothing(t *testing.T) {
 	for _, r := range Check(&results.Tables{}) {
 		if r.Verdict != NotEnough || r.MinSeeds != 0 || r.MaxSeeds != 0 {
@@ -378,6 +477,7 @@ func TestNothingIsKnownOfNothing(t *testing.T) {
 	for i := range broken.Trained {
 		r := &broken.Trained[i]
 		r.MaxFitness, r.QDScore, r.Coverage, r.EdgeCoverage = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		r.Curve = nil
 	}
 	broken.Adapted, broken.Controlled = nil, nil
 	for _, r := range Check(broken) {

@@ -12,6 +12,7 @@ import (
 var (
 	neuroevolution = results.Neuroevolution()
 	reinforcement  = results.Reinforcement()
+	pga            = []string{"pga-map-elites", "pga-aurora"}
 	methods        = slices.Concat(neuroevolution, reinforcement)
 )
 
@@ -32,6 +33,10 @@ const (
 	repeatedly = 2    // "jump repeatedly": hurdles per episode
 	littleLoss = 0.75 // "loses little": part of the score that is kept
 	minGrid    = 4    // settings of a grid that a spread needs; 9 in the paper
+	minSeeds   = 3    // seeds of each method that a verdict needs
+	margin     = 0.1  // "does not find": below by more than this part, which is SMERL's margin
+	farDrop    = 0.65 // "drops of 70 %": at least this part
+	collapsed  = 0.5  // "collapse": less than this part is left
 	minIQM     = 4    // seeds from which on the interquartile mean is not the mean
 )
 
@@ -44,3 +49,6 @@ func join(parts ...string) string {
 
 // similar tells whether two medians differ by at most a part of the larger.
 func similar(a, b float64) bool { return math.Abs(a-b) <= level*max(math.Abs(a), math.Abs(b)) }
+
+// closeTo tells whether a median is at most a part below another one.
+func closeTo(a, b float64) bool { return a >= b-level*math.Abs(b) }

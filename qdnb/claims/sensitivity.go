@@ -64,24 +64,43 @@ var ofAblations = []Claim{
 	{"prior-diayn", "without the prior the coverage of DIAYN+REWARD on ant-omni falls by about 40 % (to 50 to 70 %)",
 		"figure 15", func(d *data) (bool, string) { return d.prior("diayn-reward", 0.5, 0.7) }},
 	{"reward-fitness", "without the task's reward DIAYN and DADS have a lower max fitness on every task",
-		"table 10", func(d *data) (bool, string) {
-			wins := tally{unit: " comparisons"}
-			for _, env := range environments {
-				if env == "pointmaze" {
-					continue
-				}
-				for _, label := range []string{"diayn", "dads"} {
-					a, b := d.pair(label, label+"-reward", env, results.MaxFitness)
-					wins.add(a.median() < b.median(), label+" on "+env)
-				}
+		"table 10", func(d *data) (bool, string) { return d.withoutReward(results.MaxFitness, "") }},
+	{"reward-qd-score", "without the task's reward DIAYN and DADS have a lower QD score on every task but ant-omni",
+		"table 10", func(d *data) (bool, string) { return d.withoutReward(results.QDScore, "ant-omni") }},
+	{"reward-adaptation", "without the task's reward adaptation collapses: DIAYN and DADS keep less than half of the fitness of their +REWARD " +
+		"versions (at 75 % of the values)", "figure 16", func(d *data) (bool, string) {
+		return d.mostly(every, func(p panel, x float64) bool {
+			collapse := true
+			for _, label := range []string{"diayn", "dads"} {
+				a, b := stats.Median(d.adaptation(p.perturbation, p.env, label, x)), stats.Median(d.adaptation(p.perturbation, p.env, label+"-reward", x))
+				collapse = a < b-collapsed*math.Abs(b) && collapse
 			}
-			return wins.yes == wins.all, wins.String()
-		}},
+			return collapse
+		})
+	}},
+}
+
+// withoutReward compares DIAYN and DADS with their +REWARD versions on all tasks of the paper's
+// table 10 but one.
+func (d *data) withoutReward(m results.Metric, but string) (bool, string) {
+	wins := tally{unit: " comparisons"}
+	for _, env := range environments {
+		if env == "pointmaze" || env == but {
+			continue
+		}
+		for _, label := range []string{"diayn", "dads"} {
+			a, b := d.pair(label, label+"-reward", env, m)
+			wins.add(a.median() < b.median(), label+" on "+env)
+		}
+	}
+	return wins.yes == wins.all, wins.String()
 }
 
 // grid are the normalised QD scores of the settings of a method.
 func (d *data) grid(label, env string) sample {
 	s := sample{label: label}
+	d.settings = true
+	d.trained(d.t.TrainedIn(results.ExperimentSensitivity, label, env))
 	for _, p := range d.t.Sensitivity() {
 		if p.Label == label && p.Env == env {
 			s.x = append(s.x, p.Normalised)
@@ -108,6 +127,8 @@ func highest(x []float64) float64 { return stats.Quantile(x, 1) }
 
 // prior compares the coverages of a method with the prior and without.
 func (d *data) prior(algorithm string, low, high float64) (bool, string) {
+	d.trained(d.t.PriorRuns(algorithm, false))
+	d.trained(d.t.PriorRuns(algorithm, true))
 	a := sample{"without", d.note(d.t.PriorCoverages(algorithm, false), algorithm+" on ant-omni without the prior")}
 	b := sample{"with", d.note(d.t.PriorCoverages(algorithm, true), algorithm+" on ant-omni with the prior, in the experiment prior")}
 	ratio := a.median() / b.median()

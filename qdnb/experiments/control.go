@@ -21,6 +21,8 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	switch s {
 	case Paper:
 		return nil, qdnb.ControlBudget
+	case Medium:
+		return []string{"value_hidden=64,64"}, mediumControl
 	case Small:
 		return []string{
 			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32", "num_minibatches=8", "update_epochs=4", "learning_rate=0.001",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pkg/errors"
 
@@ -21,7 +22,14 @@ type Options struct {
 	Seeds      int      // runs that differ in the seed alone, from 0 on; 0: the scale's
 	Envs       []string // of the training runs; all of the experiment if empty
 	Algorithms []string // of the training runs; all of the experiment if empty
-	Budget     string   // Steps or Time; empty: Time at the paper's scale, Steps at others, which gives the same results on all machines
+	Constants  string   // of the training runs; see [qdnb.Spec]
+	// Budget is Steps or Time. Empty: Time at the scales Paper and Medium (there it is processor
+	// time, and there is no other), Steps at others, which gives the same results on all machines.
+	Budget string
+	// Targets are those of SMERL, in the place of the scale's: what SAC reached in the experiment
+	// smerl-targets. The scale Medium has none of its own, as what fits into its budgets depends on
+	// the machine.
+	Targets []results.SMERLTarget
 }
 
 // experiment is what a plan is made from.
@@ -80,17 +88,20 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		e.algorithms, e.envs = e.smoke, e.smokeEnvs
 	}
 	if o.Seeds == 0 {
-		o.Seeds = o.Scale.seeds()
+		o.Seeds = o.Scale.seeds(e.name)
 	}
 	if o.Seeds < 1 || o.Seeds > 1000 {
 		return nil, errors.Errorf("there can be 1 to 1000 seeds, not %d", o.Seeds)
 	}
 	switch o.Budget {
 	case "":
-		if o.Budget = Steps; o.Scale == Paper {
+		if o.Budget = Steps; o.Scale == Paper || o.Scale == Medium {
 			o.Budget = Time
 		}
 	case Steps, Time:
+		if o.Budget == Steps && o.Scale == Medium {
+			return nil, errors.New("budgets of the scale medium are of processor time: leave the unit out")
+		}
 	default:
 		return nil, names.Unknown("unit of budgets", o.Budget, []string{Steps, Time})
 	}
@@ -143,7 +154,13 @@ type planner struct {
 }
 
 func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ...sweep.Need) error {
-	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs}.Sealed()
+	return p.addEpisodes(label, run, budget, 0, needs...)
+}
+
+// addEpisodes is add for a line that plays so many episodes beyond its budget.
+func (p planner) addEpisodes(label string, run runs.Config, budget runs.Budget, episodes int, needs ...sweep.Need) error {
+	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs,
+		CPUSeconds: p.estimate(run, budget, episodes)}.Sealed()
 	if err == nil {
 		*p.lines = append(*p.lines, line)
 	}
@@ -152,8 +169,29 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ..
 
 // train is the training run of an algorithm, with further settings.
 func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep.Need, error) {
-	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Set: append(p.Scale.settings(algorithm, env), more...)}.Config()
+	targets, err := p.targets(algorithm, env)
+	if err != nil {
+		return sweep.Need{}, err
+	}
+	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants, Set: set}.Config()
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
+}
+
+// targets are the assignments of SMERL's target and margin, if they are not the scale's.
+func (p planner) targets(algorithm, env string) ([]string, error) {
+	if !strings.HasPrefix(algorithm, "smerl-") {
+		return nil, nil
+	}
+	i := slices.IndexFunc(p.Targets, func(t results.SMERLTarget) bool { return t.Env == env })
+	switch {
+	case i >= 0:
+		return []string{assign("smerl_target", p.Targets[i].Target), assign("smerl_margin", p.Targets[i].Margin)}, nil
+	case len(p.Targets) > 0 || p.Scale == Medium:
+		return nil, errors.Errorf("there is no target of SMERL on %s at the scale %s: run the experiment smerl-targets of that scale first, and name "+
+			"its smerl_targets_summary.csv with --targets", env, p.Scale)
+	}
+	return nil, nil
 }
 
 func (p planner) training(algorithm, env string, seed int64) error {
@@ -179,11 +217,24 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 		if err != nil {
 			return err
 		}
-		if err := p.add(algorithm, config, runs.Budget{}, trained); err != nil {
+		if values == nil {
+			values = perturbation.Values()
+		}
+		played := episodes * len(values) * p.skills(algorithm)
+		if err := p.addEpisodes(algorithm, config, runs.Budget{}, played, trained); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// skills is how many skills a method has at most: the cells of a whole repertoire, or those that a
+// policy is told.
+func (p planner) skills(algorithm string) int {
+	if slices.Contains(neuroevolution, algorithm) {
+		return 1024
+	}
+	return 5
 }
 
 // perturbations are those of the paper for an environment; none where it adapts to nothing.

@@ -15,6 +15,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/sweep"
 )
@@ -39,6 +40,9 @@ var ErrFailed = errors.New("failed")
 // When ctx is done, the run in progress is saved and Run ends with [qdnb.ErrInterrupted]; the same call goes on.
 func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 	e := newExecutor(o, lines)
+	if left := sweep.Total(sweep.Inspect(e.Runs, lines)).Left; left.Time > 0 {
+		e.say("%d lines%s", len(lines), e.left())
+	}
 	var rest []int
 	for i := range lines {
 		rest = append(rest, i)
@@ -115,7 +119,11 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	announced := false
 	announce := func() {
 		if !announced {
-			e.say("line %d/%d: %s%s", index, len(e.lines), line.Name(), e.left())
+			cost := ""
+			if line.CPUSeconds > 0 {
+				cost = fmt.Sprintf(" (about %s of processor time)", minutes(line.CPUSeconds))
+			}
+			e.say("line %d/%d: %s%s%s", index, len(e.lines), line.Name(), cost, e.left())
 			announced = true
 		}
 	}
@@ -209,7 +217,11 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 		return fmt.Errorf("%s has no budget", c.Name())
 	}
 	spec.Budget, spec.Runs, spec.Backend, spec.Quiet = b, e.Runs, e.Backend, e.Quiet
-	_, err = qdnb.TrainContext(ctx, spec)
+	run, err := qdnb.TrainContext(ctx, spec)
+	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Timed() && paper > 0 {
+		steps := float64(run.Status.EnvSteps)
+		e.say("%s took %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps, steps/float64(paper), float64(paper))
+	}
 	return err
 }
 

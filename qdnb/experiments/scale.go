@@ -16,13 +16,14 @@ type Scale string
 
 // The scales.
 const (
-	Paper Scale = "paper" // the paper's protocol: five seeds of two hours each
-	Small Scale = "small" // all methods and environments at sizes for a laptop: minutes an experiment
-	Smoke Scale = "smoke" // a few lines of each experiment, to see that they work
+	Paper  Scale = "paper"  // the paper's protocol: five seeds of two hours each
+	Medium Scale = "medium" // the paper's protocol with small networks and minutes a run: what two cores can do in two days
+	Small  Scale = "small"  // all methods and environments at sizes for a laptop: minutes an experiment
+	Smoke  Scale = "smoke"  // a few lines of each experiment, to see that they work
 )
 
 // Scales lists all.
-func Scales() []Scale { return []Scale{Paper, Small, Smoke} }
+func Scales() []Scale { return []Scale{Paper, Medium, Small, Smoke} }
 
 // neuroevolution are the methods that breed policies; the others learn by gradients alone.
 var neuroevolution = results.Neuroevolution()
@@ -36,7 +37,13 @@ var smallTargets = map[string]float64{
 // settings are the hyperparameters of an algorithm on an environment that differ from the paper's, as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
 	if s == Paper {
-		return nil
+		if slices.Contains(neuroevolution, algorithm) {
+			return nil
+		}
+		return []string{"early_interval=0"}
+	}
+	if s == Medium {
+		return mediumSettings(algorithm)
 	}
 	small := s == Small
 	choose := func(ifSmall, ifSmoke string) string {
@@ -75,13 +82,31 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 	return set
 }
 
-// stepsIn2h is what the paper's runs reached (table 8). Of those that the table lacks, DIAYN, DADS and SAC, it is the number of the
-// method that does the same work.
-var stepsIn2h = map[string]int64{
-	"map-elites": 1_600_000_000, "pga-map-elites": 180_000_000, "aurora": 1_200_000_000, "pga-aurora": 110_000_000,
-	"diayn": 10_000_000, "diayn-reward": 10_000_000, "smerl-diayn": 10_000_000, "sac": 10_000_000,
-	"dads": 8_500_000, "dads-reward": 8_500_000, "smerl-dads": 8_500_000,
+// mediumSettings are those of the scale Medium: small networks, and all else as in the paper but
+// the interval between evaluations of skills. Runs get to 10⁵ to 10⁶ environment steps (2.4 × 10⁵
+// to 2.8 × 10⁵ on two busy cores), of which an evaluation every 100 000, as in the paper, would see
+// a few; every 10 000 fills the repertoire some 25 times or more (the paper's 101) and costs a
+// tenth of the time on ant-maze, where episodes are dearest.
+func mediumSettings(algorithm string) []string {
+	set := []string{"hidden=64,64"}
+	switch {
+	case strings.HasPrefix(algorithm, "pga-"):
+		return append(set, "critic_hidden=64,64")
+	case slices.Contains(neuroevolution, algorithm):
+		return set
+	}
+	if algorithm != "sac" {
+		set = append(set, "diversity_hidden=64,64")
+	}
+	return append(set, "evaluation_interval=10000", "early_interval=0")
 }
+
+// mediumBudget is what a training run of the scale Medium gets, and mediumControl what a controller
+// gets: processor time, the same for all methods whatever else the machine does.
+var (
+	mediumBudget  = runs.Budget{CPU: 12 * time.Minute}
+	mediumControl = runs.Budget{CPU: 24 * time.Minute}
+)
 
 // Units of budgets.
 const (
@@ -95,8 +120,10 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	switch {
 	case s == Paper && unit == Time:
 		return runs.Budget{Time: 2 * time.Hour}
+	case s == Medium:
+		return mediumBudget
 	case s == Paper:
-		return runs.Budget{EnvSteps: stepsIn2h[algorithm]}
+		return runs.Budget{EnvSteps: results.PaperSteps(algorithm, env)}
 	case s == Small && unit == Time:
 		return runs.Budget{Time: 20 * time.Second}
 	case s == Smoke && unit == Time:
@@ -120,17 +147,22 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 // sensitivityBudget is what a setting of a grid gets: there are 72 of them a seed.
 func (s Scale) sensitivityBudget(algorithm, env, unit string) runs.Budget {
 	b := s.budget(algorithm, env, unit)
-	if s == Small {
+	if s == Small || s == Medium {
 		b.Time /= 2
 		b.EnvSteps /= 2
+		b.CPU /= 2
 	}
 	return b
 }
 
-// seeds is how many runs differ in nothing else.
-func (s Scale) seeds() int {
-	if s == Paper {
+// seeds is how many runs of an experiment differ in nothing else. Of the grids at the scale Medium
+// one is enough: settings are the sample.
+func (s Scale) seeds(experiment string) int {
+	switch {
+	case s == Paper:
 		return 5
+	case s == Medium && experiment != results.ExperimentSensitivity:
+		return 3
 	}
 	return 1
 }
@@ -151,6 +183,10 @@ func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int
 	switch {
 	case s == Paper:
 		return nil, 100
+	case s == Medium && p == envs.TargetPosition: // ant-maze is dear
+		return nil, 10
+	case s == Medium:
+		return nil, 20
 	case s == Smoke && p == envs.TargetPosition:
 		return all[:2], 2
 	case s == Smoke:

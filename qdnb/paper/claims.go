@@ -28,7 +28,7 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 		}
 		r := claim.Check(data.Tables)
 		row := tables.Row(r.Claim, string(r.Verdict), r.Evidence, seedsOf(r))
-		row[1].Bold = r.Verdict != claims.NotEnough
+		row[1].Bold = r.Verdict == claims.Holds || r.Verdict == claims.HoldsNot
 		t.Rows = append(t.Rows, row)
 	}
 	for _, id := range ids {

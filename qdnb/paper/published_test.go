@@ -48,6 +48,15 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 			t.Errorf("table 8 has %+v of %s", p, method)
 		}
 	}
+	for _, p := range Published(8) { // what budgets and ratios are made of
+		sum := int64(0)
+		for _, env := range paperEnvs {
+			sum += results.PaperSteps(p.Method, env)
+		}
+		if got := float64(sum) / float64(len(paperEnvs)); got != p.Mean {
+			t.Errorf("%s: a mean of %g steps, want %g as in table 8", p.Method, got, p.Mean)
+		}
+	}
 	if len(Published(8)) != len(mainMethods) || len(Published(2)) != 0 {
 		t.Error("numbers too many")
 	}

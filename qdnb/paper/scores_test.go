@@ -53,8 +53,8 @@ func TestScoreTables(t *testing.T) {
 			"QD score,my-variant,,7.00\n"},
 		"ScoresWithStd": {ScoresWithStd, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400 (± 0)\n"},
 		"Aggregates":    {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
-		"Steps": {Steps, "method,steps,environments\nMAP-Elites,2000,2\nPGA-MAP-Elites,100,1\nDADS+REWARD,500,1\nSMERL(DADS),100,1\n" +
-			"my-variant,100,1\n"},
+		"Steps": {Steps, "method,steps,part of the paper's,environments\nMAP-Elites,2000,1.25e-6,2\nPGA-MAP-Elites,100,6.35e-7,1\n" +
+			"DADS+REWARD,500,5.88e-5,1\nSMERL(DADS),100,1.18e-5,1\nmy-variant,100,–,1\n"},
 		"Unsupervised": {Unsupervised, "metric,method,ant-trap\nmax fitness,DADS+REWARD,1300 (± 0)\nmax fitness,DIAYN,246 (± 0)\n"},
 	} {
 		if got := csvOf(t, c.make, d); !strings.HasPrefix(got, c.want) {

@@ -3,6 +3,7 @@ package paper
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,13 @@ func withoutRuns(table func() *tables.Table) func(*Data) (*tables.Table, error) 
 
 // hyperparameters is the function of the item of one of the tables 4 to 7.
 func hyperparameters(number int) func(*Data) (*tables.Table, error) {
-	return func(*Data) (*tables.Table, error) { return HyperparameterTable(number) }
+	return func(d *Data) (*tables.Table, error) {
+		table, err := HyperparameterTable(number)
+		if err == nil && number == 4 {
+			table.Notes = append(table.Notes, scalingNotes(d)...)
+		}
+		return table, err
+	}
 }
 
 // components are those of table 2, and who has them.
@@ -94,6 +101,7 @@ type Hyperparameter struct {
 	// Printed tells that the paper gives it. Of the others only its published code knows.
 	Printed bool
 	Note    string // what the sources disagree on
+	Here    string // JSON of the default of `qdnb train`, if it is not the value
 	// Only are the methods that have it; nil for all of the table.
 	Only []string
 }
@@ -114,7 +122,7 @@ var (
 	episodes  = Hyperparameter{Name: "episode length", Setting: "episode_length", Value: "250", Values: map[string]string{"ant-maze": "500"}}
 	cells     = Hyperparameter{Name: "cells of the repertoire", Setting: "cells", Value: "1024", Printed: true}
 	samples   = Hyperparameter{Name: "points of its tessellation", Setting: "cvt_samples", Value: "50000"}
-	policies  = Hyperparameter{Name: "hidden layers of policies", Setting: "hidden", Value: "[256,256]"}
+	policies  = Hyperparameter{Name: "hidden layers of policies", Setting: "hidden", Value: "[256,256]", Printed: true}
 	isoSigma  = Hyperparameter{Name: "iso sigma σ₁", Setting: "iso_sigma", Value: "0.005", Printed: true}
 	lineSigma = Hyperparameter{Name: "line sigma σ₂", Setting: "line_sigma", Value: "0.05", Printed: true}
 )
@@ -135,12 +143,12 @@ var hyperparameterTables = map[int]struct {
 		{Name: "target networks' step τ", Setting: "tau", Value: "0.005"},
 		{Name: "updates per transition", Setting: "grad_updates_per_step", Value: "1"},
 		{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
-		{Name: "hidden layers of actor and critics", Setting: "hidden", Value: "[256,256]"},
-		{Name: "hidden layers of discriminator or dynamics", Setting: "diversity_hidden", Value: "[256,256]"},
+		{Name: "hidden layers of actor and critics", Setting: "hidden", Value: "[256,256]", Printed: true},
+		{Name: "hidden layers of discriminator or dynamics", Setting: "diversity_hidden", Value: "[256,256]", Printed: true},
 		{Name: "skills", Setting: "num_skills", Value: "5", Printed: true},
 		{Name: "reward scaling κ", Setting: "reward_scaling", Value: "1", Printed: true,
 			Values: map[string]string{"ant-uni": "10", "walker-uni": "10", "halfcheetah-uni": "5"},
-			Note:   "on walker-uni the paper prints 1, its code has 10"},
+			Note:   "on walker-uni the paper prints 1, its code has 10 (the default; --constants paper takes 1)"},
 		{Name: "diversity reward scale β", Setting: "diversity_reward_scale", Value: "2", Printed: true,
 			Values: map[string]string{"ant-omni": "4", "ant-maze": "3"}, Only: rewarded},
 		{Name: "diversity of the whole observation", Setting: "descriptor_full_state", Value: "false", Printed: true,
@@ -154,6 +162,8 @@ var hyperparameterTables = map[int]struct {
 		episodes,
 		cells,
 		{Name: "steps between evaluations", Setting: "evaluation_interval", Value: "100000", Printed: true},
+		{Name: "steps between earlier ones", Setting: "early_interval", Value: "0", Here: "5000",
+			Note: "0 in plans at scale paper; 5000 by default, for short runs to have something to show"},
 		{Name: "episodes of a skill in an evaluation", Setting: "evaluation_states", Value: "40"},
 	}},
 	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}, []Hyperparameter{
@@ -177,7 +187,7 @@ var hyperparameterTables = map[int]struct {
 		{Name: "target networks' step τ", Setting: "soft_tau_update", Value: "0.005"},
 		{Name: "critic steps per actor step", Setting: "policy_delay", Value: "2"},
 		{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
-		{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]"},
+		{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]", Printed: true},
 		cells, samples, policies, episodes,
 	}},
 	7: {"Hyperparameters of AURORA", []string{"aurora", "pga-aurora"}, []Hyperparameter{
@@ -196,7 +206,8 @@ var hyperparameterTables = map[int]struct {
 		{Name: "epochs of a later one", Setting: "late_epochs", Value: "25"},
 		{Name: "sequences of a batch", Setting: "training_batch", Value: "128"},
 		{Name: "learning rate of the auto-encoder", Setting: "ae_learning_rate", Value: "0.0001"},
-		cells, samples, policies,
+		cells, samples,
+		{Name: policies.Name, Setting: policies.Setting, Value: policies.Value},
 		{Name: episodes.Name, Setting: episodes.Setting, Value: episodes.Value, Values: episodes.Values,
 			Note: "on pointmaze the published code has 200, which the paper's scores do not fit"},
 	}},
@@ -231,6 +242,36 @@ func HyperparameterTable(number int) (*tables.Table, error) {
 		table.Rows = append(table.Rows, tables.Row(h.Name, h.text(), h.Setting, source))
 	}
 	return table, nil
+}
+
+// scalingNotes say which reward scaling the training runs on walker-uni have, on which the paper
+// and its code disagree.
+func scalingNotes(d *Data) (notes []string) {
+	if d == nil {
+		return nil
+	}
+	methods := map[float64][]string{}
+	for _, line := range d.Lines {
+		var s struct {
+			Scaling *float64 `json:"reward_scaling"`
+			Envs    int      `json:"env_batch_size"` // what methods of reinforcement learning have
+		}
+		if line.Run.Env != "walker-uni" || json.Unmarshal(line.Run.Hyperparameters, &s) != nil || s.Scaling == nil || s.Envs == 0 {
+			continue
+		}
+		name := figures.MethodName(line.Run.Algorithm)
+		if !slices.Contains(methods[*s.Scaling], name) {
+			methods[*s.Scaling] = append(methods[*s.Scaling], name)
+		}
+	}
+	for _, scaling := range slices.Sorted(maps.Keys(methods)) {
+		origin := map[float64]string{1: "the paper's", 10: "its code's"}[scaling]
+		if origin == "" {
+			origin = "neither the paper's nor its code's"
+		}
+		notes = append(notes, fmt.Sprintf("κ of these runs on walker-uni is %g, %s: %s.", scaling, origin, strings.Join(methods[scaling], ", ")))
+	}
+	return notes
 }
 
 // text is the value for readers, and where it is another one.

@@ -1,20 +1,24 @@
 package paper
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/sweep"
 )
 
 func TestSettingsNeedNoRuns(t *testing.T) {
 	for id, want := range map[string][]string{
 		"table-2": {"DADS+REWARD,–,–,✓,✓,–,✓,–,✓,–\n", "PGA-AURORA,✓,✓,✓,–,✓,✓,–,–,–\n", "MAP-Elites,✓,✓,–,–,–,–,–,–,–\n", "SMERL(DIAYN),–,–,✓,✓,–,✓,✓,–,✓\n"},
 		"table-3": {"0,11.739233,35.159004\n", "9,19.50973,14.577911\n"},
-		"table-4": {"reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
-			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;", "skills,5,num_skills,paper\n", "α is not learned,yes,fix_alpha,code\n"},
-		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n", "hidden layers of policies,\"256, 256\",hidden,code\n"},
-		"table-6": {"critic steps per generation,300,"},
-		"table-7": {"components of the learned descriptor,5,latent,paper\n", "sequences hold,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
+		"table-4": {"hidden layers of actor and critics,\"256, 256\",hidden,paper\n", "hidden layers of discriminator or dynamics,\"256, 256\",diversity_hidden,paper\n", "reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
+			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;", "steps between earlier ones,0,early_interval,", "skills,5,num_skills,paper\n", "α is not learned,yes,fix_alpha,code\n"},
+		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n", "hidden layers of policies,\"256, 256\",hidden,paper\n"},
+		"table-6": {"critic steps per generation,300,", "hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
+		"table-7": {"hidden layers of policies,\"256, 256\",hidden,code\n", "components of the learned descriptor,5,latent,paper\n", "sequences hold,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
 	} {
 		item, err := Find(id)
 		if err != nil {
@@ -31,6 +35,33 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 		}
 		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption, "the paper's table "+number) {
 			t.Errorf("%s is called %q", id, table.Caption)
+		}
+	}
+}
+
+// Table 4 says which reward scaling the runs have where the paper and its code disagree.
+func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
+	item, err := Find("table-4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := func(algorithm, env, settings string) sweep.Line {
+		return sweep.Line{Run: runs.Config{Algorithm: algorithm, Env: env, Hyperparameters: json.RawMessage(settings)}}
+	}
+	for scaling, want := range map[string]string{
+		"10": "κ of these runs on walker-uni is 10, its code's: DADS+REWARD.", "1": "κ of these runs on walker-uni is 1, the paper's: DADS+REWARD.",
+	} {
+		data := &Data{Lines: []sweep.Line{
+			line("dads-reward", "walker-uni", `{"reward_scaling":`+scaling+`,"env_batch_size":200}`),
+			line("dads-reward", "ant-uni", `{"reward_scaling":7,"env_batch_size":200}`),
+			line("pga-map-elites", "walker-uni", `{"reward_scaling":7}`), line("map-elites", "walker-uni", `{}`),
+		}}
+		table, err := item.Table(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.Notes[len(table.Notes)-1]; got != want {
+			t.Errorf("the note is %q, want %q", got, want)
 		}
 	}
 }

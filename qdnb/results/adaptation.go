@@ -28,7 +28,7 @@ func (t *Tables) Multipliers(perturbation, env string) []float64 {
 // Adaptation are the scores of a label at a multiplier, one per seed.
 func (t *Tables) Adaptation(perturbation, env, label string, multiplier float64) []float64 {
 	var x []float64
-	for _, a := range t.adapted(perturbation, env, label) {
+	for _, a := range t.AdaptedRuns(perturbation, env, label) {
 		if v, ok := a.at(multiplier); ok {
 			x = append(x, v.Score)
 		}
@@ -36,8 +36,8 @@ func (t *Tables) Adaptation(perturbation, env, label string, multiplier float64)
 	return x
 }
 
-// adapted are the runs of a label, those that two experiments share once.
-func (t *Tables) adapted(perturbation, env, label string) []Adapted {
+// AdaptedRuns are the runs of a label, those that two experiments share once.
+func (t *Tables) AdaptedRuns(perturbation, env, label string) []Adapted {
 	var found []Adapted
 	for _, a := range t.Adapted {
 		twice := slices.ContainsFunc(found, func(b Adapted) bool { return a.Run != "" && a.Run == b.Run })
@@ -73,7 +73,7 @@ func (a Adapted) Gain(multiplier float64) float64 {
 // Gains are the fitness gains of a label at a multiplier, one per seed. Each is relative to the seed's own nominal score.
 func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []float64 {
 	var x []float64
-	for _, a := range t.adapted(perturbation, env, label) {
+	for _, a := range t.AdaptedRuns(perturbation, env, label) {
 		if _, ok := a.at(multiplier); ok {
 			x = append(x, a.Gain(multiplier))
 		}
@@ -85,7 +85,7 @@ func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []fl
 // joins the ten targets.
 func (t *Tables) TargetMeans(label string) []float64 {
 	var x []float64
-	for _, a := range t.adapted(Target, "ant-maze", label) {
+	for _, a := range t.AdaptedRuns(Target, "ant-maze", label) {
 		x = append(x, a.mean())
 	}
 	return x

@@ -62,6 +62,9 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 			return nil
 		}
 		adapted, err := readAdapted(run, line)
+		if err == nil {
+			adapted.Short, err = skillsShortcomings(filepath.Dir(dir), run.Config)
+		}
 		if err != nil {
 			return unreadable(run, err)
 		}
@@ -71,6 +74,9 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 			return nil
 		}
 		controlled, err := readControlled(run, line.Label)
+		if err == nil {
+			controlled.Short, err = skillsShortcomings(filepath.Dir(dir), run.Config)
+		}
 		if err != nil {
 			return unreadable(run, err)
 		}
@@ -130,6 +136,9 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	}
 	columns, n, err := columnsOf(run, "env_steps", "seconds", "max_fitness", "coverage", "qd_score")
 	if err != nil {
+		return r, err
+	}
+	if r.Short, err = shortcomings(run); err != nil {
 		return r, err
 	}
 	if r.EdgeCoverage, err = edgeCoverage(run); err != nil {

@@ -82,7 +82,7 @@ func (t *Tables) files() []file {
 			for _, target := range t.SMERLTargets() {
 				rows = append(rows, []any{target.Env, target.Seeds, target.Target, target.Margin})
 			}
-			add("smerl_targets_summary.csv", []string{"env", "seeds", "target", "margin"}, rows)
+			add("smerl_targets_summary.csv", smerlTargetsHeader, rows)
 		case ExperimentAdaptation:
 			t.adaptationFiles("", experiment, add)
 		case ExperimentHurdles:
@@ -125,7 +125,7 @@ func (t *Tables) files() []file {
 
 var (
 	trainedHeader = []string{"label", "algorithm", "env", "seed", "run", "env_steps", "seconds", "generation",
-		"max_fitness", "coverage", "qd_score", "finished"}
+		"max_fitness", "coverage", "qd_score", "finished", "paper_steps", "steps_ratio"}
 	curveHeader      = []string{"label", "env", "seed", "env_steps", "seconds", "max_fitness", "coverage", "qd_score"}
 	adaptationHeader = []string{"label", "env", "seed", "perturbation", "index", "x", "y", "score", "skill", "skills"}
 	summaryHeader    = []string{"label", "env", "metric", "seeds", "median", "q1", "q3", "mean", "std", "iqm",
@@ -141,7 +141,7 @@ func (t *Tables) trainedRows(experiment string) (rows [][]any) {
 	for _, r := range t.Trained {
 		if r.Experiment == experiment {
 			rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds, r.Generation,
-				r.MaxFitness, r.Coverage, r.QDScore, r.Finished})
+				r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(), r.StepsRatio()})
 		}
 	}
 	return rows

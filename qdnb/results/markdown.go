@@ -3,6 +3,7 @@ package results
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -83,28 +84,39 @@ func Averages(n tables.Notation, x []float64) string {
 	return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)), n.Number(stats.IQM(x))}, " | ")
 }
 
-// MeanSteps are the environment steps of a label's training runs: the mean over the environments that have any of the mean over seeds.
-func (t *Tables) MeanSteps(label string, envs []string) (steps float64, environments int) {
-	var means []float64
+// MeanSteps are the environment steps of a label's training runs: the mean over the environments
+// that have any of the mean over seeds; and as a part of the paper's on the same environments, NaN
+// where these are not known (see [PaperSteps]).
+func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, environments int) {
+	var means, published []float64
 	for _, env := range envs {
-		if x := t.Scores(label, env, EnvSteps); len(x) > 0 {
-			means = append(means, stats.Mean(x))
+		if found := t.FinishedRuns(label, env); len(found) > 0 {
+			means = append(means, stats.Mean(scores(found, EnvSteps)))
+			published = append(published, float64(found[0].PaperSteps()))
 		}
 	}
-	return stats.Mean(means), len(means)
+	steps, ratio = stats.Mean(means), math.NaN()
+	if slices.Min(append(published, math.Inf(1))) > 0 {
+		ratio = steps / stats.Mean(published)
+	}
+	return steps, ratio, len(means)
 }
 
 // StepTable is a table of [Tables.MeanSteps], a row for each label.
 func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
-	table := &tables.Table{Header: []string{"method", "steps", "environments"}}
-	var all []float64
+	table := &tables.Table{Header: []string{"method", "steps", "part of the paper's", "environments"}}
+	var all, parts []float64
 	for _, label := range rowLabels {
-		steps, _ := t.MeanSteps(label, envs)
-		all = append(all, steps)
+		steps, ratio, _ := t.MeanSteps(label, envs)
+		all, parts = append(all, steps), append(parts, ratio)
 	}
-	for i, steps := range tables.Numbers(all...) {
-		_, environments := t.MeanSteps(rowLabels[i], envs)
-		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(rowLabels[i]), steps, strconv.Itoa(environments)))
+	steps, ratios := tables.Numbers(all...), tables.Numbers(parts...)
+	for i, label := range rowLabels {
+		_, ratio, environments := t.MeanSteps(label, envs)
+		if math.IsNaN(ratio) {
+			ratios[i] = "–"
+		}
+		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(label), steps[i], ratios[i], strconv.Itoa(environments)))
 	}
 	return table
 }

@@ -128,8 +128,8 @@ func TestCollectWritesTheTables(t *testing.T) {
 	}
 	me := f.lines[0].Run.Name()
 	for name, want := range map[string]string{
-		"training.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished\n" +
-			"map-elites,map-elites,ant-uni,0," + me + ",5000,2.5,2,100,40,1000,true\n",
+		"training.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished,paper_steps,steps_ratio\n" +
+			"map-elites,map-elites,ant-uni,0," + me + ",5000,2.5,2,100,40,1000,true,1600000000,3.125e-06\n",
 		"curves.csv": "label,env,seed,env_steps,seconds,max_fitness,coverage,qd_score\n" +
 			"map-elites,ant-uni,0,2500,1.5,-inf,0,0\nmap-elites,ant-uni,0,5000,2.5,100,40,1000\n",
 		"smerl_targets.csv":         "env,seed,max_fitness\nant-maze,0,-1000\nant-maze,1,-1100\n",
@@ -150,7 +150,7 @@ func TestCollectWritesTheTables(t *testing.T) {
 			"map-elites,ant-uni,iso_sigma,0.01,line_sigma,0.1,2,250,1\ndads-reward,ant-uni,diversity_reward_scale,10,alpha_init,0.5,2,100,0.4\n",
 		"prior.csv": "label,prior,seed,seconds,env_steps,coverage\ndads-reward,true,0,1.5,2500,0\n" +
 			"dads-reward,true,0,2.5,5000,40\n",
-		"reward.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished\n" +
+		"reward.csv": "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,coverage,qd_score,finished,paper_steps,steps_ratio\n" +
 			"dads,dads,ant-uni,0,",
 		"training_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\n" +
 			"map-elites,ant-uni,max_fitness,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
@@ -178,7 +178,7 @@ func TestCollectWritesTheTables(t *testing.T) {
 	for _, c := range []struct{ file, has string }{
 		{"training_summary.csv", "\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan,0.9090909090909091,1\n"},
 		{"training_summary.md", "| MAP-Elites | **1050 \\| 1050 \\| 1050** |"},
-		{"training_summary.md", "| MAP-Elites | 5000 | 1 |"},
+		{"training_summary.md", "| MAP-Elites | 5000 | 3.13e−6 | 1 |"},
 		{"adaptation_summary.csv", "\nmap-elites,ant-maze,target,-1,nan,nan,2,-22.5,-23.75,-21.25,-22.5,nan,nan,nan,nan\n"},
 		{"prior.csv", `"dads-reward, no prior",false,1,2.5,5000,11` + "\n"},
 	} {

@@ -66,6 +66,9 @@ type Trained struct {
 	EdgeCoverage                      float64 // see [edgeCoverage]; NaN where it is not known
 	Prior                             bool    // what tells skills apart is the descriptor, not the whole observation
 	Curve                             []Point // nil if not finished
+	// Short are phrases on what makes the run too small for a verdict on what the paper says of its
+	// method; nil if it is not.
+	Short []string
 }
 
 // Setting is a hyperparameter of a grid.
@@ -84,7 +87,8 @@ type Adapted struct {
 	Seed         int64 // of the training
 	Run          string
 	Perturbation string
-	Values       []Value // by index
+	Values       []Value  // by index
+	Short        []string // as [Trained], of the training run
 }
 
 // Value is the outcome of one value of a perturbation.
@@ -104,6 +108,7 @@ type Controlled struct {
 	Seed  int64 // of the training
 	Run   string
 	Curve []ControlPoint
+	Short []string // as [Trained], of the training run
 }
 
 // ControlPoint is a row of its metrics.csv.

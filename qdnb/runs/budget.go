@@ -14,6 +14,9 @@ type Progress struct {
 	Evaluations int64   `json:"evaluations"` // episodes
 	EnvSteps    int64   `json:"env_steps"`   // environment steps: evaluations times episode length
 	Seconds     float64 `json:"seconds"`     // wall-clock time of training, compilation included
+	// CPUSeconds is the processor time (user and system) of the process while it trained, without
+	// compilation, which is shared by the runs of a process. It is 0 in runs of older programs.
+	CPUSeconds float64 `json:"cpu_seconds,omitzero"`
 }
 
 // Budget says when to stop. The first limit that is reached ends the run; a field that is zero is no limit.
@@ -22,15 +25,20 @@ type Budget struct {
 	Evaluations int64
 	EnvSteps    int64
 	Time        time.Duration // wall-clock, over all sessions
+	CPU         time.Duration // processor time, over all sessions: equal for runs that share a machine with other work
 }
 
 // Validate refuses negative limits.
 func (b Budget) Validate() error {
-	if b.Generations < 0 || b.Evaluations < 0 || b.EnvSteps < 0 || b.Time < 0 {
+	if b.Generations < 0 || b.Evaluations < 0 || b.EnvSteps < 0 || b.Time < 0 || b.CPU < 0 {
 		return fmt.Errorf("a budget cannot be negative: %v", b)
 	}
 	return nil
 }
+
+// Timed tells whether a limit is one of time, within which the amount of work depends on the
+// machine.
+func (b Budget) Timed() bool { return b.Time > 0 || b.CPU > 0 }
 
 // Done tells whether a limit is reached. A budget without limits is never done.
 func (b Budget) Done(p Progress) bool { return b.Fraction(p) >= 1 }
@@ -43,6 +51,7 @@ func (b Budget) Fraction(p Progress) float64 {
 		{float64(p.Evaluations), float64(b.Evaluations)},
 		{float64(p.EnvSteps), float64(b.EnvSteps)},
 		{p.Seconds, b.Time.Seconds()},
+		{p.CPUSeconds, b.CPU.Seconds()},
 	} {
 		if limit.of > 0 && limit.spent > 0 {
 			fraction = max(fraction, limit.spent/limit.of)
@@ -65,18 +74,23 @@ func (b Budget) String() string {
 	if b.Time != 0 {
 		limits = append(limits, b.Time.String())
 	}
+	if b.CPU != 0 {
+		limits = append(limits, b.CPU.String()+" of processor time")
+	}
 	if len(limits) == 0 {
 		return "no limit"
 	}
 	return strings.Join(limits, " or ")
 }
 
-// budgetFile is a budget in JSON: limits that are not set are left out, and the time is text such as "2h0m0s".
+// budgetFile is a budget in JSON: limits that are not set are left out, and times are text such as
+// "2h0m0s".
 type budgetFile struct {
 	Generations int64  `json:"generations,omitempty"`
 	Evaluations int64  `json:"evaluations,omitempty"`
 	EnvSteps    int64  `json:"env_steps,omitempty"`
 	Time        string `json:"time,omitempty"`
+	CPU         string `json:"cpu,omitempty"`
 }
 
 // MarshalJSON writes the limits that are set.
@@ -84,6 +98,9 @@ func (b Budget) MarshalJSON() ([]byte, error) {
 	file := budgetFile{Generations: b.Generations, Evaluations: b.Evaluations, EnvSteps: b.EnvSteps}
 	if b.Time != 0 {
 		file.Time = b.Time.String()
+	}
+	if b.CPU != 0 {
+		file.CPU = b.CPU.String()
 	}
 	return json.Marshal(file)
 }
@@ -95,12 +112,18 @@ func (b *Budget) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*b = Budget{Generations: file.Generations, Evaluations: file.Evaluations, EnvSteps: file.EnvSteps}
-	if file.Time != "" {
-		duration, err := time.ParseDuration(file.Time)
-		if err != nil {
-			return errors.New("time of a budget: " + err.Error())
+	for _, limit := range []struct {
+		name, text string
+		of         *time.Duration
+	}{{"time", file.Time, &b.Time}, {"cpu", file.CPU, &b.CPU}} {
+		if limit.text == "" {
+			continue
 		}
-		b.Time = duration
+		duration, err := time.ParseDuration(limit.text)
+		if err != nil {
+			return errors.New(limit.name + " of a budget: " + err.Error())
+		}
+		*limit.of = duration
 	}
 	return b.Validate()
 }

@@ -26,6 +26,8 @@ func TestBudgetEndsAtTheFirstLimit(t *testing.T) {
 		{b, Progress{Generation: 200}, 1, true},
 		{Budget{EnvSteps: 1000}, Progress{Generation: 9, EnvSteps: 999}, 0.999, false},
 		{Budget{Evaluations: 10}, Progress{Evaluations: 10}, 1, true},
+		{Budget{CPU: 8 * time.Second}, Progress{Seconds: 100, CPUSeconds: 6}, 0.75, false},
+		{Budget{CPU: 8 * time.Second}, Progress{Seconds: 1, CPUSeconds: 8}, 1, true},
 		{Budget{}, Progress{Generation: math.MaxInt64}, 0, false},
 	} {
 		if got := c.budget.Fraction(c.progress); got != c.fraction {
@@ -45,6 +47,7 @@ func TestBudgetInWordsAndJSON(t *testing.T) {
 		{}:                 "no limit",
 		{Generations: 100}: "100 generations",
 		{EnvSteps: 150_000_000, Time: 2 * time.Hour}: "150000000 environment steps or 2h0m0s",
+		{CPU: 12 * time.Minute}:                      "12m0s of processor time",
 	} {
 		if got := budget.String(); got != words {
 			t.Errorf("%q, want %q", got, words)
@@ -58,7 +61,7 @@ func TestBudgetInWordsAndJSON(t *testing.T) {
 			t.Errorf("%s came back as %+v, %v", data, back, err)
 		}
 	}
-	for _, bad := range []string{`{"time":"2 hours"}`, `{"generations":-1}`, `{"generations":"a"}`} {
+	for _, bad := range []string{`{"time":"2 hours"}`, `{"cpu":"720"}`, `{"cpu":"-1s"}`, `{"generations":-1}`, `{"generations":"a"}`} {
 		var b Budget
 		if err := json.Unmarshal([]byte(bad), &b); err == nil {
 			t.Errorf("%s was read as %v", bad, b)
@@ -91,7 +94,7 @@ func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
 }
 
 func TestStatusRoundTrip(t *testing.T) {
-	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5}, CompileSeconds: 4, MaxFitness: -128, Coverage: 73.7,
+	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5, 80.25}, CompileSeconds: 4, MaxFitness: -128, Coverage: 73.7,
 		QDScore: 2.51e5, Backend: "xla:cpu", Backends: []BackendUse{{"xla:cpu", -1}}, Budget: Budget{Generations: 100},
 		Finished: true, Version: "1", Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
 	for _, fitness := range []float64{-128, math.Inf(-1)} {

@@ -116,7 +116,7 @@ func parseStatus(data []byte) (Status, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return emptyStatus(), syntaxError(err)
 	}
-	if s.Generation < 0 || s.Evaluations < 0 || s.EnvSteps < 0 || s.Seconds < 0 {
+	if s.Generation < 0 || s.Evaluations < 0 || s.EnvSteps < 0 || s.Seconds < 0 || s.CPUSeconds < 0 {
 		return emptyStatus(), fmt.Errorf("its counters are negative")
 	}
 	return s, nil

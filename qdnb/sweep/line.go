@@ -19,7 +19,9 @@ type Line struct {
 	Run    runs.Config `json:"run"`
 	Budget runs.Budget `json:"budget"` // none for a run that ends by itself
 	Needs  []Need      `json:"needs,omitempty"`
-	Hash   string      `json:"hash"` // of all other fields, so that a plan that was changed by accident is not run; see [Line.Sealed]
+	// CPUSeconds is an estimate of the processor time that the line takes; 0 where there is none.
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
+	Hash       string  `json:"hash"` // of all other fields, so that a plan that was changed by accident is not run; see [Line.Sealed]
 }
 
 // Need is a run that must be complete before a line can begin.
@@ -55,6 +57,9 @@ func (l Line) Sealed() (Line, error) {
 func (l Line) check() error {
 	if l.Experiment == "" || l.Label == "" {
 		return errors.New(`it needs both "experiment" and "label"`)
+	}
+	if !(l.CPUSeconds >= 0 && l.CPUSeconds < 1e12) { // NaN is neither
+		return fmt.Errorf(`"cpu_seconds" must be a number from 0 on, not %g`, l.CPUSeconds)
 	}
 	if err := checkRun(l.Run, l.Budget); err != nil {
 		return fmt.Errorf("run: %w", err)
@@ -95,6 +100,7 @@ type lineFile struct {
 	Run        runs.Config     `json:"run"`
 	Budget     json.RawMessage `json:"budget"`
 	Needs      json.RawMessage `json:"needs"`
+	CPUSeconds float64         `json:"cpu_seconds"`
 	Hash       string          `json:"hash"`
 }
 
@@ -109,6 +115,7 @@ type budgetFile struct {
 	Evaluations int64  `json:"evaluations"`
 	EnvSteps    int64  `json:"env_steps"`
 	Time        string `json:"time"`
+	CPU         string `json:"cpu"`
 }
 
 // parse reads one line. A hash that is there must be right.
@@ -117,7 +124,7 @@ func parse(data []byte) (Line, error) {
 	if err := runs.Decode(data, &file); err != nil {
 		return Line{}, err
 	}
-	l := Line{Experiment: file.Experiment, Label: file.Label, Run: file.Run}
+	l := Line{Experiment: file.Experiment, Label: file.Label, Run: file.Run, CPUSeconds: file.CPUSeconds}
 	var err error
 	if l.Budget, err = parseBudget(file.Budget); err != nil {
 		return Line{}, err

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"example.com/qdnb/qdnb/runs"
@@ -144,12 +145,14 @@ func open(root string, c runs.Config) (*runs.Run, error) {
 type Totals struct {
 	Lines    int            `json:"lines"`
 	Count    map[Status]int `json:"count"`
-	EnvSteps int64          `json:"env_steps"` // done so far, runs that several lines name counted once
+	EnvSteps int64          `json:"env_steps"` // done so far
 	Seconds  float64        `json:"seconds"`   // spent so far
 	Left     Left           `json:"left"`
 }
 
-// Left is an estimate of what a plan still takes, on machines like those that did the rest, one line after the other.
+// Left is an estimate of what a plan still takes, on machines like those that did the rest, one
+// line after the other. Where a plan estimates processor times it is for all cores of this machine
+// together.
 type Left struct {
 	EnvSteps int64         `json:"env_steps"`
 	Time     time.Duration `json:"-"`
@@ -158,19 +161,21 @@ type Left struct {
 	Unknown int `json:"unknown_lines"`
 }
 
-// Total adds the states of a plan up. What is left of a line follows from its budget, and else from how far it is, or from lines of
-// the same algorithm and environment, or of the same algorithm.
+// Total adds the states of a plan up; runs that several lines name count once. What is left of a
+// line follows from its budget, and else from how far it is, or from lines of the same algorithm
+// and environment, or of the same algorithm.
 func Total(states []State) Totals {
 	t := Totals{Lines: len(states), Count: map[Status]int{}}
 	model := learnCosts(states)
 	counted := map[string]bool{}
 	for _, s := range states {
 		t.Count[s.Status]++
-		if name := s.Run.Name(); !counted[name] {
-			counted[name] = true
-			t.EnvSteps += s.Progress.EnvSteps
-			t.Seconds += s.Progress.Seconds
+		if counted[s.Run.Name()] {
+			continue
 		}
+		counted[s.Run.Name()] = true
+		t.EnvSteps += s.Progress.EnvSteps
+		t.Seconds += s.Progress.Seconds
 		if s.Status == Done {
 			continue
 		}
@@ -196,7 +201,7 @@ func (s State) whole() (c cost, known bool) {
 	if s.Progress.Seconds <= 0 || s.Fraction < 0.02 { // of less, the beginning is most
 		return cost{}, false
 	}
-	return cost{float64(s.Progress.EnvSteps) / s.Fraction, max(s.Progress.Seconds-s.Compile, 0) / s.Fraction}, true
+	return cost{float64(s.Progress.EnvSteps) / s.Fraction, spent(s) / s.Fraction}, true
 }
 
 // costs are the means of whole lines by kind.
@@ -228,6 +233,15 @@ func learnCosts(states []State) costs {
 	return c
 }
 
+// spent is the time that a line took so far without compilation: the wall-clock, or, where its plan
+// counts processor time, that time spread over all cores.
+func spent(s State) float64 {
+	if s.CPUSeconds > 0 {
+		return s.Progress.CPUSeconds / float64(runtime.NumCPU())
+	}
+	return max(s.Progress.Seconds-s.Compile, 0)
+}
+
 // of is what is left of a line, and whether its time is known.
 func (c costs) of(s State) (left cost, known bool) {
 	for _, kind := range kinds(s) {
@@ -240,6 +254,9 @@ func (c costs) of(s State) (left cost, known bool) {
 		left, known = own, true
 	}
 	b := s.Budget
+	if s.CPUSeconds > 0 && (!known || b.CPU > 0) {
+		left.seconds, known = s.CPUSeconds/float64(runtime.NumCPU()), true
+	}
 	if b.EnvSteps > 0 && b.Time == 0 && b.Generations == 0 && b.Evaluations == 0 {
 		if left.steps > 0 { // lines alike may have other budgets
 			left.seconds *= float64(b.EnvSteps) / left.steps

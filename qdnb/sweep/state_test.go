@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,34 @@ func read(t *testing.T, root string, c runs.Config) string {
 func write(t *testing.T, root string, c runs.Config, name, text string) {
 	if err := os.WriteFile(filepath.Join(root, c.Name(), name), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Estimates of processor time stand for what is not known, and are spread over all cores; a run
+// that two lines name is done once.
+func TestTotalOfProcessorTime(t *testing.T) {
+	root := t.TempDir()
+	line := func(experiment, algorithm string, seed int64, b runs.Budget) Line {
+		return Line{Experiment: experiment, Label: algorithm, Run: config(t, algorithm, seed, `{}`), Budget: b, CPUSeconds: 800}
+	}
+	cpu := runs.Budget{CPU: 720 * time.Second}
+	lines := []Line{
+		line("training", "aurora", 0, cpu),                 // half done: 400 s are left
+		line("training", "aurora", 1, cpu),                 // 800 s
+		line("hurdles", "aurora", 1, cpu),                  // the same run
+		line("adaptation", "adaptation", 0, runs.Budget{}), // 800 s
+		line("adaptation", "adaptation", 1, runs.Budget{}), // 800 s
+	}
+	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 5000, CPUSeconds: 360}})
+	left := Total(Inspect(root, lines)).Left
+	if want := (400 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) > 1 || left.Unknown != 0 {
+		t.Errorf("left: %v s and %d unknown, want %v", left.Seconds, left.Unknown, want)
+	}
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
+		lines[0].CPUSeconds = bad
+		if _, err := lines[0].Sealed(); err == nil || !strings.Contains(err.Error(), "cpu_seconds") {
+			t.Errorf("%v: %v", bad, err)
+		}
 	}
 }
 

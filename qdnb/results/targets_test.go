@@ -1,0 +1,39 @@
+package results
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestReadSMERLTargets(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "smerl_targets_summary.csv")
+	tables := &Tables{experiments: []string{ExperimentTargets}, Trained: []Trained{
+		{Experiment: ExperimentTargets, Env: "ant-maze", Finished: true, MaxFitness: -9000.5},
+		{Experiment: ExperimentTargets, Env: "ant-uni", Finished: true, MaxFitness: 300},
+	}}
+	if _, err := tables.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadSMERLTargets(path)
+	if want := tables.SMERLTargets(); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	for text, want := range map[string]string{
+		"": "no targets", "env,seeds,target,margin\n": "no targets", "env,seed,max_fitness\na,1,2\n": "no targets",
+		"env,seeds,target,margin\nant-uni,3,-inf,1\n": "not a number", "env,seeds,target,margin\nant-uni,3\n": "wrong number of fields",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadSMERLTargets(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := ReadSMERLTargets(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "smerl-targets") {
+		t.Error(err)
+	}
+}
