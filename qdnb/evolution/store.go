@@ -1,6 +1,8 @@
 package evolution
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -32,13 +34,13 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	var err error
 	st.empty, err = s.platform.CompileParallel("empty archive", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 		fields := archive.Empty(s.task, xla.KeyOf(in[0]).FoldInt(streamEmpty))
-		if len(fields) != len(names) {
-			panic(errors.Errorf("it has %d tensors for the %d fields %v", len(fields), len(names), names))
-		}
+		xla.CheckCount(archive, "Empty", fmt.Sprintf("the fields %v", names), fields, len(names))
+		xla.CheckShape(archive, "Empty", "fitnesses", fields[0], dtypes.Float32, fields[0].Shape().Size())
 		g, cells := in[0].Graph(), fields[0].Shape().Dimensions[0]
+		xla.CheckShape(archive, "Empty", "descriptors", fields[1], dtypes.Float32, cells, fields[1].Shape().Size()/max(1, cells))
 		zeros := func(rows int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, st.params)) }
 		return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
-	})
+	}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 			out = append(out, transitions)
 		}
 		return out
-	})
+	}, gen.task.axes(gen.batch, gen.slice, st.cells())...)
 	return err
 }
 
