@@ -42,7 +42,7 @@ func (f failing) check(t *testing.T, spec Spec) {
 		spec.Name = "variant"
 	}
 	_, err := Train(spec)
-	want := fmt.Sprintf("program %q cannot be compiled: %s at %s: ", f.program, f.function, f.at)
+	want := fmt.Sprintf("%s at %s: program %q cannot be compiled: ", f.function, f.at, f.program)
 	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), f.rest) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v; want one line %s...%s", err, want, f.rest)
 	}

@@ -165,7 +165,7 @@ func TestFailuresNameTheUsersLine(t *testing.T) {
 		}},
 	} {
 		_, err := p.Compile("my program", inputs, func(in []*Node) []*Node { return []*Node{c.build(in[0])} }, axes...)
-		if want := fmt.Sprintf(`program "my program" cannot be compiled: %s at %s: `, c.name, c.at); err == nil ||
+		if want := fmt.Sprintf(`%s at %s: program "my program" cannot be compiled: `, c.name, c.at); err == nil ||
 			!strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %q and %q", err, want, c.want)
 		}

@@ -99,7 +99,12 @@ func (p *Platform) compile(name string, parts int, inputs []Input, build func(in
 		}
 	})
 	if err != nil {
-		return nil, errors.Errorf("program %q cannot be compiled: %s", name, explain(err, axes))
+		at := ""
+		// The place comes first: GoNB v0.11.5 crashes over lines of standard error with two colons before "main.go:1".
+		if l := (located{}); errors.As(err, &l) {
+			at, err = l.at.String()+": ", l.error
+		}
+		return nil, errors.Errorf("%sprogram %q cannot be compiled: %s", at, name, explain(err, axes))
 	}
 	program.graph, program.CompileTime = g, time.Since(start)
 	return program, nil
