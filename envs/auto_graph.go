@@ -68,11 +68,11 @@ func (e Episodes) Reset(keys xla.Key) State {
 	if e.length < 1 {
 		panic(errors.Errorf("episodes of %s need at least 1 step, not %d", e.env.Spec().Name, e.length))
 	}
-	s := e.env.Reset(keys)
+	s := Reset(e.env, keys)
 	batch := s.Reward.Shape().Dimensions[0]
 	for i, part := range s.World {
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
-			panic(errors.Errorf("part %d of the world of %s has shape %s: the last axis must be that of the %d copies", i, e.env.Spec().Name, part.Shape(), batch))
+			panic(xla.Misfit(Inner(e.env), "Reset", "part %d of the world of %s has shape %s: the last axis must be that of the %d copies", i, e.env.Spec().Name, part.Shape(), batch))
 		}
 	}
 	m := memory{World: s.World, First: s.World, Observation: Transpose(s.Observation, 0, 1), Steps: ZerosLike(s.Reward), Truncation: ZerosLike(s.Reward)}
@@ -87,7 +87,7 @@ func (e Episodes) Reset(keys xla.Key) State {
 func (e Episodes) Step(s State, action *Node) State {
 	m := e.read(s)
 	s.World, s.Done = m.World, ZerosLike(s.Done)
-	next := e.env.Step(s, action)
+	next := Step(e.env, s, action)
 
 	steps := AddScalar(m.Steps, 1)
 	over := ConvertDType(GreaterOrEqual(steps, ConstAs(steps, e.length)), next.Done.DType())

@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
@@ -16,6 +17,32 @@ type Env interface {
 	Step(s State, action *Node) State
 }
 
+// Reset is env.Reset that panics with an [xla.Misfit] if what it returns does not have the shapes that Spec promises.
+func Reset(env Env, keys xla.Key) State {
+	s := env.Reset(keys)
+	s.check(env, "Reset", keys.Hi.Shape().Dimensions[0])
+	return s
+}
+
+// Step is env.Step that panics as [Reset] does, or if the world does not keep its shapes.
+func Step(env Env, s State, action *Node) State {
+	next := env.Step(s, action)
+	next.check(env, "Step", action.Shape().Dimensions[0])
+	xla.CheckLike(Inner(env), "Step", "World", next.World, s.World)
+	return next
+}
+
+// check compares what a method of a task returned for so many copies with what Spec promises.
+func (s State) check(env Env, method string, copies int) {
+	spec, part := env.Spec(), Inner(env)
+	xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies, spec.Observations)
+	xla.CheckShape(part, method, "Reward", s.Reward, dtypes.Float32, copies)
+	xla.CheckShape(part, method, "Done", s.Done, dtypes.Float32, copies)
+	if d := len(spec.Descriptor.Lower); d > 0 {
+		xla.CheckShape(part, method, "Descriptor", s.Descriptor, dtypes.Float32, copies, d)
+	}
+}
+
 // Spec holds the constants of a task.
 type Spec struct {
 	Name         string
@@ -29,6 +56,14 @@ type Spec struct {
 	Offset float64
 	// FitnessRange is the range of the paper's colour maps.
 	FitnessRange [2]float64
+}
+
+// Axes names the sizes of a task, for [xla.Platform.Compile].
+func (s Spec) Axes() []xla.Axis {
+	return []xla.Axis{
+		{Size: s.Observations, Meaning: "numbers of an observation"}, {Size: s.Actions, Meaning: "numbers of an action"},
+		{Size: len(s.Descriptor.Lower), Meaning: "components of a descriptor"},
+	}
 }
 
 // QDOffset is what a filled cell adds to the QD score when an episode has length steps: Offset times length.

@@ -109,10 +109,12 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 	}
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		action := r.Policy.Apply(r.State.Observation)
-		next := env.Step(r.State, action)
+		next := Step(env, r.State, action)
 		r.Score = r.Score.Add(r.State.Descriptor, next.Reward, next.Done)
 		for i, recorder := range recorders {
-			r.Records[i] = xla.SetRows(r.Records[i], recorder.at(step, steps), InsertAxes(recorder.Row(r.State, action, next), 0))
+			row := recorder.Row(r.State, action, next)
+			xla.CheckShape(recorder.Row, "", "rows", row, dtypes.Float32, batch, recorder.Width)
+			r.Records[i] = xla.SetRows(r.Records[i], recorder.at(step, steps), InsertAxes(row, 0))
 		}
 		r.State = next
 		return r
@@ -148,7 +150,7 @@ func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, re
 	flat := Zeros(g, shapes.Make(dtypes.Float32, steps, batch))
 	run := running{policy, start, Zeros(g, shapes.Make(dtypes.Float32, steps, batch, len(env.Spec().Descriptor.Lower))), flat, flat}
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
-		next := env.Step(r.State, r.Policy.Apply(r.State.Observation))
+		next := Step(env, r.State, r.Policy.Apply(r.State.Observation))
 		r.Descriptors = xla.SetRows(r.Descriptors, step, InsertAxes(r.State.Descriptor, 0))
 		r.Rewards = xla.SetRows(r.Rewards, step, InsertAxes(next.Reward, 0))
 		r.Dones = xla.SetRows(r.Dones, step, InsertAxes(next.Done, 0))

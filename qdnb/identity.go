@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 )
 
 // Load returns the run that [Train] of a spec returns, without training. It is an error, which says
@@ -50,10 +51,31 @@ func (p plan) fingerprints() (map[string]string, error) {
 	if err == nil && p.Environment != nil {
 		prints["environment"], err = envs.Fingerprint(p.Environment)
 	}
-	if len(prints) == 0 {
-		return nil, err
+	if err != nil {
+		return nil, untraceable{err}
 	}
-	return prints, err
+	if len(prints) == 0 {
+		return nil, nil
+	}
+	return prints, nil
+}
+
+// untraceable is the error of a part whose graph cannot be built.
+type untraceable struct{ error }
+
+// compileError is what the compiler says of a spec with a part that cannot be built: it knows the
+// line of the mistake and the sizes of the run, where tracing has sizes of its own.
+func (p plan) compileError(broken untraceable) error {
+	platform, err := xla.Open(p.Backend)
+	if err != nil {
+		return err
+	}
+	search, err := p.search(platform)
+	if err != nil {
+		return err
+	}
+	search.Close()
+	return broken.error
 }
 
 // changed says which of the user's parts differ from those of the newest other run with the same

@@ -30,6 +30,9 @@ func Train(spec Spec) (*runs.Run, error) {
 // TrainContext is [Train] that stops when ctx is done, and leaves signals alone.
 func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	p, err := spec.resolve()
+	if broken := (untraceable{}); errors.As(err, &broken) {
+		return nil, p.compileError(broken)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"runtime"
 	"strings"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/support/exceptions"
 	"github.com/pkg/errors"
 )
 
@@ -61,18 +61,19 @@ type Input struct {
 	Donate bool // the program may reuse the input's memory for an output of the same shape; the Value is gone afterwards
 }
 
-// Compile compiles a program for one device. build receives the inputs in order and returns the outputs.
-func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
-	return p.compile(name, 1, inputs, build)
+// Compile compiles a program for one device. build receives the inputs in order and returns the outputs. If it panics, the error
+// is one line, which names the innermost function and line of the user's code, and what those axes are whose sizes it shows.
+func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
+	return p.compile(name, 1, inputs, build, axes)
 }
 
 // CompileParallel compiles a program that all workers run at once: the same graph, each on its own part of the inputs. What
 // one computes reaches the others by [Gathered].
-func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
-	return p.compile(name, p.Workers, inputs, build)
+func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
+	return p.compile(name, p.Workers, inputs, build, axes)
 }
 
-func (p *Platform) compile(name string, parts int, inputs []Input, build func(in []*graph.Node) []*graph.Node) (*Program, error) {
+func (p *Platform) compile(name string, parts int, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Program, error) {
 	program := &Program{Name: name, platform: p, inputs: inputs, parts: parts}
 	backend := &adapter{Backend: p.Backend, kind: p.Kind}
 	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
@@ -98,7 +99,12 @@ func (p *Platform) compile(name string, parts int, inputs []Input, build func(in
 		}
 	})
 	if err != nil {
-		return nil, errors.Errorf("program %q cannot be compiled: %s", name, explain(err))
+		at := ""
+		// The place comes first: GoNB v0.11.5 crashes over lines of standard error with two colons before "main.go:1".
+		if l := (located{}); errors.As(err, &l) {
+			at, err = l.at.String()+": ", l.error
+		}
+		return nil, errors.Errorf("%sprogram %q cannot be compiled: %s", at, name, explain(err, axes))
 	}
 	program.graph, program.CompileTime = g, time.Since(start)
 	return program, nil
@@ -156,7 +162,7 @@ func (pr *Program) Run(inputs ...Value) (outputs []Value, err error) {
 		}
 	})
 	if err != nil {
-		return nil, errors.Errorf("program %q failed: %s", pr.Name, explain(err))
+		return nil, errors.Errorf("program %q failed: %s", pr.Name, explain(err, nil))
 	}
 	return outputs, nil
 }
@@ -185,21 +191,12 @@ func (pr *Program) check(inputs []Value) error {
 // Free releases the compiled code. Other programs that are the same keep it, and for some time it is kept for the next one.
 func (pr *Program) Free() { pr.graph.Finalize() }
 
-// catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of someone's own graph function.
-func catch(f func()) error {
-	switch cause := exceptions.Try(f).(type) {
-	case nil:
-		return nil
-	case error:
-		return cause
-	default:
-		return errors.Errorf("%v", cause)
-	}
-}
-
-// explain adds the next action to the errors of backends that need one.
-func explain(err error) string {
+// explain adds to an error what the axes of its shapes are, and the next action to the errors of backends that need one.
+func explain(err error, axes []Axis) string {
 	line := oneLine(err)
+	if failure := runtime.Error(nil); !errors.As(err, &failure) { // an index out of range is no shape
+		line += meanings(line, axes)
+	}
 	switch {
 	case strings.Contains(line, "not part of the function"), strings.Contains(line, "incompatible scopes"):
 		line += " (the body of a loop uses a node made outside of it: carry it in the loop's state)"

@@ -57,7 +57,7 @@ func (t *Trace) Graph(inputs []shapes.Shape, build func(in []*graph.Node) []*gra
 		}
 	})
 	if err != nil {
-		return nil, errors.New(explain(err))
+		return nil, errors.New(explain(err, nil))
 	}
 	return outputs, nil
 }

@@ -111,13 +111,18 @@ func (t *trial) compile(platform *xla.Platform) (*player, error) {
 			out[i] = c.node
 		}
 		return out
-	})
+	}, t.axes()...)
 	if err == nil && wrong != nil {
 		p.Free()
 		t.breaks("%v", wrong)
 		return nil, nil
 	}
 	return p, err
+}
+
+// axes names the sizes of the episodes.
+func (t *trial) axes() []xla.Axis {
+	return append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}}, t.spec.Axes()...)
 }
 
 // play runs an episode; nil if that fails, after saying so.
@@ -240,7 +245,7 @@ func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
 	program, err := platform.Compile("rollout", []xla.Input{words, words, actions}, func(in []*graph.Node) []*graph.Node {
 		fitness, _ := envs.Rollout(t.env, steady{in[2]}, t.env.Reset(xla.Key{Hi: in[0], Lo: in[1]}), min(3, t.Steps))
 		return []*graph.Node{fitness}
-	})
+	}, t.axes()...)
 	if err != nil {
 		t.breaks("%v", err)
 		return

@@ -457,7 +457,7 @@ func TestSmallRunsBearNoVerdict(t *testing.T) {
 	one := paper()
 	change("training", "smerl-dads", "walker-uni", func(r *results.Trained) { r.Short = []string{"SMERL's gate never opened"} })(one)
 	got := find(t, "smerl-fitness").Check(one)
-	if got.Verdict != TooSmall || got.Evidence != "SMERL's gate never opened (smerl-dads on walker-uni)" {
+	if got.Verdict != TooSmall || got.Evidence != "SMERL's gate never opened (SMERL(DADS) on walker-uni)" {
 		t.Errorf("of a gate that never opened: %+v", got)
 	}
 	if got := find(t, "ant-trap-smerl").Check(one); got.Verdict != Holds {

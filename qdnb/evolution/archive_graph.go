@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -97,6 +98,15 @@ func (Grid) Keep(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node { return 
 
 // Passive implements [Archive]: it is measured itself.
 func (Grid) Passive() int { return 0 }
+
+// checkFields panics with a [xla.Misfit] if a method of an archive does not return its fields in the shapes that they had.
+func checkFields(archive Archive, method string, after, before []*Node) {
+	names := archive.Fields()
+	xla.CheckCount(archive, method, fmt.Sprintf("the fields %v", names), after, len(names))
+	for i, x := range before {
+		xla.CheckShape(archive, method, names[i], after[i], x.DType(), x.Shape().Dimensions...)
+	}
+}
 
 // cellsOf reads the fields that all archives have, and the centroids, if it has any.
 func cellsOf(archive Archive, fields []*Node) repertoire.Cells {

@@ -49,7 +49,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 			from.Start = root.FoldInt(streamStart)
 		}
 		return []*graph.Node{gen.evaluate(from, in[1]).Transitions}
-	})
+	}, s.axes()...)
 	if err != nil {
 		return 0, err
 	}

@@ -68,7 +68,7 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 			conditions = in[3]
 		}
 		return e.build(in[0], xla.KeyOf(in[1]), in[2], conditions)
-	})
+	}, task.axes(batch, slice, 0)...)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 		default:
 			genotypes = Gather(s.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
 		}
-		start := env.Reset(s.Key.Fold(states).FoldInt(streamReset))
+		start := envs.Reset(env, s.Key.Fold(states).FoldInt(streamReset))
 		if live, ok := env.(envs.Live); ok {
 			start = live.Under(start, s.Conditions)
 		}

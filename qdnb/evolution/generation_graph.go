@@ -74,12 +74,23 @@ func (gen generation) build(before contents, from source, worker *Node) (after c
 		found.Fitness = Where(empty, from.Parents.Cells.Fitness, found.Fitness)
 	}
 	var index, accepted, valid *Node
-	after.Fields, index, accepted, valid = gen.archive.Insert(before.Fields, found)
+	after.Fields, index, accepted, valid = gen.insert(before.Fields, found)
 	cells, count := repertoire.Compact(accepted)
 	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(index, InsertAxes(cells, -1)), count)
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
 	return after, invalid, found.Transitions
+}
+
+// insert is the archive's Insert, of whose results the shapes are checked.
+func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node) {
+	after, index, accepted, valid = gen.archive.Insert(fields, found)
+	cells := fields[0].Shape().Dimensions[0]
+	checkFields(gen.archive, "Insert", after, fields)
+	xla.CheckShape(gen.archive, "Insert", "indices", index, dtypes.Int32, cells)
+	xla.CheckShape(gen.archive, "Insert", "accepted cells", accepted, dtypes.Bool, cells)
+	xla.CheckShape(gen.archive, "Insert", "valid individuals", valid, dtypes.Bool, gen.batch)
+	return after, index, accepted, valid
 }
 
 // evaluate emits and rolls out the batch, slice by slice, and joins what the workers found.
@@ -108,7 +119,7 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 		if s.From.Start.Hi != nil {
 			resets = xla.Key{Hi: BroadcastToDims(s.From.Start.Hi, gen.slice), Lo: BroadcastToDims(s.From.Start.Lo, gen.slice)}
 		}
-		fitness, descriptors, records := envs.Record(env, gen.task.Policy.View(s.Children), env.Reset(resets), gen.task.Length, recorders...)
+		fitness, descriptors, records := envs.Record(env, gen.task.Policy.View(s.Children), envs.Reset(env, resets), gen.task.Length, recorders...)
 		s.Fitness = xla.SetRows(s.Fitness, turn, InsertAxes(fitness, 0))
 		s.Descriptors = xla.SetRows(s.Descriptors, turn, InsertAxes(descriptors, 0))
 		for i, record := range records {
@@ -179,6 +190,7 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		}
 		emitter := xla.TunedTo(gen.emitter, s.From.Numbers)
 		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.Fold(which).FoldInt(streamEmit))
+		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slice, gen.task.Policy.Params())
 		if s.From.Proposed != nil {
 			proposed := LessThan(which, ConstAs(which, int32(s.From.Proposed.Shape().Dimensions[0])))
 			wide := BroadcastToDims(InsertAxes(proposed, -1), s.Children.Shape().Dimensions...)

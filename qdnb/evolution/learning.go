@@ -1,6 +1,7 @@
 package evolution
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -68,7 +69,7 @@ func (s *Search) newLearning() (*learning, error) {
 		known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldInt(streamEmit)), root.FoldInt(streamFirst))
 		l.form = replay.NewBuffer(g, layout, l.learner.Capacity())
 		return append(known, xla.Leaves(l.form)...)
-	})
+	}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +86,13 @@ func (s *Search) newLearning() (*learning, error) {
 		known, buffer := l.read(in[3:])
 		buffer = buffer.Insert(in[2])
 		after, losses := l.learner.Learn(s.task, known, buffer, xla.KeyOf(in[0]).FoldInt(streamLearner).Fold(in[1]))
-		if len(after) != len(known) || len(losses) != len(l.learner.Losses()) {
-			panic(errors.Errorf("the learner gives %d tensors and %d losses, not %d and %d", len(after), len(losses), len(known), len(l.learner.Losses())))
+		xla.CheckLike(l.learner, "Learn", "what it knows", after, known)
+		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
+		for i, name := range l.learner.Losses() {
+			xla.CheckShape(l.learner, "Learn", name, losses[i], dtypes.Float32)
 		}
 		return append(append(after, xla.Leaves(buffer)...), losses...)
-	})
+	}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +107,7 @@ func (s *Search) newLearning() (*learning, error) {
 // start gives what a learner knows at first.
 func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.Node {
 	known, names := learner.Start(task, first, key), learner.Fields()
-	if len(known) != len(names) {
-		panic(errors.Errorf("the learner knows %d tensors, its fields are %v", len(known), names))
-	}
+	xla.CheckCount(learner, "Start", fmt.Sprintf("the fields %v", names), known, len(names))
 	return known
 }
 
@@ -120,11 +121,13 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 		known, buffer := l.read(in[2:])
 		out := l.learner.Study(s.task, known, buffer, key(in))
 		studied = nil
+		xla.CheckCount(l.learner, "Study", "what proposals need", out, len(out))
 		for _, x := range out {
+			xla.CheckShape(l.learner, "Study", "what proposals need", x, dtypes.Float32, x.Shape().Dimensions...)
 			studied = append(studied, x.Shape())
 		}
 		return out
-	})
+	}, s.axes()...)
 	if err != nil {
 		return err
 	}
@@ -142,12 +145,10 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 		which := graph.Add(graph.MulScalar(worker, int32(share)), graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
 		which = graph.MinScalar(which, int32(n-1)) // the last share may be a smaller one
 		rows := l.learner.Propose(s.task, studied, NewParents(in[3], cellsOf(s.main.archive, fields)), which, s.settings.Batch, key(in))
-		if want := shapes.Make(dtypes.Float32, share, s.task.Policy.Params()); !rows.Shape().Equal(want) {
-			panic(errors.Errorf("the learner proposes %s, not %s", rows.Shape(), want))
-		}
+		xla.CheckShape(l.learner, "Propose", "offspring", rows, dtypes.Float32, share, s.task.Policy.Params())
 		all := graph.Reshape(xla.Gathered(rows, worker, workers), workers*share, -1)
 		return []*graph.Node{graph.Slice(all, graph.AxisRange(0, n))}
-	})
+	}, append(s.axes(), xla.Axis{Size: share, Meaning: "proposals of a worker"}, xla.Axis{Size: n, Meaning: "proposals of the learner"})...)
 	return err
 }
 

@@ -68,7 +68,7 @@ func (s *Search) compileEvaluation() (*xla.Program, error) {
 			from.Start = root.FoldInt(streamStart)
 		}
 		return xla.Leaves(gen.evaluate(from, worker)) // all, or XLA leaves out what makes the others
-	})
+	}, s.axes()...)
 }
 
 // evaluation is a generation whose offspring are copies of stored policies.

@@ -35,9 +35,9 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, batch, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}}
 	program, err := p.Compile("replay", inputs, func(in []*graph.Node) []*graph.Node {
 		keys := xla.KeyOf(in[1]).Fold(graph.Iota(in[0].Graph(), shapes.Make(dtypes.Int32, batch), 0))
-		descriptors, rewards, dones := envs.Trace(task.Env, task.Policy.View(in[0]), task.Env.Reset(keys), task.Length)
+		descriptors, rewards, dones := envs.Trace(task.Env, task.Policy.View(in[0]), envs.Reset(task.Env, keys), task.Length)
 		return []*graph.Node{descriptors, rewards, dones}
-	})
+	}, task.axes(batch, batch, 0)...)
 	if err != nil {
 		return nil, err
 	}

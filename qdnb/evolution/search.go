@@ -115,6 +115,15 @@ func (s *Search) checkMemory() error {
 	return s.platform.CheckMemory(bytes)
 }
 
+// axes names the sizes of the search.
+func (s *Search) axes() []xla.Axis {
+	cells := s.settings.Centroids.Shape[0]
+	if s.main != nil {
+		cells = s.main.cells()
+	}
+	return s.task.axes(s.settings.Batch, s.settings.Slice, cells)
+}
+
 // build makes the programs and the state before the first generation.
 func (s *Search) build() error {
 	s.seed = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.settings.Seed)) })
@@ -258,8 +267,10 @@ func (s *Search) keep(number xla.Value) error {
 		var err error
 		program, err = s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
 			key := xla.KeyOf(in[0]).FoldInt(streamUpkeep).Fold(in[1])
-			return s.method.Archive.Keep(name, in[2:], in[1], key)
-		})
+			after := s.method.Archive.Keep(name, in[2:], in[1], key)
+			checkFields(s.method.Archive, "Keep", after, in[2:])
+			return after
+		}, s.axes()...)
 		if err != nil {
 			return err
 		}
@@ -272,9 +283,6 @@ func (s *Search) keep(number xla.Value) error {
 	out, err := program.Run(inputs...)
 	if err != nil {
 		return err
-	}
-	if len(out) != len(fields) {
-		return errors.Errorf("the upkeep %q of the archive gives %d tensors, not %d", name, len(out), len(fields))
 	}
 	for i := range fields {
 		fields[i].Free()

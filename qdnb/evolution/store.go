@@ -1,6 +1,8 @@
 package evolution
 
 import (
+	"fmt"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -31,7 +33,7 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 		g, cells := in[0].Graph(), fields[0].Shape().Dimensions[0]
 		zeros := func(rows int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, st.params)) }
 		return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
-	})
+	}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +52,10 @@ func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
 		panic(errors.Errorf("the fields of an archive begin with fitnesses and descriptors, not %v", names))
 	}
 	fields := archive.Empty(task, key)
-	if len(fields) != len(names) {
-		panic(errors.Errorf("it has %d tensors for the %d fields %v", len(fields), len(names), names))
-	}
+	xla.CheckCount(archive, "Empty", fmt.Sprintf("the fields %v", names), fields, len(names))
+	cells := fields[0].Shape().Size()
+	xla.CheckShape(archive, "Empty", "fitnesses", fields[0], dtypes.Float32, cells)
+	xla.CheckShape(archive, "Empty", "descriptors", fields[1], dtypes.Float32, cells, fields[1].Shape().Size()/max(1, cells))
 	return fields
 }
 
@@ -80,7 +83,7 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 			out = append(out, transitions)
 		}
 		return out
-	})
+	}, gen.task.axes(gen.batch, gen.slice, st.cells())...)
 	return err
 }
 

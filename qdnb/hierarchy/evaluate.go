@@ -102,7 +102,7 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 		e.form = e.algorithm.Start(xla.NewKey(in[0].Graph(), 0))
 		root := xla.KeyOf(in[0]).FoldInt(streamEvaluation)
 		return xla.Leaves(e.evaluate(actor{in[4], in[5:]}, in[3], root, root.FoldInt(streamDecisions).Fold(in[2]), in[1]))
-	})
+	}, e.task.axes(settings, e.shared)...)
 	if err != nil {
 		return nil, err
 	}

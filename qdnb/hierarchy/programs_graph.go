@@ -156,7 +156,7 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, wo
 	end := xla.Turns(t, worker, begin, func(turn *Node, s state) state {
 		numbers := e.shared.numbers(turn, s.Worker)
 		found := e.task.evaluate(playing{
-			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows, Worlds: e.task.Env.Reset(s.States.Fold(numbers)),
+			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows, Worlds: envs.Reset(e.task.Env, s.States.Fold(numbers)),
 			Keys: s.Decisions.Fold(numbers),
 		})
 		s.Episodes = xla.Zip(s.Episodes, found, func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })

@@ -107,7 +107,7 @@ func (s *Search) build(skills npz.Array) (err error) {
 	}
 	if s.start, err = p.CompileParallel("initial states", []xla.Input{words, number}, func(in []*graph.Node) []*graph.Node {
 		return c.start(xla.KeyOf(in[0]), in[1])
-	}); err != nil {
+	}, c.task.axes(s.settings, c.shared)...); err != nil {
 		return err
 	}
 	if s.worlds, err = s.start.Run(s.words, s.workers); err != nil {
@@ -145,7 +145,7 @@ func (s *Search) compileCollect(words, number xla.Input) (err error) {
 			shapesOf = append(shapesOf, x.Shape())
 		}
 		return append(kept, xla.Leaves(data)...)
-	})
+	}, c.task.axes(s.settings, c.shared)...)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,15 @@ func (t Task) check(skills []int) error {
 	return nil
 }
 
+// axes names the sizes of the task for environments that are shared among workers.
+func (t Task) axes(s Settings, shared shared) []xla.Axis {
+	return append([]xla.Axis{
+		{Size: shared.slice, Meaning: "environments of a slice"}, {Size: shared.n, Meaning: "environments"},
+		{Size: s.UnrollLength, Meaning: "decisions of a sequence"}, {Size: t.decision, Meaning: "steps of a decision"},
+		{Size: t.length, Meaning: "steps of an episode"}, {Size: t.Skills.Net.Params(), Meaning: "parameters of a skill"},
+	}, t.Env.Spec().Axes()...)
+}
+
 // Form is what skills look like: networks of one form, a row each.
 type Form struct {
 	Net nn.MLP
@@ -208,7 +217,7 @@ func (t Task) act(env episodic, skills nn.Net, worlds envs.State, keys xla.Key, 
 		if sampled {
 			noise = s.Keys.Fold(step)
 		}
-		s.Worlds = env.Step(s.Worlds, t.action(s.Skills, s.Worlds.Observation, noise))
+		s.Worlds = envs.Step(env, s.Worlds, t.action(s.Skills, s.Worlds.Observation, noise))
 		s.Credit = s.Credit.add(env, s.Worlds, published)
 		return s
 	})
@@ -249,13 +258,15 @@ func (t Task) evaluate(p playing) episode {
 		first := MulScalar(decision, int32(t.decision))
 		after := xla.For(g, t.decision, acting{skills, s.Playing.Worlds, s.Score, s.Records, first}, func(step *Node, a acting) acting {
 			at := Add(a.First, step)
-			a.Worlds = t.Env.Step(a.Worlds, t.action(a.Skills, a.Worlds.Observation, xla.Key{}))
+			a.Worlds = envs.Step(t.Env, a.Worlds, t.action(a.Skills, a.Worlds.Observation, xla.Key{}))
 			over := ConvertDType(GreaterOrEqual(at, ConstAs(at, int32(t.length-1))), dtypes.Float32)
 			a.Score = a.Score.Add(nil, a.Worlds.Reward, Max(a.Worlds.Done, BroadcastToDims(over, batch)))
 			obs := a.Worlds.Observation
 			seen := []*Node{Slice(obs, AxisRange(), AxisElem(t.Place[0])), Slice(obs, AxisRange(), AxisElem(t.Place[1]))}
 			if t.Look != nil {
-				seen = append(seen, t.Look(a.Worlds))
+				look := t.Look(a.Worlds)
+				xla.CheckShape(t.Look, "", "what it reads of a state", look, dtypes.Float32, batch, t.Looks)
+				seen = append(seen, look)
 			}
 			a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
 			return a

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -61,13 +62,22 @@ const (
 // episodes are the environments as they are trained in.
 func (it iteration) episodes() envs.Episodes { return envs.AutoReset(it.task.Env, it.task.Length) }
 
+// axes names the sizes of the programs.
+func (it iteration) axes() []xla.Axis {
+	return append([]xla.Axis{
+		{Size: it.sac.BatchSize, Meaning: "transitions of an update"}, {Size: it.environments, Meaning: "environments"},
+		{Size: it.task.Skills, Meaning: "skills"}, {Size: it.task.Length, Meaning: "steps of an episode"},
+	}, it.task.Env.Spec().Axes()...)
+}
+
 // start is the state before the first iteration.
 func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
 	worlds := root.FoldInt(streamWorlds).Fold(Iota(g, shapes.Make(dtypes.Int32, it.environments), 0))
 	s := state{Learner: it.sac.Start(root.FoldInt(streamLearner)), Worlds: it.episodes().Reset(worlds)}
-	if it.method.Diversity != nil {
-		s.Known = it.method.Diversity.Start(it.task.Skills, it.task.features(), root.FoldInt(streamModel))
+	if d := it.method.Diversity; d != nil {
+		s.Known = d.Start(it.task.Skills, it.task.features(), root.FoldInt(streamModel))
+		xla.CheckCount(d, "Start", fmt.Sprintf("the fields %v", d.Fields()), s.Known, len(d.Fields()))
 	}
 	if it.needsReturns() {
 		returns := replay.NewReturns(g, capacity, it.environments)
@@ -124,7 +134,10 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 	s, buffer, rows := it.act(s, buffer, key.FoldInt(streamAct))
 	if it.method.Diversity != nil {
 		_, fresh := it.task.read(rows)
-		s.Known = it.model(s.Known).Observe(*fresh).Known()
+		before := it.model(s.Known)
+		after := before.Observe(*fresh).Known()
+		xla.CheckLike(before, "Observe", "what the model knows", after, s.Known)
+		s.Known = after
 	}
 	var means figures
 	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers, key.FoldInt(streamUpdates))
@@ -184,12 +197,20 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 	zero := ZerosLike(l.SAC.LogAlpha)
 	f := figures{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
 	if l.Model != nil {
-		diversity := StopGradient(l.Model.Reward(*skills))
-		batch.Reward = it.method.Objective.Reward(batch.Reward, diversity, returns)
-		l.Model, f.Diversity = l.Model.Learn(*skills)
+		model, objective, n := l.Model, it.method.Objective, batch.Reward.Shape().Dimensions[0]
+		diversity := model.Reward(*skills)
+		xla.CheckShape(model, "Reward", "diversity rewards", diversity, dtypes.Float32, n)
+		diversity = StopGradient(diversity)
+		batch.Reward = objective.Reward(batch.Reward, diversity, returns)
+		xla.CheckShape(objective, "Reward", "rewards", batch.Reward, dtypes.Float32, n)
+		l.Model, f.Diversity = model.Learn(*skills)
+		xla.CheckShape(model, "Learn", it.method.Diversity.Loss(), f.Diversity, dtypes.Float32)
+		xla.CheckLike(model, "Learn", "the model", xla.Leaves(l.Model), xla.Leaves(model))
 		f.DiversityReward = ReduceAllMean(diversity)
-		if gate, ok := it.method.Objective.(Gate); ok {
-			f.Accepted = ReduceAllMean(ConvertDType(gate.Accepts(returns), dtypes.Float32))
+		if gate, ok := objective.(Gate); ok {
+			accepted := gate.Accepts(returns)
+			xla.CheckShape(objective, "Accepts", "accepted transitions", accepted, dtypes.Bool, n)
+			f.Accepted = ReduceAllMean(ConvertDType(accepted, dtypes.Float32))
 		}
 	}
 	f.Reward = ReduceAllMean(batch.Reward)

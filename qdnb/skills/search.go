@@ -133,7 +133,7 @@ func (s *Search) build() error {
 		numbers, _ := s.numbers.Cut(in[1:])
 		s.form, buffer = s.it.tuned(numbers).start(xla.KeyOf(in[0]), s.config.Capacity)
 		return append(xla.Leaves(s.form), xla.Leaves(buffer)...)
-	})
+	}, s.it.axes()...)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.
 		buffer := xla.WithLeaves(replay.Buffer{Rows: in[0], Size: in[0], Position: in[0]}, rest[n:])
 		after, buffer, f := build(xla.WithLeaves(s.form, rest[:n]), buffer, numbers, xla.KeyOf(in[0]).Fold(in[1]))
 		return slices.Concat(xla.Leaves(after), xla.Leaves(buffer), xla.Leaves(f))
-	})
+	}, s.it.axes()...)
 }
 
 // run runs such a program and takes its outputs as the new state. It returns the figures.

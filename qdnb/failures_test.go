@@ -1,0 +1,225 @@
+package qdnb
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/npz"
+	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/skills"
+	"example.com/qdnb/xla"
+)
+
+// here is the place of the caller, lines further down, as errors print it.
+func here(lines int) string {
+	_, file, line, _ := runtime.Caller(1)
+	return fmt.Sprintf("%s:%d", file, line+lines)
+}
+
+// lineWith is the place of the line of this file that begins with a text.
+func lineWith(t *testing.T, text string) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	before, _, found := strings.Cut(string(Must(os.ReadFile(file))), "\n"+text)
+	if !found {
+		t.Fatalf("no line begins with %q", text)
+	}
+	return fmt.Sprintf("%s:%d", file, strings.Count(before, "\n")+2)
+}
+
+// failing is what the error of a run that cannot be compiled must say: the program, the function, its line, and the rest of the line.
+type failing struct{ program, function, at, rest string }
+
+func (f failing) check(t *testing.T, spec Spec) {
+	t.Helper()
+	if spec.Environment == nil {
+		spec.Name = "variant"
+	}
+	_, err := Train(spec)
+	want := fmt.Sprintf("%s at %s: program %q cannot be compiled: ", f.function, f.at, f.program)
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), f.rest) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v; want one line %s...%s", err, want, f.rest)
+	}
+}
+
+// The sizes of small, with slices of 8.
+const (
+	sliceAxis  = "8: policies of a slice of the batch"
+	batchAxis  = "16: policies of the batch"
+	paramsAxis = "114: parameters of a policy"
+)
+
+func TestMistakesInEmittersNameTheirLine(t *testing.T) {
+	test, generation := "qdnb.TestMistakesInEmittersNameTheirLine", "generation"
+	var sizes []int
+	for _, c := range []struct {
+		failing
+		emitter evolution.EmitterFunc
+	}{
+		{failing{generation, test, here(2), fmt.Sprintf("(%s; %s)", sliceAxis, paramsAxis)}, func(p evolution.Parents, keys xla.Key) *Node {
+			x := p.Sample(keys)
+			return Add(x, keys.FoldInt(1).Normal(8))
+		}},
+		{failing{generation, test, here(0), fmt.Sprintf(": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114] (%s; %s)", sliceAxis, paramsAxis)}, func(p evolution.Parents, keys xla.Key) *Node {
+			return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
+		}},
+		{failing{generation, test, here(0), fmt.Sprintf(": it returns nil for children of shape (Float32)[8, 114] (%s; %s)", sliceAxis, paramsAxis)}, func(evolution.Parents, xla.Key) *Node { return nil }},
+		{failing{generation, test, here(1), "runtime error: index out of range [3] with length 0"}, func(p evolution.Parents, keys xla.Key) *Node {
+			return MulScalar(p.Sample(keys), float64(sizes[3]))
+		}},
+		{failing{generation, test, here(2), "runtime error: invalid memory address or nil pointer dereference"}, func(p evolution.Parents, keys xla.Key) *Node {
+			var settings *struct{ Sigma float64 }
+			return MulScalar(p.Sample(keys), settings.Sigma)
+		}},
+	} {
+		spec := small(t.TempDir(), 1)
+		spec.Set, spec.Emitter = append(spec.Set, "slice=8"), c.emitter
+		c.check(t, spec)
+	}
+}
+
+// broken is an environment with mistakes.
+type broken struct {
+	plane
+	mistake string
+}
+
+func (b broken) Reset(keys xla.Key) envs.State {
+	s := b.plane.Reset(keys)
+	if b.mistake == "wide observations" {
+		s.Observation = Concatenate([]*Node{s.Observation, s.Observation}, 1)
+	}
+	return s
+}
+
+func (b broken) Step(s envs.State, action *Node) envs.State {
+	if b.mistake == "actions" {
+		action = Add(action, s.Reward)
+	}
+	next := b.plane.Step(s, action)
+	switch b.mistake {
+	case "rewards of rank 2":
+		next.Reward = InsertAxes(next.Reward, -1)
+	case "no descriptor":
+		next.Descriptor = nil
+	case "another world":
+		next.World = append(next.World, next.Reward)
+	}
+	return next
+}
+
+func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
+	const sizes = "numbers of an observation or numbers of an action or components of a descriptor"
+	reset, step := lineWith(t, "func (b broken) Reset"), lineWith(t, "func (b broken) Step")
+	for mistake, want := range map[string]failing{
+		"wide observations": {"generation", "qdnb.broken.Reset", reset, ": it returns Observation of shape (Float32)[8, 4], not (Float32)[8, 2] (" + sliceAxis + "; 2: " + sizes + ")"},
+		"actions":           {"generation", "qdnb.broken.Step", lineWith(t, "\t\taction = Add(action, s.Reward)"), "(" + sliceAxis + "; 2: " + sizes + ")"},
+		"rewards of rank 2": {"generation", "qdnb.broken.Step", step, ": it returns Reward of shape (Float32)[8, 1], not (Float32)[8] (" + sliceAxis + ")"},
+		"no descriptor":     {"generation", "qdnb.broken.Step", step, ": it returns nil for Descriptor of shape (Float32)[8, 2] (" + sliceAxis + "; 2: " + sizes + ")"},
+		"another world":     {"generation", "qdnb.broken.Step", step, ": it returns 2 tensors for World, not 1"},
+	} {
+		spec := own(t.TempDir(), broken{plane{"plane"}, mistake})
+		spec.Set = append(spec.Set, "slice=8")
+		want.check(t, spec)
+	}
+	// Environments that restart by themselves are not to blame for what is behind them.
+	spec := smallDiscovery("sac", t.TempDir(), 1)
+	spec.Env, spec.Environment = "", broken{plane{"plane"}, "rewards of rank 2"}
+	failing{"iteration", "qdnb.broken.Step", step, ": it returns Reward of shape (Float32)[6, 1], not (Float32)[6] (6: environments)"}.check(t, spec)
+}
+
+// careless is an archive with mistakes.
+type careless struct {
+	evolution.Archive
+	mistake string
+}
+
+func (c careless) Insert(fields []*Node, found evolution.Evaluated) (after []*Node, index, accepted, valid *Node) {
+	after, index, accepted, valid = c.Archive.Insert(fields, found)
+	switch c.mistake {
+	case "fields":
+		after = after[1:]
+	case "descriptors":
+		after[1] = found.Descriptors
+	case "valid":
+		valid = accepted
+	}
+	return after, index, accepted, valid
+}
+
+// hasty is a learner with mistakes.
+type hasty struct{ evolution.Learner }
+
+func (h hasty) Propose(task evolution.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
+	return parents.Genotypes
+}
+
+func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
+	grid := evolution.Grid{Centroids: npz.Of(make([]float32, 32*2), 32, 2)}
+	at := lineWith(t, "func (c careless) Insert")
+	for mistake, rest := range map[string]string{
+		"fields":      ": it returns 2 tensors for the fields [fitnesses descriptors centroids], not 3",
+		"descriptors": ": it returns descriptors of shape (Float32)[16, 2], not (Float32)[32, 2] (" + batchAxis + "; 2: numbers of an observation or numbers of an action or components of a descriptor; 32: cells of the archive)",
+		"valid":       ": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (32: cells of the archive; " + batchAxis + ")",
+	} {
+		spec := small(t.TempDir(), 1)
+		spec.Set, spec.Archive = append(spec.Set, "slice=8"), careless{grid, mistake}
+		failing{"generation", "qdnb.careless.Insert", at, rest}.check(t, spec)
+	}
+	spec := smallOf("pga-map-elites", t.TempDir(), 1)
+	spec.Set = append(spec.Set, "slice=4")
+	spec.Learner = hasty{Must(spec.resolve()).family.(evolving).Method(grid.Centroids).Learner}
+	failing{"proposals", "qdnb.hasty.Propose", lineWith(t, "func (h hasty) Propose"), "(32: cells of the archive; " + paramsAxis + "; 8: proposals of a worker or proposals of the learner)"}.check(t, spec)
+}
+
+// confused is a diversity reward with mistakes, and its model.
+type confused struct{ Mistake string }
+
+func (confused) Fields() []string                         { return nil }
+func (confused) Loss() string                             { return "loss" }
+func (confused) Start(_, _ int, _ xla.Key) []*Node        { return nil }
+func (c confused) Model(_ []*Node, _, _ int) skills.Model { return c }
+func (c confused) Observe(skills.Batch) skills.Model      { return c }
+func (confused) Known() []*Node                           { return nil }
+func (c confused) Learn(b skills.Batch) (skills.Model, *Node) {
+	if c.Mistake == "loss" {
+		return c, b.Done
+	}
+	return c, ReduceAllMean(b.Done)
+}
+func (c confused) Reward(b skills.Batch) *Node {
+	switch c.Mistake {
+	case "skills":
+		return ReduceSum(Mul(b.Skill, b.Now), 1)
+	case "rank":
+		return Slice(b.Now, AxisRange(), AxisRange(0, 1))
+	}
+	return b.Done
+}
+
+// odd is an objective with a mistake.
+type odd struct{ skills.DiversityOnly }
+
+func (odd) Reward(task, diversity, _ *Node) *Node { return ReduceAllMean(Mul(task, diversity)) }
+
+func TestMistakesInDiversitiesAndObjectivesNameTheirLine(t *testing.T) {
+	const test, updates = "iteration", "16: transitions of an update"
+	for mistake, want := range map[string]failing{
+		"skills": {test, "qdnb.confused.Reward", lineWith(t, "\t\treturn ReduceSum(Mul(b.Skill, b.Now), 1)"), "(" + updates + "; 3: skills; 2: numbers of an observation or numbers of an action or components of a descriptor)"},
+		"rank":   {test, "qdnb.confused.Reward", lineWith(t, "func (c confused) Reward"), ": it returns diversity rewards of shape (Float32)[16, 1], not (Float32)[16] (" + updates + ")"},
+		"loss":   {test, "qdnb.confused.Learn", lineWith(t, "func (c confused) Learn"), ": it returns loss of shape (Float32)[16], not (Float32) (" + updates + ")"},
+	} {
+		spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
+		spec.Diversity = confused{mistake}
+		want.check(t, spec)
+	}
+	spec := smallDiscovery("diayn-reward", t.TempDir(), 1)
+	spec.Objective = odd{}
+	failing{test, "qdnb.odd.Reward", lineWith(t, "func (odd) Reward"), ": it returns rewards of shape (Float32), not (Float32)[16] (" + updates + ")"}.check(t, spec)
+}

@@ -1,0 +1,250 @@
+package xla
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+)
+
+// This file turns panics of graph code into errors of one line that name the user's function and line, and the user's sizes.
+
+// Axis names a size, so that errors can say what the axes of a shape are.
+type Axis struct {
+	Size    int
+	Meaning string // as in "parameters of a policy"
+}
+
+// place is where the code of a function is.
+type place struct {
+	function string // as a reader of the code knows it, without its package if that is main
+	file     string
+	line     int // 0: the function is not the user's, or its line is not known
+}
+
+// String is the form that GoNB turns into a cell and its line, and editors into a link.
+func (p place) String() string {
+	if p.line == 0 {
+		return p.function
+	}
+	return fmt.Sprintf("%s at %s:%d", p.function, p.file, p.line)
+}
+
+// located is an error with the place of the user's code that made it.
+type located struct {
+	error
+	at place
+}
+
+func (l located) Error() string { return fmt.Sprintf("%s: %s", l.at, l.error.Error()) }
+
+func (l located) Unwrap() error { return l.error }
+
+// Misfit is the error of a part of an algorithm whose method returned what does not fit, at the place where the method is defined.
+// Of a part that is a function method is not looked at. Graph code panics with it.
+func Misfit(part any, method, format string, args ...any) error {
+	return located{errors.Errorf(format, args...), definition(part, method)}
+}
+
+// CheckShape panics with a [Misfit] if a method of a part returned a result of another type or other dimensions. result names
+// it, in the plural.
+func CheckShape(part any, method, result string, got *graph.Node, dtype dtypes.DType, dims ...int) {
+	want := shapes.Make(dtype, dims...)
+	if got == nil {
+		panic(Misfit(part, method, "it returns nil for %s of shape %s", result, want))
+	}
+	if !got.Shape().Equal(want) {
+		panic(Misfit(part, method, "it returns %s of shape %s, not %s", result, got.Shape(), want))
+	}
+}
+
+// CheckCount panics with a [Misfit] if a method of a part did not return so many tensors for result.
+func CheckCount(part any, method, result string, got []*graph.Node, count int) {
+	if len(got) != count {
+		panic(Misfit(part, method, "it returns %d tensors for %s, not %d", len(got), result, count))
+	}
+	if i := slices.Index(got, nil); i >= 0 {
+		panic(Misfit(part, method, "it returns nil for %s[%d]", result, i))
+	}
+}
+
+// CheckLike panics with a [Misfit] if a method of a part did not return as many tensors as are to be replaced, of the same shapes.
+func CheckLike(part any, method, result string, got, want []*graph.Node) {
+	CheckCount(part, method, result, got, len(want))
+	for i, x := range want {
+		CheckShape(part, method, fmt.Sprintf("%s[%d]", result, i), got[i], x.DType(), x.Shape().Dimensions...)
+	}
+}
+
+// definition is where a method of a part is defined, or the part itself if it is a function.
+func definition(part any, method string) place {
+	v := reflect.ValueOf(part)
+	if v.Kind() == reflect.Func {
+		return definedAt(v.Pointer())
+	}
+	t := v.Type()
+	if t.Kind() == reflect.Pointer { // of a method without a pointer the compiler makes one that has, and no line
+		if m, ok := t.Elem().MethodByName(method); ok {
+			return definedAt(m.Func.Pointer())
+		}
+	}
+	if m, ok := t.MethodByName(method); ok {
+		return definedAt(m.Func.Pointer())
+	}
+	return place{function: method}
+}
+
+// definedAt is where the function is defined whose code begins at pc.
+func definedAt(pc uintptr) place {
+	frames := runtime.CallersFrames([]uintptr{pc + 1})
+	frame, more := frames.Next()
+	for more { // what is inlined at its beginning comes first
+		frame, more = frames.Next()
+	}
+	if !users(frame.Function, frame.File) {
+		return place{function: readable(frame.Function)}
+	}
+	line := frame.Line // of the first instruction, which may be one of the body's
+	if start := reflect.ValueOf(frame).FieldByName("startLine"); start.IsValid() {
+		line = int(start.Int())
+	}
+	return place{readable(frame.Function), onDisk(frame.File), line}
+}
+
+// catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of someone's own graph function. Where code
+// of the user is on the way from f to the panic, the error is [located] in the innermost function of it.
+func catch(f func()) (err error) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		var ok bool
+		if err, ok = cause.(error); !ok {
+			err = errors.Errorf("%v", cause)
+		}
+		if errors.As(err, &located{}) {
+			return
+		}
+		pcs := make([]uintptr, 1024)
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+		for more := true; more; {
+			var frame runtime.Frame
+			if frame, more = frames.Next(); frame.Function == modulePath+"/xla.catch" {
+				return
+			}
+			if users(frame.Function, frame.File) {
+				err = located{err, place{readable(frame.Function), onDisk(frame.File), frame.Line}}
+				return
+			}
+		}
+	}()
+	f()
+	return nil
+}
+
+var (
+	// modulePath is that of this module.
+	modulePath = path.Dir(reflect.TypeFor[Axis]().PkgPath())
+	// goSources is the folder of the standard library, with a slash; "" in programs that were built with -trimpath.
+	goSources = func() string {
+		pc := reflect.ValueOf(runtime.Callers).Pointer()
+		file, _ := runtime.FuncForPC(pc).FileLine(pc)
+		return strings.TrimSuffix(file, "runtime/extern.go")
+	}()
+)
+
+// users tells whether a function of a file is the user's: not this module's, unless a test's, nor GoMLX's, nor Go's own.
+func users(function, file string) bool {
+	if strings.HasSuffix(file, "_test.go") {
+		return true
+	}
+	pkg := packageOf(function)
+	for _, others := range []string{modulePath, "github.com/gomlx", "github.com/pkg/errors"} {
+		if pkg == others || strings.HasPrefix(pkg, others+"/") {
+			return false
+		}
+	}
+	if function == "" || file == "" || file == "<autogenerated>" {
+		return false
+	}
+	if goSources != "" {
+		return !strings.HasPrefix(file, goSources)
+	}
+	first, _, _ := strings.Cut(pkg, "/")
+	return pkg == "main" || strings.Contains(first, ".")
+}
+
+// packageOf is the path of a function's package.
+func packageOf(function string) string {
+	function, _, _ = strings.Cut(function, "[")
+	slash := strings.LastIndex(function, "/") + 1
+	last, _, _ := strings.Cut(function[slash:], ".")
+	return function[:slash] + last
+}
+
+// compiled is what the compiler puts behind the names of functions: for functions in functions, methods as values, bodies of loops.
+var compiled = regexp.MustCompile(`(\[\.\.\.\]|\.func\d+|\.\d+|\.gowrap\d+|\.deferwrap\d+|-range\d+|-fm)+$`)
+
+// readable is the name of a function as it stands in its source: with the name of its package, unless that is main.
+func readable(function string) string {
+	name := compiled.ReplaceAllString(strings.TrimPrefix(function, path.Dir(packageOf(function))+"/"), "")
+	name = strings.TrimPrefix(name, "main.")
+	if strings.HasSuffix("."+name, ".init") {
+		return "a function" // that a variable of a package holds
+	}
+	return name
+}
+
+// onDisk is the file as GoNB and editors find it: of cells that were built with -trimpath the folder is added.
+func onDisk(file string) string {
+	if folder := os.Getenv("GONB_TMP_DIR"); folder != "" && !filepath.IsAbs(file) {
+		return filepath.Join(folder, filepath.Base(file))
+	}
+	return file
+}
+
+// printed are shapes in errors, as GoMLX and Go print them, and sizes of axes as in "lhs[1]=4".
+var printed = regexp.MustCompile(`(?:^|\W)\[\d+(?:[, ] ?\d+)*\]|\w\[\d+\]=\d+`)
+
+// meanings says what those axes are that an error shows the sizes of, as in " (8: policies of a slice; 1218: parameters of a policy)".
+func meanings(line string, axes []Axis) string {
+	var seen []int
+	var said []string
+	for _, shape := range printed.FindAllString(line, -1) {
+		if _, size, ok := strings.Cut(shape, "="); ok {
+			shape = size
+		}
+		for _, text := range strings.FieldsFunc(shape, func(r rune) bool { return strings.ContainsRune("[, ]", r) }) {
+			size, err := strconv.Atoi(text)
+			if err != nil || slices.Contains(seen, size) {
+				continue
+			}
+			seen = append(seen, size)
+			var names []string
+			for _, axis := range axes {
+				if axis.Size == size && !slices.Contains(names, axis.Meaning) {
+					names = append(names, axis.Meaning)
+				}
+			}
+			if len(names) > 0 {
+				said = append(said, fmt.Sprintf("%d: %s", size, strings.Join(names, " or ")))
+			}
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(said, "; ") + ")"
+}
