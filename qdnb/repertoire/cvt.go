@@ -31,8 +31,8 @@ const (
 	cvtTolerance  = 1e-4 / 12
 )
 
-// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of an environment share one
-// tessellation, as the paper says. A cache that cannot be read or written is no error.
+// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of an
+// environment share one tessellation, as the paper says, on every backend. Cache failures are ignored.
 func (c CVT) Centroids() ([]float32, error) {
 	d := len(c.Lower)
 	switch {

@@ -53,8 +53,8 @@ func assign(nearest []int, points, centroids []float32, d int) {
 	workers.Wait()
 }
 
-// tree is a k-d tree (Bentley 1975) of centroids: at depth a, the first half of a range has no larger
-// coordinate a mod d than the second half.
+// tree is a k-d tree (Bentley 1975) of centroids: at depth a, the first half of a range has no
+// larger coordinate a mod d than the second half.
 type tree struct {
 	d         int
 	centroids []float32 // [k*d], in the order of the tree
@@ -183,8 +183,8 @@ func plusPlus(stream xla.Stream, points []float32, d, k int) (chosen []float32, 
 // lanes is how many numbers are summed at once, cumulative sums half as many.
 const lanes = 32
 
-// weights is a table of n weights, then zeros, of which an index is drawn in two levels, so that the
-// sums are short.
+// weights is a table of n weights, then zeros, of which an index is drawn in two levels, so that
+// the sums are short.
 type weights struct {
 	n, columns int
 	table      []float32 // [rows*columns]
@@ -311,8 +311,8 @@ func fma(x, y float32) float32 {
 	return float32(total)
 }
 
-// untie moves the rounded sum of a and b, which lies halfway between two float32, to where the exact
-// sum is.
+// untie moves the rounded sum of a and b, which lies halfway between two float32, to the side of
+// the exact sum.
 func untie(sum, a, b float64) float64 {
 	switch lost := min(a, b) - (sum - max(a, b)); {
 	case lost > 0:

@@ -69,7 +69,7 @@ func TestPlusPlusKnowsTheNearest(t *testing.T) {
 	}
 }
 
-// fma rounds once, also where float64 holds the sum exactly between two float32 but not the sum itself.
+// fma rounds once, also where the sum is halfway between two float32 only after rounding to float64.
 func TestFMARoundsOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	check := func(x, y float32) {
