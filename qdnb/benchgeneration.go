@@ -35,7 +35,7 @@ func BenchGeneration(spec Spec, warmup, generations int) (GenerationTiming, erro
 	if err != nil {
 		return GenerationTiming{}, err
 	}
-	centroids, err := p.centroids(platform)
+	centroids, err := p.centroids()
 	if err != nil {
 		return GenerationTiming{}, err
 	}

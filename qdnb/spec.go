@@ -189,11 +189,11 @@ func (s Spec) environment() (envs.Env, error) {
 func (p plan) task() evolution.Task { return p.family.task(p.env) }
 
 // centroids are those of the repertoire that is measured.
-func (p plan) centroids(platform *xla.Platform) (npz.Array, error) {
+func (p plan) centroids() (npz.Array, error) {
 	limits := p.env.Spec().Descriptor
 	cells, samples, seed := p.family.tessellation()
 	cvt := repertoire.CVT{Cells: cells, Samples: samples, Seed: seed, Lower: limits.Lower, Upper: limits.Upper}
-	flat, err := cvt.Centroids(platform)
+	flat, err := cvt.Centroids()
 	if err != nil {
 		return npz.Array{}, err
 	}
@@ -202,7 +202,7 @@ func (p plan) centroids(platform *xla.Platform) (npz.Array, error) {
 
 // search compiles the algorithm.
 func (p plan) search(platform *xla.Platform) (search, error) {
-	centroids, err := p.centroids(platform)
+	centroids, err := p.centroids()
 	if err != nil {
 		return nil, err
 	}

@@ -162,15 +162,18 @@ func monic(x *Node, coefficients ...float64) *Node {
 // fromUint converts uint32 below 2^31 to float32, by way of int32, which vector units convert in one instruction.
 func fromUint(x *Node) *Node { return ConvertDType(Bitcast(x, dtypes.Int32), dtypes.Float32) }
 
+// threefryRotations and threefryParity are the constants of Threefry-2x32.
+var threefryRotations = [8]int{13, 15, 26, 6, 17, 29, 16, 24}
+
+const threefryParity uint32 = 0x1BD11BDA
+
 // threefry2x32 encrypts the counter (c0, c1) with the key (k0, k1); all uint32 of one shape.
 func threefry2x32(k0, k1, c0, c1 *Node, rounds int) (x0, x1 *Node) {
-	rotations := [8]uint32{13, 15, 26, 6, 17, 29, 16, 24}
-	const parity = 0x1BD11BDA
-	keys := [3]*Node{k0, k1, BitwiseXor(BitwiseXor(k0, k1), ConstAs(k0, uint32(parity)))}
+	keys := [3]*Node{k0, k1, BitwiseXor(BitwiseXor(k0, k1), ConstAs(k0, threefryParity))}
 	x0, x1 = Add(c0, keys[0]), Add(c1, keys[1])
 	for r := range rounds {
 		x0 = Add(x0, x1)
-		x1 = BitwiseXor(rotateLeft(x1, rotations[r%8]), x0)
+		x1 = BitwiseXor(rotateLeft(x1, uint32(threefryRotations[r%8])), x0)
 		if (r+1)%4 == 0 {
 			injection := (r + 1) / 4
 			x0 = Add(x0, keys[injection%3])

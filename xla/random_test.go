@@ -82,6 +82,22 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 	}
 }
 
+// A stream on the host draws what a key draws in a graph.
+func TestStreamsDrawWhatKeysDraw(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, seed := range []int64{0, 4, -1, math.MinInt64 + 12345} {
+			for _, name := range []int{0, 1, 7, math.MaxInt32} {
+				want := draw[float32](t, p, seed, func(k xla.Key) *Node { return k.FoldInt(name).FoldInt(3).Uniform(0, 1, 1000) })
+				got := make([]float32, 1000)
+				xla.NewStream(seed).FoldInt(name).FoldInt(3).Uniform(got)
+				if !slices.Equal(got, want) {
+					t.Errorf("stream %d of seed %d differs", name, seed)
+				}
+			}
+		}
+	})
+}
+
 // The row of a key is the same whatever other keys are beside it, in whatever order, and however long it is.
 func TestARowDependsOnItsKeyAlone(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

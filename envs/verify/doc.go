@@ -15,5 +15,9 @@
 // of rigid bodies follow from what is compared, and are left to the single steps. So does wall_contact: it says whether
 // contact_vel of the walls is 0.
 //
+// A reset puts the lowest foot exactly on the ground, so rounding decides whether the first
+// observation has its contact. Where a start that is a micrometre higher or lower has the stored
+// contact, it counts as the same, and the report says so.
+//
 // A kind is a function in a file of its own, see kinds; how an environment is written down is a form, see formOf.
 package verify

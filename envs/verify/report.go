@@ -34,9 +34,11 @@ type Group struct {
 	Of      int    // how many were compared
 	Outside int
 	Allowed int // how many may be outside
+	Edges   int // starts with a contact at its edge that the file decides otherwise; they are not outside for that
 }
 
-// String is a table of the arrays, in lines that end with PASS or FAIL; so does the last, which is about the file. The errors
+// String is a table of the arrays, in lines that end with PASS or FAIL; so does the last, which is
+// about the file. The line before it counts the contacts at their edge, if there are any. The errors
 // are the worst of each array, share is [Result.WorstShare], out counts the parts that are outside.
 func (r Report) String() string {
 	var b strings.Builder
@@ -53,6 +55,10 @@ func (r Report) String() string {
 		counts[i] = fmt.Sprintf("%d/%d %s", g.Outside, g.Of, g.Parts)
 		if g.Allowed > 0 {
 			counts[i] += fmt.Sprintf(" (%d allowed)", g.Allowed)
+		}
+		if g.Edges > 0 {
+			fmt.Fprintf(&b, "  %d/%d %s have a contact at its edge (within %.0e m), which the file decides otherwise: not counted\n",
+				g.Edges, g.Of, g.Parts, edge)
 		}
 	}
 	fmt.Fprintf(&b, "%s of %s: %s outside: %s", r.Kind, r.Env, strings.Join(counts, ", "), verdict(r.Pass))

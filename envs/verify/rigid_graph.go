@@ -9,9 +9,10 @@ import (
 
 // rigidForm is what golden files hold of systems of rigid bodies only.
 type rigidForm struct {
-	system *physics.System
-	bodies int
-	posed  []column // the arrays of a state that comes from the angles of the joints
+	system   *physics.System
+	bodies   int
+	contacts int      // of the last components of an observation: what contacts did
+	posed    []column // the arrays of a state that comes from the angles of the joints
 }
 
 // chaotic are the environments in which a step loses a digit or more, with the tolerance of the steps of their trajectories.
@@ -19,7 +20,7 @@ var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles":
 
 // formOfRigid: a step is as exact as the published code's own float32 is to its float64.
 func formOfRigid(env *envs.Rigid) form {
-	r := &rigidForm{system: env.System, bodies: len(env.System.Model().Bodies)}
+	r := &rigidForm{system: env.System, bodies: len(env.System.Model().Bodies), contacts: env.Contacts}
 	spec := env.Spec()
 	place, speed := tolerance{base: 1e-5, err64: "err64_posrot"}, tolerance{base: 1e-3, err64: "err64_velang"}
 	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, place

@@ -64,6 +64,11 @@ func trajectories(s subject, stored *arrays) ([]*group, error) {
 		return nil, err
 	}
 	computed = computed[len(posed):]
+	if s.rigid != nil {
+		if starts.Edges, err = s.settleEdges(stored, started, inputs, computed); err != nil {
+			return nil, err
+		}
+	}
 	if err := starts.compare(stored, started, computed, all); err != nil {
 		return nil, err
 	}

@@ -57,15 +57,14 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	if s.passive != nil {
 		st = s.passive
 	}
-	values := map[string]*xla.Value{"fitnesses": &st.fields[0], "descriptors": &st.fields[1]}
+	values := map[string]*xla.Value{}
+	for i, name := range (Grid{}).Fields() {
+		values[name] = &st.fields[i] // the centroids, too: those of a checkpoint stand
+	}
 	if genotypes {
 		values["genotypes"] = &st.genotypes
 	}
-	arrays, err := arraysOf(values)
-	if err == nil {
-		arrays["centroids"] = s.settings.Centroids
-	}
-	return arrays, err
+	return arraysOf(values)
 }
 
 // Restore puts the search where [Search.Arrays] was taken, after generation. A replay buffer is put back by itself, see

@@ -192,6 +192,28 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 	}
 }
 
+// A run that another version of qdnb began, with other centroids, keeps them: its cells are theirs.
+func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
+	p := xlatest.Pure(t)
+	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)}))
+	other := floats(t, saved, "centroids")
+	for i := range other {
+		other[i] /= 2
+	}
+	saved["centroids"] = npz.Of(other, saved["centroids"].Shape...)
+	s := newSearch(t, p, unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
+	if err := s.Restore(0, saved); err != nil {
+		t.Fatal(err)
+	}
+	measured, err := s.Repertoire(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := floats(t, measured, "centroids"); !slices.Equal(got, other) {
+		t.Errorf("centroids %v, want %v", got, other)
+	}
+}
+
 func TestWrongCheckpointsAreRefused(t *testing.T) {
 	s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
 	steps(t, s, 2)

@@ -8,10 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/npz"
@@ -35,9 +31,9 @@ const (
 	cvtTolerance  = 1e-4 / 12
 )
 
-// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of an environment share one
-// tessellation, as the paper says. A cache that cannot be read or written is no error.
-func (c CVT) Centroids(p *xla.Platform) ([]float32, error) {
+// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of an
+// environment share one tessellation, as the paper says, on every backend. Cache failures are ignored.
+func (c CVT) Centroids() ([]float32, error) {
 	d := len(c.Lower)
 	switch {
 	case d == 0 || len(c.Upper) != d:
@@ -47,54 +43,42 @@ func (c CVT) Centroids(p *xla.Platform) ([]float32, error) {
 	case c.Samples < c.Cells:
 		return nil, errors.Errorf("%d cells need at least as many samples, not %d: raise cvt_samples", c.Cells, c.Samples)
 	}
-	path := c.cachePath(p)
+	path := c.cachePath()
 	unit := readCentroids(path, c.Cells, d)
 	if unit == nil {
-		var err error
-		if unit, err = c.unitCentroids(p); err != nil {
-			return nil, err
-		}
+		unit = c.unitCentroids()
 		if os.MkdirAll(filepath.Dir(path), 0o755) == nil {
 			_ = npz.Write(path, map[string]npz.Array{"centroids": npz.Of(unit, c.Cells, d)}) // the cache saves seconds, no more
 		}
 	}
 	scaled := make([]float32, len(unit))
 	for i, x := range unit {
-		scaled[i] = c.Lower[i%d] + x*(c.Upper[i%d]-c.Lower[i%d])
+		scaled[i] = c.Lower[i%d] + float32(x*(c.Upper[i%d]-c.Lower[i%d])) // float32: never fused with the sum
 	}
 	return scaled, nil
 }
 
-func (c CVT) unitCentroids(p *xla.Platform) ([]float32, error) {
+// unitCentroids computes the centroids in the unit cube.
+func (c CVT) unitCentroids() []float32 {
 	d := len(c.Lower)
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}
-	program, err := p.Compile("CVT", inputs, func(in []*graph.Node) []*graph.Node {
-		key := xla.KeyOf(in[0])
-		var samples []*graph.Node
-		for k := range d {
-			samples = append(samples, key.FoldInt(1+k).Uniform(0, 1, c.Samples))
+	stream := xla.NewStream(c.Seed)
+	points, coordinate := make([]float32, c.Samples*d), make([]float32, c.Samples)
+	for k := range d {
+		stream.FoldInt(1 + k).Uniform(coordinate)
+		for i, x := range coordinate {
+			points[i*d+k] = x
 		}
-		return []*graph.Node{kMeans(key.FoldInt(0), samples, c.Cells, cvtIterations, cvtTolerance)}
-	})
-	if err != nil {
-		return nil, err
 	}
-	defer program.Free()
-	out, err := program.Run(xla.Value{tensors.FromValue(xla.SeedWords(c.Seed))})
-	if err != nil {
-		return nil, err
-	}
-	defer out[0].Free()
-	return tensors.CopyFlatData[float32](out[0][0])
+	return kMeans(stream.FoldInt(0), points, d, c.Cells, cvtIterations, cvtTolerance)
 }
 
 // cachePath is empty where there is no cache folder.
-func (c CVT) cachePath(p *xla.Platform) string {
+func (c CVT) cachePath() string {
 	dir, err := xla.CacheDir()
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "1 %d %d %d %d %s", len(c.Lower), c.Cells, c.Samples, c.Seed, p.Name()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "2 %d %d %d %d", len(c.Lower), c.Cells, c.Samples, c.Seed))
 	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", len(c.Lower), c.Cells, hex.EncodeToString(sum[:4])))
 }
 

@@ -8,32 +8,20 @@ import (
 	"testing"
 	"time"
 
-	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/npz"
-	"example.com/qdnb/xla"
 )
 
-func platform(t testing.TB) *xla.Platform {
-	t.Helper()
-	p, err := xla.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
-	p := platform(t)
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // after the plugin was found
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	cvt := CVT{Cells: 1024, Samples: 50000, Lower: []float32{-1, 0}, Upper: []float32{1, 8}}
 	start := time.Now()
-	centroids, err := cvt.Centroids(p)
+	centroids, err := cvt.Centroids()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Log("first", time.Since(start))
 	start = time.Now()
-	again, err := cvt.Centroids(p)
+	again, err := cvt.Centroids()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,30 +60,27 @@ func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 	}
 }
 
-// One sample for each cell, on every backend: the samples are the centroids.
+// One sample for each cell: the samples are the centroids.
 func TestAsManyCellsAsSamples(t *testing.T) {
-	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		t.Setenv("XDG_CACHE_HOME", t.TempDir())
-		centroids, err := CVT{Cells: 20, Samples: 20, Lower: []float32{0}, Upper: []float32{1}}.Centroids(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		slices.Sort(centroids)
-		if n := len(slices.Compact(centroids)); n != 20 {
-			t.Errorf("%d different centroids", n)
-		}
-	})
-}
-
-func TestDamagedCacheIsComputedAgain(t *testing.T) {
-	p := platform(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	cvt := CVT{Cells: 5, Samples: 100, Lower: []float32{0, 0}, Upper: []float32{1, 1}}
-	want, err := cvt.Centroids(p)
+	centroids, err := CVT{Cells: 20, Samples: 20, Lower: []float32{0}, Upper: []float32{1}}.Centroids()
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := cvt.cachePath(p)
+	slices.Sort(centroids)
+	if n := len(slices.Compact(centroids)); n != 20 {
+		t.Errorf("%d different centroids", n)
+	}
+}
+
+func TestDamagedCacheIsComputedAgain(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cvt := CVT{Cells: 5, Samples: 100, Lower: []float32{0, 0}, Upper: []float32{1, 1}}
+	want, err := cvt.Centroids()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := cvt.cachePath()
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +105,7 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 		},
 	} {
 		damage()
-		if got, err := cvt.Centroids(p); err != nil || !slices.Equal(got, want) {
+		if got, err := cvt.Centroids(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("a cache that is %s: %v, %v", what, got, err)
 		}
 		if again, err := os.ReadFile(path); err != nil || !slices.Equal(again, whole) {
@@ -137,7 +122,7 @@ func TestWrongTessellationsAreRefused(t *testing.T) {
 		"at least 1 cell, not 0":        {Samples: 1, Lower: one, Upper: one},
 		"raise cvt_samples":             {Cells: 3, Samples: 2, Lower: one, Upper: one},
 	} {
-		if _, err := cvt.Centroids(platform(t)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := cvt.Centroids(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
