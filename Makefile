@@ -84,8 +84,8 @@ test-determinism: check compile plugin ## train everything twice, with one worke
 
 .PHONY: race
 race: check ## the race detector on all that does without GoMLX
-	@go test -race -short -count 1 -timeout 30m ./internal/cell/... ./internal/limits ./internal/names ./npz/... ./qdnb/claims ./qdnb/figures \
-		./qdnb/paper ./qdnb/results ./qdnb/runs ./qdnb/scene ./qdnb/stats ./qdnb/sweep ./qdnb/tables ./qdnb/viewer
+	@go test -race -short -count 1 -timeout 30m ./internal/cell/... ./internal/limits ./internal/names ./internal/npz/... ./qdnb/paper/claims ./qdnb/plot/figures \
+		./qdnb/paper ./qdnb/paper/results ./qdnb/runs ./qdnb/plot/scene ./qdnb/stats ./qdnb/paper/sweep ./qdnb/plot/tables ./qdnb/plot/viewer
 
 .PHONY: coverage
 coverage: check compile plugin ## how much of the code that builds no graphs the tests run: 80 % of it, or it is an error

@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/xla"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/qdnb/repertoire"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )

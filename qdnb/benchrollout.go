@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/xla"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/qdnb/replay"
-	"example.com/qdnb/qdnb/skills"
-	"example.com/qdnb/qdnb/td3"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )

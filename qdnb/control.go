@@ -13,8 +13,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/robots"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/hierarchy"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )

@@ -7,11 +7,11 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs/robots"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/hierarchy"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/scene"
 	"example.com/qdnb/xla"
 )
 

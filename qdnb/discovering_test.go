@@ -12,9 +12,9 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/skills"
 	"example.com/qdnb/xla"
 )
 

@@ -11,7 +11,7 @@
 // environments, [Control] learns to choose among them, and [Import] and [Export] exchange them with other programs. Those that train or
 // take long are runs of their own, in folders of the same kind.
 //
-// The package is the face of the others: qdnb/evolution and qdnb/skills have the loops of the two families of algorithms, qdnb/hierarchy
-// that of control, qdnb/runs the folders. It alone writes checkpoints. Cells that only draw import qdnb/runs, qdnb/figures and qdnb/paper
+// The package is the face of the others: qdnb/algorithms/evolution and qdnb/algorithms/skills have the loops of the two families of algorithms, qdnb/algorithms/hierarchy
+// that of control, qdnb/runs the folders. It alone writes checkpoints. Cells that only draw import qdnb/runs, qdnb/plot/figures and qdnb/paper
 // instead, which do without GoMLX and link faster. No backend is opened before it is needed: not for a run that is complete.
 package qdnb

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/hierarchy"
-	"example.com/qdnb/qdnb/td3"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/td3"
 )
 
 // The repository, as seen from this package.

@@ -4,8 +4,8 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/xla"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
 

@@ -10,9 +10,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/evolution"
-	"example.com/qdnb/qdnb/skills"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/xla"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/scene"
 )
 
 // Film lets policies of a run play again, one episode each, to be watched: those in some cells of its repertoire, or its best one where no

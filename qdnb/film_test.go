@@ -9,7 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/scene"
+	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/xla"
 )
 

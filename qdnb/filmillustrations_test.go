@@ -14,7 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/robots"
-	"example.com/qdnb/qdnb/scene"
+	"example.com/qdnb/qdnb/plot/scene"
 )
 
 var update = flag.Bool("update", false, "rewrite the illustrations of package scene")

@@ -9,7 +9,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
-	"example.com/qdnb/qdnb/scene"
+	"example.com/qdnb/qdnb/plot/scene"
 )
 
 // Still is what there is to see of an environment in its default pose, a film of one frame. It needs no backend.

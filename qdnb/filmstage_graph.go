@@ -5,7 +5,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/physics"
-	"example.com/qdnb/qdnb/scene"
+	"example.com/qdnb/qdnb/plot/scene"
 )
 
 // Visible is an environment that says itself what there is to see of it. Those of package envs need not, nor does any [envs.Rigid].

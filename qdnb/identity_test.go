@@ -14,11 +14,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/evolution"
-	"example.com/qdnb/qdnb/replay"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/skills"
 	"example.com/qdnb/xla"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // floats is an array of float32.

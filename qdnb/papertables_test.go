@@ -10,7 +10,7 @@ import (
 
 	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/qdnb/paper"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
 )
 
 // The paper's tables of hyperparameters are those that algorithms have.

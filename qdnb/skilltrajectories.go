@@ -2,7 +2,7 @@ package qdnb
 
 import (
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
 

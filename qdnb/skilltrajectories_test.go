@@ -13,9 +13,9 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/paper"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
 

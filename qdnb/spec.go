@@ -9,11 +9,11 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/qdnb/evolution"
-	"example.com/qdnb/qdnb/repertoire"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/skills"
 	"example.com/qdnb/xla"
 )
 

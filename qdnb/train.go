@@ -11,7 +11,7 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )

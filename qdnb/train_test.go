@@ -18,7 +18,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"example.com/qdnb/qdnb/evolution"
+	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )

@@ -50,7 +50,7 @@ func TestUsersFunctions(t *testing.T) {
 		{"github.com/me/emitters.Mine[...]", "/home/me/emitters/mine.go", true},
 		{modulePath + "-extra/emitters.Mine", "/home/me/emitters/mine.go", true},
 		{modulePath + "/qdnb.plane.Step", "/home/me/qdnb/qdnb/environment_test.go", true},
-		{modulePath + "/qdnb/evolution.Isoline.Offspring", "/home/me/qdnb/qdnb/evolution/emitter_graph.go", false},
+		{modulePath + "/qdnb/algorithms/evolution.Isoline.Offspring", "/home/me/qdnb/qdnb/algorithms/evolution/emitter_graph.go", false},
 		{modulePath + "/xla.For[...].func1", "/home/me/qdnb/xla/loop_graph.go", false},
 		{"github.com/gomlx/gomlx/core/graph.Add", "/home/me/go/pkg/mod/x/graph.go", false},
 		{"github.com/gomlx/compute/shapes.Make", "/home/me/go/pkg/mod/x/shapes.go", false},

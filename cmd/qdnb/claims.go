@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/term"
 
-	"example.com/qdnb/qdnb/claims"
-	"example.com/qdnb/qdnb/results"
-	"example.com/qdnb/qdnb/sweep"
+	"example.com/qdnb/qdnb/paper/claims"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
 )
 
 type claimsCmd struct {

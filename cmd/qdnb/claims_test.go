@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/claims"
+	"example.com/qdnb/qdnb/paper/claims"
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
 )
 
 // made writes a complete training run on ant-trap whose numbers are made up, and returns its line of a plan.

@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/experiments"
+	"example.com/qdnb/qdnb/paper/experiments"
 )
 
 var (

@@ -11,8 +11,8 @@ import (
 
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper"
-	"example.com/qdnb/qdnb/results"
-	"example.com/qdnb/qdnb/tables"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/tables"
 )
 
 type figuresCmd struct {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/qdnb/paper"
-	"example.com/qdnb/qdnb/sweep"
+	"example.com/qdnb/qdnb/paper/sweep"
 )
 
 // experimentsFolder holds made-up training runs of two methods on ant-trap.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/xla"
 )

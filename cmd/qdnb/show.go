@@ -10,10 +10,10 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/figures"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/plot/viewer"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/scene"
-	"example.com/qdnb/qdnb/viewer"
 )
 
 type showCmd struct {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/sweep"
+	"example.com/qdnb/qdnb/paper/sweep"
 )
 
 // slurm is a cluster of this machine alone, with a key, sockets and ports of its own.

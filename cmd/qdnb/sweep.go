@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/experiments"
-	"example.com/qdnb/qdnb/results"
-	"example.com/qdnb/qdnb/sweep"
+	"example.com/qdnb/qdnb/paper/experiments"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
 )
 
 type sweepCmd struct {

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
 )
 
 // writePlan writes a plan of runs that take a second or two each; the last of them needs the first.

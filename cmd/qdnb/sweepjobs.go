@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/sweep"
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/xla"
 )
 

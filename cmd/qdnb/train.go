@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 )
 

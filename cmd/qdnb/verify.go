@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/envs/verify"
-	"example.com/qdnb/qdnb/tables"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/xla"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 func goldenFile(name string) string { return filepath.Join("..", "..", "envs", "testdata", name) }

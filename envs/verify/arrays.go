@@ -6,7 +6,7 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // axis names an axis whose length a file is free to choose, the same in all arrays that have it.

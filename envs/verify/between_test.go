@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/npz"
 )
 
 // What is wrong in a file is far from the backend, and says nothing of the other one.

@@ -9,8 +9,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/npz"
 )
 
 // startAt moves a start of a file of trajectories up, and returns its positions, observation and

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/npz"
 )
 
 func golden(t *testing.T, name string) map[string]npz.Array {

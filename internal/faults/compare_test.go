@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
 

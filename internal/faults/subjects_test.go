@@ -10,8 +10,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
 )
 
 // subject is a command whose runs are disturbed.

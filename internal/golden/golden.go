@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // FolderEnv names the environment variable that says where golden files are instead of in testdata.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // Altered is what a fuzz target makes of the arrays of a checkpoint: those of a text as of [hostile.Archive] take the places of theirs, and

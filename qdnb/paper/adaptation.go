@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
-	"example.com/qdnb/qdnb/tables"
 )
 
 var adaptationItems = []Item{

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
-	"example.com/qdnb/qdnb/tables"
 )
 
 // adaptedFolder is a folder of runs of adaptation, each of which has two skills.

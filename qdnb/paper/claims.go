@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/qdnb/qdnb/claims"
-	"example.com/qdnb/qdnb/tables"
+	"example.com/qdnb/qdnb/paper/claims"
+	"example.com/qdnb/qdnb/plot/tables"
 )
 
 // Claims is a table of sentences of the paper and of what the runs say of them: the claims of package claims with the given IDs, or whose

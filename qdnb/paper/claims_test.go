@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/claims"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/claims"
+	"example.com/qdnb/qdnb/paper/results"
 )
 
 func TestClaims(t *testing.T) {

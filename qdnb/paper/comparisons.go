@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
-	"example.com/qdnb/qdnb/tables"
 )
 
 // comparedPairs are the comparisons that the paper's text makes most of: the families against each other, and within each what was added.

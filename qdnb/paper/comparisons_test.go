@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
 )
 
 // scored are training runs of two methods on two environments, on the second with one seed of the first method alone.

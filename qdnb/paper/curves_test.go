@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
 )
 
 // curveFolder is a folder of training runs with given rows of env_steps, seconds, max_fitness, coverage and qd_score.

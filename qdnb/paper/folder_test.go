@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
 )
 
 // folder is an experiments folder that a test fills with complete runs.

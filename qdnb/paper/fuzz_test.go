@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
 )
 
 // everyColumn is what runs of all kinds log.

@@ -3,8 +3,8 @@ package paper
 import (
 	"fmt"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/stats"
 )
 

@@ -5,8 +5,8 @@ import (
 	"image/color"
 	"math"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/scene"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
 )
 
 // illustrationItems are the drawings of the paper, which need no runs.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/scene"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
 )
 
 // Figure 1 needs no runs, and has a picture of each environment and perturbation, in a size for a page.

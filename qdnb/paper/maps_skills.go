@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
 )
 
 // SkillWays draws figures 9 and 10: the ways of all episodes in which the skills of methods were evaluated at the end of training on an

@@ -14,11 +14,11 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
-	"example.com/qdnb/qdnb/tables"
 )
 
 // FolderVariable is the environment variable that names the experiments folder.

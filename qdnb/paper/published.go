@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
 )
 
 // PublishedScore is a number that the paper prints of a method's runs on an environment: five seeds of two hours each.

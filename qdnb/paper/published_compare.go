@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
-	"example.com/qdnb/qdnb/tables"
 )
 
 // CompareScores puts the medians of runs beside those that the paper prints (tables 1, 9 and 10), for some environments or, without names,

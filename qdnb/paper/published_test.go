@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
 )
 
 var (

@@ -3,10 +3,10 @@ package paper
 import (
 	"fmt"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
-	"example.com/qdnb/qdnb/tables"
 )
 
 // RewardImpact is what the task's reward is worth, in these runs and in the paper's tables 9 and 10: on each environment the median QD score

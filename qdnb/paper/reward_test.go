@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
 )
 
 func TestRewardImpact(t *testing.T) {

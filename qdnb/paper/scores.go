@@ -3,9 +3,9 @@ package paper
 import (
 	"fmt"
 
-	"example.com/qdnb/qdnb/results"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
-	"example.com/qdnb/qdnb/tables"
 )
 
 var scoreItems = []Item{

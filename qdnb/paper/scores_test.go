@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/qdnb/results"
-	"example.com/qdnb/qdnb/tables"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/tables"
 )
 
 // seededRuns are training runs of max fitness and QD score, a seed each.

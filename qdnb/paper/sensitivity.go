@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/results"
-	"example.com/qdnb/qdnb/tables"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 )
 
 var sensitivityItems = []Item{

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/qdnb/qdnb/figures"
-	"example.com/qdnb/qdnb/tables"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 )
 
 var settingItems = []Item{

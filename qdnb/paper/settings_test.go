@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/qdnb/sweep"
 )
 
 func TestSettingsNeedNoRuns(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // crashRoot makes this test binary a process that trains below the folder it names until it is killed.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
 )
 

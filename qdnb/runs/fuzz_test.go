@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/hostile"
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 func FuzzConfig(f *testing.F) {

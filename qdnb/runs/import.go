@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/qdnb/npz/atomicfile"
+	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // Import makes the folder of a run below root that was not trained here: write fills it through a writer. The folder appears whole

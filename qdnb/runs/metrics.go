@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/npz/atomicfile"
+	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // metricsLog appends to metrics.csv. Each row is written at once, so that a killed process leaves at most the last row

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // Repertoire is the host's copy of a repertoire: the best solution found for each cell of descriptor space. In an empty

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/golden"
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // testRepertoire has four cells, two of them filled.

@@ -10,8 +10,8 @@ import (
 	"os"
 	"strings"
 
-	"example.com/qdnb/npz"
-	"example.com/qdnb/npz/atomicfile"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // A sealed file is an .npz file whose last bytes, within zip's comment, are the SHA-256 in hexadecimal of all bytes before

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/names"
-	"example.com/qdnb/npz"
-	"example.com/qdnb/npz/atomicfile"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // A replay buffer is a ring of capacity rows, into which total rows were written so far; row r went to r mod capacity. It may be

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // testRing is a replay buffer whose numbers tell their row, their column and the session that wrote them.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // Skills is what is left of a policy that is told which of a few skills to play: one network

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // testSkills are three skills of a made-up network.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 // Snapshot is a repertoire, without genotypes, at some moment of its training.

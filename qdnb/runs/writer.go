@@ -9,8 +9,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"example.com/qdnb/npz"
-	"example.com/qdnb/npz/atomicfile"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/npz/atomicfile"
 )
 
 // Writer owns the folder of a run while it trains. Its Status is that of the last SaveStatus.

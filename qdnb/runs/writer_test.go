@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"example.com/qdnb/npz"
+	"example.com/qdnb/internal/npz"
 )
 
 func create(t testing.TB, root string) *Writer {

@@ -1,0 +1,204 @@
+package evolution
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// AuroraArchive is the archive of AURORA (Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity optimization"):
+// nobody says what tells behaviours apart. A sequence auto-encoder learns it from what the policies in the archive observed; its
+// latent is the descriptor. The archive has no cells, its members keep a distance, see [repertoire.Unstructured].
+//
+// Every loop of Every generations ends with what is due of the source's schedule (train_aurora.py):
+//
+//   - The auto-encoder is trained anew after the loops 2, 5, 9, 14, ... ([repertoire.Retrains]), and once before the first. All stored
+//     sequences are encoded again, except after the training before the first loop, and offered again to an empty archive.
+//   - Else, after every other loop, the distance is adapted ([repertoire.Threshold]) and all members are offered again.
+//
+// Fitness is not evaluated again. Empty slots take no part in anything; in the source they hold NaN, which blocks one cell of its
+// passive repertoire until the archive is full.
+type AuroraArchive struct {
+	AuroraSettings
+	// Features says what of a step the sequences hold, and how often, in place of the settings: a variant of one's own.
+	Features *envs.Recorder
+}
+
+var _ Archive = AuroraArchive{}
+
+// Observation options of AURORA: what of an episode its sequences hold.
+const (
+	OnlyDescriptor = "only_sd" // the state descriptors: where a prior is given
+	NoDescriptor   = "no_sd"   // the first features of the observation
+	FullState      = "full"    // the state descriptor, then the first features of the observation
+)
+
+// slots are the fields of the archive: a tree in the order of Fields.
+type slots struct {
+	Fitnesses, Descriptors *Node // [n], [n, latent]
+	Sequences              *Node // [n, L, F]
+	Autoencoder            *Node // [1, parameters]
+	Mean, Deviation        *Node // [F], of the features
+	Threshold, Error       *Node // see [repertoire.Threshold]
+}
+
+// Fields implements [Archive].
+func (AuroraArchive) Fields() []string {
+	return []string{"fitnesses", "descriptors", "sequences", "autoencoder", "mean", "deviation", "threshold", "threshold_error"}
+}
+
+func (AuroraArchive) read(fields []*Node) slots {
+	if len(fields) != 8 {
+		panic(errors.Errorf("AURORA has 8 fields, not %d", len(fields)))
+	}
+	var s slots
+	for i, field := range []**Node{&s.Fitnesses, &s.Descriptors, &s.Sequences, &s.Autoencoder, &s.Mean, &s.Deviation, &s.Threshold, &s.Error} {
+		*field = fields[i]
+	}
+	return s
+}
+
+// features is how many numbers of a step the sequences hold.
+func (a AuroraArchive) features(spec envs.Spec) int {
+	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, a.MaxObservation)
+	switch a.Observation {
+	case OnlyDescriptor:
+		return descriptor
+	case NoDescriptor:
+		return observation
+	}
+	return descriptor + observation
+}
+
+// autoencoder is the form of the network for sequences [n, L, F].
+func (a AuroraArchive) autoencoder(steps, features int) nn.Autoencoder {
+	return nn.Autoencoder{Features: features, Hidden: a.Latent, Steps: steps}
+}
+
+// Sequence implements [Archive]: the observations and the state descriptors before every tenth step.
+func (a AuroraArchive) Sequence(task Task) (envs.Recorder, bool) {
+	if a.Features != nil {
+		return *a.Features, true
+	}
+	features := a.features(task.Env.Spec())
+	return envs.Recorder{Every: a.Sampling, Width: features, Row: func(before envs.State, _ *Node, _ envs.State) *Node {
+		head := Slice(before.Observation, AxisRange(), AxisRange(0, min(before.Observation.Shape().Dimensions[1], a.MaxObservation)))
+		switch a.Observation {
+		case OnlyDescriptor:
+			return before.Descriptor
+		case NoDescriptor:
+			return head
+		}
+		return Concatenate([]*Node{before.Descriptor, head}, 1)
+	}}, true
+}
+
+// Empty implements [Archive].
+func (a AuroraArchive) Empty(task Task, key xla.Key) []*Node {
+	g, n := key.Hi.Graph(), a.Capacity
+	recorder, _ := a.Sequence(task)
+	steps, features := recorder.Rows(task.Length), recorder.Width
+	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
+	return xla.Leaves(slots{
+		Fitnesses:   BroadcastToDims(Const(g, float32(math.Inf(-1))), n),
+		Descriptors: zeros(n, a.Latent),
+		Sequences:   zeros(n, steps, features),
+		Autoencoder: a.autoencoder(steps, features).Init(key),
+		Mean:        zeros(features),
+		Deviation:   Ones(g, shapes.Make(dtypes.Float32, features)),
+		Threshold:   Const(g, float32(a.Threshold)),
+		Error:       zeros(),
+	})
+}
+
+// SameStart implements [Archive]: evaluations differ in their policies only.
+func (AuroraArchive) SameStart() bool { return true }
+
+// encode gives the descriptors [m, latent] of sequences [m, L, F].
+func (a AuroraArchive) encode(s slots, sequences *Node) *Node {
+	dims := sequences.Shape().Dimensions
+	normal := nn.Normaliser{Mean: s.Mean, Deviation: s.Deviation}
+	return a.autoencoder(dims[1], dims[2]).Encode(s.Autoencoder, normal.Apply(sequences))
+}
+
+// Insert implements [Archive].
+func (a AuroraArchive) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node) {
+	s := a.read(fields)
+	batch := repertoire.Batch{Fitness: found.Fitness, Descriptors: a.encode(s, found.Sequences)}
+	u := repertoire.Unstructured{Fitness: s.Fitnesses, Descriptors: s.Descriptors}
+	index, accepted = u.Winners(s.Threshold, batch)
+	u = u.Update(batch, index, accepted)
+	s.Fitnesses, s.Descriptors = u.Fitness, u.Descriptors
+	entered := Gather(found.Sequences, InsertAxes(index, -1))
+	wide := BroadcastToDims(InsertAxes(accepted, -1, -1), s.Sequences.Shape().Dimensions...)
+	s.Sequences = Where(wide, entered, s.Sequences)
+	return xla.Leaves(s), index, accepted, batch.Valid()
+}
+
+// The upkeep of AURORA.
+const (
+	trainFirst     = "first training"
+	trainAgain     = "retraining"
+	adaptThreshold = "threshold"
+)
+
+// Upkeep implements [Archive].
+func (a AuroraArchive) Upkeep(generation int64) string {
+	loop := generation / int64(a.Every)
+	switch {
+	case generation == 0:
+		return trainFirst
+	case generation%int64(a.Every) != 0:
+		return ""
+	case repertoire.Retrains(loop):
+		return trainAgain
+	case repertoire.Adapts(loop):
+		return adaptThreshold
+	}
+	return ""
+}
+
+// Keep implements [Archive].
+func (a AuroraArchive) Keep(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node {
+	s := a.read(fields)
+	u := repertoire.Unstructured{Fitness: s.Fitnesses, Descriptors: s.Descriptors}
+	switch upkeep {
+	case trainFirst:
+		s = a.train(s, u.Filled(), generation, key)
+		s.Error = repertoire.NewThreshold(a.Threshold, u.Size(), a.Capacity).Error
+		return xla.Leaves(s)
+	case trainAgain:
+		s = a.train(s, u.Filled(), generation, key)
+		u.Descriptors = a.encode(s, s.Sequences)
+	case adaptThreshold:
+		t := repertoire.Threshold{Length: s.Threshold, Error: s.Error}.Update(u.Size(), a.Capacity)
+		s.Threshold, s.Error = t.Length, t.Error
+	default:
+		panic(errors.Errorf("AURORA has no upkeep %q", upkeep))
+	}
+	u = u.Keep(u.Survivors(s.Threshold))
+	s.Fitnesses, s.Descriptors = u.Fitness, u.Descriptors
+	return xla.Leaves(s)
+}
+
+// train trains the auto-encoder on the sequences of the archive, for more epochs in the first hundred loops.
+func (a AuroraArchive) train(s slots, filled, generation *Node, key xla.Key) slots {
+	dims := s.Sequences.Shape().Dimensions
+	loop := Div(generation, ConstAs(generation, int32(a.Every)))
+	epochs := Where(LessOrEqual(loop, ConstAs(loop, int32(100))), ConstAs(loop, int32(a.Epochs)), ConstAs(loop, int32(a.LateEpochs)))
+	training := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
+	trained := training.Train(a.autoencoder(dims[1], dims[2]), s.Autoencoder, s.Sequences, filled, epochs, key)
+	s.Autoencoder, s.Mean, s.Deviation = trained.Row, trained.Normaliser.Mean, trained.Normaliser.Deviation
+	return s
+}
+
+// Passive implements [Archive]: the passive repertoire is filled once in a loop.
+func (a AuroraArchive) Passive() int { return a.Every }

@@ -1,0 +1,45 @@
+package evolution_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/xla"
+)
+
+// A variation operator of one's own: crossover, each parameter from one of two parents.
+func ExampleEmitterFunc() {
+	crossover := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node {
+		a, b := parents.Sample(keys.FoldInt(0)), parents.Sample(keys.FoldInt(1))
+		coin := keys.FoldInt(2).Uniform(0, 1, a.Shape().Dimensions...)
+		return graph.Where(graph.LessThan(coin, graph.ConstAs(coin, 0.5)), a, b)
+	})
+
+	p, err := xla.Open("go")
+	if err != nil {
+		log.Fatal(err)
+	}
+	corners := npz.Of([]float32{-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5}, 4, 2)
+	task := evolution.NewTask(envs.Pointmaze{}, []int{8}, 50)
+	search, err := evolution.New(p, task, evolution.Method{Emitter: crossover}, evolution.Settings{Batch: 20, Centroids: corners})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer search.Close()
+	for range 3 {
+		outcome, err := search.Step()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("generation %d: %d cells, %d invalid\n", outcome.Generation, len(outcome.Fitnesses), outcome.Invalid)
+	}
+	// Output:
+	// generation 0: 4 cells, 0 invalid
+	// generation 1: 4 cells, 0 invalid
+	// generation 2: 4 cells, 0 invalid
+}

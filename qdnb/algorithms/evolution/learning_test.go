@@ -1,0 +1,226 @@
+package evolution
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+)
+
+// bookkeeper is a learner that plain Go can follow: it counts generations, its loss is the mean reward of all that its buffer holds,
+// and it proposes policies whose every parameter is a 64th of its count.
+type bookkeeper struct {
+	Share, Room int
+	LossLimit   float64 // beyond it the loss is NaN
+}
+
+func (b bookkeeper) Proposals(batch int) int { return batch / b.Share }
+func (b bookkeeper) Capacity() int           { return b.Room }
+func (bookkeeper) Fields() []string          { return []string{"count", "first"} }
+func (bookkeeper) Losses() []string          { return []string{"mean_reward"} }
+
+func (bookkeeper) Start(_ Task, first *Node, _ xla.Key) []*Node {
+	return []*Node{Zeros(first.Graph(), shapes.Make(dtypes.Float32)), first}
+}
+
+func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.Key) (after, losses []*Node) {
+	rewards := layoutOf(task).Split(buffer.Rows).Reward // rows that are not filled are 0
+	mean := Div(ReduceAllSum(rewards), ConvertDType(buffer.Size, dtypes.Float32))
+	mean = Where(GreaterThan(mean, ConstAs(mean, b.LossLimit)), ConstAs(mean, math.NaN()), mean)
+	return []*Node{AddScalar(known[0], 1), known[1]}, []*Node{mean}
+}
+
+func (bookkeeper) Study(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*Node {
+	return []*Node{DivScalar(known[0], 64)}
+}
+
+func (bookkeeper) Propose(task Task, studied []*Node, _ Parents, which *Node, _ int, _ xla.Key) *Node {
+	return BroadcastToDims(Reshape(studied[0], 1, 1), which.Shape().Dimensions[0], task.Policy.Params())
+}
+
+var honest = bookkeeper{Share: 4, Room: 100, LossLimit: math.Inf(1)}
+
+func newLearningSearch(t *testing.T, p *xla.Platform, learner Learner, settings Settings) *Search {
+	t.Helper()
+	s, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// The first offspring are the learner's, the others the emitter's, and every step of all of them is in the buffer.
+func TestLearnerProposesAndIsTold(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		settings := Settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
+		task := unlimited.task()
+		params := task.Policy.Params()
+		s := newLearningSearch(t, p, honest, settings)
+		if got := s.Columns(); !slices.Equal(got, []string{"mean_reward"}) {
+			t.Errorf("columns %v", got)
+		}
+		want := stateOf(t, s)
+		var rows []float32 // of the buffer
+		for generation := range int32(6) {
+			offspring := children(t, p, task, noisy, want, settings, generation)
+			if generation == 0 && !slices.Equal(floats(t, want, "learner_first"), offspring[:params]) {
+				t.Errorf("the learner starts with %v, the first individual is %v", want["learner_first"].Data, offspring[:params])
+			}
+			if generation > 0 {
+				for i := range 3 * params {
+					offspring[i] = float32(generation) / 64
+				}
+			}
+			insert(t, want, floats(t, want, "centroids"), offspring, params, evaluateScripted)
+			for at := 0; at < len(offspring); at += params {
+				a := []float32{offspring[at] + offspring[at+2], offspring[at+1] + offspring[at+3]}
+				rows = append(rows, 1, 1, a[0], a[1], a[0], 0, 0) // observation, next, action, reward, done, truncation
+				rows = append(rows, 1, 1, a[0], a[1], a[0], 1, 1)
+			}
+			outcome := steps(t, s, 1)[0]
+			got := stateOf(t, s)
+			for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
+				if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
+					t.Errorf("generation %d: %s are\n%v, want\n%v", generation, name, got[name].Data, want[name].Data)
+				}
+			}
+			capacity, width, total := s.ReplayShape()
+			if capacity != 100 || width != 7 || total != int64(len(rows)/7) {
+				t.Fatalf("generation %d: a buffer of %d rows of %d numbers, %d of them written", generation, capacity, width, total)
+			}
+			from := max(0, total-capacity)
+			held, err := s.ReplayRows(from, total)
+			if err != nil {
+				t.Fatal(err)
+			}
+			xlatest.Close(t, "the buffer", held, rows[from*7:], 0)
+			mean := 0.0
+			for at := from * 7; at < int64(len(rows)); at += 7 {
+				mean += float64(rows[at+4]) / float64(min(total, capacity))
+			}
+			if math.Abs(outcome.Extra[0]-mean) > 1e-5 {
+				t.Errorf("generation %d: loss %v, want %v", generation, outcome.Extra[0], mean)
+			}
+		}
+		if _, err := s.ReplayRows(0, 10); err == nil {
+			t.Error("rows that were written over are read")
+		}
+	})
+}
+
+// replayOf reads all that a buffer holds.
+func replayOf(t *testing.T, s *Search) (from int64, rows []float32) {
+	t.Helper()
+	capacity, _, total := s.ReplayShape()
+	from = max(0, total-capacity)
+	rows, err := s.ReplayRows(from, total)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return from, rows
+}
+
+func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		settings := Settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1}
+		whole := newLearningSearch(t, p, honest, settings)
+		steps(t, whole, 5) // 120 rows of 100
+		saved := stateOf(t, whole)
+		from, rows := replayOf(t, whole)
+		steps(t, whole, 3)
+
+		fresh := newLearningSearch(t, p, honest, settings)
+		steps(t, fresh, 2)
+		if err := fresh.Restore(4, saved); err != nil {
+			t.Fatal(err)
+		}
+		err := fresh.SetReplay(func(put func(int64, []float32) error) error {
+			return errors.Join(put(from, rows[:7*33]), put(from+33, rows[7*33:]))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, again := replayOf(t, fresh); !slices.Equal(again, rows) {
+			t.Error("the buffer that was put back is not what was read")
+		}
+		steps(t, fresh, 3)
+		if !reflect.DeepEqual(stateOf(t, fresh), stateOf(t, whole)) {
+			t.Error("the restored search ends differently")
+		}
+		_, a := replayOf(t, fresh)
+		if _, b := replayOf(t, whole); !slices.Equal(a, b) {
+			t.Error("the restored buffer ends differently")
+		}
+	})
+}
+
+// A buffer that was dropped is filled with episodes of what is in the archive, as far as it was filled before.
+func TestRefill(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, generations := range []int{3, 6} {
+			s := newLearningSearch(t, p, honest, Settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1})
+			steps(t, s, generations)
+			var flat []float32
+			arrays := stateOf(t, s)
+			s.learning.buffer.Clear()
+			episodes, err := s.Refill()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := int64(12 * min(generations, 5)); episodes != want {
+				t.Errorf("%d episodes, want %d", episodes, want)
+			}
+			_, flat = replayOf(t, s)
+			genotypes, fitnesses := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses")
+			for at := 0; at < len(flat); at += 7 {
+				known := slices.ContainsFunc(fitnesses, func(f float32) bool { return f == 2*flat[at+4] })
+				if !known {
+					t.Fatalf("row %d has reward %v, which no member of the archive gets: %v (%d parameters)", at/7, flat[at+4], fitnesses, len(genotypes))
+				}
+			}
+			steps(t, s, 1)
+		}
+	})
+}
+
+func TestNaNLossEndsTheSearch(t *testing.T) {
+	wary := honest
+	wary.LossLimit = -1e9
+	s := newLearningSearch(t, xlatest.Pure(t), wary, Settings{Batch: 4, Centroids: line(3)})
+	if _, err := s.Step(); err == nil || !strings.Contains(err.Error(), "mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a loss that is not a number: %v", err)
+	}
+}
+
+func TestUnusableLearnersGiveOneLine(t *testing.T) {
+	p := xlatest.Pure(t)
+	small := honest
+	small.Room = 7
+	for want, learner := range map[string]Learner{
+		"a replay buffer of 7 transitions does not hold the 8 of a generation": small,
+		"a learner cannot make -4 of 4 offspring":                              bookkeeper{Share: -1, Room: 100},
+	} {
+		_, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner}, Settings{Batch: 4, Centroids: line(3)})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	s := newLearningSearch(t, p, honest, Settings{Batch: 4, Centroids: line(3)})
+	arrays := stateOf(t, s)
+	arrays["learner_count"] = npz.Of([]float32{1, 2}, 2)
+	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(), "the checkpoint's learner_count have shape [2]") {
+		t.Errorf("a checkpoint of another learner: %v", err)
+	}
+}

@@ -1,0 +1,147 @@
+package evolution
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// scripted is a task that plain Go can compute to the bit: the observation is 1, a step's reward is the first action and the
+// descriptor after it the second one. Rewards and descriptors are NaN where actions exceed a limit.
+type scripted struct{ RewardLimit, DescriptorLimit float64 }
+
+var unlimited = scripted{math.Inf(1), math.Inf(1)}
+
+func (scripted) Spec() envs.Spec {
+	return envs.Spec{Name: "scripted", Observations: 1, Actions: 2, Length: 2,
+		Descriptor: envs.Descriptor{Kind: envs.Final, Lower: []float32{-1}, Upper: []float32{1}, Components: []string{"second action"}}}
+}
+
+func (scripted) Reset(keys xla.Key) envs.State {
+	g, n := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
+	zero := Zeros(g, shapes.Make(dtypes.Float32, n))
+	return envs.State{Observation: Ones(g, shapes.Make(dtypes.Float32, n, 1)), Reward: zero, Done: zero, Descriptor: InsertAxes(zero, -1)}
+}
+
+func (e scripted) Step(s envs.State, action *Node) envs.State {
+	limited := func(x *Node, limit float64) *Node {
+		return Where(GreaterThan(x, ConstAs(x, limit)), ConstAs(x, math.NaN()), x)
+	}
+	s.Reward = limited(Reshape(Slice(action, AxisRange(), AxisElem(0)), -1), e.RewardLimit)
+	s.Descriptor = limited(Slice(action, AxisRange(), AxisElem(1)), e.DescriptorLimit)
+	return s
+}
+
+// task makes the scripted task of two steps: fitness is twice the first action, the descriptor is the second one. Its policy is
+// linear: action k is row[k] + row[2+k].
+func (e scripted) task() Task { return Task{Env: e, Policy: nn.MLP{Sizes: []int{1, 2}}, Length: 2} }
+
+func evaluateScripted(genotype []float32) (fitness, descriptor float32) {
+	reward := genotype[0] + genotype[2]
+	return reward + reward, genotype[1] + genotype[3]
+}
+
+// line is a repertoire of n cells between -1 and 1.
+func line(n int) npz.Array {
+	centroids := make([]float32, n)
+	for i := range centroids {
+		centroids[i] = 2*(float32(i)+0.5)/float32(n) - 1
+	}
+	return npz.Of(centroids, n, 1)
+}
+
+// noisy adds noise to a parent. Its sums are exact however they are compiled, since nothing is multiplied.
+var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
+	x := parents.Sample(keys.FoldInt(0))
+	return Add(x, keys.FoldInt(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
+})
+
+func newSearch(t *testing.T, p *xla.Platform, task Task, emitter Emitter, settings Settings) *Search {
+	t.Helper()
+	s, err := New(p, task, Method{Emitter: emitter}, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func steps(t *testing.T, s *Search, n int) (outcomes []Outcome) {
+	t.Helper()
+	for range n {
+		outcome, err := s.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes
+}
+
+func stateOf(t *testing.T, s *Search) map[string]npz.Array {
+	t.Helper()
+	arrays, err := s.Arrays()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return arrays
+}
+
+func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
+	t.Helper()
+	flat, err := arrays[name].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flat
+}
+
+// children emits a generation apart from a search: from the state before it.
+func children(t *testing.T, p *xla.Platform, task Task, emitter Emitter, before map[string]npz.Array, settings Settings, number int32) []float32 {
+	t.Helper()
+	cells, params := settings.Centroids.Shape[0], task.Policy.Params()
+	if number == 0 {
+		emitter = EmitterFunc(func(_ Parents, keys xla.Key) *Node { return task.Policy.Init(keys) })
+	}
+	out := xlatest.Run(t, p, func(in []*Node) []*Node {
+		parents := NewParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[2]})
+		keys := xla.KeyOf(in[3]).Fold(in[4]).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, settings.Batch), 0))
+		return []*Node{emitter.Offspring(parents, keys.FoldInt(streamEmit))}
+	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params), xlatest.Tensor(floats(t, before, "fitnesses"), cells),
+		xlatest.Tensor(floats(t, before, "descriptors"), cells, 1), tensors.FromValue(xla.SeedWords(settings.Seed)), tensors.FromScalar(number))
+	return xlatest.Flat[float32](t, out[0])
+}
+
+// insert is a generation's insertion in plain Go.
+func insert(t *testing.T, into map[string]npz.Array, centroids, children []float32, params int, evaluate func([]float32) (fitness, descriptor float32)) {
+	t.Helper()
+	genotypes, fitnesses, descriptors := floats(t, into, "genotypes"), floats(t, into, "fitnesses"), floats(t, into, "descriptors")
+	for at := 0; at < len(children); at += params {
+		child := children[at : at+params]
+		fitness, descriptor := evaluate(child)
+		if fitness != fitness || descriptor != descriptor {
+			continue
+		}
+		cell, nearest := 0, float32(math.Inf(1))
+		for i, c := range centroids {
+			if d := (c - descriptor) * (c - descriptor); d < nearest {
+				cell, nearest = i, d
+			}
+		}
+		if fitness > fitnesses[cell] {
+			fitnesses[cell], descriptors[cell] = fitness, descriptor
+			copy(genotypes[cell*params:], child)
+		}
+	}
+}

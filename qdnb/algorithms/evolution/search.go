@@ -1,0 +1,341 @@
+package evolution
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/xla"
+)
+
+// Method is what an algorithm is made of.
+type Method struct {
+	Emitter Emitter // varies parents
+	Learner Learner // makes the first offspring of a generation; nil: there is none
+	Archive Archive // keeps
+}
+
+// Settings are what a search needs beside its task and its method.
+type Settings struct {
+	Batch     int       // individuals of a generation
+	Slice     int       // policies that are rolled out together; 0: [DefaultSlice]
+	Seed      int64     // of everything random
+	Centroids npz.Array // float32 [cells, d], of the repertoire that is measured
+}
+
+// DefaultSlice is the slice size for a backend: on a CPU as many policies as have their weights in the cache of a core, at
+// least two, for XLA multiplies a single row slowly; elsewhere the whole batch.
+func DefaultSlice(kind xla.Kind, batch, params int) int {
+	if kind != xla.CPU {
+		return batch
+	}
+	const cache = 1536 << 10 // bytes of weights; cores have 1 to 2 MB of their own
+	slice := 8               // a power of two: the physics fills vectors then
+	for slice > 2 && slice*4*params > cache {
+		slice /= 2
+	}
+	return min(batch, slice)
+}
+
+// Search is a running neuroevolution. Its state is on the device; the host sees fitness and descriptors.
+type Search struct {
+	platform   *xla.Platform
+	task       Task
+	method     Method
+	settings   Settings
+	main       *store    // the archive
+	passive    *store    // the repertoire beside it that is measured; nil if that is the archive
+	learning   *learning // nil if there is no learner
+	upkeep     map[string]*xla.Program
+	seed       xla.Value
+	worker     xla.Value
+	numbers    xla.Numbers // of the emitter
+	tuning     []xla.Value // the numbers on the workers
+	generation int64       // the newest; -1 before the initial population
+}
+
+// Outcome is what the host learns of a generation.
+type Outcome struct {
+	Generation int64
+	Fitnesses  []float32 // of the repertoire that is measured, [cells]; -Inf where empty
+	Invalid    int       // evaluations of the generation with a NaN fitness or descriptor: they never enter
+	Extra      []float64 // see [Search.Columns]
+	Seconds    float64
+}
+
+// New compiles a search; what is compiled already, as one that differs in seed and numbers of the emitter alone, is not compiled again.
+// CompileTime says how long that took.
+func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search, error) {
+	d := len(task.Env.Spec().Descriptor.Lower)
+	if settings.Batch < 1 {
+		return nil, errors.Errorf("a generation needs a batch of at least 1, not %d", settings.Batch)
+	}
+	if len(settings.Centroids.Shape) != 2 || settings.Centroids.Shape[0] < 1 || settings.Centroids.Shape[1] != d {
+		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components", settings.Centroids.Shape, d)
+	}
+	if settings.Slice == 0 {
+		settings.Slice = DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
+	}
+	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
+	if settings.Slice < 1 {
+		return nil, errors.Errorf("slices need at least 1 policy, not %d", settings.Slice)
+	}
+	if method.Archive == nil {
+		method.Archive = Grid{settings.Centroids}
+	}
+	s := &Search{platform: p, task: task, method: method, settings: settings, upkeep: map[string]*xla.Program{}, generation: -1}
+	if err := s.checkMemory(); err != nil {
+		return nil, err
+	}
+	if err := s.build(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// checkMemory compares what the search will hold with what there is.
+func (s *Search) checkMemory() error {
+	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
+	rows := int64(cells) + int64(min(cells, s.settings.Batch)) + int64(s.settings.Slice)
+	if s.method.Archive.Passive() > 0 {
+		rows += 2 * int64(cells)
+	}
+	bytes := 4 * int64(params) * rows
+	if s.method.Learner != nil {
+		bytes += learningMemory(s.task, s.method.Learner, s.settings.Batch)
+	}
+	return s.platform.CheckMemory(bytes)
+}
+
+// axes names the sizes of the search.
+func (s *Search) axes() []xla.Axis {
+	cells := s.settings.Centroids.Shape[0]
+	if s.main != nil {
+		cells = s.main.cells()
+	}
+	return s.task.axes(s.settings.Batch, s.settings.Slice, cells)
+}
+
+// build makes the programs and the state before the first generation.
+func (s *Search) build() error {
+	s.seed = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.settings.Seed)) })
+	s.worker = s.platform.WorkerNumbers()
+	s.numbers = xla.NumbersOf(s.method.Emitter)
+	s.tuning = s.numbers.Values(s.platform.Workers)
+	var err error
+	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
+		return err
+	}
+	if s.method.Learner != nil {
+		if s.learning, err = s.newLearning(); err != nil {
+			return err
+		}
+	}
+	learner := s.method.Learner != nil
+	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner, s.settings.Batch, s.settings.Slice, s.platform.Workers}
+	if err := s.main.compile(s, "generation", gen, nil); err != nil || s.method.Archive.Passive() == 0 {
+		return err
+	}
+	grid := Grid{s.settings.Centroids}
+	members := s.main.cells()
+	if s.passive, err = s.newStore(grid, members); err != nil {
+		return err
+	}
+	gen = generation{s.task, nil, grid, nil, false, members, min(s.settings.Slice, members), s.platform.Workers}
+	return s.passive.compile(s, "passive repertoire", gen, s.main)
+}
+
+// Generation is the newest generation, 0 for the initial population and -1 before it.
+func (s *Search) Generation() int64 { return s.generation }
+
+// Slice is the number of policies that are rolled out together.
+func (s *Search) Slice() int { return s.settings.Slice }
+
+// CompileTime is what XLA took to compile the search so far.
+func (s *Search) CompileTime() time.Duration {
+	var total time.Duration
+	for _, program := range s.programs() {
+		total += program.CompileTime
+	}
+	return total
+}
+
+func (s *Search) programs() []*xla.Program {
+	var all []*xla.Program
+	for _, st := range []*store{s.main, s.passive} {
+		if st != nil {
+			all = append(all, st.empty, st.program)
+		}
+	}
+	if s.learning != nil {
+		all = append(all, s.learning.programs()...)
+	}
+	for _, program := range s.upkeep {
+		all = append(all, program)
+	}
+	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
+}
+
+// Step runs the next generation: the first call the initial population.
+func (s *Search) Step() (Outcome, error) {
+	start := time.Now()
+	number := s.number(s.generation + 1)
+	defer number.Free()
+	var proposed xla.Value
+	if s.learning != nil {
+		var err error
+		if proposed, err = s.learning.propose(s, number); err != nil {
+			return Outcome{}, err
+		}
+		defer proposed.Free()
+	}
+	invalid, transitions, err := s.main.run(s, number, nil, proposed)
+	if err != nil {
+		return Outcome{}, err
+	}
+	s.generation++
+	outcome := Outcome{Generation: s.generation, Invalid: invalid}
+	if s.learning != nil {
+		outcome.Extra, err = s.learning.learn(s, transitions, number)
+		transitions.Free()
+		if err != nil {
+			return Outcome{}, err
+		}
+	}
+	if err := s.keep(number); err != nil {
+		return Outcome{}, err
+	}
+	measured := s.main
+	if s.passive != nil {
+		measured = s.passive
+		if s.generation%int64(s.method.Archive.Passive()) == 0 {
+			if _, _, err := s.passive.run(s, number, s.main, nil); err != nil {
+				return Outcome{}, err
+			}
+		}
+		extra, err := s.main.figures()
+		if err != nil {
+			return Outcome{}, err
+		}
+		outcome.Extra = append(outcome.Extra, extra...)
+	}
+	if outcome.Fitnesses, err = xla.Floats(measured.fields[0]); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Seconds = time.Since(start).Seconds()
+	return outcome, nil
+}
+
+// Columns names the numbers in [Outcome].Extra: the losses of a learner, and how much an archive holds that is not measured itself.
+func (s *Search) Columns() []string {
+	var names []string
+	if s.method.Learner != nil {
+		names = append(names, s.method.Learner.Losses()...)
+	}
+	if s.method.Archive.Passive() > 0 {
+		names = append(names, "archive_size", "archive_max_fitness")
+	}
+	return names
+}
+
+// number is that of a generation, on all workers.
+func (s *Search) number(generation int64) xla.Value {
+	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(generation)) })
+}
+
+// keep does the archive's upkeep that is due: on one device, for it is the same on all.
+func (s *Search) keep(number xla.Value) error {
+	name := s.method.Archive.Upkeep(s.generation)
+	if name == "" {
+		return nil
+	}
+	fields := s.main.fields
+	program, ok := s.upkeep[name]
+	if !ok {
+		inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+		for _, field := range fields {
+			inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
+		}
+		var err error
+		program, err = s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
+			key := xla.KeyOf(in[0]).FoldInt(streamUpkeep).Fold(in[1])
+			after := s.method.Archive.Keep(name, in[2:], in[1], key)
+			checkFields(s.method.Archive, "Keep", after, in[2:])
+			return after
+		}, s.axes()...)
+		if err != nil {
+			return err
+		}
+		s.upkeep[name] = program
+	}
+	inputs := []xla.Value{s.seed[:1], number[:1]}
+	for _, field := range fields {
+		inputs = append(inputs, field[:1])
+	}
+	out, err := program.Run(inputs...)
+	if err != nil {
+		return err
+	}
+	for i := range fields {
+		fields[i].Free()
+		if fields[i], err = s.spread(out[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spread gives every worker a copy of what is on the first device, and frees that.
+func (s *Search) spread(v xla.Value) (xla.Value, error) {
+	if s.platform.Workers == 1 {
+		return v, nil
+	}
+	flat, err := xla.Floats(v)
+	if err != nil {
+		return nil, err
+	}
+	dims := slices.Clone(v[0].Shape().Dimensions)
+	v.Free()
+	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, dims...) }), nil
+}
+
+// figures are the numbers of an archive that is not measured itself.
+func (st *store) figures() ([]float64, error) {
+	fitnesses, err := xla.Floats(st.fields[0])
+	if err != nil {
+		return nil, err
+	}
+	size, best := 0.0, math.Inf(-1)
+	for _, f := range fitnesses {
+		if !math.IsInf(float64(f), -1) {
+			size, best = size+1, max(best, float64(f))
+		}
+	}
+	return []float64{size, best}, nil
+}
+
+// Close frees the device's memory and the programs.
+func (s *Search) Close() {
+	for _, st := range []*store{s.main, s.passive} {
+		if st != nil {
+			st.free()
+		}
+	}
+	if s.learning != nil {
+		s.learning.free()
+	}
+	for _, v := range slices.Concat([]xla.Value{s.seed, s.worker}, s.tuning) {
+		v.Free()
+	}
+	for _, program := range s.programs() {
+		program.Free()
+	}
+}

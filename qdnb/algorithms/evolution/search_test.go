@@ -1,0 +1,363 @@
+package evolution
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// A search is, to the bit, what plain Go makes of the same offspring: in particular are the stored genotypes, which are
+// emitted a second time, those that were evaluated. In all relations of batch, slice and cells.
+func TestGenerationsEqualTheOracle(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		cases := []Settings{
+			{Batch: 7, Slice: 3, Centroids: line(30), Seed: 1},  // slices do not divide the batch, nor workers the slices
+			{Batch: 40, Slice: 8, Centroids: line(12)},          // more offspring than cells
+			{Batch: 2, Slice: 100, Centroids: line(5), Seed: 2}, // a batch smaller than a slice
+			{Batch: 9, Slice: 2, Centroids: line(1), Seed: -3},  // one cell
+			{Batch: 1, Slice: 0, Centroids: line(3), Seed: 4},
+		}
+		if p.Kind != xla.Go {
+			cases = cases[:2] // XLA takes seconds to compile each
+		}
+		for _, settings := range cases {
+			task := unlimited.task()
+			params := task.Policy.Params()
+			s := newSearch(t, p, task, noisy, settings)
+			want := stateOf(t, s)
+			for generation := range int32(4) {
+				offspring := children(t, p, task, noisy, want, settings, generation)
+				insert(t, want, floats(t, want, "centroids"), offspring, params, evaluateScripted)
+				outcome := steps(t, s, 1)[0]
+				got := stateOf(t, s)
+				for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
+					if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
+						t.Errorf("batch %d, slice %d, %d cells, generation %d: %s are\n%v, want\n%v", settings.Batch, settings.Slice,
+							settings.Centroids.Shape[0], generation, name, got[name].Data, want[name].Data)
+					}
+				}
+				if outcome.Generation != int64(generation) || s.Generation() != int64(generation) || outcome.Invalid != 0 ||
+					!slices.Equal(outcome.Fitnesses, floats(t, want, "fitnesses")) {
+					t.Errorf("outcome %+v", outcome)
+				}
+			}
+		}
+	})
+}
+
+// With the emitter of MAP-Elites: the fitness and descriptor of each cell are those of the genotype in it, to the bit.
+func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		s := newSearch(t, p, unlimited.task(), Isoline{IsoSigma: 0.2, LineSigma: 0.3}, Settings{Batch: 64, Slice: 8, Centroids: line(40)})
+		steps(t, s, 12)
+		arrays := stateOf(t, s)
+		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
+		filled := 0
+		for cell, stored := range fitnesses {
+			if math.IsInf(float64(stored), -1) {
+				continue
+			}
+			filled++
+			fitness, descriptor := evaluateScripted(genotypes[4*cell : 4*cell+4])
+			if fitness != stored || descriptor != descriptors[cell] {
+				t.Errorf("cell %d has fitness %v and descriptor %v, its genotype %v and %v", cell, stored, descriptors[cell], fitness, descriptor)
+			}
+		}
+		if filled < 30 {
+			t.Errorf("only %d cells are filled", filled)
+		}
+	})
+}
+
+// mazeTask is a small version of the paper's.
+func mazeTask() Task { return NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
+
+func mazeSettings(seed int64) Settings {
+	var centroids []float32
+	for i := range 36 {
+		centroids = append(centroids, -1+(float32(i%6)+0.5)/3, -1+(float32(i/6)+0.5)/3)
+	}
+	return Settings{Batch: 30, Slice: 4, Seed: seed, Centroids: npz.Of(centroids, 36, 2)}
+}
+
+var isoline = Isoline{IsoSigma: 0.05, LineSigma: 0.1}
+
+// The same with hidden layers, tanh and an episode: evaluated again, by another program, the stored genotypes give what is stored.
+func TestReplayGivesWhatIsStored(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		// The initial states of the maze are random: a maze whose start is fixed makes episodes repeatable.
+		task := mazeTask()
+		task.Env = fixedStart{envs.Pointmaze{}}
+		s := newSearch(t, p, task, isoline, mazeSettings(1))
+		steps(t, s, 6)
+		arrays := stateOf(t, s)
+		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
+		var rows [][]float32
+		var cells []int
+		params := task.Policy.Params()
+		for cell, fitness := range fitnesses {
+			if !math.IsInf(float64(fitness), -1) {
+				cells, rows = append(cells, cell), append(rows, genotypes[cell*params:(cell+1)*params])
+			}
+		}
+		if len(cells) < 5 {
+			t.Fatalf("only %d cells are filled", len(cells))
+		}
+		episodes, err := Replay(p, task, rows, 99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, cell := range cells {
+			last := episodes[i].Descriptors[len(episodes[i].Descriptors)-1]
+			xlatest.Close(t, fmt.Sprintf("cell %d: fitness", cell), []float32{float32(episodes[i].Fitness)}, fitnesses[cell:cell+1], 2e-6)
+			xlatest.Close(t, fmt.Sprintf("cell %d: descriptor", cell), last, descriptors[2*cell:2*cell+2], 2e-6)
+		}
+	})
+}
+
+// fixedStart is a maze that starts where it always starts.
+type fixedStart struct{ envs.Pointmaze }
+
+func (e fixedStart) Reset(keys xla.Key) envs.State {
+	n := keys.Hi.Shape().Dimensions[0]
+	zero := Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, n))
+	return e.At(zero, AddScalar(zero, -0.8))
+}
+
+func TestWorkersDoNotChangeResults(t *testing.T) {
+	p := xlatest.Best(t)
+	if p.Workers == 1 {
+		t.Skipf("SKIPPED: %s has one worker", p)
+	}
+	var states []map[string]npz.Array
+	for _, workers := range []int{p.Workers, 1} {
+		few := *p
+		few.Workers = workers
+		s := newSearch(t, &few, mazeTask(), isoline, mazeSettings(3))
+		steps(t, s, 4)
+		states = append(states, stateOf(t, s))
+	}
+	if !reflect.DeepEqual(states[0], states[1]) {
+		t.Errorf("%d workers and one end with different repertoires", p.Workers)
+	}
+}
+
+// The size of slices decides which code XLA makes of the matrix products, and so the last bits. What is random does not depend
+// on it: where arithmetic is exact, so is the repertoire.
+func TestSliceSizeDoesNotChangeResults(t *testing.T) {
+	var states []map[string]npz.Array
+	for _, slice := range []int{2, 7, 1, 64} {
+		s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
+		steps(t, s, 3)
+		states = append(states, stateOf(t, s))
+		if !reflect.DeepEqual(states[0], states[len(states)-1]) {
+			t.Errorf("slices of 2 and %d end with different repertoires", slice)
+		}
+	}
+}
+
+// A search that was put down after a generation and taken up in another process ends with the same bytes.
+func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
+	p := xlatest.Pure(t) // with XLA package qdnb resumes whole runs
+	whole := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
+	steps(t, whole, 3)
+	saved := stateOf(t, whole)
+	steps(t, whole, 3)
+
+	fresh := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
+	steps(t, fresh, 1) // what it did before does not matter
+	if err := fresh.Restore(2, saved); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(stateOf(t, fresh), saved) || fresh.Generation() != 2 {
+		t.Error("what was restored is not what was saved")
+	}
+	if outcome := steps(t, fresh, 3)[2]; outcome.Generation != 5 {
+		t.Errorf("generation %d", outcome.Generation)
+	}
+	if !reflect.DeepEqual(stateOf(t, fresh), stateOf(t, whole)) {
+		t.Error("the restored search ends differently")
+	}
+}
+
+// A run that another version of qdnb began, with other centroids, keeps them: its cells are theirs.
+func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
+	p := xlatest.Pure(t)
+	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)}))
+	other := floats(t, saved, "centroids")
+	for i := range other {
+		other[i] /= 2
+	}
+	saved["centroids"] = npz.Of(other, saved["centroids"].Shape...)
+	s := newSearch(t, p, unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
+	if err := s.Restore(0, saved); err != nil {
+		t.Fatal(err)
+	}
+	measured, err := s.Repertoire(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := floats(t, measured, "centroids"); !slices.Equal(got, other) {
+		t.Errorf("centroids %v, want %v", got, other)
+	}
+}
+
+func TestWrongCheckpointsAreRefused(t *testing.T) {
+	s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
+	steps(t, s, 2)
+	for name, shape := range map[string][]int{"genotypes": {3, 5}, "fitnesses": {4}, "descriptors": {3, 2}, "centroids": {3}} {
+		arrays := stateOf(t, s)
+		size := 1
+		for _, d := range shape {
+			size *= d
+		}
+		arrays[name] = npz.Of(make([]float32, size), shape...)
+		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(), "the checkpoint's "+name+" have shape") {
+			t.Errorf("%s of shape %v: %v", name, shape, err)
+		}
+		delete(arrays, name)
+		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(), "the checkpoint's "+name) {
+			t.Errorf("no %s: %v", name, err)
+		}
+	}
+	if outcome := steps(t, s, 1)[0]; outcome.Generation != 2 {
+		t.Errorf("refused checkpoints changed the search: generation %d", outcome.Generation)
+	}
+}
+
+func TestNaNNeverEntersAndIsCounted(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for what, env := range map[string]scripted{
+			"fitness":    {RewardLimit: math.Inf(-1), DescriptorLimit: math.Inf(1)},
+			"descriptor": {RewardLimit: math.Inf(1), DescriptorLimit: math.Inf(-1)},
+		} {
+			s := newSearch(t, xlatest.Pure(t), env.task(), noisy, Settings{Batch: 10, Slice: 4, Centroids: line(4)})
+			for _, outcome := range steps(t, s, 2) { // the second generation draws from an empty repertoire
+				if outcome.Invalid != 10 || slices.Max(outcome.Fitnesses) != float32(math.Inf(-1)) {
+					t.Errorf("all have a NaN %s: %+v", what, outcome)
+				}
+			}
+		}
+		// Some have, and the others enter as if those were not there.
+		env := scripted{RewardLimit: 0.1, DescriptorLimit: 0.5}
+		settings := Settings{Batch: 50, Slice: 8, Centroids: line(20), Seed: 9}
+		s := newSearch(t, p, env.task(), noisy, settings)
+		want := stateOf(t, s)
+		total := 0
+		for generation := range int32(3) {
+			invalid := 0
+			insert(t, want, floats(t, want, "centroids"), children(t, p, env.task(), noisy, want, settings, generation), 4,
+				func(genotype []float32) (fitness, descriptor float32) {
+					fitness, descriptor = evaluateScripted(genotype)
+					if fitness > 2*float32(env.RewardLimit) {
+						fitness = float32(math.NaN())
+					}
+					if descriptor > float32(env.DescriptorLimit) {
+						descriptor = float32(math.NaN())
+					}
+					if fitness != fitness || descriptor != descriptor {
+						invalid++
+					}
+					return fitness, descriptor
+				})
+			outcome := steps(t, s, 1)[0]
+			if outcome.Invalid != invalid || !slices.Equal(outcome.Fitnesses, floats(t, want, "fitnesses")) {
+				t.Errorf("generation %d: %d invalid, want %d; fitnesses %v, want %v", generation, outcome.Invalid, invalid, outcome.Fitnesses, want["fitnesses"].Data)
+			}
+			total += invalid
+		}
+		if total == 0 || total == 150 {
+			t.Errorf("%d of 150 were invalid: the test tells nothing", total)
+		}
+	})
+}
+
+// Elites are never lost: the highest fitness, the coverage and the fitness of every cell never fall.
+func TestRepertoiresOnlyImprove(t *testing.T) {
+	s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(6))
+	outcomes := steps(t, s, 25)
+	for i := 1; i < len(outcomes); i++ {
+		for cell, fitness := range outcomes[i].Fitnesses {
+			if fitness < outcomes[i-1].Fitnesses[cell] {
+				t.Errorf("generation %d: cell %d fell from %g to %g", i, cell, outcomes[i-1].Fitnesses[cell], fitness)
+			}
+		}
+	}
+	filled := func(o Outcome) (n int) {
+		for _, f := range o.Fitnesses {
+			if !math.IsInf(float64(f), -1) {
+				n++
+			}
+		}
+		return n
+	}
+	if first, last := filled(outcomes[0]), filled(outcomes[24]); first == 0 || last < first+3 {
+		t.Errorf("%d cells at first, %d at last: nothing was learnt", first, last)
+	}
+}
+
+func TestSeedsNameTheRandomNumbers(t *testing.T) {
+	first := func(seed int64) map[string]npz.Array {
+		s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(seed))
+		steps(t, s, 1)
+		return stateOf(t, s)
+	}
+	a, again, b, negative := first(1), first(1), first(2), first(-1)
+	if !reflect.DeepEqual(a, again) {
+		t.Error("the same seed gives another initial population")
+	}
+	for _, other := range []map[string]npz.Array{b, negative} {
+		if slices.Equal(floats(t, a, "genotypes"), floats(t, other, "genotypes")) {
+			t.Error("another seed gives the same initial population")
+		}
+	}
+}
+
+func TestUnusableSettingsGiveOneLine(t *testing.T) {
+	p := xlatest.Pure(t)
+	for want, settings := range map[string]Settings{
+		"a batch of at least 1, not 0":          {Centroids: line(3)},
+		"slices need at least 1 policy, not -2": {Batch: 3, Slice: -2, Centroids: line(3)},
+		"centroids of shape [] do not fit":      {Batch: 3},
+		"centroids of shape [2 3] do not fit":   {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
+	} {
+		if _, err := New(p, unlimited.task(), Method{Emitter: noisy}, settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	wrong := EmitterFunc(func(parents Parents, keys xla.Key) *Node { return Slice(parents.Genotypes, AxisRange(0, 1)) })
+	_, err := New(p, unlimited.task(), Method{Emitter: wrong}, Settings{Batch: 3, Centroids: line(3)})
+	if err == nil || !strings.Contains(err.Error(), `program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("an emitter of the wrong shape: %v", err)
+	}
+	_, err = Replay(p, unlimited.task(), [][]float32{{1, 2, 3}}, 0)
+	if err == nil || !strings.Contains(err.Error(), "genotype 0 has 3 parameters, the policy 4") {
+		t.Errorf("a genotype of the wrong size: %v", err)
+	}
+	if episodes, err := Replay(p, unlimited.task(), nil, 0); err != nil || episodes != nil {
+		t.Errorf("no genotypes: %v, %v", episodes, err)
+	}
+}
+
+func TestSlicesSuitTheBackend(t *testing.T) {
+	for _, c := range []struct {
+		kind                xla.Kind
+		batch, params, want int
+	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2}, {xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
+		if got := DefaultSlice(c.kind, c.batch, c.params); got != c.want {
+			t.Errorf("%+v: slices of %d", c, got)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package evolution
+
+import (
+	"cmp"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/limits"
+	"example.com/qdnb/internal/npz"
+)
+
+// MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see [DefaultMapElites].
+type MapElites struct {
+	Batch         int     `json:"batch"`          // policies per generation; paper: 1000
+	IsoSigma      float64 `json:"iso_sigma"`      // standard deviation of the isotropic noise on each parameter; paper: 0.005
+	LineSigma     float64 `json:"line_sigma"`     // standard deviation along the line through two parents; paper: 0.05
+	Cells         int     `json:"cells"`          // of the repertoire; paper: 1024
+	CVTSamples    int     `json:"cvt_samples"`    // points that the tessellation clusters; paper: 50 000
+	CVTSeed       int64   `json:"cvt_seed"`       // of the tessellation: one for all runs of an environment, as in the paper
+	Hidden        []int   `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
+	EpisodeLength int     `json:"episode_length"` // control steps; paper: 250, ant-maze 500
+	Slice         int     `json:"slice"`          // policies rolled out together; 0: what suits the backend
+}
+
+// DefaultMapElites are the paper's hyperparameters for an environment (table 5). The tessellation is one of six that were
+// tried: on some, pointmaze's upper room stays empty for thousands of generations (ARCHITECTURE.md has the numbers).
+func DefaultMapElites(env envs.Spec) *MapElites {
+	return &MapElites{
+		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Cells: 1024, CVTSamples: 50_000, CVTSeed: 4,
+		Hidden: []int{256, 256}, EpisodeLength: env.Length,
+	}
+}
+
+// Base implements [Hyperparameters].
+func (m *MapElites) Base() MapElites { return *m }
+
+// Method implements [Hyperparameters]: the isoline emitter and a grid.
+func (m *MapElites) Method(centroids npz.Array) Method {
+	return Method{Emitter: Isoline{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}, Archive: Grid{centroids}}
+}
+
+// Hyperparameters are the settings of an algorithm: a pointer to one of [MapElites], [PGAMapElites], [AuroraME] and [PGAAurora].
+type Hyperparameters interface {
+	// Base gives those that all algorithms have.
+	Base() MapElites
+	// Check finds values that cannot work, before anything is compiled.
+	Check() error
+	// Method makes the algorithm, given the centroids [cells, d] of the repertoire that is measured.
+	Method(centroids npz.Array) Method
+}
+
+// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory would end first.
+const (
+	maxBatch    = 1 << 20
+	maxCells    = 1 << 17
+	maxSamples  = 1 << 24
+	maxLength   = 1 << 20
+	maxFeatures = 1 << 14
+	maxLatent   = 1 << 6
+)
+
+// Check finds values that cannot work, before anything is compiled.
+func (m *MapElites) Check() error {
+	if err := cmp.Or(
+		limits.Counts(
+			limits.Count{Name: "batch", Value: int64(m.Batch), Min: 1, Max: maxBatch},
+			limits.Count{Name: "cells", Value: int64(m.Cells), Min: 1, Max: maxCells},
+			limits.Count{Name: "cvt_samples", Value: int64(m.CVTSamples), Min: int64(m.Cells), Max: maxSamples},
+			limits.Count{Name: "episode_length", Value: int64(m.EpisodeLength), Min: 1, Max: maxLength},
+			limits.Count{Name: "slice", Value: int64(m.Slice), Min: 0, Max: maxBatch},
+		),
+		limits.Layers("hidden", m.Hidden, 0),
+	); err != nil {
+		return err
+	}
+	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) { // NaN is neither
+		return errors.Errorf("iso_sigma and line_sigma must be numbers from 0 on, not %g and %g", m.IsoSigma, m.LineSigma)
+	}
+	return nil
+}

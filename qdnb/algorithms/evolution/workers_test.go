@@ -1,0 +1,36 @@
+package evolution
+
+import (
+	"reflect"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+)
+
+// Where all workers have one slice each, one worker has them all, one after the other: a loop of one turn beside a loop of several, whose
+// physics XLA must not round otherwise.
+func TestOneTurnIsTheSameCode(t *testing.T) {
+	p := xlatest.Best(t)
+	if p.Workers == 1 {
+		t.Skipf("SKIPPED: %s has one worker", p)
+	}
+	env, err := envs.Make("ant-uni")
+	if err != nil {
+		t.Fatal(err)
+	}
+	centroids := npz.Of([]float32{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.4, 0.3, 0.2, 0.1}, 3, 4)
+	var fitnesses [][]float32
+	var states []map[string]npz.Array
+	for _, workers := range []int{p.Workers, 1} {
+		few := *p
+		few.Workers = workers
+		s := newSearch(t, &few, NewTask(env, []int{8, 8}, 20), isoline, Settings{Batch: 2 * p.Workers, Slice: 2, Seed: 1, Centroids: centroids})
+		fitnesses = append(fitnesses, steps(t, s, 1)[0].Fitnesses)
+		states = append(states, stateOf(t, s))
+	}
+	if !reflect.DeepEqual(states[0], states[1]) {
+		t.Errorf("%d workers end with fitness %v, one with %v", p.Workers, fitnesses[0], fitnesses[1])
+	}
+}

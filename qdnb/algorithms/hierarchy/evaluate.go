@@ -1,0 +1,207 @@
+package hierarchy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/xla"
+)
+
+// Evaluation is what a meta-controller did, in one episode from each of n initial states.
+type Evaluation struct {
+	Fitnesses []float32 // [n], returns of the episodes
+	Steps     []float32 // [n], of each episode
+	Choices   []int32   // [n * decisions], the skills chosen
+	Positions []float32 // [n * length * (2 + looks)], see [Task].Place, after each step; those beyond Steps mean nothing
+	length    int
+	looks     int
+	decisions int
+}
+
+// Position is where episode i was after a step.
+func (e Evaluation) Position(i, step int) [2]float32 {
+	return [2]float32(e.kept(i, step)[:2])
+}
+
+// Looked is what [Task].Look read of episode i after a step.
+func (e Evaluation) Looked(i, step int) []float32 { return e.kept(i, step)[2:] }
+
+func (e Evaluation) kept(i, step int) []float32 {
+	width := 2 + e.looks
+	at := width * (i*e.length + step)
+	return e.Positions[at : at+width]
+}
+
+// Chosen are the skills that were chosen in episode i.
+func (e Evaluation) Chosen(i int) []int32 { return e.Choices[i*e.decisions : (i+1)*e.decisions] }
+
+// Farthest is the greatest first coordinate of episode i's positions.
+func (e Evaluation) Farthest(i int) float32 {
+	far := float32(math.Inf(-1))
+	for step := range int(e.Steps[i]) {
+		far = max(far, e.Position(i, step)[0])
+	}
+	return far
+}
+
+// Policy is a meta-controller's on the host, by the names of its arrays: what a run keeps.
+type Policy map[string]npz.Array
+
+// Chooses tells whether the policy learned to choose among skills, rows [skills, N].
+func (p Policy) Chooses(skills npz.Array) error {
+	rows, err := skills.Float32s()
+	if err != nil {
+		return err
+	}
+	return matches(p, checksum(rows))
+}
+
+// The arrays of a policy beside the checksum of its skills: its row, as [nn.MLP.Layout] says, and the statistics of observations where
+// they are normalised.
+const policyKey = "policy"
+
+var statisticsKeys = []string{"observation_mean", "observation_squares", "observation_count"}
+
+// Evaluator evaluates meta-controllers.
+type Evaluator struct {
+	platform *xla.Platform
+	task     Task
+	program  *xla.Program
+	inputs   []xla.Input // the actor's leaves
+}
+
+// NewEvaluator compiles the evaluation of policies among skills of a shape [skills, N], of n episodes each.
+func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n int) (*Evaluator, error) {
+	task = task.with(settings)
+	if n < 1 {
+		return nil, errors.Errorf("an evaluation needs at least 1 episode, not %d", n)
+	}
+	if err := cmp.Or(settings.Check(), task.check(skills)); err != nil {
+		return nil, err
+	}
+	ev := &Evaluator{platform: p, task: task}
+	e := &evaluating{
+		task: task, algorithm: ppo.New(settings.Config, task.Env.Spec().Observations, skills[0]), shared: share(p, n, settings.Slice),
+	}
+	ev.inputs = actorInputs(e.algorithm)
+	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}
+	number := xla.Input{Shape: shapes.Make(dtypes.Int32)}
+	rows := xla.Input{Shape: shapes.Make(dtypes.Float32, skills...)}
+	inputs := append([]xla.Input{words, number, number, rows}, ev.inputs...)
+	var err error
+	ev.program, err = p.CompileParallel("evaluation of decisions", inputs, func(in []*graph.Node) []*graph.Node {
+		e.form = e.algorithm.Start(xla.NewKey(in[0].Graph(), 0))
+		root := xla.KeyOf(in[0]).FoldInt(streamEvaluation)
+		return xla.Leaves(e.evaluate(actor{in[4], in[5:]}, in[3], root, root.FoldInt(streamDecisions).Fold(in[2]), in[1]))
+	}, e.task.axes(settings, e.shared)...)
+	if err != nil {
+		return nil, err
+	}
+	return ev, nil
+}
+
+// actorInputs declares what an actor is made of.
+func actorInputs(algorithm ppo.PPO) []xla.Input {
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 1, algorithm.Policy.Params())}}
+	if algorithm.NormalizeObservations {
+		o := algorithm.Policy.Sizes[0]
+		for _, dims := range [][]int{{o}, {o}, {}} {
+			inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
+		}
+	}
+	return inputs
+}
+
+// Evaluate plays an episode from each initial state. A seed draws the states, the same ones every time; number and seed draw what is
+// chosen. skills are rows [skills, N] on every worker.
+func (e *Evaluator) Evaluate(policy Policy, skills xla.Value, seed, number int64) (Evaluation, error) {
+	act, err := e.upload(policy)
+	if err != nil {
+		return Evaluation{}, err
+	}
+	defer freeAll(act)
+	return e.evaluate(act, skills, seed, number)
+}
+
+// upload gives every worker a policy.
+func (e *Evaluator) upload(policy Policy) ([]xla.Value, error) {
+	var act []xla.Value
+	for i, name := range append([]string{policyKey}, statisticsKeys...)[:len(e.inputs)] {
+		array, ok := policy[name]
+		want := e.inputs[i].Shape
+		flat, err := array.Float32s()
+		if !ok || err != nil || len(flat) != want.Size() {
+			freeAll(act)
+			return nil, errors.Errorf("%s of the policy has shape %v, %v is needed: it chooses among other skills", name, array.Shape, want.Dimensions)
+		}
+		act = append(act, e.platform.Replicated(func() *tensors.Tensor {
+			return tensors.FromFlatDataAndDimensions(slices.Clone(flat), want.Dimensions...)
+		}))
+	}
+	return act, nil
+}
+
+func (e *Evaluator) evaluate(act []xla.Value, skills xla.Value, seed, number int64) (Evaluation, error) {
+	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
+	at := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
+	workers := e.platform.WorkerNumbers()
+	defer freeAll([]xla.Value{words, at, workers})
+	out, err := e.program.Run(append([]xla.Value{words, workers, at, skills}, act...)...)
+	if err != nil {
+		return Evaluation{}, err
+	}
+	defer freeAll(out)
+	result := Evaluation{length: e.task.length, looks: e.task.Looks, decisions: e.task.decisions()}
+	for i, into := range []*[]float32{&result.Fitnesses, &result.Steps, nil, &result.Positions} {
+		array, err := xla.Download(out[i])
+		if err != nil {
+			return Evaluation{}, err
+		}
+		if into == nil {
+			result.Choices, err = array.Int32s()
+		} else {
+			*into, err = array.Float32s()
+		}
+		if err != nil {
+			return Evaluation{}, err
+		}
+	}
+	return result, nil
+}
+
+// Upload gives every worker the rows of skills, [skills, N].
+func Upload(p *xla.Platform, rows npz.Array) (xla.Value, error) {
+	flat, err := rows.Float32s()
+	if err != nil {
+		return nil, err
+	}
+	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
+		return nil, errors.Errorf("skills of shape %v are no rows: there must be at least one", rows.Shape)
+	}
+	if err := p.CheckMemory(4 * int64(len(flat))); err != nil {
+		return nil, err
+	}
+	return p.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, rows.Shape...) }), nil
+}
+
+func freeAll(values []xla.Value) {
+	for _, v := range values {
+		v.Free()
+	}
+}
+
+// Close frees the program.
+func (e *Evaluator) Close() {
+	if e.program != nil {
+		e.program.Free()
+	}
+}

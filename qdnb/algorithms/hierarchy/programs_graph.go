@@ -1,0 +1,166 @@
+package hierarchy
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/xla"
+)
+
+// The purposes of random streams, of a run or of an iteration.
+const (
+	streamWorlds     = -1 - iota // initial states
+	streamLearner                // first networks
+	streamEvaluation             // initial states of evaluations
+	streamCollect                // of an iteration
+	streamUpdates
+	streamDecisions // of an evaluation
+)
+
+// actor is what chooses, as every worker holds it: a tree.
+type actor struct {
+	Policy     *Node // [1, N]
+	Statistics []*Node
+}
+
+// acting is the actor cut out of its row.
+func (a actor) acting(algorithm ppo.PPO, l ppo.Learner) ppo.Acting {
+	acting := algorithm.Acting(a.Policy, nil)
+	if l.Statistics != nil {
+		statistics := xla.WithLeaves(*l.Statistics, a.Statistics)
+		acting.Statistics = &statistics
+	}
+	return acting
+}
+
+// collecting is the program in which environments play on.
+type collecting struct {
+	task      Task
+	algorithm ppo.PPO
+	settings  Settings
+	shared    shared
+	form      ppo.Learner // to know what an actor is made of
+	world     envs.State  // the form of a slice's state
+}
+
+func (c *collecting) episodes() envs.Episodes { return envs.AutoReset(c.task.Env, c.task.length) }
+
+// start resets the environments of a worker: the leaves of their states, [turns, slice, ...].
+func (c *collecting) start(key xla.Key, worker *Node) []*Node {
+	type state struct {
+		Key    xla.Key
+		Worker *Node
+		Kept   []*Node
+	}
+	g := worker.Graph()
+	reset := func(s state, turn *Node) envs.State {
+		return c.episodes().Reset(s.Key.FoldInt(streamWorlds).Fold(c.shared.numbers(turn, s.Worker)))
+	}
+	begin := state{Key: key, Worker: worker}
+	c.world = reset(begin, Const(g, int32(0)))
+	for _, leaf := range packed(c.world) {
+		begin.Kept = append(begin.Kept, c.shared.kept(leaf))
+	}
+	return xla.Turns(c.shared.turns(), worker, begin, func(turn *Node, s state) state {
+		for i, leaf := range packed(reset(s, turn)) {
+			s.Kept[i] = xla.SetRows(s.Kept[i], turn, InsertAxes(leaf, 0))
+		}
+		return s
+	}).Kept
+}
+
+// collect plays the sequences of an iteration, of whose key it is given the stream. It returns the states of the worker's environments,
+// and the sequences of all.
+func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, worker *Node) ([]*Node, ppo.Data) {
+	type state struct {
+		Actor  actor
+		Rows   *Node
+		Key    xla.Key
+		Worker *Node
+		Kept   []*Node
+		Data   ppo.Data // [turns, slice, unrolls, ...]
+	}
+	type slice struct {
+		Playing playing
+		Data    ppo.Data // [unrolls, slice, ...]
+	}
+	g, env, s := worker.Graph(), c.episodes(), c.settings
+	steps, unrolls := s.UnrollLength, s.Unrolls()
+	float := func(dims ...int) *Node {
+		return Zeros(g, shapes.Make(dtypes.Float32, append([]int{c.shared.turns(), c.shared.slice, unrolls}, dims...)...))
+	}
+	begin := state{a, rows, key, worker, kept, ppo.Data{
+		Obs: float(steps+1, env.Spec().Observations), Choice: ConvertDType(float(steps), dtypes.Int32), LogProb: float(steps),
+		Reward: float(steps), Done: float(steps), Truncation: float(steps),
+	}}
+	end := xla.Turns(c.shared.turns(), worker, begin, func(turn *Node, st state) state {
+		mine := xla.Map(st.Kept, func(x *Node) *Node {
+			return Reshape(xla.Rows(x, turn, 1), x.Shape().Dimensions[1:]...)
+		})
+		p := playing{
+			Acting: st.Actor.acting(c.algorithm, c.form), Rows: st.Rows, Worlds: unpacked(c.world, mine),
+			Keys: st.Key.Fold(c.shared.numbers(turn, st.Worker)),
+		}
+		part := xla.Map(st.Data, func(x *Node) *Node {
+			dims := x.Shape().Dimensions
+			return Zeros(g, shapes.Make(x.DType(), append([]int{unrolls, c.shared.slice}, dims[3:]...)...))
+		})
+		after := xla.For(g, unrolls, slice{p, part}, func(unroll *Node, sl slice) slice {
+			worlds, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps, s.SampleSkills, s.PublishedCredit)
+			sl.Playing.Worlds = worlds
+			sl.Data = xla.Zip(sl.Data, data, func(all, one *Node) *Node { return xla.SetRows(all, unroll, InsertAxes(one, 0)) })
+			return sl
+		})
+		for i, leaf := range packed(after.Playing.Worlds) {
+			st.Kept[i] = xla.SetRows(st.Kept[i], turn, InsertAxes(leaf, 0))
+		}
+		st.Data = xla.Zip(st.Data, after.Data, func(all, one *Node) *Node {
+			return xla.SetRows(all, turn, InsertAxes(swapped(one), 0))
+		})
+		return st
+	})
+	return end.Kept, xla.Map(end.Data, func(x *Node) *Node {
+		all := c.shared.joined(x, worker) // [environments, unrolls, ...]
+		return Reshape(all, append([]int{s.Sequences()}, all.Shape().Dimensions[2:]...)...)
+	})
+}
+
+// evaluating is the program of an evaluation.
+type evaluating struct {
+	task      Task
+	algorithm ppo.PPO
+	shared    shared
+	form      ppo.Learner
+}
+
+// evaluate plays an episode in each environment, and returns those of all workers. states draws the initial states, decisions what is
+// chosen.
+func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, worker *Node) episode {
+	type state struct {
+		Actor             actor
+		Rows              *Node
+		States, Decisions xla.Key
+		Worker            *Node
+		Episodes          episode // [turns, slice, ...]
+	}
+	g, t := worker.Graph(), e.shared.turns()
+	room := func(dims ...int) *Node {
+		return Zeros(g, shapes.Make(dtypes.Float32, append([]int{t, e.shared.slice}, dims...)...))
+	}
+	begin := state{a, rows, states, decisions, worker, episode{
+		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32), room(e.task.length, 2+e.task.Looks),
+	}}
+	end := xla.Turns(t, worker, begin, func(turn *Node, s state) state {
+		numbers := e.shared.numbers(turn, s.Worker)
+		found := e.task.evaluate(playing{
+			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows, Worlds: envs.Reset(e.task.Env, s.States.Fold(numbers)),
+			Keys: s.Decisions.Fold(numbers),
+		})
+		s.Episodes = xla.Zip(s.Episodes, found, func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })
+		return s
+	})
+	return xla.Map(end.Episodes, func(x *Node) *Node { return e.shared.joined(x, worker) })
+}

@@ -1,0 +1,85 @@
+package repertoire_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+)
+
+// centroidBytes are the SHA-256 of the centroids of 1024 cells and 50 000 samples, float32, little
+// endian, row by row, by environment and cvt_seed. XLA:CPU with AVX-512 computed the same before
+// k-means moved to the host.
+var centroidBytes = map[string]map[int64]string{
+	"ant-maze": {
+		0: "b473370887b37a1640fb0e450cab96577819f3f75287a7f44b0d061c318f8cee",
+		4: "1b23ba90fd40f41c824e7e0cae2a282ab2e60e55d064d0fef3ae2ec96fca27f5",
+	},
+	"ant-omni": {
+		0: "ee62a1d5604a54c7d4f681e9d376d860816240874501dcbdbd6dfe8b57657017",
+		4: "968da9d96754682770cc5d820f466e8a0f4b432553b4931d94d6ee2d5781e7fc",
+	},
+	"ant-trap": {
+		0: "b6c24b838c95f40d7c64aba545e5ce2e163cc1d0f5823c417787dff05c3cc17b",
+		4: "8952adb618451368870343a874b5a82821fab4df1225931e7d539ecfb3681351",
+	},
+	"ant-uni": {
+		0: "1f59fa2717c1eddf233281a6250c6a3d36c8de7101df313037f8e26511fd2bdc",
+		4: "e15abb7b8345b3877a41e30a75a5895f8eeabc95aa90f40d93a46700c01506cd",
+	},
+	"halfcheetah-uni": {
+		0: "42665117c0650dd73b7a7c4c53164b3c57618f2e5b60d96b6f0c7e0f4fa09358",
+		4: "223e5a8a448474fd1209ba9c26bf95c575ea8a937040564510cbbee45ea17cc1",
+	},
+	"pointmaze": {
+		0: "462c313201cd276d07cedd69f5da95ea840084d89e8c0ffb5d703afa5d3f5356",
+		4: "43ff50f87e714012ecae2a23d054bad4cbbd659bc83693ff19294e569987c3bf",
+	},
+	"walker-uni": {
+		0: "42665117c0650dd73b7a7c4c53164b3c57618f2e5b60d96b6f0c7e0f4fa09358",
+		4: "223e5a8a448474fd1209ba9c26bf95c575ea8a937040564510cbbee45ea17cc1",
+	},
+}
+
+func TestCentroidsAreTheseBytes(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "determinism.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range envs.Names() {
+		env, err := envs.Make(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits := env.Spec().Descriptor
+		if limits.Kind == envs.None {
+			continue
+		}
+		for _, seed := range []int64{0, 4} {
+			centroids, err := repertoire.CVT{Cells: 1024, Samples: 50_000, Seed: seed, Lower: limits.Lower, Upper: limits.Upper}.Centroids()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var data bytes.Buffer
+			if err := binary.Write(&data, binary.LittleEndian, centroids); err != nil {
+				t.Fatal(err)
+			}
+			sum := sha256.Sum256(data.Bytes())
+			got, want := hex.EncodeToString(sum[:]), centroidBytes[name][seed]
+			if got != want {
+				t.Errorf("%s, cvt_seed %d: %s, want %s", name, seed, got, want)
+			}
+			if want == "" || !strings.Contains(string(doc), want) {
+				t.Errorf("%s, cvt_seed %d: docs/determinism.md does not state %s", name, seed, want)
+			}
+		}
+	}
+}

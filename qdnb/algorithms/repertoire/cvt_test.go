@@ -1,0 +1,129 @@
+package repertoire
+
+import (
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/internal/npz"
+)
+
+func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cvt := CVT{Cells: 1024, Samples: 50000, Lower: []float32{-1, 0}, Upper: []float32{1, 8}}
+	start := time.Now()
+	centroids, err := cvt.Centroids()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log("first", time.Since(start))
+	start = time.Now()
+	again, err := cvt.Centroids()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log("cached", time.Since(start))
+	if !slices.Equal(centroids, again) {
+		t.Error("the cached centroids differ from the computed ones")
+	}
+	// A tessellation of 1024 cells of the unit square has cells of side 1/32: every point has a centroid near by, and no two
+	// centroids coincide.
+	nearest := func(x, y float64, not int) float64 {
+		best := math.Inf(1)
+		for i := 0; i < len(centroids); i += 2 {
+			if i != not {
+				best = min(best, math.Hypot((float64(centroids[i])+1)/2-x, float64(centroids[i+1])/8-y))
+			}
+		}
+		return best
+	}
+	for i := 0; i < len(centroids); i += 2 {
+		x, y := (float64(centroids[i])+1)/2, float64(centroids[i+1])/8
+		if x < 0 || x > 1 || y < 0 || y > 1 {
+			t.Fatalf("centroid %d lies outside the limits: %g, %g", i/2, x, y)
+		}
+		if d := nearest(x, y, i); d < 0.4/32 {
+			t.Errorf("centroid %d has a neighbour at %.3f cells", i/2, d*32)
+		}
+	}
+	worst := 0.0
+	for i := range 50 {
+		for j := range 50 {
+			worst = max(worst, nearest((float64(i)+0.5)/50, (float64(j)+0.5)/50, -1))
+		}
+	}
+	if worst > 1.6/32 {
+		t.Errorf("a point is %.2f cells away from every centroid", worst*32)
+	}
+}
+
+// One sample for each cell: the samples are the centroids.
+func TestAsManyCellsAsSamples(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	centroids, err := CVT{Cells: 20, Samples: 20, Lower: []float32{0}, Upper: []float32{1}}.Centroids()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(centroids)
+	if n := len(slices.Compact(centroids)); n != 20 {
+		t.Errorf("%d different centroids", n)
+	}
+}
+
+func TestDamagedCacheIsComputedAgain(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cvt := CVT{Cells: 5, Samples: 100, Lower: []float32{0, 0}, Upper: []float32{1, 1}}
+	want, err := cvt.Centroids()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := cvt.cachePath()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(data []byte) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, damage := range map[string]func(){
+		"cut off": func() { write(whole[:len(whole)/2]) },
+		"empty":   func() { write(nil) },
+		"of another size": func() {
+			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3, 2)}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"of NaN": func() {
+			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(slices.Repeat([]float32{float32(math.NaN())}, 10), 5, 2)}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		damage()
+		if got, err := cvt.Centroids(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("a cache that is %s: %v, %v", what, got, err)
+		}
+		if again, err := os.ReadFile(path); err != nil || !slices.Equal(again, whole) {
+			t.Errorf("a cache that is %s was not mended", what)
+		}
+	}
+}
+
+func TestWrongTessellationsAreRefused(t *testing.T) {
+	one := []float32{1}
+	for want, cvt := range map[string]CVT{
+		"as many lower as upper limits": {Cells: 1, Samples: 1, Lower: one},
+		"got 0 and 0":                   {Cells: 1, Samples: 1},
+		"at least 1 cell, not 0":        {Samples: 1, Lower: one, Upper: one},
+		"raise cvt_samples":             {Cells: 3, Samples: 2, Lower: one, Upper: one},
+	} {
+		if _, err := cvt.Centroids(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package replay_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+)
+
+// A ring in plain Go holds the same rows in the same places, whatever the sizes of the insertions.
+func TestInsertOracle(t *testing.T) {
+	const width = 2
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, capacity := range []int{1, 7, 8} {
+			rng := rand.New(rand.NewPCG(1, uint64(capacity)))
+			got := newRing(t, p, capacity, width)
+			want, size, position := make([]float32, capacity*width), 0, 0
+			next := float32(1)
+			for step := range 40 {
+				n := 1 + rng.IntN(capacity+2) // also more rows than the ring takes
+				rows := make([]float32, 0, n*width)
+				for range n {
+					rows = append(rows, next, -next)
+					next++
+				}
+				got.insert(rows)
+				for _, row := range slices.Collect(slices.Chunk(rows[max(0, n-capacity)*width:], width)) {
+					copy(want[position*width:], row)
+					position, size = (position+1)%capacity, min(size+1, capacity)
+				}
+				if !slices.Equal(got.rows, want) || got.size != int32(size) || got.position != int32(position) {
+					t.Fatalf("capacity %d, insertion %d of %d rows: %v, size %d, position %d; want %v, %d, %d",
+						capacity, step, n, got.rows, got.size, got.position, want, size, position)
+				}
+			}
+		}
+	})
+}
+
+// A loop may carry a buffer.
+func TestInsertInLoop(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			type state struct {
+				Buffer replay.Buffer
+				Rows   *Node
+			}
+			start := state{replay.NewBuffer(in[0].Graph(), replay.Layout{{Name: "x", Width: 1}}, 5), in[0]}
+			return xla.Leaves(xla.For(in[0].Graph(), 4, start, func(step *Node, s state) state {
+				s.Buffer = s.Buffer.Insert(Add(s.Rows, ConvertDType(MulScalar(step, 3), dtypes.Float32)))
+				return s
+			}).Buffer)
+		}, xlatest.Tensor([]float32{0, 1, 2}, 3, 1))
+		if rows := xlatest.Flat[float32](t, out[0]); !slices.Equal(rows, []float32{10, 11, 7, 8, 9}) {
+			t.Errorf("the buffer holds %v", rows)
+		}
+		if size, position := xlatest.Flat[int32](t, out[1])[0], xlatest.Flat[int32](t, out[2])[0]; size != 5 || position != 2 {
+			t.Errorf("size %d and position %d, want 5 and 2", size, position)
+		}
+	})
+}
+
+// sample draws n rows of a buffer of 100 rows that are numbered, of which size are filled.
+func sample(t *testing.T, p *xla.Platform, size int32, seed int64, n int) []float32 {
+	t.Helper()
+	out := xlatest.Run(t, p, func(in []*Node) []*Node {
+		rows := Iota(in[0].Graph(), shapes.Make(dtypes.Float32, 100, 1), 0)
+		buffer := replay.Buffer{Rows: AddScalar(rows, 1), Size: in[0], Position: in[0]}
+		return []*Node{buffer.Sample(xla.KeyOf(in[1]), n)}
+	}, tensors.FromScalar(size), xlatest.Tensor(xla.SeedWords(seed), 2))
+	return xlatest.Flat[float32](t, out[0])
+}
+
+// Draws are uniform over the filled rows: counts within 5 standard deviations, and chi-squared within 5 of its own.
+func TestSampleIsUniform(t *testing.T) {
+	const n = 7000
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, size := range []int32{1, 3, 70, 100} {
+			count := make([]float64, 100)
+			for _, row := range sample(t, p, size, 5, n) {
+				count[int(row)-1]++
+			}
+			mean, squares := n/float64(size), 0.0
+			for i, c := range count {
+				switch {
+				case i >= int(size) && c != 0:
+					t.Errorf("of %d filled rows, row %d was drawn", size, i)
+				case i < int(size):
+					squares += (c - mean) * (c - mean) / mean
+					if (c-mean)*(c-mean) > 25*mean {
+						t.Errorf("of %d filled rows, row %d was drawn %g times, %g are expected", size, i, c, mean)
+					}
+				}
+			}
+			degrees := float64(size - 1)
+			if off := squares - degrees; off*off > 25*2*degrees {
+				t.Errorf("of %d filled rows: chi-squared is %g", size, squares)
+			}
+		}
+	})
+}
+
+func TestSampleIsOfItsKey(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		first := sample(t, p, 100, 5, 50)
+		if again := sample(t, p, 100, 5, 50); !slices.Equal(first, again) {
+			t.Error("the same key draws other rows")
+		}
+		if other := sample(t, p, 100, 6, 50); slices.Equal(first, other) {
+			t.Error("another key draws the same rows")
+		}
+	})
+	if best := xlatest.Best(t); !slices.Equal(sample(t, best, 77, 5, 50), sample(t, xlatest.Pure(t), 77, 5, 50)) {
+		t.Errorf("%s and the pure Go backend draw different rows", best.Name())
+	}
+}
+
+func TestSampleOfEmptyBuffer(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for _, row := range sample(t, p, 0, 5, 10) {
+			if row != 1 { // what lies in the first row
+				t.Errorf("an empty buffer gave row %v", row)
+			}
+		}
+	})
+}
+
+func TestSplitAndJoin(t *testing.T) {
+	layout := replay.Transitions(3, 2, replay.Column{Name: "skill", Width: 2})
+	n, width := 4, 3+3+2+3+2
+	if layout.Width() != width {
+		t.Fatalf("a row has %d numbers, want %d", layout.Width(), width)
+	}
+	data := make([]float32, n*width)
+	for i := range data {
+		data[i] = float32(i)
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			b := layout.Split(in[0])
+			return []*Node{b.Obs, b.NextObs, b.Action, b.Reward, b.Done, b.Truncation, b.More[0], layout.Join(b)}
+		}, xlatest.Tensor(data, n, width))
+		start := 0
+		for i, columns := range []int{3, 3, 2, 1, 1, 1, 2} {
+			var want []float32
+			for row := range n {
+				want = append(want, data[row*width+start:row*width+start+columns]...)
+			}
+			if got := xlatest.Flat[float32](t, out[i]); !slices.Equal(got, want) {
+				t.Errorf("column %q is %v, want %v", layout[i].Name, got, want)
+			}
+			if rank := out[i].Shape().Rank(); (rank == 1) != (i >= 3 && i <= 5) {
+				t.Errorf("column %q has %d axes", layout[i].Name, rank)
+			}
+			start += columns
+		}
+		if got := xlatest.Flat[float32](t, out[7]); !slices.Equal(got, data) {
+			t.Errorf("joined again: %v", got)
+		}
+	})
+}
+
+// What does not fit is refused when the program is built, with a line that says why.
+func TestMisfits(t *testing.T) {
+	layout := replay.Transitions(3, 2)
+	for name, build := range map[string]func(x *Node) *Node{
+		"split": func(x *Node) *Node { return layout.Split(x).Obs },
+		"join":  func(x *Node) *Node { return layout.Join(replay.Batch{Obs: x}) },
+		"more": func(x *Node) *Node {
+			return replay.Layout{{Name: replay.Obs, Width: 4}}.Join(replay.Batch{Obs: x, More: []*Node{x}})
+		},
+		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), layout, 9).Insert(x).Rows },
+	} {
+		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}}, func(in []*Node) []*Node {
+			return []*Node{build(in[0])}
+		})
+		if err == nil {
+			t.Errorf("%s: rows of 4 numbers were taken", name)
+		}
+	}
+}

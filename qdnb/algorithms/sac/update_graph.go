@@ -1,0 +1,110 @@
+package sac
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// Noise is standard normal, [B, actions] each, for the actions that an update draws: a tree.
+type Noise struct {
+	Critic *Node // at the next observations
+	Actor  *Node // at the observations
+	Alpha  *Node // at the observations again; nil if the entropy coefficient is fixed
+}
+
+// NewNoise draws the noise of an update.
+func (s SAC) NewNoise(key xla.Key) Noise {
+	draw := func(stream int) *Node { return key.FoldInt(stream).Normal(s.BatchSize, s.Actions()) }
+	noise := Noise{Critic: draw(0), Actor: draw(1)}
+	if !s.FixAlpha {
+		noise.Alpha = draw(2)
+	}
+	return noise
+}
+
+// Losses are scalars, of the networks before an update: a tree.
+type Losses struct{ Critic, Actor, Alpha *Node }
+
+// Policy is what an actor [1, N] does at inputs [B, inputs].
+func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
+	return nn.NewTanhGaussian(s.Actor.Single(actor, 0).Apply(inputs))
+}
+
+// CriticLoss is how far the critics [2, C] are from the target, a scalar:
+//
+//	a', log pi' = a draw of the actor at s'
+//	y = reward_scaling r + (1 - done) discount (min(Q1', Q2')(s', a') - alpha log pi')
+//	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
+//
+// Primes of Q are the target networks. Steps that end an episode by its length are left out, but counted in the mean (QDax,
+// losses/sac_loss.py).
+func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
+	target := s.target(s.Critic.Singles(targetCritic), s.Actor.Single(actor, 0), logAlpha, batch, noise)
+	return criticLoss(s.Critic.Singles(critic), target, batch)
+}
+
+// ActorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) of a draw a of the actor [1, N], a scalar.
+func (s SAC) ActorLoss(actor, critic, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
+	return actorLoss(s.Actor.Single(actor, 0), s.Critic.Singles(critic), logAlpha, batch.Obs, noise)
+}
+
+// AlphaLoss is mean(alpha (-log pi - H)) of a draw of the actor, a scalar, where H = -actions / 2 is the entropy aimed at.
+func (s SAC) AlphaLoss(logAlpha, actor *Node, batch replay.Batch, noise *Node) *Node {
+	return s.alphaLoss(logAlpha, s.Actor.Single(actor, 0), batch.Obs, noise)
+}
+
+func (s SAC) target(critics []nn.Single, actor nn.Single, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
+	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
+	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
+	next = Sub(next, Mul(Exp(logAlpha), logProb))
+	return Add(Mul(batch.Reward, s.number(batch.Reward.Graph(), 0)), Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
+}
+
+func criticLoss(critics []nn.Single, target *Node, batch replay.Batch) *Node {
+	counts := OneMinus(batch.Truncation)
+	loss := func(critic nn.Single) *Node {
+		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
+	}
+	return MulScalar(Add(loss(critics[0]), loss(critics[1])), 0.25)
+}
+
+// values are a critic's, [B].
+func values(critic nn.Single, obs, action *Node) *Node {
+	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
+}
+
+func actorLoss(actor nn.Single, critics []nn.Single, logAlpha, obs, noise *Node) *Node {
+	action, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
+	value := func(critic nn.Single) *Node { return Reshape(critic.Given(obs).Apply(InsertAxes(action, 0)), -1) }
+	first, second := value(critics[0]), value(critics[1])
+	least := Where(LessOrEqual(first, second), first, second)
+	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), least))
+}
+
+func (s SAC) alphaLoss(logAlpha *Node, actor nn.Single, obs, noise *Node) *Node {
+	_, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
+	entropy := -0.5 * float64(s.Actions())
+	return ReduceAllMean(Mul(Exp(logAlpha), StopGradient(AddScalar(Neg(logProb), -entropy))))
+}
+
+// Update is one step of the algorithm. All three losses are those of the networks before it: critics' and actor's fall by a step of
+// Adam, the critics' targets follow by tau, and the entropy coefficient falls too unless it is fixed.
+func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Losses) {
+	adam, next := s.adam(), l
+	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch, noise.Critic)), batch)
+	next.Critic, next.CriticMoments = nn.UpdateTree(adam, l.Critic, Gradient(critic, xla.Leaves(l.Critic)...), l.CriticMoments)
+	next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic, s.Tau)
+
+	actor := actorLoss(l.Actor[0], l.Critic, l.LogAlpha, batch.Obs, noise.Actor)
+	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor, Gradient(actor, xla.Leaves(l.Actor)...), l.ActorMoments)
+
+	alpha := ZerosLike(l.LogAlpha)
+	if !s.FixAlpha {
+		alpha = s.alphaLoss(l.LogAlpha, l.Actor[0], batch.Obs, noise.Alpha)
+		next.LogAlpha, next.AlphaMoments = adam.Update(l.LogAlpha, Gradient(alpha, l.LogAlpha)[0], l.AlphaMoments)
+	}
+	return next, Losses{critic, actor, alpha}
+}

@@ -1,0 +1,159 @@
+package skills
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// The rows of the replay buffer are the transitions in their order, to the bit: also where episodes end by themselves or by their
+// length, and where the ring begins again.
+func TestReplayHoldsTheTransitions(t *testing.T) {
+	const n, width = 6, 14
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		s := begun(t, p, diaynReward)
+		type place struct{ x, y float32 }
+		var first, now [n]place
+		var age [n]int
+		ended, cut := 0, 0
+		steps(t, s, 1)
+		for step := range 3 { // of ten iterations: the ring begins again with each
+			steps(t, s, 10)
+			total := s.envSteps(s.Iteration())
+			rows, err := s.ReplayRows(total-10*n, total)
+			if err != nil || len(rows) != 10*n*width {
+				t.Fatalf("%d numbers, %v", len(rows), err)
+			}
+			for i := range 10 * n {
+				k, row := i%n, rows[i*width:(i+1)*width]
+				if step == 0 && i < n {
+					first[k] = place{row[0], row[1]}
+					now[k] = first[k]
+				}
+				x, y, reward, done := short.moved(now[k].x, now[k].y, row[4], row[5])
+				age[k]++
+				next, over, truncated := place{x, y}, float32(0), float32(0)
+				if done || age[k] == 8 {
+					next, over, age[k] = first[k], 1, 0
+					ended++
+					if !done {
+						truncated = 1
+						cut++
+					}
+				}
+				want := []float32{now[k].x, now[k].y, next.x, next.y, row[4], row[5], reward, over, truncated, float32(k % 3), now[k].x, now[k].y, next.x, next.y}
+				if !slices.Equal(row, want) {
+					t.Fatalf("row %d is\n%v, want\n%v", i, row, want)
+				}
+				if math.Abs(float64(row[4])) >= 1 || k > 0 && row[4] == rows[(i-1)*width+4] {
+					t.Fatalf("row %d has the action %v", i, row[4:6])
+				}
+				now[k] = next
+			}
+		}
+		if ended == cut || cut == 0 {
+			t.Errorf("%d episodes ended, %d by their length: the test tells nothing", ended, cut)
+		}
+		if first[0] == first[3] {
+			t.Error("two environments of one skill begin at the same place")
+		}
+		if _, err := s.ReplayRows(0, 1); err == nil {
+			t.Error("the first row is still there")
+		}
+	})
+}
+
+func TestRefill(t *testing.T) {
+	const n, capacity = 6, 60
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		ends := []int{5, 10, 23} // a buffer that is filled in part, just full, and in the middle of the ring
+		if p.Kind != xla.Go {
+			ends = ends[2:]
+		}
+		for _, end := range ends {
+			s := begun(t, p, smerlDADS)
+			steps(t, s, 1+end)
+			before := memory(t, s)
+			episodes, err := s.Refill()
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := memory(t, s)
+			filled := min(end, 10)
+			if want := int64(filled * n / 8); episodes != want {
+				t.Errorf("after %d steps: %d episodes, want %d", end, episodes, want)
+			}
+			for _, name := range xlatest.Differ(before, after) {
+				if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name, "Returns.") && name != "replay" {
+					t.Errorf("filling the buffer changes %s", name)
+				}
+			}
+			if before["replay"].Shape[0] != filled*n || !slices.Contains(xlatest.Differ(before, after), "replay") {
+				t.Errorf("after %d steps: the buffer had %v rows and is not filled anew", end, before["replay"].Shape)
+			}
+			for i, want := range []int32{int32(filled * n), int32(end * n % capacity)} {
+				if got := tensors.ToScalar[int32](s.buffer.Leaves[1+i][0]); got != want {
+					t.Errorf("after %d steps: counter %d of the buffer is %d, want %d", end, i, got, want)
+				}
+			}
+			checkReturns(t, fmt.Sprintf("after %d steps", end), after, end, n, 10)
+
+			outcomes := steps(t, s, 12)
+			if last := outcomes[11]; last.Iteration != int64(end+12) || last.EnvSteps != int64((end+12)*n) {
+				t.Errorf("it goes on to %+v", last)
+			}
+			// Every row was written since; those of the first episodes, which began before the buffer was filled, may be gone.
+			checkReturns(t, fmt.Sprintf("%d steps and 12 more", end), memory(t, s), end+12, n, 10)
+		}
+	})
+}
+
+// checkReturns compares the returns of a full buffer's rows with sums of the rewards in it, for the episodes that begin in it. ring is
+// the steps that it holds.
+func checkReturns(t *testing.T, what string, held map[string]npz.Array, end, n, ring int) {
+	t.Helper()
+	rows, returns := floatsOf(t, held, "replay"), floatsOf(t, held, "Returns.Rows")
+	width, filled := held["replay"].Shape[1], held["replay"].Shape[0]/n
+	compared := 0
+	for k := range n {
+		var sum float32
+		var episode []int // steps of the running episode
+		begun := filled < ring
+		flush := func() {
+			for _, step := range episode {
+				if got := returns[(end-filled+step)%ring*n+k]; begun {
+					compared++
+					if got != sum {
+						t.Errorf("%s: the return at step %d of environment %d is %g, its episode's rewards sum to %g", what, step, k, got, sum)
+					}
+				}
+			}
+			sum, episode, begun = 0, nil, true
+		}
+		for step := range filled {
+			row := rows[(step*n+k)*width:]
+			sum += row[6]
+			episode = append(episode, step)
+			if row[7] > 0 {
+				flush()
+			}
+		}
+		flush()
+	}
+	if compared < n {
+		t.Errorf("%s: %d rows were compared", what, compared)
+	}
+	for i := filled * n; filled < ring && i < len(returns); i++ {
+		if returns[i] != float32(negativeInfinity) {
+			t.Errorf("%s: row %d was never written, and has the return %g", what, i, returns[i])
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package skills
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+)
+
+// held lists what is on the first device but the replay buffer, by the names it has in checkpoints.
+func (s *Search) held() (names []string, values []*xla.Value) {
+	add := func(name string, value *xla.Value) { names, values = append(names, name), append(values, value) }
+	for i, name := range xla.Names(s.form) {
+		add(name, &s.known[i])
+	}
+	add("passive_genotypes", &s.measuring.genotypes)
+	for i, name := range []string{"passive_fitnesses", "passive_descriptors", "passive_centroids"} {
+		add(name, &s.measuring.fields[i])
+	}
+	return names, values
+}
+
+// Arrays is the state of the search on the host, without the replay buffer. With them it is what [Search.Restore] goes on from, bit
+// for bit.
+func (s *Search) Arrays() (map[string]npz.Array, error) {
+	names, values := s.held()
+	arrays := map[string]npz.Array{}
+	for i, name := range names {
+		array, err := xla.Download(*values[i])
+		if err != nil {
+			return nil, errors.Errorf("%s cannot be read from the device: %v", name, err)
+		}
+		arrays[name] = array
+	}
+	arrays[evaluationsName] = npz.Scalar(s.evaluations)
+	arrays[figuresName] = npz.Of(append(slices.Clone(s.sums), s.summed))
+	return arrays, nil
+}
+
+// What the host counts, in checkpoints: the episodes that measured skills, and the sums of the figures since then.
+const (
+	evaluationsName = "passive_evaluations"
+	figuresName     = "figures"
+)
+
+// Restore puts the search where [Search.Arrays] was taken, after an iteration. The replay buffer is put back by itself, see
+// [Search.SetReplay].
+func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
+	evaluations, err := arrays[evaluationsName].Int64s()
+	if err != nil || len(evaluations) != 1 {
+		return errors.Errorf("the checkpoint does not say how many evaluations there were")
+	}
+	figures, err := arrays[figuresName].Float64s()
+	if err != nil || len(figures) != len(s.sums)+1 {
+		return errors.Errorf("the checkpoint has %d sums of figures, this run needs %d", len(figures), len(s.sums)+1)
+	}
+	names, values := s.held()
+	restored := make([]xla.Value, len(names))
+	for i, name := range names {
+		want := (*values[i])[0].Shape()
+		got, ok := arrays[name]
+		if !ok || !slices.Equal(got.Shape, want.Dimensions) {
+			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape, want.Dimensions)
+		}
+		tensor, err := xla.Upload(got)
+		if err != nil {
+			return errors.Errorf("the checkpoint's %s: %v", name, err)
+		}
+		if tensor.DType() != want.DType {
+			return errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name, tensor.DType(), want.DType)
+		}
+		restored[i] = xla.Value{tensor}
+	}
+	for i, value := range values {
+		value.Free()
+		*value = restored[i]
+	}
+	s.iteration, s.evaluations = iteration, evaluations[0]
+	s.sums, s.summed = slices.Clone(figures[:len(s.sums)]), figures[len(s.sums)]
+	return nil
+}
+
+// Known is what is left of a run when it is done: the actor's row and what the diversity reward knows, by name.
+func (s *Search) Known() (actor []float32, known map[string]npz.Array, err error) {
+	array, err := xla.Download(s.actor())
+	if err != nil {
+		return nil, nil, err
+	}
+	actor, known = array.Data.([]float32), map[string]npz.Array{}
+	if s.it.method.Diversity == nil {
+		return actor, known, nil
+	}
+	first := slices.Index(xla.Names(s.form), "Known.0")
+	for i, name := range s.it.method.Diversity.Fields() {
+		if known[name], err = xla.Download(s.known[first+i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return actor, known, nil
+}
+
+// ReplayShape is that of the replay buffer: its rows, the numbers in a row, and how many rows were ever written to it up to now.
+func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
+	capacity, width = s.buffer.Shape()
+	return capacity, width, s.envSteps(s.iteration)
+}
+
+// ReplayRows reads rows of the replay buffer, see [replay.Store.Rows].
+func (s *Search) ReplayRows(from, to int64) ([]float32, error) {
+	return s.buffer.Rows(s.envSteps(s.iteration), from, to)
+}
+
+// SetReplay fills the replay buffer as it was after the newest iteration, see [replay.Store.Set].
+func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error) error) error {
+	return s.buffer.Set(s.envSteps(s.iteration), read)
+}
+
+// Refill fills the replay buffer anew, as far as it was filled after the newest iteration, with steps of the actor as it is now. It
+// returns the number of episodes, whole ones if none ends early. What a search learns then is not what it would have learnt.
+func (s *Search) Refill() (episodes int64, err error) {
+	act, err := s.compile("steps for the replay buffer", func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer, figures) {
+		st, buffer, _ = s.it.act(st, buffer, key.FoldInt(streamRefill))
+		return st, buffer, figures{Task: graph.ReduceAllMean(st.Worlds.Reward)}
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer act.Free()
+	total := s.envSteps(s.iteration)
+	capacity, _ := s.buffer.Shape()
+	s.buffer.Clear()
+	n := int64(s.config.Environments)
+	steps := min(total, capacity) / n
+	start := (total - steps*n) % capacity
+	s.buffer.Count(start)
+	s.forgetReturns(start / n)
+	for k := range steps {
+		if _, err := s.run(act, s.iteration-steps+1+k); err != nil {
+			return 0, err
+		}
+	}
+	s.buffer.Count(total)
+	return steps * n / int64(s.it.task.Length), nil
+}
+
+// forgetReturns makes the returns those of an empty buffer whose next step goes to a row.
+func (s *Search) forgetReturns(row int64) {
+	for i, name := range xla.Names(s.form) {
+		v := s.known[i]
+		var tensor *tensors.Tensor
+		switch name {
+		case "Returns.Rows":
+			none := make([]float32, v[0].Size())
+			for k := range none {
+				none[k] = float32(math.Inf(-1))
+			}
+			tensor = tensors.FromFlatDataAndDimensions(none, v[0].Shape().Dimensions...)
+		case "Returns.Running", "Returns.Age":
+			tensor = tensors.FromShape(v[0].Shape().Clone())
+		case "Returns.Position":
+			tensor = tensors.FromScalar(int32(row))
+		default:
+			continue
+		}
+		v.Free()
+		s.known[i] = xla.Value{tensor}
+	}
+}

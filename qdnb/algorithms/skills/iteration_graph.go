@@ -1,0 +1,228 @@
+package skills
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// iteration is the program of one step of all environments and the updates after it.
+type iteration struct {
+	task         Task
+	method       Method
+	sac          sac.SAC
+	environments int
+	updates      int
+	random       bool // actions are uniform, and not the actor's
+}
+
+// state is what a search holds on the device, but for its replay buffer: a tree.
+type state struct {
+	Learner sac.Learner
+	Known   []*Node         // of the diversity reward
+	Worlds  envs.State      // of the environments, which restart by themselves
+	Returns *replay.Returns // of the buffer's rows; nil if the objective does not look at them
+}
+
+// figures are means over the updates of an iteration: scalars, a tree. Those of what a method lacks are 0.
+type figures struct {
+	Critic, Actor, Alpha *Node // losses, see [sac.Losses]
+	Diversity            *Node // loss of the model
+	Reward               *Node // that was learnt from, before its scaling
+	DiversityReward      *Node
+	Accepted             *Node // share of the transitions that pass a [Gate]
+	Task                 *Node // mean task reward of the fresh transitions
+}
+
+// The purposes of random streams, of a run or of an iteration.
+const (
+	streamWorlds  = -1 - iota // initial states
+	streamLearner             // first networks
+	streamModel               // of the diversity reward
+	streamRefill              // of steps for a replay buffer that was dropped
+	streamAct                 // of an iteration
+	streamUpdates
+)
+
+// The purposes of an update's streams.
+const (
+	streamDraw = iota
+	streamNoise
+)
+
+// episodes are the environments as they are trained in.
+func (it iteration) episodes() envs.Episodes { return envs.AutoReset(it.task.Env, it.task.Length) }
+
+// axes names the sizes of the programs.
+func (it iteration) axes() []xla.Axis {
+	return append([]xla.Axis{
+		{Size: it.sac.BatchSize, Meaning: "transitions of an update"}, {Size: it.environments, Meaning: "environments"},
+		{Size: it.task.Skills, Meaning: "skills"}, {Size: it.task.Length, Meaning: "steps of an episode"},
+	}, it.task.Env.Spec().Axes()...)
+}
+
+// start is the state before the first iteration.
+func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
+	g := root.Hi.Graph()
+	worlds := root.FoldInt(streamWorlds).Fold(Iota(g, shapes.Make(dtypes.Int32, it.environments), 0))
+	s := state{Learner: it.sac.Start(root.FoldInt(streamLearner)), Worlds: it.episodes().Reset(worlds)}
+	if d := it.method.Diversity; d != nil {
+		s.Known = d.Start(it.task.Skills, it.task.features(), root.FoldInt(streamModel))
+		xla.CheckCount(d, "Start", fmt.Sprintf("the fields %v", d.Fields()), s.Known, len(d.Fields()))
+	}
+	if it.needsReturns() {
+		returns := replay.NewReturns(g, capacity, it.environments)
+		s.Returns = &returns
+	}
+	return s, replay.NewBuffer(g, it.task.layout(), capacity)
+}
+
+// numbers are those that programs take as an input: the objective's, then the learner's.
+func (it iteration) numbers() xla.Numbers {
+	return slices.Concat(xla.NumbersOf(it.method.Objective), xla.NumbersOf(it.sac))
+}
+
+// tuned takes the numbers from the graph; of none it leaves all as it is.
+func (it iteration) tuned(numbers []*Node) iteration {
+	if len(numbers) > 0 {
+		n := len(xla.NumbersOf(it.method.Objective))
+		it.method.Objective, it.sac = xla.TunedTo(it.method.Objective, numbers[:n]), xla.TunedTo(it.sac, numbers[n:])
+	}
+	return it
+}
+
+func (it iteration) needsReturns() bool {
+	return it.method.Objective != nil && it.method.Objective.NeedsReturns()
+}
+
+// act takes one step in all environments, with actions drawn from the actor, and stores the transitions.
+func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node) {
+	g := key.Hi.Graph()
+	skill := it.task.playing(g, it.environments)
+	inputs := s.Worlds.Observation
+	if it.task.Skills > 0 {
+		inputs = told(inputs, oneHot(skill, it.task.Skills))
+	}
+	var action *Node
+	if it.random {
+		action = key.Uniform(-1, 1, it.environments, it.sac.Actions())
+	} else {
+		action, _ = it.sac.Policy(s.Learner.Actor, inputs).Sample(key.Normal(it.environments, it.sac.Actions()))
+	}
+	episodes, before := it.episodes(), s.Worlds
+	s.Worlds = episodes.Step(before, action)
+	rows := it.task.row(before, s.Worlds, action, skill, episodes.Truncation(s.Worlds))
+	buffer = buffer.Insert(rows)
+	if s.Returns != nil {
+		returns := s.Returns.Insert(s.Worlds.Reward, s.Worlds.Done, it.task.Length)
+		s.Returns = &returns
+	}
+	return s, buffer, rows
+}
+
+// build is one iteration: act, store, update.
+func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state, replay.Buffer, figures) {
+	s, buffer, rows := it.act(s, buffer, key.FoldInt(streamAct))
+	if it.method.Diversity != nil {
+		_, fresh := it.task.read(rows)
+		before := it.model(s.Known)
+		after := before.Observe(*fresh).Known()
+		xla.CheckLike(before, "Observe", "what the model knows", after, s.Known)
+		s.Known = after
+	}
+	var means figures
+	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers, key.FoldInt(streamUpdates))
+	means.Task = ReduceAllMean(s.Worlds.Reward)
+	return s, buffer, it.checked(means, s)
+}
+
+func (it iteration) model(known []*Node) Model {
+	return it.method.Diversity.Model(known, it.task.Skills, it.task.features())
+}
+
+// train makes the updates of an iteration, from transitions drawn anew for each. The figures are means. Without numbers they are constants.
+func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer, returns *replay.Returns, numbers []*Node,
+	key xla.Key) (sac.Learner, []*Node, figures) {
+	type state struct {
+		Learning learning
+		Buffer   replay.Buffer
+		Returns  *replay.Returns
+		Numbers  []*Node
+		Key      xla.Key
+		Sums     figures
+	}
+	g := key.Hi.Graph()
+	zero := Zeros(g, shapes.Make(dtypes.Float32))
+	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, numbers, key, figures{zero, zero, zero, zero, zero, zero, zero, zero}}
+	if it.method.Diversity != nil {
+		start.Learning.Model = it.model(known)
+	}
+	end := xla.ForKernels(g, it.updates, start, func(step *Node, u state) state {
+		draw := u.Key.Fold(step)
+		index := u.Buffer.Draw(draw.FoldInt(streamDraw), it.sac.BatchSize)
+		batch, skills := it.task.read(u.Buffer.At(index))
+		var returns *Node
+		if u.Returns != nil {
+			returns = u.Returns.At(index)
+		}
+		var f figures
+		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns, it.sac.NewNoise(draw.FoldInt(streamNoise)))
+		u.Sums = xla.Zip(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
+		return u
+	})
+	if end.Learning.Model != nil {
+		known = end.Learning.Model.Known()
+	}
+	means := xla.Map(end.Sums, func(x *Node) *Node { return DivScalar(x, float64(max(1, it.updates))) })
+	return end.Learning.SAC.Join(), known, means
+}
+
+// learning is what updates change: a tree.
+type learning struct {
+	SAC   sac.Learning
+	Model Model // nil if there is no diversity reward
+}
+
+// learn is one update. The rewards are those of the model before it; all networks learn from those of the others before it.
+func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node, noise sac.Noise) (learning, figures) {
+	zero := ZerosLike(l.SAC.LogAlpha)
+	f := figures{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
+	if l.Model != nil {
+		model, objective, n := l.Model, it.method.Objective, batch.Reward.Shape().Dimensions[0]
+		diversity := model.Reward(*skills)
+		xla.CheckShape(model, "Reward", "diversity rewards", diversity, dtypes.Float32, n)
+		diversity = StopGradient(diversity)
+		batch.Reward = objective.Reward(batch.Reward, diversity, returns)
+		xla.CheckShape(objective, "Reward", "rewards", batch.Reward, dtypes.Float32, n)
+		l.Model, f.Diversity = model.Learn(*skills)
+		xla.CheckShape(model, "Learn", it.method.Diversity.Loss(), f.Diversity, dtypes.Float32)
+		xla.CheckLike(model, "Learn", "the model", xla.Leaves(l.Model), xla.Leaves(model))
+		f.DiversityReward = ReduceAllMean(diversity)
+		if gate, ok := objective.(Gate); ok {
+			accepted := gate.Accepts(returns)
+			xla.CheckShape(objective, "Accepts", "accepted transitions", accepted, dtypes.Bool, n)
+			f.Accepted = ReduceAllMean(ConvertDType(accepted, dtypes.Float32))
+		}
+	}
+	f.Reward = ReduceAllMean(batch.Reward)
+	var losses sac.Losses
+	l.SAC, losses = it.sac.Update(l.SAC, batch, noise)
+	f.Critic, f.Actor, f.Alpha = losses.Critic, losses.Actor, losses.Alpha
+	return l, f
+}
+
+// checked makes losses NaN where what was learned is.
+func (it iteration) checked(f figures, s state) figures {
+	f.Critic, f.Actor = nn.Tainted(f.Critic, s.Learner.Critic), nn.Tainted(f.Actor, s.Learner.Actor)
+	f.Diversity = nn.Tainted(f.Diversity, s.Known...)
+	return f
+}

@@ -1,0 +1,153 @@
+package skills
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/xla"
+)
+
+func TestPassiveSchedule(t *testing.T) {
+	for _, c := range []struct {
+		passive Passive
+		step    int64
+		want    []int64 // environment steps at which skills are measured, up to 300
+	}{
+		{Passive{Every: 100}, 20, []int64{0, 100, 200, 300}},
+		{Passive{Every: 100, Early: 30}, 20, []int64{0, 40, 60, 100, 200, 300}},
+		{Passive{Every: 100, Early: 500}, 20, []int64{0, 100, 200, 300}},
+		{Passive{Every: 70}, 30, []int64{0, 90, 150, 210, 300}},
+		{Passive{Every: 7}, 60, []int64{0, 60, 120, 180, 240, 300}},
+		{Passive{Every: 1000}, 100, []int64{0}},
+	} {
+		var got []int64
+		for after := int64(0); after <= 300; after += c.step {
+			if c.passive.due(max(0, after-c.step), after) {
+				got = append(got, after)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v in steps of %d: measured at %v, want %v", c.passive, c.step, got, c.want)
+		}
+	}
+}
+
+// The passive repertoire changes where it is measured and nowhere else, and its cells hold policies that do again what the cells say,
+// from one of the initial states in which their skill was evaluated.
+func TestPassiveRepertoire(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		s := begun(t, p, diaynReward) // 6 steps an iteration, measured every 18
+		repertoire := func() map[string]npz.Array {
+			arrays, err := s.Repertoire(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return arrays
+		}
+		empty := floatsOf(t, repertoire(), "fitnesses")
+		if len(empty) != 25 || slices.ContainsFunc(empty, func(f float32) bool { return f != float32(negativeInfinity) }) {
+			t.Errorf("before anything was measured there is %v", empty)
+		}
+		evaluations, changed := int64(0), 0
+		for i := range int64(14) {
+			before := repertoire()
+			o := steps(t, s, 1)[0]
+			after := repertoire()
+			measured := i <= 2 || i%3 == 0
+			if measured {
+				evaluations += 6
+			}
+			if o.Iteration != i || s.Iteration() != i || o.EnvSteps != 6*i || o.Evaluations != evaluations || o.Invalid != 0 || (o.Fitnesses != nil) != measured {
+				t.Errorf("outcome %+v, want %d evaluations", o, evaluations)
+			}
+			if len(o.Extra) != len(s.Columns()) || math.IsNaN(o.Extra[0]) != (i == 0) {
+				t.Errorf("iteration %d: %v are %v", i, s.Columns(), o.Extra)
+			}
+			switch names := xlatest.Differ(before, after); {
+			case !measured && len(names) > 0:
+				t.Errorf("iteration %d, unmeasured, changes %v", i, names)
+			case measured:
+				if !slices.Equal(o.Fitnesses, floatsOf(t, after, "fitnesses")) {
+					t.Errorf("iteration %d: fitnesses %v", i, o.Fitnesses)
+				}
+				for cell, f := range floatsOf(t, before, "fitnesses") {
+					if o.Fitnesses[cell] < f {
+						t.Errorf("iteration %d: cell %d fell from %g to %g", i, cell, f, o.Fitnesses[cell])
+					}
+				}
+				if len(names) > 0 {
+					changed++
+				}
+			}
+		}
+		if changed < 3 {
+			t.Errorf("the repertoire changed %d times: the test tells nothing", changed)
+		}
+
+		// The skills as they are now: measuring changes nothing, and is the same every time.
+		held := memory(t, s)
+		first, err := s.Evaluate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.Evaluate()
+		if err != nil || !slices.Equal(first.Fitnesses, again.Fitnesses) || !slices.Equal(first.Descriptors, again.Descriptors) || len(first.Fitnesses) != 6 {
+			t.Errorf("%+v and then %+v, %v", first, again, err)
+		}
+		if names := xlatest.Differ(held, memory(t, s)); len(names) > 0 {
+			t.Errorf("an evaluation changes %v", names)
+		}
+		if len(first.Positions) != 6*8*2 {
+			t.Errorf("%d numbers of positions", len(first.Positions))
+		}
+		for i, f := range first.Fitnesses { // the positions say the same
+			path := first.Positions[i*16 : (i+1)*16]
+			last := 7
+			for last > 0 && float64(path[2*last]) > short.Edge { // an episode's descriptor is from before its last step
+				last--
+			}
+			if math.IsNaN(float64(f)) || f >= 0 || last == 7 && !slices.Equal(path[14:], first.Descriptors[2*i:2*i+2]) {
+				t.Errorf("episode %d: fitness %g, descriptor %v, path %v", i, f, first.Descriptors[2*i:2*i+2], path)
+			}
+		}
+
+		form := s.it.task.policy(s.config.SAC.Hidden)
+		evaluator, err := evolution.NewRepeatedEvaluator(p, evolution.Task{Env: short, Policy: form, Length: 8}, 1, 6, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer evaluator.Free()
+		last := repertoire()
+		genotypes, fitnesses, descriptors := floatsOf(t, last, "genotypes"), floatsOf(t, last, "fitnesses"), floatsOf(t, last, "descriptors")
+		filled := 0
+		for cell, want := range fitnesses {
+			if math.IsInf(float64(want), -1) {
+				continue
+			}
+			filled++
+			row := genotypes[cell*form.Params() : (cell+1)*form.Params()]
+			value := p.Replicated(func() *tensors.Tensor { return xlatest.Tensor(slices.Clone(row), 1, len(row)) })
+			f, d, err := evaluator.Evaluate(value, s.config.Seed)
+			value.Free()
+			if err != nil {
+				t.Fatal(err)
+			}
+			near := func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-4 }
+			same := func(i int) bool {
+				return near(f[i], want) && near(d[2*i], descriptors[2*cell]) && near(d[2*i+1], descriptors[2*cell+1])
+			}
+			if !slices.ContainsFunc([]int{0, 1, 2, 3, 4, 5}, same) {
+				t.Errorf("cell %d has fitness %g and descriptor %v; its policy has %v and %v", cell, want, descriptors[2*cell:2*cell+2], f, d)
+			}
+		}
+		if filled < 4 {
+			t.Errorf("%d cells are filled: the test tells nothing", filled)
+		}
+	})
+}

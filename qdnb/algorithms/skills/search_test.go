@@ -1,0 +1,207 @@
+package skills
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// A search that is restored goes on to the same bytes; so does one that begins again with the same seed, and none with another one.
+func TestSearchGoesOnBitForBit(t *testing.T) {
+	const stop, end = 7, 13 // the ring of ten steps begins again in between
+	for _, k := range []kind{diaynReward, smerlDADS, sacAlone} {
+		t.Run(k.name, func(t *testing.T) {
+			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+				s := begun(t, p, k)
+				start := memory(t, s)
+				first := steps(t, s, 1+stop)
+				stopped := memory(t, s)
+				rest := steps(t, s, end-stop)
+				want := memory(t, s)
+				if names := xlatest.Differ(stopped, want); !slices.Contains(names, "Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
+					t.Errorf("on the way only %v change: the test tells nothing", names)
+				}
+				same := func(what string, outcomes, wanted []Outcome, held map[string]npz.Array) {
+					t.Helper()
+					if a, b := fmt.Sprint(outcomes), fmt.Sprint(wanted); a != b {
+						t.Errorf("%s: outcomes\n%s, want\n%s", what, a, b)
+					}
+					if names := xlatest.Differ(held, want); len(names) > 0 {
+						t.Errorf("%s: %v differ", what, names)
+					}
+				}
+
+				other := s
+				if k.name != "sac" || p.Kind == xla.Go { // one program of XLA's less to compile
+					other = newSearch(t, p, k.env, k.method, k.config(p.Kind))
+					defer other.Close()
+				} else {
+					restore(t, s, -1, start)
+				}
+				if names := xlatest.Differ(start, memory(t, other)); len(names) > 0 {
+					t.Errorf("with the same seed %v begin elsewhere", names)
+				}
+				fresh := memory(t, other)
+				restore(t, other, stop, stopped)
+				if got := other.Iteration(); got != stop {
+					t.Errorf("restored at iteration %d", got)
+				}
+				same("restored", steps(t, other, end-stop), rest, memory(t, other))
+				restore(t, other, -1, fresh)
+				same("from the beginning", steps(t, other, 1+end), append(slices.Clone(first), rest...), memory(t, other))
+
+				if p.Kind == xla.Go {
+					config := k.config(p.Kind)
+					config.Seed = 2
+					another := newSearch(t, p, k.env, k.method, config)
+					defer another.Close()
+					names := xlatest.Differ(start, memory(t, another))
+					steps(t, another, 1+end)
+					later := xlatest.Differ(want, memory(t, another))
+					for _, name := range []string{"Learner.Actor", "Learner.Critic", "Worlds.Observation"} {
+						if !slices.Contains(names, name) || !slices.Contains(later, name) {
+							t.Errorf("seed 2 has the same %s", name)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// A buffer that was dropped is filled anew, to the same size, with transitions of the actor as it is; the returns that SMERL looks at are
+// those of its rows.
+// While a search warms up it acts and remembers, and what it knows stays as it is.
+func TestWarmup(t *testing.T) {
+	p := xlatest.Pure(t)
+	config := diaynReward.config(p.Kind)
+	n := config.Environments
+	config.Warmup = int64(3 * n)
+	s := newSearch(t, p, diaynReward.env, diaynReward.method, config)
+	defer s.Close()
+	steps(t, s, 1)
+	first := memory(t, s)
+	outcomes := steps(t, s, 3)
+	warm := memory(t, s)
+	for _, name := range xlatest.Differ(first, warm) {
+		if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name, "passive_") && name != "replay" {
+			t.Errorf("warming up changes %s", name)
+		}
+	}
+	if warm["replay"].Shape[0] != 3*n || outcomes[2].EnvSteps != int64(3*n) {
+		t.Errorf("after the warm-up: %d rows, %+v", warm["replay"].Shape[0], outcomes[2])
+	}
+	steps(t, s, 1)
+	end := memory(t, s)
+
+	// What it does has nothing to do with the actor, whose first networks may all lean to one side.
+	other := newSearch(t, p, diaynReward.env, diaynReward.method, config)
+	defer other.Close()
+	held := memory(t, other)
+	leaning := slices.Clone(floatsOf(t, held, "Learner.Actor"))
+	for i := range leaning {
+		leaning[i] = 3
+	}
+	held["Learner.Actor"] = npz.Of(leaning, held["Learner.Actor"].Shape...)
+	restore(t, other, -1, held)
+	steps(t, other, 4)
+	if !slices.Equal(floatsOf(t, memory(t, other), "replay"), floatsOf(t, warm, "replay")) {
+		t.Error("another actor warms up otherwise")
+	}
+	if changed := xlatest.Differ(warm, end); !slices.Contains(changed, "Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
+		t.Errorf("the first update changes %v", changed)
+	}
+}
+
+// Every return is above a target of -Inf, where SMERL is PlusReward, to the bit; with a target that nothing reaches it learns the task
+// alone.
+func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
+	p := xlatest.Pure(t)
+	after := func(objective Objective) map[string]npz.Array {
+		s := newSearch(t, p, short, Method{smallDIAYN, objective}, small())
+		defer s.Close()
+		steps(t, s, 12)
+		held := memory(t, s)
+		// SMERL logs a figure more.
+		maps.DeleteFunc(held, func(name string, _ npz.Array) bool { return strings.HasPrefix(name, "Returns.") || name == figuresName })
+		return held
+	}
+	plus, task := after(PlusReward{2}), after(PlusReward{0})
+	if len(xlatest.Differ(plus, task)) == 0 {
+		t.Error("the diversity reward changes nothing: the test tells nothing")
+	}
+	if names := xlatest.Differ(plus, after(SMERL{Target: negativeInfinity, Scale: 2})); len(names) > 0 {
+		t.Errorf("without a target %v differ", names)
+	}
+	if names := xlatest.Differ(task, after(SMERL{Target: 1e9, Margin: 1, Scale: 2})); len(names) > 0 {
+		t.Errorf("below its target %v differ", names)
+	}
+}
+
+// SAC goes where nothing has to be paid, and stays there.
+func TestSACSolvesThePoint(t *testing.T) {
+	s := begun(t, xlatest.Best(t), sacAlone)
+	mean := func() (sum float64) {
+		e, err := s.Evaluate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range e.Fitnesses {
+			sum += float64(f) / float64(len(e.Fitnesses))
+		}
+		return sum
+	}
+	untaught := mean()
+	steps(t, s, 151)
+	taught := mean() // the best there is: 3/4 + 1/2 + 1/4
+	t.Logf("the mean return goes from %.2f to %.2f", untaught, taught)
+	if untaught > -4 || taught < -2.2 {
+		t.Errorf("the mean return goes from %.2f to %.2f", untaught, taught)
+	}
+}
+
+// DIAYN without a task: the discriminator learns to tell skills apart, and they end in different places.
+func TestDIAYNParts(t *testing.T) {
+	method := Method{DIAYN{LearningRate: 3e-3, Hidden: []int{32}}, DiversityOnly{}}
+	s := newSearch(t, xlatest.Best(t), sacAlone.env, method, quick(15))
+	defer s.Close()
+	outcomes := steps(t, s, 201)
+	loss := func(outcomes []Outcome) (sum float64) {
+		for _, o := range outcomes {
+			sum += o.Extra[slices.Index(s.Columns(), "discriminator_loss")] / float64(len(outcomes))
+		}
+		return sum
+	}
+	first, last := loss(outcomes[1:4]), loss(outcomes[191:])
+	e, err := s.Evaluate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	distance := func(i, k int) float64 {
+		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]), float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))
+	}
+	within, between := 0.0, math.Inf(1) // the farthest of one skill, the nearest of two
+	for i := range e.Fitnesses {
+		for k := range i {
+			if i%3 == k%3 {
+				within = max(within, distance(i, k))
+			} else {
+				between = min(between, distance(i, k))
+			}
+		}
+	}
+	t.Logf("the discriminator's loss goes from %.2f to %.2f; skills end %.2f apart, episodes of one skill %.2f", first, last, between, within)
+	if first < 0.9 || last > 0.6*math.Log(3) {
+		t.Errorf("the discriminator's loss goes from %.2f to %.2f; log 3 is %.2f", first, last, math.Log(3))
+	}
+	if between < 0.5 || between < 1.5*within {
+		t.Errorf("skills end %.2f apart, episodes of one skill %.2f", between, within)
+	}
+}

@@ -1,0 +1,167 @@
+package skills
+
+import (
+	"maps"
+	"math"
+	"testing"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
+)
+
+// grid is a repertoire of n x n cells between -2 and 2.
+func grid(n int) npz.Array {
+	var centroids []float32
+	at := func(i int) float32 { return 4*(float32(i)+0.5)/float32(n) - 2 }
+	for i := range n {
+		for k := range n {
+			centroids = append(centroids, at(i), at(k))
+		}
+	}
+	return npz.Of(centroids, n*n, 2)
+}
+
+// small is a search of milliseconds.
+func small() Config {
+	algorithm := sac.Default()
+	algorithm.Hidden, algorithm.BatchSize, algorithm.LearningRate = []int{8, 8}, 16, 1e-2
+	return Config{
+		SAC: algorithm, Environments: 6, Updates: 2, Capacity: 6 * 10, Seed: 1,
+		Passive: Passive{States: 2, Every: 18, Early: 6}, Centroids: grid(5),
+	}
+}
+
+var (
+	smallDIAYN = DIAYN{LearningRate: 1e-2, Hidden: []int{8}}
+	smallDADS  = DADS{LearningRate: 1e-2, Hidden: []int{8}, Components: 2}
+)
+
+// quick is a search that learns something in a second.
+func quick(environments int) Config {
+	config := small()
+	config.SAC.Hidden, config.SAC.BatchSize, config.SAC.LearningRate, config.SAC.Tau, config.SAC.AlphaInit = []int{32, 32}, 64, 3e-3, 0.02, 0.02
+	config.Environments, config.Updates, config.Capacity = environments, environments, environments*300
+	config.Passive = Passive{States: 6, Every: int64(4 * environments)}
+	return config
+}
+
+// short is a point whose episodes end by themselves, or by their length.
+var short = point{Edge: 1, Limit: math.Inf(1), Spread: 0.5}
+
+// kind is a search of some method.
+type kind struct {
+	name   string
+	env    point
+	method Method
+	config func(xla.Kind) Config
+}
+
+func smallFor(xla.Kind) Config { return small() }
+
+// One of each kind; SAC alone learns its entropy coefficient, and, where updates are fast, the task.
+var (
+	diaynReward = kind{"diayn-reward", short, Method{smallDIAYN, PlusReward{2}}, smallFor}
+	smerlDADS   = kind{"smerl-dads", short, Method{smallDADS, SMERL{Target: -8, Margin: 1, Scale: 2}}, smallFor}
+	sacAlone    = kind{"sac", point{Edge: math.Inf(1), Limit: math.Inf(1), Spread: 0.1}, Method{}, func(backend xla.Kind) Config {
+		config := small()
+		if backend != xla.Go {
+			config = quick(16)
+		}
+		config.SAC.FixAlpha = false
+		return config
+	}}
+)
+
+func newSearch(t *testing.T, p *xla.Platform, env point, method Method, config Config) *Search {
+	t.Helper()
+	task := Task{Env: env, Length: 8}
+	if method.Diversity != nil {
+		task.Skills = 3
+	}
+	s, err := New(p, task, method, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// begun gives a search of a kind before its first iteration. XLA takes seconds to compile one: there, tests take turns with it.
+func begun(t *testing.T, p *xla.Platform, k kind) *Search {
+	t.Helper()
+	if p.Kind == xla.Go {
+		s := newSearch(t, p, k.env, k.method, k.config(p.Kind))
+		t.Cleanup(s.Close)
+		return s
+	}
+	if _, ok := compiled[k.name]; !ok {
+		s := newSearch(t, p, k.env, k.method, k.config(p.Kind))
+		compiled[k.name] = beginning{s, memory(t, s)}
+	}
+	b := compiled[k.name]
+	restore(t, b.search, -1, b.held)
+	return b.search
+}
+
+type beginning struct {
+	search *Search
+	held   map[string]npz.Array
+}
+
+var compiled = map[string]beginning{}
+
+func steps(t *testing.T, s *Search, n int) (outcomes []Outcome) {
+	t.Helper()
+	for range n {
+		outcome, err := s.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes
+}
+
+// memory is all that a search holds: what goes into checkpoints, and the rows of its replay buffer.
+func memory(t *testing.T, s *Search) map[string]npz.Array {
+	t.Helper()
+	arrays, err := s.Arrays()
+	if err != nil {
+		t.Fatal(err)
+	}
+	capacity, width, total := s.ReplayShape()
+	first := max(0, total-capacity)
+	rows, err := s.ReplayRows(first, total)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrays["replay"] = npz.Of(rows, int(total-first), width)
+	return arrays
+}
+
+// restore puts a search where memory was taken.
+func restore(t *testing.T, s *Search, iteration int64, held map[string]npz.Array) {
+	t.Helper()
+	arrays := maps.Clone(held)
+	delete(arrays, "replay")
+	if err := s.Restore(iteration, arrays); err != nil {
+		t.Fatal(err)
+	}
+	_, _, total := s.ReplayShape()
+	rows := held["replay"]
+	err := s.SetReplay(func(put func(from int64, rows []float32) error) error {
+		return put(total-int64(rows.Shape[0]), rows.Data.([]float32))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func floatsOf(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
+	t.Helper()
+	flat, err := arrays[name].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flat
+}

@@ -1,0 +1,238 @@
+package skills
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
+)
+
+// point is a task that plain Go can compute to the bit: a point in the plane moves by a quarter of its action, and pays for its
+// distance from (1, 0), |x-1| + |y|. Its observation and its descriptor are where it is.
+type point struct {
+	Edge   float64 // an episode ends where x is beyond it
+	Limit  float64 // rewards are NaN where x is beyond it
+	Spread float64 // of the initial states around 0
+}
+
+// endless is a point whose episodes all begin at 0 and end by their length.
+var endless = point{Edge: math.Inf(1), Limit: math.Inf(1)}
+
+func (point) Spec() envs.Spec {
+	return envs.Spec{Name: "point", Observations: 2, Actions: 2, Length: 8, Descriptor: envs.Descriptor{
+		Kind: envs.Final, Lower: []float32{-2, -2}, Upper: []float32{2, 2}, Components: []string{"x", "y"}}}
+}
+
+func (p point) at(xy, reward *Node) envs.State {
+	x := Reshape(Slice(xy, AxisRange(), AxisElem(0)), -1)
+	return envs.State{
+		World: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Descriptor: xy, Reward: reward,
+		Done: ConvertDType(GreaterThan(x, ConstAs(x, p.Edge)), dtypes.Float32),
+	}
+}
+
+func (p point) Reset(keys xla.Key) envs.State {
+	n := keys.Hi.Shape().Dimensions[0]
+	return p.at(keys.Uniform(-p.Spread, p.Spread, n, 2), Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, n)))
+}
+
+func (p point) Step(s envs.State, action *Node) envs.State {
+	xy := Add(s.Observation, MulScalar(action, 0.25))
+	x, y := Reshape(Slice(xy, AxisRange(), AxisElem(0)), -1), Reshape(Slice(xy, AxisRange(), AxisElem(1)), -1)
+	reward := Neg(Add(Abs(AddScalar(x, -1)), Abs(y)))
+	return p.at(xy, Where(GreaterThan(x, ConstAs(x, p.Limit)), ConstAs(x, math.NaN()), reward))
+}
+
+// moved is a step in plain Go.
+func (p point) moved(x, y, right, up float32) (nextX, nextY, reward float32, done bool) {
+	x, y = x+right/4, y+up/4
+	return x, y, -(float32(math.Abs(float64(x-1))) + float32(math.Abs(float64(y)))), float64(x) > p.Edge
+}
+
+// Every skill on its own does what the actor does that is told it, without noise.
+func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
+	const batch = 6
+	for _, skills := range []int{0, 1, 3} {
+		for _, hidden := range [][]int{{7, 5}, {4}, nil} {
+			task := Task{Env: endless, Length: 8, Skills: skills}
+			algorithm := sac.New(sac.Config{Hidden: hidden}, 2+skills, 2)
+			form, n := task.policy(hidden), max(1, skills)
+			rng := rand.New(rand.NewPCG(1, uint64(skills)))
+			normal := func(n int) []float32 {
+				x := make([]float32, n)
+				for i := range x {
+					x[i] = float32(rng.NormFloat64())
+				}
+				return x
+			}
+			actor, observations := normal(algorithm.Actor.Params()), normal(batch*2)
+			var want []float32 // [skills, batch, actions]
+			for skill := range n {
+				for i := range batch {
+					x := floats64(observations[i*2 : i*2+2])
+					if skills > 0 {
+						told := make([]float64, skills)
+						told[skill] = 1
+						x = append(x, told...)
+					}
+					rest := actor
+					var apply func(x []float64) []float64
+					for l, units := range algorithm.Actor.Sizes[1:] {
+						apply, rest = layer(rest, algorithm.Actor.Sizes[l], units, l < len(hidden))
+						x = apply(x)
+					}
+					want = append(want, float32(math.Tanh(x[0])), float32(math.Tanh(x[1])))
+				}
+			}
+			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+				out := xlatest.Run(t, p, func(in []*Node) []*Node {
+					genotypes := task.Genotypes(algorithm, in[0])
+					x := BroadcastToDims(InsertAxes(in[1], 0), n, batch, 2)
+					return []*Node{genotypes, form.View(genotypes).Apply(x)}
+				}, xlatest.Tensor(actor, 1, len(actor)), xlatest.Tensor(observations, batch, 2))
+				what := fmt.Sprintf("%d skills, hidden layers %v", skills, hidden)
+				if got := out[0].Shape().Dimensions; !slices.Equal(got, []int{n, form.Params()}) {
+					t.Errorf("%s: genotypes of shape %v", what, got)
+				}
+				xlatest.Close(t, what, xlatest.Flat[float32](t, out[1]), want, 1e-5)
+			})
+		}
+	}
+}
+
+// What is joined into a row is read from it again, and the networks are told the skill.
+func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
+	const n = 5
+	before := []float32{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5}
+	after := []float32{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+	actions := []float32{-0.5, 0.5, -0.25, 0.25, 0, 1, -1, 0.75, 0.125, 0.625}
+	for _, c := range []struct {
+		skills int
+		full   bool
+		width  int
+	}{{0, false, 9}, {3, true, 10}, {3, false, 14}} {
+		task := Task{Env: endless, Length: 8, Skills: c.skills, FullState: c.full}
+		if got := task.layout().Width(); got != c.width {
+			t.Errorf("%+v: rows of %d numbers", c, got)
+		}
+		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				g := in[0].Graph()
+				from, to := endless.at(in[0], ZerosLike(in[3])), endless.at(in[1], in[3])
+				from.Descriptor, to.Descriptor = AddScalar(in[0], 100), AddScalar(in[1], 100)
+				to.Done = Const(g, []float32{0, 1, 0, 1, 0})
+				batch, skills := task.read(task.row(from, to, in[2], task.playing(g, n), Const(g, []float32{0, 0, 0, 1, 0})))
+				all := []*Node{batch.Obs, batch.NextObs, batch.Action, batch.Reward, batch.Done, batch.Truncation}
+				if len(batch.More) > 0 || (skills == nil) != (c.skills == 0) {
+					t.Errorf("%+v: skills %v beside %v", c, skills, batch.More)
+				}
+				if skills != nil {
+					all = append(all, skills.Skill, skills.Now, skills.Next, skills.Done)
+				}
+				return all
+			}, xlatest.Tensor(before, n, 2), xlatest.Tensor(after, n, 2), xlatest.Tensor(actions, n, 2), xlatest.Tensor([]float32{1, 2, 3, 4, 5}, n))
+			hot := []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0} // environment k plays skill k mod 3
+			told := func(x []float32) []float32 {
+				if c.skills == 0 {
+					return x
+				}
+				var out []float32
+				for i := range n {
+					out = append(append(out, x[2*i:2*i+2]...), hot[3*i:3*i+3]...)
+				}
+				return out
+			}
+			done := []float32{0, 1, 0, 1, 0}
+			want := [][]float32{told(before), told(after), actions, {1, 2, 3, 4, 5}, done, {0, 0, 0, 1, 0}}
+			if c.skills > 0 {
+				now, next := slices.Clone(before), slices.Clone(after)
+				for i := range now {
+					if !c.full {
+						now[i], next[i] = now[i]+100, next[i]+100
+					}
+				}
+				want = append(want, hot, now, next, done)
+			}
+			for i, x := range out {
+				if got := xlatest.Flat[float32](t, x); !slices.Equal(got, want[i]) {
+					t.Errorf("%+v: part %d is %v, want %v", c, i, got, want[i])
+				}
+			}
+		})
+	}
+}
+
+// Where every step costs something young episodes pass SMERL's gate, and fail once their returns have sunk below it: all their steps at
+// once. Environment e pays (e+1)/2 a step.
+func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
+	const n, length, steps = 4, 6, 13
+	reward := []float32{-0.5, -1, -1.5, -2}
+	gate, all := SMERL{Target: -3, Margin: 0.5, Scale: 2}, SMERL{Target: negativeInfinity, Scale: 2}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			g := in[0].Graph()
+			returns := replay.NewReturns(g, 2*length*n, n)
+			index := Iota(g, shapes.Make(dtypes.Int32, 2*length*n, 1), 0)
+			task := MulScalar(ConvertDType(Reshape(index, -1), dtypes.Float32), 0.5)
+			diversity := AddScalar(Neg(task), 3)
+			var results []*Node
+			for step := range steps {
+				done := make([]float32, n)
+				for e := range done {
+					if step%length == length-1 {
+						done[e] = 1
+					}
+				}
+				returns = returns.Insert(in[0], Const(g, done), length)
+				at := returns.At(index)
+				results = append(results, Sub(gate.Reward(task, diversity, at), task), Sub(all.Reward(task, diversity, at), PlusReward{2}.Reward(task, diversity, nil)))
+			}
+			return append(results, diversity)
+		}, xlatest.Tensor(reward, n))
+		diversity := xlatest.Flat[float32](t, out[2*steps])
+		var shares []float64 // of the steps so far, that pass
+		for step := range steps {
+			// The ring holds two episodes of each environment; at step 12 the third begins, over the first row of the first.
+			want, passing := make([]float32, 2*length*n), 0
+			for row := range want {
+				age, own := row/n%length, row/n/length == step/length%2
+				taken := length // steps of the row's episode so far
+				switch {
+				case step == 2*length && row/n == 0:
+					taken = 1
+				case step < 2*length && own:
+					taken = step%length + 1
+				case step < 2*length && row/n/length > step/length:
+					taken = 0
+				}
+				if age < taken && float32(taken)*reward[row%n] >= -3.5 {
+					want[row] = 2 * diversity[row]
+					passing++
+				}
+			}
+			if got := xlatest.Flat[float32](t, out[2*step]); !slices.Equal(got, want) {
+				t.Errorf("step %d: diversity adds\n%v, want\n%v", step, got, want)
+			}
+			if got := xlatest.Flat[float32](t, out[2*step+1]); slices.ContainsFunc(got, func(x float32) bool { return x != 0 }) {
+				t.Errorf("step %d: without a target it differs from PlusReward by %v", step, got)
+			}
+			if step < length { // of the first episode
+				shares = append(shares, float64(passing)/float64((step+1)*n))
+			}
+		}
+		if !slices.Equal(shares, []float64{1, 0.75, 0.5, 0.25, 0.25, 0.25}) {
+			t.Errorf("the share that passes falls as %v", shares)
+		}
+	})
+}

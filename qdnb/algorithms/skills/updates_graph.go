@@ -1,0 +1,50 @@
+package skills
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/xla"
+)
+
+// Updates are those of a search without its environments, for timing: its state is a tree.
+type Updates struct {
+	Learner sac.Learner
+	Known   []*Node
+	Buffer  replay.Buffer
+}
+
+// NewUpdates starts from new networks and a full buffer of random transitions, none of which ends an episode.
+func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.Key) Updates {
+	g, spec := key.Hi.Graph(), task.Env.Spec()
+	it := iteration{task: task, method: method, sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
+	zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
+	b := replay.Batch{
+		Obs: key.FoldInt(0).Normal(rows, spec.Observations), NextObs: key.FoldInt(1).Normal(rows, spec.Observations),
+		Action: key.FoldInt(2).Uniform(-1, 1, rows, spec.Actions), Reward: key.FoldInt(3).Normal(rows), Done: zeros, Truncation: zeros,
+	}
+	if task.Skills > 0 {
+		b.More = append(b.More, task.playing(g, rows))
+		if d := len(spec.Descriptor.Lower); !task.FullState {
+			b.More = append(b.More, key.FoldInt(4).Normal(rows, d), key.FoldInt(5).Normal(rows, d))
+		}
+	}
+	full := Const(g, int32(rows))
+	u := Updates{Learner: it.sac.Start(key.FoldInt(6)), Buffer: replay.Buffer{Rows: task.layout().Join(b), Size: full, Position: ZerosLike(full)}}
+	if method.Diversity != nil {
+		u.Known = method.Diversity.Start(task.Skills, task.features(), key.FoldInt(7))
+	}
+	return u
+}
+
+// Run makes n updates, and gives the critics' and the actor's mean loss, scalars.
+func (u Updates) Run(task Task, method Method, config sac.Config, n int, key xla.Key) (Updates, []*Node) {
+	spec := task.Env.Spec()
+	it := iteration{task: task, method: method, sac: sac.New(config, spec.Observations+task.Skills, spec.Actions), updates: n}
+	var f figures
+	u.Learner, u.Known, f = it.train(u.Learner, u.Known, u.Buffer, nil, nil, key)
+	return u, []*Node{f.Critic, f.Actor}
+}

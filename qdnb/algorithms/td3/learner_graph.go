@@ -1,0 +1,80 @@
+package td3
+
+import (
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// TD3 is the algorithm for networks of given forms. Its methods build graphs.
+type TD3 struct {
+	Config
+	Actor  nn.MLP // observation to action in [-1, 1]
+	Critic nn.MLP // observation beside action to one number; each of the two
+}
+
+// New is the algorithm for policies of one form, with critics of ReLU units as the configuration says. Other critics are had by
+// setting the field.
+func New(config Config, actor nn.MLP) TD3 {
+	inputs := actor.Sizes[0] + actor.Sizes[len(actor.Sizes)-1]
+	sizes := slices.Concat([]int{inputs}, config.CriticHidden, []int{1})
+	return TD3{Config: config, Actor: actor, Critic: nn.MLP{Sizes: sizes, Hidden: nn.ReLU}}
+}
+
+// Observations is the number of an observation's components.
+func (t TD3) Observations() int { return t.Actor.Sizes[0] }
+
+// Actions is the number of an action's components.
+func (t TD3) Actions() int { return t.Actor.Sizes[len(t.Actor.Sizes)-1] }
+
+// Layout is that of the transitions which the algorithm learns from.
+func (t TD3) Layout() replay.Layout { return replay.Transitions(t.Observations(), t.Actions()) }
+
+// Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a critic and N of a policy.
+type Learner struct {
+	Critic, TargetCritic *Node // [2, C]
+	Actor, TargetActor   *Node // [1, N]
+	CriticMoments        nn.Moments
+	ActorMoments         nn.Moments
+	Step                 *Node // int32: updates of the critics so far
+}
+
+// Start is a learner before its first update, whose actor is the given row [1, N] (in PGA-MAP-Elites the first individual of the
+// initial population). The critics are drawn; targets are copies.
+func (t TD3) Start(actor *Node, key xla.Key) Learner {
+	critic := t.Critic.Init(key.Fold(Const(actor.Graph(), []int32{0, 1})))
+	return Learner{
+		Critic: critic, TargetCritic: critic, Actor: actor, TargetActor: actor,
+		CriticMoments: nn.NewAdam(t.CriticLearningRate).Start(critic),
+		ActorMoments:  nn.NewAdam(t.GreedyLearningRate).Start(actor),
+		Step:          Const(actor.Graph(), int32(0)),
+	}
+}
+
+// learning is a learner whose networks are cut: a tree.
+type learning struct {
+	Critic, TargetCritic []nn.Single // two
+	Actor, TargetActor   []nn.Single // one
+	CriticMoments        nn.MomentsOf[[]nn.Single]
+	ActorMoments         nn.MomentsOf[[]nn.Single]
+	Step                 *Node
+}
+
+func (t TD3) cut(l Learner) learning {
+	critics, actors := t.Critic.Singles, t.Actor.Singles
+	return learning{
+		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor), TargetActor: actors(l.TargetActor),
+		CriticMoments: nn.CutMoments(l.CriticMoments, critics), ActorMoments: nn.CutMoments(l.ActorMoments, actors), Step: l.Step,
+	}
+}
+
+func (l learning) join() Learner {
+	return Learner{
+		Critic: nn.JoinSingles(l.Critic), TargetCritic: nn.JoinSingles(l.TargetCritic), Actor: nn.JoinSingles(l.Actor), TargetActor: nn.JoinSingles(l.TargetActor),
+		CriticMoments: nn.JoinMoments(l.CriticMoments, nn.JoinSingles), ActorMoments: nn.JoinMoments(l.ActorMoments, nn.JoinSingles), Step: l.Step,
+	}
+}

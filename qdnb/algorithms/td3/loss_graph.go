@@ -1,0 +1,53 @@
+package td3
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla/nn"
+)
+
+// CriticLoss is how far the critics [2, C] are from the target, a scalar:
+//
+//	a' = clip(actor'(s') + clip(policy_noise noise, +-noise_clip), -1, 1)
+//	y = reward_scaling r + (1 - done) discount min(Q1', Q2')(s', a')
+//	loss = sum over j of mean(((Qj(s, a) - y) (1 - truncation))^2)
+//
+// Primes are the target networks. Steps that end an episode by its length bootstrap nothing and so are left out, but
+// counted in the mean (QDax, losses/td3_loss.py). noise [B, actions] is standard normal.
+func (t TD3) CriticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch, noise *Node) *Node {
+	target := t.target(t.Critic.Singles(targetCritic), t.Actor.Single(targetActor, 0), batch, noise)
+	return criticLoss(t.Critic.Singles(critic), target, batch)
+}
+
+// PolicyLoss is the negated mean of the first critic's value of what an actor [1, N] would do, a scalar: -mean Q1(s, actor(s)).
+func (t TD3) PolicyLoss(actor, critic *Node, batch replay.Batch) *Node {
+	return policyLoss(t.Actor.Single(actor, 0), t.Critic.Single(critic, 0), batch.Obs)
+}
+
+// target is what the critics should say, [B].
+func (t TD3) target(critics []nn.Single, actor nn.Single, batch replay.Batch, noise *Node) *Node {
+	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
+	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
+	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
+	return Add(MulScalar(batch.Reward, t.RewardScaling), Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
+}
+
+func criticLoss(critics []nn.Single, target *Node, batch replay.Batch) *Node {
+	counts := OneMinus(batch.Truncation)
+	loss := func(critic nn.Single) *Node {
+		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
+	}
+	return Add(loss(critics[0]), loss(critics[1]))
+}
+
+func policyLoss(actor, critic nn.Single, obs *Node) *Node {
+	return Neg(ReduceAllMean(critic.Given(obs).Apply(InsertAxes(actor.Apply(obs), 0))))
+}
+
+// values are a critic's, [B].
+func values(critic nn.Single, obs, action *Node) *Node {
+	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
+}
+
+func clip(x *Node, limit float64) *Node { return MaxScalar(MinScalar(x, limit), -limit) }

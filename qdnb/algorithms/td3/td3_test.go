@@ -1,0 +1,135 @@
+package td3
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// tiny is the algorithm for small networks.
+func tiny() TD3 {
+	config := Default()
+	config.CriticHidden, config.TransitionsBatchSize = []int{16}, 32
+	config.CriticLearningRate, config.GreedyLearningRate, config.PolicyLearningRate = 3e-3, 3e-3, 1e-2
+	return New(config, nn.Policy(2, []int{16}, 1))
+}
+
+// bandit fills a buffer with episodes of one step: the reward of an action is minus its squared distance to half the first component
+// of the observation, so that the best policy is known.
+func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
+	g := key.Hi.Graph()
+	obs, action := key.FoldInt(0).Uniform(-1, 1, rows, 2), key.FoldInt(1).Uniform(-1, 1, rows, 1)
+	best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
+	reward := Reshape(Neg(Square(Sub(action, best))), rows)
+	full := Const(g, int32(rows))
+	return replay.Buffer{Rows: t.Layout().Join(replay.Batch{
+		Obs: obs, NextObs: obs, Action: action, Reward: reward, Done: OnesLike(reward), Truncation: ZerosLike(reward),
+	}), Size: full, Position: ZerosLike(full)}
+}
+
+// noWorker is the index of the only worker.
+func noWorker(key xla.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
+
+// Where the best actions are known the greedy actor comes near them, and so does an individual that climbs the critic's gradient; the
+// critics, whose targets are rewards alone, come near the rewards.
+func TestLearnsABandit(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		td3 := tiny()
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := xla.KeyOf(in[0])
+			buffer := bandit(td3, key.FoldInt(0), 1000)
+			first := td3.Actor.Init(key.FoldInt(1).Fold(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
+			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldInt(2))
+			l, losses := td3.Train(l, buffer, key.FoldInt(3), 800)
+			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, td3.DrawObservations(buffer, key.FoldInt(4), 200), noWorker(key), 1)
+			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
+			off := func(policy *Node) *Node {
+				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
+				return ReduceAllMean(Abs(Sub(td3.Actor.Single(policy, 0).Apply(obs), best)))
+			}
+			return []*Node{off(Slice(first, AxisRange(0, 1))), off(l.Actor), off(child), losses.Critic, losses.Actor}
+		}, xlatest.Tensor(xla.SeedWords(1), 2))
+		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
+		if at(1) > 0.12 || at(2) > 0.12 || at(0) < 0.2 {
+			t.Errorf("the first actor is off by %.3f, the greedy one by %.3f, the climber by %.3f", at(0), at(1), at(2))
+		}
+		if at(3) > 0.2 || max(at(4), -at(4)) > 0.2 {
+			t.Errorf("losses %v and %v", at(3), at(4))
+		}
+	})
+}
+
+// A step that ends an episode bootstraps nothing; one that ends it by its length is no error at all; the actor and its target move at
+// every second step only, and varying several individuals is varying each alone.
+func TestLaws(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		td3 := tiny()
+		out := xlatest.Run(t, p, func(in []*Node) []*Node {
+			key := xla.KeyOf(in[0])
+			g := key.Hi.Graph()
+			buffer := bandit(td3, key.FoldInt(0), 64)
+			rows := td3.Actor.Init(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, 14), 0)))
+			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldInt(2))
+			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
+			noise := key.FoldInt(3).Normal(32, 1)
+			loss := func(b replay.Batch) *Node { return td3.CriticLoss(l.Critic, l.TargetCritic, l.TargetActor, b, noise) }
+
+			elsewhere, truncated := batch, batch
+			elsewhere.NextObs = AddScalar(batch.NextObs, 5)
+			truncated.Truncation = OnesLike(batch.Truncation)
+
+			one, _ := td3.Update(l, batch, noise)
+			two, _ := td3.Update(one, batch, noise)
+			three, _ := td3.Update(two, batch, noise)
+
+			observations := td3.DrawObservations(buffer, key.FoldInt(4), 3)
+			all := td3.Vary(rows, l.Critic, observations, noWorker(key), 5) // the last five begin among those before
+			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, noWorker(key), 5)
+			return []*Node{
+				loss(batch), loss(elsewhere), loss(truncated),
+				l.Actor, one.Actor, two.Actor, three.Actor, one.TargetActor, two.TargetActor,
+				Slice(all, AxisRange(9, 10)), alone,
+			}
+		}, xlatest.Tensor(xla.SeedWords(2), 2))
+		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
+		if flat(0)[0] != flat(1)[0] || flat(0)[0] == 0 {
+			t.Errorf("the loss of episodes that end is %v, and %v if they ended elsewhere", flat(0), flat(1))
+		}
+		if flat(2)[0] != 0 {
+			t.Errorf("the loss of truncated steps is %v", flat(2))
+		}
+		if slices.Equal(flat(3), flat(4)) || !slices.Equal(flat(4), flat(5)) || slices.Equal(flat(5), flat(6)) || !slices.Equal(flat(7), flat(8)) {
+			t.Error("the actor does not move at the first and third step alone")
+		}
+		xlatest.Close(t, "an individual among others", flat(9), flat(10), 1e-6)
+	})
+}
+
+func TestUnusableConfigs(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"discount must be a number from 0 to 1, not 2":          func(c *Config) { c.Discount = 2 },
+		"critic_learning_rate must be a number above 0":         func(c *Config) { c.CriticLearningRate = 0 },
+		"transitions_batch_size must be between 1 and":          func(c *Config) { c.TransitionsBatchSize = 0 },
+		"policy_delay must be between 1 and":                    func(c *Config) { c.PolicyDelay = 0 },
+		"critic_hidden layers must have between 1 and":          func(c *Config) { c.CriticHidden = []int{8, -1} },
+		"num_pg_training_steps must be between 0 and 16777216,": func(c *Config) { c.NumPGTrainingSteps = -1 },
+	} {
+		config := Default()
+		if err := config.Check(); err != nil {
+			t.Fatal(err)
+		}
+		change(&config)
+		if err := config.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package td3
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// first is a learner and an actor of a key.
+func (t TD3) first(key xla.Key) Learner {
+	return t.Start(t.Actor.Init(key.FoldInt(1).Fold(Const(key.Hi.Graph(), []int32{0}))), key.FoldInt(2))
+}
+
+// Training is updates from drawn batches, one after the other, in one call or two; and of its key, to the bit.
+func TestTrainIsUpdates(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		td3 := tiny()
+		program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
+			key := xla.KeyOf(in[0])
+			buffer, start := bandit(td3, key.FoldInt(0), 100), td3.first(key)
+			once, losses := td3.Train(start, buffer, key, 3)
+
+			type state struct {
+				Learner Learner
+				Buffer  replay.Buffer
+				Key     xla.Key
+				Loss    *Node
+			}
+			by := xla.For(key.Hi.Graph(), 3, state{start, buffer, key, ScalarZero(key.Hi.Graph(), dtypes.Float32)}, func(step *Node, s state) state {
+				draw := s.Key.Fold(step)
+				batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldInt(streamBatch), td3.TransitionsBatchSize))
+				var each Losses
+				s.Learner, each = td3.Update(s.Learner, batch, draw.FoldInt(streamNoise).Normal(td3.TransitionsBatchSize, 1))
+				s.Loss = Add(s.Loss, DivScalar(each.Critic, 3.0))
+				return s
+			})
+			return append(append(xla.Leaves(once), losses.Critic), append(xla.Leaves(by.Learner), by.Loss)...)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Free()
+		run := func(seed int64) []*tensors.Tensor {
+			values, err := program.Run(xla.Value{xlatest.Tensor(xla.SeedWords(seed), 2)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out []*tensors.Tensor
+			for _, v := range values {
+				t.Cleanup(v.Free)
+				out = append(out, v[0])
+			}
+			return out
+		}
+		out, again, other := run(1), run(1), run(2)
+		n := len(out) / 2
+		for i := range n {
+			if out[i].DType() == dtypes.Int32 {
+				if got := xlatest.Flat[int32](t, out[i])[0]; got != 3 || xlatest.Flat[int32](t, out[n+i])[0] != 3 {
+					t.Errorf("the number of steps is %d", got)
+				}
+				continue
+			}
+			got := xlatest.Flat[float32](t, out[i])
+			xlatest.Close(t, "a tensor of the learner", got, xlatest.Flat[float32](t, out[n+i]), 1e-5)
+			if !slices.Equal(got, xlatest.Flat[float32](t, again[i])) {
+				t.Errorf("tensor %d of the learner differs between two runs of one key", i)
+			}
+		}
+		if slices.Equal(xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, other[0])) {
+			t.Error("another key trains the same critics")
+		}
+	})
+}
+
+// What is not a number shows in the losses, also where units make 0 of it.
+func TestLossesShowNaN(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		td3 := tiny()
+		swallow := func(x *Node) *Node { return Where(GreaterThan(x, ZerosLike(x)), x, ZerosLike(x)) }
+		td3.Actor.Hidden, td3.Critic.Hidden = swallow, swallow
+		scalar := xla.Input{Shape: shapes.Make(dtypes.Float32)}
+		program, err := p.Compile("nan", []xla.Input{scalar, scalar, scalar}, func(in []*Node) []*Node {
+			key := xla.NewKey(in[0].Graph(), 1)
+			buffer, l := bandit(td3, key.FoldInt(0), 32), td3.first(key)
+			poison := func(x, with *Node, column int) *Node { // [n, width]
+				return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with, ZerosLike(x)))
+			}
+			buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
+			l.Actor = poison(l.Actor, in[1], 20)                             // a weight of the first layer
+			l.Critic = poison(l.Critic, in[2], 20)                           // likewise
+			_, losses := td3.Train(l, buffer, key, 2)
+			return []*Node{losses.Critic, losses.Actor}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Free()
+		for at, what := range []string{"reward", "weight of the actor", "weight of the critics", "nothing"} {
+			var in []xla.Value
+			for i := range 3 {
+				x := float32(0)
+				if i == at {
+					x = float32(math.NaN())
+				}
+				in = append(in, xla.Value{tensors.FromScalar(x)})
+			}
+			out, err := program.Run(in...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			critic, actor := xlatest.Flat[float32](t, out[0][0])[0], xlatest.Flat[float32](t, out[1][0])[0]
+			if shows := critic != critic || actor != actor; shows != (at < 3) {
+				t.Errorf("%s is no number: losses %v and %v", what, critic, actor)
+			}
+		}
+	})
+}
+
+// The form of the critics is a field: other activations, no hidden layer.
+func TestFormsOfCritics(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		for name, form := range map[string]nn.MLP{
+			"tanh":      {Sizes: []int{3, 8, 8, 1}, Hidden: Tanh},
+			"no layers": {Sizes: []int{3, 1}, Output: Tanh},
+		} {
+			td3 := tiny()
+			td3.Critic = form
+			out := xlatest.Run(t, p, func(in []*Node) []*Node {
+				key := xla.KeyOf(in[0])
+				buffer, l := bandit(td3, key.FoldInt(0), 100), td3.first(key)
+				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs, Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
+				// One step of the variation, which cuts the critic's first layer in two, against the loss as it is written.
+				adam := nn.NewAdam(td3.PolicyLearningRate)
+				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0], adam.Start(l.Actor))
+				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}
+			}, xlatest.Tensor(xla.SeedWords(1), 2))
+			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), 1e-5)
+		}
+	})
+}
+
+func TestTogether(t *testing.T) {
+	for m, want := range map[int]int{1: 1, 2: 2, 7: 7, 8: 8, 11: 1, 49: 7, 50: 5, 64: 8} {
+		if got := Together(xla.CPU, m); got != want || Together(xla.CUDA, m) != m {
+			t.Errorf("%d individuals are varied %d at a time, want %d", m, got, want)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package td3
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// Losses are means over the updates of a call: scalars. One that is not a number says that some update of the call went wrong,
+// and that the learner is of no use any more; so does a parameter that is not.
+type Losses struct {
+	Critic *Node // see [TD3.CriticLoss]
+	Actor  *Node // see [TD3.PolicyLoss]; 0 if the actor was not updated
+}
+
+// Update is one step of the algorithm from a batch and standard normal noise [B, actions]:
+//
+//	critics' losses fall by a step of Adam; their targets follow, by soft_tau_update
+//	if the step's number is a multiple of policy_delay:
+//		the actor's loss, under the first critic as it was before, falls by a step of Adam; its target follows
+func (t TD3) Update(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
+	cut, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
+	after := cut.join()
+	return after, sums.mean().of(after)
+}
+
+// Train makes updates from the transitions of a buffer, drawn anew for each.
+func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Learner, Losses) {
+	g := l.Step.Graph()
+	type state struct {
+		Learning learning
+		Buffer   replay.Buffer
+		Key      xla.Key
+		Sums     sums
+	}
+	end := xla.ForKernels(g, steps, state{t.cut(l), buffer, key, none(g)}, func(step *Node, s state) state {
+		draw := s.Key.Fold(step)
+		batch := t.draw(s.Buffer, draw)
+		noise := draw.FoldInt(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
+		s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
+		return s
+	})
+	after := end.Learning.join()
+	return after, end.Sums.mean().of(after)
+}
+
+// The purposes of a step's random streams.
+const (
+	streamBatch = iota
+	streamNoise
+)
+
+// draw is the batch of a step.
+func (t TD3) draw(buffer replay.Buffer, key xla.Key) replay.Batch {
+	return t.Layout().Split(buffer.Sample(key.FoldInt(streamBatch), t.TransitionsBatchSize))
+}
+
+// sums are those of the losses, and the numbers of updates, float32: a tree.
+type sums struct{ Critic, Critics, Actor, Actors *Node }
+
+func none(g *Graph) sums {
+	zero := Zeros(g, shapes.Make(dtypes.Float32))
+	return sums{zero, zero, zero, zero}
+}
+
+func (s sums) mean() Losses {
+	return Losses{Div(s.Critic, MaxScalar(s.Critics, 1)), Div(s.Actor, MaxScalar(s.Actors, 1))}
+}
+
+// of makes the losses NaN where what was learned is.
+func (l Losses) of(after Learner) Losses {
+	return Losses{nn.Tainted(l.Critic, after.Critic), nn.Tainted(l.Actor, after.Actor)}
+}
+
+func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
+	before := l.Critic[0]
+	loss := criticLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch, noise)), batch)
+	gradient := Gradient(loss, xla.Leaves(l.Critic)...)
+	l.Critic, l.CriticMoments = nn.UpdateTree(nn.NewAdam(t.CriticLearningRate), l.Critic, gradient, l.CriticMoments)
+	l.TargetCritic = nn.Polyak(l.TargetCritic, l.Critic, t.SoftTauUpdate)
+	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
+
+	// The update of the actor is the body of a loop of one turn or none: XLA evaluates both sides of a Where.
+	type actor struct {
+		Actor, Target []nn.Single
+		Moments       nn.MomentsOf[[]nn.Single]
+		Critic        nn.Single
+		Obs           *Node
+		Sum, Count    *Node
+	}
+	due := Equal(ModScalar(l.Step, int32(t.PolicyDelay)), ZerosLike(l.Step))
+	start := actor{l.Actor, l.TargetActor, l.ActorMoments, before, batch.Obs, s.Actor, s.Actors}
+	after := xla.RepeatKernels(ConvertDType(due, dtypes.Int32), start, func(_ *Node, a actor) actor {
+		loss := policyLoss(a.Actor[0], a.Critic, a.Obs)
+		gradient := Gradient(loss, xla.Leaves(a.Actor)...)
+		a.Actor, a.Moments = nn.UpdateTree(nn.NewAdam(t.GreedyLearningRate), a.Actor, gradient, a.Moments)
+		a.Target = nn.Polyak(a.Target, a.Actor, t.SoftTauUpdate)
+		a.Sum, a.Count = Add(a.Sum, loss), AddScalar(a.Count, 1)
+		return a
+	})
+	l.Actor, l.TargetActor, l.ActorMoments, s.Actor, s.Actors = after.Actor, after.Target, after.Moments, after.Sum, after.Count
+	l.Step = AddScalar(l.Step, 1)
+	return l, s
+}

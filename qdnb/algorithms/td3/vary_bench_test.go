@@ -1,0 +1,62 @@
+package td3
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// BenchmarkVary is the policy-gradient variation of one individual and of the paper's 50 by the paper's 100 steps, sizes of ant-uni. The 50
+// are shared by the workers, as in training; one alone is a program of the first device, whose products XLA spreads over the cores.
+func BenchmarkVary(b *testing.B) {
+	t := New(Default(), nn.Policy(87, []int{256, 256}, 8))
+	for _, individuals := range []int{1, 50} {
+		b.Run(fmt.Sprint(individuals), func(b *testing.B) {
+			p := xlatest.Best(b)
+			compile, workers := p.CompileParallel, p.Workers
+			if individuals == 1 {
+				compile, workers = p.Compile, 1
+			}
+			share := (individuals + workers - 1) / workers
+			inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+			program, err := compile("vary", inputs, func(in []*Node) []*Node {
+				key, worker := xla.KeyOf(in[0]), in[1]
+				g, rows := key.Hi.Graph(), 10_000
+				full := Const(g, int32(rows))
+				zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
+				obs := key.FoldInt(0).Normal(rows, 87)
+				buffer := replay.Buffer{Rows: t.Layout().Join(replay.Batch{Obs: obs, NextObs: obs,
+					Action: Zeros(g, shapes.Make(dtypes.Float32, rows, 8)), Reward: zeros, Done: zeros, Truncation: zeros,
+				}), Size: full, Position: ZerosLike(full)}
+				which := Add(MulScalar(worker, int32(share)), Iota(g, shapes.Make(dtypes.Int32, share), 0))
+				parents := t.Actor.Init(key.FoldInt(1).Fold(which))
+				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldInt(2)).Critic
+				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldInt(3), 100), worker, Together(p.Kind, individuals))}
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer program.Free()
+			seed, worker := p.Replicated(func() *tensors.Tensor { return xlatest.Tensor(xla.SeedWords(0), 2) })[:workers], p.WorkerNumbers()[:workers]
+			for b.Loop() {
+				out, err := program.Run(seed, worker)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, children := range out[0] {
+					xlatest.Flat[float32](b, children) // waits for the device
+				}
+				out[0].Free()
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package td3
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// DrawObservations draws what [TD3.Vary] climbs on: the observations of a batch of transitions for each of some steps, [steps * B, observations].
+func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Node {
+	type state struct {
+		Buffer replay.Buffer
+		Key    xla.Key
+		Obs    *Node
+	}
+	batch := t.TransitionsBatchSize
+	start := state{buffer, key, Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
+	return xla.ForKernels(key.Hi.Graph(), steps, start, func(step *Node, s state) state {
+		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)), t.draw(s.Buffer, s.Key.Fold(step)).Obs)
+		return s
+	}).Obs
+}
+
+// shared is what all individuals read: a tree.
+type shared struct {
+	Obs    *Node // of all steps, [steps * B, observations]
+	Critic nn.Given
+}
+
+// Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of the observations
+// [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics [2, C] that do not change, and the result is their
+// children [M, N]. A child depends on its parent alone, not on the others; so many are varied together (see [Together]), which
+// changes the speed and not the numbers. worker is that of [xla.Turns].
+func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
+	type state struct {
+		Parents, Children *Node
+		Shared            shared
+	}
+	start := state{parents, ZerosLike(parents), shared{observations, t.Critic.Single(critics, 0).Given(observations)}}
+	m := parents.Shape().Dimensions[0]
+	together = min(together, m)
+	return xla.TurnsKernels((m+together-1)/together, worker, start, func(i *Node, s state) state {
+		first := MulScalar(i, int32(together)) // Rows and SetRows both move the last ones back inside, where some are varied again
+		s.Children = xla.SetRows(s.Children, first, t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
+		return s
+	}).Children
+}
+
+// Together is how many of m individuals should be varied together on a kind of backend. On XLA:CPU it is the largest divisor of m up to 8: one
+// alone leaves gaps between its products and reads the critic for itself; many do not fit the cache with their moments.
+func Together(kind xla.Kind, m int) int {
+	if kind != xla.CPU {
+		return m
+	}
+	together := 1
+	for d := range min(m, 8) {
+		if m%(d+1) == 0 {
+			together = d + 1
+		}
+	}
+	return together
+}
+
+// varyGroup varies the individuals of some rows [P, N] side by side: their losses add up, and none depends on another's parameters.
+func (t TD3) varyGroup(rows *Node, from shared) *Node {
+	type state struct {
+		Policies nn.Net
+		Moments  nn.MomentsOf[nn.Net]
+		Shared   shared
+	}
+	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize, rows.Shape().Dimensions[0]
+	start := state{t.Actor.View(rows), nn.CutMoments(adam.Start(rows), t.Actor.View), from}
+	end := xla.ForKernels(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
+		at := MulScalar(step, int32(batch))
+		obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
+		actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
+		critic := s.Shared.Critic
+		critic.Fixed = xla.Rows(critic.Fixed, at, batch)
+		loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch)) // the sum of the individuals' losses
+		gradient := Gradient(loss, xla.Leaves(s.Policies)...)
+		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
+		return s
+	})
+	return end.Policies.Join()
+}

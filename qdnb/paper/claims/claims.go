@@ -1,0 +1,324 @@
+// Package claims checks what the paper says of its results against the results of runs.
+//
+// A [Claim] is a sentence of the paper and a check of it, which takes tables and answers whether it
+// holds, with a line of evidence. A claim is only decided when there is a run of every method on
+// every environment that it speaks of, and these can bear a verdict: episodes of full length, 1024
+// cells, a budget that brings the method's own schedule into play (see [results.Trained]), and
+// three seeds, except where settings of a grid are the sample. How many seeds there are is said
+// beside it. Where samples of seeds are compared, the evidence has Vargha and Delaney's effect size
+// A (the chance that a seed of the first is better) and P of the two-sided rank test of Mann and
+// Whitney: whether a claim holds is decided by medians, as in the paper, and P says how much so few
+// seeds can tell.
+//
+// Words of the paper without a number have one here, which the evidence or the sentence names: see
+// the constants.
+package claims
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/stats"
+)
+
+// Verdict is what the runs say of a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds     Verdict = "holds"
+	HoldsNot  Verdict = "does not hold"
+	NotEnough Verdict = "not enough data"
+	TooSmall  Verdict = "n/a at this scale" // there are runs of all that it takes, but too small or too few to bear a verdict
+)
+
+// Result is the outcome of a check.
+type Result struct {
+	ID       string  `json:"id"`
+	Claim    string  `json:"claim"` // the sentence
+	Where    string  `json:"where"` // in the paper
+	Verdict  Verdict `json:"verdict"`
+	Evidence string  `json:"evidence"` // one line: numbers, or what is missing
+	// MinSeeds and MaxSeeds are how many seeds there are of the methods and environments that were looked at; 0 where none.
+	MinSeeds int `json:"min_seeds"`
+	MaxSeeds int `json:"max_seeds"`
+}
+
+// Claim is a statement of the paper about its results.
+type Claim struct {
+	ID       string
+	Sentence string
+	Where    string
+	check    func(*data) (holds bool, evidence string)
+}
+
+// Check tells what tables say of the claim.
+func (c Claim) Check(t *results.Tables) Result {
+	d := &data{t: t}
+	holds, evidence := c.check(d)
+	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: HoldsNot, Evidence: evidence, MinSeeds: d.min, MaxSeeds: d.max}
+	if d.min < minSeeds && !d.settings {
+		d.tooSmall(fmt.Sprintf("fewer than %d seeds", minSeeds), "")
+	}
+	switch {
+	case len(d.missing) > 0:
+		r.Verdict, r.Evidence = NotEnough, d.lacks()
+	case len(d.reasons) > 0:
+		r.Verdict, r.Evidence = TooSmall, d.why()
+	case holds:
+		r.Verdict = Holds
+	}
+	r.Evidence = figures.NameMethods(r.Evidence)
+	return r
+}
+
+// All lists the claims in the paper's order.
+func All() []Claim { return slices.Clone(list) }
+
+// Check checks all claims.
+func Check(t *results.Tables) []Result {
+	var all []Result
+	for _, c := range list {
+		all = append(all, c.Check(t))
+	}
+	return all
+}
+
+// data gives samples of tables to a check, and notes what is missing and how many seeds there are.
+type data struct {
+	t        *results.Tables
+	missing  []string
+	min, max int
+	settings bool                // the sample are settings of a grid, so that a seed of each is enough
+	reasons  []string            // what makes runs too small
+	where    map[string][]string // of each reason: the runs
+}
+
+// tooSmall notes what makes a run too small, and which one.
+func (d *data) tooSmall(reason, where string) {
+	if d.where == nil {
+		d.where = map[string][]string{}
+	}
+	if _, ok := d.where[reason]; !ok {
+		d.reasons = append(d.reasons, reason)
+	}
+	if !slices.Contains(d.where[reason], where) {
+		d.where[reason] = append(d.where[reason], where)
+	}
+}
+
+// why lists the reasons, each with the first of its runs.
+func (d *data) why() string {
+	const most = 3
+	var parts []string
+	for _, reason := range d.reasons[:min(len(d.reasons), most)] {
+		where := d.where[reason]
+		if where[0] != "" {
+			reason += " (" + where[0]
+			if more := len(where) - 1; more > 0 {
+				reason += fmt.Sprintf(" and %d more", more)
+			}
+			reason += ")"
+		}
+		parts = append(parts, reason)
+	}
+	if more := len(d.reasons) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// trained notes what makes training runs too small, and returns them.
+func (d *data) trained(found []results.Trained) []results.Trained {
+	for _, r := range found {
+		for _, reason := range r.Short {
+			d.tooSmall(reason, r.Label+" on "+r.Env)
+		}
+	}
+	return found
+}
+
+// note counts the seeds of a sample, or notes that it is missing: empty, or of scores that are not known.
+func (d *data) note(x []float64, what string) []float64 {
+	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
+		d.need(what)
+		return nil
+	}
+	if d.min == 0 || len(x) < d.min {
+		d.min = len(x)
+	}
+	d.max = max(d.max, len(x))
+	return x
+}
+
+// need notes that something is missing.
+func (d *data) need(what string) {
+	if !slices.Contains(d.missing, what) {
+		d.missing = append(d.missing, what)
+	}
+}
+
+// lacks lists what is missing.
+func (d *data) lacks() string {
+	const most = 4
+	text := "needs " + strings.Join(d.missing[:min(len(d.missing), most)], ", ")
+	if more := len(d.missing) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// scores are those of complete training runs, one per seed.
+func (d *data) scores(label, env string, m results.Metric) []float64 {
+	d.trained(d.t.FinishedRuns(label, env))
+	return d.note(d.t.Scores(label, env, m), label+" on "+env)
+}
+
+// adapted notes what makes the runs of an adaptation too small.
+func (d *data) adapted(perturbation, env, label string) {
+	for _, a := range d.t.AdaptedRuns(perturbation, env, label) {
+		for _, reason := range a.Short {
+			d.tooSmall(reason, evaluated(label, env, perturbation))
+		}
+	}
+}
+
+// adaptation are the scores at a multiplier, one per seed.
+func (d *data) adaptation(perturbation, env, label string, multiplier float64) []float64 {
+	d.adapted(perturbation, env, label)
+	return d.note(d.t.Adaptation(perturbation, env, label, multiplier), d.at(label, env, perturbation, multiplier))
+}
+
+// gains are the relative changes at a multiplier, one per seed.
+func (d *data) gains(perturbation, env, label string, multiplier float64) []float64 {
+	d.adapted(perturbation, env, label)
+	return d.note(d.t.Gains(perturbation, env, label, multiplier), d.at(label, env, perturbation, multiplier))
+}
+
+// targets are the means over the targets of ant-maze, one per seed.
+func (d *data) targets(label string) []float64 {
+	d.adapted(results.Target, "ant-maze", label)
+	return d.note(d.t.TargetMeans(label), evaluated(label, "ant-maze", results.Target))
+}
+
+// control are the final fitnesses and hurdles of a controller, one per seed.
+func (d *data) control(label string) (fitness, hurdles []float64) {
+	what := "hurdles with " + label
+	for _, c := range d.t.Controlled {
+		if c.Label == label {
+			for _, reason := range c.Short {
+				d.tooSmall(reason, what)
+			}
+		}
+	}
+	fitness, hurdles = d.t.FinalControl(label)
+	return d.note(fitness, what), d.note(hurdles, what)
+}
+
+// at is what is missing: the evaluation, or a value of it.
+func (d *data) at(label, env, perturbation string, multiplier float64) string {
+	what := evaluated(label, env, perturbation)
+	if slices.ContainsFunc(d.t.Adapted, func(a results.Adapted) bool {
+		return a.Perturbation == perturbation && a.Env == env && a.Label == label
+	}) {
+		what += fmt.Sprintf(" at %g", multiplier)
+	}
+	return what
+}
+
+func evaluated(label, env, perturbation string) string {
+	return fmt.Sprintf("adaptation of %s on %s to %s", label, env, perturbation)
+}
+
+// multipliers are the values of a perturbation that there are results of, without the nominal one.
+func (d *data) multipliers(perturbation, env string) []float64 {
+	values := slices.DeleteFunc(d.t.Multipliers(perturbation, env), func(x float64) bool { return x == 1 })
+	if len(values) == 0 {
+		d.need("adaptation on " + env + " to " + perturbation)
+	}
+	return values
+}
+
+// sample is a method's.
+type sample struct {
+	label string
+	x     []float64
+}
+
+func (s sample) median() float64 { return stats.Median(s.x) }
+
+// best is the sample with the highest median; the first of equals.
+func best(samples []sample) sample {
+	top := samples[0]
+	for _, s := range samples[1:] {
+		if s.median() > top.median() || math.IsNaN(top.median()) {
+			top = s
+		}
+	}
+	return top
+}
+
+// of gathers the samples of labels.
+func of(labels []string, sampleOf func(label string) []float64) []sample {
+	var list []sample
+	for _, label := range labels {
+		list = append(list, sample{label, sampleOf(label)})
+	}
+	return list
+}
+
+// against compares two samples in words: medians, effect size and rank test.
+func against(a, b sample) string {
+	return fmt.Sprintf("%s %s against %s %s, A %.2f, P %s", a.label, number(a.median()), b.label, number(b.median()), stats.A12(a.x, b.x),
+		probability(stats.MannWhitney(a.x, b.x, stats.TwoSided).P))
+}
+
+func probability(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// number writes three digits, or all before the point.
+func number(v float64) string {
+	if size := math.Abs(v); size >= 999.5 { // else 999.7 would be 1e+03
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// percent writes a part.
+func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+
+// tally counts where something is so, and keeps a word on each place where it is not.
+type tally struct {
+	unit     string // what is counted, after a space; empty for tasks
+	yes, all int
+	not      []string
+}
+
+func (t *tally) add(yes bool, otherwise string) {
+	t.all++
+	if yes {
+		t.yes++
+	} else {
+		t.not = append(t.not, otherwise)
+	}
+}
+
+// String is such as "5 of 7; not ant-uni, pointmaze".
+func (t *tally) String() string {
+	text := fmt.Sprintf("%d of %d", t.yes, t.all) + t.unit
+	const most = 3
+	if n := len(t.not); n > most {
+		return text + fmt.Sprintf("; not %s and %d more", strings.Join(t.not[:most], ", "), n-most)
+	} else if n > 0 {
+		text += "; not " + strings.Join(t.not, ", ")
+	}
+	return text
+}

@@ -1,0 +1,253 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/stats"
+)
+
+// ofScores are what the main text says of the scores at the end of training.
+var ofScores = []Claim{
+	{"qd-score", "QD methods have a better QD score than mutual-information methods on every task but ant-omni (best against best)",
+		"table 1", func(d *data) (bool, string) { return d.superior(results.QDScore) }},
+	{"coverage", "QD methods have a better coverage than mutual-information methods on every task but ant-omni (best against best)",
+		"figure 6", func(d *data) (bool, string) { return d.superior(results.Coverage) }},
+	{"coverage-map-elites", "the coverage of MAP-Elites is close to PGA-MAP-Elites' on most tasks (at most 20 % less)",
+		"figure 6", func(d *data) (bool, string) {
+			var wins tally
+			var words []string
+			for _, env := range environments {
+				a, b := d.pair("map-elites", "pga-map-elites", env, results.Coverage)
+				wins.add(closeTo(a.median(), b.median()), env)
+				words = append(words, fmt.Sprintf("%s %.0f %% against %.0f %%", env, a.median(), b.median()))
+			}
+			return float64(wins.yes) > most*float64(wins.all), join(wins.String(), strings.Join(words, ", "))
+		}},
+	{"pga-fitness", "PGA-MAP-Elites has the best max fitness on pointmaze and walker-uni",
+		"table 1", func(d *data) (bool, string) {
+			return d.first("pga-map-elites", []string{"pointmaze", "walker-uni"}, results.MaxFitness)
+		}},
+	{"pga-efficiency", "PGA-MAP-Elites is more sample-efficient than MAP-Elites: after as many environment steps its max fitness is " +
+		"better on most tasks", "figure 7", func(d *data) (bool, string) {
+		var wins tally
+		for _, env := range environments {
+			steps := math.Inf(1) // that both reach
+			pair := []string{"pga-map-elites", "map-elites"}
+			for _, label := range pair {
+				for _, x := range d.scores(label, env, results.EnvSteps) {
+					steps = min(steps, x)
+				}
+			}
+			samples := of(pair, func(label string) (x []float64) {
+				for _, r := range d.t.FinishedRuns(label, env) {
+					x = append(x, fitnessAfter(r.Curve, steps))
+				}
+				return d.note(x, "curves of "+label+" on "+env)
+			})
+			wins.add(samples[0].median() > samples[1].median(), fmt.Sprintf("%s after %.2g steps", env, steps))
+		}
+		return float64(wins.yes) > most*float64(wins.all), wins.String()
+	}},
+	{"qd-score-ant-omni", "on ant-omni the QD score of DADS+REWARD is on the level of MAP-Elites' (within 20 %)",
+		"table 1", func(d *data) (bool, string) {
+			a, b := d.pair("dads-reward", "map-elites", "ant-omni", results.QDScore)
+			return similar(a.median(), b.median()), against(a, b)
+		}},
+	{"max-fitness", "no single method has the best max fitness on all tasks",
+		"table 1", func(d *data) (bool, string) {
+			count := map[string]int{}
+			for _, env := range environments {
+				highest := math.Inf(-1)
+				samples := of(methods, func(label string) []float64 { return d.scores(label, env, results.MaxFitness) })
+				for _, s := range samples {
+					highest = max(highest, s.median())
+				}
+				for _, s := range samples {
+					if s.median() >= highest-1e-3*math.Abs(highest) { // equal in the digits that a table has
+						count[s.label]++
+					}
+				}
+			}
+			var words []string
+			holds := true
+			for _, label := range methods {
+				if count[label] > 0 {
+					words = append(words, fmt.Sprintf("%s %d", label, count[label]))
+				}
+				holds = holds && count[label] < len(environments)
+			}
+			return holds, "best on (ties counted for each): " + strings.Join(words, ", ")
+		}},
+	{"ant-maze-jump", "on ant-maze mutual-information methods reach a better max fitness than QD methods (by jumping over a wall)",
+		"table 1", func(d *data) (bool, string) {
+			a, b := d.families("ant-maze", results.MaxFitness)
+			return b.median() > a.median(), against(b, a)
+		}},
+	{"ant-maze-sac", "a plain RL agent does not find the jump: SAC's max fitness on ant-maze is more than 10 % below the best mutual-" +
+		"information method's",
+		"text on table 1", func(d *data) (bool, string) {
+			sac := sample{"sac", nil}
+			for _, r := range d.trained(d.t.TrainedIn(results.ExperimentTargets, "sac", "ant-maze")) {
+				sac.x = append(sac.x, r.MaxFitness)
+			}
+			sac.x = d.note(sac.x, "sac on ant-maze")
+			_, b := d.families("ant-maze", results.MaxFitness)
+			return sac.median() < b.median()-margin*math.Abs(b.median()), against(b, sac)
+		}},
+	{"ant-trap-coverage", "on ant-trap PGA-MAP-Elites ends near full coverage (90 % of the cells)",
+		"figure 6", func(d *data) (bool, string) {
+			x := d.scores("pga-map-elites", "ant-trap", results.Coverage)
+			return stats.Median(x) >= nearlyFull, fmt.Sprintf("median coverage %.1f %%", stats.Median(x))
+		}},
+	{"ant-trap-fitness", "on ant-trap DADS+REWARD has the best max fitness",
+		"table 1", func(d *data) (bool, string) {
+			a := sample{"dads-reward", d.scores("dads-reward", "ant-trap", results.MaxFitness)}
+			others := slices.DeleteFunc(slices.Clone(methods), func(label string) bool { return label == a.label })
+			b := best(of(others, func(label string) []float64 { return d.scores(label, "ant-trap", results.MaxFitness) }))
+			return a.median() > b.median(), against(a, b)
+		}},
+	{"ant-trap-smerl", "on ant-trap SMERL stays in the trap (max fitness up to 500), PGA-MAP-Elites and DADS+REWARD do not",
+		"table 1", func(d *data) (bool, string) {
+			holds := true
+			var words []string
+			for _, label := range []string{"smerl-diayn", "smerl-dads", "pga-map-elites", "dads-reward"} {
+				median := stats.Median(d.scores(label, "ant-trap", results.MaxFitness))
+				words = append(words, label+" "+number(median))
+				holds = holds && (median <= trapped) == strings.HasPrefix(label, "smerl")
+			}
+			return holds, strings.Join(words, ", ")
+		}},
+}
+
+// ofRewards are what the appendix says of them: of SMERL against the plain sum of rewards, and of single methods.
+var ofRewards = []Claim{
+	{"smerl-fitness", "SMERL has a better max fitness than the plain sum of rewards on most tasks (both variants)",
+		"table 1", func(d *data) (bool, string) {
+			return d.smerlAgainstSum(func(smerl, sum []float64, env string) bool { return stats.Median(smerl) > stats.Median(sum) },
+				results.MaxFitness)
+		}},
+	{"sum-qd-score", "the plain sum has a better QD score than SMERL on most tasks (both variants)",
+		"table 1", func(d *data) (bool, string) {
+			return d.smerlAgainstSum(func(smerl, sum []float64, env string) bool { return stats.Median(sum) > stats.Median(smerl) },
+				results.QDScore)
+		}},
+	{"sum-variance", "the plain sum varies more over seeds than SMERL on most tasks (standard deviation of max fitness, both variants)",
+		"table 9", func(d *data) (bool, string) { return d.sumVaries(results.MaxFitness) }},
+	{"sum-variance-qd-score", "the plain sum varies more over seeds than SMERL on most tasks (standard deviation of the QD score)",
+		"table 9", func(d *data) (bool, string) { return d.sumVaries(results.QDScore) }},
+	{"sum-variance-coverage", "the plain sum varies more over seeds than SMERL on most tasks (standard deviation of the coverage)",
+		"figure 6", func(d *data) (bool, string) { return d.sumVaries(results.Coverage) }},
+	{"edges", "mutual-information methods leave the edges of repertoires empty on the uni tasks: all fill less of the outer tenth " +
+		"than any QD method",
+		"figure 2", func(d *data) (bool, string) {
+			holds := true
+			var words []string
+			for _, env := range gaits {
+				low, high := math.Inf(1), math.Inf(-1)
+				for _, label := range neuroevolution {
+					low = min(low, stats.Median(d.scores(label, env, results.EdgeCoverage)))
+				}
+				for _, label := range reinforcement {
+					high = max(high, stats.Median(d.scores(label, env, results.EdgeCoverage)))
+				}
+				holds = holds && low > high
+				words = append(words, fmt.Sprintf("%s: up to %.0f %% against at least %.0f %%", env, high, low))
+			}
+			return holds, strings.Join(words, ", ")
+		}},
+	{"map-elites-qd-score", "MAP-Elites has the best QD score on ant-maze and halfcheetah-uni",
+		"table 1 (the appendix says: on three of the seven tasks)", func(d *data) (bool, string) {
+			return d.first("map-elites", []string{"ant-maze", "halfcheetah-uni"}, results.QDScore)
+		}},
+	{"aurora-little-loss", "AURORA loses little QD score against MAP-Elites (median over the tasks of the ratio at least 0.75)",
+		"table 1", func(d *data) (bool, string) {
+			var ratios []float64
+			var words []string
+			for _, env := range environments {
+				a, b := d.pair("aurora", "map-elites", env, results.QDScore)
+				ratio := a.median() / b.median()
+				ratios = append(ratios, ratio)
+				words = append(words, fmt.Sprintf("%s %.2f", env, ratio))
+			}
+			return stats.Median(ratios) >= littleLoss, fmt.Sprintf("ratio %.2f (%s)", stats.Median(ratios), strings.Join(words, ", "))
+		}},
+}
+
+// superior tells whether the best QD method beats the best mutual-information method everywhere but
+// on ant-omni.
+func (d *data) superior(m results.Metric) (bool, string) {
+	var wins tally
+	weakest := ""
+	least := math.Inf(1)
+	for _, env := range environments {
+		if env == "ant-omni" {
+			continue
+		}
+		a, b := d.families(env, m)
+		wins.add(a.median() > b.median(), env)
+		if effect := stats.A12(a.x, b.x); effect < least {
+			least, weakest = effect, fmt.Sprintf("least on %s: %s", env, against(a, b))
+		}
+	}
+	return wins.yes == wins.all, join(wins.String(), weakest)
+}
+
+// first tells whether a method is the best on all of some tasks.
+func (d *data) first(label string, envs []string, m results.Metric) (bool, string) {
+	holds := true
+	var words []string
+	for _, env := range envs {
+		top := best(of(methods, func(label string) []float64 { return d.scores(label, env, m) }))
+		holds = holds && top.label == label
+		words = append(words, fmt.Sprintf("%s: %s %s", env, top.label, number(top.median())))
+	}
+	return holds, "best on " + strings.Join(words, ", on ")
+}
+
+// fitnessAfter is the max fitness of a curve after a number of environment steps; NaN before its
+// first point.
+func fitnessAfter(curve []results.Point, steps float64) float64 {
+	fitness := math.NaN()
+	for _, p := range curve {
+		if p.EnvSteps <= steps {
+			fitness = p.MaxFitness
+		}
+	}
+	return fitness
+}
+
+// sumVaries tells whether the plain sum varies more over seeds than SMERL on most tasks.
+func (d *data) sumVaries(m results.Metric) (bool, string) {
+	return d.smerlAgainstSum(func(smerl, sum []float64, env string) bool { return stats.Std(sum) > stats.Std(smerl) }, m)
+}
+
+// families are the best methods of both families by a metric.
+func (d *data) families(env string, m results.Metric) (evolved, learnt sample) {
+	samples := func(label string) []float64 { return d.scores(label, env, m) }
+	return best(of(neuroevolution, samples)), best(of(reinforcement, samples))
+}
+
+// pair are two methods on an environment.
+func (d *data) pair(a, b, env string, m results.Metric) (sample, sample) {
+	return sample{a, d.scores(a, env, m)}, sample{b, d.scores(b, env, m)}
+}
+
+// smerlAgainstSum counts the tasks on which something is so, for DIAYN and DADS.
+func (d *data) smerlAgainstSum(so func(smerl, sum []float64, env string) bool, m results.Metric) (bool, string) {
+	holds := true
+	var words []string
+	for _, variant := range []string{"diayn", "dads"} {
+		var wins tally
+		for _, env := range environments {
+			a, b := d.pair("smerl-"+variant, variant+"-reward", env, m)
+			wins.add(so(a.x, b.x, env), env)
+		}
+		holds = holds && float64(wins.yes) > most*float64(wins.all)
+		words = append(words, strings.ToUpper(variant)+": "+wins.String())
+	}
+	return holds, strings.Join(words, "; ")
+}

@@ -1,0 +1,63 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// control is the training of a controller that chooses among the skills of a run.
+func (p planner) control(trained sweep.Need) (runs.Config, runs.Budget, error) {
+	set, budget := p.Scale.control()
+	config, err := qdnb.ControlConfig(trained.Run, trained.Budget, qdnb.ControlSpec{Set: set})
+	return config, budget, err
+}
+
+// control is how much a controller learns: hyperparameters that differ from the paper's, and the budget.
+func (s Scale) control() (set []string, budget runs.Budget) {
+	switch s {
+	case Paper:
+		return nil, qdnb.ControlBudget
+	case Medium:
+		return []string{"value_hidden=64,64"}, mediumControl
+	case Small:
+		return []string{
+			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32", "num_minibatches=8", "update_epochs=4", "learning_rate=0.001",
+			"value_hidden=64,64",
+		}, runs.Budget{EnvSteps: 2_048_000}
+	}
+	return []string{
+		"num_envs=16", "evaluation_envs=8", "batch_size=8", "num_minibatches=2", "update_epochs=2", "policy_hidden=16,16", "value_hidden=16,16",
+		"unroll_length=5",
+	}, runs.Budget{Generations: 3}
+}
+
+// steer trains the controller of a line.
+func (e *executor) steer(ctx context.Context, line sweep.Line) error {
+	skills, trained, err := e.skillsOf(line)
+	if err != nil {
+		return err
+	}
+	settings := map[string]json.RawMessage{}
+	if err := json.Unmarshal(line.Run.Hyperparameters, &settings); err != nil {
+		return err
+	}
+	delete(settings, "skills")
+	delete(settings, "skills_budget")
+	spec := qdnb.ControlSpec{
+		Skills: skills, SkillsBudget: trained, Set: assignments(settings), Budget: line.Budget,
+		Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet,
+	}
+	made, err := qdnb.ControlConfig(skills.Config, trained, spec)
+	if err == nil {
+		err = sameRun(line.Run, made)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = qdnb.Control(ctx, spec)
+	return err
+}

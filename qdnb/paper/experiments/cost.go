@@ -1,0 +1,87 @@
+package experiments
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// stepsPerCPUSecond are environment steps of rollouts in a second of one core, at policies of two
+// layers of 64 units: from the times of control steps that ARCHITECTURE.md measures.
+var stepsPerCPUSecond = map[string]float64{
+	"ant-uni": 330_000, "walker-uni": 650_000, "halfcheetah-uni": 230_000, "ant-maze": 50_000,
+}
+
+// compiling is the processor time that a run's programs take to compile, which budgets leave out.
+const compiling = 60 * time.Second
+
+// estimate is the processor time of a line in seconds; 0 where its budget is not one of processor
+// time, and its scale not Medium.
+func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 {
+	if p.Scale != Medium {
+		return 0
+	}
+	steps := float64(episodes) * float64(fullLength(run.Env))
+	return (compiling + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
+}
+
+// fullLength is the number of control steps of an episode in the paper.
+func fullLength(env string) int {
+	if env == "ant-maze" {
+		return 500
+	}
+	return 250
+}
+
+// WriteCost says in a few lines what a plan costs, if its lines have estimates: for each kind of
+// lines, and in total on the cores of this machine. Runs that several lines name count once.
+func WriteCost(w io.Writer, lines []sweep.Line) {
+	type kind struct {
+		experiment, algorithm string
+		count                 int
+		least, most, sum      float64
+	}
+	var kinds []kind
+	seen := map[string]bool{}
+	total := 0.0
+	for _, line := range lines {
+		if line.CPUSeconds == 0 || seen[line.Run.Name()] {
+			continue
+		}
+		seen[line.Run.Name()] = true
+		total += line.CPUSeconds
+		name := "training"
+		if len(line.Needs) > 0 {
+			name = line.Run.Algorithm
+		}
+		i := slices.IndexFunc(kinds, func(k kind) bool { return k.experiment == line.Experiment && k.algorithm == name })
+		if i < 0 {
+			i = len(kinds)
+			kinds = append(kinds, kind{experiment: line.Experiment, algorithm: name, least: line.CPUSeconds})
+		}
+		k := &kinds[i]
+		k.count++
+		k.least, k.most, k.sum = min(k.least, line.CPUSeconds), max(k.most, line.CPUSeconds), k.sum+line.CPUSeconds
+	}
+	if total == 0 {
+		return
+	}
+	cores := float64(runtime.NumCPU())
+	for _, k := range kinds {
+		each := minutes(k.least)
+		if minutes(k.most) != each {
+			each += " to " + minutes(k.most)
+		}
+		fmt.Fprintf(w, "%s: %d runs (%s), each about %s of processor time, %s on %.0f cores\n", k.experiment, k.count, k.algorithm, each,
+			hours(k.sum/cores), cores)
+	}
+	fmt.Fprintf(w, "in total %d runs, about %s on %.0f cores\n", len(seen), hours(total/cores), cores)
+}
+
+func minutes(seconds float64) string { return fmt.Sprintf("%.0f min", max(1, seconds/60)) }
+func hours(seconds float64) string   { return fmt.Sprintf("%.1f h", seconds/3600) }

@@ -1,0 +1,320 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Options say how much of an experiment a plan holds.
+type Options struct {
+	Scale      Scale    // Paper if empty
+	Seeds      int      // runs that differ in the seed alone, from 0 on; 0: the scale's
+	Envs       []string // of the training runs; all of the experiment if empty
+	Algorithms []string // of the training runs; all of the experiment if empty
+	Constants  string   // of the training runs; see [qdnb.Spec]
+	// Budget is Steps or Time. Empty: Time at the scales Paper and Medium (there it is processor
+	// time, and there is no other), Steps at others, which gives the same results on all machines.
+	Budget string
+	// Targets are those of SMERL, in the place of the scale's: what SAC reached in the experiment
+	// smerl-targets. The scale Medium has none of its own, as what fits into its budgets depends on
+	// the machine.
+	Targets []results.SMERLTarget
+}
+
+// experiment is what a plan is made from.
+type experiment struct {
+	name       string
+	algorithms []string
+	envs       []string
+	smoke      []string // algorithms of the scale Smoke
+	smokeEnvs  []string
+	lines      func(planner, string, string, int64) error // adds the lines of an algorithm, an environment and a seed
+}
+
+// The methods of the paper's comparison, and its environments, those first that take little time.
+var (
+	methods = slices.Concat(results.Neuroevolution(), results.Reinforcement())
+	all     = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni", "halfcheetah-uni"}
+	adapted = []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-uni"}
+)
+
+// list are the experiments of the paper, in the order in which they share the most.
+var list = []experiment{
+	{results.ExperimentTraining, methods, all,
+		[]string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"}, planner.training},
+	{results.ExperimentTargets, []string{"sac"}, all,
+		[]string{"sac"}, []string{"pointmaze"}, planner.training},
+	{results.ExperimentAdaptation, methods, adapted,
+		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
+	{results.ExperimentHurdles, methods, []string{"halfcheetah-uni"},
+		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
+	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"}, []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
+		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.sensitivity},
+	{results.ExperimentPrior, []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"},
+		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
+	{results.ExperimentReward, []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}, all[1:],
+		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.reward},
+}
+
+// Plan lists the runs of an experiment, one of [results.Experiments], those that others need first.
+func Plan(name string, o Options) ([]sweep.Line, error) {
+	i := slices.IndexFunc(list, func(e experiment) bool { return e.name == name })
+	if i < 0 {
+		return nil, names.Unknown("experiment", name, results.Experiments())
+	}
+	e := list[i]
+	if o.Scale == "" {
+		o.Scale = Paper
+	}
+	if !slices.Contains(Scales(), o.Scale) {
+		var known []string
+		for _, scale := range Scales() {
+			known = append(known, string(scale))
+		}
+		return nil, names.Unknown("scale", string(o.Scale), known)
+	}
+	if o.Scale == Smoke {
+		e.algorithms, e.envs = e.smoke, e.smokeEnvs
+	}
+	if o.Seeds == 0 {
+		o.Seeds = o.Scale.seeds(e.name)
+	}
+	if o.Seeds < 1 || o.Seeds > 1000 {
+		return nil, errors.Errorf("there can be 1 to 1000 seeds, not %d", o.Seeds)
+	}
+	switch o.Budget {
+	case "":
+		if o.Budget = Steps; o.Scale == Paper || o.Scale == Medium {
+			o.Budget = Time
+		}
+	case Steps, Time:
+		if o.Budget == Steps && o.Scale == Medium {
+			return nil, errors.New("budgets of the scale medium are of processor time: leave the unit out")
+		}
+	default:
+		return nil, names.Unknown("unit of budgets", o.Budget, []string{Steps, Time})
+	}
+	var err error
+	if e.algorithms, err = chosen("algorithm", e.name, o.Algorithms, e.algorithms); err != nil {
+		return nil, err
+	}
+	if e.envs, err = chosen("environment", e.name, o.Envs, e.envs); err != nil {
+		return nil, err
+	}
+
+	p := planner{Options: o, experiment: e.name, lines: new([]sweep.Line)}
+	for seed := range int64(o.Seeds) {
+		for _, env := range e.envs {
+			for _, algorithm := range e.algorithms {
+				if err := e.lines(p, algorithm, env, seed); err != nil {
+					return nil, errors.WithMessagef(err, "%s on %s", algorithm, env)
+				}
+			}
+		}
+	}
+	// What is needed comes first, and all who are free may begin at once.
+	slices.SortStableFunc(*p.lines, func(a, b sweep.Line) int { return min(len(a.Needs), 1) - min(len(b.Needs), 1) })
+	return *p.lines, nil
+}
+
+// chosen are the wanted among those that an experiment has, in its order.
+func chosen(kind, experiment string, wanted, has []string) (some []string, err error) {
+	if len(wanted) == 0 {
+		return has, nil
+	}
+	for _, name := range wanted {
+		if !slices.Contains(has, name) {
+			return nil, fmt.Errorf("the experiment %s at this scale: %w", experiment, names.Unknown(kind, name, has))
+		}
+	}
+	for _, name := range has {
+		if slices.Contains(wanted, name) {
+			some = append(some, name)
+		}
+	}
+	return some, nil
+}
+
+// planner gathers lines.
+type planner struct {
+	Options
+	experiment string
+	lines      *[]sweep.Line
+}
+
+func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ...sweep.Need) error {
+	return p.addEpisodes(label, run, budget, 0, needs...)
+}
+
+// addEpisodes is add for a line that plays so many episodes beyond its budget.
+func (p planner) addEpisodes(label string, run runs.Config, budget runs.Budget, episodes int, needs ...sweep.Need) error {
+	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs,
+		CPUSeconds: p.estimate(run, budget, episodes)}.Sealed()
+	if err == nil {
+		*p.lines = append(*p.lines, line)
+	}
+	return err
+}
+
+// train is the training run of an algorithm, with further settings.
+func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep.Need, error) {
+	targets, err := p.targets(algorithm, env)
+	if err != nil {
+		return sweep.Need{}, err
+	}
+	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants, Set: set}.Config()
+	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
+}
+
+// targets are the assignments of SMERL's target and margin, if they are not the scale's.
+func (p planner) targets(algorithm, env string) ([]string, error) {
+	if !strings.HasPrefix(algorithm, "smerl-") {
+		return nil, nil
+	}
+	i := slices.IndexFunc(p.Targets, func(t results.SMERLTarget) bool { return t.Env == env })
+	switch {
+	case i >= 0:
+		return []string{assign("smerl_target", p.Targets[i].Target), assign("smerl_margin", p.Targets[i].Margin)}, nil
+	case len(p.Targets) > 0 || p.Scale == Medium:
+		return nil, errors.Errorf("there is no target of SMERL on %s at the scale %s: run the experiment smerl-targets of that scale first, and name "+
+			"its smerl_targets_summary.csv with --targets", env, p.Scale)
+	}
+	return nil, nil
+}
+
+func (p planner) training(algorithm, env string, seed int64) error {
+	run, err := p.train(algorithm, env, seed)
+	if err != nil {
+		return err
+	}
+	return p.add(algorithm, run.Run, run.Budget)
+}
+
+// adaptation adds a training run, and a run for each perturbation that its environment takes.
+func (p planner) adaptation(algorithm, env string, seed int64) error {
+	trained, err := p.train(algorithm, env, seed)
+	if err != nil {
+		return err
+	}
+	if err := p.add(algorithm, trained.Run, trained.Budget); err != nil {
+		return err
+	}
+	for _, perturbation := range perturbations(env) {
+		values, episodes := p.Scale.adaptation(perturbation)
+		config, err := qdnb.AdaptConfig(trained.Run, trained.Budget, qdnb.AdaptSpec{Perturbation: perturbation, Values: values, Episodes: episodes})
+		if err != nil {
+			return err
+		}
+		if values == nil {
+			values = perturbation.Values()
+		}
+		played := episodes * len(values) * p.skills(algorithm)
+		if err := p.addEpisodes(algorithm, config, runs.Budget{}, played, trained); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skills is how many skills a method has at most: the cells of a whole repertoire, or those that a
+// policy is told.
+func (p planner) skills(algorithm string) int {
+	if slices.Contains(neuroevolution, algorithm) {
+		return 1024
+	}
+	return 5
+}
+
+// perturbations are those of the paper for an environment; none where it adapts to nothing.
+func perturbations(env string) []envs.Perturbation {
+	switch env {
+	case "ant-uni", "walker-uni", "halfcheetah-uni":
+		return []envs.Perturbation{envs.GravityMultiplier, envs.ActuatorsMultiplier}
+	case "ant-maze":
+		return []envs.Perturbation{envs.TargetPosition}
+	}
+	return nil
+}
+
+// hurdles adds a training run on halfcheetah-uni, and the training of a controller of its skills.
+func (p planner) hurdles(algorithm, env string, seed int64) error {
+	trained, err := p.train(algorithm, env, seed)
+	if err != nil {
+		return err
+	}
+	if err := p.add(algorithm, trained.Run, trained.Budget); err != nil {
+		return err
+	}
+	config, budget, err := p.control(trained)
+	if err != nil {
+		return err
+	}
+	return p.add(algorithm, config, budget, trained)
+}
+
+// The grids of the paper's section on sensitivity.
+var grids = map[string]struct {
+	a, b   string
+	av, bv []float64
+}{
+	"map-elites":  {"iso_sigma", "line_sigma", []float64{0.001, 0.01, 0.1}, []float64{0.01, 0.1, 1}},
+	"dads-reward": {"diversity_reward_scale", "alpha_init", []float64{0.1, 1, 10}, []float64{0.1, 0.5, 1}},
+}
+
+func (p planner) sensitivity(algorithm, env string, seed int64) error {
+	grid := grids[algorithm]
+	if p.Scale == Smoke {
+		grid.av, grid.bv = grid.av[:2], grid.bv[:1]
+	}
+	for _, a := range grid.av {
+		for _, b := range grid.bv {
+			run, err := p.train(algorithm, env, seed, assign(grid.a, a), assign(grid.b, b))
+			if err != nil {
+				return err
+			}
+			if err := p.add(algorithm, run.Run, p.Scale.sensitivityBudget(algorithm, env, p.Budget)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func assign(name string, value float64) string {
+	return name + "=" + strconv.FormatFloat(value, 'g', -1, 64)
+}
+
+// prior adds the method as it is, and without the prior: skills told apart by whole observations, not by positions.
+func (p planner) prior(algorithm, env string, seed int64) error {
+	for _, full := range []bool{false, true} {
+		run, err := p.train(algorithm, env, seed, "descriptor_full_state="+strconv.FormatBool(full))
+		if err != nil {
+			return err
+		}
+		label := algorithm
+		if full {
+			label += ", no prior"
+		}
+		if err := p.add(label, run.Run, run.Budget); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reward adds what training adds, and what adaptation adds.
+func (p planner) reward(algorithm, env string, seed int64) error {
+	return p.adaptation(algorithm, env, seed)
+}

@@ -1,0 +1,389 @@
+package experiments
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+func plan(t *testing.T, name string, o Options) []sweep.Line {
+	t.Helper()
+	lines, err := Plan(name, o)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return lines
+}
+
+// What the paper's section on each experiment counts up, times five seeds.
+func TestPaperPlansHaveThePapersRuns(t *testing.T) {
+	for name, want := range map[string]struct{ training, rest int }{
+		"training":      {8 * 7, 0},
+		"smerl-targets": {7, 0},
+		"adaptation":    {8 * 4, 8 * (3*2 + 1)},
+		"hurdles":       {8, 8},
+		"sensitivity":   {2 * 9 * 4, 0},
+		"prior":         {2 * 2, 0},
+		"reward":        {6 * 6, 6 * (3*2 + 1)},
+	} {
+		lines := plan(t, name, Options{})
+		var training, rest int
+		for i, line := range lines {
+			if len(line.Needs) == 0 {
+				training++
+				if rest > 0 {
+					t.Errorf("%s: line %d needs nothing and comes after one that does", name, i)
+				}
+				if line.Budget != (runs.Budget{Time: 2 * time.Hour}) {
+					t.Errorf("%s: line %d has %v", name, i, line.Budget)
+				}
+			} else {
+				rest++
+			}
+			if line.Experiment != name {
+				t.Errorf("%s: line %d says that it is of %q", name, i, line.Experiment)
+			}
+		}
+		if training != 5*want.training || rest != 5*want.rest {
+			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training, want.rest)
+		}
+	}
+	// In steps, each method gets as many as table 8 says in the mean over environments, and PGA
+	// twice as many where episodes are twice as long: as many generations.
+	steps := map[string]map[string]int64{}
+	for _, line := range plan(t, "training", Options{Budget: Steps, Seeds: 1}) {
+		if steps[line.Label] == nil {
+			steps[line.Label] = map[string]int64{}
+		}
+		if line.Budget != (runs.Budget{EnvSteps: line.Budget.EnvSteps}) {
+			t.Errorf("%s has %v", line.Name(), line.Budget)
+		}
+		steps[line.Label][line.Run.Env] = line.Budget.EnvSteps
+	}
+	for label, want := range map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7, "aurora": 12e8, "pga-aurora": 11e7, "smerl-diayn": 1e7,
+		"diayn-reward": 1e7, "smerl-dads": 85e5, "dads-reward": 85e5} {
+		sum := int64(0)
+		for _, n := range steps[label] {
+			sum += n
+		}
+		if sum != 7*want || len(steps[label]) != 7 {
+			t.Errorf("%s: %v, want a mean of %d steps as in table 8", label, steps[label], want)
+		}
+		maze := int64(1)
+		if strings.HasPrefix(label, "pga-") {
+			maze = 2
+		}
+		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] || steps[label]["pointmaze"] != steps[label]["ant-uni"] {
+			t.Errorf("%s: %v", label, steps[label])
+		}
+	}
+	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] != 6300*100*250 {
+		t.Errorf("PGA-MAP-Elites: %v, want 6300 generations", got)
+	}
+}
+
+// The passive repertoire of skills is offered what the paper's was: 101 checkpoints of 200 episodes
+// in ten million steps.
+func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
+	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1, Algorithms: []string{"diayn-reward"}})
+	for _, line := range lines {
+		var s struct {
+			Environments int64 `json:"env_batch_size"`
+			Every        int64 `json:"evaluation_interval"`
+			Early        int64 `json:"early_interval"`
+			States       int64 `json:"evaluation_states"`
+			Skills       int64 `json:"num_skills"`
+		}
+		lenient(t, line.Run, &s)
+		checkpoints := int64(1) // before the first step
+		for steps := s.Environments; steps <= line.Budget.EnvSteps; steps += s.Environments {
+			every := s.Every
+			if s.Early > 0 && steps < s.Every {
+				every = s.Early
+			}
+			if (steps-s.Environments)/every != steps/every {
+				checkpoints++
+			}
+		}
+		if candidates := checkpoints * s.Skills * s.States; candidates != 20_200 {
+			t.Errorf("%s: %d candidates, want 20200", line.Name(), candidates)
+		}
+	}
+	for _, line := range plan(t, "smerl-targets", Options{Seeds: 1}) {
+		s := struct{ Early int }{-1}
+		lenient(t, line.Run, &struct {
+			Early *int `json:"early_interval"`
+		}{&s.Early})
+		if s.Early != 0 {
+			t.Errorf("%s: early_interval is %d", line.Name(), s.Early)
+		}
+	}
+}
+
+// The paper's constants are numbers of the configuration: they change the runs on which paper and
+// code disagree, and no others.
+func TestPlansWithThePapersConstants(t *testing.T) {
+	for _, name := range []string{"training", "smerl-targets"} {
+		code, printed := plan(t, name, Options{Seeds: 1}), plan(t, name, Options{Seeds: 1, Constants: "paper"})
+		for i, line := range printed {
+			scaling := func(c runs.Config) float64 {
+				var s struct {
+					Scaling float64 `json:"reward_scaling"`
+				}
+				lenient(t, c, &s)
+				return s.Scaling
+			}
+			differ := line.Run.Env == "walker-uni" && !slices.Contains(neuroevolution, line.Label)
+			if (line.Run.Name() != code[i].Run.Name()) != differ {
+				t.Errorf("%s and %s", line.Run.Name(), code[i].Run.Name())
+			}
+			if differ && (scaling(line.Run) != 1 || scaling(code[i].Run) != 10) {
+				t.Errorf("%s: %v, with the code's constants %v", line.Run.Name(), scaling(line.Run), scaling(code[i].Run))
+			}
+			if _, err := trainingSpec(line.Run); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, err := Plan("training", Options{Constants: "print"}); err == nil || !strings.Contains(err.Error(), "known: code, paper") {
+		t.Error(err)
+	}
+}
+
+// Every line of every plan is what this program makes of it, its needs stand before it as lines, and no folder has two budgets.
+func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
+	for _, scale := range Scales() {
+		budgets := map[string]runs.Budget{}
+		trained := map[string]map[string]bool{}
+		for _, name := range results.Experiments() {
+			lines := plan(t, name, Options{Scale: scale, Targets: targetsOf(scale)})
+			trained[name] = map[string]bool{}
+			seen := map[string]bool{}
+			hashes := map[string]bool{}
+			for i, line := range lines {
+				if hashes[line.Hash] || line.Hash == "" {
+					t.Errorf("%s %s: line %d is there twice", scale, name, i)
+				}
+				hashes[line.Hash] = true
+				for _, need := range line.Needs {
+					if !seen[need.Run.Name()] {
+						t.Errorf("%s %s: line %d needs %s, which is no line before it", scale, name, i, need.Run.Name())
+					}
+					if need.Budget != budgets[need.Run.Name()] {
+						t.Errorf("%s %s: line %d needs %s for %v, another line has it for %v", scale, name, i, need.Run.Name(), need.Budget, budgets[need.Run.Name()])
+					}
+				}
+				run := line.Run.Name()
+				if before, ok := budgets[run]; ok && before != line.Budget {
+					t.Errorf("%s %s: line %d has %v, the same run had %v", scale, name, i, line.Budget, before)
+				}
+				seen[run], budgets[run] = true, line.Budget
+				if len(line.Needs) == 0 {
+					trained[name][run] = true
+					if _, err := trainingSpec(line.Run); err != nil {
+						t.Errorf("%s %s: line %d: %v", scale, name, i, err)
+					}
+				}
+			}
+		}
+		common := func(a, b string) (n int) {
+			for run := range trained[a] {
+				if trained[b][run] {
+					n++
+				}
+			}
+			return n
+		}
+		for _, c := range []struct {
+			a, b string
+			full int // runs in common for a seed, at all scales but the smallest
+		}{{"adaptation", "training", 8 * 4}, {"hurdles", "training", 8}, {"prior", "training", 2}, {"reward", "training", 4 * 6}, {"reward", "adaptation", 4 * 4}} {
+			got, want := common(c.a, c.b), c.full*scale.seeds(c.a)
+			if scale == Smoke {
+				if got == 0 && c.a != "prior" {
+					t.Errorf("%s: %s and %s have no run in common", scale, c.a, c.b)
+				}
+				continue
+			}
+			if got != want {
+				t.Errorf("%s: %s and %s have %d runs in common, want %d", scale, c.a, c.b, got, want)
+			}
+		}
+	}
+}
+
+// targetsOf are made-up results of SAC for the scale that needs them.
+func targetsOf(scale Scale) (list []results.SMERLTarget) {
+	if scale == Medium {
+		for i, env := range all {
+			list = append(list, results.SMERLTarget{Env: env, Seeds: 3, Target: float64(100 + i), Margin: 10})
+		}
+	}
+	return list
+}
+
+// The scale Medium is the paper's protocol but for the size of networks, the interval of
+// evaluations, and the time.
+func TestMediumPlans(t *testing.T) {
+	time12 := runs.Budget{CPU: 12 * time.Minute}
+	paper := plan(t, "training", Options{Seeds: 3})
+	for i, line := range plan(t, "training", Options{Scale: Medium, Targets: targetsOf(Medium)}) {
+		if line.Budget != time12 || line.CPUSeconds < 720 {
+			t.Errorf("%s has %v and is to cost %v s", line.Name(), line.Budget, line.CPUSeconds)
+		}
+		var have, want map[string]any
+		lenient(t, line.Run, &have)
+		lenient(t, paper[i].Run, &want)
+		for name, value := range want {
+			switch got := fmt.Sprint(have[name]); name {
+			case "hidden", "critic_hidden", "diversity_hidden":
+				if got != "[64 64]" {
+					t.Errorf("%s: %s is %s", line.Name(), name, got)
+				}
+			case "evaluation_interval":
+				if got != "10000" {
+					t.Errorf("%s: %s is %s", line.Name(), name, got)
+				}
+			case "smerl_target":
+				if want := fmt.Sprint(100 + slices.Index(all, line.Run.Env)); got != want {
+					t.Errorf("%s: %s is %s, want %s", line.Name(), name, got, want)
+				}
+			case "smerl_margin":
+			default:
+				if got != fmt.Sprint(value) {
+					t.Errorf("%s: %s is %s, not the paper's %v", line.Name(), name, got, value)
+				}
+			}
+		}
+	}
+	for _, line := range plan(t, "adaptation", Options{Scale: Medium, Targets: targetsOf(Medium), Seeds: 1}) {
+		var s struct{ Values [][]float64 }
+		lenient(t, line.Run, &s)
+		if n := len(s.Values); len(line.Needs) > 0 && n != 20 && !(line.Run.Env == "ant-maze" && n == 10) {
+			t.Errorf("%s has %d values", line.Name(), n)
+		}
+		if line.CPUSeconds == 0 {
+			t.Errorf("%s has no estimate", line.Name())
+		}
+	}
+	if n := len(plan(t, "sensitivity", Options{Scale: Medium})); n != 72 {
+		t.Errorf("the grids have %d lines, want one seed", n)
+	}
+	for _, o := range []Options{{Scale: Medium}, {Scale: Medium, Targets: targetsOf(Medium)[:1]}} {
+		if _, err := Plan("training", o); err == nil || !strings.Contains(err.Error(), "--targets") || strings.Contains(err.Error(), "\n") {
+			t.Error(err)
+		}
+	}
+	if _, err := Plan("sensitivity", Options{Scale: Medium, Budget: Steps}); err == nil || !strings.Contains(err.Error(), "processor time") {
+		t.Error(err)
+	}
+
+	var cost bytes.Buffer
+	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
+	if want := "sensitivity: 72 runs (training), each about 7 min of processor time, "; !strings.HasPrefix(cost.String(), want) ||
+		!strings.Contains(cost.String(), "\nin total 72 runs, about ") {
+		t.Errorf("the cost is %q", cost.String())
+	}
+	cost.Reset()
+	if WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Small})); cost.Len() > 0 {
+		t.Errorf("of a plan without estimates: %q", cost.String())
+	}
+}
+
+func TestPlanOptions(t *testing.T) {
+	lines := plan(t, "adaptation", Options{Scale: Small, Seeds: 2, Envs: []string{"ant-maze"}, Algorithms: []string{"smerl-dads", "aurora"}})
+	if len(lines) != 2*2*2 {
+		t.Errorf("%d lines, want two seeds of two algorithms, trained and adapted", len(lines))
+	}
+	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels, []string{"aurora", "smerl-dads"}) {
+		t.Errorf("the first are of %q, want the experiment's order", labels)
+	}
+	if timed := plan(t, "training", Options{Scale: Small, Budget: Time}); timed[0].Budget.Time == 0 || timed[0].Budget.EnvSteps != 0 {
+		t.Errorf("in time the budget is %v", timed[0].Budget)
+	}
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"trainin", Options{}, `did you mean "training"?`},
+		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: medium, paper, small, smoke`},
+		{"training", Options{Seeds: -1}, "1 to 1000 seeds, not -1"},
+		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
+		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
+		{"hurdles", Options{Envs: []string{"ant-uni"}}, `hurdles at this scale: unknown environment "ant-uni"`},
+		{"sensitivity", Options{Algorithms: []string{"diayn"}}, `unknown algorithm "diayn"`},
+	} {
+		if _, err := Plan(c.name, c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %+v: %v; want %q", c.name, c.o, err, c.want)
+		}
+	}
+}
+
+// The grids are those of the paper's section 6.4, and the two priors differ in nothing but what skills are told apart by.
+func TestGridsAndPriors(t *testing.T) {
+	points := map[string]map[[2]float64]bool{}
+	for _, line := range plan(t, "sensitivity", Options{Envs: []string{"ant-uni"}, Seeds: 1}) {
+		var s struct {
+			Iso   float64 `json:"iso_sigma"`
+			Line  float64 `json:"line_sigma"`
+			Beta  float64 `json:"diversity_reward_scale"`
+			Alpha float64 `json:"alpha_init"`
+			Fix   bool    `json:"fix_alpha"`
+		}
+		lenient(t, line.Run, &s)
+		if points[line.Label] == nil {
+			points[line.Label] = map[[2]float64]bool{}
+		}
+		if line.Label == "map-elites" {
+			points[line.Label][[2]float64{s.Iso, s.Line}] = true
+		} else {
+			points[line.Label][[2]float64{s.Beta, s.Alpha}] = true
+			if !s.Fix {
+				t.Error("alpha is not kept at the grid's value")
+			}
+		}
+	}
+	for label, grid := range map[string][2][]float64{
+		"map-elites": {{0.001, 0.01, 0.1}, {0.01, 0.1, 1}}, "dads-reward": {{0.1, 1, 10}, {0.1, 0.5, 1}},
+	} {
+		for _, a := range grid[0] {
+			for _, b := range grid[1] {
+				if !points[label][[2]float64{a, b}] {
+					t.Errorf("%s lacks the setting %v, %v", label, a, b)
+				}
+			}
+		}
+		if len(points[label]) != 9 {
+			t.Errorf("%s has %d settings", label, len(points[label]))
+		}
+	}
+	lines := plan(t, "prior", Options{Seeds: 1, Algorithms: []string{"dads-reward"}})
+	var with, without struct {
+		Full bool `json:"descriptor_full_state"`
+	}
+	lenient(t, lines[0].Run, &with)
+	lenient(t, lines[1].Run, &without)
+	if lines[0].Label != "dads-reward" || lines[1].Label != "dads-reward, no prior" || with.Full || !without.Full {
+		t.Errorf("%q has %v, %q has %v", lines[0].Label, with.Full, lines[1].Label, without.Full)
+	}
+}
+
+// All training runs at the scale Small are possible ones, whatever the environment.
+func TestSmallSettingsAreComplete(t *testing.T) {
+	for _, algorithm := range qdnb.Algorithms() {
+		for _, env := range all {
+			if _, err := (qdnb.Spec{Algorithm: algorithm, Env: env, Set: Small.settings(algorithm, env)}).Config(); err != nil {
+				t.Errorf("%s on %s: %v", algorithm, env, err)
+			}
+		}
+	}
+}

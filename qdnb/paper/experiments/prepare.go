@@ -1,0 +1,141 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Prepare makes sure that the runs of experiments are there, for the figures of package paper, and says so in a line each on standard
+// output. The plan and the runs lie in [paper.Folder]. An experiment that the plan there has, at whatever scale, is completed; of one that
+// it lacks, small runs are planned and made at once, which takes half an hour or more for all experiments on two cores. Under $QDNB_SMOKE
+// they are of the scale Smoke.
+//
+// SIGINT and SIGTERM (an interrupted cell) save the run in progress and end Prepare with [qdnb.ErrInterrupted]; the same call goes on.
+func Prepare(experiments ...string) error {
+	ctx, stop := qdnb.Interruptible()
+	defer stop()
+	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
+}
+
+// PrepareIn is [Prepare] in a given experiments folder, with what it says in o.Log (standard output if nil). The folder of the runs is its
+// own matter.
+func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...string) error {
+	if o.Log == nil {
+		o.Log = os.Stdout
+	}
+	lines, err := planOf(dir, experiments)
+	if err != nil {
+		return err
+	}
+	o.Runs = filepath.Join(dir, paper.RunsFolder)
+	for _, experiment := range experiments {
+		var wanted []sweep.Line
+		for _, line := range lines {
+			if line.Experiment == experiment {
+				wanted = append(wanted, line)
+			}
+		}
+		if err := complete(ctx, experiment, wanted, o); err != nil {
+			return fmt.Errorf("experiment %s: %w", experiment, err)
+		}
+		fmt.Fprintf(o.Log, "%s: all %d runs are in %s\n", experiment, len(wanted), shortPath(o.Runs))
+	}
+	return nil
+}
+
+// planOf reads the plan of an experiments folder and adds experiments that it lacks.
+func planOf(dir string, experiments []string) ([]sweep.Line, error) {
+	path := filepath.Join(dir, paper.PlanFile)
+	var lines []sweep.Line
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		if lines, err = sweep.ReadFile(path); err != nil {
+			return nil, err
+		}
+	}
+	scale := qdnb.Scaled(Small, Smoke)
+	added := false
+	for _, experiment := range experiments {
+		if slices.ContainsFunc(lines, func(l sweep.Line) bool { return l.Experiment == experiment }) {
+			continue
+		}
+		more, err := Plan(experiment, Options{Scale: scale})
+		if err != nil {
+			return nil, err
+		}
+		lines, added = append(lines, more...), true
+	}
+	if !added {
+		return lines, nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	return lines, atomicfile.Write(path, func(w io.Writer) error { return sweep.Write(w, lines) })
+}
+
+// complete carries out what is missing, under one progress bar.
+func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunOptions) error {
+	missing := 0
+	for _, state := range sweep.Inspect(o.Runs, lines) {
+		if state.Status != sweep.Done {
+			missing++
+		}
+	}
+	if missing == 0 {
+		return nil
+	}
+	fmt.Fprintf(o.Log, "%s: %d of %d runs are not there yet and are made now; interrupt it, and the same cell goes on\n",
+		experiment, missing, len(lines))
+	bar := runs.NewBar(experiment, o.Quiet)
+	o.Quiet = true
+	o.Log = lineWriter(func(text string) {
+		done := sweep.Total(sweep.Inspect(o.Runs, lines)).Count[sweep.Done]
+		bar.Update(float64(done)/float64(len(lines)), text)
+	})
+	err := Run(ctx, lines, o)
+	switch {
+	case errors.Is(err, qdnb.ErrInterrupted):
+		bar.Done("interrupted")
+	case err != nil:
+		bar.Done("failed")
+	default:
+		bar.Done(fmt.Sprintf("%d runs", len(lines)))
+	}
+	return err
+}
+
+// lineWriter hands on what an executor says, without the time of day.
+type lineWriter func(string)
+
+// Write implements io.Writer. An executor writes a line at a time.
+func (w lineWriter) Write(data []byte) (int, error) {
+	_, text, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	w(text)
+	return len(data), nil
+}
+
+// shortPath is a path from the current folder, if it lies near: outputs of notebooks should not name the folders of a machine.
+func shortPath(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	relative, err := filepath.Rel(here, path)
+	if err != nil || len(relative) > len(path) {
+		return path
+	}
+	return relative
+}

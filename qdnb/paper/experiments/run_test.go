@@ -1,0 +1,184 @@
+package experiments
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// lenient reads some of the hyperparameters of a run.
+func lenient(t *testing.T, c runs.Config, into any) {
+	t.Helper()
+	if err := json.Unmarshal(c.Hyperparameters, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tiny is a line that trains for a second.
+func tiny(t *testing.T, seed int64, generations int) sweep.Line {
+	t.Helper()
+	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Set: []string{
+		"batch=8", "cells=16", "cvt_samples=100", "hidden=4", "episode_length=10",
+	}}.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := sweep.Line{Experiment: "training", Label: "map-elites", Run: config, Budget: qdnb.Generations(generations)}.Sealed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// edited is a line with other hyperparameters.
+func edited(t *testing.T, line sweep.Line, old, new string) sweep.Line {
+	t.Helper()
+	line.Run.Hyperparameters = json.RawMessage(strings.Replace(string(line.Run.Hyperparameters), old, new, 1))
+	line, err := line.Sealed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func done(t *testing.T, root string, line sweep.Line) bool {
+	t.Helper()
+	is, err := sweep.IsDone(root, line.Run, line.Budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
+	good, bad := tiny(t, 0, 2), edited(t, tiny(t, 1, 2), `"batch":8`, `"batch":0`)
+	unknown := edited(t, tiny(t, 2, 2), `"batch":8`, `"batch":8,"bach":8`)
+	older := edited(t, tiny(t, 3, 2), `"batch":8,`, ``) // of a version that had no such hyperparameter
+	needs := tiny(t, 4, 2)
+	needs.Needs = []sweep.Need{{Run: bad.Run, Budget: bad.Budget}}
+	last := tiny(t, 5, 2)
+	lines := []sweep.Line{bad, unknown, older, needs, good, last}
+	root := t.TempDir()
+	var log bytes.Buffer
+	o := RunOptions{Runs: root, Quiet: true, Log: &log}
+	err := Run(context.Background(), lines, o)
+	if !errors.Is(err, ErrFailed) || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("%v; want %v", err, ErrFailed)
+	}
+	for _, want := range []string{"4 of 6 lines failed", "batch must be between 1", `unknown field "bach"; did you mean "batch"?`,
+		"write the plan again", "which failed"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q in it", err, want)
+		}
+	}
+	for i, line := range lines {
+		if want := i >= 4; done(t, root, line) != want {
+			t.Errorf("line %d is done: %v, want %v", i, !want, want)
+		}
+	}
+
+	log.Reset()
+	if err := Run(context.Background(), lines[4:], o); err != nil || strings.Contains(log.String(), "line 0") {
+		t.Errorf("what is done is done again: %v, %s", err, log.String())
+	}
+	for _, index := range []int{-1, 6} {
+		if err := RunIndex(context.Background(), lines, index, o); err == nil || !strings.Contains(err.Error(), "its 6 lines have 0 to 5") {
+			t.Errorf("index %d: %v", index, err)
+		}
+	}
+}
+
+// A line of an index makes what it needs first.
+func TestIndexMakesItsNeeds(t *testing.T) {
+	needed, line := tiny(t, 0, 2), tiny(t, 1, 2)
+	line.Needs = []sweep.Need{{Run: needed.Run, Budget: needed.Budget}}
+	root := t.TempDir()
+	if err := RunIndex(context.Background(), []sweep.Line{tiny(t, 2, 2), line}, 1, RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer)}); err != nil {
+		t.Fatal(err)
+	}
+	if !done(t, root, needed) || !done(t, root, line) || done(t, root, tiny(t, 2, 2)) {
+		t.Error("the line and what it needs are to be done, and nothing else")
+	}
+}
+
+// A folder that somebody holds is left for the end, and then waited for.
+func TestHeldFoldersAreWaitedFor(t *testing.T) {
+	held, free := tiny(t, 0, 2), tiny(t, 1, 2)
+	root := t.TempDir()
+	writer, err := runs.Create(root, held.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	ended := make(chan error)
+	go func() {
+		ended <- Run(context.Background(), []sweep.Line{held, free}, RunOptions{Runs: root, Quiet: true, Log: &log, Poll: 20 * time.Millisecond})
+	}()
+	for deadline := time.Now().Add(5 * time.Minute); !done(t, root, free); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the free line is not done while the other is held")
+		}
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	writer.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if !done(t, root, held) || !strings.Contains(log.String(), "is at "+held.Run.Name()+"; waiting") {
+		t.Errorf("done: %v; %s", done(t, root, held), log.String())
+	}
+}
+
+// Told to stop, it saves what it is at, also while it waits; the same call goes on.
+func TestStopAndGoOn(t *testing.T) {
+	line := tiny(t, 0, 1_000_000)
+	root := t.TempDir()
+	ctx, stop := context.WithCancel(context.Background())
+	o := RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer), Poll: time.Hour}
+	ended := make(chan error)
+	go func() { ended <- Run(ctx, []sweep.Line{line}, o) }()
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if s := sweep.Inspect(root, []sweep.Line{line})[0]; s.Status == sweep.Running {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("after minutes the line is %s", s.Status)
+		}
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, qdnb.ErrInterrupted) {
+		t.Fatalf("told to stop: %v", err)
+	}
+	run, err := runs.Open(filepath.Join(root, line.Run.Name()))
+	if err != nil || run.Status.Finished {
+		t.Fatalf("finished %v, %v", run.Status.Finished, err)
+	}
+	line.Budget = qdnb.Generations(int(run.Status.Generation) + 1)
+	if err := Run(context.Background(), []sweep.Line{line}, o); err != nil || !done(t, root, line) {
+		t.Errorf("going on: %v", err)
+	}
+
+	more := tiny(t, 0, int(line.Budget.Generations)+1)
+	writer, err := runs.Create(root, more.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	ctx, stop = context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer stop()
+	if err := RunIndex(ctx, []sweep.Line{more}, 0, o); !errors.Is(err, qdnb.ErrInterrupted) {
+		t.Errorf("told to stop while it waits: %v", err)
+	}
+}

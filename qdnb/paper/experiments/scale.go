@@ -1,0 +1,200 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Scale is the size of an experiment.
+type Scale string
+
+// The scales.
+const (
+	Paper  Scale = "paper"  // the paper's protocol: five seeds of two hours each
+	Medium Scale = "medium" // the paper's protocol with small networks and minutes a run: what two cores can do in two days
+	Small  Scale = "small"  // all methods and environments at sizes for a laptop: minutes an experiment
+	Smoke  Scale = "smoke"  // a few lines of each experiment, to see that they work
+)
+
+// Scales lists all.
+func Scales() []Scale { return []Scale{Paper, Medium, Small, Smoke} }
+
+// neuroevolution are the methods that breed policies; the others learn by gradients alone.
+var neuroevolution = results.Neuroevolution()
+
+// smallTargets are what SMERL aims at on the scale Small: the best returns that SAC finds there, seed 0, as the experiment smerl-targets
+// measures them. Those of the paper are out of reach, so that no episode would ever be diverse.
+var smallTargets = map[string]float64{
+	"pointmaze": -157, "ant-uni": 167, "ant-omni": 241, "ant-trap": 232, "ant-maze": -17200, "walker-uni": 131, "halfcheetah-uni": 477,
+}
+
+// settings are the hyperparameters of an algorithm on an environment that differ from the paper's, as assignments.
+func (s Scale) settings(algorithm, env string) (set []string) {
+	if s == Paper {
+		if slices.Contains(neuroevolution, algorithm) {
+			return nil
+		}
+		return []string{"early_interval=0"}
+	}
+	if s == Medium {
+		return mediumSettings(algorithm)
+	}
+	small := s == Small
+	choose := func(ifSmall, ifSmoke string) string {
+		if small {
+			return ifSmall
+		}
+		return ifSmoke
+	}
+	set = append(set, choose("hidden=64,64", "hidden=16,16"), choose("cells=128", "cells=32"), choose("cvt_samples=5000", "cvt_samples=500"))
+	if !small {
+		set = append(set, "episode_length=50")
+	}
+	if slices.Contains(neuroevolution, algorithm) {
+		if strings.HasPrefix(algorithm, "pga-") {
+			set = append(set, choose("batch=32", "batch=16"), choose("replay_buffer_size=100000", "replay_buffer_size=2000"),
+				choose("transitions_batch_size=128", "transitions_batch_size=32"), choose("critic_hidden=64,64", "critic_hidden=16,16"),
+				choose("num_critic_training_steps=100", "num_critic_training_steps=10"), choose("num_pg_training_steps=30", "num_pg_training_steps=5"))
+		} else {
+			set = append(set, choose("batch=64", "batch=16"))
+		}
+		if strings.HasSuffix(algorithm, "aurora") {
+			set = append(set, choose("capacity=128", "capacity=32"), choose("epochs=20", "epochs=2"), choose("late_epochs=5", "late_epochs=2"),
+				choose("training_batch=128", "training_batch=16"))
+		}
+		return set
+	}
+	set = append(set, choose("env_batch_size=50", "env_batch_size=10"), choose("replay_buffer_size=50000", "replay_buffer_size=2000"),
+		choose("batch_size=128", "batch_size=32"), choose("evaluation_states=8", "evaluation_states=2"),
+		choose("evaluation_interval=2500", "evaluation_interval=500"), choose("early_interval=500", "early_interval=0"))
+	if target, ok := smallTargets[env]; ok && small && strings.HasPrefix(algorithm, "smerl-") {
+		set = append(set, assign("smerl_target", target), assign("smerl_margin", math.Abs(target)/10))
+	}
+	if algorithm != "sac" {
+		set = append(set, choose("diversity_hidden=64,64", "diversity_hidden=16,16"))
+	}
+	return set
+}
+
+// mediumSettings are those of the scale Medium: small networks, and all else as in the paper but
+// the interval between evaluations of skills. Runs get to 10⁵ to 10⁶ environment steps (2.4 × 10⁵
+// to 2.8 × 10⁵ on two busy cores), of which an evaluation every 100 000, as in the paper, would see
+// a few; every 10 000 fills the repertoire some 25 times or more (the paper's 101) and costs a
+// tenth of the time on ant-maze, where episodes are dearest.
+func mediumSettings(algorithm string) []string {
+	set := []string{"hidden=64,64"}
+	switch {
+	case strings.HasPrefix(algorithm, "pga-"):
+		return append(set, "critic_hidden=64,64")
+	case slices.Contains(neuroevolution, algorithm):
+		return set
+	}
+	if algorithm != "sac" {
+		set = append(set, "diversity_hidden=64,64")
+	}
+	return append(set, "evaluation_interval=10000", "early_interval=0")
+}
+
+// mediumBudget is what a training run of the scale Medium gets, and mediumControl what a controller
+// gets: processor time, the same for all methods whatever else the machine does.
+var (
+	mediumBudget  = runs.Budget{CPU: 12 * time.Minute}
+	mediumControl = runs.Budget{CPU: 24 * time.Minute}
+)
+
+// Units of budgets.
+const (
+	Steps = "steps" // environment steps
+	Time  = "time"
+)
+
+// budget is what a training run gets. In time it is the same for all methods; in steps it is what the method does in that time.
+func (s Scale) budget(algorithm, env, unit string) runs.Budget {
+	evolves := slices.Contains(neuroevolution, algorithm)
+	switch {
+	case s == Paper && unit == Time:
+		return runs.Budget{Time: 2 * time.Hour}
+	case s == Medium:
+		return mediumBudget
+	case s == Paper:
+		return runs.Budget{EnvSteps: results.PaperSteps(algorithm, env)}
+	case s == Small && unit == Time:
+		return runs.Budget{Time: 20 * time.Second}
+	case s == Smoke && unit == Time:
+		return runs.Budget{Time: 5 * time.Second}
+	case s == Smoke && evolves:
+		return runs.Budget{Generations: 4}
+	case s == Smoke:
+		return runs.Budget{EnvSteps: 1_000}
+	case !evolves:
+		return runs.Budget{EnvSteps: 10_000}
+	case strings.HasPrefix(algorithm, "pga-"):
+		return runs.Budget{EnvSteps: 320_000}
+	case env == "ant-maze": // walls are dear, and episodes twice as long
+		return runs.Budget{EnvSteps: 640_000}
+	case env == "ant-trap":
+		return runs.Budget{EnvSteps: 1_280_000}
+	}
+	return runs.Budget{EnvSteps: 2_560_000}
+}
+
+// sensitivityBudget is what a setting of a grid gets: there are 72 of them a seed.
+func (s Scale) sensitivityBudget(algorithm, env, unit string) runs.Budget {
+	b := s.budget(algorithm, env, unit)
+	if s == Small || s == Medium {
+		b.Time /= 2
+		b.EnvSteps /= 2
+		b.CPU /= 2
+	}
+	return b
+}
+
+// seeds is how many runs of an experiment differ in nothing else. Of the grids at the scale Medium
+// one is enough: settings are the sample.
+func (s Scale) seeds(experiment string) int {
+	switch {
+	case s == Paper:
+		return 5
+	case s == Medium && experiment != results.ExperimentSensitivity:
+		return 3
+	}
+	return 1
+}
+
+// adaptation is to how much skills adapt: values of a perturbation, nil for the paper's, and episodes of each.
+func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int) {
+	all := p.Values()
+	near := func(wanted ...float64) (some [][]float64) {
+		for _, w := range wanted {
+			for _, v := range all {
+				if math.Abs(v[0]-w) < 1e-9 {
+					some = append(some, v)
+				}
+			}
+		}
+		return some
+	}
+	switch {
+	case s == Paper:
+		return nil, 100
+	case s == Medium && p == envs.TargetPosition: // ant-maze is dear
+		return nil, 10
+	case s == Medium:
+		return nil, 20
+	case s == Smoke && p == envs.TargetPosition:
+		return all[:2], 2
+	case s == Smoke:
+		return near(0.5, 1), 2
+	case p == envs.TargetPosition:
+		return all[:4], 5
+	case p == envs.GravityMultiplier:
+		return near(0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 5), 8
+	}
+	return near(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 4.75), 8
+}

@@ -1,0 +1,235 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Collect reads the runs of a plan's lines from the folders below root. A run that several lines of one experiment and label name is
+// read once. Errors of single runs are among the tables' Problems; it is an error if there is no line.
+func Collect(root string, lines []sweep.Line) (*Tables, error) {
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("there are no runs in %s: `qdnb sweep plan` and `qdnb sweep run` make them", root)
+	}
+	t := &Tables{Lines: len(lines)}
+	type key struct{ experiment, label, run string }
+	seen := map[key]bool{}
+	for _, state := range sweep.Inspect(root, lines) {
+		if !slices.Contains(t.experiments, state.Experiment) {
+			t.experiments = append(t.experiments, state.Experiment)
+		}
+		name := state.Run.Name()
+		complete := state.Status == sweep.Done
+		begun := complete || state.Progress != (runs.Progress{})
+		switch {
+		case state.Err != nil:
+			t.Problems = append(t.Problems, state.Err)
+		case complete:
+			t.Complete++
+		case begun:
+			t.Incomplete++
+		default:
+			t.Missing++
+		}
+		k := key{state.Experiment, state.Label, name}
+		if seen[k] || state.Err != nil || !begun {
+			continue
+		}
+		seen[k] = true
+		if err := t.read(filepath.Join(root, name), state.Line, complete); err != nil {
+			t.Problems = append(t.Problems, err)
+		}
+	}
+	t.sort()
+	return t, nil
+}
+
+// read adds the run of a line.
+func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
+	run, err := runs.Open(dir)
+	if err != nil {
+		return err
+	}
+	switch line.Run.Algorithm {
+	case algorithmAdaptation:
+		if !complete {
+			return nil
+		}
+		adapted, err := readAdapted(run, line)
+		if err == nil {
+			adapted.Short, err = skillsShortcomings(filepath.Dir(dir), run.Config)
+		}
+		if err != nil {
+			return unreadable(run, err)
+		}
+		t.Adapted = append(t.Adapted, adapted)
+	case algorithmControl:
+		if !complete {
+			return nil
+		}
+		controlled, err := readControlled(run, line.Label)
+		if err == nil {
+			controlled.Short, err = skillsShortcomings(filepath.Dir(dir), run.Config)
+		}
+		if err != nil {
+			return unreadable(run, err)
+		}
+		t.Controlled = append(t.Controlled, controlled)
+	default:
+		trained, err := readTrained(run, line, complete)
+		if err != nil {
+			return unreadable(run, err)
+		}
+		t.Trained = append(t.Trained, trained)
+	}
+	return nil
+}
+
+// unreadable says what to do about a run whose files are not those that this program writes.
+func unreadable(run *runs.Run, err error) error {
+	return fmt.Errorf("%s cannot be read (%w): it is damaged or of another version of the program; move it away and run its line again",
+		run.Dir, err)
+}
+
+// grids are the hyperparameters of the experiment "sensitivity" by algorithm: σ1 and σ2 of MAP-Elites, β and α of DADS+REWARD.
+var grids = map[string][2]string{
+	"map-elites":  {"iso_sigma", "line_sigma"},
+	"dads-reward": {"diversity_reward_scale", "alpha_init"},
+}
+
+func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error) {
+	c, s := run.Config, run.Status
+	r := Trained{
+		Experiment: line.Experiment, Label: line.Label, Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Run: c.Name(), Finished: complete,
+		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness, Coverage: s.Coverage, QDScore: s.QDScore,
+		A: Setting{Value: math.NaN()}, B: Setting{Value: math.NaN()}, EdgeCoverage: math.NaN(),
+	}
+	settings := map[string]json.RawMessage{}
+	if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil {
+		return r, err
+	}
+	if grid, ok := grids[c.Algorithm]; ok {
+		for i, target := range []*Setting{&r.A, &r.B} {
+			if raw, ok := settings[grid[i]]; ok {
+				target.Name = grid[i]
+				if err := json.Unmarshal(raw, &target.Value); err != nil {
+					return r, fmt.Errorf("%s is not a number", grid[i])
+				}
+			}
+		}
+	}
+	fullState := false
+	if raw, ok := settings["descriptor_full_state"]; ok {
+		if err := json.Unmarshal(raw, &fullState); err != nil {
+			return r, fmt.Errorf("descriptor_full_state is neither true nor false")
+		}
+	}
+	r.Prior = !fullState
+	if !complete {
+		return r, nil
+	}
+	columns, n, err := columnsOf(run, "env_steps", "seconds", "max_fitness", "coverage", "qd_score")
+	if err != nil {
+		return r, err
+	}
+	if r.Short, err = shortcomings(run); err != nil {
+		return r, err
+	}
+	if r.EdgeCoverage, err = edgeCoverage(run); err != nil {
+		return r, err
+	}
+	for i := range n {
+		r.Curve = append(r.Curve, Point{columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i]})
+	}
+	return r, nil
+}
+
+// edgeCoverage is the part, in per cent, of the cells at the edge of the final repertoire that are filled: those whose centroids lie within
+// a tenth of the range of a descriptor's component from one of its limits. It is NaN without a repertoire, limits or such cells.
+func edgeCoverage(run *runs.Run) (float64, error) {
+	if !run.HasRepertoire() {
+		return math.NaN(), nil
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return math.NaN(), err
+	}
+	if len(r.Lower) != r.Dims || len(r.Upper) != r.Dims {
+		return math.NaN(), nil
+	}
+	full := make([]bool, r.Cells())
+	for _, cell := range r.Filled() {
+		full[cell] = true
+	}
+	cells, filled := 0, 0
+	for cell := range full {
+		atEdge := false
+		for k, x := range r.Centroid(cell) {
+			width := (r.Upper[k] - r.Lower[k]) / 10
+			atEdge = atEdge || x < r.Lower[k]+width || x > r.Upper[k]-width
+		}
+		if atEdge {
+			cells++
+			if full[cell] {
+				filled++
+			}
+		}
+	}
+	return 100 * float64(filled) / float64(cells), nil // NaN of none
+}
+
+// columnsOf reads columns of metrics.csv, all of n rows.
+func columnsOf(run *runs.Run, names ...string) (columns [][]float64, n int, err error) {
+	table, err := run.Metrics()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, name := range names {
+		column, err := table.Column(name)
+		if err != nil {
+			return nil, 0, fmt.Errorf("metrics.csv: %w", err)
+		}
+		columns = append(columns, column)
+	}
+	return columns, len(table.Rows), nil
+}
+
+func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
+	adaptation, err := run.Adaptation()
+	if err != nil {
+		return Adapted{}, err
+	}
+	if !slices.Contains([]string{Gravity, Actuators, Target}, adaptation.Perturbation) {
+		return Adapted{}, fmt.Errorf("its perturbation is %q", adaptation.Perturbation)
+	}
+	a := Adapted{
+		Experiment: line.Experiment, Label: line.Label, Env: run.Config.Env, Seed: run.Config.Seed, Run: run.Name(),
+		Perturbation: adaptation.Perturbation,
+	}
+	for _, v := range adaptation.Values {
+		skill, score := v.Best()
+		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill, Skills: len(v.Skills)})
+	}
+	return a, nil
+}
+
+func readControlled(run *runs.Run, label string) (Controlled, error) {
+	c := Controlled{Label: label, Seed: run.Config.Seed, Run: run.Name()}
+	columns, n, err := columnsOf(run, "env_steps", "fitness_mean", "fitness_max", "hurdles_mean", "hurdles_max")
+	if err != nil {
+		return c, err
+	}
+	for i := range n {
+		c.Curve = append(c.Curve, ControlPoint{columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i]})
+	}
+	if n == 0 {
+		return c, fmt.Errorf("metrics.csv has no rows")
+	}
+	return c, nil
+}

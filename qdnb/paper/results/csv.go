@@ -1,0 +1,309 @@
+package results
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/stats"
+)
+
+// Write writes the tables of the experiments that the plan's lines belong to into a folder, which is made if it is not there, and returns
+// the paths. Each file is replaced whole. Numbers are read back as they are; what is not finite is nan, inf or -inf.
+//
+// Per experiment:
+//
+//	training       training.csv, curves.csv, training_summary.csv, training_summary.md
+//	smerl-targets  smerl_targets.csv, smerl_targets_summary.csv
+//	adaptation     adaptation.csv, adaptation_summary.csv, adaptation_targets.csv
+//	hurdles        hurdles.csv, hurdles_summary.csv
+//	sensitivity    sensitivity.csv, sensitivity_summary.csv
+//	prior          prior.csv
+//	reward         reward.csv, reward_summary.csv, reward_summary.md, and the files of adaptation as reward_adaptation.csv and so on
+func (t *Tables) Write(dir string) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("cannot make the folder %s: name another one (%w)", dir, err)
+	}
+	var paths []string
+	for _, f := range t.files() {
+		path := filepath.Join(dir, f.name)
+		if err := atomicfile.Write(path, f.write); err != nil {
+			return paths, fmt.Errorf("%s: %w", path, err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+type file struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// files are those of the experiments that there are.
+func (t *Tables) files() []file {
+	var list []file
+	add := func(name string, header []string, rows [][]any) {
+		list = append(list, file{name, func(w io.Writer) error { return writeCSV(w, header, rows) }})
+	}
+	for _, experiment := range Experiments() {
+		if !slices.Contains(t.experiments, experiment) {
+			continue
+		}
+		switch experiment {
+		case ExperimentTraining, ExperimentReward:
+			add(experiment+".csv", trainedHeader, t.trainedRows(experiment))
+			if experiment == ExperimentTraining {
+				add("curves.csv", curveHeader, t.curveRows())
+			}
+			add(experiment+"_summary.csv", summaryHeader, t.summaryRows(experiment))
+			list = append(list, file{experiment + "_summary.md", func(w io.Writer) error {
+				_, err := io.WriteString(w, t.Markdown(experiment))
+				return err
+			}})
+			if experiment == ExperimentReward {
+				t.adaptationFiles("reward_", experiment, add)
+			}
+		case ExperimentTargets:
+			var rows [][]any
+			for _, r := range t.Trained {
+				if r.Experiment == ExperimentTargets && r.Finished {
+					rows = append(rows, []any{r.Env, r.Seed, r.MaxFitness})
+				}
+			}
+			add("smerl_targets.csv", []string{"env", "seed", "max_fitness"}, rows)
+			rows = nil
+			for _, target := range t.SMERLTargets() {
+				rows = append(rows, []any{target.Env, target.Seeds, target.Target, target.Margin})
+			}
+			add("smerl_targets_summary.csv", smerlTargetsHeader, rows)
+		case ExperimentAdaptation:
+			t.adaptationFiles("", experiment, add)
+		case ExperimentHurdles:
+			var rows [][]any
+			for _, c := range t.Controlled {
+				for _, p := range c.Curve {
+					rows = append(rows, []any{c.Label, c.Seed, p.EnvSteps, p.FitnessMean, p.FitnessMax, p.HurdlesMean, p.HurdlesMax})
+				}
+			}
+			add("hurdles.csv", []string{"label", "seed", "env_steps", "fitness_mean", "fitness_max", "hurdles_mean", "hurdles_max"}, rows)
+			add("hurdles_summary.csv", hurdlesHeader, t.hurdlesSummary())
+		case ExperimentSensitivity:
+			var rows [][]any
+			for _, r := range t.Trained {
+				if r.Experiment == ExperimentSensitivity && r.Finished {
+					rows = append(rows, []any{r.Label, r.Env, r.Seed, r.A.Name, r.A.Value, r.B.Name, r.B.Value, r.QDScore})
+				}
+			}
+			add("sensitivity.csv", []string{"label", "env", "seed", "a_name", "a", "b_name", "b", "qd_score"}, rows)
+			rows = nil
+			for _, p := range t.Sensitivity() {
+				rows = append(rows, []any{p.Label, p.Env, p.A.Name, p.A.Value, p.B.Name, p.B.Value, p.Seeds, p.QDScore, p.Normalised})
+			}
+			add("sensitivity_summary.csv", []string{"label", "env", "a_name", "a", "b_name", "b", "seeds", "qd_score", "normalised"}, rows)
+		case ExperimentPrior:
+			var rows [][]any
+			for _, r := range t.Trained {
+				if r.Experiment != ExperimentPrior {
+					continue
+				}
+				for _, p := range r.Curve {
+					rows = append(rows, []any{r.Label, r.Prior, r.Seed, p.Seconds, p.EnvSteps, p.Coverage})
+				}
+			}
+			add("prior.csv", []string{"label", "prior", "seed", "seconds", "env_steps", "coverage"}, rows)
+		}
+	}
+	return list
+}
+
+var (
+	trainedHeader = []string{"label", "algorithm", "env", "seed", "run", "env_steps", "seconds", "generation",
+		"max_fitness", "coverage", "qd_score", "finished", "paper_steps", "steps_ratio"}
+	curveHeader      = []string{"label", "env", "seed", "env_steps", "seconds", "max_fitness", "coverage", "qd_score"}
+	adaptationHeader = []string{"label", "env", "seed", "perturbation", "index", "x", "y", "score", "skill", "skills"}
+	summaryHeader    = []string{"label", "env", "metric", "seeds", "median", "q1", "q3", "mean", "std", "iqm",
+		"median_low", "median_high", "iqm_low", "iqm_high"}
+	adaptationSummaryHeader = []string{"label", "env", "perturbation", "index", "x", "y", "seeds", "median", "q1", "q3", "iqm",
+		"gain_median", "gain_q1", "gain_q3", "gain_iqm"}
+	hurdlesHeader = []string{"label", "env_steps", "seeds", "fitness_median", "fitness_q1", "fitness_q3", "fitness_iqm",
+		"hurdles_median", "hurdles_q1", "hurdles_q3"}
+)
+
+// trainedRows are the runs of an experiment, complete or not.
+func (t *Tables) trainedRows(experiment string) (rows [][]any) {
+	for _, r := range t.Trained {
+		if r.Experiment == experiment {
+			rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds, r.Generation,
+				r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(), r.StepsRatio()})
+		}
+	}
+	return rows
+}
+
+func (t *Tables) curveRows() (rows [][]any) {
+	for _, r := range t.Trained {
+		if r.Experiment != ExperimentTraining {
+			continue
+		}
+		for _, p := range r.Curve {
+			rows = append(rows, []any{r.Label, r.Env, r.Seed, p.EnvSteps, p.Seconds, p.MaxFitness, p.Coverage, p.QDScore})
+		}
+	}
+	return rows
+}
+
+// summaryRows describe each metric over the seeds of a label on an environment. The last row of a label, with env "all", is
+// [Tables.Overall].
+func (t *Tables) summaryRows(experiment string) (rows [][]any) {
+	rowLabels, envs := t.Axes(experiment)
+	for _, label := range rowLabels {
+		for _, env := range envs {
+			for _, metric := range []Metric{MaxFitness, QDScore, Coverage, EnvSteps} {
+				x := t.Scores(label, env, metric)
+				if len(x) == 0 {
+					continue
+				}
+				s := stats.Summarize(x)
+				rows = append(rows, []any{label, env, string(metric), s.N, s.Median, s.Q1, s.Q3, s.Mean, s.Std, s.IQM,
+					s.MedianCI.Low, s.MedianCI.High, s.IQMCI.Low, s.IQMCI.High})
+			}
+		}
+		if iqm, interval, ok := t.Overall(label, envs); ok {
+			none := math.NaN()
+			seeds := 0
+			for _, env := range envs {
+				seeds += len(t.Scores(label, env, QDScore))
+			}
+			rows = append(rows, []any{label, "all", "qd_score_normalised", seeds, none, none, none, none, none, iqm,
+				none, none, interval.Low, interval.High})
+		}
+	}
+	return rows
+}
+
+// Axes are the rows and columns of an experiment's summary: labels and environments. That of reward impact also has the methods with
+// rewards, trained for the main table, as the paper's table 10.
+func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
+	for _, r := range t.Trained {
+		if r.Finished && r.Experiment == experiment {
+			envs = append(envs, r.Env)
+			rowLabels = append(rowLabels, r.Label)
+		}
+	}
+	slices.SortFunc(envs, byEnv)
+	envs = slices.Compact(envs)
+	if experiment == ExperimentReward {
+		for _, label := range []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"} {
+			if slices.ContainsFunc(envs, func(env string) bool { return len(t.FinishedRuns(label, env)) > 0 }) {
+				rowLabels = append(rowLabels, label)
+			}
+		}
+	}
+	slices.SortFunc(rowLabels, byLabel)
+	return slices.Compact(rowLabels), envs
+}
+
+// adaptationFiles are those of the evaluations that belong to an experiment.
+func (t *Tables) adaptationFiles(prefix, experiment string, add func(name string, header []string, rows [][]any)) {
+	var own []Adapted
+	for _, a := range t.Adapted {
+		if a.Experiment == experiment {
+			own = append(own, a)
+		}
+	}
+	add(prefix+"adaptation.csv", adaptationHeader, adaptationRows(own))
+	add(prefix+"adaptation_summary.csv", adaptationSummaryHeader, adaptationSummary(own))
+	var rows [][]any
+	for _, a := range own {
+		if a.Perturbation == Target {
+			rows = append(rows, []any{a.Label, a.Env, a.Seed, len(a.Values), a.mean()})
+		}
+	}
+	add(prefix+"adaptation_targets.csv", []string{"label", "env", "seed", "targets", "score"}, rows)
+}
+
+func adaptationRows(adapted []Adapted) (rows [][]any) {
+	for _, a := range adapted {
+		for _, v := range a.Values {
+			rows = append(rows, []any{a.Label, a.Env, a.Seed, a.Perturbation, v.Index, v.X, v.Y, v.Score, v.Skill, v.Skills})
+		}
+	}
+	return rows
+}
+
+// adaptationSummary describes scores and gains over seeds for each value; the targets' mean has index -1.
+func adaptationSummary(adapted []Adapted) (rows [][]any) {
+	type key struct {
+		label, env, perturbation string
+		index                    int
+	}
+	scores, gains, at := map[key][]float64{}, map[key][]float64{}, map[key]Value{}
+	var order []key
+	add := func(k key, v Value, score, gain float64) {
+		if _, ok := scores[k]; !ok {
+			order = append(order, k)
+			at[k] = v
+		}
+		scores[k], gains[k] = append(scores[k], score), append(gains[k], gain)
+	}
+	none := math.NaN()
+	for _, a := range adapted {
+		for _, v := range a.Values {
+			gain := none
+			if a.Perturbation != Target {
+				gain = a.Gain(v.X)
+			}
+			add(key{a.Label, a.Env, a.Perturbation, v.Index}, v, v.Score, gain)
+		}
+		if a.Perturbation == Target {
+			add(key{a.Label, a.Env, a.Perturbation, -1}, Value{X: none, Y: none}, a.mean(), none)
+		}
+	}
+	for _, k := range order {
+		q1, q3 := stats.Quartiles(scores[k])
+		g1, g3 := stats.Quartiles(gains[k])
+		rows = append(rows, []any{k.label, k.env, k.perturbation, k.index, at[k].X, at[k].Y, len(scores[k]), stats.Median(scores[k]), q1, q3,
+			stats.IQM(scores[k]), stats.Median(gains[k]), g1, g3, stats.IQM(gains[k])})
+	}
+	return rows
+}
+
+func (t *Tables) hurdlesSummary() (rows [][]any) {
+	for _, label := range t.Labels() {
+		fitness, hurdles := t.HurdlesCurve(label), t.HurdlesPassed(label)
+		for i, f := range fitness { // both have the same steps
+			h := hurdles[i]
+			rows = append(rows, []any{label, f.EnvSteps, f.Seeds, f.Median, f.Q1, f.Q3, f.IQM, h.Median, h.Q1, h.Q3})
+		}
+	}
+	return rows
+}
+
+func writeCSV(w io.Writer, header []string, rows [][]any) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		fields := make([]string, len(row))
+		for i, value := range row {
+			if number, ok := value.(float64); ok {
+				fields[i] = runs.FormatNumber(number)
+			} else {
+				fields[i] = fmt.Sprint(value)
+			}
+		}
+		if err := out.Write(fields); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

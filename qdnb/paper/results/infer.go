@@ -1,0 +1,189 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Infer makes the plan of the runs that lie in the folders below root, for results without a plan. What cannot be read, and what had to
+// be chosen, is among the problems. Experiment and label follow from the configuration:
+//
+//   - An "adaptation" or a "ppo" run belongs to adaptation or hurdles. It names the folder of the training run whose skills it uses; that
+//     run's label is its own.
+//   - diayn-reward and dads-reward on an environment whose descriptor is a position (ant-omni, ant-trap, ant-maze, pointmaze) with
+//     descriptor_full_state belong to "prior", as "<algorithm>, no prior"; where there are such runs, those with the prior belong there,
+//     too.
+//   - map-elites with iso_sigma and line_sigma on the paper's grid, and dads-reward with diversity_reward_scale and alpha_init on theirs,
+//     belong to sensitivity alone. The defaults of training lie beside the grids.
+//   - sac belongs to smerl-targets, diayn and dads to reward, everything else to training. The label is the algorithm's name.
+//
+// Of runs with one experiment, label, environment, seed (and grid setting or perturbation), which then differ in other hyperparameters,
+// the longest complete one counts: a folder with runs of several scales needs a plan.
+func Infer(root string) (lines []sweep.Line, problems []error, err error) {
+	found, problems, err := runs.Find(root, "*")
+	if err != nil {
+		return nil, nil, err
+	}
+	trained := map[string]string{} // labels by the name of the run
+	for _, run := range found {
+		if !follows(run.Config) {
+			trained[run.Name()] = labelOf(run.Config)
+		}
+	}
+	withoutPrior := map[[2]string]bool{}
+	for _, run := range found {
+		if label := labelOf(run.Config); label != run.Config.Algorithm {
+			withoutPrior[[2]string{run.Config.Algorithm, run.Config.Env}] = true
+		}
+	}
+	type candidate struct {
+		line sweep.Line
+		run  *runs.Run
+	}
+	chosen := map[string]candidate{}
+	rivals := map[string]int{}
+	var order []string
+	add := func(run *runs.Run, experiment, label, kind string) {
+		line := sweep.Line{Experiment: experiment, Label: label, Run: run.Config, Budget: run.Status.Budget}
+		if follows(run.Config) {
+			line.Budget = runs.Budget{}
+		}
+		key := fmt.Sprintf("%s: %s on %s, seed %d%s", experiment, label, run.Config.Env, run.Config.Seed, kind)
+		rivals[key]++
+		old, ok := chosen[key]
+		if !ok {
+			order = append(order, key)
+		}
+		if !ok || longer(run, old.run) {
+			chosen[key] = candidate{line, run}
+		}
+	}
+	for _, run := range found {
+		c := run.Config
+		switch c.Algorithm {
+		case algorithmAdaptation, algorithmControl:
+			var settings struct {
+				Skills       string `json:"skills"` // name of the training run
+				Perturbation string `json:"perturbation"`
+			}
+			if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil || settings.Skills == "" {
+				problems = append(problems, unreadable(run, errors.New("it does not name the run whose skills it uses")))
+				continue
+			}
+			label, ok := trained[settings.Skills]
+			if !ok {
+				label = algorithmOf(settings.Skills)
+			}
+			if c.Algorithm == algorithmControl {
+				add(run, ExperimentHurdles, label, "")
+			} else {
+				add(run, ExperimentAdaptation, label, ", "+settings.Perturbation)
+			}
+			continue
+		}
+		label := labelOf(c)
+		switch {
+		case label != c.Algorithm:
+			add(run, ExperimentPrior, label, "")
+			continue
+		case onGrid(c):
+			a, b := gridOf(c)
+			add(run, ExperimentSensitivity, label, fmt.Sprintf(", %g and %g", a, b))
+			continue
+		case c.Algorithm == "sac":
+			add(run, ExperimentTargets, label, "")
+		case c.Algorithm == "diayn" || c.Algorithm == "dads":
+			add(run, ExperimentReward, label, "")
+		default:
+			add(run, ExperimentTraining, label, "")
+		}
+		if withoutPrior[[2]string{c.Algorithm, c.Env}] {
+			add(run, ExperimentPrior, label, "")
+		}
+	}
+	for _, key := range order {
+		if n := rivals[key]; n > 1 {
+			problems = append(problems, fmt.Errorf("%s: %d runs, of which %s counts; give a plan to choose", key, n, chosen[key].run.Name()))
+		}
+		lines = append(lines, chosen[key].line)
+	}
+	return lines, problems, nil
+}
+
+// follows tells whether a run uses the skills of another.
+func follows(c runs.Config) bool {
+	return c.Algorithm == algorithmAdaptation || c.Algorithm == algorithmControl
+}
+
+// longer tells whether a run counts rather than another one.
+func longer(a, b *runs.Run) bool {
+	if a.Status.Finished != b.Status.Finished {
+		return a.Status.Finished
+	}
+	return a.Status.EnvSteps > b.Status.EnvSteps
+}
+
+// positions are the environments whose descriptor is a position: the prior of the paper's section on it.
+var positions = []string{"ant-omni", "ant-trap", "ant-maze", "pointmaze"}
+
+// labelOf is the label of a training run.
+func labelOf(c runs.Config) string {
+	if c.Algorithm != "diayn-reward" && c.Algorithm != "dads-reward" || !slices.Contains(positions, c.Env) {
+		return c.Algorithm
+	}
+	var settings struct {
+		FullState bool `json:"descriptor_full_state"`
+	}
+	if err := json.Unmarshal(c.Hyperparameters, &settings); err == nil && settings.FullState {
+		return c.Algorithm + ", no prior"
+	}
+	return c.Algorithm
+}
+
+// gridValues are the paper's grids; both values of the published σ2 that it is unsure of.
+var gridValues = map[string][2][]float64{
+	"map-elites":  {{0.001, 0.01, 0.1}, {0.01, 0.1, 0.5, 1}},
+	"dads-reward": {{0.1, 1, 10}, {0.1, 0.5, 1}},
+}
+
+// gridOf gives the two hyperparameters of an algorithm's grid.
+func gridOf(c runs.Config) (a, b float64) {
+	settings := map[string]json.RawMessage{}
+	var values [2]float64
+	if json.Unmarshal(c.Hyperparameters, &settings) != nil {
+		return 0, 0
+	}
+	for i, name := range grids[c.Algorithm] {
+		if json.Unmarshal(settings[name], &values[i]) != nil {
+			return 0, 0
+		}
+	}
+	return values[0], values[1]
+}
+
+func onGrid(c runs.Config) bool {
+	grid, ok := gridValues[c.Algorithm]
+	if !ok {
+		return false
+	}
+	a, b := gridOf(c)
+	return slices.Contains(grid[0], a) && slices.Contains(grid[1], b)
+}
+
+// folderName is the name of a run's folder: algorithm, environment, seed and hash.
+var folderName = regexp.MustCompile(`^(.+)-(?:` + strings.Join(environments, "|") + `)--?\d+-[0-9a-f]{8}$`)
+
+// algorithmOf reads the algorithm from the name of a run that is not there any more; of names of other environments it is the whole.
+func algorithmOf(name string) string {
+	if match := folderName.FindStringSubmatch(name); match != nil {
+		return match[1]
+	}
+	return name
+}

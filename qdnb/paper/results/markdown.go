@@ -1,0 +1,122 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
+	"example.com/qdnb/qdnb/stats"
+)
+
+// Markdown are tables of an experiment over training runs in the paper's layout, a row for each label and a column for each environment:
+// median and standard deviation of max fitness and QD score (tables 1, 9 and 10), mean, median and interquartile mean (table 11), and for
+// the experiment "training" the environment steps (table 8). The best median of a column is bold.
+func (t *Tables) Markdown(experiment string) string {
+	rowLabels, envs := t.Axes(experiment)
+	if len(rowLabels) == 0 {
+		return fmt.Sprintf("No run of the experiment %s is complete.\n", experiment)
+	}
+	var parts []string
+	for _, metric := range []struct {
+		name string
+		of   Metric
+	}{{"Max fitness", MaxFitness}, {"QD score", QDScore}} {
+		spread := t.ScoreTable(metric.of, rowLabels, envs, func(n tables.Notation, x []float64) string {
+			return fmt.Sprintf("%s [%d]", Spread(n, x), len(x))
+		})
+		averages := t.ScoreTable(metric.of, rowLabels, envs, Averages)
+		parts = append(parts,
+			"## "+metric.name+": median (± standard deviation) [seeds]\n\n"+spread.Markdown(),
+			"## "+metric.name+": mean \\| median \\| interquartile mean\n\n"+averages.Markdown())
+	}
+	if experiment == ExperimentTraining {
+		parts = append(parts, "## Environment steps: mean over environments and seeds\n\n"+t.StepTable(rowLabels, envs).Markdown())
+	}
+	return strings.Join(parts, "\n")
+}
+
+// ScoreTable is a table of a metric at the end of training runs: a row for each label and a column
+// for each environment, of which format writes the scores over seeds (see [Tables.Scores]) in the
+// notation of its column. Where there is no run the entry is empty. Bold is what prints the best
+// median of its column.
+func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(n tables.Notation, scores []float64) string) *tables.Table {
+	best, notations := make([]string, len(envs)), make([]tables.Notation, len(envs))
+	for i, env := range envs {
+		highest := math.Inf(-1)
+		var all []float64
+		for _, label := range rowLabels {
+			all = append(all, t.Scores(label, env, m)...)
+		}
+		notations[i] = tables.NotationOf(all...)
+		for _, label := range rowLabels {
+			if median := stats.Median(t.Scores(label, env, m)); median > highest {
+				highest, best[i] = median, notations[i].Number(median)
+			}
+		}
+	}
+	table := &tables.Table{Header: append([]string{"method"}, envs...)}
+	for _, label := range rowLabels {
+		row := tables.Row(figures.NameMethods(label))
+		for i, env := range envs {
+			x := t.Scores(label, env, m)
+			if len(x) == 0 {
+				row = append(row, tables.Entry{})
+				continue
+			}
+			row = append(row, tables.Entry{Text: format(notations[i], x), Bold: notations[i].Number(stats.Median(x)) == best[i]})
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
+}
+
+// Spread writes a sample as "median (± standard deviation)".
+func Spread(n tables.Notation, x []float64) string {
+	return fmt.Sprintf("%s (± %s)", n.Number(stats.Median(x)), n.Number(stats.Std(x)))
+}
+
+// Averages writes a sample as "mean | median | interquartile mean".
+func Averages(n tables.Notation, x []float64) string {
+	return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)), n.Number(stats.IQM(x))}, " | ")
+}
+
+// MeanSteps are the environment steps of a label's training runs: the mean over the environments
+// that have any of the mean over seeds; and as a part of the paper's on the same environments, NaN
+// where these are not known (see [PaperSteps]).
+func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, environments int) {
+	var means, published []float64
+	for _, env := range envs {
+		if found := t.FinishedRuns(label, env); len(found) > 0 {
+			means = append(means, stats.Mean(scores(found, EnvSteps)))
+			published = append(published, float64(found[0].PaperSteps()))
+		}
+	}
+	steps, ratio = stats.Mean(means), math.NaN()
+	if slices.Min(append(published, math.Inf(1))) > 0 {
+		ratio = steps / stats.Mean(published)
+	}
+	return steps, ratio, len(means)
+}
+
+// StepTable is a table of [Tables.MeanSteps], a row for each label.
+func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
+	table := &tables.Table{Header: []string{"method", "steps", "part of the paper's", "environments"}}
+	var all, parts []float64
+	for _, label := range rowLabels {
+		steps, ratio, _ := t.MeanSteps(label, envs)
+		all, parts = append(all, steps), append(parts, ratio)
+	}
+	steps, ratios := tables.Numbers(all...), tables.Numbers(parts...)
+	for i, label := range rowLabels {
+		_, ratio, environments := t.MeanSteps(label, envs)
+		if math.IsNaN(ratio) {
+			ratios[i] = "–"
+		}
+		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(label), steps[i], ratios[i], strconv.Itoa(environments)))
+	}
+	return table
+}

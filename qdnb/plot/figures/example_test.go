@@ -1,0 +1,86 @@
+package figures_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot/vg"
+
+	"example.com/qdnb/qdnb/plot/figures"
+)
+
+// A repertoire of four cells, one of them empty, as a file for a paper.
+func ExampleRepertoireMap() {
+	fig, err := figures.RepertoireMap(figures.Cells{
+		Title: "pointmaze", XLabel: "final x", YLabel: "final y",
+		Centroids: [][2]float64{{-0.5, -0.5}, {0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}},
+		Fitness:   []float64{-400, -350, -30, math.Inf(-1)},
+		Lower:     [2]float64{-1, -1}, Upper: [2]float64{1, 1},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "figures")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	fmt.Println(fig.Save(filepath.Join(dir, "map.pdf")))
+	// Output: <nil>
+}
+
+// Repertoires whose descriptors have more than two dimensions have no map.
+func ExamplePoints2D() {
+	centroids := []float32{0.1, 0.9, 0.4, 0.2, 0.7, 0.3, 0.5, 0.6} // two centroids of ant-uni
+	_, err := figures.Points2D(centroids, 4)
+	fmt.Println(err)
+	// Output: figures: a repertoire map needs 2 descriptor dimensions, these have 4: show their metric curves instead
+}
+
+// The median and quartiles of five seeds as a curve with a band.
+func ExampleQuartiles() {
+	var seeds []figures.Series
+	for _, final := range []float64{-28, -25, -31, -24, -26} {
+		seeds = append(seeds, figures.Series{X: []float64{0, 1000}, Y: []float64{-400, final}})
+	}
+	curve, err := figures.Quartiles("map-elites", seeds, 100)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(curve.Low[1], curve.Y[1], curve.High[1])
+
+	fig, err := figures.Curves([]figures.Panel{{
+		Title: "Max fitness", XLabel: "Generation", YLabel: "Fitness", Series: []figures.Series{curve},
+	}}, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	png, err := fig.Size(3*vg.Inch, 0).PNG(figures.Resolution)
+	fmt.Println(len(png) > 0, err)
+	// Output:
+	// -28 -26 -25
+	// true <nil>
+}
+
+func ExampleMethodStyles() {
+	styles := figures.MethodStyles("pga-map-elites", "map-elites")
+	for _, id := range figures.SortMethods([]string{"pga-map-elites", "map-elites"}) {
+		s := styles[id]
+		fmt.Printf("%s #%02x%02x%02x\n", s.Name, s.Color.R, s.Color.G, s.Color.B)
+	}
+	// Output:
+	// MAP-Elites #0072b2
+	// PGA-MAP-Elites #d55e00
+}
+
+func ExampleVoronoi() {
+	cells, err := figures.Voronoi([][2]float64{{1, 1}, {3, 1}}, [2]float64{0, 0}, [2]float64{4, 2})
+	fmt.Println(cells, err)
+	// Output: [[[0 0] [2 0] [2 2] [0 2]] [[2 0] [4 0] [4 2] [2 2]]] <nil>
+}

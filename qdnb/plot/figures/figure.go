@@ -1,0 +1,157 @@
+package figures
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"example.com/qdnb/internal/npz/atomicfile"
+)
+
+// Resolution is the resolution in dots per inch of figures shown in a notebook and saved as PNG: twice that of a
+// screen, so that they stay sharp on dense displays and in print at the width of a column.
+const Resolution = 192
+
+// maxPixels bounds a PNG to what a machine can be expected to hold (about 400 MB while drawing).
+const maxPixels = 100e6
+
+// formats are the file name endings that [Figure.Save] understands.
+var formats = []string{".png", ".svg", ".pdf"}
+
+// Figure is something that can be drawn at a size: shown in a notebook by [Show], saved to a file by [Figure.Save].
+// One figure must not be drawn from several goroutines at once.
+type Figure struct {
+	width, height vg.Length
+	draw          func(draw.Canvas) error
+	shaded        bool // most of its colours are of pictures
+}
+
+// FromPlot makes a figure of any gonum plot, to show and save it like the figures of this package.
+func FromPlot(p *plot.Plot, width, height vg.Length) *Figure {
+	return &Figure{width: width, height: height, draw: func(c draw.Canvas) error {
+		p.Draw(c)
+		return nil
+	}}
+}
+
+// Size returns the figure at another size. A width or height of 0 keeps the present one.
+// Maps keep equal scales on both axes at any size.
+func (f *Figure) Size(width, height vg.Length) *Figure {
+	resized := *f
+	if width != 0 {
+		resized.width = width
+	}
+	if height != 0 {
+		resized.height = height
+	}
+	return &resized
+}
+
+// Bounds returns the figure's width and height.
+func (f *Figure) Bounds() (width, height vg.Length) { return f.width, f.height }
+
+// PNG draws the figure at dpi dots per inch (see [Resolution]) and returns the bytes of a PNG file, which states its
+// resolution, so that other programs place it at the right size.
+func (f *Figure) PNG(dpi int) ([]byte, error) {
+	data, err := f.png(dpi)
+	if err != nil {
+		return nil, fmt.Errorf("figures: %w", err)
+	}
+	return data, nil
+}
+
+// Save writes the figure to a file whose name ends in .png (at [Resolution]), .svg or .pdf.
+// The file appears whole or not at all; its folder must exist.
+func (f *Figure) Save(path string) error {
+	data, err := f.encode(strings.ToLower(filepath.Ext(path)))
+	if err != nil {
+		return fmt.Errorf("figures: save %s: %w", path, err)
+	}
+	if err := atomicfile.WriteBytes(path, data); err != nil {
+		return fmt.Errorf("figures: save %s: %w", path, err)
+	}
+	return nil
+}
+
+// encode returns the bytes of a file of the format named by its ending.
+func (f *Figure) encode(format string) ([]byte, error) {
+	if !slices.Contains(formats, format) {
+		return nil, fmt.Errorf("unknown format %q: end the file name with one of %s",
+			format, strings.Join(formats, ", "))
+	}
+	if format == ".png" {
+		return f.png(Resolution)
+	}
+	if err := f.checkSize(); err != nil {
+		return nil, err
+	}
+	var canvas vg.CanvasWriterTo = vgsvg.New(f.width, f.height)
+	if format == ".pdf" {
+		canvas = newPDF(f.width, f.height)
+	}
+	if err := f.render(canvas); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if _, err := canvas.WriteTo(&buf); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", format, err)
+	}
+	if format == ".svg" {
+		return withFallbackFonts(buf.Bytes()), nil
+	}
+	return buf.Bytes(), nil
+}
+
+func (f *Figure) png(dpi int) ([]byte, error) {
+	if err := f.checkSize(); err != nil {
+		return nil, err
+	}
+	if pixels := f.width.Dots(float64(dpi)) * f.height.Dots(float64(dpi)); dpi <= 0 || pixels > maxPixels {
+		return nil, fmt.Errorf("%.3g x %.3g in at %d dots per inch: want a positive resolution and at most %.0f million pixels",
+			f.width/vg.Inch, f.height/vg.Inch, dpi, maxPixels/1e6)
+	}
+	canvas := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(dpi))
+	if err := f.render(canvas); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	areas := areaColors
+	if f.shaded {
+		areas = shadedAreas
+	}
+	if err := encoder.Encode(&buf, paletted(canvas.Image(), areas)); err != nil {
+		return nil, fmt.Errorf("encode PNG: %w", err)
+	}
+	return withResolution(buf.Bytes(), dpi), nil
+}
+
+func (f *Figure) checkSize() error {
+	if w, h := float64(f.width), float64(f.height); !(w > 0) || !(h > 0) || !finite(w) || !finite(h) {
+		return fmt.Errorf("size %g x %g points: want positive lengths", w, h)
+	}
+	return nil
+}
+
+// render draws on a canvas. Plotters report bad data only by a panic; here it becomes an error, so that one figure
+// that cannot be drawn does not end a program that has more to do.
+func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot draw: %v", r)
+		}
+	}()
+	c := draw.New(canvas)
+	c.SetColor(paper)
+	c.Fill(c.Path())
+	return f.draw(c)
+}

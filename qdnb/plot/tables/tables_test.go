@@ -1,0 +1,277 @@
+package tables_test
+
+import (
+	"encoding/csv"
+	"html"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"example.com/qdnb/qdnb/plot/tables"
+)
+
+func TestNumber(t *testing.T) {
+	for want, v := range map[string]float64{
+		"0": 0, "1.00": 1, "1280": 1284, "-0.250": -0.25, "789000": 789_012, "-10100": -10_149, "0.00100": 0.001, "0.000500": 0.0005, "85.9": 85.94,
+		"99900": 99_940, "100000": 99_960, "249": 249.3, "nan": math.NaN(), "inf": math.Inf(1), "-inf": math.Inf(-1), "12300": 12_345,
+		"1.62e9": 1_620_000_000, "2.00e-10": 2e-10, "1.25e-6": 1.25e-6,
+	} {
+		if got := tables.Numbers(v)[0]; got != want {
+			t.Errorf("%g is %q, want %q", v, got, want)
+		}
+	}
+}
+
+// The numbers of a column have one notation: that of the one that needs it most.
+func TestNotation(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{[]float64{1284, 789_012, -0.25}, "1280 789000 -0.250"},
+		{[]float64{3.2e6, 1.62e9, -0.25, math.Inf(1)}, "3.20e6 1.62e9 -2.50e-1 inf"},
+		{[]float64{12, math.Inf(1), math.NaN()}, "12.0 inf nan"},
+	} {
+		if text := strings.Join(tables.Numbers(c.values...), " "); text != c.want {
+			t.Errorf("%g: %q, want %q", c.values, text, c.want)
+		}
+	}
+	if got := tables.Plain.Number(1e-13); got != "0" {
+		t.Errorf("next to nothing is %q", got)
+	}
+}
+
+// Readers see a minus before numbers and in exponents, programs that read CSV a hyphen; names keep
+// theirs.
+func TestMinus(t *testing.T) {
+	table := &tables.Table{
+		Caption: "from -1", Header: []string{"method", "(-5, -2.5)"}, Notes: []string{"-1: the opposite one."},
+		Rows: [][]tables.Entry{tables.Row("ant-trap-0", "-0.250 (± 1.0e-5) | -inf"), tables.Row("pga-map-elites 5-10", "-3 -4")},
+	}
+	for name, text := range map[string]string{"Markdown": table.Markdown(), "HTML": table.HTML(), "Text": table.Text()} {
+		for _, want := range []string{"from −1", "(−5, −2.5)", "−1: the opposite one.", "ant-trap-0", "−0.250 (± 1.0e−5)", "−inf", "pga-map-elites 5-10", "−3 −4"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
+			}
+		}
+	}
+	if text := table.LaTeX(); !strings.Contains(text, "$-$0.250") || strings.Contains(text, " -") {
+		t.Error(text)
+	}
+	if text := table.CSV(); strings.Contains(text, "−") || !strings.Contains(text, "-0.250 (± 1.0e-5)") {
+		t.Error(text)
+	}
+}
+
+// sample has everything that a format must cope with.
+func sample() *tables.Table {
+	return &tables.Table{
+		Caption: "50 % of R&D",
+		Header:  []string{"metric", "method_id", "scores | ±", "note"},
+		Rows: [][]tables.Entry{
+			{{Text: "max"}, {Text: "a_b"}, {Text: "7.89e5 (± 2)", Bold: true}, {Text: "$x$ & <b>"}},
+			{{Text: "max"}, {Text: "c*d"}, {Text: "-3"}, {}},
+			{{Text: "QD"}, {Text: `back\slash`}, {}},
+		},
+		Notes:   []string{"Two\nlines & 100 %"},
+		Grouped: true,
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for name, c := range map[string]struct{ got, want string }{
+		"Markdown": {sample().Markdown(), "**50 % of R\\&D**\n\n" +
+			"| metric | method\\_id | scores \\| ± | note |\n|---|---|---:|---|\n" +
+			"| max | a\\_b | **7.89e5 (± 2)** | \\$x\\$ \\& \\<b> |\n" +
+			"|  | c\\*d | −3 |  |\n" +
+			"| QD | back&#92;slash |  |  |\n" +
+			"\nTwo lines \\& 100 %\n"},
+		"CSV": {sample().CSV(), "metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & <b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
+		"LaTeX": {sample().LaTeX(), `\begin{table}[htbp]
+\centering
+\caption{50 \% of R\&D}
+\begin{adjustbox}{max width=\linewidth}
+\begin{tabular}{llrl}
+\toprule
+metric & method\_id & \shortstack[r]{scores\\{}\textbar{}\\{}$\pm$} & note \\
+\midrule
+max & a\_b & \textbf{7.89e5 ($\pm$ 2)} & \$x\$ \& \textless{}b\textgreater{} \\
+ & c*d & $-$3 &  \\
+\midrule
+QD & back\textbackslash{}slash &  &  \\
+\bottomrule
+\end{tabular}
+\end{adjustbox}
+\par\smallskip{\footnotesize Two lines \& 100 \%\par}
+\end{table}
+`},
+		"Text": {sample().Text(), `50 % of R&D
+
+metric  method_id       scores | ±  note
+------  ----------  --------------  ---------
+max     a_b         *7.89e5 (± 2)*  $x$ & <b>
+        c*d                     −3
+
+QD      back\slash
+
+Two lines & 100 %
+`},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s is\n%s\nwant\n%s", name, c.got, c.want)
+		}
+	}
+	page := sample().HTML()
+	for _, want := range []string{
+		`<div style="overflow-x:auto">`, "<p><b>50 % of R&amp;D</b></p>", "<b>7.89e5 (± 2)</b>", "<span>$</span>x<span>$</span> &amp; &lt;b&gt;",
+		`<span>\</span>`, `border-top:2px solid gray`, "text-align:right", `<table style="border-collapse:collapse">`, `<th style="border:1px solid gray;`,
+		`<td style="border:1px solid gray;`, "<p><small>Two lines &amp; 100 %</small></p>",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("HTML lacks %s:\n%s", want, page)
+		}
+	}
+}
+
+func TestEdges(t *testing.T) {
+	for _, table := range []*tables.Table{{}, {Header: []string{"a", "b"}}, {Rows: [][]tables.Entry{tables.Row("x")}, Grouped: true}} {
+		for _, text := range []string{table.Markdown(), table.CSV(), table.LaTeX(), table.HTML(), table.Text()} {
+			if strings.Contains(text, "x</td>") {
+				t.Errorf("an entry without a column: %s", text)
+			}
+		}
+	}
+	// Rows are cut and filled to the header.
+	ragged := &tables.Table{Header: []string{"a", "b"}, Rows: [][]tables.Entry{{}, tables.Row("x", "y", "lost")}, Grouped: true}
+	if got, want := ragged.CSV(), "a,b\n,\nx,y\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, text := range []string{ragged.Markdown(), ragged.LaTeX(), ragged.HTML(), ragged.Text()} {
+		if strings.Contains(text, "lost") {
+			t.Error(text)
+		}
+	}
+	// A row that begins with a bracket is no argument of the line break before it.
+	table := &tables.Table{Header: []string{"a"}, Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
+	if got := table.LaTeX(); !strings.Contains(got, "\n{}[2] \\\\\n{}* \\\\\n") {
+		t.Error(got)
+	}
+}
+
+func TestStack(t *testing.T) {
+	part := func(text string) *tables.Table {
+		return &tables.Table{Header: []string{"method", "env"}, Rows: [][]tables.Entry{tables.Row("a", text), {{Text: "b"}, {Text: "9", Bold: true}}}}
+	}
+	stacked := tables.Stack("metric", []string{"one", "two"}, part("1"), part("2"))
+	if got, want := stacked.CSV(), "metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"; got != want || !stacked.Rows[3][2].Bold {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := stacked.Markdown(), "| metric | method | env |\n|---|---|---:|\n| one | a | 1 |\n|  | b | **9** |\n| two | a | 2 |\n|  | b | **9** |\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	for ending, want := range map[string]string{
+		".md": sample().Markdown(), ".csv": sample().CSV(), ".TEX": sample().LaTeX(), ".html": sample().HTML(), ".txt": sample().Text(),
+	} {
+		path := filepath.Join(dir, "table"+ending)
+		if err := sample().Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", path, got, err)
+		}
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "table.png"):        "ends in .md, .csv, .tex, .html or .txt",
+		filepath.Join(dir, "table"):            "ends in .md",
+		filepath.Join(dir, "none", "table.md"): "no such file",
+	} {
+		if err := sample().Save(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := tables.Show(filepath.Join(dir, "shown.csv"), sample()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "shown.csv")); err != nil || string(got) != sample().CSV() {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// Whatever entries hold, each format has the rows and columns of the table, and gives the text back.
+func FuzzFormats(f *testing.F) {
+	for _, text := range []string{"", "|", `\|`, `\\`, "a&b%c_d#e{f}g~h^i", "<script>", "**x**", "`x`", "[a](b)", "$x$", "a\r\nb", "±–✓", "&amp;", "\"'", "\x00\xff"} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	tags := regexp.MustCompile(`<[^>]*>`)
+	f.Fuzz(func(t *testing.T, text string, bold bool) {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return // no text of this program
+		}
+		table := &tables.Table{
+			Caption: text, Header: []string{"a", text}, Notes: []string{text},
+			Rows: [][]tables.Entry{{{Text: "1"}, {Text: text, Bold: bold}}, {{Text: text}, {Text: "2"}}},
+		}
+		plain := strings.Join(strings.Fields(text), " ")
+
+		records, err := csv.NewReader(strings.NewReader(table.CSV())).ReadAll()
+		if err != nil || len(records) != 3 || records[1][1] != plain || records[2][0] != plain {
+			t.Errorf("CSV of %q is %q, %v", text, records, err)
+		}
+
+		// Pipes that are not escaped bound the columns.
+		rows := 0
+		for _, line := range strings.Split((&tables.Table{Header: table.Header, Rows: table.Rows}).Markdown(), "\n") {
+			if line != "" {
+				rows++
+				if n := strings.Count(line, "|") - strings.Count(line, `\|`); n != 3 {
+					t.Errorf("%d pipes in %q", n, line)
+				}
+			}
+		}
+		if rows != 4 {
+			t.Errorf("%d lines of Markdown", rows)
+		}
+
+		// In HTML there are no tags but those of the table, and the text is in it.
+		page := table.HTML()
+		for _, tag := range tags.FindAllString(page, -1) {
+			name := strings.Trim(strings.Fields(tag)[0], "<>/")
+			if !slices.Contains([]string{"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "span", "small", "br"}, name) {
+				t.Errorf("HTML has %s", tag)
+			}
+		}
+		if visible := html.UnescapeString(tags.ReplaceAllString(page, "")); !strings.Contains(visible, plain) {
+			t.Errorf("HTML lacks %q: %q", plain, visible)
+		}
+
+		// In LaTeX nothing is special that the table did not put there: columns are the ampersands without a backslash.
+		body := strings.ReplaceAll(table.LaTeX(), `\\`, "") // ends of lines
+		if ampersands := strings.Count(body, "&") - strings.Count(body, `\&`); ampersands != 3 {
+			t.Errorf("%d ampersands in %q", ampersands, body)
+		}
+		if open, shut := strings.Count(body, "{")-strings.Count(body, `\{`), strings.Count(body, "}")-strings.Count(body, `\}`); open != shut {
+			t.Errorf("%d braces open and %d close in %q", open, shut, body)
+		}
+		for _, special := range []string{"%", "#", "_"} {
+			if strings.Count(body, special) != strings.Count(body, `\`+special)+strings.Count(body, `$`+special) {
+				t.Errorf("%s is special in %q", special, body)
+			}
+		}
+
+		for _, line := range strings.Split(table.Text(), "\n") {
+			if strings.HasSuffix(line, " ") {
+				t.Errorf("%q ends in a blank", line)
+			}
+		}
+	})
+}

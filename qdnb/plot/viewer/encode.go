@@ -1,0 +1,310 @@
+package viewer
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"example.com/qdnb/qdnb/plot/scene"
+)
+
+// What a page can tell apart. At the end of a limb of half a metre a step of a rotation is half a millimetre.
+const (
+	finest       = 1e-3 // metres; coarser where a film spans more than 65 m
+	rotationStep = 1.0 / 2048
+	linkWithin   = 0.02 // metres by which a joint may give and still be one
+)
+
+// packed is a film's motion as the page reads it (src/motion.js): for each body eight float32, whether it hangs on another and how, and
+// then channels, deflated. A channel is a byte, the order of its differences, and zigzag-coded uint16 of all frames, first all low bytes,
+// then all high bytes.
+type packed struct {
+	data     string // base64
+	origin   scene.Vec
+	step     float64      // metres of position 1
+	reward   float64      // of 1 in the sum of rewards; 0 if rewards are not known
+	extent   [2]scene.Vec // what moving bodies' origins span
+	standing bool         // nothing moves along y
+}
+
+// pack quantises and deflates what moves in a film.
+//
+// A body that hangs on another by a joint is where the joint says, up to what the joint gives: its position is kept as the difference,
+// which is close to zero. What is a joint is found from the motion alone.
+func pack(f *scene.Film) (packed, error) {
+	low, high := span(f)
+	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}
+	for d := range 3 {
+		p.origin[d] = (low[d] + high[d]) / 2
+		p.step = max(p.step, (high[d]-low[d])/65000)
+	}
+	moving := len(f.Frames[0])
+	var head []float32
+	var channels [][]int16
+	seen := make([][]scene.Pose, moving) // as the page will see them
+	for b := range moving {
+		rotations := make([][]int16, 4)
+		for d := range rotations {
+			rotations[d] = make([]int16, len(f.Frames))
+		}
+		seen[b] = make([]scene.Pose, len(f.Frames))
+		last := scene.Quat{1}
+		for t, frame := range f.Frames {
+			q := toward(last, frame[b].Rotation)
+			for d := range 4 {
+				rotations[d][t] = int16(math.Round(q[d] / rotationStep))
+				seen[b][t].Rotation[d] = float64(rotations[d][t]) * rotationStep
+			}
+			seen[b][t].Rotation = unit(seen[b][t].Rotation)
+			last = q
+		}
+		without, sign := redundant(seen[b])
+		if without >= 0 {
+			for t := range seen[b] {
+				q := &seen[b][t].Rotation
+				rest := 1.0
+				for d := range 4 {
+					if d != without {
+						q[d] = float64(rotations[d][t]) * rotationStep
+						rest -= q[d] * q[d]
+					}
+				}
+				q[without] = float64(sign) * math.Sqrt(max(0, rest))
+				*q = unit(*q)
+			}
+		}
+		to, link := findLink(f, seen, b)
+		head = append(head, float32(to), float32(sign*(without+1)))
+		head = append(head, link[:]...)
+		positions := make([][]int16, 3)
+		for d := range positions {
+			positions[d] = make([]int16, len(f.Frames))
+		}
+		for t, frame := range f.Frames {
+			expected := p.origin
+			if to >= 0 {
+				expected = linked(seen[to][t], seen[b][t].Rotation, link)
+			}
+			for d := range 3 {
+				n := math.Round((frame[b].Position[d] - expected[d]) / p.step)
+				positions[d][t] = int16(min(max(n, math.MinInt16), math.MaxInt16))
+				seen[b][t].Position[d] = expected[d] + float64(positions[d][t])*p.step
+			}
+		}
+		for d := range rotations {
+			if d != without {
+				channels = append(channels, rotations[d])
+			}
+		}
+		channels = append(channels, positions...)
+	}
+	if f.Rewards != nil {
+		var sums []float64
+		sum, most := 0.0, 0.0
+		for _, r := range f.Rewards {
+			if !math.IsNaN(r) && !math.IsInf(r, 0) {
+				sum += r
+			}
+			most = max(most, math.Abs(sum))
+			sums = append(sums, sum)
+		}
+		p.reward = max(most, 1e-9) / 32000
+		channel := make([]int16, len(sums))
+		for t, s := range sums {
+			channel[t] = int16(math.Round(s / p.reward))
+		}
+		channels = append(channels, channel)
+	}
+	var raw bytes.Buffer
+	if err := binary.Write(&raw, binary.LittleEndian, head); err != nil {
+		return p, err
+	}
+	for _, c := range channels {
+		raw.Write(encodeChannel(c))
+	}
+	var err error
+	p.data, err = deflated(raw.Bytes())
+	return p, err
+}
+
+// span is the box of all positions.
+func span(f *scene.Film) (low, high scene.Vec) {
+	low, high = f.Frames[0][0].Position, f.Frames[0][0].Position
+	for _, frame := range f.Frames {
+		for _, pose := range frame {
+			for d := range 3 {
+				low[d], high[d] = min(low[d], pose.Position[d]), max(high[d], pose.Position[d])
+			}
+		}
+	}
+	return low, high
+}
+
+// inPlane tells whether no body moves along y.
+func inPlane(f *scene.Film) bool {
+	for _, frame := range f.Frames {
+		for b, pose := range frame {
+			if math.Abs(pose.Position[1]-f.Frames[0][b].Position[1]) > 0.02 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// toward is q or -q, which are one rotation, of length 1: the one that is nearer to another.
+func toward(to, q scene.Quat) scene.Quat {
+	q = unit(q)
+	if to[0]*q[0]+to[1]*q[1]+to[2]*q[2]+to[3]*q[3] < 0 {
+		return scene.Quat{-q[0], -q[1], -q[2], -q[3]}
+	}
+	return q
+}
+
+// redundant finds a component of a body's rotations that the page can work out from the others, as it keeps its sign and is far from 0
+// throughout; -1 and 0 if there is none.
+func redundant(poses []scene.Pose) (component, sign int) {
+	component = -1
+	most := 0.35
+	for d := range 4 {
+		low, high := poses[0].Rotation[d], poses[0].Rotation[d]
+		for _, p := range poses {
+			low, high = min(low, p.Rotation[d]), max(high, p.Rotation[d])
+		}
+		if low > most {
+			component, sign, most = d, 1, low
+		} else if -high > most {
+			component, sign, most = d, -1, -high
+		}
+	}
+	return component, sign
+}
+
+// unit has length 1; of 0 it makes no rotation.
+func unit(q scene.Quat) scene.Quat {
+	n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
+	if !(n > 0) {
+		return scene.Quat{1}
+	}
+	return scene.Quat{q[0] / n, q[1] / n, q[2] / n, q[3] / n}
+}
+
+// matrix is a rotation as rows.
+func matrix(q scene.Quat) [3][3]float64 {
+	w, x, y, z := q[0], q[1], q[2], q[3]
+	return [3][3]float64{
+		{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)},
+		{2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)},
+		{2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)},
+	}
+}
+
+// linked is where a body is that is turned by rotation and hangs on another: link is the joint in the frame of that one, and from the joint
+// to the body in the frame of the body.
+func linked(to scene.Pose, rotation scene.Quat, link [6]float32) scene.Vec {
+	a, b := matrix(to.Rotation), matrix(rotation)
+	p := to.Position
+	for i := range 3 {
+		for j := range 3 {
+			p[i] += a[i][j]*float64(link[j]) + b[i][j]*float64(link[3+j])
+		}
+	}
+	return p
+}
+
+// findLink finds the earlier body on which body b hangs, by least squares over some of the frames; -1 if there is none.
+func findLink(f *scene.Film, seen [][]scene.Pose, b int) (to int, link [6]float32) {
+	to = -1
+	best := linkWithin
+	every := max(1, len(f.Frames)/40)
+	for a := range b {
+		var normal [36]float64
+		var right [6]float64
+		for t := 0; t < len(f.Frames); t += every {
+			ra, rb := matrix(seen[a][t].Rotation), matrix(seen[b][t].Rotation)
+			for i := range 3 {
+				row := [6]float64{ra[i][0], ra[i][1], ra[i][2], rb[i][0], rb[i][1], rb[i][2]}
+				d := f.Frames[t][b].Position[i] - seen[a][t].Position[i]
+				for j := range 6 {
+					right[j] += row[j] * d
+					for k := range 6 {
+						normal[6*j+k] += row[j] * row[k]
+					}
+				}
+			}
+		}
+		for j := range 6 { // in a plane, or where nothing bends, many joints do
+			normal[7*j] += 1e-6
+		}
+		var x mat.VecDense
+		if err := x.SolveVec(mat.NewDense(6, 6, normal[:]), mat.NewVecDense(6, right[:])); err != nil {
+			if _, close := err.(mat.Condition); !close {
+				continue
+			}
+		}
+		var found [6]float32
+		for j := range found {
+			found[j] = float32(x.AtVec(j))
+		}
+		worst := 0.0
+		for t := range f.Frames {
+			p := linked(seen[a][t], seen[b][t].Rotation, found)
+			for i := range 3 {
+				worst = max(worst, math.Abs(p[i]-f.Frames[t][b].Position[i]))
+			}
+		}
+		if worst < best {
+			best, to, link = worst, a, found
+		}
+	}
+	return to, link
+}
+
+// encodeChannel writes differences of the order, 0 to 2, that makes them least.
+func encodeChannel(values []int16) []byte {
+	var best []uint16
+	bestOrder, least := 0, math.Inf(1)
+	for order := range 3 {
+		var last, slope int16
+		coded, size := make([]uint16, len(values)), 0.0
+		for t, v := range values {
+			expected := [3]int16{0, last, last + slope}[order]
+			d := v - expected // modulo 65536, as the page adds
+			coded[t] = uint16(d<<1) ^ uint16(d>>15)
+			size += math.Log2(1 + float64(coded[t]))
+			if t > 0 {
+				slope = v - last
+			}
+			last = v
+		}
+		if size < least {
+			best, bestOrder, least = coded, order, size
+		}
+	}
+	out := make([]byte, 1+2*len(values))
+	out[0] = byte(bestOrder)
+	for t, c := range best {
+		out[1+t], out[1+len(values)+t] = byte(c), byte(c>>8)
+	}
+	return out
+}
+
+// deflated is the data, deflated and in base64.
+func deflated(data []byte) (string, error) {
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err := w.Write(data); err != nil {
+		return "", err
+	}
+	if err := w.Close(); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
+}

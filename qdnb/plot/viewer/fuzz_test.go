@@ -1,0 +1,73 @@
+package viewer
+
+import (
+	"encoding/json"
+	"image/color"
+	"testing"
+
+	"example.com/qdnb/internal/hostile"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+)
+
+// FuzzFilm makes a page of any film: either what is wrong with it is said, or there is a page.
+func FuzzFilm(f *testing.F) {
+	for _, frames := range []int{1, 3} {
+		small := &scene.Film{
+			Title: "a", Step: 0.05, Ground: true, Rewards: []float64{0, 1, -2}[:frames],
+			Bodies: []scene.Body{
+				{Name: "ball", Shapes: []scene.Shape{{Radius: 0.25, Color: color.NRGBA{R: 90, A: 255}}}},
+				{Name: "arm", Shapes: []scene.Shape{{A: scene.Vec{-1}, B: scene.Vec{1}, Radius: 0.1}}},
+				{Name: "wall", Fixed: true, Pose: scene.Pose{Rotation: scene.Quat{1}}, Shapes: []scene.Shape{{Kind: scene.Box, B: scene.Vec{1, 2, 3}}}},
+			},
+		}
+		for i := range frames {
+			at := scene.Vec{float64(i), 0, 0.5}
+			small.Frames = append(small.Frames, []scene.Pose{{Position: at, Rotation: scene.Quat{1}}, {Position: at, Rotation: scene.Quat{0, 1, float64(i)}}})
+		}
+		text, err := json.Marshal(small)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	one := func(pose string) string {
+		return `{"Bodies":[{"Shapes":[{"Radius":1e-300}]}],"Frames":[[{"Rotation":[1e-300,0,0,0]}],[` + pose + `]],"Step":1e-300}`
+	}
+	f.Add(one(`{"Position":[1e308,-1e308,1e308],"Rotation":[1e308,1e308,0,0]}`))
+	f.Add(one(`{"Position":[-1.7e308,1.7e308,0],"Rotation":[5e-324,0,0,0]}`))
+	f.Add(`{"Title":"</script>\u0000","Bodies":[{}],"Frames":[[{"Rotation":[1,0,0,0]}]],"Step":1,"Rewards":[1e308]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var film scene.Film
+		if json.Unmarshal([]byte(text), &film) != nil {
+			return
+		}
+		if film.Check() != nil || len(film.Frames)*len(film.Bodies) > 200 {
+			return
+		}
+		hostile.Bounded(t, len(text)+len(bundle), func() {
+			_, err := Skill(&film).HTML()
+			hostile.Error(t, err)
+		})
+	})
+}
+
+// FuzzMap makes a page of any map.
+func FuzzMap(f *testing.F) {
+	f.Add(0., 1., 0., 1., 0.5, 0.5, 1.)
+	f.Add(-1e300, 1e300, 0., 5e-324, 1e300, 1e-300, -1e300)
+	f.Add(1e300, 1.0000000000000002e300, 1e15, 1e15+0.125, 1e300, 1e15, 1e308)
+	f.Add(-1.7e308, 1.7e308, -1.7e308, 1.7e308, -1.7e308, 1.7e308, 0.)
+	film := crawler(1, 2)
+	f.Fuzz(func(t *testing.T, x0, x1, y0, y1, x, y, fitness float64) {
+		hostile.Bounded(t, len(bundle), func() {
+			c := figures.Cells{Lower: [2]float64{x0, y0}, Upper: [2]float64{x1, y1}, Centroids: [][2]float64{{x, y}, {x0, y1}}, Fitness: []float64{fitness, 1}}
+			p, err := Repertoire(c, map[int]*scene.Film{1: film})
+			hostile.Error(t, err)
+			if err == nil {
+				_, err = p.HTML()
+				hostile.Error(t, err)
+			}
+		})
+	})
+}

@@ -1,0 +1,266 @@
+package viewer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+)
+
+// What src/main.js reads. Names are short, as there may be a thousand cells.
+type (
+	index struct {
+		Title   string      `json:"title"`
+		What    string      `json:"what"`
+		Names   []string    `json:"names"`
+		First   int         `json:"first"` // entry
+		Entries []indexed   `json:"entries"`
+		Films   []filmed    `json:"films"`
+		Sets    []set       `json:"sets"`
+		Map     *mapped     `json:"map"`
+		Palette string      `json:"palette"` // 256 colours, rrggbb each
+		Range   *[2]float64 `json:"range"`   // fitness at the ends of the palette
+	}
+	indexed struct {
+		Number     int       `json:"n"`
+		Fitness    *float64  `json:"f"`
+		Descriptor []float64 `json:"d,omitempty"`
+		Film       int       `json:"m"` // -1: none
+		Polygon    []float64 `json:"p,omitempty"`
+	}
+	filmed struct {
+		Title    string       `json:"title"`
+		Subtitle string       `json:"subtitle"`
+		Set      int          `json:"set"`
+		Bodies   int          `json:"bodies"`
+		Frames   int          `json:"frames"`
+		Seconds  float64      `json:"seconds"` // between two frames
+		Follow   int          `json:"follow"`
+		Origin   scene.Vec    `json:"origin"`
+		Step     float64      `json:"step"`
+		Turn     float64      `json:"turn"` // step of a rotation's components
+		Reward   float64      `json:"reward"`
+		Extent   [2]scene.Vec `json:"extent"`
+		Standing bool         `json:"standing"`
+
+		// Of the outcome, as of an entry; null if it is not known.
+		Fitness    *float64  `json:"f"`
+		Descriptor []float64 `json:"d,omitempty"`
+		Archived   bool      `json:"archived"`
+	}
+	set struct {
+		Ground bool   `json:"ground"`
+		Bodies []body `json:"bodies"`
+	}
+	body struct {
+		Name   string  `json:"name"`
+		Fixed  bool    `json:"fixed"`
+		At     vec     `json:"at"`
+		Turned quat    `json:"turned"`
+		Shapes []shape `json:"shapes"`
+	}
+	shape struct {
+		Box     bool    `json:"box"`
+		A       vec     `json:"a"`
+		B       vec     `json:"b"`
+		Radius  float64 `json:"r"`
+		Color   string  `json:"c"`
+		Opacity float64 `json:"o"`
+	}
+	mapped struct {
+		Lower, Upper [2]float64
+		Ticks        [2][]tick
+		Label        string // of the colour bar
+		Bar          []tick
+	}
+	tick struct {
+		At   float64 `json:"at"`
+		Text string  `json:"text"`
+	}
+	vec  = scene.Vec
+	quat = scene.Quat
+)
+
+// index is what the page knows, and the motions of its films.
+func (p *Page) index() (*index, []string, error) {
+	x := &index{Title: p.Title, What: p.what, Names: p.names, First: p.first(), Palette: palette()}
+	sets := map[string]int{}
+	var motions []string
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, e := range p.entries {
+		in := indexed{Number: e.Number, Film: -1}
+		if filled(e.Fitness) {
+			in.Fitness = rounded(e.Fitness)
+			low, high = min(low, e.Fitness), max(high, e.Fitness)
+		}
+		in.Descriptor = allRounded(e.Descriptor)
+		if f := e.Film; f != nil {
+			if err := f.Check(); err != nil {
+				return nil, nil, err
+			}
+			packed, err := pack(f)
+			if err != nil {
+				return nil, nil, err
+			}
+			s := setOf(f)
+			key, err := json.Marshal(s)
+			if err != nil {
+				return nil, nil, err
+			}
+			if _, ok := sets[string(key)]; !ok {
+				sets[string(key)] = len(x.Sets)
+				x.Sets = append(x.Sets, s)
+			}
+			in.Film = len(x.Films)
+			film := filmed{
+				Title: f.Title, Subtitle: f.Subtitle, Set: sets[string(key)],
+				Bodies: len(f.Frames[0]), Frames: len(f.Frames), Seconds: f.Step, Follow: f.Follow,
+				Origin: packed.origin, Step: packed.step, Turn: rotationStep,
+				Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
+			}
+			if o := f.Outcome; o != nil {
+				if filled(o.Fitness) {
+					film.Fitness = rounded(o.Fitness)
+				}
+				film.Descriptor, film.Archived = allRounded(o.Descriptor), o.Archived
+			}
+			x.Films = append(x.Films, film)
+			motions = append(motions, packed.data)
+		}
+		x.Entries = append(x.Entries, in)
+	}
+	if p.single {
+		x.What = ""
+		return x, motions, nil
+	}
+	if c := p.cells; c != nil && (c.Min != 0 || c.Max != 0) {
+		low, high = c.Min, c.Max
+	}
+	if low <= high {
+		x.Range = &[2]float64{low, high}
+	}
+	return x, motions, p.addMap(x)
+}
+
+// addMap adds the cells' polygons.
+func (p *Page) addMap(x *index) error {
+	c := p.cells
+	if c == nil {
+		return nil
+	}
+	polygons, err := figures.Voronoi(c.Centroids, c.Lower, c.Upper)
+	if err != nil {
+		return err
+	}
+	if len(polygons) != len(x.Entries) {
+		return fmt.Errorf("viewer: %d centroids for %d cells", len(polygons), len(x.Entries))
+	}
+	for i, polygon := range polygons {
+		for _, corner := range polygon {
+			for d := range 2 { // in thousandths of the map, y up
+				share := (corner[d] - c.Lower[d]) / (c.Upper[d] - c.Lower[d])
+				x.Entries[i].Polygon = append(x.Entries[i].Polygon, math.Round(share*10000)/10)
+			}
+		}
+	}
+	label := c.FitnessLabel
+	if label == "" {
+		label = "fitness"
+	}
+	x.Map = &mapped{Lower: c.Lower, Upper: c.Upper, Label: label}
+	for d := range 2 {
+		x.Map.Ticks[d] = ticks(c.Lower[d], c.Upper[d])
+	}
+	if x.Range != nil {
+		x.Map.Bar = ticks(x.Range[0], x.Range[1])
+	}
+	return nil
+}
+
+// setOf is what stands on the stage of a film.
+func setOf(f *scene.Film) set {
+	s := set{Ground: f.Ground}
+	for _, b := range f.Bodies {
+		out := body{Name: b.Name, Fixed: b.Fixed, Shapes: []shape{}}
+		if b.Fixed {
+			out.At, out.Turned = b.Pose.Position, unit(b.Pose.Rotation)
+		}
+		for _, part := range b.Shapes {
+			c := part.Color
+			opacity := float64(c.A) / 255
+			if c.A == 0 { // nobody means a shape that cannot be seen
+				opacity = 1
+			}
+			out.Shapes = append(out.Shapes, shape{
+				Box: part.Kind == scene.Box, A: part.A, B: part.B, Radius: part.Radius,
+				Color: fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), Opacity: math.Round(opacity*100) / 100,
+			})
+		}
+		s.Bodies = append(s.Bodies, out)
+	}
+	return s
+}
+
+// rounded keeps seven significant digits, as float32 does.
+func rounded(x float64) *float64 {
+	if x != 0 && filled(x) {
+		scale := math.Pow(10, 6-math.Floor(math.Log10(math.Abs(x))))
+		if r := math.Round(x*scale) / scale; filled(r) {
+			x = r
+		}
+	}
+	return &x
+}
+
+// allRounded are rounded values; nil if one of them is no number.
+func allRounded(values []float64) []float64 {
+	var all []float64
+	for _, v := range values {
+		if !filled(v) {
+			return nil
+		}
+		all = append(all, *rounded(v))
+	}
+	return all
+}
+
+// ticks are three to seven round values from low to high.
+func ticks(low, high float64) []tick {
+	if !(low < high) || math.IsInf(high-low, 0) {
+		return []tick{{low, strings.ReplaceAll(fmt.Sprintf("%.4g", low), "-", "−")}}
+	}
+	step := math.Pow(10, math.Floor(math.Log10(high-low)))
+	for _, s := range []float64{0.2, 0.5, 1, 2} {
+		if (high-low)/(step*s) < 6.5 {
+			step *= s
+			break
+		}
+	}
+	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	first := math.Ceil(low/step - 1e-9)
+	if !(high/step-first < 100 && math.Abs(first) < 1<<53) { // the span is lost in the rounding of its ends, or is no number
+		return ticks(low, low)
+	}
+	var list []tick
+	for n := first; n*step <= high+1e-9*step; n++ {
+		text := fmt.Sprintf("%.*f", min(decimals, 6), n*step+0) // + 0: no -0
+		if decimals > 6 || math.Abs(n*step) >= 1e7 {
+			text = fmt.Sprintf("%.4g", n*step+0)
+		}
+		list = append(list, tick{n * step, strings.ReplaceAll(text, "-", "−")})
+	}
+	return list
+}
+
+// palette is viridis.
+func palette() string {
+	var s strings.Builder
+	for i := range 256 {
+		c := figures.Viridis(float64(i) / 255)
+		fmt.Fprintf(&s, "%02x%02x%02x", c.R, c.G, c.B)
+	}
+	return s.String()
+}

@@ -1,0 +1,153 @@
+package viewer
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/internal/cell"
+	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// written is the folder of a run that was trained, or not.
+func written(t *testing.T, algorithm, env string, save func(*runs.Writer) error) *runs.Run {
+	t.Helper()
+	config, err := runs.NewConfig(algorithm, env, 0, map[string]int{"episode_length": 250})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := runs.Create(t.TempDir(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := save(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run, err := runs.Open(w.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// square is a repertoire of n by n cells, all of them filled but the first few.
+func square(n, dims, empty int) *runs.Repertoire {
+	r := &runs.Repertoire{Params: 1, Dims: dims}
+	for range dims {
+		r.Lower, r.Upper = append(r.Lower, 0), append(r.Upper, 1)
+	}
+	for i := range n * n {
+		at := make([]float32, dims)
+		at[0], at[1] = (float32(i%n)+0.5)/float32(n), (float32(i/n)+0.5)/float32(n)
+		r.Centroids, r.Descriptors = append(r.Centroids, at...), append(r.Descriptors, at...)
+		fitness := float32(i)
+		if i < empty {
+			fitness = float32(math.Inf(-1))
+		}
+		r.Fitnesses, r.Genotypes = append(r.Fitnesses, fitness), append(r.Genotypes, 0)
+	}
+	return r
+}
+
+func repertoire(t *testing.T, env string, r *runs.Repertoire) *runs.Run {
+	t.Helper()
+	return written(t, "map-elites", env, func(w *runs.Writer) error { return w.SaveRepertoire(r) })
+}
+
+func films(n int) (list []*scene.Film) {
+	for k := range n {
+		list = append(list, crawler(k, 2))
+	}
+	return list
+}
+
+// As many cells as a page has room for: of an ant a hundred, of a robot with fewer bodies more.
+func TestCellsOfARun(t *testing.T) {
+	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100, "walker-uni": roomFor / 7 / 250} {
+		cells, err := Cells(repertoire(t, env, square(20, 2, 3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(cells) != want || slices.Min(cells) < 3 || !slices.Contains(cells, 399) {
+			t.Errorf("%s: %d cells, want %d with the fittest and none that is empty: %v", env, len(cells), want, cells)
+		}
+	}
+	few, err := Cells(repertoire(t, "ant-omni", square(2, 2, 1)))
+	if err != nil || !slices.Equal(few, []int{1, 2, 3}) {
+		t.Errorf("%v, %v", few, err)
+	}
+	if _, err := Cells(repertoire(t, "ant-omni", square(2, 2, 4))); err == nil || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("of an empty repertoire: %v", err)
+	}
+	if _, err := Cells(written(t, "map-elites", "ant-omni", func(*runs.Writer) error { return nil })); err == nil {
+		t.Error("there are cells without a repertoire")
+	}
+}
+
+// Two descriptors are a map, more of them a list, and skills without cells are a list of skills.
+func TestPagesOfRuns(t *testing.T) {
+	flat, deep := repertoire(t, "ant-omni", square(3, 2, 1)), repertoire(t, "ant-uni", square(3, 4, 1))
+	skilled := written(t, "diayn", "ant-uni", func(w *runs.Writer) error {
+		s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1}, Fitnesses: []float32{1, 2, 4}, Descriptors: []float32{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}}
+		sizes := s.Sizes()
+		for i := range len(sizes) - 1 {
+			s.Policy = append(s.Policy, make([]float32, (sizes[i]+1)*sizes[i+1])...)
+		}
+		return w.SaveSkills(s)
+	})
+	for _, c := range []struct {
+		run   *runs.Run
+		cells []int
+		films int
+		says  string // in the page, or in the error
+		fails bool
+	}{
+		{run: flat, cells: []int{4, 8}, films: 2, says: "MAP-Elites on ant-omni"},
+		{run: deep, cells: []int{4, 8}, films: 2, says: "MAP-Elites on ant-uni"},
+		{run: skilled, films: 2, says: "DIAYN on ant-uni"},
+		{run: flat, cells: []int{4, 8}, films: 1, says: "1 films for 2 cells", fails: true},
+		{run: flat, cells: []int{0}, films: 1, says: "cell 0", fails: true},
+		{run: deep, cells: []int{0}, films: 1, says: "cell 0, which is empty", fails: true},
+		{run: skilled, films: 3, says: "3 films for the 2 skills", fails: true},
+		{run: flat, films: 3, says: "skills", fails: true},
+	} {
+		p, err := OfRun(c.run, c.cells, films(c.films))
+		if c.fails {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s, cells %v: %v; want %q", c.run.Name(), c.cells, err, c.says)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.run.Name(), err)
+			continue
+		}
+		if p.Films() != c.films || p.Title != c.says {
+			t.Errorf("%s: %d films, %q", c.run.Name(), p.Films(), p.Title)
+		}
+	}
+}
+
+// Outside of a notebook a page is a file.
+func TestShowSavesAPage(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new")
+	t.Setenv(cell.FolderVariable, folder)
+	p := Skill(crawler(1, 3))
+	if err := Show("skill", p); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(folder, "skill.html"))
+	if err != nil || string(page) != string(pageOf(t, p)) {
+		t.Errorf("%d bytes, %v", len(page), err)
+	}
+	if err := Show("broken", Skill(&scene.Film{})); err == nil {
+		t.Error("a film without frames is shown")
+	}
+}

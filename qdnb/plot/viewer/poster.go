@@ -1,0 +1,53 @@
+package viewer
+
+import (
+	"bytes"
+	"image"
+	"image/draw"
+	"image/png"
+	"math"
+
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+)
+
+const (
+	posterWidth, posterHeight = 960, 240 // CSS pixels
+	posterFrames              = 4
+	dense                     = 1.5 // points per CSS pixel: twice as many would make notebooks large
+)
+
+// Poster is a picture of the page, for where pages do not show: frames of the film that the page begins
+// with, one after the other, and beside them the map if there is one.
+func (p *Page) Poster() (image.Image, error) {
+	frames, width := posterFrames, posterWidth
+	var chart image.Image
+	if p.cells != nil {
+		c := *p.cells
+		c.Title = ""
+		fig, err := figures.RepertoireMap(c)
+		if err != nil {
+			return nil, err
+		}
+		w, h := fig.Bounds()
+		const screen = 96
+		data, err := fig.PNG(int(math.Round(dense * screen * posterHeight / h.Dots(screen))))
+		if err != nil {
+			return nil, err
+		}
+		if chart, err = png.Decode(bytes.NewReader(data)); err != nil {
+			return nil, err
+		}
+		frames, width = posterFrames-1, posterWidth-int(posterHeight*w/h)
+	}
+	strip, err := scene.Strip(p.entries[p.first()].Film, frames, int(dense*float64(width)/float64(frames)), dense*posterHeight)
+	if err != nil || chart == nil {
+		return strip, err
+	}
+	left := chart.Bounds().Dx()
+	both := image.NewNRGBA(image.Rect(0, 0, left+strip.Bounds().Dx(), dense*posterHeight))
+	draw.Draw(both, both.Bounds(), image.White, image.Point{}, draw.Src)
+	draw.Draw(both, chart.Bounds(), chart, chart.Bounds().Min, draw.Src)
+	draw.Draw(both, strip.Bounds().Add(image.Pt(left, 0)), strip, strip.Bounds().Min, draw.Src)
+	return both, nil
+}

@@ -1,0 +1,572 @@
+package viewer
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// crawler is a film of a robot that is as large as an ant, and goes a way that number decides.
+func crawler(number, frames int) *scene.Film {
+	red, blue := color.NRGBA{R: 200, G: 60, B: 20, A: 255}, color.NRGBA{R: 30, G: 110, B: 180, A: 255}
+	f := &scene.Film{
+		Title: fmt.Sprintf("crawler, cell %d", number), Subtitle: "fitness −1.5 & more", Step: 0.05, Ground: true,
+		Outcome: &scene.Outcome{Fitness: -0.5 - float64(number), Descriptor: []float64{1, float64(number) / 10}, Archived: number%6 == 0},
+		Bodies: []scene.Body{
+			{Name: "torso", Shapes: []scene.Shape{{Kind: scene.Capsule, Radius: 0.25, Color: color.NRGBA{R: 90, G: 100, B: 110, A: 255}}}},
+			{Name: "wall", Fixed: true, Pose: scene.Pose{Position: scene.Vec{2, 2, 0}, Rotation: scene.Quat{1}},
+				Shapes: []scene.Shape{{Kind: scene.Box, A: scene.Vec{0, 0, 0}, B: scene.Vec{0.3, 3, 0.5}, Color: color.NRGBA{R: 190, G: 185, B: 170, A: 255}}}},
+		},
+	}
+	const legs = 4
+	for leg := range legs {
+		for part, length := range []float64{0.28, 0.57} {
+			c := red
+			if leg%2 == 1 {
+				c = blue
+			}
+			f.Bodies = append(f.Bodies, scene.Body{Name: fmt.Sprintf("leg %d part %d", leg, part),
+				Shapes: []scene.Shape{{Kind: scene.Capsule, A: scene.Vec{-length / 2, 0, 0}, B: scene.Vec{length / 2, 0, 0}, Radius: 0.08, Color: c}}})
+		}
+	}
+	random := rand.New(rand.NewPCG(uint64(number), 1))
+	heading := float64(number) * 0.9
+	at := scene.Vec{0, 0, 0.6}
+	for t := range frames {
+		yaw := heading + 0.3*math.Sin(0.05*float64(t))
+		at[0] += 0.04 * math.Cos(yaw)
+		at[1] += 0.04 * math.Sin(yaw)
+		at[2] = 0.6 + 0.05*math.Sin(0.7*float64(t)) + 0.002*random.NormFloat64()
+		torso := scene.Pose{Position: at, Rotation: about(scene.Vec{0, 0, 1}, yaw)}
+		frame := []scene.Pose{torso}
+		for leg := range legs {
+			out := math.Pi/4 + math.Pi/2*float64(leg) + yaw + 0.4*math.Sin(0.8*float64(t)+float64(leg)) + 0.02*random.NormFloat64()
+			down := 0.9 + 0.3*math.Cos(0.8*float64(t)+float64(leg))
+			upper := about(scene.Vec{0, 0, 1}, out)
+			lower := times(upper, about(scene.Vec{0, 1, 0}, down))
+			hip := plus(at, turn(torso.Rotation, scene.Vec{0.2 * math.Cos(math.Pi/4+math.Pi/2*float64(leg)), 0.2 * math.Sin(math.Pi/4+math.Pi/2*float64(leg)), 0}))
+			knee := plus(hip, turn(upper, scene.Vec{0.28, 0, 0}))
+			give := scene.Vec{0.003 * random.NormFloat64(), 0.003 * random.NormFloat64(), 0}
+			frame = append(frame, scene.Pose{Position: plus(plus(hip, turn(upper, scene.Vec{0.14, 0, 0})), give), Rotation: upper},
+				scene.Pose{Position: plus(knee, turn(lower, scene.Vec{0.285, 0, 0})), Rotation: lower})
+		}
+		f.Frames, f.Rewards = append(f.Frames, frame), append(f.Rewards, 0.5)
+	}
+	f.Rewards[0] = 0
+	return f
+}
+
+func about(axis scene.Vec, angle float64) scene.Quat {
+	s := math.Sin(angle / 2)
+	return scene.Quat{math.Cos(angle / 2), axis[0] * s, axis[1] * s, axis[2] * s}
+}
+
+func times(a, b scene.Quat) scene.Quat {
+	return scene.Quat{
+		a[0]*b[0] - a[1]*b[1] - a[2]*b[2] - a[3]*b[3], a[0]*b[1] + a[1]*b[0] + a[2]*b[3] - a[3]*b[2],
+		a[0]*b[2] - a[1]*b[3] + a[2]*b[0] + a[3]*b[1], a[0]*b[3] + a[1]*b[2] - a[2]*b[1] + a[3]*b[0],
+	}
+}
+
+func turn(q scene.Quat, v scene.Vec) (out scene.Vec) {
+	m := matrix(q)
+	for i := range 3 {
+		out[i] = m[i][0]*v[0] + m[i][1]*v[1] + m[i][2]*v[2]
+	}
+	return out
+}
+
+func plus(a, b scene.Vec) scene.Vec { return scene.Vec{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
+
+// grid is a repertoire of n by n cells, every third one empty, with films of some of them.
+func grid(t testing.TB, n, films, frames int) *Page {
+	c := figures.Cells{Title: "crawlers <b>", XLabel: "final x (m)", YLabel: "final y (m)", Lower: [2]float64{-30, -30}, Upper: [2]float64{30, 30}}
+	random := rand.New(rand.NewPCG(3, 3))
+	filmed := map[int]*scene.Film{}
+	for i := range n * n {
+		at := [2]float64{-30 + 60*(float64(i%n)+0.5+0.3*random.Float64())/float64(n), -30 + 60*(float64(i/n)+0.5+0.3*random.Float64())/float64(n)}
+		c.Centroids, c.Descriptors = append(c.Centroids, at), append(c.Descriptors, at)
+		fitness := 100 - math.Hypot(at[0], at[1])*8
+		if i%3 == 2 {
+			fitness = math.Inf(-1)
+		} else if len(filmed) < films {
+			filmed[i] = crawler(i, frames)
+		}
+		c.Fitness = append(c.Fitness, fitness)
+	}
+	p, err := Repertoire(c, filmed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func pageOf(t testing.TB, p *Page) []byte {
+	t.Helper()
+	page, err := p.HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// colours counts the colours of a part of a picture, in steps of 16.
+func colours(t *testing.T, data []byte, x0, y0, x1, y1 int) int {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[[3]uint32]bool{}
+	for y := y0; y < y1; y++ {
+		for x := x0; x < x1; x++ {
+			r, g, b, _ := img.At(x, y).RGBA()
+			seen[[3]uint32{r >> 12, g >> 12, b >> 12}] = true
+		}
+	}
+	return len(seen)
+}
+
+// The bundle is of the sources that lie beside it.
+func TestBundleIsOfItsSources(t *testing.T) {
+	h := sha256.New()
+	for _, pattern := range []string{"src/*.js", "src/*.json"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, names, err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Write(data)
+		}
+	}
+	r, err := gzip.NewReader(bytes.NewReader(bundle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(program), "\n")
+	notice, _, _ := strings.Cut(string(program), "*/")
+	if sum := fmt.Sprintf("%x", h.Sum(nil)); !strings.Contains(first, sum) {
+		t.Errorf("bundle.js.gz is not of src: run tools/viewer. Its first line is %.120s", first)
+	}
+	licence, err := os.ReadFile("LICENSE.three")
+	if err != nil || !bytes.Contains(licence, []byte("MIT License")) || !strings.Contains(notice, string(bytes.TrimSpace(licence))) {
+		t.Errorf("the bundle does not begin with the licence of three.js, or LICENSE.three is not that: %v", err)
+	}
+}
+
+// A thousand cells and as many films of an ant as [Cells] takes fit into two megabytes.
+func TestLargePage(t *testing.T) {
+	page := pageOf(t, grid(t, 32, roomFor/9/250, 251))
+	t.Logf("%d kB", len(page)/1000)
+	if len(page) > 2e6 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if dir := os.Getenv("QDNB_SCREENSHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "large.html"), page, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What pages do, in one browser after the other.
+func TestPages(t *testing.T) {
+	b := openBrowser(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *browser)
+	}{
+		{"skill plays", skillPlays}, {"first frame", firstFrame}, {"map chooses", mapChooses}, {"list chooses", listChooses}, {"in a notebook", inNotebook},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b.t = t
+			defer func() { b.t = nil }()
+			test.run(t, b)
+			if got := b.fetched(); len(got) > 0 {
+				t.Errorf("asks for %v", got)
+			}
+			if got := b.said(); len(got) > 0 {
+				t.Errorf("complains: %v", got)
+			}
+		})
+	}
+}
+
+// firstFrame measures how long a page takes to draw, with the page's own clock: a second at most, where the machine has nothing else to do.
+func firstFrame(t *testing.T, b *browser) {
+	page := pageOf(t, Skill(crawler(2, 251)))
+	best := math.MaxInt
+	for range 3 {
+		b.open(page, 900, 500)
+		b.wait(`document.documentElement.dataset.frames > 1`)
+		if step := b.text("document.documentElement.dataset.step"); strings.HasPrefix(step, "-") {
+			t.Errorf("it begins at step %s", step)
+		}
+		ms, err := strconv.Atoi(b.text("document.documentElement.dataset.firstFrame"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if best = min(best, ms); best < 1000 {
+			break
+		}
+	}
+	t.Logf("first frame after %d ms", best)
+	if best >= 1000 && os.Getenv("QDNB_LONG") != "" {
+		t.Errorf("first frame after %d ms", best)
+	}
+}
+
+// A skill plays: by itself, by its buttons and keys, as it was packed.
+func skillPlays(t *testing.T, b *browser) {
+	film := crawler(1, 251)
+	page := pageOf(t, Skill(film))
+	t.Logf("a film of 251 frames of an ant's size: %d KiB", len(page)>>10)
+	if len(page) > 300<<10 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	b.open(page, 900, 500)
+	if n := colours(t, b.picture("skill"), 200, 100, 700, 400); n < 40 {
+		t.Errorf("the picture has %d colours", n)
+	}
+	b.wait(`document.documentElement.dataset.step > 10`)
+	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock, "of 250") || !strings.Contains(clock, "reward so far") {
+		t.Errorf("clock %q", clock)
+	}
+	b.click("#play")
+	b.wait(`document.documentElement.dataset.playing === "false"`)
+	step, _ := strconv.Atoi(b.text("document.documentElement.dataset.step"))
+	b.press("ArrowRight")
+	b.press("ArrowRight")
+	b.press("ArrowLeft")
+	b.wait(fmt.Sprintf(`document.documentElement.dataset.step == %d`, step+1))
+	b.press("End")
+	b.wait(`document.documentElement.dataset.step == 250`)
+	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock, "12.50 s") || !strings.Contains(clock, "so far 125.0") {
+		t.Errorf("clock at the end %q", clock)
+	}
+	b.eval(`(() => { const s = document.getElementById("scrub"); s.value = 100; s.dispatchEvent(new Event("input")); })()`, nil)
+	b.wait(`document.documentElement.dataset.step == 100`)
+	before := b.picture("skill-100")
+	b.click("#overview")
+	b.wait(`document.getElementById("follow").getAttribute("aria-pressed") === "false"`)
+	if bytes.Equal(before, settled(b, "skill-overview")) {
+		t.Error("the overview looks the same")
+	}
+	b.click("#reset")
+	b.wait(`document.getElementById("follow").getAttribute("aria-pressed") === "true"`)
+	before = settled(b, "skill-reset")
+	b.mouse("mouseMoved", 450, 250) // dragging turns the camera
+	b.mouse("mousePressed", 450, 250)
+	b.mouse("mouseMoved", 600, 280)
+	b.mouse("mouseReleased", 600, 280)
+	if bytes.Equal(before, settled(b, "skill-turned")) {
+		t.Error("dragging does not turn the camera")
+	}
+	b.press(" ")
+	b.wait(`document.documentElement.dataset.step > 103`)
+
+	var motion struct{ Positions, Rotations []float64 }
+	b.eval(`(() => { const m = viewer.motion(); return { positions: [...m.positions], rotations: [...m.rotations] }; })()`, &motion)
+	far, turned := 0.0, 0.0
+	for t, frame := range film.Frames {
+		for body, pose := range frame {
+			i := t*len(frame) + body
+			for d := range 3 {
+				far = max(far, math.Abs(motion.Positions[3*i+d]-pose.Position[d]))
+			}
+			dot := 0.0
+			for d := range 4 {
+				dot += motion.Rotations[4*i+d] * pose.Rotation[d]
+			}
+			turned = max(turned, 2*math.Acos(min(1, math.Abs(dot))))
+		}
+	}
+	t.Logf("poses differ by %.2g m and %.2g rad", far, turned)
+	if far > 1e-3 || turned > 4e-3 {
+		t.Errorf("poses differ by %g m and %g rad", far, turned)
+	}
+
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
+	b.wait(`document.documentElement.classList.contains("dark")`)
+	if light := brightness(t, settled(b, "skill-dark")); light > 90 {
+		t.Errorf("brightness %g where dark is preferred", light)
+	}
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{}}, nil)
+}
+
+// settled is a picture once the browser has shown what was drawn.
+func settled(b *browser, name string) []byte {
+	b.t.Helper()
+	b.eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))).then(() => 1)`, nil)
+	return b.picture(name)
+}
+
+// brightness is the mean of a picture, of 255.
+func brightness(t *testing.T, data []byte) float64 {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, n := 0.0, 0
+	for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y += 5 {
+		for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x += 5 {
+			r, g, b, _ := img.At(x, y).RGBA()
+			sum += float64(r+g+b) / 3 / 257
+			n++
+		}
+	}
+	return sum / float64(n)
+}
+
+// The map of a repertoire is an index of films.
+func mapChooses(t *testing.T, b *browser) {
+	const films = 40
+	page := pageOf(t, grid(t, 12, films, 60))
+	b.open(page, 1200, 600)
+	film := func() string { return b.text("document.documentElement.dataset.film") }
+	readout := func() string { return b.text(`document.getElementById("readout").textContent`) }
+	started := film()
+	if !strings.Contains(readout(), "40 of 96 can be played") {
+		t.Errorf("readout %q", readout())
+	}
+	if n := colours(t, b.picture("map"), 60, 60, 400, 400); n < 30 {
+		t.Errorf("the map has %d colours", n)
+	}
+	b.click(`[data-entry="7"]`)
+	b.wait(`document.documentElement.dataset.film === "7"`)
+	if title := b.text(`document.getElementById("title").textContent`); started == "7" || title != "crawler, cell 7" {
+		t.Errorf("from cell %s to %q", started, title)
+	}
+	b.wait(`document.documentElement.dataset.step > 2`)
+	// Pointing shows numbers, and changes nothing.
+	at := b.middle(`[data-entry="4"]`)
+	b.mouse("mouseMoved", at[0], at[1])
+	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got, "fitness") || !strings.Contains(got, "final x (m)") {
+		t.Errorf("pointing at cell 4 shows %q", got)
+	}
+	// What the archive knows of a cell and what its film shows are told apart.
+	b.mouse("mouseMoved", 1000, 300)
+	cells := func() string {
+		return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`)
+	}
+	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
+	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
+		archived == "−7.500" {
+		t.Errorf("of cell 7 it says %q", got)
+	}
+	if got := readout(); !strings.Contains(got, "This episode starts from another initial state than the archived one.") {
+		t.Errorf("of cell 7 it says %q", got)
+	}
+	if got := b.text(`document.getElementById("subtitle").textContent`); got != "this episode: fitness −1.5 & more" {
+		t.Errorf("the film is of %q", got)
+	}
+	b.click(`[data-entry="6"]`)
+	b.wait(`document.documentElement.dataset.film === "6"`)
+	b.mouse("mouseMoved", 1000, 300)
+	if got := readout(); !strings.Contains(got, "This episode starts from the archived initial state.") {
+		t.Errorf("of cell 6 it says %q", got)
+	}
+	b.click(`[data-entry="7"]`)
+	b.wait(`document.documentElement.dataset.film === "7"`)
+	// A cell without a film and an empty one.
+	b.click(`[data-entry="142"]`)
+	if got := readout(); film() != "7" || !strings.Contains(got, "not in this page") {
+		t.Errorf("a cell without a film plays %s and shows %q", film(), got)
+	}
+	b.picture("map-pointing")
+	b.click(`[data-entry="2"]`)
+	if got := readout(); film() != "7" || !strings.Contains(got, "cell 2: empty") {
+		t.Errorf("an empty cell plays %s and shows %q", film(), got)
+	}
+	b.eval(`document.querySelector("#choice > svg").focus()`, nil)
+	b.press("ArrowLeft")
+	b.wait(`document.documentElement.dataset.film === "6"`)
+	// The map fills its panel.
+	b.open(page, 1440, 900)
+	b.picture("map-1440")
+	var part [2]float64
+	b.eval(`(() => {
+		const r = document.querySelector("#choice rect.frame").getBoundingClientRect(), p = document.getElementById("choice").getBoundingClientRect();
+		return [r.width / p.width, r.height / p.height];
+	})()`, &part)
+	if part[0] < 0.8 || part[1] < 0.85 {
+		t.Errorf("at 1440 x 900 the map takes %.2f of the width of its panel and %.2f of the height", part[0], part[1])
+	}
+	// On a phone the map lies above the stage, and nothing is wider than the window.
+	b.open(page, 390, 780)
+	b.picture("map-phone")
+	var boxes [2][4]float64
+	b.eval(`["index", "stage"].map((id) => { const r = document.getElementById(id).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; })`, &boxes)
+	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] > 780 || boxes[1][3]-boxes[1][1] < 250 {
+		t.Errorf("index and stage at %v", boxes)
+	}
+	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": true}, nil)
+	b.tap(`[data-entry="13"]`)
+	b.wait(`document.documentElement.dataset.film === "13"`)
+	b.tap("#play")
+	b.wait(`document.documentElement.dataset.playing === "false"`)
+	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": false}, nil)
+}
+
+// A list is in the order of fitness.
+func listChooses(t *testing.T, b *browser) {
+	var entries []Entry
+	for k, fitness := range []float64{3, math.NaN(), 7, 5} {
+		entries = append(entries, Entry{Number: k, Fitness: fitness, Descriptor: []float64{0.1, 0.5, 0.9, fitness / 7}, Film: crawler(k, 40)})
+	}
+	entries[3].Film = nil
+	p, err := List("four skills", "skill", []string{"a", "b", "c"}, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open(pageOf(t, p), 390, 760)
+	b.picture("list-phone")
+	if got := b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`); got != "skill 2,skill 3,skill 0,skill 1" {
+		t.Errorf("listed: %s", got)
+	}
+	if got := b.text("document.documentElement.dataset.film"); got != "2" {
+		t.Errorf("plays %s first", got)
+	}
+	b.click("li:nth-child(3)")
+	b.wait(`document.documentElement.dataset.film === "0"`)
+	b.eval(`document.querySelector("ol").focus()`, nil)
+	b.press("ArrowUp") // over the one that has no film
+	b.wait(`document.documentElement.dataset.film === "2"`)
+}
+
+// In a frame of another page it takes the height that it needs.
+func inNotebook(t *testing.T, b *browser) {
+	frame, err := grid(t, 6, 10, 40).Frame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "notebook.html")
+	outer := "<!DOCTYPE html><html><head><meta name='viewport' content='width=device-width'></head>" +
+		"<body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame + "<p>after it</p></body></html>"
+	if err := os.WriteFile(path, []byte(outer), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for width, height := range map[int]string{1000: "540px", 390: "800px"} {
+		b.size(width, 900)
+		b.call("Page.navigate", map[string]any{"url": "file://" + path}, nil)
+		b.wait(`location.href.endsWith("notebook.html") && document.querySelector("iframe")?.contentDocument?.documentElement?.dataset.frames > 2`)
+		b.picture(fmt.Sprintf("notebook-%d", width))
+		if got := b.text(`document.querySelector("iframe").style.height`); got != height {
+			t.Errorf("%d pixels wide the frame is %s high", width, got)
+		}
+		if got := b.text(`document.querySelector("iframe").contentDocument.documentElement.classList.contains("dark")`); got != "true" {
+			t.Error("it does not take the notebook's theme")
+		}
+	}
+}
+
+// What cannot be shown is refused in a line that says why.
+func TestRefuses(t *testing.T) {
+	cells := figures.Cells{Centroids: [][2]float64{{0, 0}, {1, 1}}, Fitness: []float64{1, math.Inf(-1)}, Lower: [2]float64{-1, -1}, Upper: [2]float64{2, 2}}
+	film := crawler(0, 3)
+	broken := crawler(0, 3)
+	broken.Frames[1] = broken.Frames[1][:2]
+	of := func(p *Page, err error) error {
+		if err == nil {
+			_, err = p.HTML()
+		}
+		return err
+	}
+	for _, test := range []struct {
+		want string
+		err  error
+	}{
+		{"without films", of(Repertoire(cells, nil))},
+		{"cell 1, which is empty", of(Repertoire(cells, map[int]*scene.Film{1: film}))},
+		{"the repertoire has 2", of(Repertoire(cells, map[int]*scene.Film{5: film}))},
+		{"without films", of(List("", "skill", nil, []Entry{{}}))},
+		{"frame 1 has 2 poses", of(Repertoire(cells, map[int]*scene.Film{0: broken}))},
+		{"a film without frames", of(Skill(&scene.Film{}), nil)},
+	} {
+		if test.err == nil || !strings.Contains(test.err.Error(), test.want) || strings.Contains(test.err.Error(), "\n") {
+			t.Errorf("%v, want %q", test.err, test.want)
+		}
+	}
+}
+
+// A film of one frame, one that stands still and one without rewards are films.
+func TestPacksWhatStandsStill(t *testing.T) {
+	for _, frames := range []int{1, 2, 5} {
+		f := crawler(0, 1)
+		for len(f.Frames) < frames {
+			f.Frames = append(f.Frames, f.Frames[0])
+		}
+		f.Rewards = nil
+		p, err := pack(f)
+		if err != nil || p.reward != 0 || p.step != finest {
+			t.Errorf("%d frames: %+v, %v", frames, p, err)
+		}
+	}
+}
+
+func TestChooseSpreads(t *testing.T) {
+	r := &runs.Repertoire{Dims: 2, Lower: []float32{0, 0}, Upper: []float32{1, 1}}
+	for i := range 100 {
+		at := []float32{float32(i%10) / 9, float32(i/10) / 9}
+		r.Centroids, r.Descriptors = append(r.Centroids, at...), append(r.Descriptors, at...)
+		fitness := float32(i)
+		if i == 99 {
+			fitness = float32(math.Inf(-1))
+		}
+		r.Fitnesses = append(r.Fitnesses, fitness)
+	}
+	if got := Choose(r, 200); len(got) != 99 {
+		t.Errorf("%d of 99", len(got))
+	}
+	got := Choose(r, 4)
+	if want := []int{0, 9, 80, 98}; !slices.Equal(got, want) {
+		t.Errorf("%v, want the fittest and three far from it and each other, %v", got, want)
+	}
+	for i := range 100 { // all at one place
+		r.Descriptors[2*i], r.Descriptors[2*i+1] = 0.5, 0.5
+	}
+	got = Choose(r, 10)
+	if slices.Sort(got); len(slices.Compact(got)) != 10 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, test := range []struct {
+		low, high float64
+		want      string
+	}{{-30, 30, "−30 −20 −10 0 10 20 30"}, {0, 1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {-117, 909, "0 200 400 600 800"}, {0.011, 0.0149, "0.011 0.012 0.013 0.014"}, {5, 5, "5"},
+		{3.3333333333333335e299, 3.3333333333333343e299, "3.333e+299"}, {-1.7e308, 1.7e308, "−1.7e+308"}, {0, 1e-300, "0 2e−301 4e−301 6e−301 8e−301 1e−300"}} {
+		var got []string
+		for _, tick := range ticks(test.low, test.high) {
+			got = append(got, tick.Text)
+		}
+		if s := strings.Join(got, " "); s != test.want {
+			t.Errorf("from %g to %g: %s, want %s", test.low, test.high, s, test.want)
+		}
+	}
+}
