@@ -11,7 +11,7 @@ const antTorso = "$ Torso"
 
 // antObservation is what Brax's ant sees: height and rotation of the torso, joint angles, velocities of torso and joints, and
 // what contacts did to every body, clipped to +-1.
-func antObservation(m Moment) *Node {
+func antObservation(m StepView) *Node {
 	torso := m.Frame(antTorso)
 	angles, velocities := m.System.JointAngles(m.State)
 	parts := []*Node{torso.Position[2]}
@@ -30,18 +30,18 @@ func contacts(components [3]*Node) *Node {
 }
 
 // antEffort is what Brax's ant pays for its actions and contacts, less the bonus for being alive.
-func antEffort(after Moment, action *Node) *Node {
+func antEffort(after StepView, action *Node) *Node {
 	return AddScalar(Add(cost(0.5, action), cost(0.0005, contacts(after.Contact.Velocity))), -1)
 }
 
 // antForward is the reward of ants that are to run along x.
-func antForward(before, after Moment, action *Node) *Node {
-	x := func(m Moment) *Node { return m.Frame(antTorso).Position[0] }
+func antForward(before, after StepView, action *Node) *Node {
+	x := func(m StepView) *Node { return m.Frame(antTorso).Position[0] }
 	return Sub(velocity(after, x(before), x(after)), antEffort(after, action))
 }
 
-func antFalls(ceiling float64) func(Moment) *Node {
-	return func(m Moment) *Node { return outside(m.Frame(antTorso).Position[2], 0.2, ceiling) }
+func antFalls(ceiling float64) func(StepView) *Node {
+	return func(m StepView) *Node { return outside(m.Frame(antTorso).Position[2], 0.2, ceiling) }
 }
 
 // ant is a task of an ant in a model.
@@ -80,7 +80,7 @@ func makeAntUni(o options) (Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.Describe = func(m Moment) *Node { return feet(m, robots.AntFeet...) }
+	env.Describe = func(m StepView) *Node { return feet(m, robots.AntFeet...) }
 	return env, nil
 }
 
@@ -107,10 +107,10 @@ func makeAntOmni(o options) (Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.Reward = func(_, after Moment, action *Node) *Node { return Neg(antEffort(after, action)) }
+	env.Reward = func(_, after StepView, action *Node) *Node { return Neg(antEffort(after, action)) }
 	const far = 1e10
 	clipping := o.clipping(limits, []float32{-far, -far}, []float32{far, far})
-	env.Describe = func(m Moment) *Node { return position(m, antTorso, clipping) }
+	env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
 	return env, nil
 }
 
@@ -126,14 +126,14 @@ func makeAntTrap(o options) (Env, error) {
 		return nil, err
 	}
 	clipping := o.clipping(limits, []float32{0, -8}, []float32{1e10, 8})
-	env.Describe = func(m Moment) *Node { return position(m, antTorso, clipping) }
+	env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
 	env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
 	return env, nil
 }
 
 // located puts the position of a body before an observation, less center and divided by scale.
-func located(body string, observe func(Moment) *Node, center, scale [2]float64) func(Moment) *Node {
-	return func(m Moment) *Node {
+func located(body string, observe func(StepView) *Node, center, scale [2]float64) func(StepView) *Node {
+	return func(m StepView) *Node {
 		at := m.Frame(body).Position
 		x := DivScalar(AddScalar(at[0], -center[0]), scale[0])
 		y := DivScalar(AddScalar(at[1], -center[1]), scale[1])
@@ -156,7 +156,7 @@ func makeAntMaze(o options) (Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.Describe = func(m Moment) *Node { return position(m, antTorso, limits) }
+	env.Describe = func(m StepView) *Node { return position(m, antTorso, limits) }
 	env.Observe = located(antTorso, antObservation, [2]float64{17.5, 17.5}, [2]float64{22.5, 22.5})
 	env.Done = antFalls(5)
 	env.Goal, env.Seeker = &target, antTorso

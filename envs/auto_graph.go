@@ -44,7 +44,7 @@ func (e Episodes) Truncation(s State) *Node { return e.read(s).Truncation }
 
 // memory is the world of a state of Episodes: the batch on the last axis, as in all worlds.
 type memory struct {
-	World             []*Node // of the task
+	PhysicsState             []*Node // of the task
 	First             []*Node // the same after the first reset
 	Observation       *Node   // [observations, B], after the first reset
 	Descriptor        *Node   // [descriptor, B], as well; nil where the task has none
@@ -57,10 +57,10 @@ func (e Episodes) read(s State) memory {
 	if s.Descriptor != nil {
 		m.Descriptor, tail = s.Descriptor, 4 // only to say that there is one
 	}
-	n := (len(s.World) - tail) / 2
-	m.World, m.First, m.Observation = s.World[:n], s.World[n:2*n], s.Observation
+	n := (len(s.PhysicsState) - tail) / 2
+	m.PhysicsState, m.First, m.Observation = s.PhysicsState[:n], s.PhysicsState[n:2*n], s.Observation
 	m.Steps, m.Truncation = s.Reward, s.Reward
-	return xla.WithLeaves(m, s.World)
+	return xla.Unflatten(m, s.PhysicsState)
 }
 
 // Reset implements [Env].
@@ -70,23 +70,23 @@ func (e Episodes) Reset(keys xla.Key) State {
 	}
 	s := Reset(e.env, keys)
 	batch := s.Reward.Shape().Dimensions[0]
-	for i, part := range s.World {
+	for i, part := range s.PhysicsState {
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
 			panic(xla.Misfit(Inner(e.env), "Reset", "part %d of the world of %s has shape %s: the last axis must be that of the %d copies", i, e.env.Spec().Name, part.Shape(), batch))
 		}
 	}
-	m := memory{World: s.World, First: s.World, Observation: Transpose(s.Observation, 0, 1), Steps: ZerosLike(s.Reward), Truncation: ZerosLike(s.Reward)}
+	m := memory{PhysicsState: s.PhysicsState, First: s.PhysicsState, Observation: Transpose(s.Observation, 0, 1), Steps: ZerosLike(s.Reward), Truncation: ZerosLike(s.Reward)}
 	if s.Descriptor != nil {
 		m.Descriptor = Transpose(s.Descriptor, 0, 1)
 	}
-	s.World = xla.Leaves(m)
+	s.PhysicsState = xla.Flatten(m)
 	return s
 }
 
 // Step implements [Env].
 func (e Episodes) Step(s State, action *Node) State {
 	m := e.read(s)
-	s.World, s.Done = m.World, ZerosLike(s.Done)
+	s.PhysicsState, s.Done = m.PhysicsState, ZerosLike(s.Done)
 	next := Step(e.env, s, action)
 
 	steps := AddScalar(m.Steps, 1)
@@ -105,13 +105,13 @@ func (e Episodes) Step(s State, action *Node) State {
 		wide[len(wide)-1] = dims[len(dims)-1]
 		return Where(BroadcastToDims(Reshape(ended, wide...), dims...), first, now)
 	}
-	for i, part := range next.World {
-		m.World[i] = restart(m.First[i], part)
+	for i, part := range next.PhysicsState {
+		m.PhysicsState[i] = restart(m.First[i], part)
 	}
 	next.Observation = Transpose(restart(m.Observation, Transpose(next.Observation, 0, 1)), 0, 1)
 	if next.Descriptor != nil && !e.env.Spec().Descriptor.Stays {
 		next.Descriptor = Transpose(restart(m.Descriptor, Transpose(next.Descriptor, 0, 1)), 0, 1)
 	}
-	next.World = xla.Leaves(m)
+	next.PhysicsState = xla.Flatten(m)
 	return next
 }

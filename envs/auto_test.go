@@ -26,7 +26,7 @@ func (w walk) Spec() envs.Spec {
 
 func (w walk) at(x, reward *Node) envs.State {
 	s := envs.State{
-		World: []*Node{InsertAxes(x, 0)}, Observation: InsertAxes(MulScalar(x, 2), -1), Reward: reward,
+		PhysicsState: []*Node{InsertAxes(x, 0)}, Observation: InsertAxes(MulScalar(x, 2), -1), Reward: reward,
 		Done: ConvertDType(GreaterThan(x, ConstAs(x, 1)), x.DType()),
 	}
 	if w.kind != envs.None {
@@ -41,7 +41,7 @@ func (w walk) Reset(keys xla.Key) envs.State {
 }
 
 func (w walk) Step(s envs.State, action *Node) envs.State {
-	x := Add(Reshape(s.World[0], -1), Reshape(action, -1))
+	x := Add(Reshape(s.PhysicsState[0], -1), Reshape(action, -1))
 	return w.at(x, MulScalar(x, 10))
 }
 
@@ -65,7 +65,7 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions
 			}
 			return nodes
 		}
-		r := running{State: env.Reset(xla.NewKey(g, 3).Fold(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
+		r := running{State: env.Reset(xla.NewKey(g, 3).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
 		for _, node := range seen(r.State) {
 			all := Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps + 1}, node.Shape().Dimensions...)...))
 			r.Trace = append(r.Trace, xla.SetRows(all, Const(g, int32(0)), InsertAxes(node, 0)))
@@ -203,6 +203,6 @@ func (s sideways) Spec() envs.Spec {
 
 func (s sideways) Reset(keys xla.Key) envs.State {
 	state := s.walk.Reset(keys)
-	state.World = []*Node{Transpose(state.World[0], 0, 1)}
+	state.PhysicsState = []*Node{Transpose(state.PhysicsState[0], 0, 1)}
 	return state
 }

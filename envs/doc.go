@@ -6,6 +6,6 @@
 //
 // [Pointmaze] is a task by itself. All others are a [Rigid]: a system of package envs/physics with functions that say what is seen and
 // paid; a new task is one with other functions. What changes a task wraps it: [AutoReset] restarts episodes by themselves, as learning
-// from single steps needs; [Live] makes gravity, actuators and the target a part of the state, as adaptation needs; an [Option] of [Make]
+// from single steps needs; [Perturbable] makes gravity, actuators and the target a part of the state, as adaptation needs; an [Option] of [Make]
 // sets them for good.
 package envs

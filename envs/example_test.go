@@ -36,7 +36,7 @@ func ExampleRollout() {
 		log.Fatal(err)
 	}
 	x, y := tensors.FromValue([]float32{0, -0.8}), tensors.FromValue([]float32{-0.7, -0.7})
-	out, err := program.Run(xla.Value{x}, xla.Value{y})
+	out, err := program.Run(xla.Sharded{x}, xla.Sharded{y})
 	if err != nil {
 		log.Fatal(err)
 	}

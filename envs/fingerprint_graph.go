@@ -12,7 +12,7 @@ import (
 // tracedCopies is the batch of traced environments.
 const tracedCopies = 2
 
-// traced describes the states of a traced batch: their form, for [xla.WithLeaves], and the shapes
+// traced describes the states of a traced batch: their form, for [xla.Unflatten], and the shapes
 // of their leaves.
 type traced struct {
 	form   State
@@ -34,7 +34,7 @@ func Fingerprint(env Env) (string, error) {
 	action := shapes.Make(dtypes.Float32, tracedCopies, spec.Actions)
 	_, err = t.Graph(append(states.shapes, action), func(in []*Node) []*Node {
 		n := len(in) - 1
-		return xla.Leaves(env.Step(xla.WithLeaves(states.form, in[:n]), in[n]))
+		return xla.Flatten(env.Step(xla.Unflatten(states.form, in[:n]), in[n]))
 	})
 	return t.Sum(), errors.WithMessage(err, "the environment cannot be built")
 }
@@ -44,7 +44,7 @@ func traceReset(t *xla.Trace, env Env) (states traced, err error) {
 	words := shapes.Make(dtypes.Uint32, tracedCopies)
 	states.shapes, err = t.Graph([]shapes.Shape{words, words}, func(in []*Node) []*Node {
 		states.form = env.Reset(xla.Key{Hi: in[0], Lo: in[1]})
-		return xla.Leaves(states.form)
+		return xla.Flatten(states.form)
 	})
 	return states, err
 }
@@ -60,7 +60,7 @@ func TraceRecorder(t *xla.Trace, env Env, r Recorder) error {
 	n := len(states.shapes)
 	inputs := append(append(states.shapes[:n:n], states.shapes...), shapes.Make(dtypes.Float32, tracedCopies, env.Spec().Actions))
 	_, err = t.Graph(inputs, func(in []*Node) []*Node {
-		before, after := xla.WithLeaves(states.form, in[:n]), xla.WithLeaves(states.form, in[n:2*n])
+		before, after := xla.Unflatten(states.form, in[:n]), xla.Unflatten(states.form, in[n:2*n])
 		return []*Node{r.Row(before, in[2*n], after)}
 	})
 	return err

@@ -18,23 +18,23 @@ type Conditions struct {
 	Target    [2]float64 // position x, y of the target of ant-maze; of other tasks it is not looked at
 }
 
-// Live is a task whose conditions are a part of its states, so that one program serves all of them: where [Option]s are constants of
+// Perturbable is a task whose conditions are a part of its states, so that one program serves all of them: where [Option]s are constants of
 // a program, these are its inputs. Without [Live.Under] a state has the nominal ones, under which a task is what it is without Live.
-type Live struct{ *Rigid }
+type Perturbable struct{ *Rigid }
 
-var _ Env = Live{}
+var _ Env = Perturbable{}
 
-// NewLive makes conditions of a task inputs. A task that has none is an error.
-func NewLive(env Env) (Live, error) {
+// NewPerturbable makes conditions of a task inputs. A task that has none is an error.
+func NewPerturbable(env Env) (Perturbable, error) {
 	rigid, ok := env.(*Rigid)
 	if !ok {
-		return Live{}, errors.Errorf("%s has neither gravity nor actuators nor a target to change", env.Spec().Name)
+		return Perturbable{}, errors.Errorf("%s has neither gravity nor actuators nor a target to change", env.Spec().Name)
 	}
-	return Live{rigid}, nil
+	return Perturbable{rigid}, nil
 }
 
 // Nominal are the conditions of the task as it is.
-func (l Live) Nominal() Conditions {
+func (l Perturbable) Nominal() Conditions {
 	c := Conditions{Gravity: 1, Actuators: 1}
 	if l.Goal != nil {
 		c.Target = *l.Goal
@@ -43,7 +43,7 @@ func (l Live) Nominal() Conditions {
 }
 
 // Values are conditions as numbers for [Live.Under], [Live.Width]. Conditions that the task does not have, or cannot take, are an error.
-func (l Live) Values(c Conditions) ([]float32, error) {
+func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	for what, k := range map[string]float64{"gravity": c.Gravity, "the strength of actuators": c.Actuators} {
 		if err := robots.CheckMultiplier(what, k); err != nil {
 			return nil, errors.WithMessage(err, l.Spec().Name)
@@ -67,7 +67,7 @@ func (l Live) Values(c Conditions) ([]float32, error) {
 }
 
 // Width is how many numbers conditions are.
-func (l Live) Width() int {
+func (l Perturbable) Width() int {
 	if l.Goal == nil {
 		return 2
 	}
@@ -75,39 +75,39 @@ func (l Live) Width() int {
 }
 
 // Reset implements [Env]: under nominal conditions.
-func (l Live) Reset(keys xla.Key) State {
+func (l Perturbable) Reset(keys xla.Key) State {
 	values, err := l.Values(l.Nominal())
 	if err != nil {
 		panic(err)
 	}
 	s := l.Rigid.Reset(keys)
-	s.World = append(slices.Clone(s.World), l.wide(Const(s.Reward.Graph(), values), s))
+	s.PhysicsState = append(slices.Clone(s.PhysicsState), l.wide(Const(s.Reward.Graph(), values), s))
 	return s
 }
 
 // Under puts states under conditions: values [Width]. What is seen of a state does not depend on them.
-func (l Live) Under(s State, values *Node) State {
-	s.World = append(slices.Clone(s.World[:len(s.World)-1]), l.wide(values, s))
+func (l Perturbable) Under(s State, values *Node) State {
+	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]), l.wide(values, s))
 	return s
 }
 
 // wide are values for all copies of a state, [Width, B].
-func (l Live) wide(values *Node, s State) *Node {
+func (l Perturbable) wide(values *Node, s State) *Node {
 	return BroadcastToDims(InsertAxes(values, -1), l.Width(), s.Reward.Shape().Dimensions[0])
 }
 
 // Step implements [Env].
-func (l Live) Step(s State, action *Node) State {
-	n := len(s.World) - 1
-	values := s.World[n]
+func (l Perturbable) Step(s State, action *Node) State {
+	n := len(s.PhysicsState) - 1
+	values := s.PhysicsState[n]
 	row := func(i int) *Node { return Reshape(Slice(values, AxisElem(i)), -1) }
 	now := condition{gravity: row(0), actuators: row(1)}
 	if l.Goal != nil {
 		now.target = []*Node{row(2), row(3)}
 	}
-	s.World = s.World[:n]
+	s.PhysicsState = s.PhysicsState[:n]
 	next := l.step(s, action, now)
-	next.World = append(slices.Clone(next.World), values)
+	next.PhysicsState = append(slices.Clone(next.PhysicsState), values)
 	return next
 }
 
@@ -133,7 +133,7 @@ func (c condition) weakened(system *physics.System, leg []string, action *Node) 
 }
 
 // away is the distance [B] of a body from a target.
-func away(m Moment, body string, x, y *Node) *Node {
+func away(m StepView, body string, x, y *Node) *Node {
 	at := m.Frame(body).Position
 	return Sqrt(Add(Square(Sub(at[0], x)), Square(Sub(at[1], y))))
 }

@@ -30,7 +30,7 @@ func TestLive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			live, err := envs.NewLive(environment(t, name))
+			live, err := envs.NewPerturbable(environment(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,8 +45,8 @@ func TestLive(t *testing.T) {
 				built := environment(t, name, c.options...)
 				// A few copies, two steps: enough for what acts on velocities to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
-					keys := xla.KeyOf(in[0]).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
-					action := keys.FoldInt(7).Uniform(-1, 1, 3, live.Spec().Actions)
+					keys := xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+					action := keys.FoldIn(7).Uniform(-1, 1, 3, live.Spec().Actions)
 					a, b := live.Under(live.Reset(keys), in[1]), built.Reset(keys)
 					for range 2 {
 						a, b = live.Step(a, action), built.Step(b, action)
@@ -67,7 +67,7 @@ func TestLive(t *testing.T) {
 }
 
 func TestLiveRefuses(t *testing.T) {
-	if _, err := envs.NewLive(environment(t, "pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
+	if _, err := envs.NewPerturbable(environment(t, "pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
 		t.Errorf("pointmaze: %v", err)
 	}
 	for name, bad := range map[string]struct {
@@ -79,7 +79,7 @@ func TestLiveRefuses(t *testing.T) {
 		"gravity":        {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
 		"actuators can ": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
 	} {
-		live, err := envs.NewLive(environment(t, bad.env))
+		live, err := envs.NewPerturbable(environment(t, bad.env))
 		if err != nil {
 			t.Fatal(err)
 		}

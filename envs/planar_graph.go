@@ -29,8 +29,8 @@ func planar(model physics.Model, o options, leg []string, spec Spec) (*Rigid, er
 
 // planarObservation is what Brax's walker2d and halfcheetah see: height and rotation of the torso, joint angles, the velocity
 // of the torso, its angular velocity if so wanted, and those of the joints.
-func planarObservation(spin bool) func(Moment) *Node {
-	return func(m Moment) *Node {
+func planarObservation(spin bool) func(StepView) *Node {
+	return func(m StepView) *Node {
 		torso := m.Frame("torso")
 		angles, velocities := m.System.JointAngles(m.State)
 		parts := []*Node{torso.Position[2]}
@@ -54,11 +54,11 @@ func makeWalkerUni(o options) (Env, error) {
 	}
 	env.Noise = 0.005
 	env.Observe = planarObservation(false)
-	env.Done = func(m Moment) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
-	env.Describe = func(m Moment) *Node { return feet(m, robots.Walker2dFeet...) }
+	env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
+	env.Describe = func(m StepView) *Node { return feet(m, robots.Walker2dFeet...) }
 	env.Drive = func(action *Node) *Node { return Neg(action) } // as in the source, where it makes learning easier
-	env.Reward = func(before, after Moment, action *Node) *Node {
-		x := func(m Moment) *Node { return m.System.CenterOfMass(m.State)[0] }
+	env.Reward = func(before, after StepView, action *Node) *Node {
+		x := func(m StepView) *Node { return m.System.CenterOfMass(m.State)[0] }
 		forward := velocity(after, x(before), x(after))
 		return AddScalar(Sub(forward, cost(0.001, action)), 1)
 	}
@@ -73,7 +73,7 @@ func makeHalfCheetahUni(o options) (Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.Describe = func(m Moment) *Node { return feet(m, robots.HalfCheetahFeet...) }
+	env.Describe = func(m StepView) *Node { return feet(m, robots.HalfCheetahFeet...) }
 	return env, nil
 }
 
@@ -98,8 +98,8 @@ func halfCheetah(model physics.Model, o options, spec Spec) (*Rigid, error) {
 	}
 	env.Noise = 0.1
 	env.Observe = planarObservation(true)
-	env.Reward = func(before, after Moment, action *Node) *Node {
-		x := func(m Moment) *Node { return m.Frame("torso").Position[0] }
+	env.Reward = func(before, after StepView, action *Node) *Node {
+		x := func(m StepView) *Node { return m.Frame("torso").Position[0] }
 		return Sub(velocity(after, x(before), x(after)), cost(0.1, action))
 	}
 	return env, nil

@@ -47,8 +47,8 @@ func (Pointmaze) Spec() Spec {
 // Reset draws x in +-0.1 and y in [-1, -0.7).
 func (Pointmaze) Reset(keys xla.Key) State {
 	n := keys.Hi.Shape().Dimensions[0]
-	x := keys.FoldInt(0).Uniform(-0.1, 0.1, n)
-	y := keys.FoldInt(1).Uniform(-1, -0.7, n)
+	x := keys.FoldIn(0).Uniform(-0.1, 0.1, n)
+	y := keys.FoldIn(1).Uniform(-1, -0.7, n)
 	return pointmazeState(x, y, ZerosLike(x), ZerosLike(x))
 }
 
@@ -57,14 +57,14 @@ func (Pointmaze) At(x, y *Node) State { return pointmazeState(x, y, ZerosLike(x)
 
 func pointmazeState(x, y, reward, done *Node) State {
 	xy := Stack([]*Node{x, y}, -1)
-	return State{World: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward, Done: done}
+	return State{PhysicsState: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward, Done: done}
 }
 
 // Step implements [Env]: the lower wall, then the upper one on the y that the lower one left, then the borders. A wall stops
 // y alone. Both directions test where the path meets the wall's lower edge, as the published code does; a path along the
 // wall (y unchanged) meets it at infinity or nowhere, and passes.
 func (Pointmaze) Step(s State, action *Node) State {
-	oldX, oldY := s.World[0], s.World[1]
+	oldX, oldY := s.PhysicsState[0], s.PhysicsState[1]
 	move := DivScalar(clip(action), 10)
 	x := Add(oldX, Reshape(Slice(move, AxisRange(), AxisElem(0)), -1))
 	y := Add(oldY, Reshape(Slice(move, AxisRange(), AxisElem(1)), -1))

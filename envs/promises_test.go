@@ -46,11 +46,11 @@ func TestFixedStart(t *testing.T) {
 			t.Parallel()
 			worlds := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 				g := in[0].Graph()
-				keys := xla.KeyOf(in[0]).Fold(Iota(g, shapes.Make(dtypes.Int32, 3), 0))
+				keys := xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 3), 0))
 				var out []*Node
 				for _, option := range []envs.Option{envs.FixedStart(1), envs.FixedStart(2), envs.Gravity(1)} {
 					s := environment(t, name, option).Reset(keys)
-					out = append(out, Concatenate([]*Node{s.Observation, Transpose(Reshape(s.World[0], -1, 3), 0, 1)}, 1))
+					out = append(out, Concatenate([]*Node{s.Observation, Transpose(Reshape(s.PhysicsState[0], -1, 3), 0, 1)}, 1))
 				}
 				return out
 			}, xlatest.Tensor(xla.SeedWords(5), 2))

@@ -22,7 +22,7 @@ func TestRecord(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		trace := traced(t, p, env, steps, actions) // [steps+1, B] of the observation, reward, done, truncation, descriptor
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			start := env.Reset(xla.NewKey(in[0].Graph(), 3).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0)))
+			start := env.Reset(xla.NewKey(in[0].Graph(), 3).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0)))
 			all := envs.Recorder{Every: 1, Width: 6, Row: func(before envs.State, action *Node, after envs.State) *Node {
 				columns := []*Node{before.Observation, action, after.Observation}
 				for _, x := range []*Node{after.Reward, after.Done, env.Truncation(after)} {

@@ -20,27 +20,27 @@ type Rigid struct {
 	// Contacts is how many of the last components of an observation are what contacts did.
 	Contacts int
 
-	Observe  func(m Moment) *Node                           // [observations, B]
-	Reward   func(before, after Moment, action *Node) *Node // [B], of a step under action [actions, B]
-	Done     func(m Moment) *Node                           // [B], booleans; nil: never
-	Describe func(m Moment) *Node                           // [descriptor, B]; nil if the task has none
+	Observe  func(m StepView) *Node                           // [observations, B]
+	Reward   func(before, after StepView, action *Node) *Node // [B], of a step under action [actions, B]
+	Done     func(m StepView) *Node                           // [B], booleans; nil: never
+	Describe func(m StepView) *Node                           // [descriptor, B]; nil if the task has none
 	Drive    func(action *Node) *Node                       // what the actuators get of an action [actions, B]; nil: the action
 
-	// What the conditions of [Live] change.
+	// What the conditions of [Perturbable] change.
 	Leg    []string    // joints whose actuators get weaker together
 	Goal   *[2]float64 // target x, y that the reward is minus the distance from; nil: there is none, and Reward counts
 	Seeker string      // the body that seeks it
 }
 
-// Moment is a state of a system with what contacts did to it in the control step that led there.
-type Moment struct {
+// StepView is a state of a system with what contacts did to it in the control step that led there.
+type StepView struct {
 	System  *physics.System
 	State   physics.State
 	Contact physics.Contact
 }
 
 // Frame is where a body is and how it moves.
-func (m Moment) Frame(body string) physics.Frame { return m.System.Frame(m.State, body) }
+func (m StepView) Frame(body string) physics.Frame { return m.System.Frame(m.State, body) }
 
 // Spec implements [Env].
 func (r *Rigid) Spec() Spec { return r.Settings }
@@ -72,7 +72,7 @@ func (r *Rigid) Walls() (walls []Wall) {
 // Reset implements [Env].
 func (r *Rigid) Reset(keys xla.Key) State {
 	n := keys.Hi.Shape().Dimensions[0]
-	draw := func(purpose int) *Node { return keys.FoldInt(purpose).Uniform(-r.Noise, r.Noise, n, r.System.Angles()) }
+	draw := func(purpose int) *Node { return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, r.System.Angles()) }
 	angles := make([]float32, r.System.Angles())
 	for i, a := range r.System.DefaultAngles() {
 		angles[i] = float32(a)
@@ -83,13 +83,13 @@ func (r *Rigid) Reset(keys xla.Key) State {
 
 // At starts an episode in a state of the system. Its contact is what the contacts of that state would do.
 func (r *Rigid) At(state physics.State) State {
-	m := Moment{r.System, state, r.System.Contact(state)}
+	m := StepView{r.System, state, r.System.Contact(state)}
 	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32, state.Parts[0].Shape().Dimensions[1]))
 	return r.state(m, zero, zero)
 }
 
-func (r *Rigid) state(m Moment, reward, done *Node) State {
-	s := State{World: m.State.Parts, Observation: Transpose(r.Observe(m), 0, 1), Reward: reward, Done: done}
+func (r *Rigid) state(m StepView, reward, done *Node) State {
+	s := State{PhysicsState: m.State.Parts, Observation: Transpose(r.Observe(m), 0, 1), Reward: reward, Done: done}
 	if r.Describe != nil {
 		s.Descriptor = Transpose(r.Describe(m), 0, 1)
 	}
@@ -102,8 +102,8 @@ func (r *Rigid) Step(s State, action *Node) State { return r.step(s, action, con
 // step is Step under a condition.
 func (r *Rigid) step(s State, action *Node, under condition) State {
 	action = Transpose(action, 0, 1)
-	before := Moment{System: r.System, State: physics.State{Parts: s.World}}
-	after := Moment{System: r.System}
+	before := StepView{System: r.System, State: physics.State{Parts: s.PhysicsState}}
+	after := StepView{System: r.System}
 	drive := action
 	if r.Drive != nil {
 		drive = r.Drive(action)
@@ -117,7 +117,7 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 }
 
 // reward is that of a step, [B].
-func (r *Rigid) reward(before, after Moment, action *Node, under condition) *Node {
+func (r *Rigid) reward(before, after StepView, action *Node, under condition) *Node {
 	if r.Goal == nil {
 		return r.Reward(before, after, action)
 	}
@@ -141,7 +141,7 @@ func rows(parts ...*Node) *Node {
 
 // feet are the contact bits [feet, B] of bodies: 1 where any component of the contact's velocity change is not 0 (QDax,
 // FeetContactWrapper).
-func feet(m Moment, bodies ...string) *Node {
+func feet(m StepView, bodies ...string) *Node {
 	var bits []*Node
 	for _, name := range bodies {
 		row := m.System.Model().Body(name)
@@ -160,7 +160,7 @@ func outside(x *Node, low, high float64) *Node {
 }
 
 // position is the clipped x, y of a body, [2, B] (QDax, XYPositionWrapper).
-func position(m Moment, body string, limits Descriptor) *Node {
+func position(m StepView, body string, limits Descriptor) *Node {
 	at := m.Frame(body).Position
 	clip := func(x *Node, axis int) *Node {
 		return MinScalar(MaxScalar(x, limits.Lower[axis]), limits.Upper[axis])
@@ -172,6 +172,6 @@ func position(m Moment, body string, limits Descriptor) *Node {
 func cost(weight float64, x *Node) *Node { return MulScalar(ReduceSum(Square(x), 0), weight) }
 
 // velocity is the mean velocity of a coordinate [B] over a control step.
-func velocity(m Moment, before, after *Node) *Node {
+func velocity(m StepView, before, after *Node) *Node {
 	return DivScalar(Sub(after, before), m.System.Model().TimeStep)
 }

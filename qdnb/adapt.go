@@ -53,7 +53,7 @@ func AdaptConfig(training runs.Config, trained runs.Budget, s AdaptSpec) (runs.C
 	if err != nil {
 		return runs.Config{}, err
 	}
-	live, err := envs.NewLive(env)
+	live, err := envs.NewPerturbable(env)
 	if err != nil {
 		return runs.Config{}, err
 	}
@@ -210,7 +210,7 @@ func (a *adapting) adapt(ctx context.Context) error {
 
 // value evaluates all skills under a value of the perturbation. Interrupted, it leaves the value to the next session.
 func (a *adapting) value(ctx context.Context, index int) error {
-	live := a.rollouts.task.Env.(envs.Live) // as the configuration made sure
+	live := a.rollouts.task.Env.(envs.Perturbable) // as the configuration made sure
 	value := a.settings.Values[index]
 	conditions, err := a.settings.Perturbation.Apply(live.Nominal(), value)
 	if err != nil {

@@ -49,7 +49,7 @@ func BenchAdaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
-	live, err := envs.NewLive(env)
+	live, err := envs.NewPerturbable(env)
 	if err != nil {
 		return AdaptationTiming{}, err
 	}

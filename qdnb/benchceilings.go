@@ -109,7 +109,7 @@ func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape, build func(x *
 	for i := range numbers {
 		numbers[i] = 1 / float32(1024+i%1024)
 	}
-	var input xla.Value
+	var input xla.Sharded
 	for range workers {
 		input = append(input, tensors.FromFlatDataAndDimensions(numbers, shape.Dimensions...))
 	}

@@ -70,9 +70,9 @@ func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
 	defer program.Free()
 	t.CompileSeconds, t.BestSeconds = program.CompileTime.Seconds(), math.Inf(1)
 	for i := range max(1, s.Repeats) + 1 { // the first one warms up
-		number := xla.Value{tensors.FromScalar(float32(i + 1))}
+		number := xla.Sharded{tensors.FromScalar(float32(i + 1))}
 		start := time.Now()
-		out, err := program.Run(append([]xla.Value{number}, stored...)...)
+		out, err := program.Run(append([]xla.Sharded{number}, stored...)...)
 		number.Free()
 		if err != nil {
 			return t, err
@@ -87,30 +87,30 @@ func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
 
 // startInsertion makes a full repertoire (genotypes, fitness, descriptors), its centroids, and candidates (genotypes, descriptors, and a
 // number of 0 to 1 that orders those which are better).
-func startInsertion(p *xla.Platform, batch, params int) ([]xla.Value, error) {
+func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
 	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 		key, g := xla.KeyOf(in[0]), in[0].Graph()
 		return []*graph.Node{
 			graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, params)),
 			graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells)),
 			graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, 2)),
-			key.FoldInt(0).Uniform(-1, 1, insertionCells, 2),
-			key.FoldInt(1).Uniform(-1, 1, batch, params),
-			key.FoldInt(2).Uniform(-1, 1, batch, 2),
-			key.FoldInt(3).Uniform(0, 1, batch),
+			key.FoldIn(0).Uniform(-1, 1, insertionCells, 2),
+			key.FoldIn(1).Uniform(-1, 1, batch, params),
+			key.FoldIn(2).Uniform(-1, 1, batch, 2),
+			key.FoldIn(3).Uniform(0, 1, batch),
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer first.Free()
-	seed := xla.Value{tensors.FromValue(xla.SeedWords(0))}
+	seed := xla.Sharded{tensors.FromValue(xla.SeedWords(0))}
 	defer seed.Free()
 	return first.Run(seed)
 }
 
 // compileInsertion builds the insertion with the number n: the fitness of candidates is beyond n for those that are better, -1 for others.
-func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Value) (*xla.Program, error) {
+func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Program, error) {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}
 	for i, v := range stored {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: i < 3})

@@ -79,10 +79,10 @@ func BenchRollout(s RolloutSpec) (RolloutTiming, error) {
 }
 
 // randomPolicies draws the initial population of a task on every worker.
-func randomPolicies(p *xla.Platform, task evolution.Task, batch int) (xla.Value, error) {
+func randomPolicies(p *xla.Platform, task evolution.Task, batch int) (xla.Sharded, error) {
 	program, err := p.CompileParallel("random policies", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 		g := in[0].Graph()
-		return []*graph.Node{task.Policy.Init(xla.KeyOf(in[0]).Fold(graph.Iota(g, shapes.Make(dtypes.Int32, batch), 0)))}
+		return []*graph.Node{task.Policy.Init(xla.KeyOf(in[0]).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, batch), 0)))}
 	})
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (*updates, error)
 // updates is a learner on the device.
 type updates struct {
 	program *xla.Program
-	state   []xla.Value
+	state   []xla.Sharded
 }
 
 // newUpdates compiles a learner: start makes its state, a tree, from a key, and train goes on from it and adds losses.
@@ -58,13 +58,13 @@ func newUpdates[T any](p *xla.Platform, start func(xla.Key) T, train func(T, xla
 	var form T
 	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 		form = start(xla.KeyOf(in[0]))
-		return xla.Leaves(form)
+		return xla.Flatten(form)
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer first.Free()
-	seed := xla.Value{tensors.FromValue(xla.SeedWords(0))}
+	seed := xla.Sharded{tensors.FromValue(xla.SeedWords(0))}
 	defer seed.Free()
 	u := &updates{}
 	if u.state, err = first.Run(seed); err != nil {
@@ -75,8 +75,8 @@ func newUpdates[T any](p *xla.Platform, start func(xla.Key) T, train func(T, xla
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
 	}
 	u.program, err = p.Compile("updates", inputs, func(in []*graph.Node) []*graph.Node {
-		after, losses := train(xla.WithLeaves(form, in), xla.NewKey(in[0].Graph(), 1))
-		return append(xla.Leaves(after), losses...)
+		after, losses := train(xla.Unflatten(form, in), xla.NewKey(in[0].Graph(), 1))
+		return append(xla.Flatten(after), losses...)
 	})
 	if err != nil {
 		u.free()
@@ -156,14 +156,14 @@ func benchTD3(p *xla.Platform, s UpdatesSpec) (*updates, error) {
 	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
 	return newUpdates(p, func(key xla.Key) whole {
 		g := key.Hi.Graph()
-		one := key.Fold(graph.Const(g, []int32{0}))
+		one := key.FoldInEach(graph.Const(g, []int32{0}))
 		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer))
 		full := graph.Const(g, int32(s.Buffer))
 		rows := algorithm.Layout().Join(replay.Batch{
-			Obs: key.FoldInt(2).Normal(s.Buffer, observations), NextObs: key.FoldInt(3).Normal(s.Buffer, observations),
-			Action: key.FoldInt(4).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldInt(5).Normal(s.Buffer), Done: zeros, Truncation: zeros,
+			Obs: key.FoldIn(2).Normal(s.Buffer, observations), NextObs: key.FoldIn(3).Normal(s.Buffer, observations),
+			Action: key.FoldIn(4).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(5).Normal(s.Buffer), Done: zeros, Truncation: zeros,
 		})
-		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldInt(1)), replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
+		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldIn(1)), replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
 	}, func(w whole, key xla.Key) (whole, []*graph.Node) {
 		learner, losses := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
 		return whole{learner, w.Buffer}, []*graph.Node{losses.Critic, losses.Actor}

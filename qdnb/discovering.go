@@ -92,7 +92,7 @@ func (s discoveringSearch) skills() (*runs.Skills, error) {
 		Observations: spec.Observations, Actions: spec.Actions, Count: s.task.Skills, Hidden: s.hidden,
 		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors, Trajectories: evaluation.Positions,
 	}
-	if out.Policy, out.Extra, err = s.Known(); err != nil {
+	if out.Policy, out.Extra, err = s.Params(); err != nil {
 		return nil, err
 	}
 	for i := range evaluation.Fitnesses {

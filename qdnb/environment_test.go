@@ -24,7 +24,7 @@ func (p plane) Spec() envs.Spec {
 }
 
 func (plane) at(xy, reward *Node) envs.State {
-	return envs.State{World: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Reward: reward, Done: ZerosLike(reward), Descriptor: xy}
+	return envs.State{PhysicsState: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Reward: reward, Done: ZerosLike(reward), Descriptor: xy}
 }
 
 func (p plane) Reset(keys xla.Key) envs.State {

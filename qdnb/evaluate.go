@@ -19,7 +19,7 @@ type EvaluateSpec struct {
 	Cells  []int // of a repertoire. Without skills and cells it is all skills, or the best cell where there are no skills
 
 	Environment envs.Env         // nil: the run's. Another one must have as many observations and actions
-	Conditions  *envs.Conditions // of the environment, see [envs.Live]; nil: as it is
+	Conditions  *envs.Conditions // of the environment, see [envs.Perturbable]; nil: as it is
 	Episodes    int              // of each policy, each from an initial state of its own
 	Seed        int64            // draws the initial states, which are the same for all policies
 	// Archived starts all episodes in the initial state of the evaluations in the repertoire,
@@ -101,7 +101,7 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 	if episodes < 1 || episodes > 1<<20 {
 		return nil, errors.Errorf("policies are evaluated for 1 to %d episodes, not %d", 1<<20, episodes)
 	}
-	if live, err := envs.NewLive(env); err == nil {
+	if live, err := envs.NewPerturbable(env); err == nil {
 		env = live
 	}
 	task, err := taskOf(env, run.Config)

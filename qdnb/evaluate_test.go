@@ -24,7 +24,7 @@ func (d drift) Spec() envs.Spec {
 }
 
 func (drift) state(xy, start, reward *Node) envs.State {
-	return envs.State{World: []*Node{Transpose(start, 0, 1)}, Observation: xy, Reward: reward, Done: ZerosLike(reward), Descriptor: start}
+	return envs.State{PhysicsState: []*Node{Transpose(start, 0, 1)}, Observation: xy, Reward: reward, Done: ZerosLike(reward), Descriptor: start}
 }
 
 func (d drift) Reset(keys xla.Key) envs.State {

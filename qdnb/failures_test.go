@@ -64,7 +64,7 @@ func TestMistakesInEmittersNameTheirLine(t *testing.T) {
 	}{
 		{failing{generation, test, here(2), fmt.Sprintf("(%s; %s)", sliceAxis, paramsAxis)}, func(p evolution.Parents, keys xla.Key) *Node {
 			x := p.Sample(keys)
-			return Add(x, keys.FoldInt(1).Normal(8))
+			return Add(x, keys.FoldIn(1).Normal(8))
 		}},
 		{failing{generation, test, here(0), fmt.Sprintf(": it returns children of shape (Float32)[8, 113], not (Float32)[8, 114] (%s; %s)", sliceAxis, paramsAxis)}, func(p evolution.Parents, keys xla.Key) *Node {
 			return Slice(p.Sample(keys), AxisRange(), AxisRange(1))
@@ -109,7 +109,7 @@ func (b broken) Step(s envs.State, action *Node) envs.State {
 	case "no descriptor":
 		next.Descriptor = nil
 	case "another world":
-		next.World = append(next.World, next.Reward)
+		next.PhysicsState = append(next.PhysicsState, next.Reward)
 	}
 	return next
 }
@@ -186,7 +186,7 @@ func (confused) Loss() string                             { return "loss" }
 func (confused) Start(_, _ int, _ xla.Key) []*Node        { return nil }
 func (c confused) Model(_ []*Node, _, _ int) skills.Model { return c }
 func (c confused) Observe(skills.Batch) skills.Model      { return c }
-func (confused) Known() []*Node                           { return nil }
+func (confused) Params() []*Node                          { return nil }
 func (c confused) Learn(b skills.Batch) (skills.Model, *Node) {
 	if c.Mistake == "loss" {
 		return c, b.Done

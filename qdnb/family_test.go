@@ -128,7 +128,7 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 // A variant of PGA-MAP-Elites with another emitter keeps the learner.
 func TestVariantKeepsTheRest(t *testing.T) {
 	spec := smallOf("pga-map-elites", t.TempDir(), 2)
-	spec.Name, spec.Emitter = "pga-wild", evolution.Isoline{IsoSigma: 0.5, LineSigma: 0.5}
+	spec.Name, spec.Emitter = "pga-wild", evolution.IsoLineEmitter{IsoSigma: 0.5, LineSigma: 0.5}
 	run := train(t, spec)
 	if table, err := run.Metrics(); err != nil || !slices.Contains(table.Columns, "critic_loss") {
 		t.Errorf("columns %v: %v", table.Columns, err)

@@ -89,7 +89,7 @@ func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) s
 		}
 		parts = append(parts, "descriptor ("+strings.Join(components, ", ")+")")
 	}
-	live, err := envs.NewLive(env)
+	live, err := envs.NewPerturbable(env)
 	if conditions == nil || err != nil {
 		return strings.Join(parts, ", ")
 	}

@@ -31,7 +31,7 @@ func newStage(env envs.Env) (*stage, error) {
 		if err := s.rigid(inner.System); err != nil {
 			return nil, errors.WithMessage(err, env.Spec().Name)
 		}
-	case envs.Live:
+	case envs.Perturbable:
 		if err := s.rigid(inner.System); err != nil {
 			return nil, errors.WithMessage(err, env.Spec().Name)
 		}

@@ -47,7 +47,7 @@ func (s *stage) width() int { return 7*len(s.Frames[0]) + 2 }
 // rigidPoses are those of bodies of a system, by their indices in the model.
 func rigidPoses(system *physics.System, moving []int) func(envs.State) *Node {
 	return func(s envs.State) *Node {
-		position, rotation, _, _ := system.Export(physics.State{Parts: s.World})
+		position, rotation, _, _ := system.Export(physics.State{Parts: s.PhysicsState})
 		all := Concatenate([]*Node{position, rotation}, 2) // [B, bodies, 7]
 		var parts []*Node
 		for _, i := range moving {

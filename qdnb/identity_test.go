@@ -25,15 +25,15 @@ import (
 // noisy is an emitter of the user's own, with a constant in its code.
 func noisy(sigma float64) evolution.Emitter {
 	return evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
-		x := parents.Sample(keys.FoldInt(0))
-		return Add(x, MulScalar(keys.FoldInt(1).Normal(x.Shape().Dimensions...), sigma))
+		x := parents.Sample(keys.FoldIn(0))
+		return Add(x, MulScalar(keys.FoldIn(1).Normal(x.Shape().Dimensions...), sigma))
 	})
 }
 
 // renamed is noisy(0.005) written with other names and in other lines.
 func renamed(population evolution.Parents, streams xla.Key) *Node {
-	parent := population.Sample(streams.FoldInt(0)) // a comment
-	noise := streams.FoldInt(1).Normal(parent.Shape().Dimensions...)
+	parent := population.Sample(streams.FoldIn(0)) // a comment
+	noise := streams.FoldIn(1).Normal(parent.Shape().Dimensions...)
 	scaled := MulScalar(noise, 0.005)
 	return Add(parent, scaled)
 }
@@ -121,14 +121,14 @@ func (k keeping) Insert(fields []*Node, found evolution.Evaluated) (after []*Nod
 	return k.Grid.Insert(fields, found)
 }
 
-func (k keeping) Upkeep(generation int64) string {
+func (k keeping) Maintenance(generation int64) string {
 	if generation%k.every == 0 {
 		return "decay"
 	}
 	return ""
 }
 
-func (k keeping) Keep(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node {
+func (k keeping) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node {
 	return append([]*Node{MulScalar(fields[0], k.kept)}, fields[1:]...)
 }
 
@@ -199,7 +199,7 @@ func ownParts() map[string][]Spec {
 		all[part] = append(all[part], spec)
 	}
 	for _, emitter := range []evolution.Emitter{
-		noisy(0.005), evolution.EmitterFunc(renamed), noisy(0.0051), evolution.Isoline{IsoSigma: 0.1}, evolution.Isoline{IsoSigma: 0.2},
+		noisy(0.005), evolution.EmitterFunc(renamed), noisy(0.0051), evolution.IsoLineEmitter{IsoSigma: 0.1}, evolution.IsoLineEmitter{IsoSigma: 0.2},
 	} {
 		add("emitter", "map-elites", func(s *Spec) { s.Emitter = emitter })
 	}

@@ -66,7 +66,7 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer program.Free()
-			out, err := program.Run(Value{tensors.FromValue([]float32{1, 2})})
+			out, err := program.Run(Sharded{tensors.FromValue([]float32{1, 2})})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer program.Free()
-			out, err := program.Run(Value{tensors.FromValue([]float32{3, 1, 2})})
+			out, err := program.Run(Sharded{tensors.FromValue([]float32{3, 1, 2})})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 	if p.Kind != CPU {
 		t.Skipf("SKIPPED: only XLA on the CPU tells where its buffers lie, this is %s", p.Name())
 	}
-	address := func(v Value) unsafe.Pointer {
+	address := func(v Sharded) unsafe.Pointer {
 		buffer, err := v[0].Buffer(p.Backend, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -166,8 +166,8 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer program.Free()
-		at := Value{tensors.FromScalar(int32(7))}
-		out, err := program.Run(at, Value{tensors.FromShape(matrix)})
+		at := Sharded{tensors.FromScalar(int32(7))}
+		out, err := program.Run(at, Sharded{tensors.FromShape(matrix)})
 		if err != nil {
 			t.Fatal(err)
 		}

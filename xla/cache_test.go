@@ -28,7 +28,7 @@ func sums(p *xla.Platform, by float64, donate bool) (*xla.Program, error) {
 	input := xla.Input{Shape: shapes.Make(dtypes.Float32, 3), Donate: donate}
 	return p.Compile("sums", []xla.Input{input}, func(in []*Node) []*Node {
 		return []*Node{xla.For(in[0].Graph(), 3, in[0], func(_, x *Node) *Node {
-			x = xla.ForKernels(x.Graph(), 2, x, func(_, x *Node) *Node { return AddScalar(x, by/6) })
+			x = xla.ForUnfused(x.Graph(), 2, x, func(_, x *Node) *Node { return AddScalar(x, by/6) })
 			return Add(x, Sub(InsertAxes(ReduceAllSum(x), 0), InsertAxes(ReduceAllSum(x), 0)))
 		})}
 	})
@@ -37,7 +37,7 @@ func sums(p *xla.Platform, by float64, donate bool) (*xla.Program, error) {
 // added runs a program of sums on 1, 2, 3 and returns the last number.
 func added(t *testing.T, program *xla.Program) float32 {
 	t.Helper()
-	out, err := program.Run(xla.Value{tensors.FromValue([]float32{1, 2, 3})})
+	out, err := program.Run(xla.Sharded{tensors.FromValue([]float32{1, 2, 3})})
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -90,7 +90,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 		}
 		programs[i].Free()
 	}
-	if _, err := programs[1].Run(xla.Value{tensors.FromValue([]float32{1, 2, 3})}); err == nil {
+	if _, err := programs[1].Run(xla.Sharded{tensors.FromValue([]float32{1, 2, 3})}); err == nil {
 		t.Error("a program that was freed runs")
 	}
 	var again *xla.Program

@@ -34,7 +34,7 @@ func ExampleFor() {
 		log.Fatal(err)
 	}
 	defer program.Free()
-	out, err := program.Run(xla.Value{tensors.FromScalar(float32(100))})
+	out, err := program.Run(xla.Sharded{tensors.FromScalar(float32(100))})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,16 +49,16 @@ func ExampleKey() {
 		log.Fatal(err)
 	}
 	program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
-		key := xla.KeyOf(in[0]).FoldInt(100) // of generation 100
-		together := key.Fold(Const(in[0].Graph(), []int32{0, 1, 2})).Uniform(0, 1, 3, 2)
-		alone := key.Fold(Const(in[0].Graph(), int32(1))).Uniform(0, 1, 2)
+		key := xla.KeyOf(in[0]).FoldIn(100) // of generation 100
+		together := key.FoldInEach(Const(in[0].Graph(), []int32{0, 1, 2})).Uniform(0, 1, 3, 2)
+		alone := key.FoldInEach(Const(in[0].Graph(), int32(1))).Uniform(0, 1, 2)
 		return []*Node{together, alone}
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer program.Free()
-	out, err := program.Run(xla.Value{tensors.FromValue(xla.SeedWords(42))})
+	out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(42))})
 	if err != nil {
 		log.Fatal(err)
 	}

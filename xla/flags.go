@@ -13,7 +13,7 @@ import (
 // that it dispatches one by one. One function is single-threaded and has simple matrix products: 3 to 10 times
 // faster for the many small operations of a rollout, and ruinous for training, whose products are large. The rule: the
 // rollout of a slice of a population (8 policies of 90 000 parameters: 3 MB, physics included) lies below, loops that
-// hold a repertoire lie above, and learners, whose sizes users choose, loop by ForKernels.
+// hold a repertoire lie above, and learners, whose sizes users choose, loop by ForUnfused.
 const loopBytes = 30 << 20
 
 // setFlags adds the flags that XLA should have to XLA_FLAGS; what the user set there stands.

@@ -8,16 +8,16 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// ForKernels is [For] for a body of large operations, matrix products above all. XLA:CPU compiles a loop over little memory into one
+// ForUnfused is [For] for a body of large operations, matrix products above all. XLA:CPU compiles a loop over little memory into one
 // function (see loopBytes), on one core and with simple products: right for the steps of a rollout, ruinous for those
-// of a learner. How much memory a loop goes through depends on sizes that users choose; ForKernels always makes a list of kernels, each
+// of a learner. How much memory a loop goes through depends on sizes that users choose; ForUnfused always makes a list of kernels, each
 // on all cores.
-func ForKernels[T any](g *Graph, count int, state T, body func(step *Node, state T) T) T {
-	return RepeatKernels(Const(g, int32(count)), state, body)
+func ForUnfused[T any](g *Graph, count int, state T, body func(step *Node, state T) T) T {
+	return RepeatUnfused(Const(g, int32(count)), state, body)
 }
 
-// RepeatKernels is [ForKernels] with a count (int32 scalar) that the graph computes.
-func RepeatKernels[T any](count *Node, state T, body func(step *Node, state T) T) T {
+// RepeatUnfused is [ForUnfused] with a count (int32 scalar) that the graph computes.
+func RepeatUnfused[T any](count *Node, state T, body func(step *Node, state T) T) T {
 	return repeat(count, state, dispatched, body)
 }
 

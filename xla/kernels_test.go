@@ -24,8 +24,8 @@ func TestForKernelsIsFor(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			nested := func(g *Graph, count int, x *Node) *Node {
-				return xla.ForKernels(g, count, x, func(step, x *Node) *Node {
-					inner := xla.RepeatKernels(step, x, func(step, x *Node) *Node { return Add(x, ConvertDType(step, x.DType())) })
+				return xla.ForUnfused(g, count, x, func(step, x *Node) *Node {
+					inner := xla.RepeatUnfused(step, x, func(step, x *Node) *Node { return Add(x, ConvertDType(step, x.DType())) })
 					return AddScalar(MulScalar(inner, 2), 1)
 				})
 			}
@@ -49,7 +49,7 @@ func TestForKernelsIsNoFunction(t *testing.T) {
 	if folder := os.Getenv("QDNB_TEST_DUMP"); folder != "" {
 		x := xlatest.Tensor(make([]float32, 64*64), 64, 64)
 		xlatest.Run(t, xlatest.Best(t), product(xla.For[*Node]), x)
-		xlatest.Run(t, xlatest.Best(t), product(xla.ForKernels[*Node]), x)
+		xlatest.Run(t, xlatest.Best(t), product(xla.ForUnfused[*Node]), x)
 		return
 	}
 	folder := t.TempDir()

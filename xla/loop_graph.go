@@ -7,7 +7,7 @@ import (
 )
 
 // For runs body count times and returns the last state: state = body(step, state) for step = 0, 1, ..., count-1, an int32
-// scalar. The state is a tree (see [Leaves]) whose shapes may not change. Loops nest.
+// scalar. The state is a tree (see [Flatten]) whose shapes may not change. Loops nest.
 //
 // The body may use its arguments and constants only, not nodes made outside: what it reads belongs into the state, and
 // what it returns unchanged costs nothing. Gradients do not cross a loop, but may be taken inside one.
@@ -36,17 +36,17 @@ func repeat[T any](count *Node, state T, through func(step *Node) *Node, body fu
 
 // Loop repeats state = body(state) as long as cond(state), a boolean scalar, holds. See [For] for what a body may use.
 func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
-	start := Leaves(state)
+	start := Flatten(state)
 	if len(start) == 0 {
 		panic(errors.New("a loop needs at least one tensor as its state"))
 	}
 	g := start[0].Graph()
 	condition := newClosure(g, func(g *Graph) []*Node {
-		return []*Node{cond(WithLeaves(state, parametersLike(g, start)))}
+		return []*Node{cond(Unflatten(state, parametersLike(g, start)))}
 	})
 	step := newClosure(g, func(g *Graph) []*Node {
 		in := parametersLike(g, start)
-		out := Leaves(body(WithLeaves(state, in)))
+		out := Flatten(body(Unflatten(state, in)))
 		if len(out) != len(in) {
 			panic(errors.Errorf("the body of a loop took %d tensors and returned %d", len(in), len(out)))
 		}
@@ -58,7 +58,7 @@ func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 		}
 		return out
 	})
-	return WithLeaves(state, While(condition, step, start...))
+	return Unflatten(state, While(condition, step, start...))
 }
 
 // parametersLike declares the parameters of a closure. Their names must be unique in the whole program, not only in it.
@@ -70,12 +70,12 @@ func parametersLike(g *Graph, nodes []*Node) []*Node {
 	return params
 }
 
-// Settle has XLA:CPU compute the nodes of a tree before what uses them. XLA fuses cheap operations into each of their users, and
+// Barrier has XLA:CPU compute the nodes of a tree before what uses them. XLA fuses cheap operations into each of their users, and
 // so makes a tree of a chain of vector algebra, which computes the same hundreds of times. Here the nodes go through a loop of
 // one turn, whose number XLA cannot know: a wall that it does not look behind. Other backends have other costs; there the tree
 // stays as it is.
-func Settle[T any](tree T) T {
-	in := Leaves(tree)
+func Barrier[T any](tree T) T {
+	in := Flatten(tree)
 	if len(in) == 0 {
 		return tree
 	}
@@ -87,7 +87,7 @@ func Settle[T any](tree T) T {
 	for i, node := range in {
 		out[i] = ZerosLike(node)
 	}
-	return WithLeaves(tree, Repeat(one(in), wall{in, out}, func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
+	return Unflatten(tree, Repeat(one(in), wall{in, out}, func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
 }
 
 // KindOf is the kind of backend that a graph is built for; "" if it was not made by [Platform.Compile].

@@ -8,12 +8,12 @@ import (
 // cheap is how many operations are cheaper to repeat than to store the result of; found by trying.
 const cheap = 3
 
-// Once has XLA:CPU compute numbers before what uses them, like [Settle], for less: values that several operations use are divided
+// Materialize has XLA:CPU compute numbers before what uses them, like [Barrier], for less: values that several operations use are divided
 // by 1. XLA does not repeat a division in each of its users, as it does with cheaper operations, and cannot know this 1, which is made of
 // the bits of a parameter. A loop of one turn costs copies, at run time and for the compiler; this is one instruction. What is
 // cheap to compute stays as it is, and so does everything on other backends. The numbers do not change: a quotient by 1 is
 // exact.
-func Once(nodes []*Node) []*Node {
+func Materialize(nodes []*Node) []*Node {
 	if len(nodes) == 0 {
 		return nodes
 	}

@@ -45,7 +45,7 @@ func TestOnce(t *testing.T) {
 		}
 		for _, first := range []float32{-2, 0, float32(math.Copysign(0, -1)), float32(math.NaN())} {
 			want := bits(func(nodes []*Node) []*Node { return nodes }, first)
-			if got := bits(xla.Once, first); !slices.Equal(got, want) {
+			if got := bits(xla.Materialize, first); !slices.Equal(got, want) {
 				t.Errorf("with %v: bits %x, without Once %x", first, got, want)
 			}
 		}
@@ -56,7 +56,7 @@ func TestOnceOfConstants(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()
-			return append(xla.Once([]*Node{AddScalar(Const(g, []float32{1, 2}), 1)}), xla.Once(nil)...)
+			return append(xla.Materialize([]*Node{AddScalar(Const(g, []float32{1, 2}), 1)}), xla.Materialize(nil)...)
 		}, xlatest.Tensor([]float32{1}, 1))
 		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{2, 3}) {
 			t.Errorf("the numbers are %v", got)

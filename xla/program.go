@@ -13,13 +13,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Value is what a program takes and gives: one tensor for each device that it runs on. A single-device program has
+// Sharded is what a program takes and gives: one tensor for each device that it runs on. A single-device program has
 // Values of one part; a parallel program of [Platform.Workers] parts, which are equal (replicated) or different (sharded).
-type Value []*tensors.Tensor
+type Sharded []*tensors.Tensor
 
 // Replicated gives every worker its own copy of a tensor made by f.
-func (p *Platform) Replicated(f func() *tensors.Tensor) Value {
-	v := make(Value, p.Workers)
+func (p *Platform) Replicated(f func() *tensors.Tensor) Sharded {
+	v := make(Sharded, p.Workers)
 	for i := range v {
 		v[i] = f()
 	}
@@ -27,8 +27,8 @@ func (p *Platform) Replicated(f func() *tensors.Tensor) Value {
 }
 
 // WorkerNumbers tells each worker which one it is: int32 scalars.
-func (p *Platform) WorkerNumbers() Value {
-	v := make(Value, p.Workers)
+func (p *Platform) WorkerNumbers() Sharded {
+	v := make(Sharded, p.Workers)
 	for i := range v {
 		v[i] = tensors.FromScalar(int32(i))
 	}
@@ -36,7 +36,7 @@ func (p *Platform) WorkerNumbers() Value {
 }
 
 // Free releases the memory of a value that was not donated.
-func (v Value) Free() {
+func (v Sharded) Free() {
 	for _, part := range v {
 		if part != nil {
 			_ = part.FinalizeAll() // nothing can be done about a buffer that does not want to go
@@ -68,7 +68,7 @@ func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.N
 }
 
 // CompileParallel compiles a program that all workers run at once: the same graph, each on its own part of the inputs. What
-// one computes reaches the others by [Gathered].
+// one computes reaches the others by [AllGather].
 func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
 	return p.compile(name, p.Workers, inputs, build, axes)
 }
@@ -125,7 +125,7 @@ func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
 }
 
 // Run executes the program and waits for it. The outputs are on the program's devices.
-func (pr *Program) Run(inputs ...Value) (outputs []Value, err error) {
+func (pr *Program) Run(inputs ...Sharded) (outputs []Sharded, err error) {
 	err = catch(func() {
 		if err := pr.check(inputs); err != nil {
 			panic(err)
@@ -150,7 +150,7 @@ func (pr *Program) Run(inputs ...Value) (outputs []Value, err error) {
 			panic(err)
 		}
 		n := len(flat) / pr.parts
-		outputs = make([]Value, n)
+		outputs = make([]Sharded, n)
 		for i := range outputs {
 			for part := range pr.parts {
 				tensor, err := tensors.FromBuffer(flat[part*n+i])
@@ -168,7 +168,7 @@ func (pr *Program) Run(inputs ...Value) (outputs []Value, err error) {
 }
 
 // check finds inputs that do not fit before any is donated. XLA itself compares no more than their sizes.
-func (pr *Program) check(inputs []Value) error {
+func (pr *Program) check(inputs []Sharded) error {
 	if len(inputs) != len(pr.inputs) {
 		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
 	}

@@ -46,7 +46,7 @@ func TestLoopsNestAndReadTheirState(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := program.Run(Value{tensors.FromScalar(float32(5))})
+			out, err := program.Run(Sharded{tensors.FromScalar(float32(5))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,12 +75,12 @@ func TestParallelProgramGathersBitForBit(t *testing.T) {
 	p := platformsUnderTest(t)[0]
 	inputs := []Input{{Shape: shapes.Make(dtypes.Float32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
 	program, err := p.CompileParallel("gather", inputs, func(in []*Node) []*Node {
-		return []*Node{Gathered(in[0], in[1], p.Workers)}
+		return []*Node{AllGather(in[0], in[1], p.Workers)}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var x, worker Value
+	var x, worker Sharded
 	negativeZero := float32(0)
 	negativeZero *= -1
 	for w := range p.Workers {
@@ -116,7 +116,7 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 				return Loop([]*Node{}, func([]*Node) *Node { return nil }, func(x []*Node) []*Node { return x })
 			},
 			"keys of shape (Uint32)[3] cannot draw an array of dimensions [4 2]": func(in []*Node) []*Node {
-				keys := NewKey(in[0].Graph(), 1).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+				keys := NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
 				return []*Node{keys.Bits(4, 2)}
 			},
 			"shapes":              func(in []*Node) []*Node { return []*Node{Add(in[0], Const(in[0].Graph(), []float32{1, 2}))} },
@@ -140,7 +140,7 @@ func TestMistakesInRunsGiveOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer program.Free()
-		vector := func(x ...float32) Value { return Value{tensors.FromValue(x)} }
+		vector := func(x ...float32) Sharded { return Sharded{tensors.FromValue(x)} }
 		gone := vector(1, 2, 3)
 		gone.Free()
 		out, err := program.Run(vector(1, 2, 3), vector(1, 1, 1))
@@ -152,7 +152,7 @@ func TestMistakesInRunsGiveOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		survivor := vector(1, 1, 1) // a run that cannot be donates nothing
-		for want, inputs := range map[string][]Value{
+		for want, inputs := range map[string][]Sharded{
 			"it takes 2 inputs, not 1":                            {vector(1, 2, 3)},
 			"it takes 2 inputs, not 3":                            {vector(1, 2, 3), survivor, vector(1, 2, 3)},
 			"input 0 has 2 parts, the program runs on 1 devices":  {append(vector(1, 2, 3), vector(1, 2, 3)...), survivor},
@@ -168,7 +168,7 @@ func TestMistakesInRunsGiveOneLine(t *testing.T) {
 				t.Errorf("%s: %v; want %q", p.Name(), err, want)
 			}
 		}
-		if _, err := program.Run(Value{nil}, survivor); err == nil || !strings.Contains(err.Error(), "input 0 was freed") {
+		if _, err := program.Run(Sharded{nil}, survivor); err == nil || !strings.Contains(err.Error(), "input 0 was freed") {
 			t.Errorf("%s: a nil tensor: %v", p.Name(), err)
 		}
 		out, err = program.Run(vector(1, 2, 3), survivor)

@@ -62,13 +62,13 @@ func compileInChild() error {
 	for i := range numbers {
 		numbers[i] = float32(i) / 7
 	}
-	out, err := alone.Run(xla.Value{tensors.FromValue(numbers)})
+	out, err := alone.Run(xla.Sharded{tensors.FromValue(numbers)})
 	if err != nil {
 		return err
 	}
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 64)}, {Shape: shapes.Make(dtypes.Int32)}}
 	together, err := p.CompileParallel("together", inputs, func(in []*Node) []*Node {
-		return []*Node{xla.Gathered(Exp(MulScalar(in[0], 0.1)), in[1], p.Workers)}
+		return []*Node{xla.AllGather(Exp(MulScalar(in[0], 0.1)), in[1], p.Workers)}
 	})
 	if err != nil {
 		return err

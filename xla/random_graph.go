@@ -16,7 +16,7 @@ import (
 // Keys are derived with Threefry-2x32-20 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): streams
 // of different names are independent. Within a stream, word i is a hash of the key and i by two rounds of a 32-bit
 // mixer, or by one for [Key.Normal]: a generation of MAP-Elites draws 67 million normals, for which a cipher would cost
-// a quarter of what the rollouts do. A key is used for one purpose; [Key.Fold] names the streams below it.
+// a quarter of what the rollouts do. A key is used for one purpose; [Key.FoldInEach] names the streams below it.
 type Key struct{ Hi, Lo *Node }
 
 // NewKey is the root key of a seed, an int64 constant of the program.
@@ -35,9 +35,9 @@ func SeedWords(seed int64) []uint32 {
 	return []uint32{uint32(uint64(seed) >> 32), uint32(uint64(seed))}
 }
 
-// Fold derives the key of the stream named by data, an integer scalar (or a vector of them: then a vector of keys).
+// FoldInEach derives the key of the stream named by data, an integer scalar (or a vector of them: then a vector of keys).
 // Different data give independent streams.
-func (k Key) Fold(data *Node) Key {
+func (k Key) FoldInEach(data *Node) Key {
 	word := ConvertDType(data, dtypes.Uint32)
 	hi, lo := threefry2x32(k.Hi, k.Lo, ZerosLike(word), word, 20)
 	return Key{settled(hi), settled(lo)}
@@ -50,8 +50,8 @@ func settled(x *Node) *Node {
 	return Div(x, one)
 }
 
-// FoldInt is [Key.Fold] with a constant.
-func (k Key) FoldInt(data int) Key { return k.Fold(Const(k.Hi.Graph(), uint32(data))) }
+// FoldIn is [Key.FoldInEach] with a constant.
+func (k Key) FoldIn(data int) Key { return k.FoldInEach(Const(k.Hi.Graph(), uint32(data))) }
 
 // Bits returns random uint32 words of the given dimensions. A scalar key gives one stream over the whole array; a vector of
 // n keys gives dims[0] = n rows, each the stream of its key, whatever the other rows are.

@@ -141,7 +141,7 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 		}
 		rows := draw[float32](t, p, 5, func(k xla.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) })
 		folded := draw[float32](t, p, 5, func(k xla.Key) *Node {
-			return Stack([]*Node{f(k, columns), f(k.FoldInt(0), columns), f(k.FoldInt(1), columns), f(k.FoldInt(0).FoldInt(0), columns)}, 0)
+			return Stack([]*Node{f(k, columns), f(k.FoldIn(0), columns), f(k.FoldIn(1), columns), f(k.FoldIn(0).FoldIn(0), columns)}, 0)
 		})
 		for i := range 9 {
 			check(name+": neighbouring rows", rows[i*columns:(i+1)*columns], rows[(i+1)*columns:(i+2)*columns])

@@ -26,7 +26,7 @@ func draw[T gotype.Supported](t *testing.T, p *xla.Platform, seed int64, f func(
 
 // rowKeys are the keys of rows first, first+1, ...
 func rowKeys(key xla.Key, first, rows int) xla.Key {
-	return key.Fold(AddScalar(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, rows), 0), int32(first)))
+	return key.FoldInEach(AddScalar(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, rows), 0), int32(first)))
 }
 
 // The vectors for threefry2x32 with 20 rounds that Random123 publishes (kat_vectors).
@@ -60,7 +60,7 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 	best, pure := xlatest.Best(t), xlatest.Pure(t)
 	for name, key := range map[string]func(xla.Key) xla.Key{
 		"scalar key": func(k xla.Key) xla.Key { return k },
-		"row keys":   func(k xla.Key) xla.Key { return rowKeys(k, 3, 50).FoldInt(9) },
+		"row keys":   func(k xla.Key) xla.Key { return rowKeys(k, 3, 50).FoldIn(9) },
 	} {
 		if a, b := draw[uint32](t, best, 11, func(k xla.Key) *Node { return key(k).Bits(50, 2000) }),
 			draw[uint32](t, pure, 11, func(k xla.Key) *Node { return key(k).Bits(50, 2000) }); !slices.Equal(a, b) {
@@ -87,9 +87,9 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, seed := range []int64{0, 4, -1, math.MinInt64 + 12345} {
 			for _, name := range []int{0, 1, 7, math.MaxInt32} {
-				want := draw[float32](t, p, seed, func(k xla.Key) *Node { return k.FoldInt(name).FoldInt(3).Uniform(0, 1, 1000) })
+				want := draw[float32](t, p, seed, func(k xla.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
 				got := make([]float32, 1000)
-				xla.NewStream(seed).FoldInt(name).FoldInt(3).Uniform(got)
+				xla.NewStream(seed).FoldIn(name).FoldIn(3).Uniform(got)
 				if !slices.Equal(got, want) {
 					t.Errorf("stream %d of seed %d differs", name, seed)
 				}
@@ -112,8 +112,8 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 		}
 		// No word appears twice among streams of different names, which would be a coincidence of 1 in 1400.
 		streams := draw[uint32](t, p, 8, func(k xla.Key) *Node {
-			return Stack([]*Node{k.Bits(500), k.FoldInt(0).Bits(500), k.FoldInt(1).Bits(500), k.FoldInt(1).FoldInt(0).Bits(500),
-				k.FoldInt(0).FoldInt(1).Bits(500)}, 0)
+			return Stack([]*Node{k.Bits(500), k.FoldIn(0).Bits(500), k.FoldIn(1).Bits(500), k.FoldIn(1).FoldIn(0).Bits(500),
+				k.FoldIn(0).FoldIn(1).Bits(500)}, 0)
 		})
 		slices.Sort(streams)
 		if n := len(slices.Compact(slices.Clone(streams))); n != len(streams) {

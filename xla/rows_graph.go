@@ -53,10 +53,10 @@ func windows(x, start *Node, count int) (starts []*Node, sizes []int) {
 	return starts, sizes
 }
 
-// Gathered joins the parts that the workers of a parallel program computed: x is [n, ...] on each, the result
+// AllGather joins the parts that the workers of a parallel program computed: x is [n, ...] on each, the result
 // [workers, n, ...] on all, bit for bit (the sum of all workers' words, of which all but one are zero). worker is the index
 // of the worker, an int32 scalar. x is of a 32-bit type.
-func Gathered(x, worker *Node, workers int) *Node {
+func AllGather(x, worker *Node, workers int) *Node {
 	dims := append([]int{1}, x.Shape().Dimensions...)
 	own := Reshape(x, dims...)
 	if workers == 1 {

@@ -15,7 +15,7 @@ func SelfTest(p *Platform) error {
 		sum := For(worker.Graph(), 3, worker, func(_, x *graph.Node) *graph.Node {
 			return For(x.Graph(), 4, x, func(_, x *graph.Node) *graph.Node { return graph.AddScalar(x, 1) })
 		})
-		return []*graph.Node{Gathered(sum, worker, p.Workers)}
+		return []*graph.Node{AllGather(sum, worker, p.Workers)}
 	})
 	if err != nil {
 		return err

@@ -20,10 +20,10 @@ func TestSettle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			v := values{Float: in[0], Count: ConvertDType(in[0], dtypes.Int32), Where: GreaterThan(in[0], ZerosLike(in[0]))}
-			v = xla.Settle(v)
+			v = xla.Barrier(v)
 			v = xla.For(in[0].Graph(), 3, v, func(_ *Node, v values) values {
 				v.Float = AddScalar(v.Float, 1)
-				return xla.Settle(v)
+				return xla.Barrier(v)
 			})
 			return []*Node{v.Float, v.Count, ConvertDType(v.Where, dtypes.Int32)}
 		}, xlatest.Tensor([]float32{-2, 0, 5}, 3))
@@ -36,7 +36,7 @@ func TestSettle(t *testing.T) {
 		if got := xlatest.Flat[int32](t, out[2]); !slices.Equal(got, []int32{0, 0, 1}) {
 			t.Errorf("the booleans are %v", got)
 		}
-		if xla.Settle(struct{ N int }{3}).N != 3 {
+		if xla.Barrier(struct{ N int }{3}).N != 3 {
 			t.Error("a tree without tensors changes")
 		}
 	})

@@ -8,8 +8,8 @@ type Stream struct{ hi, lo uint32 }
 // NewStream is the root stream of a seed; see [NewKey].
 func NewStream(seed int64) Stream { return Stream{uint32(uint64(seed) >> 32), uint32(uint64(seed))} }
 
-// FoldInt derives the stream named by data; see [Key.FoldInt].
-func (s Stream) FoldInt(data int) Stream {
+// FoldIn derives the stream named by data; see [Key.FoldIn].
+func (s Stream) FoldIn(data int) Stream {
 	keys := [3]uint32{s.hi, s.lo, s.hi ^ s.lo ^ threefryParity}
 	x0, x1 := keys[0], uint32(data)+keys[1]
 	for r := range 20 {

@@ -28,10 +28,10 @@ func traceOf(t testing.TB, constant float64, table []float32) string {
 		g := in[0].Graph()
 		end := For(g, 4, state{in[0], KeyOf(in[1])}, func(_ *Node, s state) state {
 			inner := For(g, 2, s, func(step *Node, s state) state {
-				s.X = Add(s.X, s.K.Fold(step).Normal(3, 2))
+				s.X = Add(s.X, s.K.FoldInEach(step).Normal(3, 2))
 				return s
 			})
-			inner.X = Once([]*Node{Settle(MulScalar(Tanh(inner.X), constant))})[0]
+			inner.X = Materialize([]*Node{Barrier(MulScalar(Tanh(inner.X), constant))})[0]
 			return inner
 		})
 		return []*Node{ReduceSum(Mul(end.X, Const(g, [][]float32{table, table, table})), 1)}

@@ -11,7 +11,7 @@ import (
 )
 
 // Download copies a value to the host, of its first part: float32, int32 or uint32. The value stays on the device alone.
-func Download(v Value) (npz.Array, error) {
+func Download(v Sharded) (npz.Array, error) {
 	shape := slices.Clone(v[0].Shape().Dimensions)
 	switch v[0].DType() {
 	case dtypes.Float32:
@@ -25,7 +25,7 @@ func Download(v Value) (npz.Array, error) {
 }
 
 // Floats is [Download] of numbers alone, without their shape, as float32.
-func Floats(v Value) ([]float32, error) {
+func Floats(v Sharded) ([]float32, error) {
 	array, err := Download(v)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func Floats(v Value) ([]float32, error) {
 	return array.Float32s()
 }
 
-func downloaded[T float32 | int32 | uint32](v Value, shape []int) (npz.Array, error) {
+func downloaded[T float32 | int32 | uint32](v Sharded, shape []int) (npz.Array, error) {
 	flat := make([]T, v[0].Size())
 	err := tensors.ConstFlatData(v[0], func(data []T) { copy(flat, data) })
 	return npz.Array{Shape: shape, Data: flat}, err

@@ -19,8 +19,8 @@ import (
 
 var nodeType = reflect.TypeFor[*graph.Node]()
 
-// Leaves lists the nodes of a tree in the order of their declaration.
-func Leaves[T any](tree T) []*graph.Node {
+// Flatten lists the nodes of a tree in the order of their declaration.
+func Flatten[T any](tree T) []*graph.Node {
 	var leaves []*graph.Node
 	walk(reflect.ValueOf(&tree).Elem(), func(leaf reflect.Value) {
 		leaves = append(leaves, leaf.Interface().(*graph.Node))
@@ -28,7 +28,7 @@ func Leaves[T any](tree T) []*graph.Node {
 	return leaves
 }
 
-// Names gives every node of a tree, in the order of [Leaves], a name made of those of the fields and the indices that lead to it, such as
+// Names gives every node of a tree, in the order of [Flatten], a name made of those of the fields and the indices that lead to it, such as
 // "Learner.Actor" or "Rows.1.Left": for files.
 func Names[T any](tree T) []string {
 	var names []string
@@ -60,9 +60,9 @@ func named(v reflect.Value, path string, names *[]string) {
 	}
 }
 
-// WithLeaves returns a copy of tree in which the nodes are replaced, in the order of [Leaves]. The original is not
+// Unflatten returns a copy of tree in which the nodes are replaced, in the order of [Flatten]. The original is not
 // changed, also where it holds slices. It panics if the number of leaves differs.
-func WithLeaves[T any](tree T, leaves []*graph.Node) T {
+func Unflatten[T any](tree T, leaves []*graph.Node) T {
 	v := reflect.New(reflect.TypeFor[T]()).Elem()
 	v.Set(deepCopy(reflect.ValueOf(&tree).Elem()))
 	next := 0
@@ -80,23 +80,23 @@ func WithLeaves[T any](tree T, leaves []*graph.Node) T {
 
 // Map applies f to every node of a tree.
 func Map[T any](tree T, f func(*graph.Node) *graph.Node) T {
-	leaves := Leaves(tree)
+	leaves := Flatten(tree)
 	for i, leaf := range leaves {
 		leaves[i] = f(leaf)
 	}
-	return WithLeaves(tree, leaves)
+	return Unflatten(tree, leaves)
 }
 
-// Zip applies f to the nodes of two trees of the same form, pair by pair.
-func Zip[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
-	left, right := Leaves(a), Leaves(b)
+// Map2 applies f to the nodes of two trees of the same form, pair by pair.
+func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
+	left, right := Flatten(a), Flatten(b)
 	if len(left) != len(right) {
 		panic(errors.Errorf("trees of %d and %d tensors do not match", len(left), len(right)))
 	}
 	for i := range left {
 		left[i] = f(left[i], right[i])
 	}
-	return WithLeaves(a, left)
+	return Unflatten(a, left)
 }
 
 func walk(v reflect.Value, visit func(leaf reflect.Value)) {

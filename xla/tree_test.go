@@ -53,39 +53,39 @@ func plant(n []*Node) forest {
 func TestTreesKeepTheirForm(t *testing.T) {
 	old, new := nodes(t, 7), nodes(t, 7)
 	tree := plant(old)
-	if !slices.Equal(xla.Leaves(tree), old) {
+	if !slices.Equal(xla.Flatten(tree), old) {
 		t.Error("Leaves are not in the order of declaration")
 	}
 	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left", "Deep.Left"}
 	if got := xla.Names(tree); !slices.Equal(got, names) {
 		t.Errorf("names %v, want %v", got, names)
 	}
-	other := xla.WithLeaves(tree, new)
-	if !slices.Equal(xla.Leaves(other), new) {
-		t.Error("WithLeaves does not take the leaves in their order")
+	other := xla.Unflatten(tree, new)
+	if !slices.Equal(xla.Flatten(other), new) {
+		t.Error("Unflatten does not take the leaves in their order")
 	}
-	if !slices.Equal(xla.Leaves(tree), old) {
-		t.Error("WithLeaves changed the tree that it copies")
+	if !slices.Equal(xla.Flatten(tree), old) {
+		t.Error("Unflatten changed the tree that it copies")
 	}
 	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) != 3 || other.Rows[1].Name != "b" ||
 		other.Deep.Name != "c" || other.Deep == tree.Deep || other.None != nil || other.Absent != nil || other.Rows[1].Right != nil {
-		t.Errorf("WithLeaves lost something: %+v", other)
+		t.Errorf("Unflatten lost something: %+v", other)
 	}
 	// Node by node; a single node, a slice and an array are trees too.
 	swap := map[*Node]*Node{}
 	for i := range old {
 		swap[old[i]] = new[i]
 	}
-	if !slices.Equal(xla.Leaves(xla.Map(tree, func(n *Node) *Node { return swap[n] })), new) {
+	if !slices.Equal(xla.Flatten(xla.Map(tree, func(n *Node) *Node { return swap[n] })), new) {
 		t.Error("Map")
 	}
 	var pairs []*Node
-	zipped := xla.Zip(tree, other, func(a, b *Node) *Node { pairs = append(pairs, a, b); return b })
-	if !slices.Equal(xla.Leaves(zipped), new) || pairs[2] != old[1] || pairs[3] != new[1] || len(pairs) != 14 {
+	zipped := xla.Map2(tree, other, func(a, b *Node) *Node { pairs = append(pairs, a, b); return b })
+	if !slices.Equal(xla.Flatten(zipped), new) || pairs[2] != old[1] || pairs[3] != new[1] || len(pairs) != 14 {
 		t.Error("Zip")
 	}
-	if xla.WithLeaves(old[0], new[:1]) != new[0] || !slices.Equal(xla.WithLeaves(old, new), new) ||
-		xla.WithLeaves([1]*Node{old[0]}, new[1:2]) != [1]*Node{new[1]} || len(xla.Leaves(3)) != 0 || len(xla.Leaves([]*Node(nil))) != 0 {
+	if xla.Unflatten(old[0], new[:1]) != new[0] || !slices.Equal(xla.Unflatten(old, new), new) ||
+		xla.Unflatten([1]*Node{old[0]}, new[1:2]) != [1]*Node{new[1]} || len(xla.Flatten(3)) != 0 || len(xla.Flatten([]*Node(nil))) != 0 {
 		t.Error("trees that are no struct")
 	}
 }
@@ -96,11 +96,11 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	type deeper struct{ Inner []hidden }
 	type embedded struct{ hidden }
 	for want, f := range map[string]func(){
-		"a tree of 7 tensors cannot take 6":        func() { xla.WithLeaves(plant(n), n[:6]) },
-		"a tree of 1 tensors cannot take 2":        func() { xla.WithLeaves(n[0], n[:2]) },
-		"trees of 7 and 2 tensors do not match":    func() { xla.Zip(n, n[:2], func(a, b *Node) *Node { return a }) },
-		"field xla_test.hidden.node holds tensors": func() { xla.Leaves(deeper{[]hidden{{n[0]}}}) },
-		"field xla_test.embedded.hidden holds":     func() { xla.Leaves(embedded{hidden{n[0]}}) },
+		"a tree of 7 tensors cannot take 6":        func() { xla.Unflatten(plant(n), n[:6]) },
+		"a tree of 1 tensors cannot take 2":        func() { xla.Unflatten(n[0], n[:2]) },
+		"trees of 7 and 2 tensors do not match":    func() { xla.Map2(n, n[:2], func(a, b *Node) *Node { return a }) },
+		"field xla_test.hidden.node holds tensors": func() { xla.Flatten(deeper{[]hidden{{n[0]}}}) },
+		"field xla_test.embedded.hidden holds":     func() { xla.Flatten(embedded{hidden{n[0]}}) },
 	} {
 		err := exceptions.TryCatch[error](f)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -113,12 +113,12 @@ func TestWrongTreesAreExplained(t *testing.T) {
 func TestTreesInInterfaces(t *testing.T) {
 	old, new := nodes(t, 3), nodes(t, 3)
 	tree := forest{First: old[0], Any: branch{Left: old[1], Right: old[2], Name: "d"}}
-	other := xla.WithLeaves(tree, new)
-	if !slices.Equal(xla.Leaves(tree), old) || !slices.Equal(xla.Leaves(other), new) || other.Any.(branch).Name != "d" {
+	other := xla.Unflatten(tree, new)
+	if !slices.Equal(xla.Flatten(tree), old) || !slices.Equal(xla.Flatten(other), new) || other.Any.(branch).Name != "d" {
 		t.Errorf("%+v and %+v", tree, other)
 	}
 	pointed := forest{First: old[0], Any: &branch{Left: old[1]}}
-	if other := xla.WithLeaves(pointed, new[:2]); other.Any.(*branch).Left != new[1] || pointed.Any.(*branch).Left != old[1] {
-		t.Error("WithLeaves changed what an interface points to")
+	if other := xla.Unflatten(pointed, new[:2]); other.Any.(*branch).Left != new[1] || pointed.Any.(*branch).Left != old[1] {
+		t.Error("Unflatten changed what an interface points to")
 	}
 }

@@ -7,37 +7,37 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Tunable is a part of an algorithm, of type T, whose numbers can be inputs of a program. Runs that differ in them alone then share
+// Parametric is a part of an algorithm, of type T, whose numbers can be inputs of a program. Runs that differ in them alone then share
 // the program, where numbers that are constants make another one of it. A part need not be tunable.
-type Tunable[T any] interface {
-	// Numbers are those of the part.
-	Numbers() []float64
-	// Tuned is the part with numbers of the graph in place of its own, float32 scalars in the order of Numbers. It is called where
+type Parametric[T any] interface {
+	// Params are those of the part.
+	Params() []float64
+	// Bind is the part with numbers of the graph in place of its own, float32 scalars in the order of Numbers. It is called where
 	// the part is used: in a loop, with numbers that the loop's state carries. What else it implements it does then, too.
-	Tuned(numbers []*Node) T
+	Bind(numbers []*Node) T
 }
 
-// Numbers are those of the parts of an algorithm: of a program one input, a vector. None are no input.
-type Numbers []float64
+// Params are those of the parts of an algorithm: of a program one input, a vector. None are no input.
+type Params []float64
 
-// NumbersOf lists the numbers of a part; none if it is not [Tunable].
-func NumbersOf[T any](part T) Numbers {
-	if tunable, ok := any(part).(Tunable[T]); ok {
-		return tunable.Numbers()
+// ParamsOf lists the numbers of a part; none if it is not [Parametric].
+func ParamsOf[T any](part T) Params {
+	if tunable, ok := any(part).(Parametric[T]); ok {
+		return tunable.Params()
 	}
 	return nil
 }
 
-// TunedTo is a part with the numbers of [NumbersOf] taken from the graph; the part itself if there are none.
-func TunedTo[T any](part T, numbers []*Node) T {
-	if tunable, ok := any(part).(Tunable[T]); ok && len(numbers) > 0 {
-		return tunable.Tuned(numbers)
+// Bind is a part with the numbers of [ParamsOf] taken from the graph; the part itself if there are none.
+func Bind[T any](part T, numbers []*Node) T {
+	if tunable, ok := any(part).(Parametric[T]); ok && len(numbers) > 0 {
+		return tunable.Bind(numbers)
 	}
 	return part
 }
 
 // Inputs declares the numbers as the input of a program.
-func (n Numbers) Inputs() []Input {
+func (n Params) Inputs() []Input {
 	if len(n) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (n Numbers) Inputs() []Input {
 }
 
 // Values are what that input takes, on so many devices.
-func (n Numbers) Values(devices int) []Value {
+func (n Params) Values(devices int) []Sharded {
 	if len(n) == 0 {
 		return nil
 	}
@@ -53,15 +53,15 @@ func (n Numbers) Values(devices int) []Value {
 	for i, x := range n {
 		flat[i] = float32(x)
 	}
-	value := make(Value, devices)
+	value := make(Sharded, devices)
 	for i := range value {
 		value[i] = tensors.FromFlatDataAndDimensions(flat, len(flat))
 	}
-	return []Value{value}
+	return []Sharded{value}
 }
 
 // Cut takes the numbers, scalars, from the first of a program's inputs. rest are the others.
-func (n Numbers) Cut(in []*Node) (numbers, rest []*Node) {
+func (n Params) Cut(in []*Node) (numbers, rest []*Node) {
 	if len(n) == 0 {
 		return nil, in
 	}
@@ -72,7 +72,7 @@ func (n Numbers) Cut(in []*Node) (numbers, rest []*Node) {
 }
 
 // Constants are the numbers as scalars of the graph and the type of a node: for parts that are used as they are.
-func (n Numbers) Constants(like *Node) []*Node {
+func (n Params) Constants(like *Node) []*Node {
 	nodes := make([]*Node, len(n))
 	for i, x := range n {
 		nodes[i] = Scalar(like.Graph(), like.DType(), x)

@@ -103,7 +103,7 @@ func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error)
 	if err != nil || !changed {
 		return env, nil, err
 	}
-	live, err := envs.NewLive(env)
+	live, err := envs.NewPerturbable(env)
 	if err != nil {
 		return nil, nil, err
 	}

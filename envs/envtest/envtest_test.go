@@ -35,7 +35,7 @@ func (e slider) Spec() envs.Spec {
 func (e slider) at(x, reward *Node) envs.State {
 	right := ConvertDType(GreaterThan(x, ZerosLike(x)), x.DType())
 	return envs.State{
-		World: []*Node{x}, Observation: Stack([]*Node{x, Square(x)}, -1), Reward: reward,
+		PhysicsState: []*Node{x}, Observation: Stack([]*Node{x, Square(x)}, -1), Reward: reward,
 		Done: ConvertDType(GreaterThan(x, ConstAs(x, 1)), x.DType()), Descriptor: InsertAxes(right, -1),
 	}
 }
@@ -55,7 +55,7 @@ func (e slider) Reset(keys xla.Key) envs.State {
 
 func (e slider) Step(s envs.State, action *Node) envs.State {
 	action = Reshape(action, -1)
-	x := Add(s.World[0], DivScalar(action, 10))
+	x := Add(s.PhysicsState[0], DivScalar(action, 10))
 	next := e.at(x, Neg(Square(x)))
 	if e.step != nil {
 		e.step(x, action, &next)
@@ -102,12 +102,12 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 			spec: func(s *envs.Spec) { s.Observations = 3 }},
 		"shapes: Reset returns no Descriptor": {reset: func(s *envs.State) { s.Descriptor = nil }},
 		"shapes: Reset returns World[0] of shape (Float32)[5, 1] for 5 copies: the last axis": {
-			reset: func(s *envs.State) { s.World[0] = InsertAxes(s.World[0], -1) }},
-		"shapes: Reset returns no World": {reset: func(s *envs.State) { s.World = nil }},
+			reset: func(s *envs.State) { s.PhysicsState[0] = InsertAxes(s.PhysicsState[0], -1) }},
+		"shapes: Reset returns no World": {reset: func(s *envs.State) { s.PhysicsState = nil }},
 		"shapes: Step turns World[0] from (Float32)[5] into (Float32)[1, 5]": {
-			step: func(_, _ *Node, s *envs.State) { s.World = []*Node{InsertAxes(s.World[0], 0)} }},
+			step: func(_, _ *Node, s *envs.State) { s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0], 0)} }},
 		"shapes: Step turns a World of 1 tensors into one of 2": {
-			step: func(x, _ *Node, s *envs.State) { s.World = append(s.World, x) }},
+			step: func(x, _ *Node, s *envs.State) { s.PhysicsState = append(s.PhysicsState, x) }},
 		"there is no body \"leg\"": {step: func(_, _ *Node, _ *envs.State) { panic(`there is no body "leg"`) }},
 		"reset: it must give reward 0 and done 0: number 0 of the reward of copy 0 after 0 steps is -1": {
 			reset: func(s *envs.State) { s.Reward = AddScalar(s.Reward, -1) }},
@@ -130,7 +130,7 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		}},
 		"limits: number 0 of the descriptor of copy": {step: func(x, _ *Node, s *envs.State) { s.Descriptor = MulScalar(s.Descriptor, 2) }},
 		"NaN: a policy whose actions are NaN has fitness": {step: func(x, _ *Node, s *envs.State) {
-			s.World[0] = Where(NotEqual(x, x), ZerosLike(x), x)
+			s.PhysicsState[0] = Where(NotEqual(x, x), ZerosLike(x), x)
 			s.Reward = Where(NotEqual(x, x), ZerosLike(x), s.Reward)
 		}},
 	} {

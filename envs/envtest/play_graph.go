@@ -75,7 +75,7 @@ func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 		rows := Reshape(TransposeAllAxes(trace, order...), batch, -1)
 		columns = append(columns, column{name, rows.Shape().Dimensions[1] / (steps + 1), rows})
 	}
-	columns = append(columns, column{"the world after the reset", 0, flat(start.World)}, column{"the world at the end", 0, flat(p.State.World)})
+	columns = append(columns, column{"the world after the reset", 0, flat(start.PhysicsState)}, column{"the world at the end", 0, flat(p.State.PhysicsState)})
 	fitness, descriptor := p.Score.Result()
 	columns = append(columns, column{"the fitness", 0, Reshape(fitness, batch, 1)})
 	if descriptor != nil {
@@ -121,10 +121,10 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 			return errors.Errorf("shapes: %s returns %s of shape %s for %d copies; Spec says %s", method, part.name, part.node.Shape(), batch, want)
 		}
 	}
-	if len(s.World) == 0 {
+	if len(s.PhysicsState) == 0 {
 		return errors.Errorf("shapes: %s returns no World: there is nothing that a step could start from", method)
 	}
-	for i, part := range s.World {
+	for i, part := range s.PhysicsState {
 		if part == nil {
 			return errors.Errorf("shapes: %s returns nil as World[%d]", method, i)
 		}
@@ -137,8 +137,8 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 
 // unchanged compares the shapes of a state with those of the one before, since loops carry them.
 func unchanged(before, after envs.State) error {
-	if len(before.World) != len(after.World) {
-		return errors.Errorf("shapes: Step turns a World of %d tensors into one of %d", len(before.World), len(after.World))
+	if len(before.PhysicsState) != len(after.PhysicsState) {
+		return errors.Errorf("shapes: Step turns a World of %d tensors into one of %d", len(before.PhysicsState), len(after.PhysicsState))
 	}
 	type pair struct {
 		name     string
@@ -148,8 +148,8 @@ func unchanged(before, after envs.State) error {
 		{"Observation", before.Observation, after.Observation}, {"Reward", before.Reward, after.Reward},
 		{"Done", before.Done, after.Done}, {"Descriptor", before.Descriptor, after.Descriptor},
 	}
-	for i, part := range before.World {
-		pairs = append(pairs, pair{fmt.Sprintf("World[%d]", i), part, after.World[i]})
+	for i, part := range before.PhysicsState {
+		pairs = append(pairs, pair{fmt.Sprintf("World[%d]", i), part, after.PhysicsState[i]})
 	}
 	for _, p := range pairs {
 		switch {

@@ -141,9 +141,9 @@ func (t *trial) play(p *player, in inputs) recording {
 
 // fetch runs a program and copies what it returns.
 func fetch(p *xla.Program, in ...*tensors.Tensor) ([][]float32, error) {
-	values := make([]xla.Value, len(in))
+	values := make([]xla.Sharded, len(in))
 	for i, tensor := range in {
-		values[i] = xla.Value{tensor}
+		values[i] = xla.Sharded{tensor}
 		defer values[i].Free()
 	}
 	out, err := p.Run(values...)

@@ -1,7 +1,7 @@
 package physics
 
-// meeting is where the contacts of a set are, and with which bodies.
-type meeting struct {
+// contactPoint is where the contacts of a set are, and with which bodies.
+type contactPoint struct {
 	*contactSet
 	one, other    bodies // the bodies; of the other side only if it moves
 	pos           vector // in the world
@@ -11,8 +11,8 @@ type meeting struct {
 }
 
 // meet finds the contacts of a group. With whole it settles their places, too, not only what impulses need.
-func (g *contactGroup) meet(all limbs, whole bool) []meeting {
-	meetings := make([]meeting, len(g.sets))
+func (g *contactGroup) meet(all limbs, whole bool) []contactPoint {
+	meetings := make([]contactPoint, len(g.sets))
 	var made []*num
 	for k := range g.sets {
 		meetings[k] = g.sets[k].meet(all)
@@ -23,8 +23,8 @@ func (g *contactGroup) meet(all limbs, whole bool) []meeting {
 }
 
 // meet finds the contacts of a set (brax/physics/colliders.py).
-func (c *contactSet) meet(all limbs) meeting {
-	m := meeting{contactSet: c, one: c.a.of(all)}
+func (c *contactSet) meet(all limbs) contactPoint {
+	m := contactPoint{contactSet: c, one: c.a.of(all)}
 	turn := m.one.rot.rotation()
 	if c.plane {
 		m.normal = vector{c.radius.zero(), c.radius.zero(), constant(c.radius.rows, 1)}
@@ -67,7 +67,7 @@ func (c *contactSet) meet(all limbs) meeting {
 	return m
 }
 
-func (m *meeting) components(whole bool) []*num {
+func (m *contactPoint) components(whole bool) []*num {
 	all := m.arm.components()
 	if !m.plane {
 		all = append(append(append(all, m.otherArm.components()...), m.normal.components()...), &m.penetration)
@@ -200,7 +200,7 @@ func impulse(p, arm vector, w weights) push {
 }
 
 // others are the weights of the bodies on the other side.
-func (m meeting) others() weights {
+func (m contactPoint) others() weights {
 	if m.b != nil {
 		return m.b.weights
 	}
@@ -208,10 +208,10 @@ func (m meeting) others() weights {
 }
 
 // touching is where two bodies overlap.
-func (m meeting) touching() mask { return m.penetration.above(0).and(mask{m.present}) }
+func (m contactPoint) touching() mask { return m.penetration.above(0).and(mask{m.present}) }
 
 // speed is the velocity of the body at the contact against the other body's.
-func (m meeting) speed(one, other bodies) vector {
+func (m contactPoint) speed(one, other bodies) vector {
 	v := one.vel.plus(one.ang.cross(m.arm))
 	if m.b != nil {
 		v = v.minus(other.vel.plus(other.ang.cross(m.otherArm)))

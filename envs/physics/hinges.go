@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// hinges are the joints below a level with the same number of axes, a row each.
-type hinges struct {
+// jointGroup are the joints below a level with the same number of axes, a row each.
+type jointGroup struct {
 	axes      int
 	level     int     // of the parents; the children are one below
 	parentRow []int   // of the level
@@ -51,7 +51,7 @@ func (s *System) prepareJoints() {
 	for l := range s.levels[1:] {
 		parents, children := s.levels[l], s.levels[l+1]
 		for axes := 1; axes <= 3; axes++ {
-			h := hinges{axes: axes, level: l}
+			h := jointGroup{axes: axes, level: l}
 			var list []about
 			parentRow := -1
 			for row, child := range children.body {

@@ -79,8 +79,8 @@ func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) l
 	})
 }
 
-// kick changes the velocities.
-func (s *System) kick(all limbs, p pushes) limbs {
+// applyImpulse changes the velocities.
+func (s *System) applyImpulse(all limbs, p pushes) limbs {
 	return all.update(func(l int, b bodies) bodies {
 		b.vel = b.vel.plus(p[l].vel)
 		b.ang = b.ang.plus(p[l].ang)

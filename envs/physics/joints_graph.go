@@ -2,9 +2,9 @@ package physics
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// held is a group of joints with their two bodies in a state.
-type held struct {
-	*hinges
+// jointState is a group of joints with their two bodies in a state.
+type jointState struct {
+	*jointGroup
 	parents, children   bodies
 	parentTurn          rotation
 	childTurn           rotation
@@ -14,30 +14,30 @@ type held struct {
 }
 
 // hold looks at the joints of a group.
-func (h *hinges) hold(all limbs) held {
+func (h *jointGroup) hold(all limbs) jointState {
 	j := h.bodies(all)
 	j.axes, j.angles = j.axisAngle(1e-10)
 	return j
 }
 
 // hold looks at all joints.
-func (s *System) hold(all limbs) []held {
-	joints := make([]held, len(s.hinges))
+func (s *System) hold(all limbs) []jointState {
+	joints := make([]jointState, len(s.hinges))
 	for i := range joints {
 		joints[i] = s.hinges[i].hold(all)
 	}
 	return joints
 }
 
-func (h *hinges) bodies(all limbs) held {
-	j := held{hinges: h, parents: all[h.level].take(h.parentRow...), children: all[h.level+1].take(h.childRow...)}
+func (h *jointGroup) bodies(all limbs) jointState {
+	j := jointState{jointGroup: h, parents: all[h.level].take(h.parentRow...), children: all[h.level+1].take(h.childRow...)}
 	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
 	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
 	return j
 }
 
 // components are what is used of a joint again and again.
-func (j *held) components() []*num {
+func (j *jointState) components() []*num {
 	all := append(j.parentArm.components(), j.childArm.components()...)
 	for i := range j.axes {
 		all = append(all, j.axes[i].components()...)
@@ -45,12 +45,12 @@ func (j *held) components() []*num {
 	return all
 }
 
-func (j held) parentAxis(i int) vector { return j.parentTurn.of(j.hinges.parentAxis[i]) }
-func (j held) childAxis(i int) vector  { return j.childTurn.of(j.hinges.childAxis[i]) }
+func (j jointState) parentAxis(i int) vector { return j.parentTurn.of(j.jointGroup.parentAxis[i]) }
+func (j jointState) childAxis(i int) vector  { return j.childTurn.of(j.jointGroup.childAxis[i]) }
 
 // lineOfNodes gives, for joints with two or three axes, the line of nodes, and the parent's first axis in the plane of the child's first
 // two: unit vectors, but for epsilon.
-func (j held) lineOfNodes(epsilon float64) (line, bend vector) {
+func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 	first, one, two, three := j.parentAxis(0), j.childAxis(0), j.childAxis(1), j.childAxis(2)
 	line = three.cross(first)
 	line = line.over(line.norm().add(epsilon))
@@ -60,9 +60,9 @@ func (j held) lineOfNodes(epsilon float64) (line, bend vector) {
 
 // axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler angles x-y-z by the line of
 // nodes (brax/physics/joints.py). With one axis the parent's and the child's are held together, which makes it simpler.
-func (j held) axisAngle(epsilon float64) ([]vector, []num) {
+func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
-	if j.hinges.axes == 1 {
+	if j.jointGroup.axes == 1 {
 		from, to := j.parentAxis(2), j.childAxis(2)
 		settleVectors(&first, &from, &to)
 		return []vector{first}, []num{signedAngle(first, from, to)}
@@ -71,7 +71,7 @@ func (j held) axisAngle(epsilon float64) ([]vector, []num) {
 	line, bend := j.lineOfNodes(epsilon)
 	psi := signedAngle(first, j.parentAxis(1), line)
 	theta := acos(bend.dot(first)).times(first.dot(three).sign())
-	if j.hinges.axes == 2 {
+	if j.jointGroup.axes == 2 {
 		return []vector{first, two}, []num{psi, theta}
 	}
 	phi := signedAngle(three.neg(), two, line)
@@ -159,20 +159,20 @@ func (s *System) torquesOf(flat []*Node) [][]num {
 }
 
 // driven is the torque of actuators about axis i on the parents: none where the joint is beyond a limit.
-func (j held) driven(i int, torque num) num {
+func (j jointState) driven(i int, torque num) num {
 	outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
 	return outside.choose(torque.zero(), torque)
 }
 
 // limited is the torque that turns the joints back between the limits of axis i, on the parents.
-func (j held) limited(i int) num {
+func (j jointState) limited(i int) num {
 	angle := j.angles[i]
 	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
 	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below).times(j.limitStrength).neg()
 }
 
 // along is the sum of torques about the axes.
-func (j held) along(torques []num) vector {
+func (j jointState) along(torques []num) vector {
 	total := j.axes[0].by(torques[0])
 	for i, axis := range j.axes[1:] {
 		total = total.plus(axis.by(torques[i+1]))
@@ -181,7 +181,7 @@ func (j held) along(torques []num) vector {
 }
 
 // braked is the damping torque of the joints on the parents.
-func (j held) braked() vector {
+func (j jointState) braked() vector {
 	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
 }
 
@@ -197,7 +197,7 @@ type loads struct {
 func (s *System) newLoads() *loads { return &loads{s, make([][6][]addend, len(s.levels))} }
 
 // add counts what a group of joints does to its parents and to its children.
-func (l *loads) add(h *hinges, onParents, onChildren load) {
+func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 	put := func(level int, to [][]int, x load) {
 		for i, c := range []num{x.force.x, x.force.y, x.force.z, x.torque.x, x.torque.y, x.torque.z} {
 			l.parts[level][i] = append(l.parts[level][i], addend{c, to})
@@ -208,8 +208,8 @@ func (l *loads) add(h *hinges, onParents, onChildren load) {
 }
 
 // pull counts forces on the children, opposite ones on the parents, and torques on the parents, opposite ones on the children.
-func (l *loads) pull(j held, force, torque vector) {
-	l.add(j.hinges, load{force.neg(), torque.minus(j.parentArm.cross(force))}, load{force, j.childArm.cross(force).minus(torque)})
+func (l *loads) pull(j jointState, force, torque vector) {
+	l.add(j.jointGroup, load{force.neg(), torque.minus(j.parentArm.cross(force))}, load{force, j.childArm.cross(force).minus(torque)})
 }
 
 // accelerations are what the loads do to the bodies.

@@ -266,7 +266,7 @@ func settleVectors(vectors ...*vector) {
 	settle(all...)
 }
 
-// settle computes quantities before what uses them; see [xla.Once].
+// settle computes quantities before what uses them; see [xla.Materialize].
 func settle(values ...*num) {
 	var open []*num
 	var nodes []*Node
@@ -275,7 +275,7 @@ func settle(values ...*num) {
 			open, nodes = append(open, v), append(nodes, v.node)
 		}
 	}
-	for i, node := range xla.Once(nodes) {
+	for i, node := range xla.Materialize(nodes) {
 		open[i].node = node
 	}
 }

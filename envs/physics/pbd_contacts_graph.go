@@ -7,8 +7,8 @@ type pressed struct {
 	multiplier num
 }
 
-// press pushes bodies out of each other and holds them where they stick (brax/physics/colliders.py, _position_contact).
-func (s *System) press(g *contactGroup, m meeting, before limbs) pressed {
+// solveContactPosition pushes bodies out of each other and holds them where they stick (brax/physics/colliders.py, _position_contact).
+func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) pressed {
 	w, other := m.a.weights, m.others()
 	arm, otherArm := m.arm, m.otherArm
 	share := 1.0
@@ -58,15 +58,15 @@ func (s *System) press(g *contactGroup, m meeting, before limbs) pressed {
 }
 
 // moved is what the point of contact moved with a body since before.
-func (m meeting) moved(before, now bodies, arm vector) vector {
+func (m contactPoint) moved(before, now bodies, arm vector) vector {
 	inBody := now.rot.inverse().rotation().of(arm)
 	settleVectors(&inBody)
 	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
 }
 
-// rub brakes bodies that slide on each other and stops them from parting or meeting at their contact, by the multipliers of
+// solveContactVelocity brakes bodies that slide on each other and stops them from parting or meeting at their contact, by the multipliers of
 // their bodies (brax/physics/colliders.py, _velocity_contact). Before are the velocities of the collision pass's start.
-func (s *System) rub(g *contactGroup, m meeting, now, before limbs, multipliers []num) effect {
+func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs, multipliers []num) effect {
 	w, others := m.a.weights, m.others()
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies

@@ -55,10 +55,10 @@ func (s *System) project(all, before limbs) limbs {
 // positionIteration advances position based dynamics by two substeps, the second with collisions (brax/physics/system.py,
 // _pbd_step). It returns what the contacts did to velocities as well.
 func (s *System) positionIteration(all limbs, d drive, show *viewer) (limbs, touch) {
-	all, before := s.glide(all, d, show)
+	all, before := s.integratePositionBased(all, d, show)
 	show.bodies("s2_joint", all)
 
-	meetings := make([][]meeting, len(s.contacts))
+	meetings := make([][]contactPoint, len(s.contacts))
 	parts := make([][]addend, len(s.levels))
 	pressure := s.untouched() // of positions: what does not move is asked, too, but only shown
 	for i := range s.contacts {
@@ -67,7 +67,7 @@ func (s *System) positionIteration(all limbs, d drive, show *viewer) (limbs, tou
 		effects := make([]effect, len(g.sets))
 		var made []*num
 		for k, m := range meetings[i] {
-			pressed := s.press(g, m, before)
+			pressed := s.solveContactPosition(g, m, before)
 			effects[k] = pressed.effect
 			made = append(append(made, effects[k].components()...), &pressed.multiplier)
 			parts[m.a.level] = append(parts[m.a.level], addend{pressed.multiplier, m.a.to})
@@ -93,21 +93,21 @@ func (s *System) positionIteration(all limbs, d drive, show *viewer) (limbs, tou
 		effects := make([]effect, len(g.sets))
 		var made []*num
 		for k, m := range meetings[i] {
-			effects[k] = s.rub(g, m, all, unprojected, multipliers)
+			effects[k] = s.solveContactVelocity(g, m, all, unprojected, multipliers)
 			made = append(made, effects[k].components()...)
 		}
 		settle(made...)
 		t = t.plus(s.share(g, effects, 1e-6))
 	}
 	show.touch("dpc", t)
-	all = s.kick(all, t.moving)
+	all = s.applyImpulse(all, t.moving)
 	show.bodies("after", all)
 	return all, t
 }
 
-// glide does what the two substeps have in common twice: coast, then bring the joints together. It returns the bodies before
+// integratePositionBased does what the two substeps have in common twice: coast, then bring the joints together. It returns the bodies before
 // the second one's collisions and velocities, and as they were before that substep.
-func (s *System) glide(all limbs, from drive, show *viewer) (now, before limbs) {
+func (s *System) integratePositionBased(all limbs, from drive, show *viewer) (now, before limbs) {
 	step := func(all limbs, from drive, show *viewer) limbs {
 		all = s.coast(all, from, show, "s1_")
 		show.bodies("s1_kinetic", all)

@@ -4,7 +4,7 @@ import "math"
 
 // joined is the shift by which the joints bring their bodies together, align their axes and keep their limits.
 func (s *System) joined(all limbs) pushes {
-	joints := make([]held, len(s.hinges))
+	joints := make([]jointState, len(s.hinges))
 	var made []*num
 	for i := range joints {
 		joints[i] = s.hinges[i].bodies(all)
@@ -37,7 +37,7 @@ func (s *System) joined(all limbs) pushes {
 	total := s.newLoads()
 	for i := range joints {
 		j, pull, turn := joints[i], pulls[i], turns[i]
-		total.add(j.hinges, load{pull, j.parentArm.cross(pull).plus(turn)}, load{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
+		total.add(j.jointGroup, load{pull, j.parentArm.cross(pull).plus(turn)}, load{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
 	}
 	return total.accelerations()
 }
@@ -49,7 +49,7 @@ func (w weights) give(arm, direction vector) num {
 }
 
 // aligning is the angular impulse on the parent that undoes an angular error of the child.
-func (j held) aligning(error vector) vector {
+func (j jointState) aligning(error vector) vector {
 	size := error.norm()
 	axis := error.over(size.add(1e-6))
 	ease := axis.dot(axis.times(j.parentWeights.inertia)).plus(axis.dot(axis.times(j.childWeights.inertia)))
@@ -57,9 +57,9 @@ func (j held) aligning(error vector) vector {
 }
 
 // misaligned are the angular errors of the joints: between the axes of the two bodies, and beyond the limits.
-func (j held) misaligned() []vector {
+func (j jointState) misaligned() []vector {
 	first := j.parentAxis(0)
-	if j.hinges.axes == 1 {
+	if j.jointGroup.axes == 1 {
 		from, to := j.parentAxis(2), j.childAxis(2)
 		settleVectors(&first, &from, &to)
 		return []vector{first.cross(j.childAxis(0)), j.beyond(0, first, from, to, false)}
@@ -78,7 +78,7 @@ func (j held) misaligned() []vector {
 // beyond is the angular error of the angle from one vector to another about an axis at right angles to the first: how far the
 // second is from where the limits of angle i would have it. With strict it is 0 within the limits, else it also holds how far
 // the second is out of the plane.
-func (j held) beyond(i int, axis, from, to vector, strict bool) vector {
+func (j jointState) beyond(i int, axis, from, to vector, strict bool) vector {
 	sin, cos := from.cross(to).dot(axis), from.dot(to)
 	settle(&sin, &cos)
 	angle := atan2(sin, cos)

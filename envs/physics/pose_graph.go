@@ -89,7 +89,7 @@ func (s *System) roots() [][]int {
 }
 
 // attach is where the children of joints are, from where their parents are.
-func (h *hinges) attach(parents bodies, angles, velocities num) bodies {
+func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 	var turn quaternion
 	for i, c := range turn.components() {
 		column := make([]float64, len(h.reference))

@@ -2,13 +2,13 @@ package physics
 
 // sprung is the force of the springs on the children, and their torque on the parents beside that of the forces and of the
 // limits (brax/physics/spring_joints.py).
-func (j held) sprung() (force, torque vector) {
+func (j jointState) sprung() (force, torque vector) {
 	p, c := j.parents, j.children
 	apart := p.pos.plus(j.parentArm).minus(c.pos.plus(j.childArm))
 	parting := p.vel.plus(p.ang.cross(j.parentArm)).minus(c.vel.plus(c.ang.cross(j.childArm)))
 	force = apart.by(j.stiffness).plus(parting.by(j.springDamping))
 
-	switch first := j.axes[0]; j.hinges.axes {
+	switch first := j.axes[0]; j.jointGroup.axes {
 	case 1: // hold the axes of the two bodies together
 		torque = first.cross(j.childAxis(0)).by(j.stiffness)
 	case 2: // hold the second axis at right angles to the first
@@ -59,15 +59,15 @@ func (s *System) springSubstep(all limbs, d drive, show *viewer) (limbs, touch) 
 	settle(all.motions()...)
 	show.bodies("acc", all)
 
-	t := s.bounce(all)
+	t := s.resolveContacts(all)
 	show.touch("dpc", t)
-	all = s.kick(all, t.moving)
+	all = s.applyImpulse(all, t.moving)
 	show.bodies("after", all)
 	return all, t
 }
 
-// bounce resolves the contacts of spring dynamics by impulses on velocities.
-func (s *System) bounce(all limbs) touch {
+// resolveContacts resolves the contacts of spring dynamics by impulses on velocities.
+func (s *System) resolveContacts(all limbs) touch {
 	total := s.untouched()
 	for i := range s.contacts {
 		g := &s.contacts[i]
@@ -93,7 +93,7 @@ func (s *System) bounce(all limbs) touch {
 
 // collide is the impulse that keeps bodies from moving further into each other, with Baumgarte stabilisation and Coulomb
 // friction (brax/physics/colliders.py, _contact).
-func (s *System) collide(g *contactGroup, m meeting, speed vector) effect {
+func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
 	w, other := m.a.weights, m.others()
 	approach := m.normal.dot(speed)
 	ease := w.mass.plus(m.normal.dot(m.arm.cross(m.normal).times(w.inertia).cross(m.arm)))

@@ -72,7 +72,7 @@ func (t *touch) all() []*num {
 
 // Contact is what the contacts of a state would do: Brax's info of a state, impulses of spring dynamics for both dynamics.
 func (s *System) Contact(state State) Contact {
-	return s.contact(state.graph(), state.batch(), s.bounce(s.limbs(state)))
+	return s.contact(state.graph(), state.batch(), s.resolveContacts(s.limbs(state)))
 }
 
 // contact puts what contacts did in the order of the model.

@@ -20,7 +20,7 @@ type System struct {
 	live   [13]bool         // which components of the state are carried: the others are as at rest
 	rest   limbs            // the default pose
 
-	hinges   []hinges
+	hinges   []jointGroup
 	dofs     int // angles of all joints
 	actions  int
 	contacts []contactGroup

@@ -31,7 +31,7 @@ func (v *viewer) bodies(stage string, all limbs) {
 }
 
 // springs shows what joints and actuators do.
-func (v *viewer) springs(joints []held, torques [][]num) {
+func (v *viewer) springs(joints []jointState, torques [][]num) {
 	if v == nil {
 		return
 	}

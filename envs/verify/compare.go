@@ -18,10 +18,10 @@ type subject struct {
 // run computes what a file holds: a program on stored inputs.
 func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node) ([][]float32, error) {
 	var declared []xla.Input
-	var values []xla.Value
+	var values []xla.Sharded
 	for _, in := range inputs {
 		declared = append(declared, xla.Input{Shape: shapes.Make(dtypes.Float32, in.shape...)})
-		values = append(values, xla.Value{tensors.FromFlatDataAndDimensions(in.flat, in.shape...)})
+		values = append(values, xla.Sharded{tensors.FromFlatDataAndDimensions(in.flat, in.shape...)})
 	}
 	program, err := s.platform.Compile("verification", declared, build)
 	if err != nil {

@@ -42,7 +42,7 @@ func formOf(env envs.Env) (form, error) {
 func pointForm(env envs.Pointmaze) form {
 	spec, near := env.Spec(), tolerance{base: 1e-6}
 	xy := column{name: "xy", dims: []int{2}, tolerance: near}
-	read := func(s envs.State) []*Node { return []*Node{Stack(s.World, -1)} }
+	read := func(s envs.State) []*Node { return []*Node{Stack(s.PhysicsState, -1)} }
 	shown := append([]column{observation(spec, near)}, outcome(spec, near, near)...)
 	show := func(s envs.State) []*Node { return append([]*Node{s.Observation}, outcomes(s)...) }
 	return form{

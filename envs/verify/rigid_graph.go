@@ -35,7 +35,7 @@ func formOfRigid(env *envs.Rigid) form {
 		rigid: r,
 		state: r.coordinates(place, speed),
 		start: func(state []*Node) envs.State { return env.At(r.read(state)) },
-		read:  func(s envs.State) []*Node { return r.write(physics.State{Parts: s.World}) },
+		read:  func(s envs.State) []*Node { return r.write(physics.State{Parts: s.PhysicsState}) },
 		stepped: append(append([]column{observation(spec, tolerance{base: 1e-3, err64: "err64_obs"})},
 			outcome(spec, tolerance{base: 1e-4, err64: "err64_reward"}, desc)...),
 			r.column("contact_vel", 3, touch), r.column("contact_ang", 3, touch)),
@@ -45,7 +45,7 @@ func formOfRigid(env *envs.Rigid) form {
 		},
 		percent: 1,
 		started: append([]column{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
-		trace:   func(s envs.State) []*Node { return []*Node{s.Observation, r.write(physics.State{Parts: s.World})[0]} },
+		trace:   func(s envs.State) []*Node { return []*Node{s.Observation, r.write(physics.State{Parts: s.PhysicsState})[0]} },
 		bounded: true,
 	}
 	apart := tolerance{base: 1e-2}
@@ -80,7 +80,7 @@ func (r *rigidForm) write(s physics.State) []*Node {
 func stepWithContact(env *envs.Rigid, s envs.State, action *Node) (envs.State, physics.Contact) {
 	witness := *env
 	var contact physics.Contact
-	witness.Observe = func(m envs.Moment) *Node {
+	witness.Observe = func(m envs.StepView) *Node {
 		contact = m.Contact
 		return env.Observe(m)
 	}

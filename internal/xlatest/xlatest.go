@@ -46,10 +46,10 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) []*tensors.Tensor {
 	t.Helper()
 	var declared []xla.Input
-	var values []xla.Value
+	var values []xla.Sharded
 	for _, input := range inputs {
 		declared = append(declared, xla.Input{Shape: input.Shape()})
-		values = append(values, xla.Value{input})
+		values = append(values, xla.Sharded{input})
 	}
 	program, err := p.Compile("test", declared, build)
 	if err != nil {

@@ -50,5 +50,5 @@ func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
 
 // Polyak moves a tree of target parameters towards their source: target + tau * (source - target), as (1-tau) target + tau source.
 func Polyak[T any](target, source T, tau float64) T {
-	return xla.Zip(target, source, func(t, s *Node) *Node { return Add(MulScalar(t, 1-tau), MulScalar(s, tau)) })
+	return xla.Map2(target, source, func(t, s *Node) *Node { return Add(MulScalar(t, 1-tau), MulScalar(s, tau)) })
 }

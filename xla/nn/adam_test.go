@@ -46,7 +46,7 @@ func TestAdamOracle(t *testing.T) {
 func TestPolyak(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			return xla.Leaves(nn.Polyak([]*Node{in[0], in[1]}, []*Node{in[1], in[0]}, 0.25))
+			return xla.Flatten(nn.Polyak([]*Node{in[0], in[1]}, []*Node{in[1], in[0]}, 0.25))
 		}, xlatest.Tensor([]float32{0, 4}, 2), xlatest.Tensor([]float32{8, 0}, 2))
 		xlatest.Close(t, "first", xlatest.Flat[float32](t, out[0]), []float32{2, 3}, 1e-6)
 		xlatest.Close(t, "second", xlatest.Flat[float32](t, out[1]), []float32{6, 1}, 1e-6)

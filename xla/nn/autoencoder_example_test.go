@@ -42,8 +42,8 @@ func ExampleAutoencoderTraining_Train() {
 			sequences, g := in[0], in[0].Graph()
 			filled := LessThan(Iota(g, shapes.Make(dtypes.Int32, slots), 0), Const(g, int32(slots-1))) // the last slot is empty
 			key := xla.NewKey(g, 1)
-			before := form.Init(key.FoldInt(0))
-			after := training.Train(form, before, sequences, filled, Const(g, int32(200)), key.FoldInt(1))
+			before := form.Init(key.FoldIn(0))
+			after := training.Train(form, before, sequences, filled, Const(g, int32(200)), key.FoldIn(1))
 			normalised := Slice(after.Normaliser.Apply(sequences), AxisRange(0, slots-1))
 			return []*Node{form.Loss(before, normalised), after.Loss, form.Encode(after.Row, normalised)}
 		})
@@ -57,7 +57,7 @@ func ExampleAutoencoderTraining_Train() {
 			walks[slot] = append(walks[slot], []float32{float32(t*(1+slot/2)) * float32(1-2*(slot%2))})
 		}
 	}
-	out, err := program.Run(xla.Value{tensors.FromValue(walks[:])})
+	out, err := program.Run(xla.Sharded{tensors.FromValue(walks[:])})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -49,9 +49,9 @@ func (a Autoencoder) Layout() []NamedLeaf {
 func (a Autoencoder) Init(key xla.Key) *Node {
 	row := Concatenate([]*Node{
 		Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, a.Features)),
-		leCunNormal(key.FoldInt(0), a.Hidden, a.Hidden*a.Features),
-		a.cell().Init(key.FoldInt(1)),
-		a.cell().Init(key.FoldInt(2)),
+		leCunNormal(key.FoldIn(0), a.Hidden, a.Hidden*a.Features),
+		a.cell().Init(key.FoldIn(1)),
+		a.cell().Init(key.FoldIn(2)),
 	}, 0)
 	return InsertAxes(row, 0)
 }

@@ -77,8 +77,8 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 		}
 		defer program.Free()
 		for step := range losses {
-			out, err := program.Run(xla.Value{xlatest.Tensor(data.Float32s("params.flat"), form.Params())},
-				xla.Value{xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...)}, xla.Value{tensors.FromScalar(int32(step + 1))})
+			out, err := program.Run(xla.Sharded{xlatest.Tensor(data.Float32s("params.flat"), form.Params())},
+				xla.Sharded{xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...)}, xla.Sharded{tensors.FromScalar(int32(step + 1))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	drawn := map[int][]float64{} // by the number of inputs
 	var seen [][]float32
 	for seed := range draws {
-		out, err := program.Run(xla.Value{tensors.FromValue(xla.SeedWords(int64(seed)))})
+		out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(int64(seed)))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,8 +246,8 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 		for place := range form.Steps * form.Features {
 			spoiled := slices.Clone(x)
 			spoiled[bad*form.Steps*form.Features+place] = float32(math.NaN())
-			out, err := program.Run(xla.Value{xlatest.Tensor(row, len(row))},
-				xla.Value{xlatest.Tensor(spoiled, n, form.Steps, form.Features)})
+			out, err := program.Run(xla.Sharded{xlatest.Tensor(row, len(row))},
+				xla.Sharded{xlatest.Tensor(spoiled, n, form.Steps, form.Features)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -105,9 +105,9 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 		Drawn *Node
 		Key   xla.Key
 	}
-	from := source{drawFilled(key.FoldInt(0), filled), key.FoldInt(1)}
+	from := source{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}
 	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs, from, func(epoch *Node, from source) *Node {
-		order := shuffle(from.Key.Fold(epoch), from.Drawn.Shape().Dimensions[0])
+		order := shuffle(from.Key.FoldInEach(epoch), from.Drawn.Shape().Dimensions[0])
 		return Gather(from.Drawn, InsertAxes(order, -1))
 	})
 	return Trained{row, normaliser, loss}

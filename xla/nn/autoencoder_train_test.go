@@ -144,10 +144,10 @@ func TestShuffle(t *testing.T) {
 			key := xla.KeyOf(in[0])
 			start := state{key, Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, draws, n))}
 			orders := xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
-				s.Orders = xla.SetRows(s.Orders, i, InsertAxes(nn.Shuffle(s.Key.Fold(i), n), 0))
+				s.Orders = xla.SetRows(s.Orders, i, InsertAxes(nn.Shuffle(s.Key.FoldInEach(i), n), 0))
 				return s
 			}).Orders
-			return []*Node{orders, nn.Shuffle(key.FoldInt(-1), 1024)}
+			return []*Node{orders, nn.Shuffle(key.FoldIn(-1), 1024)}
 		}, tensors.FromValue(xla.SeedWords(5)))
 		counts := map[[n]int32]int{}
 		for order := range slices.Chunk(xlatest.Flat[int32](t, out[0]), n) {
@@ -193,7 +193,7 @@ func TestDrawFilled(t *testing.T) {
 			for _, slot := range filled {
 				mask[slot] = true
 			}
-			out, err := program.Run(xla.Value{xlatest.Tensor(mask, slots)})
+			out, err := program.Run(xla.Sharded{xlatest.Tensor(mask, slots)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,8 +245,8 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 		{Shape: shapes.Make(dtypes.Int32)},
 	}, func(in []*Node) []*Node {
 		key := xla.KeyOf(in[0])
-		row := form.Init(key.FoldInt(0))
-		return append([]*Node{row}, xla.Leaves(training.Train(form, row, in[1], in[2], in[3], key.FoldInt(1)))...)
+		row := form.Init(key.FoldIn(0))
+		return append([]*Node{row}, xla.Flatten(training.Train(form, row, in[1], in[2], in[3], key.FoldIn(1)))...)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -258,9 +258,9 @@ type trained struct{ before, row, mean, deviation, loss []float32 }
 
 func train(t testing.TB, program *xla.Program, form nn.Autoencoder, seed int64, x []float32, filled []bool, epochs int) trained {
 	t.Helper()
-	out, err := program.Run(xla.Value{tensors.FromValue(xla.SeedWords(seed))},
-		xla.Value{xlatest.Tensor(x, len(filled), form.Steps, form.Features)},
-		xla.Value{xlatest.Tensor(filled, len(filled))}, xla.Value{tensors.FromScalar(int32(epochs))})
+	out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(seed))},
+		xla.Sharded{xlatest.Tensor(x, len(filled), form.Steps, form.Features)},
+		xla.Sharded{xlatest.Tensor(filled, len(filled))}, xla.Sharded{tensors.FromScalar(int32(epochs))})
 	if err != nil {
 		t.Fatal(err)
 	}

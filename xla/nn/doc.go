@@ -5,7 +5,7 @@
 // The order of a row is that of the paper's parameter files: layer by layer, bias before kernel, kernels [in, out]
 // row-major.
 //
-//   - [Net] is a population, each network with inputs of its own; [Single] is one network for a whole batch, as a critic is.
+//   - [Net] is a population, each network with inputs of its own; [Network] is one network for a whole batch, as a critic is.
 //   - [Adam] and [Polyak] work on rows, or, in loops, on the arrays that rows were cut into ([UpdateTree]).
 //   - [TanhGaussian] reads the outputs of an actor that draws its actions.
 //   - [Statistics] are running ones, of what is seen step by step; a [Normaliser] is of sequences that are there at once.

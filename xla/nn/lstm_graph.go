@@ -69,8 +69,8 @@ func placed(leaves []NamedLeaf) []NamedLeaf {
 // among the orthogonal matrices, gate by gate, and biases 0.
 func (l LSTM) Init(key xla.Key) *Node {
 	biases := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4, 1, l.Hidden))
-	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldInt(0), 4, l.Hidden)}, 1)
-	return Concatenate([]*Node{Reshape(recurrent, -1), leCunNormal(key.FoldInt(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
+	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldIn(0), 4, l.Hidden)}, 1)
+	return Concatenate([]*Node{Reshape(recurrent, -1), leCunNormal(key.FoldIn(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
 }
 
 // leCunNormal draws n numbers of mean 0 and variance 1/inputs: normal ones within two standard deviations, widened to that
@@ -267,7 +267,7 @@ func back[T any](c Cell, done trace, last Memory, source T, read func(step *Node
 		if read != nil {
 			dh = Add(dh, read(step, s.Source))
 		}
-		dh = xla.Settle(dh)
+		dh = xla.Barrier(dh)
 		squashed := Tanh(at(s.Trace.Cells, next))
 		dc := Add(s.Last.Cell, Mul(Mul(dh, o), OneMinus(Square(squashed))))
 		for k, z := range []*Node{

@@ -161,7 +161,7 @@ func TestLSTMInit(t *testing.T) {
 	out := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		start := state{xla.KeyOf(in[0]), Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, draws, form.Params()))}
 		return []*Node{xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
-			s.Rows = xla.SetRows(s.Rows, i, InsertAxes(form.Init(s.Key.Fold(i)), 0))
+			s.Rows = xla.SetRows(s.Rows, i, InsertAxes(form.Init(s.Key.FoldInEach(i)), 0))
 			return s
 		}).Rows}
 	}, tensors.FromValue(xla.SeedWords(3)))[0])

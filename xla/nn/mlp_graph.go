@@ -76,7 +76,7 @@ func (m MLP) Init(keys xla.Key) *Node {
 			continue
 		}
 		limit := math.Sqrt(3 / float64(leaf.Shape[0]))
-		parts = append(parts, keys.FoldInt(leaf.Layer).Uniform(-limit, limit, rows, size*leaf.Shape[1]))
+		parts = append(parts, keys.FoldIn(leaf.Layer).Uniform(-limit, limit, rows, size*leaf.Shape[1]))
 	}
 	return Concatenate(parts, 1)
 }

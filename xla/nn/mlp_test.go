@@ -84,7 +84,7 @@ func TestGoldenInitMoments(t *testing.T) {
 	policy := nn.Policy(sizes[0], sizes[1:], outputs)
 	rows := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		g := in[0].Graph()
-		return []*Node{policy.Init(xla.KeyOf(in[0]).Fold(Iota(g, shapes.Make(dtypes.Int32, draws), 0)))}
+		return []*Node{policy.Init(xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0)))}
 	}, tensors.FromValue(xla.SeedWords(1)))[0])
 	for _, leaf := range policy.Layout() {
 		var drawn []float64
@@ -148,7 +148,7 @@ func TestInitRowByRow(t *testing.T) {
 	policy := nn.Policy(3, nil, 2)
 	draw := func(numbers ...int32) []float32 {
 		return xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-			return []*Node{policy.Init(xla.NewKey(in[0].Graph(), 4).Fold(in[0]))}
+			return []*Node{policy.Init(xla.NewKey(in[0].Graph(), 4).FoldInEach(in[0]))}
 		}, tensors.FromValue(numbers))[0])
 	}
 	both, second := draw(7, 8), draw(8)
@@ -185,7 +185,7 @@ func ExampleNet_Apply() {
 		log.Fatal(err)
 	}
 	rows, x := [][]float32{{0, 1}, {1, 0}}, [][]float32{{0.5}, {0.5}}
-	out, err := program.Run(xla.Value{tensors.FromValue(rows)}, xla.Value{tensors.FromValue(x)})
+	out, err := program.Run(xla.Sharded{tensors.FromValue(rows)}, xla.Sharded{tensors.FromValue(x)})
 	if err != nil {
 		log.Fatal(err)
 	}

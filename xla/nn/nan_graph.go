@@ -16,9 +16,9 @@ func Bounded(x *Node, low, high float64) *Node {
 	return Where(GreaterThan(x, top), top, x)
 }
 
-// Tainted is a loss, a scalar, or NaN if any of the arrays that were learnt under it holds one. A loss need not be NaN by itself then: it is
+// PropagateNaN is a loss, a scalar, or NaN if any of the arrays that were learnt under it holds one. A loss need not be NaN by itself then: it is
 // that of the networks before an update, and a minimum on the way may lose what is not a number.
-func Tainted(loss *Node, learnt ...*Node) *Node {
+func PropagateNaN(loss *Node, learnt ...*Node) *Node {
 	for _, array := range learnt {
 		bad := ReduceAllSum(ConvertDType(NotEqual(array, array), dtypes.Int32))
 		loss = Where(GreaterThan(bad, ZerosLike(bad)), ConstAs(loss, math.NaN()), loss)

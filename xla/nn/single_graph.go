@@ -6,34 +6,34 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Single is one network cut out of its row, for batches that all go through the same network: a tree.
-type Single struct {
+// Network is one network cut out of its row, for batches that all go through the same network: a tree.
+type Network struct {
 	Bias   []*Node // [1, out] a layer
 	Kernel []*Node // [in, out] a layer
 	Form   MLP
 }
 
-// Single is the network of row i of rows [P, N].
-func (m MLP) Single(rows *Node, i int) Single {
+// Network is the network of row i of rows [P, N].
+func (m MLP) Network(rows *Node, i int) Network {
 	view := m.View(Slice(rows, AxisRange(i, i+1)))
-	n := Single{Bias: view.Bias, Form: m}
+	n := Network{Bias: view.Bias, Form: m}
 	for _, kernel := range view.Kernel {
 		n.Kernel = append(n.Kernel, Reshape(kernel, kernel.Shape().Dimensions[1:]...))
 	}
 	return n
 }
 
-// Singles are the networks of all rows [P, N].
-func (m MLP) Singles(rows *Node) []Single {
-	nets := make([]Single, rows.Shape().Dimensions[0])
+// Networks are the networks of all rows [P, N].
+func (m MLP) Networks(rows *Node) []Network {
+	nets := make([]Network, rows.Shape().Dimensions[0])
 	for i := range nets {
-		nets[i] = m.Single(rows, i)
+		nets[i] = m.Network(rows, i)
 	}
 	return nets
 }
 
-// JoinSingles puts networks into rows again, [P, N].
-func JoinSingles(nets []Single) *Node {
+// JoinNetworks puts networks into rows again, [P, N].
+func JoinNetworks(nets []Network) *Node {
 	rows := make([]*Node, len(nets))
 	for i, n := range nets {
 		one := Net{Form: n.Form, Bias: n.Bias}
@@ -46,7 +46,7 @@ func JoinSingles(nets []Single) *Node {
 }
 
 // Apply is the output [B, out] for inputs [B, in], given in one or several parts that lie side by side.
-func (n Single) Apply(inputs ...*Node) *Node {
+func (n Network) Apply(inputs ...*Node) *Node {
 	x := inputs[0]
 	if len(inputs) > 1 {
 		x = Concatenate(inputs, 1)
@@ -55,7 +55,7 @@ func (n Single) Apply(inputs ...*Node) *Node {
 }
 
 // after is the output for x, the input of a layer.
-func (n Single) after(layer int, x *Node) *Node {
+func (n Network) after(layer int, x *Node) *Node {
 	for ; layer < len(n.Kernel); layer++ {
 		x = n.activate(layer, Add(Dot(x, n.Kernel[layer]).Product(), n.Bias[layer]))
 	}
@@ -63,7 +63,7 @@ func (n Single) after(layer int, x *Node) *Node {
 }
 
 // activate is what follows the sums of a layer.
-func (n Single) activate(layer int, x *Node) *Node {
+func (n Network) activate(layer int, x *Node) *Node {
 	activation := n.Form.Hidden
 	if layer == len(n.Kernel)-1 {
 		activation = n.Form.Output
@@ -74,23 +74,23 @@ func (n Single) activate(layer int, x *Node) *Node {
 	return activation(x)
 }
 
-// Given is a network whose first inputs are fixed, as a critic's observations are where an action is looked for: a tree. What they add
+// FixedInputs is a network whose first inputs are fixed, as a critic's observations are where an action is looked for: a tree. What they add
 // to the first layer is computed once, and no gradient goes back to them.
-type Given struct {
+type FixedInputs struct {
 	Fixed *Node // [B, out] of the first layer, bias included
 	Free  *Node // [rest, out], the rows of its kernel for the other inputs
-	Net   Single
+	Net   Network
 }
 
-// Given fixes the first inputs, [B, k].
-func (n Single) Given(x *Node) Given {
+// FixedInputs fixes the first inputs, [B, k].
+func (n Network) WithFixedInputs(x *Node) FixedInputs {
 	first, width := n.Kernel[0], x.Shape().Dimensions[1]
 	fixed := Add(Dot(x, Slice(first, AxisRange(0, width))).Product(), n.Bias[0])
-	return Given{fixed, Slice(first, AxisRange(width)), n}
+	return FixedInputs{fixed, Slice(first, AxisRange(width)), n}
 }
 
 // Apply is the output [P * B, out] for the other inputs [P, B, rest], P of them for each of the fixed ones.
-func (c Given) Apply(x *Node) *Node {
+func (c FixedInputs) Apply(x *Node) *Node {
 	p, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	free := Dot(Reshape(x, p*batch, -1), c.Free).Product()
 	sums := Reshape(Add(InsertAxes(c.Fixed, 0), Reshape(free, p, batch, -1)), p*batch, -1)
@@ -116,13 +116,13 @@ func JoinMoments[T any](m MomentsOf[T], join func(T) *Node) Moments {
 // UpdateTree takes a step of [Adam.Update] for every array of networks; gradient is in the order of the networks' leaves. In a loop
 // it is cheaper than cutting rows and joining them again at every turn.
 func UpdateTree[T any](a Adam, nets T, gradient []*Node, m MomentsOf[T]) (T, MomentsOf[T]) {
-	params, first, second := xla.Leaves(nets), xla.Leaves(m.First), xla.Leaves(m.Second)
+	params, first, second := xla.Flatten(nets), xla.Flatten(m.First), xla.Flatten(m.Second)
 	next := m
 	for i := range params {
 		one := Moments{First: first[i], Second: second[i], Weight1: m.Weight1, Weight2: m.Weight2}
 		params[i], one = a.Update(params[i], gradient[i], one)
 		first[i], second[i], next.Weight1, next.Weight2 = one.First, one.Second, one.Weight1, one.Weight2
 	}
-	next.First, next.Second = xla.WithLeaves(m.First, first), xla.WithLeaves(m.Second, second)
-	return xla.WithLeaves(nets, params), next
+	next.First, next.Second = xla.Unflatten(m.First, first), xla.Unflatten(m.Second, second)
+	return xla.Unflatten(nets, params), next
 }

@@ -86,7 +86,7 @@ func TestStatisticsOfBatches(t *testing.T) {
 			for _, batch := range in {
 				s = s.Update(batch)
 			}
-			return xla.Leaves(s)
+			return xla.Flatten(s)
 		}, inputs...)
 		xlatest.Close(t, "mean", xlatest.Flat[float32](t, out[0]), means, 1e-6)
 		xlatest.Close(t, "squares", xlatest.Flat[float32](t, out[1]), squares, 1e-5)

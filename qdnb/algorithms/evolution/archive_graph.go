@@ -33,13 +33,13 @@ type Archive interface {
 	// Insert decides which of the evaluated offspring enter. index is int32 [cells], the individual that enters each cell where
 	// accepted, bool [cells], is true. valid, bool [P], is false for individuals that can never enter.
 	Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node)
-	// Upkeep names what is to be done beside, after a generation; "" for nothing. Each name is one program.
-	Upkeep(generation int64) string
-	// Keep does it: it gives the fields after the upkeep of that name and generation (int32 scalar).
-	Keep(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node
-	// Passive is 0 where the archive's descriptors are the task's, so that it can be measured itself. Else the search keeps a grid
+	// Maintenance names what is to be done beside, after a generation; "" for nothing. Each name is one program.
+	Maintenance(generation int64) string
+	// Maintain does it: it gives the fields after the upkeep of that name and generation (int32 scalar).
+	Maintain(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node
+	// PassiveEvery is 0 where the archive's descriptors are the task's, so that it can be measured itself. Else the search keeps a grid
 	// of cells beside it, into which every so many generations all that the archive holds is evaluated: the passive repertoire.
-	Passive() int
+	PassiveEvery() int
 }
 
 // Evaluated is what is known of P evaluated individuals: a tree.
@@ -87,17 +87,17 @@ func (a Grid) Insert(fields []*Node, found Evaluated) (after []*Node, index, acc
 	batch := repertoire.Batch{Fitness: found.Fitness, Descriptors: found.Descriptors}
 	index, accepted = repertoire.Winners(cells, batch)
 	cells = cells.Update(batch, index, accepted)
-	return xla.Leaves(cells), index, accepted, batch.Valid()
+	return xla.Flatten(cells), index, accepted, batch.Valid()
 }
 
-// Upkeep implements [Archive]: there is none.
-func (Grid) Upkeep(int64) string { return "" }
+// Maintenance implements [Archive]: there is none.
+func (Grid) Maintenance(int64) string { return "" }
 
-// Keep implements [Archive].
-func (Grid) Keep(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node { return fields }
+// Maintain implements [Archive].
+func (Grid) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node { return fields }
 
-// Passive implements [Archive]: it is measured itself.
-func (Grid) Passive() int { return 0 }
+// PassiveEvery implements [Archive]: it is measured itself.
+func (Grid) PassiveEvery() int { return 0 }
 
 // checkFields panics with a [xla.Misfit] if a method of an archive does not return its fields in the shapes that they had.
 func checkFields(archive Archive, method string, after, before []*Node) {

@@ -107,7 +107,7 @@ func (a AuroraArchive) Empty(task Task, key xla.Key) []*Node {
 	recorder, _ := a.Sequence(task)
 	steps, features := recorder.Rows(task.Length), recorder.Width
 	zeros := func(dims ...int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
-	return xla.Leaves(slots{
+	return xla.Flatten(slots{
 		Fitnesses:   BroadcastToDims(Const(g, float32(math.Inf(-1))), n),
 		Descriptors: zeros(n, a.Latent),
 		Sequences:   zeros(n, steps, features),
@@ -140,7 +140,7 @@ func (a AuroraArchive) Insert(fields []*Node, found Evaluated) (after []*Node, i
 	entered := Gather(found.Sequences, InsertAxes(index, -1))
 	wide := BroadcastToDims(InsertAxes(accepted, -1, -1), s.Sequences.Shape().Dimensions...)
 	s.Sequences = Where(wide, entered, s.Sequences)
-	return xla.Leaves(s), index, accepted, batch.Valid()
+	return xla.Flatten(s), index, accepted, batch.Valid()
 }
 
 // The upkeep of AURORA.
@@ -150,8 +150,8 @@ const (
 	adaptThreshold = "threshold"
 )
 
-// Upkeep implements [Archive].
-func (a AuroraArchive) Upkeep(generation int64) string {
+// Maintenance implements [Archive].
+func (a AuroraArchive) Maintenance(generation int64) string {
 	loop := generation / int64(a.Every)
 	switch {
 	case generation == 0:
@@ -166,15 +166,15 @@ func (a AuroraArchive) Upkeep(generation int64) string {
 	return ""
 }
 
-// Keep implements [Archive].
-func (a AuroraArchive) Keep(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node {
+// Maintain implements [Archive].
+func (a AuroraArchive) Maintain(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node {
 	s := a.read(fields)
 	u := repertoire.Unstructured{Fitness: s.Fitnesses, Descriptors: s.Descriptors}
 	switch upkeep {
 	case trainFirst:
 		s = a.train(s, u.Filled(), generation, key)
 		s.Error = repertoire.NewThreshold(a.Threshold, u.Size(), a.Capacity).Error
-		return xla.Leaves(s)
+		return xla.Flatten(s)
 	case trainAgain:
 		s = a.train(s, u.Filled(), generation, key)
 		u.Descriptors = a.encode(s, s.Sequences)
@@ -184,9 +184,9 @@ func (a AuroraArchive) Keep(upkeep string, fields []*Node, generation *Node, key
 	default:
 		panic(errors.Errorf("AURORA has no upkeep %q", upkeep))
 	}
-	u = u.Keep(u.Survivors(s.Threshold))
+	u = u.Maintain(u.Survivors(s.Threshold))
 	s.Fitnesses, s.Descriptors = u.Fitness, u.Descriptors
-	return xla.Leaves(s)
+	return xla.Flatten(s)
 }
 
 // train trains the auto-encoder on the sequences of the archive, for more epochs in the first hundred loops.
@@ -200,5 +200,5 @@ func (a AuroraArchive) train(s slots, filled, generation *Node, key xla.Key) slo
 	return s
 }
 
-// Passive implements [Archive]: the passive repertoire is filled once in a loop.
-func (a AuroraArchive) Passive() int { return a.Every }
+// PassiveEvery implements [Archive]: the passive repertoire is filled once in a loop.
+func (a AuroraArchive) PassiveEvery() int { return a.Every }

@@ -61,7 +61,7 @@ func TestAuroraUpkeep(t *testing.T) {
 		want[generation] = adaptThreshold
 	}
 	for generation := range int64(291) {
-		if got := archive.Upkeep(generation); got != want[generation] {
+		if got := archive.Maintenance(generation); got != want[generation] {
 			t.Errorf("after generation %d: %q, want %q", generation, got, want[generation])
 		}
 	}
@@ -112,7 +112,7 @@ func TestAuroraSearch(t *testing.T) {
 					t.Errorf("generation %d: members start at %v and %v", generation, first, start)
 				}
 			}
-			if upkeep := s.method.Archive.Upkeep(int64(generation)); upkeep == trainAgain || upkeep == adaptThreshold {
+			if upkeep := s.method.Archive.Maintenance(int64(generation)); upkeep == trainAgain || upkeep == adaptThreshold {
 				length := floats(t, arrays, "threshold")[0]
 				for _, a := range members {
 					for _, b := range members {
@@ -179,7 +179,7 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	params, elements := arrays["genotypes"].Shape[1], len(sequences)/len(fitnesses)
 	slot := slices.IndexFunc(fitnesses, func(f float32) bool { return !math.IsInf(float64(f), -1) })
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		start := xla.NewKey(in[0].Graph(), 2).FoldInt(streamStart)
+		start := xla.NewKey(in[0].Graph(), 2).FoldIn(streamStart)
 		keys := xla.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
 		descriptors, _, _ := envs.Trace(s.task.Env, s.task.Policy.View(in[0]), s.task.Env.Reset(keys), s.task.Length)
 		return []*Node{descriptors}

@@ -43,10 +43,10 @@ func (s *Search) Refill() (episodes int64, err error) {
 	}
 	evaluate, err := s.platform.CompileParallel("episodes for the replay buffer", inputs, func(in []*graph.Node) []*graph.Node {
 		root := xla.KeyOf(in[0])
-		from := source{Parents: NewParents(in[3], cellsOf(st.archive, in[4:])), Key: root.FoldInt(streamRefill).Fold(in[2])}
+		from := source{Parents: NewParents(in[3], cellsOf(st.archive, in[4:])), Key: root.FoldIn(streamRefill).FoldInEach(in[2])}
 		from.Number = graph.MaxScalar(in[2], int32(1)) // some generation after the first
 		if s.method.Archive.SameStart() {
-			from.Start = root.FoldInt(streamStart)
+			from.Start = root.FoldIn(streamStart)
 		}
 		return []*graph.Node{gen.evaluate(from, in[1]).Transitions}
 	}, s.axes()...)
@@ -58,7 +58,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	capacity, width := l.buffer.Shape()
 	inputs = append([]xla.Input{{Shape: shapes.Make(dtypes.Float32, int(s.replayStep()), width)}}, l.buffer.Inputs(true)...)
 	insert, err := s.platform.Compile("filling the replay buffer", inputs, func(in []*graph.Node) []*graph.Node {
-		return xla.Leaves(xla.WithLeaves(l.form, in[1:]).Insert(in[0]))
+		return xla.Flatten(xla.Unflatten(l.form, in[1:]).Insert(in[0]))
 	})
 	if err != nil {
 		return 0, err
@@ -69,13 +69,13 @@ func (s *Search) Refill() (episodes int64, err error) {
 	l.buffer.Clear()
 	for filled := int64(0); filled < min(total, capacity); filled += s.replayStep() {
 		number := s.number(s.generation + 1 + filled/s.replayStep())
-		state := append([]xla.Value{s.seed, s.worker, number, st.genotypes}, st.fields...)
+		state := append([]xla.Sharded{s.seed, s.worker, number, st.genotypes}, st.fields...)
 		out, err := evaluate.Run(state...)
 		number.Free()
 		if err != nil {
 			return 0, err
 		}
-		buffer, err := insert.Run(append([]xla.Value{out[0][:1]}, l.buffer.Leaves...)...)
+		buffer, err := insert.Run(append([]xla.Sharded{out[0][:1]}, l.buffer.Leaves...)...)
 		out[0].Free()
 		if err != nil {
 			return 0, err

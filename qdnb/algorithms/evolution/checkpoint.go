@@ -11,10 +11,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// held lists what is on the device, by the names it has in checkpoints: of the archive as it is, of the passive repertoire and of
+// jointState lists what is on the device, by the names it has in checkpoints: of the archive as it is, of the passive repertoire and of
 // the learner with a prefix. How each is put back: on all workers, or on the first device alone.
-func (s *Search) held() (values map[string]*xla.Value, single map[string]bool) {
-	values, single = map[string]*xla.Value{}, map[string]bool{}
+func (s *Search) held() (values map[string]*xla.Sharded, single map[string]bool) {
+	values, single = map[string]*xla.Sharded{}, map[string]bool{}
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if st == nil {
 			continue
@@ -39,7 +39,7 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 	return arraysOf(values)
 }
 
-func arraysOf(values map[string]*xla.Value) (map[string]npz.Array, error) {
+func arraysOf(values map[string]*xla.Sharded) (map[string]npz.Array, error) {
 	arrays := map[string]npz.Array{}
 	for name, value := range values {
 		flat, err := xla.Floats(*value)
@@ -57,7 +57,7 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	if s.passive != nil {
 		st = s.passive
 	}
-	values := map[string]*xla.Value{}
+	values := map[string]*xla.Sharded{}
 	for i, name := range (Grid{}).Fields() {
 		values[name] = &st.fields[i] // the centroids, too: those of a checkpoint stand
 	}
@@ -89,7 +89,7 @@ func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 		put := func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flats[name], dims...) }
 		value.Free()
 		if single[name] {
-			*value = xla.Value{put()}
+			*value = xla.Sharded{put()}
 		} else {
 			*value = s.platform.Replicated(put)
 		}

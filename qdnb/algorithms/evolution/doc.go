@@ -4,8 +4,8 @@
 // The paper's four algorithms are two emitters times two archives:
 //
 //	                           Grid              AuroraArchive
-//	Isoline                    MAP-Elites        AURORA
-//	Isoline, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
+//	IsoLineEmitter                    MAP-Elites        AURORA
+//	IsoLineEmitter, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
 //
 // Sources:
 //
@@ -26,7 +26,7 @@
 //		x[1..batch] := random policies
 //	in every later generation:
 //		x1[i], x2[i] := genotypes of filled cells, drawn uniformly and with replacement  -- Parents.Sample
-//		x[i] := x1[i] + iso_sigma N(0, I) + line_sigma N(0, 1) (x2[i] - x1[i])  -- Isoline
+//		x[i] := x1[i] + iso_sigma N(0, I) + line_sigma N(0, 1) (x2[i] - x1[i])  -- IsoLineEmitter
 //	in all:
 //		f[i], d[i] := fitness and descriptor of one episode of x[i], from a random state
 //		for each cell c, of the i whose d[i] is nearest to the centroid of c:
@@ -48,7 +48,7 @@
 //		x[1..49] := genotypes of filled cells, each after 100 steps of a new Adam
 //			against -mean Q1(s, x[i](s)), for states s drawn from B: the same for all i  -- td3.TD3.Vary
 //		x[50] := actor, as it is
-//		x[51..100] := Iso+LineDD of filled cells, as in MAP-Elites  -- Isoline
+//		x[51..100] := Iso+LineDD of filled cells, as in MAP-Elites  -- IsoLineEmitter
 //	in all:
 //		f[i], d[i], transitions := one episode of x[i], from a random state
 //		insert x in A, as in MAP-Elites

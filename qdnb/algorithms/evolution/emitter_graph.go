@@ -26,7 +26,7 @@ func (p Parents) Sample(keys xla.Key) *Node {
 
 // Emitter proposes offspring. It must be a function of its arguments alone, individual by individual: the row of a child
 // may depend on the parents and on its own key only, not on the other keys of the call. Its numbers are constants of the search's
-// program, unless it is an [xla.Tunable] of Emitter as [Isoline] is: then searches that differ in them are compiled once.
+// program, unless it is an [xla.Parametric] of Emitter as [IsoLineEmitter] is: then searches that differ in them are compiled once.
 type Emitter interface {
 	// Offspring gives one child for each of the keys, [keys, N].
 	Offspring(parents Parents, keys xla.Key) *Node
@@ -38,43 +38,43 @@ type EmitterFunc func(parents Parents, keys xla.Key) *Node
 // Offspring implements [Emitter].
 func (f EmitterFunc) Offspring(parents Parents, keys xla.Key) *Node { return f(parents, keys) }
 
-// Isoline is the Iso+LineDD emitter of MAP-Elites, see [IsoLine]. Two parents are drawn for each child.
-type Isoline struct {
+// IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. Two parents are drawn for each child.
+type IsoLineEmitter struct {
 	IsoSigma  float64 // standard deviation of the isotropic noise; the paper: 0.005
 	LineSigma float64 // standard deviation along the line through the parents; the paper: 0.05
 }
 
-var _ xla.Tunable[Emitter] = Isoline{}
+var _ xla.Parametric[Emitter] = IsoLineEmitter{}
 
 // Offspring implements [Emitter].
-func (e Isoline) Offspring(parents Parents, keys xla.Key) *Node {
-	return e.Tuned(xla.NumbersOf[Emitter](e).Constants(parents.Genotypes)).Offspring(parents, keys)
+func (e IsoLineEmitter) Offspring(parents Parents, keys xla.Key) *Node {
+	return e.Bind(xla.ParamsOf[Emitter](e).Constants(parents.Genotypes)).Offspring(parents, keys)
 }
 
-// Numbers implements [xla.Tunable].
-func (e Isoline) Numbers() []float64 { return []float64{e.IsoSigma, e.LineSigma} }
+// Numbers implements [xla.Parametric].
+func (e IsoLineEmitter) Params() []float64 { return []float64{e.IsoSigma, e.LineSigma} }
 
-// Tuned implements [xla.Tunable].
-func (Isoline) Tuned(numbers []*Node) Emitter {
+// Bind implements [xla.Parametric].
+func (IsoLineEmitter) Bind(numbers []*Node) Emitter {
 	return EmitterFunc(func(parents Parents, keys xla.Key) *Node {
-		x1, x2 := parents.Sample(keys.FoldInt(0)), parents.Sample(keys.FoldInt(1))
+		x1, x2 := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))
 		dims := x1.Shape().Dimensions
-		return isoLine(x1, x2, keys.FoldInt(2).Normal(dims...), keys.FoldInt(3).Normal(dims[0]), numbers[0], numbers[1])
+		return isoLine(x1, x2, keys.FoldIn(2).Normal(dims...), keys.FoldIn(3).Normal(dims[0]), numbers[0], numbers[1])
 	})
 }
 
-// IsoLine varies pairs of parents (Vassiliades and Mouret 2018, equation 1):
+// IsoLineDD varies pairs of parents (Vassiliades and Mouret 2018, equation 1):
 //
 //	child = x1 + isoSigma * isoNoise + lineSigma * lineNoise * (x2 - x1)
 //
 // x1, x2 and isoNoise are [P, N]; lineNoise is [P], one number for all parameters of a child. The noise is standard normal, an
 // input so that tests are exact. Nothing is clipped.
-func IsoLine(x1, x2, isoNoise, lineNoise *Node, isoSigma, lineSigma float64) *Node {
-	sigmas := xla.Numbers{isoSigma, lineSigma}.Constants(x1)
+func IsoLineDD(x1, x2, isoNoise, lineNoise *Node, isoSigma, lineSigma float64) *Node {
+	sigmas := xla.Params{isoSigma, lineSigma}.Constants(x1)
 	return isoLine(x1, x2, isoNoise, lineNoise, sigmas[0], sigmas[1])
 }
 
-// isoLine is [IsoLine] with sigmas of the graph, scalars.
+// isoLine is [IsoLineDD] with sigmas of the graph, scalars.
 func isoLine(x1, x2, isoNoise, lineNoise, isoSigma, lineSigma *Node) *Node {
 	line := InsertAxes(Mul(lineNoise, lineSigma), -1)
 	return Add(Add(x1, Mul(isoNoise, isoSigma)), Mul(line, Sub(x2, x1)))

@@ -58,7 +58,7 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 	}
 	e := &Evaluator{platform: p, task: task, policies: policies, states: states, batch: batch, slice: slice, recorders: recorders}
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, policies, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
-	if live, ok := task.Env.(envs.Live); ok {
+	if live, ok := task.Env.(envs.Perturbable); ok {
 		inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, live.Width())})
 	}
 	var err error
@@ -84,7 +84,7 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 		Genotypes            *Node
 		Key                  xla.Key
 		Worker               *Node
-		Conditions           *Node   // see envs.Live; nil of other tasks
+		Conditions           *Node   // see envs.Perturbable; nil of other tasks
 		Fitness, Descriptors *Node   // [turns, slice], [turns, slice, d]
 		Records              []*Node // [turns, slice, rows * width]
 	}
@@ -98,7 +98,7 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 	for _, r := range e.recorders {
 		start.Records = append(start.Records, Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, width(r))))
 	}
-	local := xla.Turns(turns, worker, start, func(turn *Node, s state) state {
+	local := xla.ForSlices(turns, worker, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, workers), s.Worker), e.slice)
 		first = MinScalar(first, e.batch-e.slice) // the last slice may do some again
 		episodes := Add(Iota(g, shapes.Make(dtypes.Int32, e.slice), 0), first)
@@ -113,8 +113,8 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 		default:
 			genotypes = Gather(s.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
 		}
-		start := envs.Reset(env, s.Key.Fold(states).FoldInt(streamReset))
-		if live, ok := env.(envs.Live); ok {
+		start := envs.Reset(env, s.Key.FoldInEach(states).FoldIn(streamReset))
+		if live, ok := env.(envs.Perturbable); ok {
 			start = live.Under(start, s.Conditions)
 		}
 		fitness, descriptors, records := envs.Record(env, e.task.Policy.View(genotypes), start, e.task.Length, e.recorders...)
@@ -128,7 +128,7 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 		return s
 	})
 	ordered := func(x *Node, tail ...int) *Node {
-		all := xla.Gathered(x, worker, workers) // [workers, turns, slice, ...]
+		all := xla.AllGather(x, worker, workers) // [workers, turns, slice, ...]
 		axes := []int{1, 0, 2, 3}[:all.Rank()]
 		flat := Reshape(TransposeAllAxes(all, axes...), append([]int{turns * workers * e.slice}, tail...)...)
 		return e.place(flat, turns)
@@ -158,28 +158,28 @@ func (e *Evaluator) place(flat *Node, turns int) *Node {
 
 // Evaluate rolls the policies out: genotypes [policies, N] on every worker, initial states drawn by a seed. It returns the fitness
 // and the descriptors [batch * d] of the episodes.
-func (e *Evaluator) Evaluate(genotypes xla.Value, seed int64) (fitness, descriptors []float32, err error) {
+func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32, err error) {
 	fitness, descriptors, _, err = e.Record(genotypes, seed)
 	return fitness, descriptors, err
 }
 
 // RecordUnder is [Evaluator.Record] under conditions, of a task that is live.
-func (e *Evaluator) RecordUnder(genotypes xla.Value, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
+func (e *Evaluator) RecordUnder(genotypes xla.Sharded, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
 	return e.record(genotypes, seed, &conditions)
 }
 
 // Record is [Evaluator.Evaluate] with what the recorders kept, [batch * rows * width] each.
-func (e *Evaluator) Record(genotypes xla.Value, seed int64) (fitness, descriptors []float32, records [][]float32, err error) {
+func (e *Evaluator) Record(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32, records [][]float32, err error) {
 	return e.record(genotypes, seed, nil)
 }
 
 // record takes nil for the conditions of the task as it is.
-func (e *Evaluator) record(genotypes xla.Value, seed int64, conditions *envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
-	live, ok := e.task.Env.(envs.Live)
+func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
+	live, ok := e.task.Env.(envs.Perturbable)
 	if conditions != nil && !ok {
 		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed", e.task.Env.Spec().Name)
 	}
-	var under []xla.Value
+	var under []xla.Sharded
 	if ok {
 		c := live.Nominal()
 		if conditions != nil {
@@ -189,12 +189,12 @@ func (e *Evaluator) record(genotypes xla.Value, seed int64, conditions *envs.Con
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		under = []xla.Value{e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(values) })}
+		under = []xla.Sharded{e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(values) })}
 		defer under[0].Free()
 	}
 	worker := e.platform.WorkerNumbers()
 	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
-	out, err := e.Run(append([]xla.Value{genotypes, words, worker}, under...)...)
+	out, err := e.Run(append([]xla.Sharded{genotypes, words, worker}, under...)...)
 	words.Free()
 	worker.Free()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // A variation operator of one's own: crossover, each parameter from one of two parents.
 func ExampleEmitterFunc() {
 	crossover := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node {
-		a, b := parents.Sample(keys.FoldInt(0)), parents.Sample(keys.FoldInt(1))
-		coin := keys.FoldInt(2).Uniform(0, 1, a.Shape().Dimensions...)
+		a, b := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))
+		coin := keys.FoldIn(2).Uniform(0, 1, a.Shape().Dimensions...)
 		return graph.Where(graph.LessThan(coin, graph.ConstAs(coin, 0.5)), a, b)
 	})
 

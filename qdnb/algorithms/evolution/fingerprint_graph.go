@@ -69,7 +69,7 @@ func (f *fingerprinter) empty(t *xla.Trace) (err error) {
 // archive traces the rest of the archive.
 func (f *fingerprinter) archive(t *xla.Trace) error {
 	a := f.method.Archive
-	t.Note(a.Fields(), a.SameStart(), a.Passive())
+	t.Note(a.Fields(), a.SameStart(), a.PassiveEvery())
 	d := len(f.task.Env.Spec().Descriptor.Lower)
 	found := []shapes.Shape{shapes.Make(dtypes.Float32, f.batch), shapes.Make(dtypes.Float32, f.batch, d)}
 	recorder, records := a.Sequence(f.task)
@@ -101,14 +101,14 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	}
 	var names []string
 	for generation := range int64(tracedGenerations) {
-		name := a.Upkeep(generation)
+		name := a.Maintenance(generation)
 		t.Note(name)
 		if name == "" || slices.Contains(names, name) {
 			continue
 		}
 		names = append(names, name)
 		_, err := t.Graph(slices.Concat([]shapes.Shape{traceSeed, traceNumber}, f.fields), func(in []*Node) []*Node {
-			return a.Keep(name, in[2:2+n], in[1], xla.KeyOf(in[0]))
+			return a.Maintain(name, in[2:2+n], in[1], xla.KeyOf(in[0]))
 		})
 		if err != nil {
 			return errors.WithMessagef(err, "the upkeep %q of the archive cannot be built", name)
@@ -129,7 +129,7 @@ func (f *fingerprinter) readParents(in []*Node) Parents {
 
 func (f *fingerprinter) emitter() (string, error) {
 	t := xla.NewTrace()
-	numbers := xla.NumbersOf(f.method.Emitter)
+	numbers := xla.ParamsOf(f.method.Emitter)
 	t.Note([]float64(numbers))
 	words := shapes.Make(dtypes.Uint32, tracedChildren)
 	inputs := []shapes.Shape{words, words}
@@ -139,7 +139,7 @@ func (f *fingerprinter) emitter() (string, error) {
 	_, err := t.Graph(append(inputs, f.parents()...), func(in []*Node) []*Node {
 		keys := xla.Key{Hi: in[0], Lo: in[1]}
 		scalars, rest := numbers.Cut(in[2:])
-		return []*Node{xla.TunedTo(f.method.Emitter, scalars).Offspring(f.readParents(rest), keys)}
+		return []*Node{xla.Bind(f.method.Emitter, scalars).Offspring(f.readParents(rest), keys)}
 	})
 	return t.Sum(), errors.WithMessage(err, "the emitter cannot be built")
 }
@@ -159,7 +159,7 @@ func (f *fingerprinter) learner() (string, error) {
 	var form replay.Buffer
 	buffer, err := xla.NewTrace().Graph([]shapes.Shape{traceSeed}, func(in []*Node) []*Node {
 		form = replay.NewBuffer(in[0].Graph(), layoutOf(f.task), l.Capacity())
-		return xla.Leaves(form)
+		return xla.Flatten(form)
 	})
 	if err != nil {
 		return failed(err)
@@ -167,7 +167,7 @@ func (f *fingerprinter) learner() (string, error) {
 	n := len(known)
 	state := slices.Concat([]shapes.Shape{traceSeed}, known, buffer)
 	read := func(in []*Node) (known []*Node, buffer replay.Buffer, key xla.Key) {
-		return in[1 : 1+n], xla.WithLeaves(form, in[1+n:]), xla.KeyOf(in[0])
+		return in[1 : 1+n], xla.Unflatten(form, in[1+n:]), xla.KeyOf(in[0])
 	}
 	_, err = t.Graph(state, func(in []*Node) []*Node {
 		known, buffer, key := read(in)
@@ -179,7 +179,7 @@ func (f *fingerprinter) learner() (string, error) {
 	}
 	studied, err := t.Graph(state, func(in []*Node) []*Node {
 		known, buffer, key := read(in)
-		return l.Study(f.task, known, buffer, key)
+		return l.Prepare(f.task, known, buffer, key)
 	})
 	if err != nil {
 		return failed(err)

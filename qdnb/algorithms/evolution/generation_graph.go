@@ -61,7 +61,7 @@ type source struct {
 	Key      xla.Key // of the generation
 	Number   *Node   // of the generation, int32: 0 is the initial population
 	Start    xla.Key // of the initial state, where all evaluations share one
-	Numbers  []*Node // of the emitter, see [xla.Numbers]
+	Numbers  []*Node // of the emitter, see [xla.Params]
 	Proposed *Node   // [n, N], the first offspring, which a learner made; nil if there is no learner
 }
 
@@ -110,12 +110,12 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	for _, r := range recorders {
 		start.Records = append(start.Records, Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice, r.Rows(gen.task.Length)*r.Width)))
 	}
-	local := xla.Turns(turns, worker, start, func(turn *Node, s state) state {
+	local := xla.ForSlices(turns, worker, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, gen.workers), s.Worker), gen.slice)
 		individuals := Add(Iota(g, shapes.Make(dtypes.Int32, gen.slice), 0), first)
-		keys := s.From.Key.Fold(individuals)
+		keys := s.From.Key.FoldInEach(individuals)
 		s.Children = gen.emit(s.From, individuals, s.Children)
-		resets := keys.FoldInt(streamReset)
+		resets := keys.FoldIn(streamReset)
 		if s.From.Start.Hi != nil {
 			resets = xla.Key{Hi: BroadcastToDims(s.From.Start.Hi, gen.slice), Lo: BroadcastToDims(s.From.Start.Lo, gen.slice)}
 		}
@@ -129,7 +129,7 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	})
 	// [workers, turns, slice, ...] in the order of the individuals, without those beyond the batch.
 	ordered := func(x *Node, tail ...int) *Node {
-		all := xla.Gathered(x, worker, gen.workers)
+		all := xla.AllGather(x, worker, gen.workers)
 		axes := []int{1, 0, 2, 3}[:all.Rank()]
 		flat := Reshape(TransposeAllAxes(all, axes...), append([]int{turns * gen.workers * gen.slice}, tail...)...)
 		return Slice(flat, AxisRange(0, gen.batch))
@@ -178,7 +178,7 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	later := MinScalar(from.Number, 1)
 	if gen.emitter != nil {
 		children = xla.Repeat(OneMinus(later), state{from, individuals, children}, func(turn *Node, s state) state {
-			s.Children = gen.task.Policy.Init(s.From.Key.Fold(Add(s.Individuals, turn)).FoldInt(streamEmit))
+			s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals, turn)).FoldIn(streamEmit))
 			return s
 		}).Children
 	}
@@ -188,8 +188,8 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 			s.Children = member(s.From.Parents.Genotypes, which)
 			return s
 		}
-		emitter := xla.TunedTo(gen.emitter, s.From.Numbers)
-		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.Fold(which).FoldInt(streamEmit))
+		emitter := xla.Bind(gen.emitter, s.From.Numbers)
+		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.FoldInEach(which).FoldIn(streamEmit))
 		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slice, gen.task.Policy.Params())
 		if s.From.Proposed != nil {
 			proposed := LessThan(which, ConstAs(which, int32(s.From.Proposed.Shape().Dimensions[0])))

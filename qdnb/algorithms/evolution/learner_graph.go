@@ -23,9 +23,9 @@ type Learner interface {
 	Learn(task Task, known []*Node, buffer replay.Buffer, key xla.Key) (after, losses []*Node)
 	// Losses names the losses, for metrics.csv. A loss that is not a number ends the search.
 	Losses() []string
-	// Study is what proposals need of what is known and of the buffer: float32 tensors, which every worker gets.
-	Study(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node
+	// Prepare is what proposals need of what is known and of the buffer: float32 tensors, which every worker gets.
+	Prepare(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node
 	// Propose gives offspring [k, N] of the next generation on one of the workers, by their numbers which, int32 [k], of 0 to
-	// Proposals(batch) - 1. An offspring depends on its own number alone, not on the others: see [xla.Turns] for loops over them.
+	// Proposals(batch) - 1. An offspring depends on its own number alone, not on the others: see [xla.ForSlices] for loops over them.
 	Propose(task Task, studied []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node
 }

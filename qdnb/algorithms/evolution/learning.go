@@ -24,7 +24,7 @@ type learning struct {
 	absorb   *xla.Program // takes the transitions and learns
 	study    *xla.Program // what proposals need of the buffer
 	proposal *xla.Program
-	known    []xla.Value
+	known    []xla.Sharded
 	buffer   replay.Store
 	form     replay.Buffer
 }
@@ -65,10 +65,10 @@ func (s *Search) newLearning() (*learning, error) {
 	var err error
 	l.start, err = s.platform.Compile("start of the learner", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 		g, root := in[0].Graph(), xla.KeyOf(in[0])
-		individual := root.FoldInt(0).Fold(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
-		known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldInt(streamEmit)), root.FoldInt(streamFirst))
+		individual := root.FoldIn(0).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
+		known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldIn(streamEmit)), root.FoldIn(streamFirst))
 		l.form = replay.NewBuffer(g, layout, l.learner.Capacity())
-		return append(known, xla.Leaves(l.form)...)
+		return append(known, xla.Flatten(l.form)...)
 	}, s.axes()...)
 	if err != nil {
 		return nil, err
@@ -85,13 +85,13 @@ func (s *Search) newLearning() (*learning, error) {
 	l.absorb, err = s.platform.Compile("learner", inputs, func(in []*graph.Node) []*graph.Node {
 		known, buffer := l.read(in[3:])
 		buffer = buffer.Insert(in[2])
-		after, losses := l.learner.Learn(s.task, known, buffer, xla.KeyOf(in[0]).FoldInt(streamLearner).Fold(in[1]))
+		after, losses := l.learner.Learn(s.task, known, buffer, xla.KeyOf(in[0]).FoldIn(streamLearner).FoldInEach(in[1]))
 		xla.CheckLike(l.learner, "Learn", "what it knows", after, known)
 		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
 		for i, name := range l.learner.Losses() {
 			xla.CheckShape(l.learner, "Learn", name, losses[i], dtypes.Float32)
 		}
-		return append(append(after, xla.Leaves(buffer)...), losses...)
+		return append(append(after, xla.Flatten(buffer)...), losses...)
 	}, s.axes()...)
 	if err != nil {
 		return nil, err
@@ -115,15 +115,15 @@ func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.
 // workers, each of which makes a part of the offspring and gets those of the others.
 func (l *learning) compileProposal(s *Search, n int) (err error) {
 	drawing := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
-	key := func(in []*graph.Node) xla.Key { return xla.KeyOf(in[0]).FoldInt(streamPropose).Fold(in[1]) }
+	key := func(in []*graph.Node) xla.Key { return xla.KeyOf(in[0]).FoldIn(streamPropose).FoldInEach(in[1]) }
 	var studied []shapes.Shape
 	l.study, err = s.platform.Compile("study", append(drawing, l.inputs(false)...), func(in []*graph.Node) []*graph.Node {
 		known, buffer := l.read(in[2:])
-		out := l.learner.Study(s.task, known, buffer, key(in))
+		out := l.learner.Prepare(s.task, known, buffer, key(in))
 		studied = nil
-		xla.CheckCount(l.learner, "Study", "what proposals need", out, len(out))
+		xla.CheckCount(l.learner, "Prepare", "what proposals need", out, len(out))
 		for _, x := range out {
-			xla.CheckShape(l.learner, "Study", "what proposals need", x, dtypes.Float32, x.Shape().Dimensions...)
+			xla.CheckShape(l.learner, "Prepare", "what proposals need", x, dtypes.Float32, x.Shape().Dimensions...)
 			studied = append(studied, x.Shape())
 		}
 		return out
@@ -146,7 +146,7 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 		which = graph.MinScalar(which, int32(n-1)) // the last share may be a smaller one
 		rows := l.learner.Propose(s.task, studied, NewParents(in[3], cellsOf(s.main.archive, fields)), which, s.settings.Batch, key(in))
 		xla.CheckShape(l.learner, "Propose", "offspring", rows, dtypes.Float32, share, s.task.Policy.Params())
-		all := graph.Reshape(xla.Gathered(rows, worker, workers), workers*share, -1)
+		all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
 		return []*graph.Node{graph.Slice(all, graph.AxisRange(0, n))}
 	}, append(s.axes(), xla.Axis{Size: share, Meaning: "proposals of a worker"}, xla.Axis{Size: n, Meaning: "proposals of the learner"})...)
 	return err
@@ -161,16 +161,16 @@ func (l *learning) inputs(donate bool) []xla.Input {
 	return inputs
 }
 
-func (l *learning) state() []xla.Value {
-	return append(append([]xla.Value{}, l.known...), l.buffer.Leaves...)
+func (l *learning) state() []xla.Sharded {
+	return append(append([]xla.Sharded{}, l.known...), l.buffer.Leaves...)
 }
 
 func (l *learning) read(in []*graph.Node) (known []*graph.Node, buffer replay.Buffer) {
-	return in[:len(l.known)], xla.WithLeaves(l.form, in[len(l.known):])
+	return in[:len(l.known)], xla.Unflatten(l.form, in[len(l.known):])
 }
 
 // propose makes the first offspring of a generation, on all workers; before the initial population there is nothing to make them of.
-func (l *learning) propose(s *Search, number xla.Value) (xla.Value, error) {
+func (l *learning) propose(s *Search, number xla.Sharded) (xla.Sharded, error) {
 	if l.proposal == nil {
 		return nil, nil
 	}
@@ -180,7 +180,7 @@ func (l *learning) propose(s *Search, number xla.Value) (xla.Value, error) {
 			return tensors.FromShape(shapes.Make(dtypes.Float32, n, s.task.Policy.Params()))
 		}), nil
 	}
-	studied, err := l.study.Run(append([]xla.Value{s.seed[:1], number[:1]}, l.state()...)...)
+	studied, err := l.study.Run(append([]xla.Sharded{s.seed[:1], number[:1]}, l.state()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (l *learning) propose(s *Search, number xla.Value) (xla.Value, error) {
 			return nil, err
 		}
 	}
-	inputs := append([]xla.Value{s.seed, number, s.worker, s.main.genotypes}, s.main.fields...)
+	inputs := append([]xla.Sharded{s.seed, number, s.worker, s.main.genotypes}, s.main.fields...)
 	out, err := l.proposal.Run(append(inputs, studied...)...)
 	if err != nil {
 		return nil, err
@@ -203,8 +203,8 @@ func (l *learning) propose(s *Search, number xla.Value) (xla.Value, error) {
 }
 
 // learn takes the transitions of a generation and learns from the buffer. It returns the losses.
-func (l *learning) learn(s *Search, transitions, number xla.Value) ([]float64, error) {
-	out, err := l.absorb.Run(append([]xla.Value{s.seed[:1], number[:1], transitions[:1]}, l.state()...)...)
+func (l *learning) learn(s *Search, transitions, number xla.Sharded) ([]float64, error) {
+	out, err := l.absorb.Run(append([]xla.Sharded{s.seed[:1], number[:1], transitions[:1]}, l.state()...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.
 	return []*Node{AddScalar(known[0], 1), known[1]}, []*Node{mean}
 }
 
-func (bookkeeper) Study(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*Node {
+func (bookkeeper) Prepare(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*Node {
 	return []*Node{DivScalar(known[0], 64)}
 }
 

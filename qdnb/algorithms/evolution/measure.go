@@ -27,7 +27,7 @@ func (s *Search) Measure(generations int) (Timing, error) {
 	var all, evaluation []float64
 	for i := range generations + 1 { // in turns, so that a machine whose speed drifts is fair to both; the first pair warms up
 		start := time.Now()
-		inputs := append([]xla.Value{s.main.genotypes}, s.main.fields...)
+		inputs := append([]xla.Sharded{s.main.genotypes}, s.main.fields...)
 		out, err := evaluate.Run(append(inputs, s.seed, s.worker)...)
 		if err != nil {
 			return Timing{}, err
@@ -65,9 +65,9 @@ func (s *Search) compileEvaluation() (*xla.Program, error) {
 		from := source{Parents: NewParents(in[0], cellsOf(st.archive, in[1:n])), Key: root}
 		from.Number = graph.AddScalar(worker, 1) // some generation after the first, without XLA's knowing which
 		if s.method.Archive.SameStart() {
-			from.Start = root.FoldInt(streamStart)
+			from.Start = root.FoldIn(streamStart)
 		}
-		return xla.Leaves(gen.evaluate(from, worker)) // all, or XLA leaves out what makes the others
+		return xla.Flatten(gen.evaluate(from, worker)) // all, or XLA leaves out what makes the others
 	}, s.axes()...)
 }
 

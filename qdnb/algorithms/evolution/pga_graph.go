@@ -40,7 +40,7 @@ func (PolicyGradient) Fields() []string {
 // leaves are the tensors of a learner, all float32: of its counter the remainder by the delay of the actor is enough.
 func (l PolicyGradient) leaves(learner td3.Learner) []*Node {
 	learner.Step = ConvertDType(ModScalar(learner.Step, int32(l.PolicyDelay)), dtypes.Float32)
-	return xla.Leaves(learner)
+	return xla.Flatten(learner)
 }
 
 // learner is the inverse of leaves.
@@ -66,17 +66,17 @@ func (l PolicyGradient) Learn(task Task, known []*Node, buffer replay.Buffer, ke
 // Losses implements [Learner].
 func (PolicyGradient) Losses() []string { return []string{"critic_loss", "actor_loss"} }
 
-// Study implements [Learner]: the observations to climb on, the critics, and the greedy actor.
-func (l PolicyGradient) Study(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node {
+// Prepare implements [Learner]: the observations to climb on, the critics, and the greedy actor.
+func (l PolicyGradient) Prepare(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node {
 	learner := l.learner(known)
-	return []*Node{l.td3(task.Policy).DrawObservations(buffer, key.FoldInt(1), l.NumPGTrainingSteps), learner.Critic, learner.Actor}
+	return []*Node{l.td3(task.Policy).DrawObservations(buffer, key.FoldIn(1), l.NumPGTrainingSteps), learner.Critic, learner.Actor}
 }
 
 // Propose implements [Learner].
 func (l PolicyGradient) Propose(task Task, studied []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node {
 	observations, critics, greedy := studied[0], studied[1], studied[2]
 	together := td3.Together(xla.KindOf(which.Graph()), l.Proposals(batch))
-	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldInt(0).Fold(which)), critics, observations, Reshape(Slice(which, AxisRange(0, 1))), together)
+	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldIn(0).FoldInEach(which)), critics, observations, Reshape(Slice(which, AxisRange(0, 1))), together)
 	last := BroadcastToDims(InsertAxes(Equal(which, ConstAs(which, int32(l.Proposals(batch)-1))), -1), children.Shape().Dimensions...)
 	return Where(last, BroadcastToDims(greedy, children.Shape().Dimensions...), children)
 }

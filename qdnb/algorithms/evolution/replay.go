@@ -34,7 +34,7 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	}
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, batch, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}}
 	program, err := p.Compile("replay", inputs, func(in []*graph.Node) []*graph.Node {
-		keys := xla.KeyOf(in[1]).Fold(graph.Iota(in[0].Graph(), shapes.Make(dtypes.Int32, batch), 0))
+		keys := xla.KeyOf(in[1]).FoldInEach(graph.Iota(in[0].Graph(), shapes.Make(dtypes.Int32, batch), 0))
 		descriptors, rewards, dones := envs.Trace(task.Env, task.Policy.View(in[0]), envs.Reset(task.Env, keys), task.Length)
 		return []*graph.Node{descriptors, rewards, dones}
 	}, task.axes(batch, batch, 0)...)
@@ -42,7 +42,7 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 		return nil, err
 	}
 	defer program.Free()
-	out, err := program.Run(xla.Value{tensors.FromFlatDataAndDimensions(flat, batch, params)}, xla.Value{tensors.FromValue(xla.SeedWords(seed))})
+	out, err := program.Run(xla.Sharded{tensors.FromFlatDataAndDimensions(flat, batch, params)}, xla.Sharded{tensors.FromValue(xla.SeedWords(seed))})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (a archivedStart) Unwrap() envs.Env { return a.Env }
 
 // Reset implements [envs.Env].
 func (a archivedStart) Reset(keys xla.Key) envs.State {
-	key := xla.NewKey(keys.Hi.Graph(), a.seed).FoldInt(streamPassive)
+	key := xla.NewKey(keys.Hi.Graph(), a.seed).FoldIn(streamPassive)
 	same := func(word, like *graph.Node) *graph.Node {
 		return graph.BroadcastToDims(word, like.Shape().Dimensions...)
 	}

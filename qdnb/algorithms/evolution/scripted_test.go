@@ -63,8 +63,8 @@ func line(n int) npz.Array {
 
 // noisy adds noise to a parent. Its sums are exact however they are compiled, since nothing is multiplied.
 var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
-	x := parents.Sample(keys.FoldInt(0))
-	return Add(x, keys.FoldInt(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
+	x := parents.Sample(keys.FoldIn(0))
+	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
 })
 
 func newSearch(t *testing.T, p *xla.Platform, task Task, emitter Emitter, settings Settings) *Search {
@@ -116,8 +116,8 @@ func children(t *testing.T, p *xla.Platform, task Task, emitter Emitter, before 
 	}
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		parents := NewParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[2]})
-		keys := xla.KeyOf(in[3]).Fold(in[4]).Fold(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, settings.Batch), 0))
-		return []*Node{emitter.Offspring(parents, keys.FoldInt(streamEmit))}
+		keys := xla.KeyOf(in[3]).FoldInEach(in[4]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, settings.Batch), 0))
+		return []*Node{emitter.Offspring(parents, keys.FoldIn(streamEmit))}
 	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params), xlatest.Tensor(floats(t, before, "fitnesses"), cells),
 		xlatest.Tensor(floats(t, before, "descriptors"), cells, 1), tensors.FromValue(xla.SeedWords(settings.Seed)), tensors.FromScalar(number))
 	return xlatest.Flat[float32](t, out[0])

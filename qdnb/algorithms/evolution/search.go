@@ -54,10 +54,10 @@ type Search struct {
 	passive    *store    // the repertoire beside it that is measured; nil if that is the archive
 	learning   *learning // nil if there is no learner
 	upkeep     map[string]*xla.Program
-	seed       xla.Value
-	worker     xla.Value
-	numbers    xla.Numbers // of the emitter
-	tuning     []xla.Value // the numbers on the workers
+	seed       xla.Sharded
+	worker     xla.Sharded
+	numbers    xla.Params // of the emitter
+	tuning     []xla.Sharded // the numbers on the workers
 	generation int64       // the newest; -1 before the initial population
 }
 
@@ -105,7 +105,7 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 func (s *Search) checkMemory() error {
 	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
 	rows := int64(cells) + int64(min(cells, s.settings.Batch)) + int64(s.settings.Slice)
-	if s.method.Archive.Passive() > 0 {
+	if s.method.Archive.PassiveEvery() > 0 {
 		rows += 2 * int64(cells)
 	}
 	bytes := 4 * int64(params) * rows
@@ -128,7 +128,7 @@ func (s *Search) axes() []xla.Axis {
 func (s *Search) build() error {
 	s.seed = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.settings.Seed)) })
 	s.worker = s.platform.WorkerNumbers()
-	s.numbers = xla.NumbersOf(s.method.Emitter)
+	s.numbers = xla.ParamsOf(s.method.Emitter)
 	s.tuning = s.numbers.Values(s.platform.Workers)
 	var err error
 	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
@@ -141,7 +141,7 @@ func (s *Search) build() error {
 	}
 	learner := s.method.Learner != nil
 	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner, s.settings.Batch, s.settings.Slice, s.platform.Workers}
-	if err := s.main.compile(s, "generation", gen, nil); err != nil || s.method.Archive.Passive() == 0 {
+	if err := s.main.compile(s, "generation", gen, nil); err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
 	}
 	grid := Grid{s.settings.Centroids}
@@ -189,7 +189,7 @@ func (s *Search) Step() (Outcome, error) {
 	start := time.Now()
 	number := s.number(s.generation + 1)
 	defer number.Free()
-	var proposed xla.Value
+	var proposed xla.Sharded
 	if s.learning != nil {
 		var err error
 		if proposed, err = s.learning.propose(s, number); err != nil {
@@ -216,7 +216,7 @@ func (s *Search) Step() (Outcome, error) {
 	measured := s.main
 	if s.passive != nil {
 		measured = s.passive
-		if s.generation%int64(s.method.Archive.Passive()) == 0 {
+		if s.generation%int64(s.method.Archive.PassiveEvery()) == 0 {
 			if _, _, err := s.passive.run(s, number, s.main, nil); err != nil {
 				return Outcome{}, err
 			}
@@ -240,20 +240,20 @@ func (s *Search) Columns() []string {
 	if s.method.Learner != nil {
 		names = append(names, s.method.Learner.Losses()...)
 	}
-	if s.method.Archive.Passive() > 0 {
+	if s.method.Archive.PassiveEvery() > 0 {
 		names = append(names, "archive_size", "archive_max_fitness")
 	}
 	return names
 }
 
 // number is that of a generation, on all workers.
-func (s *Search) number(generation int64) xla.Value {
+func (s *Search) number(generation int64) xla.Sharded {
 	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(generation)) })
 }
 
 // keep does the archive's upkeep that is due: on one device, for it is the same on all.
-func (s *Search) keep(number xla.Value) error {
-	name := s.method.Archive.Upkeep(s.generation)
+func (s *Search) keep(number xla.Sharded) error {
+	name := s.method.Archive.Maintenance(s.generation)
 	if name == "" {
 		return nil
 	}
@@ -266,9 +266,9 @@ func (s *Search) keep(number xla.Value) error {
 		}
 		var err error
 		program, err = s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
-			key := xla.KeyOf(in[0]).FoldInt(streamUpkeep).Fold(in[1])
-			after := s.method.Archive.Keep(name, in[2:], in[1], key)
-			checkFields(s.method.Archive, "Keep", after, in[2:])
+			key := xla.KeyOf(in[0]).FoldIn(streamUpkeep).FoldInEach(in[1])
+			after := s.method.Archive.Maintain(name, in[2:], in[1], key)
+			checkFields(s.method.Archive, "Maintain", after, in[2:])
 			return after
 		}, s.axes()...)
 		if err != nil {
@@ -276,7 +276,7 @@ func (s *Search) keep(number xla.Value) error {
 		}
 		s.upkeep[name] = program
 	}
-	inputs := []xla.Value{s.seed[:1], number[:1]}
+	inputs := []xla.Sharded{s.seed[:1], number[:1]}
 	for _, field := range fields {
 		inputs = append(inputs, field[:1])
 	}
@@ -294,7 +294,7 @@ func (s *Search) keep(number xla.Value) error {
 }
 
 // spread gives every worker a copy of what is on the first device, and frees that.
-func (s *Search) spread(v xla.Value) (xla.Value, error) {
+func (s *Search) spread(v xla.Sharded) (xla.Sharded, error) {
 	if s.platform.Workers == 1 {
 		return v, nil
 	}
@@ -332,7 +332,7 @@ func (s *Search) Close() {
 	if s.learning != nil {
 		s.learning.free()
 	}
-	for _, v := range slices.Concat([]xla.Value{s.seed, s.worker}, s.tuning) {
+	for _, v := range slices.Concat([]xla.Sharded{s.seed, s.worker}, s.tuning) {
 		v.Free()
 	}
 	for _, program := range s.programs() {

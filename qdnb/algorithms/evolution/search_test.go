@@ -60,7 +60,7 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 // With the emitter of MAP-Elites: the fitness and descriptor of each cell are those of the genotype in it, to the bit.
 func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := newSearch(t, p, unlimited.task(), Isoline{IsoSigma: 0.2, LineSigma: 0.3}, Settings{Batch: 64, Slice: 8, Centroids: line(40)})
+		s := newSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3}, Settings{Batch: 64, Slice: 8, Centroids: line(40)})
 		steps(t, s, 12)
 		arrays := stateOf(t, s)
 		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
@@ -92,7 +92,7 @@ func mazeSettings(seed int64) Settings {
 	return Settings{Batch: 30, Slice: 4, Seed: seed, Centroids: npz.Of(centroids, 36, 2)}
 }
 
-var isoline = Isoline{IsoSigma: 0.05, LineSigma: 0.1}
+var isoline = IsoLineEmitter{IsoSigma: 0.05, LineSigma: 0.1}
 
 // The same with hidden layers, tanh and an episode: evaluated again, by another program, the stored genotypes give what is stored.
 func TestReplayGivesWhatIsStored(t *testing.T) {

@@ -37,7 +37,7 @@ func (m *MapElites) Base() MapElites { return *m }
 
 // Method implements [Hyperparameters]: the isoline emitter and a grid.
 func (m *MapElites) Method(centroids npz.Array) Method {
-	return Method{Emitter: Isoline{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}, Archive: Grid{centroids}}
+	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}, Archive: Grid{centroids}}
 }
 
 // Hyperparameters are the settings of an algorithm: a pointer to one of [MapElites], [PGAMapElites], [AuroraME] and [PGAAurora].

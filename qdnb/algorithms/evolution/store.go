@@ -18,9 +18,9 @@ type store struct {
 	params    int
 	empty     *xla.Program // makes an empty one
 	program   *xla.Program // of a generation
-	genotypes xla.Value    // [cells, N]
-	scratch   xla.Value    // [min(cells, P), N]
-	fields    []xla.Value
+	genotypes xla.Sharded    // [cells, N]
+	scratch   xla.Sharded    // [min(cells, P), N]
+	fields    []xla.Sharded
 	proposed  int // offspring of a generation that a learner makes
 }
 
@@ -29,7 +29,7 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	st := &store{archive: archive, params: s.task.Policy.Params()}
 	var err error
 	st.empty, err = s.platform.CompileParallel("empty archive", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		fields := empty(archive, s.task, xla.KeyOf(in[0]).FoldInt(streamEmpty))
+		fields := empty(archive, s.task, xla.KeyOf(in[0]).FoldIn(streamEmpty))
 		g, cells := in[0].Graph(), fields[0].Shape().Dimensions[0]
 		zeros := func(rows int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, st.params)) }
 		return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
@@ -90,7 +90,7 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 // inputs declares the inputs of the program, which may reuse all that it replaces.
 func (st *store) inputs(s *Search, members *store) []xla.Input {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Int32)}}
-	declare := func(v xla.Value, donate bool) {
+	declare := func(v xla.Sharded, donate bool) {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: donate})
 	}
 	if members == nil {
@@ -115,17 +115,17 @@ func (st *store) inputs(s *Search, members *store) []xla.Input {
 func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *graph.Node, from source, rest []*graph.Node) {
 	root := xla.KeyOf(in[0])
 	worker, from.Number = in[1], in[2]
-	from.Key = root.Fold(from.Number)
+	from.Key = root.FoldInEach(from.Number)
 	if s.method.Archive.SameStart() {
-		from.Start = root.FoldInt(streamStart)
+		from.Start = root.FoldIn(streamStart)
 	}
 	if members == nil {
 		from.Numbers, rest = s.numbers.Cut(in[3:])
 	} else {
 		if s.method.Archive.SameStart() {
-			from.Start = root.FoldInt(streamPassive)
+			from.Start = root.FoldIn(streamPassive)
 		}
-		from.Key = root.FoldInt(streamPassive).Fold(from.Number)
+		from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
 		from.Number = graph.MaxScalar(from.Number, int32(1)) // members there are from the initial population on
 		cells := cellsOf(members.archive, in[4:6])
 		from.Parents = Parents{Genotypes: in[3], Cells: cells, Sampler: cells.Sampler()}
@@ -135,8 +135,8 @@ func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *gr
 }
 
 // run runs the program and takes its outputs as the new state.
-func (st *store) run(s *Search, number xla.Value, members *store, proposed xla.Value) (invalid int, transitions xla.Value, err error) {
-	inputs := []xla.Value{s.seed, s.worker, number}
+func (st *store) run(s *Search, number xla.Sharded, members *store, proposed xla.Sharded) (invalid int, transitions xla.Sharded, err error) {
+	inputs := []xla.Sharded{s.seed, s.worker, number}
 	if members == nil {
 		inputs = append(inputs, s.tuning...)
 	} else {
@@ -161,7 +161,7 @@ func (st *store) run(s *Search, number xla.Value, members *store, proposed xla.V
 }
 
 func (st *store) free() {
-	for _, v := range append([]xla.Value{st.genotypes, st.scratch}, st.fields...) {
+	for _, v := range append([]xla.Sharded{st.genotypes, st.scratch}, st.fields...) {
 		v.Free()
 	}
 }

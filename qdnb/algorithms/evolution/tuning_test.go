@@ -24,15 +24,15 @@ func TestSigmasAndSeedsAreInputs(t *testing.T) {
 		steps(t, s, 3)
 		return floats(t, stateOf(t, s), "genotypes"), xla.Compilations() - before
 	}
-	small, seed := Isoline{IsoSigma: 0.013, LineSigma: 0.3}, int64(7)
+	small, seed := IsoLineEmitter{IsoSigma: 0.013, LineSigma: 0.3}, int64(7)
 	evolve(small, seed)
 	turns++
-	large := Isoline{IsoSigma: 0.7 + 0.001*float64(turns), LineSigma: 0.9}
+	large := IsoLineEmitter{IsoSigma: 0.7 + 0.001*float64(turns), LineSigma: 0.9}
 	var all [][]float32
 	for _, c := range []struct {
-		emitter Isoline
+		emitter IsoLineEmitter
 		seed    int64
-	}{{small, seed}, {Isoline{large.IsoSigma, small.LineSigma}, seed}, {Isoline{small.IsoSigma, large.LineSigma}, seed}, {small, seed + 1}, {large, seed}} {
+	}{{small, seed}, {IsoLineEmitter{large.IsoSigma, small.LineSigma}, seed}, {IsoLineEmitter{small.IsoSigma, large.LineSigma}, seed}, {small, seed + 1}, {large, seed}} {
 		got, compiled := evolve(c.emitter, c.seed)
 		if compiled != 0 {
 			t.Errorf("%+v: %d programs were compiled", c, compiled)

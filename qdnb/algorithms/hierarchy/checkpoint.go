@@ -89,7 +89,7 @@ func (s *Search) world(i int) (npz.Array, error) {
 }
 
 // setWorld is the inverse of world, as new tensors. Environments beyond the last repeat others.
-func (s *Search) setWorld(i int, array npz.Array) (xla.Value, error) {
+func (s *Search) setWorld(i int, array npz.Array) (xla.Sharded, error) {
 	sh := s.collecting.shared
 	dims := s.worlds[i][0].Shape().Dimensions
 	want := append([]int{sh.n}, dims[2:]...)
@@ -107,7 +107,7 @@ func (s *Search) setWorld(i int, array npz.Array) (xla.Value, error) {
 		from := number % sh.n * width
 		copy(parts[worker][row*width:(row+1)*width], flat[from:from+width])
 	}
-	var value xla.Value
+	var value xla.Sharded
 	for _, part := range parts {
 		value = append(value, tensors.FromFlatDataAndDimensions(part, dims...))
 	}
@@ -123,7 +123,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	if err != nil || len(counters) != 3+len(s.sums) {
 		return errors.Errorf("the checkpoint has %d counters, this run needs %d", len(counters), 3+len(s.sums))
 	}
-	var known, worlds []xla.Value
+	var known, worlds []xla.Sharded
 	fail := func(err error) error {
 		freeAll(append(known, worlds...))
 		return err
@@ -137,7 +137,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		if err != nil {
 			return fail(errors.Errorf("the checkpoint's %s: %v", name, err))
 		}
-		known = append(known, xla.Value{tensor})
+		known = append(known, xla.Sharded{tensor})
 		if tensor.DType() != want.DType {
 			return fail(errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name, tensor.DType(), want.DType))
 		}

@@ -100,8 +100,8 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	var err error
 	ev.program, err = p.CompileParallel("evaluation of decisions", inputs, func(in []*graph.Node) []*graph.Node {
 		e.form = e.algorithm.Start(xla.NewKey(in[0].Graph(), 0))
-		root := xla.KeyOf(in[0]).FoldInt(streamEvaluation)
-		return xla.Leaves(e.evaluate(actor{in[4], in[5:]}, in[3], root, root.FoldInt(streamDecisions).Fold(in[2]), in[1]))
+		root := xla.KeyOf(in[0]).FoldIn(streamEvaluation)
+		return xla.Flatten(e.evaluate(actor{in[4], in[5:]}, in[3], root, root.FoldIn(streamDecisions).FoldInEach(in[2]), in[1]))
 	}, e.task.axes(settings, e.shared)...)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func actorInputs(algorithm ppo.PPO) []xla.Input {
 
 // Evaluate plays an episode from each initial state. A seed draws the states, the same ones every time; number and seed draw what is
 // chosen. skills are rows [skills, N] on every worker.
-func (e *Evaluator) Evaluate(policy Policy, skills xla.Value, seed, number int64) (Evaluation, error) {
+func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int64) (Evaluation, error) {
 	act, err := e.upload(policy)
 	if err != nil {
 		return Evaluation{}, err
@@ -133,8 +133,8 @@ func (e *Evaluator) Evaluate(policy Policy, skills xla.Value, seed, number int64
 }
 
 // upload gives every worker a policy.
-func (e *Evaluator) upload(policy Policy) ([]xla.Value, error) {
-	var act []xla.Value
+func (e *Evaluator) upload(policy Policy) ([]xla.Sharded, error) {
+	var act []xla.Sharded
 	for i, name := range append([]string{policyKey}, statisticsKeys...)[:len(e.inputs)] {
 		array, ok := policy[name]
 		want := e.inputs[i].Shape
@@ -150,12 +150,12 @@ func (e *Evaluator) upload(policy Policy) ([]xla.Value, error) {
 	return act, nil
 }
 
-func (e *Evaluator) evaluate(act []xla.Value, skills xla.Value, seed, number int64) (Evaluation, error) {
+func (e *Evaluator) evaluate(act []xla.Sharded, skills xla.Sharded, seed, number int64) (Evaluation, error) {
 	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
 	at := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
 	workers := e.platform.WorkerNumbers()
-	defer freeAll([]xla.Value{words, at, workers})
-	out, err := e.program.Run(append([]xla.Value{words, workers, at, skills}, act...)...)
+	defer freeAll([]xla.Sharded{words, at, workers})
+	out, err := e.program.Run(append([]xla.Sharded{words, workers, at, skills}, act...)...)
 	if err != nil {
 		return Evaluation{}, err
 	}
@@ -179,7 +179,7 @@ func (e *Evaluator) evaluate(act []xla.Value, skills xla.Value, seed, number int
 }
 
 // Upload gives every worker the rows of skills, [skills, N].
-func Upload(p *xla.Platform, rows npz.Array) (xla.Value, error) {
+func Upload(p *xla.Platform, rows npz.Array) (xla.Sharded, error) {
 	flat, err := rows.Float32s()
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func Upload(p *xla.Platform, rows npz.Array) (xla.Value, error) {
 	return p.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, rows.Shape...) }), nil
 }
 
-func freeAll(values []xla.Value) {
+func freeAll(values []xla.Sharded) {
 	for _, v := range values {
 		v.Free()
 	}

@@ -40,7 +40,7 @@ func (s scripted) at(time *Node) envs.State {
 		return Reshape(Gather(all, Reshape(Slice(time, AxisRange(0, 1)), 1, 1)), dims...)
 	}
 	return envs.State{
-		World: []*Node{time, row(s.truncations, s.batch)}, Observation: row(s.obs, s.batch, s.observations),
+		PhysicsState: []*Node{time, row(s.truncations, s.batch)}, Observation: row(s.obs, s.batch, s.observations),
 		Reward: row(s.rewards, s.batch), Done: row(s.dones, s.batch),
 	}
 }
@@ -49,9 +49,9 @@ func (s scripted) Reset(keys xla.Key) envs.State {
 	return s.at(Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Int32, s.batch)))
 }
 func (s scripted) Step(state envs.State, _ *Node) envs.State {
-	return s.at(AddScalar(state.World[0], 1))
+	return s.at(AddScalar(state.PhysicsState[0], 1))
 }
-func (s scripted) Truncation(state envs.State) *Node { return state.World[1] }
+func (s scripted) Truncation(state envs.State) *Node { return state.PhysicsState[1] }
 
 // unrolled plays the script, time-major.
 func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int, published bool) [][]float32 {
@@ -60,7 +60,7 @@ func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int, p
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g := in[0].Graph()
 		key := xla.KeyOf(in[0])
-		keys := key.Fold(Iota(g, shapes.Make(dtypes.Int32, s.batch), 0))
+		keys := key.FoldInEach(Iota(g, shapes.Make(dtypes.Int32, s.batch), 0))
 		playing := playing{
 			Acting: algorithm.Acting(algorithm.Start(key).Nets.Policy, nil), Rows: Zeros(g, shapes.Make(dtypes.Float32, 2, task.Skills.Net.Params())),
 			Worlds: s.Reset(keys), Keys: keys,

@@ -30,7 +30,7 @@ type actor struct {
 func (a actor) acting(algorithm ppo.PPO, l ppo.Learner) ppo.Acting {
 	acting := algorithm.Acting(a.Policy, nil)
 	if l.Statistics != nil {
-		statistics := xla.WithLeaves(*l.Statistics, a.Statistics)
+		statistics := xla.Unflatten(*l.Statistics, a.Statistics)
 		acting.Statistics = &statistics
 	}
 	return acting
@@ -57,14 +57,14 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 	}
 	g := worker.Graph()
 	reset := func(s state, turn *Node) envs.State {
-		return c.episodes().Reset(s.Key.FoldInt(streamWorlds).Fold(c.shared.numbers(turn, s.Worker)))
+		return c.episodes().Reset(s.Key.FoldIn(streamWorlds).FoldInEach(c.shared.numbers(turn, s.Worker)))
 	}
 	begin := state{Key: key, Worker: worker}
 	c.world = reset(begin, Const(g, int32(0)))
 	for _, leaf := range packed(c.world) {
 		begin.Kept = append(begin.Kept, c.shared.kept(leaf))
 	}
-	return xla.Turns(c.shared.turns(), worker, begin, func(turn *Node, s state) state {
+	return xla.ForSlices(c.shared.turns(), worker, begin, func(turn *Node, s state) state {
 		for i, leaf := range packed(reset(s, turn)) {
 			s.Kept[i] = xla.SetRows(s.Kept[i], turn, InsertAxes(leaf, 0))
 		}
@@ -96,13 +96,13 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 		Obs: float(steps+1, env.Spec().Observations), Choice: ConvertDType(float(steps), dtypes.Int32), LogProb: float(steps),
 		Reward: float(steps), Done: float(steps), Truncation: float(steps),
 	}}
-	end := xla.Turns(c.shared.turns(), worker, begin, func(turn *Node, st state) state {
+	end := xla.ForSlices(c.shared.turns(), worker, begin, func(turn *Node, st state) state {
 		mine := xla.Map(st.Kept, func(x *Node) *Node {
 			return Reshape(xla.Rows(x, turn, 1), x.Shape().Dimensions[1:]...)
 		})
 		p := playing{
 			Acting: st.Actor.acting(c.algorithm, c.form), Rows: st.Rows, Worlds: unpacked(c.world, mine),
-			Keys: st.Key.Fold(c.shared.numbers(turn, st.Worker)),
+			Keys: st.Key.FoldInEach(c.shared.numbers(turn, st.Worker)),
 		}
 		part := xla.Map(st.Data, func(x *Node) *Node {
 			dims := x.Shape().Dimensions
@@ -111,13 +111,13 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 		after := xla.For(g, unrolls, slice{p, part}, func(unroll *Node, sl slice) slice {
 			worlds, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps, s.SampleSkills, s.PublishedCredit)
 			sl.Playing.Worlds = worlds
-			sl.Data = xla.Zip(sl.Data, data, func(all, one *Node) *Node { return xla.SetRows(all, unroll, InsertAxes(one, 0)) })
+			sl.Data = xla.Map2(sl.Data, data, func(all, one *Node) *Node { return xla.SetRows(all, unroll, InsertAxes(one, 0)) })
 			return sl
 		})
 		for i, leaf := range packed(after.Playing.Worlds) {
 			st.Kept[i] = xla.SetRows(st.Kept[i], turn, InsertAxes(leaf, 0))
 		}
-		st.Data = xla.Zip(st.Data, after.Data, func(all, one *Node) *Node {
+		st.Data = xla.Map2(st.Data, after.Data, func(all, one *Node) *Node {
 			return xla.SetRows(all, turn, InsertAxes(swapped(one), 0))
 		})
 		return st
@@ -153,13 +153,13 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, wo
 	begin := state{a, rows, states, decisions, worker, episode{
 		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32), room(e.task.length, 2+e.task.Looks),
 	}}
-	end := xla.Turns(t, worker, begin, func(turn *Node, s state) state {
+	end := xla.ForSlices(t, worker, begin, func(turn *Node, s state) state {
 		numbers := e.shared.numbers(turn, s.Worker)
 		found := e.task.evaluate(playing{
-			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows, Worlds: envs.Reset(e.task.Env, s.States.Fold(numbers)),
-			Keys: s.Decisions.Fold(numbers),
+			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows, Worlds: envs.Reset(e.task.Env, s.States.FoldInEach(numbers)),
+			Keys: s.Decisions.FoldInEach(numbers),
 		})
-		s.Episodes = xla.Zip(s.Episodes, found, func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })
+		s.Episodes = xla.Map2(s.Episodes, found, func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })
 		return s
 	})
 	return xla.Map(end.Episodes, func(x *Node) *Node { return e.shared.joined(x, worker) })

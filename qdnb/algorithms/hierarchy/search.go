@@ -22,7 +22,7 @@ type Search struct {
 	platform *xla.Platform
 	settings Settings
 	seed     int64
-	skills   xla.Value // [skills, N], on all workers
+	skills   xla.Sharded // [skills, N], on all workers
 	checksum npz.Array // of the skills
 
 	collecting *collecting
@@ -31,11 +31,11 @@ type Search struct {
 	start      *xla.Program
 	evaluator  *Evaluator
 
-	words, workers xla.Value   // the seed, and the numbers of the workers: on all of them
-	worlds         []xla.Value // of the environments, a part each
+	words, workers xla.Sharded   // the seed, and the numbers of the workers: on all of them
+	worlds         []xla.Sharded // of the environments, a part each
 	worldNames     []string
-	known          []xla.Value // leaves of the learner
-	act            []xla.Value // of them those that choose, on all workers
+	known          []xla.Sharded // leaves of the learner
+	act            []xla.Sharded // of them those that choose, on all workers
 
 	iteration   int64 // the newest; 0 after the first evaluation, -1 before it
 	evaluations int64 // episodes of evaluations so far
@@ -95,8 +95,8 @@ func (s *Search) build(skills npz.Array) (err error) {
 	words, number := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}, xla.Input{Shape: shapes.Make(dtypes.Int32)}
 
 	first, err := p.Compile("first networks", []xla.Input{words}, func(in []*graph.Node) []*graph.Node {
-		c.form = c.algorithm.Start(xla.KeyOf(in[0]).FoldInt(streamLearner))
-		return xla.Leaves(c.form)
+		c.form = c.algorithm.Start(xla.KeyOf(in[0]).FoldIn(streamLearner))
+		return xla.Flatten(c.form)
 	})
 	if err != nil {
 		return err
@@ -138,13 +138,13 @@ func (s *Search) compileCollect(words, number xla.Input) (err error) {
 	var data ppo.Data
 	var shapesOf []shapes.Shape
 	s.collect, err = s.platform.CompileParallel("collect", inputs, func(in []*graph.Node) []*graph.Node {
-		key := xla.KeyOf(in[0]).Fold(in[2]).FoldInt(streamCollect)
+		key := xla.KeyOf(in[0]).FoldInEach(in[2]).FoldIn(streamCollect)
 		var kept []*graph.Node
 		kept, data = c.collect(actor{in[actor0], in[actor0+1 : worlds0]}, in[3], in[worlds0:], key, in[1])
-		for _, x := range xla.Leaves(data) {
+		for _, x := range xla.Flatten(data) {
 			shapesOf = append(shapesOf, x.Shape())
 		}
-		return append(kept, xla.Leaves(data)...)
+		return append(kept, xla.Flatten(data)...)
 	}, c.task.axes(s.settings, c.shared)...)
 	if err != nil {
 		return err
@@ -158,9 +158,9 @@ func (s *Search) compileCollect(words, number xla.Input) (err error) {
 		inputs = append(inputs, xla.Input{Shape: shape})
 	}
 	s.learn, err = s.platform.Compile("learn", inputs, func(in []*graph.Node) []*graph.Node {
-		key := xla.KeyOf(in[0]).Fold(in[1]).FoldInt(streamUpdates)
-		learner, losses := c.algorithm.Train(xla.WithLeaves(c.form, in[2:data0]), xla.WithLeaves(data, in[data0:]), key)
-		return append(xla.Leaves(learner), losses.Policy, losses.Value, losses.Entropy)
+		key := xla.KeyOf(in[0]).FoldInEach(in[1]).FoldIn(streamUpdates)
+		learner, losses := c.algorithm.Train(xla.Unflatten(c.form, in[2:data0]), xla.Unflatten(data, in[data0:]), key)
+		return append(xla.Flatten(learner), losses.Policy, losses.Value, losses.Entropy)
 	})
 	return err
 }
@@ -214,7 +214,7 @@ func (s *Search) Step() (Outcome, error) {
 func (s *Search) train(number int64) ([]float64, error) {
 	at := s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
 	defer at.Free()
-	out, err := s.collect.Run(slices.Concat([]xla.Value{s.words, s.workers, at, s.skills}, s.act, s.worlds)...)
+	out, err := s.collect.Run(slices.Concat([]xla.Sharded{s.words, s.workers, at, s.skills}, s.act, s.worlds)...)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (s *Search) train(number int64) ([]float64, error) {
 	s.worlds = out[:n:n]
 	data := out[n:]
 	defer freeAll(data)
-	inputs := slices.Concat([]xla.Value{s.words[:1], at[:1]}, s.known)
+	inputs := slices.Concat([]xla.Sharded{s.words[:1], at[:1]}, s.known)
 	for _, v := range data {
 		inputs = append(inputs, v[:1])
 	}
@@ -294,7 +294,7 @@ func (s *Search) programs() []*xla.Program {
 
 // Close frees the device's memory and the programs.
 func (s *Search) Close() {
-	freeAll(slices.Concat([]xla.Value{s.words, s.workers, s.skills}, s.worlds, s.known, s.act))
+	freeAll(slices.Concat([]xla.Sharded{s.words, s.workers, s.skills}, s.worlds, s.known, s.act))
 	for _, program := range s.programs() {
 		program.Free()
 	}

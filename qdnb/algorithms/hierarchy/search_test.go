@@ -34,12 +34,12 @@ func (e signs) Reset(keys xla.Key) envs.State {
 func (signs) state(x, sign, reward *Node) envs.State {
 	far := Abs(x)
 	done := Where(GreaterThan(far, ConstAs(far, 4)), OnesLike(x), ZerosLike(x))
-	return envs.State{World: []*Node{x, sign}, Observation: Stack([]*Node{x, sign, OnesLike(x)}, 1), Reward: reward, Done: done}
+	return envs.State{PhysicsState: []*Node{x, sign}, Observation: Stack([]*Node{x, sign, OnesLike(x)}, 1), Reward: reward, Done: done}
 }
 
 func (e signs) Step(s envs.State, action *Node) envs.State {
 	a := Reshape(action, -1)
-	return e.state(Add(s.World[0], a), s.World[1], Mul(a, s.World[1]))
+	return e.state(Add(s.PhysicsState[0], a), s.PhysicsState[1], Mul(a, s.PhysicsState[1]))
 }
 
 // three skills: left, stay, right; Gaussian ones are nearly without noise.

@@ -47,7 +47,7 @@ func (s shared) index(number int) (worker, row int) {
 
 // joined puts what the workers have of each environment, [turns, slice, ...], in order and together: [n, ...].
 func (s shared) joined(x, worker *Node) *Node {
-	all := xla.Gathered(x, worker, s.workers) // [workers, turns, slice, ...]
+	all := xla.AllGather(x, worker, s.workers) // [workers, turns, slice, ...]
 	dims := all.Shape().Dimensions
 	return Slice(Reshape(swapped(all), append([]int{s.turns() * s.workers * s.slice}, dims[3:]...)...), AxisRange(0, s.n))
 }
@@ -59,8 +59,8 @@ func (s shared) kept(slice *Node) *Node {
 
 // packed are the arrays of a slice's state with the batch on their first axis.
 func packed(s envs.State) []*Node {
-	leaves := xla.Leaves(s)
-	for i := range s.World {
+	leaves := xla.Flatten(s)
+	for i := range s.PhysicsState {
 		leaves[i] = moved(leaves[i], leaves[i].Rank()-1, 0)
 	}
 	return leaves
@@ -69,10 +69,10 @@ func packed(s envs.State) []*Node {
 // unpacked is the inverse of packed, for a state of some form.
 func unpacked(form envs.State, leaves []*Node) envs.State {
 	leaves = append([]*Node{}, leaves...)
-	for i := range form.World {
+	for i := range form.PhysicsState {
 		leaves[i] = moved(leaves[i], 0, leaves[i].Rank()-1)
 	}
-	return xla.WithLeaves(form, leaves)
+	return xla.Unflatten(form, leaves)
 }
 
 // moved moves an axis to another place.

@@ -146,11 +146,11 @@ type playing struct {
 
 // choose makes the decision of a number (int32 scalar) and cuts the chosen skills out.
 func (t Task) choose(p playing, number *Node) (choice, logProb *Node, skills nn.Net, keys xla.Key) {
-	keys = p.Keys.Fold(number)
+	keys = p.Keys.FoldInEach(number)
 	choices := p.Acting.Choices(p.Worlds.Observation)
-	choice = choices.Sample(keys.FoldInt(streamChoice))
+	choice = choices.Sample(keys.FoldIn(streamChoice))
 	skills = t.Skills.Net.View(Gather(p.Rows, InsertAxes(choice, -1)))
-	return choice, choices.LogProb(choice), skills, keys.FoldInt(streamNoise)
+	return choice, choices.LogProb(choice), skills, keys.FoldIn(streamNoise)
 }
 
 // unroll plays steps decisions, the first of which has a number, and returns the worlds after them and the sequences that they make.
@@ -215,7 +215,7 @@ func (t Task) act(env episodic, skills nn.Net, worlds envs.State, keys xla.Key, 
 	end := xla.For(worlds.Reward.Graph(), t.decision, state{skills, worlds, keys, credit}, func(step *Node, s state) state {
 		var noise xla.Key
 		if sampled {
-			noise = s.Keys.Fold(step)
+			noise = s.Keys.FoldInEach(step)
 		}
 		s.Worlds = envs.Step(env, s.Worlds, t.action(s.Skills, s.Worlds.Observation, noise))
 		s.Credit = s.Credit.add(env, s.Worlds, published)

@@ -64,7 +64,7 @@ func (f published) inputs() []*tensors.Tensor {
 }
 
 // given are the networks and the sequences. The reward of a decision is that of the next row.
-func (f published) given(in []*Node) (Nets[nn.Single], Data) {
+func (f published) given(in []*Node) (Nets[nn.Network], Data) {
 	turned := func(x *Node) *Node { return Transpose(x, 0, 1) }
 	after := func(x *Node) *Node { return turned(Slice(x, AxisRange(1))) }
 	d := Data{
@@ -85,7 +85,7 @@ func (f published) learner(policy, value *Node) Learning {
 
 // joined are the rows of networks.
 func (f published) joined(l Learning) []*Node {
-	return []*Node{nn.JoinSingles([]nn.Single{l.Nets.Policy}), nn.JoinSingles([]nn.Single{l.Nets.Value})}
+	return []*Node{nn.JoinNetworks([]nn.Network{l.Nets.Policy}), nn.JoinNetworks([]nn.Network{l.Nets.Value})}
 }
 
 // compare compares outputs with golden arrays.
@@ -120,7 +120,7 @@ func TestGoldenLoss(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			_, d := f.given(in)
-			nets := Nets[nn.Single]{f.ppo.Policy.Single(in[0], 0), f.ppo.Value.Single(in[1], 0)}
+			nets := Nets[nn.Network]{f.ppo.Policy.Network(in[0], 0), f.ppo.Value.Network(in[1], 0)}
 			l := f.ppo.Loss(nets, d)
 			gradient := Gradient(l.Total, in[0], in[1])
 			return []*Node{l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.ppo.EntropyCost), gradient[0], gradient[1]}

@@ -37,8 +37,8 @@ type Learner struct {
 // Start is a learner before its first update.
 func (p PPO) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
-	policy := p.Policy.Init(key.Fold(Const(g, []int32{0})))
-	value := p.Value.Init(key.Fold(Const(g, []int32{1})))
+	policy := p.Policy.Init(key.FoldInEach(Const(g, []int32{0})))
+	value := p.Value.Init(key.FoldInEach(Const(g, []int32{1})))
 	moments := nn.NewAdam(p.LearningRate).Start(policy) // its weights are those of any parameters
 	none := Nets[*Node]{ZerosLike(policy), ZerosLike(value)}
 	l := Learner{
@@ -54,23 +54,23 @@ func (p PPO) Start(key xla.Key) Learner {
 
 // Learning is a learner whose networks are cut, for many updates: a tree.
 type Learning struct {
-	Nets    Nets[nn.Single]
-	Moments nn.MomentsOf[Nets[nn.Single]]
+	Nets    Nets[nn.Network]
+	Moments nn.MomentsOf[Nets[nn.Network]]
 }
 
 // Cut makes the networks of a learner ready for updates.
 func (p PPO) Cut(l Learner) Learning {
-	cut := func(n Nets[*Node]) Nets[nn.Single] {
-		return Nets[nn.Single]{p.Policy.Single(n.Policy, 0), p.Value.Single(n.Value, 0)}
+	cut := func(n Nets[*Node]) Nets[nn.Network] {
+		return Nets[nn.Network]{p.Policy.Network(n.Policy, 0), p.Value.Network(n.Value, 0)}
 	}
 	m := l.Moments
-	return Learning{cut(l.Nets), nn.MomentsOf[Nets[nn.Single]]{First: cut(m.First), Second: cut(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}}
+	return Learning{cut(l.Nets), nn.MomentsOf[Nets[nn.Network]]{First: cut(m.First), Second: cut(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}}
 }
 
 // Join puts cut networks back into a learner: the inverse of [PPO.Cut].
 func (l Learner) Join(after Learning) Learner {
-	join := func(n Nets[nn.Single]) Nets[*Node] {
-		row := func(net nn.Single) *Node { return nn.JoinSingles([]nn.Single{net}) }
+	join := func(n Nets[nn.Network]) Nets[*Node] {
+		row := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
 		return Nets[*Node]{row(n.Policy), row(n.Value)}
 	}
 	m := after.Moments
@@ -93,13 +93,13 @@ func normalised(s *nn.Statistics, obs *Node) *Node {
 
 // Acting is what choosing needs of a learner: a tree.
 type Acting struct {
-	Policy     nn.Single
+	Policy     nn.Network
 	Statistics *nn.Statistics
 }
 
 // Acting cuts the policy out of its row.
 func (p PPO) Acting(policy *Node, statistics *nn.Statistics) Acting {
-	return Acting{p.Policy.Single(policy, 0), statistics}
+	return Acting{p.Policy.Network(policy, 0), statistics}
 }
 
 // Choices are what may be chosen at observations [B, observations].

@@ -76,7 +76,7 @@ func TestPermutation(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
 			same := xla.Key{Hi: key.Hi, Lo: key.Lo}
-			return []*Node{permutation(key.FoldInt(0), n), permutation(key.FoldInt(1), n), permutation(same.FoldInt(0), n)}
+			return []*Node{permutation(key.FoldIn(0), n), permutation(key.FoldIn(1), n), permutation(same.FoldIn(0), n)}
 		}, xlatest.Tensor(xla.SeedWords(3), 2))
 		var orders [][]int32
 		for _, x := range out {
@@ -118,7 +118,7 @@ func TestSample(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()
-			keys := xla.KeyOf(in[0]).Fold(Iota(g, shapes.Make(dtypes.Int32, draws), 0))
+			keys := xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0))
 			c := NewCategorical(BroadcastToDims(InsertAxes(in[1], 0), draws, len(logits)))
 			return []*Node{c.Sample(keys)}
 		}, xlatest.Tensor(xla.SeedWords(7), 2), xlatest.Tensor(logits, len(logits)))
@@ -153,23 +153,23 @@ func TestLearns(t *testing.T) {
 			}
 			g := in[0].Graph()
 			key := xla.KeyOf(in[0])
-			start := state{algorithm.Start(key.FoldInt(-1)), key, Zeros(g, shapes.Make(dtypes.Float32, iterations))}
-			end := xla.ForKernels(g, iterations, start, func(i *Node, s state) state {
-				key := s.Key.Fold(i)
-				context := ConvertDType(MulScalar(key.FoldInt(0).Uniform(0, 1, n, steps+1), contexts), dtypes.Int32)
+			start := state{algorithm.Start(key.FoldIn(-1)), key, Zeros(g, shapes.Make(dtypes.Float32, iterations))}
+			end := xla.ForUnfused(g, iterations, start, func(i *Node, s state) state {
+				key := s.Key.FoldInEach(i)
+				context := ConvertDType(MulScalar(key.FoldIn(0).Uniform(0, 1, n, steps+1), contexts), dtypes.Int32)
 				obs := ConvertDType(Equal(InsertAxes(context, -1), Iota(g, shapes.Make(dtypes.Int32, n, steps+1, contexts), 2)), dtypes.Float32)
 				before := Slice(obs, AxisRange(), AxisRange(0, steps))
 				policy := algorithm.Acting(s.Learner.Nets.Policy, nil).Choices(Reshape(before, n*steps, contexts))
-				choice := policy.Sample(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, n*steps), 0)))
+				choice := policy.Sample(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n*steps), 0)))
 				logProb := Reshape(policy.LogProb(choice), n, steps)
 				choice = Reshape(choice, n, steps)
 				reward := ConvertDType(Equal(choice, Slice(context, AxisRange(), AxisRange(0, steps))), dtypes.Float32)
 				d := Data{Obs: obs, Choice: choice, LogProb: logProb, Reward: reward, Done: OnesLike(reward), Truncation: ZerosLike(reward)}
-				s.Learner, _ = algorithm.Train(s.Learner, d, key.FoldInt(2))
+				s.Learner, _ = algorithm.Train(s.Learner, d, key.FoldIn(2))
 				s.Rewards = xla.SetRows(s.Rewards, i, Reshape(ReduceAllMean(reward), 1))
 				return s
 			})
-			value := algorithm.Value.Single(end.Learner.Nets.Value, 0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
+			value := algorithm.Value.Network(end.Learner.Nets.Value, 0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
 			return []*Node{end.Rewards, value}
 		}, xlatest.Tensor(xla.SeedWords(11), 2))
 		rewards := xlatest.Flat[float32](t, out[0])

@@ -23,7 +23,7 @@ type Losses struct {
 //	value  = 1/4 mean (target - V)^2
 //
 // Advantages A and targets are those of [Config.Advantages] under the same networks, and no gradient goes through them.
-func (p PPO) Loss(nets Nets[nn.Single], d Data) Losses {
+func (p PPO) Loss(nets Nets[nn.Network], d Data) Losses {
 	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1], p.Policy.Sizes[0]
 	values := Reshape(nets.Value.Apply(Reshape(d.Obs, n*(steps+1), observations)), n, steps+1)
 	targets, advantages := p.Advantages(StopGradient(values), d)
@@ -47,7 +47,7 @@ func (p PPO) Loss(nets Nets[nn.Single], d Data) Losses {
 // Update is a step of Adam against the loss.
 func (p PPO) Update(l Learning, d Data) (Learning, Losses) {
 	losses := p.Loss(l.Nets, d)
-	gradient := Gradient(losses.Total, xla.Leaves(l.Nets)...)
+	gradient := Gradient(losses.Total, xla.Flatten(l.Nets)...)
 	l.Nets, l.Moments = nn.UpdateTree(nn.NewAdam(p.LearningRate), l.Nets, gradient, l.Moments)
 	return l, losses
 }
@@ -62,11 +62,11 @@ func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 		Sums     Losses
 	}
 	g, size := order.Graph(), order.Shape().Dimensions[0]/p.NumMinibatches
-	end := xla.ForKernels(g, p.NumMinibatches, state{l, d, order, noLosses(g)}, func(step *Node, s state) state {
+	end := xla.ForUnfused(g, p.NumMinibatches, state{l, d, order, noLosses(g)}, func(step *Node, s state) state {
 		var losses Losses
 		index := xla.Rows(s.Order, MulScalar(step, int32(size)), size)
 		s.Learning, losses = p.Update(s.Learning, s.Data.At(index))
-		s.Sums = xla.Zip(s.Sums, losses, Add)
+		s.Sums = xla.Map2(s.Sums, losses, Add)
 		return s
 	})
 	return end.Learning, end.Sums
@@ -88,10 +88,10 @@ func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
 		Sums     Losses
 	}
 	g := key.Hi.Graph()
-	end := xla.ForKernels(g, p.UpdateEpochs, state{p.Cut(l), d, key, noLosses(g)}, func(epoch *Node, s state) state {
+	end := xla.ForUnfused(g, p.UpdateEpochs, state{p.Cut(l), d, key, noLosses(g)}, func(epoch *Node, s state) state {
 		var losses Losses
-		s.Learning, losses = p.Epoch(s.Learning, s.Data, permutation(s.Key.Fold(epoch), n))
-		s.Sums = xla.Zip(s.Sums, losses, Add)
+		s.Learning, losses = p.Epoch(s.Learning, s.Data, permutation(s.Key.FoldInEach(epoch), n))
+		s.Sums = xla.Map2(s.Sums, losses, Add)
 		return s
 	})
 	l = l.Join(end.Learning)
@@ -106,6 +106,6 @@ func noLosses(g *Graph) Losses {
 
 // of makes losses NaN where a network is.
 func (l Losses) of(after Learner) Losses {
-	l.Policy, l.Value = nn.Tainted(l.Policy, after.Nets.Policy), nn.Tainted(l.Value, after.Nets.Value)
+	l.Policy, l.Value = nn.PropagateNaN(l.Policy, after.Nets.Policy), nn.PropagateNaN(l.Value, after.Nets.Value)
 	return l
 }

@@ -64,12 +64,12 @@ func (c CVT) unitCentroids() []float32 {
 	stream := xla.NewStream(c.Seed)
 	points, coordinate := make([]float32, c.Samples*d), make([]float32, c.Samples)
 	for k := range d {
-		stream.FoldInt(1 + k).Uniform(coordinate)
+		stream.FoldIn(1 + k).Uniform(coordinate)
 		for i, x := range coordinate {
 			points[i*d+k] = x
 		}
 	}
-	return kMeans(stream.FoldInt(0), points, d, c.Cells, cvtIterations, cvtTolerance)
+	return kMeans(stream.FoldIn(0), points, d, c.Cells, cvtIterations, cvtTolerance)
 }
 
 // cachePath is empty where there is no cache folder.

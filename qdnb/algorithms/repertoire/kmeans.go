@@ -161,7 +161,7 @@ func plusPlus(stream xla.Stream, points []float32, d, k int) (chosen []float32, 
 	w := newWeights(n)
 	uniform, apart := make([]float32, 1), make([]float32, k)
 	for i := range k {
-		stream.FoldInt(i).Uniform(uniform)
+		stream.FoldIn(i).Uniform(uniform)
 		at := w.choose(uniform[0])
 		centroid := points[at*d : (at+1)*d]
 		for c := range i {

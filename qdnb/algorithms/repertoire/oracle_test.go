@@ -119,5 +119,5 @@ func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 
 // keysOf makes n keys of a seed.
 func keysOf(g *Graph, seed int64, n int) xla.Key {
-	return xla.NewKey(g, seed).Fold(Iota(g, shapes.Make(dtypes.Int32, n), 0))
+	return xla.NewKey(g, seed).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))
 }

@@ -36,7 +36,7 @@ func benchmarkUnstructured(b *testing.B, survivors bool) {
 	}
 	defer program.Free()
 	rng := rand.New(rand.NewPCG(7, 8))
-	var values []xla.Value
+	var values []xla.Sharded
 	for _, input := range inputs {
 		flat := make([]float32, input.Shape.Size())
 		for i := range flat {
@@ -45,7 +45,7 @@ func benchmarkUnstructured(b *testing.B, survivors bool) {
 				flat[i] = float32(math.Inf(-1))
 			}
 		}
-		values = append(values, xla.Value{xlatest.Tensor(flat, input.Shape.Dimensions...)})
+		values = append(values, xla.Sharded{xlatest.Tensor(flat, input.Shape.Dimensions...)})
 	}
 	b.ResetTimer()
 	for range b.N {

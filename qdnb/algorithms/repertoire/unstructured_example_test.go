@@ -25,9 +25,9 @@ func ExampleUnstructured() {
 		tensors.FromValue([]float32{1, 2, 3}), tensors.FromValue([][]float32{{0, 0}, {0.1, 0}, {0, 1}}),
 	}
 	var declared []xla.Input
-	var values []xla.Value
+	var values []xla.Sharded
 	for _, input := range inputs {
-		declared, values = append(declared, xla.Input{Shape: input.Shape()}), append(values, xla.Value{input})
+		declared, values = append(declared, xla.Input{Shape: input.Shape()}), append(values, xla.Sharded{input})
 	}
 	program, err := p.Compile("insertion", declared, func(in []*graph.Node) []*graph.Node {
 		before := repertoire.Unstructured{Fitness: in[0], Descriptors: in[1]}
@@ -35,7 +35,7 @@ func ExampleUnstructured() {
 		index, accepted := before.Winners(graph.Const(in[0].Graph(), float32(0.2)), batch)
 		after := before.Update(batch, index, accepted)
 		kept := after.Survivors(graph.Const(in[0].Graph(), float32(1.5)))
-		return []*graph.Node{after.Fitness, after.Keep(kept).Fitness}
+		return []*graph.Node{after.Fitness, after.Maintain(kept).Fitness}
 	})
 	if err != nil {
 		log.Fatal(err)

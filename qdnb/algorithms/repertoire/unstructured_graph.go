@@ -88,8 +88,8 @@ func (u Unstructured) Update(batch Batch, index, accepted *Node) Unstructured {
 	return Unstructured{after.Fitness, after.Descriptors}
 }
 
-// Keep applies the decision of [Unstructured.Survivors]: the slots that are not kept become empty.
-func (u Unstructured) Keep(kept *Node) Unstructured {
+// Maintain applies the decision of [Unstructured.Survivors]: the slots that are not kept become empty.
+func (u Unstructured) Maintain(kept *Node) Unstructured {
 	wide := BroadcastToDims(InsertAxes(kept, -1), u.Descriptors.Shape().Dimensions...)
 	return Unstructured{Where(kept, u.Fitness, lowest(u.Fitness)), Where(wide, u.Descriptors, ZerosLike(u.Descriptors))}
 }

@@ -173,7 +173,7 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 		index, accepted := u.Winners(l, batch)
 		inserted := u.Update(batch, index, accepted)
 		kept := u.Survivors(l)
-		survived := u.Keep(kept)
+		survived := u.Maintain(kept)
 		return []*Node{
 			inserted.Fitness, inserted.Descriptors, Where(accepted, Gather(in[6], InsertAxes(index, -1)), identities),
 			survived.Fitness, survived.Descriptors, Where(kept, identities, ZerosLike(identities)),
@@ -188,7 +188,7 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 
 func (a *archivist) run(s slots, l float32, batch candidates) (inserted, survived slots) {
 	a.t.Helper()
-	in := []xla.Value{
+	in := []xla.Sharded{
 		{xlatest.Tensor(s.fitnesses, a.n)}, {xlatest.Tensor(s.descriptors, a.n, a.d)}, {xlatest.Tensor(s.identities, a.n)},
 		{xlatest.Tensor([]float32{l})},
 		{xlatest.Tensor(batch.fitnesses, a.p)}, {xlatest.Tensor(batch.descriptors, a.p, a.d)}, {xlatest.Tensor(batch.identities, a.p)},

@@ -339,7 +339,7 @@ func TestUnstructuredInALoop(t *testing.T) {
 				return s
 			})
 			end = xla.For(g, 1, end, func(_ *Node, s state) state {
-				s.Archive = s.Archive.Keep(s.Archive.Survivors(AddScalar(s.L, 0.5)))
+				s.Archive = s.Archive.Maintain(s.Archive.Survivors(AddScalar(s.L, 0.5)))
 				return s
 			})
 			return []*Node{end.Archive.Fitness, end.Archive.Descriptors, end.Archive.Size()}

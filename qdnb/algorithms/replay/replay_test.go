@@ -54,7 +54,7 @@ func TestInsertInLoop(t *testing.T) {
 				Rows   *Node
 			}
 			start := state{replay.NewBuffer(in[0].Graph(), replay.Layout{{Name: "x", Width: 1}}, 5), in[0]}
-			return xla.Leaves(xla.For(in[0].Graph(), 4, start, func(step *Node, s state) state {
+			return xla.Flatten(xla.For(in[0].Graph(), 4, start, func(step *Node, s state) state {
 				s.Buffer = s.Buffer.Insert(Add(s.Rows, ConvertDType(MulScalar(step, 3), dtypes.Float32)))
 				return s
 			}).Buffer)

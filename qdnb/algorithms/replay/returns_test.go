@@ -29,7 +29,7 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 		t.Cleanup(program.Free)
 		return program
 	}
-	run := func(program *xla.Program, values ...xla.Value) []xla.Value {
+	run := func(program *xla.Program, values ...xla.Sharded) []xla.Sharded {
 		out, err := program.Run(values...)
 		if err != nil {
 			t.Fatal(err)
@@ -37,9 +37,9 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 		return out
 	}
 	start := compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}, func(in []*Node) []*Node {
-		return xla.Leaves(replay.NewReturns(in[0].Graph(), capacity, n))
+		return xla.Flatten(replay.NewReturns(in[0].Graph(), capacity, n))
 	})
-	state := run(start, xla.Value{tensors.FromScalar(float32(0))})
+	state := run(start, xla.Sharded{tensors.FromScalar(float32(0))})
 	var inputs []xla.Input
 	for _, x := range state {
 		inputs = append(inputs, xla.Input{Shape: x[0].Shape(), Donate: true})
@@ -47,11 +47,11 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 	step := xla.Input{Shape: shapes.Make(dtypes.Float32, n)}
 	insert := compile("insert", append(inputs, step, step), func(in []*Node) []*Node {
 		r := replay.Returns{Rows: in[0], Running: in[1], Age: in[2], Position: in[3]}
-		return xla.Leaves(r.Insert(in[4], in[5], length))
+		return xla.Flatten(r.Insert(in[4], in[5], length))
 	})
 	var after [][]float32
 	for at := 0; at < len(rewards); at += n {
-		reward, done := xla.Value{xlatest.Tensor(rewards[at:at+n], n)}, xla.Value{xlatest.Tensor(dones[at:at+n], n)}
+		reward, done := xla.Sharded{xlatest.Tensor(rewards[at:at+n], n)}, xla.Sharded{xlatest.Tensor(dones[at:at+n], n)}
 		state = run(insert, append(state, reward, done)...)
 		after = append(after, xlatest.Flat[float32](t, state[0][0]))
 	}
@@ -195,7 +195,7 @@ func TestReturnsMisfits(t *testing.T) {
 		"length":   func(g *Graph, x *Node) replay.Returns { return replay.NewReturns(g, 12, 4).Insert(x, x, 4) },
 	} {
 		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 4)}}, func(in []*Node) []*Node {
-			return xla.Leaves(build(in[0].Graph(), in[0]))
+			return xla.Flatten(build(in[0].Graph(), in[0]))
 		})
 		if err == nil {
 			t.Errorf("%s was taken", name)

@@ -32,7 +32,7 @@ func newRing(t *testing.T, p *xla.Platform, capacity, width int) *ring {
 	})
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		layout := replay.Layout{{Name: "all", Width: width}}
-		return xla.Leaves(replay.NewBuffer(in[0].Graph(), layout, capacity))
+		return xla.Flatten(replay.NewBuffer(in[0].Graph(), layout, capacity))
 	}, tensors.FromScalar(float32(0)))
 	r.read(out)
 	return r
@@ -51,14 +51,14 @@ func (r *ring) insert(rows []float32) {
 		counter := xla.Input{Shape: shapes.Make(dtypes.Int32), Donate: true}
 		program, err := r.p.Compile("insert", []xla.Input{{Shape: shapes.Make(dtypes.Float32, r.capacity, r.width), Donate: true}, counter, counter,
 			{Shape: shapes.Make(dtypes.Float32, n, r.width)}}, func(in []*Node) []*Node {
-			return xla.Leaves(replay.Buffer{Rows: in[0], Size: in[1], Position: in[2]}.Insert(in[3]))
+			return xla.Flatten(replay.Buffer{Rows: in[0], Size: in[1], Position: in[2]}.Insert(in[3]))
 		})
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		r.programs[n] = program
 	}
-	values := []xla.Value{{xlatest.Tensor(r.rows, r.capacity, r.width)}, {tensors.FromScalar(r.size)}, {tensors.FromScalar(r.position)},
+	values := []xla.Sharded{{xlatest.Tensor(r.rows, r.capacity, r.width)}, {tensors.FromScalar(r.size)}, {tensors.FromScalar(r.position)},
 		{xlatest.Tensor(rows, n, r.width)}}
 	out, err := r.programs[n].Run(values...)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // it holds the last ones.
 type Store struct {
 	Platform *xla.Platform
-	Leaves   []xla.Value // of the buffer, in the order of its fields
+	Leaves   []xla.Sharded // of the buffer, in the order of its fields
 
 	download *xla.Program
 }
@@ -59,7 +59,7 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 		at := from % capacity
 		start := min(at, capacity-n) // a window does not reach over the end
 		count := min(to-from, n-(at-start))
-		first := xla.Value{tensors.FromScalar(int32(start))}
+		first := xla.Sharded{tensors.FromScalar(int32(start))}
 		out, err := s.download.Run(s.Leaves[0], first)
 		first.Free()
 		if err != nil {
@@ -106,7 +106,7 @@ func (s *Store) Clear() {
 func (s *Store) put(flat []float32, total int64) {
 	capacity, width := s.Shape()
 	s.Leaves[0].Free()
-	s.Leaves[0] = xla.Value{tensors.FromFlatDataAndDimensions(flat, int(capacity), width)}
+	s.Leaves[0] = xla.Sharded{tensors.FromFlatDataAndDimensions(flat, int(capacity), width)}
 	s.Count(total)
 }
 
@@ -115,7 +115,7 @@ func (s *Store) Count(total int64) {
 	capacity, _ := s.Shape()
 	for i, x := range []int64{min(total, capacity), total % capacity} {
 		s.Leaves[1+i].Free()
-		s.Leaves[1+i] = xla.Value{tensors.FromScalar(int32(x))}
+		s.Leaves[1+i] = xla.Sharded{tensors.FromScalar(int32(x))}
 	}
 }
 

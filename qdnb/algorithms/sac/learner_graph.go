@@ -19,7 +19,7 @@ type SAC struct {
 	tuned []*Node // the numbers, if they are of the graph
 }
 
-var _ xla.Tunable[SAC] = SAC{}
+var _ xla.Parametric[SAC] = SAC{}
 
 // New is the algorithm for inputs of so many numbers (observations, beside a skill if there is one) and actions of so many.
 func New(config Config, inputs, actions int) SAC {
@@ -33,11 +33,11 @@ func New(config Config, inputs, actions int) SAC {
 // Actions is the number of an action's components.
 func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
 
-// Numbers implements [xla.Tunable]: the scaling of rewards, and the logarithm of the entropy coefficient at first.
-func (s SAC) Numbers() []float64 { return []float64{s.RewardScaling, math.Log(s.AlphaInit)} }
+// Numbers implements [xla.Parametric]: the scaling of rewards, and the logarithm of the entropy coefficient at first.
+func (s SAC) Params() []float64 { return []float64{s.RewardScaling, math.Log(s.AlphaInit)} }
 
-// Tuned implements [xla.Tunable].
-func (s SAC) Tuned(numbers []*Node) SAC {
+// Bind implements [xla.Parametric].
+func (s SAC) Bind(numbers []*Node) SAC {
 	s.tuned = numbers
 	return s
 }
@@ -47,7 +47,7 @@ func (s SAC) number(g *Graph, i int) *Node {
 	if s.tuned != nil {
 		return s.tuned[i]
 	}
-	return Const(g, float32(s.Numbers()[i]))
+	return Const(g, float32(s.Params()[i]))
 }
 
 // Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a critic and N of an actor.
@@ -63,8 +63,8 @@ type Learner struct {
 // Start is a learner before its first update.
 func (s SAC) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
-	actor := s.Actor.Init(key.Fold(Const(g, []int32{0})))
-	critic := s.Critic.Init(key.Fold(Const(g, []int32{1, 2})))
+	actor := s.Actor.Init(key.FoldInEach(Const(g, []int32{0})))
+	critic := s.Critic.Init(key.FoldInEach(Const(g, []int32{1, 2})))
 	alpha := s.number(g, 1)
 	adam := s.adam()
 	return Learner{actor, critic, critic, alpha, adam.Start(actor), adam.Start(critic), adam.Start(alpha)}
@@ -74,15 +74,15 @@ func (s SAC) adam() nn.Adam { return nn.NewAdam(s.LearningRate) }
 
 // Learning is a learner whose networks are cut, for many updates: a tree.
 type Learning struct {
-	Actor, Critic, TargetCritic []nn.Single // one actor, two critics
+	Actor, Critic, TargetCritic []nn.Network // one actor, two critics
 	LogAlpha                    *Node
-	ActorMoments, CriticMoments nn.MomentsOf[[]nn.Single]
+	ActorMoments, CriticMoments nn.MomentsOf[[]nn.Network]
 	AlphaMoments                nn.Moments
 }
 
 // Cut makes a learner ready for updates.
 func (s SAC) Cut(l Learner) Learning {
-	actor, critics := s.Actor.Singles, s.Critic.Singles
+	actor, critics := s.Actor.Networks, s.Critic.Networks
 	return Learning{
 		Actor: actor(l.Actor), Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), LogAlpha: l.LogAlpha,
 		ActorMoments: nn.CutMoments(l.ActorMoments, actor), CriticMoments: nn.CutMoments(l.CriticMoments, critics), AlphaMoments: l.AlphaMoments,
@@ -91,7 +91,7 @@ func (s SAC) Cut(l Learner) Learning {
 
 // Join is the inverse of [SAC.Cut].
 func (l Learning) Join() Learner {
-	join := nn.JoinSingles
+	join := nn.JoinNetworks
 	return Learner{
 		Actor: join(l.Actor), Critic: join(l.Critic), TargetCritic: join(l.TargetCritic), LogAlpha: l.LogAlpha,
 		ActorMoments: nn.JoinMoments(l.ActorMoments, join), CriticMoments: nn.JoinMoments(l.CriticMoments, join), AlphaMoments: l.AlphaMoments,

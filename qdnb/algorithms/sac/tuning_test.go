@@ -13,14 +13,14 @@ import (
 // With the published numbers as inputs an algorithm that has others of its own gives what is published.
 func TestNumbersAreTakenFromTheInputs(t *testing.T) {
 	f := readPublished(t)
-	numbers := xla.NumbersOf(f.sac)
+	numbers := xla.ParamsOf(f.sac)
 	others := f.sac
 	others.RewardScaling, others.AlphaInit = f.sac.RewardScaling+3, f.sac.AlphaInit/2
 	p := xlatest.Pure(t)
 	given := numbers.Values(1)[0][0]
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		given, in := numbers.Cut(in)
-		s := xla.TunedTo(others, given)
+		s := xla.Bind(others, given)
 		start := s.Start(xla.NewKey(in[0].Graph(), 1))
 		return []*Node{s.CriticLoss(in[0], in[1], in[2], in[3], f.layout.Split(in[4]), in[5]), start.LogAlpha}
 	}, given, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic), f.rows("policy.flat", f.sac.Actor), f.logAlpha(),

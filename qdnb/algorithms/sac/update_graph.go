@@ -17,7 +17,7 @@ type Noise struct {
 
 // NewNoise draws the noise of an update.
 func (s SAC) NewNoise(key xla.Key) Noise {
-	draw := func(stream int) *Node { return key.FoldInt(stream).Normal(s.BatchSize, s.Actions()) }
+	draw := func(stream int) *Node { return key.FoldIn(stream).Normal(s.BatchSize, s.Actions()) }
 	noise := Noise{Critic: draw(0), Actor: draw(1)}
 	if !s.FixAlpha {
 		noise.Alpha = draw(2)
@@ -30,7 +30,7 @@ type Losses struct{ Critic, Actor, Alpha *Node }
 
 // Policy is what an actor [1, N] does at inputs [B, inputs].
 func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
-	return nn.NewTanhGaussian(s.Actor.Single(actor, 0).Apply(inputs))
+	return nn.NewTanhGaussian(s.Actor.Network(actor, 0).Apply(inputs))
 }
 
 // CriticLoss is how far the critics [2, C] are from the target, a scalar:
@@ -42,49 +42,49 @@ func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
 // Primes of Q are the target networks. Steps that end an episode by its length are left out, but counted in the mean (QDax,
 // losses/sac_loss.py).
 func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
-	target := s.target(s.Critic.Singles(targetCritic), s.Actor.Single(actor, 0), logAlpha, batch, noise)
-	return criticLoss(s.Critic.Singles(critic), target, batch)
+	target := s.target(s.Critic.Networks(targetCritic), s.Actor.Network(actor, 0), logAlpha, batch, noise)
+	return criticLoss(s.Critic.Networks(critic), target, batch)
 }
 
 // ActorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) of a draw a of the actor [1, N], a scalar.
 func (s SAC) ActorLoss(actor, critic, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
-	return actorLoss(s.Actor.Single(actor, 0), s.Critic.Singles(critic), logAlpha, batch.Obs, noise)
+	return actorLoss(s.Actor.Network(actor, 0), s.Critic.Networks(critic), logAlpha, batch.Obs, noise)
 }
 
 // AlphaLoss is mean(alpha (-log pi - H)) of a draw of the actor, a scalar, where H = -actions / 2 is the entropy aimed at.
 func (s SAC) AlphaLoss(logAlpha, actor *Node, batch replay.Batch, noise *Node) *Node {
-	return s.alphaLoss(logAlpha, s.Actor.Single(actor, 0), batch.Obs, noise)
+	return s.alphaLoss(logAlpha, s.Actor.Network(actor, 0), batch.Obs, noise)
 }
 
-func (s SAC) target(critics []nn.Single, actor nn.Single, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
+func (s SAC) target(critics []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
 	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
 	return Add(Mul(batch.Reward, s.number(batch.Reward.Graph(), 0)), Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
 }
 
-func criticLoss(critics []nn.Single, target *Node, batch replay.Batch) *Node {
+func criticLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
 	counts := OneMinus(batch.Truncation)
-	loss := func(critic nn.Single) *Node {
+	loss := func(critic nn.Network) *Node {
 		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
 	}
 	return MulScalar(Add(loss(critics[0]), loss(critics[1])), 0.25)
 }
 
 // values are a critic's, [B].
-func values(critic nn.Single, obs, action *Node) *Node {
+func values(critic nn.Network, obs, action *Node) *Node {
 	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
 }
 
-func actorLoss(actor nn.Single, critics []nn.Single, logAlpha, obs, noise *Node) *Node {
+func actorLoss(actor nn.Network, critics []nn.Network, logAlpha, obs, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
-	value := func(critic nn.Single) *Node { return Reshape(critic.Given(obs).Apply(InsertAxes(action, 0)), -1) }
+	value := func(critic nn.Network) *Node { return Reshape(critic.WithFixedInputs(obs).Apply(InsertAxes(action, 0)), -1) }
 	first, second := value(critics[0]), value(critics[1])
 	least := Where(LessOrEqual(first, second), first, second)
 	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), least))
 }
 
-func (s SAC) alphaLoss(logAlpha *Node, actor nn.Single, obs, noise *Node) *Node {
+func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node {
 	_, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
 	entropy := -0.5 * float64(s.Actions())
 	return ReduceAllMean(Mul(Exp(logAlpha), StopGradient(AddScalar(Neg(logProb), -entropy))))
@@ -95,11 +95,11 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Single, obs, noise *Node) *Node 
 func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Losses) {
 	adam, next := s.adam(), l
 	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch, noise.Critic)), batch)
-	next.Critic, next.CriticMoments = nn.UpdateTree(adam, l.Critic, Gradient(critic, xla.Leaves(l.Critic)...), l.CriticMoments)
+	next.Critic, next.CriticMoments = nn.UpdateTree(adam, l.Critic, Gradient(critic, xla.Flatten(l.Critic)...), l.CriticMoments)
 	next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic, s.Tau)
 
 	actor := actorLoss(l.Actor[0], l.Critic, l.LogAlpha, batch.Obs, noise.Actor)
-	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor, Gradient(actor, xla.Leaves(l.Actor)...), l.ActorMoments)
+	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor, Gradient(actor, xla.Flatten(l.Actor)...), l.ActorMoments)
 
 	alpha := ZerosLike(l.LogAlpha)
 	if !s.FixAlpha {

@@ -13,9 +13,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// held lists what is on the first device but the replay buffer, by the names it has in checkpoints.
-func (s *Search) held() (names []string, values []*xla.Value) {
-	add := func(name string, value *xla.Value) { names, values = append(names, name), append(values, value) }
+// jointState lists what is on the first device but the replay buffer, by the names it has in checkpoints.
+func (s *Search) held() (names []string, values []*xla.Sharded) {
+	add := func(name string, value *xla.Sharded) { names, values = append(names, name), append(values, value) }
 	for i, name := range xla.Names(s.form) {
 		add(name, &s.known[i])
 	}
@@ -61,7 +61,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		return errors.Errorf("the checkpoint has %d sums of figures, this run needs %d", len(figures), len(s.sums)+1)
 	}
 	names, values := s.held()
-	restored := make([]xla.Value, len(names))
+	restored := make([]xla.Sharded, len(names))
 	for i, name := range names {
 		want := (*values[i])[0].Shape()
 		got, ok := arrays[name]
@@ -75,7 +75,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		if tensor.DType() != want.DType {
 			return errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name, tensor.DType(), want.DType)
 		}
-		restored[i] = xla.Value{tensor}
+		restored[i] = xla.Sharded{tensor}
 	}
 	for i, value := range values {
 		value.Free()
@@ -86,8 +86,8 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	return nil
 }
 
-// Known is what is left of a run when it is done: the actor's row and what the diversity reward knows, by name.
-func (s *Search) Known() (actor []float32, known map[string]npz.Array, err error) {
+// Params is what is left of a run when it is done: the actor's row and what the diversity reward knows, by name.
+func (s *Search) Params() (actor []float32, known map[string]npz.Array, err error) {
 	array, err := xla.Download(s.actor())
 	if err != nil {
 		return nil, nil, err
@@ -125,7 +125,7 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 // returns the number of episodes, whole ones if none ends early. What a search learns then is not what it would have learnt.
 func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile("steps for the replay buffer", func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer, figures) {
-		st, buffer, _ = s.it.act(st, buffer, key.FoldInt(streamRefill))
+		st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
 		return st, buffer, figures{Task: graph.ReduceAllMean(st.Worlds.Reward)}
 	})
 	if err != nil {
@@ -169,6 +169,6 @@ func (s *Search) forgetReturns(row int64) {
 			continue
 		}
 		v.Free()
-		s.known[i] = xla.Value{tensor}
+		s.known[i] = xla.Sharded{tensor}
 	}
 }

@@ -47,18 +47,18 @@ func (DADS) Loss() string { return "dynamics_loss" }
 // Start implements [Diversity].
 func (d DADS) Start(skills, changes int, key xla.Key) []*Node {
 	row := d.form(skills, changes).init(key)
-	return append(startLearned(row), xla.Leaves(nn.NewStatistics(row.Graph(), changes))...)
+	return append(startLearned(row), xla.Flatten(nn.NewStatistics(row.Graph(), changes))...)
 }
 
 // Model implements [Diversity].
 func (d DADS) Model(known []*Node, skills, changes int) Model {
 	weights := len(known) - 3
 	normaliser := nn.Statistics{Mean: known[weights], Squares: known[weights+1], Count: known[weights+2]}
-	return foresight{cutLearned(known, d.form(skills, changes).cut), normaliser, nn.NewAdam(d.LearningRate), d.Sees}
+	return skillDynamics{cutLearned(known, d.form(skills, changes).cut), normaliser, nn.NewAdam(d.LearningRate), d.Sees}
 }
 
-// foresight is the model of [DADS]: a tree.
-type foresight struct {
+// skillDynamics is the model of [DADS]: a tree.
+type skillDynamics struct {
 	Learned    learned[dynamics]
 	Normaliser nn.Statistics
 	Adam       nn.Adam
@@ -66,46 +66,46 @@ type foresight struct {
 }
 
 // Observe implements [Model].
-func (m foresight) Observe(fresh Batch) Model {
+func (m skillDynamics) Observe(fresh Batch) Model {
 	m.Normaliser = m.Normaliser.Update(Mul(Sub(fresh.Next, fresh.Now), InsertAxes(OneMinus(fresh.Done), 1)))
 	return m
 }
 
 // Reward implements [Model].
-func (m foresight) Reward(b Batch) *Node {
+func (m skillDynamics) Reward(b Batch) *Node {
 	// What all skills have in common does not count.
 	return distinction(m.all(b, m.change(b)), b.Skill)
 }
 
 // Learn implements [Model].
-func (m foresight) Learn(b Batch) (Model, *Node) {
+func (m skillDynamics) Learn(b Batch) (Model, *Node) {
 	loss := m.loss(b)
 	m.Learned = m.Learned.step(m.Adam, loss)
 	return m, loss
 }
 
-// Known implements [Model].
-func (m foresight) Known() []*Node {
-	return append(m.Learned.known(dynamics.join), xla.Leaves(m.Normaliser)...)
+// Params implements [Model].
+func (m skillDynamics) Params() []*Node {
+	return append(m.Learned.known(dynamics.join), xla.Flatten(m.Normaliser)...)
 }
 
-func (m foresight) loss(b Batch) *Node {
+func (m skillDynamics) loss(b Batch) *Node {
 	change := m.change(b)
 	return Neg(ReduceAllMean(Mul(Add(m.own(b, change), common(change)), OneMinus(b.Done))))
 }
 
 // change is the normalised change, [B, d].
-func (m foresight) change(b Batch) *Node {
+func (m skillDynamics) change(b Batch) *Node {
 	return m.Normaliser.Normalise(Sub(b.Next, b.Now), dadsLimit)
 }
 
 // seen is what of now the dynamics are told, [B, Sees].
-func (m foresight) seen(b Batch) *Node {
+func (m skillDynamics) seen(b Batch) *Node {
 	return Slice(b.Now, AxisRange(), AxisRange(b.Now.Shape().Dimensions[1]-m.Sees))
 }
 
 // all is log q(x|z) - common(x) for every skill, [B, skills].
-func (m foresight) all(b Batch, change *Node) *Node {
+func (m skillDynamics) all(b Batch, change *Node) *Node {
 	g, batch, skills := change.Graph(), change.Shape().Dimensions[0], b.Skill.Shape().Dimensions[1]
 	every := oneHots(g, skills)
 	if m.Sees == 0 {
@@ -120,7 +120,7 @@ func (m foresight) all(b Batch, change *Node) *Node {
 }
 
 // own is log q(x|z) - common(x) for the skill of each transition, [B].
-func (m foresight) own(b Batch, change *Node) *Node {
+func (m skillDynamics) own(b Batch, change *Node) *Node {
 	if m.Sees == 0 {
 		return ofSkill(m.all(b, change), b.Skill) // which the reward needs too
 	}
@@ -167,20 +167,20 @@ func (d DADS) form(skills, changes int) dynamicsForm {
 func (f dynamicsForm) init(key xla.Key) *Node {
 	var parts []*Node
 	for i, form := range []nn.MLP{f.logits, f.means, f.hidden} {
-		parts = append(parts, form.Init(oneOf(key.FoldInt(i))))
+		parts = append(parts, form.Init(oneOf(key.FoldIn(i))))
 	}
 	return Concatenate(parts, 1)
 }
 
 // dynamics are the networks of a row: a tree.
-type dynamics struct{ Logits, Means, Hidden nn.Single }
+type dynamics struct{ Logits, Means, Hidden nn.Network }
 
 // cut cuts a row [1, N] into networks.
 func (f dynamicsForm) cut(row *Node) dynamics {
 	forms := []nn.MLP{f.logits, f.means, f.hidden}
-	nets, start := make([]nn.Single, len(forms)), 0
+	nets, start := make([]nn.Network, len(forms)), 0
 	for i, form := range forms {
-		nets[i] = form.Single(Slice(row, AxisRange(), AxisRange(start, start+form.Params())), 0)
+		nets[i] = form.Network(Slice(row, AxisRange(), AxisRange(start, start+form.Params())), 0)
 		start += form.Params()
 	}
 	if width := row.Shape().Dimensions[1]; width != start {
@@ -192,8 +192,8 @@ func (f dynamicsForm) cut(row *Node) dynamics {
 // join is the inverse of [dynamicsForm.cut].
 func (n dynamics) join() *Node {
 	var parts []*Node
-	for _, net := range []nn.Single{n.Logits, n.Means, n.Hidden} {
-		parts = append(parts, nn.JoinSingles([]nn.Single{net}))
+	for _, net := range []nn.Network{n.Logits, n.Means, n.Hidden} {
+		parts = append(parts, nn.JoinNetworks([]nn.Network{net}))
 	}
 	return Concatenate(parts, 1)
 }

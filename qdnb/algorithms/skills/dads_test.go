@@ -47,7 +47,7 @@ func TestDADSOracle(t *testing.T) {
 				known := dads.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
 				m := dads.Model(known, h.skills, h.d).Observe(batchOf(in))
 				_, loss := m.Learn(batchOf(in))
-				return append([]*Node{m.Reward(batchOf(in)), loss, known[0]}, m.Known()[5:]...)
+				return append([]*Node{m.Reward(batchOf(in)), loss, known[0]}, m.Params()[5:]...)
 			}, h.tensors()...)
 			row, mean, squares := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3]), xlatest.Flat[float32](t, out[4])
 			n := float64(len(h.skill))
@@ -81,7 +81,7 @@ func TestSkillAlone(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			known := dads.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
 			b := batchOf(in)
-			m := dads.Model(known, h.skills, h.d).Observe(b).(foresight)
+			m := dads.Model(known, h.skills, h.d).Observe(b).(skillDynamics)
 			x := m.change(b)
 			each, all := m.Learned.Net.ofEach(x, b.Skill), ofSkill(m.Learned.Net.ofAll(oneHots(x.Graph(), h.skills), x), b.Skill)
 			slope := func(y *Node) *Node { return Gradient(ReduceAllSum(Mul(y, b.Done)), known[0])[0] }
@@ -119,7 +119,7 @@ func TestDADSOfEnds(t *testing.T) {
 			known := dads.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
 			m := dads.Model(known, h.skills, h.d).Observe(batchOf(in))
 			next, loss := m.Learn(batchOf(in))
-			return append([]*Node{loss, next.Known()[0], known[0]}, m.Known()[5:]...)
+			return append([]*Node{loss, next.Params()[0], known[0]}, m.Params()[5:]...)
 		}, h.tensors()...)
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 		if flat(0)[0] != 0 || !slices.Equal(flat(1), flat(2)) {
@@ -145,7 +145,7 @@ func TestDADSMisfits(t *testing.T) {
 			if c.params > 0 {
 				known[0] = Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 1, c.params))
 			}
-			return c.dads.Model(known, 5, 3).Known()
+			return c.dads.Model(known, 5, 3).Params()
 		})
 		if err == nil {
 			t.Errorf("%s: it was taken", name)

@@ -43,13 +43,13 @@ func (d DIAYN) Start(skills, inputs int, key xla.Key) []*Node {
 // Model implements [Diversity].
 func (d DIAYN) Model(known []*Node, skills, inputs int) Model {
 	form := d.form(skills, inputs)
-	cut := func(row *Node) nn.Single { return form.Single(row, 0) }
+	cut := func(row *Node) nn.Network { return form.Network(row, 0) }
 	return discriminator{cutLearned(known, cut), nn.NewAdam(d.LearningRate)}
 }
 
 // discriminator is the model of [DIAYN]: a tree.
 type discriminator struct {
-	Learned learned[nn.Single]
+	Learned learned[nn.Network]
 	Adam    nn.Adam
 }
 
@@ -68,9 +68,9 @@ func (m discriminator) Learn(b Batch) (Model, *Node) {
 	return m, loss
 }
 
-// Known implements [Model].
-func (m discriminator) Known() []*Node {
-	return m.Learned.known(func(net nn.Single) *Node { return nn.JoinSingles([]nn.Single{net}) })
+// Params implements [Model].
+func (m discriminator) Params() []*Node {
+	return m.Learned.known(func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) })
 }
 
 func (m discriminator) loss(b Batch) *Node {
@@ -122,9 +122,9 @@ func (l learned[T]) known(join func(T) *Node) []*Node {
 
 // step is a step against the gradient of a loss.
 func (l learned[T]) step(adam nn.Adam, loss *Node) learned[T] {
-	net, moments := nn.UpdateTree(adam, l.Net, Gradient(loss, xla.Leaves(l.Net)...), l.Moments)
+	net, moments := nn.UpdateTree(adam, l.Net, Gradient(loss, xla.Flatten(l.Net)...), l.Moments)
 	return learned[T]{net, moments}
 }
 
 // oneOf makes of a key the keys of a population of one.
-func oneOf(key xla.Key) xla.Key { return key.Fold(Const(key.Hi.Graph(), []int32{0})) }
+func oneOf(key xla.Key) xla.Key { return key.FoldInEach(Const(key.Hi.Graph(), []int32{0})) }

@@ -133,12 +133,12 @@ func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (re
 		}
 		none := Zeros(g, shapes.Make(dtypes.Float32))
 		m := d.Model(d.Start(h.skills, h.d, xla.NewKey(g, 3)), h.skills, h.d).Observe(batchOf(in))
-		end := xla.ForKernels(g, steps, state{m, batchOf(in), none, none}, func(step *Node, s state) state {
+		end := xla.ForUnfused(g, steps, state{m, batchOf(in), none, none}, func(step *Node, s state) state {
 			s.Model, s.Last = s.Model.Learn(s.Batch)
 			s.First = Where(Equal(step, ZerosLike(step)), s.Last, s.First)
 			return s
 		})
-		return append([]*Node{ReduceAllMean(end.Model.Reward(end.Batch)), end.First, end.Last}, end.Model.Known()...)
+		return append([]*Node{ReduceAllMean(end.Model.Reward(end.Batch)), end.First, end.Last}, end.Model.Params()...)
 	}, h.tensors()...)
 	scalar := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
 	return scalar(0), scalar(1), scalar(2), out[3:]
@@ -188,7 +188,7 @@ func TestKnown(t *testing.T) {
 						t.Errorf("%T: %s is of shape %s at first, then %s", d, fields[i], start.Shape(), in[i].Shape())
 					}
 				}
-				return d.Model(in, h.skills, h.d).Known()
+				return d.Model(in, h.skills, h.d).Params()
 			}, inputs...)
 			for i, x := range out {
 				if got := xlatest.Flat[float32](t, x); !slices.Equal(got, want[i]) {
@@ -214,8 +214,8 @@ func TestStepIsAdam(t *testing.T) {
 				next, loss := d.Model(known, h.skills, h.d).Learn(batchOf(in))
 				rows, m := adam.Update(known[0], Gradient(loss, known[0])[0],
 					nn.Moments{First: known[1], Second: known[2], Weight1: known[3], Weight2: known[4]})
-				seen := d.Model(known, h.skills, h.d).Observe(batchOf(in)).Known()
-				return slices.Concat(next.Known()[:5], []*Node{rows, m.First, m.Second, m.Weight1, m.Weight2}, []*Node{seen[0], known[0]})
+				seen := d.Model(known, h.skills, h.d).Observe(batchOf(in)).Params()
+				return slices.Concat(next.Params()[:5], []*Node{rows, m.First, m.Second, m.Weight1, m.Weight2}, []*Node{seen[0], known[0]})
 			}, h.tensors()...)
 			for i, name := range d.Fields()[:5] {
 				xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), xlatest.Flat[float32](t, out[5+i]), 1e-6)

@@ -36,12 +36,12 @@ type Model interface {
 	Reward(b Batch) *graph.Node
 	// Learn takes one gradient step, and gives the loss before it, a scalar.
 	Learn(b Batch) (Model, *graph.Node)
-	// Known is what the model knows: the inverse of [Diversity.Model].
-	Known() []*graph.Node
+	// Params is what the model knows: the inverse of [Diversity.Model].
+	Params() []*graph.Node
 }
 
 // Objective is what a transition is worth, of what the task gives for it and how clearly it is its skill's. All are [B]. Its numbers are
-// constants of the search's program, unless it is an [xla.Tunable] of Objective as [PlusReward] is: then searches that differ in them are
+// constants of the search's program, unless it is an [xla.Parametric] of Objective as [PlusReward] is: then searches that differ in them are
 // compiled once. What such a one is tuned to is a [Gate] if it is one.
 type Objective interface {
 	// Reward combines the task's reward and the diversity reward. returns is the return of the transition's episode so far

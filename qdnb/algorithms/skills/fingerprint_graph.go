@@ -40,7 +40,7 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 			b := Batch{Skill: in[0], Now: in[1], Next: in[2], Done: in[3]}
 			model := diversity.Model(in[4:], task.Skills, d).Observe(b)
 			learned, loss := model.Learn(b)
-			return slices.Concat(model.Known(), learned.Known(), []*Node{model.Reward(b), loss})
+			return slices.Concat(model.Params(), learned.Params(), []*Node{model.Reward(b), loss})
 		})
 	}
 	return t.Sum(), errors.WithMessage(err, "the diversity reward cannot be built")
@@ -48,7 +48,7 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 
 func fingerprintObjective(objective Objective, batch int) (string, error) {
 	t := xla.NewTrace()
-	numbers := xla.NumbersOf(objective)
+	numbers := xla.ParamsOf(objective)
 	t.Note([]float64(numbers), objective.NeedsReturns())
 	reward := shapes.Make(dtypes.Float32, batch)
 	inputs := []shapes.Shape{reward, reward, reward}
@@ -57,7 +57,7 @@ func fingerprintObjective(objective Objective, batch int) (string, error) {
 	}
 	_, err := t.Graph(inputs, func(in []*Node) []*Node {
 		scalars, _ := numbers.Cut(in[3:])
-		tuned, returns := xla.TunedTo(objective, scalars), in[2]
+		tuned, returns := xla.Bind(objective, scalars), in[2]
 		if !objective.NeedsReturns() {
 			returns = nil
 		}

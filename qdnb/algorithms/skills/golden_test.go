@@ -121,7 +121,7 @@ func TestGoldenDADS(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				b, task := f.transitionsOf(in[4:], f.Shape(prefix + "reward")[0], false)
-				m := dads.Model(append(knownOf(in[0]), in[1:4]...), f.skills, changes).(foresight)
+				m := dads.Model(append(knownOf(in[0]), in[1:4]...), f.skills, changes).(skillDynamics)
 				change := m.change(b)
 				whole := common(change)
 				own, all := Add(m.own(b, change), whole), Add(m.all(b, change), InsertAxes(whole, 1))
@@ -150,13 +150,13 @@ func TestGoldenObserve(t *testing.T) {
 			// The statistics before the first batch are those of Start.
 			start := dads.Start(f.skills, changes, xla.NewKey(in[0].Graph(), 1))
 			m := dads.Model(append(knownOf(in[0]), start[5:]...), f.skills, changes)
-			after := []*Node{m.(foresight).change(x)}
+			after := []*Node{m.(skillDynamics).change(x)}
 			for k := range batches {
 				target, done := in[2+2*k], in[3+2*k]
 				m = m.Observe(Batch{Now: ZerosLike(target), Next: target, Done: done})
-				after = append(after, m.Known()[5:]...)
+				after = append(after, m.Params()[5:]...)
 			}
-			return append(after, m.(foresight).change(x))
+			return append(after, m.(skillDynamics).change(x))
 		}, inputs...)
 		names := []string{"normalized_initial"}
 		for k := range batches {

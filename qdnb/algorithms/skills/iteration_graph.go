@@ -73,10 +73,10 @@ func (it iteration) axes() []xla.Axis {
 // start is the state before the first iteration.
 func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
-	worlds := root.FoldInt(streamWorlds).Fold(Iota(g, shapes.Make(dtypes.Int32, it.environments), 0))
-	s := state{Learner: it.sac.Start(root.FoldInt(streamLearner)), Worlds: it.episodes().Reset(worlds)}
+	worlds := root.FoldIn(streamWorlds).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, it.environments), 0))
+	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Worlds: it.episodes().Reset(worlds)}
 	if d := it.method.Diversity; d != nil {
-		s.Known = d.Start(it.task.Skills, it.task.features(), root.FoldInt(streamModel))
+		s.Known = d.Start(it.task.Skills, it.task.features(), root.FoldIn(streamModel))
 		xla.CheckCount(d, "Start", fmt.Sprintf("the fields %v", d.Fields()), s.Known, len(d.Fields()))
 	}
 	if it.needsReturns() {
@@ -87,15 +87,15 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 }
 
 // numbers are those that programs take as an input: the objective's, then the learner's.
-func (it iteration) numbers() xla.Numbers {
-	return slices.Concat(xla.NumbersOf(it.method.Objective), xla.NumbersOf(it.sac))
+func (it iteration) numbers() xla.Params {
+	return slices.Concat(xla.ParamsOf(it.method.Objective), xla.ParamsOf(it.sac))
 }
 
 // tuned takes the numbers from the graph; of none it leaves all as it is.
 func (it iteration) tuned(numbers []*Node) iteration {
 	if len(numbers) > 0 {
-		n := len(xla.NumbersOf(it.method.Objective))
-		it.method.Objective, it.sac = xla.TunedTo(it.method.Objective, numbers[:n]), xla.TunedTo(it.sac, numbers[n:])
+		n := len(xla.ParamsOf(it.method.Objective))
+		it.method.Objective, it.sac = xla.Bind(it.method.Objective, numbers[:n]), xla.Bind(it.sac, numbers[n:])
 	}
 	return it
 }
@@ -110,7 +110,7 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	skill := it.task.playing(g, it.environments)
 	inputs := s.Worlds.Observation
 	if it.task.Skills > 0 {
-		inputs = told(inputs, oneHot(skill, it.task.Skills))
+		inputs = conditioned(inputs, oneHot(skill, it.task.Skills))
 	}
 	var action *Node
 	if it.random {
@@ -131,16 +131,16 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 
 // build is one iteration: act, store, update.
 func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state, replay.Buffer, figures) {
-	s, buffer, rows := it.act(s, buffer, key.FoldInt(streamAct))
+	s, buffer, rows := it.act(s, buffer, key.FoldIn(streamAct))
 	if it.method.Diversity != nil {
 		_, fresh := it.task.read(rows)
 		before := it.model(s.Known)
-		after := before.Observe(*fresh).Known()
+		after := before.Observe(*fresh).Params()
 		xla.CheckLike(before, "Observe", "what the model knows", after, s.Known)
 		s.Known = after
 	}
 	var means figures
-	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers, key.FoldInt(streamUpdates))
+	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers, key.FoldIn(streamUpdates))
 	means.Task = ReduceAllMean(s.Worlds.Reward)
 	return s, buffer, it.checked(means, s)
 }
@@ -166,21 +166,21 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 	if it.method.Diversity != nil {
 		start.Learning.Model = it.model(known)
 	}
-	end := xla.ForKernels(g, it.updates, start, func(step *Node, u state) state {
-		draw := u.Key.Fold(step)
-		index := u.Buffer.Draw(draw.FoldInt(streamDraw), it.sac.BatchSize)
+	end := xla.ForUnfused(g, it.updates, start, func(step *Node, u state) state {
+		draw := u.Key.FoldInEach(step)
+		index := u.Buffer.Draw(draw.FoldIn(streamDraw), it.sac.BatchSize)
 		batch, skills := it.task.read(u.Buffer.At(index))
 		var returns *Node
 		if u.Returns != nil {
 			returns = u.Returns.At(index)
 		}
 		var f figures
-		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns, it.sac.NewNoise(draw.FoldInt(streamNoise)))
-		u.Sums = xla.Zip(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
+		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns, it.sac.NewNoise(draw.FoldIn(streamNoise)))
+		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
 		return u
 	})
 	if end.Learning.Model != nil {
-		known = end.Learning.Model.Known()
+		known = end.Learning.Model.Params()
 	}
 	means := xla.Map(end.Sums, func(x *Node) *Node { return DivScalar(x, float64(max(1, it.updates))) })
 	return end.Learning.SAC.Join(), known, means
@@ -205,7 +205,7 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 		xla.CheckShape(objective, "Reward", "rewards", batch.Reward, dtypes.Float32, n)
 		l.Model, f.Diversity = model.Learn(*skills)
 		xla.CheckShape(model, "Learn", it.method.Diversity.Loss(), f.Diversity, dtypes.Float32)
-		xla.CheckLike(model, "Learn", "the model", xla.Leaves(l.Model), xla.Leaves(model))
+		xla.CheckLike(model, "Learn", "the model", xla.Flatten(l.Model), xla.Flatten(model))
 		f.DiversityReward = ReduceAllMean(diversity)
 		if gate, ok := objective.(Gate); ok {
 			accepted := gate.Accepts(returns)
@@ -222,7 +222,7 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 
 // checked makes losses NaN where what was learned is.
 func (it iteration) checked(f figures, s state) figures {
-	f.Critic, f.Actor = nn.Tainted(f.Critic, s.Learner.Critic), nn.Tainted(f.Actor, s.Learner.Actor)
-	f.Diversity = nn.Tainted(f.Diversity, s.Known...)
+	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, s.Learner.Critic), nn.PropagateNaN(f.Actor, s.Learner.Actor)
+	f.Diversity = nn.PropagateNaN(f.Diversity, s.Known...)
 	return f
 }

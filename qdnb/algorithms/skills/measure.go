@@ -18,7 +18,7 @@ import (
 
 // Evaluation is what skills did without noise, in one episode from each of the initial states. Episode i is that of skill i mod skills.
 type Evaluation struct {
-	Genotypes   xla.Value // [skills, params] on all workers, see [Task.Genotypes]; of the search
+	Genotypes   xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; of the search
 	Fitnesses   []float32 // [episodes]
 	Descriptors []float32 // [episodes * d]
 	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil where they are no positions in a plane.
@@ -47,9 +47,9 @@ type measuring struct {
 	evaluator *evolution.Evaluator
 	skills    *xla.Program // actor to genotypes
 	inserting *xla.Program
-	genotypes xla.Value   // [cells, params]
-	fields    []xla.Value // leaves of [repertoire.Cells]
-	current   xla.Value   // genotypes of the skills evaluated last
+	genotypes xla.Sharded   // [cells, params]
+	fields    []xla.Sharded // leaves of [repertoire.Cells]
+	current   xla.Sharded   // genotypes of the skills evaluated last
 }
 
 func (s *Search) newMeasuring() (*measuring, error) {
@@ -76,7 +76,7 @@ func (s *Search) newMeasuring() (*measuring, error) {
 }
 
 // actor is the actor's row on the device.
-func (s *Search) actor() xla.Value {
+func (s *Search) actor() xla.Sharded {
 	return s.known[slices.Index(xla.Names(s.form), "Learner.Actor")]
 }
 
@@ -91,8 +91,8 @@ func (m *measuring) empty(params int) error {
 	for i := range none {
 		none[i] = float32(math.Inf(-1))
 	}
-	m.genotypes = xla.Value{tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))}
-	m.fields = []xla.Value{
+	m.genotypes = xla.Sharded{tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))}
+	m.fields = []xla.Sharded{
 		{tensors.FromFlatDataAndDimensions(none, cells)}, {tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))},
 		{tensors.FromFlatDataAndDimensions(centroids, cells, d)},
 	}
@@ -110,7 +110,7 @@ func (m *measuring) empty(params int) error {
 		where, count := repertoire.Compact(accepted)
 		winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
 		genotypes := repertoire.SetGenotypes(in[0], in[4], winners, where, count)
-		return append([]*graph.Node{genotypes}, xla.Leaves(cells.Update(batch, index, accepted))...)
+		return append([]*graph.Node{genotypes}, xla.Flatten(cells.Update(batch, index, accepted))...)
 	})
 	return err
 }
@@ -142,10 +142,10 @@ func (s *Search) Evaluate() (Evaluation, error) {
 // insert puts the episodes of an evaluation into the passive repertoire, and returns the fitness of its cells.
 func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	d := m.search.config.Centroids.Shape[1]
-	found := []xla.Value{
+	found := []xla.Sharded{
 		{tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)}, {tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d)},
 	}
-	inputs := slices.Concat([]xla.Value{m.genotypes}, m.fields, []xla.Value{e.Genotypes[:1]}, found)
+	inputs := slices.Concat([]xla.Sharded{m.genotypes}, m.fields, []xla.Sharded{e.Genotypes[:1]}, found)
 	out, err := m.inserting.Run(inputs...)
 	for _, v := range found {
 		v.Free()
@@ -185,7 +185,7 @@ func (m *measuring) programs() []*xla.Program {
 }
 
 func (m *measuring) free() {
-	for _, v := range append([]xla.Value{m.genotypes, m.current}, m.fields...) {
+	for _, v := range append([]xla.Sharded{m.genotypes, m.current}, m.fields...) {
 		v.Free()
 	}
 }

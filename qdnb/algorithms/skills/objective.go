@@ -20,21 +20,21 @@ func (DiversityOnly) NeedsReturns() bool { return false }
 //	task + scale diversity
 type PlusReward struct{ Scale float64 }
 
-var _ xla.Tunable[Objective] = PlusReward{}
+var _ xla.Parametric[Objective] = PlusReward{}
 
 // Reward implements [Objective].
 func (o PlusReward) Reward(task, diversity, returns *graph.Node) *graph.Node {
-	return o.Tuned(xla.NumbersOf[Objective](o).Constants(task)).Reward(task, diversity, returns)
+	return o.Bind(xla.ParamsOf[Objective](o).Constants(task)).Reward(task, diversity, returns)
 }
 
 // NeedsReturns implements [Objective].
 func (PlusReward) NeedsReturns() bool { return false }
 
-// Numbers implements [xla.Tunable].
-func (o PlusReward) Numbers() []float64 { return []float64{o.Scale} }
+// Numbers implements [xla.Parametric].
+func (o PlusReward) Params() []float64 { return []float64{o.Scale} }
 
-// Tuned implements [xla.Tunable].
-func (PlusReward) Tuned(numbers []*graph.Node) Objective { return plusReward{numbers[0]} }
+// Bind implements [xla.Parametric].
+func (PlusReward) Bind(numbers []*graph.Node) Objective { return plusReward{numbers[0]} }
 
 // plusReward is a [PlusReward] whose scale is of the graph.
 type plusReward struct{ scale *graph.Node }
@@ -56,27 +56,27 @@ type SMERL struct{ Target, Margin, Scale float64 }
 
 var (
 	_ Gate                   = SMERL{}
-	_ xla.Tunable[Objective] = SMERL{}
+	_ xla.Parametric[Objective] = SMERL{}
 )
 
 // Reward implements [Objective].
 func (o SMERL) Reward(task, diversity, returns *graph.Node) *graph.Node {
-	return o.Tuned(xla.NumbersOf[Objective](o).Constants(returns)).Reward(task, diversity, returns)
+	return o.Bind(xla.ParamsOf[Objective](o).Constants(returns)).Reward(task, diversity, returns)
 }
 
 // Accepts implements [Gate].
 func (o SMERL) Accepts(returns *graph.Node) *graph.Node {
-	return o.Tuned(xla.NumbersOf[Objective](o).Constants(returns)).(Gate).Accepts(returns)
+	return o.Bind(xla.ParamsOf[Objective](o).Constants(returns)).(Gate).Accepts(returns)
 }
 
 // NeedsReturns implements [Objective].
 func (SMERL) NeedsReturns() bool { return true }
 
-// Numbers implements [xla.Tunable].
-func (o SMERL) Numbers() []float64 { return []float64{o.Target - o.Margin, o.Scale} }
+// Numbers implements [xla.Parametric].
+func (o SMERL) Params() []float64 { return []float64{o.Target - o.Margin, o.Scale} }
 
-// Tuned implements [xla.Tunable].
-func (SMERL) Tuned(numbers []*graph.Node) Objective { return smerl{numbers[0], plusReward{numbers[1]}} }
+// Bind implements [xla.Parametric].
+func (SMERL) Bind(numbers []*graph.Node) Objective { return smerl{numbers[0], plusReward{numbers[1]}} }
 
 // smerl is a [SMERL] whose numbers are of the graph: a [Gate].
 type smerl struct {

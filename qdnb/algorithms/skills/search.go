@@ -30,7 +30,7 @@ type Config struct {
 	Centroids npz.Array // float32 [cells, d], of the passive repertoire
 }
 
-// Passive says when and how skills are measured: they are evaluated, and enter a repertoire of cells as an individual of
+// PassiveEvery says when and how skills are measured: they are evaluated, and enter a repertoire of cells as an individual of
 // MAP-Elites does. Learning does not look at it.
 type Passive struct {
 	States int   // episodes of each skill, each from an initial state of its own, the same ones every time
@@ -53,15 +53,15 @@ type Search struct {
 	it        iteration
 	config    Config
 	form      state // of the tree
-	known     []xla.Value
+	known     []xla.Sharded
 	buffer    replay.Store
 	program   *xla.Program
 	warmup    *xla.Program // the same with random actions and without updates; nil until it is needed
 	others    []*xla.Program
 	measuring *measuring
-	seed      xla.Value
-	numbers   xla.Numbers // of the method
-	tuning    []xla.Value // the numbers on the device
+	seed      xla.Sharded
+	numbers   xla.Params // of the method
+	tuning    []xla.Sharded // the numbers on the device
 	iteration int64       // the newest; 0 after the first evaluation, -1 before it
 
 	evaluations int64     // episodes that measured skills so far
@@ -124,7 +124,7 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 
 // build makes the programs and the state before the first iteration.
 func (s *Search) build() error {
-	s.seed = xla.Value{tensors.FromValue(xla.SeedWords(s.config.Seed))}
+	s.seed = xla.Sharded{tensors.FromValue(xla.SeedWords(s.config.Seed))}
 	s.numbers = s.it.numbers()
 	s.tuning = s.numbers.Values(1)
 	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, s.numbers.Inputs()...)
@@ -132,17 +132,17 @@ func (s *Search) build() error {
 	start, err := s.platform.Compile("start", inputs, func(in []*graph.Node) []*graph.Node {
 		numbers, _ := s.numbers.Cut(in[1:])
 		s.form, buffer = s.it.tuned(numbers).start(xla.KeyOf(in[0]), s.config.Capacity)
-		return append(xla.Leaves(s.form), xla.Leaves(buffer)...)
+		return append(xla.Flatten(s.form), xla.Flatten(buffer)...)
 	}, s.it.axes()...)
 	if err != nil {
 		return err
 	}
 	s.others = append(s.others, start)
-	out, err := start.Run(append([]xla.Value{s.seed}, s.tuning...)...)
+	out, err := start.Run(append([]xla.Sharded{s.seed}, s.tuning...)...)
 	if err != nil {
 		return err
 	}
-	n := len(xla.Leaves(s.form))
+	n := len(xla.Flatten(s.form))
 	s.known, s.buffer.Leaves = out[:n:n], out[n:]
 	s.program, err = s.compile("iteration", s.it.build)
 	if err != nil {
@@ -162,17 +162,17 @@ func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.
 	return s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
 		numbers, rest := s.numbers.Cut(in[2:])
 		n := len(s.known)
-		buffer := xla.WithLeaves(replay.Buffer{Rows: in[0], Size: in[0], Position: in[0]}, rest[n:])
-		after, buffer, f := build(xla.WithLeaves(s.form, rest[:n]), buffer, numbers, xla.KeyOf(in[0]).Fold(in[1]))
-		return slices.Concat(xla.Leaves(after), xla.Leaves(buffer), xla.Leaves(f))
+		buffer := xla.Unflatten(replay.Buffer{Rows: in[0], Size: in[0], Position: in[0]}, rest[n:])
+		after, buffer, f := build(xla.Unflatten(s.form, rest[:n]), buffer, numbers, xla.KeyOf(in[0]).FoldInEach(in[1]))
+		return slices.Concat(xla.Flatten(after), xla.Flatten(buffer), xla.Flatten(f))
 	}, s.it.axes()...)
 }
 
 // run runs such a program and takes its outputs as the new state. It returns the figures.
 func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
-	at := xla.Value{tensors.FromScalar(int32(number))}
+	at := xla.Sharded{tensors.FromScalar(int32(number))}
 	defer at.Free()
-	out, err := program.Run(slices.Concat([]xla.Value{s.seed, at}, s.tuning, s.known, s.buffer.Leaves)...)
+	out, err := program.Run(slices.Concat([]xla.Sharded{s.seed, at}, s.tuning, s.known, s.buffer.Leaves)...)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (s *Search) Close() {
 		v.Free()
 	}
 	s.buffer.Free()
-	for _, v := range append([]xla.Value{s.seed}, s.tuning...) {
+	for _, v := range append([]xla.Sharded{s.seed}, s.tuning...) {
 		v.Free()
 	}
 	if s.measuring != nil {

@@ -77,8 +77,8 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 	return t.layout().Join(b)
 }
 
-// told puts the skills [B, skills] beside the observations [B, observations]: what the networks see.
-func told(observations, skills *Node) *Node {
+// conditioned puts the skills [B, skills] beside the observations [B, observations]: what the networks see.
+func conditioned(observations, skills *Node) *Node {
 	return Concatenate([]*Node{observations, skills}, 1)
 }
 
@@ -95,7 +95,7 @@ func (t Task) read(rows *Node) (replay.Batch, *Batch) {
 	if !t.FullState {
 		s.Now, s.Next = more[1], more[2]
 	}
-	b.Obs, b.NextObs = told(b.Obs, s.Skill), told(b.NextObs, s.Skill)
+	b.Obs, b.NextObs = conditioned(b.Obs, s.Skill), conditioned(b.NextObs, s.Skill)
 	return b, s
 }
 

@@ -37,7 +37,7 @@ func (point) Spec() envs.Spec {
 func (p point) at(xy, reward *Node) envs.State {
 	x := Reshape(Slice(xy, AxisRange(), AxisElem(0)), -1)
 	return envs.State{
-		World: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Descriptor: xy, Reward: reward,
+		PhysicsState: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Descriptor: xy, Reward: reward,
 		Done: ConvertDType(GreaterThan(x, ConstAs(x, p.Edge)), dtypes.Float32),
 	}
 }

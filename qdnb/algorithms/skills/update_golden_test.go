@@ -76,7 +76,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 				var means figures
 				l, means = it.learn(l, batch, skills, nil, sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
 				now := l.SAC.Join()
-				results = append(results, now.Actor, now.Critic, now.TargetCritic, l.Model.Known()[0], means.Actor, means.Critic, means.Diversity)
+				results = append(results, now.Actor, now.Critic, now.TargetCritic, l.Model.Params()[0], means.Actor, means.Critic, means.Diversity)
 			}
 			return results
 		}, inputs...)

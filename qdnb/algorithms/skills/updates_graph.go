@@ -23,19 +23,19 @@ func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.K
 	it := iteration{task: task, method: method, sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
 	b := replay.Batch{
-		Obs: key.FoldInt(0).Normal(rows, spec.Observations), NextObs: key.FoldInt(1).Normal(rows, spec.Observations),
-		Action: key.FoldInt(2).Uniform(-1, 1, rows, spec.Actions), Reward: key.FoldInt(3).Normal(rows), Done: zeros, Truncation: zeros,
+		Obs: key.FoldIn(0).Normal(rows, spec.Observations), NextObs: key.FoldIn(1).Normal(rows, spec.Observations),
+		Action: key.FoldIn(2).Uniform(-1, 1, rows, spec.Actions), Reward: key.FoldIn(3).Normal(rows), Done: zeros, Truncation: zeros,
 	}
 	if task.Skills > 0 {
 		b.More = append(b.More, task.playing(g, rows))
 		if d := len(spec.Descriptor.Lower); !task.FullState {
-			b.More = append(b.More, key.FoldInt(4).Normal(rows, d), key.FoldInt(5).Normal(rows, d))
+			b.More = append(b.More, key.FoldIn(4).Normal(rows, d), key.FoldIn(5).Normal(rows, d))
 		}
 	}
 	full := Const(g, int32(rows))
-	u := Updates{Learner: it.sac.Start(key.FoldInt(6)), Buffer: replay.Buffer{Rows: task.layout().Join(b), Size: full, Position: ZerosLike(full)}}
+	u := Updates{Learner: it.sac.Start(key.FoldIn(6)), Buffer: replay.Buffer{Rows: task.layout().Join(b), Size: full, Position: ZerosLike(full)}}
 	if method.Diversity != nil {
-		u.Known = method.Diversity.Start(task.Skills, task.features(), key.FoldInt(7))
+		u.Known = method.Diversity.Start(task.Skills, task.features(), key.FoldIn(7))
 	}
 	return u
 }

@@ -46,7 +46,7 @@ type Learner struct {
 // Start is a learner before its first update, whose actor is the given row [1, N] (in PGA-MAP-Elites the first individual of the
 // initial population). The critics are drawn; targets are copies.
 func (t TD3) Start(actor *Node, key xla.Key) Learner {
-	critic := t.Critic.Init(key.Fold(Const(actor.Graph(), []int32{0, 1})))
+	critic := t.Critic.Init(key.FoldInEach(Const(actor.Graph(), []int32{0, 1})))
 	return Learner{
 		Critic: critic, TargetCritic: critic, Actor: actor, TargetActor: actor,
 		CriticMoments: nn.NewAdam(t.CriticLearningRate).Start(critic),
@@ -57,15 +57,15 @@ func (t TD3) Start(actor *Node, key xla.Key) Learner {
 
 // learning is a learner whose networks are cut: a tree.
 type learning struct {
-	Critic, TargetCritic []nn.Single // two
-	Actor, TargetActor   []nn.Single // one
-	CriticMoments        nn.MomentsOf[[]nn.Single]
-	ActorMoments         nn.MomentsOf[[]nn.Single]
+	Critic, TargetCritic []nn.Network // two
+	Actor, TargetActor   []nn.Network // one
+	CriticMoments        nn.MomentsOf[[]nn.Network]
+	ActorMoments         nn.MomentsOf[[]nn.Network]
 	Step                 *Node
 }
 
 func (t TD3) cut(l Learner) learning {
-	critics, actors := t.Critic.Singles, t.Actor.Singles
+	critics, actors := t.Critic.Networks, t.Actor.Networks
 	return learning{
 		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor), TargetActor: actors(l.TargetActor),
 		CriticMoments: nn.CutMoments(l.CriticMoments, critics), ActorMoments: nn.CutMoments(l.ActorMoments, actors), Step: l.Step,
@@ -74,7 +74,7 @@ func (t TD3) cut(l Learner) learning {
 
 func (l learning) join() Learner {
 	return Learner{
-		Critic: nn.JoinSingles(l.Critic), TargetCritic: nn.JoinSingles(l.TargetCritic), Actor: nn.JoinSingles(l.Actor), TargetActor: nn.JoinSingles(l.TargetActor),
-		CriticMoments: nn.JoinMoments(l.CriticMoments, nn.JoinSingles), ActorMoments: nn.JoinMoments(l.ActorMoments, nn.JoinSingles), Step: l.Step,
+		Critic: nn.JoinNetworks(l.Critic), TargetCritic: nn.JoinNetworks(l.TargetCritic), Actor: nn.JoinNetworks(l.Actor), TargetActor: nn.JoinNetworks(l.TargetActor),
+		CriticMoments: nn.JoinMoments(l.CriticMoments, nn.JoinNetworks), ActorMoments: nn.JoinMoments(l.ActorMoments, nn.JoinNetworks), Step: l.Step,
 	}
 }

@@ -16,37 +16,37 @@ import (
 // Primes are the target networks. Steps that end an episode by its length bootstrap nothing and so are left out, but
 // counted in the mean (QDax, losses/td3_loss.py). noise [B, actions] is standard normal.
 func (t TD3) CriticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch, noise *Node) *Node {
-	target := t.target(t.Critic.Singles(targetCritic), t.Actor.Single(targetActor, 0), batch, noise)
-	return criticLoss(t.Critic.Singles(critic), target, batch)
+	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
+	return criticLoss(t.Critic.Networks(critic), target, batch)
 }
 
 // PolicyLoss is the negated mean of the first critic's value of what an actor [1, N] would do, a scalar: -mean Q1(s, actor(s)).
 func (t TD3) PolicyLoss(actor, critic *Node, batch replay.Batch) *Node {
-	return policyLoss(t.Actor.Single(actor, 0), t.Critic.Single(critic, 0), batch.Obs)
+	return policyLoss(t.Actor.Network(actor, 0), t.Critic.Network(critic, 0), batch.Obs)
 }
 
 // target is what the critics should say, [B].
-func (t TD3) target(critics []nn.Single, actor nn.Single, batch replay.Batch, noise *Node) *Node {
+func (t TD3) target(critics []nn.Network, actor nn.Network, batch replay.Batch, noise *Node) *Node {
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
 	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
 	return Add(MulScalar(batch.Reward, t.RewardScaling), Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
 }
 
-func criticLoss(critics []nn.Single, target *Node, batch replay.Batch) *Node {
+func criticLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
 	counts := OneMinus(batch.Truncation)
-	loss := func(critic nn.Single) *Node {
+	loss := func(critic nn.Network) *Node {
 		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
 	}
 	return Add(loss(critics[0]), loss(critics[1]))
 }
 
-func policyLoss(actor, critic nn.Single, obs *Node) *Node {
-	return Neg(ReduceAllMean(critic.Given(obs).Apply(InsertAxes(actor.Apply(obs), 0))))
+func policyLoss(actor, critic nn.Network, obs *Node) *Node {
+	return Neg(ReduceAllMean(critic.WithFixedInputs(obs).Apply(InsertAxes(actor.Apply(obs), 0))))
 }
 
 // values are a critic's, [B].
-func values(critic nn.Single, obs, action *Node) *Node {
+func values(critic nn.Network, obs, action *Node) *Node {
 	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
 }
 

@@ -27,7 +27,7 @@ func tiny() TD3 {
 // of the observation, so that the best policy is known.
 func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 	g := key.Hi.Graph()
-	obs, action := key.FoldInt(0).Uniform(-1, 1, rows, 2), key.FoldInt(1).Uniform(-1, 1, rows, 1)
+	obs, action := key.FoldIn(0).Uniform(-1, 1, rows, 2), key.FoldIn(1).Uniform(-1, 1, rows, 1)
 	best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
 	reward := Reshape(Neg(Square(Sub(action, best))), rows)
 	full := Const(g, int32(rows))
@@ -46,15 +46,15 @@ func TestLearnsABandit(t *testing.T) {
 		td3 := tiny()
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
-			buffer := bandit(td3, key.FoldInt(0), 1000)
-			first := td3.Actor.Init(key.FoldInt(1).Fold(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
-			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldInt(2))
-			l, losses := td3.Train(l, buffer, key.FoldInt(3), 800)
-			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, td3.DrawObservations(buffer, key.FoldInt(4), 200), noWorker(key), 1)
+			buffer := bandit(td3, key.FoldIn(0), 1000)
+			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
+			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
+			l, losses := td3.Train(l, buffer, key.FoldIn(3), 800)
+			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, td3.DrawObservations(buffer, key.FoldIn(4), 200), noWorker(key), 1)
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
 			off := func(policy *Node) *Node {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
-				return ReduceAllMean(Abs(Sub(td3.Actor.Single(policy, 0).Apply(obs), best)))
+				return ReduceAllMean(Abs(Sub(td3.Actor.Network(policy, 0).Apply(obs), best)))
 			}
 			return []*Node{off(Slice(first, AxisRange(0, 1))), off(l.Actor), off(child), losses.Critic, losses.Actor}
 		}, xlatest.Tensor(xla.SeedWords(1), 2))
@@ -76,11 +76,11 @@ func TestLaws(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
 			g := key.Hi.Graph()
-			buffer := bandit(td3, key.FoldInt(0), 64)
-			rows := td3.Actor.Init(key.FoldInt(1).Fold(Iota(g, shapes.Make(dtypes.Int32, 14), 0)))
-			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldInt(2))
+			buffer := bandit(td3, key.FoldIn(0), 64)
+			rows := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, 14), 0)))
+			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldIn(2))
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
-			noise := key.FoldInt(3).Normal(32, 1)
+			noise := key.FoldIn(3).Normal(32, 1)
 			loss := func(b replay.Batch) *Node { return td3.CriticLoss(l.Critic, l.TargetCritic, l.TargetActor, b, noise) }
 
 			elsewhere, truncated := batch, batch
@@ -91,7 +91,7 @@ func TestLaws(t *testing.T) {
 			two, _ := td3.Update(one, batch, noise)
 			three, _ := td3.Update(two, batch, noise)
 
-			observations := td3.DrawObservations(buffer, key.FoldInt(4), 3)
+			observations := td3.DrawObservations(buffer, key.FoldIn(4), 3)
 			all := td3.Vary(rows, l.Critic, observations, noWorker(key), 5) // the last five begin among those before
 			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, noWorker(key), 5)
 			return []*Node{

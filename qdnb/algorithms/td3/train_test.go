@@ -18,7 +18,7 @@ import (
 
 // first is a learner and an actor of a key.
 func (t TD3) first(key xla.Key) Learner {
-	return t.Start(t.Actor.Init(key.FoldInt(1).Fold(Const(key.Hi.Graph(), []int32{0}))), key.FoldInt(2))
+	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))), key.FoldIn(2))
 }
 
 // Training is updates from drawn batches, one after the other, in one call or two; and of its key, to the bit.
@@ -27,7 +27,7 @@ func TestTrainIsUpdates(t *testing.T) {
 		td3 := tiny()
 		program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
-			buffer, start := bandit(td3, key.FoldInt(0), 100), td3.first(key)
+			buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
 			once, losses := td3.Train(start, buffer, key, 3)
 
 			type state struct {
@@ -37,21 +37,21 @@ func TestTrainIsUpdates(t *testing.T) {
 				Loss    *Node
 			}
 			by := xla.For(key.Hi.Graph(), 3, state{start, buffer, key, ScalarZero(key.Hi.Graph(), dtypes.Float32)}, func(step *Node, s state) state {
-				draw := s.Key.Fold(step)
-				batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldInt(streamBatch), td3.TransitionsBatchSize))
+				draw := s.Key.FoldInEach(step)
+				batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldIn(streamBatch), td3.TransitionsBatchSize))
 				var each Losses
-				s.Learner, each = td3.Update(s.Learner, batch, draw.FoldInt(streamNoise).Normal(td3.TransitionsBatchSize, 1))
+				s.Learner, each = td3.Update(s.Learner, batch, draw.FoldIn(streamNoise).Normal(td3.TransitionsBatchSize, 1))
 				s.Loss = Add(s.Loss, DivScalar(each.Critic, 3.0))
 				return s
 			})
-			return append(append(xla.Leaves(once), losses.Critic), append(xla.Leaves(by.Learner), by.Loss)...)
+			return append(append(xla.Flatten(once), losses.Critic), append(xla.Flatten(by.Learner), by.Loss)...)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer program.Free()
 		run := func(seed int64) []*tensors.Tensor {
-			values, err := program.Run(xla.Value{xlatest.Tensor(xla.SeedWords(seed), 2)})
+			values, err := program.Run(xla.Sharded{xlatest.Tensor(xla.SeedWords(seed), 2)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestLossesShowNaN(t *testing.T) {
 		scalar := xla.Input{Shape: shapes.Make(dtypes.Float32)}
 		program, err := p.Compile("nan", []xla.Input{scalar, scalar, scalar}, func(in []*Node) []*Node {
 			key := xla.NewKey(in[0].Graph(), 1)
-			buffer, l := bandit(td3, key.FoldInt(0), 32), td3.first(key)
+			buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
 			poison := func(x, with *Node, column int) *Node { // [n, width]
 				return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with, ZerosLike(x)))
 			}
@@ -107,13 +107,13 @@ func TestLossesShowNaN(t *testing.T) {
 		}
 		defer program.Free()
 		for at, what := range []string{"reward", "weight of the actor", "weight of the critics", "nothing"} {
-			var in []xla.Value
+			var in []xla.Sharded
 			for i := range 3 {
 				x := float32(0)
 				if i == at {
 					x = float32(math.NaN())
 				}
-				in = append(in, xla.Value{tensors.FromScalar(x)})
+				in = append(in, xla.Sharded{tensors.FromScalar(x)})
 			}
 			out, err := program.Run(in...)
 			if err != nil {
@@ -138,7 +138,7 @@ func TestFormsOfCritics(t *testing.T) {
 			td3.Critic = form
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				key := xla.KeyOf(in[0])
-				buffer, l := bandit(td3, key.FoldInt(0), 100), td3.first(key)
+				buffer, l := bandit(td3, key.FoldIn(0), 100), td3.first(key)
 				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs, Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
 				// One step of the variation, which cuts the critic's first layer in two, against the loss as it is written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)

@@ -37,10 +37,10 @@ func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Lea
 		Key      xla.Key
 		Sums     sums
 	}
-	end := xla.ForKernels(g, steps, state{t.cut(l), buffer, key, none(g)}, func(step *Node, s state) state {
-		draw := s.Key.Fold(step)
+	end := xla.ForUnfused(g, steps, state{t.cut(l), buffer, key, none(g)}, func(step *Node, s state) state {
+		draw := s.Key.FoldInEach(step)
 		batch := t.draw(s.Buffer, draw)
-		noise := draw.FoldInt(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
+		noise := draw.FoldIn(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
 		s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
 		return s
 	})
@@ -56,7 +56,7 @@ const (
 
 // draw is the batch of a step.
 func (t TD3) draw(buffer replay.Buffer, key xla.Key) replay.Batch {
-	return t.Layout().Split(buffer.Sample(key.FoldInt(streamBatch), t.TransitionsBatchSize))
+	return t.Layout().Split(buffer.Sample(key.FoldIn(streamBatch), t.TransitionsBatchSize))
 }
 
 // sums are those of the losses, and the numbers of updates, float32: a tree.
@@ -73,30 +73,30 @@ func (s sums) mean() Losses {
 
 // of makes the losses NaN where what was learned is.
 func (l Losses) of(after Learner) Losses {
-	return Losses{nn.Tainted(l.Critic, after.Critic), nn.Tainted(l.Actor, after.Actor)}
+	return Losses{nn.PropagateNaN(l.Critic, after.Critic), nn.PropagateNaN(l.Actor, after.Actor)}
 }
 
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
 	before := l.Critic[0]
 	loss := criticLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch, noise)), batch)
-	gradient := Gradient(loss, xla.Leaves(l.Critic)...)
+	gradient := Gradient(loss, xla.Flatten(l.Critic)...)
 	l.Critic, l.CriticMoments = nn.UpdateTree(nn.NewAdam(t.CriticLearningRate), l.Critic, gradient, l.CriticMoments)
 	l.TargetCritic = nn.Polyak(l.TargetCritic, l.Critic, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
 	// The update of the actor is the body of a loop of one turn or none: XLA evaluates both sides of a Where.
 	type actor struct {
-		Actor, Target []nn.Single
-		Moments       nn.MomentsOf[[]nn.Single]
-		Critic        nn.Single
+		Actor, Target []nn.Network
+		Moments       nn.MomentsOf[[]nn.Network]
+		Critic        nn.Network
 		Obs           *Node
 		Sum, Count    *Node
 	}
 	due := Equal(ModScalar(l.Step, int32(t.PolicyDelay)), ZerosLike(l.Step))
 	start := actor{l.Actor, l.TargetActor, l.ActorMoments, before, batch.Obs, s.Actor, s.Actors}
-	after := xla.RepeatKernels(ConvertDType(due, dtypes.Int32), start, func(_ *Node, a actor) actor {
+	after := xla.RepeatUnfused(ConvertDType(due, dtypes.Int32), start, func(_ *Node, a actor) actor {
 		loss := policyLoss(a.Actor[0], a.Critic, a.Obs)
-		gradient := Gradient(loss, xla.Leaves(a.Actor)...)
+		gradient := Gradient(loss, xla.Flatten(a.Actor)...)
 		a.Actor, a.Moments = nn.UpdateTree(nn.NewAdam(t.GreedyLearningRate), a.Actor, gradient, a.Moments)
 		a.Target = nn.Polyak(a.Target, a.Actor, t.SoftTauUpdate)
 		a.Sum, a.Count = Add(a.Sum, loss), AddScalar(a.Count, 1)

@@ -33,14 +33,14 @@ func BenchmarkVary(b *testing.B) {
 				g, rows := key.Hi.Graph(), 10_000
 				full := Const(g, int32(rows))
 				zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
-				obs := key.FoldInt(0).Normal(rows, 87)
+				obs := key.FoldIn(0).Normal(rows, 87)
 				buffer := replay.Buffer{Rows: t.Layout().Join(replay.Batch{Obs: obs, NextObs: obs,
 					Action: Zeros(g, shapes.Make(dtypes.Float32, rows, 8)), Reward: zeros, Done: zeros, Truncation: zeros,
 				}), Size: full, Position: ZerosLike(full)}
 				which := Add(MulScalar(worker, int32(share)), Iota(g, shapes.Make(dtypes.Int32, share), 0))
-				parents := t.Actor.Init(key.FoldInt(1).Fold(which))
-				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldInt(2)).Critic
-				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldInt(3), 100), worker, Together(p.Kind, individuals))}
+				parents := t.Actor.Init(key.FoldIn(1).FoldInEach(which))
+				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldIn(2)).Critic
+				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldIn(3), 100), worker, Together(p.Kind, individuals))}
 			})
 			if err != nil {
 				b.Fatal(err)

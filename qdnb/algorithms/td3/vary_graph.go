@@ -19,8 +19,8 @@ func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Nod
 	}
 	batch := t.TransitionsBatchSize
 	start := state{buffer, key, Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
-	return xla.ForKernels(key.Hi.Graph(), steps, start, func(step *Node, s state) state {
-		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)), t.draw(s.Buffer, s.Key.Fold(step)).Obs)
+	return xla.ForUnfused(key.Hi.Graph(), steps, start, func(step *Node, s state) state {
+		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)), t.draw(s.Buffer, s.Key.FoldInEach(step)).Obs)
 		return s
 	}).Obs
 }
@@ -28,22 +28,22 @@ func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Nod
 // shared is what all individuals read: a tree.
 type shared struct {
 	Obs    *Node // of all steps, [steps * B, observations]
-	Critic nn.Given
+	Critic nn.FixedInputs
 }
 
 // Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of the observations
 // [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics [2, C] that do not change, and the result is their
 // children [M, N]. A child depends on its parent alone, not on the others; so many are varied together (see [Together]), which
-// changes the speed and not the numbers. worker is that of [xla.Turns].
+// changes the speed and not the numbers. worker is that of [xla.ForSlices].
 func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
 	type state struct {
 		Parents, Children *Node
 		Shared            shared
 	}
-	start := state{parents, ZerosLike(parents), shared{observations, t.Critic.Single(critics, 0).Given(observations)}}
+	start := state{parents, ZerosLike(parents), shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)}}
 	m := parents.Shape().Dimensions[0]
 	together = min(together, m)
-	return xla.TurnsKernels((m+together-1)/together, worker, start, func(i *Node, s state) state {
+	return xla.ForSlicesUnfused((m+together-1)/together, worker, start, func(i *Node, s state) state {
 		first := MulScalar(i, int32(together)) // Rows and SetRows both move the last ones back inside, where some are varied again
 		s.Children = xla.SetRows(s.Children, first, t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
 		return s
@@ -74,14 +74,14 @@ func (t TD3) varyGroup(rows *Node, from shared) *Node {
 	}
 	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize, rows.Shape().Dimensions[0]
 	start := state{t.Actor.View(rows), nn.CutMoments(adam.Start(rows), t.Actor.View), from}
-	end := xla.ForKernels(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
+	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
 		at := MulScalar(step, int32(batch))
 		obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
 		actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
 		critic := s.Shared.Critic
 		critic.Fixed = xla.Rows(critic.Fixed, at, batch)
 		loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch)) // the sum of the individuals' losses
-		gradient := Gradient(loss, xla.Leaves(s.Policies)...)
+		gradient := Gradient(loss, xla.Flatten(s.Policies)...)
 		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
 		return s
 	})

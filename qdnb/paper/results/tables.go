@@ -91,7 +91,7 @@ type Adapted struct {
 	Short        []string // as [Trained], of the training run
 }
 
-// Value is the outcome of one value of a perturbation.
+// Sharded is the outcome of one value of a perturbation.
 type Value struct {
 	Index int
 	X, Y  float64 // the multiplier and NaN, or the target's position in metres

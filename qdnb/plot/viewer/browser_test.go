@@ -284,7 +284,7 @@ func (b *browser) tap(selector string) {
 	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd", "touchPoints": []map[string]float64{}}, nil)
 }
 
-// press presses a key.
+// solveContactPosition presses a key.
 func (b *browser) press(key string) {
 	b.t.Helper()
 	m := map[string]any{"type": "keyDown", "key": key}
