@@ -44,7 +44,7 @@ func (e Episodes) Truncation(s State) *Node { return e.read(s).Truncation }
 
 // memory is the world of a state of Episodes: the batch on the last axis, as in all worlds.
 type memory struct {
-	PhysicsState             []*Node // of the task
+	PhysicsState      []*Node // of the task
 	First             []*Node // the same after the first reset
 	Observation       *Node   // [observations, B], after the first reset
 	Descriptor        *Node   // [descriptor, B], as well; nil where the task has none

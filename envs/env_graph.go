@@ -28,7 +28,7 @@ func Reset(env Env, keys xla.Key) State {
 func Step(env Env, s State, action *Node) State {
 	next := env.Step(s, action)
 	next.check(env, "Step", action.Shape().Dimensions[0])
-	xla.CheckLike(Inner(env), "Step", "World", next.PhysicsState, s.PhysicsState)
+	xla.CheckLike(Inner(env), "Step", "PhysicsState", next.PhysicsState, s.PhysicsState)
 	return next
 }
 
@@ -94,9 +94,9 @@ const (
 
 // State is a batch of B states: a tree that loops can carry.
 type State struct {
-	PhysicsState       []*Node // [..., B] each: what the task alone knows how to read
-	Observation *Node   // [B, observations]
-	Reward      *Node   // [B], of the step that led here; 0 after a reset
-	Done        *Node   // [B], 1 where the task ended in this step, else 0
-	Descriptor  *Node   // [B, descriptor], of this state; nil where the task has none
+	PhysicsState []*Node `checkpoint:"World"` // [..., B] each: what the task alone knows how to read
+	Observation  *Node   // [B, observations]
+	Reward       *Node   // [B], of the step that led here; 0 after a reset
+	Done         *Node   // [B], 1 where the task ended in this step, else 0
+	Descriptor   *Node   // [B, descriptor], of this state; nil where the task has none
 }

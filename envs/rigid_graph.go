@@ -24,7 +24,7 @@ type Rigid struct {
 	Reward   func(before, after StepView, action *Node) *Node // [B], of a step under action [actions, B]
 	Done     func(m StepView) *Node                           // [B], booleans; nil: never
 	Describe func(m StepView) *Node                           // [descriptor, B]; nil if the task has none
-	Drive    func(action *Node) *Node                       // what the actuators get of an action [actions, B]; nil: the action
+	Drive    func(action *Node) *Node                         // what the actuators get of an action [actions, B]; nil: the action
 
 	// What the conditions of [Perturbable] change.
 	Leg    []string    // joints whose actuators get weaker together

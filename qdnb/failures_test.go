@@ -122,7 +122,7 @@ func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
 		"actions":           {"generation", "qdnb.broken.Step", lineWith(t, "\t\taction = Add(action, s.Reward)"), "(" + sliceAxis + "; 2: " + sizes + ")"},
 		"rewards of rank 2": {"generation", "qdnb.broken.Step", step, ": it returns Reward of shape (Float32)[8, 1], not (Float32)[8] (" + sliceAxis + ")"},
 		"no descriptor":     {"generation", "qdnb.broken.Step", step, ": it returns nil for Descriptor of shape (Float32)[8, 2] (" + sliceAxis + "; 2: " + sizes + ")"},
-		"another world":     {"generation", "qdnb.broken.Step", step, ": it returns 2 tensors for World, not 1"},
+		"another world":     {"generation", "qdnb.broken.Step", step, ": it returns 2 tensors for PhysicsState, not 1"},
 	} {
 		spec := own(t.TempDir(), broken{plane{"plane"}, mistake})
 		spec.Set = append(spec.Set, "slice=8")

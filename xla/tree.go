@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -28,8 +29,9 @@ func Flatten[T any](tree T) []*graph.Node {
 	return leaves
 }
 
-// Names gives every node of a tree, in the order of [Flatten], a name made of those of the fields and the indices that lead to it, such as
-// "Learner.Actor" or "Rows.1.Left": for files.
+// Names gives every node of a tree, in the order of [Flatten], a name for files, such as
+// "Learner.Actor" or "Rows.1.Left": the fields and indices that lead to it. The tag of a field, as in
+// `checkpoint:"World"`, keeps the name that files have when the field is renamed.
 func Names[T any](tree T) []string {
 	var names []string
 	named(reflect.ValueOf(&tree).Elem(), "", &names)
@@ -46,7 +48,7 @@ func named(v reflect.Value, path string, names *[]string) {
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			if field := v.Type().Field(i); field.IsExported() {
-				inner(v.Field(i), field.Name)
+				inner(v.Field(i), cmp.Or(field.Tag.Get("checkpoint"), field.Name))
 			}
 		}
 	case (v.Kind() == reflect.Array || v.Kind() == reflect.Slice) && holdsNodes(v.Type().Elem(), map[reflect.Type]bool{}):

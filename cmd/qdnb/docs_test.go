@@ -12,8 +12,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/experiments"
+	"example.com/qdnb/qdnb/paper/results"
 )
 
 var (
@@ -112,7 +114,14 @@ func parse(page, line string, whole bool) error {
 		_, err = qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env, Set: flags.Train.Set}.Config()
 	case args[0] == "sweep" && args[1] == "plan":
 		p := flags.Sweep.Plan
-		_, err = experiments.Plan(p.Experiment, experiments.Options{Scale: experiments.Scale(p.Scale), Seeds: 1, Envs: p.Envs, Algorithms: p.Algorithms, Budget: p.Budget})
+		var targets []results.SMERLTarget
+		if p.Targets != "" { // a file that an earlier command of the page writes
+			for _, env := range envs.Names() {
+				targets = append(targets, results.SMERLTarget{Env: env, Target: 1, Margin: 1})
+			}
+		}
+		_, err = experiments.Plan(p.Experiment, experiments.Options{Scale: experiments.Scale(p.Scale), Seeds: 1, Envs: p.Envs,
+			Algorithms: p.Algorithms, Budget: p.Budget, Targets: targets})
 	}
 	return err
 }

@@ -101,12 +101,12 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		"shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 3]": {
 			spec: func(s *envs.Spec) { s.Observations = 3 }},
 		"shapes: Reset returns no Descriptor": {reset: func(s *envs.State) { s.Descriptor = nil }},
-		"shapes: Reset returns World[0] of shape (Float32)[5, 1] for 5 copies: the last axis": {
+		"shapes: Reset returns PhysicsState[0] of shape (Float32)[5, 1] for 5 copies: the last axis": {
 			reset: func(s *envs.State) { s.PhysicsState[0] = InsertAxes(s.PhysicsState[0], -1) }},
 		"shapes: Reset returns no World": {reset: func(s *envs.State) { s.PhysicsState = nil }},
-		"shapes: Step turns World[0] from (Float32)[5] into (Float32)[1, 5]": {
+		"shapes: Step turns PhysicsState[0] from (Float32)[5] into (Float32)[1, 5]": {
 			step: func(_, _ *Node, s *envs.State) { s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0], 0)} }},
-		"shapes: Step turns a World of 1 tensors into one of 2": {
+		"shapes: Step turns a PhysicsState of 1 tensors into one of 2": {
 			step: func(x, _ *Node, s *envs.State) { s.PhysicsState = append(s.PhysicsState, x) }},
 		"there is no body \"leg\"": {step: func(_, _ *Node, _ *envs.State) { panic(`there is no body "leg"`) }},
 		"reset: it must give reward 0 and done 0: number 0 of the reward of copy 0 after 0 steps is -1": {

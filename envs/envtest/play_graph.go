@@ -122,14 +122,14 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 		}
 	}
 	if len(s.PhysicsState) == 0 {
-		return errors.Errorf("shapes: %s returns no World: there is nothing that a step could start from", method)
+		return errors.Errorf("shapes: %s returns no PhysicsState: there is nothing that a step could start from", method)
 	}
 	for i, part := range s.PhysicsState {
 		if part == nil {
-			return errors.Errorf("shapes: %s returns nil as World[%d]", method, i)
+			return errors.Errorf("shapes: %s returns nil as PhysicsState[%d]", method, i)
 		}
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
-			return errors.Errorf("shapes: %s returns World[%d] of shape %s for %d copies: the last axis must be that of the copies", method, i, part.Shape(), batch)
+			return errors.Errorf("shapes: %s returns PhysicsState[%d] of shape %s for %d copies: the last axis must be that of the copies", method, i, part.Shape(), batch)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 // unchanged compares the shapes of a state with those of the one before, since loops carry them.
 func unchanged(before, after envs.State) error {
 	if len(before.PhysicsState) != len(after.PhysicsState) {
-		return errors.Errorf("shapes: Step turns a World of %d tensors into one of %d", len(before.PhysicsState), len(after.PhysicsState))
+		return errors.Errorf("shapes: Step turns a PhysicsState of %d tensors into one of %d", len(before.PhysicsState), len(after.PhysicsState))
 	}
 	type pair struct {
 		name     string
@@ -149,7 +149,7 @@ func unchanged(before, after envs.State) error {
 		{"Done", before.Done, after.Done}, {"Descriptor", before.Descriptor, after.Descriptor},
 	}
 	for i, part := range before.PhysicsState {
-		pairs = append(pairs, pair{fmt.Sprintf("World[%d]", i), part, after.PhysicsState[i]})
+		pairs = append(pairs, pair{fmt.Sprintf("PhysicsState[%d]", i), part, after.PhysicsState[i]})
 	}
 	for _, p := range pairs {
 		switch {

@@ -45,7 +45,9 @@ func formOfRigid(env *envs.Rigid) form {
 		},
 		percent: 1,
 		started: append([]column{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
-		trace:   func(s envs.State) []*Node { return []*Node{s.Observation, r.write(physics.State{Parts: s.PhysicsState})[0]} },
+		trace: func(s envs.State) []*Node {
+			return []*Node{s.Observation, r.write(physics.State{Parts: s.PhysicsState})[0]}
+		},
 		bounded: true,
 	}
 	apart := tolerance{base: 1e-2}
