@@ -9,8 +9,8 @@ import (
 
 const antTorso = "$ Torso"
 
-// antObservation is what Brax's ant sees: height and rotation of the torso, joint angles, velocities of torso and joints, and
-// what contacts did to every body, clipped to +-1.
+// antObservation is what Brax's ant sees: height and rotation of the torso, joint angles,
+// velocities of torso and joints, and what contacts did to every body, clipped to +-1.
 func antObservation(m StepView) *Node {
 	torso := m.Frame(antTorso)
 	angles, velocities := m.System.JointAngles(m.State)

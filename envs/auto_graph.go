@@ -15,9 +15,10 @@ type Episodes struct {
 
 var _ Env = Episodes{}
 
-// AutoReset restarts each copy of a task by itself, after length steps (0: as many as an episode of the task has) or where the
-// task ends before: what learning from single steps needs. As in the source (Brax, envs/wrappers.py, EpisodeWrapper and
-// AutoResetWrapper; QDax, StateDescriptorResetWrapper):
+// AutoReset restarts each copy of a task by itself, after length steps (0: as many as an episode of
+// the task has) or where the task ends before: what learning from single steps needs. As in the
+// source (Brax, envs/wrappers.py, EpisodeWrapper and AutoResetWrapper; QDax,
+// StateDescriptorResetWrapper):
 //
 //   - Done is 1 in the step that ends an episode for either reason; [Episodes.Truncation] tells them apart.
 //   - That very step returns the world, the observation and the descriptor of the next episode, with the reward of the last one.
@@ -38,8 +39,8 @@ func (e Episodes) Spec() Spec {
 	return spec
 }
 
-// Truncation is 1 where a state [B] was reached in a step that ended an episode for its length alone, else 0: there the task
-// would have gone on.
+// Truncation is 1 where a state [B] was reached in a step that ended an episode for its length
+// alone, else 0: there the task would have gone on.
 func (e Episodes) Truncation(s State) *Node { return e.read(s).Truncation }
 
 // memory is the world of a state of Episodes: the batch on the last axis, as in all worlds.

@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// walk is a point on a line that moves by the action; it ends above 1. Its world has two axes, as those of bodies have.
+// walk is a point on a line that moves by the action; it ends above 1. Its world has two axes, as
+// those of bodies have.
 type walk struct{ kind envs.DescriptorKind }
 
 func (w walk) Spec() envs.Spec {
@@ -45,8 +46,9 @@ func (w walk) Step(s envs.State, action *Node) envs.State {
 	return w.at(x, MulScalar(x, 10))
 }
 
-// traced runs an environment under constant actions [B, A] and returns what it was after the reset and each step,
-// [steps+1, B, ...]: observations, rewards, dones, truncations, and descriptors if it has any.
+// traced runs an environment under constant actions [B, A] and returns what it was after the reset
+// and each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and descriptors if
+// it has any.
 func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions []float32) [][]float32 {
 	t.Helper()
 	spec := env.Spec()
@@ -85,7 +87,8 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions
 	return arrays
 }
 
-// Copies restart by themselves: those that run to the right where they are over the edge, the other one after 5 steps.
+// Copies restart by themselves: those that run to the right where they are over the edge, the other
+// one after 5 steps.
 func TestAutoReset(t *testing.T) {
 	const steps, length = 13, 5
 	actions := []float32{0.4, -0.1, 0.201}

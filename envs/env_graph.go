@@ -12,12 +12,13 @@ type Env interface {
 	Spec() Spec
 	// Reset draws initial states, one for each of the B keys.
 	Reset(keys xla.Key) State
-	// Step advances every copy by one control step with action [B, Spec().Actions]. It neither stops at the end of an
-	// episode nor restarts: what counts is the caller's affair.
+	// Step advances every copy by one control step with action [B, Spec().Actions]. It neither
+	// stops at the end of an episode nor restarts: what counts is the caller's affair.
 	Step(s State, action *Node) State
 }
 
-// Reset is env.Reset that panics with an [xla.Misfit] if what it returns does not have the shapes that Spec promises.
+// Reset is env.Reset that panics with an [xla.Misfit] if what it returns does not have the shapes
+// that Spec promises.
 func Reset(env Env, keys xla.Key) State {
 	s := env.Reset(keys)
 	s.check(env, "Reset", keys.Hi.Shape().Dimensions[0])
@@ -51,8 +52,8 @@ type Spec struct {
 	Length       int // control steps of an episode, T
 
 	Descriptor Descriptor
-	// Offset is added to the QD score for every filled cell and step of an episode, so that filling a cell does not lower the
-	// score: minus the least reward of a step, as the authors found it.
+	// Offset is added to the QD score for every filled cell and step of an episode, so that filling
+	// a cell does not lower the score: minus the least reward of a step, as the authors found it.
 	Offset float64
 	// FitnessRange is the range of the paper's colour maps.
 	FitnessRange [2]float64
@@ -66,7 +67,8 @@ func (s Spec) Axes() []xla.Axis {
 	}
 }
 
-// QDOffset is what a filled cell adds to the QD score when an episode has length steps: Offset times length.
+// QDOffset is what a filled cell adds to the QD score when an episode has length steps: Offset
+// times length.
 func (s Spec) QDOffset(length int) float64 { return s.Offset * float64(length) }
 
 // Descriptor says what distinguishes the behaviours of a task.
@@ -75,8 +77,9 @@ type Descriptor struct {
 	Lower      []float32 // limits of each component, of the cells of a repertoire; descriptors outside are not clipped
 	Upper      []float32
 	Components []string // names for axes, with units
-	// Stays leaves the descriptor of the end in place when [AutoReset] restarts an episode, and so at the beginning of the next
-	// one: a quirk of pointmaze, which the source does not wrap as it does the others.
+	// Stays leaves the descriptor of the end in place when [AutoReset] restarts an episode, and so
+	// at the beginning of the next one: a quirk of pointmaze, which the source does not wrap as it
+	// does the others.
 	Stays bool
 }
 

@@ -18,8 +18,8 @@ type constant struct{ Action *Node }
 
 func (c constant) Apply(*Node) *Node { return c.Action }
 
-// Two points go straight up, one from below the lower wall, one beside it. Their descriptors are their positions before the
-// last step.
+// Two points go straight up, one from below the lower wall, one beside it. Their descriptors are
+// their positions before the last step.
 func ExampleRollout() {
 	p, err := xla.Default()
 	if err != nil {

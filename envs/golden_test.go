@@ -17,8 +17,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// All golden files of environments, on all backends. XLA compiles a program for each file; those of the perturbed environments,
-// which differ in constants only, wait for the long tests or for another folder's files.
+// All golden files of environments, on all backends. XLA compiles a program for each file; those of
+// the perturbed environments, which differ in constants only, wait for the long tests or for
+// another folder's files.
 func TestGoldenSteps(t *testing.T) {
 	var patterns []string
 	for _, kind := range verify.Kinds() {
@@ -122,7 +123,8 @@ func TestGoldenModelPointmaze(t *testing.T) {
 		X1: model.ZoneCenter[0] + model.ZoneWidth/2, Y1: model.ZoneCenter[1] + model.ZoneWidth/2})
 }
 
-// 11_scoring.npz: from the steps of episodes to fitness and descriptors, with ends at all kinds of places.
+// 11_scoring.npz: from the steps of episodes to fitness and descriptors, with ends at all kinds of
+// places.
 func TestGoldenScoring(t *testing.T) {
 	data := golden.Read(t, "11_scoring.npz")
 	shape := data.Shape("rewards")

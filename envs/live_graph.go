@@ -11,15 +11,17 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Conditions are what the adaptation experiments change in a task. The zero value is not the task as it is; see [Live.Nominal].
+// Conditions are what the adaptation experiments change in a task. The zero value is not the task
+// as it is; see [Live.Nominal].
 type Conditions struct {
 	Gravity   float64    // multiplies gravity
 	Actuators float64    // multiplies the strength of the actuators of one leg
 	Target    [2]float64 // position x, y of the target of ant-maze; of other tasks it is not looked at
 }
 
-// Perturbable is a task whose conditions are a part of its states, so that one program serves all of them: where [Option]s are constants of
-// a program, these are its inputs. Without [Live.Under] a state has the nominal ones, under which a task is what it is without Live.
+// Perturbable is a task whose conditions are a part of its states, so that one program serves all
+// of them: where [Option]s are constants of a program, these are its inputs. Without [Live.Under] a
+// state has the nominal ones, under which a task is what it is without Live.
 type Perturbable struct{ *Rigid }
 
 var _ Env = Perturbable{}
@@ -42,7 +44,8 @@ func (l Perturbable) Nominal() Conditions {
 	return c
 }
 
-// Values are conditions as numbers for [Live.Under], [Live.Width]. Conditions that the task does not have, or cannot take, are an error.
+// Values are conditions as numbers for [Live.Under], [Live.Width]. Conditions that the task does
+// not have, or cannot take, are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	for what, k := range map[string]float64{"gravity": c.Gravity, "the strength of actuators": c.Actuators} {
 		if err := robots.CheckMultiplier(what, k); err != nil {
@@ -85,7 +88,8 @@ func (l Perturbable) Reset(keys xla.Key) State {
 	return s
 }
 
-// Under puts states under conditions: values [Width]. What is seen of a state does not depend on them.
+// Under puts states under conditions: values [Width]. What is seen of a state does not depend on
+// them.
 func (l Perturbable) Under(s State, values *Node) State {
 	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]), l.wide(values, s))
 	return s

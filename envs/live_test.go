@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Conditions that a program is given do what the options do that it is built with; and nominal ones what neither does.
+// Conditions that a program is given do what the options do that it is built with; and nominal ones
+// what neither does.
 func TestLive(t *testing.T) {
 	type change struct {
 		options    []envs.Option

@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Option changes an environment that [Make] builds: the perturbations of the paper's adaptation experiments, or the start.
+// Option changes an environment that [Make] builds: the perturbations of the paper's adaptation
+// experiments, or the start.
 type Option func(*options)
 
 type options struct {
@@ -29,15 +30,18 @@ func Actuators(multiplier float64) Option { return func(o *options) { o.actuator
 // Target puts the target of ant-maze elsewhere; see robots.Targets for the paper's.
 func Target(x, y float64) Option { return func(o *options) { o.target = &[2]float64{x, y} } }
 
-// FixedStart gives all episodes the initial state of a seed, whatever their keys: AURORA evaluates its policies so.
+// FixedStart gives all episodes the initial state of a seed, whatever their keys: AURORA evaluates
+// its policies so.
 func FixedStart(seed int64) Option { return func(o *options) { o.fixed, o.start = true, seed } }
 
-// WidePositions lets the state descriptor of ant-omni and ant-trap go beyond its limits, which it is else clipped to: in ant-trap x
-// alone, from 0 on. The published DADS runs so, for where a position is clipped nothing is left to foretell. The limits of
-// the descriptor, and so of repertoires, stay; other environments are not changed.
+// WidePositions lets the state descriptor of ant-omni and ant-trap go beyond its limits, which it
+// is else clipped to: in ant-trap x alone, from 0 on. The published DADS runs so, for where a
+// position is clipped nothing is left to foretell. The limits of the descriptor, and so of
+// repertoires, stay; other environments are not changed.
 func WidePositions() Option { return func(o *options) { o.wide = true } }
 
-// clipping is what positions are clipped to: the limits, of which the named axes are widened if the option is set.
+// clipping is what positions are clipped to: the limits, of which the named axes are widened if the
+// option is set.
 func (o options) clipping(limits Descriptor, lower, upper []float32) Descriptor {
 	if o.wide {
 		limits.Lower, limits.Upper = lower, upper

@@ -24,8 +24,9 @@ func Perturbations() []Perturbation {
 	return []Perturbation{GravityMultiplier, ActuatorsMultiplier, TargetPosition}
 }
 
-// Values are the paper's, in its order: the multipliers 0.25 to 5 of gravity and 0 to 4.75 of actuators, of one number each, and ten
-// positions x, y of the target. An unknown perturbation has none.
+// Values are the paper's, in its order: the multipliers 0.25 to 5 of gravity and 0 to 4.75 of
+// actuators, of one number each, and ten positions x, y of the target. An unknown perturbation has
+// none.
 func (p Perturbation) Values() (values [][]float64) {
 	switch p {
 	case GravityMultiplier:
@@ -44,8 +45,8 @@ func (p Perturbation) Values() (values [][]float64) {
 	return values
 }
 
-// Apply changes conditions by a value of the perturbation. A value of another number of components is an error, as is one that is not
-// finite.
+// Apply changes conditions by a value of the perturbation. A value of another number of components
+// is an error, as is one that is not finite.
 func (p Perturbation) Apply(c Conditions, value []float64) (Conditions, error) {
 	n := map[Perturbation]int{GravityMultiplier: 1, ActuatorsMultiplier: 1, TargetPosition: 2}[p]
 	if n == 0 {

@@ -27,8 +27,9 @@ func planar(model physics.Model, o options, leg []string, spec Spec) (*Rigid, er
 	return &Rigid{Settings: spec, System: system, Leg: leg}, nil
 }
 
-// planarObservation is what Brax's walker2d and halfcheetah see: height and rotation of the torso, joint angles, the velocity
-// of the torso, its angular velocity if so wanted, and those of the joints.
+// planarObservation is what Brax's walker2d and halfcheetah see: height and rotation of the torso,
+// joint angles, the velocity of the torso, its angular velocity if so wanted, and those of the
+// joints.
 func planarObservation(spin bool) func(StepView) *Node {
 	return func(m StepView) *Node {
 		torso := m.Frame("torso")
@@ -77,7 +78,8 @@ func makeHalfCheetahUni(o options) (Env, error) {
 	return env, nil
 }
 
-// HurdlesHalfway is the x in metres that halfcheetah-hurdles observes as 0, as the origin is observed as -1.
+// HurdlesHalfway is the x in metres that halfcheetah-hurdles observes as 0, as the origin is
+// observed as -1.
 const HurdlesHalfway = 15.0
 
 func makeHalfCheetahHurdles(o options) (Env, error) {

@@ -6,9 +6,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Pointmaze is a point in the square [-1, 1]^2 that must find its way around two walls to a goal at (-0.5, 0.8)
-// (QDax, environments/pointmaze.py). Observation and state descriptor are the position; an action is a displacement, clipped
-// to +-1 and divided by 10; the reward is minus the distance to the goal.
+// Pointmaze is a point in the square [-1, 1]^2 that must find its way around two walls to a goal at
+// (-0.5, 0.8) (QDax, environments/pointmaze.py). Observation and state descriptor are the position;
+// an action is a displacement, clipped to +-1 and divided by 10; the reward is minus the distance
+// to the goal.
 type Pointmaze struct{}
 
 // The maze, in units of its half side.
@@ -60,9 +61,10 @@ func pointmazeState(x, y, reward, done *Node) State {
 	return State{PhysicsState: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward, Done: done}
 }
 
-// Step implements [Env]: the lower wall, then the upper one on the y that the lower one left, then the borders. A wall stops
-// y alone. Both directions test where the path meets the wall's lower edge, as the published code does; a path along the
-// wall (y unchanged) meets it at infinity or nowhere, and passes.
+// Step implements [Env]: the lower wall, then the upper one on the y that the lower one left, then
+// the borders. A wall stops y alone. Both directions test where the path meets the wall's lower
+// edge, as the published code does; a path along the wall (y unchanged) meets it at infinity or
+// nowhere, and passes.
 func (Pointmaze) Step(s State, action *Node) State {
 	oldX, oldY := s.PhysicsState[0], s.PhysicsState[1]
 	move := DivScalar(clip(action), 10)
@@ -101,5 +103,6 @@ func (Pointmaze) Step(s State, action *Node) State {
 	return pointmazeState(x, y, reward, ConvertDType(inGoal, x.DType()))
 }
 
-// clip keeps x in [-1, 1], and leaves what is not a number: of that, XLA:CPU's minimum and maximum may make a limit.
+// clip keeps x in [-1, 1], and leaves what is not a number: of that, XLA:CPU's minimum and maximum
+// may make a limit.
 func clip(x *Node) *Node { return Where(NotEqual(x, x), x, ClipScalar(x, -1, 1)) }

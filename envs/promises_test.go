@@ -23,8 +23,8 @@ func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
 	return env
 }
 
-// All environments keep what the module relies on. Those that XLA compiles for a quarter of a minute are tried on pure Go alone,
-// but for the long tests.
+// All environments keep what the module relies on. Those that XLA compiles for a quarter of a
+// minute are tried on pure Go alone, but for the long tests.
 func TestPromises(t *testing.T) {
 	for _, name := range envs.Names() {
 		t.Run(name, func(t *testing.T) {

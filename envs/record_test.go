@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// What is recorded is what a trace of the same episodes shows, also beyond their ends; and recording changes no score.
+// What is recorded is what a trace of the same episodes shows, also beyond their ends; and
+// recording changes no score.
 func TestRecord(t *testing.T) {
 	const steps, every, rows = 7, 3, 3
 	actions := []float32{0.3, 0.05, -0.2}

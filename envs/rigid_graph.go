@@ -9,13 +9,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Rigid is a task of a system of rigid bodies. Its functions read moments of B copies of the system, the batch on the last
-// axis; one can write an environment of one's own by writing them.
+// Rigid is a task of a system of rigid bodies. Its functions read moments of B copies of the
+// system, the batch on the last axis; one can write an environment of one's own by writing them.
 type Rigid struct {
 	Settings Spec
 	System   *physics.System
-	// Noise is the half width of the uniform noise on the joint angles (rad) and velocities (rad/s) of the default pose with
-	// which episodes start.
+	// Noise is the half width of the uniform noise on the joint angles (rad) and velocities (rad/s)
+	// of the default pose with which episodes start.
 	Noise float64
 	// Contacts is how many of the last components of an observation are what contacts did.
 	Contacts int
@@ -45,7 +45,8 @@ func (m StepView) Frame(body string) physics.Frame { return m.System.Frame(m.Sta
 // Spec implements [Env].
 func (r *Rigid) Spec() Spec { return r.Settings }
 
-// Walls are the capsules that lie along x or y on bodies which do not move, seen from above: for figures.
+// Walls are the capsules that lie along x or y on bodies which do not move, seen from above: for
+// figures.
 func (r *Rigid) Walls() (walls []Wall) {
 	for _, body := range r.System.Model().Bodies {
 		if !body.Fixed {
@@ -81,7 +82,8 @@ func (r *Rigid) Reset(keys xla.Key) State {
 	return r.At(r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1)))
 }
 
-// At starts an episode in a state of the system. Its contact is what the contacts of that state would do.
+// At starts an episode in a state of the system. Its contact is what the contacts of that state
+// would do.
 func (r *Rigid) At(state physics.State) State {
 	m := StepView{r.System, state, r.System.Contact(state)}
 	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32, state.Parts[0].Shape().Dimensions[1]))
@@ -139,8 +141,8 @@ func rows(parts ...*Node) *Node {
 	return Concatenate(parts, 0)
 }
 
-// feet are the contact bits [feet, B] of bodies: 1 where any component of the contact's velocity change is not 0 (QDax,
-// FeetContactWrapper).
+// feet are the contact bits [feet, B] of bodies: 1 where any component of the contact's velocity
+// change is not 0 (QDax, FeetContactWrapper).
 func feet(m StepView, bodies ...string) *Node {
 	var bits []*Node
 	for _, name := range bodies {

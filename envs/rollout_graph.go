@@ -11,14 +11,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Policy maps observations [B, observations] to actions [B, actions]. It is a tree, so that a rollout can carry its
-// parameters: nn.Net is one.
+// Policy maps observations [B, observations] to actions [B, actions]. It is a tree, so that a
+// rollout can carry its parameters: nn.Net is one.
 type Policy interface {
 	Apply(observation *Node) *Node
 }
 
-// Score accumulates what an episode is worth: its return and its descriptor, up to and including the step that ends it. The
-// zero value is not useful; see [NewScore].
+// Score accumulates what an episode is worth: its return and its descriptor, up to and including
+// the step that ends it. The zero value is not useful; see [NewScore].
 type Score struct {
 	Alive       *Node // [B], 1 until the first end of the episode
 	Return      *Node // [B], undiscounted sum of the valid steps' rewards
@@ -39,8 +39,9 @@ func NewScore(g *Graph, batch int, kind DescriptorKind, descriptors int) Score {
 	return score
 }
 
-// Add counts a step: the descriptor [B, d] of the state before it, its reward [B] and done [B]. Steps after the first end of
-// the episode do not count; the step that ends it does (QDax, tasks/brax_envs.py).
+// Add counts a step: the descriptor [B, d] of the state before it, its reward [B] and done [B].
+// Steps after the first end of the episode do not count; the step that ends it does (QDax,
+// tasks/brax_envs.py).
 func (s Score) Add(descriptor, reward, done *Node) Score {
 	valid := GreaterThan(s.Alive, ZerosLike(s.Alive))
 	s.Return = Where(valid, Add(s.Return, reward), s.Return)
@@ -56,8 +57,8 @@ func (s Score) Add(descriptor, reward, done *Node) Score {
 	return s
 }
 
-// Result gives the fitness [B] and the descriptor [B, d] of the episode; nil where the task has none. Where a valid step had
-// something that is not a number the fitness is -Inf.
+// Result gives the fitness [B] and the descriptor [B, d] of the episode; nil where the task has
+// none. Where a valid step had something that is not a number the fitness is -Inf.
 func (s Score) Result() (fitness, descriptor *Node) {
 	fitness, descriptor = s.Return, s.Descriptor
 	if s.Descriptors > 0 && s.Kind == Mean {
@@ -71,7 +72,8 @@ func (s Score) Result() (fitness, descriptor *Node) {
 	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
 }
 
-// Rollout runs policies, one per copy, from start for steps control steps and returns fitness [B] and descriptor [B, d].
+// Rollout runs policies, one per copy, from start for steps control steps and returns fitness [B]
+// and descriptor [B, d].
 func Rollout[P Policy](env Env, policy P, start State, steps int) (fitness, descriptor *Node) {
 	fitness, descriptor, _ = Record(env, policy, start, steps)
 	return fitness, descriptor
@@ -81,16 +83,17 @@ func Rollout[P Policy](env Env, policy P, start State, steps int) (fitness, desc
 type Recorder struct {
 	Every int // steps from one row to the next, the first being step 0
 	Width int // of a row
-	// Row gives the rows [B, Width] of a step: of the state before it, the action [B, actions], and the state that it led to. What
-	// it does not use of them costs nothing.
+	// Row gives the rows [B, Width] of a step: of the state before it, the action [B, actions], and
+	// the state that it led to. What it does not use of them costs nothing.
 	Row func(before State, action *Node, after State) *Node
 }
 
 // Rows is how many rows are kept of an episode of steps control steps.
 func (r Recorder) Rows(steps int) int { return (steps + r.Every - 1) / r.Every }
 
-// Record is [Rollout] that keeps, for each of the recorders, its rows: [B, Rows(steps), Width]. An environment that
-// restarts by itself ([AutoReset]) goes on after the end of an episode, and rows are then of the next one.
+// Record is [Rollout] that keeps, for each of the recorders, its rows: [B, Rows(steps), Width]. An
+// environment that restarts by itself ([AutoReset]) goes on after the end of an episode, and rows
+// are then of the next one.
 func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Recorder) (fitness, descriptor *Node, records []*Node) {
 	type running struct {
 		Policy  P
@@ -137,8 +140,8 @@ func (r Recorder) at(step *Node, steps int) *Node {
 	return Where(kept, row, ConstAs(step, int32(r.Rows(steps))))
 }
 
-// Trace runs policies like [Rollout] and returns what there is to see: the state descriptors [steps, B, d] before each
-// step, the rewards and the done flags [steps, B] of each step.
+// Trace runs policies like [Rollout] and returns what there is to see: the state descriptors
+// [steps, B, d] before each step, the rewards and the done flags [steps, B] of each step.
 func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, rewards, dones *Node) {
 	type running struct {
 		Policy                      P

@@ -6,7 +6,8 @@ import (
 	"example.com/qdnb/envs"
 )
 
-// The walls are where the source's descriptions say: centres, lengths that include the caps, half a metre to both sides.
+// The walls are where the source's descriptions say: centres, lengths that include the caps, half a
+// metre to both sides.
 func TestWalls(t *testing.T) {
 	for name, want := range map[string]struct {
 		n    int

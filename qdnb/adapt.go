@@ -19,7 +19,8 @@ const Adaptation = "adaptation"
 // AdaptSpec says to what the skills of a run are to adapt.
 type AdaptSpec struct {
 	Skills *runs.Run // a finished run: the five skills of its policy, or all filled cells of its repertoire where it has no skills
-	// SkillsBudget is what the skills were trained for, a part of the name of the results; the budget of the run if it is zero.
+	// SkillsBudget is what the skills were trained for, a part of the name of the results; the
+	// budget of the run if it is zero.
 	SkillsBudget runs.Budget
 
 	Perturbation envs.Perturbation
@@ -47,7 +48,8 @@ var adaptationColumns = []string{
 	"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean", "fitness_std", "fitness_q1", "fitness_q3",
 }
 
-// AdaptConfig is the configuration that names the run of [Adapt] for the skills of a run that was, or will be, trained.
+// AdaptConfig is the configuration that names the run of [Adapt] for the skills of a run that was,
+// or will be, trained.
 func AdaptConfig(training runs.Config, trained runs.Budget, s AdaptSpec) (runs.Config, error) {
 	env, err := envs.Make(training.Env)
 	if err != nil {
@@ -82,7 +84,8 @@ func AdaptConfig(training runs.Config, trained runs.Budget, s AdaptSpec) (runs.C
 	})
 }
 
-// AdaptSpecOf is the inverse of [AdaptConfig], but for the run of the skills, of which the configuration knows the name alone.
+// AdaptSpecOf is the inverse of [AdaptConfig], but for the run of the skills, of which the
+// configuration knows the name alone.
 func AdaptSpecOf(c runs.Config) (AdaptSpec, error) {
 	var a adaptation
 	if err := c.Settings(&a); err != nil {
@@ -91,12 +94,14 @@ func AdaptSpecOf(c runs.Config) (AdaptSpec, error) {
 	return AdaptSpec{SkillsBudget: a.SkillsBudget, Perturbation: a.Perturbation, Values: a.Values, Episodes: a.Episodes, Seed: a.StatesSeed}, nil
 }
 
-// Adapt evaluates the skills of a run in a changed environment, without training them further: the paper's few-shot adaptation. It
-// is a run of its own, whose metrics have for every value of the perturbation and every skill (a skill's number, or a cell) the median
-// and more of the fitness over the episodes. A method's score under a value is the best skill's median. As [Train] it loads what is there,
-// goes on where it was cut off, and ends with [ErrInterrupted] when ctx is done.
+// Adapt evaluates the skills of a run in a changed environment, without training them further: the
+// paper's few-shot adaptation. It is a run of its own, whose metrics have for every value of the
+// perturbation and every skill (a skill's number, or a cell) the median and more of the fitness
+// over the episodes. A method's score under a value is the best skill's median. As [Train] it loads
+// what is there, goes on where it was cut off, and ends with [ErrInterrupted] when ctx is done.
 //
-// Of AURORA's runs the skills are those of the repertoire that is measured, not of its own archive, of which they are members.
+// Of AURORA's runs the skills are those of the repertoire that is measured, not of its own archive,
+// of which they are members.
 func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("there is no run whose skills are to adapt: set Skills")
@@ -208,7 +213,8 @@ func (a *adapting) adapt(ctx context.Context) error {
 	return nil
 }
 
-// value evaluates all skills under a value of the perturbation. Interrupted, it leaves the value to the next session.
+// value evaluates all skills under a value of the perturbation. Interrupted, it leaves the value to
+// the next session.
 func (a *adapting) value(ctx context.Context, index int) error {
 	live := a.rollouts.task.Env.(envs.Perturbable) // as the configuration made sure
 	value := a.settings.Values[index]
@@ -256,7 +262,8 @@ func (a *adapting) value(ctx context.Context, index int) error {
 	return nil
 }
 
-// save keeps that the rows up to one are complete; -1 for none, which leaves nothing to keep but the status.
+// save keeps that the rows up to one are complete; -1 for none, which leaves nothing to keep but
+// the status.
 func (a *adapting) save(row int64) error {
 	if row >= 0 {
 		return a.checkpoint(row, nil)

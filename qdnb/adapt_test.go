@@ -15,7 +15,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// walkers is a finished run of made-up skills of walker-uni, or of a repertoire of three cells, one of them empty.
+// walkers is a finished run of made-up skills of walker-uni, or of a repertoire of three cells, one
+// of them empty.
 func walkers(t *testing.T, root string, algorithm string) *runs.Run {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 0))
@@ -67,8 +68,8 @@ func rowsOf(t *testing.T, run *runs.Run) []map[string]float64 {
 	return rows
 }
 
-// The results under nominal conditions are those of the skills as they are, to the bit, and of others those of the changed task. An
-// adaptation that was interrupted ends with the same bytes.
+// The results under nominal conditions are those of the skills as they are, to the bit, and of
+// others those of the changed task. An adaptation that was interrupted ends with the same bytes.
 func TestAdapt(t *testing.T) {
 	root := t.TempDir()
 	for _, algorithm := range []string{"map-elites", "diayn-reward"} {

@@ -19,7 +19,8 @@ type algorithm struct {
 	defaults func(envs.Spec) family // the paper's hyperparameters
 }
 
-// algorithms are the methods in the paper's order, and what the reinforcement-learning family stands on.
+// algorithms are the methods in the paper's order, and what the reinforcement-learning family
+// stands on.
 var algorithms = []algorithm{
 	{"map-elites", func(s envs.Spec) family { return evolving{evolution.DefaultMapElites(s)} }},
 	{"pga-map-elites", func(s envs.Spec) family { return evolving{evolution.DefaultPGAMapElites(s)} }},
@@ -61,7 +62,8 @@ func findAlgorithm(name string) (algorithm, error) {
 	return algorithms[i], nil
 }
 
-// family is what an algorithm's hyperparameters are to [Train]: those of neuroevolution or of reinforcement learning.
+// family is what an algorithm's hyperparameters are to [Train]: those of neuroevolution or of
+// reinforcement learning.
 type family interface {
 	// Check finds values that cannot work, before anything is compiled.
 	Check() error
@@ -72,8 +74,8 @@ type family interface {
 	printed(env string) []string
 	// options are those that the environment is made with.
 	options() []envs.Option
-	// tessellation gives the number of cells of the repertoire that is measured, of the samples that its tessellation clusters, and its
-	// seed.
+	// tessellation gives the number of cells of the repertoire that is measured, of the samples
+	// that its tessellation clusters, and its seed.
 	tessellation() (cells, samples int, seed int64)
 	// task is what a genotype of the repertoire is evaluated in.
 	task(envs.Env) evolution.Task
@@ -106,7 +108,8 @@ type search interface {
 // outcome is what a step found.
 type outcome struct {
 	Generation, Evaluations, EnvSteps int64
-	// Fitnesses are of the repertoire that is measured; nil where it was not, and nothing is to be logged.
+	// Fitnesses are of the repertoire that is measured; nil where it was not, and nothing is to be
+	// logged.
 	Fitnesses []float32
 	Invalid   int
 	Extra     []float64 // see Columns

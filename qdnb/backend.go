@@ -7,8 +7,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Backend opens the backend of a specification (see [xla.Open]; empty for the best there is) and describes it. Where XLA:CPU is
-// chosen and not there it is fetched.
+// Backend opens the backend of a specification (see [xla.Open]; empty for the best there is) and
+// describes it. Where XLA:CPU is chosen and not there it is fetched.
 func Backend(spec string) (string, error) {
 	platform, err := xla.Open(spec)
 	if err != nil {

@@ -38,8 +38,9 @@ type AdaptationSpec struct {
 	Backend  string // see [xla.Open]
 }
 
-// BenchAdaptation times what [Adapt] spends its time with: every one of some random policies, of two hidden layers of 256 units,
-// plays episodes under the first of the paper's multiples of gravity.
+// BenchAdaptation times what [Adapt] spends its time with: every one of some random policies, of
+// two hidden layers of 256 units, plays episodes under the first of the paper's multiples of
+// gravity.
 func BenchAdaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	values := envs.GravityMultiplier.Values()
 	if s.Values < 1 || s.Values > len(values) {

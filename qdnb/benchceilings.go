@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Ceilings is what [BenchCeilings] measures: the most that programs of XLA get from this machine, all workers together. Times of the other
-// benchmarks are compared with what these rates allow.
+// Ceilings is what [BenchCeilings] measures: the most that programs of XLA get from this machine,
+// all workers together. Times of the other benchmarks are compared with what these rates allow.
 type Ceilings struct {
 	Backend    string  `json:"backend"`
 	Workers    int     `json:"workers"`
@@ -34,7 +34,8 @@ const (
 	ceilingTurns   = 1 << 14 // turns of a loop over what a cache holds
 )
 
-// BenchCeilings measures a machine by four small programs, each the best of a few runs. The pure Go backend is an error.
+// BenchCeilings measures a machine by four small programs, each the best of a few runs. The pure Go
+// backend is an error.
 func BenchCeilings(backend string) (Ceilings, error) {
 	p, err := xla.Open(backend)
 	if err != nil {
@@ -83,7 +84,8 @@ func BenchCeilings(backend string) (Ceilings, error) {
 	return c, nil
 }
 
-// damped adds an array to another one some times, halving what was there each time: nothing that could be done once for all.
+// damped adds an array to another one some times, halving what was there each time: nothing that
+// could be done once for all.
 func damped(x *graph.Node, times int) *graph.Node {
 	type state struct{ X, Sums *graph.Node }
 	return xla.For(x.Graph(), times, state{x, graph.OneMinus(x)}, func(_ *graph.Node, s state) state {

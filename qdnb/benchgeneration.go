@@ -21,7 +21,8 @@ type GenerationTiming struct {
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
-// BenchGeneration times generations of a spec's algorithm after a warm-up that fills the repertoire, and their evaluations alone.
+// BenchGeneration times generations of a spec's algorithm after a warm-up that fills the
+// repertoire, and their evaluations alone.
 func BenchGeneration(spec Spec, warmup, generations int) (GenerationTiming, error) {
 	p, err := spec.resolve()
 	if err != nil {

@@ -38,9 +38,10 @@ type InsertionSpec struct {
 // insertionCells is how many cells a repertoire of [BenchInsertion] has, the paper's number.
 const insertionCells = 1024
 
-// BenchInsertion times the insertion of candidates, whose genotypes are stored, into a full repertoire of the paper's size on ant-uni:
-// 1024 cells, policies of two hidden layers of 256 units. Each insertion is into what the one before has left, and of its
-// candidates as many are better than all occupants: in a search that has been going on for a while some 50 of 1000 are.
+// BenchInsertion times the insertion of candidates, whose genotypes are stored, into a full
+// repertoire of the paper's size on ant-uni: 1024 cells, policies of two hidden layers of 256
+// units. Each insertion is into what the one before has left, and of its candidates as many are
+// better than all occupants: in a search that has been going on for a while some 50 of 1000 are.
 func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
 	if s.Batch < 1 || s.Better < 0 || s.Better > s.Batch {
 		return InsertionTiming{}, errors.Errorf("of a batch of 1 or more all may be better at most, not %d of %d", s.Better, s.Batch)
@@ -85,8 +86,8 @@ func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
 	return t, nil
 }
 
-// startInsertion makes a full repertoire (genotypes, fitness, descriptors), its centroids, and candidates (genotypes, descriptors, and a
-// number of 0 to 1 that orders those which are better).
+// startInsertion makes a full repertoire (genotypes, fitness, descriptors), its centroids, and
+// candidates (genotypes, descriptors, and a number of 0 to 1 that orders those which are better).
 func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
 	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 		key, g := xla.KeyOf(in[0]), in[0].Graph()
@@ -109,7 +110,8 @@ func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
 	return first.Run(seed)
 }
 
-// compileInsertion builds the insertion with the number n: the fitness of candidates is beyond n for those that are better, -1 for others.
+// compileInsertion builds the insertion with the number n: the fitness of candidates is beyond n
+// for those that are better, -1 for others.
 func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Program, error) {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}
 	for i, v := range stored {

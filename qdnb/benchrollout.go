@@ -41,8 +41,8 @@ type RolloutSpec struct {
 	Backend string // see [xla.Open]
 }
 
-// BenchRollout times rolling out random policies of two hidden layers of 256 units, one per copy of the environment: what an
-// evaluation of MAP-Elites costs.
+// BenchRollout times rolling out random policies of two hidden layers of 256 units, one per copy of
+// the environment: what an evaluation of MAP-Elites costs.
 func BenchRollout(s RolloutSpec) (RolloutTiming, error) {
 	env, err := envs.Make(s.Env)
 	if err != nil {

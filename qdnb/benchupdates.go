@@ -53,7 +53,8 @@ type updates struct {
 	state   []xla.Sharded
 }
 
-// newUpdates compiles a learner: start makes its state, a tree, from a key, and train goes on from it and adds losses.
+// newUpdates compiles a learner: start makes its state, a tree, from a key, and train goes on from
+// it and adds losses.
 func newUpdates[T any](p *xla.Platform, start func(xla.Key) T, train func(T, xla.Key) (T, []*graph.Node)) (*updates, error) {
 	var form T
 	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
@@ -111,11 +112,12 @@ func (u *updates) free() {
 	}
 }
 
-// BenchUpdates times the gradient updates of a learner, all in one program, with the paper's sizes on ant-uni: 87 observations, 8
-// actions, batches of 256 drawn from a buffer that is full of random transitions, networks of two hidden layers of 256 units.
+// BenchUpdates times the gradient updates of a learner, all in one program, with the paper's sizes
+// on ant-uni: 87 observations, 8 actions, batches of 256 drawn from a buffer that is full of random
+// transitions, networks of two hidden layers of 256 units.
 //
-// An update of td3 is one of the critics, and every other time one of the actor; one of sac is of discriminator, critics and actor, as
-// DIAYN+REWARD has it with five skills.
+// An update of td3 is one of the critics, and every other time one of the actor; one of sac is of
+// discriminator, critics and actor, as DIAYN+REWARD has it with five skills.
 func BenchUpdates(s UpdatesSpec) (UpdatesTiming, error) {
 	learner, ok := learners[s.Learner]
 	if !ok {

@@ -31,7 +31,8 @@ const (
 // ControlSpec says which skills a meta-controller is to choose among, and for how long it learns.
 type ControlSpec struct {
 	Skills *runs.Run // a finished run of halfcheetah-uni: the skills of its policy, or all filled cells of its repertoire where it has none
-	// SkillsBudget is what the skills were trained for, a part of the name of the results; the budget of the run if it is zero.
+	// SkillsBudget is what the skills were trained for, a part of the name of the results; the
+	// budget of the run if it is zero.
 	SkillsBudget runs.Budget
 
 	Set    []string    // overrides hyperparameters, as in "num_envs=64": see [hierarchy.Settings]
@@ -52,14 +53,14 @@ type control struct {
 	hierarchy.Settings
 }
 
-// controlColumns are those of the metrics of [Control], before the losses: a row for each evaluation. fitness_max is the best of all
-// evaluations so far.
+// controlColumns are those of the metrics of [Control], before the losses: a row for each
+// evaluation. fitness_max is the best of all evaluations so far.
 var controlColumns = []string{
 	"generation", "evaluations", "env_steps", "seconds", "fitness_mean", "fitness_std", "fitness_max", "hurdles_mean", "hurdles_max",
 }
 
-// ControlConfig is the configuration that names the run of [Control] for the skills of a run that was, or will be, trained. Its seed is
-// that of the skills.
+// ControlConfig is the configuration that names the run of [Control] for the skills of a run that
+// was, or will be, trained. Its seed is that of the skills.
 func ControlConfig(training runs.Config, trained runs.Budget, s ControlSpec) (runs.Config, error) {
 	if training.Env != hurdlesSkillEnv {
 		return runs.Config{}, errors.Errorf("%s is controlled by skills of %s, and %s is a run of %s", hurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
@@ -72,10 +73,12 @@ func ControlConfig(training runs.Config, trained runs.Budget, s ControlSpec) (ru
 	return runs.NewConfig(HierarchicalControl, hurdlesEnv, training.Seed, c)
 }
 
-// Control trains a meta-controller that leads a cheetah over hurdles: every ten steps it chooses which skill of a run acts next, and PPO
-// teaches it what to choose. The skills stay as they are. It is a run of its own, whose metrics are those of evaluations: the return of
-// episodes, and how many of the ten hurdles they pass. As [Train] it loads what is there, goes on where it was cut off, extends what is
-// finished by a larger budget, and ends with [ErrInterrupted] when ctx is done. See [Watch] for what the controller does.
+// Control trains a meta-controller that leads a cheetah over hurdles: every ten steps it chooses
+// which skill of a run acts next, and PPO teaches it what to choose. The skills stay as they are.
+// It is a run of its own, whose metrics are those of evaluations: the return of episodes, and how
+// many of the ten hurdles they pass. As [Train] it loads what is there, goes on where it was cut
+// off, extends what is finished by a larger budget, and ends with [ErrInterrupted] when ctx is
+// done. See [Watch] for what the controller does.
 func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if s.Skills == nil {
 		return nil, errors.New("there is no run whose skills are to be controlled: set Skills")
@@ -261,8 +264,8 @@ type skillSet struct {
 	numbers []int     // of the skills, or their cells
 }
 
-// controlSkills are the skills of a run, in the form in which they act on the hurdles. They see what they saw in training: not the
-// position before it.
+// controlSkills are the skills of a run, in the form in which they act on the hurdles. They see
+// what they saw in training: not the position before it.
 func controlSkills(run *runs.Run) (skillSet, error) {
 	env, err := envs.Make(hurdlesEnv)
 	if err != nil {
@@ -312,8 +315,9 @@ func controlSkills(run *runs.Run) (skillSet, error) {
 	return set, nil
 }
 
-// gaussianSkill is a skill as a policy of its own, as [runs.Skills.Genotype] makes it, but with the scales of the actions: the row of the
-// first kernel that belongs to the skill becomes part of the bias.
+// gaussianSkill is a skill as a policy of its own, as [runs.Skills.Genotype] makes it, but with the
+// scales of the actions: the row of the first kernel that belongs to the skill becomes part of the
+// bias.
 func gaussianSkill(s *runs.Skills, k int) []float32 {
 	units := s.Sizes()[1]
 	bias, kernel, rest := s.Policy[:units], s.Policy[units:units+s.Observations*units], s.Policy[units+(s.Observations+s.Count)*units:]

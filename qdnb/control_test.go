@@ -18,7 +18,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// cheetahs is a finished run of made-up skills of halfcheetah-uni: three skills of a policy, or a repertoire of four cells, one of them empty.
+// cheetahs is a finished run of made-up skills of halfcheetah-uni: three skills of a policy, or a
+// repertoire of four cells, one of them empty.
 func cheetahs(t *testing.T, root string, algorithm string) *runs.Run {
 	t.Helper()
 	random := rand.New(rand.NewPCG(4, 0))

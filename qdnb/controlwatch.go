@@ -28,8 +28,9 @@ type MetaEpisode struct {
 	Film *scene.Film
 }
 
-// Watch lets the meta-controller of a finished run of [Control] play an episode, from an initial state that seed draws, as it draws what
-// is chosen. The run whose skills it controls must lie in the same folder as the run.
+// Watch lets the meta-controller of a finished run of [Control] play an episode, from an initial
+// state that seed draws, as it draws what is chosen. The run whose skills it controls must lie in
+// the same folder as the run.
 func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	if run.Config.Algorithm != HierarchicalControl {
 		return nil, errors.Errorf("%s has no meta-controller to watch: it is a run of %s", run.Name(), run.Config.Algorithm)
@@ -105,7 +106,8 @@ func (e *MetaEpisode) summary() string {
 	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(e.Fitness), e.Hurdles, robots.HurdleNumber)
 }
 
-// Figure draws the way of the torso over the hurdles, seen from the side, and which skills were chosen.
+// Figure draws the way of the torso over the hurdles, seen from the side, and which skills were
+// chosen.
 func (e *MetaEpisode) Figure() (*figures.Figure, error) {
 	name := "skill"
 	if e.Cells {

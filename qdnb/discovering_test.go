@@ -44,7 +44,8 @@ func finished(t *testing.T, run *runs.Run) []byte {
 	return append(data, repertoireBytes(t, run)...)
 }
 
-// Interrupted after every iteration, extended, or trained in one go: the same repertoire and the same skills, to the byte.
+// Interrupted after every iteration, extended, or trained in one go: the same repertoire and the
+// same skills, to the byte.
 func TestSkillsGoOnBitForBit(t *testing.T) {
 	const iterations = 36 // the ring of the replay buffer begins again after 30
 	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "sac"} {
@@ -128,7 +129,8 @@ func TestSkillsAreMeasured(t *testing.T) {
 		if algorithm == "sac" {
 			count, episodes = 0, 2
 		}
-		// Measured at the beginning, every 12 steps before the 30th, and then every 30: in iterations of 6.
+		// Measured at the beginning, every 12 steps before the 30th, and then every 30: in
+		// iterations of 6.
 		var got, want [][3]float64
 		for _, row := range table.Rows {
 			got = append(got, [3]float64(row[:3]))
@@ -222,8 +224,9 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// DIAYN and DADS become other algorithms by one factor: with DIAYN+REWARD's objective DIAYN is DIAYN+REWARD, and with its diversity
-// reward so is DADS+REWARD, in pointmaze, where no position is clipped.
+// DIAYN and DADS become other algorithms by one factor: with DIAYN+REWARD's objective DIAYN is
+// DIAYN+REWARD, and with its diversity reward so is DADS+REWARD, in pointmaze, where no position is
+// clipped.
 func TestVariantsOfSkills(t *testing.T) {
 	plain := train(t, smallDiscovery("diayn-reward", t.TempDir(), 8))
 	objective := smallDiscovery("diayn", t.TempDir(), 8)
@@ -244,8 +247,9 @@ func TestVariantsOfSkills(t *testing.T) {
 	}
 }
 
-// Every algorithm has settings for every environment that the paper trains in; those of the reinforcement-learning family that differ
-// between environments are the published ones (QDax, qdbenchmark/configs).
+// Every algorithm has settings for every environment that the paper trains in; those of the
+// reinforcement-learning family that differ between environments are the published ones (QDax,
+// qdbenchmark/configs).
 func TestPublishedSettings(t *testing.T) {
 	type published struct {
 		Scaling float64 `json:"reward_scaling"`

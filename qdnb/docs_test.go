@@ -67,7 +67,8 @@ func tables(page, word string) (list [][][]string) {
 
 const byEnvironment = "by environment"
 
-// documented are the settings that a page lists, as they are written: those of all environments, and those by environment.
+// documented are the settings that a page lists, as they are written: those of all environments,
+// and those by environment.
 func documented(t *testing.T, page string) (common map[string]string, by map[string]map[string]string) {
 	t.Helper()
 	common, by = map[string]string{}, map[string]map[string]string{}

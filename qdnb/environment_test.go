@@ -119,7 +119,8 @@ func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// Figures of runs that have not noted their descriptor fall back on what is known of the environment.
+// Figures of runs that have not noted their descriptor fall back on what is known of the
+// environment.
 func TestRunsOfOlderProgramsHaveFigures(t *testing.T) {
 	run := train(t, small(t.TempDir(), 2))
 	if len(run.Status.Descriptor) != 2 {

@@ -47,7 +47,8 @@ type Evaluated struct {
 	records [][]float32 // of each recorder, [episodes, rows * width]
 }
 
-// Evaluate rolls policies of a run out, each for several episodes. What it finds of a policy does not depend on the others.
+// Evaluate rolls policies of a run out, each for several episodes. What it finds of a policy does
+// not depend on the others.
 func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 	env, err := s.environment(run)
 	if err != nil {
@@ -71,7 +72,8 @@ func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 	}, nil
 }
 
-// rollouts evaluate policies from the same initial states, as often as there are conditions to evaluate them under.
+// rollouts evaluate policies from the same initial states, as often as there are conditions to
+// evaluate them under.
 type rollouts struct {
 	platform  *xla.Platform
 	task      evolution.Task
@@ -84,18 +86,19 @@ type rollouts struct {
 	seed      int64
 }
 
-// statesAtOnce is the number of initial states that one program knows. It is a part of the results: beyond it, initial states come from
-// another seed.
+// statesAtOnce is the number of initial states that one program knows. It is a part of the results:
+// beyond it, initial states come from another seed.
 const statesAtOnce = 512
 
-// episodesAtOnce is about how many episodes one program computes, for the sake of progress and of memory. Results do not depend on it.
+// episodesAtOnce is about how many episodes one program computes, for the sake of progress and of
+// memory. Results do not depend on it.
 const episodesAtOnce = 2048
 
 // recordedAtOnce is the same where every step is recorded.
 const recordedAtOnce = 256
 
-// newRollouts compiles the rollout of policies of a run. hidden are their hidden layers if the run's settings do not name them. Recorders
-// are given the length of an episode.
+// newRollouts compiles the rollout of policies of a run. hidden are their hidden layers if the
+// run's settings do not name them. Recorders are given the length of an episode.
 func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, episodes int, seed int64, backend string,
 	recorders ...func(steps int) envs.Recorder) (*rollouts, error) {
 	if episodes < 1 || episodes > 1<<20 {
@@ -141,8 +144,9 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 
 func (r *rollouts) close() { r.evaluator.Free() }
 
-// under evaluates all policies under conditions; nil for those of the task as it is. step, if there is one, is told how many episodes were
-// computed since it was called before; its error ends the evaluation.
+// under evaluates all policies under conditions; nil for those of the task as it is. step, if there
+// is one, is told how many episodes were computed since it was called before; its error ends the
+// evaluation.
 func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) error) (all []Evaluated, err error) {
 	d := len(r.task.Env.Spec().Descriptor.Lower)
 	for first := 0; first < len(r.policies); first += r.together {
@@ -162,7 +166,8 @@ func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) er
 	return all, nil
 }
 
-// group evaluates as many policies as the program does together, or fewer: then it repeats the last one.
+// group evaluates as many policies as the program does together, or fewer: then it repeats the last
+// one.
 func (r *rollouts) group(group []Policy, conditions *envs.Conditions, step func(int) error) ([]Evaluated, error) {
 	var genotypes []float32
 	for i := range r.together {
@@ -207,8 +212,8 @@ func (r *rollouts) group(group []Policy, conditions *envs.Conditions, step func(
 	return results, nil
 }
 
-// partSeed is the seed of the initial states of a part of the episodes: the seed itself of the first. Golden multiples are far from the
-// seeds that people choose.
+// partSeed is the seed of the initial states of a part of the episodes: the seed itself of the
+// first. Golden multiples are far from the seeds that people choose.
 func partSeed(seed int64, part int) int64 {
 	return int64(uint64(seed) ^ uint64(part)*0x9E3779B97F4A7C15)
 }

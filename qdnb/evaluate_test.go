@@ -15,7 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// drift is a point that moves by its action. Its descriptor is where it started, so that plain Go can go the same way.
+// drift is a point that moves by its action. Its descriptor is where it started, so that plain Go
+// can go the same way.
 type drift struct{ name string }
 
 func (d drift) Spec() envs.Spec {
@@ -38,8 +39,8 @@ func (d drift) Step(s envs.State, action *Node) envs.State {
 	return d.state(xy, s.Descriptor, ReduceSum(Mul(action, xy), 1))
 }
 
-// driftFitness is the fitness of a skill that starts somewhere: the network of flat parameters is told the skill, and its first two
-// outputs go through tanh.
+// driftFitness is the fitness of a skill that starts somewhere: the network of flat parameters is
+// told the skill, and its first two outputs go through tanh.
 func driftFitness(s *runs.Skills, skill int, start []float32, steps int) float64 {
 	x, y, fitness := float64(start[0]), float64(start[1]), 0.0
 	for range steps {
@@ -90,8 +91,9 @@ func madeUp(t *testing.T, count int) (*runs.Run, *runs.Skills) {
 	return run, s
 }
 
-// Skills do in an environment what the network does that is told the skill; from as many initial states as there are episodes,
-// the same for all skills; and what is found of one does not depend on the others.
+// Skills do in an environment what the network does that is told the skill; from as many initial
+// states as there are episodes, the same for all skills; and what is found of one does not depend
+// on the others.
 func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 	for _, backend := range []string{"", "go"} {
 		for _, count := range []int{3, 0} {

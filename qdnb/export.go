@@ -24,12 +24,14 @@ type ExportSpec struct {
 	Force      bool   // replace a file that is there
 }
 
-// Export writes policies of a run to an .npz file that is of use without qdnb, and returns the names and shapes of its arrays.
+// Export writes policies of a run to an .npz file that is of use without qdnb, and returns the
+// names and shapes of its arrays.
 //
-// A policy is layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, with ReLU between the layers, and sizes, of the
-// input, the hidden layers and the output. The action is tanh of the output. Without Skill, Cell and Repertoire it is the best cell, or,
-// of a run with skills, the network of all skills: its input is the observation and the one-hot skill, the action is tanh of the
-// first half of its output, and skills is how many there are.
+// A policy is layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, with ReLU
+// between the layers, and sizes, of the input, the hidden layers and the output. The action is tanh
+// of the output. Without Skill, Cell and Repertoire it is the best cell, or, of a run with skills,
+// the network of all skills: its input is the observation and the one-hot skill, the action is tanh
+// of the first half of its output, and skills is how many there are.
 //
 // A repertoire is genotypes, fitnesses, descriptors and centroids.
 func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
@@ -115,7 +117,8 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	return layerArrays(genotype, sizes), nil
 }
 
-// sizesOf are the sizes of the layers of a run's policies of one skill each. hidden is nil where the settings name it.
+// sizesOf are the sizes of the layers of a run's policies of one skill each. hidden is nil where
+// the settings name it.
 func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
 	if hidden != nil {
 		skills, err := run.Skills()

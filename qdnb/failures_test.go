@@ -33,7 +33,8 @@ func lineWith(t *testing.T, text string) string {
 	return fmt.Sprintf("%s:%d", file, strings.Count(before, "\n")+2)
 }
 
-// failing is what the error of a run that cannot be compiled must say: the program, the function, its line, and the rest of the line.
+// failing is what the error of a run that cannot be compiled must say: the program, the function,
+// its line, and the rest of the line.
 type failing struct{ program, function, at, rest string }
 
 func (f failing) check(t *testing.T, spec Spec) {

@@ -27,8 +27,8 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	return spec
 }
 
-// Interrupted after every generation, extended in two steps, or trained in one go: the same repertoire, to the byte. What a learner
-// learns from is put back from the disk.
+// Interrupted after every generation, extended in two steps, or trained in one go: the same
+// repertoire, to the byte. What a learner learns from is put back from the disk.
 func TestFamilyGoesOnBitForBit(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora"} {
 		t.Run(algorithm, func(t *testing.T) {

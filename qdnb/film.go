@@ -14,9 +14,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Film lets policies of a run play again, one episode each, to be watched: those in some cells of its repertoire, or its best one where no
-// cell is given; of a run with skills, all skills; of a run of [Control], what its meta-controller does, see [Watch]. seed draws the initial
-// state, which is the same for all. A film does not depend on which others are made with it.
+// Film lets policies of a run play again, one episode each, to be watched: those in some cells of
+// its repertoire, or its best one where no cell is given; of a run with skills, all skills; of a
+// run of [Control], what its meta-controller does, see [Watch]. seed draws the initial state, which
+// is the same for all. A film does not depend on which others are made with it.
 func Film(run *runs.Run, seed int64, cells ...int) ([]*scene.Film, error) {
 	if run.Config.Algorithm == HierarchicalControl && len(cells) == 0 {
 		e, err := Watch(run, seed)
@@ -28,8 +29,9 @@ func Film(run *runs.Run, seed int64, cells ...int) ([]*scene.Film, error) {
 	return Films(run, EvaluateSpec{Cells: cells, Seed: seed, Episodes: 1})
 }
 
-// Films are of the very episodes that [Evaluate] evaluates: for each policy one after the other, those of all its episodes. An
-// environment of one's own can be filmed if it is an [envs.Rigid] or a [Visible].
+// Films are of the very episodes that [Evaluate] evaluates: for each policy one after the other,
+// those of all its episodes. An environment of one's own can be filmed if it is an [envs.Rigid] or
+// a [Visible].
 func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 	env, err := s.environment(run)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A film is of the episode that is evaluated: its rewards are the fitness, and the followed body ends where the descriptor says.
+// A film is of the episode that is evaluated: its rewards are the fitness, and the followed body
+// ends where the descriptor says.
 func TestFilmOfARun(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 5))
@@ -216,7 +217,8 @@ func TestFilmOfAMetaController(t *testing.T) {
 	}
 }
 
-// The bodies of a robot hang together in every frame; skills can be filmed as well as cells, and under other conditions.
+// The bodies of a robot hang together in every frame; skills can be filmed as well as cells, and
+// under other conditions.
 func TestFilmOfARobot(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	skills := cheetahs(t, t.TempDir(), "diayn")

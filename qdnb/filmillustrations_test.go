@@ -26,8 +26,8 @@ var poses = map[string][]float64{
 	"halfcheetah-hurdles": {0, 0, 0, 0, 0, 0},
 }
 
-// The illustrations that package scene keeps are those of the models. After a wanted change: go test -run Illustrations -update, look at
-// figure 1.
+// The illustrations that package scene keeps are those of the models. After a wanted change: go
+// test -run Illustrations -update, look at figure 1.
 func TestIllustrations(t *testing.T) {
 	films := map[string]*scene.Film{}
 	for _, name := range envs.Names() {

@@ -12,7 +12,8 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Still is what there is to see of an environment in its default pose, a film of one frame. It needs no backend.
+// Still is what there is to see of an environment in its default pose, a film of one frame. It
+// needs no backend.
 func Still(env envs.Env) (*scene.Film, error) {
 	s, err := newStage(env)
 	if err != nil {
@@ -50,8 +51,9 @@ func newStage(env envs.Env) (*stage, error) {
 	return s, s.Check()
 }
 
-// film is an episode: where the bodies are at its beginning, [7 * bodies] or nothing, and what was recorded of its steps, see
-// [stage.look]. It ends with the first episode, or before something is not a number.
+// film is an episode: where the bodies are at its beginning, [7 * bodies] or nothing, and what was
+// recorded of its steps, see [stage.look]. It ends with the first episode, or before something is
+// not a number.
 func (s *stage) film(first, steps []float32) *scene.Film {
 	film := s.Film
 	film.Frames, film.Rewards = nil, nil
@@ -87,8 +89,9 @@ func posesOf(flat []float32) (poses []scene.Pose) {
 	return poses
 }
 
-// The colours of what is no limb, and of limbs: those of Okabe and Ito (2008), which colour-blind readers can tell apart. Of four limbs or
-// more the first two, left in the robots of the paper, are cold, and the next two warm.
+// The colours of what is no limb, and of limbs: those of Okabe and Ito (2008), which colour-blind
+// readers can tell apart. Of four limbs or more the first two, left in the robots of the paper, are
+// cold, and the next two warm.
 var (
 	torsoColor = color.NRGBA{R: 0x5b, G: 0x64, B: 0x70, A: 0xff}
 	wallColor  = color.NRGBA{R: 0xbd, G: 0xb8, B: 0xae, A: 0xff}
@@ -146,7 +149,8 @@ func (s *stage) rigid(system *physics.System) error {
 	return nil
 }
 
-// limbs are the trees below the bodies that hang on others and that nothing hangs on but as a chain: a leg.
+// limbs are the trees below the bodies that hang on others and that nothing hangs on but as a
+// chain: a leg.
 type limbs struct {
 	child map[string]bool
 	of    map[string]int // number of the limb of a body
@@ -179,7 +183,8 @@ func limbsOf(model physics.Model) limbs {
 	return l
 }
 
-// color is that of a body that moves: parts of a limb are a little darker the farther they are from the torso.
+// color is that of a body that moves: parts of a limb are a little darker the farther they are from
+// the torso.
 func (l limbs) color(body string) color.NRGBA {
 	limb, ok := l.of[body]
 	if !ok {
@@ -195,8 +200,8 @@ func (l limbs) color(body string) color.NRGBA {
 	return color.NRGBA{R: dim(c.R), G: dim(c.G), B: dim(c.B), A: c.A}
 }
 
-// beside moves limbs along y that a robot in the plane of x and z has at the same place, as walker2d its legs: there both go through each
-// other, and could not be told apart. It is by body.
+// beside moves limbs along y that a robot in the plane of x and z has at the same place, as
+// walker2d its legs: there both go through each other, and could not be told apart. It is by body.
 func (l limbs) beside(model physics.Model) map[string]float64 {
 	shift := map[string]float64{}
 	if !model.Frozen.Position[1] {

@@ -8,12 +8,15 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Visible is an environment that says itself what there is to see of it. Those of package envs need not, nor does any [envs.Rigid].
+// Visible is an environment that says itself what there is to see of it. Those of package envs need
+// not, nor does any [envs.Rigid].
 type Visible interface {
 	envs.Env
-	// Bodies are what is to be seen; the pose of one that moves is where it rests. At least one of them moves.
+	// Bodies are what is to be seen; the pose of one that moves is where it rests. At least one of
+	// them moves.
 	Bodies() []scene.Body
-	// Poses are where the bodies are that move, one after the other: position, and rotation as a quaternion w, x, y, z, [B, 7 * bodies].
+	// Poses are where the bodies are that move, one after the other: position, and rotation as a
+	// quaternion w, x, y, z, [B, 7 * bodies].
 	Poses(s envs.State) *Node
 }
 
@@ -35,8 +38,8 @@ func (s *stage) steps(int) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: s.width(), Row: func(_ envs.State, _ *Node, after envs.State) *Node { return s.look(after) }}
 }
 
-// look is what there is to see of a state [B, width]: where the bodies are, the reward of the step that led there, and whether the episode
-// ended.
+// look is what there is to see of a state [B, width]: where the bodies are, the reward of the step
+// that led there, and whether the episode ended.
 func (s *stage) look(after envs.State) *Node {
 	return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1), InsertAxes(after.Done, -1)}, 1)
 }

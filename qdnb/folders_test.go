@@ -17,8 +17,9 @@ type folder struct {
 	hostOnly bool
 }
 
-// TestImportsRunOneWay holds the table of folders against the imports: each folder imports those above it or in its own row, and
-// internal, which stands below all; what is host only imports neither GoMLX nor what does.
+// TestImportsRunOneWay holds the table of folders against the imports: each folder imports those
+// above it or in its own row, and internal, which stands below all; what is host only imports
+// neither GoMLX nor what does.
 func TestImportsRunOneWay(t *testing.T) {
 	const module, internal = "example.com/qdnb/", "internal"
 	list := tables(read(t, filepath.Join(root, "ARCHITECTURE.md")), "folder")

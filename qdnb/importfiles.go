@@ -53,7 +53,8 @@ func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
 // repertoireArrays are the arrays of a repertoire, with the number of their axes.
 var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2, "centroids": 2}
 
-// readRepertoire reads the arrays of a repertoire: from an .npz file, or from a folder with a file of each or with repertoire.npz.
+// readRepertoire reads the arrays of a repertoire: from an .npz file, or from a folder with a file
+// of each or with repertoire.npz.
 func readRepertoire(path string) (map[string]floats, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -99,7 +100,8 @@ func readRepertoire(path string) (map[string]floats, error) {
 	return arrays, nil
 }
 
-// digest is the SHA-256 of arrays: of their names, shapes and numbers, whatever file they come from.
+// digest is the SHA-256 of arrays: of their names, shapes and numbers, whatever file they come
+// from.
 func digest(arrays map[string]floats) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {

@@ -18,7 +18,8 @@ func layers(s *runs.Skills) string {
 	return text
 }
 
-// fitting says what a row of n parameters would fit: another environment, other hidden layers, or a policy of a repertoire.
+// fitting says what a row of n parameters would fit: another environment, other hidden layers, or a
+// policy of a repertoire.
 func fitting(n int, s runs.Skills) string {
 	var found []string
 	if n == s.Params() {
@@ -47,7 +48,8 @@ func fitting(n int, s runs.Skills) string {
 	return strings.Join(found, "; ")
 }
 
-// fittingHidden are the settings of up to three equal hidden layers with which networks have n parameters; empty if there are none.
+// fittingHidden are the settings of up to three equal hidden layers with which networks have n
+// parameters; empty if there are none.
 func fittingHidden(n, in, out int) string {
 	var found []string
 	for layers := range 4 {

@@ -17,13 +17,16 @@ type ImportSpec struct {
 	Algorithm string // that found it
 	Env       string // see [envs.Names]
 	Seed      int64
-	// Policy is an .npy file of a skill-conditioned policy, float32 or float64 [N]: for each layer its bias, then its kernel [in, out],
-	// from observation and one-hot skill to the means and scales of the actions. It goes with one of SAC, DIAYN, DADS and so on.
+	// Policy is an .npy file of a skill-conditioned policy, float32 or float64 [N]: for each layer
+	// its bias, then its kernel [in, out], from observation and one-hot skill to the means and
+	// scales of the actions. It goes with one of SAC, DIAYN, DADS and so on.
 	Policy string
-	// Repertoire is a folder with genotypes.npy [cells, N], fitnesses.npy [cells], descriptors.npy and centroids.npy [cells, d], or
-	// an .npz file with arrays of these names. An empty cell has fitness -Inf. It goes with a quality-diversity algorithm.
+	// Repertoire is a folder with genotypes.npy [cells, N], fitnesses.npy [cells], descriptors.npy
+	// and centroids.npy [cells, d], or an .npz file with arrays of these names. An empty cell has
+	// fitness -Inf. It goes with a quality-diversity algorithm.
 	Repertoire string
-	// Set gives what the files cannot tell: hidden=[256,256], episode_length=250, and skills=5 of a policy that is told one.
+	// Set gives what the files cannot tell: hidden=[256,256], episode_length=250, and skills=5 of a
+	// policy that is told one.
 	Set  []string
 	Runs string // folder of the runs; [runs.Folder] if empty
 }
@@ -40,7 +43,8 @@ type skillSettings struct {
 	Skills int `json:"skills"`
 }
 
-// importedSettings are the hyperparameters of an imported run: what is known of it, and what tells it from all others.
+// importedSettings are the hyperparameters of an imported run: what is known of it, and what tells
+// it from all others.
 type importedSettings struct {
 	importSettings
 	Cells    int    `json:"cells,omitempty"`
@@ -48,9 +52,10 @@ type importedSettings struct {
 	Imported string `json:"imported"` // SHA-256 of the numbers
 }
 
-// Import makes the folder of a finished run of numbers that another program found, so that it can be shown, evaluated and exported.
-// Nothing is ever overwritten: the numbers' SHA-256 is among the hyperparameters and so in the name of the folder, and importing
-// the same again finds it. An import that fails leaves nothing behind.
+// Import makes the folder of a finished run of numbers that another program found, so that it can
+// be shown, evaluated and exported. Nothing is ever overwritten: the numbers' SHA-256 is among the
+// hyperparameters and so in the name of the folder, and importing the same again finds it. An
+// import that fails leaves nothing behind.
 func Import(s ImportSpec) (*runs.Run, error) {
 	algorithm, err := findAlgorithm(s.Algorithm)
 	if err != nil {

@@ -33,7 +33,8 @@ func numbers(n int) []float32 {
 	return row
 }
 
-// mazePolicy is the number of parameters of a policy with five skills for pointmaze, of two layers of 8 units.
+// mazePolicy is the number of parameters of a policy with five skills for pointmaze, of two layers
+// of 8 units.
 const mazePolicy = (2+5+1)*8 + 9*8 + 9*4
 
 // mazeGenotype is that of one without skills.
@@ -133,7 +134,8 @@ func TestImportPolicyMistakes(t *testing.T) {
 	}
 }
 
-// foreign are the arrays of a repertoire of four cells for pointmaze, one of which is empty and holds NaN.
+// foreign are the arrays of a repertoire of four cells for pointmaze, one of which is empty and
+// holds NaN.
 func foreign() map[string]npz.Array {
 	genotypes, nan := numbers(4*mazeGenotype), float32(math.NaN())
 	for i := range mazeGenotype {

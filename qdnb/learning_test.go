@@ -26,8 +26,8 @@ func train(t *testing.T, spec qdnb.Spec) *runs.Run {
 	return run
 }
 
-// Twenty generations of a hundred policies find most of what lies before the second wall; a hundred random policies fill a
-// twentieth of the cells.
+// Twenty generations of a hundred policies find most of what lies before the second wall; a hundred
+// random policies fill a twentieth of the cells.
 func TestMapElitesLearnsPointmaze(t *testing.T) {
 	first := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"}, Budget: runs.Budget{Generations: 1}}).Status
 	last := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"}, Budget: runs.Budget{Generations: 40}}).Status
@@ -60,8 +60,9 @@ func TestMapElitesMatchesQDaxAtGeneration100(t *testing.T) {
 	}
 }
 
-// The paper's level on pointmaze: max fitness about -25, QD score about 4.2e5, after some 6400 generations there. When the room at
-// the top left is found is luck (ARCHITECTURE.md has the numbers); seed 0 finds it near generation 1100.
+// The paper's level on pointmaze: max fitness about -25, QD score about 4.2e5, after some 6400
+// generations there. When the room at the top left is found is luck (ARCHITECTURE.md has the
+// numbers); seed 0 finds it near generation 1100.
 func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	long(t)
 	s := train(t, qdnb.Spec{Seed: 0, Budget: qdnb.Generations(2000)}).Status
@@ -70,8 +71,9 @@ func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	}
 }
 
-// SAC finds its way around both walls, once it has seen what is behind them: random actions lead everywhere in long episodes. With the
-// paper's settings it learns to stand below the upper wall, where a fitness of -156 is all it ever sees.
+// SAC finds its way around both walls, once it has seen what is behind them: random actions lead
+// everywhere in long episodes. With the paper's settings it learns to stand below the upper wall,
+// where a fitness of -156 is all it ever sees.
 func TestSACSolvesPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Set: []string{
@@ -87,9 +89,10 @@ func TestSACSolvesPointmaze(t *testing.T) {
 	}
 }
 
-// Medians of three seeds after 30 generations of 100 on walker-uni. Twelve seeds of QDax's MAP-Elites end with a max fitness of 222 to 297,
-// a coverage of 33 to 48 % (42.8 on average) and a QD score of 1.42 to 2.23e5; two of its PGA-MAP-Elites at 337 and 244, 57.9 and
-// 47.6 %, 2.64 and 2.07e5 (ARCHITECTURE.md has ours).
+// Medians of three seeds after 30 generations of 100 on walker-uni. Twelve seeds of QDax's
+// MAP-Elites end with a max fitness of 222 to 297, a coverage of 33 to 48 % (42.8 on average) and a
+// QD score of 1.42 to 2.23e5; two of its PGA-MAP-Elites at 337 and 244, 57.9 and 47.6 %, 2.64 and
+// 2.07e5 (ARCHITECTURE.md has ours).
 func TestWalkerMatchesQDaxAtGeneration30(t *testing.T) {
 	long(t)
 	for _, algorithm := range []string{"pga-map-elites", "map-elites"} {
@@ -109,8 +112,8 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// With 20 000 evaluations PGA-MAP-Elites finds better walkers than MAP-Elites: the median of three seeds, with networks small enough for
-// minutes.
+// With 20 000 evaluations PGA-MAP-Elites finds better walkers than MAP-Elites: the median of three
+// seeds, with networks small enough for minutes.
 func TestPolicyGradientsFindBetterWalkers(t *testing.T) {
 	long(t)
 	best := func(algorithm string, set ...string) float64 {
@@ -127,8 +130,9 @@ func TestPolicyGradientsFindBetterWalkers(t *testing.T) {
 	}
 }
 
-// 30 000 steps of walker-uni. QDax's DIAYN+REWARD ends with a passive repertoire of max fitness 260 to 280, coverage 22 to 32 % and QD score
-// 1.0 to 1.35e5, and its discriminator's loss falls from about 1.1 to 0.2 or 0.3; its DADS+REWARD at 266, 27.5 % and 1.24e5.
+// 30 000 steps of walker-uni. QDax's DIAYN+REWARD ends with a passive repertoire of max fitness 260
+// to 280, coverage 22 to 32 % and QD score 1.0 to 1.35e5, and its discriminator's loss falls from
+// about 1.1 to 0.2 or 0.3; its DADS+REWARD at 266, 27.5 % and 1.24e5.
 func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 	long(t)
 	for algorithm, loss := range map[string]string{"diayn-reward": "discriminator_loss", "dads-reward": "dynamics_loss"} {
@@ -148,7 +152,8 @@ func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 	}
 }
 
-// On pointmaze, where rewards are negative, partial returns sink below SMERL's target: the gate, open at first, is shut within 20 000 steps.
+// On pointmaze, where rewards are negative, partial returns sink below SMERL's target: the gate,
+// open at first, is shut within 20 000 steps.
 func TestSMERLShutsOnPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{

@@ -27,8 +27,8 @@ func (p Policy) String() string {
 	return fmt.Sprintf("skill %d", p.Number)
 }
 
-// policiesOf are the policies of a run that are wanted. hidden are the hidden layers of skills; nil of cells, where the run's settings
-// name them.
+// policiesOf are the policies of a run that are wanted. hidden are the hidden layers of skills; nil
+// of cells, where the run's settings name them.
 func policiesOf(run *runs.Run, skills, cells []int) (policies []Policy, hidden []int, err error) {
 	if err := ownPolicies(run); err != nil {
 		return nil, nil, err

@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Replay runs the policies of some cells of a run's repertoire again, one episode each from an initial state that seed draws,
-// and returns what they did.
+// Replay runs the policies of some cells of a run's repertoire again, one episode each from an
+// initial state that seed draws, and returns what they did.
 func Replay(run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error) {
 	env, err := environmentOf(run)
 	if err != nil {
@@ -39,8 +39,8 @@ func environmentOf(run *runs.Run) (envs.Env, error) {
 	return env, nil
 }
 
-// ReplayIn is [Replay] in a given environment: in one of one's own that the run was trained in, or in a changed one. It must have
-// as many observations and actions as that.
+// ReplayIn is [Replay] in a given environment: in one of one's own that the run was trained in, or
+// in a changed one. It must have as many observations and actions as that.
 func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error) {
 	if err := env.Spec().Validate(); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolutio
 	return evolution.Replay(platform, task, genotypes, seed)
 }
 
-// taskOf is what the policies of a run were evaluated in: whatever the algorithm or variant, its settings name the form of the
-// policies and the length of an episode.
+// taskOf is what the policies of a run were evaluated in: whatever the algorithm or variant, its
+// settings name the form of the policies and the length of an episode.
 func taskOf(env envs.Env, config runs.Config) (evolution.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {

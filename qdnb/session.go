@@ -16,25 +16,28 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same call goes on.
+// ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same
+// call goes on.
 var ErrInterrupted = errors.New("interrupted")
 
-// Interruptible is a context for [TrainContext], [Adapt] and [Control] that is done when SIGINT or SIGTERM comes (an interrupted cell), so
-// that they save what they have; a second signal ends the process at once. stop gives signals back.
+// Interruptible is a context for [TrainContext], [Adapt] and [Control] that is done when SIGINT or
+// SIGTERM comes (an interrupted cell), so that they save what they have; a second signal ends the
+// process at once. stop gives signals back.
 func Interruptible() (ctx context.Context, stop context.CancelFunc) {
 	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal finds no handler
 	return ctx, stop
 }
 
-// CheckpointEnv names the environment variable that says how long it is from one checkpoint to the next, as in 30s.
+// CheckpointEnv names the environment variable that says how long it is from one checkpoint to the
+// next, as in 30s.
 const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 
 // checkpointEvery is the time between two checkpoints where $QDNB_CHECKPOINT_EVERY says nothing.
 const checkpointEvery = 2 * time.Minute
 
-// checkpointPause is the time between two checkpoints. What is lost when a process is killed is no older; a checkpoint takes as long as
-// its bytes need to the disk.
+// checkpointPause is the time between two checkpoints. What is lost when a process is killed is no
+// older; a checkpoint takes as long as its bytes need to the disk.
 func checkpointPause() (time.Duration, error) {
 	text := os.Getenv(CheckpointEnv)
 	if text == "" {
@@ -47,8 +50,9 @@ func checkpointPause() (time.Duration, error) {
 	return pause, nil
 }
 
-// session is the time for which this process holds the folder of a run: what training, adaptation and control have in common. It opens the
-// folder, goes on from the newest checkpoint, writes others, and says how to go on when it is told to stop.
+// session is the time for which this process holds the folder of a run: what training, adaptation
+// and control have in common. It opens the folder, goes on from the newest checkpoint, writes
+// others, and says how to go on when it is told to stop.
 type session struct {
 	writer *runs.Writer
 	status runs.Status
@@ -133,13 +137,15 @@ func (s *session) checkpoint(generation int64, arrays map[string]npz.Array) erro
 	return s.writer.SaveStatus(s.status)
 }
 
-// interrupted is the error of a session that was told to stop and has saved its state, which is called such as "generation 5".
+// interrupted is the error of a session that was told to stop and has saved its state, which is
+// called such as "generation 5".
 func (s *session) interrupted(state string) error {
 	s.bar.Done(fmt.Sprintf("stopped at %s; the same command goes on", state))
 	return fmt.Errorf("%w: %s is saved at %s; the same command goes on", ErrInterrupted, s.writer.Dir, state)
 }
 
-// abandon gives the folder back after an open or begin that failed: the folder of a run that cannot begin is of no use.
+// abandon gives the folder back after an open or begin that failed: the folder of a run that cannot
+// begin is of no use.
 func (s *session) abandon() {
 	if s.writer != nil {
 		_ = s.writer.Discard()

@@ -28,7 +28,8 @@ func smallSkills(folder string) Spec {
 	}
 }
 
-// ledge is a plane off which one falls: an episode ends where x is beyond the edge, and the point would move on.
+// ledge is a plane off which one falls: an episode ends where x is beyond the edge, and the point
+// would move on.
 type ledge struct{ plane }
 
 const edge = 0.3
@@ -40,7 +41,8 @@ func (l ledge) Step(s envs.State, action *Node) envs.State {
 	return s
 }
 
-// Of what the evaluation of a run stored, the steps before the edge are the first episode, whether or not the environment restarts.
+// Of what the evaluation of a run stored, the steps before the edge are the first episode, whether
+// or not the environment restarts.
 func TestFirstEpisodeOfARun(t *testing.T) {
 	for name, env := range map[string]envs.Env{"ledge": ledge{plane{"ledge"}}, "restarting": envs.AutoReset(ledge{plane{"restarting"}}, 20)} {
 		spec := smallSkills(t.TempDir())
@@ -52,7 +54,8 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 		early := 0
 		for i := range s.Which {
 			positions := s.Trajectories[2*i*s.Steps() : 2*(i+1)*s.Steps()]
-			// The edge is crossed at once by the position after the end, or by the jump back to the start.
+			// The edge is crossed at once by the position after the end, or by the jump back to the
+			// start.
 			want := 1
 			for want < s.Steps() && math.Abs(float64(positions[2*want])) <= edge && math.Abs(float64(positions[2*want]-positions[2*want-2])) < 0.11 {
 				want++

@@ -33,10 +33,12 @@ type Spec struct {
 	// --set reward_scaling=1 names the same run.
 	Constants string
 
-	// Set overrides hyperparameters, as in "batch=100": the names of the algorithm's settings in JSON.
+	// Set overrides hyperparameters, as in "batch=100": the names of the algorithm's settings in
+	// JSON.
 	Set []string
 
-	// Budget ends the run; the first limit that is reached counts. Without any limit it is the paper's two hours.
+	// Budget ends the run; the first limit that is reached counts. Without any limit it is the
+	// paper's two hours.
 	Budget runs.Budget
 
 	// Emitter, Learner and Archive replace parts of an algorithm of neuroevolution: a variant,
@@ -51,7 +53,8 @@ type Spec struct {
 	Learner evolution.Learner // makes the first offspring of a generation, and learns
 	Archive evolution.Archive // keeps
 
-	// Diversity and Objective do so in the reinforcement-learning family; Name must name such a variant, too.
+	// Diversity and Objective do so in the reinforcement-learning family; Name must name such a
+	// variant, too.
 	Diversity skills.Diversity // tells skills apart
 	Objective skills.Objective // what that is worth beside the task
 
@@ -65,8 +68,9 @@ type Spec struct {
 	// folder set-aside, and never deletes it. A folder in which another process trains is an error.
 	Fresh bool
 
-	// KeepReplay leaves the replay buffer of a learner on the disk when the run is finished, hundreds of megabytes, so that it can be
-	// extended as if it had never stopped. Without it, an extension fills the buffer anew.
+	// KeepReplay leaves the replay buffer of a learner on the disk when the run is finished,
+	// hundreds of megabytes, so that it can be extended as if it had never stopped. Without it, an
+	// extension fills the buffer anew.
 	KeepReplay bool
 }
 

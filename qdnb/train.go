@@ -19,8 +19,9 @@ import (
 // columns of metrics.csv.
 var columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness", "coverage", "qd_score", "invalid"}
 
-// Train trains what spec says, or loads it if it is there, or goes on where it stopped. SIGINT and SIGTERM (an interrupted
-// cell) save a checkpoint and end it with [ErrInterrupted]; a second signal ends the process at once.
+// Train trains what spec says, or loads it if it is there, or goes on where it stopped. SIGINT and
+// SIGTERM (an interrupted cell) save a checkpoint and end it with [ErrInterrupted]; a second signal
+// ends the process at once.
 func Train(spec Spec) (*runs.Run, error) {
 	ctx, stop := Interruptible()
 	defer stop()

@@ -23,8 +23,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// childEnv names the environment variable that makes the test program train in the folder that it names until it is killed, for
-// [TestKilledRunEndsWithTheSameBytes].
+// childEnv names the environment variable that makes the test program train in the folder that it
+// names until it is killed, for [TestKilledRunEndsWithTheSameBytes].
 const childEnv = "QDNB_TEST_TRAIN_IN"
 
 func TestMain(m *testing.M) {
@@ -131,7 +131,8 @@ func TestCheckpointPauseIsADuration(t *testing.T) {
 	}
 }
 
-// withOwnCache keeps what tests compute out of the user's cache, from which they take the plugin of XLA.
+// withOwnCache keeps what tests compute out of the user's cache, from which they take the plugin of
+// XLA.
 func withOwnCache(run func() int) int {
 	user, err := xla.CacheDir()
 	if err != nil {

@@ -16,8 +16,8 @@ type maze interface{ Walls() []envs.Wall }
 
 type goal interface{ Goal() envs.Wall }
 
-// Trajectories runs the policies of some cells again, see [Replay], and draws their ways in the plane of the state descriptor,
-// which must be a position.
+// Trajectories runs the policies of some cells again, see [Replay], and draws their ways in the
+// plane of the state descriptor, which must be a position.
 func Trajectories(run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
 	env, err := environmentOf(run)
 	if err != nil {

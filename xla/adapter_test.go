@@ -48,7 +48,8 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 	}
 }
 
-// The body of a loop returns a node several times, also when it does not know: the Go backend makes one of two equal constants.
+// The body of a loop returns a node several times, also when it does not know: the Go backend makes
+// one of two equal constants.
 func TestLoopReturnsANodeTwice(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
@@ -91,8 +92,9 @@ func TestScalarCacheIsReached(t *testing.T) {
 	}
 }
 
-// go-xla keeps the functions that reductions and scatters apply in caches by type, which do not hold across loops: all kinds in
-// the main function, then in a loop, in a loop within, and again outside.
+// go-xla keeps the functions that reductions and scatters apply in caches by type, which do not
+// hold across loops: all kinds in the main function, then in a loop, in a loop within, and again
+// outside.
 func TestReductionsInNestedFunctions(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
@@ -137,7 +139,8 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 	}
 }
 
-// A donated input that is updated in place stays where it lies in memory; one that is not donated is copied.
+// A donated input that is updated in place stays where it lies in memory; one that is not donated
+// is copied.
 func TestDonatedMemoryIsReused(t *testing.T) {
 	p := platformsUnderTest(t)[0]
 	if p.Kind != CPU {

@@ -13,18 +13,20 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Compiled programs are shared in a process: two graphs of the same text (StableHLO, as the compiler gets it) on the same backend are
-// compiled once, so that runs that differ in their inputs alone wait for the compiler once. The text says all there is to say:
-// name, operations, constants, reuse of inputs and number of devices. Executables that nobody uses any more are kept for the next one
-// who builds them, the idleExecutables used last. The pure Go backend has no text, and hardly anything to compile: there every
-// program is its own.
+// Compiled programs are shared in a process: two graphs of the same text (StableHLO, as the
+// compiler gets it) on the same backend are compiled once, so that runs that differ in their inputs
+// alone wait for the compiler once. The text says all there is to say: name, operations, constants,
+// reuse of inputs and number of devices. Executables that nobody uses any more are kept for the
+// next one who builds them, the idleExecutables used last. The pure Go backend has no text, and
+// hardly anything to compile: there every program is its own.
 
 // idleExecutables is how many executables without a user are kept.
 const idleExecutables = 32
 
 var compilations atomic.Int64
 
-// Compilations is how many programs this process has handed to a compiler: those that were there already do not count.
+// Compilations is how many programs this process has handed to a compiler: those that were there
+// already do not count.
 func Compilations() int64 { return compilations.Load() }
 
 // textKey names an executable.
@@ -57,7 +59,8 @@ func newCodeCache(limit int) *codeCache {
 	return &codeCache{held: map[textKey]*sharedCode{}, limit: limit}
 }
 
-// get returns the executable of a text, compiled now unless it is there. Who asks for a text that another one is compiling waits.
+// get returns the executable of a text, compiled now unless it is there. Who asks for a text that
+// another one is compiling waits.
 func (c *codeCache) get(key textKey, compile func() (compute.Executable, error)) (compute.Executable, error) {
 	c.Lock()
 	code, found := c.held[key]
@@ -112,7 +115,8 @@ func (c *codeCache) release(code *sharedCode) {
 	}
 }
 
-// borrowed is an executable of the cache in the hands of one user, who gives it back by Finalize, or by forgetting it.
+// borrowed is an executable of the cache in the hands of one user, who gives it back by Finalize,
+// or by forgetting it.
 type borrowed struct {
 	compute.Executable
 	giveBack func()
@@ -155,8 +159,8 @@ func (b *nestingBuilder) Compile() (compute.Executable, error) {
 	return executables.get(textKey{b.backend, [sha256.Size]byte(hash.Sum(nil))}, b.Builder.Compile)
 }
 
-// stableHLO is what a builder of go-xla writes the text with: its private field builder. nil for other
-// backends; TestProgramsOfOneTextAreCompiledOnce guards it against a change of go-xla.
+// stableHLO is what a builder of go-xla writes the text with: its private field builder. nil for
+// other backends; TestProgramsOfOneTextAreCompiledOnce guards it against a change of go-xla.
 func stableHLO(builder compute.Builder) *stablehlo.Builder {
 	value := reflect.ValueOf(builder)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {

@@ -23,7 +23,8 @@ func shared(t *testing.T) *xla.Platform {
 	return p
 }
 
-// sums compiles a program of nested loops, reductions and a sort, which adds a number to those of a vector.
+// sums compiles a program of nested loops, reductions and a sort, which adds a number to those of a
+// vector.
 func sums(p *xla.Platform, by float64, donate bool) (*xla.Program, error) {
 	input := xla.Input{Shape: shapes.Make(dtypes.Float32, 3), Donate: donate}
 	return p.Compile("sums", []xla.Input{input}, func(in []*Node) []*Node {

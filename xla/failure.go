@@ -18,7 +18,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// This file turns panics of graph code into errors of one line that name the user's function and line, and the user's sizes.
+// This file turns panics of graph code into errors of one line that name the user's function and
+// line, and the user's sizes.
 
 // Axis names a size, so that errors can say what the axes of a shape are.
 type Axis struct {
@@ -51,14 +52,15 @@ func (l located) Error() string { return fmt.Sprintf("%s: %s", l.at, l.error.Err
 
 func (l located) Unwrap() error { return l.error }
 
-// Misfit is the error of a part of an algorithm whose method returned what does not fit, at the place where the method is defined.
-// Of a part that is a function method is not looked at. Graph code panics with it.
+// Misfit is the error of a part of an algorithm whose method returned what does not fit, at the
+// place where the method is defined. Of a part that is a function method is not looked at. Graph
+// code panics with it.
 func Misfit(part any, method, format string, args ...any) error {
 	return located{errors.Errorf(format, args...), definition(part, method)}
 }
 
-// CheckShape panics with a [Misfit] if a method of a part returned a result of another type or other dimensions. result names
-// it, in the plural.
+// CheckShape panics with a [Misfit] if a method of a part returned a result of another type or
+// other dimensions. result names it, in the plural.
 func CheckShape(part any, method, result string, got *graph.Node, dtype dtypes.DType, dims ...int) {
 	want := shapes.Make(dtype, dims...)
 	if got == nil {
@@ -69,7 +71,8 @@ func CheckShape(part any, method, result string, got *graph.Node, dtype dtypes.D
 	}
 }
 
-// CheckCount panics with a [Misfit] if a method of a part did not return so many tensors for result.
+// CheckCount panics with a [Misfit] if a method of a part did not return so many tensors for
+// result.
 func CheckCount(part any, method, result string, got []*graph.Node, count int) {
 	if len(got) != count {
 		panic(Misfit(part, method, "it returns %d tensors for %s, not %d", len(got), result, count))
@@ -79,7 +82,8 @@ func CheckCount(part any, method, result string, got []*graph.Node, count int) {
 	}
 }
 
-// CheckLike panics with a [Misfit] if a method of a part did not return as many tensors as are to be replaced, of the same shapes.
+// CheckLike panics with a [Misfit] if a method of a part did not return as many tensors as are to
+// be replaced, of the same shapes.
 func CheckLike(part any, method, result string, got, want []*graph.Node) {
 	CheckCount(part, method, result, got, len(want))
 	for i, x := range want {
@@ -122,8 +126,9 @@ func definedAt(pc uintptr) place {
 	return place{readable(frame.Function), onDisk(frame.File), line}
 }
 
-// catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of someone's own graph function. Where code
-// of the user is on the way from f to the panic, the error is [located] in the innermost function of it.
+// catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of someone's
+// own graph function. Where code of the user is on the way from f to the panic, the error is
+// [located] in the innermost function of it.
 func catch(f func()) (err error) {
 	defer func() {
 		cause := recover()
@@ -157,7 +162,8 @@ func catch(f func()) (err error) {
 var (
 	// modulePath is that of this module.
 	modulePath = path.Dir(reflect.TypeFor[Axis]().PkgPath())
-	// goSources is the folder of the standard library, with a slash; "" in programs that were built with -trimpath.
+	// goSources is the folder of the standard library, with a slash; "" in programs that were built
+	// with -trimpath.
 	goSources = func() string {
 		pc := reflect.ValueOf(runtime.Callers).Pointer()
 		file, _ := runtime.FuncForPC(pc).FileLine(pc)
@@ -165,7 +171,8 @@ var (
 	}()
 )
 
-// users tells whether a function of a file is the user's: not this module's, unless a test's, nor GoMLX's, nor Go's own.
+// users tells whether a function of a file is the user's: not this module's, unless a test's, nor
+// GoMLX's, nor Go's own.
 func users(function, file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
 		return true
@@ -194,10 +201,12 @@ func packageOf(function string) string {
 	return function[:slash] + last
 }
 
-// compiled is what the compiler puts behind the names of functions: for functions in functions, methods as values, bodies of loops.
+// compiled is what the compiler puts behind the names of functions: for functions in functions,
+// methods as values, bodies of loops.
 var compiled = regexp.MustCompile(`(\[\.\.\.\]|\.func\d+|\.\d+|\.gowrap\d+|\.deferwrap\d+|-range\d+|-fm)+$`)
 
-// readable is the name of a function as it stands in its source: with the name of its package, unless that is main.
+// readable is the name of a function as it stands in its source: with the name of its package,
+// unless that is main.
 func readable(function string) string {
 	name := compiled.ReplaceAllString(strings.TrimPrefix(function, path.Dir(packageOf(function))+"/"), "")
 	name = strings.TrimPrefix(name, "main.")
@@ -207,7 +216,8 @@ func readable(function string) string {
 	return name
 }
 
-// onDisk is the file as GoNB and editors find it: of cells that were built with -trimpath the folder is added.
+// onDisk is the file as GoNB and editors find it: of cells that were built with -trimpath the
+// folder is added.
 func onDisk(file string) string {
 	if folder := os.Getenv("GONB_TMP_DIR"); folder != "" && !filepath.IsAbs(file) {
 		return filepath.Join(folder, filepath.Base(file))
@@ -218,7 +228,8 @@ func onDisk(file string) string {
 // printed are shapes in errors, as GoMLX and Go print them, and sizes of axes as in "lhs[1]=4".
 var printed = regexp.MustCompile(`(?:^|\W)\[\d+(?:[, ] ?\d+)*\]|\w\[\d+\]=\d+`)
 
-// meanings says what those axes are that an error shows the sizes of, as in " (8: policies of a slice; 1218: parameters of a policy)".
+// meanings says what those axes are that an error shows the sizes of, as in " (8: policies of a
+// slice; 1218: parameters of a policy)".
 func meanings(line string, axes []Axis) string {
 	var seen []int
 	var said []string

@@ -31,7 +31,8 @@ func TestForKernelsIsFor(t *testing.T) {
 			}
 			return []*Node{nested(in[0].Graph(), 4, in[0]), nested(in[0].Graph(), 0, in[0])}
 		}, xlatest.Tensor([]float32{1}))
-		// The loops inside add 0, then 1, then 3: +0 *2+1, then +0+1 *2+1, then +0+1+2 *2+1: 3, 7, 17, 41.
+		// The loops inside add 0, then 1, then 3: +0 *2+1, then +0+1 *2+1, then +0+1+2 *2+1: 3, 7,
+		// 17, 41.
 		if got := xlatest.Flat[float32](t, out[0])[0]; got != 41 {
 			t.Errorf("four turns end with %v, want 41", got)
 		}
@@ -41,7 +42,8 @@ func TestForKernelsIsFor(t *testing.T) {
 	})
 }
 
-// What XLA:CPU made of a small loop is read from its dump, in a process of its own: flags are read once.
+// What XLA:CPU made of a small loop is read from its dump, in a process of its own: flags are read
+// once.
 func TestForKernelsIsNoFunction(t *testing.T) {
 	if xlatest.Best(t).Kind != xla.CPU {
 		t.Skip("SKIPPED: this is about XLA:CPU")

@@ -6,11 +6,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// For runs body count times and returns the last state: state = body(step, state) for step = 0, 1, ..., count-1, an int32
-// scalar. The state is a tree (see [Flatten]) whose shapes may not change. Loops nest.
+// For runs body count times and returns the last state: state = body(step, state) for step = 0, 1,
+// ..., count-1, an int32 scalar. The state is a tree (see [Flatten]) whose shapes may not change.
+// Loops nest.
 //
-// The body may use its arguments and constants only, not nodes made outside: what it reads belongs into the state, and
-// what it returns unchanged costs nothing. Gradients do not cross a loop, but may be taken inside one.
+// The body may use its arguments and constants only, not nodes made outside: what it reads belongs
+// into the state, and what it returns unchanged costs nothing. Gradients do not cross a loop, but
+// may be taken inside one.
 func For[T any](g *Graph, count int, state T, body func(step *Node, state T) T) T {
 	return Repeat(Const(g, int32(count)), state, body)
 }
@@ -20,7 +22,8 @@ func Repeat[T any](count *Node, state T, body func(step *Node, state T) T) T {
 	return repeat(count, state, func(step *Node) *Node { return step }, body)
 }
 
-// repeat is [Repeat] with the step to which 1 is added read through a function: the same number, in whatever way.
+// repeat is [Repeat] with the step to which 1 is added read through a function: the same number, in
+// whatever way.
 func repeat[T any](count *Node, state T, through func(step *Node) *Node, body func(step *Node, state T) T) T {
 	type counted struct {
 		Step, Count *Node
@@ -34,7 +37,8 @@ func repeat[T any](count *Node, state T, through func(step *Node) *Node, body fu
 	}).State
 }
 
-// Loop repeats state = body(state) as long as cond(state), a boolean scalar, holds. See [For] for what a body may use.
+// Loop repeats state = body(state) as long as cond(state), a boolean scalar, holds. See [For] for
+// what a body may use.
 func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 	start := Flatten(state)
 	if len(start) == 0 {
@@ -61,7 +65,8 @@ func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 	return Unflatten(state, While(condition, step, start...))
 }
 
-// parametersLike declares the parameters of a closure. Their names must be unique in the whole program, not only in it.
+// parametersLike declares the parameters of a closure. Their names must be unique in the whole
+// program, not only in it.
 func parametersLike(g *Graph, nodes []*Node) []*Node {
 	params := make([]*Node, len(nodes))
 	for i, node := range nodes {
@@ -70,10 +75,11 @@ func parametersLike(g *Graph, nodes []*Node) []*Node {
 	return params
 }
 
-// Barrier has XLA:CPU compute the nodes of a tree before what uses them. XLA fuses cheap operations into each of their users, and
-// so makes a tree of a chain of vector algebra, which computes the same hundreds of times. Here the nodes go through a loop of
-// one turn, whose number XLA cannot know: a wall that it does not look behind. Other backends have other costs; there the tree
-// stays as it is.
+// Barrier has XLA:CPU compute the nodes of a tree before what uses them. XLA fuses cheap operations
+// into each of their users, and so makes a tree of a chain of vector algebra, which computes the
+// same hundreds of times. Here the nodes go through a loop of one turn, whose number XLA cannot
+// know: a wall that it does not look behind. Other backends have other costs; there the tree stays
+// as it is.
 func Barrier[T any](tree T) T {
 	in := Flatten(tree)
 	if len(in) == 0 {
@@ -90,7 +96,8 @@ func Barrier[T any](tree T) T {
 	return Unflatten(tree, Repeat(one(in), wall{in, out}, func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
 }
 
-// KindOf is the kind of backend that a graph is built for; "" if it was not made by [Platform.Compile].
+// KindOf is the kind of backend that a graph is built for; "" if it was not made by
+// [Platform.Compile].
 func KindOf(g *Graph) Kind {
 	if a, ok := g.Backend().(*adapter); ok {
 		return a.kind

@@ -8,8 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// CheckMemory tells, before anything is allocated, whether the machine's memory holds what each worker needs, in bytes. It
-// knows the memory of Linux machines; devices with memory of their own say so themselves.
+// CheckMemory tells, before anything is allocated, whether the machine's memory holds what each
+// worker needs, in bytes. It knows the memory of Linux machines; devices with memory of their own
+// say so themselves.
 func (p *Platform) CheckMemory(perWorker int64) error {
 	if p.Kind != CPU && p.Kind != Go {
 		return nil

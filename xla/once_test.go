@@ -11,7 +11,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// What is computed once is the same to the bit, inside of loops and outside, whatever the parameter that the 1 is made of.
+// What is computed once is the same to the bit, inside of loops and outside, whatever the parameter
+// that the 1 is made of.
 func TestOnce(t *testing.T) {
 	start := []float32{-2, 0, 5, float32(math.Inf(1)), 1e-38, math.MaxFloat32}
 	steps := func(x *Node) (number, where *Node) {

@@ -29,10 +29,12 @@ const (
 	Go   Kind = "go"   // GoMLX's pure Go backend: always there, slow
 )
 
-// BackendEnv names the environment variable that chooses the backend where the program does not; GOMLX_BACKEND comes after.
+// BackendEnv names the environment variable that chooses the backend where the program does not;
+// GOMLX_BACKEND comes after.
 const BackendEnv = "QDNB_BACKEND"
 
-// WorkersEnv names the environment variable that limits the number of workers. Results do not depend on it.
+// WorkersEnv names the environment variable that limits the number of workers. Results do not
+// depend on it.
 const WorkersEnv = "QDNB_WORKERS"
 
 // Messages receives warnings and the progress of downloads: standard error by default.
@@ -194,8 +196,8 @@ func load(kind Kind, path string) (*Platform, error) {
 	return &Platform{Backend: backend, Kind: kind, Plugin: path, Workers: workers}, nil
 }
 
-// openGo opens the backend with one operation after the other: by default it runs several side by side on a few workers, and loops
-// that wait for each other's workers never end (compute v0.1.6).
+// openGo opens the backend with one operation after the other: by default it runs several side by
+// side on a few workers, and loops that wait for each other's workers never end (compute v0.1.6).
 func openGo() (*Platform, error) {
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {

@@ -130,7 +130,8 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 	}
 }
 
-// A machine without a plugin, without Python and without a network still has a backend, and says so.
+// A machine without a plugin, without Python and without a network still has a backend, and says
+// so.
 func TestWithoutXLAThereIsGo(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())

@@ -21,7 +21,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The plugin of XLA:CPU: a wheel of the Python package index by the authors of OpenXLA, pinned by its hash.
+// The plugin of XLA:CPU: a wheel of the Python package index by the authors of OpenXLA, pinned by
+// its hash.
 const (
 	cpuPackage = "xla-cpu-pjrt"
 	cpuVersion = "0.0.1"
@@ -34,7 +35,8 @@ const (
 // NoDownloadEnv names the environment variable that, when not empty, forbids to fetch plugins.
 const NoDownloadEnv = "QDNB_NO_DOWNLOAD"
 
-// Progress shows how a download gets on: done of total bytes. Commands and notebooks set it to draw a bar.
+// Progress shows how a download gets on: done of total bytes. Commands and notebooks set it to draw
+// a bar.
 var Progress = func(label string, done, total int64) {}
 
 // CacheDir is where plugins are kept: qdnb in the user's cache folder.
@@ -46,8 +48,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "qdnb"), nil
 }
 
-// FindPlugin looks for the PJRT plugin of a kind on this machine: what qdnb fetched, installed Python packages, and where
-// go-xla's installer puts its own. It is empty if there is none.
+// FindPlugin looks for the PJRT plugin of a kind on this machine: what qdnb fetched, installed
+// Python packages, and where go-xla's installer puts its own. It is empty if there is none.
 func FindPlugin(kind Kind) string {
 	if kind == CPU {
 		if path, err := cachedPlugin(); err == nil && isFile(path) {
@@ -74,8 +76,9 @@ func FindPlugin(kind Kind) string {
 	return ""
 }
 
-// Install fetches the plugin of a kind and returns its path: XLA:CPU's for Linux on amd64 through pip, with pip's own settings for index,
-// proxy and certificates, and only with the hash that is known here; the others through go-xla's installer.
+// Install fetches the plugin of a kind and returns its path: XLA:CPU's for Linux on amd64 through
+// pip, with pip's own settings for index, proxy and certificates, and only with the hash that is
+// known here; the others through go-xla's installer.
 func Install(kind Kind) (string, error) {
 	if os.Getenv(NoDownloadEnv) != "" {
 		return "", errors.Errorf("there is no plugin for %q and $%s forbids to fetch one", kind, NoDownloadEnv)
@@ -99,7 +102,8 @@ func cachedPlugin() (string, error) {
 	return filepath.Join(dir, "plugins", cpuPackage+"-"+cpuVersion+"-"+cpuHash[:8], filepath.Base(cpuMember)), err
 }
 
-// installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears whole or not at all.
+// installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears whole
+// or not at all.
 func installCPU() (string, error) {
 	target, err := cachedPlugin()
 	if err != nil {
@@ -233,7 +237,8 @@ func pythonPath() []string {
 	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(dir string) bool { return dir == "" })
 }
 
-// hasDevice tells whether the machine shows a device of the kind: a plugin without one takes seconds to fail.
+// hasDevice tells whether the machine shows a device of the kind: a plugin without one takes
+// seconds to fail.
 func hasDevice(kind Kind) bool {
 	patterns := map[Kind]string{CUDA: "/dev/nvidia[0-9]*", TPU: "/dev/accel*"}
 	found, _ := filepath.Glob(patterns[kind])

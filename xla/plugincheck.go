@@ -13,8 +13,8 @@ typedef struct {
 	struct { size_t size; void *extension; int major, minor; } version;
 } pjrt_api;
 
-// look opens a library and reads the version of its PJRT interface. It returns 0, or what is wrong, to be freed; *opened tells whether the
-// library itself is one.
+// look opens a library and reads the version of its PJRT interface. It returns 0, or what is wrong,
+// to be freed; *opened tells whether the library itself is one.
 static char *look(const char *path, int *opened, int *major, int *minor) {
 	*opened = 0;
 	void *library = dlopen(path, RTLD_LAZY);
@@ -41,11 +41,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// pjrtMajor is the version of the PJRT interface that go-xla is made for. Minor versions may differ: every structure says its size.
+// pjrtMajor is the version of the PJRT interface that go-xla is made for. Minor versions may
+// differ: every structure says its size.
 const pjrtMajor = 0
 
-// checkPlugin tells why a library is no PJRT plugin that can be used. What go-xla does with a wrong one ends the process, for it calls
-// functions that are not there.
+// checkPlugin tells why a library is no PJRT plugin that can be used. What go-xla does with a wrong
+// one ends the process, for it calls functions that are not there.
 func checkPlugin(kind Kind, path string) error {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

@@ -13,8 +13,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sharded is what a program takes and gives: one tensor for each device that it runs on. A single-device program has
-// Values of one part; a parallel program of [Platform.Workers] parts, which are equal (replicated) or different (sharded).
+// Sharded is what a program takes and gives: one tensor for each device that it runs on. A
+// single-device program has Values of one part; a parallel program of [Platform.Workers] parts,
+// which are equal (replicated) or different (sharded).
 type Sharded []*tensors.Tensor
 
 // Replicated gives every worker its own copy of a tensor made by f.
@@ -44,7 +45,8 @@ func (v Sharded) Free() {
 	}
 }
 
-// Program is a graph compiled for given shapes. The compiled code is shared with all programs of the process that are the same.
+// Program is a graph compiled for given shapes. The compiled code is shared with all programs of
+// the process that are the same.
 type Program struct {
 	Name        string
 	CompileTime time.Duration // what building the graph took and, if no program was the same, compiling it
@@ -61,14 +63,15 @@ type Input struct {
 	Donate bool // the program may reuse the input's memory for an output of the same shape; the Value is gone afterwards
 }
 
-// Compile compiles a program for one device. build receives the inputs in order and returns the outputs. If it panics, the error
-// is one line, which names the innermost function and line of the user's code, and what those axes are whose sizes it shows.
+// Compile compiles a program for one device. build receives the inputs in order and returns the
+// outputs. If it panics, the error is one line, which names the innermost function and line of the
+// user's code, and what those axes are whose sizes it shows.
 func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
 	return p.compile(name, 1, inputs, build, axes)
 }
 
-// CompileParallel compiles a program that all workers run at once: the same graph, each on its own part of the inputs. What
-// one computes reaches the others by [AllGather].
+// CompileParallel compiles a program that all workers run at once: the same graph, each on its own
+// part of the inputs. What one computes reaches the others by [AllGather].
 func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
 	return p.compile(name, p.Workers, inputs, build, axes)
 }
@@ -100,7 +103,8 @@ func (p *Platform) compile(name string, parts int, inputs []Input, build func(in
 	})
 	if err != nil {
 		at := ""
-		// The place comes first: GoNB v0.11.5 crashes over lines of standard error with two colons before "main.go:1".
+		// The place comes first: GoNB v0.11.5 crashes over lines of standard error with two colons
+		// before "main.go:1".
 		if l := (located{}); errors.As(err, &l) {
 			at, err = l.at.String()+": ", l.error
 		}
@@ -167,7 +171,8 @@ func (pr *Program) Run(inputs ...Sharded) (outputs []Sharded, err error) {
 	return outputs, nil
 }
 
-// check finds inputs that do not fit before any is donated. XLA itself compares no more than their sizes.
+// check finds inputs that do not fit before any is donated. XLA itself compares no more than their
+// sizes.
 func (pr *Program) check(inputs []Sharded) error {
 	if len(inputs) != len(pr.inputs) {
 		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
@@ -188,10 +193,12 @@ func (pr *Program) check(inputs []Sharded) error {
 	return nil
 }
 
-// Free releases the compiled code. Other programs that are the same keep it, and for some time it is kept for the next one.
+// Free releases the compiled code. Other programs that are the same keep it, and for some time it
+// is kept for the next one.
 func (pr *Program) Free() { pr.graph.Finalize() }
 
-// explain adds to an error what the axes of its shapes are, and the next action to the errors of backends that need one.
+// explain adds to an error what the axes of its shapes are, and the next action to the errors of
+// backends that need one.
 func explain(err error, axes []Axis) string {
 	line := oneLine(err)
 	if failure := runtime.Error(nil); !errors.As(err, &failure) { // an index out of range is no shape

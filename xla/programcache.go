@@ -21,7 +21,8 @@ import (
 // or names its folder.
 const ProgramsEnv = "QDNB_PROGRAMS"
 
-// programsLimit is the size of the cache of compiled programs in bytes. A program takes 0.1 to 1 MB.
+// programsLimit is the size of the cache of compiled programs in bytes. A program takes 0.1 to 1
+// MB.
 const programsLimit = 512 << 20
 
 // ProgramsDir is the folder of compiled programs: programs in [CacheDir] unless $QDNB_PROGRAMS

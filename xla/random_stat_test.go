@@ -14,7 +14,8 @@ import (
 
 const million = 1_000_000
 
-// Moments within five standard errors, and the distance of Kolmogorov and Smirnov below its 99.9 % quantile.
+// Moments within five standard errors, and the distance of Kolmogorov and Smirnov below its 99.9 %
+// quantile.
 func TestNormalIsNormal(t *testing.T) {
 	x := draw[float32](t, xlatest.Best(t), 3, func(k xla.Key) *Node { return k.Normal(million) })
 	slices.Sort(x)
@@ -45,11 +46,13 @@ func TestNormalIsNormal(t *testing.T) {
 	}
 }
 
-// steps are those that a counter may find hard (and odd words too): the smallest, of few bits, near simple fractions of 2^32.
+// steps are those that a counter may find hard (and odd words too): the smallest, of few bits, near
+// simple fractions of 2^32.
 var steps = []uint32{0, 2, 0x10000, 0x80000000, 0x55555555, 0xffffffff}
 
-// The words of a stream, and of neighbouring rows at one place, are uniform byte by byte and in pairs of neighbours, and no bit
-// of a word tells a bit of the next: all at five standard deviations.
+// The words of a stream, and of neighbouring rows at one place, are uniform byte by byte and in
+// pairs of neighbours, and no bit of a word tells a bit of the next: all at five standard
+// deviations.
 func TestWordsAreUniform(t *testing.T) {
 	chiSquared := func(t *testing.T, what string, counts []float64, n float64) {
 		expected, statistic := n/float64(len(counts)), 0.0
@@ -119,8 +122,9 @@ func correlation(a, b []float32) float64 {
 	return (sab/n - sa/n*sb/n) / math.Sqrt((saa/n-sa/n*sa/n)*(sbb/n-sb/n*sb/n)) * math.Sqrt(n)
 }
 
-// Numbers, and what normal ones have of size, are uncorrelated along a stream, between neighbouring rows, between the streams
-// below a key, and between neighbouring seeds, at 4.5 standard errors of each.
+// Numbers, and what normal ones have of size, are uncorrelated along a stream, between neighbouring
+// rows, between the streams below a key, and between neighbouring seeds, at 4.5 standard errors of
+// each.
 func TestStreamsAreUncorrelated(t *testing.T) {
 	const columns = million / 10
 	p := xlatest.Best(t)
@@ -155,8 +159,8 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 	}
 }
 
-// Sums over rows are normal again, and so are the correlations of all pairs of rows: neither is there a drift along streams that
-// lags do not show, nor do some streams overlap.
+// Sums over rows are normal again, and so are the correlations of all pairs of rows: neither is
+// there a drift along streams that lags do not show, nor do some streams overlap.
 func TestRowsOfNormalsAreIndependent(t *testing.T) {
 	const rows, columns = 512, 4096
 	x := draw[float32](t, xlatest.Best(t), 7, func(k xla.Key) *Node { return rowKeys(k, 0, rows).Normal(rows, columns) })

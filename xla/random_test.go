@@ -98,7 +98,8 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 	})
 }
 
-// The row of a key is the same whatever other keys are beside it, in whatever order, and however long it is.
+// The row of a key is the same whatever other keys are beside it, in whatever order, and however
+// long it is.
 func TestARowDependsOnItsKeyAlone(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		words := func(first, rows, columns int) []uint32 {
@@ -110,7 +111,8 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 				t.Errorf("row %d depends on the others", row)
 			}
 		}
-		// No word appears twice among streams of different names, which would be a coincidence of 1 in 1400.
+		// No word appears twice among streams of different names, which would be a coincidence of 1
+		// in 1400.
 		streams := draw[uint32](t, p, 8, func(k xla.Key) *Node {
 			return Stack([]*Node{k.Bits(500), k.FoldIn(0).Bits(500), k.FoldIn(1).Bits(500), k.FoldIn(1).FoldIn(0).Bits(500),
 				k.FoldIn(0).FoldIn(1).Bits(500)}, 0)
@@ -152,7 +154,8 @@ func mix(x uint32) uint32 {
 	return x ^ x>>15
 }
 
-// Word index of a stream in plain Go, of which first and second are the key, for SplitMix its counter's beginning and step.
+// Word index of a stream in plain Go, of which first and second are the key, for SplitMix its
+// counter's beginning and step.
 func twoRounds(first, second, index uint32) uint32 { return mix(mix(index^first) + second) }
 func splitMix(first, second, index uint32) uint32  { return mix(index*(second|1) + first) }
 
@@ -192,8 +195,9 @@ func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
 	})
 }
 
-// A flipped bit of the index, or of what a stream's name is hashed to, flips each bit of the word with a probability of 1/2
-// +- 1.5 %; but not one of SplitMix's step, of which the highest bits do not reach the even words.
+// A flipped bit of the index, or of what a stream's name is hashed to, flips each bit of the word
+// with a probability of 1/2 +- 1.5 %; but not one of SplitMix's step, of which the highest bits do
+// not reach the even words.
 func TestHashesAvalanche(t *testing.T) {
 	const samples = 1 << 17
 	for name, hash := range hashes {

@@ -7,11 +7,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Supports tells whether the backend of a graph has an operation. The pure Go backend lacks a few; the functions below
-// choose what it has, and are otherwise the same.
+// Supports tells whether the backend of a graph has an operation. The pure Go backend lacks a few;
+// the functions below choose what it has, and are otherwise the same.
 func Supports(g *Graph, op compute.OpType) bool { return g.Backend().Capabilities().Operations[op] }
 
-// Rows returns count consecutive rows of x, [n, ...], from row start (an int32 scalar, clamped as XLA does).
+// Rows returns count consecutive rows of x, [n, ...], from row start (an int32 scalar, clamped as
+// XLA does).
 func Rows(x, start *Node, count int) *Node {
 	if Supports(x.Graph(), compute.OpTypeDynamicSlice) {
 		starts, sizes := windows(x, start, count)
@@ -23,7 +24,8 @@ func Rows(x, start *Node, count int) *Node {
 	return Gather(x, index)
 }
 
-// SetRows returns x, [n, ...], with the rows from start on replaced by rows, [count, ...]. In a loop it works in place.
+// SetRows returns x, [n, ...], with the rows from start on replaced by rows, [count, ...]. In a
+// loop it works in place.
 func SetRows(x, start, rows *Node) *Node {
 	count := rows.Shape().Dimensions[0]
 	if Supports(x.Graph(), compute.OpTypeDynamicUpdateSlice) {
@@ -53,9 +55,9 @@ func windows(x, start *Node, count int) (starts []*Node, sizes []int) {
 	return starts, sizes
 }
 
-// AllGather joins the parts that the workers of a parallel program computed: x is [n, ...] on each, the result
-// [workers, n, ...] on all, bit for bit (the sum of all workers' words, of which all but one are zero). worker is the index
-// of the worker, an int32 scalar. x is of a 32-bit type.
+// AllGather joins the parts that the workers of a parallel program computed: x is [n, ...] on each,
+// the result [workers, n, ...] on all, bit for bit (the sum of all workers' words, of which all but
+// one are zero). worker is the index of the worker, an int32 scalar. x is of a 32-bit type.
 func AllGather(x, worker *Node, workers int) *Node {
 	dims := append([]int{1}, x.Shape().Dimensions...)
 	own := Reshape(x, dims...)

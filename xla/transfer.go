@@ -10,7 +10,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Download copies a value to the host, of its first part: float32, int32 or uint32. The value stays on the device alone.
+// Download copies a value to the host, of its first part: float32, int32 or uint32. The value stays
+// on the device alone.
 func Download(v Sharded) (npz.Array, error) {
 	shape := slices.Clone(v[0].Shape().Dimensions)
 	switch v[0].DType() {

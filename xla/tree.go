@@ -11,10 +11,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A tree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or pointer of trees; an exported field of a
-// struct may also be an interface that holds one. Loops carry trees, so that the state of an environment is a struct with names rather
-// than a list with indices. Fields that hold no nodes (sizes, options) are constants of the loop and pass through unchanged; nil nodes
-// are left out.
+// A tree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or pointer
+// of trees; an exported field of a struct may also be an interface that holds one. Loops carry
+// trees, so that the state of an environment is a struct with names rather than a list with
+// indices. Fields that hold no nodes (sizes, options) are constants of the loop and pass through
+// unchanged; nil nodes are left out.
 //
 // The functions here build nothing, but panic as graph functions do, which call them.
 
@@ -30,8 +31,8 @@ func Flatten[T any](tree T) []*graph.Node {
 }
 
 // Names gives every node of a tree, in the order of [Flatten], a name for files, such as
-// "Learner.Actor" or "Rows.1.Left": the fields and indices that lead to it. The tag of a field, as in
-// `checkpoint:"World"`, keeps the name that files have when the field is renamed.
+// "Learner.Actor" or "Rows.1.Left": the fields and indices that lead to it. The tag of a field, as
+// in `checkpoint:"World"`, keeps the name that files have when the field is renamed.
 func Names[T any](tree T) []string {
 	var names []string
 	named(reflect.ValueOf(&tree).Elem(), "", &names)
@@ -62,8 +63,8 @@ func named(v reflect.Value, path string, names *[]string) {
 	}
 }
 
-// Unflatten returns a copy of tree in which the nodes are replaced, in the order of [Flatten]. The original is not
-// changed, also where it holds slices. It panics if the number of leaves differs.
+// Unflatten returns a copy of tree in which the nodes are replaced, in the order of [Flatten]. The
+// original is not changed, also where it holds slices. It panics if the number of leaves differs.
 func Unflatten[T any](tree T, leaves []*graph.Node) T {
 	v := reflect.New(reflect.TypeFor[T]()).Elem()
 	v.Set(deepCopy(reflect.ValueOf(&tree).Elem()))

@@ -73,7 +73,8 @@ func (c *claimsCmd) lines(root string) (lines []sweep.Line, problems []error, er
 	return lines, nil, nil
 }
 
-// print writes a block for each claim: verdict, name, seeds and place, and under it the sentence and the evidence.
+// print writes a block for each claim: verdict, name, seeds and place, and under it the sentence
+// and the evidence.
 func (c checked) print() {
 	width := 100
 	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {

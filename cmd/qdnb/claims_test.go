@@ -14,7 +14,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// made writes a complete training run on ant-trap whose numbers are made up, and returns its line of a plan.
+// made writes a complete training run on ant-trap whose numbers are made up, and returns its line
+// of a plan.
 func made(t *testing.T, root, algorithm string, seed int64, fitness, coverage float64) sweep.Line {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, "ant-trap", seed, map[string]int{"batch": 7})

@@ -25,8 +25,8 @@ var (
 	command = regexp.MustCompile(`^(?:\$ |[A-Z_]+=\S+ )*(?:for .*; do )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/qdnb|build/qdnb|qdnb)(?: (.*))?$`)
 )
 
-// quoted lists the commands of qdnb in a page, without their first word: those in blocks, which are whole, and those within a text, which may
-// name a part.
+// quoted lists the commands of qdnb in a page, without their first word: those in blocks, which are
+// whole, and those within a text, which may name a part.
 func quoted(page string) (blocks, words []string) {
 	for _, block := range codeBlock.FindAllString(page, -1) {
 		block = strings.ReplaceAll(block, "\\\n", " ")

@@ -27,7 +27,8 @@ func answer(t *testing.T, into any, args ...string) {
 	}
 }
 
-// mazePolicy writes a policy with five skills for pointmaze, of one hidden layer of 3 units, and returns its path and parameters.
+// mazePolicy writes a policy with five skills for pointmaze, of one hidden layer of 3 units, and
+// returns its path and parameters.
 func mazePolicy(t *testing.T) (string, []float32) {
 	t.Helper()
 	row := make([]float32, (2+5+1)*3+(3+1)*4)
@@ -88,7 +89,8 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 		}
 	}
 
-	// Exported, skill 4 is the network with the skill's row of the kernel in the bias, and the first two columns of the last layer.
+	// Exported, skill 4 is the network with the skill's row of the kernel in the bias, and the
+	// first two columns of the last layer.
 	out := filepath.Join(root, "skill.npz")
 	if _, stderr, status := invoke(t, "export", "--runs", root, "--run", "dads", "--skill", "4", "--out", out); status != 0 {
 		t.Fatal(stderr)

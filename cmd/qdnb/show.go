@@ -190,7 +190,8 @@ func logged(run *runs.Run) bool {
 	return err != nil || len(table.Rows) > 0
 }
 
-// drawingsOfControl are those of a meta-controller: how it learned, and an episode once it is complete.
+// drawingsOfControl are those of a meta-controller: how it learned, and an episode once it is
+// complete.
 func drawingsOfControl(run *runs.Run) []drawing {
 	list := []drawing{{"control", func() (*figures.Figure, error) {
 		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max", "hurdles_mean", "policy_loss", "value_loss", "entropy")

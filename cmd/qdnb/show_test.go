@@ -43,7 +43,8 @@ func filesIn(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// Show draws what there is: of skills their trajectories too, of a policy that was imported nothing.
+// Show draws what there is: of skills their trajectories too, of a policy that was imported
+// nothing.
 func TestShowDrawsWhatThereIs(t *testing.T) {
 	root := t.TempDir()
 	args := []string{"train", "-q", "--backend", "go", "--runs", root, "--algorithm", "diayn-reward", "--env", "pointmaze", "--generations", "2"}
@@ -85,7 +86,8 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 	}
 }
 
-// emptyRun makes the folder of a run that has not begun, and which uses the skills of a run "aurora", and returns its name.
+// emptyRun makes the folder of a run that has not begun, and which uses the skills of a run
+// "aurora", and returns its name.
 func emptyRun(t *testing.T, root, algorithm, env string) string {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, env, 0, map[string]string{"skills": "aurora"})
@@ -102,7 +104,8 @@ func emptyRun(t *testing.T, root, algorithm, env string) string {
 	return c.Name()
 }
 
-// A page of a repertoire, of one of its cells, of skills; and what is said of cells and skills that are not there.
+// A page of a repertoire, of one of its cells, of skills; and what is said of cells and skills that
+// are not there.
 func TestShowMakesPages(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{

@@ -158,8 +158,8 @@ func (s *slurm) queue(t *testing.T) []string {
 	return strings.Fields(strings.ReplaceAll(strings.TrimSpace(string(out)), " ", ":"))
 }
 
-// A plan of twelve lines, worked at by a real Slurm, is done in the end whatever happens to its tasks in between, and its runs are those
-// of a process that nobody disturbed.
+// A plan of twelve lines, worked at by a real Slurm, is done in the end whatever happens to its
+// tasks in between, and its runs are those of a process that nobody disturbed.
 func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	s := startSlurm(t)
 	const generations = 250

@@ -10,9 +10,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// BenchmarkStart times processes that train one generation of the paper's MAP-Elites on ant-uni with
-// a batch of 64, and that evaluate what was trained: with programs that are compiled in the process
-// ("compiled") and with programs from the cache on disk ("loaded").
+// BenchmarkStart times processes that train one generation of the paper's MAP-Elites on ant-uni
+// with a batch of 64, and that evaluate what was trained: with programs that are compiled in the
+// process ("compiled") and with programs from the cache on disk ("loaded").
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	run := func(b *testing.B, programs string, args ...string) {

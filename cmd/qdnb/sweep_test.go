@@ -177,7 +177,8 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 	}
 }
 
-// A process that is stopped, one that is killed, and then two at one plan: the runs end with the numbers of a process that is alone.
+// A process that is stopped, one that is killed, and then two at one plan: the runs end with the
+// numbers of a process that is alone.
 func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	endless, lines := writePlan(t, 2, 1_000_000)
 	root, alone := t.TempDir(), t.TempDir()

@@ -16,7 +16,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// runJobs carries a plan out by several processes like this one. Each passes over what another is at; each has its share of the cores.
+// runJobs carries a plan out by several processes like this one. Each passes over what another is
+// at; each has its share of the cores.
 func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -46,8 +47,9 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	return nil
 }
 
-// runJob waits for a process. It stands in a group of its own, so that Ctrl-C in a terminal does not reach it beside the signal that
-// it gets from here when ctx is done; a second signal would end it at once. It gets that signal too if this process dies.
+// runJob waits for a process. It stands in a group of its own, so that Ctrl-C in a terminal does
+// not reach it beside the signal that it gets from here when ctx is done; a second signal would end
+// it at once. It gets that signal too if this process dies.
 func runJob(ctx context.Context, program string, args, env []string) error {
 	runtime.LockOSThread() // the signal comes when the thread dies that started it
 	defer runtime.UnlockOSThread()

@@ -60,7 +60,8 @@ func (c *trainCmd) Run() error {
 	return nil
 }
 
-// budget is what the flags say. A limit that is given must let something happen; one that is not is none.
+// budget is what the flags say. A limit that is given must let something happen; one that is not is
+// none.
 func (c *trainCmd) budget() (b runs.Budget, err error) {
 	for _, limit := range []struct {
 		name  string

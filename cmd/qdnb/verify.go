@@ -141,7 +141,8 @@ func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 	return t
 }
 
-// spread is a distance with two digits that count: more would say something about this machine alone.
+// spread is a distance with two digits that count: more would say something about this machine
+// alone.
 func spread(d verify.Distance) string { return twoDigits(d.Median) + " / " + twoDigits(d.Worst) }
 
 func twoDigits(x float64) string {

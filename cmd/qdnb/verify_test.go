@@ -11,7 +11,8 @@ import (
 
 func goldenFile(name string) string { return filepath.Join("..", "..", "envs", "testdata", name) }
 
-// A backend against itself is as far from golden files as it is, and not at all from the other; as tables and as JSON.
+// A backend against itself is as far from golden files as it is, and not at all from the other; as
+// tables and as JSON.
 func TestVerifyAgainst(t *testing.T) {
 	args := []string{"verify", "--backend", "go", "--against", "go", goldenFile("traj_pointmaze.npz"), goldenFile("onestep_pointmaze.npz")}
 	stdout, stderr, status := invoke(t, args...)

@@ -1,4 +1,5 @@
-// Package envtest puts an environment, also one of the user's own, through what the rest of the module relies on:
+// Package envtest puts an environment, also one of the user's own, through what the rest of the
+// module relies on:
 //
 //   - its constants make sense, and its states have their shapes, which no step changes;
 //   - a reset gives reward 0 and done 0, depends on the key alone, and varies with it;
@@ -8,5 +9,6 @@
 //   - a policy whose actions are NaN has fitness -Inf;
 //   - all backends agree, to rounding.
 //
-// [Run] is for tests, [Check] for notebooks. Most of the time goes into compiling; environments are run for some twenty steps.
+// [Run] is for tests, [Check] for notebooks. Most of the time goes into compiling; environments are
+// run for some twenty steps.
 package envtest

@@ -13,15 +13,15 @@ import (
 
 // Suite says how environments are tried. The zero value is what [Run] and [Check] take.
 type Suite struct {
-	// Platforms are the backends to try; nil for the best of this machine and pure Go. The first is compared with the others, and
-	// what need not be tried on all is tried on the last.
+	// Platforms are the backends to try; nil for the best of this machine and pure Go. The first is
+	// compared with the others, and what need not be tried on all is tried on the last.
 	Platforms []*xla.Platform
 	// FixedStart says that all episodes are to start in the same state, whatever their keys.
 	FixedStart bool
 	// Steps is the number of control steps; 0 for 20.
 	Steps int
-	// Tolerance is how far the numbers of two backends may be apart after two steps, in absolute terms below 1 and
-	// relative ones above; 0 for 1e-3.
+	// Tolerance is how far the numbers of two backends may be apart after two steps, in absolute
+	// terms below 1 and relative ones above; 0 for 1e-3.
 	Tolerance float64
 }
 

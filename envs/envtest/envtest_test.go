@@ -15,7 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// slider is a point on a line that a force of +-1 moves by a tenth. It keeps all promises, unless a function breaks one.
+// slider is a point on a line that a force of +-1 moves by a tenth. It keeps all promises, unless a
+// function breaks one.
 type slider struct {
 	spec  func(*envs.Spec)
 	start func(keys xla.Key) *Node // [B]

@@ -19,7 +19,6 @@ func (c crooked) Spec() envs.Spec {
 func ExampleCheck() {
 	fmt.Println(envtest.Check(envs.Pointmaze{}))
 	fmt.Println(envtest.Check(crooked{}))
-	// Output:
-	// <nil>
-	// crooked breaks a promise of environments: shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 4]
+	// Output: <nil> crooked breaks a promise of environments: shapes: Reset returns Observation of
+	// shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 4]
 }

@@ -39,7 +39,8 @@ func seen(s envs.State) []*Node {
 	return nodes
 }
 
-// play runs an episode under given actions [T, B, actions]. It returns nil and what is wrong where shapes are not as promised.
+// play runs an episode under given actions [T, B, actions]. It returns nil and what is wrong where
+// shapes are not as promised.
 func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 	g, spec, steps := actions.Graph(), env.Spec(), actions.Shape().Dimensions[0]
 	start := env.Reset(keys)

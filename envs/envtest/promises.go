@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The copies of the trials. Copies 0 and 4 begin and act alike. In the changed trial copy 1 does what is not a number and copy 3
-// begins and acts otherwise, while copies 0, 2 and 4 are as before.
+// The copies of the trials. Copies 0 and 4 begin and act alike. In the changed trial copy 1 does
+// what is not a number and copy 3 begins and acts otherwise, while copies 0, 2 and 4 are as before.
 const (
 	spoiled = 1
 	other   = 3
@@ -194,7 +194,8 @@ func (t *trial) sound(r recording) {
 	}
 }
 
-// starts looks at the worlds after a reset, of which those of the twins must be alike and others not.
+// starts looks at the worlds after a reset, of which those of the twins must be alike and others
+// not.
 func (t *trial) starts(world array) {
 	if at, off := world.off(world, 0, twin, len(world.rows[0])); off > 1e-5 {
 		t.breaks("reset: the same key gives another state in another place of the batch: %s", at)
@@ -211,7 +212,8 @@ func (t *trial) starts(world array) {
 	}
 }
 
-// independent compares an episode with one in which neighbours do something else, one of them what is not a number.
+// independent compares an episode with one in which neighbours do something else, one of them what
+// is not a number.
 func (t *trial) independent(platform string, base, beside recording) {
 	if at := differ(base, beside, []int{0, 2, twin}); at != "" {
 		t.breaks("independence: a copy feels what its neighbours do, on %s: %s", platform, at)
@@ -270,8 +272,8 @@ func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
 	}
 }
 
-// agreed is the number of steps on all backends but the first: later on contacts may make much of the rounding, and pure Go
-// takes its time.
+// agreed is the number of steps on all backends but the first: later on contacts may make much of
+// the rounding, and pure Go takes its time.
 const agreed = 2
 
 // agree compares the first steps on two backends.

@@ -37,7 +37,8 @@ func (a array) first(copies []int, holds func(copy, i int, x float32) bool) stri
 	return ""
 }
 
-// off is the largest difference between the first n numbers of two copies, relative to those above 1, and where that is.
+// off is the largest difference between the first n numbers of two copies, relative to those above
+// 1, and where that is.
 func (a array) off(b array, copy, other, n int) (at string, worst float64) {
 	for i, x := range a.rows[copy][:n] {
 		y := b.rows[other][i]

@@ -5,11 +5,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// State are the coordinates of B copies of a system: a tree that loops can carry. Read it with [System.Frame] and
-// [System.JointAngles].
+// State are the coordinates of B copies of a system: a tree that loops can carry. Read it with
+// [System.Frame] and [System.JointAngles].
 type State struct {
-	// Parts are, for each level of bodies, the components that can change, [limbs, B] each: of the positions, the rotations as
-	// quaternions w, x, y, z, the velocities, and the angular velocities.
+	// Parts are, for each level of bodies, the components that can change, [limbs, B] each: of the
+	// positions, the rotations as quaternions w, x, y, z, the velocities, and the angular
+	// velocities.
 	Parts []*Node
 }
 
@@ -55,8 +56,8 @@ func (b bodies) take(rows ...int) bodies {
 // limbs completes the parts of a state by what cannot change.
 func (s *System) limbs(state State) limbs { return s.complete(state.flat()) }
 
-// flat are the parts of a state as the engine has them, [limbs * B]. A loop should carry them so: XLA:CPU reads a tensor
-// of another form number by number.
+// flat are the parts of a state as the engine has them, [limbs * B]. A loop should carry them so:
+// XLA:CPU reads a tensor of another form number by number.
 func (state State) flat() []*Node {
 	var parts []*Node
 	for _, part := range state.Parts {
@@ -167,9 +168,9 @@ func (p pose) bodies() bodies {
 	return bodies{vectors(p.position), quaternion{known(p.rotation[0]), known(p.rotation[1]), known(p.rotation[2]), known(p.rotation[3])}, zero, zero}
 }
 
-// Import makes a state from the coordinates of all bodies in the order of the model, [B, bodies, 3], rotations
-// [B, bodies, 4]: what Brax calls a QP. Bodies that do not move stay where the model has them, and so do coordinates that
-// cannot change.
+// Import makes a state from the coordinates of all bodies in the order of the model, [B, bodies,
+// 3], rotations [B, bodies, 4]: what Brax calls a QP. Bodies that do not move stay where the model
+// has them, and so do coordinates that cannot change.
 func (s *System) Import(position, rotation, velocity, angular *Node) State {
 	var every bodies
 	components := every.components()

@@ -2,15 +2,16 @@ package physics
 
 import "slices"
 
-// contactGroup are the contacts that share their effect: when several of a group act on a body, each counts for its part only.
+// contactGroup are the contacts that share their effect: when several of a group act on a body,
+// each counts for its part only.
 type contactGroup struct {
 	twoWay bool
 	sets   []contactSet
 	many   []bool // by level: some body can have several contacts of the group
 }
 
-// contactSet are contacts of the same kind, a row each: between capsules (both of bodies that move, or the other one still),
-// or of an end of a capsule with a plane.
+// contactSet are contacts of the same kind, a row each: between capsules (both of bodies that move,
+// or the other one still), or of an end of a capsule with a plane.
 type contactSet struct {
 	a       side
 	b       *side // nil: the other bodies are still
@@ -30,7 +31,8 @@ type contactSet struct {
 	friction, elasticity num
 }
 
-// side are the bodies on one side of contacts: rows of a level, and which rows each contact acts on.
+// side are the bodies on one side of contacts: rows of a level, and which rows each contact acts
+// on.
 type side struct {
 	level   int
 	rows    []int
@@ -47,7 +49,8 @@ type contact struct {
 	friction, elasticity float64
 }
 
-// prepareContacts lists the contacts that can occur. Contacts between still bodies have no effect and are left out.
+// prepareContacts lists the contacts that can occur. Contacts between still bodies have no effect
+// and are left out.
 func (s *System) prepareContacts() {
 	m := s.model
 	may := map[[2]int]bool{}
@@ -114,8 +117,8 @@ func (s *System) addGroup(twoWay bool, sets []contactSet) {
 	s.contacts = append(s.contacts, g)
 }
 
-// rounds makes sets of contacts with still bodies, one for each level that has any: the first contact of each row's body, then
-// the second of each...
+// rounds makes sets of contacts with still bodies, one for each level that has any: the first
+// contact of each row's body, then the second of each...
 func (s *System) rounds(list []contact, plane bool) []contactSet {
 	byBody := map[int][]contact{}
 	for _, c := range list {

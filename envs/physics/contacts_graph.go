@@ -10,7 +10,8 @@ type contactPoint struct {
 	penetration   num    // positive where the two overlap
 }
 
-// meet finds the contacts of a group. With whole it settles their places, too, not only what impulses need.
+// meet finds the contacts of a group. With whole it settles their places, too, not only what
+// impulses need.
 func (g *contactGroup) meet(all limbs, whole bool) []contactPoint {
 	meetings := make([]contactPoint, len(g.sets))
 	var made []*num
@@ -106,8 +107,8 @@ func (e *effect) components() []*num {
 	return append(append(on[:], other[:]...), &e.active.num)
 }
 
-// touch is what contacts did to bodies: to those that move, and to those of the rest that can be touched, which feel it
-// without moving.
+// touch is what contacts did to bodies: to those that move, and to those of the rest that can be
+// touched, which feel it without moving.
 type touch struct {
 	moving pushes
 	still  push
@@ -133,8 +134,8 @@ func (t *touch) components() (moving, still []*num) {
 	return moving, c[:]
 }
 
-// share adds up the effects of a group's contacts on each body. Contacts of a group that act on the same body share the work:
-// their sum is divided by their number, epsilon more.
+// share adds up the effects of a group's contacts on each body. Contacts of a group that act on the
+// same body share the work: their sum is divided by their number, epsilon more.
 func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch {
 	moving := make([][]portion, len(s.levels))
 	var still []portion
@@ -182,8 +183,9 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 	}
 	weight := constant(rows, 1/(1+epsilon))
 	if many {
-		// The source divides by count + epsilon, its sum being 0 where the count is. Here the compiler may decide twice, in two kernels
-		// that round differently, whether a contact is active, and a count of 0 would make of an impulse one of 1/epsilon times it.
+		// The source divides by count + epsilon, its sum being 0 where the count is. Here the
+		// compiler may decide twice, in two kernels that round differently, whether a contact is
+		// active, and a count of 0 would make of an impulse one of 1/epsilon times it.
 		count := sum(rows, counts...).max(constant(rows, 1))
 		weight = constant(rows, 1).over(count.add(epsilon))
 	}

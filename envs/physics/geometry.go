@@ -28,7 +28,8 @@ func (q quat) times(p quat) quat {
 	}
 }
 
-// rotate turns a vector. What is 0 or 1 but for rounding becomes exactly so: it then costs nothing in the graph.
+// rotate turns a vector. What is 0 or 1 but for rounding becomes exactly so: it then costs nothing
+// in the graph.
 func (q quat) rotate(v Vec) Vec {
 	r := q.times(quat{0, v[0], v[1], v[2]}).times(quat{q[0], -q[1], -q[2], -q[3]})
 	return Vec{snap(r[1]), snap(r[2]), snap(r[3])}

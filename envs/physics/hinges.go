@@ -142,7 +142,8 @@ func (l level) weights(rows []int) weights {
 	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...)}
 }
 
-// springDamping is what a joint sets, or a multiple of the root of its stiffness: 0.5 for one axis, 2 for more.
+// springDamping is what a joint sets, or a multiple of the root of its stiffness: 0.5 for one axis,
+// 2 for more.
 func (j Joint) springDamping() float64 {
 	if j.SpringDamping != 0 {
 		return f32(j.SpringDamping)

@@ -62,7 +62,8 @@ func (s *System) kinetic(all limbs) limbs {
 	})
 }
 
-// accelerate changes the velocities by accelerations, damping and gravity, of which multiplier [B] is a multiplier, or nil.
+// accelerate changes the velocities by accelerations, damping and gravity, of which multiplier [B]
+// is a multiplier, or nil.
 func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) limbs {
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
@@ -88,7 +89,8 @@ func (s *System) applyImpulse(all limbs, p pushes) limbs {
 	})
 }
 
-// freeze stops the motion along and about the axes that are frozen, and that of bodies which do not move.
+// freeze stops the motion along and about the axes that are frozen, and that of bodies which do not
+// move.
 func (s *System) freeze(l int, b bodies) bodies {
 	frozen := s.model.Frozen
 	stop := func(v vector, frozen [3]bool) vector {

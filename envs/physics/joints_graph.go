@@ -48,8 +48,8 @@ func (j *jointState) components() []*num {
 func (j jointState) parentAxis(i int) vector { return j.parentTurn.of(j.jointGroup.parentAxis[i]) }
 func (j jointState) childAxis(i int) vector  { return j.childTurn.of(j.jointGroup.childAxis[i]) }
 
-// lineOfNodes gives, for joints with two or three axes, the line of nodes, and the parent's first axis in the plane of the child's first
-// two: unit vectors, but for epsilon.
+// lineOfNodes gives, for joints with two or three axes, the line of nodes, and the parent's first
+// axis in the plane of the child's first two: unit vectors, but for epsilon.
 func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 	first, one, two, three := j.parentAxis(0), j.childAxis(0), j.childAxis(1), j.childAxis(2)
 	line = three.cross(first)
@@ -58,8 +58,9 @@ func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 	return line, bend.over(bend.norm().add(epsilon))
 }
 
-// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler angles x-y-z by the line of
-// nodes (brax/physics/joints.py). With one axis the parent's and the child's are held together, which makes it simpler.
+// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler
+// angles x-y-z by the line of nodes (brax/physics/joints.py). With one axis the parent's and the
+// child's are held together, which makes it simpler.
 func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
@@ -117,8 +118,8 @@ func (d drive) carry(g *Graph, batch int) carried {
 
 func (s *System) driveOf(c carried) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
 
-// torquesUnder are those of the actuators under actions [Actions, B], about each axis of the joints of each group; the actions may be nil
-// if there is no actuator.
+// torquesUnder are those of the actuators under actions [Actions, B], about each axis of the joints
+// of each group; the actions may be nil if there is no actuator.
 func (s *System) torquesUnder(actions *Node) [][]num {
 	action := num{rows: s.actions}
 	if s.actions > 0 {
@@ -158,7 +159,8 @@ func (s *System) torquesOf(flat []*Node) [][]num {
 	return all
 }
 
-// driven is the torque of actuators about axis i on the parents: none where the joint is beyond a limit.
+// driven is the torque of actuators about axis i on the parents: none where the joint is beyond a
+// limit.
 func (j jointState) driven(i int, torque num) num {
 	outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
 	return outside.choose(torque.zero(), torque)
@@ -207,7 +209,8 @@ func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 	put(h.level+1, each(h.childRow), onChildren)
 }
 
-// pull counts forces on the children, opposite ones on the parents, and torques on the parents, opposite ones on the children.
+// pull counts forces on the children, opposite ones on the parents, and torques on the parents,
+// opposite ones on the children.
 func (l *loads) pull(j jointState, force, torque vector) {
 	l.add(j.jointGroup, load{force.neg(), torque.minus(j.parentArm.cross(force))}, load{force, j.childArm.cross(force).minus(torque)})
 }

@@ -48,7 +48,8 @@ func TestAnglesOfAPose(t *testing.T) {
 					for i, got := range xlatest.Flat[float32](t, out[0]) {
 						near(t, "angle", float64(got), float64(angles[i]), 1e-5)
 					}
-					// The source has the velocities of children against parents the other way round.
+					// The source has the velocities of children against parents the other way
+					// round.
 					near(t, "velocity", float64(xlatest.Flat[float32](t, out[1])[0]), -1, 1e-5)
 				})
 			})

@@ -37,8 +37,8 @@ func system(t *testing.T, m physics.Model) *physics.System {
 	return s
 }
 
-// run advances a state by control steps under constant actions [Actions][B] and returns positions, rotations, velocities and
-// angular velocities, [B * bodies * components] each.
+// run advances a state by control steps under constant actions [Actions][B] and returns positions,
+// rotations, velocities and angular velocities, [B * bodies * components] each.
 func run(t *testing.T, p *xla.Platform, s *physics.System, c coordinates, actions []float32, steps int) [4][]float32 {
 	t.Helper()
 	batch := c.pos.Shape().Dimensions[0]
@@ -99,7 +99,8 @@ func ball(d physics.Dynamics) physics.Model {
 	return m
 }
 
-// A body falls by the sum that semi-implicit Euler makes of g; its weight does not matter, twice the gravity is twice the fall.
+// A body falls by the sum that semi-implicit Euler makes of g; its weight does not matter, twice
+// the gravity is twice the fall.
 func TestFreeFall(t *testing.T) {
 	for name, d := range dynamics {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,8 @@ func pendulum(d physics.Dynamics, length float64) physics.Model {
 	}
 }
 
-// A physical pendulum swings through after a quarter of its period, 2 pi sqrt((I + m l^2) / (m g l)).
+// A physical pendulum swings through after a quarter of its period, 2 pi sqrt((I + m l^2) / (m g
+// l)).
 func TestPendulumPeriod(t *testing.T) {
 	const length, angle = 1.0, 0.1
 	for name, d := range dynamics {

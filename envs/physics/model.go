@@ -14,25 +14,28 @@ type Vec [3]float64
 type Dynamics int
 
 const (
-	// Spring holds bodies together with damped springs on accelerations and resolves contacts by impulses with Baumgarte
-	// stabilisation (Brax's legacy_spring).
+	// Spring holds bodies together with damped springs on accelerations and resolves contacts by
+	// impulses with Baumgarte stabilisation (Brax's legacy_spring).
 	Spring Dynamics = iota
 	// PositionBased corrects positions and derives velocities from them (Brax's pbd, after XPBD).
 	PositionBased
 )
 
-// Model describes a system of rigid bodies: what does not change while it moves. Units are SI unless said otherwise; z is up.
-// The numbers are rounded to float32, as in the source.
+// Model describes a system of rigid bodies: what does not change while it moves. Units are SI
+// unless said otherwise; z is up. The numbers are rounded to float32, as in the source.
 type Model struct {
 	Dynamics Dynamics
 	TimeStep float64 // of a control step, during which the torques are constant
 	Substeps int     // of a control step
 	Gravity  Vec
-	// VelocityDamping and AngularDamping are added to the logarithm of the velocities, per second: negative values brake.
+	// VelocityDamping and AngularDamping are added to the logarithm of the velocities, per second:
+	// negative values brake.
 	VelocityDamping, AngularDamping float64
-	// Baumgarte is the share of a penetration that a contact of spring dynamics pushes back in a substep.
+	// Baumgarte is the share of a penetration that a contact of spring dynamics pushes back in a
+	// substep.
 	Baumgarte float64
-	// Frozen says for all bodies along which axes of the world they cannot move, and about which they cannot turn.
+	// Frozen says for all bodies along which axes of the world they cannot move, and about which
+	// they cannot turn.
 	Frozen Frozen
 
 	Bodies    []Body
@@ -40,9 +43,11 @@ type Model struct {
 	Actuators []Actuator
 	// Collide lists the pairs of bodies that may touch.
 	Collide [][2]string
-	// Pose says where bodies start that have no parent; those not named stand on the ground by their lowest collider.
+	// Pose says where bodies start that have no parent; those not named stand on the ground by
+	// their lowest collider.
 	Pose map[string]Vec
-	// Angles are the default angles of joints, in degrees; those not named stand midway between their limits.
+	// Angles are the default angles of joints, in degrees; those not named stand midway between
+	// their limits.
 	Angles map[string]Vec
 }
 
@@ -58,8 +63,8 @@ type Body struct {
 	Colliders []Collider
 }
 
-// Collider is a shape by which a body touches others: a plane, or a capsule. A sphere is a capsule whose length is twice its
-// radius.
+// Collider is a shape by which a body touches others: a plane, or a capsule. A sphere is a capsule
+// whose length is twice its radius.
 type Collider struct {
 	Shape    Shape
 	Radius   float64
@@ -81,8 +86,8 @@ const (
 	Plane         // through the body's origin, facing up
 )
 
-// Joint connects a child body to a parent. It turns about as many axes as it has limits: x first, then y and z as they have
-// turned by then.
+// Joint connects a child body to a parent. It turns about as many axes as it has limits: x first,
+// then y and z as they have turned by then.
 type Joint struct {
 	Name          string
 	Parent, Child string

@@ -10,9 +10,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// num is a quantity of several rows (bodies, joints or contacts) in each of the B copies of a system. Rows that are known when
-// the graph is built (masses, offsets, the pose of the ground) stay numbers of the host, and arithmetic with them is done
-// there: what is multiplied by 0 vanishes, what is multiplied by 1 stays as it is. That is how a robot that can only move in a
+// num is a quantity of several rows (bodies, joints or contacts) in each of the B copies of a
+// system. Rows that are known when the graph is built (masses, offsets, the pose of the ground)
+// stay numbers of the host, and arithmetic with them is done there: what is multiplied by 0
+// vanishes, what is multiplied by 1 stays as it is. That is how a robot that can only move in a
 // plane gets the equations of a plane from the same code.
 type num struct {
 	rows  int
@@ -30,7 +31,8 @@ func (a num) all(value float64) bool {
 	return a.node == nil && !slices.ContainsFunc(a.known, func(k float64) bool { return k != value })
 }
 
-// maxLiteral is the size up to which known rows are written out for every copy; beyond, the backend repeats them.
+// maxLiteral is the size up to which known rows are written out for every copy; beyond, the backend
+// repeats them.
 const maxLiteral = 8192
 
 // like gives known rows a form that combines with a tensor.

@@ -1,13 +1,14 @@
 package physics
 
-// pressed is what a contact set does to positions: the shift of the first body, and the normal multiplier, which the source
-// leaves unmasked where two bodies meet.
+// pressed is what a contact set does to positions: the shift of the first body, and the normal
+// multiplier, which the source leaves unmasked where two bodies meet.
 type pressed struct {
 	effect
 	multiplier num
 }
 
-// solveContactPosition pushes bodies out of each other and holds them where they stick (brax/physics/colliders.py, _position_contact).
+// solveContactPosition pushes bodies out of each other and holds them where they stick
+// (brax/physics/colliders.py, _position_contact).
 func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) pressed {
 	w, other := m.a.weights, m.others()
 	arm, otherArm := m.arm, m.otherArm
@@ -64,8 +65,9 @@ func (m contactPoint) moved(before, now bodies, arm vector) vector {
 	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
 }
 
-// solveContactVelocity brakes bodies that slide on each other and stops them from parting or meeting at their contact, by the multipliers of
-// their bodies (brax/physics/colliders.py, _velocity_contact). Before are the velocities of the collision pass's start.
+// solveContactVelocity brakes bodies that slide on each other and stops them from parting or
+// meeting at their contact, by the multipliers of their bodies (brax/physics/colliders.py,
+// _velocity_contact). Before are the velocities of the collision pass's start.
 func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs, multipliers []num) effect {
 	w, others := m.a.weights, m.others()
 	one, was := m.a.of(now), m.a.of(before)

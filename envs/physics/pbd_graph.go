@@ -13,10 +13,12 @@ const (
 	contactShare = 0.3 // by contacts of two bodies; contacts with the ground apply all
 )
 
-// shift is a change of positions and of rotations, the latter as a small rotation vector in the world: q += vq/2.
+// shift is a change of positions and of rotations, the latter as a small rotation vector in the
+// world: q += vq/2.
 type shift struct{ pos, turn vector }
 
-// move changes positions. Like the source it leaves the length of the quaternions to a later normalisation.
+// move changes positions. Like the source it leaves the length of the quaternions to a later
+// normalisation.
 func (s *System) move(all limbs, d pushes) limbs {
 	return all.update(func(l int, b bodies) bodies { return s.shift(l, b, shift{d[l].vel, d[l].ang}) })
 }
@@ -52,8 +54,8 @@ func (s *System) project(all, before limbs) limbs {
 	})
 }
 
-// positionIteration advances position based dynamics by two substeps, the second with collisions (brax/physics/system.py,
-// _pbd_step). It returns what the contacts did to velocities as well.
+// positionIteration advances position based dynamics by two substeps, the second with collisions
+// (brax/physics/system.py, _pbd_step). It returns what the contacts did to velocities as well.
 func (s *System) positionIteration(all limbs, d drive, show *viewer) (limbs, touch) {
 	all, before := s.integratePositionBased(all, d, show)
 	show.bodies("s2_joint", all)
@@ -105,8 +107,9 @@ func (s *System) positionIteration(all limbs, d drive, show *viewer) (limbs, tou
 	return all, t
 }
 
-// integratePositionBased does what the two substeps have in common twice: coast, then bring the joints together. It returns the bodies before
-// the second one's collisions and velocities, and as they were before that substep.
+// integratePositionBased does what the two substeps have in common twice: coast, then bring the
+// joints together. It returns the bodies before the second one's collisions and velocities, and as
+// they were before that substep.
 func (s *System) integratePositionBased(all limbs, from drive, show *viewer) (now, before limbs) {
 	step := func(all limbs, from drive, show *viewer) limbs {
 		all = s.coast(all, from, show, "s1_")

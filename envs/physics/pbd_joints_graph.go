@@ -2,7 +2,8 @@ package physics
 
 import "math"
 
-// joined is the shift by which the joints bring their bodies together, align their axes and keep their limits.
+// joined is the shift by which the joints bring their bodies together, align their axes and keep
+// their limits.
 func (s *System) joined(all limbs) pushes {
 	joints := make([]jointState, len(s.hinges))
 	var made []*num
@@ -56,7 +57,8 @@ func (j jointState) aligning(error vector) vector {
 	return axis.by(size.over(ease.add(1e-6)))
 }
 
-// misaligned are the angular errors of the joints: between the axes of the two bodies, and beyond the limits.
+// misaligned are the angular errors of the joints: between the axes of the two bodies, and beyond
+// the limits.
 func (j jointState) misaligned() []vector {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
@@ -75,9 +77,9 @@ func (j jointState) misaligned() []vector {
 	}
 }
 
-// beyond is the angular error of the angle from one vector to another about an axis at right angles to the first: how far the
-// second is from where the limits of angle i would have it. With strict it is 0 within the limits, else it also holds how far
-// the second is out of the plane.
+// beyond is the angular error of the angle from one vector to another about an axis at right angles
+// to the first: how far the second is from where the limits of angle i would have it. With strict
+// it is 0 within the limits, else it also holds how far the second is out of the plane.
 func (j jointState) beyond(i int, axis, from, to vector, strict bool) vector {
 	sin, cos := from.cross(to).dot(axis), from.dot(to)
 	settle(&sin, &cos)

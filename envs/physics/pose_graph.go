@@ -7,20 +7,22 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Pose makes a state from the angles of the joints, rad, and the angular velocities about their axes, rad/s, [Angles, B] each:
-// bodies without a parent are where the model says, or lifted with all that hangs on them until the lowest collider touches
-// z = 0 (brax/physics/system.py, default_qp). The bodies' velocities are 0: the source leaves them out.
+// Pose makes a state from the angles of the joints, rad, and the angular velocities about their
+// axes, rad/s, [Angles, B] each: bodies without a parent are where the model says, or lifted with
+// all that hangs on them until the lowest collider touches z = 0 (brax/physics/system.py,
+// default_qp). The bodies' velocities are 0: the source leaves them out.
 func (s *System) Pose(angles, velocities *Node) State {
 	batch := angles.Shape().Dimensions[1]
 	flat := func(x *Node) num { return num{rows: s.dofs, node: Reshape(x, s.dofs*batch)} }
 	return s.state(s.changing(angles.Graph(), batch, s.pose(flat(angles), flat(velocities))), batch)
 }
 
-// DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the limits.
+// DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the
+// limits.
 func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 
-// pose builds the bodies level after level, as the rest of the engine moves them. Each level is settled: what hangs on it would
-// compute it again for every component.
+// pose builds the bodies level after level, as the rest of the engine moves them. Each level is
+// settled: what hangs on it would compute it again for every component.
 func (s *System) pose(angles, velocities num) limbs {
 	settle(&angles, &velocities)
 	all, roots := make(limbs, len(s.levels)), s.roots()
@@ -124,8 +126,8 @@ func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 	return children
 }
 
-// lowest is the height of the lowest point of the colliders on all that hangs on a root, by the root's index in the model; of those
-// roots alone for which the model has no pose.
+// lowest is the height of the lowest point of the colliders on all that hangs on a root, by the
+// root's index in the model; of those roots alone for which the model has no pose.
 func (s *System) lowest(all limbs, roots [][]int) map[int]num {
 	lowest := map[int]num{}
 	for l, level := range s.levels {

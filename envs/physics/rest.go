@@ -8,8 +8,9 @@ type Place struct {
 	Rotation [4]float64
 }
 
-// Places are those of all bodies in the order of the model when the joints have the given angles, rad, as [System.Pose] has them, but on
-// the host: [System.DefaultAngles] if there are none. Another number of angles than [System.Angles] is an error.
+// Places are those of all bodies in the order of the model when the joints have the given angles,
+// rad, as [System.Pose] has them, but on the host: [System.DefaultAngles] if there are none.
+// Another number of angles than [System.Angles] is an error.
 func (s *System) Places(angles ...float64) ([]Place, error) {
 	all := s.rest
 	if len(angles) > 0 {
@@ -36,7 +37,8 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 	return places, nil
 }
 
-// Segment is the line that a capsule is made around, in the frame of its body: from the centre of its lower cap to that of its upper one.
+// Segment is the line that a capsule is made around, in the frame of its body: from the centre of
+// its lower cap to that of its upper one.
 func (c Collider) Segment() (from, to Vec) {
 	half := c.half()
 	return c.Position.plus(half.scaled(-1)), c.Position.plus(half)

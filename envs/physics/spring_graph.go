@@ -1,7 +1,7 @@
 package physics
 
-// sprung is the force of the springs on the children, and their torque on the parents beside that of the forces and of the
-// limits (brax/physics/spring_joints.py).
+// sprung is the force of the springs on the children, and their torque on the parents beside that
+// of the forces and of the limits (brax/physics/spring_joints.py).
 func (j jointState) sprung() (force, torque vector) {
 	p, c := j.parents, j.children
 	apart := p.pos.plus(j.parentArm).minus(c.pos.plus(j.childArm))
@@ -22,8 +22,9 @@ func (j jointState) sprung() (force, torque vector) {
 	return force, torque.plus(j.braked())
 }
 
-// springSubstep advances spring dynamics by a substep: move, accelerate by joints, actuators and gravity, resolve contacts by
-// impulses (brax/physics/system.py, _spring_step). It returns what the contacts did as well.
+// springSubstep advances spring dynamics by a substep: move, accelerate by joints, actuators and
+// gravity, resolve contacts by impulses (brax/physics/system.py, _spring_step). It returns what the
+// contacts did as well.
 func (s *System) springSubstep(all limbs, d drive, show *viewer) (limbs, touch) {
 	all = s.kinetic(all)
 	settle(all.places()...)
@@ -91,8 +92,8 @@ func (s *System) resolveContacts(all limbs) touch {
 	return total
 }
 
-// collide is the impulse that keeps bodies from moving further into each other, with Baumgarte stabilisation and Coulomb
-// friction (brax/physics/colliders.py, _contact).
+// collide is the impulse that keeps bodies from moving further into each other, with Baumgarte
+// stabilisation and Coulomb friction (brax/physics/colliders.py, _contact).
 func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
 	w, other := m.a.weights, m.others()
 	approach := m.normal.dot(speed)

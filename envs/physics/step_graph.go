@@ -9,19 +9,20 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Contact is what contacts did to all bodies in the order of the model, [bodies, B] each: changes of velocity and of angular
-// velocity. Bodies that do not move feel contacts, too.
+// Contact is what contacts did to all bodies in the order of the model, [bodies, B] each: changes
+// of velocity and of angular velocity. Bodies that do not move feel contacts, too.
 type Contact struct {
 	Velocity, AngularVelocity [3]*Node
 }
 
-// Step advances a system by a control step under actions [Actions, B], which are not clipped; nil for a system without
-// actuators. The contact is the sum over the substeps.
+// Step advances a system by a control step under actions [Actions, B], which are not clipped; nil
+// for a system without actuators. The contact is the sum over the substeps.
 func (s *System) Step(state State, action *Node) (State, Contact) {
 	return s.StepUnder(state, action, nil)
 }
 
-// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], or as it is if that is nil.
+// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], or as it is if
+// that is nil.
 func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) {
 	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != state.batch()) {
 		panic(errors.Errorf("%d actions for %d copies of a system must be a tensor [%d, %d]", s.actions, state.batch(), s.actions, state.batch()))
@@ -70,7 +71,8 @@ func (t *touch) all() []*num {
 	return append(moving, still...)
 }
 
-// Contact is what the contacts of a state would do: Brax's info of a state, impulses of spring dynamics for both dynamics.
+// Contact is what the contacts of a state would do: Brax's info of a state, impulses of spring
+// dynamics for both dynamics.
 func (s *System) Contact(state State) Contact {
 	return s.contact(state.graph(), state.batch(), s.resolveContacts(s.limbs(state)))
 }
@@ -90,8 +92,8 @@ func (s *System) contact(g *Graph, batch int, t touch) Contact {
 	return Contact{[3]*Node(all[:3]), [3]*Node(all[3:])}
 }
 
-// JointAngles reads the angles of the joints, rad, and the angular velocities about their axes, rad/s, [Angles, B] each, in the
-// order of the model.
+// JointAngles reads the angles of the joints, rad, and the angular velocities about their axes,
+// rad/s, [Angles, B] each, in the order of the model.
 func (s *System) JointAngles(state State) (angles, velocities *Node) {
 	a, v := s.jointAngles(s.limbs(state))
 	g, batch := state.graph(), state.batch()

@@ -6,7 +6,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// addend is something to be summed over the rows that belong together: row i of value counts for the rows to[i] of the sum.
+// addend is something to be summed over the rows that belong together: row i of value counts for
+// the rows to[i] of the sum.
 type addend struct {
 	value num
 	to    [][]int
@@ -68,7 +69,8 @@ func newTotal(rows int, addends ...addend) *total {
 		}
 		return sum
 	}
-	// Consecutive rows that add up consecutive rows of the same addends are computed at once; so are rows that add up the same.
+	// Consecutive rows that add up consecutive rows of the same addends are computed at once; so
+	// are rows that add up the same.
 	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
 	for start := 0; start < rows; {
 		end := start + 1

@@ -7,10 +7,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// System is a model made ready for building graphs. The tree of its joints is laid out by limbs: level l of the state has a row
-// for each limb, which is the limb's l-th body from the root. A body that several limbs share has a copy in each, all of which
-// move alike. So the parents of the joints of a level stand beside their children, and nothing has to be gathered; the results
-// for users keep the order of the model.
+// System is a model made ready for building graphs. The tree of its joints is laid out by limbs:
+// level l of the state has a row for each limb, which is the limb's l-th body from the root. A body
+// that several limbs share has a copy in each, all of which move alike. So the parents of the
+// joints of a level stand beside their children, and nothing has to be gathered; the results for
+// users keep the order of the model.
 type System struct {
 	model  Model
 	dt     float64 // of a substep, s
@@ -86,8 +87,8 @@ func (s *System) Model() Model { return s.model }
 // Actions is the number of actions: one for each axis of each actuator's joint.
 func (s *System) Actions() int { return s.actions }
 
-// ActionsOf are the indices of the actions that turn joints, those of a joint of several axes beside each other. Joints that no
-// actuator turns have none.
+// ActionsOf are the indices of the actions that turn joints, those of a joint of several axes
+// beside each other. Joints that no actuator turns have none.
 func (s *System) ActionsOf(joints ...string) (indices []int) {
 	next := 0
 	for _, a := range s.model.Actuators {
@@ -105,7 +106,8 @@ func (s *System) ActionsOf(joints ...string) (indices []int) {
 // Angles is the number of joint angles.
 func (s *System) Angles() int { return s.dofs }
 
-// layOut numbers the limbs, in the order in which a walk through the tree comes to their ends, longest branches first.
+// layOut numbers the limbs, in the order in which a walk through the tree comes to their ends,
+// longest branches first.
 func (s *System) layOut() error {
 	m := s.model
 	children := map[string][]string{}
@@ -192,7 +194,8 @@ func (b Body) inverseInertia() Vec {
 	return Vec{1 / f32(b.Inertia[0]), 1 / f32(b.Inertia[1]), 1 / f32(b.Inertia[2])}
 }
 
-// placeStillBodies finds where the bodies are that do not move: where the model says, or upon z = 0.
+// placeStillBodies finds where the bodies are that do not move: where the model says, or upon z =
+// 0.
 func (s *System) placeStillBodies() {
 	for i, b := range s.model.Bodies {
 		if !b.Fixed {
@@ -208,7 +211,8 @@ func (s *System) placeStillBodies() {
 	}
 }
 
-// lowest is the z of the lowest point of a body's colliders, as long as it is not turned; a plane counts as 0.
+// lowest is the z of the lowest point of a body's colliders, as long as it is not turned; a plane
+// counts as 0.
 func (b Body) lowest() float64 {
 	low := math.Inf(1)
 	for _, c := range b.Colliders {

@@ -98,8 +98,8 @@ func (q quaternion) take(rows ...int) quaternion {
 // pure is the quaternion of a vector: w = 0.
 func pure(v vector) quaternion { return quaternion{v.x.zero(), v.x, v.y, v.z} }
 
-// rotation is what a quaternion does to vectors, v -> 2 (u.v) u + (w^2 - u.u) v + 2 w (u x v), as a matrix by columns. Like
-// the source's formula it scales by the square of the quaternion's length.
+// rotation is what a quaternion does to vectors, v -> 2 (u.v) u + (w^2 - u.u) v + 2 w (u x v), as a
+// matrix by columns. Like the source's formula it scales by the square of the quaternion's length.
 type rotation struct{ x, y, z vector }
 
 func (q quaternion) rotation() rotation {

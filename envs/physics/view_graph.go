@@ -2,9 +2,10 @@ package physics
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// Substep advances a system by the least that its dynamics do, from actions [Actions, B] as the bodies feel them: a substep of
-// spring dynamics, two of position based ones. It returns the stages on the way by the names of Brax's golden files, in the
-// order of the model: [B, bodies, 3], rotations [B, bodies, 4]. It is how the engine is compared with the source.
+// Substep advances a system by the least that its dynamics do, from actions [Actions, B] as the
+// bodies feel them: a substep of spring dynamics, two of position based ones. It returns the stages
+// on the way by the names of Brax's golden files, in the order of the model: [B, bodies, 3],
+// rotations [B, bodies, 4]. It is how the engine is compared with the source.
 func (s *System) Substep(state State, action *Node) map[string]*Node {
 	look := &viewer{s, state.graph(), state.batch(), map[string]*Node{}}
 	step, _ := s.least()

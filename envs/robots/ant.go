@@ -6,11 +6,12 @@ import (
 	"example.com/qdnb/envs/physics"
 )
 
-// AntFeet are the bodies whose contacts are the descriptor of ant-uni, in its order: the lower legs (QDax,
-// environments/locomotion_wrappers.py, FEET_NAMES).
+// AntFeet are the bodies whose contacts are the descriptor of ant-uni, in its order: the lower legs
+// (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
 var AntFeet = []string{"$ Body 4", "$ Body 7", "$ Body 10", "$ Body 13"}
 
-// AntLeg are the joints of the leg whose actuators the paper perturbs (qdbenchmark, adaptation/constants.py).
+// AntLeg are the joints of the leg whose actuators the paper perturbs (qdbenchmark,
+// adaptation/constants.py).
 var AntLeg = []string{"$ Torso_Aux 4", "Aux 4_$ Body 13"}
 
 const (
@@ -18,8 +19,9 @@ const (
 	antFriction = 1
 )
 
-// Ant is a torso on four legs of two parts, with a hip and a knee each (Brax, envs/ant.py): for spring dynamics, as ant-uni and
-// ant-omni have it, it is _SYSTEM_CONFIG_SPRING; for position based dynamics, as ant-trap and ant-maze have it, _SYSTEM_CONFIG.
+// Ant is a torso on four legs of two parts, with a hip and a knee each (Brax, envs/ant.py): for
+// spring dynamics, as ant-uni and ant-omni have it, it is _SYSTEM_CONFIG_SPRING; for position based
+// dynamics, as ant-trap and ant-maze have it, _SYSTEM_CONFIG.
 func Ant(dynamics physics.Dynamics) physics.Model {
 	m := physics.Model{
 		Dynamics:       dynamics,

@@ -10,8 +10,8 @@ import (
 // wallRadius is half the width and half the height of the walls around an ant.
 const wallRadius = 0.5
 
-// Trap adds to an [Ant] a dead end before it, three walls open to the origin (QDax, environments/exploration_wrappers.py,
-// TRAP_CONFIG and ANT_TRAP_COLLISIONS). It is ant-trap.
+// Trap adds to an [Ant] a dead end before it, three walls open to the origin (QDax,
+// environments/exploration_wrappers.py, TRAP_CONFIG and ANT_TRAP_COLLISIONS). It is ant-trap.
 func Trap(m physics.Model) physics.Model {
 	m.Bodies = append(slices.Clone(m.Bodies), walls("Trap",
 		alongY(12, 0, wallRadius, 5, antFriction),
@@ -26,9 +26,10 @@ func Trap(m physics.Model) physics.Model {
 	return m
 }
 
-// Maze adds to an [Ant] the walls of a maze, x and y in -5 to 40, and a target at a position x, y, which nothing touches (QDax,
-// environments/exploration_wrappers.py, MAZE_CONFIG and ANT_MAZE_COLLISIONS). It is ant-maze; the paper trains with
-// [MazeTarget] and adapts to each of [Targets].
+// Maze adds to an [Ant] the walls of a maze, x and y in -5 to 40, and a target at a position x, y,
+// which nothing touches (QDax, environments/exploration_wrappers.py, MAZE_CONFIG and
+// ANT_MAZE_COLLISIONS). It is ant-maze; the paper trains with [MazeTarget] and adapts to each of
+// [Targets].
 func Maze(m physics.Model, target [2]float64) physics.Model {
 	const targetRadius = 0.5
 	m.Bodies = append(slices.Clone(m.Bodies),
@@ -68,8 +69,8 @@ const (
 	HurdleRadius  = 0.25
 )
 
-// Hurdles adds to a [HalfCheetah] ten hurdles, 3 m apart (qdbenchmark, environments/hurdles_wrapper.py). It is
-// halfcheetah-hurdles.
+// Hurdles adds to a [HalfCheetah] ten hurdles, 3 m apart (qdbenchmark,
+// environments/hurdles_wrapper.py). It is halfcheetah-hurdles.
 func Hurdles(m physics.Model) physics.Model {
 	const width = 1
 	hurdles := make([]physics.Collider, HurdleNumber)
@@ -81,6 +82,7 @@ func Hurdles(m physics.Model) physics.Model {
 	for _, name := range cheetahTouching {
 		m.Collide = append(m.Collide, [2]string{name, "Hurdles"})
 	}
-	// The source has "Hurdles" collide with "Ground" as well, which is void: this robot's ground is called "floor".
+	// The source has "Hurdles" collide with "Ground" as well, which is void: this robot's ground is
+	// called "floor".
 	return m
 }

@@ -12,8 +12,9 @@ func ground(name string, mass, friction float64) physics.Body {
 	return physics.Body{Name: name, Mass: mass, Fixed: true, Colliders: []physics.Collider{{Shape: physics.Plane, Friction: friction}}}
 }
 
-// walls is a fixed body made of capsules. Though it does not move, its mass and inertia count in contacts: what hits it is
-// answered as if by a body of 1 kg that hardly turns. So it is in the source.
+// walls is a fixed body made of capsules. Though it does not move, its mass and inertia count in
+// contacts: what hits it is answered as if by a body of 1 kg that hardly turns. So it is in the
+// source.
 func walls(name string, capsules ...physics.Collider) physics.Body {
 	return physics.Body{Name: name, Mass: 1, Inertia: sphere(10000), Fixed: true, Colliders: capsules}
 }

@@ -9,8 +9,8 @@ import (
 	"example.com/qdnb/envs/physics"
 )
 
-// Targets are the positions x, y of the target of ant-maze to which the paper adapts repertoires, numbered from 0 (qdbenchmark,
-// adaptation/constants.py).
+// Targets are the positions x, y of the target of ant-maze to which the paper adapts repertoires,
+// numbered from 0 (qdbenchmark, adaptation/constants.py).
 func Targets() [][2]float64 {
 	return [][2]float64{
 		{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098}, {12.460787, 7.0494328},
@@ -18,8 +18,8 @@ func Targets() [][2]float64 {
 	}
 }
 
-// WithGravity multiplies the gravity of a model, which is along z. The paper has 0.25, 0.5, ..., 5. A multiplier that is
-// negative or not finite is an error.
+// WithGravity multiplies the gravity of a model, which is along z. The paper has 0.25, 0.5, ..., 5.
+// A multiplier that is negative or not finite is an error.
 func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
 	if err := CheckMultiplier("gravity", multiplier); err != nil {
 		return physics.Model{}, err
@@ -28,8 +28,9 @@ func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
 	return m, nil
 }
 
-// WithStrength multiplies the strength of the actuators of some joints, such as [AntLeg]. The paper has 0, 0.25, ..., 4.75. A
-// joint without an actuator is an error, as is a multiplier that is negative or not finite.
+// WithStrength multiplies the strength of the actuators of some joints, such as [AntLeg]. The paper
+// has 0, 0.25, ..., 4.75. A joint without an actuator is an error, as is a multiplier that is
+// negative or not finite.
 func WithStrength(m physics.Model, multiplier float64, joints ...string) (physics.Model, error) {
 	if err := CheckMultiplier("the strength of actuators", multiplier); err != nil {
 		return physics.Model{}, err
@@ -54,7 +55,8 @@ func turned(m physics.Model) []string {
 	return joints
 }
 
-// CheckMultiplier tells why something (gravity, the strength of actuators) cannot be multiplied by k.
+// CheckMultiplier tells why something (gravity, the strength of actuators) cannot be multiplied by
+// k.
 func CheckMultiplier(of string, k float64) error {
 	if !(k >= 0) || math.IsInf(k, 1) {
 		return errors.Errorf("%s can be multiplied by a finite number from 0 up, not by %g", of, k)

@@ -10,7 +10,8 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// What is made of a model shares no memory with it that it writes to, not even behind the ends of slices.
+// What is made of a model shares no memory with it that it writes to, not even behind the ends of
+// slices.
 func TestModelsStay(t *testing.T) {
 	build := func() physics.Model {
 		m := robots.Maze(robots.Ant(physics.PositionBased), robots.MazeTarget)

@@ -6,13 +6,14 @@ import "example.com/qdnb/envs/physics"
 // environments/locomotion_wrappers.py, FEET_NAMES).
 var Walker2dFeet = []string{"foot", "foot_left"}
 
-// Walker2dLeg are the joints of the leg whose actuators the paper perturbs (qdbenchmark, adaptation/constants.py).
+// Walker2dLeg are the joints of the leg whose actuators the paper perturbs (qdbenchmark,
+// adaptation/constants.py).
 var Walker2dLeg = []string{"thigh_left_joint", "leg_left_joint", "foot_left_joint"}
 
 const walkerFriction = 0.9486833 // of two: 0.9
 
-// Walker2d is a torso on two legs of three parts, in the plane of x and z (Brax, envs/walker2d.py, _SYSTEM_CONFIG_SPRING). It
-// stands upright, with straight legs.
+// Walker2d is a torso on two legs of three parts, in the plane of x and z (Brax, envs/walker2d.py,
+// _SYSTEM_CONFIG_SPRING). It stands upright, with straight legs.
 func Walker2d() physics.Model {
 	m := physics.Model{
 		Dynamics:        physics.Spring,

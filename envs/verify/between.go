@@ -11,7 +11,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Between says how far a backend is from another one, and from golden files: of all files that it was given.
+// Between says how far a backend is from another one, and from golden files: of all files that it
+// was given.
 type Between struct {
 	platforms [2]*xla.Platform
 	apart     map[quantity]*differences
@@ -62,7 +63,8 @@ type StepDistance struct {
 	Other    Distance `json:"other"`    // of the backend from the other one
 }
 
-// quantities are what arrays of single steps hold. Bodies have positions, rotations, velocities, angular velocities; the point a position.
+// quantities are what arrays of single steps hold. Bodies have positions, rotations, velocities,
+// angular velocities; the point a position.
 var quantities = map[string]string{
 	"xy_after": "positions", "pos_after": "positions", "rot_after": "rotations", "vel_after": "velocities", "ang_after": "velocities",
 	"obs": "observations", "reward": "rewards",
@@ -71,8 +73,9 @@ var quantities = map[string]string{
 // order is that of a robot's rows.
 var order = []string{"positions", "rotations", "velocities", "observations", "rewards"}
 
-// File compares what both backends compute of a golden file, and returns the report about the first one. Single steps go into [Between.Steps];
-// a file of trajectories gives the starts of episodes for [Between.Drifts].
+// File compares what both backends compute of a golden file, and returns the report about the first
+// one. Single steps go into [Between.Steps]; a file of trajectories gives the starts of episodes
+// for [Between.Drifts].
 func (b *Between) File(path string) (Report, error) {
 	var found [2]examined
 	for i, p := range b.platforms {

@@ -45,7 +45,8 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// Two backends of one machine agree on a step of the point, and part no more than starts a millionth apart do.
+// Two backends of one machine agree on a step of the point, and part no more than starts a
+// millionth apart do.
 func TestDriftBetweenBackends(t *testing.T) {
 	b := NewBetween(xlatest.Best(t), xlatest.Pure(t))
 	if _, err := b.File(filepath.Join("..", "testdata", "traj_pointmaze.npz")); err != nil {

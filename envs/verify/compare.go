@@ -56,7 +56,8 @@ type numbers struct {
 	want, got []float32
 }
 
-// newGroup starts a group, of those parts that count. Of these percent may be outside, one in any case, unless it is 0.
+// newGroup starts a group, of those parts that count. Of these percent may be outside, one in any
+// case, unless it is 0.
 func newGroup(parts string, counts []bool, percent int) *group {
 	g := &group{Group: Group{Parts: parts}, outside: make([]bool, len(counts))}
 	for _, count := range counts {

@@ -13,9 +13,10 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Drift is how episodes of the same policies from the same states part between two backends: rounding is the same everywhere, to a few units
-// of the last place, but contacts make more of it with every step. A measure of that is Nudged: the first backend against itself, from
-// states whose numbers are a millionth larger.
+// Drift is how episodes of the same policies from the same states part between two backends:
+// rounding is the same everywhere, to a few units of the last place, but contacts make more of it
+// with every step. A measure of that is Nudged: the first backend against itself, from states whose
+// numbers are a millionth larger.
 type Drift struct {
 	Env      string     `json:"env"`
 	Episodes int        `json:"episodes"`
@@ -38,7 +39,8 @@ var (
 	driftSteps  = []int{1, 10, 50, 100, 250}
 )
 
-// driftBetween rolls policies of random weights out, from the starts of a file of trajectories. Episodes do not end before their time.
+// driftBetween rolls policies of random weights out, from the starts of a file of trajectories.
+// Episodes do not end before their time.
 func driftBetween(found [2]examined) (Drift, error) {
 	s, stored := found[0].subject, found[0].stored
 	starts, err := stored.all(at(s.state, "init_", "", samples))
@@ -109,7 +111,8 @@ func parted(a, b [][]float32, episodes int) (positions []Distance, returns Dista
 	return positions, distance(differences)
 }
 
-// episodes are the positions [steps, B, ...] after each step of policies, and the sums of rewards [B].
+// episodes are the positions [steps, B, ...] after each step of policies, and the sums of rewards
+// [B].
 func (s subject) episodes(policies nn.Net, start envs.State) []*Node {
 	type running struct {
 		Policies  nn.Net

@@ -14,8 +14,8 @@ const edge = 1e-6
 
 // settleEdges finds the starts that differ from the stored ones only because a contact is at its
 // edge: the penetration of a body and the ground is 0 but for rounding, so one float32 program has
-// the contact and another one lacks it. In these starts, it replaces what contacts decide by what it
-// is a micrometre higher or lower. It returns how many they are.
+// the contact and another one lacks it. In these starts, it replaces what contacts decide by what
+// it is a micrometre higher or lower. It returns how many they are.
 func (s subject) settleEdges(stored *arrays, started []column, inputs []array, computed [][]float32) (int, error) {
 	rows := stored.sizes[samples]
 	type element struct{ of, i int }

@@ -7,8 +7,8 @@ import (
 	"example.com/qdnb/envs"
 )
 
-// form is how golden files write down an environment, and how far off each array may be. Columns have names without what says
-// when: a file has pos_before, init_pos, pos.
+// form is how golden files write down an environment, and how far off each array may be. Columns
+// have names without what says when: a file has pos_before, init_pos, pos.
 type form struct {
 	env   envs.Env
 	state []column                       // the arrays that make up a state

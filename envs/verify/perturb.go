@@ -12,7 +12,8 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// perturbations are the options by what a file's name says is perturbed; the parameter is an array of the file.
+// perturbations are the options by what a file's name says is perturbed; the parameter is an array
+// of the file.
 var perturbations = map[string]func(parameter float64, stored *arrays) (envs.Option, error){
 	"gravity":  func(k float64, _ *arrays) (envs.Option, error) { return envs.Gravity(k), nil },
 	"actuator": func(k float64, _ *arrays) (envs.Option, error) { return envs.Actuators(k), nil },

@@ -27,8 +27,8 @@ type Result struct {
 	Pass       bool    // no more than the array's group allows
 }
 
-// Group counts the parts of a file's arrays: samples, starts of trajectories, steps of them. A part is outside if any of its
-// arrays is outside of its tolerance there.
+// Group counts the parts of a file's arrays: samples, starts of trajectories, steps of them. A part
+// is outside if any of its arrays is outside of its tolerance there.
 type Group struct {
 	Parts   string // what they are
 	Of      int    // how many were compared
@@ -38,8 +38,9 @@ type Group struct {
 }
 
 // String is a table of the arrays, in lines that end with PASS or FAIL; so does the last, which is
-// about the file. The line before it counts the contacts at their edge, if there are any. The errors
-// are the worst of each array, share is [Result.WorstShare], out counts the parts that are outside.
+// about the file. The line before it counts the contacts at their edge, if there are any. The
+// errors are the worst of each array, share is [Result.WorstShare], out counts the parts that are
+// outside.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.File)

@@ -15,7 +15,8 @@ type rigidForm struct {
 	posed    []column // the arrays of a state that comes from the angles of the joints
 }
 
-// chaotic are the environments in which a step loses a digit or more, with the tolerance of the steps of their trajectories.
+// chaotic are the environments in which a step loses a digit or more, with the tolerance of the
+// steps of their trajectories.
 var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles": 5e-2}
 
 // formOfRigid: a step is as exact as the published code's own float32 is to its float64.

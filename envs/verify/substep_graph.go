@@ -10,7 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// stages are the names of what a substep goes through, in this order: position based dynamics, spring dynamics, both.
+// stages are the names of what a substep goes through, in this order: position based dynamics,
+// spring dynamics, both.
 var stages = []string{
 	"s1_dpa", "s1_damp", "s1_acc", "s1_kinetic", "s1_dqj", "s1_after", "s2_joint", "dqc", "dlambda", "s2_proj",
 	"kinetic", "dpj", "dpa", "acc",

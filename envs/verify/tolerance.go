@@ -33,8 +33,8 @@ func (t tolerance) String() string {
 	return strings.Join(terms, " + ")
 }
 
-// compare finds the worst differences of an array in those of its parts (samples, steps) that count, and which are outside of
-// the tolerance. err64 has a number for each part, or is nil.
+// compare finds the worst differences of an array in those of its parts (samples, steps) that
+// count, and which are outside of the tolerance. err64 has a number for each part, or is nil.
 func compare(c column, counts []bool, got, want, err64 []float32) (r Result, outside []bool) {
 	t := c.tolerance
 	base := t.base

@@ -24,11 +24,13 @@ var kinds = map[string]func(subject, *arrays) ([]*group, error){
 	"traj":    trajectories,
 }
 
-// Kinds lists the kinds of golden files, sorted: the first parts of their names, before the underscore.
+// Kinds lists the kinds of golden files, sorted: the first parts of their names, before the
+// underscore.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// File computes what a golden file holds with this build on a backend, and compares. An error means that there was nothing to
-// compare: an unknown name, or an array that is missing, misshapen or not finite. Differences are in the report.
+// File computes what a golden file holds with this build on a backend, and compares. An error means
+// that there was nothing to compare: an unknown name, or an array that is missing, misshapen or not
+// finite. Differences are in the report.
 func File(p *xla.Platform, path string) (Report, error) {
 	report, err := file(p, path)
 	if err != nil {

@@ -41,7 +41,8 @@ func changeAs(t *testing.T, name, as string, replace map[string]npz.Array) strin
 	return path
 }
 
-// shift is an array with delta added to the first element of each of the first count parts: samples or trajectories.
+// shift is an array with delta added to the first element of each of the first count parts: samples
+// or trajectories.
 func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
 	t.Helper()
 	flat, err := a.Float32s()
@@ -126,8 +127,8 @@ func TestCorruptedArrayIsNamed(t *testing.T) {
 	}
 }
 
-// A share of single steps may be outside, however far and in whatever array. Arrays are outside together if they are in the same
-// sample.
+// A share of single steps may be outside, however far and in whatever array. Arrays are outside
+// together if they are in the same sample.
 func TestShareOfSamplesMayBeOutside(t *testing.T) {
 	const name = "onestep_walker-uni.npz"
 	stored := golden(t, name)
@@ -147,7 +148,8 @@ func TestShareOfSamplesMayBeOutside(t *testing.T) {
 	}
 }
 
-// Chaotic trajectories may be outside in a share of their steps; others in none, as far as the horizon.
+// Chaotic trajectories may be outside in a share of their steps; others in none, as far as the
+// horizon.
 func TestStepsOfTrajectories(t *testing.T) {
 	for name, share := range map[string]struct{ of, allowed int }{
 		"traj_halfcheetah-uni.npz": {500, 15}, "traj_walker-uni.npz": {250, 0}, "traj_pointmaze.npz": {800, 0},

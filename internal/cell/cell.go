@@ -1,4 +1,5 @@
-// Package cell shows things below the cell of a notebook, or, in a program that runs by itself, says where files for them go.
+// Package cell shows things below the cell of a notebook, or, in a program that runs by itself,
+// says where files for them go.
 package cell
 
 import (
@@ -15,12 +16,14 @@ import (
 // In tells whether the program runs in a notebook's cell.
 func In() bool { return gonbui.IsNotebook }
 
-// Send shows something in some formats, of which the notebook chooses, and waits until it has arrived, as the cell's program may end next.
+// Send shows something in some formats, of which the notebook chooses, and waits until it has
+// arrived, as the cell's program may end next.
 func Send(formats map[protocol.MIMEType]any) error {
 	return send(&protocol.DisplayData{Data: formats})
 }
 
-// SendPNG shows a PNG file at a size in CSS pixels. Jupyter reads it from metadata under the format's name; gonbui.DisplayPng sends none.
+// SendPNG shows a PNG file at a size in CSS pixels. Jupyter reads it from metadata under the
+// format's name; gonbui.DisplayPng sends none.
 func SendPNG(data []byte, width, height int) error {
 	return send(&protocol.DisplayData{
 		Data:     map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
@@ -37,11 +40,13 @@ func send(data *protocol.DisplayData) error {
 	return nil
 }
 
-// FolderVariable is the environment variable that names the folder for files of programs outside a notebook.
+// FolderVariable is the environment variable that names the folder for files of programs outside a
+// notebook.
 const FolderVariable = "QDNB_FIGURES"
 
-// Save saves what is called name in the folder of FolderVariable (default: the current one), which is made if missing, and prints the path
-// on standard error. A name without one of the endings gets the first.
+// Save saves what is called name in the folder of FolderVariable (default: the current one), which
+// is made if missing, and prints the path on standard error. A name without one of the endings gets
+// the first.
 func Save(what, name string, save func(path string) error, endings ...string) error {
 	if name == "" {
 		return fmt.Errorf("a %s needs a name to be saved under", what)

@@ -23,7 +23,8 @@ func undisturbed(t *testing.T, s subject) (root string, e ending) {
 	return root, must(t, s.command(t, root)...)
 }
 
-// same checks that the runs of a subject below two folders are the same, byte for byte, but for times.
+// same checks that the runs of a subject below two folders are the same, byte for byte, but for
+// times.
 func same(t *testing.T, s subject, got, want string) {
 	t.Helper()
 	for _, name := range s.results(t) {
@@ -68,7 +69,8 @@ func compareRuns(got, want string) string {
 	return ""
 }
 
-// listing is what lies in the folder of a run, without the checkpoints, of which only the last one does not depend on times.
+// listing is what lies in the folder of a run, without the checkpoints, of which only the last one
+// does not depend on times.
 func listing(dir string) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {

@@ -130,7 +130,8 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// Of a finished run with one damaged file, what is shown and exported is what it was, or the file is named.
+// Of a finished run with one damaged file, what is shown and exported is what it was, or the file
+// is named.
 func TestDamagedWhenFinished(t *testing.T) {
 	begin(t)
 	const trials = 4

@@ -37,7 +37,8 @@ func ants(algorithm string) qdnb.Spec {
 	return s
 }
 
-// paperSized are runs of few generations whose networks have the paper's sizes: XLA gives their products to all its threads.
+// paperSized are runs of few generations whose networks have the paper's sizes: XLA gives their
+// products to all its threads.
 func paperSized(algorithm string) qdnb.Spec {
 	s := qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Seed: 1, Budget: qdnb.Generations(12), Set: []string{"cells=64", "cvt_samples=500"}}
 	if algorithm == "pga-map-elites" {
@@ -61,8 +62,9 @@ var (
 	allWorkers = []string{xla.WorkersEnv + "="}
 )
 
-// The same seed ends in the same bytes on XLA:CPU: again, with one worker and with all, and stopped at a checkpoint and gone on with
-// by one. XLA's threads are as many as the machine's cores in all of these: sums are cut by them.
+// The same seed ends in the same bytes on XLA:CPU: again, with one worker and with all, and stopped
+// at a checkpoint and gone on with by one. XLA's threads are as many as the machine's cores in all
+// of these: sums are cut by them.
 func TestSameBytes(t *testing.T) {
 	if os.Getenv(determinismEnv) == "" {
 		t.Skip("SKIPPED: it takes some twenty minutes; `make test-determinism`, or QDNB_DETERMINISM=1, runs it")
@@ -89,7 +91,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// sameByEach comes to the end of a subject's runs by each way, and compares with what all workers make of it.
+// sameByEach comes to the end of a subject's runs by each way, and compares with what all workers
+// make of it.
 func sameByEach(t *testing.T, s subject, ways []way) {
 	t.Helper()
 	want := t.TempDir()
@@ -112,7 +115,8 @@ func sameByEach(t *testing.T, s subject, ways []way) {
 	}
 }
 
-// stoppedAtCheckpoint is the folder of a subject's runs that a signal stopped once there were some checkpoints.
+// stoppedAtCheckpoint is the folder of a subject's runs that a signal stopped once there were some
+// checkpoints.
 func stoppedAtCheckpoint(t *testing.T, s subject, env []string) (root string) {
 	t.Helper()
 	for range 10 {

@@ -51,7 +51,8 @@ func (e ending) refused(t *testing.T, words ...string) {
 	}
 }
 
-// On a disk that fills while it trains, a run ends with a line; with more space it goes on to the same bytes.
+// On a disk that fills while it trains, a run ends with a line; with more space it goes on to the
+// same bytes.
 func TestFullDisk(t *testing.T) {
 	for _, s := range []subject{training(spec("map-elites")), training(spec("pga-aurora")), training(spec("smerl-dads")), adaptation, control, plan} {
 		t.Run(s.name, func(t *testing.T) {

@@ -88,7 +88,8 @@ type process struct {
 	stop           context.CancelFunc
 }
 
-// hung is when a process is killed: one that hangs is a fault, too. What takes seconds may take many minutes on a busy machine.
+// hung is when a process is killed: one that hangs is a fault, too. What takes seconds may take
+// many minutes on a busy machine.
 const hung = 40 * time.Minute
 
 // start starts the program.
@@ -110,7 +111,8 @@ func startWith(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// killedOrDone waits for the end of a process that may have been killed, which it counts, and tells whether it came to its end by itself.
+// killedOrDone waits for the end of a process that may have been killed, which it counts, and tells
+// whether it came to its end by itself.
 func (p *process) killedOrDone(killed *int) (e ending, done bool) {
 	p.t.Helper()
 	switch e = p.wait(); {

@@ -8,7 +8,8 @@ import (
 // kills is how often a process of each subject is killed: over a hundred in all.
 const kills = 8
 
-// Killed at random moments, and started again each time, runs end in the bytes of an undisturbed one.
+// Killed at random moments, and started again each time, runs end in the bytes of an undisturbed
+// one.
 func TestKilledAtRandomMoments(t *testing.T) {
 	begin(t)
 	total := 0

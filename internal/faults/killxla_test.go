@@ -7,11 +7,12 @@ import (
 	"example.com/qdnb/qdnb"
 )
 
-// killsOnXLA is how often a process of each subject is killed there, where most of a small run's time is a compiler's.
+// killsOnXLA is how often a process of each subject is killed there, where most of a small run's
+// time is a compiler's.
 const killsOnXLA = 3
 
-// The same as [TestKilledAtRandomMoments] where XLA's threads compute: the first process of a round is killed at any moment, mostly while
-// it compiles, the others some time after a checkpoint.
+// The same as [TestKilledAtRandomMoments] where XLA's threads compute: the first process of a round
+// is killed at any moment, mostly while it compiles, the others some time after a checkpoint.
 func TestKilledOnXLA(t *testing.T) {
 	begin(t)
 	onXLA(t)

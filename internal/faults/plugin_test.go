@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Without a plugin, or with a wrong one, a line says so; where no backend was asked for, the Go backend takes over and that is said.
+// Without a plugin, or with a wrong one, a line says so; where no backend was asked for, the Go
+// backend takes over and that is said.
 func TestPlugins(t *testing.T) {
 	begin(t)
 	s := training(spec("map-elites"))
@@ -32,7 +33,8 @@ func TestPlugins(t *testing.T) {
 	for name, source := range map[string]string{
 		"nosymbol": `int nothing;`,
 		"nothing":  `const void *GetPjrtApi(void) { return 0; }`,
-		// struct_size, extension_start; version: struct_size, extension_start, major, minor; all functions are absent.
+		// struct_size, extension_start; version: struct_size, extension_start, major, minor; all
+		// functions are absent.
 		"version": `#include <stddef.h>
 static struct { size_t size; void *extension; struct { size_t size; void *extension; int major, minor; } version; void *functions[200]; } api =
 	{sizeof api, 0, {24, 0, 99, 7}};

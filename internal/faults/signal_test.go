@@ -19,7 +19,8 @@ func checkpoints(t *testing.T, s subject, root string) (all []string) {
 	return all
 }
 
-// began waits until a process has kept a checkpoint beside those there were: before that, what it does is to begin.
+// began waits until a process has kept a checkpoint beside those there were: before that, what it
+// does is to begin.
 func began(t *testing.T, s subject, p *process, root string, before []string) {
 	t.Helper()
 	for deadline := time.Now().Add(hung); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -33,8 +34,8 @@ func began(t *testing.T, s subject, p *process, root string, before []string) {
 	t.Fatalf("no checkpoint: %s", p.wait().stderr)
 }
 
-// Told to stop, a process saves a checkpoint, says so in a line, and ends with status 130; told twice, it ends at once. In both cases the
-// same command ends with the same bytes.
+// Told to stop, a process saves a checkpoint, says so in a line, and ends with status 130; told
+// twice, it ends at once. In both cases the same command ends with the same bytes.
 func TestToldToStop(t *testing.T) {
 	begin(t)
 	for _, s := range subjects() {
@@ -43,7 +44,8 @@ func TestToldToStop(t *testing.T) {
 			root := t.TempDir()
 			for _, signals := range [][]syscall.Signal{{syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}, {syscall.SIGTERM}, {syscall.SIGINT}} {
 				once := len(signals) == 1
-				// A checkpoint by the clock is out of the question here: what is saved was saved because of the signal.
+				// A checkpoint by the clock is out of the question here: what is saved was saved
+				// because of the signal.
 				pause := "1h"
 				if !once {
 					pause = "0s"
@@ -83,7 +85,8 @@ func TestToldToStop(t *testing.T) {
 	}
 }
 
-// interrupted checks that a process ended as one that was told to stop, and that what it says is true.
+// interrupted checks that a process ended as one that was told to stop, and that what it says is
+// true.
 func (e ending) interrupted(t *testing.T, s subject) {
 	t.Helper()
 	if s.command(t, t.TempDir())[0] == "train" {

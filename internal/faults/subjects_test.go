@@ -17,7 +17,8 @@ import (
 // subject is a command whose runs are disturbed.
 type subject struct {
 	name string
-	// command gives the arguments that work below a folder, which may be new; it puts there what the runs need.
+	// command gives the arguments that work below a folder, which may be new; it puts there what
+	// the runs need.
 	command func(t *testing.T, root string) []string
 	// results are the names of the runs' folders.
 	results func(t *testing.T) []string

@@ -1,7 +1,9 @@
-// Package golden finds and reads golden files for tests: arrays that the published code computed, in .npz files.
+// Package golden finds and reads golden files for tests: arrays that the published code computed,
+// in .npz files.
 //
-// They lie in the testdata folder of the package that they test. The environment variable QDNB_GOLDEN names another folder, with
-// other data of the same names and format; there algorithms' files may lie in a folder "algorithms".
+// They lie in the testdata folder of the package that they test. The environment variable
+// QDNB_GOLDEN names another folder, with other data of the same names and format; there algorithms'
+// files may lie in a folder "algorithms".
 package golden
 
 import (
@@ -18,8 +20,8 @@ import (
 // FolderEnv names the environment variable that says where golden files are instead of in testdata.
 const FolderEnv = "QDNB_GOLDEN"
 
-// Path finds a golden file by its name. It skips the test, saying so, if the folder that QDNB_GOLDEN names does not have it;
-// a file missing in testdata fails where it is read.
+// Path finds a golden file by its name. It skips the test, saying so, if the folder that
+// QDNB_GOLDEN names does not have it; a file missing in testdata fails where it is read.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	root := os.Getenv(FolderEnv)
@@ -35,8 +37,9 @@ func Path(t testing.TB, name string) string {
 	return ""
 }
 
-// Glob lists the golden files whose names match one of the patterns (see [filepath.Match]), sorted by pattern. It skips the
-// test, saying so, if the folder that QDNB_GOLDEN names has none; none in testdata is a failure.
+// Glob lists the golden files whose names match one of the patterns (see [filepath.Match]), sorted
+// by pattern. It skips the test, saying so, if the folder that QDNB_GOLDEN names has none; none in
+// testdata is a failure.
 func Glob(t testing.TB, patterns ...string) []string {
 	t.Helper()
 	root := cmp.Or(os.Getenv(FolderEnv), "testdata")
@@ -58,7 +61,8 @@ func Glob(t testing.TB, patterns ...string) []string {
 	return paths
 }
 
-// File is a golden file in memory. Its methods end the test if an array is not there or not of the type.
+// File is a golden file in memory. Its methods end the test if an array is not there or not of the
+// type.
 type File struct {
 	t      testing.TB
 	path   string

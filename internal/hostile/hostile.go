@@ -1,5 +1,5 @@
-// Package hostile is what the fuzz targets share: archives that are wrong in ways that flipped bits never reach, and what is asked of
-// whoever reads them.
+// Package hostile is what the fuzz targets share: archives that are wrong in ways that flipped bits
+// never reach, and what is asked of whoever reads them.
 package hostile
 
 import (
@@ -28,7 +28,8 @@ func Error(t testing.TB, err error) {
 	}
 }
 
-// patience is after how much work something is taken to be endless: time of the process, since others may have the machine.
+// patience is after how much work something is taken to be endless: time of the process, since
+// others may have the machine.
 const patience = time.Minute
 
 // worked is the processor time that this process has had.
@@ -40,8 +41,9 @@ func worked() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// Bounded fails the test if f takes more memory than a file of so many bytes can be the reason for: Deflate makes data up to 1032 times
-// smaller, and numbers are held in a few forms at once. If f does not end it ends the process, so that the fuzzer keeps the input.
+// Bounded fails the test if f takes more memory than a file of so many bytes can be the reason for:
+// Deflate makes data up to 1032 times smaller, and numbers are held in a few forms at once. If f
+// does not end it ends the process, so that the fuzzer keeps the input.
 func Bounded(t testing.TB, size int, f func()) {
 	t.Helper()
 	done, begun := make(chan struct{}), worked()
@@ -72,12 +74,13 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// Archive makes an .npz file whose members are whole, and say what the text says. A line is an array:
+// Archive makes an .npz file whose members are whole, and say what the text says. A line is an
+// array:
 //
 //	name descr shape value value ...
 //
-// such as "fitnesses <f4 3, 1.5 -inf". The values are repeated until the shape is full; a shape that is too large for that gets none. Any
-// word may be nonsense.
+// such as "fitnesses <f4 3, 1.5 -inf". The values are repeated until the shape is full; a shape
+// that is too large for that gets none. Any word may be nonsense.
 func Archive(text string) []byte {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)

@@ -1,4 +1,5 @@
-// Package limits refuses hyperparameters that cannot work, in one line that names the setting and what it may be.
+// Package limits refuses hyperparameters that cannot work, in one line that names the setting and
+// what it may be.
 package limits
 
 import (
@@ -58,7 +59,8 @@ const (
 	maxUnits  = 1 << 14
 )
 
-// Layers gives the error of hidden layers that are fewer than least, too many, or too small or large.
+// Layers gives the error of hidden layers that are fewer than least, too many, or too small or
+// large.
 func Layers(name string, units []int, least int64) error {
 	if err := Counts(Count{"number of " + name + " layers", int64(len(units)), least, maxLayers}); err != nil {
 		return err

@@ -40,8 +40,8 @@ func distance(name, candidate string) int {
 	return d
 }
 
-// Unknown is the error for a name that is not one of those known; kind says of what ("environment", "field"). It
-// suggests the nearest names and lists all.
+// Unknown is the error for a name that is not one of those known; kind says of what ("environment",
+// "field"). It suggests the nearest names and lists all.
 func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
 	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
@@ -70,7 +70,8 @@ const (
 	maxNames = 200
 )
 
-// Plain is text from a file as an error shows it: as it is, or quoted if it has anything that does not print, and cut off if it is long.
+// Plain is text from a file as an error shows it: as it is, or quoted if it has anything that does
+// not print, and cut off if it is long.
 func Plain(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return Quote(text)
@@ -102,7 +103,8 @@ func List(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string
+// alignment).
 func editDistance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	if len(s) > 64 || len(t) > 64 { // no name of ours is that long

@@ -72,8 +72,8 @@ func typeNames() string {
 	return strings.Join(list, ", ")
 }
 
-// parseDType reads a code such as "<f4"; swap is true if the bytes of an element are in the other order than this
-// machine's.
+// parseDType reads a code such as "<f4"; swap is true if the bytes of an element are in the other
+// order than this machine's.
 func parseDType(descr string) (t dtype, swap bool, err error) {
 	order, code := byte('='), descr
 	if len(descr) > 0 && strings.IndexByte("<>=|", descr[0]) >= 0 {
@@ -98,7 +98,8 @@ func (t dtype) descr() string {
 	return string(nativeOrder) + t.code
 }
 
-// nativeOrder is NumPy's sign for the byte order of this machine: arrays are written as they lie in memory.
+// nativeOrder is NumPy's sign for the byte order of this machine: arrays are written as they lie in
+// memory.
 var nativeOrder = func() byte {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
 		return '<'
@@ -113,7 +114,8 @@ func swapBytes(memory []byte, size int) {
 	}
 }
 
-// product multiplies the lengths of the axes; an error if one is negative or the result is not an int.
+// product multiplies the lengths of the axes; an error if one is negative or the result is not an
+// int.
 func product(shape []int) (int, error) {
 	n := 1
 	for _, length := range shape {
@@ -128,7 +130,8 @@ func product(shape []int) (int, error) {
 	return n, nil
 }
 
-// fromFortran gives the elements in C order (last axis contiguous) of an array that has its first axis contiguous.
+// fromFortran gives the elements in C order (last axis contiguous) of an array that has its first
+// axis contiguous.
 func fromFortran[T any](in []T, shape []int) []T {
 	stride := make([]int, len(shape)) // distance in the input between neighbours along each axis
 	step := 1

@@ -109,8 +109,8 @@ func parseHeader(text string) (h header, err error) {
 	return h, err
 }
 
-// bytes is the size of the elements in a file of the given size, or an error if the file cannot hold them. It is called
-// before memory is taken for the elements.
+// bytes is the size of the elements in a file of the given size, or an error if the file cannot
+// hold them. It is called before memory is taken for the elements.
 func (h header) bytes(fileSize int64) (int64, error) {
 	have := fileSize - h.size
 	if int64(h.count) > have/int64(h.dtype.size) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// testdata/12_stats.npz was written by numpy.savez_compressed. It holds metrics, running statistics and aggregates computed by
-// QDax (branch qdbenchmark) in float32; the values are exact.
+// testdata/12_stats.npz was written by numpy.savez_compressed. It holds metrics, running statistics
+// and aggregates computed by QDax (branch qdbenchmark) in float32; the values are exact.
 func TestReadsWhatNumPyWrote(t *testing.T) {
 	arrays, err := Read(filepath.Join("testdata", "12_stats.npz"))
 	if err != nil {

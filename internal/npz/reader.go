@@ -89,8 +89,9 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 	return r, nil
 }
 
-// checkName compares the name that the list at the archive's end has for a member with the one that stands before its contents.
-// Checksums are of contents alone, and an array under a damaged name is one that seems not to be there.
+// checkName compares the name that the list at the archive's end has for a member with the one that
+// stands before its contents. Checksums are of contents alone, and an array under a damaged name is
+// one that seems not to be there.
 func checkName(source io.ReaderAt, member *zip.File) error {
 	const fixed = 30 // bytes of a header before the name, which "extra" bytes follow
 	data, err := member.DataOffset()
@@ -123,7 +124,8 @@ func (r *Reader) Keys() []string { return slices.Clone(r.keys) }
 // Has tells whether there is an array of that name.
 func (r *Reader) Has(name string) bool { return r.members[name] != nil }
 
-// Header tells the type (NumPy's name, such as "float32") and the shape of an array without reading it.
+// Header tells the type (NumPy's name, such as "float32") and the shape of an array without reading
+// it.
 func (r *Reader) Header(name string) (dtype string, shape []int, err error) {
 	err = r.open(name, func(stream io.Reader, size int64) error {
 		h, err := readHeader(stream)
@@ -165,7 +167,8 @@ func (r *Reader) ReadAll() (map[string]Array, error) {
 	return arrays, nil
 }
 
-// open calls f with the contents of an array's member and the number of bytes that they have by the archive's own list.
+// open calls f with the contents of an array's member and the number of bytes that they have by the
+// archive's own list.
 func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) error {
 	member := r.members[name]
 	if member == nil {
@@ -188,8 +191,8 @@ func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) e
 	return nil
 }
 
-// plausible refuses a member whose size on the list cannot be true: memory is taken by that size. Deflate cannot make
-// data more than 1032 times smaller.
+// plausible refuses a member whose size on the list cannot be true: memory is taken by that size.
+// Deflate cannot make data more than 1032 times smaller.
 func (r *Reader) plausible(member *zip.File) error {
 	const ratio, slack = 1032, 1 << 10
 	packed, size := member.CompressedSize64, member.UncompressedSize64

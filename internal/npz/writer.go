@@ -13,18 +13,19 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// deflateBelow is the size in bytes from which arrays are stored as they are: parameters of networks hardly compress and
-// deflate is some twenty times slower than a disk.
+// deflateBelow is the size in bytes from which arrays are stored as they are: parameters of
+// networks hardly compress and deflate is some twenty times slower than a disk.
 const deflateBelow = 1 << 20
 
-// writtenAt is the time that every array gets, so that the same arrays give the same bytes; the first that zip can tell,
-// and the one that NumPy uses.
+// writtenAt is the time that every array gets, so that the same arrays give the same bytes; the
+// first that zip can tell, and the one that NumPy uses.
 var writtenAt = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Option changes how an .npz file is written.
 type Option func(*zip.Writer) error
 
-// Comment puts a text at the very end of the file, where zip has room for a remark of up to 65 535 bytes.
+// Comment puts a text at the very end of the file, where zip has room for a remark of up to 65 535
+// bytes.
 func Comment(text string) Option {
 	return func(w *zip.Writer) error { return w.SetComment(text) }
 }

@@ -13,8 +13,9 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Altered is what a fuzz target makes of the arrays of a checkpoint: those of a text as of [hostile.Archive] take the places of theirs, and
-// one that is named "-x" takes x away. It is nil if the text is no archive that can be read.
+// Altered is what a fuzz target makes of the arrays of a checkpoint: those of a text as of
+// [hostile.Archive] take the places of theirs, and one that is named "-x" takes x away. It is nil
+// if the text is no archive that can be read.
 func Altered(whole map[string]npz.Array, text string) map[string]npz.Array {
 	archive := hostile.Archive(text)
 	r, err := npz.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -78,8 +79,9 @@ type Restorable[Outcome any] interface {
 	Restore(generation int64, arrays map[string]npz.Array) error
 }
 
-// FuzzRestore puts a search, which stands at a generation, where any arrays say: those that the texts make of its own, see [Altered], and any
-// others. What it takes it goes on from, and what it refuses leaves it as it was.
+// FuzzRestore puts a search, which stands at a generation, where any arrays say: those that the
+// texts make of its own, see [Altered], and any others. What it takes it goes on from, and what it
+// refuses leaves it as it was.
 func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation int64, texts ...string) {
 	f.Helper()
 	whole, err := s.Arrays()

@@ -83,7 +83,8 @@ func Flat[T gotype.Supported](t testing.TB, x *tensors.Tensor) []T {
 	return flat
 }
 
-// Close fails the test if numbers differ by more than tolerance times max(1, |want|), naming the worst.
+// Close fails the test if numbers differ by more than tolerance times max(1, |want|), naming the
+// worst.
 func Close(t testing.TB, what string, got, want []float32, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -26,16 +26,18 @@ var adaptationItems = []Item{
 // gaits are the environments whose gravity and legs change.
 var gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
 
-// rewardMethods are those of the experiment "reward": each kind of diversity without the task's reward, added to it, and in SMERL.
+// rewardMethods are those of the experiment "reward": each kind of diversity without the task's
+// reward, added to it, and in SMERL.
 var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward", "smerl-dads"}
 
 // Adaptation draws figure 4: how well the skills of each method do, without any further training,
 // where gravity or the actuator strength of one leg is multiplied (left, the three environments of
 // gaits), and where the target of ant-maze moves (right).
 //
-// The score of a method and a seed is that of its best skill, which is the median fitness over initial states. Lines are medians over
-// seeds, bands the quartiles; a broken line marks the multiplier 1. Gravity has a logarithmic axis. On ant-maze the scores of a seed are
-// averaged over the targets, which the paper does not say how it joins; bars are quartiles, rings the seeds.
+// The score of a method and a seed is that of its best skill, which is the median fitness over
+// initial states. Lines are medians over seeds, bands the quartiles; a broken line marks the
+// multiplier 1. Gravity has a logarithmic axis. On ant-maze the scores of a seed are averaged over
+// the targets, which the paper does not say how it joins; bars are quartiles, rings the seeds.
 func Adaptation(data *Data) (*figures.Figure, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
@@ -44,9 +46,10 @@ func Adaptation(data *Data) (*figures.Figure, error) {
 	return data.adaptation(labels, Median).Figure()
 }
 
-// AdaptationIQM draws figure 18: the panels of [Adaptation] and [Hurdles] with interquartile means over seeds in place of medians, to show
-// that the order of methods does not depend on the statistic. Bands remain the quartiles. Where there are no runs on hurdles, or none of
-// adaptation, the other part is drawn alone.
+// AdaptationIQM draws figure 18: the panels of [Adaptation] and [Hurdles] with interquartile means
+// over seeds in place of medians, to show that the order of methods does not depend on the
+// statistic. Bands remain the quartiles. Where there are no runs on hurdles, or none of adaptation,
+// the other part is drawn alone.
 func AdaptationIQM(data *Data) (*figures.Figure, error) {
 	if data == nil || data.Tables == nil {
 		return nil, noRuns(results.ExperimentAdaptation)
@@ -66,8 +69,9 @@ func AdaptationIQM(data *Data) (*figures.Figure, error) {
 	return drawn.Figure()
 }
 
-// RewardAdaptation draws figure 16: the panels of [Adaptation] for DIAYN and DADS, which learn without the task's reward, beside DIAYN+REWARD,
-// DADS+REWARD and both kinds of SMERL. Fitness is the task's for all of them.
+// RewardAdaptation draws figure 16: the panels of [Adaptation] for DIAYN and DADS, which learn
+// without the task's reward, beside DIAYN+REWARD, DADS+REWARD and both kinds of SMERL. Fitness is
+// the task's for all of them.
 func RewardAdaptation(data *Data) (*figures.Figure, error) {
 	labels := data.rewardLabels()
 	if len(labels) == 0 {
@@ -82,8 +86,9 @@ func (d *Data) rewardLabels() []string {
 	return slices.DeleteFunc(slices.Clone(rewardMethods), func(label string) bool { return !slices.Contains(adapted, label) })
 }
 
-// AdaptationTargets is what stands behind the right panel of [Adaptation]: the best fitness on ant-maze for each place of the target, the
-// median over seeds. The best of a column is bold. The table is empty where targets were not moved, but other worlds were changed.
+// AdaptationTargets is what stands behind the right panel of [Adaptation]: the best fitness on
+// ant-maze for each place of the target, the median over seeds. The best of a column is bold. The
+// table is empty where targets were not moved, but other worlds were changed.
 func AdaptationTargets(data *Data) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	var places [][2]float64
@@ -134,9 +139,9 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	return table, nil
 }
 
-// AdaptationSkills is a table of the skills that are best in an environment under each multiplier of a perturbation, [results.Gravity] or
-// [results.Actuators]: of each method those of its first seed, a cell of the repertoire or a latent code, and how many there were to choose
-// from.
+// AdaptationSkills is a table of the skills that are best in an environment under each multiplier
+// of a perturbation, [results.Gravity] or [results.Actuators]: of each method those of its first
+// seed, a cell of the repertoire or a latent code, and how many there were to choose from.
 func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
@@ -207,7 +212,8 @@ func (d *Data) gainRows(labels []string) [][]figures.Panel {
 	return rows
 }
 
-// gainLimits are the ends of an axis of gains: those of the data with a margin, but at most gainLimit.
+// gainLimits are the ends of an axis of gains: those of the data with a margin, but at most
+// gainLimit.
 func gainLimits(series []figures.Series) [2]float64 {
 	low, high := 0.0, 0.0
 	for _, s := range series {
@@ -224,7 +230,8 @@ func gainLimits(series []figures.Series) [2]float64 {
 	return [2]float64{max(low-margin, -gainLimit), min(high+margin, gainLimit)}
 }
 
-// adaptedLabels are the labels that have a run of adaptation in an experiment, or in any if it is "", in the paper's order.
+// adaptedLabels are the labels that have a run of adaptation in an experiment, or in any if it is
+// "", in the paper's order.
 func (d *Data) adaptedLabels(experiment string) []string {
 	if d == nil || d.Tables == nil {
 		return nil
@@ -297,7 +304,8 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 	return rows
 }
 
-// responses are an aggregate and the quartiles of scores at multipliers; those without scores are left out.
+// responses are an aggregate and the quartiles of scores at multipliers; those without scores are
+// left out.
 func responses(label string, multipliers []float64, aggregate Aggregate, scores func(multiplier float64) []float64) figures.Series {
 	s := figures.Series{Name: label}
 	for _, multiplier := range multipliers {

@@ -18,7 +18,8 @@ import (
 // adaptedFolder is a folder of runs of adaptation, each of which has two skills.
 type adaptedFolder struct{ folder }
 
-// add makes a run whose best skill has the given scores: of values for gravity or the actuators, of points for targets.
+// add makes a run whose best skill has the given scores: of values for gravity or the actuators, of
+// points for targets.
 func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed int64, perturbation string, at [][2]float64, scores ...float64) {
 	t.Helper()
 	hyperparameters := fmt.Sprintf(`{"skills":"%s-%s-%d-00000000","perturbation":%q}`, label, env, seed, perturbation)
@@ -34,8 +35,8 @@ func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed in
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
 }
 
-// adapted has MAP-Elites and DIAYN+REWARD over four seeds on ant-uni, the latter also in the experiment "reward" with DIAYN, and the rest
-// is holes.
+// adapted has MAP-Elites and DIAYN+REWARD over four seeds on ant-uni, the latter also in the
+// experiment "reward" with DIAYN, and the rest is holes.
 func adapted(t *testing.T) *Data {
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	nan := math.NaN()
@@ -52,14 +53,16 @@ func adapted(t *testing.T) *Data {
 	return f.open(t)
 }
 
-// Scores become medians or interquartile means over seeds, with quartiles, in the panel of their environment and change.
+// Scores become medians or interquartile means over seeds, with quartiles, in the panel of their
+// environment and change.
 func TestAdaptationPanels(t *testing.T) {
 	data := adapted(t)
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if want := []string{"map-elites", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
 		t.Fatalf("labels %v, want %v: DIAYN belongs to figure 16 alone", labels, want)
 	}
-	// Of 0, 10, 20, 90 the median is 15, the interquartile mean that of 10 and 20, the quartiles 7.5 and 37.5.
+	// Of 0, 10, 20, 90 the median is 15, the interquartile mean that of 10 and 20, the quartiles
+	// 7.5 and 37.5.
 	drawn := data.adaptation(labels, Median)
 	want := []figures.Series{
 		{Name: "map-elites", X: []float64{0.25, 1, 5}, Y: []float64{315, 400, 215}, Low: []float64{307.5, 400, 207.5}, High: []float64{337.5, 400, 237.5}},
@@ -90,7 +93,8 @@ func TestAdaptationPanels(t *testing.T) {
 	}
 }
 
-// The gain is relative to the seed's own score without changes, whatever its sign, and its axis ends where it says little.
+// The gain is relative to the seed's own score without changes, whatever its sign, and its axis
+// ends where it says little.
 func TestGainPanels(t *testing.T) {
 	data := adapted(t)
 	rows := data.gainRows(data.adaptedLabels(results.ExperimentAdaptation))
@@ -111,7 +115,8 @@ func TestGainPanels(t *testing.T) {
 	}
 }
 
-// Figure 16 has the methods of the experiment "reward" alone, wherever their runs belong, and shared runs once.
+// Figure 16 has the methods of the experiment "reward" alone, wherever their runs belong, and
+// shared runs once.
 func TestRewardAdaptation(t *testing.T) {
 	data := adapted(t)
 	if labels, want := data.rewardLabels(), []string{"diayn", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
@@ -129,7 +134,8 @@ func TestRewardAdaptation(t *testing.T) {
 	}
 }
 
-// The medians of the seeds for each place of the target, the best in bold; methods without such runs are left out.
+// The medians of the seeds for each place of the target, the best in bold; methods without such
+// runs are left out.
 func TestAdaptationTargets(t *testing.T) {
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	for seed, x := range []float64{0, 10, 80} {

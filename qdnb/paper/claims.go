@@ -8,8 +8,9 @@ import (
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
-// Claims is a table of sentences of the paper and of what the runs say of them: the claims of package claims with the given IDs, or whose
-// IDs begin with one and a hyphen ("sensitivity" stands for "sensitivity-median" and so on). Without IDs it has all claims.
+// Claims is a table of sentences of the paper and of what the runs say of them: the claims of
+// package claims with the given IDs, or whose IDs begin with one and a hyphen ("sensitivity" stands
+// for "sensitivity-median" and so on). Without IDs it has all claims.
 func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	if data == nil || data.Tables == nil {
 		return nil, errNoData

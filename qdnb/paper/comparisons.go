@@ -10,7 +10,8 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// comparedPairs are the comparisons that the paper's text makes most of: the families against each other, and within each what was added.
+// comparedPairs are the comparisons that the paper's text makes most of: the families against each
+// other, and within each what was added.
 var comparedPairs = [][2]string{
 	{"pga-map-elites", "dads-reward"}, {"pga-map-elites", "diayn-reward"}, {"map-elites", "dads-reward"}, {"map-elites", "diayn-reward"},
 	{"pga-map-elites", "map-elites"}, {"map-elites", "aurora"}, {"smerl-diayn", "diayn-reward"}, {"smerl-dads", "dads-reward"},
@@ -19,12 +20,15 @@ var comparedPairs = [][2]string{
 // significance is the P below which [Comparisons] prints an entry in bold.
 const significance = 0.05
 
-// Comparisons tests pairs of methods against each other on each environment of training, in maximum fitness and QD score: the effect size of
-// Vargha and Delaney, see [stats.A12], and in brackets P of the two-sided test of Mann and Whitney, see [stats.MannWhitney]. An entry
-// without runs of both methods is empty. Without pairs they are those that the paper's text makes most of, families against each other and
-// what was added within each. Pairs of which there is no run are left out; it is an error if that is all of them.
+// Comparisons tests pairs of methods against each other on each environment of training, in maximum
+// fitness and QD score: the effect size of Vargha and Delaney, see [stats.A12], and in brackets P
+// of the two-sided test of Mann and Whitney, see [stats.MannWhitney]. An entry without runs of both
+// methods is empty. Without pairs they are those that the paper's text makes most of, families
+// against each other and what was added within each. Pairs of which there is no run are left out;
+// it is an error if that is all of them.
 //
-// There are as many tests as entries, and P is of each alone: of a hundred without any difference five are below 0.05.
+// There are as many tests as entries, and P is of each alone: of a hundred without any difference
+// five are below 0.05.
 func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	methods, envs, err := trained(data, results.ExperimentTraining)
 	if err != nil {
@@ -74,9 +78,11 @@ func comparison(x, y []float64) tables.Entry {
 	return tables.Entry{Text: text, Bold: p < significance}
 }
 
-// Overall draws how methods do on all environments together: the interquartile mean of QD scores of all environments and seeds, each as a
-// part of the largest on its environment, with the 95 % interval of a bootstrap that draws seeds anew on each environment (after rliable,
-// Agarwal et al. 2021; see [results.Tables.Overall]). Methods that lack runs on one of the environments are left out.
+// Overall draws how methods do on all environments together: the interquartile mean of QD scores of
+// all environments and seeds, each as a part of the largest on its environment, with the 95 %
+// interval of a bootstrap that draws seeds anew on each environment (after rliable, Agarwal et al.
+// 2021; see [results.Tables.Overall]). Methods that lack runs on one of the environments are left
+// out.
 func Overall(data *Data) (*figures.Figure, error) {
 	panel, err := overallPanel(data)
 	if err != nil {

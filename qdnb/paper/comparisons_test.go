@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// scored are training runs of two methods on two environments, on the second with one seed of the first method alone.
+// scored are training runs of two methods on two environments, on the second with one seed of the
+// first method alone.
 func scored() *Data {
 	t := &results.Tables{}
 	add := func(label, env string, qd ...float64) {
@@ -24,7 +25,8 @@ func scored() *Data {
 	return &Data{Tables: t}
 }
 
-// The first four against the second: 15 of 16 pairs are larger. Of the 70 orders, 4 have a U of 15, 16, or as extreme on the other side.
+// The first four against the second: 15 of 16 pairs are larger. Of the 70 orders, 4 have a U of 15,
+// 16, or as extreme on the other side.
 func TestComparisons(t *testing.T) {
 	table, err := Comparisons(scored())
 	if err != nil {
@@ -63,7 +65,8 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// Scores are parts of the largest on their environment; a method that lacks an environment is left out.
+// Scores are parts of the largest on their environment; a method that lacks an environment is left
+// out.
 func TestOverall(t *testing.T) {
 	panel, err := overallPanel(scored())
 	if err != nil {

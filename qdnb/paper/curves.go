@@ -22,7 +22,8 @@ var curveItems = []Item{
 		Figure: PriorCoverage},
 }
 
-// The methods that the paper trains, in its order, and its environments. Figures of curves have a row for each environment.
+// The methods that the paper trains, in its order, and its environments. Figures of curves have a
+// row for each environment.
 var (
 	qdMethods    = results.Neuroevolution()
 	rlMethods    = results.Reinforcement()
@@ -43,25 +44,28 @@ type curveMetric struct {
 	fromZero bool
 }
 
-// CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each environment against the time since the
-// first evaluation. What came before, the compilation of programs, is little of the paper's two hours, which include it, and much of a small
-// run. Lines are medians over seeds, bands lie between the quartiles; the paper does not say what its are.
-// A seed that ended before others of its method keeps its last values, so that curves end at the numbers of table 1. Environments without
-// a complete run are left out.
+// CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each
+// environment against the time since the first evaluation. What came before, the compilation of
+// programs, is little of the paper's two hours, which include it, and much of a small run. Lines
+// are medians over seeds, bands lie between the quartiles; the paper does not say what its are. A
+// seed that ended before others of its method keeps its last values, so that curves end at the
+// numbers of table 1. Environments without a complete run are left out.
 //
-// The time axis is logarithmic where a method ends before a fifth of it, as in small runs, whose budgets are steps rather than hours.
+// The time axis is logarithmic where a method ends before a fifth of it, as in small runs, whose
+// budgets are steps rather than hours.
 func CurvesOverTime(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, allMethods, timeAxis)
 }
 
-// CurvesOverStepsQD draws figure 7: as [CurvesOverTime], against environment steps, of the quality-diversity methods. The axis ends at
-// 1.5e8 steps, as in the paper, or where the data end before.
+// CurvesOverStepsQD draws figure 7: as [CurvesOverTime], against environment steps, of the
+// quality-diversity methods. The axis ends at 1.5e8 steps, as in the paper, or where the data end
+// before.
 func CurvesOverStepsQD(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, qdMethods, stepsAxis(1.5e8))
 }
 
-// CurvesOverStepsRL draws figure 8: as [CurvesOverStepsQD], of the methods of mutual information and reinforcement learning, to 1e7
-// steps.
+// CurvesOverStepsRL draws figure 8: as [CurvesOverStepsQD], of the methods of mutual information
+// and reinforcement learning, to 1e7 steps.
 func CurvesOverStepsRL(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, rlMethods, stepsAxis(1e7))
 }
@@ -151,8 +155,9 @@ func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid
 	return g, nil
 }
 
-// PriorCoverage draws figure 15: coverage of DIAYN+REWARD and DADS+REWARD on ant-omni over time, where skills are told apart by the
-// descriptor (the prior) and where by the whole observation. Lines and bands are those of [CurvesOverTime].
+// PriorCoverage draws figure 15: coverage of DIAYN+REWARD and DADS+REWARD on ant-omni over time,
+// where skills are told apart by the descriptor (the prior) and where by the whole observation.
+// Lines and bands are those of [CurvesOverTime].
 func PriorCoverage(data *Data) (*figures.Figure, error) {
 	panel, err := priorPanel(data)
 	if err != nil {
@@ -185,9 +190,10 @@ func priorPanel(data *Data) (figures.Panel, error) {
 	return panel, err
 }
 
-// curvesOf are the curves of runs of a method. Those of AURORA and PGA-AURORA are of a repertoire that is filled every ten generations
-// while rows are logged more often, with the values of the last time: rows without news are left out, so that lines run from one
-// evaluation to the next instead of in stairs.
+// curvesOf are the curves of runs of a method. Those of AURORA and PGA-AURORA are of a repertoire
+// that is filled every ten generations while rows are logged more often, with the values of the
+// last time: rows without news are left out, so that lines run from one evaluation to the next
+// instead of in stairs.
 func curvesOf(method string, trained []results.Trained) seeds {
 	s := seeds{name: method}
 	for _, r := range trained {
@@ -315,8 +321,8 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 	return p, nil
 }
 
-// series is a metric of a run in the units of the axis, cut at its end. What does not come later than what was logged before, as after a
-// run that was killed and went on, is left out.
+// series is a metric of a run in the units of the axis, cut at its end. What does not come later
+// than what was logged before, as after a run that was killed and went on, is left out.
 func (x span) series(curve []results.Point, metric func(results.Point) float64) figures.Series {
 	var s figures.Series
 	for _, p := range curve {
@@ -329,7 +335,8 @@ func (x span) series(curve []results.Point, metric func(results.Point) float64) 
 	return s
 }
 
-// grid are the x values of a line up to its end: those of its runs, or as many as print can tell apart.
+// grid are the x values of a line up to its end: those of its runs, or as many as print can tell
+// apart.
 func (x span) grid(at []float64, end float64) []float64 {
 	slices.Sort(at)
 	at = slices.Compact(at)

@@ -14,7 +14,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// curveFolder is a folder of training runs with given rows of env_steps, seconds, max_fitness, coverage and qd_score.
+// curveFolder is a folder of training runs with given rows of env_steps, seconds, max_fitness,
+// coverage and qd_score.
 type curveFolder struct{ folder }
 
 func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int64, hyperparameters string, rows ...[5]float64) {
@@ -36,7 +37,8 @@ func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int6
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
 }
 
-// trainedCurves has three seeds of MAP-Elites and one of AURORA on ant-trap, and one of DADS+REWARD on halfcheetah-uni.
+// trainedCurves has three seeds of MAP-Elites and one of AURORA on ant-trap, and one of DADS+REWARD
+// on halfcheetah-uni.
 func trainedCurves(t *testing.T) *Data {
 	f := &curveFolder{folder{dir: t.TempDir()}}
 	for seed := range int64(3) {
@@ -75,7 +77,8 @@ func TestCurvesOverTime(t *testing.T) {
 		t.Errorf("log %v, %q, %v, %v: want a linear axis to the end of the longest run and coverage from 0", coverage.LogX, coverage.XLabel,
 			coverage.XLimits, coverage.YLimits)
 	}
-	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay there.
+	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay
+	// there.
 	me := seriesNamed(t, coverage, "map-elites")
 	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] != 45 || me.High[last] != 55 {
 		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last], me.Y[last], me.Low[last], me.High[last])
@@ -133,7 +136,8 @@ func TestCurvesOverSteps(t *testing.T) {
 	}
 }
 
-// Where one method ends long before another the axis is logarithmic and begins with the first positive value; long curves are thinned out.
+// Where one method ends long before another the axis is logarithmic and begins with the first
+// positive value; long curves are thinned out.
 func TestCurveAxis(t *testing.T) {
 	short := seeds{name: "a", curves: [][]results.Point{{{EnvSteps: 0}, {EnvSteps: 10}, {EnvSteps: 100, Coverage: 1}}}}
 	long := seeds{name: "b"}

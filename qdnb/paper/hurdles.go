@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Aggregate is how the seeds of a method become one number: the paper's main text takes the median, its last appendix the interquartile
-// mean.
+// Aggregate is how the seeds of a method become one number: the paper's main text takes the median,
+// its last appendix the interquartile mean.
 type Aggregate int
 
 // The aggregates.
@@ -34,10 +34,11 @@ func (a Aggregate) Of(x []float64) float64 {
 	return stats.Median(x)
 }
 
-// Hurdles draws figure 5: PPO learns to choose among the skills of each method and leads a cheetah over hurdles. Against the environment
-// steps of the meta-controller stand the mean return of its evaluations and, which the paper's figure lacks, how many hurdles it passes
-// in an episode: the median over seeds, the band between the quartiles. The paper does not say whether its curve is the mean return of
-// an evaluation or the best so far; it is the mean here.
+// Hurdles draws figure 5: PPO learns to choose among the skills of each method and leads a cheetah
+// over hurdles. Against the environment steps of the meta-controller stand the mean return of its
+// evaluations and, which the paper's figure lacks, how many hurdles it passes in an episode: the
+// median over seeds, the band between the quartiles. The paper does not say whether its curve is
+// the mean return of an evaluation or the best so far; it is the mean here.
 func Hurdles(data *Data) (*figures.Figure, error) {
 	panels, err := HurdlesPanels(data, Median)
 	if err != nil {
@@ -46,8 +47,9 @@ func Hurdles(data *Data) (*figures.Figure, error) {
 	return figures.Curves(panels, len(panels))
 }
 
-// HurdlesPanels are the two panels of [Hurdles], return and hurdles passed, with either aggregate of the seeds; figure 18 has those of
-// the interquartile mean. Methods without a complete run are left out.
+// HurdlesPanels are the two panels of [Hurdles], return and hurdles passed, with either aggregate
+// of the seeds; figure 18 has those of the interquartile mean. Methods without a complete run are
+// left out.
 func HurdlesPanels(data *Data, aggregate Aggregate) ([]figures.Panel, error) {
 	panels := []figures.Panel{
 		{XLabel: figures.EnvSteps.Label, YLabel: "Mean return"},

@@ -23,9 +23,11 @@ const (
 
 var noteColor = color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a, A: 0xff}
 
-// Environments draws figure 1 from the models of the robots: the seven environments of the paper's training, its hurdles, and the three
-// perturbations of its adaptation experiments, gravity, the strength of one leg's actuators, and the position of ant-maze's target, of
-// which its ten positions are numbered as in table 3. Arrows show what a task rewards: ant-uni to run along x, ant-omni to get anywhere.
+// Environments draws figure 1 from the models of the robots: the seven environments of the paper's
+// training, its hurdles, and the three perturbations of its adaptation experiments, gravity, the
+// strength of one leg's actuators, and the position of ant-maze's target, of which its ten
+// positions are numbered as in table 3. Arrows show what a task rewards: ant-uni to run along x,
+// ant-omni to get anywhere.
 func Environments() (*figures.Figure, error) {
 	var pictures []figures.Picture
 	for i, draw := range illustrations {
@@ -78,7 +80,8 @@ func wholeFrom(azimuth, elevation float64) func(*scene.Film) scene.Camera {
 	return func(f *scene.Film) scene.Camera { return scene.WholeFrom(f, azimuth, elevation, pictureAspect) }
 }
 
-// near looks at the robot from so many times as far as it would have to be, and so many metres to the right of it.
+// near looks at the robot from so many times as far as it would have to be, and so many metres to
+// the right of it.
 func near(factor, right float64) func(*scene.Film) scene.Camera {
 	return func(f *scene.Film) scene.Camera {
 		c := scene.Near(f, 0, pictureAspect).Closer(factor)
@@ -140,7 +143,8 @@ func anywhere(f *scene.Film, _ scene.Camera) []figures.Label {
 	return nil
 }
 
-// gravity are arrows of different lengths, with the multipliers that they stand for; the lengths are not to scale.
+// gravity are arrows of different lengths, with the multipliers that they stand for; the lengths
+// are not to scale.
 func gravity(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	side := rightOf(c)
 	for i, g := range []struct {

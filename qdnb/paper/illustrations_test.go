@@ -12,7 +12,8 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Figure 1 needs no runs, and has a picture of each environment and perturbation, in a size for a page.
+// Figure 1 needs no runs, and has a picture of each environment and perturbation, in a size for a
+// page.
 func TestFigure1(t *testing.T) {
 	item, err := Find("Figure 1")
 	if err != nil {

@@ -40,7 +40,8 @@ var mapItems = []Item{
 // mapEnvs are the environments of the paper whose descriptor has two dimensions, in its order.
 var mapEnvs = slices.DeleteFunc(results.Environments(), func(env string) bool { return env == "ant-uni" })
 
-// PublishedRanges are the fitnesses at the ends of the colours of the paper's repertoires, by environment: for runs of its scale.
+// PublishedRanges are the fitnesses at the ends of the colours of the paper's repertoires, by
+// environment: for runs of its scale.
 func PublishedRanges() map[string][2]float64 {
 	return map[string][2]float64{
 		"pointmaze": {-1000, 0}, "ant-uni": {-1000, 2500}, "ant-omni": {-500, 250}, "ant-trap": {-200, 2000}, "ant-maze": {-20000, 0},
@@ -48,15 +49,16 @@ func PublishedRanges() map[string][2]float64 {
 	}
 }
 
-// Repertoires draws figure 2: the repertoire at the end of training, a row for each method and a column for each environment with a
-// descriptor of two dimensions. A map is that of the seed with the best QD score. Voronoi cells of the centroids are coloured by fitness,
-// from the lowest to the highest of the column; the horizontal axis is the first descriptor, the vertical one the second. What AURORA and
-// the methods of reinforcement learning show is their passive repertoire. Methods and environments of which nothing is trained have no row
-// and no column.
+// Repertoires draws figure 2: the repertoire at the end of training, a row for each method and a
+// column for each environment with a descriptor of two dimensions. A map is that of the seed with
+// the best QD score. Voronoi cells of the centroids are coloured by fitness, from the lowest to the
+// highest of the column; the horizontal axis is the first descriptor, the vertical one the second.
+// What AURORA and the methods of reinforcement learning show is their passive repertoire. Methods
+// and environments of which nothing is trained have no row and no column.
 func Repertoires(d *Data) (*figures.Figure, error) { return RepertoiresWithin(d, nil) }
 
-// RepertoiresWithin is [Repertoires] with the fitness at the ends of the colours, by environment, as in [PublishedRanges]. An environment
-// that the ranges lack has that of its data.
+// RepertoiresWithin is [Repertoires] with the fitness at the ends of the colours, by environment,
+// as in [PublishedRanges]. An environment that the ranges lack has that of its data.
 func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, error) {
 	var rows [][]*figures.Cells
 	var failed error
@@ -83,7 +85,8 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 	return figures.MapGrid(grid)
 }
 
-// table is a grid of maps of methods (rows) by environments (columns) without empty rows and columns.
+// table is a grid of maps of methods (rows) by environments (columns) without empty rows and
+// columns.
 func table(rows [][]*figures.Cells, methods, envs []string) figures.Grid {
 	var g figures.Grid
 	var filled []int // columns
@@ -164,7 +167,8 @@ func bestQDScore(trained []results.Trained) *results.Trained {
 	return best
 }
 
-// nothing is why a figure cannot be drawn: no run of an experiment is complete, or what reading them said.
+// nothing is why a figure cannot be drawn: no run of an experiment is complete, or what reading
+// them said.
 func nothing(failed error, what, experiment string) error {
 	if failed != nil {
 		return failed

@@ -52,7 +52,8 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 	return figures.MapGrid(grid)
 }
 
-// intermediate are the cells of the snapshots of a run by the point of its budget that was passed, nil where none was kept.
+// intermediate are the cells of the snapshots of a run by the point of its budget that was passed,
+// nil where none was kept.
 func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) {
 	run, err := d.Run(trained.Run)
 	if err != nil {
@@ -79,8 +80,8 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 	return column, nil
 }
 
-// pointOf is the last of the points of the first half of a budget that a progress has passed: 0 for 1/18 of it, 8 for a half; -1 for none,
-// and at the end.
+// pointOf is the last of the points of the first half of a budget that a progress has passed: 0 for
+// 1/18 of it, 8 for a half; -1 for none, and at the end.
 func pointOf(b runs.Budget, p runs.Progress) int {
 	fraction := b.Fraction(p)
 	if fraction >= 1 {

@@ -8,9 +8,11 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// SkillWays draws figures 9 and 10: the ways of all episodes in which the skills of methods were evaluated at the end of training on an
-// environment where the descriptor is a position, those of one skill in one colour, a map for each method. The paper evaluates each of five
-// skills from 40 initial states. A map is that of the seed with the best QD score; the paper does not say which its are.
+// SkillWays draws figures 9 and 10: the ways of all episodes in which the skills of methods were
+// evaluated at the end of training on an environment where the descriptor is a position, those of
+// one skill in one colour, a map for each method. The paper evaluates each of five skills from 40
+// initial states. A map is that of the seed with the best QD score; the paper does not say which
+// its are.
 func SkillWays(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var row []figures.Map
 	var failed error
@@ -51,11 +53,13 @@ func (d *Data) ways(trained *results.Trained) (*figures.Arena, error) {
 	return arena, arena.AddSkills(run)
 }
 
-// zooms are the parts of the descriptor's limits that ways may be shown in, which make round numbers of 30 m.
+// zooms are the parts of the descriptor's limits that ways may be shown in, which make round
+// numbers of 30 m.
 var zooms = []float64{1. / 30, 1. / 15, 1. / 10, 1. / 6, 1. / 5, 1. / 3, 1. / 2, 1}
 
-// zoom sets the limits of arenas of one environment to the smallest part of them that holds all ways and walls. Robots start at the origin,
-// and those of runs of minutes do not come far: all limits would show a dot.
+// zoom sets the limits of arenas of one environment to the smallest part of them that holds all
+// ways and walls. Robots start at the origin, and those of runs of minutes do not come far: all
+// limits would show a dot.
 func zoom(arenas []figures.Map) {
 	for _, part := range zooms {
 		if part < 1 && slices.ContainsFunc(arenas, func(m figures.Map) bool { return !shows(m.(*figures.Arena), part) }) {
@@ -80,8 +84,8 @@ func shows(a *figures.Arena, part float64) bool {
 		!slices.ContainsFunc(a.Paths, func(p figures.Path) bool { return !holds(p.X, p.Y) })
 }
 
-// within tells whether values are between limits. A lower limit of 0, as that of x in ant-trap, cuts off what lies behind the start at any
-// zoom, and does not count.
+// within tells whether values are between limits. A lower limit of 0, as that of x in ant-trap,
+// cuts off what lies behind the start at any zoom, and does not count.
 func within(values []float64, lower, upper float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return v > upper || v < lower && lower < 0 })
 }
@@ -89,10 +93,11 @@ func within(values []float64, lower, upper float64) bool {
 // priorMethods are those of figures 15 and 17, in the order in which figure 17 has them.
 var priorMethods = []string{"dads-reward", "diayn-reward"}
 
-// Prior draws figure 17: on ant-omni, the repertoires (above) and the ways of the skills (below) of DADS+REWARD and DIAYN+REWARD, without
-// the prior and with it: told apart by the whole observation, or by the position. Of each it is the seed with the median final coverage,
-// the lower of the two in the middle of an even number. All repertoires share the range of colours, which is that of the data; ways are
-// drawn as by [SkillWays].
+// Prior draws figure 17: on ant-omni, the repertoires (above) and the ways of the skills (below) of
+// DADS+REWARD and DIAYN+REWARD, without the prior and with it: told apart by the whole observation,
+// or by the position. Of each it is the seed with the median final coverage, the lower of the two
+// in the middle of an even number. All repertoires share the range of colours, which is that of the
+// data; ways are drawn as by [SkillWays].
 func Prior(d *Data) (*figures.Figure, error) {
 	var grid figures.Grid
 	var repertoires, ways []figures.Map

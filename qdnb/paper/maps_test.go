@@ -25,7 +25,8 @@ func newMapFolder(t *testing.T) *mapFolder {
 	return &mapFolder{folder{dir: dir}, t, &Data{Tables: &results.Tables{}, Dir: dir}}
 }
 
-// add makes a run of 100 generations whose repertoire has four cells, one of them empty and the best of a fitness, and what change adds.
+// add makes a run of 100 generations whose repertoire has four cells, one of them empty and the
+// best of a fitness, and what change adds.
 func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness float32, lower, upper [2]float32, change ...func(*runs.Writer)) {
 	f.t.Helper()
 	prior := !strings.HasSuffix(algorithm, ", no prior")
@@ -61,7 +62,8 @@ func fourCells(fitness float32, lower, upper [2]float32) *runs.Repertoire {
 	return r
 }
 
-// ways writes an evaluation of two skills, of which one goes to (x, y) and the other half of the way.
+// ways writes an evaluation of two skills, of which one goes to (x, y) and the other half of the
+// way.
 func ways(t *testing.T, x, y float32) func(*runs.Writer) {
 	return func(w *runs.Writer) {
 		t.Helper()
@@ -115,7 +117,8 @@ var (
 	feetLower, feetUpper = [2]float32{0, 0}, [2]float32{1, 1}
 )
 
-// The seed with the best QD score is drawn, and its fitness makes the range of colours; what is not trained has no row or column.
+// The seed with the best QD score is drawn, and its fitness makes the range of colours; what is not
+// trained has no row or column.
 func TestRepertoires(t *testing.T) {
 	f := newMapFolder(t)
 	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper)
@@ -161,7 +164,8 @@ func TestRepertoiresWithHoles(t *testing.T) {
 	containsNot(t, text, "AURORA")
 }
 
-// Snapshots stand in the row of the point of the budget that they passed; the seed is the one with the best QD score at the end.
+// Snapshots stand in the row of the point of the budget that they passed; the seed is the one with
+// the best QD score at the end.
 func TestIntermediate(t *testing.T) {
 	f := newMapFolder(t)
 	keep := func(fitness float32, generations ...int64) func(*runs.Writer) {

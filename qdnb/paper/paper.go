@@ -1,8 +1,9 @@
-// Package paper draws every figure and table of the paper by its number, from the runs of its experiments, and compares with the numbers
-// that the paper prints.
+// Package paper draws every figure and table of the paper by its number, from the runs of its
+// experiments, and compares with the numbers that the paper prints.
 //
-// [Open] reads an experiments folder: plan.jsonl, and the run folders below runs. [Items] lists what there is to make of it. The package
-// draws and aggregates only: it does not import GoMLX, so that a cell which uses it starts in a second.
+// [Open] reads an experiments folder: plan.jsonl, and the run folders below runs. [Items] lists
+// what there is to make of it. The package draws and aggregates only: it does not import GoMLX, so
+// that a cell which uses it starts in a second.
 package paper
 
 import (
@@ -30,9 +31,10 @@ const (
 	RunsFolder = "runs"
 )
 
-// Folder is the experiments folder: that of [FolderVariable], else build/experiments/small in the current folder or the nearest one above
-// that has a Makefile and a go.mod beside it (a checkout of qdnb), else experiments in the current folder. Where $QDNB_SMOKE is set, as it
-// is when notebooks are tested, it is smoke in place of small.
+// Folder is the experiments folder: that of [FolderVariable], else build/experiments/small in the
+// current folder or the nearest one above that has a Makefile and a go.mod beside it (a checkout of
+// qdnb), else experiments in the current folder. Where $QDNB_SMOKE is set, as it is when notebooks
+// are tested, it is smoke in place of small.
 func Folder() string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
@@ -67,7 +69,8 @@ type Data struct {
 	Lines []sweep.Line
 }
 
-// Open reads an experiments folder. Runs that are not complete, or cannot be read, leave holes in figures; they are counted in Tables.
+// Open reads an experiments folder. Runs that are not complete, or cannot be read, leave holes in
+// figures; they are counted in Tables.
 func Open(dir string) (*Data, error) {
 	path := filepath.Join(dir, PlanFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +99,8 @@ func (d *Data) Run(name string) (*runs.Run, error) {
 type Item struct {
 	ID    string // "figure-2", "table-1", or "figure-12a"
 	Title string // what it shows, in a line
-	// Experiments are those whose runs it needs, as in [results.Experiments]; none for what is the same without any run.
+	// Experiments are those whose runs it needs, as in [results.Experiments]; none for what is the
+	// same without any run.
 	Experiments []string
 	Figure      func(*Data) (*figures.Figure, error) // either this
 	Table       func(*Data) (*tables.Table, error)   // or this

@@ -13,16 +13,17 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// PublishedScore is a number that the paper prints of a method's runs on an environment: five seeds of two hours each.
+// PublishedScore is a number that the paper prints of a method's runs on an environment: five seeds
+// of two hours each.
 //
-// Where print has an evident slip the numbers are what is meant, Printed is what is there, and Note says why. Where tables disagree and
-// none is evidently right each is as printed, with a Note.
+// Where print has an evident slip the numbers are what is meant, Printed is what is there, and Note
+// says why. Where tables disagree and none is evidently right each is as printed, with a Note.
 type PublishedScore struct {
 	Table       int // 1, 8, 9, 10 or 11
 	Metric      results.Metric
 	Method, Env string // Env is empty in table 8: the mean over environments
-	// What a table does not print is NaN. Tables 1, 9 and 10 have the median, 9 and 10 the standard deviation, 8 the mean, 11 mean, median
-	// and interquartile mean.
+	// What a table does not print is NaN. Tables 1, 9 and 10 have the median, 9 and 10 the standard
+	// deviation, 8 the mean, 11 mean, median and interquartile mean.
 	Mean, Median, Std, IQM float64
 	Printed                string
 	Note                   string
@@ -62,8 +63,9 @@ func parsePublished(text string) ([]PublishedScore, error) {
 	return list, nil
 }
 
-// Published are the numbers of a table of the paper: 1 and 9 (max fitness and QD score), 8 (environment steps), 10 (the same as 9 of the
-// methods without rewards; its other rows repeat table 9) or 11 (averages). Of other tables there are none.
+// Published are the numbers of a table of the paper: 1 and 9 (max fitness and QD score), 8
+// (environment steps), 10 (the same as 9 of the methods without rewards; its other rows repeat
+// table 9) or 11 (averages). Of other tables there are none.
 func Published(table int) []PublishedScore {
 	all, err := publishedScores()
 	if err != nil { // a test reads it

@@ -13,11 +13,12 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// CompareScores puts the medians of runs beside those that the paper prints (tables 1, 9 and 10), for some environments or, without names,
-// for all. Fitness, which may be negative, is compared by the difference (ours - paper), the QD score by the ratio (ours / paper).
+// CompareScores puts the medians of runs beside those that the paper prints (tables 1, 9 and 10),
+// for some environments or, without names, for all. Fitness, which may be negative, is compared by
+// the difference (ours - paper), the QD score by the ratio (ours / paper).
 //
-// Small runs are not expected to reach the paper's numbers. What can be compared is the order of the methods, see
-// [CompareOrder].
+// Small runs are not expected to reach the paper's numbers. What can be compared is the order of
+// the methods, see [CompareOrder].
 func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	methods, all, err := compared(d)
 	if err != nil {
@@ -66,12 +67,14 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	return table, nil
 }
 
-// CompareOrder says how far runs put the methods in the order that the paper's numbers put them in: Spearman's rank correlation of the
-// medians over methods, for each environment and metric, and the mean over environments. It is 1 for the same order, -1 for the opposite
-// one and 0 for no relation. It does not ask how large scores are, so that it makes sense for small runs, too; of few methods or one seed
-// it is still a matter of luck.
+// CompareOrder says how far runs put the methods in the order that the paper's numbers put them in:
+// Spearman's rank correlation of the medians over methods, for each environment and metric, and the
+// mean over environments. It is 1 for the same order, -1 for the opposite one and 0 for no
+// relation. It does not ask how large scores are, so that it makes sense for small runs, too; of
+// few methods or one seed it is still a matter of luck.
 //
-// It is of the methods of table 1. DIAYN and DADS without rewards, which are behind everywhere, would only make it look better.
+// It is of the methods of table 1. DIAYN and DADS without rewards, which are behind everywhere,
+// would only make it look better.
 func CompareOrder(d *Data) (*tables.Table, error) {
 	methods, envs, err := trained(d, results.ExperimentTraining)
 	if err != nil {
@@ -103,7 +106,8 @@ func CompareOrder(d *Data) (*tables.Table, error) {
 	return table, nil
 }
 
-// CompareSteps puts the environment steps of training beside those of the paper's two hours (table 8).
+// CompareSteps puts the environment steps of training beside those of the paper's two hours (table
+// 8).
 func CompareSteps(d *Data) (*tables.Table, error) {
 	methods, envs, err := trained(d, results.ExperimentTraining)
 	if err != nil {
@@ -148,7 +152,8 @@ func correlation(rho float64) string {
 	return strconv.FormatFloat(rho, 'f', 2, 64)
 }
 
-// compared are the methods and environments of training, and those of the experiment on the reward that are not trained otherwise.
+// compared are the methods and environments of training, and those of the experiment on the reward
+// that are not trained otherwise.
 func compared(d *Data) (methods, envs []string, err error) {
 	if methods, envs, err = trained(d, results.ExperimentTraining); err == nil {
 		more, _ := d.Axes(results.ExperimentReward)
@@ -160,7 +165,8 @@ func compared(d *Data) (methods, envs []string, err error) {
 	return nil, nil, err
 }
 
-// order is Spearman's rank correlation of medians with the paper's over the methods that both have; NaN of less than three.
+// order is Spearman's rank correlation of medians with the paper's over the methods that both have;
+// NaN of less than three.
 func order(d *Data, methods []string, env string, metric results.Metric) (rho float64, n int) {
 	var own, paper []float64
 	for _, method := range methods {

@@ -65,7 +65,8 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 	}
 }
 
-// inconsistent are where tables 9 and 11 print different medians. Elsewhere they agree to 1 %, a unit or two of the last digit.
+// inconsistent are where tables 9 and 11 print different medians. Elsewhere they agree to 1 %, a
+// unit or two of the last digit.
 var inconsistent = map[[3]string]bool{
 	{"dads-reward", "ant-maze", "qd_score"}:          true,
 	{"map-elites", "halfcheetah-uni", "max_fitness"}: true,
@@ -87,7 +88,8 @@ func TestPublishedTablesAgree(t *testing.T) {
 		if (p.Printed != "" || q.Printed != "") && p.Note+q.Note == "" {
 			t.Errorf("%+v and %+v: why is it read otherwise than printed?", p, q)
 		}
-		// A mean is never further from the median than a standard deviation; what is printed is rounded.
+		// A mean is never further from the median than a standard deviation; what is printed is
+		// rounded.
 		possible := math.Abs(q.Mean-q.Median) <= 1.1*p.Std+0.01*math.Abs(q.Median)
 		if !possible && !apart && !math.IsNaN(p.Std) && !strings.Contains(p.Note, "standard deviation") {
 			t.Errorf("%s of %s on %s: mean %g and median %g with a standard deviation of %g", p.Metric, p.Method, p.Env, q.Mean, q.Median, p.Std)

@@ -9,9 +9,10 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// RewardImpact is what the task's reward is worth, in these runs and in the paper's tables 9 and 10: on each environment the median QD score
-// of DIAYN and DADS as a part of that of DIAYN+REWARD and DADS+REWARD. It compares scores of one budget with each other, so that small runs
-// can stand beside the paper's.
+// RewardImpact is what the task's reward is worth, in these runs and in the paper's tables 9 and
+// 10: on each environment the median QD score of DIAYN and DADS as a part of that of DIAYN+REWARD
+// and DADS+REWARD. It compares scores of one budget with each other, so that small runs can stand
+// beside the paper's.
 func RewardImpact(data *Data) (*tables.Table, error) {
 	_, envs, err := trained(data, results.ExperimentReward)
 	if err != nil {

@@ -25,34 +25,37 @@ var scoreMetrics = []struct {
 	of   results.Metric
 }{{"max fitness", results.MaxFitness}, {"QD score", results.QDScore}}
 
-// Scores is table 1: the median over seeds of the maximum fitness and of the QD score at the end of training, a row for each method and a
-// column for each environment. The best of a column is bold. There are rows and columns for what has been trained, and a combination that
-// has not is empty.
+// Scores is table 1: the median over seeds of the maximum fitness and of the QD score at the end of
+// training, a row for each method and a column for each environment. The best of a column is bold.
+// There are rows and columns for what has been trained, and a combination that has not is empty.
 func Scores(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining, "Median over seeds of maximum fitness and QD score (the paper's table 1)",
 		func(n tables.Notation, x []float64) string { return n.Number(stats.Median(x)) })
 }
 
-// ScoresWithStd is table 9: table 1 with the standard deviation over seeds, for which see [stats.Std].
+// ScoresWithStd is table 9: table 1 with the standard deviation over seeds, for which see
+// [stats.Std].
 func ScoresWithStd(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
 		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)", results.Spread)
 }
 
-// Unsupervised is table 10: table 9 for the experiment on the reward, in which DIAYN and DADS see nothing of the task. Fitness and QD score
-// are measured with the task's reward all the same.
+// Unsupervised is table 10: table 9 for the experiment on the reward, in which DIAYN and DADS see
+// nothing of the task. Fitness and QD score are measured with the task's reward all the same.
 func Unsupervised(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentReward,
 		"With and without the task's reward: median (± standard deviation) over seeds (the paper's table 10)", results.Spread)
 }
 
-// Aggregates is table 11: table 1 with three averages over seeds, mean | median | interquartile mean.
+// Aggregates is table 11: table 1 with three averages over seeds, mean | median | interquartile
+// mean.
 func Aggregates(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
 		"Maximum fitness and QD score: mean | median | interquartile mean over seeds (the paper's table 11)", results.Averages)
 }
 
-// Steps is table 8: the environment steps of training, the mean over environments of the mean over seeds.
+// Steps is table 8: the environment steps of training, the mean over environments of the mean over
+// seeds.
 func Steps(d *Data) (*tables.Table, error) {
 	methods, envs, err := trained(d, results.ExperimentTraining)
 	if err != nil {

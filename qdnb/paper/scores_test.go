@@ -117,8 +117,9 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v, %v", table, err)
 	}
 
-	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as it is here; of max fitness SMERL(DADS),
-	// PGA-MAP-Elites, MAP-Elites, of which the first is last here.
+	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as it
+	// is here; of max fitness SMERL(DADS), PGA-MAP-Elites, MAP-Elites, of which the first is last
+	// here.
 	if got, want := csvOf(t, CompareOrder, d), "environment,methods,max fitness,QD score\nant-trap,2,–,–\nant-uni,3,-0.50,1.00\nmean,,-0.50,1.00\n"; got != want {
 		t.Errorf("%swant\n%s", got, want)
 	}

@@ -24,9 +24,10 @@ var sensitivityEnvs = []string{"ant-omni", "halfcheetah-uni", "ant-uni", "walker
 // sensitivityMethods are the methods whose hyperparameters are varied.
 var sensitivityMethods = []string{"map-elites", "dads-reward"}
 
-// Sensitivity draws figure 3: how the QD scores of the nine settings of MAP-Elites and of DADS+REWARD are distributed, a pair of boxes for
-// each environment. A setting's score is the mean over its seeds divided by the largest of any setting of either method on the
-// environment; a box lies between the quartiles of the settings, the bar is at their median.
+// Sensitivity draws figure 3: how the QD scores of the nine settings of MAP-Elites and of
+// DADS+REWARD are distributed, a pair of boxes for each environment. A setting's score is the mean
+// over its seeds divided by the largest of any setting of either method on the environment; a box
+// lies between the quartiles of the settings, the bar is at their median.
 func Sensitivity(data *Data) (*figures.Figure, error) {
 	panels, err := sensitivityPanels(data)
 	if err != nil {
@@ -39,9 +40,10 @@ func Sensitivity(data *Data) (*figures.Figure, error) {
 	return figures.Boxes([]figures.BoxPanel{joined}, figures.BoxOptions{})
 }
 
-// SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box between the 0.125 and 0.875 quantiles, and the
-// settings themselves: in each box from left to right the three values of the first hyperparameter (the iso sigma, or the scale of the
-// diversity reward), and for each of them those of the second (the line sigma, or the entropy coefficient).
+// SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box
+// between the 0.125 and 0.875 quantiles, and the settings themselves: in each box from left to
+// right the three values of the first hyperparameter (the iso sigma, or the scale of the diversity
+// reward), and for each of them those of the second (the line sigma, or the entropy coefficient).
 func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	panels, err := sensitivityPanels(data)
 	if err != nil {
@@ -50,8 +52,8 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
 }
 
-// SensitivitySettings is a table beside figure 14: the best and the worst setting of each method on each environment, with their QD scores
-// (means over seeds) and the worst one's part of the best.
+// SensitivitySettings is a table beside figure 14: the best and the worst setting of each method on
+// each environment, with their QD scores (means over seeds) and the worst one's part of the best.
 func SensitivitySettings(data *Data) (*tables.Table, error) {
 	t := &tables.Table{
 		Caption: "The best and the worst settings of the grids",
@@ -139,7 +141,8 @@ func anySample(groups []figures.BoxGroup) bool {
 	return slices.ContainsFunc(groups, func(g figures.BoxGroup) bool { return len(g.Samples) > 0 })
 }
 
-// fromZero is the range of normalised scores with a margin: 0 to 1, or that of the data where a score is negative.
+// fromZero is the range of normalised scores with a margin: 0 to 1, or that of the data where a
+// score is negative.
 func fromZero(groups []figures.BoxGroup) [2]float64 {
 	for _, g := range groups {
 		for _, s := range g.Samples {

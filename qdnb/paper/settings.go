@@ -73,8 +73,8 @@ func Components() *tables.Table {
 	return table
 }
 
-// mazeTargets are the positions x and y in metres to which skills of ant-maze adapt, as printed; [envs/robots.Targets] has them for
-// training, where GoMLX is at hand.
+// mazeTargets are the positions x and y in metres to which skills of ant-maze adapt, as printed;
+// [envs/robots.Targets] has them for training, where GoMLX is at hand.
 var mazeTargets = [][2]float64{
 	{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098}, {12.460787, 7.0494328},
 	{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749}, {19.50973, 14.577911},
@@ -213,14 +213,16 @@ var hyperparameterTables = map[int]struct {
 	}},
 }
 
-// Hyperparameters are the rows of one of the paper's tables 4 to 7, and the methods whose they are: 4 of DIAYN, DADS and SMERL with and
-// without reward, 5 of MAP-Elites, 6 of PGA-MAP-Elites, 7 of AURORA. PGA-AURORA has those of 6 and 7. Of other tables there are none.
+// Hyperparameters are the rows of one of the paper's tables 4 to 7, and the methods whose they are:
+// 4 of DIAYN, DADS and SMERL with and without reward, 5 of MAP-Elites, 6 of PGA-MAP-Elites, 7 of
+// AURORA. PGA-AURORA has those of 6 and 7. Of other tables there are none.
 func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
 	p := hyperparameterTables[table]
 	return slices.Clone(p.rows), slices.Clone(p.methods)
 }
 
-// HyperparameterTable is one of the paper's tables 4 to 7, see [Hyperparameters]. Another number is an error.
+// HyperparameterTable is one of the paper's tables 4 to 7, see [Hyperparameters]. Another number is
+// an error.
 func HyperparameterTable(number int) (*tables.Table, error) {
 	rows, _ := Hyperparameters(number)
 	if len(rows) == 0 {

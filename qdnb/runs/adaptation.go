@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Adaptation is what a run of adaptation has evaluated: the skills of another run, each under each value of a perturbation.
+// Adaptation is what a run of adaptation has evaluated: the skills of another run, each under each
+// value of a perturbation.
 type Adaptation struct {
 	Perturbation string
 	Skills       string         // name of the run that the skills are of
@@ -23,7 +24,8 @@ type AdaptedValue struct {
 	Scores []float64 // of each: the median fitness over initial states
 }
 
-// Best is the skill of the largest score, the first of equals. NaNs do not count; where there is nothing else it is -1 and NaN.
+// Best is the skill of the largest score, the first of equals. NaNs do not count; where there is
+// nothing else it is -1 and NaN.
 func (v AdaptedValue) Best() (skill int, score float64) {
 	skill, score = -1, math.NaN()
 	for i, s := range v.Scores {
@@ -42,7 +44,8 @@ func (v AdaptedValue) Score(skill int) float64 {
 	return math.NaN()
 }
 
-// Adaptation reads what a run of adaptation has evaluated so far. It is an error if the run is of another kind, or has evaluated nothing.
+// Adaptation reads what a run of adaptation has evaluated so far. It is an error if the run is of
+// another kind, or has evaluated nothing.
 func (r *Run) Adaptation() (*Adaptation, error) {
 	var settings struct {
 		Perturbation string `json:"perturbation"`

@@ -19,7 +19,8 @@ type Progress struct {
 	CPUSeconds float64 `json:"cpu_seconds,omitzero"`
 }
 
-// Budget says when to stop. The first limit that is reached ends the run; a field that is zero is no limit.
+// Budget says when to stop. The first limit that is reached ends the run; a field that is zero is
+// no limit.
 type Budget struct {
 	Generations int64
 	Evaluations int64
@@ -43,7 +44,8 @@ func (b Budget) Timed() bool { return b.Time > 0 || b.CPU > 0 }
 // Done tells whether a limit is reached. A budget without limits is never done.
 func (b Budget) Done(p Progress) bool { return b.Fraction(p) >= 1 }
 
-// Fraction is how much of the budget is spent, from 0 to 1: that of the limit which is nearest. It is 0 without limits.
+// Fraction is how much of the budget is spent, from 0 to 1: that of the limit which is nearest. It
+// is 0 without limits.
 func (b Budget) Fraction(p Progress) float64 {
 	fraction := 0.0
 	for _, limit := range []struct{ spent, of float64 }{
@@ -128,13 +130,14 @@ func (b *Budget) UnmarshalJSON(data []byte) error {
 	return b.Validate()
 }
 
-// SnapshotPoints is the number of snapshots in the first half of a budget. The paper's figures 11 and 12 show nine
-// repertoires, evenly spaced over the first hour of two.
+// SnapshotPoints is the number of snapshots in the first half of a budget. The paper's figures 11
+// and 12 show nine repertoires, evenly spaced over the first hour of two.
 const SnapshotPoints = 9
 
-// SnapshotDue tells whether a snapshot of the repertoire is to be kept on going from one progress to another: when one of
-// nine even points of the first half of the budget, or its end, was passed. It depends on nothing else, so that a run which
-// was cut off keeps the same snapshots as one that was not.
+// SnapshotDue tells whether a snapshot of the repertoire is to be kept on going from one progress
+// to another: when one of nine even points of the first half of the budget, or its end, was passed.
+// It depends on nothing else, so that a run which was cut off keeps the same snapshots as one that
+// was not.
 func SnapshotDue(b Budget, before, after Progress) bool {
 	from, to := b.Fraction(before), b.Fraction(after)
 	for i := 1; i <= SnapshotPoints; i++ {

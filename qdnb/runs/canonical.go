@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// canonical rewrites JSON so that the same values always give the same bytes: keys sorted, no white space, numbers in one
-// form (1, 1.0 and 1e0 are all 1).
+// canonical rewrites JSON so that the same values always give the same bytes: keys sorted, no white
+// space, numbers in one form (1, 1.0 and 1e0 are all 1).
 func canonical(data []byte) ([]byte, error) {
 	value, err := parseJSON(data)
 	if err != nil {
@@ -77,8 +77,8 @@ func normalise(value any) (any, error) {
 	return value, nil
 }
 
-// normaliseNumber writes whole numbers of 64 bits with all their digits, and other numbers with the fewest digits that
-// give the same float64.
+// normaliseNumber writes whole numbers of 64 bits with all their digits, and other numbers with the
+// fewest digits that give the same float64.
 func normaliseNumber(number json.Number) (json.Number, error) {
 	text := string(number)
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// keptCheckpoints is how many checkpoints a run keeps: the second one is for the case that the newest is damaged.
+	// keptCheckpoints is how many checkpoints a run keeps: the second one is for the case that the
+	// newest is damaged.
 	keptCheckpoints = 2
 	// metaKey names the array of a checkpoint that holds a checkpointMeta as JSON.
 	metaKey = "meta"
@@ -31,9 +32,10 @@ type checkpointMeta struct {
 	Meta       json.RawMessage `json:"meta"`
 }
 
-// SaveCheckpoint keeps everything that is needed to go on after a generation: arrays, and anything else as meta, which is
-// written as JSON; metrics.csv is kept in it, too. It is on the disk when SaveCheckpoint returns; only then are older checkpoints
-// than the newest two removed. The names "meta" and "log" are taken.
+// SaveCheckpoint keeps everything that is needed to go on after a generation: arrays, and anything
+// else as meta, which is written as JSON; metrics.csv is kept in it, too. It is on the disk when
+// SaveCheckpoint returns; only then are older checkpoints than the newest two removed. The names
+// "meta" and "log" are taken.
 func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, meta any) error {
 	if generation < 0 {
 		return fmt.Errorf("checkpoint of %s: generation %d", w.Dir, generation)
@@ -79,7 +81,8 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 	return w.failure(w.pruneReplay(generation))
 }
 
-// prune removes checkpoints later than the newest, which are of a session that was given up, and all but the newest few.
+// prune removes checkpoints later than the newest, which are of a session that was given up, and
+// all but the newest few.
 func prune(dir string, newest int64) error {
 	if err := removeLater(dir, newest); err != nil {
 		return err
@@ -96,9 +99,9 @@ func prune(dir string, newest int64) error {
 	return nil
 }
 
-// LoadCheckpoint reads the newest checkpoint that is whole, and decodes what was saved as meta into a pointer (nil to leave
-// it). Generation is -1, without arrays, if there is none. Checkpoints that are cut off or damaged are passed over; warnings
-// has a line for each, to be shown.
+// LoadCheckpoint reads the newest checkpoint that is whole, and decodes what was saved as meta into
+// a pointer (nil to leave it). Generation is -1, without arrays, if there is none. Checkpoints that
+// are cut off or damaged are passed over; warnings has a line for each, to be shown.
 func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generation int64, warnings []string, err error) {
 	dir := filepath.Join(w.Dir, checkpointsDir)
 	generations, err := generationFiles(dir)
@@ -136,8 +139,9 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 	return nil, -1, warnings, nil
 }
 
-// readCheckpoint reads a checkpoint that must be of this run and of the given generation: its arrays, what was saved as meta, and
-// metrics.csv as it was then, nil where an older program wrote it.
+// readCheckpoint reads a checkpoint that must be of this run and of the given generation: its
+// arrays, what was saved as meta, and metrics.csv as it was then, nil where an older program wrote
+// it.
 func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array, meta json.RawMessage, log []byte, err error) {
 	arrays, err = readSealed(path)
 	if err != nil {

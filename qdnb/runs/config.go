@@ -14,13 +14,14 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Config is what determines every generation of a run. How long it runs, where it is kept, what it logs and the machine it
-// runs on do not belong here.
+// Config is what determines every generation of a run. How long it runs, where it is kept, what it
+// logs and the machine it runs on do not belong here.
 type Config struct {
 	Algorithm string `json:"algorithm"` // such as "map-elites"
 	Env       string `json:"env"`       // such as "pointmaze"
 	Seed      int64  `json:"seed"`
-	// Hyperparameters is the algorithm's typed settings as a JSON object; see NewConfig and Settings.
+	// Hyperparameters is the algorithm's typed settings as a JSON object; see NewConfig and
+	// Settings.
 	Hyperparameters json.RawMessage `json:"hyperparameters"`
 	// Parts are hashes of what parts of the user's own build, by the names of the parts, such as
 	// "emitter"; none where all code is qdnb's.
@@ -49,11 +50,13 @@ func (c Config) Settings(settings any) error {
 	return nil
 }
 
-// fileName is what the names of algorithms and environments consist of: they become names of folders on all systems.
+// fileName is what the names of algorithms and environments consist of: they become names of
+// folders on all systems.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,99}$`)
 
-// Validate tells why a run could not be kept in a folder: a name that is not fit for a file, or hyperparameters that are not
-// a JSON object. Whether algorithm and environment exist is not known here.
+// Validate tells why a run could not be kept in a folder: a name that is not fit for a file, or
+// hyperparameters that are not a JSON object. Whether algorithm and environment exist is not known
+// here.
 func (c Config) Validate() error {
 	for _, field := range [][2]string{{"algorithm", c.Algorithm}, {"env", c.Env}} {
 		if !fileName.MatchString(field[1]) {
@@ -81,8 +84,8 @@ func (c Config) hyperparameters() []byte {
 	return c.Hyperparameters
 }
 
-// Hash is the first eight hexadecimal digits of the SHA-256 of the configuration in canonical form: the order of keys and
-// the way in which numbers are written do not matter.
+// Hash is the first eight hexadecimal digits of the SHA-256 of the configuration in canonical form:
+// the order of keys and the way in which numbers are written do not matter.
 func (c Config) Hash() string {
 	sum := sha256.Sum256(c.canonical())
 	return hex.EncodeToString(sum[:4])
@@ -93,8 +96,8 @@ func (c Config) Name() string {
 	return fmt.Sprintf("%s-%s-%d-%s", c.Algorithm, c.Env, c.Seed, c.Hash())
 }
 
-// canonical is the whole configuration with one spelling for one meaning. Hyperparameters that are not JSON, which Validate
-// refuses, count as their text.
+// canonical is the whole configuration with one spelling for one meaning. Hyperparameters that are
+// not JSON, which Validate refuses, count as their text.
 func (c Config) canonical() []byte {
 	hyperparameters, err := canonical(c.hyperparameters())
 	if err != nil {

@@ -53,7 +53,8 @@ func testConfig(t testing.TB) Config {
 func TestHashIsStable(t *testing.T) {
 	c := Config{Algorithm: "map-elites", Env: "pointmaze", Seed: 0,
 		Hyperparameters: json.RawMessage(`{"batch":1000,"hidden":[256,256],"iso_sigma":0.005,"line_sigma":0.05}`)}
-	// printf '%s' '{"algorithm":"map-elites","env":"pointmaze","hyperparameters":{...},"seed":0}' | sha256sum
+	// printf '%s' '{"algorithm":"map-elites","env":"pointmaze","hyperparameters":{...},"seed":0}' |
+	// sha256sum
 	const want = "map-elites-pointmaze-0-a4996ef0"
 	if c.Name() != want {
 		t.Errorf("the name is %s, want %s", c.Name(), want)

@@ -12,7 +12,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// crashRoot makes this test binary a process that trains below the folder it names until it is killed.
+// crashRoot makes this test binary a process that trains below the folder it names until it is
+// killed.
 const crashRoot = "QDNB_TEST_CRASH_ROOT"
 
 func TestMain(m *testing.M) {
@@ -67,8 +68,8 @@ func trainForever(root string) error {
 	}
 }
 
-// Whenever a process is killed, the next one finds a whole checkpoint, no older than what was said and what the status promised, all
-// rows of the log up to it and all rows of the replay buffer.
+// Whenever a process is killed, the next one finds a whole checkpoint, no older than what was said
+// and what the status promised, all rows of the log up to it and all rows of the replay buffer.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED in short mode: killing processes takes seconds")
@@ -93,7 +94,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 			return true
 		}
-		// It comes as far as it is let, however slow the machine is, and is killed somewhere in the generation that follows.
+		// It comes as far as it is let, however slow the machine is, and is killed somewhere in the
+		// generation that follows.
 		for range 1 + attempt%3 {
 			begun := time.Now()
 			listen()

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// advice is an error whose text says what to do; the error of the file system, with a path that nobody asked for, lies
-// below.
+// advice is an error whose text says what to do; the error of the file system, with a path that
+// nobody asked for, lies below.
 type advice struct {
 	text  string
 	cause error
@@ -17,8 +17,8 @@ type advice struct {
 func (a *advice) Error() string { return a.text }
 func (a *advice) Unwrap() error { return a.cause }
 
-// failure turns an error of the file system into one line that says what to do. last is the generation of the newest good
-// checkpoint, or -1.
+// failure turns an error of the file system into one line that says what to do. last is the
+// generation of the newest good checkpoint, or -1.
 func failure(dir string, last int64, err error) error {
 	kept := "there is no checkpoint yet"
 	if last >= 0 {

@@ -172,7 +172,8 @@ func FuzzWriterOnOldMetrics(f *testing.F) {
 	})
 }
 
-// archives are seeds of two kinds: bytes of a file as it is, and the text that [hostile.Archive] makes one of.
+// archives are seeds of two kinds: bytes of a file as it is, and the text that [hostile.Archive]
+// makes one of.
 func archives(f *testing.F, arrays map[string]npz.Array, texts ...string) {
 	f.Helper()
 	var whole bytes.Buffer

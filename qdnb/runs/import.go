@@ -10,9 +10,10 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Import makes the folder of a run below root that was not trained here: write fills it through a writer. The folder appears whole
-// or not at all: it is written under another name, hidden and of this call alone, and then renamed. A run of the same configuration
-// that is there and finished is returned as it is; the configuration must tell contents apart.
+// Import makes the folder of a run below root that was not trained here: write fills it through a
+// writer. The folder appears whole or not at all: it is written under another name, hidden and of
+// this call alone, and then renamed. A run of the same configuration that is there and finished is
+// returned as it is; the configuration must tell contents apart.
 func Import(root string, c Config, write func(*Writer) error) (*Run, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -72,7 +73,8 @@ func importInto(root, target string, c Config, write func(*Writer) error) (*Run,
 	return Open(target)
 }
 
-// makeFolders makes a folder and those above it that are not there, and lists what it made, the innermost first.
+// makeFolders makes a folder and those above it that are not there, and lists what it made, the
+// innermost first.
 func makeFolders(dir string) ([]string, error) {
 	var missing []string
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {

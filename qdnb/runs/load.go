@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Folder is where runs are kept if nothing else is said: $QDNB_RUNS, else "runs" in the current folder.
+// Folder is where runs are kept if nothing else is said: $QDNB_RUNS, else "runs" in the current
+// folder.
 func Folder() string {
 	if dir := os.Getenv("QDNB_RUNS"); dir != "" {
 		return dir

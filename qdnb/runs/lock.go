@@ -9,7 +9,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// takeLock takes the lock of a folder, which the system gives up when the process ends, however it ends.
+// takeLock takes the lock of a folder, which the system gives up when the process ends, however it
+// ends.
 func takeLock(dir string) (*flock.Flock, error) {
 	path := filepath.Join(dir, lockFile)
 	lock := flock.New(path, flock.SetPermissions(0o666), flock.SetFlag(os.O_CREATE|os.O_RDWR))
@@ -28,8 +29,9 @@ func takeLock(dir string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// Holder names the process that holds the folder of a run, such as "process 12 on node3"; it is empty if none does. It asks for a
-// shared lock and gives it back at once, so that a process which begins at the same moment finds the folder held.
+// Holder names the process that holds the folder of a run, such as "process 12 on node3"; it is
+// empty if none does. It asks for a shared lock and gives it back at once, so that a process which
+// begins at the same moment finds the folder held.
 func Holder(dir string) string {
 	path := filepath.Join(dir, lockFile)
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))

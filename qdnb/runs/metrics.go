@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// metricsLog appends to metrics.csv. Each row is written at once, so that a killed process leaves at most the last row
-// unfinished.
+// metricsLog appends to metrics.csv. Each row is written at once, so that a killed process leaves
+// at most the last row unfinished.
 type metricsLog struct {
 	file    *os.File
 	columns []string
@@ -52,9 +52,10 @@ func (s LogSeal) check(path string) error {
 	return nil
 }
 
-// Begin readies the folder for going on after a generation, that of the checkpoint which was loaded, or -1 to begin anew:
-// rows of metrics.csv, snapshots and (damaged) checkpoints of later generations, which a session that was cut off has left,
-// are dropped. The columns of metrics.csv are fixed for the life of a run; the first one must be "generation".
+// Begin readies the folder for going on after a generation, that of the checkpoint which was
+// loaded, or -1 to begin anew: rows of metrics.csv, snapshots and (damaged) checkpoints of later
+// generations, which a session that was cut off has left, are dropped. The columns of metrics.csv
+// are fixed for the life of a run; the first one must be "generation".
 func (w *Writer) Begin(generation int64, columns ...string) error {
 	if len(columns) == 0 || columns[0] != "generation" {
 		return fmt.Errorf("the first column of %s must be generation, not %q", metricsFile, columns)
@@ -89,8 +90,9 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 	return nil
 }
 
-// rewind rewrites metrics.csv if it has more, or less, than the header and whole rows up to a generation: those that the checkpoint has, or,
-// where that is of an older program, those of the file. It returns the generation of the last row, or -1, and the text of the file.
+// rewind rewrites metrics.csv if it has more, or less, than the header and whole rows up to a
+// generation: those that the checkpoint has, or, where that is of an older program, those of the
+// file. It returns the generation of the last row, or -1, and the text of the file.
 func (w *Writer) rewind(path string, generation float64, columns []string) (last float64, text []byte, err error) {
 	header := strings.Join(columns, ",") + "\n"
 	data, err := os.ReadFile(path)
@@ -128,8 +130,8 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 	return last, kept.Bytes(), nil
 }
 
-// Log appends a row to metrics.csv: one value per column of Begin, the first being a generation after that of the row
-// before. Numbers are written so that they are read back as they are.
+// Log appends a row to metrics.csv: one value per column of Begin, the first being a generation
+// after that of the row before. Numbers are written so that they are read back as they are.
 func (w *Writer) Log(values ...float64) error {
 	m := w.metrics
 	switch {
@@ -142,14 +144,16 @@ func (w *Writer) Log(values ...float64) error {
 	}
 	row := formatRow(values)
 	if _, err := m.file.WriteString(row); err != nil {
-		// A full disk may have taken half of the row. If that cannot be undone either, the next Begin does it.
+		// A full disk may have taken half of the row. If that cannot be undone either, the next
+		// Begin does it.
 		return w.failure(errors.Join(err, m.file.Truncate(int64(len(m.text)))))
 	}
 	m.last, m.text = values[0], append(m.text, row...)
 	return nil
 }
 
-// Sync makes sure that the rows logged so far survive a power failure. SaveCheckpoint does so itself.
+// Sync makes sure that the rows logged so far survive a power failure. SaveCheckpoint does so
+// itself.
 func (w *Writer) Sync() error {
 	if w.metrics == nil {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Must returns value, or ends the program with one readable line on standard error and status 1 if there is an error. It is
-// meant for notebook cells, where a panic would print a stack.
+// Must returns value, or ends the program with one readable line on standard error and status 1 if
+// there is an error. It is meant for notebook cells, where a panic would print a stack.
 func Must[T any](value T, err error) T {
 	Check(err)
 	return value

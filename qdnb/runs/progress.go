@@ -183,7 +183,8 @@ func (nothing) columns() int           { return 0 }
 func (nothing) update(float64, string) {}
 func (nothing) finish(string)          {}
 
-// notebook replaces the contents of one output of a cell. Plain HTML is also shown in a notebook that is not trusted.
+// notebook replaces the contents of one output of a cell. Plain HTML is also shown in a notebook
+// that is not trusted.
 type notebook struct {
 	send  func(page string)
 	flush func() // the program of a cell may end right after Done

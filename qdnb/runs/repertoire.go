@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Repertoire is the host's copy of a repertoire: the best solution found for each cell of descriptor space. In an empty
-// cell the fitness is -Inf and the rest means nothing.
+// Repertoire is the host's copy of a repertoire: the best solution found for each cell of
+// descriptor space. In an empty cell the fitness is -Inf and the rest means nothing.
 type Repertoire struct {
 	Params       int       // parameters of a genotype
 	Dims         int       // dimensions of a descriptor
@@ -18,8 +18,8 @@ type Repertoire struct {
 	Descriptors  []float32 // [cells, dims]
 	Centroids    []float32 // [cells, dims]
 	Lower, Upper []float32 // [dims], the limits of descriptors; nil in files of other programs
-	// Offset is added to each fitness in the QD score: minus the lowest fitness to be expected, so that a newly filled cell
-	// never lowers the score.
+	// Offset is added to each fitness in the QD score: minus the lowest fitness to be expected, so
+	// that a newly filled cell never lowers the score.
 	Offset float64
 }
 
@@ -77,7 +77,8 @@ func (r *Repertoire) Best() int {
 	return best
 }
 
-// Near is the filled cell whose solution's descriptor is nearest to the given one; -1 if all are empty.
+// Near is the filled cell whose solution's descriptor is nearest to the given one; -1 if all are
+// empty.
 func (r *Repertoire) Near(descriptor ...float32) int {
 	best, least := -1, math.Inf(1)
 	for _, cell := range r.Filled() {
@@ -116,7 +117,8 @@ const (
 	lowerKey, upperKey, offsetKey                            = "descriptor_min", "descriptor_max", "qd_offset"
 )
 
-// Limits of the sizes: beyond them a file is damaged rather than large. An array without rows may claim any width.
+// Limits of the sizes: beyond them a file is damaged rather than large. An array without rows may
+// claim any width.
 const (
 	maxDims   = 1 << 14
 	maxParams = 1 << 28
@@ -181,9 +183,9 @@ func (r *Repertoire) Write(path string) error {
 	return npz.Write(path, r.arrays())
 }
 
-// ReadRepertoire reads an .npz file with the arrays genotypes [cells, params], fitnesses [cells], descriptors and centroids
-// [cells, dims], and, if there, descriptor_min and descriptor_max [dims] and qd_offset [1]. Genotypes are only read if asked
-// for; Params is known in any case.
+// ReadRepertoire reads an .npz file with the arrays genotypes [cells, params], fitnesses [cells],
+// descriptors and centroids [cells, dims], and, if there, descriptor_min and descriptor_max [dims]
+// and qd_offset [1]. Genotypes are only read if asked for; Params is known in any case.
 func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	file, err := npz.Open(path)
 	if err != nil {

@@ -48,8 +48,8 @@ func TestRepertoireFigures(t *testing.T) {
 	}
 }
 
-// 12_stats.npz: metrics computed by QDax (branch qdbenchmark), float32. It sums in float32, so the QD score agrees to six
-// digits.
+// 12_stats.npz: metrics computed by QDax (branch qdbenchmark), float32. It sums in float32, so the
+// QD score agrees to six digits.
 func TestGoldenStats(t *testing.T) {
 	data := golden.Read(t, "12_stats.npz")
 	r := &Repertoire{Fitnesses: data.Float32s("qd.fitnesses"), Offset: data.Number("const.reward_offset") * data.Number("const.episode_length")}

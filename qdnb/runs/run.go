@@ -24,7 +24,8 @@ const (
 	replayDir      = "replay"
 )
 
-// Run is a run as read from its folder. It may be in training; then it is what was there when it was opened.
+// Run is a run as read from its folder. It may be in training; then it is what was there when it
+// was opened.
 type Run struct {
 	Dir    string // path of the folder
 	Config Config
@@ -54,7 +55,8 @@ func Open(dir string) (*Run, error) {
 	return &Run{Dir: dir, Config: config, Status: status}, nil
 }
 
-// hashInName is the end of a folder's name that has one. A folder may be given another name, without a hash; then nothing is compared.
+// hashInName is the end of a folder's name that has one. A folder may be given another name,
+// without a hash; then nothing is compared.
 var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
 // nameOf is the name of a folder, also of the current one.
@@ -81,9 +83,10 @@ func readStatus(dir string) (Status, error) {
 	return status, nil
 }
 
-// Find opens the runs below root whose folder names match a pattern of path.Match, such as "map-elites-*" or "*"; sorted by
-// algorithm, environment and seed. Folders that hold no run are passed over. A run that cannot be read does not hide the
-// others: it is among the errors in broken. It is not an error if nothing matches or root does not exist.
+// Find opens the runs below root whose folder names match a pattern of path.Match, such as
+// "map-elites-*" or "*"; sorted by algorithm, environment and seed. Folders that hold no run are
+// passed over. A run that cannot be read does not hide the others: it is among the errors in
+// broken. It is not an error if nothing matches or root does not exist.
 func Find(root, pattern string) (found []*Run, broken []error, err error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, nil, fmt.Errorf("pattern %q: %w", pattern, err)
@@ -119,7 +122,8 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 // Name is the name of the run's folder.
 func (r *Run) Name() string { return r.Config.Name() }
 
-// Metrics reads metrics.csv. Of a finished run the rows are those that were logged, or it is an error.
+// Metrics reads metrics.csv. Of a finished run the rows are those that were logged, or it is an
+// error.
 func (r *Run) Metrics() (*Table, error) {
 	path := filepath.Join(r.Dir, metricsFile)
 	if r.Status.Finished {
@@ -130,10 +134,12 @@ func (r *Run) Metrics() (*Table, error) {
 	return ReadTable(path)
 }
 
-// Repertoire reads repertoire.npz with its genotypes, which may take hundreds of megabytes; see RepertoireMap.
+// Repertoire reads repertoire.npz with its genotypes, which may take hundreds of megabytes; see
+// RepertoireMap.
 func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }
 
-// RepertoireMap reads repertoire.npz without its genotypes: all that a drawing of the repertoire needs.
+// RepertoireMap reads repertoire.npz without its genotypes: all that a drawing of the repertoire
+// needs.
 func (r *Run) RepertoireMap() (*Repertoire, error) { return r.repertoire(false) }
 
 func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {

@@ -14,8 +14,9 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// A sealed file is an .npz file whose last bytes, within zip's comment, are the SHA-256 in hexadecimal of all bytes before
-// them. One file holds both, so they are replaced in one step, and NumPy still reads it.
+// A sealed file is an .npz file whose last bytes, within zip's comment, are the SHA-256 in
+// hexadecimal of all bytes before them. One file holds both, so they are replaced in one step, and
+// NumPy still reads it.
 
 // sealSize is the length of the digest in hexadecimal.
 const sealSize = 2 * sha256.Size
@@ -31,7 +32,8 @@ type sealer struct {
 }
 
 func (s *sealer) Write(data []byte) (int, error) {
-	// Of tail and data together all but the last sealSize bytes go on: first from the tail, then from the data.
+	// Of tail and data together all but the last sealSize bytes go on: first from the tail, then
+	// from the data.
 	surplus := len(s.tail) + len(data) - sealSize
 	if surplus <= 0 {
 		s.tail = append(s.tail, data...)
@@ -71,7 +73,8 @@ func saveSealed(path string, arrays map[string]npz.Array) error {
 	})
 }
 
-// readSealed reads the arrays of a sealed file. An error is an [fs.PathError] if it comes from the disk and not from the contents.
+// readSealed reads the arrays of a sealed file. An error is an [fs.PathError] if it comes from the
+// disk and not from the contents.
 func readSealed(path string) (map[string]npz.Array, error) {
 	f, err := os.Open(path)
 	if err != nil {

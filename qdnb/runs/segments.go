@@ -17,10 +17,11 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// A replay buffer is a ring of capacity rows, into which total rows were written so far; row r went to r mod capacity. It may be
-// large, and between two checkpoints only some of it changes. So its rows are kept beside the checkpoints, in the folder replay,
-// in segments: files that hold the rows from one number to another and are never written again. A checkpoint need only know its
-// total. Segments are sealed like checkpoints.
+// A replay buffer is a ring of capacity rows, into which total rows were written so far; row r went
+// to r mod capacity. It may be large, and between two checkpoints only some of it changes. So its
+// rows are kept beside the checkpoints, in the folder replay, in segments: files that hold the rows
+// from one number to another and are never written again. A checkpoint need only know its total.
+// Segments are sealed like checkpoints.
 
 // ErrNoReplay is what [Writer.LoadReplay] returns if the folder keeps no row of the buffer.
 var ErrNoReplay = errors.New("no replay buffer is kept")
@@ -51,10 +52,11 @@ type replayFiles struct {
 	totals   map[int64]int64 // of the checkpoints that are kept, by generation, as far as they are known
 }
 
-// SaveReplay keeps the rows of a replay buffer, a ring of capacity rows into which total rows were written so far. It comes
-// before the SaveCheckpoint of the same state. The rows that no segment holds yet are asked for part by part: rows(from, to)
-// gives float32 [to - from, width], row after row. They are on the disk when SaveReplay returns; if it fails, a second try goes
-// on where it ended. Rows that no checkpoint needs any more are removed by SaveCheckpoint.
+// SaveReplay keeps the rows of a replay buffer, a ring of capacity rows into which total rows were
+// written so far. It comes before the SaveCheckpoint of the same state. The rows that no segment
+// holds yet are asked for part by part: rows(from, to) gives float32 [to - from, width], row after
+// row. They are on the disk when SaveReplay returns; if it fails, a second try goes on where it
+// ended. Rows that no checkpoint needs any more are removed by SaveCheckpoint.
 //
 // A session that goes on from a checkpoint must have called [Writer.LoadReplay].
 func (w *Writer) SaveReplay(total, capacity int64, width int, rows func(from, to int64) ([]float32, error)) error {
@@ -113,13 +115,13 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 	return w.failure(saveSealed(filepath.Join(dir, s.file()), arrays))
 }
 
-// LoadReplay reads the rows that a replay buffer held when total rows were written to it, as the checkpoint that was loaded says:
-// those from max(0, total - capacity) to total. put takes them part by part in their order, float32 [n, width] from a row number
-// on. LoadReplay changes no file; rows after total, which a session that was given up has left, are removed by the next
-// SaveReplay.
+// LoadReplay reads the rows that a replay buffer held when total rows were written to it, as the
+// checkpoint that was loaded says: those from max(0, total - capacity) to total. put takes them
+// part by part in their order, float32 [n, width] from a row number on. LoadReplay changes no file;
+// rows after total, which a session that was given up has left, are removed by the next SaveReplay.
 //
-// If rows are missing or damaged, the checkpoint is of no use. The error names the file and says what to do; it is [ErrNoReplay]
-// if there are none at all. Some rows may have been put then.
+// If rows are missing or damaged, the checkpoint is of no use. The error names the file and says
+// what to do; it is [ErrNoReplay] if there are none at all. Some rows may have been put then.
 func (w *Writer) LoadReplay(total, capacity int64, width int, put func(from int64, rows []float32) error) error {
 	if err := w.checkReplay(total, capacity, width); err != nil {
 		return err
@@ -205,7 +207,8 @@ func (w *Writer) otherwise() string {
 	return fmt.Sprintf("move %s away to train anew", w.Dir)
 }
 
-// DropReplay removes the replay buffer from the folder. Training cannot go on from its checkpoints then.
+// DropReplay removes the replay buffer from the folder. Training cannot go on from its checkpoints
+// then.
 func (w *Writer) DropReplay() error {
 	dir := filepath.Join(w.Dir, replayDir)
 	w.replay = replayFiles{}
@@ -219,7 +222,8 @@ func (w *Writer) DropReplay() error {
 	return nil
 }
 
-// pruneReplay removes the segments that lie before what the kept checkpoints need, now that one of a generation was written.
+// pruneReplay removes the segments that lie before what the kept checkpoints need, now that one of
+// a generation was written.
 func (w *Writer) pruneReplay(generation int64) error {
 	r := &w.replay
 	if r.capacity == 0 {
@@ -245,8 +249,8 @@ func (w *Writer) pruneReplay(generation int64) error {
 	return removeSegments(filepath.Join(w.Dir, replayDir), func(s segment) bool { return s.to <= oldest-r.capacity })
 }
 
-// segmentFiles lists the segments in a folder in the order of their rows. Files of other names are passed over, and a folder
-// that is not there is empty.
+// segmentFiles lists the segments in a folder in the order of their rows. Files of other names are
+// passed over, and a folder that is not there is empty.
 func segmentFiles(dir string) ([]segment, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

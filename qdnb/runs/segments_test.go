@@ -18,7 +18,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// testRing is a replay buffer whose numbers tell their row, their column and the session that wrote them.
+// testRing is a replay buffer whose numbers tell their row, their column and the session that wrote
+// them.
 type testRing struct {
 	capacity int64
 	width    int
@@ -109,8 +110,9 @@ func resume(t testing.TB, w *Writer, root string, want int64) *Writer {
 	return w
 }
 
-// Buffers of all kinds, filled in steps of all sizes, in sessions of all lengths: each checkpoint of the two that are kept has
-// all of its rows, no row is written twice, and what nobody needs is gone.
+// Buffers of all kinds, filled in steps of all sizes, in sessions of all lengths: each checkpoint
+// of the two that are kept has all of its rows, no row is written twice, and what nobody needs is
+// gone.
 func TestReplayRoundTrip(t *testing.T) {
 	smallSegments(t, 100)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -201,8 +203,9 @@ func copyFolder(t testing.TB, from string) (root string) {
 	return root
 }
 
-// The process is killed before and after every file that it writes, also half way through one. The next session finds the rows of
-// its checkpoint, goes on with rows of its own, and what the first one left behind does no harm.
+// The process is killed before and after every file that it writes, also half way through one. The
+// next session finds the rows of its checkpoint, goes on with rows of its own, and what the first
+// one left behind does no harm.
 func TestReplayAfterACrash(t *testing.T) {
 	smallSegments(t, 30)
 	first := create(t, t.TempDir())
@@ -300,8 +303,8 @@ func loadMixed(w *Writer, ring *testRing, from, total int64) error {
 	return err
 }
 
-// The newest checkpoint is damaged: training goes on from the one before, whose rows are all there, and writes other rows over
-// those of the newest.
+// The newest checkpoint is damaged: training goes on from the one before, whose rows are all there,
+// and writes other rows over those of the newest.
 func TestReplayOfTheCheckpointBefore(t *testing.T) {
 	smallSegments(t, 10)
 	root := t.TempDir()
@@ -311,7 +314,8 @@ func TestReplayOfTheCheckpointBefore(t *testing.T) {
 		must(t, ring.save(w, total))
 		must(t, w.SaveCheckpoint(int64(g), nil, nil))
 	}
-	// A session that goes on from the newest and only saves it again does not know what the one before needs.
+	// A session that goes on from the newest and only saves it again does not know what the one
+	// before needs.
 	w = resume(t, w, root, 3)
 	must(t, ring.load(w, 38))
 	must(t, w.SaveCheckpoint(3, nil, nil))
@@ -499,8 +503,9 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	must(t, ring.save(w, 6))
 }
 
-// A disk that fills up in the middle: the error is one line, what was written is whole, and a second try writes the rest. Here a
-// file in the place of the folder stands for the full disk, since tests may run as root.
+// A disk that fills up in the middle: the error is one line, what was written is whole, and a
+// second try writes the rest. Here a file in the place of the folder stands for the full disk,
+// since tests may run as root.
 func TestReplayGoesOnAfterAFailure(t *testing.T) {
 	smallSegments(t, 8)
 	root := t.TempDir()
@@ -551,7 +556,8 @@ func TestSegmentNames(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, also below a seal that fits, reading it gives the rows that were asked for or an error.
+// Whatever a file holds, also below a seal that fits, reading it gives the rows that were asked for
+// or an error.
 func FuzzSegment(f *testing.F) {
 	meta := segmentMeta{"run", 3, 5}
 	text := []byte(`{"run":"run","from":3,"to":5}`)

@@ -13,11 +13,12 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Set changes fields of a pointer to a settings struct by assignments such as "batch=1000". Fields go by their JSON names;
-// "network.layers=3" is a field of a struct within, and lists are written as "hidden=256,256" or "hidden=[256,256]".
+// Set changes fields of a pointer to a settings struct by assignments such as "batch=1000". Fields
+// go by their JSON names; "network.layers=3" is a field of a struct within, and lists are written
+// as "hidden=256,256" or "hidden=[256,256]".
 //
-// An unknown field is refused with the name that was probably meant, a value of the wrong type with the type that is
-// expected. After an error the settings are as they were.
+// An unknown field is refused with the name that was probably meant, a value of the wrong type with
+// the type that is expected. After an error the settings are as they were.
 func Set(settings any, assignments ...string) error {
 	target, err := structOf(settings)
 	if err != nil {
@@ -43,9 +44,9 @@ func Set(settings any, assignments ...string) error {
 	return nil
 }
 
-// Decode reads a JSON object into a pointer to a struct. Fields that the object lacks keep their values, which are the
-// defaults; fields that the struct lacks are refused, with the name that was probably meant, also when only capitals differ.
-// After an error the struct is as it was.
+// Decode reads a JSON object into a pointer to a struct. Fields that the object lacks keep their
+// values, which are the defaults; fields that the struct lacks are refused, with the name that was
+// probably meant, also when only capitals differ. After an error the struct is as it was.
 func Decode(data []byte, settings any) error {
 	target, err := structOf(settings)
 	if err != nil {
@@ -72,7 +73,8 @@ func structOf(pointer any) (reflect.Value, error) {
 	return v.Elem(), nil
 }
 
-// fieldsOf maps the JSON names of a struct to its fields; fields of embedded structs count as its own.
+// fieldsOf maps the JSON names of a struct to its fields; fields of embedded structs count as its
+// own.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	t := v.Type()
@@ -128,7 +130,8 @@ func unknownField(path, name string, fields map[string]reflect.Value) error {
 	return err
 }
 
-// jsonOf turns what a person wrote for a value into JSON, which for numbers and truth values it is already.
+// jsonOf turns what a person wrote for a value into JSON, which for numbers and truth values it is
+// already.
 func jsonOf(text string, t reflect.Type) json.RawMessage {
 	trimmed := strings.TrimSpace(text)
 	switch {

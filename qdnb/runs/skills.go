@@ -16,7 +16,8 @@ import (
 //
 //	observation and one-hot skill -> hidden layers with ReLU -> means and raw scales of the actions
 //
-// whose deterministic action is tanh of the means; and how its skills did when they were last evaluated.
+// whose deterministic action is tanh of the means; and how its skills did when they were last
+// evaluated.
 type Skills struct {
 	Observations int
 	Actions      int
@@ -30,7 +31,8 @@ type Skills struct {
 	Descriptors  []float32 // [n, d]
 	Trajectories []float32 // [n, steps, 2], positions at each step; nil where the task has none
 
-	// Extra is what the diversity reward knows: discriminator, dynamics, their normaliser. Names must not be those of the other arrays.
+	// Extra is what the diversity reward knows: discriminator, dynamics, their normaliser. Names
+	// must not be those of the other arrays.
 	Extra map[string]npz.Array
 }
 
@@ -46,7 +48,8 @@ func (s *Skills) Sizes() []int {
 	return append(sizes, 2*s.Actions)
 }
 
-// Row is the number of parameters of a network: of biases and kernels between layers of the given sizes.
+// Row is the number of parameters of a network: of biases and kernels between layers of the given
+// sizes.
 func Row(sizes []int) int {
 	n := 0
 	for layer := range len(sizes) - 1 {
@@ -82,7 +85,8 @@ func (s *Skills) Steps() int {
 	return len(s.Trajectories) / (2 * len(s.Which))
 }
 
-// Mean is the mean fitness and the mean descriptor, [d], of a skill over the episodes of its evaluation; NaN and nil without one.
+// Mean is the mean fitness and the mean descriptor, [d], of a skill over the episodes of its
+// evaluation; NaN and nil without one.
 func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
 	d, n := s.Dims(), 0.0
 	for i, which := range s.Which {
@@ -103,9 +107,10 @@ func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
 	return fitness / n, descriptor // 0 / 0 is NaN
 }
 
-// Genotype is a skill as a policy of its own, in the form of the quality-diversity algorithms: observation -> hidden layers ->
-// actions, whose outputs go through tanh. The one-hot skill k adds row Observations+k of the first kernel to whatever the first layer
-// computes, so it becomes part of the bias; the columns of the last layer that make scales fall away. Everything that works on
+// Genotype is a skill as a policy of its own, in the form of the quality-diversity algorithms:
+// observation -> hidden layers -> actions, whose outputs go through tanh. The one-hot skill k adds
+// row Observations+k of the first kernel to whatever the first layer computes, so it becomes part
+// of the bias; the columns of the last layer that make scales fall away. Everything that works on
 // genotypes so works on skills. k must be below Skills().
 func (s *Skills) Genotype(k int) []float32 {
 	if k < 0 || k >= s.Skills() {
@@ -228,8 +233,9 @@ func (s *Skills) arrays() map[string]npz.Array {
 	return arrays
 }
 
-// ReadSkills reads an .npz file with the arrays policy [N], observations, actions, skills (numbers) and hidden [layers]; if there,
-// which and fitnesses [n], descriptors [n, d] and trajectories [n, steps, 2]; and whatever else it holds as Extra.
+// ReadSkills reads an .npz file with the arrays policy [N], observations, actions, skills (numbers)
+// and hidden [layers]; if there, which and fitnesses [n], descriptors [n, d] and trajectories [n,
+// steps, 2]; and whatever else it holds as Extra.
 func ReadSkills(path string) (*Skills, error) {
 	file, err := npz.Open(path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Status is the newest state of a run, as kept in status.json. What training goes on from is a checkpoint, which may be a
-// little older.
+// Status is the newest state of a run, as kept in status.json. What training goes on from is a
+// checkpoint, which may be a little older.
 type Status struct {
 	Progress
 	CompileSeconds float64 `json:"compile_seconds"` // part of Seconds
@@ -20,10 +20,12 @@ type Status struct {
 	Coverage       float64 `json:"coverage"`        // per cent of the cells
 	QDScore        float64 `json:"qd_score"`        // see Stats
 	Backend        string  `json:"backend"`         // what computes, such as "xla:cpu"
-	// Backends is the history of backends. A run that more than one computed is not exact to the bit.
+	// Backends is the history of backends. A run that more than one computed is not exact to the
+	// bit.
 	Backends []BackendUse `json:"backends"`
 	Budget   Budget       `json:"budget"`
-	// Descriptor names the components of descriptors, with units, for figures; nil in runs of older programs.
+	// Descriptor names the components of descriptors, with units, for figures; nil in runs of older
+	// programs.
 	Descriptor []string  `json:"descriptor,omitempty"`
 	Finished   bool      `json:"finished"`     // the budget is spent
 	Version    string    `json:"version"`      // of the program
@@ -37,9 +39,10 @@ type BackendUse struct {
 	After   int64  `json:"after_generation"` // -1 for a run that begins
 }
 
-// UseBackend records what computes the generations after the given one (-1 for a run that begins), and forgets what was
-// recorded of later ones, which are computed again. It tells whether that differs from what computed the run so far: going
-// on is allowed, but the result is then not that of any single backend.
+// UseBackend records what computes the generations after the given one (-1 for a run that begins),
+// and forgets what was recorded of later ones, which are computed again. It tells whether that
+// differs from what computed the run so far: going on is allowed, but the result is then not that
+// of any single backend.
 func (s *Status) UseBackend(backend string, after int64) (differs bool) {
 	kept := []BackendUse{}
 	for _, use := range s.Backends {
@@ -75,7 +78,8 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Fields that it does not know, of a newer program, are passed over.
+// UnmarshalJSON reads what MarshalJSON writes. Fields that it does not know, of a newer program,
+// are passed over.
 func (s *Status) UnmarshalJSON(data []byte) error {
 	file := statusFile{statusFields: statusFields(*s)}
 	if err := json.Unmarshal(data, &file); err != nil {
@@ -107,7 +111,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseStatus reads status.json. One without a checksum is of an older program, or was written by hand.
+// parseStatus reads status.json. One without a checksum is of an older program, or was written by
+// hand.
 func parseStatus(data []byte) (Status, error) {
 	if at := bytes.LastIndex(data, []byte(sumKey)); at >= 0 && !bytes.HasPrefix(data[at+len(sumKey):], []byte(digest(data[:at])+"\"")) {
 		return emptyStatus(), errors.New("its sha256 differs")

@@ -22,8 +22,8 @@ type Table struct {
 	Rows    [][]float64 // each as long as Columns
 }
 
-// ReadTable reads a CSV file of numbers with a header. A last line without its end, which a killed process may leave, is
-// passed over.
+// ReadTable reads a CSV file of numbers with a header. A last line without its end, which a killed
+// process may leave, is passed over.
 func ReadTable(path string) (*Table, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +94,8 @@ func formatRow(values []float64) string {
 	return strings.Join(fields, ",") + "\n"
 }
 
-// FormatNumber writes a number of a CSV file: whole ones without an exponent (1000000, not 1e+06) and what is not finite as Python does.
+// FormatNumber writes a number of a CSV file: whole ones without an exponent (1000000, not 1e+06)
+// and what is not finite as Python does.
 func FormatNumber(v float64) string {
 	switch {
 	case math.IsNaN(v):

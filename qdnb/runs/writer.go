@@ -24,7 +24,8 @@ import (
 //	... w.Log, w.SaveSnapshot, w.SaveCheckpoint, w.SaveStatus
 //	err = w.SaveRepertoire(repertoire)
 //
-// Errors of its methods that come from the file system say in one line what to do. It is not safe for concurrent use.
+// Errors of its methods that come from the file system say in one line what to do. It is not safe
+// for concurrent use.
 type Writer struct {
 	*Run
 	lock    *flock.Flock
@@ -118,7 +119,8 @@ func (w *Writer) SaveRepertoire(r *Repertoire) error {
 	return w.saveArrays(repertoireFile, r.arrays())
 }
 
-// SaveSnapshot keeps a repertoire without its genotypes in the folder snapshots; see [SnapshotDue] for when.
+// SaveSnapshot keeps a repertoire without its genotypes in the folder snapshots; see [SnapshotDue]
+// for when.
 func (w *Writer) SaveSnapshot(s Snapshot) error {
 	s.Genotypes = nil
 	if err := s.check(); err != nil {
@@ -147,8 +149,8 @@ func (w *Writer) Close() error {
 	return errors.Join(err, w.lock.Unlock())
 }
 
-// Discard closes a run that never began, and removes its folder if nothing was trained in it: files that are not of such a
-// run keep it.
+// Discard closes a run that never began, and removes its folder if nothing was trained in it: files
+// that are not of such a run keep it.
 func (w *Writer) Discard() error {
 	for _, d := range []string{checkpointsDir, snapshotsDir} {
 		if os.Remove(filepath.Join(w.Dir, d)) != nil { // it holds something

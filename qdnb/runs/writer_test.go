@@ -93,8 +93,8 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 }
 
-// A session that was cut off after its last checkpoint leaves rows, snapshots and a status that lie ahead of it. Going on
-// gives the same files as a session that was not cut off.
+// A session that was cut off after its last checkpoint leaves rows, snapshots and a status that lie
+// ahead of it. Going on gives the same files as a session that was not cut off.
 func TestResumeEndsWithTheSameFiles(t *testing.T) {
 	whole := create(t, t.TempDir())
 	train(t, whole, -1, 60)
@@ -175,7 +175,8 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	check("a byte more", append(slices.Clone(whole), 0))
 	check("another checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(10))))
 
-	// Going on from the older one removes the damaged one, so that it does not count as one of the two that are kept.
+	// Going on from the older one removes the damaged one, so that it does not count as one of the
+	// two that are kept.
 	train(t, w, 10, 10)
 	must(t, w.SaveCheckpoint(15, nil, nil))
 	if kept, err := generationFiles(filepath.Join(w.Dir, checkpointsDir)); err != nil || !slices.Equal(kept, []int64{10, 15}) {
@@ -368,7 +369,8 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 	}
 }
 
-// Tests may run as root, who may write everywhere: a file where a folder should be is an obstacle for root too.
+// Tests may run as root, who may write everywhere: a file where a folder should be is an obstacle
+// for root too.
 func TestObstaclesGiveOneLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o666))

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Alternative is what a test asks for against the hypothesis that two samples come from one distribution.
+// Alternative is what a test asks for against the hypothesis that two samples come from one
+// distribution.
 type Alternative int
 
 // The alternatives.
@@ -22,18 +23,21 @@ type RankTest struct {
 	Exact bool    // by counting, not by the normal approximation
 }
 
-// maxExact is the largest number of pairs whose distribution is counted; beyond it the normal approximation is good to many digits.
+// maxExact is the largest number of pairs whose distribution is counted; beyond it the normal
+// approximation is good to many digits.
 const maxExact = 2500
 
 // MannWhitney is the test of Mann and Whitney (1947) of two independent samples of sizes n and m.
 //
-// Without ties and up to 2500 pairs, P is exact: of all (n+m choose n) equally likely orders, the part with a U as extreme. Otherwise it
-// is the tail of a normal distribution with mean nm/2, half a unit of correction for continuity, and the variance
+// Without ties and up to 2500 pairs, P is exact: of all (n+m choose n) equally likely orders, the
+// part with a U as extreme. Otherwise it is the tail of a normal distribution with mean nm/2, half
+// a unit of correction for continuity, and the variance
 //
 //	nm/12 (n + m + 1 - Σ_t (t³ - t) / ((n+m)(n+m-1)))
 //
-// with t over the numbers of values that are equal. Both are what scipy.stats.mannwhitneyu gives with method exact and asymptotic. Samples
-// whose values are all equal have P = 1. Of three seeds against three, P is at least 0.1: the test cannot find more in so few.
+// with t over the numbers of values that are equal. Both are what scipy.stats.mannwhitneyu gives
+// with method exact and asymptotic. Samples whose values are all equal have P = 1. Of three seeds
+// against three, P is at least 0.1: the test cannot find more in so few.
 func MannWhitney(x, y []float64, alternative Alternative) RankTest {
 	n, m := len(x), len(y)
 	if n == 0 || m == 0 || hasNaN(x) || hasNaN(y) {
@@ -110,8 +114,9 @@ func exactP(u, n, m int, alternative Alternative) float64 {
 	return min(2*min(upper, lower), 1)
 }
 
-// distribution gives P(U = u) for u from 0 to nm, by what the largest of all values is: one of x with probability n/(n+m), which then
-// wins m pairs, or one of y, which wins none. All terms are positive, so nothing cancels.
+// distribution gives P(U = u) for u from 0 to nm, by what the largest of all values is: one of x
+// with probability n/(n+m), which then wins m pairs, or one of y, which wins none. All terms are
+// positive, so nothing cancels.
 func distribution(n, m int) []float64 {
 	// above[j] is the distribution for i-1 values of x and j of y, row that for i.
 	above := make([][]float64, m+1)
@@ -137,12 +142,13 @@ func distribution(n, m int) []float64 {
 	return above[m]
 }
 
-// A12 is the effect size of Vargha and Delaney (2000): the probability that a value of x is larger than one of y, equal ones counting half,
+// A12 is the effect size of Vargha and Delaney (2000): the probability that a value of x is larger
+// than one of y, equal ones counting half,
 //
 //	A = U / (nm)
 //
-// It is 0.5 for samples of one distribution and 1 if all of x are larger. By custom 0.56, 0.64 and 0.71 are a small, a medium and a large
-// effect.
+// It is 0.5 for samples of one distribution and 1 if all of x are larger. By custom 0.56, 0.64 and
+// 0.71 are a small, a medium and a large effect.
 func A12(x, y []float64) float64 {
 	if len(x) == 0 || len(y) == 0 || hasNaN(x) || hasNaN(y) {
 		return math.NaN()

@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Spearman is the rank correlation of paired samples: the correlation of their ranks, equal values having the mean of theirs. It is NaN of
-// less than three pairs, of NaN, and where all values of a sample are equal.
+// Spearman is the rank correlation of paired samples: the correlation of their ranks, equal values
+// having the mean of theirs. It is NaN of less than three pairs, of NaN, and where all values of a
+// sample are equal.
 func Spearman(x, y []float64) float64 {
 	if len(x) != len(y) || len(x) < 3 || hasNaN(x) || hasNaN(y) {
 		return math.NaN()

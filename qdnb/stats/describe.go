@@ -15,8 +15,8 @@ func Mean(x []float64) float64 {
 	return stat.Mean(x, nil)
 }
 
-// Std is the standard deviation sqrt(Σ (x_i - mean)² / n): NumPy's default, ddof = 0. The paper does not say which it prints; its code is
-// written in NumPy. Of one value it is 0.
+// Std is the standard deviation sqrt(Σ (x_i - mean)² / n): NumPy's default, ddof = 0. The paper
+// does not say which it prints; its code is written in NumPy. Of one value it is 0.
 func Std(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -24,12 +24,13 @@ func Std(x []float64) float64 {
 	return stat.PopStdDev(x, nil)
 }
 
-// Quantile is the p-quantile with linear interpolation, as NumPy's default and type 7 of Hyndman and Fan (1996): with the values in
-// order and h = p (n - 1),
+// Quantile is the p-quantile with linear interpolation, as NumPy's default and type 7 of Hyndman
+// and Fan (1996): with the values in order and h = p (n - 1),
 //
 //	x_⌊h⌋ + (h - ⌊h⌋) (x_⌊h⌋₊₁ - x_⌊h⌋)
 //
-// It is NaN where p is not within 0 and 1. Package gonum/stat has another interpolation, whose 0.5-quantile is not the median.
+// It is NaN where p is not within 0 and 1. Package gonum/stat has another interpolation, whose
+// 0.5-quantile is not the median.
 func Quantile(x []float64, p float64) float64 {
 	if len(x) == 0 || hasNaN(x) {
 		return math.NaN()
@@ -68,8 +69,8 @@ func Quartiles(x []float64) (q1, q3 float64) {
 	return quantile(sorted, 0.25), quantile(sorted, 0.75)
 }
 
-// IQM is the interquartile mean: that of the values which are left when ⌊n/4⌋ are dropped on each side, as scipy.stats.trim_mean(x, 0.25).
-// Of five seeds it is the mean of the middle three.
+// IQM is the interquartile mean: that of the values which are left when ⌊n/4⌋ are dropped on each
+// side, as scipy.stats.trim_mean(x, 0.25). Of five seeds it is the mean of the middle three.
 func IQM(x []float64) float64 {
 	if len(x) == 0 || hasNaN(x) {
 		return math.NaN()

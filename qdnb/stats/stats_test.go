@@ -204,7 +204,8 @@ func pairs(x, y []float64) float64 {
 	return u
 }
 
-// Beyond what is counted the approximation continues the exact numbers, and sides are mirror images.
+// Beyond what is counted the approximation continues the exact numbers, and sides are mirror
+// images.
 func TestMannWhitneyOfLargerSamples(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	draw := func(n int, shift float64) []float64 {
@@ -285,7 +286,8 @@ func TestBootstrapIsWhatAllResamplesSay(t *testing.T) {
 	}
 }
 
-// Strata are drawn each from its own values: sums of one value of each have all combinations and no other.
+// Strata are drawn each from its own values: sums of one value of each have all combinations and no
+// other.
 func TestBootstrapIsStratified(t *testing.T) {
 	strata := [][]float64{{100, 100}, {1, 2}}
 	seen := map[string]bool{}

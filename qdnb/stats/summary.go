@@ -15,7 +15,8 @@ type Summary struct {
 // summarySeed makes the intervals of a summary a function of the sample alone.
 const summarySeed = 1
 
-// Summarize describes a sample. Its intervals depend on the values alone, so that a table written twice is the same file.
+// Summarize describes a sample. Its intervals depend on the values alone, so that a table written
+// twice is the same file.
 func Summarize(x []float64) Summary {
 	x = slices.Sorted(slices.Values(x)) // the order in which runs were found must not count
 	q1, q3 := Quartiles(x)

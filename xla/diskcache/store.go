@@ -61,8 +61,8 @@ func Open(dir string, limit int64) (*Store, error) {
 // path is an entry's file.
 func (s *Store) path(key Key) string { return filepath.Join(s.Dir, hex.EncodeToString(key[:])+suffix) }
 
-// Get returns what [Store.Put] stored, or nil. Damaged entries are removed, and so are entries whose
-// loading ended a process, see [Store.Loading].
+// Get returns what [Store.Put] stored, or nil. Damaged entries are removed, and so are entries
+// whose loading ended a process, see [Store.Loading].
 func (s *Store) Get(key Key) []byte {
 	path := s.path(key)
 	if s.killed(path) {

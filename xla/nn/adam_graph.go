@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Adam is the optimiser of Kingma and Ba (ICLR 2015), for parameters that are flat rows; GoMLX's own works on named variables.
-// Every row is optimised as if it were alone.
+// Adam is the optimiser of Kingma and Ba (ICLR 2015), for parameters that are flat rows; GoMLX's
+// own works on named variables. Every row is optimised as if it were alone.
 type Adam struct {
 	LearningRate float64
 	Beta1, Beta2 float64 // decay of the averages of the gradient and of its square
@@ -22,8 +22,9 @@ func NewAdam(learningRate float64) Adam { return Adam{learningRate, 0.9, 0.999, 
 // Moments is what Adam remembers: a tree.
 type Moments struct {
 	First, Second *Node // running averages of the gradient and of its square, in the shape of the parameters
-	// Weight1 and Weight2 are what the weights of the two averages add up to so far, 1 - beta^t: scalars. They are averages too, of
-	// ones, and so keep their digits where a power of beta would lose them.
+	// Weight1 and Weight2 are what the weights of the two averages add up to so far, 1 - beta^t:
+	// scalars. They are averages too, of ones, and so keep their digits where a power of beta would
+	// lose them.
 	Weight1, Weight2 *Node
 }
 
@@ -42,13 +43,15 @@ func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
 	average := func(old, new *Node, beta float64) *Node { return Add(MulScalar(old, beta), MulScalar(new, 1-beta)) }
 	m.First, m.Second = average(m.First, gradient, a.Beta1), average(m.Second, Square(gradient), a.Beta2)
 	m.Weight1, m.Weight2 = AddScalar(MulScalar(m.Weight1, a.Beta1), 1-a.Beta1), AddScalar(MulScalar(m.Weight2, a.Beta2), 1-a.Beta2)
-	// The quotient is expanded by the root of the second weight: one division an element instead of three.
+	// The quotient is expanded by the root of the second weight: one division an element instead of
+	// three.
 	root := Sqrt(m.Weight2)
 	rate := Div(MulScalar(root, a.LearningRate), m.Weight1)
 	return Sub(params, Div(Mul(m.First, rate), Add(Sqrt(m.Second), MulScalar(root, a.Epsilon)))), m
 }
 
-// Polyak moves a tree of target parameters towards their source: target + tau * (source - target), as (1-tau) target + tau source.
+// Polyak moves a tree of target parameters towards their source: target + tau * (source - target),
+// as (1-tau) target + tau source.
 func Polyak[T any](target, source T, tau float64) T {
 	return xla.Map2(target, source, func(t, s *Node) *Node { return Add(MulScalar(t, 1-tau), MulScalar(s, tau)) })
 }

@@ -28,7 +28,8 @@ func ExampleAutoencoder_Layout() {
 	// decoder.hf.kernel [5 5] 155
 }
 
-// An archive of two kinds of behaviour, one to the left and one to the right: trained on it, descriptors tell the kinds apart.
+// An archive of two kinds of behaviour, one to the left and one to the right: trained on it,
+// descriptors tell the kinds apart.
 func ExampleAutoencoderTraining_Train() {
 	p, err := xla.Default()
 	if err != nil {

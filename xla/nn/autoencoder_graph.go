@@ -9,12 +9,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Autoencoder is the form of AURORA's sequence auto-encoder (Chalumeau et al. 2023, appendix; the LSTM auto-encoder of Srivastava
-// et al. 2015). The encoder is an LSTM that starts from zeros; its last cell state, not its output, is the descriptor. The
-// decoder is an LSTM that starts from the encoder's last state, with a dense layer on its outputs. It is taught: at step t it
-// reads the true values of step t-1, and at step 0 the number -1000 in all features. Nothing in it is random.
+// Autoencoder is the form of AURORA's sequence auto-encoder (Chalumeau et al. 2023, appendix; the
+// LSTM auto-encoder of Srivastava et al. 2015). The encoder is an LSTM that starts from zeros; its
+// last cell state, not its output, is the descriptor. The decoder is an LSTM that starts from the
+// encoder's last state, with a dense layer on its outputs. It is taught: at step t it reads the
+// true values of step t-1, and at step 0 the number -1000 in all features. Nothing in it is random.
 //
-// A row, [1, N] or [N], holds the decoder (bias and kernel of the dense layer, then the LSTM), then the encoder's LSTM.
+// A row, [1, N] or [N], holds the decoder (bias and kernel of the dense layer, then the LSTM), then
+// the encoder's LSTM.
 type Autoencoder struct {
 	Features int // of a step
 	Hidden   int // size of a descriptor: 5 in the paper
@@ -44,8 +46,8 @@ func (a Autoencoder) Layout() []NamedLeaf {
 	return placed(leaves)
 }
 
-// Init draws a row [1, N] from a single key: the cells as [LSTM.Init] does, the kernel of the dense layer of variance 1/Hidden in
-// the same way, its bias 0.
+// Init draws a row [1, N] from a single key: the cells as [LSTM.Init] does, the kernel of the dense
+// layer of variance 1/Hidden in the same way, its bias 0.
 func (a Autoencoder) Init(key xla.Key) *Node {
 	row := Concatenate([]*Node{
 		Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, a.Features)),
@@ -83,8 +85,8 @@ func (c coder) row() *Node {
 	return Concatenate([]*Node{c.Bias, Reshape(c.Kernel, -1), c.Decoder.Row(), c.Encoder.Row()}, 0)
 }
 
-// lessons turns sequences [N, L, F] into what the decoder reads, [1+L, F, N]: the constant, then the sequence. What the encoder
-// reads begins at index 1.
+// lessons turns sequences [N, L, F] into what the decoder reads, [1+L, F, N]: the constant, then
+// the sequence. What the encoder reads begins at index 1.
 func (a Autoencoder) lessons(sequences *Node) *Node {
 	dims := sequences.Shape().Dimensions
 	if len(dims) != 3 || dims[1] != a.Steps || dims[2] != a.Features || a.Steps < 2 {
@@ -102,8 +104,8 @@ func (a Autoencoder) taught(sequences *Node) *Node {
 
 func batchLast(sequences *Node) *Node { return TransposeAllAxes(sequences, 1, 2, 0) }
 
-// Encode gives the descriptors [N, Hidden] of normalised sequences [N, L, F]. Descriptors are not bounded. A sequence with a NaN
-// has a descriptor of NaN.
+// Encode gives the descriptors [N, Hidden] of normalised sequences [N, L, F]. Descriptors are not
+// bounded. A sequence with a NaN has a descriptor of NaN.
 func (a Autoencoder) Encode(row, sequences *Node) *Node {
 	memory, _ := a.view(row).encode(a.lessons(sequences), false)
 	return Transpose(memory.Cell, 0, 1)
@@ -122,8 +124,9 @@ func (a Autoencoder) Reconstruct(row, sequences *Node) *Node {
 	return TransposeAllAxes(c.dense(done.Outputs, a.Steps, nil), 2, 0, 1)
 }
 
-// dense applies the last layer to the outputs [steps+1, Hidden, N] of a decoder, but the one before its first step, and subtracts
-// the truth, [>=steps+1, F, N], which has an entry before the first step, too (nil: nothing): [steps, F, N].
+// dense applies the last layer to the outputs [steps+1, Hidden, N] of a decoder, but the one before
+// its first step, and subtracts the truth, [>=steps+1, F, N], which has an entry before the first
+// step, too (nil: nothing): [steps, F, N].
 func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	type state struct{ Bias, Kernel, Outputs, Truth, Result *Node }
 	features, n := c.Bias.Shape().Dimensions[0], outputs.Shape().Dimensions[2]
@@ -139,15 +142,15 @@ func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	}).Result
 }
 
-// Loss is the mean of (output - x)^2 over normalised sequences [N, L, F]: over the sequences, their steps but the last, and the
-// features.
+// Loss is the mean of (output - x)^2 over normalised sequences [N, L, F]: over the sequences, their
+// steps but the last, and the features.
 func (a Autoencoder) Loss(row, sequences *Node) *Node {
 	loss, _ := a.LossGradient(row, sequences) // XLA leaves out what nobody reads
 	return loss
 }
 
-// LossGradient is [Autoencoder.Loss] with its gradient by the row, in the row's shape. GoMLX's own Gradient cannot be taken: see
-// [LSTM].
+// LossGradient is [Autoencoder.Loss] with its gradient by the row, in the row's shape. GoMLX's own
+// Gradient cannot be taken: see [LSTM].
 func (a Autoencoder) LossGradient(row, sequences *Node) (loss, gradient *Node) {
 	return a.lossGradient(row, a.lessons(sequences))
 }
@@ -173,8 +176,8 @@ func (a Autoencoder) lossGradient(row, lessons *Node) (loss, gradient *Node) {
 	return loss, Reshape(by.row(), row.Shape().Dimensions...)
 }
 
-// denseGradient gives the sum of squares of off [steps, F, N] over count, and its derivatives by bias and kernel, for the outputs
-// of the decoder from before its first step on.
+// denseGradient gives the sum of squares of off [steps, F, N] over count, and its derivatives by
+// bias and kernel, for the outputs of the decoder from before its first step on.
 func (c coder) denseGradient(outputs, off *Node, count float64) (loss, bias, kernel *Node) {
 	type state struct{ Outputs, Off, Squares, Bias, Kernel *Node }
 	features, width := c.Bias.Shape().Dimensions[0], lanes(off)

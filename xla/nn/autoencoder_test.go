@@ -57,8 +57,8 @@ func TestGoldenAutoencoder(t *testing.T) {
 	})
 }
 
-// train.* of 09_aurora_seq2seq.npz: three steps of Adam on one batch, which are three epochs of one batch. The loss of
-// each is that before the step.
+// train.* of 09_aurora_seq2seq.npz: three steps of Adam on one batch, which are three epochs of one
+// batch. The loss of each is that before the step.
 func TestGoldenAutoencoderSteps(t *testing.T) {
 	data, form := goldenAutoencoder(t)
 	n := data.Shape("batch")[0]
@@ -89,8 +89,9 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 	})
 }
 
-// init.* of 09_aurora_seq2seq.npz: moments of the input kernels of the paper's auto-encoder. Own draws agree with theory
-// within five standard errors, and so does the stored sample, whose size is at least that of one cell.
+// init.* of 09_aurora_seq2seq.npz: moments of the input kernels of the paper's auto-encoder. Own
+// draws agree with theory within five standard errors, and so does the stored sample, whose size is
+// at least that of one cell.
 func TestGoldenAutoencoderInit(t *testing.T) {
 	data, _ := goldenAutoencoder(t)
 	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
@@ -127,7 +128,8 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	if slices.Equal(seen[0], seen[1]) {
 		t.Error("two seeds draw the same row")
 	}
-	// Of a normal distribution cut off at +-2: standard deviation, kurtosis, and density of the magnitude at its end.
+	// Of a normal distribution cut off at +-2: standard deviation, kurtosis, and density of the
+	// magnitude at its end.
 	const cut, kurtosis, end = 0.87962566103423978, 2.3656, 0.1131
 	stored := data.Float64s("init.input_kernel_moments")
 	for inputs, x := range drawn {
@@ -193,8 +195,8 @@ func autoencoderLoss(form nn.Autoencoder, row, x []float64) (loss float64, descr
 	return loss, descriptors, outputs
 }
 
-// Other sizes agree with the equations in float64; the gradient with differences of the loss. The batches are cut in different
-// ways.
+// Other sizes agree with the equations in float64; the gradient with differences of the loss. The
+// batches are cut in different ways.
 func TestAutoencoderOracle(t *testing.T) {
 	for _, c := range []struct {
 		form nn.Autoencoder
@@ -228,7 +230,8 @@ func TestAutoencoderOracle(t *testing.T) {
 	}
 }
 
-// A NaN in any place of a sequence makes its descriptor and the loss NaN, and no other sequence's descriptor.
+// A NaN in any place of a sequence makes its descriptor and the loss NaN, and no other sequence's
+// descriptor.
 func TestAutoencoderShowsNaN(t *testing.T) {
 	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 4}
 	const n, bad = 5, 2

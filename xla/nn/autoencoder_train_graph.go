@@ -22,9 +22,10 @@ func NoNormaliser(g *Graph, features int) Normaliser {
 	return Normaliser{Zeros(g, shape), Ones(g, shape)}
 }
 
-// NewNormaliser takes mean and standard deviation (of the population) of each feature over the filled slots and all their steps:
-// sequences [slots, L, F], filled bool [slots]. The deviation of a feature that is the same everywhere is +Inf, which makes it 0.
-// What empty slots hold does not matter. With no filled slot all is NaN.
+// NewNormaliser takes mean and standard deviation (of the population) of each feature over the
+// filled slots and all their steps: sequences [slots, L, F], filled bool [slots]. The deviation of
+// a feature that is the same everywhere is +Inf, which makes it 0. What empty slots hold does not
+// matter. With no filled slot all is NaN.
 func NewNormaliser(sequences, filled *Node) Normaliser {
 	dims := sequences.Shape().Dimensions
 	mask := BroadcastToDims(InsertAxes(filled, -1, -1), dims...)
@@ -32,7 +33,8 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	mean := func(x *Node) *Node { return Div(ReduceSum(ReduceSum(Where(mask, x, ZerosLike(x)), 0), 0), count) }
 	wide := func(x *Node) *Node { return Reshape(x, 1, 1, dims[2]) }
 
-	// Distances from a member make a feature that never changes exactly 0, and lose fewer digits of one that is far from 0.
+	// Distances from a member make a feature that never changes exactly 0, and lose fewer digits of
+	// one that is far from 0.
 	one := xla.NthTrue(upTo(filled), Zeros(filled.Graph(), shapes.Make(dtypes.Int32, 1)))
 	member := Reshape(Slice(Gather(sequences, InsertAxes(one, -1)), AxisRange(), AxisElem(0)), dims[2])
 	offset := Sub(sequences, wide(member))
@@ -58,7 +60,8 @@ func (n Normaliser) Apply(x *Node) *Node {
 // upTo is how many slots are filled up to and including each, int32 [slots].
 func upTo(filled *Node) *Node { return CumSum(ConvertDType(filled, dtypes.Int32), 0) }
 
-// drawFilled draws as many slots as there are, int32 [slots], uniformly among the filled ones and with replacement.
+// drawFilled draws as many slots as there are, int32 [slots], uniformly among the filled ones and
+// with replacement.
 func drawFilled(key xla.Key, filled *Node) *Node {
 	slots := filled.Shape().Dimensions[0]
 	count := ReduceSum(ConvertDType(filled, dtypes.Float32))
@@ -66,8 +69,9 @@ func drawFilled(key xla.Key, filled *Node) *Node {
 	return xla.NthTrue(upTo(filled), n)
 }
 
-// shuffle draws a permutation, int32 [n], all equally likely: the ranks of random words, found by comparing all with all. A sort
-// would be less work, but XLA:CPU does not compile a loop with one into a function, nor the loops around it.
+// shuffle draws a permutation, int32 [n], all equally likely: the ranks of random words, found by
+// comparing all with all. A sort would be less work, but XLA:CPU does not compile a loop with one
+// into a function, nor the loops around it.
 func shuffle(key xla.Key, n int) *Node {
 	g := key.Hi.Graph()
 	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
@@ -93,12 +97,14 @@ type Trained struct {
 	Loss       *Node // mean over the batches of the last epoch, each before its step; NaN without an epoch
 }
 
-// Train goes on training a row on the sequences of an archive, [slots, L, F] and not normalised, of which those count that are
-// filled, bool [slots]; at least one has to be. epochs is an int32 scalar. Adam starts anew.
+// Train goes on training a row on the sequences of an archive, [slots, L, F] and not normalised, of
+// which those count that are filled, bool [slots]; at least one has to be. epochs is an int32
+// scalar. Adam starts anew.
 //
-// Filled slots are drawn once, with replacement, as many as there are slots; every epoch takes them in a new random order
-// (train_seq2seq.py). The published code then picks from the drawn sequences by the same numbers a second time, which leaves
-// more of the filled slots out and counts others more often. Here this is not so. [TrainEpochs] takes any order.
+// Filled slots are drawn once, with replacement, as many as there are slots; every epoch takes them
+// in a new random order (train_seq2seq.py). The published code then picks from the drawn sequences
+// by the same numbers a second time, which leaves more of the filled slots out and counts others
+// more often. Here this is not so. [TrainEpochs] takes any order.
 func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node, key xla.Key) Trained {
 	normaliser := NewNormaliser(sequences, filled)
 	type source struct {
@@ -113,9 +119,10 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 	return Trained{row, normaliser, loss}
 }
 
-// TrainEpochs trains a row on normalised sequences [slots, L, F], in an order of one's own: order gives the slots that an epoch
-// takes, int32 [n], from the number of the epoch and a tree that it may use. They are cut into n / Batch batches, one behind the
-// other; what is left over is not used. If there are fewer than Batch, all are one batch. The loss is that of [Trained].
+// TrainEpochs trains a row on normalised sequences [slots, L, F], in an order of one's own: order
+// gives the slots that an epoch takes, int32 [n], from the number of the epoch and a tree that it
+// may use. They are cut into n / Batch batches, one behind the other; what is left over is not
+// used. If there are fewer than Batch, all are one batch. The loss is that of [Trained].
 func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, epochs *Node, source T,
 	order func(epoch *Node, source T) *Node) (trained, loss *Node) {
 	if t.Batch < 1 {

@@ -16,8 +16,8 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// ae.* of 09_aurora_seq2seq.npz: a training on an archive with empty slots, which hold NaN, in the stored orders. The
-// published code indexes twice: the sequences drawn, by the draw.
+// ae.* of 09_aurora_seq2seq.npz: a training on an archive with empty slots, which hold NaN, in the
+// stored orders. The published code indexes twice: the sequences drawn, by the draw.
 func TestGoldenAutoencoderTraining(t *testing.T) {
 	data, form := goldenAutoencoder(t)
 	const batch = 8 // fixed by the page that describes the file
@@ -57,7 +57,8 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 	})
 }
 
-// Mean and deviation are those of the filled slots, also far from 0; a feature that is the same everywhere becomes 0.
+// Mean and deviation are those of the filled slots, also far from 0; a feature that is the same
+// everywhere becomes 0.
 func TestNormaliser(t *testing.T) {
 	const slots, length, features = 40, 7, 4
 	x, filled := numbers(slots*length*features, 1), make([]bool, slots)
@@ -233,8 +234,8 @@ func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled 
 	return x, filled
 }
 
-// compileTraining makes a program of (seed, sequences, filled, epochs) that trains a new row: the row before, the row, mean,
-// deviation, loss.
+// compileTraining makes a program of (seed, sequences, filled, epochs) that trains a new row: the
+// row before, the row, mean, deviation, loss.
 func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining, form nn.Autoencoder,
 	slots int) *xla.Program {
 	t.Helper()
@@ -268,7 +269,8 @@ func train(t testing.TB, program *xla.Program, form nn.Autoencoder, seed int64, 
 	return trained{flat(0), flat(1), flat(2), flat(3), flat(4)}
 }
 
-// A training is the same for the same key and another one for another; what empty slots hold does not matter; it learns.
+// A training is the same for the same key and another one for another; what empty slots hold does
+// not matter; it learns.
 func TestAutoencoderTraining(t *testing.T) {
 	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 6}
 	const slots = 21 // two batches and a rest
@@ -298,7 +300,8 @@ func TestAutoencoderTraining(t *testing.T) {
 	})
 }
 
-// An archive smaller than a batch is one batch, in any order: the loss of the last epoch is that of the row before it.
+// An archive smaller than a batch is one batch, in any order: the loss of the last epoch is that of
+// the row before it.
 func TestAutoencoderTrainingOfOneBatch(t *testing.T) {
 	form := nn.Autoencoder{Features: 2, Hidden: 2, Steps: 3}
 	const slots = 6

@@ -6,14 +6,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// TanhGaussian is a distribution over actions in (-1, 1): the hyperbolic tangent of independent normal variables (Haarnoja et al.,
-// ICML 2018), as Brax v0.0.12 has it (training/distribution.py).
+// TanhGaussian is a distribution over actions in (-1, 1): the hyperbolic tangent of independent
+// normal variables (Haarnoja et al., ICML 2018), as Brax v0.0.12 has it (training/distribution.py).
 type TanhGaussian struct{ Mean, Scale *Node } // [..., actions], of the variables before the tangent
 
 // minScale is the least standard deviation.
 const minScale = 1e-3
 
-// NewTanhGaussian reads a network's outputs [..., 2 actions]: means, and then what becomes standard deviations, softplus(x) + 0.001.
+// NewTanhGaussian reads a network's outputs [..., 2 actions]: means, and then what becomes standard
+// deviations, softplus(x) + 0.001.
 func NewTanhGaussian(outputs *Node) TanhGaussian {
 	last := outputs.Rank() - 1
 	actions := outputs.Shape().Dimensions[last] / 2
@@ -31,7 +32,8 @@ func NewTanhGaussian(outputs *Node) TanhGaussian {
 // Mode is the action without noise, tanh(mean).
 func (d TanhGaussian) Mode() *Node { return Tanh(d.Mean) }
 
-// Sample is the action that standard normal noise [..., actions] leads to, tanh(u), and log pi of it [...], with u = mean + scale noise:
+// Sample is the action that standard normal noise [..., actions] leads to, tanh(u), and log pi of
+// it [...], with u = mean + scale noise:
 //
 //	log pi = sum over i of log N(u_i; mean_i, scale_i) - 2 (log 2 - u_i - softplus(-2 u_i))
 func (d TanhGaussian) Sample(noise *Node) (action, logProb *Node) {

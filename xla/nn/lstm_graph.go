@@ -11,18 +11,21 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// LSTM is the form of a cell of long short-term memory. The equations are those of Flax's LSTMCell, with one bias a gate and no
-// offset of the forget gate:
+// LSTM is the form of a cell of long short-term memory. The equations are those of Flax's LSTMCell,
+// with one bias a gate and no offset of the forget gate:
 //
 //	f = sigmoid(x Wf + h Uf + bf)    i = sigmoid(x Wi + h Ui + bi)    o = sigmoid(x Wo + h Uo + bo)
 //	g = tanh(x Wg + h Ug + bg)       c' = f c + i g                   h' = o tanh(c')
 //
-// A row holds, for f, g, i and o, bias and recurrent kernel U; then the input kernels W in the same order.
+// A row holds, for f, g, i and o, bias and recurrent kernel U; then the input kernels W in the same
+// order.
 //
-// Inside, sequences are [L, Inputs, B], the batch on the last axis. The matrices are small (AURORA's gates have 5 units), and in
-// a loop that XLA:CPU compiles into one function a product of matrices is a plain loop over single numbers. So products are
-// written out as sums of a number times a row of the batch, which become vector instructions: 10 to 20 times faster. For the
-// same reason the way back is written out, too: GoMLX's Gradient does not cross loops, and would end in such products.
+// Inside, sequences are [L, Inputs, B], the batch on the last axis. The matrices are small
+// (AURORA's gates have 5 units), and in a loop that XLA:CPU compiles into one function a product of
+// matrices is a plain loop over single numbers. So products are written out as sums of a number
+// times a row of the batch, which become vector instructions: 10 to 20 times faster. For the same
+// reason the way back is written out, too: GoMLX's Gradient does not cross loops, and would end in
+// such products.
 type LSTM struct{ Inputs, Hidden int }
 
 // lstmGates are the names of the gates in their order, in rows and in all arrays of four gates.
@@ -38,7 +41,8 @@ type NamedLeaf struct {
 // Params is the number of parameters.
 func (l LSTM) Params() int { return 4 * l.Hidden * (1 + l.Hidden + l.Inputs) }
 
-// Layout lists the leaves of a row in their order, with Flax's names: hf.bias, hf.kernel, ..., if.kernel, ...
+// Layout lists the leaves of a row in their order, with Flax's names: hf.bias, hf.kernel, ...,
+// if.kernel, ...
 func (l LSTM) Layout() []NamedLeaf {
 	var leaves []NamedLeaf
 	for _, gate := range lstmGates {
@@ -65,16 +69,16 @@ func placed(leaves []NamedLeaf) []NamedLeaf {
 	return leaves
 }
 
-// Init draws a row [N]: input kernels of LeCun's truncated normal distribution (variance 1/Inputs), recurrent kernels uniform
-// among the orthogonal matrices, gate by gate, and biases 0.
+// Init draws a row [N]: input kernels of LeCun's truncated normal distribution (variance 1/Inputs),
+// recurrent kernels uniform among the orthogonal matrices, gate by gate, and biases 0.
 func (l LSTM) Init(key xla.Key) *Node {
 	biases := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4, 1, l.Hidden))
 	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldIn(0), 4, l.Hidden)}, 1)
 	return Concatenate([]*Node{Reshape(recurrent, -1), leCunNormal(key.FoldIn(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
 }
 
-// leCunNormal draws n numbers of mean 0 and variance 1/inputs: normal ones within two standard deviations, widened to that
-// variance.
+// leCunNormal draws n numbers of mean 0 and variance 1/inputs: normal ones within two standard
+// deviations, widened to that variance.
 func leCunNormal(key xla.Key, inputs, n int) *Node {
 	const (
 		tries   = 8                    // of 6e10 numbers one fails all of them
@@ -89,8 +93,9 @@ func leCunNormal(key xla.Key, inputs, n int) *Node {
 	return MulScalar(x, 1/(shrinks*math.Sqrt(float64(inputs))))
 }
 
-// orthogonal draws matrices [count, n, n] uniformly (by Haar's measure): Gram and Schmidt make the rows of normal ones
-// orthonormal. Projecting twice is enough in float32 also for rows that are nearly dependent.
+// orthogonal draws matrices [count, n, n] uniformly (by Haar's measure): Gram and Schmidt make the
+// rows of normal ones orthonormal. Projecting twice is enough in float32 also for rows that are
+// nearly dependent.
 func orthogonal(key xla.Key, count, n int) *Node {
 	type state struct{ Normal, Done *Node } // [row, count, n]; the rows to come are 0 in Done
 	normal := key.Normal(n, count, n)
@@ -159,7 +164,8 @@ func (c Cell) Step(x *Node, m Memory) (next Memory, gates *Node) {
 	return next, gates
 }
 
-// activate applies the functions of the gates to z, [4 Hidden, B]: all by one tanh, as sigmoid(z) = (1 + tanh(z/2)) / 2.
+// activate applies the functions of the gates to z, [4 Hidden, B]: all by one tanh, as sigmoid(z) =
+// (1 + tanh(z/2)) / 2.
 func (l LSTM) activate(z *Node) *Node {
 	scale, offset := make([]float32, 4*l.Hidden), make([]float32, 4*l.Hidden)
 	for i := range scale {
@@ -178,8 +184,8 @@ func (l LSTM) split(gates *Node) (f, g, i, o *Node) {
 	return part(0), part(1), part(2), part(3)
 }
 
-// addWeighted is sum + kernel^T x for a kernel [K, J] and x [K, B], in two sums that processors can add up at the same time.
-// sum is [J, B] or [J, 1].
+// addWeighted is sum + kernel^T x for a kernel [K, J] and x [K, B], in two sums that processors can
+// add up at the same time. sum is [J, B] or [J, 1].
 func addWeighted(sum, kernel, x *Node) *Node {
 	var other *Node
 	for k := range kernel.Shape().Dimensions[0] {
@@ -212,7 +218,8 @@ type trace struct {
 	Outputs *Node // [L+1, Hidden, B]
 }
 
-// run takes the inputs x[first], ..., x[first+steps-1] of x [n, Inputs, B]. A trace is kept if that is wished.
+// run takes the inputs x[first], ..., x[first+steps-1] of x [n, Inputs, B]. A trace is kept if that
+// is wished.
 func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, trace) {
 	type state struct {
 		Cell   Cell
@@ -240,9 +247,10 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 	return s.Memory, s.Trace
 }
 
-// back goes back through time. It takes the derivatives of a loss by the state after the last step and, from read, by the output
-// of each step as far as the loss reads it directly, [Hidden, B] (read nil: it does not); source is what read may use. It gives
-// the derivatives by the sums z in the gates, [L, 4 Hidden, B], and by the state before the first step.
+// back goes back through time. It takes the derivatives of a loss by the state after the last step
+// and, from read, by the output of each step as far as the loss reads it directly, [Hidden, B]
+// (read nil: it does not); source is what read may use. It gives the derivatives by the sums z in
+// the gates, [L, 4 Hidden, B], and by the state before the first step.
 func back[T any](c Cell, done trace, last Memory, source T, read func(step *Node, source T) *Node) (byZ *Node, first Memory) {
 	type state struct {
 		Recurrent *Node // [4 Hidden, Hidden]
@@ -285,7 +293,8 @@ func back[T any](c Cell, done trace, last Memory, source T, read func(step *Node
 	return Reshape(Slice(s.Z, AxisRange(0, 4*steps)), dims...), first
 }
 
-// gradient turns the derivatives by z, [L, 4 Hidden, B], into those by the parameters, for the inputs x[first], ...
+// gradient turns the derivatives by z, [L, 4 Hidden, B], into those by the parameters, for the
+// inputs x[first], ...
 func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 	type state struct {
 		X, Outputs, Z          *Node
@@ -305,7 +314,8 @@ func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 	return Cell{ReduceSum(s.Input, 2), ReduceSum(s.Recurrent, 2), ReduceSum(s.Bias, 1), c.Form}
 }
 
-// lanes are how many numbers of a batch, the last axis of x, are summed side by side, so that sums are vectors: a divisor of it.
+// lanes are how many numbers of a batch, the last axis of x, are summed side by side, so that sums
+// are vectors: a divisor of it.
 func lanes(x *Node) int {
 	n, batch := 1, x.Shape().Dimensions[x.Rank()-1]
 	for n < 16 && batch%(2*n) == 0 {
@@ -314,7 +324,8 @@ func lanes(x *Node) int {
 	return n
 }
 
-// addOuter adds the products of all rows of x [K, B] and y [J, B], summed over the batch, to sum [K, J, lanes].
+// addOuter adds the products of all rows of x [K, B] and y [J, B], summed over the batch, to sum
+// [K, J, lanes].
 func addOuter(sum, x, y *Node) *Node {
 	width := lanes(x)
 	for from := 0; from < x.Shape().Dimensions[1]; from += width {

@@ -76,7 +76,8 @@ func float32s(x []float64) []float32 {
 	return out
 }
 
-// steps runs a cell step by step over inputs [L, in, B]; it gives c, h and the row that the cell makes of itself.
+// steps runs a cell step by step over inputs [L, in, B]; it gives c, h and the row that the cell
+// makes of itself.
 func steps(form nn.LSTM) func(in []*Node) []*Node {
 	return func(in []*Node) []*Node {
 		cell := form.View(in[0])
@@ -204,8 +205,9 @@ func TestLSTMInit(t *testing.T) {
 			matrices, trace, squares, first = matrices+1, trace+sum, squares+sum*sum, first+float64(q[0])
 		}
 	}
-	// By Haar's measure the trace of an orthogonal matrix of 5 rows has the moments of a normal number: 0, 1, 0, 3; an element has
-	// mean 0 and variance 1/5. Without the signs that make it uniform, the diagonal of a QR decomposition has a mean.
+	// By Haar's measure the trace of an orthogonal matrix of 5 rows has the moments of a normal
+	// number: 0, 1, 0, 3; an element has mean 0 and variance 1/5. Without the signs that make it
+	// uniform, the diagonal of a QR decomposition has a mean.
 	root := math.Sqrt(matrices)
 	for _, moment := range []struct {
 		name      string

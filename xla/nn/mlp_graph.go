@@ -14,21 +14,23 @@ import (
 // Activation is an elementwise function. Nil is the identity.
 type Activation func(*Node) *Node
 
-// ReLU is max(x, 0), and NaN where x is; its slope at 0 is 0. It chooses, where a maximum's gradient would multiply by signs and
-// XLA:CPU's maximum may turn NaN into 0.
+// ReLU is max(x, 0), and NaN where x is; its slope at 0 is 0. It chooses, where a maximum's
+// gradient would multiply by signs and XLA:CPU's maximum may turn NaN into 0.
 func ReLU(x *Node) *Node {
 	zero := ZerosLike(x)
 	return Where(LessOrEqual(x, zero), zero, x)
 }
 
-// MLP is the form of a multilayer perceptron. The paper's policies are MLP{[]int{obs, 256, 256, act}, ReLU, Tanh}.
+// MLP is the form of a multilayer perceptron. The paper's policies are MLP{[]int{obs, 256, 256,
+// act}, ReLU, Tanh}.
 type MLP struct {
 	Sizes  []int      // of the input, the hidden layers, the output
 	Hidden Activation // after every layer but the last
 	Output Activation // after the last
 }
 
-// Policy is the deterministic policy of the quality-diversity algorithms: ReLU inside, tanh at the end.
+// Policy is the deterministic policy of the quality-diversity algorithms: ReLU inside, tanh at the
+// end.
 func Policy(obs int, hidden []int, act int) MLP {
 	sizes := append(append([]int{obs}, hidden...), act)
 	return MLP{Sizes: sizes, Hidden: ReLU, Output: Tanh}
@@ -65,7 +67,8 @@ func (m MLP) Params() int {
 	return n
 }
 
-// Init draws rows [P, N] for P keys: biases 0, kernels uniform in +-sqrt(3/in), of variance 1/in (LeCun's).
+// Init draws rows [P, N] for P keys: biases 0, kernels uniform in +-sqrt(3/in), of variance 1/in
+// (LeCun's).
 func (m MLP) Init(keys xla.Key) *Node {
 	g, rows := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
 	var parts []*Node
@@ -110,7 +113,8 @@ func (m MLP) View(rows *Node) Net {
 	return net
 }
 
-// Apply gives each network its own inputs: x is [P, in] or [P, T, in], the result [P, out] or [P, T, out].
+// Apply gives each network its own inputs: x is [P, in] or [P, T, in], the result [P, out] or [P,
+// T, out].
 func (n Net) Apply(x *Node) *Node {
 	for layer, kernel := range n.Kernel {
 		bias := n.Bias[layer]

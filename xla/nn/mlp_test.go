@@ -70,8 +70,8 @@ func TestGoldenPolicy(t *testing.T) {
 	})
 }
 
-// init_theory of 03_policy_mlp.npz: mean, standard deviation, minimum and maximum of the initial kernels of each layer. Own draws
-// agree within five standard errors.
+// init_theory of 03_policy_mlp.npz: mean, standard deviation, minimum and maximum of the initial
+// kernels of each layer. Own draws agree within five standard errors.
 func TestGoldenInitMoments(t *testing.T) {
 	data := golden.Read(t, "03_policy_mlp.npz")
 	theory, layers := data.Float64s("init_theory"), data.Shape("init_theory")[0]
@@ -120,7 +120,8 @@ func TestGoldenInitMoments(t *testing.T) {
 		}{
 			{"mean", mean, want[0], want[1] / math.Sqrt(n)},
 			{"standard deviation", math.Sqrt(variance), want[1], want[1] * math.Sqrt((kurtosis-1)/n) / 2},
-			// The distance of an extreme from the limit is exponential, of mean width/n: 12 means are a chance of 1 in 160 000.
+			// The distance of an extreme from the limit is exponential, of mean width/n: 12 means
+			// are a chance of 1 in 160 000.
 			{"minimum", slices.Min(drawn), want[2], 12. / 5 * (want[3] - want[2]) / n},
 			{"maximum", slices.Max(drawn), want[3], 12. / 5 * (want[3] - want[2]) / n},
 		} {
@@ -157,7 +158,8 @@ func TestInitRowByRow(t *testing.T) {
 	}
 }
 
-// The form of the paper's policies for pointmaze, and where the first layer's parameters lie in a flat row.
+// The form of the paper's policies for pointmaze, and where the first layer's parameters lie in a
+// flat row.
 func ExampleMLP_Layout() {
 	policy := nn.Policy(2, []int{256, 256}, 2)
 	fmt.Println(policy.Params(), "parameters")

@@ -6,7 +6,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Network is one network cut out of its row, for batches that all go through the same network: a tree.
+// Network is one network cut out of its row, for batches that all go through the same network: a
+// tree.
 type Network struct {
 	Bias   []*Node // [1, out] a layer
 	Kernel []*Node // [in, out] a layer
@@ -45,7 +46,8 @@ func JoinNetworks(nets []Network) *Node {
 	return Concatenate(rows, 0)
 }
 
-// Apply is the output [B, out] for inputs [B, in], given in one or several parts that lie side by side.
+// Apply is the output [B, out] for inputs [B, in], given in one or several parts that lie side by
+// side.
 func (n Network) Apply(inputs ...*Node) *Node {
 	x := inputs[0]
 	if len(inputs) > 1 {
@@ -74,8 +76,9 @@ func (n Network) activate(layer int, x *Node) *Node {
 	return activation(x)
 }
 
-// FixedInputs is a network whose first inputs are fixed, as a critic's observations are where an action is looked for: a tree. What they add
-// to the first layer is computed once, and no gradient goes back to them.
+// FixedInputs is a network whose first inputs are fixed, as a critic's observations are where an
+// action is looked for: a tree. What they add to the first layer is computed once, and no gradient
+// goes back to them.
 type FixedInputs struct {
 	Fixed *Node // [B, out] of the first layer, bias included
 	Free  *Node // [rest, out], the rows of its kernel for the other inputs
@@ -89,7 +92,8 @@ func (n Network) WithFixedInputs(x *Node) FixedInputs {
 	return FixedInputs{fixed, Slice(first, AxisRange(width)), n}
 }
 
-// Apply is the output [P * B, out] for the other inputs [P, B, rest], P of them for each of the fixed ones.
+// Apply is the output [P * B, out] for the other inputs [P, B, rest], P of them for each of the
+// fixed ones.
 func (c FixedInputs) Apply(x *Node) *Node {
 	p, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	free := Dot(Reshape(x, p*batch, -1), c.Free).Product()
@@ -113,8 +117,9 @@ func JoinMoments[T any](m MomentsOf[T], join func(T) *Node) Moments {
 	return Moments{join(m.First), join(m.Second), m.Weight1, m.Weight2}
 }
 
-// UpdateTree takes a step of [Adam.Update] for every array of networks; gradient is in the order of the networks' leaves. In a loop
-// it is cheaper than cutting rows and joining them again at every turn.
+// UpdateTree takes a step of [Adam.Update] for every array of networks; gradient is in the order of
+// the networks' leaves. In a loop it is cheaper than cutting rows and joining them again at every
+// turn.
 func UpdateTree[T any](a Adam, nets T, gradient []*Node, m MomentsOf[T]) (T, MomentsOf[T]) {
 	params, first, second := xla.Flatten(nets), xla.Flatten(m.First), xla.Flatten(m.Second)
 	next := m

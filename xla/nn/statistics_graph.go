@@ -19,7 +19,8 @@ func NewStatistics(g *Graph, d int) Statistics {
 	return Statistics{Mean: zeros, Squares: OnesLike(zeros), Count: Zeros(g, shapes.Make(dtypes.Float32))}
 }
 
-// Update counts vectors x [B, d] in, by Welford's method for batches (QDax, normalization_utils.py):
+// Update counts vectors x [B, d] in, by Welford's method for batches (QDax,
+// normalization_utils.py):
 //
 //	mean' = mean + sum(x - mean) / count'
 //	squares' = squares + sum((x - mean) (x - mean'))

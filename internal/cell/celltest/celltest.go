@@ -36,8 +36,8 @@ func (k *kernel) take() []*protocol.DisplayData {
 // connected is the one that this process talks to: gonbui opens the pipes once.
 var connected *kernel
 
-// Displayed is what a function displays in a notebook, whose kernel the test plays: at least one output. Tests that display something take
-// turns.
+// Displayed is what a function displays in a notebook, whose kernel the test plays: at least one
+// output. Tests that display something take turns.
 func Displayed(t *testing.T, show func() error) []*protocol.DisplayData {
 	t.Helper()
 	if connected == nil {

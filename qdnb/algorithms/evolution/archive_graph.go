@@ -15,30 +15,37 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Archive is the factor of a search that keeps: it tells behaviours apart and decides which offspring enter. Beside the genotypes,
-// which the search moves, its contents are a list of tensors, its fields, of which the first two are always the fitness [cells],
-// -Inf where a cell is empty, and the descriptors [cells, d].
+// Archive is the factor of a search that keeps: it tells behaviours apart and decides which
+// offspring enter. Beside the genotypes, which the search moves, its contents are a list of
+// tensors, its fields, of which the first two are always the fitness [cells], -Inf where a cell is
+// empty, and the descriptors [cells, d].
 //
 // Its methods build graphs, except where they return no node.
 type Archive interface {
 	// Fields names the tensors; the first two are "fitnesses" and "descriptors".
 	Fields() []string
-	// Empty gives the tensors of an archive in which nothing is. What is random in them is drawn with the key.
+	// Empty gives the tensors of an archive in which nothing is. What is random in them is drawn
+	// with the key.
 	Empty(task Task, key xla.Key) []*Node
-	// Sequence says what of an episode's steps is to be recorded for the descriptor; false: nothing, for it is the task's own.
-	// Episodes that are recorded restart by themselves, see [envs.AutoReset].
+	// Sequence says what of an episode's steps is to be recorded for the descriptor; false:
+	// nothing, for it is the task's own. Episodes that are recorded restart by themselves, see
+	// [envs.AutoReset].
 	Sequence(task Task) (envs.Recorder, bool)
 	// SameStart is true where all evaluations of a run begin in the same initial state.
 	SameStart() bool
-	// Insert decides which of the evaluated offspring enter. index is int32 [cells], the individual that enters each cell where
-	// accepted, bool [cells], is true. valid, bool [P], is false for individuals that can never enter.
+	// Insert decides which of the evaluated offspring enter. index is int32 [cells], the individual
+	// that enters each cell where accepted, bool [cells], is true. valid, bool [P], is false for
+	// individuals that can never enter.
 	Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node)
-	// Maintenance names what is to be done beside, after a generation; "" for nothing. Each name is one program.
+	// Maintenance names what is to be done beside, after a generation; "" for nothing. Each name is
+	// one program.
 	Maintenance(generation int64) string
-	// Maintain does it: it gives the fields after the upkeep of that name and generation (int32 scalar).
+	// Maintain does it: it gives the fields after the upkeep of that name and generation (int32
+	// scalar).
 	Maintain(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node
-	// PassiveEvery is 0 where the archive's descriptors are the task's, so that it can be measured itself. Else the search keeps a grid
-	// of cells beside it, into which every so many generations all that the archive holds is evaluated: the passive repertoire.
+	// PassiveEvery is 0 where the archive's descriptors are the task's, so that it can be measured
+	// itself. Else the search keeps a grid of cells beside it, into which every so many generations
+	// all that the archive holds is evaluated: the passive repertoire.
 	PassiveEvery() int
 }
 
@@ -50,7 +57,8 @@ type Evaluated struct {
 	Transitions *Node // [P * T, width], what a learner learns from, or nil: see [replay.Layout]
 }
 
-// Grid is the archive of MAP-Elites: cells around given centroids, and in each the fittest individual found.
+// Grid is the archive of MAP-Elites: cells around given centroids, and in each the fittest
+// individual found.
 type Grid struct {
 	Centroids npz.Array // float32 [cells, d]
 }
@@ -99,7 +107,8 @@ func (Grid) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node { ret
 // PassiveEvery implements [Archive]: it is measured itself.
 func (Grid) PassiveEvery() int { return 0 }
 
-// checkFields panics with a [xla.Misfit] if a method of an archive does not return its fields in the shapes that they had.
+// checkFields panics with a [xla.Misfit] if a method of an archive does not return its fields in
+// the shapes that they had.
 func checkFields(archive Archive, method string, after, before []*Node) {
 	names := archive.Fields()
 	xla.CheckCount(archive, method, fmt.Sprintf("the fields %v", names), after, len(names))

@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// AuroraSettings are the hyperparameters of AURORA's archive (reference: train_aurora.py; appendix of the paper).
+// AuroraSettings are the hyperparameters of AURORA's archive (reference: train_aurora.py; appendix
+// of the paper).
 type AuroraSettings struct {
 	Capacity       int     `json:"capacity"`         // slots of the archive; paper: 1024
 	Observation    string  `json:"observation"`      // what the sequences hold: only_sd, no_sd or full
@@ -24,8 +25,8 @@ type AuroraSettings struct {
 	LearningRate   float64 `json:"ae_learning_rate"` // of the auto-encoder; paper: 1e-4
 }
 
-// DefaultAuroraSettings are the paper's, for an environment: the sequences hold positions where the descriptor is a position, and
-// observations where it tells of contacts, which is no prior.
+// DefaultAuroraSettings are the paper's, for an environment: the sequences hold positions where the
+// descriptor is a position, and observations where it tells of contacts, which is no prior.
 func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 	s := AuroraSettings{
 		Capacity: 1024, Observation: NoDescriptor, Sampling: 10, MaxObservation: 25, Latent: 5, Threshold: 0.2,
@@ -62,7 +63,8 @@ func (s AuroraSettings) check(length int) error {
 	return nil
 }
 
-// Aurora are the hyperparameters of AURORA: MAP-Elites with an archive that learns what tells behaviours apart.
+// Aurora are the hyperparameters of AURORA: MAP-Elites with an archive that learns what tells
+// behaviours apart.
 type Aurora struct {
 	MapElites
 	AuroraSettings

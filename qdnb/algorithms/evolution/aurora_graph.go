@@ -14,9 +14,10 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// AuroraArchive is the archive of AURORA (Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity optimization"):
-// nobody says what tells behaviours apart. A sequence auto-encoder learns it from what the policies in the archive observed; its
-// latent is the descriptor. The archive has no cells, its members keep a distance, see [repertoire.Unstructured].
+// AuroraArchive is the archive of AURORA (Grillotti and Cully 2022, "Unsupervised behavior
+// discovery with quality-diversity optimization"): nobody says what tells behaviours apart. A
+// sequence auto-encoder learns it from what the policies in the archive observed; its latent is the
+// descriptor. The archive has no cells, its members keep a distance, see [repertoire.Unstructured].
 //
 // Every loop of Every generations ends with what is due of the source's schedule (train_aurora.py):
 //
@@ -24,11 +25,12 @@ import (
 //     sequences are encoded again, except after the training before the first loop, and offered again to an empty archive.
 //   - Else, after every other loop, the distance is adapted ([repertoire.Threshold]) and all members are offered again.
 //
-// Fitness is not evaluated again. Empty slots take no part in anything; in the source they hold NaN, which blocks one cell of its
-// passive repertoire until the archive is full.
+// Fitness is not evaluated again. Empty slots take no part in anything; in the source they hold
+// NaN, which blocks one cell of its passive repertoire until the archive is full.
 type AuroraArchive struct {
 	AuroraSettings
-	// Features says what of a step the sequences hold, and how often, in place of the settings: a variant of one's own.
+	// Features says what of a step the sequences hold, and how often, in place of the settings: a
+	// variant of one's own.
 	Features *envs.Recorder
 }
 
@@ -83,7 +85,8 @@ func (a AuroraArchive) autoencoder(steps, features int) nn.Autoencoder {
 	return nn.Autoencoder{Features: features, Hidden: a.Latent, Steps: steps}
 }
 
-// Sequence implements [Archive]: the observations and the state descriptors before every tenth step.
+// Sequence implements [Archive]: the observations and the state descriptors before every tenth
+// step.
 func (a AuroraArchive) Sequence(task Task) (envs.Recorder, bool) {
 	if a.Features != nil {
 		return *a.Features, true
@@ -189,7 +192,8 @@ func (a AuroraArchive) Maintain(upkeep string, fields []*Node, generation *Node,
 	return xla.Flatten(s)
 }
 
-// train trains the auto-encoder on the sequences of the archive, for more epochs in the first hundred loops.
+// train trains the auto-encoder on the sequences of the archive, for more epochs in the first
+// hundred loops.
 func (a AuroraArchive) train(s slots, filled, generation *Node, key xla.Key) slots {
 	dims := s.Sequences.Shape().Dimensions
 	loop := Div(generation, ConstAs(generation, int32(a.Every)))

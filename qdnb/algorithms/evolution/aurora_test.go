@@ -15,7 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The aurora_ arrays of 11_scoring.npz: what QDax takes of an episode for each of its options, and the descriptors that it makes of it.
+// The aurora_ arrays of 11_scoring.npz: what QDax takes of an episode for each of its options, and
+// the descriptors that it makes of it.
 func TestGoldenAuroraSequences(t *testing.T) {
 	data := golden.Read(t, "11_scoring.npz")
 	n, steps, observations := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2]
@@ -79,8 +80,9 @@ func auroraSearch(t *testing.T, p *xla.Platform) *Search {
 	return s
 }
 
-// A search with AURORA's archive: its members keep their distance, their descriptors are those of their sequences, they are what the
-// passive repertoire is filled from, and all of them start alike.
+// A search with AURORA's archive: its members keep their distance, their descriptors are those of
+// their sequences, they are what the passive repertoire is filled from, and all of them start
+// alike.
 func TestAuroraSearch(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := auroraSearch(t, p)
@@ -150,7 +152,8 @@ func TestAuroraSearch(t *testing.T) {
 	})
 }
 
-// encodedTolerance is infinite as long as members are from before the first retraining, whose descriptors are an untrained encoder's.
+// encodedTolerance is infinite as long as members are from before the first retraining, whose
+// descriptors are an untrained encoder's.
 func encodedTolerance(generation int) float64 {
 	if generation < 4 {
 		return math.Inf(1)

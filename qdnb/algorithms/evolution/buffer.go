@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ReplayShape is that of the replay buffer of the search's learner: its rows, the numbers in a row, and how many rows were ever written
-// to it up to now. Without a learner all are 0.
+// ReplayShape is that of the replay buffer of the search's learner: its rows, the numbers in a row,
+// and how many rows were ever written to it up to now. Without a learner all are 0.
 func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
 	if s.learning == nil {
 		return 0, 0, 0
@@ -33,8 +33,9 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 	return s.learning.buffer.Set(total, read)
 }
 
-// Refill fills the replay buffer anew, as far as it was filled after the newest generation, with episodes of policies drawn from the
-// archive. It returns the number of episodes. What a search learns then is not what it would have learnt.
+// Refill fills the replay buffer anew, as far as it was filled after the newest generation, with
+// episodes of policies drawn from the archive. It returns the number of episodes. What a search
+// learns then is not what it would have learnt.
 func (s *Search) Refill() (episodes int64, err error) {
 	gen, st := s.evaluation(), s.main
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: st.genotypes[0].Shape()}}

@@ -11,8 +11,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// jointState lists what is on the device, by the names it has in checkpoints: of the archive as it is, of the passive repertoire and of
-// the learner with a prefix. How each is put back: on all workers, or on the first device alone.
+// jointState lists what is on the device, by the names it has in checkpoints: of the archive as it
+// is, of the passive repertoire and of the learner with a prefix. How each is put back: on all
+// workers, or on the first device alone.
 func (s *Search) held() (values map[string]*xla.Sharded, single map[string]bool) {
 	values, single = map[string]*xla.Sharded{}, map[string]bool{}
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
@@ -32,8 +33,8 @@ func (s *Search) held() (values map[string]*xla.Sharded, single map[string]bool)
 	return values, single
 }
 
-// Arrays is the state of the search on the host, without the replay buffer. With them it is what [Search.Restore] goes on from, bit
-// for bit.
+// Arrays is the state of the search on the host, without the replay buffer. With them it is what
+// [Search.Restore] goes on from, bit for bit.
 func (s *Search) Arrays() (map[string]npz.Array, error) {
 	values, _ := s.held()
 	return arraysOf(values)
@@ -51,7 +52,8 @@ func arraysOf(values map[string]*xla.Sharded) (map[string]npz.Array, error) {
 	return arrays, nil
 }
 
-// Repertoire is the repertoire that is measured, on the host: fitnesses, descriptors, centroids and, if asked for, the genotypes.
+// Repertoire is the repertoire that is measured, on the host: fitnesses, descriptors, centroids
+// and, if asked for, the genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	st := s.main
 	if s.passive != nil {
@@ -67,8 +69,8 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	return arraysOf(values)
 }
 
-// Restore puts the search where [Search.Arrays] was taken, after generation. A replay buffer is put back by itself, see
-// [Search.SetReplay].
+// Restore puts the search where [Search.Arrays] was taken, after generation. A replay buffer is put
+// back by itself, see [Search.SetReplay].
 func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 	values, single := s.held()
 	flats := map[string][]float32{}

@@ -1,7 +1,8 @@
 // Package evolution is the neuroevolution loop of the paper: emit, evaluate, insert.
 //
-// A [Method] is an [Emitter], perhaps a [Learner], and an [Archive]; a [Search] evaluates what they propose in a [Task], all on the device.
-// The paper's four algorithms are two emitters times two archives:
+// A [Method] is an [Emitter], perhaps a [Learner], and an [Archive]; a [Search] evaluates what they
+// propose in a [Task], all on the device. The paper's four algorithms are two emitters times two
+// archives:
 //
 //	                           Grid              AuroraArchive
 //	IsoLineEmitter                    MAP-Elites        AURORA
@@ -15,9 +16,10 @@
 //	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity optimization" (AURORA);
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning for skill discovery" (the paper).
 //
-// The listings below are those of the paper's appendix, numbered as there, as this package carries them out. Names in them are settings (see
-// [MapElites], [PolicyGradientSettings] and [AuroraSettings]); numbers are the paper's. After -- is what does it.
-// docs/algorithms has a page on each algorithm, with equations, figures, settings and commands.
+// The listings below are those of the paper's appendix, numbered as there, as this package carries
+// them out. Names in them are settings (see [MapElites], [PolicyGradientSettings] and
+// [AuroraSettings]); numbers are the paper's. After -- is what does it. docs/algorithms has a page
+// on each algorithm, with equations, figures, settings and commands.
 //
 // # MAP-Elites (Algorithm 1)
 //
@@ -37,8 +39,8 @@
 //
 // # PGA-MAP-Elites (Algorithm 2)
 //
-// Half of the offspring climb the gradient of a critic, which TD3 trains on the transitions of all episodes. Package
-// [example.com/qdnb/qdnb/algorithms/td3] has both.
+// Half of the offspring climb the gradient of a critic, which TD3 trains on the transitions of all
+// episodes. Package [example.com/qdnb/qdnb/algorithms/td3] has both.
 //
 //	A := cells, all empty; B := replay buffer, empty
 //	Q1, Q2 := critics, drawn; actor := first individual of generation 0; targets := copies of these
@@ -56,13 +58,13 @@
 //		300 times: draw 256 transitions from B and update the critics;
 //			every other time the actor; targets follow  -- td3.TD3.Train
 //
-// The paper's listing trains the critics before the evaluation; its code, and this package, after it. The listing leaves out that the actor
-// is one of the offspring.
+// The paper's listing trains the critics before the evaluation; its code, and this package, after
+// it. The listing leaves out that the actor is one of the offspring.
 //
 // # AURORA (Algorithm 3)
 //
-// MAP-Elites whose descriptors are learned: d is what an auto-encoder's encoder E makes of what the policy observed, and members of the
-// archive keep a distance l.
+// MAP-Elites whose descriptors are learned: d is what an auto-encoder's encoder E makes of what the
+// policy observed, and members of the archive keep a distance l.
 //
 //	A := archive of 1024 slots, all empty; E := encoder, drawn; l := 0.2  -- AuroraArchive
 //	P := cells around the centroids, all empty: the passive repertoire, which is measured  -- Grid
@@ -88,8 +90,8 @@
 //	after generation 0 and every tenth:
 //		insert all of A in P, each with the fitness and the task's descriptor of an episode from s0'
 //
-// A training has 100 epochs up to loop 100, later 25. The paper's listing evaluates fitness again when the encoder has changed; its code, and
-// this package, do not.
+// A training has 100 epochs up to loop 100, later 25. The paper's listing evaluates fitness again
+// when the encoder has changed; its code, and this package, do not.
 //
 // # PGA-AURORA (Algorithm 4)
 //
@@ -115,9 +117,9 @@
 //
 // # How a generation runs
 //
-// A generation is one program. The population is cut into slices of a few policies, whose weights fit the cache of a core; the
-// workers take slices in turn, and every worker holds the repertoire. A slice emits its offspring and rolls them out;
-// offspring are not stored, for most do not enter: random numbers are named by (seed, generation, individual, purpose), so
-// that those which do are emitted a second time from their names. Results therefore do not depend on the number
-// of workers.
+// A generation is one program. The population is cut into slices of a few policies, whose weights
+// fit the cache of a core; the workers take slices in turn, and every worker holds the repertoire.
+// A slice emits its offspring and rolls them out; offspring are not stored, for most do not enter:
+// random numbers are named by (seed, generation, individual, purpose), so that those which do are
+// emitted a second time from their names. Results therefore do not depend on the number of workers.
 package evolution

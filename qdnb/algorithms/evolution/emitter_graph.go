@@ -19,26 +19,31 @@ func NewParents(genotypes *Node, cells repertoire.Cells) Parents {
 	return Parents{genotypes, cells, cells.Sampler()}
 }
 
-// Sample draws a genotype for each of the keys, [keys, N], uniformly over the filled cells and with replacement.
+// Sample draws a genotype for each of the keys, [keys, N], uniformly over the filled cells and with
+// replacement.
 func (p Parents) Sample(keys xla.Key) *Node {
 	return Gather(p.Genotypes, InsertAxes(p.Sampler.Draw(keys), -1))
 }
 
-// Emitter proposes offspring. It must be a function of its arguments alone, individual by individual: the row of a child
-// may depend on the parents and on its own key only, not on the other keys of the call. Its numbers are constants of the search's
-// program, unless it is an [xla.Parametric] of Emitter as [IsoLineEmitter] is: then searches that differ in them are compiled once.
+// Emitter proposes offspring. It must be a function of its arguments alone, individual by
+// individual: the row of a child may depend on the parents and on its own key only, not on the
+// other keys of the call. Its numbers are constants of the search's program, unless it is an
+// [xla.Parametric] of Emitter as [IsoLineEmitter] is: then searches that differ in them are
+// compiled once.
 type Emitter interface {
 	// Offspring gives one child for each of the keys, [keys, N].
 	Offspring(parents Parents, keys xla.Key) *Node
 }
 
-// EmitterFunc is an emitter that is just a function, such as a variation operator written in a notebook.
+// EmitterFunc is an emitter that is just a function, such as a variation operator written in a
+// notebook.
 type EmitterFunc func(parents Parents, keys xla.Key) *Node
 
 // Offspring implements [Emitter].
 func (f EmitterFunc) Offspring(parents Parents, keys xla.Key) *Node { return f(parents, keys) }
 
-// IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. Two parents are drawn for each child.
+// IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. Two parents are drawn
+// for each child.
 type IsoLineEmitter struct {
 	IsoSigma  float64 // standard deviation of the isotropic noise; the paper: 0.005
 	LineSigma float64 // standard deviation along the line through the parents; the paper: 0.05
@@ -67,8 +72,8 @@ func (IsoLineEmitter) Bind(numbers []*Node) Emitter {
 //
 //	child = x1 + isoSigma * isoNoise + lineSigma * lineNoise * (x2 - x1)
 //
-// x1, x2 and isoNoise are [P, N]; lineNoise is [P], one number for all parameters of a child. The noise is standard normal, an
-// input so that tests are exact. Nothing is clipped.
+// x1, x2 and isoNoise are [P, N]; lineNoise is [P], one number for all parameters of a child. The
+// noise is standard normal, an input so that tests are exact. Nothing is clipped.
 func IsoLineDD(x1, x2, isoNoise, lineNoise *Node, isoSigma, lineSigma float64) *Node {
 	sigmas := xla.Params{isoSigma, lineSigma}.Constants(x1)
 	return isoLine(x1, x2, isoNoise, lineNoise, sigmas[0], sigmas[1])

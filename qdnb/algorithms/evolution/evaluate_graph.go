@@ -11,8 +11,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Evaluator rolls out given policies, in slices and on all workers as a generation does: for repertoires in changed
-// environments, and for timings.
+// Evaluator rolls out given policies, in slices and on all workers as a generation does: for
+// repertoires in changed environments, and for timings.
 type Evaluator struct {
 	*xla.Program
 	platform  *xla.Platform
@@ -24,19 +24,22 @@ type Evaluator struct {
 	recorders []envs.Recorder
 }
 
-// NewEvaluator compiles the rollout of batch policies for whole episodes. A slice of 0 is [DefaultSlice].
+// NewEvaluator compiles the rollout of batch policies for whole episodes. A slice of 0 is
+// [DefaultSlice].
 func NewEvaluator(p *xla.Platform, task Task, batch, slice int) (*Evaluator, error) {
 	return NewRepeatedEvaluator(p, task, batch, batch, slice)
 }
 
-// NewRepeatedEvaluator is [NewEvaluator] for a few policies, each of which plays several of the batch's episodes: episode i is that of
-// policy i mod policies. What recorders keep of the episodes is had from [Evaluator.Record].
+// NewRepeatedEvaluator is [NewEvaluator] for a few policies, each of which plays several of the
+// batch's episodes: episode i is that of policy i mod policies. What recorders keep of the episodes
+// is had from [Evaluator.Record].
 func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int, recorders ...envs.Recorder) (*Evaluator, error) {
 	return newEvaluator(p, task, policies, 0, batch, slice, recorders)
 }
 
-// NewCrossedEvaluator is [NewEvaluator] for every policy from each of some initial states, the same for all policies: episode i is that of
-// policy i / states from state i mod states. What it finds of a policy does not depend on the others.
+// NewCrossedEvaluator is [NewEvaluator] for every policy from each of some initial states, the same
+// for all policies: episode i is that of policy i / states from state i mod states. What it finds
+// of a policy does not depend on the others.
 func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int, recorders ...envs.Recorder) (*Evaluator, error) {
 	if states < 1 {
 		return nil, errors.Errorf("policies need at least 1 initial state, not %d", states)
@@ -78,7 +81,8 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 // Slice is the number of policies that are rolled out together.
 func (e *Evaluator) Slice() int { return e.slice }
 
-// build returns the fitness [batch], the descriptors [batch, d], where the task has any, and what is recorded [batch, rows * width].
+// build returns the fitness [batch], the descriptors [batch, d], where the task has any, and what
+// is recorded [batch, rows * width].
 func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node) []*Node {
 	type state struct {
 		Genotypes            *Node
@@ -143,7 +147,8 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 	return out
 }
 
-// place puts what the slices found in the order of the policies: the last slices may have moved back to stay inside.
+// place puts what the slices found in the order of the policies: the last slices may have moved
+// back to stay inside.
 func (e *Evaluator) place(flat *Node, turns int) *Node {
 	slices := turns * e.platform.Workers
 	index := make([]int32, e.batch)
@@ -156,8 +161,8 @@ func (e *Evaluator) place(flat *Node, turns int) *Node {
 	return Gather(flat, InsertAxes(Const(flat.Graph(), index), -1))
 }
 
-// Evaluate rolls the policies out: genotypes [policies, N] on every worker, initial states drawn by a seed. It returns the fitness
-// and the descriptors [batch * d] of the episodes.
+// Evaluate rolls the policies out: genotypes [policies, N] on every worker, initial states drawn by
+// a seed. It returns the fitness and the descriptors [batch * d] of the episodes.
 func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32, err error) {
 	fitness, descriptors, _, err = e.Record(genotypes, seed)
 	return fitness, descriptors, err

@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Every policy is rolled out once, whatever the slices and workers, and stands where it was given. One that is not a number has
-// fitness -Inf.
+// Every policy is rolled out once, whatever the slices and workers, and stands where it was given.
+// One that is not a number has fitness -Inf.
 func TestEvaluator(t *testing.T) {
 	const batch = 7
 	genotypes := make([]float32, 4*batch)
@@ -40,7 +40,8 @@ func TestEvaluator(t *testing.T) {
 				if i == 5 {
 					want = float32(math.Inf(-1))
 				}
-				// The descriptor is that of the state before the last step: the second action of the first.
+				// The descriptor is that of the state before the last step: the second action of
+				// the first.
 				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i != 5 && descriptors[i] != descriptor {
 					t.Errorf("slices of %d: policy %d has fitness %g and descriptor %g, want %g and %g", slice, i, fitness[i], descriptors[i], want, descriptor)
 				}

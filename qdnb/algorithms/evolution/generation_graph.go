@@ -65,8 +65,8 @@ type source struct {
 	Proposed *Node   // [n, N], the first offspring, which a learner made; nil if there is no learner
 }
 
-// build returns the archive after the generation, the number of candidates with a fitness or descriptor that is not a
-// number, and the transitions of the evaluations, or nil.
+// build returns the archive after the generation, the number of candidates with a fitness or
+// descriptor that is not a number, and the transitions of the evaluations, or nil.
 func (gen generation) build(before contents, from source, worker *Node) (after contents, invalid, transitions *Node) {
 	found := gen.evaluate(from, worker)
 	if gen.emitter == nil {
@@ -147,8 +147,8 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	return found
 }
 
-// observed is the environment as it is evaluated, and what is recorded: the archive's sequences and the learner's transitions, in
-// this order. What is recorded goes on after the end of an episode.
+// observed is the environment as it is evaluated, and what is recorded: the archive's sequences and
+// the learner's transitions, in this order. What is recorded goes on after the end of an episode.
 func (gen generation) observed() (envs.Env, []envs.Recorder) {
 	var recorders []envs.Recorder
 	if gen.observe != nil {
@@ -166,10 +166,12 @@ func (gen generation) observed() (envs.Env, []envs.Recorder) {
 	return episodes, recorders
 }
 
-// emit writes the offspring of a slice over children, [slice, N]: random policies in generation 0, later what the learner and the
-// emitter propose. Each is a loop of one turn or none, whose number XLA cannot know: a wall behind which the offspring are computed
-// once and whole, and not again for every layer that is cut out of them. The turn, which is 0, goes into the keys: what is the
-// same at every turn XLA would move out of the loop, computed for those of no turn too, and copy into it.
+// emit writes the offspring of a slice over children, [slice, N]: random policies in generation 0,
+// later what the learner and the emitter propose. Each is a loop of one turn or none, whose number
+// XLA cannot know: a wall behind which the offspring are computed once and whole, and not again for
+// every layer that is cut out of them. The turn, which is 0, goes into the keys: what is the same
+// at every turn XLA would move out of the loop, computed for those of no turn too, and copy into
+// it.
 func (gen generation) emit(from source, individuals, children *Node) *Node {
 	type state struct {
 		From                  source

@@ -16,8 +16,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// learning is a learner on the first device, with its replay buffer and its programs. The products in them are large, and XLA
-// spreads each over the cores by itself; what is proposed is many products of many policies, which all workers share.
+// learning is a learner on the first device, with its replay buffer and its programs. The products
+// in them are large, and XLA spreads each over the cores by itself; what is proposed is many
+// products of many policies, which all workers share.
 type learning struct {
 	learner  Learner
 	start    *xla.Program
@@ -29,8 +30,8 @@ type learning struct {
 	form     replay.Buffer
 }
 
-// learningMemory is what a learner holds, in bytes: its buffer and the transitions of a generation, as they are recorded and as
-// they are gathered.
+// learningMemory is what a learner holds, in bytes: its buffer and the transitions of a generation,
+// as they are recorded and as they are gathered.
 func learningMemory(task Task, learner Learner, batch int) int64 {
 	width := int64(layoutOf(task).Width())
 	return 4 * width * (int64(learner.Capacity()) + 3*int64(batch)*int64(task.Length))
@@ -111,8 +112,9 @@ func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.
 	return known
 }
 
-// compileProposal builds the two programs that make n offspring: the first device has the buffer, and what is to be known of it goes to all
-// workers, each of which makes a part of the offspring and gets those of the others.
+// compileProposal builds the two programs that make n offspring: the first device has the buffer,
+// and what is to be known of it goes to all workers, each of which makes a part of the offspring
+// and gets those of the others.
 func (l *learning) compileProposal(s *Search, n int) (err error) {
 	drawing := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
 	key := func(in []*graph.Node) xla.Key { return xla.KeyOf(in[0]).FoldIn(streamPropose).FoldInEach(in[1]) }
@@ -169,7 +171,8 @@ func (l *learning) read(in []*graph.Node) (known []*graph.Node, buffer replay.Bu
 	return in[:len(l.known)], xla.Unflatten(l.form, in[len(l.known):])
 }
 
-// propose makes the first offspring of a generation, on all workers; before the initial population there is nothing to make them of.
+// propose makes the first offspring of a generation, on all workers; before the initial population
+// there is nothing to make them of.
 func (l *learning) propose(s *Search, number xla.Sharded) (xla.Sharded, error) {
 	if l.proposal == nil {
 		return nil, nil

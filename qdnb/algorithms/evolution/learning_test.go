@@ -18,8 +18,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// bookkeeper is a learner that plain Go can follow: it counts generations, its loss is the mean reward of all that its buffer holds,
-// and it proposes policies whose every parameter is a 64th of its count.
+// bookkeeper is a learner that plain Go can follow: it counts generations, its loss is the mean
+// reward of all that its buffer holds, and it proposes policies whose every parameter is a 64th of
+// its count.
 type bookkeeper struct {
 	Share, Room int
 	LossLimit   float64 // beyond it the loss is NaN
@@ -61,7 +62,8 @@ func newLearningSearch(t *testing.T, p *xla.Platform, learner Learner, settings 
 	return s
 }
 
-// The first offspring are the learner's, the others the emitter's, and every step of all of them is in the buffer.
+// The first offspring are the learner's, the others the emitter's, and every step of all of them is
+// in the buffer.
 func TestLearnerProposesAndIsTold(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		settings := Settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
@@ -166,7 +168,8 @@ func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
 	})
 }
 
-// A buffer that was dropped is filled with episodes of what is in the archive, as far as it was filled before.
+// A buffer that was dropped is filled with episodes of what is in the archive, as far as it was
+// filled before.
 func TestRefill(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, generations := range []int{3, 6} {

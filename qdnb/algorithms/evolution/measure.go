@@ -50,7 +50,8 @@ func (s *Search) Measure(generations int) (Timing, error) {
 	return Timing{Generation: median(all), Evaluation: median(evaluation)}, nil
 }
 
-// compileEvaluation builds a generation without variation and insertion: its offspring are copies of stored policies.
+// compileEvaluation builds a generation without variation and insertion: its offspring are copies
+// of stored policies.
 func (s *Search) compileEvaluation() (*xla.Program, error) {
 	gen := s.evaluation()
 	st := s.main

@@ -8,7 +8,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/td3"
 )
 
-// PolicyGradientSettings are the hyperparameters of [PolicyGradient]: those of TD3, and how the offspring are shared.
+// PolicyGradientSettings are the hyperparameters of [PolicyGradient]: those of TD3, and how the
+// offspring are shared.
 type PolicyGradientSettings struct {
 	td3.Config
 	IsolineShare float64 `json:"isoline_share"` // of the offspring that the isoline emitter makes; paper: 0.5
@@ -37,7 +38,8 @@ func (s PolicyGradientSettings) check(batch, length int) error {
 // pgaBatch is how many policies a generation of PGA-MAP-Elites and PGA-AURORA has in the paper.
 const pgaBatch = 100
 
-// PGAMapElites are the hyperparameters of PGA-MAP-Elites: MAP-Elites, half of whose offspring a policy gradient makes.
+// PGAMapElites are the hyperparameters of PGA-MAP-Elites: MAP-Elites, half of whose offspring a
+// policy gradient makes.
 type PGAMapElites struct {
 	MapElites
 	PolicyGradientSettings
@@ -67,7 +69,8 @@ func (p *PGAMapElites) Method(centroids npz.Array) Method {
 	return method
 }
 
-// PGAAurora are the hyperparameters of PGA-AURORA: the emitters of PGA-MAP-Elites with the archive of AURORA.
+// PGAAurora are the hyperparameters of PGA-AURORA: the emitters of PGA-MAP-Elites with the archive
+// of AURORA.
 type PGAAurora struct {
 	MapElites
 	PolicyGradientSettings

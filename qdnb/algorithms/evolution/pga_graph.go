@@ -10,12 +10,13 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// PolicyGradient is the learner of PGA-MAP-Elites (Nilsson and Cully 2021, "Policy gradient assisted MAP-Elites"): critics and a greedy
-// actor that TD3 trains on the transitions of all evaluations. Of its proposals all but the last are parents from the archive
-// that climbed the critic's gradient for some steps, and the last is the greedy actor as it is.
+// PolicyGradient is the learner of PGA-MAP-Elites (Nilsson and Cully 2021, "Policy gradient
+// assisted MAP-Elites"): critics and a greedy actor that TD3 trains on the transitions of all
+// evaluations. Of its proposals all but the last are parents from the archive that climbed the
+// critic's gradient for some steps, and the last is the greedy actor as it is.
 //
-// As in the published code, and not as in the paper's listing, the critics are trained after a generation is evaluated, and all
-// parents of a generation see the same transitions.
+// As in the published code, and not as in the paper's listing, the critics are trained after a
+// generation is evaluated, and all parents of a generation see the same transitions.
 type PolicyGradient struct{ PolicyGradientSettings }
 
 var _ Learner = PolicyGradient{}
@@ -37,7 +38,8 @@ func (PolicyGradient) Fields() []string {
 	}
 }
 
-// leaves are the tensors of a learner, all float32: of its counter the remainder by the delay of the actor is enough.
+// leaves are the tensors of a learner, all float32: of its counter the remainder by the delay of
+// the actor is enough.
 func (l PolicyGradient) leaves(learner td3.Learner) []*Node {
 	learner.Step = ConvertDType(ModScalar(learner.Step, int32(l.PolicyDelay)), dtypes.Float32)
 	return xla.Flatten(learner)

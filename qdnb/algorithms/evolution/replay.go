@@ -18,7 +18,8 @@ type Episode struct {
 	Rewards     []float32   // of each valid step
 }
 
-// Replay runs policies again, given as genotype rows, from initial states that a seed draws: one episode each.
+// Replay runs policies again, given as genotype rows, from initial states that a seed draws: one
+// episode each.
 func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Episode, error) {
 	n, params := len(genotypes), task.Policy.Params()
 	if n == 0 {

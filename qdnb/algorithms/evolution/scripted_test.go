@@ -17,8 +17,9 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// scripted is a task that plain Go can compute to the bit: the observation is 1, a step's reward is the first action and the
-// descriptor after it the second one. Rewards and descriptors are NaN where actions exceed a limit.
+// scripted is a task that plain Go can compute to the bit: the observation is 1, a step's reward is
+// the first action and the descriptor after it the second one. Rewards and descriptors are NaN
+// where actions exceed a limit.
 type scripted struct{ RewardLimit, DescriptorLimit float64 }
 
 var unlimited = scripted{math.Inf(1), math.Inf(1)}
@@ -43,8 +44,8 @@ func (e scripted) Step(s envs.State, action *Node) envs.State {
 	return s
 }
 
-// task makes the scripted task of two steps: fitness is twice the first action, the descriptor is the second one. Its policy is
-// linear: action k is row[k] + row[2+k].
+// task makes the scripted task of two steps: fitness is twice the first action, the descriptor is
+// the second one. Its policy is linear: action k is row[k] + row[2+k].
 func (e scripted) task() Task { return Task{Env: e, Policy: nn.MLP{Sizes: []int{1, 2}}, Length: 2} }
 
 func evaluateScripted(genotype []float32) (fitness, descriptor float32) {
@@ -61,7 +62,8 @@ func line(n int) npz.Array {
 	return npz.Of(centroids, n, 1)
 }
 
-// noisy adds noise to a parent. Its sums are exact however they are compiled, since nothing is multiplied.
+// noisy adds noise to a parent. Its sums are exact however they are compiled, since nothing is
+// multiplied.
 var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 	x := parents.Sample(keys.FoldIn(0))
 	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))

@@ -30,8 +30,9 @@ type Settings struct {
 	Centroids npz.Array // float32 [cells, d], of the repertoire that is measured
 }
 
-// DefaultSlice is the slice size for a backend: on a CPU as many policies as have their weights in the cache of a core, at
-// least two, for XLA multiplies a single row slowly; elsewhere the whole batch.
+// DefaultSlice is the slice size for a backend: on a CPU as many policies as have their weights in
+// the cache of a core, at least two, for XLA multiplies a single row slowly; elsewhere the whole
+// batch.
 func DefaultSlice(kind xla.Kind, batch, params int) int {
 	if kind != xla.CPU {
 		return batch
@@ -44,7 +45,8 @@ func DefaultSlice(kind xla.Kind, batch, params int) int {
 	return min(batch, slice)
 }
 
-// Search is a running neuroevolution. Its state is on the device; the host sees fitness and descriptors.
+// Search is a running neuroevolution. Its state is on the device; the host sees fitness and
+// descriptors.
 type Search struct {
 	platform   *xla.Platform
 	task       Task
@@ -56,9 +58,9 @@ type Search struct {
 	upkeep     map[string]*xla.Program
 	seed       xla.Sharded
 	worker     xla.Sharded
-	numbers    xla.Params // of the emitter
+	numbers    xla.Params    // of the emitter
 	tuning     []xla.Sharded // the numbers on the workers
-	generation int64       // the newest; -1 before the initial population
+	generation int64         // the newest; -1 before the initial population
 }
 
 // Outcome is what the host learns of a generation.
@@ -70,8 +72,8 @@ type Outcome struct {
 	Seconds    float64
 }
 
-// New compiles a search; what is compiled already, as one that differs in seed and numbers of the emitter alone, is not compiled again.
-// CompileTime says how long that took.
+// New compiles a search; what is compiled already, as one that differs in seed and numbers of the
+// emitter alone, is not compiled again. CompileTime says how long that took.
 func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	if settings.Batch < 1 {
@@ -234,7 +236,8 @@ func (s *Search) Step() (Outcome, error) {
 	return outcome, nil
 }
 
-// Columns names the numbers in [Outcome].Extra: the losses of a learner, and how much an archive holds that is not measured itself.
+// Columns names the numbers in [Outcome].Extra: the losses of a learner, and how much an archive
+// holds that is not measured itself.
 func (s *Search) Columns() []string {
 	var names []string
 	if s.method.Learner != nil {

@@ -18,8 +18,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A search is, to the bit, what plain Go makes of the same offspring: in particular are the stored genotypes, which are
-// emitted a second time, those that were evaluated. In all relations of batch, slice and cells.
+// A search is, to the bit, what plain Go makes of the same offspring: in particular are the stored
+// genotypes, which are emitted a second time, those that were evaluated. In all relations of batch,
+// slice and cells.
 func TestGenerationsEqualTheOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		cases := []Settings{
@@ -57,7 +58,8 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 	})
 }
 
-// With the emitter of MAP-Elites: the fitness and descriptor of each cell are those of the genotype in it, to the bit.
+// With the emitter of MAP-Elites: the fitness and descriptor of each cell are those of the genotype
+// in it, to the bit.
 func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := newSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3}, Settings{Batch: 64, Slice: 8, Centroids: line(40)})
@@ -94,10 +96,12 @@ func mazeSettings(seed int64) Settings {
 
 var isoline = IsoLineEmitter{IsoSigma: 0.05, LineSigma: 0.1}
 
-// The same with hidden layers, tanh and an episode: evaluated again, by another program, the stored genotypes give what is stored.
+// The same with hidden layers, tanh and an episode: evaluated again, by another program, the stored
+// genotypes give what is stored.
 func TestReplayGivesWhatIsStored(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		// The initial states of the maze are random: a maze whose start is fixed makes episodes repeatable.
+		// The initial states of the maze are random: a maze whose start is fixed makes episodes
+		// repeatable.
 		task := mazeTask()
 		task.Env = fixedStart{envs.Pointmaze{}}
 		s := newSearch(t, p, task, isoline, mazeSettings(1))
@@ -154,8 +158,8 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 	}
 }
 
-// The size of slices decides which code XLA makes of the matrix products, and so the last bits. What is random does not depend
-// on it: where arithmetic is exact, so is the repertoire.
+// The size of slices decides which code XLA makes of the matrix products, and so the last bits.
+// What is random does not depend on it: where arithmetic is exact, so is the repertoire.
 func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 	var states []map[string]npz.Array
 	for _, slice := range []int{2, 7, 1, 64} {
@@ -168,7 +172,8 @@ func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 	}
 }
 
-// A search that was put down after a generation and taken up in another process ends with the same bytes.
+// A search that was put down after a generation and taken up in another process ends with the same
+// bytes.
 func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 	p := xlatest.Pure(t) // with XLA package qdnb resumes whole runs
 	whole := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
@@ -284,7 +289,8 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 	})
 }
 
-// Elites are never lost: the highest fitness, the coverage and the fitness of every cell never fall.
+// Elites are never lost: the highest fitness, the coverage and the fitness of every cell never
+// fall.
 func TestRepertoiresOnlyImprove(t *testing.T) {
 	s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(6))
 	outcomes := steps(t, s, 25)

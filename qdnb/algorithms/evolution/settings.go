@@ -10,7 +10,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see [DefaultMapElites].
+// MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see
+// [DefaultMapElites].
 type MapElites struct {
 	Batch         int     `json:"batch"`          // policies per generation; paper: 1000
 	IsoSigma      float64 `json:"iso_sigma"`      // standard deviation of the isotropic noise on each parameter; paper: 0.005
@@ -23,8 +24,9 @@ type MapElites struct {
 	Slice         int     `json:"slice"`          // policies rolled out together; 0: what suits the backend
 }
 
-// DefaultMapElites are the paper's hyperparameters for an environment (table 5). The tessellation is one of six that were
-// tried: on some, pointmaze's upper room stays empty for thousands of generations (ARCHITECTURE.md has the numbers).
+// DefaultMapElites are the paper's hyperparameters for an environment (table 5). The tessellation
+// is one of six that were tried: on some, pointmaze's upper room stays empty for thousands of
+// generations (ARCHITECTURE.md has the numbers).
 func DefaultMapElites(env envs.Spec) *MapElites {
 	return &MapElites{
 		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Cells: 1024, CVTSamples: 50_000, CVTSeed: 4,
@@ -40,17 +42,20 @@ func (m *MapElites) Method(centroids npz.Array) Method {
 	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}, Archive: Grid{centroids}}
 }
 
-// Hyperparameters are the settings of an algorithm: a pointer to one of [MapElites], [PGAMapElites], [AuroraME] and [PGAAurora].
+// Hyperparameters are the settings of an algorithm: a pointer to one of [MapElites],
+// [PGAMapElites], [AuroraME] and [PGAAurora].
 type Hyperparameters interface {
 	// Base gives those that all algorithms have.
 	Base() MapElites
 	// Check finds values that cannot work, before anything is compiled.
 	Check() error
-	// Method makes the algorithm, given the centroids [cells, d] of the repertoire that is measured.
+	// Method makes the algorithm, given the centroids [cells, d] of the repertoire that is
+	// measured.
 	Method(centroids npz.Array) Method
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory would end first.
+// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory
+// would end first.
 const (
 	maxBatch    = 1 << 20
 	maxCells    = 1 << 17

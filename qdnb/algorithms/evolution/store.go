@@ -18,8 +18,8 @@ type store struct {
 	params    int
 	empty     *xla.Program // makes an empty one
 	program   *xla.Program // of a generation
-	genotypes xla.Sharded    // [cells, N]
-	scratch   xla.Sharded    // [min(cells, P), N]
+	genotypes xla.Sharded  // [cells, N]
+	scratch   xla.Sharded  // [min(cells, P), N]
 	fields    []xla.Sharded
 	proposed  int // offspring of a generation that a learner makes
 }
@@ -61,7 +61,8 @@ func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
 
 func (st *store) cells() int { return st.genotypes[0].Shape().Dimensions[0] }
 
-// compile builds the program of a generation: of offspring of the archive itself, or of the members of another one.
+// compile builds the program of a generation: of offspring of the archive itself, or of the members
+// of another one.
 func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
 	if members == nil && s.learning != nil {
 		st.proposed = s.method.Learner.Proposals(s.settings.Batch)

@@ -19,7 +19,8 @@ func NewTask(env envs.Env, hidden []int, length int) Task {
 	return Task{env, nn.Policy(spec.Observations, hidden, spec.Actions), length}
 }
 
-// axes names the sizes of the task, for policies that are evaluated in slices, of an archive of so many cells.
+// axes names the sizes of the task, for policies that are evaluated in slices, of an archive of so
+// many cells.
 func (t Task) axes(batch, slice, cells int) []xla.Axis {
 	return append([]xla.Axis{
 		{Size: slice, Meaning: "policies of a slice of the batch"}, {Size: batch, Meaning: "policies of the batch"},
@@ -28,5 +29,6 @@ func (t Task) axes(batch, slice, cells int) []xla.Axis {
 	}, t.Env.Spec().Axes()...)
 }
 
-// QDOffset is what a filled cell adds to the QD score: the environment's offset per step times the length of an episode.
+// QDOffset is what a filled cell adds to the QD score: the environment's offset per step times the
+// length of an episode.
 func (t Task) QDOffset() float64 { return t.Env.Spec().QDOffset(t.Length) }

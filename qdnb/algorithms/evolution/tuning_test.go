@@ -8,11 +8,12 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// turns counts what is compiled to be counted: with -count programs of the time before are still there, so that it needs other constants.
+// turns counts what is compiled to be counted: with -count programs of the time before are still
+// there, so that it needs other constants.
 var turns int
 
-// Searches that differ in sigmas and seed alone are compiled once, and do what each says: what an emitter with the same numbers as
-// constants does.
+// Searches that differ in sigmas and seed alone are compiled once, and do what each says: what an
+// emitter with the same numbers as constants does.
 func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// What checkpoints hold: the networks and what Adam remembers, by the names of their fields; the environments' states, the environments
-// on their first axis; and what the host counts.
+// What checkpoints hold: the networks and what Adam remembers, by the names of their fields; the
+// environments' states, the environments on their first axis; and what the host counts.
 const (
 	learnerPrefix = "learner."
 	worldsPrefix  = "worlds."
@@ -32,7 +32,8 @@ func checksum(rows []float32) npz.Array {
 	return npz.Scalar(int64(sum.Sum32()))
 }
 
-// matches tells whether arrays that a search kept, a checkpoint or a [Policy], belong to skills of a checksum.
+// matches tells whether arrays that a search kept, a checkpoint or a [Policy], belong to skills of
+// a checksum.
 func matches(arrays map[string]npz.Array, skills npz.Array) error {
 	had, err := arrays[skillsName].Int64s()
 	if want, _ := skills.Int64s(); err != nil || !slices.Equal(had, want) {
@@ -41,7 +42,8 @@ func matches(arrays map[string]npz.Array, skills npz.Array) error {
 	return nil
 }
 
-// Arrays is the state of the search on the host. [Search.Restore] goes on from it, bit for bit, with any number of workers.
+// Arrays is the state of the search on the host. [Search.Restore] goes on from it, bit for bit,
+// with any number of workers.
 func (s *Search) Arrays() (map[string]npz.Array, error) {
 	arrays := map[string]npz.Array{}
 	for i, name := range xla.Names(s.collecting.form) {

@@ -65,8 +65,8 @@ func (p Policy) Chooses(skills npz.Array) error {
 	return matches(p, checksum(rows))
 }
 
-// The arrays of a policy beside the checksum of its skills: its row, as [nn.MLP.Layout] says, and the statistics of observations where
-// they are normalised.
+// The arrays of a policy beside the checksum of its skills: its row, as [nn.MLP.Layout] says, and
+// the statistics of observations where they are normalised.
 const policyKey = "policy"
 
 var statisticsKeys = []string{"observation_mean", "observation_squares", "observation_count"}
@@ -79,7 +79,8 @@ type Evaluator struct {
 	inputs   []xla.Input // the actor's leaves
 }
 
-// NewEvaluator compiles the evaluation of policies among skills of a shape [skills, N], of n episodes each.
+// NewEvaluator compiles the evaluation of policies among skills of a shape [skills, N], of n
+// episodes each.
 func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n int) (*Evaluator, error) {
 	task = task.with(settings)
 	if n < 1 {
@@ -121,8 +122,8 @@ func actorInputs(algorithm ppo.PPO) []xla.Input {
 	return inputs
 }
 
-// Evaluate plays an episode from each initial state. A seed draws the states, the same ones every time; number and seed draw what is
-// chosen. skills are rows [skills, N] on every worker.
+// Evaluate plays an episode from each initial state. A seed draws the states, the same ones every
+// time; number and seed draw what is chosen. skills are rows [skills, N] on every worker.
 func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int64) (Evaluation, error) {
 	act, err := e.upload(policy)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// FuzzRestore puts a search where any arrays say. What it takes it goes on from, and what it refuses leaves it as it was.
+// FuzzRestore puts a search where any arrays say. What it takes it goes on from, and what it
+// refuses leaves it as it was.
 func FuzzRestore(f *testing.F) {
 	settings := small()
 	settings.NormalizeObservations = true
@@ -33,7 +34,8 @@ func FuzzRestore(f *testing.F) {
 	)
 }
 
-// FuzzPolicy evaluates any meta-controller: whatever it holds, it chooses among the skills that there are.
+// FuzzPolicy evaluates any meta-controller: whatever it holds, it chooses among the skills that
+// there are.
 func FuzzPolicy(f *testing.F) {
 	settings := small()
 	settings.NormalizeObservations = true

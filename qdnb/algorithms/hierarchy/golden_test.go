@@ -14,7 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// scripted is an environment whose states are written down: rewards, ends and observations of state t, [t, B] and [t, B, observations].
+// scripted is an environment whose states are written down: rewards, ends and observations of state
+// t, [t, B] and [t, B, observations].
 type scripted struct {
 	rewards, dones, truncations, obs []float32
 	states, batch, observations      int

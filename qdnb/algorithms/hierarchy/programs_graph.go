@@ -72,8 +72,8 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 	}).Kept
 }
 
-// collect plays the sequences of an iteration, of whose key it is given the stream. It returns the states of the worker's environments,
-// and the sequences of all.
+// collect plays the sequences of an iteration, of whose key it is given the stream. It returns the
+// states of the worker's environments, and the sequences of all.
 func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, worker *Node) ([]*Node, ppo.Data) {
 	type state struct {
 		Actor  actor
@@ -136,8 +136,8 @@ type evaluating struct {
 	form      ppo.Learner
 }
 
-// evaluate plays an episode in each environment, and returns those of all workers. states draws the initial states, decisions what is
-// chosen.
+// evaluate plays an episode in each environment, and returns those of all workers. states draws the
+// initial states, decisions what is chosen.
 func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, worker *Node) episode {
 	type state struct {
 		Actor             actor

@@ -17,13 +17,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Search is a running training of a meta-controller. The environments are on all workers, the networks on the first device.
+// Search is a running training of a meta-controller. The environments are on all workers, the
+// networks on the first device.
 type Search struct {
 	platform *xla.Platform
 	settings Settings
 	seed     int64
 	skills   xla.Sharded // [skills, N], on all workers
-	checksum npz.Array // of the skills
+	checksum npz.Array   // of the skills
 
 	collecting *collecting
 	collect    *xla.Program
@@ -171,7 +172,8 @@ var lossNames = []string{"policy_loss", "value_loss", "entropy"}
 // Losses names the numbers in [Outcome].Losses.
 func (s *Search) Losses() []string { return slices.Clone(lossNames) }
 
-// Step runs the next iteration; the first call only evaluates the networks that nothing has taught yet.
+// Step runs the next iteration; the first call only evaluates the networks that nothing has taught
+// yet.
 func (s *Search) Step() (Outcome, error) {
 	next := s.iteration + 1
 	if next > 0 {

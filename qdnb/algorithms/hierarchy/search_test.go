@@ -16,8 +16,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// signs is a line on which half of the robots are paid for going right and the other half for going left; the sign that tells is in what
-// the skills do not see. Episodes end by themselves beyond 4.
+// signs is a line on which half of the robots are paid for going right and the other half for going
+// left; the sign that tells is in what the skills do not see. Episodes end by themselves beyond 4.
 type signs struct{}
 
 func (signs) Spec() envs.Spec {
@@ -92,8 +92,8 @@ func mean(x []float32) float64 {
 	return sum / float64(len(x))
 }
 
-// The meta-controller learns which skill is paid for. The best return is that of the best skill for as many steps as an episode has: until
-// the end beyond 4, tanh(0.5) a step.
+// The meta-controller learns which skill is paid for. The best return is that of the best skill for
+// as many steps as an episode has: until the end beyond 4, tanh(0.5) a step.
 func TestSearchLearns(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		gaussian := p.Kind == xla.Go // each kind of skill on one backend, to save time
@@ -151,7 +151,8 @@ func same(t *testing.T, what string, a, b map[string]npz.Array) {
 	}
 }
 
-// A search that goes on from arrays does what it would have done, to the bit: in the middle of episodes and between two evaluations.
+// A search that goes on from arrays does what it would have done, to the bit: in the middle of
+// episodes and between two evaluations.
 func TestRestore(t *testing.T) {
 	settings := small()
 	settings.EvaluationInterval, settings.NormalizeObservations = 2, true

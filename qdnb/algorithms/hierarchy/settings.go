@@ -16,20 +16,23 @@ type Settings struct {
 	NumEnvs        int `json:"num_envs"`        // environments that data are collected in; paper: 2048
 	DecisionLength int `json:"decision_length"` // environment steps for which a chosen skill acts; paper: 10
 	EpisodeLength  int `json:"episode_length"`  // environment steps; paper: 250
-	// SampleSkills lets skills that are distributions over actions, those of the reinforcement-learning family, draw their actions while
-	// data are collected; in evaluations they never do. Paper: true.
+	// SampleSkills lets skills that are distributions over actions, those of the
+	// reinforcement-learning family, draw their actions while data are collected; in evaluations
+	// they never do. Paper: true.
 	SampleSkills bool `json:"sample_skills"`
-	// PublishedCredit gives decisions the rewards that they have in the published code; see [Credit]. Default: false.
+	// PublishedCredit gives decisions the rewards that they have in the published code; see
+	// [Credit]. Default: false.
 	PublishedCredit bool `json:"published_credit"`
 
 	EvaluationEnvs     int `json:"evaluation_envs"`     // episodes of an evaluation; paper: 256
 	EvaluationInterval int `json:"evaluation_interval"` // iterations from one evaluation to the next, the first being before all; the paper does not say
-	// Slice is how many environments are stepped together; 0: as many as suit the backend. It does not change what is learnt, up to
-	// rounding.
+	// Slice is how many environments are stepped together; 0: as many as suit the backend. It does
+	// not change what is learnt, up to rounding.
 	Slice int `json:"slice"`
 }
 
-// Default are the paper's hyperparameters, with clean credit and an evaluation after every iteration.
+// Default are the paper's hyperparameters, with clean credit and an evaluation after every
+// iteration.
 func Default() Settings {
 	return Settings{
 		Config: ppo.Default(), NumEnvs: 2048, DecisionLength: 10, EpisodeLength: 250, SampleSkills: true,

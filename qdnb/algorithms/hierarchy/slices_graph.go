@@ -9,12 +9,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// shared is how n environments are shared among workers: in turns of a slice each, turn by turn. The last ones may be beyond n, and do
-// not count.
+// shared is how n environments are shared among workers: in turns of a slice each, turn by turn.
+// The last ones may be beyond n, and do not count.
 type shared struct{ n, slice, workers int }
 
-// sliceOnCPU is how many environments are stepped together there, found by trying: the physics fills vectors then, and the weights of
-// as many skills of the paper's size nearly fit the cache of a core.
+// sliceOnCPU is how many environments are stepped together there, found by trying: the physics
+// fills vectors then, and the weights of as many skills of the paper's size nearly fit the cache of
+// a core.
 const sliceOnCPU = 8
 
 func share(p *xla.Platform, n, slice int) shared {
@@ -45,14 +46,16 @@ func (s shared) index(number int) (worker, row int) {
 	return slice % s.workers, slice/s.workers*s.slice + k
 }
 
-// joined puts what the workers have of each environment, [turns, slice, ...], in order and together: [n, ...].
+// joined puts what the workers have of each environment, [turns, slice, ...], in order and
+// together: [n, ...].
 func (s shared) joined(x, worker *Node) *Node {
 	all := xla.AllGather(x, worker, s.workers) // [workers, turns, slice, ...]
 	dims := all.Shape().Dimensions
 	return Slice(Reshape(swapped(all), append([]int{s.turns() * s.workers * s.slice}, dims[3:]...)...), AxisRange(0, s.n))
 }
 
-// kept is room for something of all environments of a worker, [turns, slice, ...], given what a slice has.
+// kept is room for something of all environments of a worker, [turns, slice, ...], given what a
+// slice has.
 func (s shared) kept(slice *Node) *Node {
 	return Zeros(slice.Graph(), shapes.Make(slice.DType(), append([]int{s.turns()}, slice.Shape().Dimensions...)...))
 }

@@ -58,8 +58,8 @@ func (t Task) axes(s Settings, shared shared) []xla.Axis {
 // Form is what skills look like: networks of one form, a row each.
 type Form struct {
 	Net nn.MLP
-	// Gaussian skills are distributions over actions, see [nn.TanhGaussian], whose means and raw scales the networks give. Others give
-	// actions.
+	// Gaussian skills are distributions over actions, see [nn.TanhGaussian], whose means and raw
+	// scales the networks give. Others give actions.
 	Gaussian bool
 }
 
@@ -76,7 +76,8 @@ func NewForm(observations int, hidden []int, actions int, gaussian bool) Form {
 // decisions is how many decisions an episode has, the last of which may be cut short.
 func (t Task) decisions() int { return (t.length + t.decision - 1) / t.decision }
 
-// action is what skills [B] do at observations [B, observations] of the task. keys are those of the step; without any, nothing is drawn.
+// action is what skills [B] do at observations [B, observations] of the task. keys are those of the
+// step; without any, nothing is drawn.
 func (t Task) action(skills nn.Net, obs *Node, keys xla.Key) *Node {
 	out := skills.Apply(Slice(obs, AxisRange(), AxisRange(t.Unseen)))
 	if !t.Skills.Gaussian {
@@ -96,12 +97,14 @@ type episodic interface {
 	Truncation(envs.State) *Node
 }
 
-// Credit is what a decision is worth: a tree. Reward is the sum of its steps' rewards up to and including the one that ends an episode,
-// if one does; Done and Truncation are those of that end. A skill goes on acting in the next episode, for nothing.
+// Credit is what a decision is worth: a tree. Reward is the sum of its steps' rewards up to and
+// including the one that ends an episode, if one does; Done and Truncation are those of that end. A
+// skill goes on acting in the next episode, for nothing.
 //
-// In the published code the window of a decision begins one step earlier, with the last step before it, and the decision gets the
-// window of the next one; the last decision of a sequence gets the reward of the step before the end alone. Where a decision ends an
-// episode the next window so holds no more than that step's reward, and counts as an end again.
+// In the published code the window of a decision begins one step earlier, with the last step before
+// it, and the decision gets the window of the next one; the last decision of a sequence gets the
+// reward of the step before the end alone. Where a decision ends an episode the next window so
+// holds no more than that step's reward, and counts as an end again.
 type Credit struct {
 	Reward, Done, Truncation *Node // [B]
 	Alive                    *Node // [B], 1 until an episode ends
@@ -153,7 +156,8 @@ func (t Task) choose(p playing, number *Node) (choice, logProb *Node, skills nn.
 	return choice, choices.LogProb(choice), skills, keys.FoldIn(streamNoise)
 }
 
-// unroll plays steps decisions, the first of which has a number, and returns the worlds after them and the sequences that they make.
+// unroll plays steps decisions, the first of which has a number, and returns the worlds after them
+// and the sequences that they make.
 func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled, published bool) (envs.State, ppo.Data) {
 	type state struct {
 		Playing playing
@@ -232,7 +236,8 @@ type episode struct {
 	Positions *Node // [B, Length, 2 + Looks], see [Task].Place, after each step
 }
 
-// evaluate plays an episode in each environment, from states that were just reset. Decisions are drawn, skills act without noise.
+// evaluate plays an episode in each environment, from states that were just reset. Decisions are
+// drawn, skills act without noise.
 func (t Task) evaluate(p playing) episode {
 	type state struct {
 		Playing playing

@@ -28,10 +28,11 @@ func (c Categorical) LogProb(choice *Node) *Node {
 // Entropy is -sum p log p, [...].
 func (c Categorical) Entropy() *Node { return Neg(ReduceSum(Mul(Exp(c.LogProbs), c.LogProbs), -1)) }
 
-// Sample draws a choice for each of B keys, int32 [B], from a distribution [B, choices]: the greatest of the logarithms after noise of
-// Gumbel's distribution was added to them.
+// Sample draws a choice for each of B keys, int32 [B], from a distribution [B, choices]: the
+// greatest of the logarithms after noise of Gumbel's distribution was added to them.
 func (c Categorical) Sample(keys xla.Key) *Node {
-	// No uniform number is 0 then; the grid of 2^23 points is finer than any probability that matters.
+	// No uniform number is 0 then; the grid of 2^23 points is finer than any probability that
+	// matters.
 	uniform := MaxScalar(keys.Uniform(0, 1, c.LogProbs.Shape().Dimensions...), math.Pow(2, -24))
 	noisy := Sub(c.LogProbs, Log(Neg(Log(uniform))))
 	return xla.FirstTrue(Equal(noisy, InsertAxes(ReduceMax(noisy, -1), -1)), -1)

@@ -24,7 +24,8 @@ type Config struct {
 
 	PolicyHidden []int `json:"policy_hidden"` // units of the hidden layers; paper: 32, 32, 32, 32
 	ValueHidden  []int `json:"value_hidden"`  // paper: 256, 256, 256, 256, 256
-	// NormalizeObservations takes the running mean from what the networks see, and divides by the deviation. Paper: false.
+	// NormalizeObservations takes the running mean from what the networks see, and divides by the
+	// deviation. Paper: false.
 	NormalizeObservations bool `json:"normalize_observations"`
 }
 
@@ -37,8 +38,8 @@ func Default() Config {
 	}
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment. The permutation of an epoch compares all sequences
-// with each other.
+// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment. The
+// permutation of an epoch compares all sequences with each other.
 const (
 	maxUnroll    = 1 << 12
 	maxSequences = 1 << 17

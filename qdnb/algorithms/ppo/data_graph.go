@@ -25,8 +25,9 @@ func (d Data) At(index *Node) Data {
 	return xla.Map(d, func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) })
 }
 
-// Advantages are the generalised advantage estimates (Schulman et al., 2016) as in Brax, from the values [n, T+1] of the observations.
-// With r the scaled reward, keep = 1 - done (1 - truncation) and counts = 1 - truncation:
+// Advantages are the generalised advantage estimates (Schulman et al., 2016) as in Brax, from the
+// values [n, T+1] of the observations. With r the scaled reward, keep = 1 - done (1 - truncation)
+// and counts = 1 - truncation:
 //
 //	error_t     = (r_t + discount keep_t V_t+1 - V_t) counts_t
 //	sum_t       = error_t + discount keep_t counts_t lambda sum_t+1
@@ -51,8 +52,8 @@ func (c Config) Advantages(values *Node, d Data) (targets, advantages *Node) {
 	return targets, Mul(Sub(Add(reward, Mul(later, following)), now), counts)
 }
 
-// discounted gives sum_t = x_t + factor_t sum_t+1 along axis 1 of [n, T]. Each turn doubles how far a sum reaches, so there are
-// log T of them, all over whole arrays.
+// discounted gives sum_t = x_t + factor_t sum_t+1 along axis 1 of [n, T]. Each turn doubles how far
+// a sum reaches, so there are log T of them, all over whole arrays.
 func discounted(x, factor *Node) *Node {
 	n, steps := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	for reach := 1; reach < steps; reach *= 2 {
@@ -65,7 +66,8 @@ func discounted(x, factor *Node) *Node {
 	return x
 }
 
-// permutation is a random order of n numbers, int32 [n]: that of as many random words, the first of equals before the others.
+// permutation is a random order of n numbers, int32 [n]: that of as many random words, the first of
+// equals before the others.
 func permutation(key xla.Key, n int) *Node {
 	g := key.Hi.Graph()
 	word, order := key.Bits(n), Iota(g, shapes.Make(dtypes.Int32, n), 0)

@@ -16,7 +16,8 @@ import (
 // tolerance is of max(1, |x|).
 const tolerance = 1e-4
 
-// published is 10_ppo_hierarchical.npz: what the published code makes of given networks and decisions. Its data are time-major.
+// published is 10_ppo_hierarchical.npz: what the published code makes of given networks and
+// decisions. Its data are time-major.
 type published struct {
 	golden.File
 	ppo              PPO

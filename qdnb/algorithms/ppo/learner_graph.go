@@ -82,7 +82,8 @@ func (l Learner) Join(after Learning) Learner {
 // clip is how far from 0 a normalised observation may be, as in Brax.
 const clip = 5
 
-// normalised are observations [..., observations] as the networks see them. Without statistics they stay as they are.
+// normalised are observations [..., observations] as the networks see them. Without statistics they
+// stay as they are.
 func normalised(s *nn.Statistics, obs *Node) *Node {
 	if s == nil {
 		return obs

@@ -15,7 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The estimates against their definition, step by step in float64, with episodes that end and that are cut off.
+// The estimates against their definition, step by step in float64, with episodes that end and that
+// are cut off.
 func TestAdvantages(t *testing.T) {
 	config := Default()
 	config.RewardScaling = 0.5
@@ -107,7 +108,8 @@ func TestPermutation(t *testing.T) {
 	})
 }
 
-// Frequencies of choices are their probabilities, within five standard errors; what cannot be is never chosen.
+// Frequencies of choices are their probabilities, within five standard errors; what cannot be is
+// never chosen.
 func TestSample(t *testing.T) {
 	const draws = 20000
 	probabilities := []float64{0.5, 0.3, 0.15, 0.05, 0}
@@ -134,8 +136,9 @@ func TestSample(t *testing.T) {
 	})
 }
 
-// A bandit with four contexts: the choice of the context's number is worth 1, any other nothing, and every decision is an episode. PPO
-// must learn to choose right, and the value function what that is worth.
+// A bandit with four contexts: the choice of the context's number is worth 1, any other nothing,
+// and every decision is an episode. PPO must learn to choose right, and the value function what
+// that is worth.
 func TestLearns(t *testing.T) {
 	config := Default()
 	config.LearningRate, config.UnrollLength, config.BatchSize, config.NumMinibatches = 3e-3, 4, 16, 4

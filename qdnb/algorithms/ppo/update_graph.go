@@ -17,12 +17,14 @@ type Losses struct {
 	Entropy *Node // mean entropy of the policy
 }
 
-// Loss is that of networks on sequences (Brax, ppo.py, compute_ppo_loss), whose observations are as the networks see them:
+// Loss is that of networks on sequences (Brax, ppo.py, compute_ppo_loss), whose observations are as
+// the networks see them:
 //
 //	policy = -mean min(rho A, clip(rho, 1 - epsilon, 1 + epsilon) A), rho = pi(choice) / pi of the policy that chose
 //	value  = 1/4 mean (target - V)^2
 //
-// Advantages A and targets are those of [Config.Advantages] under the same networks, and no gradient goes through them.
+// Advantages A and targets are those of [Config.Advantages] under the same networks, and no
+// gradient goes through them.
 func (p PPO) Loss(nets Nets[nn.Network], d Data) Losses {
 	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1], p.Policy.Sizes[0]
 	values := Reshape(nets.Value.Apply(Reshape(d.Obs, n*(steps+1), observations)), n, steps+1)
@@ -52,8 +54,8 @@ func (p PPO) Update(l Learning, d Data) (Learning, Losses) {
 	return l, losses
 }
 
-// Epoch uses all sequences once, in the order of a permutation int32 [n]: num_minibatches updates of n / num_minibatches sequences each.
-// The losses are sums over them.
+// Epoch uses all sequences once, in the order of a permutation int32 [n]: num_minibatches updates
+// of n / num_minibatches sequences each. The losses are sums over them.
 func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 	type state struct {
 		Learning Learning
@@ -72,8 +74,9 @@ func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 	return end.Learning, end.Sums
 }
 
-// Train learns from sequences: update_epochs times all of them, each time in another order. Where observations are normalised, the
-// statistics count them first, as in Brax. The losses are means; one that is not a number says that the learner is of no use any more.
+// Train learns from sequences: update_epochs times all of them, each time in another order. Where
+// observations are normalised, the statistics count them first, as in Brax. The losses are means;
+// one that is not a number says that the learner is of no use any more.
 func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
 	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1], p.Policy.Sizes[0]
 	if l.Statistics != nil {

@@ -14,8 +14,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// CVT describes a centroidal Voronoi tessellation of descriptor space (Vassiliades, Chatzilygeroudis and Mouret 2018): k-means over
-// Samples points drawn uniformly in the unit cube, scaled to the limits afterwards.
+// CVT describes a centroidal Voronoi tessellation of descriptor space (Vassiliades,
+// Chatzilygeroudis and Mouret 2018): k-means over Samples points drawn uniformly in the unit cube,
+// scaled to the limits afterwards.
 type CVT struct {
 	Cells   int
 	Samples int // the paper: 50 000
@@ -24,15 +25,16 @@ type CVT struct {
 	Upper   []float32
 }
 
-// Settings of scikit-learn's k-means, which the paper used: at most 300 iterations, until the centroids move by less than
-// 1e-4 of the samples' variance (1/12 in the unit cube).
+// Settings of scikit-learn's k-means, which the paper used: at most 300 iterations, until the
+// centroids move by less than 1e-4 of the samples' variance (1/12 in the unit cube).
 const (
 	cvtIterations = 300
 	cvtTolerance  = 1e-4 / 12
 )
 
-// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of an
-// environment share one tessellation, as the paper says, on every backend. Cache failures are ignored.
+// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of
+// an environment share one tessellation, as the paper says, on every backend. Cache failures are
+// ignored.
 func (c CVT) Centroids() ([]float32, error) {
 	d := len(c.Lower)
 	switch {

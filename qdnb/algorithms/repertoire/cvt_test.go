@@ -29,8 +29,8 @@ func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 	if !slices.Equal(centroids, again) {
 		t.Error("the cached centroids differ from the computed ones")
 	}
-	// A tessellation of 1024 cells of the unit square has cells of side 1/32: every point has a centroid near by, and no two
-	// centroids coincide.
+	// A tessellation of 1024 cells of the unit square has cells of side 1/32: every point has a
+	// centroid near by, and no two centroids coincide.
 	nearest := func(x, y float64, not int) float64 {
 		best := math.Inf(1)
 		for i := 0; i < len(centroids); i += 2 {

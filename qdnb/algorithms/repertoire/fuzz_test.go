@@ -8,7 +8,8 @@ import (
 	"example.com/qdnb/internal/hostile"
 )
 
-// FuzzCentroids reads any file of the cache: what is no tessellation of the unit cube is computed anew.
+// FuzzCentroids reads any file of the cache: what is no tessellation of the unit cube is computed
+// anew.
 func FuzzCentroids(f *testing.F) {
 	for _, text := range []string{
 		"centroids <f4 3,2 0 0.5 1", "centroids <f4 3,2 0.5 1.5", "centroids <f8 3,2 nan", "centroids <f4 3,2 -0 -inf", "centroids <f4 6, 0.5",

@@ -41,8 +41,9 @@ func TestGoldenRepertoire(t *testing.T) {
 	})
 }
 
-// The nan_ arrays hold a batch with NaN fitnesses, under the published rule: a NaN fitness keeps its whole batch out of its
-// cell. Ours is that it does not count: the others enter as if it were not there.
+// The nan_ arrays hold a batch with NaN fitnesses, under the published rule: a NaN fitness keeps
+// its whole batch out of its cell. Ours is that it does not count: the others enter as if it were
+// not there.
 func TestGoldenNaN(t *testing.T) {
 	data := golden.Read(t, "01_repertoire_cvt.npz")
 	dims := data.Shape("centroids")[1]

@@ -69,7 +69,8 @@ func TestPlusPlusKnowsTheNearest(t *testing.T) {
 	}
 }
 
-// fma rounds once, also where the sum is halfway between two float32 only after rounding to float64.
+// fma rounds once, also where the sum is halfway between two float32 only after rounding to
+// float64.
 func TestFMARoundsOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	check := func(x, y float32) {

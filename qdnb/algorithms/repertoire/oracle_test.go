@@ -53,8 +53,9 @@ func (c contents) cellOf(descriptor []float32) int {
 	return nearest
 }
 
-// insert is the insertion in plain Go: one candidate after the other, and only a strictly fitter one takes a cell. Where
-// nanBlocks, a NaN fitness keeps the whole batch out of its cell, as in the published code; else it is passed over.
+// insert is the insertion in plain Go: one candidate after the other, and only a strictly fitter
+// one takes a cell. Where nanBlocks, a NaN fitness keeps the whole batch out of its cell, as in the
+// published code; else it is passed over.
 func (c contents) insert(batch candidates, nanBlocks bool) contents {
 	blocked := map[int]bool{}
 	before := c.clone()
@@ -79,7 +80,8 @@ func (c contents) insert(batch candidates, nanBlocks bool) contents {
 	return c
 }
 
-// insertOn is the insertion as a generation of evolution does it, on a backend. It also returns the cells of the candidates.
+// insertOn is the insertion as a generation of evolution does it, on a backend. It also returns the
+// cells of the candidates.
 func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (after contents, cells []int32) {
 	t.Helper()
 	n, m := len(c.fitnesses), len(batch.fitnesses)
@@ -98,7 +100,8 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 	return after, xlatest.Flat[int32](t, out[3])
 }
 
-// same compares fitnesses everywhere, and who holds a cell and where, but in the cells that are left out.
+// same compares fitnesses everywhere, and who holds a cell and where, but in the cells that are
+// left out.
 func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 	t.Helper()
 	for cell := range want.fitnesses {

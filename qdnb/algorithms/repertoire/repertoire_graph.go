@@ -24,8 +24,9 @@ type Batch struct {
 	Descriptors *Node // [P, d]
 }
 
-// CellOf gives the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance in raw descriptor units, the
-// lowest index among equally near ones. Descriptors outside the limits fall into a cell at the border.
+// CellOf gives the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance
+// in raw descriptor units, the lowest index among equally near ones. Descriptors outside the limits
+// fall into a cell at the border.
 func CellOf(centroids, descriptors *Node) *Node {
 	distance := squaredDistances(components(centroids), components(descriptors)) // [cells, P], the candidates in the minor axis
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
@@ -45,7 +46,8 @@ func components(points *Node) []*Node {
 	return columns
 }
 
-// squaredDistances are those from each of m points to each of P others, [m, P], given their components.
+// squaredDistances are those from each of m points to each of P others, [m, P], given their
+// components.
 func squaredDistances(from, to []*Node) *Node {
 	var sum *Node
 	for k := range from {
@@ -59,11 +61,13 @@ func squaredDistances(from, to []*Node) *Node {
 	return sum
 }
 
-// Winners decides an insertion: for each cell, which candidate takes it. A candidate takes its cell if it is the fittest of the
-// batch there (the lowest index among equals) and strictly fitter than the occupant (QDax, containers/
-// mapelites_repertoire.py, where the choice among equals is the backend's).
+// Winners decides an insertion: for each cell, which candidate takes it. A candidate takes its cell
+// if it is the fittest of the batch there (the lowest index among equals) and strictly fitter than
+// the occupant (QDax, containers/ mapelites_repertoire.py, where the choice among equals is the
+// backend's).
 //
-// index is int32 [cells], the candidate of each cell (0 where accepted is false); accepted is bool [cells].
+// index is int32 [cells], the candidate of each cell (0 where accepted is false); accepted is bool
+// [cells].
 func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	g := cells.Fitness.Graph()
 	n, p := cells.Fitness.Shape().Dimensions[0], batch.Fitness.Shape().Dimensions[0]
@@ -79,7 +83,8 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
-// Valid is false for candidates whose fitness is not a finite number or whose descriptor is NaN, bool [P]: they never enter.
+// Valid is false for candidates whose fitness is not a finite number or whose descriptor is NaN,
+// bool [P]: they never enter.
 func (b Batch) Valid() *Node {
 	valid := LessThan(Abs(b.Fitness), ConstAs(b.Fitness, math.Inf(1))) // false for NaN
 	for k := range b.Descriptors.Shape().Dimensions[1] {
@@ -98,8 +103,8 @@ func (c Cells) Update(batch Batch, index, accepted *Node) Cells {
 	return c
 }
 
-// Compact lists the accepted cells in ascending order: cells int32 [n], of which the first count (int32 scalar) are meant and the
-// others repeat cell 0.
+// Compact lists the accepted cells in ascending order: cells int32 [n], of which the first count
+// (int32 scalar) are meant and the others repeat cell 0.
 func Compact(accepted *Node) (cells, count *Node) {
 	g, n := accepted.Graph(), accepted.Shape().Dimensions[0]
 	flags := ConvertDType(accepted, dtypes.Int32)
@@ -121,15 +126,17 @@ func (c Cells) Sampler() Sampler {
 	return Sampler{CumSum(ConvertDType(filled, dtypes.Int32), 0)}
 }
 
-// Draw gives a cell for each of the keys, int32 [keys]. In an empty repertoire it gives the last cell.
+// Draw gives a cell for each of the keys, int32 [keys]. In an empty repertoire it gives the last
+// cell.
 func (s Sampler) Draw(keys xla.Key) *Node {
 	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))), dtypes.Float32)
 	return xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), count), dtypes.Int32)) // of 0 .. count-1
 }
 
-// SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row from[i] to cell cells[i] for i < count,
-// where those cells are all different; a nil from stands for 0, 1, 2 and so on. On XLA only those rows are touched, in place; the
-// pure Go backend copies the matrix.
+// SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row
+// from[i] to cell cells[i] for i < count, where those cells are all different; a nil from stands
+// for 0, 1, 2 and so on. On XLA only those rows are touched, in place; the pure Go backend copies
+// the matrix.
 func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
 	g := genotypes.Graph()
 	if !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {

@@ -103,7 +103,8 @@ func TestCompactListsTheAccepted(t *testing.T) {
 	})
 }
 
-// Every filled cell is drawn equally often, and no other: the statistic of Pearson's test is below its 99.99 % quantile.
+// Every filled cell is drawn equally often, and no other: the statistic of Pearson's test is below
+// its 99.99 % quantile.
 func TestSamplerIsUniformOverFilledCells(t *testing.T) {
 	const draws = 100_000
 	fitness := make([]float32, 40)

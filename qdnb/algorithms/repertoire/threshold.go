@@ -2,9 +2,10 @@ package repertoire
 
 import "math"
 
-// Retrains tells whether AURORA trains its encoder anew after a loop (of some generations, loops being counted from 1 on): when
-// loop+1 is a triangular number, after 2, 5, 9, 14, 20, ..., each pause longer by one loop. Then all descriptors change and the
-// archive is filled anew. The training before the first loop is not among them.
+// Retrains tells whether AURORA trains its encoder anew after a loop (of some generations, loops
+// being counted from 1 on): when loop+1 is a triangular number, after 2, 5, 9, 14, 20, ..., each
+// pause longer by one loop. Then all descriptors change and the archive is filled anew. The
+// training before the first loop is not among them.
 func Retrains(loop int64) bool {
 	if loop < 1 {
 		return false
@@ -19,5 +20,6 @@ func Retrains(loop int64) bool {
 	return false
 }
 
-// Adapts tells whether the [Threshold] is updated after a loop: after every other one, unless it [Retrains].
+// Adapts tells whether the [Threshold] is updated after a loop: after every other one, unless it
+// [Retrains].
 func Adapts(loop int64) bool { return loop > 0 && loop%2 == 0 && !Retrains(loop) }

@@ -14,7 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The l_rule arrays of 09_aurora_repertoire.npz: the threshold after each of a row of updates, here in a loop.
+// The l_rule arrays of 09_aurora_repertoire.npz: the threshold after each of a row of updates, here
+// in a loop.
 func TestGoldenThreshold(t *testing.T) {
 	data := golden.Read(t, "09_aurora_repertoire.npz")
 	sizes, want := data.Int32s("l_rule.num_indivs"), data.Float32s("l_rule.l_values")

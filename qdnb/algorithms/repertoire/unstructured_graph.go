@@ -10,19 +10,21 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Unstructured is AURORA's archive (Grillotti and Cully 2022): no cells are drawn beforehand, n slots hold solutions that keep a
-// distance l from each other, so that a learned descriptor space whose limits nobody knows is covered evenly. It is a tree.
+// Unstructured is AURORA's archive (Grillotti and Cully 2022): no cells are drawn beforehand, n
+// slots hold solutions that keep a distance l from each other, so that a learned descriptor space
+// whose limits nobody knows is covered evenly. It is a tree.
 //
-// Whatever else belongs to a solution, its genotype and what it observed, the caller moves by the decisions of
-// [Unstructured.Winners] and [Unstructured.Survivors]. Distances are Euclidean, in float32. Slots that are empty are no one's
-// neighbours.
+// Whatever else belongs to a solution, its genotype and what it observed, the caller moves by the
+// decisions of [Unstructured.Winners] and [Unstructured.Survivors]. Distances are Euclidean, in
+// float32. Slots that are empty are no one's neighbours.
 type Unstructured struct {
 	Fitness     *Node // [n], -Inf where a slot is empty
 	Descriptors *Node // [n, d], 0 where empty
 }
 
-// Winners decides the insertion of a batch, given the threshold l, a float32 scalar (QDax, containers/
-// unstructured_repertoire.py). Candidates that are not [Batch.Valid] are as if they were not there; of the others:
+// Winners decides the insertion of a batch, given the threshold l, a float32 scalar (QDax,
+// containers/ unstructured_repertoire.py). Candidates that are not [Batch.Valid] are as if they
+// were not there; of the others:
 //
 //  1. A candidate with two filled slots at a distance of l or less is refused: there is no room between them.
 //  2. A candidate with a fitter one of the batch at a distance below l is refused (see below).
@@ -32,10 +34,12 @@ type Unstructured struct {
 //  4. Of those who compete for a slot only the fittest of all takes it, if it was not refused and is strictly fitter than the
 //     occupant; of several equally fit ones the first that was not refused.
 //
-// Three details are the published code's. A refused candidate still counts as one of the batch in 2 and 4. Where all fitnesses
-// of the batch are equal, the order decides 2 instead: a candidate is refused for a later one, newcomers coming before all
-// others and these in the order of their slots. And in 2 the fitness (or place) of a candidate is that of the first one with the
-// same descriptor: of two copies the first is refused if the second is fitter, but not the second if the first is.
+// Three details are the published code's. A refused candidate still counts as one of the batch in 2
+// and 4. Where all fitnesses of the batch are equal, the order decides 2 instead: a candidate is
+// refused for a later one, newcomers coming before all others and these in the order of their
+// slots. And in 2 the fitness (or place) of a candidate is that of the first one with the same
+// descriptor: of two copies the first is refused if the second is fitter, but not the second if the
+// first is.
 //
 // index is int32 [n], the candidate of each slot (0 where accepted is false); accepted is bool [n].
 func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
@@ -72,8 +76,9 @@ func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
-// Survivors decides a re-insertion, after the descriptors or the threshold l (a float32 scalar) have changed: all slots are
-// offered, as one batch, to an empty archive. So only rule 2 of [Unstructured.Winners] acts. Survivors keep their slots.
+// Survivors decides a re-insertion, after the descriptors or the threshold l (a float32 scalar)
+// have changed: all slots are offered, as one batch, to an empty archive. So only rule 2 of
+// [Unstructured.Winners] acts. Survivors keep their slots.
 //
 // kept is bool [n]; it is false for slots that are empty or whose descriptor is NaN.
 func (u Unstructured) Survivors(l *Node) (kept *Node) {
@@ -88,7 +93,8 @@ func (u Unstructured) Update(batch Batch, index, accepted *Node) Unstructured {
 	return Unstructured{after.Fitness, after.Descriptors}
 }
 
-// Maintain applies the decision of [Unstructured.Survivors]: the slots that are not kept become empty.
+// Maintain applies the decision of [Unstructured.Survivors]: the slots that are not kept become
+// empty.
 func (u Unstructured) Maintain(kept *Node) Unstructured {
 	wide := BroadcastToDims(InsertAxes(kept, -1), u.Descriptors.Shape().Dimensions...)
 	return Unstructured{Where(kept, u.Fitness, lowest(u.Fitness)), Where(wide, u.Descriptors, ZerosLike(u.Descriptors))}
@@ -103,7 +109,8 @@ func (u Unstructured) Size() *Node { return ReduceAllSum(ConvertDType(u.Filled()
 // lowest is -Inf, a scalar.
 func lowest(like *Node) *Node { return ConstAs(like, math.Inf(-1)) }
 
-// coordinates gives the components of descriptors [m, d], each [m]; those that do not exist are infinitely far from all that do.
+// coordinates gives the components of descriptors [m, d], each [m]; those that do not exist are
+// infinitely far from all that do.
 func coordinates(descriptors, exist *Node) []*Node {
 	xs := components(descriptors)
 	for k, x := range xs {
@@ -112,17 +119,19 @@ func coordinates(descriptors, exist *Node) []*Node {
 	return xs
 }
 
-// distances gives the Euclidean distance from each of m points to each of P others, [m, P]. Between two points that do
-// not exist it is NaN.
+// distances gives the Euclidean distance from each of m points to each of P others, [m, P]. Between
+// two points that do not exist it is NaN.
 func distances(from, to []*Node) *Node { return Sqrt(squaredDistances(from, to)) }
 
-// nearest gives for each row of distances [P, m] the first of the least, int32 [P]; any column for rows of NaN.
+// nearest gives for each row of distances [P, m] the first of the least, int32 [P]; any column for
+// rows of NaN.
 func nearest(distance *Node) *Node {
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 1), 1)), 1)
 }
 
-// dominated tells which of a batch are refused for another one of it, bool [P]: rule 2 of [Unstructured.Winners]. at holds the
-// coordinates of the batch; order, int32 [P], decides where all fitnesses are equal.
+// dominated tells which of a batch are refused for another one of it, bool [P]: rule 2 of
+// [Unstructured.Winners]. at holds the coordinates of the batch; order, int32 [P], decides where
+// all fitnesses are equal.
 func dominated(at []*Node, fitness, valid, order, l *Node) *Node {
 	g, p := fitness.Graph(), fitness.Shape().Dimensions[0]
 	distance := distances(at, at) // [P, others]
@@ -130,7 +139,8 @@ func dominated(at []*Node, fitness, valid, order, l *Node) *Node {
 	self := Equal(column, Iota(g, shapes.Make(dtypes.Int32, p, p), 0))
 	first := InsertAxes(xla.FirstTrue(Or(self, Equal(distance, ZerosLike(distance))), 1), -1) // with the same descriptor
 
-	// The order counts where the fitnesses of all that exist are equal; elsewhere it is 0, which nothing exceeds.
+	// The order counts where the fitnesses of all that exist are equal; elsewhere it is 0, which
+	// nothing exceeds.
 	most := ReduceAllMax(Where(valid, fitness, lowest(fitness)))
 	least := ReduceAllMin(Where(valid, fitness, ConstAs(fitness, math.Inf(1))))
 	order = Mul(order, ConvertDType(Equal(most, least), dtypes.Int32))

@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// slots is an unstructured archive on the host, whose genotypes are one number each, 0 where there is none.
+// slots is an unstructured archive on the host, whose genotypes are one number each, 0 where there
+// is none.
 type slots struct {
 	dims                               int
 	fitnesses, descriptors, identities []float32 // [n], [n, dims], [n]
@@ -53,7 +54,8 @@ type one struct {
 	refused    bool
 }
 
-// insert is [Unstructured.Winners] in plain Go, rule by rule, on a batch that is sorted as in the published code.
+// insert is [Unstructured.Winners] in plain Go, rule by rule, on a batch that is sorted as in the
+// published code.
 func (s slots) insert(l float32, batch candidates) slots {
 	n, d := len(s.fitnesses), s.dims
 	var sorted []*one
@@ -133,7 +135,8 @@ func refuseDominated(sorted []*one, l float32) {
 	}
 }
 
-// reinsert is [Unstructured.Survivors] in plain Go: an insertion into an empty archive, but that survivors keep their slots.
+// reinsert is [Unstructured.Survivors] in plain Go: an insertion into an empty archive, but that
+// survivors keep their slots.
 func (s slots) reinsert(l float32) slots {
 	survivors := emptySlots(len(s.fitnesses), s.dims).insert(l, candidates{s.fitnesses, s.descriptors, s.numbers()}).identities
 	after := emptySlots(len(s.fitnesses), s.dims)
@@ -217,7 +220,8 @@ func (a *archivist) reinsert(s slots, l float32) slots {
 	return after
 }
 
-// sameSlots compares archives to the bit, but that NaN equals NaN. It tells whether they are the same.
+// sameSlots compares archives to the bit, but that NaN equals NaN. It tells whether they are the
+// same.
 func sameSlots(t testing.TB, what string, got, want slots) bool {
 	t.Helper()
 	equal := func(a, b float32) bool { return a == b || (a != a && b != b) }

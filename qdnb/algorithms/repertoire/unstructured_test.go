@@ -31,7 +31,8 @@ func storedBatch(data golden.File, name, suffix string) candidates {
 	return candidates{array(".in_fitnesses"), array(".in_descriptors"), array(".in_ids")}
 }
 
-// 09_aurora_repertoire.npz: insertions and re-insertions by QDax. The oracle and the graphs give the same contents.
+// 09_aurora_repertoire.npz: insertions and re-insertions by QDax. The oracle and the graphs give
+// the same contents.
 func TestGoldenUnstructured(t *testing.T) {
 	data := golden.Read(t, "09_aurora_repertoire.npz")
 	number := func(name string) float32 { return float32(data.Number("const." + name)) }
@@ -70,8 +71,8 @@ func TestGoldenUnstructured(t *testing.T) {
 	})
 }
 
-// A wild world: descriptors on a coarse grid, so that distances are exact, many are equal and many are just l; ties, and
-// fitnesses and descriptors that are not numbers.
+// A wild world: descriptors on a coarse grid, so that distances are exact, many are equal and many
+// are just l; ties, and fitnesses and descriptors that are not numbers.
 func randomBatch(rng *rand.Rand, p, d, steps int, firstIdentity int) (batch candidates) {
 	levels := []int{1, 3, 1000}[rng.IntN(3)] // 1: all are equal
 	invalid := rng.IntN(2) * 10
@@ -176,7 +177,8 @@ func TestUnstructuredLaws(t *testing.T) {
 				}
 			}
 
-			// The invalid are as if they were not there: others of their kind in the same places change nothing.
+			// The invalid are as if they were not there: others of their kind in the same places
+			// change nothing.
 			other := candidates{slices.Clone(batch.fitnesses), slices.Clone(batch.descriptors), batch.identities}
 			for i := range size {
 				if !isValid(batch.fitnesses[i], batch.descriptors[i*d:(i+1)*d]) {
@@ -188,7 +190,8 @@ func TestUnstructuredLaws(t *testing.T) {
 			}
 			sameSlots(t, what+", other invalid ones", a.insert(now, l, other), after)
 
-			// Nothing but invalid ones changes nothing, and neither do those who are inside: no one is fitter than himself.
+			// Nothing but invalid ones changes nothing, and neither do those who are inside: no one
+			// is fitter than himself.
 			nothing := candidates{slices.Repeat([]float32{float32(math.NaN())}, size), batch.descriptors, batch.identities}
 			sameSlots(t, what+", nothing", a.insert(now, l, nothing), now)
 			if !hasCopies(after) {

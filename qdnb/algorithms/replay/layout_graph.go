@@ -24,7 +24,8 @@ const (
 // Layout lists the columns of a row in their order. Names are unique.
 type Layout []Column
 
-// Transitions is the layout of a step of an environment with so many observations and actions, and of what a learner keeps beside:
+// Transitions is the layout of a step of an environment with so many observations and actions, and
+// of what a learner keeps beside:
 //
 //	obs, next_obs, action, reward, done, truncation, more...
 func Transitions(obs, actions int, more ...Column) Layout {
@@ -96,7 +97,8 @@ func (l Layout) Join(batch Batch) *Node {
 	return Concatenate(parts, 1)
 }
 
-// field is where a column of that name goes, and whether it is one number a row; nil if it goes to More.
+// field is where a column of that name goes, and whether it is one number a row; nil if it goes to
+// More.
 func (b *Batch) field(name string) (field **Node, scalar bool) {
 	switch name {
 	case Obs:

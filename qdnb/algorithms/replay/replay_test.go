@@ -79,7 +79,8 @@ func sample(t *testing.T, p *xla.Platform, size int32, seed int64, n int) []floa
 	return xlatest.Flat[float32](t, out[0])
 }
 
-// Draws are uniform over the filled rows: counts within 5 standard deviations, and chi-squared within 5 of its own.
+// Draws are uniform over the filled rows: counts within 5 standard deviations, and chi-squared
+// within 5 of its own.
 func TestSampleIsUniform(t *testing.T) {
 	const n = 7000
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -11,12 +11,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Returns keeps, for every row of a [Buffer] that n environments fill in turn, the sum of the rewards of the row's episode so far: a
-// tree. Row s*n+e of the buffer, modulo its capacity, is of step s and environment e. While an episode runs its rows all have its
-// partial return, and what they have at its end they keep.
+// Returns keeps, for every row of a [Buffer] that n environments fill in turn, the sum of the
+// rewards of the row's episode so far: a tree. Row s*n+e of the buffer, modulo its capacity, is of
+// step s and environment e. While an episode runs its rows all have its partial return, and what
+// they have at its end they keep.
 //
-// The published code (QDax, buffers/trajectory_buffer.py) lists the rows of each episode in a table and sums all of them anew at every
-// insertion; where a row of the table outlives its transitions it mixes episodes. Here an episode's return is a running sum.
+// The published code (QDax, buffers/trajectory_buffer.py) lists the rows of each episode in a table
+// and sums all of them anew at every insertion; where a row of the table outlives its transitions
+// it mixes episodes. Here an episode's return is a running sum.
 type Returns struct {
 	Rows     *Node // [capacity / n, n], -Inf where nothing was written yet
 	Running  *Node // [n], return of the running episode
@@ -24,7 +26,8 @@ type Returns struct {
 	Position *Node // int32: row of Rows where the next step goes
 }
 
-// NewReturns are those of an empty buffer. The capacity must be a multiple of the number of environments.
+// NewReturns are those of an empty buffer. The capacity must be a multiple of the number of
+// environments.
 func NewReturns(g *Graph, capacity, environments int) Returns {
 	if environments < 1 || capacity < environments || capacity%environments != 0 {
 		panic(errors.Errorf("a buffer of %d rows does not hold whole steps of %d environments", capacity, environments))
@@ -37,9 +40,10 @@ func NewReturns(g *Graph, capacity, environments int) Returns {
 	}
 }
 
-// Insert sees the step that is written into the buffer: rewards and ends of episodes, both [n]. length is the number of steps that an
-// episode takes at most, and no more than the buffer holds. (Of an episode that goes on for longer only the latest rows follow.) State
-// that is donated or carried by a loop is changed in place, at a cost of length * n whatever the capacity.
+// Insert sees the step that is written into the buffer: rewards and ends of episodes, both [n].
+// length is the number of steps that an episode takes at most, and no more than the buffer holds.
+// (Of an episode that goes on for longer only the latest rows follow.) State that is donated or
+// carried by a loop is changed in place, at a cost of length * n whatever the capacity.
 func (r Returns) Insert(reward, done *Node, length int) Returns {
 	steps, n := r.Rows.Shape().Dimensions[0], r.Rows.Shape().Dimensions[1]
 	if !reward.Shape().Equal(r.Running.Shape()) || !done.Shape().Equal(r.Running.Shape()) {
@@ -50,11 +54,12 @@ func (r Returns) Insert(reward, done *Node, length int) Returns {
 	}
 	running := Add(r.Running, reward)
 
-	// A step is the running episode's if it is no more than Age steps back from this one, round the ring. Age is below length, and
-	// length no more than the ring's steps, so that these are different rows which this episode has written, the latest now; none
-	// is what a step that has been overwritten left, or what a later pass will overwrite first.
-	// The last length steps lie in two windows: one ends here, or begins where the ring does; the other ends where the ring does. A row
-	// that is in both gets the same number twice.
+	// A step is the running episode's if it is no more than Age steps back from this one, round the
+	// ring. Age is below length, and length no more than the ring's steps, so that these are
+	// different rows which this episode has written, the latest now; none is what a step that has
+	// been overwritten left, or what a later pass will overwrite first. The last length steps lie
+	// in two windows: one ends here, or begins where the ring does; the other ends where the ring
+	// does. A row that is in both gets the same number twice.
 	rows := r.Rows
 	wide := []int{length, n}
 	begins := MaxScalar(AddScalar(r.Position, int32(1-length)), int32(0))

@@ -18,7 +18,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// returnsAfter gives the rows after each step of rewards and ends [steps, n], flat. The state is donated from step to step.
+// returnsAfter gives the rows after each step of rewards and ends [steps, n], flat. The state is
+// donated from step to step.
 func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards, dones []float32) [][]float32 {
 	t.Helper()
 	compile := func(name string, inputs []xla.Input, build func(in []*Node) []*Node) *xla.Program {
@@ -61,8 +62,8 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 	return after
 }
 
-// The buffer.* arrays of 08_smerl.npz: the return of each row after each step, also of steps that overwrite others. The last number
-// that is stored is of no row.
+// The buffer.* arrays of 08_smerl.npz: the return of each row after each step, also of steps that
+// overwrite others. The last number that is stored is of no row.
 func TestGoldenReturns(t *testing.T) {
 	data := golden.Read(t, "08_smerl.npz")
 	n, length, capacity := int(data.Number("const.env_batch_size")), int(data.Number("const.episode_length")), int(data.Number("const.buffer_size"))
@@ -75,8 +76,8 @@ func TestGoldenReturns(t *testing.T) {
 	})
 }
 
-// episodes is a random history of n environments: rewards, ends [steps, n], and for each step and environment the number of its episode.
-// Rewards are whole numbers, so that sums are exact.
+// episodes is a random history of n environments: rewards, ends [steps, n], and for each step and
+// environment the number of its episode. Rewards are whole numbers, so that sums are exact.
 func episodes(rng *rand.Rand, steps, n, length int) (rewards, dones []float32, episode []int) {
 	age, number := make([]int, n), make([]int, n)
 	for range steps {
@@ -94,8 +95,8 @@ func episodes(rng *rand.Rand, steps, n, length int) (rewards, dones []float32, e
 	return rewards, dones, episode
 }
 
-// oracle is the return of each row after a step: the rewards of all steps so far of the same environment and episode, whether the ring
-// still has them or not.
+// oracle is the return of each row after a step: the rewards of all steps so far of the same
+// environment and episode, whether the ring still has them or not.
 func oracle(rewards []float32, episode []int, last, capacity, n int) []float32 {
 	rows := make([]float32, capacity)
 	for i := range rows {

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Store is a [Buffer] on the first device, as the host sees it: rows are numbered from the first that was ever written, and of those
-// it holds the last ones.
+// Store is a [Buffer] on the first device, as the host sees it: rows are numbered from the first
+// that was ever written, and of those it holds the last ones.
 type Store struct {
 	Platform *xla.Platform
 	Leaves   []xla.Sharded // of the buffer, in the order of its fields
@@ -37,7 +37,8 @@ func (s *Store) Inputs(donate bool) []xla.Input {
 // downloadRows is how many rows are cut out of the buffer at once.
 const downloadRows = 1 << 13
 
-// Rows reads rows [to - from, width] of a buffer into which total were written. They must still be in it.
+// Rows reads rows [to - from, width] of a buffer into which total were written. They must still be
+// in it.
 func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	capacity, width := s.Shape()
 	if from < max(0, total-capacity) || to > total || from > to {
@@ -77,8 +78,8 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	return rows, nil
 }
 
-// Set fills the buffer as it was after total rows: read is given a function that takes rows from a row number on, and calls it for all
-// that the buffer held.
+// Set fills the buffer as it was after total rows: read is given a function that takes rows from a
+// row number on, and calls it for all that the buffer held.
 func (s *Store) Set(total int64, read func(put func(from int64, rows []float32) error) error) error {
 	capacity, width := s.Shape()
 	flat := make([]float32, capacity*int64(width))

@@ -72,7 +72,8 @@ func TestGoldenDistribution(t *testing.T) {
 			return []*Node{action, logProb, d.Mode(), Tanh(d.Mode())}
 		}, f.tensor("dist.logits"), f.tensor("dist.eps"))
 		for i, name := range []string{"dist.action", "dist.log_prob", "dist.mode", "dist.mode_adaptation"} {
-			// Theirs takes the noise back out of the action, which costs digits where the scale is small.
+			// Theirs takes the noise back out of the action, which costs digits where the scale is
+			// small.
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 5e-5)
 		}
 	})

@@ -21,7 +21,8 @@ type SAC struct {
 
 var _ xla.Parametric[SAC] = SAC{}
 
-// New is the algorithm for inputs of so many numbers (observations, beside a skill if there is one) and actions of so many.
+// New is the algorithm for inputs of so many numbers (observations, beside a skill if there is one)
+// and actions of so many.
 func New(config Config, inputs, actions int) SAC {
 	return SAC{
 		Config: config,
@@ -33,7 +34,8 @@ func New(config Config, inputs, actions int) SAC {
 // Actions is the number of an action's components.
 func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
 
-// Numbers implements [xla.Parametric]: the scaling of rewards, and the logarithm of the entropy coefficient at first.
+// Numbers implements [xla.Parametric]: the scaling of rewards, and the logarithm of the entropy
+// coefficient at first.
 func (s SAC) Params() []float64 { return []float64{s.RewardScaling, math.Log(s.AlphaInit)} }
 
 // Bind implements [xla.Parametric].
@@ -50,7 +52,8 @@ func (s SAC) number(g *Graph, i int) *Node {
 	return Const(g, float32(s.Params()[i]))
 }
 
-// Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a critic and N of an actor.
+// Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a
+// critic and N of an actor.
 type Learner struct {
 	Actor                *Node // [1, N]
 	Critic, TargetCritic *Node // [2, C]

@@ -10,7 +10,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// With the published numbers as inputs an algorithm that has others of its own gives what is published.
+// With the published numbers as inputs an algorithm that has others of its own gives what is
+// published.
 func TestNumbersAreTakenFromTheInputs(t *testing.T) {
 	f := readPublished(t)
 	numbers := xla.ParamsOf(f.sac)

@@ -39,8 +39,8 @@ func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
 //	y = reward_scaling r + (1 - done) discount (min(Q1', Q2')(s', a') - alpha log pi')
 //	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
 //
-// Primes of Q are the target networks. Steps that end an episode by its length are left out, but counted in the mean (QDax,
-// losses/sac_loss.py).
+// Primes of Q are the target networks. Steps that end an episode by its length are left out, but
+// counted in the mean (QDax, losses/sac_loss.py).
 func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
 	target := s.target(s.Critic.Networks(targetCritic), s.Actor.Network(actor, 0), logAlpha, batch, noise)
 	return criticLoss(s.Critic.Networks(critic), target, batch)
@@ -51,7 +51,8 @@ func (s SAC) ActorLoss(actor, critic, logAlpha *Node, batch replay.Batch, noise 
 	return actorLoss(s.Actor.Network(actor, 0), s.Critic.Networks(critic), logAlpha, batch.Obs, noise)
 }
 
-// AlphaLoss is mean(alpha (-log pi - H)) of a draw of the actor, a scalar, where H = -actions / 2 is the entropy aimed at.
+// AlphaLoss is mean(alpha (-log pi - H)) of a draw of the actor, a scalar, where H = -actions / 2
+// is the entropy aimed at.
 func (s SAC) AlphaLoss(logAlpha, actor *Node, batch replay.Batch, noise *Node) *Node {
 	return s.alphaLoss(logAlpha, s.Actor.Network(actor, 0), batch.Obs, noise)
 }
@@ -78,7 +79,9 @@ func values(critic nn.Network, obs, action *Node) *Node {
 
 func actorLoss(actor nn.Network, critics []nn.Network, logAlpha, obs, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
-	value := func(critic nn.Network) *Node { return Reshape(critic.WithFixedInputs(obs).Apply(InsertAxes(action, 0)), -1) }
+	value := func(critic nn.Network) *Node {
+		return Reshape(critic.WithFixedInputs(obs).Apply(InsertAxes(action, 0)), -1)
+	}
 	first, second := value(critics[0]), value(critics[1])
 	least := Where(LessOrEqual(first, second), first, second)
 	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), least))
@@ -90,8 +93,9 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 	return ReduceAllMean(Mul(Exp(logAlpha), StopGradient(AddScalar(Neg(logProb), -entropy))))
 }
 
-// Update is one step of the algorithm. All three losses are those of the networks before it: critics' and actor's fall by a step of
-// Adam, the critics' targets follow by tau, and the entropy coefficient falls too unless it is fixed.
+// Update is one step of the algorithm. All three losses are those of the networks before it:
+// critics' and actor's fall by a step of Adam, the critics' targets follow by tau, and the entropy
+// coefficient falls too unless it is fixed.
 func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Losses) {
 	adam, next := s.adam(), l
 	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch, noise.Critic)), batch)

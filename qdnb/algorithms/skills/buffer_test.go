@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The rows of the replay buffer are the transitions in their order, to the bit: also where episodes end by themselves or by their
-// length, and where the ring begins again.
+// The rows of the replay buffer are the transitions in their order, to the bit: also where episodes
+// end by themselves or by their length, and where the ring begins again.
 func TestReplayHoldsTheTransitions(t *testing.T) {
 	const n, width = 6, 14
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -110,14 +110,15 @@ func TestRefill(t *testing.T) {
 			if last := outcomes[11]; last.Iteration != int64(end+12) || last.EnvSteps != int64((end+12)*n) {
 				t.Errorf("it goes on to %+v", last)
 			}
-			// Every row was written since; those of the first episodes, which began before the buffer was filled, may be gone.
+			// Every row was written since; those of the first episodes, which began before the
+			// buffer was filled, may be gone.
 			checkReturns(t, fmt.Sprintf("%d steps and 12 more", end), memory(t, s), end+12, n, 10)
 		}
 	})
 }
 
-// checkReturns compares the returns of a full buffer's rows with sums of the rewards in it, for the episodes that begin in it. ring is
-// the steps that it holds.
+// checkReturns compares the returns of a full buffer's rows with sums of the rewards in it, for the
+// episodes that begin in it. ring is the steps that it holds.
 func checkReturns(t *testing.T, what string, held map[string]npz.Array, end, n, ring int) {
 	t.Helper()
 	rows, returns := floatsOf(t, held, "replay"), floatsOf(t, held, "Returns.Rows")

@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// jointState lists what is on the first device but the replay buffer, by the names it has in checkpoints.
+// jointState lists what is on the first device but the replay buffer, by the names it has in
+// checkpoints.
 func (s *Search) held() (names []string, values []*xla.Sharded) {
 	add := func(name string, value *xla.Sharded) { names, values = append(names, name), append(values, value) }
 	for i, name := range xla.Names(s.form) {
@@ -26,8 +27,8 @@ func (s *Search) held() (names []string, values []*xla.Sharded) {
 	return names, values
 }
 
-// Arrays is the state of the search on the host, without the replay buffer. With them it is what [Search.Restore] goes on from, bit
-// for bit.
+// Arrays is the state of the search on the host, without the replay buffer. With them it is what
+// [Search.Restore] goes on from, bit for bit.
 func (s *Search) Arrays() (map[string]npz.Array, error) {
 	names, values := s.held()
 	arrays := map[string]npz.Array{}
@@ -43,14 +44,15 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 	return arrays, nil
 }
 
-// What the host counts, in checkpoints: the episodes that measured skills, and the sums of the figures since then.
+// What the host counts, in checkpoints: the episodes that measured skills, and the sums of the
+// figures since then.
 const (
 	evaluationsName = "passive_evaluations"
 	figuresName     = "figures"
 )
 
-// Restore puts the search where [Search.Arrays] was taken, after an iteration. The replay buffer is put back by itself, see
-// [Search.SetReplay].
+// Restore puts the search where [Search.Arrays] was taken, after an iteration. The replay buffer is
+// put back by itself, see [Search.SetReplay].
 func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	evaluations, err := arrays[evaluationsName].Int64s()
 	if err != nil || len(evaluations) != 1 {
@@ -86,7 +88,8 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	return nil
 }
 
-// Params is what is left of a run when it is done: the actor's row and what the diversity reward knows, by name.
+// Params is what is left of a run when it is done: the actor's row and what the diversity reward
+// knows, by name.
 func (s *Search) Params() (actor []float32, known map[string]npz.Array, err error) {
 	array, err := xla.Download(s.actor())
 	if err != nil {
@@ -105,7 +108,8 @@ func (s *Search) Params() (actor []float32, known map[string]npz.Array, err erro
 	return actor, known, nil
 }
 
-// ReplayShape is that of the replay buffer: its rows, the numbers in a row, and how many rows were ever written to it up to now.
+// ReplayShape is that of the replay buffer: its rows, the numbers in a row, and how many rows were
+// ever written to it up to now.
 func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
 	capacity, width = s.buffer.Shape()
 	return capacity, width, s.envSteps(s.iteration)
@@ -121,8 +125,9 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 	return s.buffer.Set(s.envSteps(s.iteration), read)
 }
 
-// Refill fills the replay buffer anew, as far as it was filled after the newest iteration, with steps of the actor as it is now. It
-// returns the number of episodes, whole ones if none ends early. What a search learns then is not what it would have learnt.
+// Refill fills the replay buffer anew, as far as it was filled after the newest iteration, with
+// steps of the actor as it is now. It returns the number of episodes, whole ones if none ends
+// early. What a search learns then is not what it would have learnt.
 func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile("steps for the replay buffer", func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer, figures) {
 		st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))

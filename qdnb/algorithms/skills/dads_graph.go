@@ -13,23 +13,25 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// DADS rewards a transition that its skill foretells better than the others do (Sharma et al., ICLR 2020). Skill dynamics q foretell
-// the change x = next - now, less its running mean and over its running deviation, clamped to +-5:
+// DADS rewards a transition that its skill foretells better than the others do (Sharma et al., ICLR
+// 2020). Skill dynamics q foretell the change x = next - now, less its running mean and over its
+// running deviation, clamped to +-5:
 //
 //	q(x|z) = sum over k of w_k(z) N(x; mean_k(z), I)
 //	reward = log(skills) - log(sum over j of exp(clamp(log q(x|z_j) - log q(x|z), -50, 50)))
 //	loss = -mean(log q(x|z) (1 - done))
 //
-// j counts all skills, z's own too. The networks are one of ReLU units, also at its end, and two layers side by side that make of its
-// output the logits of w and the means. As in the published code (QDax, baselines/dads.py) the running statistics are of what
-// [Model.Observe] sees, changes that end an episode counted as 0, and rewards are not masked.
+// j counts all skills, z's own too. The networks are one of ReLU units, also at its end, and two
+// layers side by side that make of its output the logits of w and the means. As in the published
+// code (QDax, baselines/dads.py) the running statistics are of what [Model.Observe] sees, changes
+// that end an episode counted as 0, and rewards are not masked.
 type DADS struct {
 	LearningRate float64
 	Hidden       []int // sizes of the hidden layers, one or more
 	Components   int   // of the mixture; 4 in the paper
-	// Sees is how many numbers of now, its last ones, the dynamics are told beside the skill. The paper tells them none, and none
-	// is cheap: the networks are evaluated for each skill, not for each transition. In QDax's words it is d -
-	// omit_input_dynamics_dim.
+	// Sees is how many numbers of now, its last ones, the dynamics are told beside the skill. The
+	// paper tells them none, and none is cheap: the networks are evaluated for each skill, not for
+	// each transition. In QDax's words it is d - omit_input_dynamics_dim.
 	Sees int
 }
 
@@ -135,7 +137,8 @@ func common(x *Node) *Node {
 	return AddScalar(MulScalar(ReduceSum(Square(x), 1), -0.5), -0.5*d*math.Log(2*math.Pi))
 }
 
-// distinction is the reward for log q(x|z_j) of all skills [B, skills], up to a number for each row.
+// distinction is the reward for log q(x|z_j) of all skills [B, skills], up to a number for each
+// row.
 func distinction(all, skill *Node) *Node {
 	off := nn.Bounded(Sub(all, InsertAxes(ofSkill(all, skill), 1)), -50, 50)
 	return Neg(AddScalar(Log(ReduceSum(Exp(off), 1)), -math.Log(float64(skill.Shape().Dimensions[1]))))
@@ -146,8 +149,8 @@ func oneHots(g *Graph, skills int) *Node {
 	return OneHot(Iota(g, shapes.Make(dtypes.Int32, skills), 0), skills, dtypes.Float32)
 }
 
-// dynamicsForm is the form of skill dynamics. A row is laid out as the source's: logits, means, hidden layers, each as [nn.MLP.Layout]
-// says; the means are in the order of the components.
+// dynamicsForm is the form of skill dynamics. A row is laid out as the source's: logits, means,
+// hidden layers, each as [nn.MLP.Layout] says; the means are in the order of the components.
 type dynamicsForm struct{ logits, means, hidden nn.MLP }
 
 func (d DADS) form(skills, changes int) dynamicsForm {
@@ -198,7 +201,8 @@ func (n dynamics) join() *Node {
 	return Concatenate(parts, 1)
 }
 
-// mixtures are the logarithms of the weights [R, k] and the means [R, k, d] for inputs of R rows, d numbers foretold.
+// mixtures are the logarithms of the weights [R, k] and the means [R, k, d] for inputs of R rows, d
+// numbers foretold.
 func (n dynamics) mixtures(d int, inputs ...*Node) (weights, means *Node) {
 	hidden := n.Hidden.Apply(inputs...)
 	logits := n.Logits.Apply(hidden)
@@ -207,8 +211,8 @@ func (n dynamics) mixtures(d int, inputs ...*Node) (weights, means *Node) {
 
 // Of a component, log N(x; mean, I) is x . mean - |mean|^2 / 2 and what all have in common.
 
-// ofAll is log q(x|z) - common(x) for changes [B, d] and skills [S, skills], each with each, [B, S]. All products are one matrix
-// product.
+// ofAll is log q(x|z) - common(x) for changes [B, d] and skills [S, skills], each with each, [B,
+// S]. All products are one matrix product.
 func (n dynamics) ofAll(skills, x *Node) *Node {
 	batch, d := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	weights, means := n.mixtures(d, skills)

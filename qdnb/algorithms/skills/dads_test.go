@@ -37,7 +37,8 @@ func (h history) density(d DADS, row []float32, z int, now []float32, x []float6
 	return logOfSum(logs)
 }
 
-// Rewards and losses of drawn networks are those of a float64 program, with all, some or none of the descriptor seen.
+// Rewards and losses of drawn networks are those of a float64 program, with all, some or none of
+// the descriptor seen.
 func TestDADSOracle(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 23, 4, 3)
 	for sees := range h.d + 1 {
@@ -73,7 +74,8 @@ func TestDADSOracle(t *testing.T) {
 	}
 }
 
-// Where only the skill is seen, one evaluation for each skill gives what one for each transition gives, and so does its gradient.
+// Where only the skill is seen, one evaluation for each skill gives what one for each transition
+// gives, and so does its gradient.
 func TestSkillAlone(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 17, 4, 3)
 	dads := DADS{LearningRate: 1e-3, Hidden: []int{7, 6}, Components: 5}
@@ -93,7 +95,8 @@ func TestSkillAlone(t *testing.T) {
 	})
 }
 
-// Skills that go different ways are told apart: the reward comes near its greatest value, log(skills).
+// Skills that go different ways are told apart: the reward comes near its greatest value,
+// log(skills).
 func TestDADSLearns(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
 	clear(h.done)
@@ -107,7 +110,8 @@ func TestDADSLearns(t *testing.T) {
 	})
 }
 
-// Transitions that end an episode are not learnt from, but are counted, and are seen as ones that change nothing.
+// Transitions that end an episode are not learnt from, but are counted, and are seen as ones that
+// change nothing.
 func TestDADSOfEnds(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for i := range h.done {

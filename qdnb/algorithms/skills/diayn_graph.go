@@ -12,13 +12,15 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// DIAYN rewards a transition whose skill can be told from where it leads to (Eysenbach et al., ICLR 2019). A discriminator q(z|x), a
-// network of ReLU units, learns skills from where transitions begin:
+// DIAYN rewards a transition whose skill can be told from where it leads to (Eysenbach et al., ICLR
+// 2019). A discriminator q(z|x), a network of ReLU units, learns skills from where transitions
+// begin:
 //
 //	reward = log q(z|next) + log(skills)
 //	loss = -mean log q(z|now)
 //
-// As in the published code (QDax, losses/diayn_loss.py) transitions that end an episode count as others do.
+// As in the published code (QDax, losses/diayn_loss.py) transitions that end an episode count as
+// others do.
 type DIAYN struct {
 	LearningRate float64
 	Hidden       []int // sizes of the hidden layers

@@ -23,7 +23,8 @@ type history struct {
 	now, next, done []float32
 }
 
-// random are transitions of skills that go different ways: the step of skill z is z+1 along the axis z mod d, and noise.
+// random are transitions of skills that go different ways: the step of skill z is z+1 along the
+// axis z mod d, and noise.
 func random(rng *rand.Rand, batch, skills, d int) history {
 	h := history{skills: skills, d: d}
 	for i := range batch {
@@ -53,7 +54,8 @@ func (h history) tensors() []*tensors.Tensor {
 
 func batchOf(in []*Node) Batch { return Batch{in[0], in[1], in[2], in[3]} }
 
-// layer is a layer of a network in plain Go: the parameters at the beginning of a row, and those that follow.
+// layer is a layer of a network in plain Go: the parameters at the beginning of a row, and those
+// that follow.
 func layer(row []float32, in, out int, relu bool) (apply func(x []float64) []float64, rest []float32) {
 	bias, kernel := row[:out], row[out:out+in*out]
 	return func(x []float64) []float64 {
@@ -120,8 +122,9 @@ func TestDIAYNOracle(t *testing.T) {
 	})
 }
 
-// learn takes steps from one batch, in a loop that carries the model, from what Start knows after it has seen the batch. It gives the
-// mean reward, and the loss before the first and the last step; last what is known.
+// learn takes steps from one batch, in a loop that carries the model, from what Start knows after
+// it has seen the batch. It gives the mean reward, and the loss before the first and the last step;
+// last what is known.
 func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (reward, first, last float32, known []*tensors.Tensor) {
 	t.Helper()
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -144,7 +147,8 @@ func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (re
 	return scalar(0), scalar(1), scalar(2), out[3:]
 }
 
-// Skills that can be told apart are told apart: the reward comes near its greatest value, log(skills).
+// Skills that can be told apart are told apart: the reward comes near its greatest value,
+// log(skills).
 func TestDIAYNLearns(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 60, 3, 2)
 	for i := range h.now { // places far apart, where the skills stay

@@ -1,14 +1,17 @@
-// Package skills is the reinforcement-learning family: one policy that is told which of a few skills to play, trained by
-// [example.com/qdnb/qdnb/algorithms/sac] so that its skills do different things.
+// Package skills is the reinforcement-learning family: one policy that is told which of a few
+// skills to play, trained by [example.com/qdnb/qdnb/algorithms/sac] so that its skills do different
+// things.
 //
-// Its methods are two factors. A [Diversity] rewards skills for being told apart: [DIAYN] by a discriminator, [DADS] by how well each
-// skill foretells what it does. An [Objective] says what that is worth beside the task: [DiversityOnly], [PlusReward] or [SMERL].
+// Its methods are two factors. A [Diversity] rewards skills for being told apart: [DIAYN] by a
+// discriminator, [DADS] by how well each skill foretells what it does. An [Objective] says what
+// that is worth beside the task: [DiversityOnly], [PlusReward] or [SMERL].
 //
 //	                 DiversityOnly   PlusReward     SMERL
 //	DIAYN            DIAYN           DIAYN+REWARD   SMERL(DIAYN)
 //	DADS             DADS            DADS+REWARD    SMERL(DADS)
 //
-// A new variant is one new factor. [Search] is the loop: act, store, update; it knows no factor by name.
+// A new variant is one new factor. [Search] is the loop: act, store, update; it knows no factor by
+// name.
 //
 // Sources:
 //
@@ -18,9 +21,10 @@
 //	Kumar et al. 2020, "One solution is not all you need: few-shot extrapolation via structured MaxEnt RL" (SMERL);
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning for skill discovery" (the paper).
 //
-// The listings below are those of the paper's appendix, numbered as there, as this package carries them out. Names in them are settings (see
-// [SAC], [Discovery], [Rewarded] and [Selective]); numbers are the paper's. After -- is what does it. docs/algorithms has a page on each
-// algorithm, with equations, figures, settings and commands.
+// The listings below are those of the paper's appendix, numbered as there, as this package carries
+// them out. Names in them are settings (see [SAC], [Discovery], [Rewarded] and [Selective]);
+// numbers are the paper's. After -- is what does it. docs/algorithms has a page on each algorithm,
+// with equations, figures, settings and commands.
 //
 // # DIAYN+REWARD (Algorithm 5)
 //
@@ -57,7 +61,8 @@
 //		diversity := log 5 - log(sum over all skills j of exp(clamp(log q(change|z_j) - log q(change|z), -50, 50)))
 //		q := a step of Adam against -mean(log q(change|z) (1 - end))
 //
-// Positions of ant-omni and ant-trap may go beyond the limits of the descriptor ([example.com/qdnb/envs.WidePositions]); the cells do not.
+// Positions of ant-omni and ant-trap may go beyond the limits of the descriptor
+// ([example.com/qdnb/envs.WidePositions]); the cells do not.
 //
 // # SMERL(DADS) (Algorithm 8)
 //
@@ -69,15 +74,17 @@
 //
 //	reward := reward_scaling diversity  -- DiversityOnly
 //
-// and SAC without skills, whose best returns are the targets of SMERL: no z, no q, and the reward is reward_scaling r.
+// and SAC without skills, whose best returns are the targets of SMERL: no z, no q, and the reward
+// is reward_scaling r.
 //
 // # Differences from the paper and the published code
 //
-// The published code is that of QDax, branch qdbenchmark, and of qd-skill-discovery-benchmark. Where it differs from the paper this package
-// follows the code: skills belong to environments (the paper draws one for each episode); DIAYN's discriminator learns from where
-// transitions begin and rewards where they lead to; reward_scaling is of the sum, and 10 on walker-uni (the paper: 1); SMERL's gate has >=
-// (the paper: >) and sees running episodes by what they have so far; there are 200 updates for a step of all environments. Here, and not
-// there:
+// The published code is that of QDax, branch qdbenchmark, and of qd-skill-discovery-benchmark.
+// Where it differs from the paper this package follows the code: skills belong to environments (the
+// paper draws one for each episode); DIAYN's discriminator learns from where transitions begin and
+// rewards where they lead to; reward_scaling is of the sum, and 10 on walker-uni (the paper: 1);
+// SMERL's gate has >= (the paper: >) and sees running episodes by what they have so far; there are
+// 200 updates for a step of all environments. Here, and not there:
 //
 //   - The return of an episode is a running sum over the ring of transitions ([example.com/qdnb/qdnb/algorithms/replay.Returns]; there: a table of
 //     episodes, which mixes episodes where a row of it outlives its transitions).

@@ -6,7 +6,8 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// FuzzRestore puts a search where any arrays say. What it takes it goes on from, and what it refuses leaves it as it was.
+// FuzzRestore puts a search where any arrays say. What it takes it goes on from, and what it
+// refuses leaves it as it was.
 func FuzzRestore(f *testing.F) {
 	s, err := New(xlatest.Pure(f), Task{Env: short, Length: 8, Skills: 3}, smerlDADS.method, small())
 	if err != nil {

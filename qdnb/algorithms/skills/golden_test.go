@@ -37,8 +37,8 @@ func (f published) transitions() []*tensors.Tensor {
 	return inputs
 }
 
-// transitionsOf is the first rows of the transitions, and their rewards of the task. The skill is at the end of the observations; full
-// takes the rest of them for descriptors.
+// transitionsOf is the first rows of the transitions, and their rewards of the task. The skill is
+// at the end of the observations; full takes the rest of them for descriptors.
 func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task *Node) {
 	first := func(x *Node) *Node { return Slice(x, AxisRange(0, rows)) }
 	obs := in[0].Shape().Dimensions[1] - f.skills
@@ -82,7 +82,8 @@ func TestGoldenDIAYN(t *testing.T) {
 	}
 }
 
-// dads is the algorithm that a set of networks of 07_dads.npz is of, and the length of its descriptors.
+// dads is the algorithm that a set of networks of 07_dads.npz is of, and the length of its
+// descriptors.
 func (f published) dads(prefix string) (DADS, int) {
 	leaf := prefix + "dynamics.dynamics_network."
 	d := DADS{LearningRate: f.Number("const.learning_rate"), Components: int(f.Number("const.num_components"))}
@@ -135,7 +136,8 @@ func TestGoldenDADS(t *testing.T) {
 	}
 }
 
-// The stats.* arrays of 07_dads.npz: what the model observes of each batch, and changes normalised before and after.
+// The stats.* arrays of 07_dads.npz: what the model observes of each batch, and changes normalised
+// before and after.
 func TestGoldenObserve(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
 	dads, changes := f.dads("paper.")
@@ -166,7 +168,8 @@ func TestGoldenObserve(t *testing.T) {
 	})
 }
 
-// The clip50.* arrays of 07_dads.npz: log-probabilities so far apart that the reward clamps their differences.
+// The clip50.* arrays of 07_dads.npz: log-probabilities so far apart that the reward clamps their
+// differences.
 func TestGoldenDistinction(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
 	shape, active := f.Shape("clip50.log_prob_all"), f.Int32s("clip50.skill")

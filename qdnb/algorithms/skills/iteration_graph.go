@@ -33,7 +33,8 @@ type state struct {
 	Returns *replay.Returns // of the buffer's rows; nil if the objective does not look at them
 }
 
-// figures are means over the updates of an iteration: scalars, a tree. Those of what a method lacks are 0.
+// figures are means over the updates of an iteration: scalars, a tree. Those of what a method lacks
+// are 0.
 type figures struct {
 	Critic, Actor, Alpha *Node // losses, see [sac.Losses]
 	Diversity            *Node // loss of the model
@@ -104,7 +105,8 @@ func (it iteration) needsReturns() bool {
 	return it.method.Objective != nil && it.method.Objective.NeedsReturns()
 }
 
-// act takes one step in all environments, with actions drawn from the actor, and stores the transitions.
+// act takes one step in all environments, with actions drawn from the actor, and stores the
+// transitions.
 func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node) {
 	g := key.Hi.Graph()
 	skill := it.task.playing(g, it.environments)
@@ -149,7 +151,8 @@ func (it iteration) model(known []*Node) Model {
 	return it.method.Diversity.Model(known, it.task.Skills, it.task.features())
 }
 
-// train makes the updates of an iteration, from transitions drawn anew for each. The figures are means. Without numbers they are constants.
+// train makes the updates of an iteration, from transitions drawn anew for each. The figures are
+// means. Without numbers they are constants.
 func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer, returns *replay.Returns, numbers []*Node,
 	key xla.Key) (sac.Learner, []*Node, figures) {
 	type state struct {
@@ -192,7 +195,8 @@ type learning struct {
 	Model Model // nil if there is no diversity reward
 }
 
-// learn is one update. The rewards are those of the model before it; all networks learn from those of the others before it.
+// learn is one update. The rewards are those of the model before it; all networks learn from those
+// of the others before it.
 func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node, noise sac.Noise) (learning, figures) {
 	zero := ZerosLike(l.SAC.LogAlpha)
 	f := figures{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}

@@ -16,12 +16,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Evaluation is what skills did without noise, in one episode from each of the initial states. Episode i is that of skill i mod skills.
+// Evaluation is what skills did without noise, in one episode from each of the initial states.
+// Episode i is that of skill i mod skills.
 type Evaluation struct {
 	Genotypes   xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; of the search
-	Fitnesses   []float32 // [episodes]
-	Descriptors []float32 // [episodes * d]
-	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil where they are no positions in a plane.
+	Fitnesses   []float32   // [episodes]
+	Descriptors []float32   // [episodes * d]
+	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil where they
+	// are no positions in a plane.
 	Positions []float32
 }
 
@@ -139,7 +141,8 @@ func (s *Search) Evaluate() (Evaluation, error) {
 	return e, err
 }
 
-// insert puts the episodes of an evaluation into the passive repertoire, and returns the fitness of its cells.
+// insert puts the episodes of an evaluation into the passive repertoire, and returns the fitness of
+// its cells.
 func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	d := m.search.config.Centroids.Shape[1]
 	found := []xla.Sharded{
@@ -161,7 +164,8 @@ func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	return array.Data.([]float32), nil
 }
 
-// Repertoire is the passive repertoire on the host: fitnesses, descriptors, centroids and, if asked for, the genotypes.
+// Repertoire is the passive repertoire on the host: fitnesses, descriptors, centroids and, if asked
+// for, the genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	arrays := map[string]npz.Array{}
 	var err error

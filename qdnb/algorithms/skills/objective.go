@@ -6,7 +6,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// DiversityOnly is the objective of DIAYN and DADS: the diversity reward, and nothing of the task's.
+// DiversityOnly is the objective of DIAYN and DADS: the diversity reward, and nothing of the
+// task's.
 type DiversityOnly struct{}
 
 // Reward implements [Objective].
@@ -49,13 +50,13 @@ func (plusReward) NeedsReturns() bool { return false }
 //
 //	task + [return >= target - margin] scale diversity
 //
-// A return that is not a number never passes. As in the published code the return of a running episode is what it has so far, so that
-// where rewards are negative young episodes pass, and where they are positive none does before it has gathered enough; the paper
-// writes > in place of >=.
+// A return that is not a number never passes. As in the published code the return of a running
+// episode is what it has so far, so that where rewards are negative young episodes pass, and where
+// they are positive none does before it has gathered enough; the paper writes > in place of >=.
 type SMERL struct{ Target, Margin, Scale float64 }
 
 var (
-	_ Gate                   = SMERL{}
+	_ Gate                      = SMERL{}
 	_ xla.Parametric[Objective] = SMERL{}
 )
 

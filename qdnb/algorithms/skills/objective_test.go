@@ -13,7 +13,8 @@ import (
 
 var negativeInfinity = math.Inf(-1)
 
-// Each objective with numbers that are exact in float32; the return of the second transition is the least that passes.
+// Each objective with numbers that are exact in float32; the return of the second transition is the
+// least that passes.
 func TestObjectives(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	task, diversity := []float32{1, 2, 3, 4, 5, 6}, []float32{0.5, -1, 2, 4, 8, nan}

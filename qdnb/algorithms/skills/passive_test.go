@@ -38,8 +38,9 @@ func TestPassiveSchedule(t *testing.T) {
 	}
 }
 
-// The passive repertoire changes where it is measured and nowhere else, and its cells hold policies that do again what the cells say,
-// from one of the initial states in which their skill was evaluated.
+// The passive repertoire changes where it is measured and nowhere else, and its cells hold policies
+// that do again what the cells say, from one of the initial states in which their skill was
+// evaluated.
 func TestPassiveRepertoire(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := begun(t, p, diaynReward) // 6 steps an iteration, measured every 18

@@ -30,15 +30,16 @@ type Config struct {
 	Centroids npz.Array // float32 [cells, d], of the passive repertoire
 }
 
-// PassiveEvery says when and how skills are measured: they are evaluated, and enter a repertoire of cells as an individual of
-// MAP-Elites does. Learning does not look at it.
+// PassiveEvery says when and how skills are measured: they are evaluated, and enter a repertoire of
+// cells as an individual of MAP-Elites does. Learning does not look at it.
 type Passive struct {
 	States int   // episodes of each skill, each from an initial state of its own, the same ones every time
 	Every  int64 // environment steps from one evaluation to the next; the first is before the first step
 	Early  int64 // the same, before the first Every; 0: none in between
 }
 
-// due tells whether skills are measured after an iteration, which led from one number of environment steps to another.
+// due tells whether skills are measured after an iteration, which led from one number of
+// environment steps to another.
 func (p Passive) due(before, after int64) bool {
 	every := p.Every
 	if p.Early > 0 && after < p.Every {
@@ -60,9 +61,9 @@ type Search struct {
 	others    []*xla.Program
 	measuring *measuring
 	seed      xla.Sharded
-	numbers   xla.Params // of the method
+	numbers   xla.Params    // of the method
 	tuning    []xla.Sharded // the numbers on the device
-	iteration int64       // the newest; 0 after the first evaluation, -1 before it
+	iteration int64         // the newest; 0 after the first evaluation, -1 before it
 
 	evaluations int64     // episodes that measured skills so far
 	sums        []float64 // of the figures since then, and of how many iterations
@@ -74,7 +75,8 @@ type Outcome struct {
 	Iteration   int64 // 0 is the evaluation before the first step
 	Evaluations int64 // episodes that measured skills so far
 	EnvSteps    int64 // of training so far
-	// Fitnesses are those of the passive repertoire, [cells], -Inf where empty; nil where skills were not measured.
+	// Fitnesses are those of the passive repertoire, [cells], -Inf where empty; nil where skills
+	// were not measured.
 	Fitnesses []float32
 	Invalid   int       // episodes of the evaluation with a fitness or descriptor that is not a number: they never enter
 	Extra     []float64 // see [Search.Columns]: means over the iterations since skills were measured before; NaN at first
@@ -152,7 +154,8 @@ func (s *Search) build() error {
 	return err
 }
 
-// compile makes a program of the whole state, after the seed, the number of the iteration and the numbers of the method.
+// compile makes a program of the whole state, after the seed, the number of the iteration and the
+// numbers of the method.
 func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node, xla.Key) (state, replay.Buffer, figures)) (*xla.Program, error) {
 	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
 	for _, v := range s.known {
@@ -219,7 +222,8 @@ func picked[T any](it iteration, all []T) []T {
 	return some
 }
 
-// Step runs the next iteration; the first call only measures the skills that nothing has taught yet.
+// Step runs the next iteration; the first call only measures the skills that nothing has taught
+// yet.
 func (s *Search) Step() (Outcome, error) {
 	next := s.iteration + 1
 	before, after := s.envSteps(s.iteration), s.envSteps(next)

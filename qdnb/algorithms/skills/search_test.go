@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A search that is restored goes on to the same bytes; so does one that begins again with the same seed, and none with another one.
+// A search that is restored goes on to the same bytes; so does one that begins again with the same
+// seed, and none with another one.
 func TestSearchGoesOnBitForBit(t *testing.T) {
 	const stop, end = 7, 13 // the ring of ten steps begins again in between
 	for _, k := range []kind{diaynReward, smerlDADS, sacAlone} {
@@ -76,9 +77,9 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 	}
 }
 
-// A buffer that was dropped is filled anew, to the same size, with transitions of the actor as it is; the returns that SMERL looks at are
-// those of its rows.
-// While a search warms up it acts and remembers, and what it knows stays as it is.
+// A buffer that was dropped is filled anew, to the same size, with transitions of the actor as it
+// is; the returns that SMERL looks at are those of its rows. While a search warms up it acts and
+// remembers, and what it knows stays as it is.
 func TestWarmup(t *testing.T) {
 	p := xlatest.Pure(t)
 	config := diaynReward.config(p.Kind)
@@ -120,8 +121,8 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-// Every return is above a target of -Inf, where SMERL is PlusReward, to the bit; with a target that nothing reaches it learns the task
-// alone.
+// Every return is above a target of -Inf, where SMERL is PlusReward, to the bit; with a target that
+// nothing reaches it learns the task alone.
 func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 	p := xlatest.Pure(t)
 	after := func(objective Objective) map[string]npz.Array {
@@ -167,7 +168,8 @@ func TestSACSolvesThePoint(t *testing.T) {
 	}
 }
 
-// DIAYN without a task: the discriminator learns to tell skills apart, and they end in different places.
+// DIAYN without a task: the discriminator learns to tell skills apart, and they end in different
+// places.
 func TestDIAYNParts(t *testing.T) {
 	method := Method{DIAYN{LearningRate: 3e-3, Hidden: []int{32}}, DiversityOnly{}}
 	s := newSearch(t, xlatest.Best(t), sacAlone.env, method, quick(15))

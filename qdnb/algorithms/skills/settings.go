@@ -11,22 +11,24 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 )
 
-// SAC are the hyperparameters of soft actor-critic alone. A zero value is not useful; see [DefaultSAC].
+// SAC are the hyperparameters of soft actor-critic alone. A zero value is not useful; see
+// [DefaultSAC].
 type SAC struct {
 	sac.Config
 	EnvBatchSize       int     `json:"env_batch_size"`        // environments that act side by side; paper: 200
 	GradUpdatesPerStep float64 `json:"grad_updates_per_step"` // updates for each transition; paper: 1, so 200 after every step of all
 	ReplayBufferSize   int     `json:"replay_buffer_size"`    // transitions that are kept; paper: 1 000 000
 	EpisodeLength      int     `json:"episode_length"`        // control steps; paper: 250, ant-maze 500
-	// WarmupSteps is how many environment steps are taken with uniformly random actions before the first update. Where near rewards lead
-	// into a dead end, as in pointmaze, what they stumble upon is all that is ever seen of the rest. Paper: 0.
+	// WarmupSteps is how many environment steps are taken with uniformly random actions before the
+	// first update. Where near rewards lead into a dead end, as in pointmaze, what they stumble
+	// upon is all that is ever seen of the rest. Paper: 0.
 	WarmupSteps int64 `json:"warmup_steps"`
 
 	// The passive repertoire.
 	EvaluationStates   int   `json:"evaluation_states"`   // episodes of each skill in an evaluation; paper: 40
 	EvaluationInterval int64 `json:"evaluation_interval"` // environment steps between two; paper: 100 000
-	// EarlyInterval is the same before the first EvaluationInterval, so that short runs have something to show; 0, as in the
-	// paper: none in between.
+	// EarlyInterval is the same before the first EvaluationInterval, so that short runs have
+	// something to show; 0, as in the paper: none in between.
 	EarlyInterval int64 `json:"early_interval"`
 	Cells         int   `json:"cells"`       // of the repertoire; paper: 1024
 	CVTSamples    int   `json:"cvt_samples"` // points that the tessellation clusters; paper: 50 000
@@ -54,7 +56,8 @@ type Selective struct {
 	SMERLMargin float64 `json:"smerl_margin"` // how much less still counts; paper: a tenth of the target's size
 }
 
-// Hyperparameters are the settings of an algorithm: a pointer to one of [SAC], or what [DefaultDiscovery] and its like give.
+// Hyperparameters are the settings of an algorithm: a pointer to one of [SAC], or what
+// [DefaultDiscovery] and its like give.
 type Hyperparameters interface {
 	// Base gives those that all algorithms have.
 	Base() SAC
@@ -95,8 +98,8 @@ func Printed(env string) []string {
 	return nil
 }
 
-// of is what is published for an environment; for another one, rewards as they are, and skills told apart by positions where the
-// descriptor is one.
+// of is what is published for an environment; for another one, rewards as they are, and skills told
+// apart by positions where the descriptor is one.
 func of(env envs.Spec) perEnvironment {
 	if p, ok := perEnvironments[env.Name]; ok {
 		return p
@@ -240,7 +243,8 @@ func (s *selective[F]) Method() Method {
 	return Method{f.diversity(s.Discovery), SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale}}
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory would end first.
+// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory
+// would end first.
 const (
 	maxEnvironments = 1 << 16
 	maxUpdates      = 1 << 24

@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 )
 
-// Of an environment that nothing is published about all is as it is by itself; only a SMERL must be told its target.
+// Of an environment that nothing is published about all is as it is by itself; only a SMERL must be
+// told its target.
 func TestUnknownEnvironments(t *testing.T) {
 	spec := endless.Spec()
 	mean := spec

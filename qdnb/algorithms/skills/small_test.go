@@ -59,7 +59,8 @@ type kind struct {
 
 func smallFor(xla.Kind) Config { return small() }
 
-// One of each kind; SAC alone learns its entropy coefficient, and, where updates are fast, the task.
+// One of each kind; SAC alone learns its entropy coefficient, and, where updates are fast, the
+// task.
 var (
 	diaynReward = kind{"diayn-reward", short, Method{smallDIAYN, PlusReward{2}}, smallFor}
 	smerlDADS   = kind{"smerl-dads", short, Method{smallDADS, SMERL{Target: -8, Margin: 1, Scale: 2}}, smallFor}
@@ -86,7 +87,8 @@ func newSearch(t *testing.T, p *xla.Platform, env point, method Method, config C
 	return s
 }
 
-// begun gives a search of a kind before its first iteration. XLA takes seconds to compile one: there, tests take turns with it.
+// begun gives a search of a kind before its first iteration. XLA takes seconds to compile one:
+// there, tests take turns with it.
 func begun(t *testing.T, p *xla.Platform, k kind) *Search {
 	t.Helper()
 	if p.Kind == xla.Go {

@@ -18,7 +18,8 @@ type Task struct {
 	Env    envs.Env
 	Length int // control steps of an episode
 	Skills int // that the policy is told of, one at a time; 0: none, as in SAC alone
-	// FullState tells skills apart by whole observations; else they are by the task's state descriptors.
+	// FullState tells skills apart by whole observations; else they are by the task's state
+	// descriptors.
 	FullState bool
 }
 
@@ -77,13 +78,14 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 	return t.layout().Join(b)
 }
 
-// conditioned puts the skills [B, skills] beside the observations [B, observations]: what the networks see.
+// conditioned puts the skills [B, skills] beside the observations [B, observations]: what the
+// networks see.
 func conditioned(observations, skills *Node) *Node {
 	return Concatenate([]*Node{observations, skills}, 1)
 }
 
-// read cuts transitions [B, width] into what learns of them; the networks' inputs are told the skill. The second is nil if there are
-// none.
+// read cuts transitions [B, width] into what learns of them; the networks' inputs are told the
+// skill. The second is nil if there are none.
 func (t Task) read(rows *Node) (replay.Batch, *Batch) {
 	b := t.layout().Split(rows)
 	more := b.More
@@ -106,14 +108,16 @@ func oneHot(number *Node, skills int) *Node {
 	return ConvertDType(Equal(BroadcastToDims(number, shape.Dimensions...), column), dtypes.Float32)
 }
 
-// playing is the skill that each of n environments plays, for the whole of a run: k mod skills, float32 [n, 1].
+// playing is the skill that each of n environments plays, for the whole of a run: k mod skills,
+// float32 [n, 1].
 func (t Task) playing(g *Graph, n int) *Node {
 	return ModScalar(Iota(g, shapes.Make(dtypes.Float32, n, 1), 0), float64(max(1, t.Skills)))
 }
 
-// Genotypes are the skills of an actor [1, N] as policies of their own, rows of observations -> hidden -> actions with tanh, as the
-// neuroevolution has them: [skills, params], or one of a policy that is told nothing. What a skill adds to the first layer goes
-// into its bias, and of the last layer the means stay. They do what the actor does without noise.
+// Genotypes are the skills of an actor [1, N] as policies of their own, rows of observations ->
+// hidden -> actions with tanh, as the neuroevolution has them: [skills, params], or one of a policy
+// that is told nothing. What a skill adds to the first layer goes into its bias, and of the last
+// layer the means stay. They do what the actor does without noise.
 func (t Task) Genotypes(algorithm sac.SAC, actor *Node) *Node {
 	net := algorithm.Actor.View(actor)
 	spec, last, skills := t.Env.Spec(), len(net.Kernel)-1, max(1, t.Skills)

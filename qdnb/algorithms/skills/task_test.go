@@ -18,8 +18,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// point is a task that plain Go can compute to the bit: a point in the plane moves by a quarter of its action, and pays for its
-// distance from (1, 0), |x-1| + |y|. Its observation and its descriptor are where it is.
+// point is a task that plain Go can compute to the bit: a point in the plane moves by a quarter of
+// its action, and pays for its distance from (1, 0), |x-1| + |y|. Its observation and its
+// descriptor are where it is.
 type point struct {
 	Edge   float64 // an episode ends where x is beyond it
 	Limit  float64 // rewards are NaN where x is beyond it
@@ -173,8 +174,8 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// Where every step costs something young episodes pass SMERL's gate, and fail once their returns have sunk below it: all their steps at
-// once. Environment e pays (e+1)/2 a step.
+// Where every step costs something young episodes pass SMERL's gate, and fail once their returns
+// have sunk below it: all their steps at once. Environment e pays (e+1)/2 a step.
 func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
 	const n, length, steps = 4, 6, 13
 	reward := []float32{-0.5, -1, -1.5, -2}
@@ -203,7 +204,8 @@ func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
 		diversity := xlatest.Flat[float32](t, out[2*steps])
 		var shares []float64 // of the steps so far, that pass
 		for step := range steps {
-			// The ring holds two episodes of each environment; at step 12 the third begins, over the first row of the first.
+			// The ring holds two episodes of each environment; at step 12 the third begins, over
+			// the first row of the first.
 			want, passing := make([]float32, 2*length*n), 0
 			for row := range want {
 				age, own := row/n%length, row/n/length == step/length%2

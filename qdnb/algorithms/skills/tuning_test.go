@@ -50,7 +50,8 @@ func TestNumbersOfAMethodAreInputs(t *testing.T) {
 // untuned is an objective whose numbers are constants.
 type untuned struct{ Gate }
 
-// Each search does what it says, to the bit: what one with the same numbers as constants does, and none of the others.
+// Each search does what it says, to the bit: what one with the same numbers as constants does, and
+// none of the others.
 func TestNumbersOfAMethodAreTakenFromTheInputs(t *testing.T) {
 	p := xlatest.Pure(t)
 	after := func(objective Objective, config Config) map[string]npz.Array {

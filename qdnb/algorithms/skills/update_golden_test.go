@@ -39,8 +39,8 @@ func (f published) sac(prefix string) sac.SAC {
 	return sac.New(config, f.Shape("data.obs")[1], f.Shape("data.actions")[1])
 }
 
-// updates compares successive updates of +REWARD with the arrays of a prefix: the model of the diversity reward is called name, and begins
-// with what else is known beside its network.
+// updates compares successive updates of +REWARD with the arrays of a prefix: the model of the
+// diversity reward is called name, and begins with what else is known beside its network.
 func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, d int, full bool, beside func() []*tensors.Tensor) {
 	steps := f.Shape(prefix + "update.idx")[0]
 	algorithm := f.sac(prefix)

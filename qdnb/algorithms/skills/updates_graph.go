@@ -17,7 +17,8 @@ type Updates struct {
 	Buffer  replay.Buffer
 }
 
-// NewUpdates starts from new networks and a full buffer of random transitions, none of which ends an episode.
+// NewUpdates starts from new networks and a full buffer of random transitions, none of which ends
+// an episode.
 func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.Key) Updates {
 	g, spec := key.Hi.Graph(), task.Env.Spec()
 	it := iteration{task: task, method: method, sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}

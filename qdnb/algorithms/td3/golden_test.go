@@ -82,7 +82,8 @@ func (f published) start(critic, targetCritic, actor, targetActor *Node) Learner
 	}
 }
 
-// stepped compares parameters after a step of Adam where the gradient is no rounding noise: Adam divides it by its own size.
+// stepped compares parameters after a step of Adam where the gradient is no rounding noise: Adam
+// divides it by its own size.
 func stepped(t *testing.T, what string, got, want, gradient []float32) {
 	t.Helper()
 	got = slices.Clone(got)

@@ -17,8 +17,8 @@ type TD3 struct {
 	Critic nn.MLP // observation beside action to one number; each of the two
 }
 
-// New is the algorithm for policies of one form, with critics of ReLU units as the configuration says. Other critics are had by
-// setting the field.
+// New is the algorithm for policies of one form, with critics of ReLU units as the configuration
+// says. Other critics are had by setting the field.
 func New(config Config, actor nn.MLP) TD3 {
 	inputs := actor.Sizes[0] + actor.Sizes[len(actor.Sizes)-1]
 	sizes := slices.Concat([]int{inputs}, config.CriticHidden, []int{1})
@@ -34,7 +34,8 @@ func (t TD3) Actions() int { return t.Actor.Sizes[len(t.Actor.Sizes)-1] }
 // Layout is that of the transitions which the algorithm learns from.
 func (t TD3) Layout() replay.Layout { return replay.Transitions(t.Observations(), t.Actions()) }
 
-// Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a critic and N of a policy.
+// Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a
+// critic and N of a policy.
 type Learner struct {
 	Critic, TargetCritic *Node // [2, C]
 	Actor, TargetActor   *Node // [1, N]
@@ -43,8 +44,9 @@ type Learner struct {
 	Step                 *Node // int32: updates of the critics so far
 }
 
-// Start is a learner before its first update, whose actor is the given row [1, N] (in PGA-MAP-Elites the first individual of the
-// initial population). The critics are drawn; targets are copies.
+// Start is a learner before its first update, whose actor is the given row [1, N] (in
+// PGA-MAP-Elites the first individual of the initial population). The critics are drawn; targets
+// are copies.
 func (t TD3) Start(actor *Node, key xla.Key) Learner {
 	critic := t.Critic.Init(key.FoldInEach(Const(actor.Graph(), []int32{0, 1})))
 	return Learner{

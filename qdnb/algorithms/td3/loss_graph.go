@@ -13,14 +13,16 @@ import (
 //	y = reward_scaling r + (1 - done) discount min(Q1', Q2')(s', a')
 //	loss = sum over j of mean(((Qj(s, a) - y) (1 - truncation))^2)
 //
-// Primes are the target networks. Steps that end an episode by its length bootstrap nothing and so are left out, but
-// counted in the mean (QDax, losses/td3_loss.py). noise [B, actions] is standard normal.
+// Primes are the target networks. Steps that end an episode by its length bootstrap nothing and so
+// are left out, but counted in the mean (QDax, losses/td3_loss.py). noise [B, actions] is standard
+// normal.
 func (t TD3) CriticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch, noise *Node) *Node {
 	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
 	return criticLoss(t.Critic.Networks(critic), target, batch)
 }
 
-// PolicyLoss is the negated mean of the first critic's value of what an actor [1, N] would do, a scalar: -mean Q1(s, actor(s)).
+// PolicyLoss is the negated mean of the first critic's value of what an actor [1, N] would do, a
+// scalar: -mean Q1(s, actor(s)).
 func (t TD3) PolicyLoss(actor, critic *Node, batch replay.Batch) *Node {
 	return policyLoss(t.Actor.Network(actor, 0), t.Critic.Network(critic, 0), batch.Obs)
 }

@@ -52,7 +52,8 @@ func (n plain) forward(x []float64) [][]float64 {
 
 func (n plain) out(x []float64) []float64 { return n.forward(x)[len(n.form.Sizes)-1] }
 
-// backward adds what v, the gradient of the output, makes of the gradient of the parameters, and returns that of the input.
+// backward adds what v, the gradient of the output, makes of the gradient of the parameters, and
+// returns that of the input.
 func (n plain) backward(values [][]float64, v []float64, gradient []float64) []float64 {
 	g := plain{form: n.form, row: gradient}
 	leaves := n.form.Layout()
@@ -116,7 +117,8 @@ func narrow(x ...[]float64) []float32 {
 	return y
 }
 
-// Three updates, so that the actor moves, rests and moves, agree with the algorithm written out in float64.
+// Three updates, so that the actor moves, rests and moves, agree with the algorithm written out in
+// float64.
 func TestUpdateOracle(t *testing.T) {
 	const obs, act, batch, steps = 4, 2, 8, 3
 	config := Default()

@@ -23,8 +23,8 @@ func tiny() TD3 {
 	return New(config, nn.Policy(2, []int{16}, 1))
 }
 
-// bandit fills a buffer with episodes of one step: the reward of an action is minus its squared distance to half the first component
-// of the observation, so that the best policy is known.
+// bandit fills a buffer with episodes of one step: the reward of an action is minus its squared
+// distance to half the first component of the observation, so that the best policy is known.
 func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 	g := key.Hi.Graph()
 	obs, action := key.FoldIn(0).Uniform(-1, 1, rows, 2), key.FoldIn(1).Uniform(-1, 1, rows, 1)
@@ -39,8 +39,9 @@ func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 // noWorker is the index of the only worker.
 func noWorker(key xla.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
 
-// Where the best actions are known the greedy actor comes near them, and so does an individual that climbs the critic's gradient; the
-// critics, whose targets are rewards alone, come near the rewards.
+// Where the best actions are known the greedy actor comes near them, and so does an individual that
+// climbs the critic's gradient; the critics, whose targets are rewards alone, come near the
+// rewards.
 func TestLearnsABandit(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
@@ -68,8 +69,9 @@ func TestLearnsABandit(t *testing.T) {
 	})
 }
 
-// A step that ends an episode bootstraps nothing; one that ends it by its length is no error at all; the actor and its target move at
-// every second step only, and varying several individuals is varying each alone.
+// A step that ends an episode bootstraps nothing; one that ends it by its length is no error at
+// all; the actor and its target move at every second step only, and varying several individuals is
+// varying each alone.
 func TestLaws(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()

@@ -21,7 +21,8 @@ func (t TD3) first(key xla.Key) Learner {
 	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))), key.FoldIn(2))
 }
 
-// Training is updates from drawn batches, one after the other, in one call or two; and of its key, to the bit.
+// Training is updates from drawn batches, one after the other, in one call or two; and of its key,
+// to the bit.
 func TestTrainIsUpdates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
@@ -140,7 +141,8 @@ func TestFormsOfCritics(t *testing.T) {
 				key := xla.KeyOf(in[0])
 				buffer, l := bandit(td3, key.FoldIn(0), 100), td3.first(key)
 				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs, Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
-				// One step of the variation, which cuts the critic's first layer in two, against the loss as it is written.
+				// One step of the variation, which cuts the critic's first layer in two, against
+				// the loss as it is written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
 				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0], adam.Start(l.Actor))
 				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}

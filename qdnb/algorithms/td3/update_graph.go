@@ -10,8 +10,9 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Losses are means over the updates of a call: scalars. One that is not a number says that some update of the call went wrong,
-// and that the learner is of no use any more; so does a parameter that is not.
+// Losses are means over the updates of a call: scalars. One that is not a number says that some
+// update of the call went wrong, and that the learner is of no use any more; so does a parameter
+// that is not.
 type Losses struct {
 	Critic *Node // see [TD3.CriticLoss]
 	Actor  *Node // see [TD3.PolicyLoss]; 0 if the actor was not updated
@@ -84,7 +85,8 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	l.TargetCritic = nn.Polyak(l.TargetCritic, l.Critic, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
-	// The update of the actor is the body of a loop of one turn or none: XLA evaluates both sides of a Where.
+	// The update of the actor is the body of a loop of one turn or none: XLA evaluates both sides
+	// of a Where.
 	type actor struct {
 		Actor, Target []nn.Network
 		Moments       nn.MomentsOf[[]nn.Network]

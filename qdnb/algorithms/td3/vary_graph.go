@@ -10,7 +10,8 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// DrawObservations draws what [TD3.Vary] climbs on: the observations of a batch of transitions for each of some steps, [steps * B, observations].
+// DrawObservations draws what [TD3.Vary] climbs on: the observations of a batch of transitions for
+// each of some steps, [steps * B, observations].
 func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Node {
 	type state struct {
 		Buffer replay.Buffer
@@ -31,10 +32,11 @@ type shared struct {
 	Critic nn.FixedInputs
 }
 
-// Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of the observations
-// [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics [2, C] that do not change, and the result is their
-// children [M, N]. A child depends on its parent alone, not on the others; so many are varied together (see [Together]), which
-// changes the speed and not the numbers. worker is that of [xla.ForSlices].
+// Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of
+// the observations [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics
+// [2, C] that do not change, and the result is their children [M, N]. A child depends on its parent
+// alone, not on the others; so many are varied together (see [Together]), which changes the speed
+// and not the numbers. worker is that of [xla.ForSlices].
 func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
 	type state struct {
 		Parents, Children *Node
@@ -50,8 +52,9 @@ func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *N
 	}).Children
 }
 
-// Together is how many of m individuals should be varied together on a kind of backend. On XLA:CPU it is the largest divisor of m up to 8: one
-// alone leaves gaps between its products and reads the critic for itself; many do not fit the cache with their moments.
+// Together is how many of m individuals should be varied together on a kind of backend. On XLA:CPU
+// it is the largest divisor of m up to 8: one alone leaves gaps between its products and reads the
+// critic for itself; many do not fit the cache with their moments.
 func Together(kind xla.Kind, m int) int {
 	if kind != xla.CPU {
 		return m
@@ -65,7 +68,8 @@ func Together(kind xla.Kind, m int) int {
 	return together
 }
 
-// varyGroup varies the individuals of some rows [P, N] side by side: their losses add up, and none depends on another's parameters.
+// varyGroup varies the individuals of some rows [P, N] side by side: their losses add up, and none
+// depends on another's parameters.
 func (t TD3) varyGroup(rows *Node, from shared) *Node {
 	type state struct {
 		Policies nn.Net

@@ -43,7 +43,8 @@ type Result struct {
 	Where    string  `json:"where"` // in the paper
 	Verdict  Verdict `json:"verdict"`
 	Evidence string  `json:"evidence"` // one line: numbers, or what is missing
-	// MinSeeds and MaxSeeds are how many seeds there are of the methods and environments that were looked at; 0 where none.
+	// MinSeeds and MaxSeeds are how many seeds there are of the methods and environments that were
+	// looked at; 0 where none.
 	MinSeeds int `json:"min_seeds"`
 	MaxSeeds int `json:"max_seeds"`
 }
@@ -142,7 +143,8 @@ func (d *data) trained(found []results.Trained) []results.Trained {
 	return found
 }
 
-// note counts the seeds of a sample, or notes that it is missing: empty, or of scores that are not known.
+// note counts the seeds of a sample, or notes that it is missing: empty, or of scores that are not
+// known.
 func (d *data) note(x []float64, what string) []float64 {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
 		d.need(what)

@@ -9,8 +9,9 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// published are the medians of the paper's tables 1 and 10: max fitness and QD score in the order of environments; of plain DIAYN and DADS
-// there are none on pointmaze. SMERL(DIAYN)'s QD score there is that of table 11.
+// published are the medians of the paper's tables 1 and 10: max fitness and QD score in the order
+// of environments; of plain DIAYN and DADS there are none on pointmaze. SMERL(DIAYN)'s QD score
+// there is that of table 11.
 var published = map[string][2][7]float64{
 	"smerl-diayn":    {{449, -7880, -40, 1710, 249, 1190, 1890}, {1.02e5, 7.84e5, 3.89e4, 6.2e4, 1.95e3, 3.01e5, 7.92e5}},
 	"smerl-dads":     {{448, -7620, -80, 1610, 249, 1170, 1920}, {9.88e4, 8.22e5, 3.57e3, 0.83e5, 4.15e3, 2.69e5, 7.51e5}},
@@ -26,8 +27,8 @@ var published = map[string][2][7]float64{
 
 const seeds = 5
 
-// paper makes tables of which all claims hold: the published medians, with a made-up spread over five seeds, and made-up results of the
-// other experiments.
+// paper makes tables of which all claims hold: the published medians, with a made-up spread over
+// five seeds, and made-up results of the other experiments.
 func paper() *results.Tables {
 	t := &results.Tables{}
 	for seed := range seeds {
@@ -143,7 +144,8 @@ func paper() *results.Tables {
 	return t
 }
 
-// change alters the training runs of an experiment, a label and an environment; an empty name is any.
+// change alters the training runs of an experiment, a label and an environment; an empty name is
+// any.
 func change(experiment, label, env string, to func(*results.Trained)) func(*results.Tables) {
 	return func(t *results.Tables) {
 		for i := range t.Trained {
@@ -224,7 +226,8 @@ func all(changes ...func(*results.Tables)) func(*results.Tables) {
 	}
 }
 
-// cases are, for each claim, a change of the tables with which it does not hold, and one with which it cannot be told.
+// cases are, for each claim, a change of the tables with which it does not hold, and one with which
+// it cannot be told.
 var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 	"qd-score":          {scored("diayn-reward", "walker-uni", 9e5), unfinished("training", "aurora", "pointmaze")},
 	"qd-score-ant-omni": {scored("dads-reward", "ant-omni", 2.2e5), unfinished("training", "map-elites", "ant-omni")},

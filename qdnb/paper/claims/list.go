@@ -40,7 +40,8 @@ const (
 	minIQM     = 4    // seeds from which on the interquartile mean is not the mean
 )
 
-// list has the claims, in the order in which they are told. Each group has a file, with what its checks need.
+// list has the claims, in the order in which they are told. Each group has a file, with what its
+// checks need.
 var list = slices.Concat(ofScores, ofAdaptation, ofHurdles, ofSensitivity, ofRewards, ofAverages, ofAblations)
 
 func join(parts ...string) string {

@@ -123,7 +123,8 @@ var ofScores = []Claim{
 		}},
 }
 
-// ofRewards are what the appendix says of them: of SMERL against the plain sum of rewards, and of single methods.
+// ofRewards are what the appendix says of them: of SMERL against the plain sum of rewards, and of
+// single methods.
 var ofRewards = []Claim{
 	{"smerl-fitness", "SMERL has a better max fitness than the plain sum of rewards on most tasks (both variants)",
 		"table 1", func(d *data) (bool, string) {

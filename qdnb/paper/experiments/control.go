@@ -16,7 +16,8 @@ func (p planner) control(trained sweep.Need) (runs.Config, runs.Budget, error) {
 	return config, budget, err
 }
 
-// control is how much a controller learns: hyperparameters that differ from the paper's, and the budget.
+// control is how much a controller learns: hyperparameters that differ from the paper's, and the
+// budget.
 func (s Scale) control() (set []string, budget runs.Budget) {
 	switch s {
 	case Paper:

@@ -1,4 +1,5 @@
-// Package experiments has the experiments of the paper as plans, lists of runs, and carries them out.
+// Package experiments has the experiments of the paper as plans, lists of runs, and carries them
+// out.
 //
 //	training       the eight methods on the seven environments (table 1, figures 2, 6 to 8, 11, 12)
 //	smerl-targets  soft actor-critic alone: what SMERL's targets are read from
@@ -8,5 +9,6 @@
 //	prior          DIAYN+REWARD and DADS+REWARD that tell skills apart by whole observations on ant-omni (figures 15, 17)
 //	reward         DIAYN and DADS without the task's reward beside their other versions (table 10, figure 16)
 //
-// Plans share their training runs: a run that two experiments need has the same configuration in both, so that it is trained once.
+// Plans share their training runs: a run that two experiments need has the same configuration in
+// both, so that it is trained once.
 package experiments

@@ -296,7 +296,8 @@ func assign(name string, value float64) string {
 	return name + "=" + strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// prior adds the method as it is, and without the prior: skills told apart by whole observations, not by positions.
+// prior adds the method as it is, and without the prior: skills told apart by whole observations,
+// not by positions.
 func (p planner) prior(algorithm, env string, seed int64) error {
 	for _, full := range []bool{false, true} {
 		run, err := p.train(algorithm, env, seed, "descriptor_full_state="+strconv.FormatBool(full))

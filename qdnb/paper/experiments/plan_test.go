@@ -158,7 +158,8 @@ func TestPlansWithThePapersConstants(t *testing.T) {
 	}
 }
 
-// Every line of every plan is what this program makes of it, its needs stand before it as lines, and no folder has two budgets.
+// Every line of every plan is what this program makes of it, its needs stand before it as lines,
+// and no folder has two budgets.
 func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 	for _, scale := range Scales() {
 		budgets := map[string]runs.Budget{}
@@ -328,7 +329,8 @@ func TestPlanOptions(t *testing.T) {
 	}
 }
 
-// The grids are those of the paper's section 6.4, and the two priors differ in nothing but what skills are told apart by.
+// The grids are those of the paper's section 6.4, and the two priors differ in nothing but what
+// skills are told apart by.
 func TestGridsAndPriors(t *testing.T) {
 	points := map[string]map[[2]float64]bool{}
 	for _, line := range plan(t, "sensitivity", Options{Envs: []string{"ant-uni"}, Seeds: 1}) {

@@ -18,20 +18,22 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Prepare makes sure that the runs of experiments are there, for the figures of package paper, and says so in a line each on standard
-// output. The plan and the runs lie in [paper.Folder]. An experiment that the plan there has, at whatever scale, is completed; of one that
-// it lacks, small runs are planned and made at once, which takes half an hour or more for all experiments on two cores. Under $QDNB_SMOKE
-// they are of the scale Smoke.
+// Prepare makes sure that the runs of experiments are there, for the figures of package paper, and
+// says so in a line each on standard output. The plan and the runs lie in [paper.Folder]. An
+// experiment that the plan there has, at whatever scale, is completed; of one that it lacks, small
+// runs are planned and made at once, which takes half an hour or more for all experiments on two
+// cores. Under $QDNB_SMOKE they are of the scale Smoke.
 //
-// SIGINT and SIGTERM (an interrupted cell) save the run in progress and end Prepare with [qdnb.ErrInterrupted]; the same call goes on.
+// SIGINT and SIGTERM (an interrupted cell) save the run in progress and end Prepare with
+// [qdnb.ErrInterrupted]; the same call goes on.
 func Prepare(experiments ...string) error {
 	ctx, stop := qdnb.Interruptible()
 	defer stop()
 	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
 }
 
-// PrepareIn is [Prepare] in a given experiments folder, with what it says in o.Log (standard output if nil). The folder of the runs is its
-// own matter.
+// PrepareIn is [Prepare] in a given experiments folder, with what it says in o.Log (standard output
+// if nil). The folder of the runs is its own matter.
 func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...string) error {
 	if o.Log == nil {
 		o.Log = os.Stdout
@@ -127,7 +129,8 @@ func (w lineWriter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// shortPath is a path from the current folder, if it lies near: outputs of notebooks should not name the folders of a machine.
+// shortPath is a path from the current folder, if it lies near: outputs of notebooks should not
+// name the folders of a machine.
 func shortPath(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

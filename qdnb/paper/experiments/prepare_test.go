@@ -14,7 +14,8 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 )
 
-// A plan that is there decides what is made; what is missing is made once; what is there is only told.
+// A plan that is there decides what is made; what is missing is made once; what is there is only
+// told.
 func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	var plan bytes.Buffer
@@ -50,7 +51,8 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// An experiment that the plan lacks is added to it, and an interrupted Prepare leaves a plan with which the same call goes on.
+// An experiment that the plan lacks is added to it, and an interrupted Prepare leaves a plan with
+// which the same call goes on.
 func TestPreparePlansWhatIsNot(t *testing.T) {
 	t.Setenv("QDNB_SMOKE", "1")
 	dir := filepath.Join(t.TempDir(), "new")

@@ -33,11 +33,13 @@ type RunOptions struct {
 // ErrFailed is what [Run] returns if lines failed; it told of each.
 var ErrFailed = errors.New("failed")
 
-// Run carries out the lines of a plan that are not done, each after the runs that it needs, in one process: programs that lines have
-// in common are compiled once. A line that fails does not stop the others, except those that need it. Lines that another process
-// works at are left for the end, and then waited for, so that any number of processes may work at one plan.
+// Run carries out the lines of a plan that are not done, each after the runs that it needs, in one
+// process: programs that lines have in common are compiled once. A line that fails does not stop
+// the others, except those that need it. Lines that another process works at are left for the end,
+// and then waited for, so that any number of processes may work at one plan.
 //
-// When ctx is done, the run in progress is saved and Run ends with [qdnb.ErrInterrupted]; the same call goes on.
+// When ctx is done, the run in progress is saved and Run ends with [qdnb.ErrInterrupted]; the same
+// call goes on.
 func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 	e := newExecutor(o, lines)
 	if left := sweep.Total(sweep.Inspect(e.Runs, lines)).Left; left.Time > 0 {
@@ -71,8 +73,8 @@ func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 	return nil
 }
 
-// RunIndex carries out one line of a plan, counted from 0, after the runs that it needs: a task of a job array. It waits for other
-// processes that work at the same runs.
+// RunIndex carries out one line of a plan, counted from 0, after the runs that it needs: a task of
+// a job array. It waits for other processes that work at the same runs.
 func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) error {
 	if _, err := sweep.At(lines, index); err != nil {
 		return err
@@ -107,7 +109,8 @@ func (e *executor) say(format string, args ...any) {
 	fmt.Fprintf(e.Log, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// line carries out a line unless it is done. If it may not wait, it ends with errHeld where another process is at it.
+// line carries out a line unless it is done. If it may not wait, it ends with errHeld where another
+// process is at it.
 func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	line := e.lines[index]
 	if done, err := sweep.IsDone(e.Runs, line.Run, line.Budget); err != nil || done {
@@ -139,7 +142,8 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	return e.free(ctx, line.Run, line.Budget, wait, announce, func() error { return e.execute(ctx, line) })
 }
 
-// free does work that makes a run complete, unless it is. While another process holds the run's folder it waits, or ends with errHeld.
+// free does work that makes a run complete, unless it is. While another process holds the run's
+// folder it waits, or ends with errHeld.
 func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait bool, announce func(), work func() error) error {
 	dir := filepath.Join(e.Runs, c.Name())
 	told := ""

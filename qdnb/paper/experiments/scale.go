@@ -28,13 +28,15 @@ func Scales() []Scale { return []Scale{Paper, Medium, Small, Smoke} }
 // neuroevolution are the methods that breed policies; the others learn by gradients alone.
 var neuroevolution = results.Neuroevolution()
 
-// smallTargets are what SMERL aims at on the scale Small: the best returns that SAC finds there, seed 0, as the experiment smerl-targets
-// measures them. Those of the paper are out of reach, so that no episode would ever be diverse.
+// smallTargets are what SMERL aims at on the scale Small: the best returns that SAC finds there,
+// seed 0, as the experiment smerl-targets measures them. Those of the paper are out of reach, so
+// that no episode would ever be diverse.
 var smallTargets = map[string]float64{
 	"pointmaze": -157, "ant-uni": 167, "ant-omni": 241, "ant-trap": 232, "ant-maze": -17200, "walker-uni": 131, "halfcheetah-uni": 477,
 }
 
-// settings are the hyperparameters of an algorithm on an environment that differ from the paper's, as assignments.
+// settings are the hyperparameters of an algorithm on an environment that differ from the paper's,
+// as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
 	if s == Paper {
 		if slices.Contains(neuroevolution, algorithm) {
@@ -114,7 +116,8 @@ const (
 	Time  = "time"
 )
 
-// budget is what a training run gets. In time it is the same for all methods; in steps it is what the method does in that time.
+// budget is what a training run gets. In time it is the same for all methods; in steps it is what
+// the method does in that time.
 func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	evolves := slices.Contains(neuroevolution, algorithm)
 	switch {
@@ -167,7 +170,8 @@ func (s Scale) seeds(experiment string) int {
 	return 1
 }
 
-// adaptation is to how much skills adapt: values of a perturbation, nil for the paper's, and episodes of each.
+// adaptation is to how much skills adapt: values of a perturbation, nil for the paper's, and
+// episodes of each.
 func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int) {
 	all := p.Values()
 	near := func(wanted ...float64) (some [][]float64) {

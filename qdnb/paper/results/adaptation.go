@@ -10,7 +10,8 @@ import (
 // near tells whether two values of a perturbation are the same; they come from decimals.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
 
-// Multipliers are the values of a perturbation by a multiplier that any run on an environment has, in order.
+// Multipliers are the values of a perturbation by a multiplier that any run on an environment has,
+// in order.
 func (t *Tables) Multipliers(perturbation, env string) []float64 {
 	var list []float64
 	for _, a := range t.Adapted {
@@ -70,7 +71,8 @@ func (a Adapted) Gain(multiplier float64) float64 {
 	return (v.Score - nominal.Score) / math.Abs(nominal.Score)
 }
 
-// Gains are the fitness gains of a label at a multiplier, one per seed. Each is relative to the seed's own nominal score.
+// Gains are the fitness gains of a label at a multiplier, one per seed. Each is relative to the
+// seed's own nominal score.
 func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(perturbation, env, label) {
@@ -81,8 +83,8 @@ func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []fl
 	return x
 }
 
-// TargetMeans are the means over the targets of a label's scores on ant-maze, one per seed. The paper does not say how its figure 4
-// joins the ten targets.
+// TargetMeans are the means over the targets of a label's scores on ant-maze, one per seed. The
+// paper does not say how its figure 4 joins the ten targets.
 func (t *Tables) TargetMeans(label string) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(Target, "ant-maze", label) {

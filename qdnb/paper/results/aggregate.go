@@ -37,9 +37,10 @@ func (m Metric) Of(r Trained) float64 {
 	return math.NaN()
 }
 
-// FinishedRuns are the complete training runs of a label on an environment with the hyperparameters of the method, by seed. They are taken
-// from the first experiment that has any: training, reward impact, then the others, which need such runs too; of "sensitivity" none, and of
-// "smerl-targets" none, whose runs are SAC's and may be of other hyperparameters.
+// FinishedRuns are the complete training runs of a label on an environment with the hyperparameters
+// of the method, by seed. They are taken from the first experiment that has any: training, reward
+// impact, then the others, which need such runs too; of "sensitivity" none, and of "smerl-targets"
+// none, whose runs are SAC's and may be of other hyperparameters.
 func (t *Tables) FinishedRuns(label, env string) []Trained {
 	for _, experiment := range []string{ExperimentTraining, ExperimentReward, ExperimentAdaptation, ExperimentHurdles, ExperimentPrior} {
 		if found := t.TrainedIn(experiment, label, env); len(found) > 0 {
@@ -78,9 +79,10 @@ func (t *Tables) Summary(label, env string, m Metric) stats.Summary {
 	return stats.Summarize(t.Scores(label, env, m))
 }
 
-// Overall is the interquartile mean of a label's QD scores over environments and seeds, with its 95 % interval by the stratified
-// bootstrap: seeds are drawn again on each environment. Scores are divided by the largest of any label and seed on the environment, as
-// for the paper's figure 3. It is not ok if the label lacks runs on one of the environments.
+// Overall is the interquartile mean of a label's QD scores over environments and seeds, with its 95
+// % interval by the stratified bootstrap: seeds are drawn again on each environment. Scores are
+// divided by the largest of any label and seed on the environment, as for the paper's figure 3. It
+// is not ok if the label lacks runs on one of the environments.
 func (t *Tables) Overall(label string, envs []string) (iqm float64, interval stats.Interval, ok bool) {
 	var strata [][]float64
 	for _, env := range envs {
@@ -139,7 +141,8 @@ type GridPoint struct {
 	Normalised float64 // divided by the largest of all settings of all labels on the environment
 }
 
-// Sensitivity are the settings of the grids. The paper's caption averages over seeds and divides by the maximum on each task.
+// Sensitivity are the settings of the grids. The paper's caption averages over seeds and divides by
+// the maximum on each task.
 func (t *Tables) Sensitivity() []GridPoint {
 	type key struct {
 		label, env string
@@ -172,7 +175,8 @@ func (t *Tables) Sensitivity() []GridPoint {
 	return points
 }
 
-// PriorRuns are the complete runs of an algorithm on ant-omni in the experiment "prior", with the prior or without, by seed.
+// PriorRuns are the complete runs of an algorithm on ant-omni in the experiment "prior", with the
+// prior or without, by seed.
 func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
 	var found []Trained
 	for _, r := range t.Trained {

@@ -11,8 +11,9 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Collect reads the runs of a plan's lines from the folders below root. A run that several lines of one experiment and label name is
-// read once. Errors of single runs are among the tables' Problems; it is an error if there is no line.
+// Collect reads the runs of a plan's lines from the folders below root. A run that several lines of
+// one experiment and label name is read once. Errors of single runs are among the tables' Problems;
+// it is an error if there is no line.
 func Collect(root string, lines []sweep.Line) (*Tables, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("there are no runs in %s: `qdnb sweep plan` and `qdnb sweep run` make them", root)
@@ -97,7 +98,8 @@ func unreadable(run *runs.Run, err error) error {
 		run.Dir, err)
 }
 
-// grids are the hyperparameters of the experiment "sensitivity" by algorithm: σ1 and σ2 of MAP-Elites, β and α of DADS+REWARD.
+// grids are the hyperparameters of the experiment "sensitivity" by algorithm: σ1 and σ2 of
+// MAP-Elites, β and α of DADS+REWARD.
 var grids = map[string][2]string{
 	"map-elites":  {"iso_sigma", "line_sigma"},
 	"dads-reward": {"diversity_reward_scale", "alpha_init"},
@@ -150,8 +152,9 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	return r, nil
 }
 
-// edgeCoverage is the part, in per cent, of the cells at the edge of the final repertoire that are filled: those whose centroids lie within
-// a tenth of the range of a descriptor's component from one of its limits. It is NaN without a repertoire, limits or such cells.
+// edgeCoverage is the part, in per cent, of the cells at the edge of the final repertoire that are
+// filled: those whose centroids lie within a tenth of the range of a descriptor's component from
+// one of its limits. It is NaN without a repertoire, limits or such cells.
 func edgeCoverage(run *runs.Run) (float64, error) {
 	if !run.HasRepertoire() {
 		return math.NaN(), nil

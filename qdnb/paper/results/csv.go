@@ -14,8 +14,9 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Write writes the tables of the experiments that the plan's lines belong to into a folder, which is made if it is not there, and returns
-// the paths. Each file is replaced whole. Numbers are read back as they are; what is not finite is nan, inf or -inf.
+// Write writes the tables of the experiments that the plan's lines belong to into a folder, which
+// is made if it is not there, and returns the paths. Each file is replaced whole. Numbers are read
+// back as they are; what is not finite is nan, inf or -inf.
 //
 // Per experiment:
 //
@@ -159,8 +160,8 @@ func (t *Tables) curveRows() (rows [][]any) {
 	return rows
 }
 
-// summaryRows describe each metric over the seeds of a label on an environment. The last row of a label, with env "all", is
-// [Tables.Overall].
+// summaryRows describe each metric over the seeds of a label on an environment. The last row of a
+// label, with env "all", is [Tables.Overall].
 func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 	rowLabels, envs := t.Axes(experiment)
 	for _, label := range rowLabels {
@@ -188,8 +189,8 @@ func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 	return rows
 }
 
-// Axes are the rows and columns of an experiment's summary: labels and environments. That of reward impact also has the methods with
-// rewards, trained for the main table, as the paper's table 10.
+// Axes are the rows and columns of an experiment's summary: labels and environments. That of reward
+// impact also has the methods with rewards, trained for the main table, as the paper's table 10.
 func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	for _, r := range t.Trained {
 		if r.Finished && r.Experiment == experiment {
@@ -238,7 +239,8 @@ func adaptationRows(adapted []Adapted) (rows [][]any) {
 	return rows
 }
 
-// adaptationSummary describes scores and gains over seeds for each value; the targets' mean has index -1.
+// adaptationSummary describes scores and gains over seeds for each value; the targets' mean has
+// index -1.
 func adaptationSummary(adapted []Adapted) (rows [][]any) {
 	type key struct {
 		label, env, perturbation string

@@ -15,8 +15,9 @@ type CurvePoint struct {
 	Median, Q1, Q3, IQM float64
 }
 
-// HurdlesCurve is the mean return of evaluations of a label over environment steps, and HurdlesPassed the mean number of hurdles: each at
-// the steps of any of its runs that all of them cover. Between its own steps a run is interpolated linearly.
+// HurdlesCurve is the mean return of evaluations of a label over environment steps, and
+// HurdlesPassed the mean number of hurdles: each at the steps of any of its runs that all of them
+// cover. Between its own steps a run is interpolated linearly.
 func (t *Tables) HurdlesCurve(label string) []CurvePoint {
 	return t.controlCurve(label, func(p ControlPoint) float64 { return p.FitnessMean })
 }
@@ -83,7 +84,8 @@ func interpolate(curve [][2]float64, x float64) float64 {
 	return (1-f)*a[1] + f*b[1]
 }
 
-// FinalControl are the last values of a label's curves on hurdles, one per seed: the mean return of evaluations, and the hurdles passed.
+// FinalControl are the last values of a label's curves on hurdles, one per seed: the mean return of
+// evaluations, and the hurdles passed.
 func (t *Tables) FinalControl(label string) (fitness, hurdles []float64) {
 	for _, c := range t.Controlled {
 		if c.Label == label && len(c.Curve) > 0 {

@@ -12,8 +12,9 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Infer makes the plan of the runs that lie in the folders below root, for results without a plan. What cannot be read, and what had to
-// be chosen, is among the problems. Experiment and label follow from the configuration:
+// Infer makes the plan of the runs that lie in the folders below root, for results without a plan.
+// What cannot be read, and what had to be chosen, is among the problems. Experiment and label
+// follow from the configuration:
 //
 //   - An "adaptation" or a "ppo" run belongs to adaptation or hurdles. It names the folder of the training run whose skills it uses; that
 //     run's label is its own.
@@ -24,8 +25,9 @@ import (
 //     belong to sensitivity alone. The defaults of training lie beside the grids.
 //   - sac belongs to smerl-targets, diayn and dads to reward, everything else to training. The label is the algorithm's name.
 //
-// Of runs with one experiment, label, environment, seed (and grid setting or perturbation), which then differ in other hyperparameters,
-// the longest complete one counts: a folder with runs of several scales needs a plan.
+// Of runs with one experiment, label, environment, seed (and grid setting or perturbation), which
+// then differ in other hyperparameters, the longest complete one counts: a folder with runs of
+// several scales needs a plan.
 func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	found, problems, err := runs.Find(root, "*")
 	if err != nil {
@@ -130,7 +132,8 @@ func longer(a, b *runs.Run) bool {
 	return a.Status.EnvSteps > b.Status.EnvSteps
 }
 
-// positions are the environments whose descriptor is a position: the prior of the paper's section on it.
+// positions are the environments whose descriptor is a position: the prior of the paper's section
+// on it.
 var positions = []string{"ant-omni", "ant-trap", "ant-maze", "pointmaze"}
 
 // labelOf is the label of a training run.
@@ -180,7 +183,8 @@ func onGrid(c runs.Config) bool {
 // folderName is the name of a run's folder: algorithm, environment, seed and hash.
 var folderName = regexp.MustCompile(`^(.+)-(?:` + strings.Join(environments, "|") + `)--?\d+-[0-9a-f]{8}$`)
 
-// algorithmOf reads the algorithm from the name of a run that is not there any more; of names of other environments it is the whole.
+// algorithmOf reads the algorithm from the name of a run that is not there any more; of names of
+// other environments it is the whole.
 func algorithmOf(name string) string {
 	if match := folderName.FindStringSubmatch(name); match != nil {
 		return match[1]

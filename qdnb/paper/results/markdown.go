@@ -12,9 +12,10 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Markdown are tables of an experiment over training runs in the paper's layout, a row for each label and a column for each environment:
-// median and standard deviation of max fitness and QD score (tables 1, 9 and 10), mean, median and interquartile mean (table 11), and for
-// the experiment "training" the environment steps (table 8). The best median of a column is bold.
+// Markdown are tables of an experiment over training runs in the paper's layout, a row for each
+// label and a column for each environment: median and standard deviation of max fitness and QD
+// score (tables 1, 9 and 10), mean, median and interquartile mean (table 11), and for the
+// experiment "training" the environment steps (table 8). The best median of a column is bold.
 func (t *Tables) Markdown(experiment string) string {
 	rowLabels, envs := t.Axes(experiment)
 	if len(rowLabels) == 0 {

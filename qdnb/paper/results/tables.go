@@ -80,7 +80,8 @@ type Setting struct {
 // Point is a row of a training run's metrics.csv.
 type Point struct{ EnvSteps, Seconds, MaxFitness, Coverage, QDScore float64 }
 
-// Adapted is an evaluation of the skills of a training run in a changed environment; see [Adapted.Values].
+// Adapted is an evaluation of the skills of a training run in a changed environment; see
+// [Adapted.Values].
 type Adapted struct {
 	Experiment   string // "adaptation" or "reward", which evaluates its runs, too
 	Label, Env   string
@@ -95,8 +96,8 @@ type Adapted struct {
 type Value struct {
 	Index int
 	X, Y  float64 // the multiplier and NaN, or the target's position in metres
-	// Score is the best skill's: the maximum over skills of the median over initial states. Skills whose median is NaN do not
-	// count; without any other it is NaN.
+	// Score is the best skill's: the maximum over skills of the median over initial states. Skills
+	// whose median is NaN do not count; without any other it is NaN.
 	Score  float64
 	Skill  int // of that score; a cell or the number of a skill
 	Skills int // how many were evaluated
@@ -119,7 +120,8 @@ func Neuroevolution() []string {
 	return []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
 }
 
-// Reinforcement lists the methods of reinforcement learning that the paper compares them with, in its order.
+// Reinforcement lists the methods of reinforcement learning that the paper compares them with, in
+// its order.
 func Reinforcement() []string {
 	return []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
 }
@@ -129,7 +131,8 @@ func Environments() []string {
 	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
 }
 
-// labels are the methods in the order of the paper; others follow by name. environments are so, too.
+// labels are the methods in the order of the paper; others follow by name. environments are so,
+// too.
 var (
 	labels       = slices.Concat(Neuroevolution(), Reinforcement(), []string{"diayn", "dads", "sac"})
 	environments = Environments()

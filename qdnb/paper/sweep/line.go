@@ -13,8 +13,9 @@ import (
 // Line is one run of a plan.
 type Line struct {
 	Experiment string `json:"experiment"` // whose plan it belongs to, such as "adaptation"; also of the training runs which that needs
-	// Label names the method in figures and tables, such as "dads-reward" or "dads-reward, no prior". Lines of one label differ in
-	// seed, environment or, in the experiment "sensitivity", hyperparameters.
+	// Label names the method in figures and tables, such as "dads-reward" or "dads-reward, no
+	// prior". Lines of one label differ in seed, environment or, in the experiment "sensitivity",
+	// hyperparameters.
 	Label  string      `json:"label"`
 	Run    runs.Config `json:"run"`
 	Budget runs.Budget `json:"budget"` // none for a run that ends by itself
@@ -30,7 +31,8 @@ type Need struct {
 	Budget runs.Budget `json:"budget"`
 }
 
-// Sealed is the line in canonical form with its hash: the first eight hexadecimal digits of the SHA-256 of its other fields.
+// Sealed is the line in canonical form with its hash: the first eight hexadecimal digits of the
+// SHA-256 of its other fields.
 func (l Line) Sealed() (Line, error) {
 	if err := l.check(); err != nil {
 		return l, err

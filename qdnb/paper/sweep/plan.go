@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Read reads a plan. Errors name it and the line's number, counted from 1 as an editor does. Empty lines are passed over. A line
-// without a hash gets one.
+// Read reads a plan. Errors name it and the line's number, counted from 1 as an editor does. Empty
+// lines are passed over. A line without a hash gets one.
 func Read(r io.Reader, name string) ([]Line, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {

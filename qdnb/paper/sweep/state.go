@@ -111,8 +111,8 @@ func done(run *runs.Run, b runs.Budget) bool {
 	return run.Status.Finished && (b == (runs.Budget{}) || b.Done(run.Status.Progress))
 }
 
-// IsDone tells whether the run of a configuration below root is complete and has spent a budget. It is an error if its folder
-// cannot be read.
+// IsDone tells whether the run of a configuration below root is complete and has spent a budget. It
+// is an error if its folder cannot be read.
 func IsDone(root string, c runs.Config, b runs.Budget) (bool, error) {
 	run, err := open(root, c)
 	return err == nil && run != nil && done(run, b), err
@@ -157,7 +157,8 @@ type Left struct {
 	EnvSteps int64         `json:"env_steps"`
 	Time     time.Duration `json:"-"`
 	Seconds  float64       `json:"seconds"` // Time
-	// Unknown counts lines whose time is not known, since no run like them has begun; it is not in the other numbers.
+	// Unknown counts lines whose time is not known, since no run like them has begun; it is not in
+	// the other numbers.
 	Unknown int `json:"unknown_lines"`
 }
 

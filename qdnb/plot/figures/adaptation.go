@@ -8,9 +8,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Adaptation draws what a run of adaptation found: over the values of its perturbation the score of a method, which is the median fitness
-// of the skill that is best there, and beside it that of the skill which is best where nothing is changed. Where targets move, values are
-// their numbers, and the second skill is the one that is best on average.
+// Adaptation draws what a run of adaptation found: over the values of its perturbation the score of
+// a method, which is the median fitness of the skill that is best there, and beside it that of the
+// skill which is best where nothing is changed. Where targets move, values are their numbers, and
+// the second skill is the one that is best on average.
 func Adaptation(run *runs.Run) (*Figure, error) {
 	panel, err := adaptationPanel(run)
 	if err != nil {
@@ -62,7 +63,8 @@ func adaptationPanel(run *runs.Run) (Panel, error) {
 	return panel, nil
 }
 
-// bestOnAverage is the skill of the largest sum of scores over all values, or -1 if none has a score at each: the run is not complete.
+// bestOnAverage is the skill of the largest sum of scores over all values, or -1 if none has a
+// score at each: the run is not complete.
 func bestOnAverage(values []runs.AdaptedValue) int {
 	totals := runs.AdaptedValue{Skills: values[0].Skills}
 	for _, skill := range totals.Skills {

@@ -32,7 +32,8 @@ func adapted(t *testing.T, perturbation string, rows ...[5]float64) *runs.Run {
 	return w.Run
 }
 
-// The method's score is the best skill's under each value; the skill beside it the best one where nothing is changed, or on average.
+// The method's score is the best skill's under each value; the skill beside it the best one where
+// nothing is changed, or on average.
 func TestAdaptation(t *testing.T) {
 	nan := math.NaN()
 	gravity := adapted(t, "gravity",

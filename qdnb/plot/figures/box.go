@@ -26,8 +26,8 @@ type BoxGroup struct {
 	Samples []Sample
 }
 
-// Sample is what one box describes. Values that are not finite have no place on an axis: they are not drawn, and a sample that has any
-// has no box, since quantiles of the others would favour it.
+// Sample is what one box describes. Values that are not finite have no place on an axis: they are
+// not drawn, and a sample that has any has no box, since quantiles of the others would favour it.
 type Sample struct {
 	Name   string // an algorithm, see [MethodStyles]
 	Values []float64
@@ -42,8 +42,9 @@ type BoxOptions struct {
 	PointName string
 }
 
-// Boxes draws panels of box plots: a box from the lower to the upper quartile and a bar at the median, in the colour of the sample's name.
-// One legend below says what each part means. The boxes of a group stand in the paper's order of methods. A sample of one value is a bar.
+// Boxes draws panels of box plots: a box from the lower to the upper quartile and a bar at the
+// median, in the colour of the sample's name. One legend below says what each part means. The boxes
+// of a group stand in the paper's order of methods. A sample of one value is a bar.
 func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	if len(panels) == 0 || o.Columns < 0 {
 		return nil, fmt.Errorf("figures: %d panels of boxes in %d columns: want at least one panel", len(panels), o.Columns)
@@ -111,7 +112,8 @@ func namesOf(groups []BoxGroup) []string {
 	return SortMethods(names)
 }
 
-// panel makes the plot of p. A group is one wide, between two whole numbers; every name has the same place in each.
+// panel makes the plot of p. A group is one wide, between two whole numbers; every name has the
+// same place in each.
 func (p *BoxPanel) panel(styles map[string]Style, o BoxOptions) *panel {
 	names := namesOf(p.Groups)
 	var all [][]float64

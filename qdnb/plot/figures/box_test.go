@@ -20,7 +20,8 @@ func svgText(t *testing.T, figure *Figure, err error) string {
 	return string(data)
 }
 
-// sampleBoxes are two environments of nine values of two methods, one of them with a single value, and one without any.
+// sampleBoxes are two environments of nine values of two methods, one of them with a single value,
+// and one without any.
 func sampleBoxes() []BoxPanel {
 	me, dads := Sample{Name: "map-elites"}, Sample{Name: "dads-reward"}
 	for i := range 9 {
@@ -98,7 +99,8 @@ func TestBoxEdges(t *testing.T) {
 	}
 }
 
-// The axis takes in what is drawn: boxes alone, or points, of which one that is not finite leaves the box away.
+// The axis takes in what is drawn: boxes alone, or points, of which one that is not finite leaves
+// the box away.
 func TestBoxRange(t *testing.T) {
 	s := Sample{Values: []float64{0, 1, 2, 3, 100}}
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 // colorRange maps values to viridis.
 type colorRange struct{ low, high float64 }
 
-// newColorRange returns the range low to high, or that of the finite values where both are 0, widened to have an
-// extent. ok is false without any value.
+// newColorRange returns the range low to high, or that of the finite values where both are 0,
+// widened to have an extent. ok is false without any value.
 func newColorRange(low, high float64, values ...[]float64) (r colorRange, ok bool) {
 	if low != 0 || high != 0 {
 		return colorRange{low, high}, true
@@ -143,15 +143,16 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 	return []plot.Tick{{Value: b.low, Label: formatTick(b.low, step, largest)}, {Value: b.high, Label: formatTick(b.high, step, largest)}}
 }
 
-// extent is where the label of a tick of a horizontal bar begins and ends: centred at the tick, but not far beyond the bar.
+// extent is where the label of a tick of a horizontal bar begins and ends: centred at the tick, but
+// not far beyond the bar.
 func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left, right vg.Length) {
 	x, half := span[0]+vg.Length(b.position(t.Value))*(span[1]-span[0]), style.Width(t.Label)/2
 	x = max(min(x, span[1]+barOverhang[1]-half), span[0]-barOverhang[0]+half)
 	return x - half, x + half
 }
 
-// fillViridis fills a bar with the colours from low to high. Each of them fills all that remains, because neighbours
-// that merely touch would show a seam.
+// fillViridis fills a bar with the colours from low to high. Each of them fills all that remains,
+// because neighbours that merely touch would show a seam.
 func fillViridis(c draw.Canvas, bar vg.Rectangle, horizontal bool) {
 	rest, step := bar, bar.Size().Scale(1.0/256)
 	for i := range 256 {

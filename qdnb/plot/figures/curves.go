@@ -13,13 +13,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Series is one line of a [Panel]. Points that are not finite (such as the maximal fitness of an empty repertoire),
-// or not positive on a logarithmic axis, are gaps.
+// Series is one line of a [Panel]. Points that are not finite (such as the maximal fitness of an
+// empty repertoire), or not positive on a logarithmic axis, are gaps.
 type Series struct {
 	Name      string    // an algorithm, see [MethodStyles]; series of one name have one colour and one legend entry
 	X, Y      []float64 // [n]
 	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
-	// Style is how it is drawn, if not as [MethodStyles] has it for Name. Of series of one name the first one's counts.
+	// Style is how it is drawn, if not as [MethodStyles] has it for Name. Of series of one name the
+	// first one's counts.
 	Style *Style
 }
 
@@ -32,8 +33,8 @@ type Panel struct {
 	Series           []Series
 }
 
-// Curves draws panels in rows of the given number of columns, with one legend below them all. Names are listed in the
-// paper's order. A panel without any point stays empty.
+// Curves draws panels in rows of the given number of columns, with one legend below them all. Names
+// are listed in the paper's order. A panel without any point stays empty.
 func Curves(panels []Panel, columns int) (*Figure, error) {
 	if len(panels) == 0 || columns < 1 {
 		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels), columns)
@@ -155,7 +156,8 @@ func (p *Panel) panel(k *key) *panel {
 	for i, name := range k.names {
 		stroke := lineStyle(k.styles[name])
 		if i%2 == 1 {
-			// Of two lines of the same dashes, which are neighbours in the paper's order, neither hides the other where they coincide.
+			// Of two lines of the same dashes, which are neighbours in the paper's order, neither
+			// hides the other where they coincide.
 			stroke.DashOffs = sum(stroke.Dashes) / 2
 		}
 		for _, s := range p.Series {
@@ -175,8 +177,8 @@ func (p *Panel) panel(k *key) *panel {
 	return &panel{plot: pl, title: p.Title, aspect: 1.35}
 }
 
-// axisRange is limits, or where both are 0 the range of the drawable values with a margin (a fraction of it), which
-// is 0 to 1 (1 to 10 on a logarithmic axis) without any.
+// axisRange is limits, or where both are 0 the range of the drawable values with a margin (a
+// fraction of it), which is 0 to 1 (1 to 10 on a logarithmic axis) without any.
 func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low, high float64) {
 	if limits != [2]float64{} {
 		return limits[0], limits[1]
@@ -251,7 +253,8 @@ func band(s Series, run [2]int, fill color.Color) plot.Plotter {
 	return clippedArea{xys, fill}
 }
 
-// quiet hides a plotter's glyph boxes and data range: the axes are fixed, and marks at their ends may overlap them.
+// quiet hides a plotter's glyph boxes and data range: the axes are fixed, and marks at their ends
+// may overlap them.
 type quiet struct{ inner plot.Plotter }
 
 // Plot implements plot.Plotter.

@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// CurveGrid are panels of curves in a table, such as a row for each environment and a column for each metric, with one legend below. The
-// panels of a column share their x axis: its numbers and label stand below the lowest one.
+// CurveGrid are panels of curves in a table, such as a row for each environment and a column for
+// each metric, with one legend below. The panels of a column share their x axis: its numbers and
+// label stand below the lowest one.
 type CurveGrid struct {
 	Panels                  [][]Panel // rows; a panel without a point stays empty and says so
 	RowTitles, ColumnTitles []string  // in place of the panels' own titles; nil: none
@@ -80,7 +81,8 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 	return l.figure(pageWidth), nil
 }
 
-// columnLimits are the ends of the x axis that the panels of a column share: the first limits that are given, or those of the data.
+// columnLimits are the ends of the x axis that the panels of a column share: the first limits that
+// are given, or those of the data.
 func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 	var xs [][]float64
 	log, first := false, true
@@ -114,8 +116,8 @@ func (p *Panel) empty() bool {
 	return true
 }
 
-// unlabelled puts ticks where another axis of the same range has them. Labels become blanks: a tick without one would be a minor tick,
-// which has no line of the grid.
+// unlabelled puts ticks where another axis of the same range has them. Labels become blanks: a tick
+// without one would be a minor tick, which has no line of the grid.
 type unlabelled struct{ as *plot.Axis }
 
 // Ticks implements plot.Ticker.

@@ -14,7 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// withResolution adds a pHYs chunk (pixels per metre) behind the header of a PNG file, which package image/png omits.
+// withResolution adds a pHYs chunk (pixels per metre) behind the header of a PNG file, which
+// package image/png omits.
 func withResolution(png []byte, dpi int) []byte {
 	const headerEnd = 8 + 25 // signature, IHDR chunk
 	perMetre := uint32(math.Round(float64(dpi) / 0.0254))
@@ -26,15 +27,16 @@ func withResolution(png []byte, dpi int) []byte {
 	return bytes.Join([][]byte{png[:headerEnd], chunk, png[headerEnd:]}, nil)
 }
 
-// withFallbackFonts names fonts of the same metrics for readers that lack Liberation Sans. It also says that images are PNG files, which
-// gonum/plot calls JPEG.
+// withFallbackFonts names fonts of the same metrics for readers that lack Liberation Sans. It also
+// says that images are PNG files, which gonum/plot calls JPEG.
 func withFallbackFonts(svg []byte) []byte {
 	svg = bytes.ReplaceAll(svg, []byte(`"data:image/jpg;base64,`), []byte(`"data:image/png;base64,`))
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }
 
-// pdf is a PDF canvas that takes UTF-8 text: the one of gonum/plot wants the bytes of its fonts' code page.
+// pdf is a PDF canvas that takes UTF-8 text: the one of gonum/plot wants the bytes of its fonts'
+// code page.
 type pdf struct{ *vgpdf.Canvas }
 
 func newPDF(width, height vg.Length) pdf { return pdf{vgpdf.New(width, height)} }

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// environment is what figures know of one of the paper's environments whose descriptors can be drawn as a map. Package envs says the
-// same, but builds graphs; a test of package qdnb holds the two together.
+// environment is what figures know of one of the paper's environments whose descriptors can be
+// drawn as a map. Package envs says the same, but builds graphs; a test of package qdnb holds the
+// two together.
 type environment struct {
 	names        [2]string // of the descriptors
 	lower, upper [2]float64
@@ -44,8 +45,9 @@ var environments = map[string]environment{
 	},
 }
 
-// ArenaOf is the plane of one of the paper's environments whose descriptor is a position (pointmaze, ant-omni, ant-trap, ant-maze): its
-// limits, which are those of the descriptor, its walls and its goal, without paths.
+// ArenaOf is the plane of one of the paper's environments whose descriptor is a position
+// (pointmaze, ant-omni, ant-trap, ant-maze): its limits, which are those of the descriptor, its
+// walls and its goal, without paths.
 func ArenaOf(env string) (*Arena, error) {
 	e, ok := environments[env]
 	if !ok || !e.positions {

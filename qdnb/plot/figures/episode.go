@@ -12,7 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Episode is the way of a robot over hurdles under a controller that chooses among skills, as [MetaEpisode] draws it.
+// Episode is the way of a robot over hurdles under a controller that chooses among skills, as
+// [MetaEpisode] draws it.
 type Episode struct {
 	Title    string
 	X, Z     []float64 // [steps], metres: along the way, and the torso's height; a point that is not finite interrupts the line
@@ -25,8 +26,8 @@ type Episode struct {
 // Hurdle is a bar that lies across the way, on the ground.
 type Hurdle struct{ X, Radius float64 } // metres
 
-// MetaEpisode draws the way over the hurdles seen from the side, in the colour of the skill that acted, and below it the skills in the
-// order of time. Heights are exaggerated.
+// MetaEpisode draws the way over the hurdles seen from the side, in the colour of the skill that
+// acted, and below it the skills in the order of time. Heights are exaggerated.
 func MetaEpisode(e Episode) (*Figure, error) {
 	if err := e.check(); err != nil {
 		return nil, fmt.Errorf("figures: episode: %w", err)
@@ -77,7 +78,8 @@ func (e *Episode) limits() (lower, upper [2]float64) {
 	return lower, upper
 }
 
-// colors are those of the skills by their numbers, and a legend if they are few; else the blocks below name them.
+// colors are those of the skills by their numbers, and a legend if they are few; else the blocks
+// below name them.
 func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
 	order := slices.Compact(slices.Sorted(slices.Values(e.Skills)))
 	colors := map[int]color.NRGBA{}

@@ -22,7 +22,8 @@ func way(skills int) Episode {
 	return e
 }
 
-// Few skills have a legend, many are told by their blocks. Gaps of the way are no reason not to draw it.
+// Few skills have a legend, many are told by their blocks. Gaps of the way are no reason not to
+// draw it.
 func TestMetaEpisode(t *testing.T) {
 	for name, skills := range map[string]int{"few": 5, "many": 23} {
 		e := way(skills)

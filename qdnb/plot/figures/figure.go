@@ -17,8 +17,9 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Resolution is the resolution in dots per inch of figures shown in a notebook and saved as PNG: twice that of a
-// screen, so that they stay sharp on dense displays and in print at the width of a column.
+// Resolution is the resolution in dots per inch of figures shown in a notebook and saved as PNG:
+// twice that of a screen, so that they stay sharp on dense displays and in print at the width of a
+// column.
 const Resolution = 192
 
 // maxPixels bounds a PNG to what a machine can be expected to hold (about 400 MB while drawing).
@@ -27,8 +28,8 @@ const maxPixels = 100e6
 // formats are the file name endings that [Figure.Save] understands.
 var formats = []string{".png", ".svg", ".pdf"}
 
-// Figure is something that can be drawn at a size: shown in a notebook by [Show], saved to a file by [Figure.Save].
-// One figure must not be drawn from several goroutines at once.
+// Figure is something that can be drawn at a size: shown in a notebook by [Show], saved to a file
+// by [Figure.Save]. One figure must not be drawn from several goroutines at once.
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
@@ -59,8 +60,8 @@ func (f *Figure) Size(width, height vg.Length) *Figure {
 // Bounds returns the figure's width and height.
 func (f *Figure) Bounds() (width, height vg.Length) { return f.width, f.height }
 
-// PNG draws the figure at dpi dots per inch (see [Resolution]) and returns the bytes of a PNG file, which states its
-// resolution, so that other programs place it at the right size.
+// PNG draws the figure at dpi dots per inch (see [Resolution]) and returns the bytes of a PNG file,
+// which states its resolution, so that other programs place it at the right size.
 func (f *Figure) PNG(dpi int) ([]byte, error) {
 	data, err := f.png(dpi)
 	if err != nil {
@@ -142,8 +143,8 @@ func (f *Figure) checkSize() error {
 	return nil
 }
 
-// render draws on a canvas. Plotters report bad data only by a panic; here it becomes an error, so that one figure
-// that cannot be drawn does not end a program that has more to do.
+// render draws on a canvas. Plotters report bad data only by a panic; here it becomes an error, so
+// that one figure that cannot be drawn does not end a program that has more to do.
 func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

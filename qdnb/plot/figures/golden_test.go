@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the images in testdata")
 
-// maxDifference is the mean absolute difference of a channel, of 255, up to which images count as equal: other
-// processors round the smoothing of edges differently.
+// maxDifference is the mean absolute difference of a channel, of 255, up to which images count as
+// equal: other processors round the smoothing of edges differently.
 const maxDifference = 0.3
 
 // TestImages compares small figures with those in testdata.
@@ -29,7 +29,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// compareImage compares a figure, so many pixels wide, with an image of testdata. After a wanted change: go test -update, and look at them.
+// compareImage compares a figure, so many pixels wide, with an image of testdata. After a wanted
+// change: go test -update, and look at them.
 func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
 	t.Helper()
 	width, _ := figure.Bounds()
@@ -137,7 +138,8 @@ func sampleArena() Arena {
 	return a
 }
 
-// samplePanels are three metrics of two methods and a variant, with bands, gaps and a logarithmic axis.
+// samplePanels are three metrics of two methods and a variant, with bands, gaps and a logarithmic
+// axis.
 func samplePanels() []Panel {
 	panels := []Panel{
 		{Title: "Max fitness", XLabel: "Evaluations", YLabel: "Fitness"},
@@ -183,7 +185,8 @@ func sampleGrid() Grid {
 	}
 }
 
-// sampleMixedGrid has a repertoire above the ways of its skills, twice, and a hole: dense, with axes of two kinds.
+// sampleMixedGrid has a repertoire above the ways of its skills, twice, and a hole: dense, with
+// axes of two kinds.
 func sampleMixedGrid() Grid {
 	a, arena := sampleCells(), sampleArena()
 	a.Title, a.XLabel, a.YLabel, a.Descriptors = "12 steps", "x", "y", nil

@@ -22,14 +22,16 @@ type Map interface {
 	check() error
 	// axes are the limits and the labels, of x and of y.
 	axes() (lower, upper [2]float64, labels [2]string)
-	// scale is what a colour bar needs: the stated ends of its range (both 0: none), the values, and its label. ok is false where colours
-	// are not those of a bar.
+	// scale is what a colour bar needs: the stated ends of its range (both 0: none), the values,
+	// and its label. ok is false where colours are not those of a bar.
 	scale() (low, high float64, values []float64, label string, ok bool)
-	// panel draws the map with colours of a bar, which is nil where there is no value, or of the labels of paths.
+	// panel draws the map with colours of a bar, which is nil where there is no value, or of the
+	// labels of paths.
 	panel(bar *colorBar, labels *labelColors) (*panel, error)
 }
 
-// Grid is a table of maps: methods by environments, snapshots of one run over time, or repertoires above the ways of their skills.
+// Grid is a table of maps: methods by environments, snapshots of one run over time, or repertoires
+// above the ways of their skills.
 type Grid struct {
 	Maps [][]Map // rows of columns; nil leaves a hole, short rows end in holes
 
@@ -49,9 +51,10 @@ const (
 	pageHeight = 9.5 * vg.Inch
 )
 
-// MapGrid draws several maps with common axes and colours, on a page at most. Within a column (row) of equal axes only the lowest
-// (leftmost) map has tick labels. The range of a colour bar is that of the data of all maps that share it, or, where each of them states
-// Min and Max, the widest of those. Paths of one label have one colour in all maps, and one legend.
+// MapGrid draws several maps with common axes and colours, on a page at most. Within a column (row)
+// of equal axes only the lowest (leftmost) map has tick labels. The range of a colour bar is that
+// of the data of all maps that share it, or, where each of them states Min and Max, the widest of
+// those. Paths of one label have one colour in all maps, and one legend.
 func MapGrid(g Grid) (*Figure, error) {
 	maps := g.rectangle()
 	if err := g.check(maps); err != nil {
@@ -184,8 +187,8 @@ func (g *Grid) axes(maps [][]Map, i, j int, p *panel) {
 	}
 }
 
-// newBar is the colour bar that some maps share: over the widest range that they ask for, where all of them state one, or else that of
-// the data. It is nil where there is nothing to colour.
+// newBar is the colour bar that some maps share: over the widest range that they ask for, where all
+// of them state one, or else that of the data. It is nil where there is nothing to colour.
 func newBar(shared ...Map) *colorBar {
 	name, fixed := "", true
 	low, high := math.Inf(1), math.Inf(-1)
@@ -247,7 +250,8 @@ func gridBars(maps [][]Map, scope BarScope) []*colorBar {
 	return bars
 }
 
-// explained tells whether the next map in the direction (di, dj) has the same axis, so that its ticks do for both.
+// explained tells whether the next map in the direction (di, dj) has the same axis, so that its
+// ticks do for both.
 func explained(maps [][]Map, i, j, di, dj int) bool {
 	ni, nj := i+di, j+dj
 	if ni < 0 || ni >= len(maps) || nj < 0 || nj >= len(maps[ni]) || maps[ni][nj] == nil {

@@ -21,7 +21,8 @@ func svgOf(t *testing.T, f *Figure, err error) string {
 	return string(data)
 }
 
-// However many rows, a grid is no larger than a page; narrow columns then make room for their titles.
+// However many rows, a grid is no larger than a page; narrow columns then make room for their
+// titles.
 func TestMapGridFitsAPage(t *testing.T) {
 	cells := sampleCells()
 	cells.Title = "a title that is wider than a map of so many"
@@ -93,7 +94,8 @@ func TestGridKeepsAxesOfOtherThings(t *testing.T) {
 	}
 }
 
-// Labels of a short bar do not run into each other; where no two round numbers fit, its ends have them.
+// Labels of a short bar do not run into each other; where no two round numbers fit, its ends have
+// them.
 func TestHorizontalTicks(t *testing.T) {
 	style := textStyle(tickSize)
 	for _, c := range []struct {

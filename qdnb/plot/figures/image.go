@@ -26,9 +26,10 @@ type Label struct {
 	Color color.NRGBA // of the text; the zero value for that of all text
 }
 
-// Images draws pictures in a grid with so many columns, row by row. Pictures without an image leave holes. They keep their shape, so
-// those of a grid should have one. In SVG and PDF files they are as they are given; a PNG file is drawn at [Resolution], in 256 colours. A
-// picture of a grid with four columns is sharp from 400 pixels of width on.
+// Images draws pictures in a grid with so many columns, row by row. Pictures without an image leave
+// holes. They keep their shape, so those of a grid should have one. In SVG and PDF files they are
+// as they are given; a PNG file is drawn at [Resolution], in 256 colours. A picture of a grid with
+// four columns is sharp from 400 pixels of width on.
 func Images(pictures []Picture, columns int) (*Figure, error) {
 	f, err := images(pictures, columns)
 	if err != nil {

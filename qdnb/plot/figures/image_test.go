@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// gradient is an image of more colours than a palette has, rare ones but for the greys of its upper half.
+// gradient is an image of more colours than a palette has, rare ones but for the greys of its upper
+// half.
 func gradient(width, height int) image.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {

@@ -17,15 +17,17 @@ type Interval struct {
 	Points    []float64 // single values, such as those of the seeds; may be nil
 }
 
-// IntervalPanel is one plot of [Intervals]: methods below each other, each with a dot at its value on a bar from Low to High, and small
-// rings at the single values. What is not a number is left out, and a bar without an end reaches that of the axis.
+// IntervalPanel is one plot of [Intervals]: methods below each other, each with a dot at its value
+// on a bar from Low to High, and small rings at the single values. What is not a number is left
+// out, and a bar without an end reaches that of the axis.
 type IntervalPanel struct {
 	Title, XLabel string
 	XLimits       [2]float64 // the ends of the axis; both 0: those of the data
 	Rows          []Interval // from top to bottom
 }
 
-// Intervals draws panels in rows of the given number of columns. Methods are named in the panels, so that there is no legend.
+// Intervals draws panels in rows of the given number of columns. Methods are named in the panels,
+// so that there is no legend.
 func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 	if len(panels) == 0 || columns < 1 {
 		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels), columns)

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// panel is one plot of a layout. The layout draws the title itself, centred over the data rather than over data and
-// axis as a plot would.
+// panel is one plot of a layout. The layout draws the title itself, centred over the data rather
+// than over data and axis as a plot would.
 type panel struct {
 	plot   *plot.Plot
 	title  string
@@ -32,7 +32,8 @@ type layout struct {
 	overhangs                []vg.Length // how far the widest title of each column reaches beyond its data and the gap, on each side
 }
 
-// titleSizes are those of the titles of rows, columns and panels: less than titleSize where they would run into each other.
+// titleSizes are those of the titles of rows, columns and panels: less than titleSize where they
+// would run into each other.
 type titleSizes struct{ row, column, panel vg.Length }
 
 // figure fixes the layout at a width; the height follows from the panels' aspects.
@@ -52,8 +53,8 @@ func (l *layout) figure(width vg.Length) *Figure {
 	return &Figure{width: width, height: height, draw: l.draw}
 }
 
-// within is the layout as a figure of a width, or, where that would be higher than a height, of this height and as wide as it then needs
-// to be.
+// within is the layout as a figure of a width, or, where that would be higher than a height, of
+// this height and as wide as it then needs to be.
 func (l *layout) within(width, height vg.Length) *Figure {
 	f := l.figure(width)
 	if f.height <= height {
@@ -71,8 +72,8 @@ func (l *layout) within(width, height vg.Length) *Figure {
 	return f
 }
 
-// weigh sets the relative sizes of columns and rows. Columns of one aspect each share the height of the rows;
-// otherwise the columns share one width.
+// weigh sets the relative sizes of columns and rows. Columns of one aspect each share the height of
+// the rows; otherwise the columns share one width.
 func (l *layout) weigh() {
 	rows, columns := len(l.panels), len(l.panels[0])
 	l.columnWidths, l.rowHeights = make([]float64, columns), make([]float64, rows)
@@ -191,7 +192,8 @@ func (l *layout) margins(width vg.Length) *margins {
 // titleGap is the distance from the data to the title above.
 const titleGap = vg.Length(5)
 
-// fitText adapts the number of ticks and the size of titles to data areas of the given units of the relative sizes.
+// fitText adapts the number of ticks and the size of titles to data areas of the given units of the
+// relative sizes.
 func (l *layout) fitText(ux, uy vg.Length) {
 	l.titleSizes = titleSizes{titleSize, titleSize, titleSize}
 	room := func(j int) vg.Length { return ux*vg.Length(l.columnWidths[j]) + l.gapX }
@@ -211,7 +213,8 @@ func (l *layout) fitText(ux, uy vg.Length) {
 	}
 }
 
-// fitTitles makes room for titles that are wider than their columns of a unit of the relative sizes.
+// fitTitles makes room for titles that are wider than their columns of a unit of the relative
+// sizes.
 func (l *layout) fitTitles(unit vg.Length) {
 	for j := range l.overhangs {
 		var widest vg.Length

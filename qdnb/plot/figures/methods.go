@@ -34,8 +34,9 @@ func rgb(hex uint32) color.NRGBA {
 // compared is how many of the methods the paper compares; what stands behind some of them follows.
 const compared = 10
 
-// methods are the ten algorithms in the paper's order, and what they are built on. Colours are those of Okabe and Ito (2008), with four of
-// Tol's where theirs run out; where two are close to a colour-blind reader, the dashes differ.
+// methods are the ten algorithms in the paper's order, and what they are built on. Colours are
+// those of Okabe and Ito (2008), with four of Tol's where theirs run out; where two are close to a
+// colour-blind reader, the dashes differ.
 var methods = []struct {
 	id    string
 	style Style
@@ -59,8 +60,9 @@ var extraColors = []color.NRGBA{
 	rgb(0x000000), rgb(0xdc050c), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8), rgb(0xb8d800), rgb(0x9b4dff),
 }
 
-// extraDashes go with the extra colours in turn, so that neighbours in the list, of which some are alike to a
-// colour-blind reader, differ in dashes. Once the colours are used up, each comes again with the next dashes.
+// extraDashes go with the extra colours in turn, so that neighbours in the list, of which some are
+// alike to a colour-blind reader, differ in dashes. Once the colours are used up, each comes again
+// with the next dashes.
 var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
 
 // Methods returns the identifiers of the paper's ten algorithms in its order.
@@ -86,7 +88,8 @@ var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
 // NameMethods writes the methods that a text names by their identifiers as [MethodName] does.
 func NameMethods(text string) string { return words.ReplaceAllStringFunc(text, MethodName) }
 
-// SortMethods returns the distinct identifiers: those of the paper first and in its order, then the others by name.
+// SortMethods returns the distinct identifiers: those of the paper first and in its order, then the
+// others by name.
 func SortMethods(ids []string) []string {
 	sorted := slices.Clone(ids)
 	slices.SortFunc(sorted, func(a, b string) int {
@@ -104,9 +107,10 @@ func SortMethods(ids []string) []string {
 	return slices.Compact(sorted)
 }
 
-// MethodStyles returns a style for each identifier. The paper's algorithms always have the same one. Any other name
-// has a further colour of its own, picked by a hash of the name so that a variant usually keeps its colour from one
-// figure to the next; two names of one call never share a style up to 24 such names.
+// MethodStyles returns a style for each identifier. The paper's algorithms always have the same
+// one. Any other name has a further colour of its own, picked by a hash of the name so that a
+// variant usually keeps its colour from one figure to the next; two names of one call never share a
+// style up to 24 such names.
 func MethodStyles(ids ...string) map[string]Style {
 	styles := make(map[string]Style, len(ids))
 	slots := len(extraColors) * len(extraDashes)

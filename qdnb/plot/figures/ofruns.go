@@ -8,7 +8,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// CellsOf are the cells of a repertoire of a run, the final one or a snapshot, as [RepertoireMap] and [MapGrid] take them.
+// CellsOf are the cells of a repertoire of a run, the final one or a snapshot, as [RepertoireMap]
+// and [MapGrid] take them.
 func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	centroids, err := Points2D(r.Centroids, r.Dims)
 	if err != nil {

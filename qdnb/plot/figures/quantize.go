@@ -18,11 +18,13 @@ const (
 	areaTolerance = 3   // the largest difference of a channel at which one colour stands for another
 )
 
-// paletted reduces an opaque image to 256 colours, which make a third of the bytes in a PNG file. An image of no more
-// colours keeps them all. Otherwise the colours of areas come first, at most so many, the most frequent ones foremost, so
-// that lines, bands and the steps of a colour bar look as drawn. The rest, which smoothing makes along edges, is divided into boxes
-// (median cut of Heckbert 1982, here cutting the box of the largest squared error at its mean) of one colour each, and takes the nearest of
-// all: where areas have more colours than their part of the palette, the step of a bar is nearer to its neighbour than to an edge.
+// paletted reduces an opaque image to 256 colours, which make a third of the bytes in a PNG file.
+// An image of no more colours keeps them all. Otherwise the colours of areas come first, at most so
+// many, the most frequent ones foremost, so that lines, bands and the steps of a colour bar look as
+// drawn. The rest, which smoothing makes along edges, is divided into boxes (median cut of Heckbert
+// 1982, here cutting the box of the largest squared error at its mean) of one colour each, and
+// takes the nearest of all: where areas have more colours than their part of the palette, the step
+// of a bar is nearer to its neighbour than to an edge.
 func paletted(img image.Image, areas int) *image.Paletted {
 	bounds := img.Bounds()
 	pixels := make([]rgb8, 0, bounds.Dx()*bounds.Dy())
@@ -83,7 +85,8 @@ func paletted(img image.Image, areas int) *image.Paletted {
 	return out
 }
 
-// nearest returns the index of the colour of the smallest maximal difference of a channel, and that difference.
+// nearest returns the index of the colour of the smallest maximal difference of a channel, and that
+// difference.
 func nearest(colors []rgb8, to rgb8) (index, distance int) {
 	distance = 256
 	for i, c := range colors {
@@ -135,8 +138,8 @@ func medianCut(colors []colorCount, n int) []colorBox {
 	return boxes
 }
 
-// newColorBox measures a set of at least one colour. Its colours weigh by the square root of their pixels: edges
-// matter to the eye more than their area.
+// newColorBox measures a set of at least one colour. Its colours weigh by the square root of their
+// pixels: edges matter to the eye more than their area.
 func newColorBox(colors []colorCount) colorBox {
 	b := colorBox{colors: colors}
 	if len(colors) == 1 {

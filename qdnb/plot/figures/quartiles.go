@@ -9,14 +9,16 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Quartiles joins the curves of several runs, such as those of one method with different seeds, into one series of
-// that name: their median, with the lower and upper quartile as its band.
+// Quartiles joins the curves of several runs, such as those of one method with different seeds,
+// into one series of that name: their median, with the lower and upper quartile as its band.
 //
-// Runs are interpolated linearly at points x values, evenly spaced over the range that all of them cover; runs with
-// the same x values keep those instead. Where a run has a value that is not finite, the result is NaN, which
-// [Curves] leaves as a gap: a median over the others would favour them.
+// Runs are interpolated linearly at points x values, evenly spaced over the range that all of them
+// cover; runs with the same x values keep those instead. Where a run has a value that is not
+// finite, the result is NaN, which [Curves] leaves as a gap: a median over the others would favour
+// them.
 //
-// Each run's X must rise. Quantiles are those that NumPy's default gives (type 7 of Hyndman and Fan 1996).
+// Each run's X must rise. Quantiles are those that NumPy's default gives (type 7 of Hyndman and Fan
+// 1996).
 func Quartiles(name string, runs []Series, points int) (Series, error) {
 	if len(runs) == 0 || points < 2 {
 		return Series{}, fmt.Errorf("figures: quartiles of %d runs at %d points: want at least one run and two points", len(runs), points)
@@ -32,8 +34,8 @@ func Quartiles(name string, runs []Series, points int) (Series, error) {
 	return quartilesAt(name, runs, grid), nil
 }
 
-// QuartilesAt is [Quartiles] at given x values, such as evenly spaced ones of a logarithmic axis. Those that not all runs cover are left
-// out; it is an error if none is left.
+// QuartilesAt is [Quartiles] at given x values, such as evenly spaced ones of a logarithmic axis.
+// Those that not all runs cover are left out; it is an error if none is left.
 func QuartilesAt(name string, runs []Series, at []float64) (Series, error) {
 	from, to, err := commonRange(name, runs)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Cells is a repertoire as [RepertoireMap] draws it: n cells of a descriptor space of two dimensions.
+// Cells is a repertoire as [RepertoireMap] draws it: n cells of a descriptor space of two
+// dimensions.
 type Cells struct {
 	Title          string // above the map, optional
 	XLabel, YLabel string // what the two descriptors are
@@ -20,15 +21,15 @@ type Cells struct {
 
 	Lower, Upper [2]float64 // limits of the descriptor space
 
-	// Min and Max are the fitness at the ends of the colours; values outside take the colour of the end.
-	// Both 0: the range of the data.
+	// Min and Max are the fitness at the ends of the colours; values outside take the colour of the
+	// end. Both 0: the range of the data.
 	Min, Max float64
 	// FitnessLabel names the colour bar; empty: "Fitness".
 	FitnessLabel string
 }
 
-// Points2D turns rows of flat values ([n, dims], row-major) into points for a map. It refuses any other number of
-// dimensions than two, which cannot be drawn as a map.
+// Points2D turns rows of flat values ([n, dims], row-major) into points for a map. It refuses any
+// other number of dimensions than two, which cannot be drawn as a map.
 func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
 	if dims != 2 {
 		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have %d: show their metric curves instead", dims)
@@ -69,8 +70,9 @@ func checkRange(low, high float64) error {
 	return nil
 }
 
-// RepertoireMap draws the Voronoi cells of the centroids, clipped to the limits and filled by fitness. Empty cells are
-// light grey. Both axes have the same scale, unless one range is more than four times the other.
+// RepertoireMap draws the Voronoi cells of the centroids, clipped to the limits and filled by
+// fitness. Empty cells are light grey. Both axes have the same scale, unless one range is more than
+// four times the other.
 func RepertoireMap(c Cells) (*Figure, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("figures: repertoire map: %w", err)
@@ -124,7 +126,8 @@ func (c *Cells) panel(bar *colorBar, _ *labelColors) (*panel, error) {
 	return &panel{plot: p, title: c.Title, aspect: mapAspect(c.Lower, c.Upper)}, nil
 }
 
-// mapAspect is width / height of a map of equal scales; ranges too different for that get a box of 4:1.
+// mapAspect is width / height of a map of equal scales; ranges too different for that get a box of
+// 4:1.
 func mapAspect(lower, upper [2]float64) float64 {
 	return min(max((upper[0]-lower[0])/(upper[1]-lower[1]), 1.0/4), 4)
 }
@@ -159,8 +162,9 @@ func (m cellMap) Plot(c draw.Canvas, p *plot.Plot) {
 			paths[i].Close()
 		}
 	}
-	// The outlines come after all fills, as they also cover the seams that smoothing leaves between neighbours, and
-	// those of filled cells last: faint lines among themselves, a clear edge towards empty ones.
+	// The outlines come after all fills, as they also cover the seams that smoothing leaves between
+	// neighbours, and those of filled cells last: faint lines among themselves, a clear edge
+	// towards empty ones.
 	for pass := range 4 {
 		for i, path := range paths {
 			empty := m.fills[i] == emptyFill

@@ -12,9 +12,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Responses is a figure of how scores answer to changes: rows of panels of curves over the size of a change, with a dot wherever it was
-// tried, beside them the scores of methods where a change has no size, and below them further panels. Only the rows are needed; a panel of
-// theirs without a point says so.
+// Responses is a figure of how scores answer to changes: rows of panels of curves over the size of
+// a change, with a dot wherever it was tried, beside them the scores of methods where a change has
+// no size, and below them further panels. Only the rows are needed; a panel of theirs without a
+// point says so.
 type Responses struct {
 	Rows    [][]Panel      // rows of equal length
 	Nominal float64        // the x at which nothing is changed, marked in each of the Rows; 0: no mark
@@ -29,7 +30,8 @@ const (
 	besidePad    = vg.Length(7)   // at the right, for the half of a tick's label
 )
 
-// Figure draws the panels with one legend below them all. It is an error if there are no rows, or they differ in length.
+// Figure draws the panels with one legend below them all. It is an error if there are no rows, or
+// they differ in length.
 func (r Responses) Figure() (*Figure, error) {
 	if len(r.Rows) == 0 || len(r.Rows[0]) == 0 {
 		return nil, errors.New("figures: responses without panels: want at least one row of them")

@@ -8,9 +8,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// SkillTrajectories draws the ways of all episodes in which the skills of a finished run were last evaluated, those of one skill in one
-// colour, with the skill's mean fitness in the legend. The run is of one of the paper's environments where positions tell skills apart,
-// see [ArenaOf]; of an environment of one's own, qdnb.SkillTrajectoriesIn knows the limits and the walls.
+// SkillTrajectories draws the ways of all episodes in which the skills of a finished run were last
+// evaluated, those of one skill in one colour, with the skill's mean fitness in the legend. The run
+// is of one of the paper's environments where positions tell skills apart, see [ArenaOf]; of an
+// environment of one's own, qdnb.SkillTrajectoriesIn knows the limits and the walls.
 func SkillTrajectories(run *runs.Run) (*Figure, error) {
 	arena, err := ArenaOf(run.Config.Env)
 	if err != nil {
@@ -19,7 +20,8 @@ func SkillTrajectories(run *runs.Run) (*Figure, error) {
 	return SkillTrajectoriesIn(*arena, run)
 }
 
-// SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which need not have paths or a title.
+// SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which need not have paths or a
+// title.
 func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
 	skills, err := run.Skills()
 	if err != nil {
@@ -37,11 +39,12 @@ func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
 	return Trajectories(arena)
 }
 
-// AddSkills adds the ways of all episodes in which the skills of a finished run were last evaluated to the paths of an arena, labelled
-// "skill 0" and so on, or "policy" where there are none.
+// AddSkills adds the ways of all episodes in which the skills of a finished run were last evaluated
+// to the paths of an arena, labelled "skill 0" and so on, or "policy" where there are none.
 //
-// A way ends where its first episode does. The recorded positions go on for as many steps as an episode may have, since nothing
-// restarts the environments of an evaluation, but the descriptor of the episode is the last position that counts.
+// A way ends where its first episode does. The recorded positions go on for as many steps as an
+// episode may have, since nothing restarts the environments of an evaluation, but the descriptor of
+// the episode is the last position that counts.
 func (a *Arena) AddSkills(run *runs.Run) error {
 	skills, err := run.Skills()
 	if err != nil {
@@ -92,9 +95,11 @@ func skillLabels(s *runs.Skills) []string {
 	return labels
 }
 
-// firstEpisode is how many of the positions [steps, 2] are of the first episode: those up to its descriptor, the position before the step
-// that ended it, and the one after that step where it is in the goal. A position is the descriptor if it equals it to the bit. Of several
-// it is the first that a step into the goal follows, since a policy may leave the goal again and repeat itself; else the last one.
+// firstEpisode is how many of the positions [steps, 2] are of the first episode: those up to its
+// descriptor, the position before the step that ended it, and the one after that step where it is
+// in the goal. A position is the descriptor if it equals it to the bit. Of several it is the first
+// that a step into the goal follows, since a policy may leave the goal again and repeat itself;
+// else the last one.
 func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 	steps, last := len(positions)/2, -1
 	for k := range steps {

@@ -45,7 +45,8 @@ func TestSkillLabels(t *testing.T) {
 	}
 }
 
-// skilled is a run of two skills with two episodes each, of three steps along x; those of skill 1 end a step before.
+// skilled is a run of two skills with two episodes each, of three steps along x; those of skill 1
+// end a step before.
 func skilled(t *testing.T, env string) *runs.Run {
 	t.Helper()
 	config, err := runs.NewConfig("diayn-reward", env, 3, map[string]any{})

@@ -12,8 +12,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The house style: Liberation Sans (the metrics of Arial, so that an SVG looks the same without it), text of 8 to 10
-// points at the size at which figures are printed, thin grey axes, a light grid.
+// The house style: Liberation Sans (the metrics of Arial, so that an SVG looks the same without
+// it), text of 8 to 10 points at the size at which figures are printed, thin grey axes, a light
+// grid.
 const (
 	tickSize  = 8
 	labelSize = 9
@@ -33,7 +34,8 @@ var (
 	cellOutline = color.NRGBA{R: 0xd0, G: 0xd0, B: 0xd0, A: 0xff}
 )
 
-// textStyle is the house font at a size in points. There is no bold: PDF files of gonum/plot lack it.
+// textStyle is the house font at a size in points. There is no bold: PDF files of gonum/plot lack
+// it.
 func textStyle(size vg.Length) text.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 	return text.Style{Color: ink, Font: f, XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}

@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// linearTicks puts labelled ticks at multiples of 1, 2, 2.5 or 5 times a power of ten: at most the given number of
-// intervals, or the next more that give two ticks, without which a reader cannot tell the scale.
+// linearTicks puts labelled ticks at multiples of 1, 2, 2.5 or 5 times a power of ten: at most the
+// given number of intervals, or the next more that give two ticks, without which a reader cannot
+// tell the scale.
 type linearTicks struct{ intervals int }
 
 // Ticks implements plot.Ticker.
@@ -50,8 +51,8 @@ func niceStep(raw float64) float64 {
 	return 10 * unit
 }
 
-// formatTick writes v with the decimals that step needs. Values from 10 000 take a suffix (k, M, G) common to the
-// axis, chosen by its largest value, and the minus is a real one.
+// formatTick writes v with the decimals that step needs. Values from 10 000 take a suffix (k, M, G)
+// common to the axis, chosen by its largest value, and the minus is a real one.
 func formatTick(v, step, largest float64) string {
 	if v == 0 || math.Abs(v) < step*1e-6 {
 		return "0"
@@ -81,8 +82,8 @@ func formatTick(v, step, largest float64) string {
 	return strings.ReplaceAll(label, "-", "−") + suffix
 }
 
-// logTicks labels the powers of ten, thinned to about the given number of intervals, and where less than two decades
-// are shown also 2 and 5 times them. The other multiples are minor ticks.
+// logTicks labels the powers of ten, thinned to about the given number of intervals, and where less
+// than two decades are shown also 2 and 5 times them. The other multiples are minor ticks.
 type logTicks struct{ intervals int }
 
 // Ticks implements plot.Ticker.

@@ -41,13 +41,14 @@ type Arena struct {
 	Min, Max              float64 // fitness at the ends of the colours; both 0: from the paths
 }
 
-// skillColors are for labels in their order: those of Okabe and Ito (2008) without the yellow, which is pale on white.
+// skillColors are for labels in their order: those of Okabe and Ito (2008) without the yellow,
+// which is pale on white.
 var skillColors = []color.NRGBA{
 	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9), rgb(0x000000),
 }
 
-// Trajectories draws paths seen from above, on axes as those of [RepertoireMap]. A hollow circle marks where a path starts,
-// a filled one where it ends.
+// Trajectories draws paths seen from above, on axes as those of [RepertoireMap]. A hollow circle
+// marks where a path starts, a filled one where it ends.
 func Trajectories(a Arena) (*Figure, error) {
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Viridis returns the colour of t in [0, 1] on the viridis map, which rises evenly in luminance from dark violet to
-// yellow and reads the same for colour-blind readers and in grey print. Values outside are clamped; NaN gives the
-// colour of an empty cell.
+// Viridis returns the colour of t in [0, 1] on the viridis map, which rises evenly in luminance
+// from dark violet to yellow and reads the same for colour-blind readers and in grey print. Values
+// outside are clamped; NaN gives the colour of an empty cell.
 func Viridis(t float64) color.NRGBA {
 	if math.IsNaN(t) {
 		return emptyFill
@@ -27,8 +27,8 @@ var viridisTable = sync.OnceValue(func() []byte {
 	return table
 })
 
-// viridisHex is the published 256-entry table in sRGB bytes, by Nathaniel J. Smith, Stéfan van der Walt and
-// Eric Firing, released under CC0: https://bids.github.io/colormap
+// viridisHex is the published 256-entry table in sRGB bytes, by Nathaniel J. Smith, Stéfan van der
+// Walt and Eric Firing, released under CC0: https://bids.github.io/colormap
 const viridisHex = "" +
 	"44015444025645045745055946075a46085c460a5d460b5e470d60470e61471063471164471365481467481668481769" +
 	"48186a481a6c481b6d481c6e481d6f481f70482071482173482374482475482576482677482878482979472a7a472c7a" +

@@ -5,14 +5,16 @@ import (
 	"math"
 )
 
-// Voronoi returns the exact Voronoi cell of every site within the box from lower to upper: the points of the box
-// that are at least as near to this site as to any other, by Euclidean distance in the sites' own units.
+// Voronoi returns the exact Voronoi cell of every site within the box from lower to upper: the
+// points of the box that are at least as near to this site as to any other, by Euclidean distance
+// in the sites' own units.
 //
-// Cells are convex polygons, counter-clockwise, without a repeated last vertex; together they tile the box.
-// A site that repeats an earlier one, or whose cell lies outside the box, has a nil cell.
+// Cells are convex polygons, counter-clockwise, without a repeated last vertex; together they tile
+// the box. A site that repeats an earlier one, or whose cell lies outside the box, has a nil cell.
 //
-// Each cell is the box cut by the bisectors to the other sites, nearest first; a bucket grid stops the search once
-// no further site can reach the cell, so that evenly spread sites cost about O(n) and the worst case O(n²).
+// Each cell is the box cut by the bisectors to the other sites, nearest first; a bucket grid stops
+// the search once no further site can reach the cell, so that evenly spread sites cost about O(n)
+// and the worst case O(n²).
 func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error) {
 	if err := checkLimits(lower, upper); err != nil {
 		return nil, fmt.Errorf("figures: Voronoi cells: %w", err)
@@ -133,7 +135,8 @@ func radius(polygon [][2]float64, p [2]float64) float64 {
 	return r
 }
 
-// clipNearer keeps the part of a convex polygon that is nearer to a than to b (Sutherland and Hodgman 1974).
+// clipNearer keeps the part of a convex polygon that is nearer to a than to b (Sutherland and
+// Hodgman 1974).
 func clipNearer(polygon [][2]float64, a, b [2]float64) [][2]float64 {
 	nx, ny := b[0]-a[0], b[1]-a[1]
 	mx, my := (a[0]+b[0])/2, (a[1]+b[1])/2

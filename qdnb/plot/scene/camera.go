@@ -11,8 +11,9 @@ type Camera struct {
 	Angle       float64 // field of view from the lower to the upper edge, degrees
 }
 
-// The default views have a long lens. That of a robot is from the right of somebody who runs along x, a little from the front and from
-// above; that of everything has y up the picture, as a map does.
+// The default views have a long lens. That of a robot is from the right of somebody who runs along
+// x, a little from the front and from above; that of everything has y up the picture, as a map
+// does.
 const (
 	viewAngle       = 24
 	viewAzimuth     = -68 // of the eye as seen from the target, degrees from x to y
@@ -22,9 +23,10 @@ const (
 	viewMargin      = 1.06
 )
 
-// Near is a camera that stands beside what moves, with all that moves in the picture in every frame. As the frames go on it goes with
-// the followed body over the ground, and does not turn. Where a single ball or box moves, which tells nothing by itself, it is [Whole].
-// aspect is the width of the picture over its height.
+// Near is a camera that stands beside what moves, with all that moves in the picture in every
+// frame. As the frames go on it goes with the followed body over the ground, and does not turn.
+// Where a single ball or box moves, which tells nothing by itself, it is [Whole]. aspect is the
+// width of the picture over its height.
 func Near(f *Film, frame int, aspect float64) Camera {
 	if len(f.Frames[frame]) == 1 {
 		return Whole(f, aspect)
@@ -49,7 +51,8 @@ func Near(f *Film, frame int, aspect float64) Camera {
 // Whole is a camera that has everything in the picture, in all frames, as a map has it.
 func Whole(f *Film, aspect float64) Camera { return WholeFrom(f, -90, mapElevation, aspect) }
 
-// WholeFrom is [Whole] from another direction: azimuth of the eye in degrees from x to y, elevation above the ground.
+// WholeFrom is [Whole] from another direction: azimuth of the eye in degrees from x to y, elevation
+// above the ground.
 func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
 	low, high := nothing()
 	for t := range f.Frames {
@@ -58,7 +61,8 @@ func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
 	return fit(low, high, azimuth, elevation, aspect)
 }
 
-// Around is the camera at another place as far from its target: azimuth in degrees from x to y, elevation above the ground, below 90.
+// Around is the camera at another place as far from its target: azimuth in degrees from x to y,
+// elevation above the ground, below 90.
 func (c Camera) Around(azimuth, elevation float64) Camera {
 	c.Eye = c.Target.along(direction(azimuth, elevation), c.Eye.minus(c.Target).length())
 	return c
@@ -92,8 +96,9 @@ func fit(low, high Vec, azimuth, elevation, aspect float64) Camera {
 		}
 		corners = append(corners, corner.minus(c.Target))
 	}
-	// A corner at p, seen from -d times ahead, is inside if |p.right| <= wide (d + p.ahead). Moving the target by s to the right moves
-	// the bounds of both sides alike, so the best s makes them equal; likewise for up.
+	// A corner at p, seen from -d times ahead, is inside if |p.right| <= wide (d + p.ahead). Moving
+	// the target by s to the right moves the bounds of both sides alike, so the best s makes them
+	// equal; likewise for up.
 	var d, side, height float64
 	for range 4 {
 		var most [4]float64
@@ -126,7 +131,8 @@ func (c Camera) axes() (right, up, ahead Vec) {
 	return right, right.cross(ahead), ahead
 }
 
-// Project is where a point of the world is in a picture of width x height pixels, from its upper left corner; false behind the eye.
+// Project is where a point of the world is in a picture of width x height pixels, from its upper
+// left corner; false behind the eye.
 func (c Camera) Project(p Vec, width, height int) (x, y float64, ok bool) {
 	right, up, ahead := c.axes()
 	p = p.minus(c.Eye)
@@ -154,7 +160,8 @@ func nothing() (low, high Vec) {
 func lower(v, w Vec) Vec { return Vec{min(v[0], w[0]), min(v[1], w[1]), min(v[2], w[2])} }
 func upper(v, w Vec) Vec { return Vec{max(v[0], w[0]), max(v[1], w[1]), max(v[2], w[2])} }
 
-// extent widens a box by the bodies in a frame: those that move, and if so wanted those that do not.
+// extent widens a box by the bodies in a frame: those that move, and if so wanted those that do
+// not.
 func (f *Film) extent(frame int, still bool, low, high *Vec) {
 	for i, pose := range f.Poses(frame) {
 		if f.Bodies[i].Fixed && !still {

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// illustrations.json holds a film of one frame for each environment of the paper. A test of package qdnb makes it from the models of the
-// robots, and tells when it is out of date.
+// illustrations.json holds a film of one frame for each environment of the paper. A test of package
+// qdnb makes it from the models of the robots, and tells when it is out of date.
 //
 //go:embed illustrations.json
 var illustrationsFile []byte
@@ -21,9 +21,11 @@ var illustrations = sync.OnceValues(func() (map[string]*Film, error) {
 	return films, json.Unmarshal(illustrationsFile, &films)
 })
 
-// Illustration shows an environment of the paper by its name, with its robot in a pose that it takes as it moves: a film of one frame,
-// which the caller may change. With " leg" after its name, as in "ant-uni leg", the robot of an environment of that kind is grey but for
-// the leg whose actuators the paper perturbs; "ant-maze targets" has the ten targets of the paper, called Target 0 to 9.
+// Illustration shows an environment of the paper by its name, with its robot in a pose that it
+// takes as it moves: a film of one frame, which the caller may change. With " leg" after its name,
+// as in "ant-uni leg", the robot of an environment of that kind is grey but for the leg whose
+// actuators the paper perturbs; "ant-maze targets" has the ten targets of the paper, called Target
+// 0 to 9.
 func Illustration(name string) (*Film, error) {
 	films, err := illustrations()
 	if err != nil {

@@ -40,7 +40,8 @@ func (b *ball) met(d xyz) bool {
 	return along >= -b.reach && b.from2-along*along <= b.reach*b.reach
 }
 
-// matters tells whether what is inside may take light from a point: that of the lamp, or that of the sky.
+// matters tells whether what is inside may take light from a point: that of the lamp, or that of
+// the sky.
 func (b *ball) matters(p xyz, radius float64) (lamp, sky bool) {
 	to := b.center.minus(p)
 	d2, along := to.dot(to), to.dot(lightDirection)
@@ -85,7 +86,8 @@ func newSolid(s Shape, p Pose) solid {
 	return out
 }
 
-// hit is the distance along a ray, of direction d of length 1, at which it enters the solid from outside; infinite if it does not.
+// hit is the distance along a ray, of direction d of length 1, at which it enters the solid from
+// outside; infinite if it does not.
 func (s *solid) hit(o, d xyz) float64 {
 	if s.kind == Box {
 		near, far, _ := s.slabs(o, d)
@@ -131,7 +133,8 @@ func (s *solid) hitCapsule(o, d xyz) float64 {
 	return math.Inf(1)
 }
 
-// slabs are the distances at which a ray enters and leaves a box, and the axis of the side that it enters by.
+// slabs are the distances at which a ray enters and leaves a box, and the axis of the side that it
+// enters by.
 func (s *solid) slabs(o, d xyz) (near, far float64, axis int) {
 	from, way := s.turn.back(o.minus(s.origin)).vec(), s.turn.back(d).vec()
 	near, far = math.Inf(-1), math.Inf(1)
@@ -175,11 +178,12 @@ func (s *solid) nearest(p xyz) xyz {
 	return s.a.along(s.ab, min(max(p.minus(s.a).dot(s.ab)/s.abab, 0), 1))
 }
 
-// penumbra is the width of the edges of shadows over the distance from what casts them: that of a lamp a few degrees wide.
+// penumbra is the width of the edges of shadows over the distance from what casts them: that of a
+// lamp a few degrees wide.
 const penumbra = 0.16
 
-// lit is how much of the light from direction l a solid lets through to p, from 0 to 1. Capsules have soft edges, from how near the ray
-// comes to the segment.
+// lit is how much of the light from direction l a solid lets through to p, from 0 to 1. Capsules
+// have soft edges, from how near the ray comes to the segment.
 func (s *solid) lit(p, l xyz) float64 {
 	if s.kind == Box {
 		near, far, _ := s.slabs(p, l)
@@ -216,8 +220,8 @@ func (s *solid) closest(o, d xyz) (t, distance float64) {
 	return t, p.minus(o.along(d, t)).length()
 }
 
-// hidden is how much of the sky over a surface at p, with a normal, a capsule hides, from 0 to 1: as a ball of its radius at its nearest
-// point would.
+// hidden is how much of the sky over a surface at p, with a normal, a capsule hides, from 0 to 1:
+// as a ball of its radius at its nearest point would.
 func (s *solid) hidden(p, n xyz) float64 {
 	if s.kind == Box {
 		return 0

@@ -14,9 +14,10 @@ import (
 // maxPixels bounds a picture to what a machine can be expected to hold.
 const maxPixels = 64 << 20
 
-// Render draws a frame of a film, width x height pixels, by casting rays: shapes in plastic on a checkered ground that fades to white, with
-// soft shadows, smooth edges, and the way of the followed body so far on the ground. A frame from the end counts as -1. It takes about a
-// tenth of a second for 400 x 300 pixels.
+// Render draws a frame of a film, width x height pixels, by casting rays: shapes in plastic on a
+// checkered ground that fades to white, with soft shadows, smooth edges, and the way of the
+// followed body so far on the ground. A frame from the end counts as -1. It takes about a tenth of
+// a second for 400 x 300 pixels.
 func Render(f *Film, frame int, camera Camera, width, height int) (image.Image, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -40,8 +41,9 @@ func Render(f *Film, frame int, camera Camera, width, height int) (image.Image, 
 	return w.picture(), nil
 }
 
-// Strip draws n frames of a film side by side, each of width x height pixels and seen from [Near], from the first to the last at equal
-// distances in time: a poster where a film cannot play. A film of fewer frames has them all.
+// Strip draws n frames of a film side by side, each of width x height pixels and seen from [Near],
+// from the first to the last at equal distances in time: a poster where a film cannot play. A film
+// of fewer frames has them all.
 func Strip(f *Film, n, width, height int) (image.Image, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -316,7 +318,8 @@ func smooth(low, high, x float64) float64 {
 	return x * x * (3 - 2*x)
 }
 
-// path is a line on the ground. Boxes around pieces of it make it quick to tell whether a point is far away.
+// path is a line on the ground. Boxes around pieces of it make it quick to tell whether a point is
+// far away.
 type path struct {
 	x, y  []float64
 	boxes [][4]float64 // lower and upper x and y of pieces

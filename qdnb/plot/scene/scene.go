@@ -1,7 +1,9 @@
-// Package scene holds what there is to see of an episode: bodies made of simple shapes, and where they are in each frame.
+// Package scene holds what there is to see of an episode: bodies made of simple shapes, and where
+// they are in each frame.
 //
-// A [Film] is plain numbers, made by qdnb.Film from an environment's model and a rollout. [Render] draws a frame of it as a picture, and
-// package viewer makes a page of it that plays. Neither needs a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
+// A [Film] is plain numbers, made by qdnb.Film from an environment's model and a rollout. [Render]
+// draws a frame of it as a picture, and package viewer makes a page of it that plays. Neither needs
+// a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
 package scene
 
 import (
@@ -53,12 +55,14 @@ type Film struct {
 	Title    string // such as "MAP-Elites on ant-omni, cell 17"
 	Subtitle string // such as "fitness 249, descriptor (3.1, -2.0)"
 	Bodies   []Body
-	// Frames are the poses of the bodies that are not fixed, in the order of Bodies: [frames][moving bodies].
+	// Frames are the poses of the bodies that are not fixed, in the order of Bodies:
+	// [frames][moving bodies].
 	Frames [][]Pose
 	Step   float64 // seconds between two frames
 	Follow int     // index among the moving bodies of the one that a camera follows, and whose way is drawn
 	Ground bool    // a plane at z = 0
-	// Rewards are those of the steps that led to each frame, 0 for one that no step led to; nil if they are not known.
+	// Rewards are those of the steps that led to each frame, 0 for one that no step led to; nil if
+	// they are not known.
 	Rewards []float64
 	Outcome *Outcome // of the episode; nil if it is not known
 }

@@ -115,7 +115,8 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// What is over a point takes its light, what is beside it does not, and the edge of a shadow is between.
+// What is over a point takes its light, what is beside it does not, and the edge of a shadow is
+// between.
 func TestShadows(t *testing.T) {
 	for _, shape := range []Shape{{Radius: 1}, {Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}} {
 		s := newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})
@@ -141,7 +142,8 @@ func TestSymmetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The tiles of the ground alternate, and the rays in a pixel are not mirrored: on the average they hardly count.
+	// The tiles of the ground alternate, and the rays in a pixel are not mirrored: on the average
+	// they hardly count.
 	var pixels, total float64
 	for y := range 60 {
 		for x := range 40 {
@@ -168,7 +170,8 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// TestImages compares with pictures in testdata. After a wanted change: go test -update, look at them.
+// TestImages compares with pictures in testdata. After a wanted change: go test -update, look at
+// them.
 func TestImages(t *testing.T) {
 	f := yard()
 	strip, err := Strip(f, 3, 100, 75)

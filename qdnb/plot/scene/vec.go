@@ -14,7 +14,8 @@ func (v Vec) cross(w Vec) Vec     { return v.xyz().cross(w.xyz()).vec() }
 func (v Vec) length() float64     { return v.xyz().length() }
 func (v Vec) unit() Vec           { return v.xyz().unit().vec() }
 
-// xyz is a [Vec] to calculate with: Go keeps fields in registers, and elements of arrays in memory, which is several times slower.
+// xyz is a [Vec] to calculate with: Go keeps fields in registers, and elements of arrays in memory,
+// which is several times slower.
 type xyz struct{ x, y, z float64 }
 
 func (v Vec) xyz() xyz { return xyz{v[0], v[1], v[2]} }

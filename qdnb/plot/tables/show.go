@@ -35,7 +35,8 @@ func format(name string) int {
 	return -1
 }
 
-// Save writes the table to a file, whole or not at all, in the format that the path's ending names: .md, .csv, .tex, .html or .txt.
+// Save writes the table to a file, whole or not at all, in the format that the path's ending names:
+// .md, .csv, .tex, .html or .txt.
 func (t *Table) Save(path string) error {
 	i := format(path)
 	if i < 0 {
@@ -47,10 +48,11 @@ func (t *Table) Save(path string) error {
 	return nil
 }
 
-// Show shows the table: in a GoNB notebook below the cell; elsewhere on standard output, or in a file of that name if it ends as
-// [Table.Save] asks for.
+// Show shows the table: in a GoNB notebook below the cell; elsewhere on standard output, or in a
+// file of that name if it ends as [Table.Save] asks for.
 //
-// In a notebook it is HTML, which notebooks that their reader does not trust show, too, and plain text beside it.
+// In a notebook it is HTML, which notebooks that their reader does not trust show, too, and plain
+// text beside it.
 func Show(name string, t *Table) error {
 	if cell.In() {
 		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.Text()})

@@ -1,19 +1,20 @@
 // Package tables writes tables as Markdown, CSV, LaTeX and plain text and, in notebooks, as HTML.
 //
-// It takes text: who makes a table rounds its numbers, with [Number] as the paper does. It does not import GoMLX.
+// It takes text: who makes a table rounds its numbers, with [Number] as the paper does. It does not
+// import GoMLX.
 package tables
 
 import "regexp"
 
-// Table is a table of text. All rows have as many entries as the header; those that a row lacks are written as empty ones, and those
-// beyond the header are left out.
+// Table is a table of text. All rows have as many entries as the header; those that a row lacks are
+// written as empty ones, and those beyond the header are left out.
 type Table struct {
 	Caption string
 	Header  []string
 	Rows    [][]Entry
 	Notes   []string // below the table, a sentence each
-	// Grouped tells that the first column groups the rows. Where it repeats the entry above it is left out for readers, and a new group
-	// begins with a line; CSV has it in every row.
+	// Grouped tells that the first column groups the rows. Where it repeats the entry above it is
+	// left out for readers, and a new group begins with a line; CSV has it in every row.
 	Grouped bool
 }
 
@@ -32,8 +33,8 @@ func Row(texts ...string) []Entry {
 	return row
 }
 
-// entry is that of a row and a column, empty where the row is too short. shown tells that it is for readers, who see the name of a group
-// once.
+// entry is that of a row and a column, empty where the row is too short. shown tells that it is for
+// readers, who see the name of a group once.
 func (t *Table) entry(row, column int, shown bool) Entry {
 	if column >= len(t.Rows[row]) || shown && column == 0 && !t.begins(row) {
 		return Entry{}

@@ -206,7 +206,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// Whatever entries hold, each format has the rows and columns of the table, and gives the text back.
+// Whatever entries hold, each format has the rows and columns of the table, and gives the text
+// back.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{"", "|", `\|`, `\\`, "a&b%c_d#e{f}g~h^i", "<script>", "**x**", "`x`", "[a](b)", "$x$", "a\r\nb", "±–✓", "&amp;", "\"'", "\x00\xff"} {
 		f.Add(text, true)
@@ -254,7 +255,8 @@ func FuzzFormats(f *testing.F) {
 			t.Errorf("HTML lacks %q: %q", plain, visible)
 		}
 
-		// In LaTeX nothing is special that the table did not put there: columns are the ampersands without a backslash.
+		// In LaTeX nothing is special that the table did not put there: columns are the ampersands
+		// without a backslash.
 		body := strings.ReplaceAll(table.LaTeX(), `\\`, "") // ends of lines
 		if ampersands := strings.Count(body, "&") - strings.Count(body, `\&`); ampersands != 3 {
 			t.Errorf("%d ampersands in %q", ampersands, body)

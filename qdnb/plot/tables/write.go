@@ -11,8 +11,9 @@ import (
 // line joins the lines of a text: an entry has one.
 func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// markdownEscapes are for what Markdown, or the formulas and tags that notebooks read in it, would take as more than text. A backslash is
-// named, for two of them before a bracket begin a formula in JupyterLab.
+// markdownEscapes are for what Markdown, or the formulas and tags that notebooks read in it, would
+// take as more than text. A backslash is named, for two of them before a bracket begin a formula in
+// JupyterLab.
 var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "~", `\~`, "$", `\$`,
 	"&", `\&`, "](", `]\(`)
 
@@ -83,8 +84,8 @@ var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", 
 
 func latex(text string) string { return latexEscapes.Replace(shown(text)) }
 
-// LaTeX is the table for the packages booktabs, array, amssymb and adjustbox: a table environment with caption and notes, made smaller
-// where it is wider than the text.
+// LaTeX is the table for the packages booktabs, array, amssymb and adjustbox: a table environment
+// with caption and notes, made smaller where it is wider than the text.
 func (t *Table) LaTeX() string {
 	var out strings.Builder
 	out.WriteString("\\begin{table}[htbp]\n\\centering\n")
@@ -147,7 +148,8 @@ func (t *Table) LaTeX() string {
 	return out.String()
 }
 
-// htmlEscapes keep JupyterLab from reading formulas: it looks for their marks in the text between two tags.
+// htmlEscapes keep JupyterLab from reading formulas: it looks for their marks in the text between
+// two tags.
 var htmlEscapes = strings.NewReplacer("$", "<span>$</span>", `\`, `<span>\</span>`)
 
 func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeString(shown(text))) }
@@ -206,7 +208,8 @@ func (t *Table) HTML() string {
 	return out.String()
 }
 
-// shortest and longest are how many letters of a name in the header, and of an entry, stay on a line.
+// shortest and longest are how many letters of a name in the header, and of an entry, stay on a
+// line.
 const (
 	shortest = 9
 	longest  = 32
@@ -289,8 +292,8 @@ func (t *Table) Text() string {
 	return out.String()
 }
 
-// Stack puts tables of one header below each other, each as a group by its name in a new first column. Captions and notes of the parts
-// are left out.
+// Stack puts tables of one header below each other, each as a group by its name in a new first
+// column. Captions and notes of the parts are left out.
 func Stack(header string, names []string, parts ...*Table) *Table {
 	stacked := &Table{Grouped: true}
 	for i, part := range parts {

@@ -12,16 +12,18 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// What a page can tell apart. At the end of a limb of half a metre a step of a rotation is half a millimetre.
+// What a page can tell apart. At the end of a limb of half a metre a step of a rotation is half a
+// millimetre.
 const (
 	finest       = 1e-3 // metres; coarser where a film spans more than 65 m
 	rotationStep = 1.0 / 2048
 	linkWithin   = 0.02 // metres by which a joint may give and still be one
 )
 
-// packed is a film's motion as the page reads it (src/motion.js): for each body eight float32, whether it hangs on another and how, and
-// then channels, deflated. A channel is a byte, the order of its differences, and zigzag-coded uint16 of all frames, first all low bytes,
-// then all high bytes.
+// packed is a film's motion as the page reads it (src/motion.js): for each body eight float32,
+// whether it hangs on another and how, and then channels, deflated. A channel is a byte, the order
+// of its differences, and zigzag-coded uint16 of all frames, first all low bytes, then all high
+// bytes.
 type packed struct {
 	data     string // base64
 	origin   scene.Vec
@@ -33,8 +35,9 @@ type packed struct {
 
 // pack quantises and deflates what moves in a film.
 //
-// A body that hangs on another by a joint is where the joint says, up to what the joint gives: its position is kept as the difference,
-// which is close to zero. What is a joint is found from the motion alone.
+// A body that hangs on another by a joint is where the joint says, up to what the joint gives: its
+// position is kept as the difference, which is close to zero. What is a joint is found from the
+// motion alone.
 func pack(f *scene.Film) (packed, error) {
 	low, high := span(f)
 	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}
@@ -165,8 +168,8 @@ func toward(to, q scene.Quat) scene.Quat {
 	return q
 }
 
-// redundant finds a component of a body's rotations that the page can work out from the others, as it keeps its sign and is far from 0
-// throughout; -1 and 0 if there is none.
+// redundant finds a component of a body's rotations that the page can work out from the others, as
+// it keeps its sign and is far from 0 throughout; -1 and 0 if there is none.
 func redundant(poses []scene.Pose) (component, sign int) {
 	component = -1
 	most := 0.35
@@ -203,8 +206,8 @@ func matrix(q scene.Quat) [3][3]float64 {
 	}
 }
 
-// linked is where a body is that is turned by rotation and hangs on another: link is the joint in the frame of that one, and from the joint
-// to the body in the frame of the body.
+// linked is where a body is that is turned by rotation and hangs on another: link is the joint in
+// the frame of that one, and from the joint to the body in the frame of the body.
 func linked(to scene.Pose, rotation scene.Quat, link [6]float32) scene.Vec {
 	a, b := matrix(to.Rotation), matrix(rotation)
 	p := to.Position
@@ -216,7 +219,8 @@ func linked(to scene.Pose, rotation scene.Quat, link [6]float32) scene.Vec {
 	return p
 }
 
-// findLink finds the earlier body on which body b hangs, by least squares over some of the frames; -1 if there is none.
+// findLink finds the earlier body on which body b hangs, by least squares over some of the frames;
+// -1 if there is none.
 func findLink(f *scene.Film, seen [][]scene.Pose, b int) (to int, link [6]float32) {
 	to = -1
 	best := linkWithin

@@ -14,8 +14,9 @@ import (
 // roomFor is the number of poses that a page of less than 2 MB has room for.
 const roomFor = 225000
 
-// Cells are the cells of a run's repertoire that one page has room for films of: all filled ones, or if they are too many the fittest one
-// and such that are spread evenly, see [Choose]. There is room for a hundred films of 250 steps of an ant, of the smaller robots for more.
+// Cells are the cells of a run's repertoire that one page has room for films of: all filled ones,
+// or if they are too many the fittest one and such that are spread evenly, see [Choose]. There is
+// room for a hundred films of 250 steps of an ant, of the smaller robots for more.
 func Cells(run *runs.Run) ([]int, error) {
 	r, err := run.RepertoireMap()
 	if err != nil {
@@ -38,8 +39,9 @@ func Cells(run *runs.Run) ([]int, error) {
 	return cells, nil
 }
 
-// OfRun is a page of films of a run, as qdnb.Film makes them: a map of the repertoire where its descriptors have two dimensions, else a
-// list. cells are the cells that were filmed, one a film. Without any the films are those of the run's skills, from 0 on.
+// OfRun is a page of films of a run, as qdnb.Film makes them: a map of the repertoire where its
+// descriptors have two dimensions, else a list. cells are the cells that were filmed, one a film.
+// Without any the films are those of the run's skills, from 0 on.
 func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 	title := fmt.Sprintf("%s on %s", figures.MethodName(run.Config.Algorithm), run.Config.Env)
 	if len(cells) == 0 {
@@ -105,8 +107,9 @@ func names(run *runs.Run, dims int) []string {
 	return list
 }
 
-// Choose picks at most n of the filled cells of a repertoire: the fittest one, and such that are spread evenly over what the descriptors
-// fill. Each is the one that is farthest from all before it, in shares of the limits.
+// Choose picks at most n of the filled cells of a repertoire: the fittest one, and such that are
+// spread evenly over what the descriptors fill. Each is the one that is farthest from all before
+// it, in shares of the limits.
 func Choose(r *runs.Repertoire, n int) []int {
 	cells := r.Filled()
 	if len(cells) <= n {

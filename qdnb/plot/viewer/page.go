@@ -40,9 +40,9 @@ func Skill(f *scene.Film) *Page {
 	return &Page{Title: f.Title, entries: []Entry{{Film: f, Fitness: math.NaN()}}, single: true}
 }
 
-// Repertoire is a page with a map of a repertoire. Pointing at a cell shows its numbers, choosing it plays its film. films are those of
-// some or all of the filled cells, by the number of the cell; the map marks them. The page begins with the one in which most reward was
-// gained.
+// Repertoire is a page with a map of a repertoire. Pointing at a cell shows its numbers, choosing
+// it plays its film. films are those of some or all of the filled cells, by the number of the cell;
+// the map marks them. The page begins with the one in which most reward was gained.
 func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	if len(films) == 0 {
 		return nil, errors.New("viewer: a repertoire without films has nothing to play")
@@ -68,8 +68,9 @@ func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	return p, nil
 }
 
-// List is a page with a list of cells or skills: what is "cell" or "skill", names those of the descriptor's components. Entries are listed
-// by falling fitness; those without a film cannot be played.
+// List is a page with a list of cells or skills: what is "cell" or "skill", names those of the
+// descriptor's components. Entries are listed by falling fitness; those without a film cannot be
+// played.
 func List(title, what string, names []string, entries []Entry) (*Page, error) {
 	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Film != nil }) {
 		return nil, errors.New("viewer: a list without films has nothing to play")
@@ -115,8 +116,8 @@ func (p *Page) first() int {
 	return best
 }
 
-// Best is the film in which most reward was gained, the first one of equals; nil of none. A skill is not as good in every episode as in the
-// one that it is remembered for.
+// Best is the film in which most reward was gained, the first one of equals; nil of none. A skill
+// is not as good in every episode as in the one that it is remembered for.
 func Best(films []*scene.Film) *scene.Film {
 	var best *scene.Film
 	for _, f := range films {

@@ -17,8 +17,8 @@ const (
 	dense                     = 1.5 // points per CSS pixel: twice as many would make notebooks large
 )
 
-// Poster is a picture of the page, for where pages do not show: frames of the film that the page begins
-// with, one after the other, and beside them the map if there is one.
+// Poster is a picture of the page, for where pages do not show: frames of the film that the page
+// begins with, one after the other, and beside them the map if there is one.
 func (p *Page) Poster() (image.Image, error) {
 	frames, width := posterFrames, posterWidth
 	var chart image.Image

@@ -13,10 +13,12 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Show shows the page: in a GoNB notebook below the cell, elsewhere by saving it as name.html in the folder of [figures.FolderVariable]
-// (default: the current one, made if missing) and printing that path on standard error.
+// Show shows the page: in a GoNB notebook below the cell, elsewhere by saving it as name.html in
+// the folder of [figures.FolderVariable] (default: the current one, made if missing) and printing
+// that path on standard error.
 //
-// A notebook that its reader does not trust shows no page, as Jupyter leaves out frames. So a picture comes first, as an output of its own.
+// A notebook that its reader does not trust shows no page, as Jupyter leaves out frames. So a
+// picture comes first, as an output of its own.
 func Show(name string, p *Page) error {
 	if cell.In() {
 		return p.display()

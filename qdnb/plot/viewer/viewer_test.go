@@ -215,7 +215,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// firstFrame measures how long a page takes to draw, with the page's own clock: a second at most, where the machine has nothing else to do.
+// firstFrame measures how long a page takes to draw, with the page's own clock: a second at most,
+// where the machine has nothing else to do.
 func firstFrame(t *testing.T, b *browser) {
 	page := pageOf(t, Skill(crawler(2, 251)))
 	best := math.MaxInt
