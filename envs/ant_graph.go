@@ -19,7 +19,8 @@ func antObservation(m StepView) *Node {
 	parts = append(parts, angles)
 	parts = append(parts, torso.Velocity[:]...)
 	parts = append(parts, torso.AngularVelocity[:]...)
-	parts = append(parts, velocities, contacts(m.Contact.Velocity), contacts(m.Contact.AngularVelocity))
+	parts = append(parts, velocities, contacts(m.Contact.Velocity),
+		contacts(m.Contact.AngularVelocity))
 	return rows(parts...)
 }
 
@@ -75,7 +76,8 @@ func makeAntUni(o options) (Env, error) {
 	}
 	env, err := ant("ant-uni", robots.Ant(physics.Spring), o, Spec{
 		Offset: 3.24, FitnessRange: [2]float64{-1000, 2500},
-		Descriptor: contactDescriptor("front left foot", "back left foot", "back right foot", "front right foot"),
+		Descriptor: contactDescriptor("front left foot", "back left foot", "back right foot",
+			"front right foot"),
 	})
 	if err != nil {
 		return nil, err
@@ -95,7 +97,8 @@ func contactDescriptor(feet ...string) Descriptor {
 }
 
 func positionDescriptor(x0, y0, x1, y1 float32) Descriptor {
-	return Descriptor{Kind: Final, Lower: []float32{x0, y0}, Upper: []float32{x1, y1}, Components: []string{"final x (m)", "final y (m)"}}
+	return Descriptor{Kind: Final, Lower: []float32{x0, y0}, Upper: []float32{x1, y1},
+		Components: []string{"final x (m)", "final y (m)"}}
 }
 
 func makeAntOmni(o options) (Env, error) {
@@ -103,7 +106,8 @@ func makeAntOmni(o options) (Env, error) {
 		return nil, err
 	}
 	limits := positionDescriptor(-30, -30, 30, 30)
-	env, err := ant("ant-omni", robots.Ant(physics.Spring), o, Spec{Offset: 3, FitnessRange: [2]float64{-500, 250}, Descriptor: limits})
+	env, err := ant("ant-omni", robots.Ant(physics.Spring), o,
+		Spec{Offset: 3, FitnessRange: [2]float64{-500, 250}, Descriptor: limits})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +136,8 @@ func makeAntTrap(o options) (Env, error) {
 }
 
 // located puts the position of a body before an observation, less center and divided by scale.
-func located(body string, observe func(StepView) *Node, center, scale [2]float64) func(StepView) *Node {
+func located(body string, observe func(StepView) *Node, center,
+	scale [2]float64) func(StepView) *Node {
 	return func(m StepView) *Node {
 		at := m.Frame(body).Position
 		x := DivScalar(AddScalar(at[0], -center[0]), scale[0])
@@ -151,7 +156,8 @@ func makeAntMaze(o options) (Env, error) {
 		}
 	}
 	env, err := ant("ant-maze", robots.Maze(robots.Ant(physics.PositionBased), target), o, Spec{
-		Observations: 2, Length: 500, Offset: 40.32, FitnessRange: [2]float64{-20000, 0}, Descriptor: limits,
+		Observations: 2, Length: 500, Offset: 40.32, FitnessRange: [2]float64{-20000, 0},
+		Descriptor: limits,
 	})
 	if err != nil {
 		return nil, err

@@ -73,10 +73,14 @@ func (e Episodes) Reset(keys xla.Key) State {
 	batch := s.Reward.Shape().Dimensions[0]
 	for i, part := range s.PhysicsState {
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
-			panic(xla.Misfit(Inner(e.env), "Reset", "part %d of the world of %s has shape %s: the last axis must be that of the %d copies", i, e.env.Spec().Name, part.Shape(), batch))
+			panic(xla.Misfit(Inner(e.env), "Reset",
+				"part %d of the world of %s has shape %s: the last axis must be that of the %d copies", i,
+				e.env.Spec().Name, part.Shape(), batch))
 		}
 	}
-	m := memory{PhysicsState: s.PhysicsState, First: s.PhysicsState, Observation: Transpose(s.Observation, 0, 1), Steps: ZerosLike(s.Reward), Truncation: ZerosLike(s.Reward)}
+	m := memory{PhysicsState: s.PhysicsState, First: s.PhysicsState,
+		Observation: Transpose(s.Observation, 0, 1), Steps: ZerosLike(s.Reward),
+		Truncation: ZerosLike(s.Reward)}
 	if s.Descriptor != nil {
 		m.Descriptor = Transpose(s.Descriptor, 0, 1)
 	}

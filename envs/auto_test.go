@@ -18,17 +18,20 @@ import (
 type walk struct{ kind envs.DescriptorKind }
 
 func (w walk) Spec() envs.Spec {
-	spec := envs.Spec{Name: "walk", Observations: 1, Actions: 1, Length: 4, Descriptor: envs.Descriptor{Kind: w.kind}}
+	spec := envs.Spec{Name: "walk", Observations: 1, Actions: 1, Length: 4,
+		Descriptor: envs.Descriptor{Kind: w.kind}}
 	if w.kind != envs.None {
-		spec.Descriptor.Lower, spec.Descriptor.Upper, spec.Descriptor.Components = []float32{-10}, []float32{10}, []string{"place"}
+		spec.Descriptor.Lower, spec.Descriptor.Upper, spec.Descriptor.Components = []float32{-10},
+			[]float32{10}, []string{"place"}
 	}
 	return spec
 }
 
 func (w walk) at(x, reward *Node) envs.State {
 	s := envs.State{
-		PhysicsState: []*Node{InsertAxes(x, 0)}, Observation: InsertAxes(MulScalar(x, 2), -1), Reward: reward,
-		Done: ConvertDType(GreaterThan(x, ConstAs(x, 1)), x.DType()),
+		PhysicsState: []*Node{InsertAxes(x, 0)}, Observation: InsertAxes(MulScalar(x, 2), -1),
+		Reward: reward,
+		Done:   ConvertDType(GreaterThan(x, ConstAs(x, 1)), x.DType()),
 	}
 	if w.kind != envs.None {
 		s.Descriptor = InsertAxes(MulScalar(x, 3), -1)
@@ -49,7 +52,8 @@ func (w walk) Step(s envs.State, action *Node) envs.State {
 // traced runs an environment under constant actions [B, A] and returns what it was after the reset
 // and each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and descriptors if
 // it has any.
-func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions []float32) [][]float32 {
+func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
+	actions []float32) [][]float32 {
 	t.Helper()
 	spec := env.Spec()
 	n := len(actions) / spec.Actions
@@ -67,9 +71,11 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int, actions
 			}
 			return nodes
 		}
-		r := running{State: env.Reset(xla.NewKey(g, 3).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
+		r := running{State: env.Reset(xla.NewKey(g,
+			3).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))), Action: in[0]}
 		for _, node := range seen(r.State) {
-			all := Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps + 1}, node.Shape().Dimensions...)...))
+			all := Zeros(g, shapes.Make(dtypes.Float32,
+				append([]int{steps + 1}, node.Shape().Dimensions...)...))
 			r.Trace = append(r.Trace, xla.SetRows(all, Const(g, int32(0)), InsertAxes(node, 0)))
 		}
 		return xla.For(g, steps, r, func(step *Node, r running) running {
@@ -108,7 +114,8 @@ func TestAutoReset(t *testing.T) {
 				x, count := first, 0
 				var observation, reward, done, truncation, descriptor []float32
 				record := func(o, r, d, tr float32) {
-					observation, reward, done, truncation, descriptor = append(observation, 2*o), append(reward, r), append(done, d), append(truncation, tr), append(descriptor, 3*o)
+					observation, reward, done, truncation, descriptor = append(observation, 2*o),
+						append(reward, r), append(done, d), append(truncation, tr), append(descriptor, 3*o)
 				}
 				record(x, 0, 0, 0)
 				for range steps {
@@ -164,8 +171,12 @@ func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
 		for i := range 2 {
 			at := func(k, step int) []float32 { return got[k][(step*2+i)*2 : (step*2+i+1)*2] }
 			move := [][]float32{{0, 0.05}, {0.05, 0}}[i]
-			gone := func(n float32) []float32 { return []float32{at(0, 0)[0] + n*move[0], at(0, 0)[1] + n*move[1]} }
-			for step, want := range []struct{ observation, descriptor float32 }{{0, 0}, {1, 1}, {0, 2}, {1, 1}, {0, 2}} {
+			gone := func(n float32) []float32 {
+				return []float32{at(0, 0)[0] + n*move[0],
+					at(0, 0)[1] + n*move[1]}
+			}
+			for step, want := range []struct{ observation, descriptor float32 }{{0, 0}, {1, 1}, {0, 2},
+				{1, 1}, {0, 2}} {
 				xlatest.Close(t, "observation", at(0, step), gone(want.observation), 1e-6)
 				xlatest.Close(t, "descriptor", at(4, step), gone(want.descriptor), 1e-6)
 			}
@@ -180,12 +191,15 @@ func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
 
 func TestAutoResetMistakesGiveOneLine(t *testing.T) {
 	for want, env := range map[string]envs.Env{
-		"episodes of walk need at least 1 step, not -1":                          envs.AutoReset(walk{}, -1),
-		"the world of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(sideways{}, 5),
+		"episodes of walk need at least 1 step, not -1": envs.AutoReset(walk{},
+			-1),
+		"the world of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(
+			sideways{}, 5),
 	} {
-		_, err := xlatest.Pure(t).Compile("reset", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
-			return []*Node{env.Reset(xla.Key{Hi: in[0], Lo: in[0]}).Reward}
-		})
+		_, err := xlatest.Pure(t).Compile("reset", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+			func(in []*Node) []*Node {
+				return []*Node{env.Reset(xla.Key{Hi: in[0], Lo: in[0]}).Reward}
+			})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}

@@ -36,7 +36,8 @@ func Step(env Env, s State, action *Node) State {
 // check compares what a method of a task returned for so many copies with what Spec promises.
 func (s State) check(env Env, method string, copies int) {
 	spec, part := env.Spec(), Inner(env)
-	xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies, spec.Observations)
+	xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies,
+		spec.Observations)
 	xla.CheckShape(part, method, "Reward", s.Reward, dtypes.Float32, copies)
 	xla.CheckShape(part, method, "Done", s.Done, dtypes.Float32, copies)
 	if d := len(spec.Descriptor.Lower); d > 0 {
@@ -62,7 +63,8 @@ type Spec struct {
 // Axes names the sizes of a task, for [xla.Platform.Compile].
 func (s Spec) Axes() []xla.Axis {
 	return []xla.Axis{
-		{Size: s.Observations, Meaning: "numbers of an observation"}, {Size: s.Actions, Meaning: "numbers of an action"},
+		{Size: s.Observations, Meaning: "numbers of an observation"},
+		{Size: s.Actions, Meaning: "numbers of an action"},
 		{Size: len(s.Descriptor.Lower), Meaning: "components of a descriptor"},
 	}
 }
@@ -73,8 +75,9 @@ func (s Spec) QDOffset(length int) float64 { return s.Offset * float64(length) }
 
 // Descriptor says what distinguishes the behaviours of a task.
 type Descriptor struct {
-	Kind       DescriptorKind
-	Lower      []float32 // limits of each component, of the cells of a repertoire; descriptors outside are not clipped
+	Kind DescriptorKind
+	// limits of each component, of the cells of a repertoire; descriptors outside are not clipped
+	Lower      []float32
 	Upper      []float32
 	Components []string // names for axes, with units
 	// Stays leaves the descriptor of the end in place when [AutoReset] restarts an episode, and so

@@ -58,7 +58,8 @@ func TraceRecorder(t *xla.Trace, env Env, r Recorder) error {
 		return err
 	}
 	n := len(states.shapes)
-	inputs := append(append(states.shapes[:n:n], states.shapes...), shapes.Make(dtypes.Float32, tracedCopies, env.Spec().Actions))
+	inputs := append(append(states.shapes[:n:n], states.shapes...),
+		shapes.Make(dtypes.Float32, tracedCopies, env.Spec().Actions))
 	_, err = t.Graph(inputs, func(in []*Node) []*Node {
 		before, after := xla.Unflatten(states.form, in[:n]), xla.Unflatten(states.form, in[n:2*n])
 		return []*Node{r.Row(before, in[2*n], after)}

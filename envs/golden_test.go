@@ -105,21 +105,27 @@ func TestGoldenModelPointmaze(t *testing.T) {
 		}
 	}
 	for i := range model.Limits.Min {
-		if spec.Descriptor.Lower[i] != model.Limits.Min[i] || spec.Descriptor.Upper[i] != model.Limits.Max[i] {
-			t.Errorf("limits of descriptor %d: %g, %g", i, spec.Descriptor.Lower[i], spec.Descriptor.Upper[i])
+		if spec.Descriptor.Lower[i] != model.Limits.Min[i] || spec.Descriptor.Upper[i] !=
+			model.Limits.Max[i] {
+			t.Errorf("limits of descriptor %d: %g, %g", i, spec.Descriptor.Lower[i],
+				spec.Descriptor.Upper[i])
 		}
 	}
 	near := func(name string, got, want envs.Wall) {
-		for _, pair := range [][2]float64{{got.X0, want.X0}, {got.Y0, want.Y0}, {got.X1, want.X1}, {got.Y1, want.Y1}} {
+		for _, pair := range [][2]float64{{got.X0, want.X0}, {got.Y0, want.Y0}, {got.X1, want.X1},
+			{got.Y1, want.Y1}} {
 			if math.Abs(pair[0]-pair[1]) > 1e-12 {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
 		}
 	}
 	x0, x1, walls := model.XLimits[0], model.XLimits[1], maze.Walls()
-	near("lower wall", walls[0], envs.Wall{X0: x1 - model.WallWidth, Y0: model.LowerWall.Y, X1: x1, Y1: model.LowerWall.Y + model.WallHeight})
-	near("upper wall", walls[1], envs.Wall{X0: x0, Y0: model.UpperWall.Y, X1: x0 + model.WallWidth, Y1: model.UpperWall.Y + model.WallHeight})
-	near("goal", maze.Goal(), envs.Wall{X0: model.ZoneCenter[0] - model.ZoneWidth/2, Y0: model.ZoneCenter[1] - model.ZoneWidth/2,
+	near("lower wall", walls[0], envs.Wall{X0: x1 - model.WallWidth, Y0: model.LowerWall.Y, X1: x1,
+		Y1: model.LowerWall.Y + model.WallHeight})
+	near("upper wall", walls[1], envs.Wall{X0: x0, Y0: model.UpperWall.Y, X1: x0 + model.WallWidth,
+		Y1: model.UpperWall.Y + model.WallHeight})
+	near("goal", maze.Goal(), envs.Wall{X0: model.ZoneCenter[0] - model.ZoneWidth/2,
+		Y0: model.ZoneCenter[1] - model.ZoneWidth/2,
 		X1: model.ZoneCenter[0] + model.ZoneWidth/2, Y1: model.ZoneCenter[1] + model.ZoneWidth/2})
 }
 
@@ -144,7 +150,8 @@ func TestGoldenScoring(t *testing.T) {
 				}
 				g := in[0].Graph()
 				byStep := func(x *Node) *Node { return Transpose(x, 0, 1) }
-				s := state{byStep(in[0]), byStep(in[1]), byStep(in[2]), ZerosLike(byStep(in[0])), envs.NewScore(g, batch, kind, d)}
+				s := state{byStep(in[0]), byStep(in[1]), byStep(in[2]), ZerosLike(byStep(in[0])),
+					envs.NewScore(g, batch, kind, d)}
 				s = xla.For(g, steps, s, func(step *Node, s state) state {
 					row := func(x *Node) *Node { return Squeeze(xla.Rows(x, step, 1), 0) }
 					s.Valid = xla.SetRows(s.Valid, step, InsertAxes(s.Score.Alive, 0))
@@ -167,10 +174,12 @@ func TestGoldenScoring(t *testing.T) {
 			for i, after := range input("mask") {
 				want[i/steps] += 1 - after
 				if valid[i] != 1-after {
-					t.Errorf("step %d of individual %d is valid: %g, the mask is %g", i%steps, i/steps, valid[i], after)
+					t.Errorf("step %d of individual %d is valid: %g, the mask is %g", i%steps, i/steps, valid[i],
+						after)
 				}
 				if m := masked[i%steps*batch+i/steps]; (m == m) != (valid[i] == 1) {
-					t.Errorf("step %d of individual %d is valid: %g, its masked reward %g", i%steps, i/steps, valid[i], m)
+					t.Errorf("step %d of individual %d is valid: %g, its masked reward %g", i%steps, i/steps,
+						valid[i], m)
 				}
 			}
 			xlatest.Close(t, "lengths", lengths, want, 0)

@@ -30,7 +30,8 @@ var _ Env = Perturbable{}
 func NewPerturbable(env Env) (Perturbable, error) {
 	rigid, ok := env.(*Rigid)
 	if !ok {
-		return Perturbable{}, errors.Errorf("%s has neither gravity nor actuators nor a target to change", env.Spec().Name)
+		return Perturbable{}, errors.Errorf("%s has neither gravity nor actuators nor a target to change",
+			env.Spec().Name)
 	}
 	return Perturbable{rigid}, nil
 }
@@ -47,7 +48,8 @@ func (l Perturbable) Nominal() Conditions {
 // Values are conditions as numbers for [Live.Under], [Live.Width]. Conditions that the task does
 // not have, or cannot take, are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
-	for what, k := range map[string]float64{"gravity": c.Gravity, "the strength of actuators": c.Actuators} {
+	for what, k := range map[string]float64{"gravity": c.Gravity,
+		"the strength of actuators": c.Actuators} {
 		if err := robots.CheckMultiplier(what, k); err != nil {
 			return nil, errors.WithMessage(err, l.Spec().Name)
 		}

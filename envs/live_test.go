@@ -23,11 +23,14 @@ func TestLive(t *testing.T) {
 	gravity := change{[]envs.Option{envs.Gravity(0.25)}, func(c *envs.Conditions) { c.Gravity = 0.25 }}
 	weak := change{[]envs.Option{envs.Actuators(0)}, func(c *envs.Conditions) { c.Actuators = 0 }}
 	// Powers of two: the halfcheetah makes much of what rounding leaves.
-	both := change{[]envs.Option{envs.Gravity(4), envs.Actuators(0.5)}, func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }}
-	moved := change{[]envs.Option{envs.Target(-2, 15)}, func(c *envs.Conditions) { c.Target = [2]float64{-2, 15} }}
+	both := change{[]envs.Option{envs.Gravity(4), envs.Actuators(0.5)},
+		func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }}
+	moved := change{[]envs.Option{envs.Target(-2, 15)},
+		func(c *envs.Conditions) { c.Target = [2]float64{-2, 15} }}
 	nominal := change{nil, func(*envs.Conditions) {}}
 	for name, changes := range map[string][]change{
-		"walker-uni": {nominal, gravity, weak, both}, "halfcheetah-uni": {nominal, both}, "ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved},
+		"walker-uni": {nominal, gravity, weak, both}, "halfcheetah-uni": {nominal, both},
+		"ant-uni": {nominal, both}, "ant-maze": {nominal, gravity, moved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +71,8 @@ func TestLive(t *testing.T) {
 }
 
 func TestLiveRefuses(t *testing.T) {
-	if _, err := envs.NewPerturbable(environment(t, "pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
+	if _, err := envs.NewPerturbable(environment(t,
+		"pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
 		t.Errorf("pointmaze: %v", err)
 	}
 	for name, bad := range map[string]struct {
@@ -86,7 +90,8 @@ func TestLiveRefuses(t *testing.T) {
 		}
 		c := live.Nominal()
 		bad.change(&c)
-		if _, err := live.Values(c); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), bad.env) {
+		if _, err := live.Values(c); err == nil || !strings.Contains(err.Error(),
+			name) || !strings.Contains(err.Error(), bad.env) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -98,7 +103,8 @@ func TestPerturbations(t *testing.T) {
 		nominal     int // where the task is as it is; -1 where nowhere
 		first, last float64
 	}{
-		envs.GravityMultiplier: {20, 3, 0.25, 5}, envs.ActuatorsMultiplier: {20, 4, 0, 4.75}, envs.TargetPosition: {10, -1, 11.739233, 19.50973},
+		envs.GravityMultiplier: {20, 3, 0.25, 5}, envs.ActuatorsMultiplier: {20, 4, 0, 4.75},
+		envs.TargetPosition: {10, -1, 11.739233, 19.50973},
 	} {
 		values := p.Values()
 		if len(values) != want.n || values[0][0] != want.first || values[want.n-1][0] != want.last {
@@ -125,7 +131,8 @@ func TestPerturbations(t *testing.T) {
 			}
 		}
 	}
-	if _, err := envs.Perturbation("wind").Apply(envs.Conditions{}, []float64{1}); err == nil || !strings.Contains(err.Error(), "wind") {
+	if _, err := envs.Perturbation("wind").Apply(envs.Conditions{},
+		[]float64{1}); err == nil || !strings.Contains(err.Error(), "wind") {
 		t.Errorf("wind: %v", err)
 	}
 }

@@ -70,7 +70,8 @@ var errNoTarget = errors.New("has no target to move; ant-maze has")
 func within(target [2]float64, low, high float64) error {
 	for _, c := range target {
 		if !(c > low && c < high) || math.IsInf(c, 0) {
-			return errors.Errorf("a target at (%g, %g) is outside of the maze: x and y must lie between %g and %g", target[0], target[1], low, high)
+			return errors.Errorf("a target at (%g, %g) is outside of the maze: x and y must lie between "+
+				"%g and %g", target[0], target[1], low, high)
 		}
 	}
 	return nil

@@ -52,7 +52,8 @@ func (p Perturbation) Apply(c Conditions, value []float64) (Conditions, error) {
 	if n == 0 {
 		return c, errors.Errorf("there is no perturbation %q: use one of %q", string(p), Perturbations())
 	}
-	if len(value) != n || slices.ContainsFunc(value, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+	if len(value) != n || slices.ContainsFunc(value,
+		func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
 		return c, errors.Errorf("a value of %s is %d finite numbers, not %v", p, n, value)
 	}
 	switch p {

@@ -57,7 +57,8 @@ func makeWalkerUni(o options) (Env, error) {
 	env.Observe = planarObservation(false)
 	env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
 	env.Describe = func(m StepView) *Node { return feet(m, robots.Walker2dFeet...) }
-	env.Drive = func(action *Node) *Node { return Neg(action) } // as in the source, where it makes learning easier
+	// as in the source, where it makes learning easier
+	env.Drive = func(action *Node) *Node { return Neg(action) }
 	env.Reward = func(before, after StepView, action *Node) *Node {
 		x := func(m StepView) *Node { return m.System.CenterOfMass(m.State)[0] }
 		forward := velocity(after, x(before), x(after))
@@ -84,12 +85,14 @@ const HurdlesHalfway = 15.0
 
 func makeHalfCheetahHurdles(o options) (Env, error) {
 	env, err := halfCheetah(robots.Hurdles(robots.HalfCheetah()), o, Spec{
-		Name: "halfcheetah-hurdles", Observations: 25, FitnessRange: [2]float64{-1000, 2200}, Descriptor: Descriptor{Kind: None},
+		Name: "halfcheetah-hurdles", Observations: 25, FitnessRange: [2]float64{-1000, 2200},
+		Descriptor: Descriptor{Kind: None},
 	})
 	if err != nil {
 		return nil, err
 	}
-	env.Observe = located("torso", env.Observe, [2]float64{HurdlesHalfway, 0}, [2]float64{HurdlesHalfway, 8})
+	env.Observe = located("torso", env.Observe, [2]float64{HurdlesHalfway, 0},
+		[2]float64{HurdlesHalfway, 8})
 	return env, nil
 }
 

@@ -27,7 +27,8 @@ type Wall struct{ X0, Y0, X1, Y1 float64 }
 
 // Walls are the walls of the maze, for figures.
 func (Pointmaze) Walls() []Wall {
-	return []Wall{{-wallEnd, lowerWall, 1, lowerWall + wallThickness}, {-1, upperWall, wallEnd, upperWall + wallThickness}}
+	return []Wall{{-wallEnd, lowerWall, 1, lowerWall + wallThickness},
+		{-1, upperWall, wallEnd, upperWall + wallThickness}}
 }
 
 // Goal is the square in which an episode ends.
@@ -40,8 +41,10 @@ func makePointmaze(o options) (Env, error) { return Pointmaze{}, o.none() }
 // Spec implements [Env].
 func (Pointmaze) Spec() Spec {
 	return Spec{
-		Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431, FitnessRange: [2]float64{-1000, 0},
-		Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Components: []string{"final x", "final y"}, Stays: true},
+		Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431,
+		FitnessRange: [2]float64{-1000, 0},
+		Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1},
+			Components: []string{"final x", "final y"}, Stays: true},
 	}
 }
 
@@ -58,7 +61,8 @@ func (Pointmaze) At(x, y *Node) State { return pointmazeState(x, y, ZerosLike(x)
 
 func pointmazeState(x, y, reward, done *Node) State {
 	xy := Stack([]*Node{x, y}, -1)
-	return State{PhysicsState: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward, Done: done}
+	return State{PhysicsState: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward,
+		Done: done}
 }
 
 // Step implements [Env]: the lower wall, then the upper one on the y that the lower one left, then
@@ -99,7 +103,8 @@ func (Pointmaze) Step(s State, action *Node) State {
 
 	x, y = clip(x), clip(y)
 	reward := Neg(Sqrt(Add(Square(AddScalar(x, -goalX)), Square(AddScalar(y, -goalY)))))
-	inGoal := and(atLeast(x, goalX-goalRadius), atMost(x, goalX+goalRadius), atLeast(y, goalY-goalRadius), atMost(y, goalY+goalRadius))
+	inGoal := and(atLeast(x, goalX-goalRadius), atMost(x, goalX+goalRadius),
+		atLeast(y, goalY-goalRadius), atMost(y, goalY+goalRadius))
 	return pointmazeState(x, y, reward, ConvertDType(inGoal, x.DType()))
 }
 

@@ -50,7 +50,8 @@ func TestFixedStart(t *testing.T) {
 				var out []*Node
 				for _, option := range []envs.Option{envs.FixedStart(1), envs.FixedStart(2), envs.Gravity(1)} {
 					s := environment(t, name, option).Reset(keys)
-					out = append(out, Concatenate([]*Node{s.Observation, Transpose(Reshape(s.PhysicsState[0], -1, 3), 0, 1)}, 1))
+					out = append(out, Concatenate([]*Node{s.Observation,
+						Transpose(Reshape(s.PhysicsState[0], -1, 3), 0, 1)}, 1))
 				}
 				return out
 			}, xlatest.Tensor(xla.SeedWords(5), 2))
@@ -99,6 +100,7 @@ func TestPositionsAreClipped(t *testing.T) {
 			return []*Node{env.At(env.System.Import(in[0], in[1], in[2], in[2])).Descriptor}
 		}, xlatest.Tensor(pos, 2, n, 3), xlatest.Tensor(rot, 2, n, 4), xlatest.Tensor(still, 2, n, 3))
 		limits := env.Spec().Descriptor
-		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]), []float32{limits.Upper[0], limits.Lower[1], 3, 4}, 0)
+		xlatest.Close(t, name, xlatest.Flat[float32](t, out[0]),
+			[]float32{limits.Upper[0], limits.Lower[1], 3, 4}, 0)
 	}
 }

@@ -21,17 +21,21 @@ func TestRecord(t *testing.T) {
 	n := len(actions)
 	env := envs.AutoReset(walk{envs.Final}, 4)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		trace := traced(t, p, env, steps, actions) // [steps+1, B] of the observation, reward, done, truncation, descriptor
+		// [steps+1, B] of the observation, reward, done, truncation, descriptor
+		trace := traced(t, p, env, steps, actions)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			start := env.Reset(xla.NewKey(in[0].Graph(), 3).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0)))
-			all := envs.Recorder{Every: 1, Width: 6, Row: func(before envs.State, action *Node, after envs.State) *Node {
-				columns := []*Node{before.Observation, action, after.Observation}
-				for _, x := range []*Node{after.Reward, after.Done, env.Truncation(after)} {
-					columns = append(columns, InsertAxes(x, -1))
-				}
-				return Concatenate(columns, 1)
-			}}
-			some := envs.Recorder{Every: every, Width: 1, Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
+			start := env.Reset(xla.NewKey(in[0].Graph(),
+				3).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, n), 0)))
+			all := envs.Recorder{Every: 1, Width: 6,
+				Row: func(before envs.State, action *Node, after envs.State) *Node {
+					columns := []*Node{before.Observation, action, after.Observation}
+					for _, x := range []*Node{after.Reward, after.Done, env.Truncation(after)} {
+						columns = append(columns, InsertAxes(x, -1))
+					}
+					return Concatenate(columns, 1)
+				}}
+			some := envs.Recorder{Every: every, Width: 1,
+				Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
 			fitness, descriptor, records := envs.Record(env, constant{in[0]}, start, steps, all, some)
 			same, sameDescriptor := envs.Rollout(env, constant{in[0]}, start, steps)
 			return append(records, fitness, descriptor, same, sameDescriptor)
@@ -45,7 +49,8 @@ func TestRecord(t *testing.T) {
 		for i := range n {
 			for step := range steps {
 				at := func(quantity, step int) float32 { return trace[quantity][step*n+i] }
-				want := []float32{at(0, step), actions[i], at(0, step+1), at(1, step+1), at(2, step+1), at(3, step+1)}
+				want := []float32{at(0, step), actions[i], at(0, step+1), at(1, step+1), at(2, step+1),
+					at(3, step+1)}
 				if got := all[(i*steps+step)*6:][:6]; !slices.Equal(got, want) {
 					t.Errorf("copy %d, step %d: %v is recorded, want %v", i, step, got, want)
 				}
@@ -61,7 +66,8 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%d episodes ended: nothing beyond an end was compared", ends)
 		}
 		if !slices.Equal(flat(2), flat(4)) || !slices.Equal(flat(3), flat(5)) {
-			t.Errorf("recording changes fitness %v to %v, or descriptors %v to %v", flat(4), flat(2), flat(5), flat(3))
+			t.Errorf("recording changes fitness %v to %v, or descriptors %v to %v", flat(4), flat(2),
+				flat(5), flat(3))
 		}
 	})
 }

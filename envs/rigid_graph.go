@@ -20,16 +20,19 @@ type Rigid struct {
 	// Contacts is how many of the last components of an observation are what contacts did.
 	Contacts int
 
-	Observe  func(m StepView) *Node                           // [observations, B]
-	Reward   func(before, after StepView, action *Node) *Node // [B], of a step under action [actions, B]
-	Done     func(m StepView) *Node                           // [B], booleans; nil: never
-	Describe func(m StepView) *Node                           // [descriptor, B]; nil if the task has none
-	Drive    func(action *Node) *Node                         // what the actuators get of an action [actions, B]; nil: the action
+	Observe func(m StepView) *Node // [observations, B]
+	// [B], of a step under action [actions, B]
+	Reward   func(before, after StepView, action *Node) *Node
+	Done     func(m StepView) *Node // [B], booleans; nil: never
+	Describe func(m StepView) *Node // [descriptor, B]; nil if the task has none
+	// what the actuators get of an action [actions, B]; nil: the action
+	Drive func(action *Node) *Node
 
 	// What the conditions of [Perturbable] change.
-	Leg    []string    // joints whose actuators get weaker together
-	Goal   *[2]float64 // target x, y that the reward is minus the distance from; nil: there is none, and Reward counts
-	Seeker string      // the body that seeks it
+	Leg []string // joints whose actuators get weaker together
+	// target x, y that the reward is minus the distance from; nil: there is none, and Reward counts
+	Goal   *[2]float64
+	Seeker string // the body that seeks it
 }
 
 // StepView is a state of a system with what contacts did to it in the control step that led there.
@@ -63,7 +66,8 @@ func (r *Rigid) Walls() (walls []Wall) {
 				continue
 			}
 			if c.Shape == physics.Capsule {
-				walls = append(walls, Wall{c.Position[0] - x, c.Position[1] - y, c.Position[0] + x, c.Position[1] + y})
+				walls = append(walls, Wall{c.Position[0] - x, c.Position[1] - y, c.Position[0] + x,
+					c.Position[1] + y})
 			}
 		}
 	}
@@ -73,7 +77,10 @@ func (r *Rigid) Walls() (walls []Wall) {
 // Reset implements [Env].
 func (r *Rigid) Reset(keys xla.Key) State {
 	n := keys.Hi.Shape().Dimensions[0]
-	draw := func(purpose int) *Node { return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n, r.System.Angles()) }
+	draw := func(purpose int) *Node {
+		return keys.FoldIn(purpose).Uniform(-r.Noise, r.Noise, n,
+			r.System.Angles())
+	}
 	angles := make([]float32, r.System.Angles())
 	for i, a := range r.System.DefaultAngles() {
 		angles[i] = float32(a)
@@ -86,12 +93,14 @@ func (r *Rigid) Reset(keys xla.Key) State {
 // would do.
 func (r *Rigid) At(state physics.State) State {
 	m := StepView{r.System, state, r.System.Contact(state)}
-	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32, state.Parts[0].Shape().Dimensions[1]))
+	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32,
+		state.Parts[0].Shape().Dimensions[1]))
 	return r.state(m, zero, zero)
 }
 
 func (r *Rigid) state(m StepView, reward, done *Node) State {
-	s := State{PhysicsState: m.State.Parts, Observation: Transpose(r.Observe(m), 0, 1), Reward: reward, Done: done}
+	s := State{PhysicsState: m.State.Parts, Observation: Transpose(r.Observe(m), 0, 1), Reward: reward,
+		Done: done}
 	if r.Describe != nil {
 		s.Descriptor = Transpose(r.Describe(m), 0, 1)
 	}
@@ -110,7 +119,8 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 	if r.Drive != nil {
 		drive = r.Drive(action)
 	}
-	after.State, after.Contact = r.System.StepUnder(before.State, under.weakened(r.System, r.Leg, drive), under.gravity)
+	after.State, after.Contact = r.System.StepUnder(before.State,
+		under.weakened(r.System, r.Leg, drive), under.gravity)
 	done := ZerosLike(s.Reward)
 	if r.Done != nil {
 		done = ConvertDType(r.Done(after), dtypes.Float32)

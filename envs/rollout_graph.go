@@ -67,7 +67,8 @@ func (s Score) Result() (fitness, descriptor *Node) {
 	limit := ConstAs(fitness, math.MaxFloat32)
 	finite := LessOrEqual(Abs(fitness), limit) // false for NaN
 	for k := range s.Descriptors {
-		finite = And(finite, LessOrEqual(Abs(Reshape(Slice(descriptor, AxisRange(), AxisElem(k)), -1)), limit))
+		finite = And(finite, LessOrEqual(Abs(Reshape(Slice(descriptor, AxisRange(), AxisElem(k)), -1)),
+			limit))
 	}
 	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
 }
@@ -94,7 +95,8 @@ func (r Recorder) Rows(steps int) int { return (steps + r.Every - 1) / r.Every }
 // Record is [Rollout] that keeps, for each of the recorders, its rows: [B, Rows(steps), Width]. An
 // environment that restarts by itself ([AutoReset]) goes on after the end of an episode, and rows
 // are then of the next one.
-func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Recorder) (fitness, descriptor *Node, records []*Node) {
+func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Recorder) (fitness,
+	descriptor *Node, records []*Node) {
 	type running struct {
 		Policy  P
 		State   State
@@ -103,12 +105,14 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 	}
 	g := start.Reward.Graph()
 	batch, spec := start.Reward.Shape().Dimensions[0], env.Spec()
-	run := running{Policy: policy, State: start, Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
+	run := running{Policy: policy, State: start,
+		Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
 	for _, r := range recorders {
 		if r.Every < 1 {
 			panic(errors.Errorf("rows of an episode cannot be %d steps apart", r.Every))
 		}
-		run.Records = append(run.Records, Zeros(g, shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
+		run.Records = append(run.Records, Zeros(g,
+			shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
 	}
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		action := r.Policy.Apply(r.State.Observation)
@@ -142,7 +146,8 @@ func (r Recorder) at(step *Node, steps int) *Node {
 
 // Trace runs policies like [Rollout] and returns what there is to see: the state descriptors
 // [steps, B, d] before each step, the rewards and the done flags [steps, B] of each step.
-func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, rewards, dones *Node) {
+func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, rewards,
+	dones *Node) {
 	type running struct {
 		Policy                      P
 		State                       State
@@ -151,7 +156,8 @@ func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, re
 	g := start.Reward.Graph()
 	batch := start.Reward.Shape().Dimensions[0]
 	flat := Zeros(g, shapes.Make(dtypes.Float32, steps, batch))
-	run := running{policy, start, Zeros(g, shapes.Make(dtypes.Float32, steps, batch, len(env.Spec().Descriptor.Lower))), flat, flat}
+	run := running{policy, start, Zeros(g, shapes.Make(dtypes.Float32, steps, batch,
+		len(env.Spec().Descriptor.Lower))), flat, flat}
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		next := Step(env, r.State, r.Policy.Apply(r.State.Observation))
 		r.Descriptors = xla.SetRows(r.Descriptors, step, InsertAxes(r.State.Descriptor, 0))

@@ -14,19 +14,24 @@ func (s Spec) Validate() error {
 	case s.Name == "":
 		return errors.New("the environment has no name")
 	case s.Observations < 1 || s.Actions < 1 || s.Length < 1:
-		return errors.Errorf("%s needs at least 1 observation, 1 action and 1 step, not %d, %d and %d", s.Name, s.Observations, s.Actions, s.Length)
+		return errors.Errorf("%s needs at least 1 observation, 1 action and 1 step, not %d, %d and %d",
+			s.Name, s.Observations, s.Actions, s.Length)
 	case !finite(s.Offset) || !finite(s.FitnessRange[0]) || !finite(s.FitnessRange[1]):
-		return errors.Errorf("the offset of %s and its fitness range must be numbers, not %g and %g", s.Name, s.Offset, s.FitnessRange)
+		return errors.Errorf("the offset of %s and its fitness range must be numbers, not %g and %g",
+			s.Name, s.Offset, s.FitnessRange)
 	case d.Kind < Final || d.Kind > None:
 		return errors.Errorf("%s has a descriptor of the unknown kind %d", s.Name, d.Kind)
 	case len(d.Lower) != len(d.Upper) || len(d.Lower) != len(d.Components):
-		return errors.Errorf("the descriptor of %s has %d lower limits, %d upper ones and %d names: they must be as many", s.Name, len(d.Lower), len(d.Upper), len(d.Components))
+		return errors.Errorf("the descriptor of %s has %d lower limits, %d upper ones and %d names: "+
+			"they must be as many", s.Name, len(d.Lower), len(d.Upper), len(d.Components))
 	case (len(d.Lower) == 0) != (d.Kind == None):
-		return errors.Errorf("the descriptor of %s has %d components: the kind None has none, and the others at least one", s.Name, len(d.Lower))
+		return errors.Errorf("the descriptor of %s has %d components: the kind None has none, and the "+
+			"others at least one", s.Name, len(d.Lower))
 	}
 	for i := range d.Lower {
 		if !finite(float64(d.Lower[i])) || !finite(float64(d.Upper[i])) || d.Lower[i] >= d.Upper[i] {
-			return errors.Errorf("the limits of %q in %s are %g and %g: the lower one must be below the upper one", d.Components[i], s.Name, d.Lower[i], d.Upper[i])
+			return errors.Errorf("the limits of %q in %s are %g and %g: the lower one must be below the "+
+				"upper one", d.Components[i], s.Name, d.Lower[i], d.Upper[i])
 		}
 	}
 	return nil

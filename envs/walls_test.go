@@ -13,8 +13,10 @@ func TestWalls(t *testing.T) {
 		n    int
 		some []envs.Wall
 	}{
-		"ant-trap": {3, []envs.Wall{{X0: 11.5, Y0: -2.5, X1: 12.5, Y1: 2.5}, {X0: 6.5, Y0: 2.5, X1: 12.5, Y1: 3.5}, {X0: 6.5, Y0: -3.5, X1: 12.5, Y1: -2.5}}},
-		"ant-maze": {7, []envs.Wall{{X0: -5.5, Y0: -5.5, X1: 40.5, Y1: -4.5}, {X0: 9.5, Y0: 20.25, X1: 10.5, Y1: 39.75}}},
+		"ant-trap": {3, []envs.Wall{{X0: 11.5, Y0: -2.5, X1: 12.5, Y1: 2.5},
+			{X0: 6.5, Y0: 2.5, X1: 12.5, Y1: 3.5}, {X0: 6.5, Y0: -3.5, X1: 12.5, Y1: -2.5}}},
+		"ant-maze": {7, []envs.Wall{{X0: -5.5, Y0: -5.5, X1: 40.5, Y1: -4.5},
+			{X0: 9.5, Y0: 20.25, X1: 10.5, Y1: 39.75}}},
 		"ant-omni": {0, nil},
 	} {
 		walls := environment(t, name).(*envs.Rigid).Walls()

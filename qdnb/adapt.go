@@ -18,15 +18,18 @@ const Adaptation = "adaptation"
 
 // AdaptSpec says to what the skills of a run are to adapt.
 type AdaptSpec struct {
-	Skills *runs.Run // a finished run: the five skills of its policy, or all filled cells of its repertoire where it has no skills
+	// a finished run: the five skills of its policy, or all filled cells of its repertoire where it
+	// has no skills
+	Skills *runs.Run
 	// SkillsBudget is what the skills were trained for, a part of the name of the results; the
 	// budget of the run if it is zero.
 	SkillsBudget runs.Budget
 
 	Perturbation envs.Perturbation
 	Values       [][]float64 // of the perturbation; nil: the paper's
-	Episodes     int         // of each skill under each value, each from an initial state of its own; 0: the paper's 100
-	Seed         int64       // draws the initial states, which are the same for all skills and values
+	// of each skill under each value, each from an initial state of its own; 0: the paper's 100
+	Episodes int
+	Seed     int64 // draws the initial states, which are the same for all skills and values
 
 	Runs    string // folder of the results; [runs.Folder] if empty
 	Backend string // see [xla.Open]; empty for the best there is
@@ -45,7 +48,8 @@ type adaptation struct {
 
 // adaptationColumns are those of the metrics of [Adapt]: a row for each value and skill.
 var adaptationColumns = []string{
-	"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean", "fitness_std", "fitness_q1", "fitness_q3",
+	"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean", "fitness_std",
+	"fitness_q1", "fitness_q3",
 }
 
 // AdaptConfig is the configuration that names the run of [Adapt] for the skills of a run that was,
@@ -91,7 +95,8 @@ func AdaptSpecOf(c runs.Config) (AdaptSpec, error) {
 	if err := c.Settings(&a); err != nil {
 		return AdaptSpec{}, err
 	}
-	return AdaptSpec{SkillsBudget: a.SkillsBudget, Perturbation: a.Perturbation, Values: a.Values, Episodes: a.Episodes, Seed: a.StatesSeed}, nil
+	return AdaptSpec{SkillsBudget: a.SkillsBudget, Perturbation: a.Perturbation, Values: a.Values,
+		Episodes: a.Episodes, Seed: a.StatesSeed}, nil
 }
 
 // Adapt evaluates the skills of a run in a changed environment, without training them further: the
@@ -164,12 +169,15 @@ func (a *adapting) open(config runs.Config) error {
 	if err != nil {
 		return err
 	}
-	if a.rollouts, err = newRollouts(a.Skills, env, policies, hidden, a.settings.Episodes, a.settings.StatesSeed, a.Backend); err != nil {
+	if a.rollouts, err = newRollouts(a.Skills, env, policies, hidden, a.settings.Episodes,
+		a.settings.StatesSeed, a.Backend); err != nil {
 		return err
 	}
 	a.use(a.rollouts.platform)
-	a.done, a.total = a.first()*len(policies)*a.settings.Episodes, len(a.settings.Values)*len(policies)*a.settings.Episodes
-	if err := a.begin(runs.Budget{}, a.rollouts.evaluator.CompileTime.Seconds(), adaptationColumns...); err != nil {
+	a.done, a.total = a.first()*len(policies)*a.settings.Episodes,
+		len(a.settings.Values)*len(policies)*a.settings.Episodes
+	if err := a.begin(runs.Budget{}, a.rollouts.evaluator.CompileTime.Seconds(),
+		adaptationColumns...); err != nil {
 		return err
 	}
 	a.bar.Begin(a.fraction())
@@ -209,7 +217,8 @@ func (a *adapting) adapt(ctx context.Context) error {
 	if err := a.save(int64(len(a.settings.Values)*policies) - 1); err != nil {
 		return err
 	}
-	a.bar.Done(fmt.Sprintf("%d skills under %d values of %s, best median %.5g", policies, len(a.settings.Values), a.settings.Perturbation, a.status.MaxFitness))
+	a.bar.Done(fmt.Sprintf("%d skills under %d values of %s, best median %.5g", policies,
+		len(a.settings.Values), a.settings.Perturbation, a.status.MaxFitness))
 	return nil
 }
 
@@ -244,7 +253,8 @@ func (a *adapting) value(ctx context.Context, index int) error {
 		low, high := r.Quartiles()
 		row := index*len(results) + k
 		median := r.Median()
-		if err := a.writer.Log(float64(row), float64(index), x, y, float64(r.Number), median, r.Mean(), r.Std(), low, high); err != nil {
+		if err := a.writer.Log(float64(row), float64(index), x, y, float64(r.Number), median, r.Mean(),
+			r.Std(), low, high); err != nil {
 			return err
 		}
 		if row == 0 || median > a.status.MaxFitness {

@@ -27,19 +27,22 @@ func walkers(t *testing.T, root string, algorithm string) *runs.Run {
 		return row
 	}
 	spec := Must(envs.Make("walker-uni")).Spec()
-	config := Must(runs.NewConfig(algorithm, "walker-uni", 0, map[string]any{"hidden": []int{8}, "episode_length": 20}))
+	config := Must(runs.NewConfig(algorithm, "walker-uni", 0,
+		map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	run, err := runs.Import(root, config, func(w *runs.Writer) error {
 		if algorithm == "map-elites" {
 			params := runs.Row([]int{spec.Observations, 8, spec.Actions})
 			r := &runs.Repertoire{
-				Params: params, Dims: 2, Genotypes: draw(3 * params), Fitnesses: []float32{1, float32(math.Inf(-1)), 2}, Descriptors: draw(6),
+				Params: params, Dims: 2, Genotypes: draw(3 * params),
+				Fitnesses: []float32{1, float32(math.Inf(-1)), 2}, Descriptors: draw(6),
 				Centroids: draw(6), Lower: spec.Descriptor.Lower, Upper: spec.Descriptor.Upper,
 			}
 			if err := w.SaveRepertoire(r); err != nil {
 				return err
 			}
 		} else {
-			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3, Hidden: []int{8}}
+			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3,
+				Hidden: []int{8}}
 			s.Policy = draw(runs.Row(s.Sizes()))
 			if err := w.SaveSkills(s); err != nil {
 				return err
@@ -75,7 +78,8 @@ func TestAdapt(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "diayn-reward"} {
 		skills := walkers(t, root, algorithm)
 		spec := AdaptSpec{
-			Skills: skills, Perturbation: envs.GravityMultiplier, Values: [][]float64{{0.5}, {1}, {3}}, Episodes: 6, Seed: 4, Runs: root, Quiet: true,
+			Skills: skills, Perturbation: envs.GravityMultiplier, Values: [][]float64{{0.5}, {1}, {3}},
+			Episodes: 6, Seed: 4, Runs: root, Quiet: true,
 		}
 		run := Must(Adapt(context.Background(), spec))
 		if !run.Status.Finished || !strings.HasPrefix(run.Name(), "adaptation-walker-uni-0-") {
@@ -87,7 +91,8 @@ func TestAdapt(t *testing.T) {
 			t.Fatalf("%d rows of %d policies", len(rows), len(policies))
 		}
 		for i, k := range []float64{0.5, 1, 3} {
-			evaluated := EvaluateSpec{Episodes: 6, Seed: 4, Conditions: &envs.Conditions{Gravity: k, Actuators: 1}}
+			evaluated := EvaluateSpec{Episodes: 6, Seed: 4,
+				Conditions: &envs.Conditions{Gravity: k, Actuators: 1}}
 			if k == 1 {
 				evaluated.Conditions = nil
 			}
@@ -100,8 +105,9 @@ func TestAdapt(t *testing.T) {
 			for j, r := range found.Results {
 				row := rows[i*len(policies)+j]
 				low, high := r.Quartiles()
-				want := map[string]float64{"index": float64(i), "x": k, "skill": float64(r.Number), "fitness_median": r.Median(),
-					"fitness_mean": r.Mean(), "fitness_std": r.Std(), "fitness_q1": low, "fitness_q3": high}
+				want := map[string]float64{"index": float64(i), "x": k, "skill": float64(r.Number),
+					"fitness_median": r.Median(),
+					"fitness_mean":   r.Mean(), "fitness_std": r.Std(), "fitness_q1": low, "fitness_q3": high}
 				for name, x := range want {
 					if row[name] != x {
 						t.Errorf("%s: value %d, skill %d: %s is %v, want %v", algorithm, i, j, name, row[name], x)
@@ -131,12 +137,14 @@ func TestAdapt(t *testing.T) {
 		}
 		resumed := Must(Adapt(context.Background(), again))
 		for _, name := range []string{"config.json", "metrics.csv"} {
-			a, b := Must(os.ReadFile(filepath.Join(run.Dir, name))), Must(os.ReadFile(filepath.Join(resumed.Dir, name)))
+			a, b := Must(os.ReadFile(filepath.Join(run.Dir, name))),
+				Must(os.ReadFile(filepath.Join(resumed.Dir, name)))
 			if string(a) != string(b) {
 				t.Errorf("%s: after an interruption %s differs", algorithm, name)
 			}
 		}
-		if loaded := Must(Adapt(context.Background(), spec)); loaded.Status.Updated != run.Status.Updated {
+		if loaded := Must(Adapt(context.Background(),
+			spec)); loaded.Status.Updated != run.Status.Updated {
 			t.Error("what was there was computed again")
 		}
 	}
@@ -166,9 +174,11 @@ func TestAdaptRefuses(t *testing.T) {
 		"1 to 1048576 episode": func(s *AdaptSpec) { s.Episodes = -3 },
 		"unknown backend":      func(s *AdaptSpec) { s.Skills, s.Backend = &unfinished, "abacus" },
 	} {
-		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(), Quiet: true}
+		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(),
+			Quiet: true}
 		change(&spec)
-		if _, err := Adapt(context.Background(), spec); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Adapt(context.Background(), spec); err == nil || !strings.Contains(err.Error(),
+			want) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}

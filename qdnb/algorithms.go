@@ -46,15 +46,18 @@ func Algorithms() []string {
 
 // usesSkills says how to make the runs that name no algorithm of [Train].
 var usesSkills = map[string]string{
-	HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with `qdnb sweep run`, or call qdnb.Control in a notebook",
-	Adaptation:          "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb sweep run`, or call qdnb.Adapt in a notebook",
+	HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
+		"`qdnb sweep run`, or call qdnb.Control in a notebook",
+	Adaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb " +
+		"sweep run`, or call qdnb.Adapt in a notebook",
 }
 
 // findAlgorithm looks an algorithm up.
 func findAlgorithm(name string) (algorithm, error) {
 	i := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == name })
 	if use, ok := usesSkills[name]; ok && i < 0 {
-		return algorithm{}, errors.Errorf("%s uses the skills of finished runs and is not trained by itself: %s", name, use)
+		return algorithm{},
+			errors.Errorf("%s uses the skills of finished runs and is not trained by itself: %s", name, use)
 	}
 	if i < 0 {
 		return algorithm{}, names.Unknown("algorithm", name, Algorithms())

@@ -44,7 +44,8 @@ type AdaptationSpec struct {
 func BenchAdaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	values := envs.GravityMultiplier.Values()
 	if s.Values < 1 || s.Values > len(values) {
-		return AdaptationTiming{}, errors.Errorf("there are 1 to %d values of gravity, not %d", len(values), s.Values)
+		return AdaptationTiming{}, errors.Errorf("there are 1 to %d values of gravity, not %d",
+			len(values), s.Values)
 	}
 	env, err := envs.Make(s.Env)
 	if err != nil {
@@ -70,8 +71,10 @@ func BenchAdaptation(s AdaptationSpec) (AdaptationTiming, error) {
 		return AdaptationTiming{}, err
 	}
 	defer evaluator.Free()
-	t := AdaptationTiming{Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Policies: s.Policies, Episodes: s.Episodes,
-		Batch: s.Policies * s.Episodes, Slice: evaluator.Slice(), Values: s.Values, Steps: s.Steps, BestSeconds: math.Inf(1)}
+	t := AdaptationTiming{Env: s.Env, Backend: platform.Name(), Workers: platform.Workers,
+		Policies: s.Policies, Episodes: s.Episodes,
+		Batch: s.Policies * s.Episodes, Slice: evaluator.Slice(), Values: s.Values, Steps: s.Steps,
+		BestSeconds: math.Inf(1)}
 	for i := range max(1, s.Repeats) + 1 { // the first one warms up
 		start := time.Now()
 		for _, value := range values[:s.Values] {

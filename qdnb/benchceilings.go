@@ -16,12 +16,13 @@ import (
 // Ceilings is what [BenchCeilings] measures: the most that programs of XLA get from this machine,
 // all workers together. Times of the other benchmarks are compared with what these rates allow.
 type Ceilings struct {
-	Backend    string  `json:"backend"`
-	Workers    int     `json:"workers"`
-	Products   float64 `json:"products_gflops"`   // GFLOP/s of a product of large matrices
-	Arithmetic float64 `json:"arithmetic_gflops"` // GFLOP/s of multiplying and adding numbers in registers
-	Cache      float64 `json:"cache_gbs"`         // GB/s of reading two arrays and writing one, 1 MB a worker
-	Memory     float64 `json:"memory_gbs"`        // GB/s of the same with what is too large for a cache
+	Backend  string  `json:"backend"`
+	Workers  int     `json:"workers"`
+	Products float64 `json:"products_gflops"` // GFLOP/s of a product of large matrices
+	// GFLOP/s of multiplying and adding numbers in registers
+	Arithmetic float64 `json:"arithmetic_gflops"`
+	Cache      float64 `json:"cache_gbs"`  // GB/s of reading two arrays and writing one, 1 MB a worker
+	Memory     float64 `json:"memory_gbs"` // GB/s of the same with what is too large for a cache
 }
 
 // The sizes of [BenchCeilings].
@@ -42,7 +43,9 @@ func BenchCeilings(backend string) (Ceilings, error) {
 		return Ceilings{}, err
 	}
 	if p.Kind == xla.Go {
-		return Ceilings{}, errors.New("the pure Go backend has no ceilings worth measuring: install a plugin by `qdnb doctor --install`")
+		return Ceilings{},
+			errors.New("the pure Go backend has no ceilings worth measuring: install a plugin by `qdnb " +
+				"doctor --install`")
 	}
 	c := Ceilings{Backend: p.Name(), Workers: p.Workers}
 	for _, of := range []struct {
@@ -52,18 +55,20 @@ func BenchCeilings(backend string) (Ceilings, error) {
 		build func(x *graph.Node) *graph.Node
 		shape shapes.Shape
 	}{
-		{&c.Products, 2 * ceilingMatrix * ceilingMatrix * ceilingMatrix, true, func(x *graph.Node) *graph.Node {
-			return graph.Dot(x, x).Product()
-		}, shapes.Make(dtypes.Float32, ceilingMatrix, ceilingMatrix)},
-		{&c.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingTurns, false, func(x *graph.Node) *graph.Node {
-			return xla.For(x.Graph(), ceilingTurns, x, func(_, x *graph.Node) *graph.Node {
-				y := x
-				for range ceilingChain {
-					y = graph.Add(graph.Mul(y, x), x)
-				}
-				return y
-			})
-		}, shapes.Make(dtypes.Float32, ceilingNumbers)},
+		{&c.Products, 2 * ceilingMatrix * ceilingMatrix * ceilingMatrix, true,
+			func(x *graph.Node) *graph.Node {
+				return graph.Dot(x, x).Product()
+			}, shapes.Make(dtypes.Float32, ceilingMatrix, ceilingMatrix)},
+		{&c.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingTurns, false,
+			func(x *graph.Node) *graph.Node {
+				return xla.For(x.Graph(), ceilingTurns, x, func(_, x *graph.Node) *graph.Node {
+					y := x
+					for range ceilingChain {
+						y = graph.Add(graph.Mul(y, x), x)
+					}
+					return y
+				})
+			}, shapes.Make(dtypes.Float32, ceilingNumbers)},
 		{&c.Cache, 3 * ceilingWeights / 2 * ceilingTurns, false, func(x *graph.Node) *graph.Node {
 			return damped(x, ceilingTurns)
 		}, shapes.Make(dtypes.Float32, ceilingWeights/2/4)},
@@ -95,14 +100,16 @@ func damped(x *graph.Node, times int) *graph.Node {
 }
 
 // timeProgram is the least time that a program takes on an array of small numbers.
-func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape, build func(x *graph.Node) *graph.Node) (float64, error) {
+func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape,
+	build func(x *graph.Node) *graph.Node) (float64, error) {
 	compile, workers := p.CompileParallel, p.Workers
 	if alone {
 		compile, workers = p.Compile, 1
 	}
-	program, err := compile("ceiling", []xla.Input{{Shape: shape}}, func(in []*graph.Node) []*graph.Node {
-		return []*graph.Node{graph.ReduceAllMax(build(in[0]))}
-	})
+	program, err := compile("ceiling", []xla.Input{{Shape: shape}},
+		func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{graph.ReduceAllMax(build(in[0]))}
+		})
 	if err != nil {
 		return 0, err
 	}

@@ -15,8 +15,9 @@ type GenerationTiming struct {
 	Slice             int     `json:"slice"`
 	Steps             int     `json:"steps"`
 	CompileSeconds    float64 `json:"compile_seconds"`
-	GenerationSeconds float64 `json:"generation_s"`    // median
-	EvaluationSeconds float64 `json:"evaluation_s"`    // median, of rolling out as many stored policies
+	GenerationSeconds float64 `json:"generation_s"` // median
+	// median, of rolling out as many stored policies
+	EvaluationSeconds float64 `json:"evaluation_s"`
 	VariationShare    float64 `json:"variation_share"` // of variation and insertion in a generation
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
@@ -30,7 +31,9 @@ func BenchGeneration(spec Spec, warmup, generations int) (GenerationTiming, erro
 	}
 	family, ok := p.family.(evolving)
 	if !ok {
-		return GenerationTiming{}, errors.Errorf("%s has no generations: `qdnb bench updates` times what it spends its time with", spec.Algorithm)
+		return GenerationTiming{},
+			errors.Errorf("%s has no generations: `qdnb bench updates` times what it spends its time with",
+				spec.Algorithm)
 	}
 	platform, err := xla.Open(p.Backend)
 	if err != nil {
@@ -56,9 +59,11 @@ func BenchGeneration(spec Spec, warmup, generations int) (GenerationTiming, erro
 	}
 	base := family.Base()
 	return GenerationTiming{
-		Env: p.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: base.Batch, Slice: search.Slice(),
+		Env: p.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: base.Batch,
+		Slice: search.Slice(),
 		Steps: base.EpisodeLength, CompileSeconds: search.CompileTime().Seconds(),
-		GenerationSeconds: t.Generation, EvaluationSeconds: t.Evaluation, VariationShare: 1 - t.Evaluation/t.Generation,
+		GenerationSeconds: t.Generation, EvaluationSeconds: t.Evaluation,
+		VariationShare:    1 - t.Evaluation/t.Generation,
 		EnvStepsPerSecond: float64(base.Batch*base.EpisodeLength) / t.Generation,
 	}, nil
 }

@@ -44,7 +44,9 @@ const insertionCells = 1024
 // better than all occupants: in a search that has been going on for a while some 50 of 1000 are.
 func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
 	if s.Batch < 1 || s.Better < 0 || s.Better > s.Batch {
-		return InsertionTiming{}, errors.Errorf("of a batch of 1 or more all may be better at most, not %d of %d", s.Better, s.Batch)
+		return InsertionTiming{},
+			errors.Errorf("of a batch of 1 or more all may be better at most, not %d of %d", s.Better,
+				s.Batch)
 	}
 	platform, err := xla.Open(s.Backend)
 	if err != nil {
@@ -54,7 +56,8 @@ func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
 	if err := platform.CheckMemory(4 * int64(params) * int64(insertionCells+s.Batch)); err != nil {
 		return InsertionTiming{}, err
 	}
-	t := InsertionTiming{Backend: platform.Name(), Batch: s.Batch, Cells: insertionCells, Params: params, Better: s.Better}
+	t := InsertionTiming{Backend: platform.Name(), Batch: s.Batch, Cells: insertionCells,
+		Params: params, Better: s.Better}
 	stored, err := startInsertion(platform, s.Batch, params)
 	if err != nil {
 		return t, err
@@ -89,18 +92,19 @@ func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
 // startInsertion makes a full repertoire (genotypes, fitness, descriptors), its centroids, and
 // candidates (genotypes, descriptors, and a number of 0 to 1 that orders those which are better).
 func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
-	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		key, g := xla.KeyOf(in[0]), in[0].Graph()
-		return []*graph.Node{
-			graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, params)),
-			graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells)),
-			graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, 2)),
-			key.FoldIn(0).Uniform(-1, 1, insertionCells, 2),
-			key.FoldIn(1).Uniform(-1, 1, batch, params),
-			key.FoldIn(2).Uniform(-1, 1, batch, 2),
-			key.FoldIn(3).Uniform(0, 1, batch),
-		}
-	})
+	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+		func(in []*graph.Node) []*graph.Node {
+			key, g := xla.KeyOf(in[0]), in[0].Graph()
+			return []*graph.Node{
+				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, params)),
+				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells)),
+				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, 2)),
+				key.FoldIn(0).Uniform(-1, 1, insertionCells, 2),
+				key.FoldIn(1).Uniform(-1, 1, batch, params),
+				key.FoldIn(2).Uniform(-1, 1, batch, 2),
+				key.FoldIn(3).Uniform(0, 1, batch),
+			}
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,8 @@ func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
 
 // compileInsertion builds the insertion with the number n: the fitness of candidates is beyond n
 // for those that are better, -1 for others.
-func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Program, error) {
+func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Program,
+	error) {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}
 	for i, v := range stored {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: i < 3})
@@ -121,13 +126,16 @@ func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*
 		genotypes, order := in[1], in[7]
 		cells := repertoire.Cells{Fitness: in[2], Descriptors: in[3], Centroids: in[4]}
 		// Spread over the batch, as they are in a search.
-		place := graph.ModScalar(graph.MulScalar(graph.Iota(order.Graph(), shapes.Make(dtypes.Int32, s.Batch), 0), 7919), int32(s.Batch))
+		place := graph.ModScalar(graph.MulScalar(graph.Iota(order.Graph(),
+			shapes.Make(dtypes.Int32, s.Batch), 0), 7919), int32(s.Batch))
 		better := graph.LessThan(place, graph.ConstAs(place, int32(s.Better)))
-		batch := repertoire.Batch{Fitness: graph.Where(better, graph.Add(order, in[0]), graph.ConstAs(order, -1)), Descriptors: in[6]}
+		batch := repertoire.Batch{Fitness: graph.Where(better, graph.Add(order, in[0]),
+			graph.ConstAs(order, -1)), Descriptors: in[6]}
 		index, accepted := repertoire.Winners(cells, batch)
 		after := cells.Update(batch, index, accepted)
 		to, count := repertoire.Compact(accepted)
 		winners := graph.Gather(index, graph.InsertAxes(to, -1))
-		return []*graph.Node{repertoire.SetGenotypes(genotypes, in[5], winners, to, count), after.Fitness, after.Descriptors, count}
+		return []*graph.Node{repertoire.SetGenotypes(genotypes, in[5], winners, to, count), after.Fitness,
+			after.Descriptors, count}
 	})
 }

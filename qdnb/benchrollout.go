@@ -28,7 +28,8 @@ type RolloutTiming struct {
 	BestSeconds       float64 `json:"best_s"` // best of the repeats
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 	CompileSeconds    float64 `json:"compile_seconds"`
-	MemoryBytes       int64   `json:"memory_bytes"` // most that the process had resident; 0 where the system does not tell
+	// most that the process had resident; 0 where the system does not tell
+	MemoryBytes int64 `json:"memory_bytes"`
 }
 
 // RolloutSpec says what [BenchRollout] times.
@@ -72,7 +73,8 @@ func BenchRollout(s RolloutSpec) (RolloutTiming, error) {
 		best = min(best, time.Since(start).Seconds())
 	}
 	return RolloutTiming{
-		Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: s.Batch, Slice: evaluator.Slice(), Steps: s.Steps,
+		Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: s.Batch,
+		Slice: evaluator.Slice(), Steps: s.Steps,
 		BestSeconds: best, EnvStepsPerSecond: math.Round(float64(s.Batch*s.Steps) / best),
 		CompileSeconds: evaluator.CompileTime.Seconds(), MemoryBytes: peakMemory(),
 	}, nil
@@ -80,10 +82,12 @@ func BenchRollout(s RolloutSpec) (RolloutTiming, error) {
 
 // randomPolicies draws the initial population of a task on every worker.
 func randomPolicies(p *xla.Platform, task evolution.Task, batch int) (xla.Sharded, error) {
-	program, err := p.CompileParallel("random policies", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		g := in[0].Graph()
-		return []*graph.Node{task.Policy.Init(xla.KeyOf(in[0]).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, batch), 0)))}
-	})
+	program, err := p.CompileParallel("random policies",
+		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
+			g := in[0].Graph()
+			return []*graph.Node{task.Policy.Init(xla.KeyOf(in[0]).FoldInEach(graph.Iota(g,
+				shapes.Make(dtypes.Int32, batch), 0)))}
+		})
 	if err != nil {
 		return nil, err
 	}

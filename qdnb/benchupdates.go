@@ -55,12 +55,14 @@ type updates struct {
 
 // newUpdates compiles a learner: start makes its state, a tree, from a key, and train goes on from
 // it and adds losses.
-func newUpdates[T any](p *xla.Platform, start func(xla.Key) T, train func(T, xla.Key) (T, []*graph.Node)) (*updates, error) {
+func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
+	train func(T, xla.Key) (T, []*graph.Node)) (*updates, error) {
 	var form T
-	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		form = start(xla.KeyOf(in[0]))
-		return xla.Flatten(form)
-	})
+	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+		func(in []*graph.Node) []*graph.Node {
+			form = start(xla.KeyOf(in[0]))
+			return xla.Flatten(form)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,8 @@ func BenchUpdates(s UpdatesSpec) (UpdatesTiming, error) {
 		return UpdatesTiming{}, names.Unknown("learner", s.Learner, slices.Sorted(maps.Keys(learners)))
 	}
 	if s.Steps < 1 || s.Buffer < 1 {
-		return UpdatesTiming{}, errors.Errorf("steps and buffer must be 1 or more, not %d and %d", s.Steps, s.Buffer)
+		return UpdatesTiming{}, errors.Errorf("steps and buffer must be 1 or more, not %d and %d",
+			s.Steps, s.Buffer)
 	}
 	platform, err := xla.Open(s.Backend)
 	if err != nil {
@@ -145,7 +148,8 @@ func BenchUpdates(s UpdatesSpec) (UpdatesTiming, error) {
 	}
 	return UpdatesTiming{
 		Learner: s.Learner, Backend: platform.Name(), Steps: s.Steps, Buffer: s.Buffer, BestSeconds: best,
-		UpdatesPerSecond: math.Round(10*float64(s.Steps)/best) / 10, CompileSeconds: u.program.CompileTime.Seconds(),
+		UpdatesPerSecond: math.Round(10*float64(s.Steps)/best) / 10,
+		CompileSeconds:   u.program.CompileTime.Seconds(),
 	}, nil
 }
 
@@ -162,10 +166,13 @@ func benchTD3(p *xla.Platform, s UpdatesSpec) (*updates, error) {
 		zeros := graph.Zeros(g, shapes.Make(dtypes.Float32, s.Buffer))
 		full := graph.Const(g, int32(s.Buffer))
 		rows := algorithm.Layout().Join(replay.Batch{
-			Obs: key.FoldIn(2).Normal(s.Buffer, observations), NextObs: key.FoldIn(3).Normal(s.Buffer, observations),
-			Action: key.FoldIn(4).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(5).Normal(s.Buffer), Done: zeros, Truncation: zeros,
+			Obs:     key.FoldIn(2).Normal(s.Buffer, observations),
+			NextObs: key.FoldIn(3).Normal(s.Buffer, observations),
+			Action:  key.FoldIn(4).Uniform(-1, 1, s.Buffer, actions), Reward: key.FoldIn(5).Normal(s.Buffer),
+			Done: zeros, Truncation: zeros,
 		})
-		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldIn(1)), replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
+		return whole{algorithm.Start(algorithm.Actor.Init(one), key.FoldIn(1)),
+			replay.Buffer{Rows: rows, Size: full, Position: graph.ZerosLike(full)}}
 	}, func(w whole, key xla.Key) (whole, []*graph.Node) {
 		learner, losses := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
 		return whole{learner, w.Buffer}, []*graph.Node{losses.Critic, losses.Actor}

@@ -13,12 +13,14 @@ func TestConstants(t *testing.T) {
 		return Must(s.Config()).Name()
 	}
 	const old = "dads-reward-walker-uni-0-e2445bdd"
-	for _, s := range []Spec{{}, {Constants: CodeConstants}, {Constants: PaperConstants, Set: []string{"reward_scaling=10"}}} {
+	for _, s := range []Spec{{}, {Constants: CodeConstants},
+		{Constants: PaperConstants, Set: []string{"reward_scaling=10"}}} {
 		if got := name(s); got != old {
 			t.Errorf("%+v is %s, want %s", s, got, old)
 		}
 	}
-	if got, want := name(Spec{Constants: PaperConstants}), name(Spec{Set: []string{"reward_scaling=1"}}); got != want || got == old {
+	if got, want := name(Spec{Constants: PaperConstants}),
+		name(Spec{Set: []string{"reward_scaling=1"}}); got != want || got == old {
 		t.Errorf("with the paper's constants %s, want %s", got, want)
 	}
 	if _, err := (Spec{Algorithm: "sac", Env: "walker-uni", Constants: "papr"}).Config(); err == nil ||

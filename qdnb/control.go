@@ -30,7 +30,9 @@ const (
 
 // ControlSpec says which skills a meta-controller is to choose among, and for how long it learns.
 type ControlSpec struct {
-	Skills *runs.Run // a finished run of halfcheetah-uni: the skills of its policy, or all filled cells of its repertoire where it has none
+	// a finished run of halfcheetah-uni: the skills of its policy, or all filled cells of its
+	// repertoire where it has none
+	Skills *runs.Run
 	// SkillsBudget is what the skills were trained for, a part of the name of the results; the
 	// budget of the run if it is zero.
 	SkillsBudget runs.Budget
@@ -56,14 +58,16 @@ type control struct {
 // controlColumns are those of the metrics of [Control], before the losses: a row for each
 // evaluation. fitness_max is the best of all evaluations so far.
 var controlColumns = []string{
-	"generation", "evaluations", "env_steps", "seconds", "fitness_mean", "fitness_std", "fitness_max", "hurdles_mean", "hurdles_max",
+	"generation", "evaluations", "env_steps", "seconds", "fitness_mean", "fitness_std", "fitness_max",
+	"hurdles_mean", "hurdles_max",
 }
 
 // ControlConfig is the configuration that names the run of [Control] for the skills of a run that
 // was, or will be, trained. Its seed is that of the skills.
 func ControlConfig(training runs.Config, trained runs.Budget, s ControlSpec) (runs.Config, error) {
 	if training.Env != hurdlesSkillEnv {
-		return runs.Config{}, errors.Errorf("%s is controlled by skills of %s, and %s is a run of %s", hurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
+		return runs.Config{}, errors.Errorf("%s is controlled by skills of %s, and %s is a run of %s",
+			hurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
 	}
 	c := control{Settings: hierarchy.Default()}
 	if err := cmp.Or(runs.Set(&c.Settings, s.Set...), c.Check()); err != nil {
@@ -99,7 +103,8 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if _, err := xla.Canonical(s.Backend); err != nil { // also where nothing is left to compute
 		return nil, err
 	}
-	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished && s.Budget.Done(run.Status.Progress) {
+	if run, err := runs.Open(filepath.Join(s.Runs,
+		config.Name())); err == nil && run.Status.Finished && s.Budget.Done(run.Status.Progress) {
 		return run, nil
 	}
 	if !s.Skills.Status.Finished {
@@ -145,7 +150,8 @@ func (c *controlling) open(config runs.Config) error {
 	if err != nil {
 		return err
 	}
-	if c.search, err = hierarchy.New(platform, skills.task, skills.rows, settings.Settings, config.Seed); err != nil {
+	if c.search, err = hierarchy.New(platform, skills.task, skills.rows, settings.Settings,
+		config.Seed); err != nil {
 		return err
 	}
 	if c.from >= 0 {
@@ -153,7 +159,8 @@ func (c *controlling) open(config runs.Config) error {
 			return errors.WithMessage(err, c.writer.Name())
 		}
 	}
-	return c.begin(c.Budget, c.search.CompileTime().Seconds(), append(slices.Clone(controlColumns), c.search.Losses()...)...)
+	return c.begin(c.Budget, c.search.CompileTime().Seconds(),
+		append(slices.Clone(controlColumns), c.search.Losses()...)...)
 }
 
 func (c *controlling) close() {
@@ -185,7 +192,8 @@ func (c *controlling) train(ctx context.Context) error {
 		return err
 	}
 	if err := npz.Write(filepath.Join(c.writer.Dir, controlPolicyFile), policy); err != nil {
-		return errors.Errorf("the policy of %s cannot be kept: %v; the same command goes on from the last checkpoint", c.writer.Name(), err)
+		return errors.Errorf("the policy of %s cannot be kept: %v; the same command goes on from the "+
+			"last checkpoint", c.writer.Name(), err)
 	}
 	c.status.Finished = true
 	if err := c.save(); err != nil {
@@ -216,8 +224,10 @@ func (c *controlling) step() error {
 			sum, most = sum+float64(passed), max(most, passed)
 		}
 		hurdles := sum / float64(len(e.Fitnesses))
-		c.last = []string{fmt.Sprintf("hurdles %.2f", hurdles), fmt.Sprintf("mean fitness %.4g", all.Mean())}
-		row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, all.Mean(), all.Std(), o.Best, hurdles, float64(most)}
+		c.last = []string{fmt.Sprintf("hurdles %.2f", hurdles),
+			fmt.Sprintf("mean fitness %.4g", all.Mean())}
+		row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
+			all.Mean(), all.Std(), o.Best, hurdles, float64(most)}
 		if err := c.writer.Log(append(row, o.Losses...)...); err != nil {
 			return err
 		}
@@ -233,7 +243,8 @@ func (c *controlling) figures() []string {
 
 // summary is how the run stands.
 func (c *controlling) summary() string {
-	return strings.Join(append([]string{fmt.Sprintf("iteration %d", c.status.Generation)}, c.figures()...), "  ")
+	return strings.Join(append([]string{fmt.Sprintf("iteration %d", c.status.Generation)},
+		c.figures()...), "  ")
 }
 
 // save writes a checkpoint.
@@ -280,8 +291,9 @@ func controlSkills(run *runs.Run) (skillSet, error) {
 			return skillSet{}, err
 		}
 		if skills.Observations != observations || skills.Actions != actions {
-			return skillSet{}, errors.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
-				run.Name(), skills.Observations, skills.Actions, observations, actions)
+			return skillSet{},
+				errors.Errorf("the skills of %s are for %d observations and %d actions, not %d and %d",
+					run.Name(), skills.Observations, skills.Actions, observations, actions)
 		}
 		set.task.Skills = hierarchy.NewForm(observations, skills.Hidden, actions, true)
 		for k := range skills.Skills() {
@@ -309,7 +321,9 @@ func controlSkills(run *runs.Run) (skillSet, error) {
 		}
 	}
 	if want := len(set.numbers) * set.task.Skills.Net.Params(); len(flat) != want {
-		return skillSet{}, errors.Errorf("the skills of %s have %d parameters together, not %d: they are not for %s", run.Name(), len(flat), want, hurdlesEnv)
+		return skillSet{},
+			errors.Errorf("the skills of %s have %d parameters together, not %d: they are not for %s",
+				run.Name(), len(flat), want, hurdlesEnv)
 	}
 	set.rows = npz.Of(flat, len(set.numbers), len(flat)/len(set.numbers))
 	return set, nil
@@ -320,7 +334,8 @@ func controlSkills(run *runs.Run) (skillSet, error) {
 // bias.
 func gaussianSkill(s *runs.Skills, k int) []float32 {
 	units := s.Sizes()[1]
-	bias, kernel, rest := s.Policy[:units], s.Policy[units:units+s.Observations*units], s.Policy[units+(s.Observations+s.Count)*units:]
+	bias, kernel, rest := s.Policy[:units], s.Policy[units:units+s.Observations*units],
+		s.Policy[units+(s.Observations+s.Count)*units:]
 	row := append([]float32{}, bias...)
 	if s.Count > 0 {
 		at := units + (s.Observations+k)*units

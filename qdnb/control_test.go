@@ -30,19 +30,22 @@ func cheetahs(t *testing.T, root string, algorithm string) *runs.Run {
 		return row
 	}
 	spec := Must(envs.Make(hurdlesSkillEnv)).Spec()
-	config := Must(runs.NewConfig(algorithm, hurdlesSkillEnv, 3, map[string]any{"hidden": []int{8}, "episode_length": 20}))
+	config := Must(runs.NewConfig(algorithm, hurdlesSkillEnv, 3,
+		map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	run, err := runs.Import(root, config, func(w *runs.Writer) error {
 		if algorithm == "map-elites" {
 			params := runs.Row([]int{spec.Observations, 8, spec.Actions})
 			r := &runs.Repertoire{
-				Params: params, Dims: 2, Genotypes: draw(4 * params), Fitnesses: []float32{1, float32(math.Inf(-1)), 2, 3}, Descriptors: draw(8),
+				Params: params, Dims: 2, Genotypes: draw(4 * params),
+				Fitnesses: []float32{1, float32(math.Inf(-1)), 2, 3}, Descriptors: draw(8),
 				Centroids: draw(8), Lower: spec.Descriptor.Lower, Upper: spec.Descriptor.Upper,
 			}
 			if err := w.SaveRepertoire(r); err != nil {
 				return err
 			}
 		} else {
-			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3, Hidden: []int{8}}
+			s := &runs.Skills{Observations: spec.Observations, Actions: spec.Actions, Count: 3,
+				Hidden: []int{8}}
 			s.Policy = draw(runs.Row(s.Sizes()))
 			if err := w.SaveSkills(s); err != nil {
 				return err
@@ -61,7 +64,8 @@ func smallControl(skills *runs.Run, folder string, iterations int) ControlSpec {
 	return ControlSpec{
 		Skills: skills, Runs: folder, Budget: Generations(iterations), Backend: "go", Quiet: true,
 		Set: []string{
-			"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2", "decision_length=2", "episode_length=6",
+			"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2",
+			"decision_length=2", "episode_length=6",
 			"evaluation_envs=2", "policy_hidden=8", "value_hidden=8",
 		},
 	}
@@ -92,27 +96,32 @@ func TestControl(t *testing.T) {
 		skills := cheetahs(t, root, algorithm)
 		spec := smallControl(skills, root, 3)
 		whole := controlled(t, spec)
-		if s := whole.Status; !s.Finished || s.Generation != 3 || s.EnvSteps != 3*2*2*2 || s.Evaluations != 4*2 || whole.Config.Env != hurdlesEnv || whole.Config.Seed != 3 {
+		if s := whole.Status; !s.Finished || s.Generation != 3 || s.EnvSteps !=
+			3*2*2*2 || s.Evaluations != 4*2 || whole.Config.Env != hurdlesEnv || whole.Config.Seed != 3 {
 			t.Errorf("%s: %+v of %+v", algorithm, s, whole.Config)
 		}
 		table := Must(whole.Metrics())
-		if want := append(slices.Clone(controlColumns), "policy_loss", "value_loss", "entropy"); !slices.Equal(table.Columns, want) {
+		if want := append(slices.Clone(controlColumns), "policy_loss", "value_loss",
+			"entropy"); !slices.Equal(table.Columns, want) {
 			t.Errorf("columns %v", table.Columns)
 		}
 		best := math.Inf(-1)
 		for i, row := range table.Rows {
 			mean, most := row[4], row[6]
-			if row[0] != float64(i) || mean > most || most < best || row[7] != 0 || math.IsNaN(row[9]) != (i == 0) {
+			if row[0] != float64(i) || mean > most || most < best || row[7] != 0 || math.IsNaN(row[9]) !=
+				(i == 0) {
 				t.Errorf("row %v", row)
 			}
 			best = most
 		}
-		if entropy := table.Rows[1][11]; len(table.Rows) != 4 || best != whole.Status.MaxFitness || entropy <= 0 || entropy > math.Log(3) {
+		if entropy := table.Rows[1][11]; len(table.Rows) != 4 || best !=
+			whole.Status.MaxFitness || entropy <= 0 || entropy > math.Log(3) {
 			t.Errorf("%d rows, best %v, entropy %v of 3 skills", len(table.Rows), best, entropy)
 		}
 
 		spec.Backend = "nonsense"
-		if _, err := Control(context.Background(), spec); err == nil || !strings.Contains(err.Error(), "unknown backend") {
+		if _, err := Control(context.Background(), spec); err == nil || !strings.Contains(err.Error(),
+			"unknown backend") {
 			t.Errorf("a finished run and an unknown backend: %v", err)
 		}
 		spec.Backend = filepath.Join(t.TempDir(), "none.so")
@@ -161,18 +170,25 @@ func TestControlSkills(t *testing.T) {
 func TestControlConfig(t *testing.T) {
 	training := Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
 	config := Must(ControlConfig(training, PaperBudget, ControlSpec{}))
-	if config.Algorithm != "ppo" || config.Env != hurdlesEnv || config.Seed != 2 || !strings.Contains(string(config.Hyperparameters), `"published_credit":false`) ||
+	if config.Algorithm != "ppo" || config.Env != hurdlesEnv || config.Seed != 2 || !strings.Contains(
+		string(config.Hyperparameters), `"published_credit":false`) ||
 		!strings.Contains(string(config.Hyperparameters), `"num_envs":2048`) {
 		t.Errorf("%+v %s", config, config.Hyperparameters)
 	}
 	other := Must(ControlConfig(training, Generations(1), ControlSpec{}))
-	set := Must(ControlConfig(training, PaperBudget, ControlSpec{Set: []string{"published_credit=true"}}))
-	if names := []string{config.Name(), other.Name(), set.Name()}; len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {
+	set := Must(ControlConfig(training, PaperBudget,
+		ControlSpec{Set: []string{"published_credit=true"}}))
+	if names := []string{config.Name(), other.Name(),
+		set.Name()}; len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {
 		t.Errorf("names %v", names)
 	}
 	elsewhere := Must(Spec{Algorithm: "map-elites", Env: "walker-uni"}.Config())
 	for want, try := range map[string]func() error{
-		"controlled by skills of halfcheetah-uni": func() error { _, err := ControlConfig(elsewhere, PaperBudget, ControlSpec{}); return err },
+		"controlled by skills of halfcheetah-uni": func() error {
+			_,
+				err := ControlConfig(elsewhere, PaperBudget, ControlSpec{})
+			return err
+		},
 		`did you mean "num_envs"`: func() error {
 			_, err := ControlConfig(training, PaperBudget, ControlSpec{Set: []string{"num_env=3"}})
 			return err
@@ -183,7 +199,8 @@ func TestControlConfig(t *testing.T) {
 		},
 		"set Skills": func() error { _, err := Control(context.Background(), ControlSpec{}); return err },
 		"train it to the end first": func() error {
-			_, err := Control(context.Background(), ControlSpec{Skills: &runs.Run{Config: training}, Runs: t.TempDir()})
+			_, err := Control(context.Background(), ControlSpec{Skills: &runs.Run{Config: training},
+				Runs: t.TempDir()})
 			return err
 		},
 	} {
@@ -194,7 +211,8 @@ func TestControlConfig(t *testing.T) {
 }
 
 func TestHurdlesPassed(t *testing.T) {
-	for x, want := range map[float64]int{-5: 0, 0: 0, 3: 0, 3.001: 1, 5.9: 1, 6.1: 2, 29.9: 9, 30.1: 10, 100: 10} {
+	for x, want := range map[float64]int{-5: 0, 0: 0, 3: 0, 3.001: 1, 5.9: 1, 6.1: 2, 29.9: 9,
+		30.1: 10, 100: 10} {
 		if got := hurdlesPassed((x - 15) / 15); got != want {
 			t.Errorf("%d hurdles passed at %v m, want %d", got, x, want)
 		}
@@ -212,10 +230,12 @@ func TestWatch(t *testing.T) {
 	run := controlled(t, smallControl(skills, root, 1))
 	e := Must(Watch(run, 5))
 	again, other := Must(Watch(run, 5)), Must(Watch(run, 6))
-	if !slices.Equal(e.X, again.X) || !slices.Equal(e.Skills, again.Skills) || slices.Equal(e.X, other.X) {
+	if !slices.Equal(e.X, again.X) || !slices.Equal(e.Skills, again.Skills) || slices.Equal(e.X,
+		other.X) {
 		t.Error("episodes do not follow from their seeds")
 	}
-	if len(e.X) != 6 || len(e.Skills) != 3 || math.Abs(e.X[0]) > 0.5 || e.Z[0] < 0.2 || e.Z[0] > 1.5 || !e.Cells {
+	if len(e.X) != 6 || len(e.Skills) != 3 || math.Abs(e.X[0]) > 0.5 || e.Z[0] < 0.2 || e.Z[0] >
+		1.5 || !e.Cells {
 		t.Errorf("%+v", e)
 	}
 	for _, cell := range e.Skills {

@@ -11,14 +11,16 @@ import (
 // episode of it becomes a figure. At the sizes of the paper, without Set, this takes hours.
 func ExampleControl() {
 	skills, err := qdnb.Train(qdnb.Spec{
-		Algorithm: "map-elites", Env: "halfcheetah-uni", Budget: qdnb.Generations(100), Set: []string{"batch=200", "cells=128", "hidden=64,64"},
+		Algorithm: "map-elites", Env: "halfcheetah-uni", Budget: qdnb.Generations(100),
+		Set: []string{"batch=200", "cells=128", "hidden=64,64"},
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	run, err := qdnb.Control(context.Background(), qdnb.ControlSpec{
-		Skills: skills, Budget: qdnb.Generations(50), Set: []string{"num_envs=64", "batch_size=32", "num_minibatches=4", "learning_rate=1e-3"},
+		Skills: skills, Budget: qdnb.Generations(50),
+		Set: []string{"num_envs=64", "batch_size=32", "num_minibatches=4", "learning_rate=1e-3"},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -33,7 +33,8 @@ type MetaEpisode struct {
 // the same folder as the run.
 func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	if run.Config.Algorithm != HierarchicalControl {
-		return nil, errors.Errorf("%s has no meta-controller to watch: it is a run of %s", run.Name(), run.Config.Algorithm)
+		return nil, errors.Errorf("%s has no meta-controller to watch: it is a run of %s", run.Name(),
+			run.Config.Algorithm)
 	}
 	var settings control
 	if err := run.Config.Settings(&settings); err != nil {
@@ -41,7 +42,8 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	}
 	policy, err := npz.Read(filepath.Join(run.Dir, controlPolicyFile))
 	if err != nil {
-		return nil, errors.Errorf("%s has no meta-controller yet (%v): train it to the end first", run.Dir, err)
+		return nil, errors.Errorf("%s has no meta-controller yet (%v): train it to the end first",
+			run.Dir, err)
 	}
 	trained, err := runs.Open(filepath.Join(filepath.Dir(run.Dir), settings.Skills))
 	if err != nil {
@@ -63,7 +65,8 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	if err != nil {
 		return nil, err
 	}
-	evaluator, err := hierarchy.NewEvaluator(platform, skills.task, settings.Settings, skills.rows.Shape, 1)
+	evaluator, err := hierarchy.NewEvaluator(platform, skills.task, settings.Settings,
+		skills.rows.Shape, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +81,8 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 		return nil, err
 	}
 	e := &MetaEpisode{
-		Fitness: float64(found.Fitnesses[0]), Hurdles: hurdlesPassed(float64(found.Farthest(0))), Decision: settings.DecisionLength, Cells: !trained.HasSkills(),
+		Fitness: float64(found.Fitnesses[0]), Hurdles: hurdlesPassed(float64(found.Farthest(0))),
+		Decision: settings.DecisionLength, Cells: !trained.HasSkills(),
 	}
 	steps := int(found.Steps[0])
 	var looks []float32
@@ -88,7 +92,8 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 		looks = append(looks, found.Looked(0, step)...)
 	}
 	e.Film = stage.film(nil, looks)
-	e.Film.Title = fmt.Sprintf("%s on %s, led over hurdles", figures.MethodName(trained.Config.Algorithm), run.Config.Env)
+	e.Film.Title = fmt.Sprintf("%s on %s, led over hurdles",
+		figures.MethodName(trained.Config.Algorithm), run.Config.Env)
 	e.Film.Subtitle = e.summary()
 	if err := e.Film.Check(); err != nil {
 		return nil, errors.WithMessage(err, run.Name())
@@ -103,7 +108,8 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 
 // summary says how the episode went.
 func (e *MetaEpisode) summary() string {
-	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(e.Fitness), e.Hurdles, robots.HurdleNumber)
+	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(e.Fitness), e.Hurdles,
+		robots.HurdleNumber)
 }
 
 // Figure draws the way of the torso over the hurdles, seen from the side, and which skills were
@@ -118,7 +124,8 @@ func (e *MetaEpisode) Figure() (*figures.Figure, error) {
 		X: e.X, Z: e.Z, Skills: e.Skills, Decision: e.Decision,
 	}
 	for i := range robots.HurdleNumber {
-		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * robots.HurdleSpacing, Radius: robots.HurdleRadius})
+		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * robots.HurdleSpacing,
+			Radius: robots.HurdleRadius})
 	}
 	return figures.MetaEpisode(plot)
 }

@@ -31,10 +31,12 @@ func (d discovering) task(env envs.Env) evolution.Task {
 
 func (d discovering) takes(s Spec) error {
 	if s.Emitter != nil || s.Learner != nil || s.Archive != nil {
-		return errors.Errorf("%s has neither an emitter, nor a learner of one, nor an archive: set Diversity or Objective", s.Algorithm)
+		return errors.Errorf("%s has neither an emitter, nor a learner of one, nor an archive: set "+
+			"Diversity or Objective", s.Algorithm)
 	}
 	if (s.Diversity != nil || s.Objective != nil) && d.Method().Diversity == nil {
-		return errors.New("sac plays no skills that could be told apart: take diayn-reward, and set Diversity or Objective there")
+		return errors.New("sac plays no skills that could be told apart: take diayn-reward, and set " +
+			"Diversity or Objective there")
 	}
 	return nil
 }
@@ -55,8 +57,10 @@ func (d discovering) search(p plan, platform *xla.Platform, centroids npz.Array)
 	base := d.Base()
 	task := d.Task(p.env)
 	running, err := skills.New(platform, task, method, skills.Config{
-		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(), Capacity: base.ReplayBufferSize, Warmup: base.WarmupSteps, Seed: p.Seed,
-		Passive:   skills.Passive{States: base.EvaluationStates, Every: base.EvaluationInterval, Early: base.EarlyInterval},
+		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(),
+		Capacity: base.ReplayBufferSize, Warmup: base.WarmupSteps, Seed: p.Seed,
+		Passive: skills.Passive{States: base.EvaluationStates, Every: base.EvaluationInterval,
+			Early: base.EarlyInterval},
 		Centroids: centroids,
 	})
 	if err != nil {
@@ -90,7 +94,8 @@ func (s discoveringSearch) skills() (*runs.Skills, error) {
 	spec := s.task.Env.Spec()
 	out := &runs.Skills{
 		Observations: spec.Observations, Actions: spec.Actions, Count: s.task.Skills, Hidden: s.hidden,
-		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors, Trajectories: evaluation.Positions,
+		Fitnesses: evaluation.Fitnesses, Descriptors: evaluation.Descriptors,
+		Trajectories: evaluation.Positions,
 	}
 	if out.Policy, out.Extra, err = s.Params(); err != nil {
 		return nil, err

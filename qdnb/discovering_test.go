@@ -22,8 +22,10 @@ import (
 func smallDiscovery(algorithm, folder string, iterations int) Spec {
 	spec := small(folder, iterations)
 	spec.Algorithm = algorithm
-	spec.Set = []string{"env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16", "replay_buffer_size=180", "hidden=[8,8]", "learning_rate=0.01",
-		"cells=32", "cvt_samples=500", "episode_length=20", "evaluation_states=2", "evaluation_interval=30", "early_interval=12"}
+	spec.Set = []string{"env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
+		"replay_buffer_size=180", "hidden=[8,8]", "learning_rate=0.01",
+		"cells=32", "cvt_samples=500", "episode_length=20", "evaluation_states=2",
+		"evaluation_interval=30", "early_interval=12"}
 	if algorithm == "sac" {
 		return spec
 	}
@@ -66,7 +68,9 @@ func TestSkillsGoOnBitForBit(t *testing.T) {
 			if !bytes.Equal(finished(t, run), finished(t, whole)) {
 				t.Error("the interrupted run ends with other skills")
 			}
-			if s, want := run.Status, whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != 6*iterations || s.MaxFitness != want.MaxFitness {
+			if s, want := run.Status,
+				whole.Status; s.Evaluations != want.Evaluations || s.EnvSteps != 6*iterations || s.MaxFitness !=
+				want.MaxFitness {
 				t.Errorf("the interrupted run ends with %+v, want %+v", s, want)
 			}
 
@@ -90,13 +94,15 @@ func TestSkillsGoOnBitForBit(t *testing.T) {
 }
 
 func TestSkillsRefillTheReplayBuffer(t *testing.T) {
-	for algorithm, want := range map[string]string{"smerl-diayn": "filled anew with 3 episodes", "sac": "filled anew with 3 episodes"} {
+	for algorithm, want := range map[string]string{"smerl-diayn": "filled anew with 3 episodes",
+		"sac": "filled anew with 3 episodes"} {
 		folder := t.TempDir()
 		train(t, smallDiscovery(algorithm, folder, 11)) // 66 steps of 20 an episode
 		var run *runs.Run
 		said := stderr(t, func() { run = train(t, smallDiscovery(algorithm, folder, 14)) })
 		if !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
-			t.Errorf("%s: extending a run whose buffer was dropped says %q, want %q in one line", algorithm, said, want)
+			t.Errorf("%s: extending a run whose buffer was dropped says %q, want %q in one line", algorithm,
+				said, want)
 		}
 		if s := run.Status; s.Generation != 14 || s.EnvSteps != 84 || !s.Finished {
 			t.Errorf("%s: it ends as %+v", algorithm, s)
@@ -107,14 +113,16 @@ func TestSkillsRefillTheReplayBuffer(t *testing.T) {
 // Every algorithm of the family: what it logs, and what it leaves.
 func TestSkillsAreMeasured(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
-	losses, rewards := []string{"critic_loss", "actor_loss", "alpha_loss"}, []string{"training_reward", "diversity_reward", "task_reward"}
+	losses, rewards := []string{"critic_loss", "actor_loss", "alpha_loss"},
+		[]string{"training_reward", "diversity_reward", "task_reward"}
 	diayn := slices.Concat(losses, []string{"discriminator_loss"}, rewards)
 	dads := slices.Concat(losses, []string{"dynamics_loss"}, rewards)
 	gated := func(columns []string) []string {
 		return slices.Insert(slices.Clone(columns), len(columns)-1, "accepted_share")
 	}
 	for algorithm, columns := range map[string][]string{
-		"diayn": diayn, "diayn-reward": diayn, "smerl-diayn": gated(diayn), "dads": dads, "dads-reward": dads, "smerl-dads": gated(dads),
+		"diayn": diayn, "diayn-reward": diayn, "smerl-diayn": gated(diayn), "dads": dads,
+		"dads-reward": dads, "smerl-dads": gated(dads),
 		"sac": append(slices.Clone(losses), "training_reward", "task_reward"),
 	} {
 		run := train(t, smallDiscovery(algorithm, t.TempDir(), 11))
@@ -156,8 +164,10 @@ func TestSkillsAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left.Count != count || len(left.Fitnesses) != int(episodes) || len(left.Descriptors) != 2*int(episodes) || len(left.Trajectories) != 2*20*int(episodes) {
-			t.Errorf("%s leaves %d skills of %d episodes, %d descriptors and %d positions", algorithm, left.Count, len(left.Fitnesses), len(left.Descriptors), len(left.Trajectories))
+		if left.Count != count || len(left.Fitnesses) != int(episodes) || len(left.Descriptors) != 2*int(
+			episodes) || len(left.Trajectories) != 2*20*int(episodes) {
+			t.Errorf("%s leaves %d skills of %d episodes, %d descriptors and %d positions", algorithm,
+				left.Count, len(left.Fitnesses), len(left.Descriptors), len(left.Trajectories))
 		}
 		for i, which := range left.Which {
 			if which != i%max(1, count) {
@@ -173,44 +183,62 @@ func TestSkillsAreMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		stats := repertoire.Stats()
-		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness != run.Status.MaxFitness || repertoire.Params != left.Params() {
-			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm, repertoire.Cells(), stats, run.Status)
+		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness !=
+			run.Status.MaxFitness || repertoire.Params != left.Params() {
+			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm,
+				repertoire.Cells(), stats, run.Status)
 		}
-		if episodes, err := Replay(run, 1, repertoire.Best()); err != nil || len(episodes) != 1 || len(episodes[0].Rewards) != 20 {
+		if episodes, err := Replay(run, 1,
+			repertoire.Best()); err != nil || len(episodes) != 1 || len(episodes[0].Rewards) != 20 {
 			t.Errorf("%s: replaying its best policy: %v", algorithm, err)
 		}
 	}
 }
 
 func TestSkillMistakesGiveOneLine(t *testing.T) {
-	emitter := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
-	diversity, objective := skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}}, skills.PlusReward{Scale: 1}
+	emitter := evolution.EmitterFunc(func(parents evolution.Parents,
+		keys xla.Key) *graph.Node {
+		return parents.Sample(keys)
+	})
+	diversity, objective := skills.DIAYN{LearningRate: 1e-3, Hidden: []int{8}},
+		skills.PlusReward{Scale: 1}
 	for _, c := range []struct {
 		want, algorithm string
 		change          func(*Spec)
 	}{
 		{`unknown field "nm_skills"`, "diayn", func(s *Spec) { s.Set = append(s.Set, "nm_skills=3") }},
 		{`unknown field "num_skills"`, "sac", func(s *Spec) { s.Set = append(s.Set, "num_skills=3") }},
-		{`unknown field "diversity_reward_scale"`, "dads", func(s *Spec) { s.Set = append(s.Set, "diversity_reward_scale=3") }},
-		{`unknown field "smerl_target"`, "diayn-reward", func(s *Spec) { s.Set = append(s.Set, "smerl_target=3") }},
+		{`unknown field "diversity_reward_scale"`, "dads",
+			func(s *Spec) { s.Set = append(s.Set, "diversity_reward_scale=3") }},
+		{`unknown field "smerl_target"`, "diayn-reward",
+			func(s *Spec) { s.Set = append(s.Set, "smerl_target=3") }},
 		{`unknown field "batch"`, "diayn", func(s *Spec) { s.Set = append(s.Set, "batch=3") }},
-		{"replay_buffer_size must be a multiple of env_batch_size", "diayn", func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=181") }},
-		{"replay_buffer_size must hold whole episodes of all environments, at least 120", "smerl-dads", func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=60") }},
-		{"num_skills must be between 1 and", "dads", func(s *Spec) { s.Set = append(s.Set, "num_skills=0") }},
-		{"smerl_target", "smerl-diayn", func(s *Spec) { s.Set = append(s.Set, "smerl_target=-Inf") }}, // JSON has no infinity
+		{"replay_buffer_size must be a multiple of env_batch_size", "diayn",
+			func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=181") }},
+		{"replay_buffer_size must hold whole episodes of all environments, at least 120", "smerl-dads",
+			func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=60") }},
+		{"num_skills must be between 1 and", "dads",
+			func(s *Spec) { s.Set = append(s.Set, "num_skills=0") }},
+		// JSON has no infinity
+		{"smerl_target", "smerl-diayn", func(s *Spec) { s.Set = append(s.Set, "smerl_target=-Inf") }},
 		{"smerl_target is not known for this environment", "smerl-diayn", func(s *Spec) {
 			s.Env, s.Environment, s.Set = "", plane{"plane"}, s.Set[:len(s.Set)-2]
 		}},
-		{"halfcheetah-hurdles has no descriptor", "diayn", func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
-		{"diayn has neither an emitter, nor a learner", "diayn", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
+		{"halfcheetah-hurdles has no descriptor", "diayn",
+			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
+		{"diayn has neither an emitter, nor a learner", "diayn",
+			func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
 		{"sac has neither an emitter", "sac", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
 		{"sac plays no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
 		{"sac plays no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
-		{"map-elites has neither a diversity reward nor an objective", "map-elites", func(s *Spec) { s.Diversity, s.Name, s.Set = diversity, "mine", nil }},
-		{"pga-aurora has neither a diversity reward nor an objective", "pga-aurora", func(s *Spec) { s.Objective, s.Name, s.Set = objective, "mine", nil }},
+		{"map-elites has neither a diversity reward nor an objective", "map-elites",
+			func(s *Spec) { s.Diversity, s.Name, s.Set = diversity, "mine", nil }},
+		{"pga-aurora has neither a diversity reward nor an objective", "pga-aurora",
+			func(s *Spec) { s.Objective, s.Name, s.Set = objective, "mine", nil }},
 		{"a variant needs a name of its own", "diayn", func(s *Spec) { s.Objective = objective }},
 		{"a variant needs a name of its own", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
-		{"a variant needs a name of its own", "diayn", func(s *Spec) { s.Objective, s.Name = objective, "diayn-reward" }},
+		{"a variant needs a name of its own", "diayn",
+			func(s *Spec) { s.Objective, s.Name = objective, "diayn-reward" }},
 	} {
 		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)
 		c.change(&spec)
@@ -230,7 +258,8 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 func TestVariantsOfSkills(t *testing.T) {
 	plain := train(t, smallDiscovery("diayn-reward", t.TempDir(), 8))
 	objective := smallDiscovery("diayn", t.TempDir(), 8)
-	objective.Name, objective.Objective = "mine", skills.PlusReward{Scale: 2} // as published for pointmaze
+	// as published for pointmaze
+	objective.Name, objective.Objective = "mine", skills.PlusReward{Scale: 2}
 	diversity := smallDiscovery("dads-reward", t.TempDir(), 8)
 	diversity.Name, diversity.Diversity = "mine", skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
 	for _, spec := range []Spec{objective, diversity} {
@@ -242,7 +271,8 @@ func TestVariantsOfSkills(t *testing.T) {
 			t.Errorf("it is called %s", run.Name())
 		}
 	}
-	if other := train(t, smallDiscovery("diayn", t.TempDir(), 8)); bytes.Equal(finished(t, other), finished(t, plain)) {
+	if other := train(t, smallDiscovery("diayn", t.TempDir(), 8)); bytes.Equal(finished(t, other),
+		finished(t, plain)) {
 		t.Error("DIAYN is the same: the test tells nothing")
 	}
 }
@@ -315,7 +345,8 @@ func TestPublishedSettings(t *testing.T) {
 				usual.Skills, expected.Full = 0, false
 			}
 			if got != expected || all != usual {
-				t.Errorf("%s on %s has %+v and %+v, want %+v and %+v", algorithm, env, got, all, expected, usual)
+				t.Errorf("%s on %s has %+v and %+v, want %+v and %+v", algorithm, env, got, all, expected,
+					usual)
 			}
 		}
 	}

@@ -24,12 +24,13 @@ const root = ".."
 func documents(t *testing.T) []string {
 	t.Helper()
 	paths := []string{filepath.Join(root, "README.md"), filepath.Join(root, "ARCHITECTURE.md")}
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".md" {
-			paths = append(paths, path)
-		}
-		return err
-	})
+	err := filepath.WalkDir(filepath.Join(root, "docs"),
+		func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && filepath.Ext(path) == ".md" {
+				paths = append(paths, path)
+			}
+			return err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,8 @@ const byEnvironment = "by environment"
 
 // documented are the settings that a page lists, as they are written: those of all environments,
 // and those by environment.
-func documented(t *testing.T, page string) (common map[string]string, by map[string]map[string]string) {
+func documented(t *testing.T, page string) (common map[string]string,
+	by map[string]map[string]string) {
 	t.Helper()
 	common, by = map[string]string{}, map[string]map[string]string{}
 	settings := tables(page, "setting")
@@ -109,7 +111,8 @@ func same(text string, value any) bool {
 }
 
 // compare tells where the settings that are documented for an environment are not the defaults.
-func compare(t *testing.T, env string, common map[string]string, by map[string]map[string]string, defaults json.RawMessage) {
+func compare(t *testing.T, env string, common map[string]string, by map[string]map[string]string,
+	defaults json.RawMessage) {
 	t.Helper()
 	values := map[string]any{}
 	if err := json.Unmarshal(defaults, &values); err != nil {
@@ -132,7 +135,8 @@ func compare(t *testing.T, env string, common map[string]string, by map[string]m
 }
 
 // The environments of the paper that methods train on; those that others add need not be in tables.
-var trained = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni", "halfcheetah-uni"}
+var trained = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni",
+	"halfcheetah-uni"}
 
 func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
@@ -154,7 +158,8 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 					spec.Set = append(spec.Set, name+"="+text)
 				}
 				if again, err := spec.Config(); err != nil || again.Hash() != config.Hash() {
-					t.Errorf("%s with all that the page says: %v, %s is not %s", env, err, again.Hyperparameters, config.Hyperparameters)
+					t.Errorf("%s with all that the page says: %v, %s is not %s", env, err, again.Hyperparameters,
+						config.Hyperparameters)
 				}
 			}
 			if len(by) != 0 && len(by) != len(trained) {
@@ -187,7 +192,8 @@ func TestPagesHaveAllSections(t *testing.T) {
 		for _, match := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
 			sections = append(sections, match[1])
 		}
-		want := []string{"Source", "What it does", "Differences", "Settings", "Run it", "Where the code is", "Replace a part"}
+		want := []string{"Source", "What it does", "Differences", "Settings", "Run it",
+			"Where the code is", "Replace a part"}
 		if len(sections) == 0 || !slices.Equal(sections[1:], want) {
 			t.Errorf("%s has the sections %q", name, sections)
 		}
@@ -205,7 +211,8 @@ func TestPackagesListTheAlgorithmsOfThePaper(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^// # .+ \(Algorithm (\d)\)$`)
 	var numbers []string
 	for _, folder := range []string{"evolution", "skills"} {
-		for _, match := range heading.FindAllStringSubmatch(read(t, filepath.Join(folder, "doc.go")), -1) {
+		for _, match := range heading.FindAllStringSubmatch(read(t, filepath.Join(folder, "doc.go")),
+			-1) {
 			numbers = append(numbers, match[1])
 		}
 	}
@@ -278,11 +285,13 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 func TestBrokenLinksAreFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
-	page := "# One page\n[a](page.md) [b](#one-page) [c](https://example.com/x) [d](none.md) [e](#two) `[f](g)` ![i](none.png)\n```\n[h](i)\n# two\n```\n<img src=\"gone.png\">\n"
+	page := "# One page\n[a](page.md) [b](#one-page) [c](https://example.com/x) [d](none.md) " +
+		"[e](#two) `[f](g)` ![i](none.png)\n```\n[h](i)\n# two\n```\n<img src=\"gone.png\">\n"
 	if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := broken(path, page), []string{"none.md", "#two", "none.png", "gone.png"}; !slices.Equal(got, want) {
+	if got, want := broken(path, page), []string{"none.md", "#two", "none.png",
+		"gone.png"}; !slices.Equal(got, want) {
 		t.Errorf("broken: %q, not %q", got, want)
 	}
 }

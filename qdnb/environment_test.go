@@ -19,12 +19,15 @@ import (
 type plane struct{ name string }
 
 func (p plane) Spec() envs.Spec {
-	return envs.Spec{Name: p.name, Observations: 2, Actions: 2, Length: 20, Offset: 2, Descriptor: envs.Descriptor{
-		Kind: envs.Final, Lower: []float32{-2, -2}, Upper: []float32{2, 2}, Components: []string{"final east (m)", "final north (m)"}}}
+	return envs.Spec{Name: p.name, Observations: 2, Actions: 2, Length: 20, Offset: 2,
+		Descriptor: envs.Descriptor{
+			Kind: envs.Final, Lower: []float32{-2, -2}, Upper: []float32{2, 2},
+			Components: []string{"final east (m)", "final north (m)"}}}
 }
 
 func (plane) at(xy, reward *Node) envs.State {
-	return envs.State{PhysicsState: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Reward: reward, Done: ZerosLike(reward), Descriptor: xy}
+	return envs.State{PhysicsState: []*Node{Transpose(xy, 0, 1)}, Observation: xy, Reward: reward,
+		Done: ZerosLike(reward), Descriptor: xy}
 }
 
 func (p plane) Reset(keys xla.Key) envs.State {
@@ -58,7 +61,9 @@ func TestOwnEnvironment(t *testing.T) {
 	env := plane{"plane"}
 	spec := own(t.TempDir(), env)
 	run := train(t, spec)
-	if !strings.HasPrefix(run.Name(), "map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation != 4 || !(run.Status.MaxFitness <= 0) {
+	if !strings.HasPrefix(run.Name(),
+		"map-elites-plane-1-") || run.Config.Env != "plane" || run.Status.Generation !=
+		4 || !(run.Status.MaxFitness <= 0) {
 		t.Errorf("%s: %+v", run.Name(), run.Status)
 	}
 	if again := train(t, spec); again.Dir != run.Dir {
@@ -71,25 +76,31 @@ func TestOwnEnvironment(t *testing.T) {
 	repertoire := Must(run.Repertoire())
 	cells := repertoire.Filled()[:2]
 	episodes, err := ReplayIn(env, run, 3, cells...)
-	if err != nil || len(episodes) != 2 || len(episodes[0].Descriptors) != 20 || !(episodes[0].Fitness < 0) {
+	if err != nil || len(episodes) != 2 || len(episodes[0].Descriptors) !=
+		20 || !(episodes[0].Fitness < 0) {
 		t.Fatalf("%d episodes, %v", len(episodes), err)
 	}
-	if _, err := Replay(run, 3, cells...); err == nil || !strings.Contains(err.Error(), "plane is an environment of your own: give it to ReplayIn") {
+	if _, err := Replay(run, 3, cells...); err == nil || !strings.Contains(err.Error(),
+		"plane is an environment of your own: give it to ReplayIn") {
 		t.Errorf("without the environment: %v", err)
 	}
-	if _, err := ReplayIn(envs.AutoReset(plane{}, 5), run, 3, cells...); err == nil || !strings.Contains(err.Error(), "the environment has no name") {
+	if _, err := ReplayIn(envs.AutoReset(plane{}, 5), run, 3,
+		cells...); err == nil || !strings.Contains(err.Error(), "the environment has no name") {
 		t.Errorf("an environment without a name: %v", err)
 	}
 	ant := Must(envs.Make("ant-uni"))
-	if _, err := ReplayIn(ant, run, 3, cells...); err == nil || !strings.Contains(err.Error(), "it was trained in another environment") {
+	if _, err := ReplayIn(ant, run, 3, cells...); err == nil || !strings.Contains(err.Error(),
+		"it was trained in another environment") {
 		t.Errorf("in another environment: %v", err)
 	}
 
-	if _, err := Trajectories(run, 3, cells...); err == nil || !strings.Contains(err.Error(), "TrajectoriesIn") {
+	if _, err := Trajectories(run, 3, cells...); err == nil || !strings.Contains(err.Error(),
+		"TrajectoriesIn") {
 		t.Errorf("trajectories without the environment: %v", err)
 	}
 	for name, figure := range map[string]*figures.Figure{
-		"trajectories": Must(TrajectoriesIn(env, run, 3, cells...)), "repertoire": Must(figures.Repertoire(run)), "snapshots": Must(figures.Snapshots(run, 2)),
+		"trajectories": Must(TrajectoriesIn(env, run, 3, cells...)),
+		"repertoire":   Must(figures.Repertoire(run)), "snapshots": Must(figures.Snapshots(run, 2)),
 	} {
 		for _, label := range []string{"east (m)", "north (m)"} {
 			if !strings.Contains(svg(t, figure), label) {
@@ -101,11 +112,19 @@ func TestOwnEnvironment(t *testing.T) {
 
 func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"set Env or Environment, not both":                func(s *Spec) { s.Env = "pointmaze" },
-		`"pointmaze" is the name of an environment of qd`: func(s *Spec) { s.Environment = plane{"pointmaze"} },
-		"the environment has no name":                     func(s *Spec) { s.Environment = plane{} },
-		`env "my plane" is not a name`:                    func(s *Spec) { s.Environment = plane{"my plane"} },
-		"halfcheetah-hurdles has no descriptor by which":  func(s *Spec) { s.Env, s.Environment = "halfcheetah-hurdles", nil },
+		"set Env or Environment, not both": func(s *Spec) { s.Env = "pointmaze" },
+		`"pointmaze" is the name of an environment of qd`: func(s *Spec) {
+			s.Environment = plane{
+				"pointmaze"}
+		},
+		"the environment has no name": func(s *Spec) { s.Environment = plane{} },
+		`env "my plane" is not a name`: func(s *Spec) {
+			s.Environment = plane{"my plane"}
+		},
+		"halfcheetah-hurdles has no descriptor by which": func(s *Spec) {
+			s.Env,
+				s.Environment = "halfcheetah-hurdles", nil
+		},
 	} {
 		spec := own(t.TempDir(), plane{"plane"})
 		change(&spec)

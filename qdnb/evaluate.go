@@ -16,9 +16,12 @@ import (
 // EvaluateSpec says which policies of a run to evaluate, and where.
 type EvaluateSpec struct {
 	Skills []int // of a run with skills; see below
-	Cells  []int // of a repertoire. Without skills and cells it is all skills, or the best cell where there are no skills
+	// of a repertoire. Without skills and cells it is all skills, or the best cell where there are
+	// no skills
+	Cells []int
 
-	Environment envs.Env         // nil: the run's. Another one must have as many observations and actions
+	// nil: the run's. Another one must have as many observations and actions
+	Environment envs.Env
 	Conditions  *envs.Conditions // of the environment, see [envs.Perturbable]; nil: as it is
 	Episodes    int              // of each policy, each from an initial state of its own
 	Seed        int64            // draws the initial states, which are the same for all policies
@@ -68,7 +71,8 @@ func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 		return nil, err
 	}
 	return &Evaluation{
-		Env: env.Spec().Name, Episodes: s.Episodes, Steps: rollouts.task.Length, Backend: rollouts.platform.Name(), Results: results,
+		Env: env.Spec().Name, Episodes: s.Episodes, Steps: rollouts.task.Length,
+		Backend: rollouts.platform.Name(), Results: results,
 	}, nil
 }
 
@@ -99,7 +103,8 @@ const recordedAtOnce = 256
 
 // newRollouts compiles the rollout of policies of a run. hidden are their hidden layers if the
 // run's settings do not name them. Recorders are given the length of an episode.
-func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, episodes int, seed int64, backend string,
+func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, episodes int,
+	seed int64, backend string,
 	recorders ...func(steps int) envs.Recorder) (*rollouts, error) {
 	if episodes < 1 || episodes > 1<<20 {
 		return nil, errors.Errorf("policies are evaluated for 1 to %d episodes, not %d", 1<<20, episodes)
@@ -128,14 +133,16 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 		atOnce = recordedAtOnce
 	}
 	r.together = min(len(policies), max(1, atOnce/r.states))
-	slice := evolution.DefaultSlice(platform.Kind, r.states, task.Policy.Params()) // whatever the number of policies
+	// whatever the number of policies
+	slice := evolution.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
 	if platform.Kind != xla.CPU {
 		slice = r.together * r.states
 	}
 	for _, recorder := range recorders {
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}
-	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice, r.recorders...)
+	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice,
+		r.recorders...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +154,8 @@ func (r *rollouts) close() { r.evaluator.Free() }
 // under evaluates all policies under conditions; nil for those of the task as it is. step, if there
 // is one, is told how many episodes were computed since it was called before; its error ends the
 // evaluation.
-func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) error) (all []Evaluated, err error) {
+func (r *rollouts) under(conditions *envs.Conditions,
+	step func(episodes int) error) (all []Evaluated, err error) {
 	d := len(r.task.Env.Spec().Descriptor.Lower)
 	for first := 0; first < len(r.policies); first += r.together {
 		group := r.policies[first:min(first+r.together, len(r.policies))]
@@ -156,9 +164,11 @@ func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) er
 			return nil, err
 		}
 		for i := range results {
-			results[i].Fitnesses, results[i].Descriptors = results[i].Fitnesses[:r.episodes], results[i].Descriptors[:r.episodes*d]
+			results[i].Fitnesses, results[i].Descriptors = results[i].Fitnesses[:r.episodes],
+				results[i].Descriptors[:r.episodes*d]
 			for k, recorder := range r.recorders {
-				results[i].records[k] = results[i].records[k][:r.episodes*recorder.Rows(r.task.Length)*recorder.Width]
+				results[i].records[k] = results[i].records[k][:r.episodes*recorder.Rows(
+					r.task.Length)*recorder.Width]
 			}
 		}
 		all = append(all, results...)
@@ -168,13 +178,15 @@ func (r *rollouts) under(conditions *envs.Conditions, step func(episodes int) er
 
 // group evaluates as many policies as the program does together, or fewer: then it repeats the last
 // one.
-func (r *rollouts) group(group []Policy, conditions *envs.Conditions, step func(int) error) ([]Evaluated, error) {
+func (r *rollouts) group(group []Policy, conditions *envs.Conditions,
+	step func(int) error) ([]Evaluated, error) {
 	var genotypes []float32
 	for i := range r.together {
 		genotypes = append(genotypes, group[min(i, len(group)-1)].Genotype...)
 	}
 	value := r.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(slices.Clone(genotypes), r.together, len(genotypes)/r.together)
+		return tensors.FromFlatDataAndDimensions(slices.Clone(genotypes), r.together,
+			len(genotypes)/r.together)
 	})
 	defer value.Free()
 	results := make([]Evaluated, len(group))
@@ -222,7 +234,8 @@ func partSeed(seed int64, part int) int64 {
 func (s EvaluateSpec) environment(run *runs.Run) (envs.Env, error) {
 	if s.Archived {
 		if run.Config.Algorithm != "aurora" && run.Config.Algorithm != "pga-aurora" {
-			return nil, errors.Errorf("the initial states of the evaluations in %s are not kept: choose those of the episodes by a seed", run.Name())
+			return nil, errors.Errorf("the initial states of the evaluations in %s are not kept: choose "+
+				"those of the episodes by a seed", run.Name())
 		}
 		s.Archived = false
 		env, err := s.environment(run)
@@ -235,7 +248,8 @@ func (s EvaluateSpec) environment(run *runs.Run) (envs.Env, error) {
 		return s.Environment, s.Environment.Spec().Validate()
 	}
 	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is not an environment of qdnb: give the one to evaluate in", run.Config.Env)
+		return nil, errors.Errorf("%s is not an environment of qdnb: give the one to evaluate in",
+			run.Config.Env)
 	}
 	return envs.Make(run.Config.Env)
 }

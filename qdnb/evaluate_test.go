@@ -20,12 +20,15 @@ import (
 type drift struct{ name string }
 
 func (d drift) Spec() envs.Spec {
-	return envs.Spec{Name: d.name, Observations: 2, Actions: 2, Length: 100, Descriptor: envs.Descriptor{
-		Kind: envs.Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1}, Components: []string{"start x", "start y"}}}
+	return envs.Spec{Name: d.name, Observations: 2, Actions: 2, Length: 100,
+		Descriptor: envs.Descriptor{
+			Kind: envs.Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1},
+			Components: []string{"start x", "start y"}}}
 }
 
 func (drift) state(xy, start, reward *Node) envs.State {
-	return envs.State{PhysicsState: []*Node{Transpose(start, 0, 1)}, Observation: xy, Reward: reward, Done: ZerosLike(reward), Descriptor: start}
+	return envs.State{PhysicsState: []*Node{Transpose(start, 0, 1)}, Observation: xy, Reward: reward,
+		Done: ZerosLike(reward), Descriptor: start}
 }
 
 func (d drift) Reset(keys xla.Key) envs.State {
@@ -78,7 +81,8 @@ func madeUp(t *testing.T, count int) (*runs.Run, *runs.Skills) {
 	for range runs.Row(s.Sizes()) {
 		s.Policy = append(s.Policy, float32(random.NormFloat64()))
 	}
-	config := Must(runs.NewConfig("dads", "drift", 0, map[string]any{"hidden": []int{1}, "episode_length": 12}))
+	config := Must(runs.NewConfig("dads", "drift", 0,
+		map[string]any{"hidden": []int{1}, "episode_length": 12}))
 	run, err := runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
 		if err := w.SaveSkills(s); err != nil {
 			return err
@@ -100,11 +104,13 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 			run, skills := madeUp(t, count)
 			spec := EvaluateSpec{Environment: drift{"drift"}, Episodes: 7, Seed: 5, Backend: backend}
 			found := Must(Evaluate(run, spec))
-			if found.Env != "drift" || found.Episodes != 7 || found.Steps != 12 || found.Backend == "" || len(found.Results) != max(1, count) {
+			if found.Env != "drift" || found.Episodes != 7 || found.Steps != 12 || found.Backend ==
+				"" || len(found.Results) != max(1, count) {
 				t.Fatalf("%+v", found)
 			}
 			for k, r := range found.Results {
-				if r.Cell || r.Number != k || len(r.Fitnesses) != 7 || !slices.Equal(r.Descriptors, found.Results[0].Descriptors) {
+				if r.Cell || r.Number != k || len(r.Fitnesses) != 7 || !slices.Equal(r.Descriptors,
+					found.Results[0].Descriptors) {
 					t.Fatalf("skill %d: %+v", k, r)
 				}
 				starts, sum, square := map[float32]bool{}, 0.0, 0.0
@@ -113,7 +119,8 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 					starts[start[0]] = true
 					want := driftFitness(skills, k, start, 12)
 					if math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
-						t.Errorf("%s: skill %d of %d from %v has fitness %g, want %g", found.Backend, k, count, start, fitness, want)
+						t.Errorf("%s: skill %d of %d from %v has fitness %g, want %g", found.Backend, k, count, start,
+							fitness, want)
 					}
 					sum, square = sum+want, square+want*want
 				}
@@ -121,13 +128,16 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 					t.Errorf("7 episodes start from %d states", len(starts))
 				}
 				std := math.Sqrt(square/7 - sum/7*sum/7)
-				if math.Abs(r.Mean()-sum/7) > 1e-5 || math.Abs(r.Std()-std) > 1e-4 || r.Median() != float64(slices.Sorted(slices.Values(r.Fitnesses))[3]) {
+				if math.Abs(r.Mean()-sum/7) > 1e-5 || math.Abs(r.Std()-std) > 1e-4 || r.Median() != float64(
+					slices.Sorted(slices.Values(r.Fitnesses))[3]) {
 					t.Errorf("mean %g, std %g, median %g of %v", r.Mean(), r.Std(), r.Median(), r.Fitnesses)
 				}
 			}
 			last := len(found.Results) - 1
 			spec.Skills = []int{last}
-			if alone := Must(Evaluate(run, spec)); len(alone.Results) != 1 || !slices.Equal(alone.Results[0].Fitnesses, found.Results[last].Fitnesses) {
+			if alone := Must(Evaluate(run,
+				spec)); len(alone.Results) != 1 || !slices.Equal(alone.Results[0].Fitnesses,
+				found.Results[last].Fitnesses) {
 				t.Errorf("skill %d alone: %+v, not %+v", last, alone.Results, found.Results[last])
 			}
 		}
@@ -138,23 +148,27 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 func TestEvaluateInParts(t *testing.T) {
 	run, skills := madeUp(t, 2)
 	n := episodesAtOnce + 3
-	found := Must(Evaluate(run, EvaluateSpec{Environment: drift{"drift"}, Episodes: n, Skills: []int{1}}))
+	found := Must(Evaluate(run, EvaluateSpec{Environment: drift{"drift"}, Episodes: n,
+		Skills: []int{1}}))
 	r, starts := found.Results[0], map[string]bool{}
 	for i, fitness := range r.Fitnesses {
 		start := r.Descriptors[2*i : 2*i+2]
 		starts[fmt.Sprint(start)] = true
-		if want := driftFitness(skills, 1, start, 12); math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
+		if want := driftFitness(skills, 1, start,
+			12); math.Abs(float64(fitness)-want) > 1e-5*(1+math.Abs(want)) {
 			t.Fatalf("episode %d from %v has fitness %g, want %g", i, start, fitness, want)
 		}
 	}
 	if len(r.Fitnesses) != n || len(r.Descriptors) != 2*n || len(starts) != n {
-		t.Errorf("%d fitnesses and %d descriptors of %d episodes, from %d states", len(r.Fitnesses), len(r.Descriptors), n, len(starts))
+		t.Errorf("%d fitnesses and %d descriptors of %d episodes, from %d states", len(r.Fitnesses),
+			len(r.Descriptors), n, len(starts))
 	}
 }
 
 func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
 	e := Evaluated{Fitnesses: []float32{4, 1, 3, 8}, Descriptors: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
-	if e.Mean() != 4 || e.Median() != 3.5 || math.Abs(e.Std()-math.Sqrt(26.0/4)) > 1e-12 || !slices.Equal(e.Descriptor(), []float64{4, 5}) {
+	if e.Mean() != 4 || e.Median() != 3.5 || math.Abs(e.Std()-math.Sqrt(26.0/4)) >
+		1e-12 || !slices.Equal(e.Descriptor(), []float64{4, 5}) {
 		t.Errorf("%g, %g, %g, %g", e.Mean(), e.Median(), e.Std(), e.Descriptor())
 	}
 	one := Evaluated{Fitnesses: []float32{-2}}
@@ -174,44 +188,63 @@ func TestEvaluateCells(t *testing.T) {
 	best := repertoire.Best()
 	found := Must(Evaluate(run, EvaluateSpec{Episodes: 20, Backend: "go"}))
 	r := found.Results[0]
-	if len(found.Results) != 1 || !r.Cell || r.Number != best || found.Steps != 20 || found.Env != "pointmaze" || !slices.Equal(r.Genotype, repertoire.Genotype(best)) {
+	if len(found.Results) != 1 || !r.Cell || r.Number != best || found.Steps != 20 || found.Env !=
+		"pointmaze" || !slices.Equal(r.Genotype, repertoire.Genotype(best)) {
 		t.Fatalf("%+v", found)
 	}
-	if distance := math.Abs(r.Mean() - float64(repertoire.Fitnesses[best])); distance > 5 || r.Std() == 0 || len(r.Descriptor()) != 2 {
-		t.Errorf("fitness %g, std %g; it was found with %g", r.Mean(), r.Std(), repertoire.Fitnesses[best])
+	if distance := math.Abs(r.Mean() - float64(repertoire.Fitnesses[best])); distance > 5 || r.Std() ==
+		0 || len(r.Descriptor()) != 2 {
+		t.Errorf("fitness %g, std %g; it was found with %g", r.Mean(), r.Std(),
+			repertoire.Fitnesses[best])
 	}
 	two := Must(Evaluate(run, EvaluateSpec{Episodes: 2, Cells: repertoire.Filled()[:2]}))
 	if len(two.Results) != 2 || two.Results[1].Number != repertoire.Filled()[1] {
 		t.Errorf("%+v", two)
 	}
 
-	empty := slices.IndexFunc(repertoire.Fitnesses, func(f float32) bool { return math.IsInf(float64(f), -1) })
+	empty := slices.IndexFunc(repertoire.Fitnesses,
+		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	skilled, _ := madeUp(t, 2)
 	for want, evaluate := range map[string]func() (*Evaluation, error){
-		"for 1 to 1048576 episodes, not 0": func() (*Evaluation, error) { return Evaluate(run, EvaluateSpec{}) },
-		"there is no cell 32":              func() (*Evaluation, error) { return Evaluate(run, EvaluateSpec{Episodes: 1, Cells: []int{32}}) },
+		"for 1 to 1048576 episodes, not 0": func() (*Evaluation,
+			error) {
+			return Evaluate(run, EvaluateSpec{})
+		},
+		"there is no cell 32": func() (*Evaluation,
+			error) {
+			return Evaluate(run, EvaluateSpec{Episodes: 1, Cells: []int{32}})
+		},
 		fmt.Sprintf("cell %d is empty", empty): func() (*Evaluation, error) {
 			return Evaluate(run, EvaluateSpec{Episodes: 1, Cells: []int{empty}})
 		},
-		"no skills: give a cell": func() (*Evaluation, error) { return Evaluate(run, EvaluateSpec{Episodes: 1, Skills: []int{0}}) },
+		"no skills: give a cell": func() (*Evaluation,
+			error) {
+			return Evaluate(run, EvaluateSpec{Episodes: 1, Skills: []int{0}})
+		},
 		"ant-uni has 87 observations and 8 actions": func() (*Evaluation, error) {
 			return Evaluate(run, EvaluateSpec{Episodes: 1, Environment: Must(envs.Make("ant-uni"))})
 		},
 		"there is no skill 2": func() (*Evaluation, error) {
-			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Skills: []int{2}, Environment: drift{"drift"}})
+			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Skills: []int{2},
+				Environment: drift{"drift"}})
 		},
 		"no repertoire: give a skill": func() (*Evaluation, error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{2}, Environment: drift{"drift"}})
 		},
 		"cannot be had together": func() (*Evaluation, error) {
-			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{0}, Skills: []int{0}, Environment: drift{"drift"}})
+			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
+				Environment: drift{"drift"}})
 		},
-		"drift is not an environment of qdnb": func() (*Evaluation, error) { return Evaluate(skilled, EvaluateSpec{Episodes: 1}) },
+		"drift is not an environment of qdnb": func() (*Evaluation,
+			error) {
+			return Evaluate(skilled, EvaluateSpec{Episodes: 1})
+		},
 		"policies for ant-uni have 611 parameters": func() (*Evaluation, error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Environment: Must(envs.Make("ant-uni"))})
 		},
 	} {
-		if _, err := evaluate(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := evaluate(); err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}
 	}

@@ -29,7 +29,8 @@ func (e evolving) task(env envs.Env) evolution.Task {
 
 func (e evolving) takes(s Spec) error {
 	if s.Diversity != nil || s.Objective != nil {
-		return errors.Errorf("%s has neither a diversity reward nor an objective: set Emitter, Learner or Archive", s.Algorithm)
+		return errors.Errorf("%s has neither a diversity reward nor an objective: set Emitter, Learner "+
+			"or Archive", s.Algorithm)
 	}
 	return nil
 }
@@ -40,7 +41,8 @@ func (e evolving) search(p plan, platform *xla.Platform, centroids npz.Array) (s
 		return nil, err
 	}
 	base := e.Base()
-	return evolvingSearch{running, int64(base.Batch), int64(base.Batch) * int64(base.EpisodeLength)}, nil
+	return evolvingSearch{running, int64(base.Batch), int64(base.Batch) * int64(base.EpisodeLength)},
+		nil
 }
 
 // method is the algorithm's, with what the spec puts in the place of its parts.
@@ -61,12 +63,14 @@ func (e evolving) method(p plan, centroids npz.Array) evolution.Method {
 func (e evolving) fingerprints(p plan) (map[string]string, error) {
 	own := evolution.Method{Emitter: p.Emitter, Learner: p.Learner, Archive: p.Archive}
 	base, d := e.Base(), len(p.env.Spec().Descriptor.Lower)
-	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d) // parts know the centroids by shape only
+	// parts know the centroids by shape only
+	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
 	return evolution.Fingerprints(e.task(p.env), e.method(p, shape), own, base.Batch)
 }
 
 // run compiles the algorithm.
-func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evolution.Search, error) {
+func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evolution.Search,
+	error) {
 	base := e.Base()
 	return evolution.New(platform, e.task(p.env), e.method(p, centroids), evolution.Settings{
 		Batch: base.Batch, Slice: base.Slice, Seed: p.Seed, Centroids: centroids,
@@ -85,5 +89,6 @@ func (s evolvingSearch) compileSeconds() float64 { return s.CompileTime().Second
 
 func (s evolvingSearch) step() (outcome, error) {
 	o, err := s.Step()
-	return outcome{o.Generation, o.Generation * s.batch, o.Generation * s.steps, o.Fitnesses, o.Invalid, o.Extra}, err
+	return outcome{o.Generation, o.Generation * s.batch, o.Generation * s.steps, o.Fitnesses,
+		o.Invalid, o.Extra}, err
 }

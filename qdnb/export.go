@@ -42,7 +42,8 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 		}
 	}
 	if given > 1 {
-		return nil, errors.New("one thing is exported at a time: give one of --skill, --cell and --repertoire")
+		return nil, errors.New("one thing is exported at a time: give one of --skill, --cell and " +
+			"--repertoire")
 	}
 	if !strings.HasSuffix(s.Out, ".npz") {
 		return nil, errors.Errorf("%s does not end in .npz, which is what is written", s.Out)
@@ -75,7 +76,8 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	}
 	if s.Repertoire {
 		if !run.HasRepertoire() && run.HasSkills() {
-			return nil, errors.Errorf("%s has skills and no repertoire: give a skill, or nothing", run.Name())
+			return nil, errors.Errorf("%s has skills and no repertoire: give a skill, or nothing",
+				run.Name())
 		}
 		r, err := run.Repertoire()
 		if err != nil {
@@ -83,7 +85,8 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 		}
 		return map[string]npz.Array{
 			"genotypes": npz.Of(r.Genotypes, r.Cells(), r.Params), "fitnesses": npz.Of(r.Fitnesses),
-			"descriptors": npz.Of(r.Descriptors, r.Cells(), r.Dims), "centroids": npz.Of(r.Centroids, r.Cells(), r.Dims),
+			"descriptors": npz.Of(r.Descriptors, r.Cells(), r.Dims),
+			"centroids":   npz.Of(r.Centroids, r.Cells(), r.Dims),
 		}, nil
 	}
 	if s.Skill == nil && s.Cell == nil && run.HasSkills() {
@@ -112,7 +115,8 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	}
 	genotype := policies[0].Genotype
 	if want := runs.Row(sizes); want != len(genotype) {
-		return nil, errors.Errorf("layers of %v have %d parameters, the policies of %s %d", sizes, want, run.Name(), len(genotype))
+		return nil, errors.Errorf("layers of %v have %d parameters, the policies of %s %d", sizes, want,
+			run.Name(), len(genotype))
 	}
 	return layerArrays(genotype, sizes), nil
 }
@@ -128,7 +132,8 @@ func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
 		return slices.Concat([]int{skills.Observations}, hidden, []int{skills.Actions}), nil
 	}
 	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is an environment of your own, whose sizes are not known here: export the repertoire", run.Config.Env)
+		return nil, errors.Errorf("%s is an environment of your own, whose sizes are not known here: "+
+			"export the repertoire", run.Config.Env)
 	}
 	env, err := envs.Make(run.Config.Env)
 	if err != nil {

@@ -18,11 +18,13 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
 	if strings.Contains(algorithm, "pga") {
-		spec.Set = append(spec.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000", "num_critic_training_steps=4",
+		spec.Set = append(spec.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000",
+			"num_critic_training_steps=4",
 			"num_pg_training_steps=3", "transitions_batch_size=16")
 	}
 	if strings.Contains(algorithm, "aurora") {
-		spec.Set = append(spec.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2", "training_batch=8", "latent=2", "threshold=0.01")
+		spec.Set = append(spec.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
+			"training_batch=8", "latent=2", "threshold=0.01")
 	}
 	return spec
 }
@@ -32,13 +34,15 @@ func smallOf(algorithm, folder string, generations int) Spec {
 func TestFamilyGoesOnBitForBit(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora"} {
 		t.Run(algorithm, func(t *testing.T) {
-			const generations = 7 // AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
+			// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
+			const generations = 7
 			whole := train(t, smallOf(algorithm, t.TempDir(), generations))
 			folder := t.TempDir()
 			for range 3 {
 				stopped(t, smallOf(algorithm, folder, generations))
 			}
-			if run := train(t, smallOf(algorithm, folder, generations)); !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, whole)) {
+			if run := train(t, smallOf(algorithm, folder, generations)); !bytes.Equal(repertoireBytes(t,
+				run), repertoireBytes(t, whole)) {
 				t.Error("the interrupted run ends with another repertoire")
 			}
 
@@ -67,7 +71,8 @@ func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
 	train(t, smallOf("pga-map-elites", folder, 2))
 	var run *runs.Run
 	said := stderr(t, func() { run = train(t, smallOf("pga-map-elites", folder, 4)) })
-	if want := "filled anew with 48 episodes"; !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+	if want := "filled anew with 48 episodes"; !strings.Contains(said, want) || strings.Count(said,
+		"\n") != 1 {
 		t.Errorf("extending a run whose buffer was dropped says %q, want %q in one line", said, want)
 	}
 	if run.Status.Generation != 4 {
@@ -95,7 +100,8 @@ func TestFamilyIsMeasured(t *testing.T) {
 		}
 		stats := repertoire.Stats()
 		if repertoire.Cells() != 32 || stats.Filled == 0 || stats.MaxFitness != run.Status.MaxFitness {
-			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm, repertoire.Cells(), stats, run.Status)
+			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm,
+				repertoire.Cells(), stats, run.Status)
 		}
 		cell := repertoire.Best()
 		if episodes, err := Replay(run, 1, cell); err != nil || len(episodes) != 1 {
@@ -116,7 +122,8 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 	} {
 		spec := smallOf(set[0], t.TempDir(), 1)
 		spec.Set = append(spec.Set, set[1])
-		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v; want %q", set, err, want)
 		}
 		if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
@@ -140,7 +147,8 @@ func TestVariantKeepsTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filled := slices.IndexFunc(repertoire.Fitnesses, func(f float32) bool { return !math.IsInf(float64(f), -1) })
+	filled := slices.IndexFunc(repertoire.Fitnesses,
+		func(f float32) bool { return !math.IsInf(float64(f), -1) })
 	if _, err := Replay(run, 0, filled); err != nil {
 		t.Errorf("a variant's policies cannot be replayed: %v", err)
 	}

@@ -45,7 +45,8 @@ func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 	if err != nil {
 		return nil, err
 	}
-	rollouts, err := newRollouts(run, env, policies, hidden, s.Episodes, s.Seed, s.Backend, stage.first, stage.steps)
+	rollouts, err := newRollouts(run, env, policies, hidden, s.Episodes, s.Seed, s.Backend,
+		stage.first, stage.steps)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,8 @@ func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 				return r.records[k][i*size : (i+1)*size]
 			}
 			film := stage.film(part(0), part(1))
-			film.Title = fmt.Sprintf("%s on %s, %s", figures.MethodName(run.Config.Algorithm), env.Spec().Name, r.Policy)
+			film.Title = fmt.Sprintf("%s on %s, %s", figures.MethodName(run.Config.Algorithm),
+				env.Spec().Name, r.Policy)
 			if s.Episodes > 1 {
 				film.Title += fmt.Sprintf(", episode %d", i+1)
 			}
@@ -103,7 +105,8 @@ func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) s
 		parts = append(parts, "actuator strength multiplier "+shortNumber(conditions.Actuators))
 	}
 	if conditions.Target != usual.Target {
-		parts = append(parts, fmt.Sprintf("target (%s, %s)", shortNumber(conditions.Target[0]), shortNumber(conditions.Target[1])))
+		parts = append(parts, fmt.Sprintf("target (%s, %s)", shortNumber(conditions.Target[0]),
+			shortNumber(conditions.Target[1])))
 	}
 	return strings.Join(parts, ", ")
 }

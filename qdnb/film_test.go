@@ -35,13 +35,16 @@ func TestFilmOfARun(t *testing.T) {
 		if fitness := float64(evaluated.Results[i].Fitnesses[0]); math.Abs(sum-fitness) > 1e-4 {
 			t.Errorf("rewards sum to %g, the fitness is %g", sum, fitness)
 		}
-		before := film.Frames[19][film.Follow].Position // the descriptor is of the state before the last step
+		// the descriptor is of the state before the last step
+		before := film.Frames[19][film.Follow].Position
 		for k, want := range evaluated.Results[i].Descriptors {
 			if math.Abs(before[k]-float64(want)) > 1e-6 {
 				t.Errorf("the film ends at %v, the descriptor is %v", before, evaluated.Results[i].Descriptors)
 			}
 		}
-		if want := "MAP-Elites on pointmaze, " + evaluated.Results[i].String(); film.Title != want || !strings.HasPrefix(film.Subtitle, "fitness −") {
+		if want := "MAP-Elites on pointmaze, " + evaluated.Results[i].String(); film.Title !=
+			want || !strings.HasPrefix(film.Subtitle,
+			"fitness −") {
 			t.Errorf("%q, %q", film.Title, film.Subtitle)
 		}
 	}
@@ -49,7 +52,8 @@ func TestFilmOfARun(t *testing.T) {
 		t.Error("two films begin at different places")
 	}
 	alone := Must(Film(run, 3, cells[1]))[0]
-	if !slices.EqualFunc(alone.Frames, films[1].Frames, func(a, b []scene.Pose) bool { return slices.Equal(a, b) }) {
+	if !slices.EqualFunc(alone.Frames, films[1].Frames,
+		func(a, b []scene.Pose) bool { return slices.Equal(a, b) }) {
 		t.Error("a film depends on the others")
 	}
 	if other := Must(Film(run, 4, cells[1]))[0]; other.Frames[0][0] == alone.Frames[0][0] {
@@ -75,7 +79,8 @@ func TestFilmFromTheArchivedState(t *testing.T) {
 				same = same && math.Abs(film.Outcome.Descriptor[d]-float64(x)) < 1e-5
 			}
 			if same != archived || film.Outcome.Archived != archived {
-				t.Errorf("archived %v: %+v, in the repertoire %g at %g", archived, film.Outcome, r.Fitnesses[cells[i]], r.Descriptor(cells[i]))
+				t.Errorf("archived %v: %+v, in the repertoire %g at %g", archived, film.Outcome,
+					r.Fitnesses[cells[i]], r.Descriptor(cells[i]))
 			}
 		}
 	}
@@ -86,16 +91,29 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 	run := train(t, small(t.TempDir(), 3))
 	for what, f := range map[string]func() error{
 		"there is no cell -1": func() error { _, err := Film(run, 0, -1); return err },
-		"and no skills":       func() error { _, err := Films(run, EvaluateSpec{Skills: []int{0}, Episodes: 1}); return err },
-		"nothing to be seen":  func() error { _, err := Films(run, EvaluateSpec{Environment: plane{"plane"}, Episodes: 1}); return err },
-		"1 to":                func() error { _, err := Films(run, EvaluateSpec{}); return err },
-		"are not kept":        func() error { _, err := Films(run, EvaluateSpec{Episodes: 1, Archived: true}); return err },
+		"and no skills": func() error {
+			_,
+				err := Films(run, EvaluateSpec{Skills: []int{0}, Episodes: 1})
+			return err
+		},
+		"nothing to be seen": func() error {
+			_, err := Films(run,
+				EvaluateSpec{Environment: plane{"plane"}, Episodes: 1})
+			return err
+		},
+		"1 to": func() error { _, err := Films(run, EvaluateSpec{}); return err },
+		"are not kept": func() error {
+			_, err := Films(run,
+				EvaluateSpec{Episodes: 1, Archived: true})
+			return err
+		},
 		"cannot be changed": func() error {
 			_, err := Films(run, EvaluateSpec{Conditions: &envs.Conditions{Gravity: 2}, Episodes: 1})
 			return err
 		},
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "\n") {
+		if err := f(); err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(),
+			"\n") {
 			t.Errorf("want an error with %q, got %v", what, err)
 		}
 	}
@@ -130,7 +148,8 @@ func TestFilmOfAnOwnEnvironment(t *testing.T) {
 			t.Fatalf("step %d: reward %g, want %g", i, film.Rewards[i+1], want)
 		}
 	}
-	if _, err := Film(run, 0); err == nil || !strings.Contains(err.Error(), "not an environment of qdnb") {
+	if _, err := Film(run, 0); err == nil || !strings.Contains(err.Error(),
+		"not an environment of qdnb") {
 		t.Errorf("filmed without the environment: %v", err)
 	}
 }
@@ -139,7 +158,10 @@ func TestFilmOfAnOwnEnvironment(t *testing.T) {
 func TestFilmEnds(t *testing.T) {
 	s := Must(newStage(envs.Pointmaze{}))
 	first := []float32{0, 0, 0.035, 1, 0, 0, 0}
-	row := func(x, reward, done float32) []float32 { return []float32{x, 0, 0.035, 1, 0, 0, 0, reward, done} }
+	row := func(x, reward, done float32) []float32 {
+		return []float32{x, 0, 0.035, 1, 0, 0, 0, reward,
+			done}
+	}
 	for what, c := range map[string]struct {
 		steps [][]float32
 		want  int
@@ -151,7 +173,8 @@ func TestFilmEnds(t *testing.T) {
 	} {
 		film := s.film(first, slices.Concat(c.steps...))
 		if len(film.Frames) != c.want || len(film.Rewards) != c.want || film.Check() != nil {
-			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards), c.want, film.Check())
+			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards),
+				c.want, film.Check())
 		}
 	}
 }
@@ -179,7 +202,8 @@ func TestStill(t *testing.T) {
 			t.Errorf("%s: the lowest point is at %g", name, low)
 		}
 	}
-	if film := Must(Still(Must(envs.Make("ant-maze", envs.Target(3, 4), envs.FixedStart(1))))); film.Bodies[len(film.Bodies)-1].Pose.Position != (scene.Vec{3, 4, 0.5}) {
+	if film := Must(Still(Must(envs.Make("ant-maze", envs.Target(3, 4),
+		envs.FixedStart(1))))); film.Bodies[len(film.Bodies)-1].Pose.Position != (scene.Vec{3, 4, 0.5}) {
 		t.Errorf("the target is elsewhere: %+v", film.Bodies[len(film.Bodies)-1])
 	}
 	walker := Must(Still(Must(envs.Make("walker-uni"))))
@@ -205,7 +229,8 @@ func TestFilmOfAMetaController(t *testing.T) {
 	sum := 0.0
 	for i, frame := range film.Frames {
 		sum += film.Rewards[i]
-		if at := frame[film.Follow].Position; math.Abs(at[0]-e.X[i]) > 1e-4 || math.Abs(at[2]-e.Z[i]) > 1e-5 {
+		if at := frame[film.Follow].Position; math.Abs(at[0]-e.X[i]) > 1e-4 || math.Abs(at[2]-e.Z[i]) >
+			1e-5 {
 			t.Errorf("step %d: the torso is at %v, not at %g, %g", i, at, e.X[i], e.Z[i])
 		}
 	}
@@ -227,12 +252,15 @@ func TestFilmOfARobot(t *testing.T) {
 		t.Fatalf("%d films, the last one %q", len(films), films[len(films)-1].Title)
 	}
 	one := Must(Films(skills, EvaluateSpec{Skills: []int{2}, Seed: 1, Episodes: 1}))[0]
-	light := Must(Films(skills, EvaluateSpec{Skills: []int{2}, Seed: 1, Episodes: 1, Conditions: &envs.Conditions{Gravity: 0.25, Actuators: 0}}))[0]
+	light := Must(Films(skills, EvaluateSpec{Skills: []int{2}, Seed: 1, Episodes: 1,
+		Conditions: &envs.Conditions{Gravity: 0.25, Actuators: 0}}))[0]
 	last := len(one.Frames) - 1
-	if one.Frames[last][0] != films[2].Frames[last][0] || one.Frames[0][0] != light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
+	if one.Frames[last][0] != films[2].Frames[last][0] || one.Frames[0][0] !=
+		light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
 		t.Error("films of a skill are not the same, or do not differ by the conditions alone")
 	}
-	if want := "gravity multiplier 0.25, actuator strength multiplier 0"; !strings.HasSuffix(light.Subtitle, want) {
+	if want := "gravity multiplier 0.25, actuator strength multiplier 0"; !strings.HasSuffix(
+		light.Subtitle, want) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}
 	model := Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()
@@ -251,7 +279,8 @@ func TestFilmOfARobot(t *testing.T) {
 			}
 		}
 	}
-	if x := one.Frames[0][one.Follow].Position[0]; math.Abs(x) > 0.2 || one.Bodies[one.Follow].Name != "torso" {
+	if x := one.Frames[0][one.Follow].Position[0]; math.Abs(x) > 0.2 || one.Bodies[one.Follow].Name !=
+		"torso" {
 		t.Errorf("%s is followed, from x = %g on", one.Bodies[one.Follow].Name, x)
 	}
 }

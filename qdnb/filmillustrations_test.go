@@ -51,7 +51,8 @@ func TestIllustrations(t *testing.T) {
 		if err := films[name].Check(); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&file, "%s%q: %s", map[bool]string{true: "{", false: ",\n"}[i == 0], name, Must(json.Marshal(films[name])))
+		fmt.Fprintf(&file, "%s%q: %s", map[bool]string{true: "{", false: ",\n"}[i == 0], name,
+			Must(json.Marshal(films[name])))
 	}
 	file.WriteString("}\n")
 	const path = "scene/illustrations.json"

@@ -39,7 +39,8 @@ func newStage(env envs.Env) (*stage, error) {
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	default:
-		return nil, errors.Errorf("%s has nothing to be seen: an environment of your own must be an envs.Rigid or a qdnb.Visible to be filmed", env.Spec().Name)
+		return nil, errors.Errorf("%s has nothing to be seen: an environment of your own must be an "+
+			"envs.Rigid or a qdnb.Visible to be filmed", env.Spec().Name)
 	}
 	var rest []scene.Pose
 	for _, body := range s.Bodies {
@@ -63,10 +64,12 @@ func (s *stage) film(first, steps []float32) *scene.Film {
 	width := s.width()
 	for ; len(steps) >= width; steps = steps[width:] {
 		row := steps[:width]
-		if slices.ContainsFunc(row, func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
+		if slices.ContainsFunc(row,
+			func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
 			break
 		}
-		film.Frames, film.Rewards = append(film.Frames, posesOf(row[:width-2])), append(film.Rewards, float64(row[width-2]))
+		film.Frames, film.Rewards = append(film.Frames, posesOf(row[:width-2])),
+			append(film.Rewards, float64(row[width-2]))
 		if row[width-1] > 0 {
 			break
 		}
@@ -118,7 +121,9 @@ func (s *stage) rigid(system *physics.System) error {
 	var moving []int
 	s.Follow = -1
 	for i, b := range model.Bodies {
-		body := scene.Body{Name: b.Name, Fixed: b.Fixed, Pose: scene.Pose{Position: scene.Vec(places[i].Position), Rotation: scene.Quat(places[i].Rotation)}}
+		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
+			Pose: scene.Pose{Position: scene.Vec(places[i].Position),
+				Rotation: scene.Quat(places[i].Rotation)}}
 		col := limbs.color(b.Name)
 		if b.Fixed {
 			col = wallColor
@@ -136,7 +141,8 @@ func (s *stage) rigid(system *physics.System) error {
 				continue // the ground
 			}
 			from, to := c.Segment()
-			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius, Color: col}
+			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius,
+				Color: col}
 			shape.A[1] += beside[b.Name]
 			shape.B[1] += beside[b.Name]
 			body.Shapes = append(body.Shapes, shape)
@@ -243,18 +249,22 @@ const (
 
 func pointmazeBodies(maze envs.Pointmaze) []scene.Body {
 	box := func(w envs.Wall, height float64, c color.NRGBA) scene.Shape {
-		return scene.Shape{Kind: scene.Box, A: scene.Vec{w.X0, w.Y0, 0}, B: scene.Vec{w.X1, w.Y1, height}, Color: c}
+		return scene.Shape{Kind: scene.Box, A: scene.Vec{w.X0, w.Y0, 0}, B: scene.Vec{w.X1, w.Y1, height},
+			Color: c}
 	}
 	upright := scene.Quat{1}
 	walls := scene.Body{Name: "walls", Fixed: true, Pose: scene.Pose{Rotation: upright}}
 	const out = 1 + borderWidth
-	border := []envs.Wall{{X0: -out, Y0: -out, X1: out, Y1: -1}, {X0: -out, Y0: 1, X1: out, Y1: out}, {X0: -out, Y0: -1, X1: -1, Y1: 1}, {X0: 1, Y0: -1, X1: out, Y1: 1}}
+	border := []envs.Wall{{X0: -out, Y0: -out, X1: out, Y1: -1}, {X0: -out, Y0: 1, X1: out, Y1: out},
+		{X0: -out, Y0: -1, X1: -1, Y1: 1}, {X0: 1, Y0: -1, X1: out, Y1: 1}}
 	for _, w := range append(border, maze.Walls()...) {
 		walls.Shapes = append(walls.Shapes, box(w, mazeHeight, wallColor))
 	}
-	goal := scene.Body{Name: "goal", Fixed: true, Pose: scene.Pose{Rotation: upright}, Shapes: []scene.Shape{box(maze.Goal(), goalThickness, goalColor)}}
+	goal := scene.Body{Name: "goal", Fixed: true, Pose: scene.Pose{Rotation: upright},
+		Shapes: []scene.Shape{box(maze.Goal(), goalThickness, goalColor)}}
 	// Episodes start within x of ±0.1 and y from -1 to -0.7.
-	point := scene.Body{Name: "point", Pose: scene.Pose{Position: scene.Vec{0, -0.85, pointRadius}, Rotation: upright}}
+	point := scene.Body{Name: "point", Pose: scene.Pose{Position: scene.Vec{0, -0.85, pointRadius},
+		Rotation: upright}}
 	point.Shapes = []scene.Shape{{Kind: scene.Capsule, Radius: pointRadius, Color: vermillion}}
 	return []scene.Body{point, walls, goal}
 }

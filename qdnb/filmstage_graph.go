@@ -28,20 +28,23 @@ type stage struct {
 
 // first records where the bodies are at the beginning of an episode.
 func (s *stage) first(steps int) envs.Recorder {
-	return envs.Recorder{Every: steps, Width: 7 * len(s.Frames[0]), Row: func(before envs.State, _ *Node, _ envs.State) *Node {
-		return s.poses(before)
-	}}
+	return envs.Recorder{Every: steps, Width: 7 * len(s.Frames[0]),
+		Row: func(before envs.State, _ *Node, _ envs.State) *Node {
+			return s.poses(before)
+		}}
 }
 
 // steps records what each step led to.
 func (s *stage) steps(int) envs.Recorder {
-	return envs.Recorder{Every: 1, Width: s.width(), Row: func(_ envs.State, _ *Node, after envs.State) *Node { return s.look(after) }}
+	return envs.Recorder{Every: 1, Width: s.width(),
+		Row: func(_ envs.State, _ *Node, after envs.State) *Node { return s.look(after) }}
 }
 
 // look is what there is to see of a state [B, width]: where the bodies are, the reward of the step
 // that led there, and whether the episode ended.
 func (s *stage) look(after envs.State) *Node {
-	return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1), InsertAxes(after.Done, -1)}, 1)
+	return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1),
+		InsertAxes(after.Done, -1)}, 1)
 }
 
 // width is the number of values of a look.

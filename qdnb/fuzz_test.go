@@ -10,9 +10,14 @@ import (
 
 // FuzzImport imports any numbers, as a policy and as a repertoire. What goes in can be read again.
 func FuzzImport(f *testing.F) {
-	f.Add("<f4 12, 0.5", "fitnesses <f4 2, 1 -inf\ngenotypes <f4 2,12 0.5\ndescriptors <f4 2,2 0.5\ncentroids <f4 2,2 0.5", "hidden=[2]", true)
-	f.Add("<f8 17, 1e300", "fitnesses <f8 2,1 1\ngenotypes <f4 2,12 nan\ndescriptors <f4 2,2 inf\ncentroids <f4 2,2 0.5", "hidden=[2]", false)
-	f.Add("<f4 4611686018427387904,0", "fitnesses <f4 0,\ngenotypes <f4 0,12\ndescriptors <f4 0,2\ncentroids <f4 0,2", "hidden=[]", true)
+	f.Add("<f4 12, 0.5",
+		"fitnesses <f4 2, 1 -inf\ngenotypes <f4 2,12 0.5\ndescriptors <f4 2,2 0.5\ncentroids <f4 2,2 0.5",
+		"hidden=[2]", true)
+	f.Add("<f8 17, 1e300",
+		"fitnesses <f8 2,1 1\ngenotypes <f4 2,12 nan\ndescriptors <f4 2,2 inf\ncentroids <f4 2,2 0.5",
+		"hidden=[2]", false)
+	f.Add("<f4 4611686018427387904,0",
+		"fitnesses <f4 0,\ngenotypes <f4 0,12\ndescriptors <f4 0,2\ncentroids <f4 0,2", "hidden=[]", true)
 	f.Add("|u1 3,", "fitnesses <f4 2, 1\ngenotypes <f4 2,4611686018427387904", "skills=1e9", false)
 	f.Add("<f4 \n", "fit\nnesses", "hidden=[16384,16384,16384]", true)
 	f.Add("<f4 1,", "", "episode_length=99999999999999999", true)
@@ -28,7 +33,8 @@ func FuzzImport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		for _, s := range []ImportSpec{{Algorithm: "diayn", Policy: npy}, {Algorithm: "map-elites", Repertoire: npz}} {
+		for _, s := range []ImportSpec{{Algorithm: "diayn", Policy: npy},
+			{Algorithm: "map-elites", Repertoire: npz}} {
 			s.Env, s.Set, s.Runs = "pointmaze", []string{set}, filepath.Join(dir, "runs")
 			hostile.Bounded(t, len(asPolicy)+len(asRepertoire), func() {
 				run, err := Import(s)

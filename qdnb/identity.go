@@ -27,7 +27,8 @@ func Load(spec Spec) (*runs.Run, error) {
 		if changed := p.changed(); changed != "" {
 			reason = fmt.Sprintf(" (%s)", changed)
 		}
-		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", p.config.Name(), p.Runs, reason)
+		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", p.config.Name(), p.Runs,
+			reason)
 	}
 	run, err := runs.Open(p.dir())
 	if err != nil {
@@ -37,7 +38,8 @@ func Load(spec Spec) (*runs.Run, error) {
 		return nil, fmt.Errorf("%s is not finished: train it with the same Spec to resume it", run.Dir)
 	}
 	if !p.Budget.Done(run.Status.Progress) {
-		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same Spec to extend it", run.Dir, p.Budget)
+		return nil, fmt.Errorf("%s ended before the budget of the Spec, %v: train it with the same "+
+			"Spec to extend it", run.Dir, p.Budget)
 	}
 	return run, nil
 }
@@ -93,7 +95,8 @@ func (p plan) changed() string {
 	for _, run := range found {
 		other := run.Config
 		other.Parts = c.Parts
-		if run.Name() != c.Name() && other.Name() == c.Name() && (newest == nil || run.Status.Updated.After(newest.Status.Updated)) {
+		if run.Name() != c.Name() && other.Name() == c.Name() && (newest ==
+			nil || run.Status.Updated.After(newest.Status.Updated)) {
 			newest = run
 		}
 	}
@@ -107,7 +110,8 @@ func (p plan) changed() string {
 	names := maps.Clone(c.Parts)
 	maps.Copy(names, before)
 	maps.DeleteFunc(names, func(name, _ string) bool { return c.Parts[name] == before[name] })
-	return fmt.Sprintf("%s changed since %s", strings.Join(slices.Sorted(maps.Keys(names)), " and "), newest.Name())
+	return fmt.Sprintf("%s changed since %s", strings.Join(slices.Sorted(maps.Keys(names)), " and "),
+		newest.Name())
 }
 
 // announce tells of a new run that user code changed, and not the settings, keeps from being an old

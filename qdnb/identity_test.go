@@ -57,20 +57,26 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 	spec = variantIn(folder, evolution.EmitterFunc(renamed))
 	spec.Backend = filepath.Join(t.TempDir(), "none.so") // nothing is left to compute
 	if said := stderr(t, func() { again = train(t, spec) }); said != "" || again.Dir != run.Dir {
-		t.Errorf("with other names of variables it says %q and is in %s, not %s", said, again.Dir, run.Dir)
+		t.Errorf("with other names of variables it says %q and is in %s, not %s", said, again.Dir,
+			run.Dir)
 	}
 	said = stderr(t, func() { other = train(t, variantIn(folder, noisy(0.1))) })
-	if want := fmt.Sprintf("qdnb: emitter changed since %s: training a new run, %s\n", run.Name(), other.Name()); said != want {
+	if want := fmt.Sprintf("qdnb: emitter changed since %s: training a new run, %s\n", run.Name(),
+		other.Name()); said != want {
 		t.Errorf("with another constant it says %q, want %q", said, want)
 	}
 	if other.Dir == run.Dir || string(repertoireBytes(t, other)) == string(repertoireBytes(t, run)) {
 		t.Errorf("with another constant it is %s again", run.Dir)
 	}
-	if said := stderr(t, func() { again = train(t, variantIn(folder, noisy(0.1))) }); said != "" || again.Dir != other.Dir {
+	if said := stderr(t, func() {
+		again = train(t,
+			variantIn(folder, noisy(0.1)))
+	}); said != "" || again.Dir != other.Dir {
 		t.Errorf("the changed one again says %q and is in %s", said, again.Dir)
 	}
 	for _, r := range []*runs.Run{run, other} {
-		if found, err := Evaluate(r, EvaluateSpec{Episodes: 2, Backend: "go"}); err != nil || len(found.Results) != 1 {
+		if found, err := Evaluate(r, EvaluateSpec{Episodes: 2,
+			Backend: "go"}); err != nil || len(found.Results) != 1 {
 			t.Errorf("evaluated: %+v, %v", found, err)
 		}
 	}
@@ -84,7 +90,8 @@ func TestRunWithoutRecordOfItsParts(t *testing.T) {
 	old := Must(runs.Create(spec.Runs, config))
 	old.Close()
 	said := stderr(t, func() { train(t, spec) })
-	if want := old.Name() + " has no record of the code that it ran"; !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
+	if want := old.Name() + " has no record of the code that it ran"; !strings.Contains(said,
+		want) || strings.Count(said, "\n") != 1 {
 		t.Errorf("it says %q, want %q", said, want)
 	}
 }
@@ -116,7 +123,8 @@ type keeping struct {
 	looks evolution.AuroraArchive // for its sequences
 }
 
-func (k keeping) Insert(fields []*Node, found evolution.Evaluated) (after []*Node, index, accepted, valid *Node) {
+func (k keeping) Insert(fields []*Node, found evolution.Evaluated) (after []*Node, index, accepted,
+	valid *Node) {
 	found.Fitness = AddScalar(found.Fitness, k.bonus)
 	return k.Grid.Insert(fields, found)
 }
@@ -132,7 +140,9 @@ func (k keeping) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node 
 	return append([]*Node{MulScalar(fields[0], k.kept)}, fields[1:]...)
 }
 
-func (k keeping) Sequence(task evolution.Task) (envs.Recorder, bool) { return k.looks.Sequence(task) }
+func (k keeping) Sequence(task evolution.Task) (envs.Recorder, bool) {
+	return k.looks.Sequence(task)
+}
 
 // learning is a learner of the user's own around the one of PGA-MAP-Elites.
 type learning struct {
@@ -144,13 +154,15 @@ type learning struct {
 
 func (l learning) Capacity() int { return l.capacity }
 
-func (l learning) Learn(task evolution.Task, known []*Node, buffer replay.Buffer, key xla.Key) (after, losses []*Node) {
+func (l learning) Learn(task evolution.Task, known []*Node, buffer replay.Buffer,
+	key xla.Key) (after, losses []*Node) {
 	after, losses = l.Learner.Learn(task, known, buffer, key)
 	losses[0] = MulScalar(losses[0], l.rate)
 	return after, losses
 }
 
-func (l learning) Propose(task evolution.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
+func (l learning) Propose(task evolution.Task, studied []*Node, parents evolution.Parents,
+	which *Node, batch int, key xla.Key) *Node {
 	return MulScalar(l.Learner.Propose(task, studied, parents, which, batch, key), l.proposes)
 }
 
@@ -199,11 +211,13 @@ func ownParts() map[string][]Spec {
 		all[part] = append(all[part], spec)
 	}
 	for _, emitter := range []evolution.Emitter{
-		noisy(0.005), evolution.EmitterFunc(renamed), noisy(0.0051), evolution.IsoLineEmitter{IsoSigma: 0.1}, evolution.IsoLineEmitter{IsoSigma: 0.2},
+		noisy(0.005), evolution.EmitterFunc(renamed), noisy(0.0051),
+		evolution.IsoLineEmitter{IsoSigma: 0.1}, evolution.IsoLineEmitter{IsoSigma: 0.2},
 	} {
 		add("emitter", "map-elites", func(s *Spec) { s.Emitter = emitter })
 	}
-	for _, env := range []rewarding{{plane{"p"}, 1, 2, 3, 4}, {plane{"p"}, 1, 2, 3, 4}, {plane{"p"}, 5, 2, 3, 4},
+	for _, env := range []rewarding{{plane{"p"}, 1, 2, 3, 4}, {plane{"p"}, 1, 2, 3, 4},
+		{plane{"p"}, 5, 2, 3, 4},
 		{plane{"p"}, 1, 5, 3, 4}, {plane{"p"}, 1, 2, 5, 4}, {plane{"p"}, 1, 2, 3, 5}} {
 		add("environment", "map-elites", func(s *Spec) { s.Env, s.Environment = "", env })
 	}
@@ -211,23 +225,28 @@ func ownParts() map[string][]Spec {
 	method := func(algorithm string) evolution.Method {
 		return Must(smallOf(algorithm, "nowhere", 1).resolve()).family.(evolving).Method(centroids)
 	}
-	grid, looks := evolution.Grid{Centroids: centroids}, method("aurora").Archive.(evolution.AuroraArchive)
+	grid, looks := evolution.Grid{Centroids: centroids},
+		method("aurora").Archive.(evolution.AuroraArchive)
 	rarely, moved := looks, evolution.Grid{Centroids: npz.Of(slices.Repeat([]float32{1}, 2*32), 32, 2)}
 	rarely.Sampling++
-	for _, archive := range []keeping{{grid, 1, 10, 2, looks}, {grid, 1, 10, 2, looks}, {grid, 2, 10, 2, looks}, {grid, 1, 11, 2, looks},
+	for _, archive := range []keeping{{grid, 1, 10, 2, looks}, {grid, 1, 10, 2, looks},
+		{grid, 2, 10, 2, looks}, {grid, 1, 11, 2, looks},
 		{grid, 1, 10, 3, looks}, {grid, 1, 10, 2, rarely}, {moved, 1, 10, 2, looks}} {
 		add("archive", "map-elites", func(s *Spec) { s.Archive = archive })
 	}
 	learner := method("pga-map-elites").Learner
-	for _, l := range []learning{{learner, 1000, 1, 1}, {learner, 1000, 1, 1}, {learner, 2000, 1, 1}, {learner, 1000, 2, 1}, {learner, 1000, 1, 2}} {
+	for _, l := range []learning{{learner, 1000, 1, 1}, {learner, 1000, 1, 1}, {learner, 2000, 1, 1},
+		{learner, 1000, 2, 1}, {learner, 1000, 1, 2}} {
 		add("learner", "pga-map-elites", func(s *Spec) { s.Learner = l })
 	}
 	diayn := skills.DIAYN{LearningRate: 0.01, Hidden: []int{8}}
 	other := skills.DIAYN{LearningRate: 0.02, Hidden: []int{8}}
-	for _, d := range []skills.Diversity{paying{diayn, 1}, paying{diayn, 1}, paying{diayn, 2}, paying{other, 1}} {
+	for _, d := range []skills.Diversity{paying{diayn, 1}, paying{diayn, 1}, paying{diayn, 2},
+		paying{other, 1}} {
 		add("diversity", "diayn-reward", func(s *Spec) { s.Diversity = d })
 	}
-	for _, o := range []skills.Objective{over{1, 2}, over{1, 2}, over{1.5, 2}, over{1, 3}, skills.PlusReward{Scale: 1}, skills.PlusReward{Scale: 2}} {
+	for _, o := range []skills.Objective{over{1, 2}, over{1, 2}, over{1.5, 2}, over{1, 3},
+		skills.PlusReward{Scale: 1}, skills.PlusReward{Scale: 2}} {
 		add("objective", "diayn-reward", func(s *Spec) { s.Objective = o })
 	}
 	return all
@@ -252,7 +271,8 @@ func TestFingerprints(t *testing.T) {
 					again.Set = append(slices.Clone(spec.Set), "slice=3")
 				}
 				if other := Must(again.Config()); !maps.Equal(other.Parts, config.Parts) {
-					t.Errorf("%s: another backend and slice have the fingerprint %v, not %v", part, other.Parts, config.Parts)
+					t.Errorf("%s: another backend and slice have the fingerprint %v, not %v", part, other.Parts,
+						config.Parts)
 				}
 			}
 			if len(config.Parts) != 1 || len(config.Parts[part]) != 16 {
@@ -271,7 +291,8 @@ func TestFingerprints(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFingerprints$")
-	cmd.Env = append(os.Environ(), fingerprintsEnv+"=1", xla.BackendEnv+"=nonsense", xla.WorkersEnv+"=1")
+	cmd.Env = append(os.Environ(), fingerprintsEnv+"=1", xla.BackendEnv+"=nonsense", xla.WorkersEnv+
+		"=1")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), all) {
 		t.Errorf("another process: %v\n%s\nwants\n%s", err, out, all)
 	}
@@ -284,7 +305,8 @@ func TestPlainRunsHaveNoParts(t *testing.T) {
 			t.Errorf("%s has %v", config.Name(), config.Parts)
 		}
 	}
-	if name := Must(Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config()).Name(); name != "map-elites-pointmaze-0-53e07843" {
+	if name := Must(Spec{Algorithm: "map-elites",
+		Env: "pointmaze"}.Config()).Name(); name != "map-elites-pointmaze-0-53e07843" {
 		t.Errorf("the paper's MAP-Elites is %s: existing runs are not found", name)
 	}
 }
@@ -292,11 +314,13 @@ func TestPlainRunsHaveNoParts(t *testing.T) {
 // A part that cannot be built is an error of one line, before anything is compiled, and leaves
 // nothing.
 func TestPartThatCannotBeBuilt(t *testing.T) {
-	spec := variantIn(filepath.Join(t.TempDir(), "runs"), evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
-		return Add(parents.Sample(keys), Const(parents.Genotypes.Graph(), []float32{1, 2, 3}))
-	}))
+	spec := variantIn(filepath.Join(t.TempDir(), "runs"),
+		evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
+			return Add(parents.Sample(keys), Const(parents.Genotypes.Graph(), []float32{1, 2, 3}))
+		}))
 	_, err := Train(spec)
-	if err == nil || !strings.Contains(err.Error(), `program "generation" cannot be compiled: `) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(),
+		`program "generation" cannot be compiled: `) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(spec.Runs); err == nil {
@@ -310,7 +334,8 @@ func TestLoad(t *testing.T) {
 	fails := func(want string, spec Spec) {
 		t.Helper()
 		run, err := Load(spec)
-		if err == nil || run != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || run != nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, %v; want %q", run, err, want)
 		}
 	}
@@ -352,7 +377,8 @@ func TestFresh(t *testing.T) {
 	var again *runs.Run
 	said := stderr(t, func() { again = train(t, spec) })
 	aside := filepath.Join(spec.Runs, "set-aside", run.Name()+".1")
-	if _, err := os.Stat(filepath.Join(aside, "mark")); err != nil || again.Dir != run.Dir || !strings.Contains(said, aside) {
+	if _, err := os.Stat(filepath.Join(aside,
+		"mark")); err != nil || again.Dir != run.Dir || !strings.Contains(said, aside) {
 		t.Errorf("%v; it says %q, and is in %s", err, said, again.Dir)
 	}
 	if _, err := os.Stat(mark); err == nil {
@@ -363,7 +389,8 @@ func TestFresh(t *testing.T) {
 	}
 	writer := Must(runs.Create(spec.Runs, run.Config))
 	defer writer.Close()
-	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), "is being trained by process") {
+	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+		"is being trained by process") {
 		t.Errorf("a folder in use: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(run.Dir, "config.json")); err != nil {
@@ -387,13 +414,15 @@ func imported(t *testing.T, run *runs.Run) *runs.Run {
 func TestVariantsAreAdaptedAndControlled(t *testing.T) {
 	root := t.TempDir()
 	run, err := Adapt(context.Background(), AdaptSpec{
-		Skills: imported(t, walkers(t, root, "map-elites")), Perturbation: envs.GravityMultiplier, Values: [][]float64{{1}}, Episodes: 1,
+		Skills: imported(t, walkers(t, root, "map-elites")), Perturbation: envs.GravityMultiplier,
+		Values: [][]float64{{1}}, Episodes: 1,
 		Runs: root, Backend: "go", Quiet: true,
 	})
 	if err != nil || !run.Status.Finished {
 		t.Errorf("adapted: %v, %v", run, err)
 	}
-	if run := controlled(t, smallControl(imported(t, cheetahs(t, root, "map-elites")), root, 1)); !run.Status.Finished {
+	if run := controlled(t, smallControl(imported(t, cheetahs(t, root, "map-elites")), root,
+		1)); !run.Status.Finished {
 		t.Errorf("controlled: %+v", run.Status)
 	}
 }

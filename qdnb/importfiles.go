@@ -51,14 +51,16 @@ func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
 }
 
 // repertoireArrays are the arrays of a repertoire, with the number of their axes.
-var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2, "centroids": 2}
+var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2,
+	"centroids": 2}
 
 // readRepertoire reads the arrays of a repertoire: from an .npz file, or from a folder with a file
 // of each or with repertoire.npz.
 func readRepertoire(path string) (map[string]floats, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, errors.Errorf("there is no repertoire %s: it is a folder with genotypes.npy, fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
+		return nil, errors.Errorf("there is no repertoire %s: it is a folder with genotypes.npy, "+
+			"fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
 	}
 	file := path
 	if info.IsDir() {
@@ -89,11 +91,13 @@ func readRepertoire(path string) (map[string]floats, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name == "fitnesses" && len(a.Shape) == 2 && a.Shape[1] == 1 { // newer versions of QDax have an axis of objectives
+		// newer versions of QDax have an axis of objectives
+		if name == "fitnesses" && len(a.Shape) == 2 && a.Shape[1] == 1 {
 			a.Shape = a.Shape[:1]
 		}
 		if axes := repertoireArrays[name]; len(a.Shape) != axes {
-			return nil, errors.Errorf("%s has shape %v, not %s", source, a.Shape, []string{"", "[cells]", "[cells, numbers]"}[axes])
+			return nil, errors.Errorf("%s has shape %v, not %s", source, a.Shape,
+				[]string{"", "[cells]", "[cells, numbers]"}[axes])
 		}
 		arrays[name] = a
 	}

@@ -32,7 +32,8 @@ func fitting(n int, s runs.Skills) string {
 		}
 		counts := slices.Sorted(slices.Values([]int{0, 5, s.Count}))
 		for _, count := range slices.Compact(counts) {
-			other := runs.Skills{Observations: env.Spec().Observations, Actions: env.Spec().Actions, Count: count, Hidden: s.Hidden}
+			other := runs.Skills{Observations: env.Spec().Observations, Actions: env.Spec().Actions,
+				Count: count, Hidden: s.Hidden}
 			if runs.Row(other.Sizes()) == n {
 				found = append(found, fmt.Sprintf("it fits %s with %d skills", name, count))
 			}

@@ -71,7 +71,8 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	skilled, discovers := algorithm.defaults(env.Spec()).(discovering)
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
-		return nil, errors.New("either a policy or a repertoire can be imported: give one of --policy and --repertoire")
+		return nil, errors.New("either a policy or a repertoire can be imported: give one of --policy " +
+			"and --repertoire")
 	case s.Policy != "" && !discovers:
 		return nil, errors.Errorf("%s finds a repertoire, not one policy: give --repertoire", s.Algorithm)
 	case s.Repertoire != "" && discovers:
@@ -110,7 +111,8 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		return nil, err
 	}
 	if least := min(1, count); settings.Skills < least || settings.Skills > maxSkills {
-		return nil, errors.Errorf("skills must be between %d and %d, not %d", least, maxSkills, settings.Skills)
+		return nil, errors.Errorf("skills must be between %d and %d, not %d", least, maxSkills,
+			settings.Skills)
 	}
 	row, err := readFloats(npyFile(s.Policy))
 	if err != nil {
@@ -119,19 +121,24 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 	if len(row.Shape) != 1 {
 		return nil, errors.Errorf("%s has shape %v: a policy is a flat row, [N]", s.Policy, row.Shape)
 	}
-	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions, Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
+	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions,
+		Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
 	if want := runs.Row(skills.Sizes()); len(row.data) != want {
-		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): %s", s.Policy, len(row.data), s.Algorithm, s.Env, want,
+		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): %s", s.Policy,
+			len(row.data), s.Algorithm, s.Env, want,
 			layers(skills), fitting(len(row.data), *skills))
 	}
 	if err := skills.Check(); err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(row.data, notFinite); i >= 0 {
-		return nil, errors.Errorf("%s: parameter %d is %g, not a number of float32", s.Policy, i, row.data[i])
+		return nil, errors.Errorf("%s: parameter %d is %g, not a number of float32", s.Policy, i,
+			row.data[i])
 	}
-	written := importedSettings{importSettings: settings.importSettings, Skills: settings.Skills, Imported: digest(map[string]floats{"policy": row})}
-	return s.write(env, written, runs.Status{MaxFitness: math.Inf(-1)}, func(w *runs.Writer) error { return w.SaveSkills(skills) })
+	written := importedSettings{importSettings: settings.importSettings, Skills: settings.Skills,
+		Imported: digest(map[string]floats{"policy": row})}
+	return s.write(env, written, runs.Status{MaxFitness: math.Inf(-1)},
+		func(w *runs.Writer) error { return w.SaveSkills(skills) })
 }
 
 // maxSkills is the largest number of skills: beyond it it is a slip of the pen.
@@ -140,7 +147,8 @@ const maxSkills = 1 << 14
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	spec := env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return nil, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart", spec.Name)
+		return nil, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart",
+			spec.Name)
 	}
 	settings := s.defaults(spec)
 	if err := runs.Set(&settings, s.Set...); err != nil {
@@ -156,8 +164,10 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	}
 	limits := spec.Descriptor
 	r := &runs.Repertoire{
-		Params: task.Policy.Params(), Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: task.QDOffset(),
-		Genotypes: arrays["genotypes"].data, Fitnesses: arrays["fitnesses"].data, Descriptors: arrays["descriptors"].data, Centroids: arrays["centroids"].data,
+		Params: task.Policy.Params(), Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper,
+		Offset:    task.QDOffset(),
+		Genotypes: arrays["genotypes"].data, Fitnesses: arrays["fitnesses"].data,
+		Descriptors: arrays["descriptors"].data, Centroids: arrays["centroids"].data,
 	}
 	cells := arrays["fitnesses"].Shape[0]
 	if cells == 0 {
@@ -167,7 +177,8 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 		name, unit, of string
 		width          int
 	}{
-		{"genotypes", "parameters", fmt.Sprintf("policies of %s with hidden layers of %v", s.Env, settings.Hidden), r.Params},
+		{"genotypes", "parameters", fmt.Sprintf("policies of %s with hidden layers of %v", s.Env,
+			settings.Hidden), r.Params},
 		{"descriptors", "components", "descriptors of " + s.Env, r.Dims},
 		{"centroids", "components", "descriptors of " + s.Env, r.Dims},
 	} {
@@ -178,7 +189,8 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 					hint = "; they fit with " + hint
 				}
 			}
-			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: there are %d fitnesses, and %s have %d %s%s",
+			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: there are %d fitnesses, and %s "+
+				"have %d %s%s",
 				s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width, part.unit, hint)
 		}
 	}
@@ -187,7 +199,8 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	}
 	written := importedSettings{importSettings: settings, Cells: cells, Imported: digest(arrays)}
 	stats := r.Stats()
-	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage, QDScore: stats.QDScore}
+	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage,
+		QDScore: stats.QDScore}
 	return s.write(spec, written, status, func(w *runs.Writer) error {
 		if err := w.SaveSnapshot(runs.Snapshot{Repertoire: *r}); err != nil {
 			return err
@@ -209,9 +222,11 @@ func clean(r *runs.Repertoire) error {
 			clear(genotype)
 			clear(descriptor)
 		case slices.ContainsFunc(descriptor, notFinite):
-			return errors.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell, descriptor, fitness)
+			return errors.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell,
+				descriptor, fitness)
 		case slices.ContainsFunc(genotype, notFinite):
-			return errors.Errorf("the genotype of cell %d has numbers that are not finite, though its fitness is %g", cell, fitness)
+			return errors.Errorf("the genotype of cell %d has numbers that are not finite, though its "+
+				"fitness is %g", cell, fitness)
 		}
 	}
 	return nil
@@ -220,12 +235,14 @@ func clean(r *runs.Repertoire) error {
 func notFinite(x float32) bool { return x-x != 0 }
 
 // write makes the folder.
-func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.Status, save func(*runs.Writer) error) (*runs.Run, error) {
+func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.Status,
+	save func(*runs.Writer) error) (*runs.Run, error) {
 	config, err := runs.NewConfig(s.Algorithm, s.Env, s.Seed, settings)
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", version(), env.Descriptor.Components
+	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", version(),
+		env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, columns...); err != nil {
 			return err

@@ -41,7 +41,8 @@ const mazePolicy = (2+5+1)*8 + 9*8 + 9*4
 const mazeGenotype = 3*8 + 9*8 + 9*2
 
 func importPolicy(t *testing.T, file string) ImportSpec {
-	return ImportSpec{Algorithm: "dads-reward", Env: "pointmaze", Policy: file, Set: []string{"hidden=[8,8]", "episode_length=30"},
+	return ImportSpec{Algorithm: "dads-reward", Env: "pointmaze", Policy: file,
+		Set:  []string{"hidden=[8,8]", "episode_length=30"},
 		Runs: filepath.Join(t.TempDir(), "runs")}
 }
 
@@ -51,7 +52,9 @@ func TestImportPolicy(t *testing.T) {
 	run := Must(Import(spec))
 	skills := Must(run.Skills())
 	want := &runs.Skills{Observations: 2, Actions: 2, Count: 5, Hidden: []int{8, 8}, Policy: row}
-	if !reflect.DeepEqual(skills, want) || !run.Status.Finished || run.Config.Algorithm != "dads-reward" || !math.IsInf(run.Status.MaxFitness, -1) {
+	if !reflect.DeepEqual(skills,
+		want) || !run.Status.Finished || run.Config.Algorithm != "dads-reward" || !math.IsInf(
+		run.Status.MaxFitness, -1) {
 		t.Errorf("%+v of %+v", skills, run)
 	}
 
@@ -73,11 +76,13 @@ func TestImportPolicy(t *testing.T) {
 	}
 
 	found := Must(Evaluate(run, EvaluateSpec{Episodes: 3, Backend: "go"}))
-	if len(found.Results) != 5 || found.Steps != 30 || found.Results[0].Mean() == found.Results[1].Mean() {
+	if len(found.Results) != 5 || found.Steps != 30 || found.Results[0].Mean() ==
+		found.Results[1].Mean() {
 		t.Errorf("%+v", found)
 	}
 
-	spec.Algorithm, spec.Policy = "sac", writeFile(t, filepath.Join(t.TempDir(), "sac.npy"), npz.Of(numbers(3*8+9*8+9*4)))
+	spec.Algorithm, spec.Policy = "sac", writeFile(t, filepath.Join(t.TempDir(), "sac.npy"),
+		npz.Of(numbers(3*8+9*8+9*4)))
 	sac := Must(Import(spec))
 	if skills := Must(sac.Skills()); skills.Count != 0 || skills.Skills() != 1 {
 		t.Errorf("SAC has %d skills", skills.Count)
@@ -91,35 +96,80 @@ func TestImportPolicyMistakes(t *testing.T) {
 	whole := Must(os.ReadFile(good))
 	Check(os.WriteFile(filepath.Join(dir, "cut.npy"), whole[:len(whole)-5], 0o666))
 	Check(os.WriteFile(filepath.Join(dir, "text.npy"), []byte("some words"), 0o666))
-	file := func(name string, array npz.Array) string { return writeFile(t, filepath.Join(dir, name), array) }
+	file := func(name string, array npz.Array) string {
+		return writeFile(t, filepath.Join(dir, name),
+			array)
+	}
 	nan := slices.Clone(row)
 	nan[3] = float32(math.NaN())
 	huge := make([]float64, mazePolicy)
 	huge[4] = 1e300
 	for want, change := range map[string]func(*ImportSpec){
-		`did you mean "dads-reward"?`:         func(s *ImportSpec) { s.Algorithm = "dads-rewards" },
-		`did you mean "pointmaze"?`:           func(s *ImportSpec) { s.Env = "pointmase" },
-		`did you mean "hidden"?`:              func(s *ImportSpec) { s.Set = []string{"hiden=[8]"} },
-		`unknown field "skills"`:              func(s *ImportSpec) { s.Algorithm, s.Set = "sac", []string{"skills=3"} },
-		"episode_length must be between":      func(s *ImportSpec) { s.Set = append(s.Set, "episode_length=0") },
-		"hidden layers must have between 1":   func(s *ImportSpec) { s.Set = append(s.Set, "hidden=[0]") },
-		"skills must be between 1 and 16384":  func(s *ImportSpec) { s.Set = append(s.Set, "skills=-1") },
-		"give --repertoire":                   func(s *ImportSpec) { s.Algorithm = "map-elites" },
-		"give one of --policy and":            func(s *ImportSpec) { s.Repertoire = dir },
-		"give one of --policy":                func(s *ImportSpec) { s.Policy = "" },
-		"there is no file":                    func(s *ImportSpec) { s.Policy = filepath.Join(dir, "none.npy") },
-		"is a folder, not an .npy file":       func(s *ImportSpec) { s.Policy = dir },
-		"cut.npy: cut off":                    func(s *ImportSpec) { s.Policy = filepath.Join(dir, "cut.npy") },
-		"text.npy":                            func(s *ImportSpec) { s.Policy = filepath.Join(dir, "text.npy") },
-		"has shape [1 172]":                   func(s *ImportSpec) { s.Policy = file("row.npy", npz.Of(row, 1, mazePolicy)) },
-		"is of int32, not of float32 or":      func(s *ImportSpec) { s.Policy = file("int.npy", npz.Of(make([]int32, mazePolicy))) },
-		"parameter 3 is NaN":                  func(s *ImportSpec) { s.Policy = file("nan.npy", npz.Of(nan)) },
-		"parameter 4 is +Inf":                 func(s *ImportSpec) { s.Policy = file("huge.npy", npz.Of(huge)) },
-		"it fits pointmaze with 5 skills":     func(s *ImportSpec) { s.Env = "walker-uni" },
-		"[14] or --set hidden=[8,8]":          func(s *ImportSpec) { s.Set = nil },
-		"it is one policy of a repertoire":    func(s *ImportSpec) { s.Policy = file("genotype.npy", npz.Of(numbers(mazeGenotype))) },
-		"it fits no environment with these h": func(s *ImportSpec) { s.Policy = file("few.npy", npz.Of(numbers(3))) },
-		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) { s.Algorithm = "sac" },
+		`did you mean "dads-reward"?`: func(s *ImportSpec) { s.Algorithm = "dads-rewards" },
+		`did you mean "pointmaze"?`:   func(s *ImportSpec) { s.Env = "pointmase" },
+		`did you mean "hidden"?`:      func(s *ImportSpec) { s.Set = []string{"hiden=[8]"} },
+		`unknown field "skills"`: func(s *ImportSpec) {
+			s.Algorithm, s.Set = "sac",
+				[]string{"skills=3"}
+		},
+		"episode_length must be between": func(s *ImportSpec) {
+			s.Set = append(s.Set,
+				"episode_length=0")
+		},
+		"hidden layers must have between 1": func(s *ImportSpec) {
+			s.Set = append(s.Set,
+				"hidden=[0]")
+		},
+		"skills must be between 1 and 16384": func(s *ImportSpec) { s.Set = append(s.Set, "skills=-1") },
+		"give --repertoire":                  func(s *ImportSpec) { s.Algorithm = "map-elites" },
+		"give one of --policy and":           func(s *ImportSpec) { s.Repertoire = dir },
+		"give one of --policy":               func(s *ImportSpec) { s.Policy = "" },
+		"there is no file": func(s *ImportSpec) {
+			s.Policy = filepath.Join(dir,
+				"none.npy")
+		},
+		"is a folder, not an .npy file": func(s *ImportSpec) { s.Policy = dir },
+		"cut.npy: cut off": func(s *ImportSpec) {
+			s.Policy = filepath.Join(dir,
+				"cut.npy")
+		},
+		"text.npy": func(s *ImportSpec) {
+			s.Policy = filepath.Join(dir,
+				"text.npy")
+		},
+		"has shape [1 172]": func(s *ImportSpec) {
+			s.Policy = file("row.npy",
+				npz.Of(row, 1, mazePolicy))
+		},
+		"is of int32, not of float32 or": func(s *ImportSpec) {
+			s.Policy = file(
+				"int.npy", npz.Of(make([]int32, mazePolicy)))
+		},
+		"parameter 3 is NaN": func(s *ImportSpec) {
+			s.Policy = file("nan.npy",
+				npz.Of(nan))
+		},
+		"parameter 4 is +Inf": func(s *ImportSpec) {
+			s.Policy = file(
+				"huge.npy", npz.Of(huge))
+		},
+		"it fits pointmaze with 5 skills": func(s *ImportSpec) {
+			s.Env = "walker-uni"
+		},
+		"[14] or --set hidden=[8,8]": func(s *ImportSpec) {
+			s.Set = nil
+		},
+		"it is one policy of a repertoire": func(s *ImportSpec) {
+			s.Policy = file(
+				"genotype.npy", npz.Of(numbers(mazeGenotype)))
+		},
+		"it fits no environment with these h": func(s *ImportSpec) {
+			s.Policy = file(
+				"few.npy", npz.Of(numbers(3)))
+		},
+		"has 172 parameters, but sac on pointmaze needs 132 (2 -> 8 -> 8 -> 4)": func(s *ImportSpec) {
+			s.Algorithm = "sac"
+		},
 		"is not a folder": func(s *ImportSpec) { s.Runs = filepath.Join(good, "runs") },
 	} {
 		spec := importPolicy(t, good)
@@ -161,21 +211,26 @@ func folderOf(t *testing.T, arrays map[string]npz.Array) string {
 
 func TestImportRepertoire(t *testing.T) {
 	dir := folderOf(t, foreign())
-	spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: dir, Set: []string{"hidden=[8,8]", "episode_length=30"}, Runs: t.TempDir()}
+	spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: dir,
+		Set: []string{"hidden=[8,8]", "episode_length=30"}, Runs: t.TempDir()}
 	run := Must(Import(spec))
 	s := run.Status
-	if want := -110 + 3*30*2.3431; !s.Finished || s.Evaluations != 0 || s.MaxFitness != -20 || s.Coverage != 75 || math.Abs(s.QDScore-want) > 1e-9 {
+	if want := -110 + 3*30*2.3431; !s.Finished || s.Evaluations != 0 || s.MaxFitness !=
+		-20 || s.Coverage != 75 || math.Abs(s.QDScore-want) > 1e-9 {
 		t.Errorf("%+v, want a QD score of %g", s, want)
 	}
 	repertoire := Must(run.Repertoire())
-	if !slices.Equal(repertoire.Filled(), []int{0, 1, 3}) || !slices.Equal(repertoire.Genotype(3), foreign()["genotypes"].Data.([]float32)[3*mazeGenotype:]) ||
-		!slices.Equal(repertoire.Upper, []float32{1, 1}) || !slices.Equal(repertoire.Genotype(2), make([]float32, mazeGenotype)) {
+	if !slices.Equal(repertoire.Filled(), []int{0, 1, 3}) || !slices.Equal(repertoire.Genotype(3),
+		foreign()["genotypes"].Data.([]float32)[3*mazeGenotype:]) ||
+		!slices.Equal(repertoire.Upper, []float32{1, 1}) || !slices.Equal(repertoire.Genotype(2),
+		make([]float32, mazeGenotype)) {
 		t.Errorf("%+v", repertoire)
 	}
 	if episodes := Must(Replay(run, 1, 1, 3)); len(episodes) != 2 || len(episodes[0].Rewards) != 30 {
 		t.Errorf("%d episodes", len(episodes))
 	}
-	if found := Must(Evaluate(run, EvaluateSpec{Episodes: 2, Backend: "go"})); found.Results[0].Number != 1 || found.Steps != 30 {
+	if found := Must(Evaluate(run, EvaluateSpec{Episodes: 2,
+		Backend: "go"})); found.Results[0].Number != 1 || found.Steps != 30 {
 		t.Errorf("%+v", found)
 	}
 
@@ -196,8 +251,14 @@ func TestImportRepertoireMistakes(t *testing.T) {
 		return func(a map[string]npz.Array) { a[name].Data.([]float32)[at] = x }
 	}
 	for want, change := range map[string]func(map[string]npz.Array){
-		"has neither genotypes.npy nor":               func(a map[string]npz.Array) { delete(a, "genotypes") },
-		"centroids.npy":                               func(a map[string]npz.Array) { delete(a, "centroids") },
+		"has neither genotypes.npy nor": func(a map[string]npz.Array) {
+			delete(a,
+				"genotypes")
+		},
+		"centroids.npy": func(a map[string]npz.Array) {
+			delete(a,
+				"centroids")
+		},
 		"the fitness of cell 1 is NaN":                set("fitnesses", 1, nan),
 		"the fitness of cell 0 is +Inf":               set("fitnesses", 0, inf),
 		"the centroid of cell 2":                      set("centroids", 4, nan),
@@ -213,7 +274,8 @@ func TestImportRepertoireMistakes(t *testing.T) {
 	} {
 		arrays := foreign()
 		change(arrays)
-		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, arrays), Set: []string{"hidden=[8,8]"},
+		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, arrays),
+			Set:  []string{"hidden=[8,8]"},
 			Runs: filepath.Join(t.TempDir(), "runs")}
 		_, err := Import(spec)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -224,12 +286,19 @@ func TestImportRepertoireMistakes(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*ImportSpec){
-		"there is no repertoire":                func(s *ImportSpec) { s.Repertoire = filepath.Join(s.Repertoire, "none") },
-		"not an .npz file":                      func(s *ImportSpec) { s.Repertoire = filepath.Join(s.Repertoire, "fitnesses.npy") },
+		"there is no repertoire": func(s *ImportSpec) {
+			s.Repertoire = filepath.Join(s.Repertoire,
+				"none")
+		},
+		"not an .npz file": func(s *ImportSpec) {
+			s.Repertoire = filepath.Join(s.Repertoire,
+				"fitnesses.npy")
+		},
 		"dads finds one policy, not":            func(s *ImportSpec) { s.Algorithm = "dads" },
 		"halfcheetah-hurdles has no descriptor": func(s *ImportSpec) { s.Env = "halfcheetah-hurdles" },
 	} {
-		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, foreign()), Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}
+		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, foreign()),
+			Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}
 		change(&spec)
 		if _, err := Import(spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want one line with %q", err, want)
@@ -239,8 +308,10 @@ func TestImportRepertoireMistakes(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	row := numbers(mazePolicy)
-	run := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"), npz.Of(row)))))
-	grid := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: folderOf(t, foreign()), Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}))
+	run := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
+		npz.Of(row)))))
+	grid := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze",
+		Repertoire: folderOf(t, foreign()), Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}))
 	dir := t.TempDir()
 	one, two, five := 1, 2, 5
 	layers := func(sizes ...int) map[string][]int {
@@ -280,14 +351,21 @@ func TestExport(t *testing.T) {
 	}
 	all := filepath.Join(dir, "all.npz")
 	Must(Export(grid, ExportSpec{Repertoire: true, Out: all}))
-	again := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: all, Set: []string{"hidden=[8,8]"}, Runs: filepath.Dir(grid.Dir)}))
+	again := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: all,
+		Set: []string{"hidden=[8,8]"}, Runs: filepath.Dir(grid.Dir)}))
 	if again.Dir != grid.Dir {
 		t.Error("what was exported and imported again is something else")
 	}
 
 	for want, export := range map[string]func() (map[string][]int, error){
-		"is there already; --force replaces it": func() (map[string][]int, error) { return Export(run, ExportSpec{Out: all}) },
-		"does not end in .npz":                  func() (map[string][]int, error) { return Export(run, ExportSpec{Out: "policy.onnx"}) },
+		"is there already; --force replaces it": func() (map[string][]int,
+			error) {
+			return Export(run, ExportSpec{Out: all})
+		},
+		"does not end in .npz": func() (map[string][]int,
+			error) {
+			return Export(run, ExportSpec{Out: "policy.onnx"})
+		},
 		"there is no folder": func() (map[string][]int, error) {
 			return Export(run, ExportSpec{Out: filepath.Join(dir, "a", "b.npz")})
 		},
@@ -304,7 +382,8 @@ func TestExport(t *testing.T) {
 			return Export(run, ExportSpec{Repertoire: true, Out: filepath.Join(dir, "b.npz")})
 		},
 	} {
-		if _, err := export(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := export(); err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}
 	}

@@ -21,16 +21,20 @@ func train(t *testing.T, spec qdnb.Spec) *runs.Run {
 		t.Fatal(err)
 	}
 	s := run.Status
-	t.Logf("%s on %s, seed %d: generation %d, max fitness %.1f, coverage %.1f %%, QD score %.4g, %.0f s on %s",
-		spec.Algorithm, spec.Env, spec.Seed, s.Generation, s.MaxFitness, s.Coverage, s.QDScore, s.Seconds, s.Backend)
+	t.Logf("%s on %s, seed %d: generation %d, max fitness %.1f, coverage %.1f %%, QD score %.4g, "+
+		"%.0f s on %s",
+		spec.Algorithm, spec.Env, spec.Seed, s.Generation, s.MaxFitness, s.Coverage, s.QDScore, s.Seconds,
+		s.Backend)
 	return run
 }
 
 // Twenty generations of a hundred policies find most of what lies before the second wall; a hundred
 // random policies fill a twentieth of the cells.
 func TestMapElitesLearnsPointmaze(t *testing.T) {
-	first := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"}, Budget: runs.Budget{Generations: 1}}).Status
-	last := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"}, Budget: runs.Budget{Generations: 40}}).Status
+	first := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"},
+		Budget: runs.Budget{Generations: 1}}).Status
+	last := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"},
+		Budget: runs.Budget{Generations: 40}}).Status
 	if last.Coverage < 30 || last.Coverage < 3*first.Coverage {
 		t.Errorf("coverage went from %.1f to %.1f %%", first.Coverage, last.Coverage)
 	}
@@ -77,7 +81,8 @@ func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 func TestSACSolvesPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Set: []string{
-		"hidden=128,128", "learning_rate=0.001", "episode_length=2000", "warmup_steps=800000", "grad_updates_per_step=0.5",
+		"hidden=128,128", "learning_rate=0.001", "episode_length=2000", "warmup_steps=800000",
+		"grad_updates_per_step=0.5",
 		"early_interval=0", "evaluation_interval=20000",
 	}, Budget: runs.Budget{EnvSteps: 900_000}})
 	found, err := qdnb.Evaluate(run, qdnb.EvaluateSpec{Episodes: 100})
@@ -98,11 +103,14 @@ func TestWalkerMatchesQDaxAtGeneration30(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "map-elites"} {
 		var fitness, coverage, score []float64
 		for seed := range int64(3) {
-			s := train(t, qdnb.Spec{Algorithm: algorithm, Env: "walker-uni", Seed: seed, Set: []string{"batch=100"}, Budget: qdnb.Generations(30)}).Status
-			fitness, coverage, score = append(fitness, s.MaxFitness), append(coverage, s.Coverage), append(score, s.QDScore)
+			s := train(t, qdnb.Spec{Algorithm: algorithm, Env: "walker-uni", Seed: seed,
+				Set: []string{"batch=100"}, Budget: qdnb.Generations(30)}).Status
+			fitness, coverage, score = append(fitness, s.MaxFitness), append(coverage, s.Coverage),
+				append(score, s.QDScore)
 		}
 		if median(fitness) < 220 || median(coverage) < 37 || median(score) < 1.7e5 {
-			t.Errorf("%s is below what QDax's runs reach: max fitness %.0f, coverage %.1f %%, QD score %.3g", algorithm, fitness, coverage, score)
+			t.Errorf("%s is below what QDax's runs reach: max fitness %.0f, coverage %.1f %%, QD score %.3g",
+				algorithm, fitness, coverage, score)
 		}
 	}
 }
@@ -120,7 +128,8 @@ func TestPolicyGradientsFindBetterWalkers(t *testing.T) {
 		var fitness []float64
 		for seed := range int64(3) {
 			fitness = append(fitness, train(t, qdnb.Spec{
-				Algorithm: algorithm, Env: "walker-uni", Seed: seed, Set: append(set, "batch=100", "hidden=[64,64]"), Budget: runs.Budget{Evaluations: 20_000},
+				Algorithm: algorithm, Env: "walker-uni", Seed: seed,
+				Set: append(set, "batch=100", "hidden=[64,64]"), Budget: runs.Budget{Evaluations: 20_000},
 			}).Status.MaxFitness)
 		}
 		return median(fitness)
@@ -135,8 +144,10 @@ func TestPolicyGradientsFindBetterWalkers(t *testing.T) {
 // about 1.1 to 0.2 or 0.3; its DADS+REWARD at 266, 27.5 % and 1.24e5.
 func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 	long(t)
-	for algorithm, loss := range map[string]string{"diayn-reward": "discriminator_loss", "dads-reward": "dynamics_loss"} {
-		run := train(t, qdnb.Spec{Algorithm: algorithm, Env: "walker-uni", Budget: runs.Budget{EnvSteps: 30_000}})
+	for algorithm, loss := range map[string]string{"diayn-reward": "discriminator_loss",
+		"dads-reward": "dynamics_loss"} {
+		run := train(t, qdnb.Spec{Algorithm: algorithm, Env: "walker-uni",
+			Budget: runs.Budget{EnvSteps: 30_000}})
 		if s := run.Status; s.MaxFitness < 180 || s.Coverage < 18 || s.QDScore < 0.8e5 {
 			t.Errorf("%s is below what QDax's runs reach: %+v", algorithm, s)
 		}
@@ -145,7 +156,8 @@ func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 			t.Fatal(err)
 		}
 		column := slices.Index(table.Columns, loss)
-		first, last := table.Rows[1][column], table.Rows[len(table.Rows)-1][column] // row 0 is of before anything was learnt
+		// row 0 is of before anything was learnt
+		first, last := table.Rows[1][column], table.Rows[len(table.Rows)-1][column]
 		if !(last < first) || algorithm == "diayn-reward" && last > 0.4 {
 			t.Errorf("%s: the %s goes from %.3f to %.3f", algorithm, loss, first, last)
 		}
@@ -157,7 +169,9 @@ func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 func TestSMERLShutsOnPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{
-		Algorithm: "smerl-diayn", Env: "pointmaze", Set: []string{"hidden=[64,64]", "diversity_hidden=[64,64]"}, Budget: runs.Budget{EnvSteps: 20_000},
+		Algorithm: "smerl-diayn", Env: "pointmaze",
+		Set:    []string{"hidden=[64,64]", "diversity_hidden=[64,64]"},
+		Budget: runs.Budget{EnvSteps: 20_000},
 	})
 	table, err := run.Metrics()
 	if err != nil {
@@ -173,7 +187,8 @@ func TestSMERLShutsOnPointmaze(t *testing.T) {
 // AURORA never sees the grid in which it is measured, and fills it.
 func TestAuroraFillsThePointmaze(t *testing.T) {
 	long(t)
-	s := train(t, qdnb.Spec{Algorithm: "aurora", Env: "pointmaze", Budget: qdnb.Generations(1000)}).Status
+	s := train(t, qdnb.Spec{Algorithm: "aurora", Env: "pointmaze",
+		Budget: qdnb.Generations(1000)}).Status
 	if s.Coverage < 70 || s.QDScore < 2.5e5 {
 		t.Errorf("below what AURORA reaches: %+v", s)
 	}
@@ -183,13 +198,15 @@ func TestAuroraFillsThePointmaze(t *testing.T) {
 func TestPGAAuroraLearnsPointmaze(t *testing.T) {
 	run := train(t, qdnb.Spec{
 		Algorithm: "pga-aurora", Env: "pointmaze", Budget: qdnb.Generations(40),
-		Set: []string{"batch=50", "hidden=[32,32]", "critic_hidden=[32,32]", "replay_buffer_size=200000", "num_critic_training_steps=50", "num_pg_training_steps=20"},
+		Set: []string{"batch=50", "hidden=[32,32]", "critic_hidden=[32,32]", "replay_buffer_size=200000",
+			"num_critic_training_steps=50", "num_pg_training_steps=20"},
 	})
 	table, err := run.Metrics()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, last := table.Rows[0], run.Status // a row: generation, evaluations, env_steps, seconds, max_fitness, coverage, qd_score
+	// a row: generation, evaluations, env_steps, seconds, max_fitness, coverage, qd_score
+	first, last := table.Rows[0], run.Status
 	if last.MaxFitness <= first[4] || last.Coverage < 2*first[5] || last.QDScore < 2*first[6] {
 		t.Errorf("from %v to %+v", first, last)
 	}

@@ -15,7 +15,8 @@ import (
 
 // The paper's tables of hyperparameters are those that algorithms have.
 func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
-	envs := []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+	envs := []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
+		"halfcheetah-uni"}
 	covered := map[string]bool{}
 	for _, table := range []int{4, 5, 6, 7} {
 		rows, methods := paper.Hyperparameters(table)
@@ -40,7 +41,8 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 						t.Fatalf("table %d, %s on %s: %v", table, row.Name, env, err)
 					}
 					if got, ok := settings[row.Setting]; !ok || !reflect.DeepEqual(got, want) {
-						t.Errorf("table %d: %s of %s on %s is %v, published is %v", table, row.Setting, method, env, got, want)
+						t.Errorf("table %d: %s of %s on %s is %v, published is %v", table, row.Setting, method, env,
+							got, want)
 					}
 				}
 			}
@@ -61,7 +63,8 @@ func TestPublishedTargets(t *testing.T) {
 	}
 	for i, row := range rows {
 		for k := range 2 {
-			if got := Must(strconv.ParseFloat(row[1+k].Text, 64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
+			if got := Must(strconv.ParseFloat(row[1+k].Text,
+				64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
 				t.Errorf("target %d is %v, not %v", i, row, targets[i])
 			}
 		}

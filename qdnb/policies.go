@@ -41,7 +41,8 @@ func policiesOf(run *runs.Run, skills, cells []int) (policies []Policy, hidden [
 	case len(cells) > 0 && !run.HasRepertoire() && run.HasSkills():
 		return nil, nil, errors.Errorf("%s has skills and no repertoire: give a skill", run.Name())
 	case !run.HasSkills() && !run.HasRepertoire():
-		return nil, nil, errors.Errorf("%s has neither skills nor a repertoire yet; train it to the end first", run.Dir)
+		return nil, nil,
+			errors.Errorf("%s has neither skills nor a repertoire yet; train it to the end first", run.Dir)
 	case len(skills) > 0, len(cells) == 0 && run.HasSkills():
 		return skillsOf(run, skills)
 	}
@@ -68,7 +69,8 @@ func ownPolicies(run *runs.Run) error {
 		Skills string `json:"skills"`
 	}
 	_ = json.Unmarshal(run.Config.Hyperparameters, &settings) // the name is a help, no more
-	return errors.Errorf("%s has no policies of its own: name the run whose skills it uses, %s", run.Name(), settings.Skills)
+	return errors.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
+		run.Name(), settings.Skills)
 }
 
 // policiesIn are the policies in some cells of a run's repertoire, none of which may be empty.
@@ -76,13 +78,16 @@ func policiesIn(run *runs.Run, r *runs.Repertoire, cells []int) (policies []Poli
 	filled := r.Filled()
 	for _, cell := range cells {
 		if cell < 0 || cell >= r.Cells() {
-			return nil, errors.Errorf("there is no cell %d: the repertoire of %s has %d, from 0 on", cell, run.Name(), r.Cells())
+			return nil, errors.Errorf("there is no cell %d: the repertoire of %s has %d, from 0 on", cell,
+				run.Name(), r.Cells())
 		}
 		if _, ok := slices.BinarySearch(filled, cell); !ok {
 			if len(filled) == 0 {
-				return nil, errors.Errorf("cell %d is empty, as is the whole repertoire of %s", cell, run.Name())
+				return nil, errors.Errorf("cell %d is empty, as is the whole repertoire of %s", cell,
+					run.Name())
 			}
-			return nil, errors.Errorf("cell %d is empty; the nearest one in the repertoire of %s that is not: %d",
+			return nil, errors.Errorf("cell %d is empty; the nearest one in the repertoire of %s that is "+
+				"not: %d",
 				cell, run.Name(), r.Near(r.Centroid(cell)...))
 		}
 		policies = append(policies, Policy{true, cell, r.Genotype(cell)})
@@ -104,7 +109,8 @@ func skillsOf(run *runs.Run, wanted []int) ([]Policy, []int, error) {
 	var policies []Policy
 	for _, k := range wanted {
 		if k < 0 || k >= skills.Skills() {
-			return nil, nil, errors.Errorf("there is no skill %d: %s has %d, from 0 on", k, run.Name(), skills.Skills())
+			return nil, nil, errors.Errorf("there is no skill %d: %s has %d, from 0 on", k, run.Name(),
+				skills.Skills())
 		}
 		policies = append(policies, Policy{false, k, skills.Genotype(k)})
 	}
@@ -135,12 +141,14 @@ func fits(task evolution.Task, run *runs.Run, params int) error {
 	spec := task.Env.Spec()
 	if trained, err := envs.Make(run.Config.Env); err == nil {
 		if t := trained.Spec(); t.Observations != spec.Observations || t.Actions != spec.Actions {
-			return errors.Errorf("%s has %d observations and %d actions, but the policies of %s are for %s, which has %d and %d",
+			return errors.Errorf("%s has %d observations and %d actions, but the policies of %s are for "+
+				"%s, which has %d and %d",
 				spec.Name, spec.Observations, spec.Actions, run.Name(), t.Name, t.Observations, t.Actions)
 		}
 	}
 	if want := task.Policy.Params(); want != params {
-		return errors.Errorf("policies for %s have %d parameters, those of %s %d: it was trained in another environment",
+		return errors.Errorf("policies for %s have %d parameters, those of %s %d: it was trained in "+
+			"another environment",
 			spec.Name, want, run.Name(), params)
 	}
 	return nil

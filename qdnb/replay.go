@@ -25,7 +25,8 @@ func Replay(run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error
 // environmentOf makes the environment that a run was trained in.
 func environmentOf(run *runs.Run) (envs.Env, error) {
 	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is an environment of your own: give it to ReplayIn or TrajectoriesIn", run.Config.Env)
+		return nil, errors.Errorf("%s is an environment of your own: give it to ReplayIn or "+
+			"TrajectoriesIn", run.Config.Env)
 	}
 	env, err := envs.Make(run.Config.Env)
 	if err != nil {
@@ -83,7 +84,8 @@ func taskOf(env envs.Env, config runs.Config) (evolution.Task, error) {
 		EpisodeLength *int   `json:"episode_length"`
 	}{&base.Hidden, &base.EpisodeLength}
 	if err := json.Unmarshal(config.Hyperparameters, &settings); err != nil {
-		return evolution.Task{}, errors.Errorf("the settings of %s cannot be read: %v", config.Name(), err)
+		return evolution.Task{}, errors.Errorf("the settings of %s cannot be read: %v", config.Name(),
+			err)
 	}
 	return evolution.NewTask(env, base.Hidden, base.EpisodeLength), nil
 }

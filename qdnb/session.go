@@ -57,15 +57,17 @@ type session struct {
 	writer *runs.Writer
 	status runs.Status
 	bar    *runs.Bar
-	from   int64         // generation of the checkpoint that it goes on from, -1 without one
-	start  time.Time     // such that the time since it is what the run took over all sessions
-	cpu    float64       // such that the processor time of the process less it is what the run took over all sessions
-	saved  time.Time     // when the newest checkpoint was
-	pause  time.Duration // between two checkpoints
+	from   int64     // generation of the checkpoint that it goes on from, -1 without one
+	start  time.Time // such that the time since it is what the run took over all sessions
+	// such that the processor time of the process less it is what the run took over all sessions
+	cpu   float64
+	saved time.Time     // when the newest checkpoint was
+	pause time.Duration // between two checkpoints
 }
 
 // open takes the folder of a run and returns what its newest checkpoint holds, nil without one.
-func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[string]npz.Array, err error) {
+func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[string]npz.Array,
+	err error) {
 	s.start, s.saved = time.Now(), time.Now()
 	if s.pause, err = checkpointPause(); err != nil {
 		return nil, err
@@ -91,7 +93,9 @@ func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[strin
 // use notes the backend that goes on with the run.
 func (s *session) use(platform *xla.Platform) {
 	if s.status.UseBackend(platform.Name(), s.from) {
-		fmt.Fprintf(os.Stderr, "qdnb: another backend computed %s before: going on with %s, the result is not exact to the bit\n",
+		fmt.Fprintf(os.Stderr,
+			"qdnb: another backend computed %s before: going on with %s, the result is not exact to the "+
+				"bit\n",
 			s.writer.Name(), platform.Name())
 	}
 }
@@ -119,7 +123,8 @@ func (s *session) clock() {
 // processorSeconds is the processor time of this process, user and system.
 func processorSeconds() float64 {
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil { // it cannot fail for this process
+	// it cannot fail for this process
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		panic(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
@@ -141,7 +146,8 @@ func (s *session) checkpoint(generation int64, arrays map[string]npz.Array) erro
 // called such as "generation 5".
 func (s *session) interrupted(state string) error {
 	s.bar.Done(fmt.Sprintf("stopped at %s; the same command goes on", state))
-	return fmt.Errorf("%w: %s is saved at %s; the same command goes on", ErrInterrupted, s.writer.Dir, state)
+	return fmt.Errorf("%w: %s is saved at %s; the same command goes on", ErrInterrupted, s.writer.Dir,
+		state)
 }
 
 // abandon gives the folder back after an open or begin that failed: the folder of a run that cannot

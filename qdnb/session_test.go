@@ -28,7 +28,8 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		if err := s.begin(budget, 3600, "generation"); err != nil {
 			t.Fatal(err)
 		}
-		if left, known := s.bar.Left(0.2); known && left < 10*time.Hour { // a little of the time has passed since
+		// a little of the time has passed since
+		if left, known := s.bar.Left(0.2); known && left < 10*time.Hour {
 			t.Errorf("%v: %v is left before anything is done", budget, left)
 		}
 		// The few moments since are to 0.1 as those that are left to 0.7.

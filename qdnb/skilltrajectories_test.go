@@ -22,8 +22,10 @@ import (
 // smallSkills is a run of the reinforcement-learning family of seconds.
 func smallSkills(folder string) Spec {
 	return Spec{
-		Algorithm: "diayn-reward", Env: "pointmaze", Seed: 1, Budget: Generations(2), Runs: folder, Backend: "go", Quiet: true,
-		Set: []string{"env_batch_size=10", "replay_buffer_size=200", "cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20",
+		Algorithm: "diayn-reward", Env: "pointmaze", Seed: 1, Budget: Generations(2), Runs: folder,
+		Backend: "go", Quiet: true,
+		Set: []string{"env_batch_size=10", "replay_buffer_size=200", "cells=32", "cvt_samples=500",
+			"hidden=[8,8]", "episode_length=20",
 			"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"},
 	}
 }
@@ -44,7 +46,8 @@ func (l ledge) Step(s envs.State, action *Node) envs.State {
 // Of what the evaluation of a run stored, the steps before the edge are the first episode, whether
 // or not the environment restarts.
 func TestFirstEpisodeOfARun(t *testing.T) {
-	for name, env := range map[string]envs.Env{"ledge": ledge{plane{"ledge"}}, "restarting": envs.AutoReset(ledge{plane{"restarting"}}, 20)} {
+	for name, env := range map[string]envs.Env{"ledge": ledge{plane{"ledge"}},
+		"restarting": envs.AutoReset(ledge{plane{"restarting"}}, 20)} {
 		spec := smallSkills(t.TempDir())
 		spec.Env, spec.Environment = "", env
 		run := train(t, spec)
@@ -57,7 +60,8 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 			// The edge is crossed at once by the position after the end, or by the jump back to the
 			// start.
 			want := 1
-			for want < s.Steps() && math.Abs(float64(positions[2*want])) <= edge && math.Abs(float64(positions[2*want]-positions[2*want-2])) < 0.11 {
+			for want < s.Steps() && math.Abs(float64(positions[2*want])) <= edge && math.Abs(float64(
+				positions[2*want]-positions[2*want-2])) < 0.11 {
 				want++
 			}
 			if want < s.Steps() {
@@ -95,7 +99,8 @@ func TestSkillTrajectories(t *testing.T) {
 }
 
 func TestSkillTrajectoriesSayWhatIsMissing(t *testing.T) {
-	imported := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"), npz.Of(numbers(mazePolicy))))))
+	imported := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
+		npz.Of(numbers(mazePolicy))))))
 	evolved := train(t, small(t.TempDir(), 1))
 	trained := train(t, smallSkills(t.TempDir()))
 	contacts := *trained
@@ -109,7 +114,8 @@ func TestSkillTrajectoriesSayWhatIsMissing(t *testing.T) {
 		"moon has no positions to draw; for an environm": &own,
 		"kept no positions to draw":                      withoutPositions(t),
 	} {
-		if _, err := figures.SkillTrajectories(run); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := figures.SkillTrajectories(run); err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -137,14 +143,16 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		if err == nil && !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: %+v, want %+v", name, *got, want)
 		}
-		if published, ok := paper.PublishedRanges()[name]; name != "halfcheetah-hurdles" && (!ok || published != env.Spec().FitnessRange) {
+		if published, ok := paper.PublishedRanges()[name]; name !=
+			"halfcheetah-hurdles" && (!ok || published != env.Spec().FitnessRange) {
 			t.Errorf("%s: fitness in colours from %v, want %v", name, published, env.Spec().FitnessRange)
 		}
 		d := env.Spec().Descriptor
 		if len(d.Lower) != 2 {
 			continue
 		}
-		cells := Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}}, &runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
+		cells := Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}},
+			&runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
 		if names := []string{cells.XLabel, cells.YLabel}; !slices.Equal(names, d.Components) {
 			t.Errorf("%s: descriptors %q, want %q", name, names, d.Components)
 		}

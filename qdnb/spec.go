@@ -113,15 +113,18 @@ func (s Spec) resolve() (plan, error) {
 	}
 	spec := p.env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return p, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart", spec.Name)
+		return p, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart",
+			spec.Name)
 	}
 	p.family = algorithm.defaults(spec)
 	if err := p.family.takes(s); err != nil {
 		return p, err
 	}
-	variant := s.Emitter != nil || s.Learner != nil || s.Archive != nil || s.Diversity != nil || s.Objective != nil
+	variant := s.Emitter != nil || s.Learner != nil || s.Archive != nil || s.Diversity !=
+		nil || s.Objective != nil
 	if variant && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
-		return p, errors.New("a variant needs a name of its own: set Name beside the parts that it replaces")
+		return p, errors.New("a variant needs a name of its own: set Name beside the parts that it " +
+			"replaces")
 	}
 	if s.Name == "" {
 		p.Name = s.Algorithm
@@ -150,7 +153,8 @@ func (s Spec) resolve() (plan, error) {
 	if p.Runs == "" {
 		p.Runs = runs.Folder()
 	}
-	if p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed, p.family.hyperparameters()); err != nil {
+	if p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed,
+		p.family.hyperparameters()); err != nil {
 		return p, err
 	}
 	p.config.Parts, err = p.fingerprints()
@@ -171,7 +175,8 @@ func (p plan) printed() ([]string, error) {
 	case PaperConstants:
 		return p.family.printed(p.env.Spec().Name), nil
 	}
-	return nil, names.Unknown("origin of constants", p.Constants, []string{CodeConstants, PaperConstants})
+	return nil, names.Unknown("origin of constants", p.Constants,
+		[]string{CodeConstants, PaperConstants})
 }
 
 // environment is the one that a spec names, or brings.
@@ -184,7 +189,8 @@ func (s Spec) environment() (envs.Env, error) {
 	}
 	spec := s.Environment.Spec()
 	if slices.Contains(envs.Names(), spec.Name) {
-		return nil, errors.Errorf("%q is the name of an environment of qdnb: give yours one of its own, in its Spec", spec.Name)
+		return nil, errors.Errorf("%q is the name of an environment of qdnb: give yours one of its "+
+			"own, in its Spec", spec.Name)
 	}
 	return s.Environment, spec.Validate()
 }
@@ -196,7 +202,8 @@ func (p plan) task() evolution.Task { return p.family.task(p.env) }
 func (p plan) centroids() (npz.Array, error) {
 	limits := p.env.Spec().Descriptor
 	cells, samples, seed := p.family.tessellation()
-	cvt := repertoire.CVT{Cells: cells, Samples: samples, Seed: seed, Lower: limits.Lower, Upper: limits.Upper}
+	cvt := repertoire.CVT{Cells: cells, Samples: samples, Seed: seed, Lower: limits.Lower,
+		Upper: limits.Upper}
 	flat, err := cvt.Centroids()
 	if err != nil {
 		return npz.Array{}, err

@@ -17,7 +17,8 @@ import (
 )
 
 // columns of metrics.csv.
-var columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness", "coverage", "qd_score", "invalid"}
+var columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
+	"coverage", "qd_score", "invalid"}
 
 // Train trains what spec says, or loads it if it is there, or goes on where it stopped. SIGINT and
 // SIGTERM (an interrupted cell) save a checkpoint and end it with [ErrInterrupted]; a second signal
@@ -40,7 +41,8 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	if _, err := xla.Canonical(p.Backend); err != nil { // also where nothing is left to compute
 		return nil, err
 	}
-	if run, err := runs.Open(p.dir()); err == nil && !p.Fresh && run.Status.Finished && p.Budget.Done(run.Status.Progress) {
+	if run, err := runs.Open(p.dir()); err == nil && !p.Fresh && run.Status.Finished && p.Budget.Done(
+		run.Status.Progress) {
 		return run, nil
 	}
 	p.announce()
@@ -116,7 +118,8 @@ func (t *training) open() error {
 		}
 	}
 	t.status.Descriptor = t.env.Spec().Descriptor.Components
-	return t.begin(t.Budget, t.search.compileSeconds(), append(slices.Clone(columns), t.search.Columns()...)...)
+	return t.begin(t.Budget, t.search.compileSeconds(),
+		append(slices.Clone(columns), t.search.Columns()...)...)
 }
 
 func (t *training) close() {
@@ -153,7 +156,8 @@ func (t *training) step() error {
 		return err
 	}
 	before := t.status.Progress
-	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations, o.EnvSteps
+	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations,
+		o.EnvSteps
 	t.clock()
 	if o.Fitnesses != nil {
 		if err := t.log(o); err != nil {
@@ -177,8 +181,11 @@ func (p plan) paperSteps() int64 { return results.PaperSteps(p.config.Algorithm,
 // tellBudget says what a budget of time came to in the paper. Equal times are not equal numbers of
 // steps on other hardware.
 func (t *training) tellBudget() {
-	if paper := t.paperSteps(); paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(t.status.Progress) {
-		fmt.Fprintf(os.Stderr, "qdnb: %s: the paper's took %.3g environment steps in 2h on a GPU; how many %v comes to here is told once the rate is known\n",
+	if paper := t.paperSteps(); paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(
+		t.status.Progress) {
+		fmt.Fprintf(os.Stderr,
+			"qdnb: %s: the paper's took %.3g environment steps in 2h on a GPU; how many %v comes to here "+
+				"is told once the rate is known\n",
 			t.config.Name(), float64(paper), t.Budget)
 	}
 }
@@ -196,7 +203,8 @@ func (t *training) tellProjection() {
 	}
 	steps, ok := projection(t.first, t.status.Progress, t.Budget)
 	if t.projected = ok; ok {
-		fmt.Fprintf(os.Stderr, "qdnb: about %.2g environment steps fit into %v here, %.2g of the paper's %.3g\n",
+		fmt.Fprintf(os.Stderr,
+			"qdnb: about %.2g environment steps fit into %v here, %.2g of the paper's %.3g\n",
 			steps, t.Budget, steps/float64(paper), float64(paper))
 	}
 }
@@ -214,9 +222,11 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 // log takes the figures of a repertoire that was measured, and writes a row of metrics.csv.
 func (t *training) log(o outcome) error {
 	stats := (&runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}).Stats()
-	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage, stats.QDScore
+	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
+		stats.QDScore
 	s := t.status
-	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds, s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
+	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
+		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
 	return t.writer.Log(append(row, o.Extra...)...)
 }
 
@@ -226,12 +236,14 @@ func (t *training) figures() []string {
 	if math.IsInf(s.MaxFitness, -1) {
 		return []string{"nothing evaluated yet"}
 	}
-	return []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness), fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
+	return []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness),
+		fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
 }
 
 // summary is how the run stands.
 func (t *training) summary() string {
-	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)}, t.figures()...), "  ")
+	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)},
+		t.figures()...), "  ")
 }
 
 // restoreReplay puts back what a learner's replay buffer held.
@@ -252,7 +264,9 @@ func (t *training) restoreReplay() error {
 	t.bar.Update(t.Budget.Fraction(t.status.Progress), "filling the replay buffer anew")
 	episodes, err := t.search.Refill()
 	if err == nil {
-		fmt.Fprintf(os.Stderr, "qdnb: the replay buffer of %s was dropped when it was finished; it is filled anew with %d episodes of its policies, and the run goes on as another one might have\n",
+		fmt.Fprintf(os.Stderr,
+			"qdnb: the replay buffer of %s was dropped when it was finished; it is filled anew with %d "+
+				"episodes of its policies, and the run goes on as another one might have\n",
 			t.writer.Name(), episodes)
 	}
 	return err
@@ -309,7 +323,8 @@ func (t *training) finish() error {
 	}
 	summary := t.summary()
 	if paper := t.paperSteps(); paper > 0 {
-		summary += fmt.Sprintf("  %.2g of the paper's environment steps", float64(t.status.EnvSteps)/float64(paper))
+		summary += fmt.Sprintf("  %.2g of the paper's environment steps",
+			float64(t.status.EnvSteps)/float64(paper))
 	}
 	t.bar.Done(summary)
 	return nil
@@ -329,7 +344,8 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 		r.Params = t.task().Policy.Params()
 	}
 	for name, into := range map[string]*[]float32{
-		"genotypes": &r.Genotypes, "fitnesses": &r.Fitnesses, "descriptors": &r.Descriptors, "centroids": &r.Centroids,
+		"genotypes": &r.Genotypes, "fitnesses": &r.Fitnesses, "descriptors": &r.Descriptors,
+		"centroids": &r.Centroids,
 	} {
 		if array, ok := arrays[name]; ok {
 			if *into, err = array.Float32s(); err != nil {

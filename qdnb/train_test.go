@@ -64,7 +64,8 @@ func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
 	}
 	timed := runs.Budget{Generations: 8, Time: 100 * time.Hour}
 	got := said(timed, false)
-	for _, want := range []string{"the paper's took 1.6e+09 environment steps in 2h", "fit into 8 generations or 100h0m0s here", "of the paper's 1.6e+09",
+	for _, want := range []string{"the paper's took 1.6e+09 environment steps in 2h",
+		"fit into 8 generations or 100h0m0s here", "of the paper's 1.6e+09",
 		"of the paper's environment steps"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
@@ -73,7 +74,8 @@ func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
 	if got := said(timed, true); got != "" {
 		t.Errorf("a quiet run says %q", got)
 	}
-	if got := said(Generations(8), false); strings.Contains(got, "in 2h") || strings.Contains(got, "fit into") {
+	if got := said(Generations(8), false); strings.Contains(got, "in 2h") || strings.Contains(got,
+		"fit into") {
 		t.Errorf("a run in generations says %q", got)
 	}
 }
@@ -85,12 +87,14 @@ func TestProcessorTimeIsABudget(t *testing.T) {
 	if err != nil || begun.Status.CPUSeconds <= 0 {
 		t.Fatalf("%v after %v s of the processor", err, begun.Status.CPUSeconds)
 	}
-	spec.Budget = runs.Budget{CPU: time.Duration((begun.Status.CPUSeconds + 0.05) * float64(time.Second))}
+	spec.Budget = runs.Budget{CPU: time.Duration((begun.Status.CPUSeconds + 0.05) * float64(
+		time.Second))}
 	run, err := Train(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := run.Status; !s.Finished || s.Generation <= 2 || s.CPUSeconds < spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
+	if s := run.Status; !s.Finished || s.Generation <= 2 || s.CPUSeconds <
+		spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
 		t.Errorf("in %v: %+v", spec.Budget, s)
 	}
 	again, err := Train(spec)
@@ -122,7 +126,8 @@ func TestCheckpointPauseIsADuration(t *testing.T) {
 	for _, text := range []string{"30", "-1s", "often"} {
 		t.Setenv(CheckpointEnv, text)
 		spec := small(t.TempDir(), 1)
-		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), CheckpointEnv) || !strings.Contains(err.Error(), "such as 30s") {
+		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+			CheckpointEnv) || !strings.Contains(err.Error(), "such as 30s") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
@@ -146,7 +151,8 @@ func withOwnCache(run func() int) int {
 	defer os.RemoveAll(cache)
 	plugins := filepath.Join(user, "plugins")
 	os.Setenv("XDG_CACHE_HOME", cache)
-	if own, err := xla.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own, 0o777) == nil {
+	if own, err := xla.CacheDir(); err == nil && os.MkdirAll(plugins, 0o777) == nil && os.MkdirAll(own,
+		0o777) == nil {
 		if err := os.Symlink(plugins, filepath.Join(own, "plugins")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -158,7 +164,8 @@ func withOwnCache(run func() int) int {
 // small is a run of milliseconds.
 func small(folder string, generations int) Spec {
 	return Spec{
-		Algorithm: "map-elites", Env: "pointmaze", Seed: 1, Budget: Generations(generations), Runs: folder, Backend: "go", Quiet: true,
+		Algorithm: "map-elites", Env: "pointmaze", Seed: 1, Budget: Generations(generations),
+		Runs: folder, Backend: "go", Quiet: true,
 		Set: []string{"batch=16", "cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"},
 	}
 }
@@ -177,7 +184,8 @@ func stopped(t *testing.T, spec Spec) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := TrainContext(ctx, spec); !errors.Is(err, ErrInterrupted) || !strings.Contains(err.Error(), "the same command goes on") {
+	if _, err := TrainContext(ctx, spec); !errors.Is(err,
+		ErrInterrupted) || !strings.Contains(err.Error(), "the same command goes on") {
 		t.Fatalf("a stopped run: %v", err)
 	}
 }
@@ -225,15 +233,19 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 		}
 	}
 	spec.Budget = Generations(4)
-	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), "no PJRT plugin at "+spec.Backend) {
+	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+		"no PJRT plugin at "+spec.Backend) {
 		t.Errorf("a larger budget without a backend: %v", err)
 	}
-	spec.Budget, spec.Backend = Generations(3), "nonsense" // a name that is wrong is wrong of a finished run, too
-	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(), `unknown backend "nonsense"`) {
+	// a name that is wrong is wrong of a finished run, too
+	spec.Budget, spec.Backend = Generations(3), "nonsense"
+	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+		`unknown backend "nonsense"`) {
 		t.Errorf("a finished run and an unknown backend: %v", err)
 	}
 	run, err := runs.Open(first.Dir)
-	if err != nil || run.Status.Generation != 3 || !bytes.Equal(repertoireBytes(t, run), repertoireBytes(t, first)) {
+	if err != nil || run.Status.Generation != 3 || !bytes.Equal(repertoireBytes(t, run),
+		repertoireBytes(t, first)) {
 		t.Errorf("the attempt changed the run: %+v, %v", run, err)
 	}
 }
@@ -246,16 +258,19 @@ func TestLargerBudgetExtends(t *testing.T) {
 		t.Error("5 generations more changed nothing: the test tells nothing")
 	}
 	long := train(t, small(folder, 9))
-	if long.Dir != short.Dir || long.Status.Generation != 9 || !bytes.Equal(repertoireBytes(t, long), repertoireBytes(t, whole)) {
+	if long.Dir != short.Dir || long.Status.Generation != 9 || !bytes.Equal(repertoireBytes(t, long),
+		repertoireBytes(t, whole)) {
 		t.Errorf("extended to %+v", long.Status.Progress)
 	}
-	if s := long.Status; s.MaxFitness != whole.Status.MaxFitness || s.Coverage != whole.Status.Coverage || s.QDScore != whole.Status.QDScore {
+	if s := long.Status; s.MaxFitness != whole.Status.MaxFitness || s.Coverage !=
+		whole.Status.Coverage || s.QDScore != whole.Status.QDScore {
 		t.Errorf("%+v, want %+v", s, whole.Status)
 	}
 }
 
 func TestInterruptedRunGoesOn(t *testing.T) {
-	for backend, stops := range map[string]int{"go": 3, "": 1} { // "": XLA, if it is there, which takes seconds to compile
+	// "": XLA, if it is there, which takes seconds to compile
+	for backend, stops := range map[string]int{"go": 3, "": 1} {
 		spec := small(t.TempDir(), 6)
 		spec.Backend = backend
 		whole := train(t, spec)
@@ -265,9 +280,11 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 		}
 		resumed := train(t, spec)
 		if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
-			t.Errorf("backend %q: a run that was stopped %d times ends with another repertoire", backend, stops)
+			t.Errorf("backend %q: a run that was stopped %d times ends with another repertoire", backend,
+				stops)
 		}
-		if s := resumed.Status; s.Generation != 6 || !s.Finished || len(s.Backends) != 1 || s.CompileSeconds <= 0 || s.Seconds < s.CompileSeconds {
+		if s := resumed.Status; s.Generation != 6 || !s.Finished || len(s.Backends) !=
+			1 || s.CompileSeconds <= 0 || s.Seconds < s.CompileSeconds {
 			t.Errorf("backend %q: %+v", backend, s)
 		}
 	}
@@ -339,7 +356,9 @@ func TestDamagedCheckpointIsPassedOverAndSaid(t *testing.T) {
 	}
 	var resumed *runs.Run
 	told := stderr(t, func() { resumed = train(t, spec) })
-	if !strings.Contains(told, "qdnb: checkpoint gen-000000002.npz is damaged") || !strings.Contains(told, "trying gen-000000001.npz") {
+	if !strings.Contains(told,
+		"qdnb: checkpoint gen-000000002.npz is damaged") || !strings.Contains(told,
+		"trying gen-000000001.npz") {
 		t.Errorf("told %q", told)
 	}
 	if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
@@ -375,7 +394,9 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 		return values
 	}
 	for i, generation := range column("generation") {
-		if generation != float64(i) || column("evaluations")[i] != generation*16 || column("env_steps")[i] != generation*16*20 || column("invalid")[i] != 0 {
+		if generation != float64(i) || column("evaluations")[i] != generation*16 || column(
+			"env_steps")[i] != generation*16*20 || column(
+			"invalid")[i] != 0 {
 			t.Errorf("row %d is of generation %g", i, generation)
 		}
 	}
@@ -388,7 +409,9 @@ func TestSnapshotsAndMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, last := repertoire.Stats(), run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage || s.QDScore != last.QDScore || s.Cells != 32 {
+	if s, last := repertoire.Stats(),
+		run.Status; s.MaxFitness != last.MaxFitness || s.Coverage != last.Coverage || s.QDScore !=
+		last.QDScore || s.Cells != 32 {
 		t.Errorf("the repertoire has %+v, the status %+v", s, last)
 	}
 	if offset := 2.3431 * 20; repertoire.Offset < offset-1e-9 || repertoire.Offset > offset+1e-9 {
@@ -401,26 +424,45 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	if err := os.WriteFile(obstacle, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	variant := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	variant := evolution.EmitterFunc(func(parents evolution.Parents,
+		keys xla.Key) *graph.Node {
+		return parents.Sample(keys)
+	})
 	for want, change := range map[string]func(*Spec){
-		`"map-elite"; did you mean "map-elites"?`:                       func(s *Spec) { s.Algorithm = "map-elite" },
-		`"pointmaz"; did you mean "pointmaze"?`:                         func(s *Spec) { s.Env = "pointmaz" },
-		"`qdnb sweep plan --experiment hurdles`":                        func(s *Spec) { s.Algorithm = "ppo" },
-		"qdnb.Adapt in a notebook":                                      func(s *Spec) { s.Algorithm = "adaptation" },
-		`did you mean "pga-aurora" or "pga-map-elites"?`:                func(s *Spec) { s.Algorithm = "pga" },
+		`"map-elite"; did you mean "map-elites"?`: func(s *Spec) {
+			s.Algorithm = "map-elite"
+		},
+		`"pointmaz"; did you mean "pointmaze"?`: func(s *Spec) {
+			s.Env = "pointmaz"
+		},
+		"`qdnb sweep plan --experiment hurdles`": func(s *Spec) {
+			s.Algorithm = "ppo"
+		},
+		"qdnb.Adapt in a notebook": func(s *Spec) {
+			s.Algorithm = "adaptation"
+		},
+		`did you mean "pga-aurora" or "pga-map-elites"?`: func(s *Spec) {
+			s.Algorithm = "pga"
+		},
 		`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`: func(s *Spec) { s.Env = "ant" },
-		`unknown field "batch_size"; did you mean "batch"?`:             func(s *Spec) { s.Set = append(s.Set, "batch_size=10") },
+		`unknown field "batch_size"; did you mean "batch"?`: func(s *Spec) {
+			s.Set = append(s.Set,
+				"batch_size=10")
+		},
 		`"bach"`:                              func(s *Spec) { s.Set = append(s.Set, "bach=10") },
 		"batch must be between 1 and 1048576": func(s *Spec) { s.Set = append(s.Set, "batch=0") },
-		"cells must be between 1 and 131072":  func(s *Spec) { s.Set = append(s.Set, "cells=1000000000") },
-		"cvt_samples must be between 32":      func(s *Spec) { s.Set = append(s.Set, "cvt_samples=5") },
-		"iso_sigma and line_sigma must be":    func(s *Spec) { s.Set = append(s.Set, "iso_sigma=-1") },
-		"hidden layers must have between 1":   func(s *Spec) { s.Set = append(s.Set, "hidden=[8,0]") },
-		"batch":                               func(s *Spec) { s.Set = append(s.Set, "batch=many") },
-		"a budget cannot be negative":         func(s *Spec) { s.Budget.Generations = -1 },
-		`unknown backend "nonsense"`:          func(s *Spec) { s.Backend = "nonsense" },
-		obstacle + " is not a folder; ":       func(s *Spec) { s.Runs = obstacle },
-		"set Name beside the parts":           func(s *Spec) { s.Emitter = variant },
+		"cells must be between 1 and 131072": func(s *Spec) {
+			s.Set = append(s.Set,
+				"cells=1000000000")
+		},
+		"cvt_samples must be between 32":    func(s *Spec) { s.Set = append(s.Set, "cvt_samples=5") },
+		"iso_sigma and line_sigma must be":  func(s *Spec) { s.Set = append(s.Set, "iso_sigma=-1") },
+		"hidden layers must have between 1": func(s *Spec) { s.Set = append(s.Set, "hidden=[8,0]") },
+		"batch":                             func(s *Spec) { s.Set = append(s.Set, "batch=many") },
+		"a budget cannot be negative":       func(s *Spec) { s.Budget.Generations = -1 },
+		`unknown backend "nonsense"`:        func(s *Spec) { s.Backend = "nonsense" },
+		obstacle + " is not a folder; ":     func(s *Spec) { s.Runs = obstacle },
+		"set Name beside the parts":         func(s *Spec) { s.Emitter = variant },
 	} {
 		spec := small(t.TempDir(), 2)
 		change(&spec)
@@ -437,7 +479,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		if err := os.Chmod(folder, 0o555); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Train(small(folder, 2)); err == nil || !strings.Contains(err.Error(), "cannot write to") {
+		if _, err := Train(small(folder, 2)); err == nil || !strings.Contains(err.Error(),
+			"cannot write to") {
 			t.Errorf("a read-only folder: %v", err)
 		}
 	}
@@ -448,9 +491,13 @@ func TestVariantIsARunOfItsOwn(t *testing.T) {
 	spec := small(t.TempDir(), 4)
 	plain := train(t, spec)
 	spec.Name = "copies"
-	spec.Emitter = evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
+	spec.Emitter = evolution.EmitterFunc(func(parents evolution.Parents,
+		keys xla.Key) *graph.Node {
+		return parents.Sample(keys)
+	})
 	copies := train(t, spec)
-	if copies.Dir == plain.Dir || !strings.HasPrefix(copies.Name(), "copies-pointmaze-") || copies.Status.Generation != 4 {
+	if copies.Dir == plain.Dir || !strings.HasPrefix(copies.Name(),
+		"copies-pointmaze-") || copies.Status.Generation != 4 {
 		t.Errorf("the variant is in %s: %+v", copies.Dir, copies.Status)
 	}
 	if bytes.Equal(repertoireBytes(t, copies), repertoireBytes(t, plain)) {
@@ -471,17 +518,21 @@ func TestReplayOfARun(t *testing.T) {
 		t.Fatalf("%d episodes, %v", len(episodes), err)
 	}
 	for _, e := range episodes {
-		if len(e.Rewards) != 20 || len(e.Descriptors) != 20 || len(e.Descriptors[0]) != 2 || !(e.Fitness < 0) {
+		if len(e.Rewards) != 20 || len(e.Descriptors) != 20 || len(e.Descriptors[0]) != 2 || !(e.Fitness <
+			0) {
 			t.Errorf("%d steps, fitness %g", len(e.Rewards), e.Fitness)
 		}
 	}
 	for _, cell := range []int{-1, repertoire.Cells()} {
-		if _, err := Replay(run, 3, cell); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there is no cell %d", cell)) {
+		if _, err := Replay(run, 3, cell); err == nil || !strings.Contains(err.Error(),
+			fmt.Sprintf("there is no cell %d", cell)) {
 			t.Errorf("cell %d: %v", cell, err)
 		}
 	}
-	empty := slices.IndexFunc(repertoire.Fitnesses, func(f float32) bool { return math.IsInf(float64(f), -1) })
-	if _, err := Replay(run, 3, empty); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("cell %d is empty; the nearest one", empty)) {
+	empty := slices.IndexFunc(repertoire.Fitnesses,
+		func(f float32) bool { return math.IsInf(float64(f), -1) })
+	if _, err := Replay(run, 3, empty); err == nil || !strings.Contains(err.Error(),
+		fmt.Sprintf("cell %d is empty; the nearest one", empty)) {
 		t.Errorf("empty cell: %v", err)
 	}
 }

@@ -27,7 +27,8 @@ func Trajectories(run *runs.Run, seed int64, cells ...int) (*figures.Figure, err
 }
 
 // TrajectoriesIn is [Trajectories] in a given environment, see [ReplayIn].
-func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
+func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*figures.Figure,
+	error) {
 	arena, err := arenaOf(env)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,8 @@ func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*fig
 		return nil, err
 	}
 	for i, episode := range episodes {
-		path := figures.Path{Label: fmt.Sprintf("cell %d: %s", cells[i], shortNumber(episode.Fitness)), Fitness: episode.Fitness}
+		path := figures.Path{Label: fmt.Sprintf("cell %d: %s", cells[i], shortNumber(episode.Fitness)),
+			Fitness: episode.Fitness}
 		for _, position := range episode.Descriptors {
 			path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
 		}
@@ -53,9 +55,10 @@ func arenaOf(env envs.Env) (figures.Arena, error) {
 		return figures.Arena{}, errors.Errorf("%s has no positions to draw", env.Spec().Name)
 	}
 	arena := figures.Arena{
-		XLabel: strings.TrimPrefix(limits.Components[0], "final "), YLabel: strings.TrimPrefix(limits.Components[1], "final "),
-		Lower: [2]float64{float64(limits.Lower[0]), float64(limits.Lower[1])},
-		Upper: [2]float64{float64(limits.Upper[0]), float64(limits.Upper[1])},
+		XLabel: strings.TrimPrefix(limits.Components[0], "final "),
+		YLabel: strings.TrimPrefix(limits.Components[1], "final "),
+		Lower:  [2]float64{float64(limits.Lower[0]), float64(limits.Lower[1])},
+		Upper:  [2]float64{float64(limits.Upper[0]), float64(limits.Upper[1])},
 	}
 	if m, ok := env.(maze); ok {
 		for _, wall := range m.Walls() {

@@ -42,7 +42,8 @@ type adapter struct {
 }
 
 func (a *adapter) Builder(name string) compute.Builder {
-	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), backend: a.Backend, kind: a.kind, text: a.text}
+	a.builder = &nestingBuilder{Builder: a.Backend.Builder(name), backend: a.Backend, kind: a.kind,
+		text: a.text}
 	return a.builder
 }
 
@@ -97,7 +98,8 @@ type nestingFunction struct {
 	loops   []compute.Value // results of loops
 }
 
-func (f *nestingFunction) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
+func (f *nestingFunction) Parameter(name string, shape shapes.Shape,
+	sharding *compute.ShardingSpec) (compute.Value, error) {
 	value, err := f.Function.Parameter(name, shape, sharding)
 	if err == nil && f == f.builder.main {
 		f.builder.parameters = append(f.builder.parameters, value)
@@ -141,12 +143,14 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 // bare says whether an output is what the Go backend cannot return as it is: a result of a loop, or
 // an input of a program, which fails where nothing is computed of the inputs behind it.
 func (f *nestingFunction) bare(output compute.Value) bool {
-	return slices.Contains(f.loops, output) || f == f.builder.main && slices.Contains(f.builder.parameters, output)
+	return slices.Contains(f.loops,
+		output) || f == f.builder.main && slices.Contains(f.builder.parameters, output)
 }
 
 // BroadcastInDim broadcasts on the Go backend what has no axes of one element, by adding axes, and
 // not at all what has the shape.
-func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape, axes []int) (compute.Value, error) {
+func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
+	axes []int) (compute.Value, error) {
 	if f.builder.kind != Go {
 		return f.Function.BroadcastInDim(x, output, axes)
 	}
@@ -186,21 +190,25 @@ func (b *nestingBuilder) forgetReductions() {
 	}
 }
 
-func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
+func (f *nestingFunction) Call(callee compute.Function, inputs ...compute.Value) ([]compute.Value,
+	error) {
 	return f.Function.Call(unwrap(callee), inputs...)
 }
 
-func (f *nestingFunction) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
+func (f *nestingFunction) Sort(comparator compute.Function, axis int, isStable bool,
+	inputs ...compute.Value) ([]compute.Value, error) {
 	return f.Function.Sort(unwrap(comparator), axis, isStable, inputs...)
 }
 
-func (f *nestingFunction) While(cond, body compute.Function, state ...compute.Value) ([]compute.Value, error) {
+func (f *nestingFunction) While(cond, body compute.Function,
+	state ...compute.Value) ([]compute.Value, error) {
 	results, err := f.Function.While(unwrap(cond), unwrap(body), state...)
 	f.loops = append(f.loops, results...)
 	return results, err
 }
 
-func (f *nestingFunction) If(pred compute.Value, onTrue, onFalse compute.Function) ([]compute.Value, error) {
+func (f *nestingFunction) If(pred compute.Value, onTrue, onFalse compute.Function) ([]compute.Value,
+	error) {
 	return f.Function.If(pred, unwrap(onTrue), unwrap(onFalse))
 }
 
@@ -227,7 +235,8 @@ func newClosure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *grap
 func scalarCache(g *graph.Graph) *map[dtypes.DType]map[float64]*graph.Node {
 	field := reflect.ValueOf(g).Elem().FieldByName("scalars")
 	if !field.IsValid() || field.Kind() != reflect.Map {
-		panic(errors.New("this version of GoMLX keeps its scalar constants elsewhere: xla/adapter.go must follow it"))
+		panic(errors.New("this version of GoMLX keeps its scalar constants elsewhere: xla/adapter.go " +
+			"must follow it"))
 	}
 	return (*map[dtypes.DType]map[float64]*graph.Node)(unsafe.Pointer(field.UnsafeAddr()))
 }

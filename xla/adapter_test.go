@@ -19,9 +19,15 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 		t.Run(p.Name(), func(t *testing.T) {
 			// count adds 1 to x until it reaches a limit; around each addition goes the inner loop.
 			var count func(g *Graph, x *Node, limit float32, body func(g *Graph, x *Node) *Node) *Node
-			parameter := func(g *Graph) *Node { return Parameter(g, g.UniqueName("x"), shapes.Make(dtypes.Float32)) }
+			parameter := func(g *Graph) *Node {
+				return Parameter(g, g.UniqueName("x"),
+					shapes.Make(dtypes.Float32))
+			}
 			count = func(g *Graph, x *Node, limit float32, body func(g *Graph, x *Node) *Node) *Node {
-				condition := NewClosure(g, func(g *Graph) []*Node { return []*Node{LessThan(parameter(g), Const(g, limit))} })
+				condition := NewClosure(g, func(g *Graph) []*Node {
+					return []*Node{LessThan(parameter(g),
+						Const(g, limit))}
+				})
 				step := NewClosure(g, func(g *Graph) []*Node { return []*Node{body(g, parameter(g))} })
 				return While(condition, step, x)[0]
 			}
@@ -42,7 +48,8 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 				return count(g, x, 9, func(g *Graph, x *Node) *Node { return count(g, one(g, x), 3, one) })
 			})
 			if err == nil {
-				t.Errorf("GoMLX now nests loops by itself on %s: the nesting part of xla/adapter.go can go", p.Name())
+				t.Errorf("GoMLX now nests loops by itself on %s: the nesting part of xla/adapter.go can go",
+					p.Name())
 			}
 		})
 	}
@@ -54,15 +61,16 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
 			type state struct{ A, B, C, D, E *Node }
-			program, err := p.Compile("twice", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}}, func(in []*Node) []*Node {
-				x := in[0]
-				s := For(x.Graph(), 3, state{x, x, x, x, x}, func(_ *Node, s state) state {
-					next := Add(s.A, s.B)
-					constant := func() *Node { return Const(x.Graph(), []float32{7, 8}) }
-					return state{next, next, s.C, constant(), constant()}
+			program, err := p.Compile("twice", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}},
+				func(in []*Node) []*Node {
+					x := in[0]
+					s := For(x.Graph(), 3, state{x, x, x, x, x}, func(_ *Node, s state) state {
+						next := Add(s.A, s.B)
+						constant := func() *Node { return Const(x.Graph(), []float32{7, 8}) }
+						return state{next, next, s.C, constant(), constant()}
+					})
+					return []*Node{s.A, s.B, s.C, s.D, s.E}
 				})
-				return []*Node{s.A, s.B, s.C, s.D, s.E}
-			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +96,8 @@ func TestScalarCacheIsReached(t *testing.T) {
 	x := Scalar(g, dtypes.Float32, 5)
 	cache := *scalarCache(g)
 	if cache[dtypes.Float32][5] != x {
-		t.Errorf("the cache is %v: GoMLX changed how it keeps scalar constants, and xla/adapter.go must follow", cache)
+		t.Errorf("the cache is %v: GoMLX changed how it keeps scalar constants, and xla/adapter.go "+
+			"must follow", cache)
 	}
 }
 
@@ -100,21 +109,24 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 		t.Run(p.Name(), func(t *testing.T) {
 			reductions := func(x *Node) *Node { // of a vector of 3
 				index := InsertAxes(ArgMax(x, 0), 0)
-				hit := Scatter(InsertAxes(index, 0), Ones(x.Graph(), shapes.Make(dtypes.Float32, 1)), x.Shape(), false, false)
-				return Add(Add(ReduceSum(x), ReduceMax(x)), Add(ReduceMin(Mul(x, hit)), Mul(ReduceMax(hit), ConvertDType(ArgMin(x, 0), dtypes.Float32))))
+				hit := Scatter(InsertAxes(index, 0), Ones(x.Graph(), shapes.Make(dtypes.Float32, 1)), x.Shape(),
+					false, false)
+				return Add(Add(ReduceSum(x), ReduceMax(x)),
+					Add(ReduceMin(Mul(x, hit)), Mul(ReduceMax(hit), ConvertDType(ArgMin(x, 0), dtypes.Float32))))
 			}
 			spread := func(x, y *Node) *Node { return Mul(x, AddScalar(DivScalar(y, 100), 1)) }
-			program, err := p.Compile("reductions", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}}, func(in []*Node) []*Node {
-				g := in[0].Graph()
-				x := spread(in[0], reductions(in[0]))
-				x = For(g, 2, x, func(_, x *Node) *Node {
-					x = spread(x, reductions(x))
-					x = For(g, 2, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
-					return spread(x, reductions(x))
+			program, err := p.Compile("reductions", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}},
+				func(in []*Node) []*Node {
+					g := in[0].Graph()
+					x := spread(in[0], reductions(in[0]))
+					x = For(g, 2, x, func(_, x *Node) *Node {
+						x = spread(x, reductions(x))
+						x = For(g, 2, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
+						return spread(x, reductions(x))
+					})
+					x = For(g, 1, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
+					return []*Node{spread(x, reductions(x))}
 				})
-				x = For(g, 1, x, func(_, x *Node) *Node { return spread(x, reductions(x)) })
-				return []*Node{spread(x, reductions(x))}
-			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +175,8 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 		inputs := []Input{{Shape: shapes.Make(dtypes.Int32)}, {Shape: matrix, Donate: donate}}
 		program, err := p.Compile("update", inputs, func(in []*Node) []*Node {
 			sum := ReduceAllSum(in[0]) // an output of another shape comes first
-			return []*Node{sum, SetRows(in[1], in[0], Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 1, columns)))}
+			return []*Node{sum, SetRows(in[1], in[0],
+				Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 1, columns)))}
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +195,8 @@ func TestDonatedMemoryIsReused(t *testing.T) {
 		if same := address(again[1]) == before; same != donate {
 			t.Errorf("donated: %v, the result lies where the input lay: %v", donate, same)
 		}
-		if flat := tensors.MustCopyFlatData[float32](again[1][0]); flat[7*columns] != 1 || flat[6*columns] != 0 || flat[8*columns] != 0 {
+		if flat := tensors.MustCopyFlatData[float32](again[1][0]); flat[7*columns] !=
+			1 || flat[6*columns] != 0 || flat[8*columns] != 0 {
 			t.Error("the wrong row was updated")
 		}
 	}

@@ -61,7 +61,8 @@ func newCodeCache(limit int) *codeCache {
 
 // get returns the executable of a text, compiled now unless it is there. Who asks for a text that
 // another one is compiling waits.
-func (c *codeCache) get(key textKey, compile func() (compute.Executable, error)) (compute.Executable, error) {
+func (c *codeCache) get(key textKey, compile func() (compute.Executable,
+	error)) (compute.Executable, error) {
 	c.Lock()
 	code, found := c.held[key]
 	if !found {
@@ -130,7 +131,8 @@ func newBorrowed(c *codeCache, code *sharedCode) *borrowed {
 }
 
 // Execute implements [compute.Executable].
-func (b *borrowed) Execute(inputs []compute.Buffer, donate []bool, device compute.DeviceNum) ([]compute.Buffer, error) {
+func (b *borrowed) Execute(inputs []compute.Buffer, donate []bool,
+	device compute.DeviceNum) ([]compute.Buffer, error) {
 	defer runtime.KeepAlive(b)
 	return b.Executable.Execute(inputs, donate, device)
 }

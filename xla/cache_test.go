@@ -95,7 +95,8 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 		t.Error("a program that was freed runs")
 	}
 	var again *xla.Program
-	if got := compiledBy(func() { again = must(sums(p, 6, false)) }); got != 0 || added(t, again) != 9 {
+	if got := compiledBy(func() { again = must(sums(p, 6, false)) }); got != 0 || added(t,
+		again) != 9 {
 		t.Errorf("a program that nobody used was compiled again, %d times", got)
 	}
 	again.Free()
@@ -130,7 +131,8 @@ func TestIdleExecutablesAreFew(t *testing.T) {
 	for _, c := range []struct {
 		by   float64
 		want int64
-	}{{603, 0}, {602, 0}, {601, 1}, {602, 0}, {603, 1}} { // 601 pushes out 603, which was used before 602
+	}{{603, 0}, {602, 0}, {601, 1}, {602, 0}, {603, 1}} {
+		// 601 pushes out 603, which was used before 602
 		if got := compiledBy(func() { must(sums(p, c.by, false)).Free() }); got != c.want {
 			t.Errorf("%g: %d compilations, want %d", c.by, got, c.want)
 		}
@@ -163,7 +165,10 @@ func TestWhoComesSecondWaits(t *testing.T) {
 func TestThePureGoBackendCompilesEveryProgram(t *testing.T) {
 	p, must := xlatest.Pure(t), must(t)
 	var first, second *xla.Program
-	if got := compiledBy(func() { first, second = must(sums(p, 6, false)), must(sums(p, 6, false)) }); got != 2 {
+	if got := compiledBy(func() {
+		first, second = must(sums(p, 6, false)),
+			must(sums(p, 6, false))
+	}); got != 2 {
 		t.Errorf("%d compilations, want 2", got)
 	}
 	first.Free()

@@ -49,12 +49,13 @@ func ExampleKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
-		key := xla.KeyOf(in[0]).FoldIn(100) // of generation 100
-		together := key.FoldInEach(Const(in[0].Graph(), []int32{0, 1, 2})).Uniform(0, 1, 3, 2)
-		alone := key.FoldInEach(Const(in[0].Graph(), int32(1))).Uniform(0, 1, 2)
-		return []*Node{together, alone}
-	})
+	program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+		func(in []*Node) []*Node {
+			key := xla.KeyOf(in[0]).FoldIn(100) // of generation 100
+			together := key.FoldInEach(Const(in[0].Graph(), []int32{0, 1, 2})).Uniform(0, 1, 3, 2)
+			alone := key.FoldInEach(Const(in[0].Graph(), int32(1))).Uniform(0, 1, 2)
+			return []*Node{together, alone}
+		})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -87,7 +87,8 @@ func CheckCount(part any, method, result string, got []*graph.Node, count int) {
 func CheckLike(part any, method, result string, got, want []*graph.Node) {
 	CheckCount(part, method, result, got, len(want))
 	for i, x := range want {
-		CheckShape(part, method, fmt.Sprintf("%s[%d]", result, i), got[i], x.DType(), x.Shape().Dimensions...)
+		CheckShape(part, method, fmt.Sprintf("%s[%d]", result, i), got[i], x.DType(),
+			x.Shape().Dimensions...)
 	}
 }
 
@@ -98,7 +99,8 @@ func definition(part any, method string) place {
 		return definedAt(v.Pointer())
 	}
 	t := v.Type()
-	if t.Kind() == reflect.Pointer { // of a method without a pointer the compiler makes one that has, and no line
+	// of a method without a pointer the compiler makes one that has, and no line
+	if t.Kind() == reflect.Pointer {
 		if m, ok := t.Elem().MethodByName(method); ok {
 			return definedAt(m.Func.Pointer())
 		}
@@ -203,12 +205,14 @@ func packageOf(function string) string {
 
 // compiled is what the compiler puts behind the names of functions: for functions in functions,
 // methods as values, bodies of loops.
-var compiled = regexp.MustCompile(`(\[\.\.\.\]|\.func\d+|\.\d+|\.gowrap\d+|\.deferwrap\d+|-range\d+|-fm)+$`)
+var compiled = regexp.MustCompile(
+	`(\[\.\.\.\]|\.func\d+|\.\d+|\.gowrap\d+|\.deferwrap\d+|-range\d+|-fm)+$`)
 
 // readable is the name of a function as it stands in its source: with the name of its package,
 // unless that is main.
 func readable(function string) string {
-	name := compiled.ReplaceAllString(strings.TrimPrefix(function, path.Dir(packageOf(function))+"/"), "")
+	name := compiled.ReplaceAllString(strings.TrimPrefix(function, path.Dir(packageOf(function))+"/"),
+		"")
 	name = strings.TrimPrefix(name, "main.")
 	if strings.HasSuffix("."+name, ".init") {
 		return "a function" // that a variable of a package holds
@@ -237,7 +241,8 @@ func meanings(line string, axes []Axis) string {
 		if _, size, ok := strings.Cut(shape, "="); ok {
 			shape = size
 		}
-		for _, text := range strings.FieldsFunc(shape, func(r rune) bool { return strings.ContainsRune("[, ]", r) }) {
+		for _, text := range strings.FieldsFunc(shape,
+			func(r rune) bool { return strings.ContainsRune("[, ]", r) }) {
 			size, err := strconv.Atoi(text)
 			if err != nil || slices.Contains(seen, size) {
 				continue

@@ -33,7 +33,8 @@ func dispatched(step *Node) *Node {
 	pair := Concatenate([]*Node{Reshape(step, 1), Const(g, []int32{math.MaxInt32})}, 0)
 	less := newClosure(g, func(g *Graph) []*Node {
 		scalar := shapes.Make(dtypes.Int32)
-		return []*Node{LessThan(Parameter(g, g.UniqueName("left"), scalar), Parameter(g, g.UniqueName("right"), scalar))}
+		return []*Node{LessThan(Parameter(g, g.UniqueName("left"), scalar),
+			Parameter(g, g.UniqueName("right"), scalar))}
 	})
 	return Reshape(Slice(SortFunc(less, 0, false, pair)[0], AxisElem(0)))
 }

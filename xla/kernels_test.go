@@ -14,9 +14,11 @@ import (
 )
 
 // product is a loop of small matrix products.
-func product(loop func(g *Graph, count int, state *Node, body func(*Node, *Node) *Node) *Node) func(in []*Node) []*Node {
+func product(loop func(g *Graph, count int, state *Node,
+	body func(*Node, *Node) *Node) *Node) func(in []*Node) []*Node {
 	return func(in []*Node) []*Node {
-		return []*Node{loop(in[0].Graph(), 3, in[0], func(_, x *Node) *Node { return Dot(x, x).Product() })}
+		return []*Node{loop(in[0].Graph(), 3, in[0],
+			func(_, x *Node) *Node { return Dot(x, x).Product() })}
 	}
 }
 
@@ -25,7 +27,10 @@ func TestForKernelsIsFor(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			nested := func(g *Graph, count int, x *Node) *Node {
 				return xla.ForUnfused(g, count, x, func(step, x *Node) *Node {
-					inner := xla.RepeatUnfused(step, x, func(step, x *Node) *Node { return Add(x, ConvertDType(step, x.DType())) })
+					inner := xla.RepeatUnfused(step, x, func(step,
+						x *Node) *Node {
+						return Add(x, ConvertDType(step, x.DType()))
+					})
 					return AddScalar(MulScalar(inner, 2), 1)
 				})
 			}
@@ -56,7 +61,8 @@ func TestForKernelsIsNoFunction(t *testing.T) {
 	}
 	folder := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestForKernelsIsNoFunction$")
-	cmd.Env = append(os.Environ(), "QDNB_TEST_DUMP="+folder, "XLA_FLAGS="+os.Getenv("XLA_FLAGS")+" --xla_dump_hlo_as_text --xla_dump_to="+folder)
+	cmd.Env = append(os.Environ(), "QDNB_TEST_DUMP="+folder, "XLA_FLAGS="+os.Getenv("XLA_FLAGS")+
+		" --xla_dump_hlo_as_text --xla_dump_to="+folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -24,7 +24,8 @@ func Repeat[T any](count *Node, state T, body func(step *Node, state T) T) T {
 
 // repeat is [Repeat] with the step to which 1 is added read through a function: the same number, in
 // whatever way.
-func repeat[T any](count *Node, state T, through func(step *Node) *Node, body func(step *Node, state T) T) T {
+func repeat[T any](count *Node, state T, through func(step *Node) *Node,
+	body func(step *Node, state T) T) T {
 	type counted struct {
 		Step, Count *Node
 		State       T
@@ -56,7 +57,8 @@ func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 		}
 		for i, node := range out {
 			if !node.Shape().Equal(in[i].Shape()) {
-				panic(errors.Errorf("the body of a loop turned a tensor of its state from %s into %s: shapes may not change",
+				panic(errors.Errorf("the body of a loop turned a tensor of its state from %s into %s: shapes "+
+					"may not change",
 					in[i].Shape(), node.Shape()))
 			}
 		}
@@ -93,7 +95,8 @@ func Barrier[T any](tree T) T {
 	for i, node := range in {
 		out[i] = ZerosLike(node)
 	}
-	return Unflatten(tree, Repeat(one(in), wall{in, out}, func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
+	return Unflatten(tree, Repeat(one(in), wall{in, out},
+		func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
 }
 
 // KindOf is the kind of backend that a graph is built for; "" if it was not made by
@@ -111,7 +114,8 @@ func one(nodes []*Node) *Node {
 		if x.DType() == dtypes.Float32 {
 			first := Slice(Reshape(x, -1), AxisRange(0, 1))
 			bits := Reshape(Bitcast(first, dtypes.Uint32))
-			return ConvertDType(Min(BitwiseOr(bits, ConstAs(bits, uint32(1))), ConstAs(bits, uint32(1))), dtypes.Int32)
+			return ConvertDType(Min(BitwiseOr(bits, ConstAs(bits, uint32(1))), ConstAs(bits, uint32(1))),
+				dtypes.Int32)
 		}
 	}
 	panic(errors.New("there is no float32 among what is to be settled"))

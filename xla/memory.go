@@ -17,7 +17,8 @@ func (p *Platform) CheckMemory(perWorker int64) error {
 	}
 	available := availableMemory()
 	if need := perWorker * int64(p.Workers); available > 0 && need > available {
-		return errors.Errorf("this needs %.1f GB of memory on %d workers, %.1f GB are free: lower batch, cells or hidden, or set %s=1",
+		return errors.Errorf("this needs %.1f GB of memory on %d workers, %.1f GB are free: lower "+
+			"batch, cells or hidden, or set %s=1",
 			float64(need)/1e9, p.Workers, float64(available)/1e9, WorkersEnv)
 	}
 	return nil

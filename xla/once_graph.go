@@ -110,7 +110,8 @@ func hiddenOne(parameter *Node) *Node {
 		first = Bitcast(first, dtypes.Uint32)
 	}
 	one := func(bit uint32) *Node {
-		return ConvertDType(Min(BitwiseOr(first, ConstAs(first, bit)), ConstAs(first, uint32(1))), dtypes.Float32)
+		return ConvertDType(Min(BitwiseOr(first, ConstAs(first, bit)), ConstAs(first, uint32(1))),
+			dtypes.Float32)
 	}
 	return Div(one(1), one(2))
 }

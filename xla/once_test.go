@@ -57,7 +57,8 @@ func TestOnceOfConstants(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()
-			return append(xla.Materialize([]*Node{AddScalar(Const(g, []float32{1, 2}), 1)}), xla.Materialize(nil)...)
+			return append(xla.Materialize([]*Node{AddScalar(Const(g, []float32{1, 2}), 1)}),
+				xla.Materialize(nil)...)
 		}, xlatest.Tensor([]float32{1}, 1))
 		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, []float32{2, 3}) {
 			t.Errorf("the numbers are %v", got)

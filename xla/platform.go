@@ -117,7 +117,8 @@ func Canonical(spec string) (string, error) {
 	if len(names.Nearest(name, known)) > 0 {
 		meant = names.Suggestion(name, known)
 	}
-	return "", errors.Errorf("unknown backend %q%s%s use cpu, cuda, tpu, go or the absolute path of a PJRT plugin", name, from, meant)
+	return "", errors.Errorf("unknown backend %q%s%s use cpu, cuda, tpu, go or the absolute path of "+
+		"a PJRT plugin", name, from, meant)
 }
 
 // open opens the backend of a canonical specification.
@@ -151,7 +152,9 @@ func openFirst() (*Platform, error) {
 	if err == nil {
 		return p, nil
 	}
-	fmt.Fprintf(Messages, "qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower. `qdnb doctor` says more.\n", oneLine(err))
+	fmt.Fprintf(Messages,
+		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower. `qdnb doctor` "+
+			"says more.\n", oneLine(err))
 	return openGo()
 }
 

@@ -59,7 +59,8 @@ func TestBackendsHaveOneName(t *testing.T) {
 	t.Setenv(BackendEnv, "")
 	t.Setenv("GOMLX_BACKEND", "")
 	for spec, want := range map[string]string{
-		"": "", "auto": "", "gpu": "cuda", "xla:gpu": "cuda", "xla:cuda": "cuda", "xla": "cpu", "xla:cpu": "cpu", "tpu": "tpu", "go": "go", "/a.so": "/a.so",
+		"": "", "auto": "", "gpu": "cuda", "xla:gpu": "cuda", "xla:cuda": "cuda", "xla": "cpu",
+		"xla:cpu": "cpu", "tpu": "tpu", "go": "go", "/a.so": "/a.so",
 		"xla:/a.so": "/a.so",
 	} {
 		if got, err := Canonical(spec); err != nil || got != want {
@@ -82,7 +83,8 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := Open("go")
-		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() != "pure Go" {
+		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() !=
+			"pure Go" {
 			t.Errorf("%q: %v, %v", c, p, err)
 		}
 	}
@@ -107,7 +109,8 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 	const ours = "xla_cpu_small_while_loop_byte_threshold="
 	for user, check := range map[string]func(flags string) bool{
 		"": func(flags string) bool {
-			return strings.Contains(flags, "--xla_backend_extra_options="+ours) && strings.Contains(flags, "--xla_cpu_prefer_vector_width=512")
+			return strings.Contains(flags, "--xla_backend_extra_options="+ours) && strings.Contains(flags,
+				"--xla_cpu_prefer_vector_width=512")
 		},
 		"--xla_dump_to=/tmp/x": func(flags string) bool {
 			return strings.HasPrefix(flags, "--xla_dump_to=/tmp/x ") && strings.Contains(flags, ours)
@@ -150,20 +153,24 @@ func TestWithoutXLAThereIsGo(t *testing.T) {
 	if err != nil || p.Kind != Go {
 		t.Fatalf("%v, %v", p, err)
 	}
-	if text := told.String(); !strings.HasPrefix(text, "qdnb: no XLA (") || !strings.Contains(text, "using the pure Go backend") || strings.Count(text, "\n") != 1 {
+	if text := told.String(); !strings.HasPrefix(text, "qdnb: no XLA (") || !strings.Contains(text,
+		"using the pure Go backend") || strings.Count(text, "\n") != 1 {
 		t.Errorf("told %q", text)
 	}
 }
 
 func TestNamesOfPlugins(t *testing.T) {
 	for path, want := range map[string]Kind{
-		"/a/xla_cuda_plugin.so": CUDA, "/a/pjrt_c_api_cuda_plugin.so": CUDA, "/a/libtpu.so": TPU, "/cuda/xla_cpu_pjrt.so": CPU, "/a/other.so": CPU,
+		"/a/xla_cuda_plugin.so": CUDA, "/a/pjrt_c_api_cuda_plugin.so": CUDA, "/a/libtpu.so": TPU,
+		"/cuda/xla_cpu_pjrt.so": CPU, "/a/other.so": CPU,
 	} {
 		if got := kindOfPlugin(path); got != want {
 			t.Errorf("%s is of kind %q, want %q", path, got, want)
 		}
 	}
-	if got := (&Platform{Kind: CUDA, Workers: 2, Plugin: "/a.so"}); got.Name() != "xla:cuda" || !strings.HasPrefix(got.String(), "XLA on CUDA") || !strings.Contains(got.String(), "2 workers") {
+	if got := (&Platform{Kind: CUDA, Workers: 2,
+		Plugin: "/a.so"}); got.Name() != "xla:cuda" || !strings.HasPrefix(got.String(),
+		"XLA on CUDA") || !strings.Contains(got.String(), "2 workers") {
 		t.Errorf("%s, %s", got.Name(), got)
 	}
 	if runtime.NumCPU() < platformsUnderTest(t)[0].Workers && platformsUnderTest(t)[0].Kind == CPU {

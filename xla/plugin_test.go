@@ -13,7 +13,8 @@ import (
 func fakePython(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\n"+script), 0o777); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "python3"), []byte("#!/bin/sh\n"+script),
+		0o777); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
@@ -43,10 +44,11 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 
 	const dest = `while [ "$1" != --dest ]; do shift; done; `
 	for want, script := range map[string]string{
-		"pip could not fetch xla-cpu-pjrt: ERROR: no route to host": "echo WARNING: retrying >&2; echo ERROR: no route to host >&2; exit 1",
-		"pip could not fetch xla-cpu-pjrt: exit status 3":           "exit 3",
-		"pip did not leave xla_cpu_pjrt-0.0.1-py3-none":             "exit 0",
-		"expected " + cpuHash + ": not used":                        dest + `echo tampered > "$2/` + cpuWheel + `"`,
+		"pip could not fetch xla-cpu-pjrt: ERROR: no route to host": "echo WARNING: retrying >&2; echo " +
+			"ERROR: no route to host >&2; exit 1",
+		"pip could not fetch xla-cpu-pjrt: exit status 3": "exit 3",
+		"pip did not leave xla_cpu_pjrt-0.0.1-py3-none":   "exit 0",
+		"expected " + cpuHash + ": not used":              dest + `echo tampered > "$2/` + cpuWheel + `"`,
 	} {
 		fakePython(t, script)
 		_, err := installCPU()
@@ -127,7 +129,8 @@ func TestUnpack(t *testing.T) {
 	}
 	damaged := slices.Clone(whole)
 	damaged[len(damaged)/3] ^= 0xff
-	for name, data := range map[string][]byte{"cut.whl": whole[:len(whole)/2], "empty.whl": nil, "damaged.whl": damaged} {
+	for name, data := range map[string][]byte{"cut.whl": whole[:len(whole)/2], "empty.whl": nil,
+		"damaged.whl": damaged} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)

@@ -56,10 +56,12 @@ func checkPlugin(kind Kind, path string) error {
 		if opened == 0 && kind != CPU { // go-xla knows where the libraries lie that others need
 			return nil
 		}
-		return errors.Errorf("%s is no PJRT plugin (%s): give --backend another, or leave it out", path, C.GoString(reason))
+		return errors.Errorf("%s is no PJRT plugin (%s): give --backend another, or leave it out", path,
+			C.GoString(reason))
 	}
 	if major != pjrtMajor {
-		return errors.Errorf("plugin %s has version %d.%d of the PJRT interface, and this program needs %d.x: install a plugin that fits, see `qdnb doctor`",
+		return errors.Errorf("plugin %s has version %d.%d of the PJRT interface, and this program "+
+			"needs %d.x: install a plugin that fits, see `qdnb doctor`",
 			path, major, minor, pjrtMajor)
 	}
 	return nil

@@ -48,8 +48,9 @@ func (v Sharded) Free() {
 // Program is a graph compiled for given shapes. The compiled code is shared with all programs of
 // the process that are the same.
 type Program struct {
-	Name        string
-	CompileTime time.Duration // what building the graph took and, if no program was the same, compiling it
+	Name string
+	// what building the graph took and, if no program was the same, compiling it
+	CompileTime time.Duration
 
 	platform *Platform
 	graph    *graph.Graph
@@ -59,24 +60,29 @@ type Program struct {
 
 // Input declares an input of a program.
 type Input struct {
-	Shape  shapes.Shape
-	Donate bool // the program may reuse the input's memory for an output of the same shape; the Value is gone afterwards
+	Shape shapes.Shape
+	// the program may reuse the input's memory for an output of the same shape; the Value is gone
+	// afterwards
+	Donate bool
 }
 
 // Compile compiles a program for one device. build receives the inputs in order and returns the
 // outputs. If it panics, the error is one line, which names the innermost function and line of the
 // user's code, and what those axes are whose sizes it shows.
-func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
+func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node,
+	axes ...Axis) (*Program, error) {
 	return p.compile(name, 1, inputs, build, axes)
 }
 
 // CompileParallel compiles a program that all workers run at once: the same graph, each on its own
 // part of the inputs. What one computes reaches the others by [AllGather].
-func (p *Platform) CompileParallel(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
+func (p *Platform) CompileParallel(name string, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
 	return p.compile(name, p.Workers, inputs, build, axes)
 }
 
-func (p *Platform) compile(name string, parts int, inputs []Input, build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Program, error) {
+func (p *Platform) compile(name string, parts int, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Program, error) {
 	program := &Program{Name: name, platform: p, inputs: inputs, parts: parts}
 	backend := &adapter{Backend: p.Backend, kind: p.Kind}
 	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
@@ -179,7 +185,8 @@ func (pr *Program) check(inputs []Sharded) error {
 	}
 	for i, value := range inputs {
 		if len(value) != pr.parts {
-			return errors.Errorf("input %d has %d parts, the program runs on %d devices", i, len(value), pr.parts)
+			return errors.Errorf("input %d has %d parts, the program runs on %d devices", i, len(value),
+				pr.parts)
 		}
 		for _, part := range value {
 			if !part.Ok() {
@@ -205,7 +212,8 @@ func explain(err error, axes []Axis) string {
 		line += meanings(line, axes)
 	}
 	switch {
-	case strings.Contains(line, "not part of the function"), strings.Contains(line, "incompatible scopes"):
+	case strings.Contains(line, "not part of the function"),
+		strings.Contains(line, "incompatible scopes"):
 		line += " (the body of a loop uses a node made outside of it: carry it in the loop's state)"
 	case strings.Contains(line, "RESOURCE_EXHAUSTED"), strings.Contains(line, "Out of memory"):
 		line += " (the device's memory is full: lower the batch or the slice size)"

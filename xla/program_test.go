@@ -32,17 +32,20 @@ func TestLoopsNestAndReadTheirState(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
 			type state struct{ Sum, One, Outer *Node }
-			program, err := p.Compile("nested", []Input{{Shape: shapes.Make(dtypes.Float32)}}, func(in []*Node) []*Node {
-				x := AddScalar(in[0], 1) // the constant 1 is cached outside of the loops, and used inside
-				out := For(x.Graph(), 3, state{Sum: x, One: OnesLike(x), Outer: Const(x.Graph(), int32(0))}, func(i *Node, s state) state {
-					s.Outer = i // the inner loop reads it from the state
-					return For(x.Graph(), 4, s, func(j *Node, s state) state {
-						s.Sum = AddScalar(Add(s.Sum, Mul(s.One, ConvertDType(Add(MulScalar(s.Outer, 10), j), dtypes.Float32))), 1)
-						return s
-					})
+			program, err := p.Compile("nested", []Input{{Shape: shapes.Make(dtypes.Float32)}},
+				func(in []*Node) []*Node {
+					x := AddScalar(in[0], 1) // the constant 1 is cached outside of the loops, and used inside
+					out := For(x.Graph(), 3, state{Sum: x, One: OnesLike(x), Outer: Const(x.Graph(), int32(0))},
+						func(i *Node, s state) state {
+							s.Outer = i // the inner loop reads it from the state
+							return For(x.Graph(), 4, s, func(j *Node, s state) state {
+								s.Sum = AddScalar(Add(s.Sum, Mul(s.One, ConvertDType(Add(MulScalar(s.Outer, 10), j),
+									dtypes.Float32))), 1)
+								return s
+							})
+						})
+					return []*Node{out.Sum}
 				})
-				return []*Node{out.Sum}
-			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,9 +66,10 @@ func TestNodesFromOutsideALoopAreExplained(t *testing.T) {
 	if p.Kind == Go {
 		t.Skip("SKIPPED: the pure Go backend lets loops read nodes made outside")
 	}
-	_, err := p.Compile("capture", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}}, func(in []*Node) []*Node {
-		return []*Node{For(in[0].Graph(), 3, in[0], func(i, x *Node) *Node { return Mul(x, in[0]) })}
-	})
+	_, err := p.Compile("capture", []Input{{Shape: shapes.Make(dtypes.Float32, 2)}},
+		func(in []*Node) []*Node {
+			return []*Node{For(in[0].Graph(), 3, in[0], func(i, x *Node) *Node { return Mul(x, in[0]) })}
+		})
 	if err == nil || !strings.Contains(err.Error(), "carry it in the loop's state") {
 		t.Errorf("got %v", err)
 	}
@@ -107,25 +111,33 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		for want, build := range map[string]func(in []*Node) []*Node{
 			"turned a tensor of its state from (Float32)[3] into (Float32)[2]: shapes may not change": func(in []*Node) []*Node {
-				return []*Node{For(in[0].Graph(), 3, in[0], func(_, x *Node) *Node { return Slice(x, AxisRange(0, 2)) })}
+				return []*Node{For(in[0].Graph(), 3, in[0],
+					func(_, x *Node) *Node { return Slice(x, AxisRange(0, 2)) })}
 			},
 			"the body of a loop took 1 tensors and returned 2": func(in []*Node) []*Node {
-				return Loop(in, func(x []*Node) *Node { return Const(x[0].Graph(), true) }, func(x []*Node) []*Node { return append(x, x...) })
+				return Loop(in, func(x []*Node) *Node { return Const(x[0].Graph(), true) },
+					func(x []*Node) []*Node { return append(x, x...) })
 			},
 			"a loop needs at least one tensor as its state": func(in []*Node) []*Node {
 				return Loop([]*Node{}, func([]*Node) *Node { return nil }, func(x []*Node) []*Node { return x })
 			},
 			"keys of shape (Uint32)[3] cannot draw an array of dimensions [4 2]": func(in []*Node) []*Node {
-				keys := NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
+				keys := NewKey(in[0].Graph(), 1).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3),
+					0))
 				return []*Node{keys.Bits(4, 2)}
 			},
-			"shapes":              func(in []*Node) []*Node { return []*Node{Add(in[0], Const(in[0].Graph(), []float32{1, 2}))} },
+			"shapes": func(in []*Node) []*Node {
+				return []*Node{Add(in[0],
+					Const(in[0].Graph(), []float32{1, 2}))}
+			},
 			"out of range":        func(in []*Node) []*Node { return in[3:4:len(in)] },
 			"in plain words":      func([]*Node) []*Node { panic("in plain words") },
 			"no outputs selected": func([]*Node) []*Node { return nil },
 		} {
 			_, err := p.Compile("my program", vector, build)
-			if err == nil || !strings.Contains(err.Error(), `program "my program" cannot be compiled: `) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(),
+				`program "my program" cannot be compiled: `) || !strings.Contains(err.Error(),
+				want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v; want %q", p.Name(), err, want)
 			}
 		}
@@ -134,7 +146,8 @@ func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 
 func TestMistakesInRunsGiveOneLine(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
-		program, err := p.Compile("sum", []Input{{Shape: shapes.Make(dtypes.Float32, 3)}, {Shape: shapes.Make(dtypes.Float32, 3), Donate: true}},
+		program, err := p.Compile("sum", []Input{{Shape: shapes.Make(dtypes.Float32, 3)},
+			{Shape: shapes.Make(dtypes.Float32, 3), Donate: true}},
 			func(in []*Node) []*Node { return []*Node{Add(in[0], in[1])} })
 		if err != nil {
 			t.Fatal(err)
@@ -153,22 +166,27 @@ func TestMistakesInRunsGiveOneLine(t *testing.T) {
 		}
 		survivor := vector(1, 1, 1) // a run that cannot be donates nothing
 		for want, inputs := range map[string][]Sharded{
-			"it takes 2 inputs, not 1":                            {vector(1, 2, 3)},
-			"it takes 2 inputs, not 3":                            {vector(1, 2, 3), survivor, vector(1, 2, 3)},
-			"input 0 has 2 parts, the program runs on 1 devices":  {append(vector(1, 2, 3), vector(1, 2, 3)...), survivor},
-			"input 0 has 0 parts, the program runs on 1 devices":  {nil, survivor},
-			"input 0 was freed or donated before":                 {gone, survivor},
-			"input 1 was freed or donated before":                 {vector(1, 2, 3), donated},
-			"input 0 has shape (Float32)[2], not (Float32)[3]":    {vector(1, 2), survivor},
-			"input 0 has shape (Int32)[3], not (Float32)[3]":      {{tensors.FromValue([]int32{1, 2, 3})}, survivor},
-			"input 0 has shape (Float32)[1, 3], not (Float32)[3]": {{tensors.FromValue([][]float32{{1, 2, 3}})}, survivor},
+			"it takes 2 inputs, not 1": {vector(1, 2, 3)},
+			"it takes 2 inputs, not 3": {vector(1, 2, 3), survivor,
+				vector(1, 2, 3)},
+			"input 0 has 2 parts, the program runs on 1 devices": {append(vector(1, 2, 3),
+				vector(1, 2, 3)...), survivor},
+			"input 0 has 0 parts, the program runs on 1 devices": {nil, survivor},
+			"input 0 was freed or donated before":                {gone, survivor},
+			"input 1 was freed or donated before":                {vector(1, 2, 3), donated},
+			"input 0 has shape (Float32)[2], not (Float32)[3]":   {vector(1, 2), survivor},
+			"input 0 has shape (Int32)[3], not (Float32)[3]": {{tensors.FromValue([]int32{1, 2, 3})},
+				survivor},
+			"input 0 has shape (Float32)[1, 3], not (Float32)[3]": {{tensors.FromValue([][]float32{{1, 2,
+				3}})}, survivor},
 		} {
 			_, err := program.Run(inputs...)
 			if err == nil || err.Error() != `program "sum" failed: `+want {
 				t.Errorf("%s: %v; want %q", p.Name(), err, want)
 			}
 		}
-		if _, err := program.Run(Sharded{nil}, survivor); err == nil || !strings.Contains(err.Error(), "input 0 was freed") {
+		if _, err := program.Run(Sharded{nil}, survivor); err == nil || !strings.Contains(err.Error(),
+			"input 0 was freed") {
 			t.Errorf("%s: a nil tensor: %v", p.Name(), err)
 		}
 		out, err = program.Run(vector(1, 2, 3), survivor)

@@ -90,7 +90,8 @@ func codeEnvironment(plugin string) ([]byte, error) {
 		runtime.NumCPU(), clientOptions(CPU))
 	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
 		name, _, _ := strings.Cut(variable, "=")
-		if name != "XLA_FLAGS" && slices.ContainsFunc(compilerVariables, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		if name != "XLA_FLAGS" && slices.ContainsFunc(compilerVariables,
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			fmt.Fprintf(hash, "\n%q", variable)
 		}
 	}

@@ -50,7 +50,8 @@ func compileInChild() error {
 		return err
 	}
 	var found compiledIn
-	alone, err := p.Compile("alone", []xla.Input{{Shape: shapes.Make(dtypes.Float32, 64), Donate: true}}, func(in []*Node) []*Node {
+	alone, err := p.Compile("alone", []xla.Input{{Shape: shapes.Make(dtypes.Float32, 64),
+		Donate: true}}, func(in []*Node) []*Node {
 		return []*Node{xla.For(in[0].Graph(), 5, in[0], func(_, x *Node) *Node {
 			return Add(Sin(x), MulScalar(ReduceAllSum(x), 0.01))
 		})}
@@ -73,7 +74,10 @@ func compileInChild() error {
 	if err != nil {
 		return err
 	}
-	parts, err := together.Run(p.Replicated(func() *tensors.Tensor { return tensors.FromValue(numbers) }), p.WorkerNumbers())
+	parts, err := together.Run(p.Replicated(func() *tensors.Tensor {
+		return tensors.FromValue(
+			numbers)
+	}), p.WorkerNumbers())
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,8 @@ func compileWith(t *testing.T, dir string, more ...string) compiledIn {
 		child = exec.Command("taskset", "-c", "0", os.Args[0])
 		more = more[1:]
 	}
-	child.Env = append(os.Environ(), append([]string{childEnv + "=1", xla.ProgramsEnv + "=" + dir}, more...)...)
+	child.Env = append(os.Environ(), append([]string{childEnv + "=1", xla.ProgramsEnv + "=" + dir},
+		more...)...)
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
 	text, err := child.Output()
@@ -126,7 +131,8 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 	without := compileWith(t, "off")
 	cold, warm := compileWith(t, dir), compileWith(t, dir)
 	if without.Hits != 0 || cold.Hits != 0 || warm.Hits != 2 {
-		t.Errorf("hits: %d without a cache, %d at first, %d then; want 0, 0, 2", without.Hits, cold.Hits, warm.Hits)
+		t.Errorf("hits: %d without a cache, %d at first, %d then; want 0, 0, 2", without.Hits, cold.Hits,
+			warm.Hits)
 	}
 	if !slices.Equal(without.Bits, cold.Bits) || !slices.Equal(cold.Bits, warm.Bits) {
 		t.Error("results differ with the cache")

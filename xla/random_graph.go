@@ -61,7 +61,10 @@ func (k Key) FoldIn(data int) Key { return k.FoldInEach(Const(k.Hi.Graph(), uint
 // whole array; a vector of n keys gives dims[0] = n rows, each the stream of its key, whatever the
 // other rows are.
 func (k Key) Bits(dims ...int) *Node {
-	return k.words(dims, func(index, hi, lo *Node) *Node { return mix(Add(mix(BitwiseXor(index, hi)), lo)) })
+	return k.words(dims, func(index, hi, lo *Node) *Node {
+		return mix(Add(mix(BitwiseXor(index, hi)),
+			lo))
+	})
 }
 
 // splitMixBits are words for less than those of [Key.Bits] cost, as SplitMix makes them (Steele,
@@ -71,7 +74,10 @@ func (k Key) Bits(dims ...int) *Node {
 func (k Key) splitMixBits(dims ...int) *Node {
 	begin, step := threefry2x32(k.Hi, k.Lo, OnesLike(k.Hi), ZerosLike(k.Hi), 20)
 	counter := Key{settled(begin), settled(BitwiseOr(step, OnesLike(step)))}
-	return counter.words(dims, func(index, begin, step *Node) *Node { return mix(Add(begin, Mul(index, step))) })
+	return counter.words(dims, func(index, begin,
+		step *Node) *Node {
+		return mix(Add(begin, Mul(index, step)))
+	})
 }
 
 // words makes the words of Bits: hash is given the indices in the streams and the keys, in shapes
@@ -102,7 +108,10 @@ func (k Key) words(dims []int, hash func(index, hi, lo *Node) *Node) *Node {
 // mix is a bijection of uint32 in which every input bit changes every output bit with probability
 // 0.5 +- 0.1 %: the constants that Ellis and Wellons found by search (lowbias32).
 func mix(x *Node) *Node {
-	shift := func(x *Node, by uint32) *Node { return BitwiseXor(x, BitwiseShiftRightLogicalScalar(x, by)) }
+	shift := func(x *Node, by uint32) *Node {
+		return BitwiseXor(x,
+			BitwiseShiftRightLogicalScalar(x, by))
+	}
 	x = MulScalar(shift(x, 16), uint32(0x21f0aaad))
 	x = MulScalar(shift(x, 15), uint32(0x735a2d97))
 	return shift(x, 15)
@@ -110,7 +119,8 @@ func mix(x *Node) *Node {
 
 // Uniform draws float32 in [low, high) on a grid of 2^23 points; shapes as in [Key.Bits].
 func (k Key) Uniform(low, high float64, dims ...int) *Node {
-	unit := MulScalar(fromUint(BitwiseShiftRightLogicalScalar(k.Bits(dims...), uint32(9))), 1.0/(1<<23))
+	unit := MulScalar(fromUint(BitwiseShiftRightLogicalScalar(k.Bits(dims...), uint32(9))),
+		1.0/(1<<23))
 	// The minimum keeps the sum below high where it would be rounded up to it, and keeps compilers
 	// from fusing product and sum into one instruction, which rounds once instead of twice: not all
 	// processors have it.
@@ -131,7 +141,8 @@ func (k Key) Normal(dims ...int) *Node {
 	word := k.splitMixBits(dims...)
 	magnitude := ConstAs(word, uint32(1<<31-1))
 	z := tailQuantile(AddScalar(fromUint(BitwiseAnd(word, magnitude)), 1))
-	return Bitcast(BitwiseOr(BitwiseAnd(Bitcast(z, dtypes.Uint32), magnitude), BitwiseAnd(word, BitwiseNot(magnitude))), dtypes.Float32)
+	return Bitcast(BitwiseOr(BitwiseAnd(Bitcast(z, dtypes.Uint32), magnitude),
+		BitwiseAnd(word, BitwiseNot(magnitude))), dtypes.Float32)
 }
 
 // tailQuantile is the z that a standard normal number exceeds with probability p = n/2^32, for
@@ -145,7 +156,8 @@ func (k Key) Normal(dims ...int) *Node {
 func tailQuantile(n *Node) *Node {
 	bits := Bitcast(n, dtypes.Uint32)
 	exponent := fromUint(BitwiseShiftRightLogicalScalar(bits, uint32(23)))
-	mantissa := BitwiseOr(BitwiseAnd(bits, ConstAs(bits, uint32(1<<23-1))), ConstAs(bits, uint32(127<<23)))
+	mantissa := BitwiseOr(BitwiseAnd(bits, ConstAs(bits, uint32(1<<23-1))),
+		ConstAs(bits, uint32(127<<23)))
 	m := Bitcast(mantissa, dtypes.Float32) // 1 <= m < 2
 
 	// h is -ln(p) / 0.0311.
@@ -157,9 +169,11 @@ func tailQuantile(n *Node) *Node {
 	half := BitwiseShiftRightLogicalScalar(Bitcast(h, dtypes.Uint32), uint32(1))
 	y := Bitcast(Sub(ConstAs(half, uint32(0x5f28dcdb)), half), dtypes.Float32)
 	t := Mul(h, Square(y))
-	y = Mul(y, Sub(ConstAs(t, 4.624127669110821), Mul(t, monic(t, -3.6600634924117683, 5.312693412524502))))
+	y = Mul(y, Sub(ConstAs(t, 4.624127669110821),
+		Mul(t, monic(t, -3.6600634924117683, 5.312693412524502))))
 
-	return Mul(h, monic(y, -1.8562334873130497, 1.5984217036891635, -0.9873071941810625, -0.06987034922566673,
+	return Mul(h, monic(y, -1.8562334873130497, 1.5984217036891635, -0.9873071941810625,
+		-0.06987034922566673,
 		0.12883199915980784, -4.089525215842629e-05))
 }
 

@@ -30,7 +30,8 @@ func TestNormalIsNormal(t *testing.T) {
 		below := math.Erfc(-float64(v)/math.Sqrt2) / 2
 		distance = max(distance, math.Abs(below-float64(i)/million), math.Abs(below-float64(i+1)/million))
 	}
-	for k, want := range []struct{ moment, standard float64 }{{1, 1e-12}, {0, 1}, {1, math.Sqrt(2)}, {0, math.Sqrt(15)}, {3, math.Sqrt(96)}} {
+	for k, want := range []struct{ moment, standard float64 }{{1, 1e-12}, {0, 1}, {1, math.Sqrt(2)},
+		{0, math.Sqrt(15)}, {3, math.Sqrt(96)}} {
 		off := (moments[k] - want.moment) / (want.standard / math.Sqrt(million))
 		t.Logf("moment %d: %.5f, off by %.2f standard errors", k, moments[k], off)
 		if math.Abs(off) > 5 && k > 0 {
@@ -61,7 +62,8 @@ func TestWordsAreUniform(t *testing.T) {
 		}
 		freedom := float64(len(counts) - 1)
 		if off := (statistic - freedom) / math.Sqrt(2*freedom); math.Abs(off) > 5 {
-			t.Errorf("%s: chi-squared with %g degrees of freedom is %g, %.1f standard deviations off", what, freedom, statistic, off)
+			t.Errorf("%s: chi-squared with %g degrees of freedom is %g, %.1f standard deviations off", what,
+				freedom, statistic, off)
 		}
 	}
 	check := func(t *testing.T, what string, words []uint32) {
@@ -89,15 +91,18 @@ func TestWordsAreUniform(t *testing.T) {
 		for i := range equal {
 			for j, c := range equal[i] {
 				if off := (c - n/2) / (math.Sqrt(n) / 2); math.Abs(off) > 5 {
-					t.Errorf("%s: bit %d and bit %d of the next word are equal %.1f standard deviations too often", what, i, j, off)
+					t.Errorf("%s: bit %d and bit %d of the next word are equal %.1f standard deviations too often",
+						what, i, j, off)
 				}
 			}
 		}
 	}
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
-			check(t, "a stream", draw[uint32](t, xlatest.Best(t), 4, func(k xla.Key) *Node { return hash.graph(k, 1<<19) }))
-			rows := draw[uint32](t, xlatest.Best(t), 4, func(k xla.Key) *Node { return Transpose(hash.graph(rowKeys(k, 0, 1<<18), 1<<18, 4), 0, 1) })
+			check(t, "a stream", draw[uint32](t, xlatest.Best(t), 4,
+				func(k xla.Key) *Node { return hash.graph(k, 1<<19) }))
+			rows := draw[uint32](t, xlatest.Best(t), 4,
+				func(k xla.Key) *Node { return Transpose(hash.graph(rowKeys(k, 0, 1<<18), 1<<18, 4), 0, 1) })
 			check(t, "first words of neighbouring rows", rows[:1<<18])
 			check(t, "fourth words of neighbouring rows", rows[3<<18:])
 			for _, lo := range steps {
@@ -145,17 +150,21 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 		}
 		rows := draw[float32](t, p, 5, func(k xla.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) })
 		folded := draw[float32](t, p, 5, func(k xla.Key) *Node {
-			return Stack([]*Node{f(k, columns), f(k.FoldIn(0), columns), f(k.FoldIn(1), columns), f(k.FoldIn(0).FoldIn(0), columns)}, 0)
+			return Stack([]*Node{f(k, columns), f(k.FoldIn(0), columns), f(k.FoldIn(1), columns),
+				f(k.FoldIn(0).FoldIn(0), columns)}, 0)
 		})
 		for i := range 9 {
-			check(name+": neighbouring rows", rows[i*columns:(i+1)*columns], rows[(i+1)*columns:(i+2)*columns])
+			check(name+": neighbouring rows", rows[i*columns:(i+1)*columns],
+				rows[(i+1)*columns:(i+2)*columns])
 		}
 		for i := range 3 {
-			check(name+": a key and those below it", folded[i*columns:(i+1)*columns], folded[(i+1)*columns:(i+2)*columns])
+			check(name+": a key and those below it", folded[i*columns:(i+1)*columns],
+				folded[(i+1)*columns:(i+2)*columns])
 		}
 		next := draw[float32](t, p, 6, func(k xla.Key) *Node { return f(k, million) })
 		check(name+": neighbouring seeds", x, next)
-		check(name+": neighbouring seeds, rows", rows, draw[float32](t, p, 6, func(k xla.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) }))
+		check(name+": neighbouring seeds, rows", rows,
+			draw[float32](t, p, 6, func(k xla.Key) *Node { return f(rowKeys(k, 0, 10), 10, columns) }))
 	}
 }
 
@@ -163,18 +172,22 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 // there a drift along streams that lags do not show, nor do some streams overlap.
 func TestRowsOfNormalsAreIndependent(t *testing.T) {
 	const rows, columns = 512, 4096
-	x := draw[float32](t, xlatest.Best(t), 7, func(k xla.Key) *Node { return rowKeys(k, 0, rows).Normal(rows, columns) })
+	x := draw[float32](t, xlatest.Best(t), 7,
+		func(k xla.Key) *Node { return rowKeys(k, 0, rows).Normal(rows, columns) })
 	row := func(i int) []float32 { return x[i*columns : (i+1)*columns] }
 	check := func(what string, scores []float64) {
 		t.Helper()
 		slices.Sort(scores)
 		distance, worst := 0.0, max(-scores[0], scores[len(scores)-1])
 		for i, v := range scores {
-			distance = max(distance, math.Abs(math.Erfc(-v/math.Sqrt2)/2-(float64(i)+0.5)/float64(len(scores))))
+			distance = max(distance,
+				math.Abs(math.Erfc(-v/math.Sqrt2)/2-(float64(i)+0.5)/float64(len(scores))))
 		}
-		t.Logf("%s: %d, at most %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f", what, len(scores), worst, distance)
+		t.Logf("%s: %d, at most %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f", what,
+			len(scores), worst, distance)
 		if worst > 6 || distance > 1.95/math.Sqrt(float64(len(scores))) {
-			t.Errorf("%s are not normal: %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f", what, worst, distance)
+			t.Errorf("%s are not normal: %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f",
+				what, worst, distance)
 		}
 	}
 	var sums, squares, pairs []float64
@@ -184,7 +197,9 @@ func TestRowsOfNormalsAreIndependent(t *testing.T) {
 			sum, square = sum+float64(v), square+float64(v)*float64(v)
 		}
 		sums = append(sums, sum/math.Sqrt(columns))
-		squares = append(squares, (math.Cbrt(square/columns)-1+2.0/(9*columns))/math.Sqrt(2.0/(9*columns))) // Wilson and Hilferty
+		// Wilson and Hilferty
+		squares = append(squares,
+			(math.Cbrt(square/columns)-1+2.0/(9*columns))/math.Sqrt(2.0/(9*columns)))
 		for j := range i {
 			pairs = append(pairs, correlation(row(i), row(j)))
 		}

@@ -18,15 +18,18 @@ import (
 )
 
 // draw computes something random of the root key of a seed.
-func draw[T gotype.Supported](t *testing.T, p *xla.Platform, seed int64, f func(key xla.Key) *Node) []T {
+func draw[T gotype.Supported](t *testing.T, p *xla.Platform, seed int64,
+	f func(key xla.Key) *Node) []T {
 	t.Helper()
-	out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{f(xla.KeyOf(in[0]))} }, tensors.FromValue(xla.SeedWords(seed)))
+	out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{f(xla.KeyOf(in[0]))} },
+		tensors.FromValue(xla.SeedWords(seed)))
 	return xlatest.Flat[T](t, out[0])
 }
 
 // rowKeys are the keys of rows first, first+1, ...
 func rowKeys(key xla.Key, first, rows int) xla.Key {
-	return key.FoldInEach(AddScalar(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, rows), 0), int32(first)))
+	return key.FoldInEach(AddScalar(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, rows), 0),
+		int32(first)))
 }
 
 // The vectors for threefry2x32 with 20 rounds that Random123 publishes (kat_vectors).
@@ -36,10 +39,12 @@ func TestThreefryKnownAnswers(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			x0, x1 := xla.Threefry(in[2], in[3], in[0], in[1], 20)
 			return []*Node{x0, x1}
-		}, tensors.FromValue([]uint32{0, all, 0x243f6a88}), tensors.FromValue([]uint32{0, all, 0x85a308d3}),
+		}, tensors.FromValue([]uint32{0, all, 0x243f6a88}),
+			tensors.FromValue([]uint32{0, all, 0x85a308d3}),
 			tensors.FromValue([]uint32{0, all, 0x13198a2e}), tensors.FromValue([]uint32{0, all, 0x03707344}))
 		x0, x1 := xlatest.Flat[uint32](t, out[0]), xlatest.Flat[uint32](t, out[1])
-		if !slices.Equal(x0, []uint32{0x6b200159, 0x1cb996fc, 0xc4923a9c}) || !slices.Equal(x1, []uint32{0x99ba4efe, 0xbb002be7, 0x483df7a0}) {
+		if !slices.Equal(x0, []uint32{0x6b200159, 0x1cb996fc, 0xc4923a9c}) || !slices.Equal(x1,
+			[]uint32{0x99ba4efe, 0xbb002be7, 0x483df7a0}) {
 			t.Errorf("threefry gave %08x %08x", x0, x1)
 		}
 	})
@@ -49,7 +54,8 @@ func TestKeysAreTheSameHoweverTheSeedIsGiven(t *testing.T) {
 	for _, seed := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64, 1 << 40} {
 		f := func(key xla.Key) *Node { return key.Bits(5) }
 		constant := func(key xla.Key) *Node { return f(xla.NewKey(key.Hi.Graph(), seed)) }
-		if a, b := draw[uint32](t, xlatest.Best(t), seed, f), draw[uint32](t, xlatest.Best(t), 0, constant); !slices.Equal(a, b) {
+		if a, b := draw[uint32](t, xlatest.Best(t), seed, f),
+			draw[uint32](t, xlatest.Best(t), 0, constant); !slices.Equal(a, b) {
 			t.Errorf("seed %d: %v as an input, %v as a constant", seed, a, b)
 		}
 	}
@@ -63,7 +69,10 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 		"row keys":   func(k xla.Key) xla.Key { return rowKeys(k, 3, 50).FoldIn(9) },
 	} {
 		if a, b := draw[uint32](t, best, 11, func(k xla.Key) *Node { return key(k).Bits(50, 2000) }),
-			draw[uint32](t, pure, 11, func(k xla.Key) *Node { return key(k).Bits(50, 2000) }); !slices.Equal(a, b) {
+			draw[uint32](t, pure, 11, func(k xla.Key) *Node {
+				return key(k).Bits(50,
+					2000)
+			}); !slices.Equal(a, b) {
 			t.Errorf("%s: Bits differ", name)
 		}
 		for _, limits := range [][2]float64{{0, 1}, {-1, -0.7}, {-0.1, 0.1}, {3, 1000}} {
@@ -73,12 +82,14 @@ func TestRandomIsTheSameOnEveryBackend(t *testing.T) {
 				t.Errorf("%s: Uniform %v differs", name, limits)
 				xlatest.Close(t, "uniform", a, b, 0)
 			}
-			if low, high := slices.Min(a), slices.Max(a); low < float32(limits[0]) || high >= float32(limits[1]) {
+			if low, high := slices.Min(a),
+				slices.Max(a); low < float32(limits[0]) || high >= float32(limits[1]) {
 				t.Errorf("%s: Uniform %v drew from %g to %g", name, limits, low, high)
 			}
 		}
 		normal := func(k xla.Key) *Node { return key(k).Normal(50, 2000) }
-		xlatest.Close(t, name+": Normal", draw[float32](t, best, 11, normal), draw[float32](t, pure, 11, normal), 6e-6)
+		xlatest.Close(t, name+": Normal", draw[float32](t, best, 11, normal),
+			draw[float32](t, pure, 11, normal), 6e-6)
 	}
 }
 
@@ -87,7 +98,8 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, seed := range []int64{0, 4, -1, math.MinInt64 + 12345} {
 			for _, name := range []int{0, 1, 7, math.MaxInt32} {
-				want := draw[float32](t, p, seed, func(k xla.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
+				want := draw[float32](t, p, seed,
+					func(k xla.Key) *Node { return k.FoldIn(name).FoldIn(3).Uniform(0, 1, 1000) })
 				got := make([]float32, 1000)
 				xla.NewStream(seed).FoldIn(name).FoldIn(3).Uniform(got)
 				if !slices.Equal(got, want) {
@@ -103,18 +115,23 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 func TestARowDependsOnItsKeyAlone(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		words := func(first, rows, columns int) []uint32 {
-			return draw[uint32](t, p, 8, func(k xla.Key) *Node { return rowKeys(k, first, rows).Bits(rows, columns) })
+			return draw[uint32](t, p, 8, func(k xla.Key) *Node {
+				return rowKeys(k, first, rows).Bits(rows,
+					columns)
+			})
 		}
 		all := words(0, 6, 40)
 		for row := range 6 {
-			if !slices.Equal(words(row, 1, 40), all[row*40:(row+1)*40]) || !slices.Equal(words(row, 2, 15)[:15], all[row*40:row*40+15]) {
+			if !slices.Equal(words(row, 1, 40), all[row*40:(row+1)*40]) || !slices.Equal(words(row, 2,
+				15)[:15], all[row*40:row*40+15]) {
 				t.Errorf("row %d depends on the others", row)
 			}
 		}
 		// No word appears twice among streams of different names, which would be a coincidence of 1
 		// in 1400.
 		streams := draw[uint32](t, p, 8, func(k xla.Key) *Node {
-			return Stack([]*Node{k.Bits(500), k.FoldIn(0).Bits(500), k.FoldIn(1).Bits(500), k.FoldIn(1).FoldIn(0).Bits(500),
+			return Stack([]*Node{k.Bits(500), k.FoldIn(0).Bits(500), k.FoldIn(1).Bits(500),
+				k.FoldIn(1).FoldIn(0).Bits(500),
 				k.FoldIn(0).FoldIn(1).Bits(500)}, 0)
 		})
 		slices.Sort(streams)
@@ -132,7 +149,8 @@ func TestAccuracyOfTailQuantile(t *testing.T) {
 		n[i] = float32(math.Exp2(31 * float64(i) / (size - 1))) // 1 .. 2^31
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{xla.TailQuantile(in[0])} }, tensors.FromValue(n))
+		out := xlatest.Run(t, p, func(in []*Node) []*Node { return []*Node{xla.TailQuantile(in[0])} },
+			tensors.FromValue(n))
 		worst, at := 0.0, 0
 		for i, got := range xlatest.Flat[float32](t, out[0]) {
 			want := math.Sqrt2 * math.Erfcinv(2*float64(n[i])/(1<<32))
@@ -168,7 +186,8 @@ var hashes = map[string]struct {
 }
 
 func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
-	hi, lo := []uint32{0, 0, 0x9e3779b9, math.MaxUint32}, []uint32{2, 3, 0x7f4a7c16, math.MaxUint32 - 1}
+	hi, lo := []uint32{0, 0, 0x9e3779b9, math.MaxUint32},
+		[]uint32{2, 3, 0x7f4a7c16, math.MaxUint32 - 1}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for name, hash := range hashes {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -178,13 +197,15 @@ func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
 					first, second = xla.Threefry(key.Hi, key.Lo, OnesLike(key.Hi), ZerosLike(key.Hi), 20)
 				}
 				return []*Node{first, second, hash.graph(key, 4, 100), hash.graph(scalar, 10, 10)}
-			}, tensors.FromValue(hi), tensors.FromValue(lo), tensors.FromScalar(hi[2]), tensors.FromScalar(lo[2]))
+			}, tensors.FromValue(hi), tensors.FromValue(lo), tensors.FromScalar(hi[2]),
+				tensors.FromScalar(lo[2]))
 			first, second := xlatest.Flat[uint32](t, out[0]), xlatest.Flat[uint32](t, out[1])
 			rows, stream := xlatest.Flat[uint32](t, out[2]), xlatest.Flat[uint32](t, out[3])
 			for i := range uint32(100) {
 				for row := range hi {
 					if got, want := rows[row*100+int(i)], hash.plain(first[row], second[row], i); got != want {
-						t.Fatalf("%s: word %d of key %08x %08x is %08x, want %08x", name, i, hi[row], lo[row], got, want)
+						t.Fatalf("%s: word %d of key %08x %08x is %08x, want %08x", name, i, hi[row], lo[row], got,
+							want)
 					}
 				}
 				if stream[i] != rows[200+i] {
@@ -212,7 +233,8 @@ func TestHashesAvalanche(t *testing.T) {
 			for in := range flips {
 				other := input
 				other[in/32] ^= 1 << (in % 32)
-				for changed := word ^ hash.plain(other[1], other[2], other[0]); changed != 0; changed &= changed - 1 {
+				for changed := word ^ hash.plain(other[1], other[2],
+					other[0]); changed != 0; changed &= changed - 1 {
 					flips[in][bits.TrailingZeros32(changed)]++
 				}
 			}

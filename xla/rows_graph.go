@@ -34,8 +34,10 @@ func SetRows(x, start, rows *Node) *Node {
 	}
 	n := x.Shape().Dimensions[0]
 	first := MaxScalar(MinScalar(start, int32(n-count)), int32(0))
-	offset := Sub(Iota(x.Graph(), shapes.Make(dtypes.Int32, n), 0), first) // row of rows that each row of x would take
-	inside := And(GreaterOrEqual(offset, ConstAs(offset, int32(0))), LessThan(offset, ConstAs(offset, int32(count))))
+	// row of rows that each row of x would take
+	offset := Sub(Iota(x.Graph(), shapes.Make(dtypes.Int32, n), 0), first)
+	inside := And(GreaterOrEqual(offset, ConstAs(offset, int32(0))),
+		LessThan(offset, ConstAs(offset, int32(count))))
 	moved := Gather(rows, Reshape(MaxScalar(MinScalar(offset, int32(count-1)), int32(0)), n, 1))
 	dims := append([]int{n}, make([]int, x.Rank()-1)...)
 	for i := 1; i < x.Rank(); i++ {

@@ -22,7 +22,8 @@ func TestRowsAndSetRowsClampAtBothEnds(t *testing.T) {
 				return []*Node{xla.Rows(in[0], in[2], count), xla.SetRows(in[0], in[2], in[1])}
 			}, x, rows, tensors.FromScalar(start))
 			first := int(min(max(start, 0), n-count))
-			if got := out[0].Value().([][]float32); got[0][0] != float32(first) || got[1][1] != float32(10*(first+1)) {
+			if got := out[0].Value().([][]float32); got[0][0] != float32(first) || got[1][1] != float32(
+				10*(first+1)) {
 				t.Errorf("rows from %d on: %v", start, got)
 			}
 			want := xlatest.Flat[float32](t, x)
@@ -38,7 +39,8 @@ func TestRowsOfVectorsAndTensors(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			at := Const(in[0].Graph(), int32(1))
-			return []*Node{xla.Rows(in[0], at, 2), xla.SetRows(in[0], at, Slice(in[0], AxisRange(0, 1))), xla.SetRows(in[1], at, Slice(in[1], AxisRange(0, 1)))}
+			return []*Node{xla.Rows(in[0], at, 2), xla.SetRows(in[0], at, Slice(in[0], AxisRange(0, 1))),
+				xla.SetRows(in[1], at, Slice(in[1], AxisRange(0, 1)))}
 		}, tensors.FromValue([]int32{7, 8, 9}), tensors.FromValue([][][]float32{{{1}, {2}}, {{3}, {4}}}))
 		if got := xlatest.Flat[int32](t, out[0]); !slices.Equal(got, []int32{8, 9}) {
 			t.Errorf("Rows of a vector: %v", got)

@@ -21,5 +21,6 @@ func FirstTrue(flags *Node, axis int) *Node {
 // last index where there are not so many.
 func NthTrue(upTo, n *Node) *Node {
 	before := LessOrEqual(InsertAxes(upTo, 0), InsertAxes(n, 1)) // [m, flags]
-	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1), int32(upTo.Shape().Dimensions[0]-1))
+	return MinScalar(ReduceSum(ConvertDType(before, dtypes.Int32), 1),
+		int32(upTo.Shape().Dimensions[0]-1))
 }

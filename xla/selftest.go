@@ -11,13 +11,14 @@ import (
 // SelfTest runs a small program on every worker: nested loops, random keys, and what the workers
 // exchange.
 func SelfTest(p *Platform) error {
-	program, err := p.CompileParallel("self-test", []Input{{Shape: shapes.Make(dtypes.Int32)}}, func(in []*graph.Node) []*graph.Node {
-		worker := in[0]
-		sum := For(worker.Graph(), 3, worker, func(_, x *graph.Node) *graph.Node {
-			return For(x.Graph(), 4, x, func(_, x *graph.Node) *graph.Node { return graph.AddScalar(x, 1) })
+	program, err := p.CompileParallel("self-test", []Input{{Shape: shapes.Make(dtypes.Int32)}},
+		func(in []*graph.Node) []*graph.Node {
+			worker := in[0]
+			sum := For(worker.Graph(), 3, worker, func(_, x *graph.Node) *graph.Node {
+				return For(x.Graph(), 4, x, func(_, x *graph.Node) *graph.Node { return graph.AddScalar(x, 1) })
+			})
+			return []*graph.Node{AllGather(sum, worker, p.Workers)}
 		})
-		return []*graph.Node{AllGather(sum, worker, p.Workers)}
-	})
 	if err != nil {
 		return err
 	}
@@ -33,7 +34,8 @@ func SelfTest(p *Platform) error {
 	}
 	for i, got := range flat {
 		if got != int32(i)+12 {
-			return errors.Errorf("the backend %s computes wrongly: worker %d gave %d, not %d", p.Name(), i, got, i+12)
+			return errors.Errorf("the backend %s computes wrongly: worker %d gave %d, not %d", p.Name(), i,
+				got, i+12)
 		}
 	}
 	return nil

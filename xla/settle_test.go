@@ -19,7 +19,8 @@ func TestSettle(t *testing.T) {
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			v := values{Float: in[0], Count: ConvertDType(in[0], dtypes.Int32), Where: GreaterThan(in[0], ZerosLike(in[0]))}
+			v := values{Float: in[0], Count: ConvertDType(in[0], dtypes.Int32),
+				Where: GreaterThan(in[0], ZerosLike(in[0]))}
 			v = xla.Barrier(v)
 			v = xla.For(in[0].Graph(), 3, v, func(_ *Node, v values) values {
 				v.Float = AddScalar(v.Float, 1)

@@ -6,7 +6,9 @@ import "math/bits"
 type Stream struct{ hi, lo uint32 }
 
 // NewStream is the root stream of a seed; see [NewKey].
-func NewStream(seed int64) Stream { return Stream{uint32(uint64(seed) >> 32), uint32(uint64(seed))} }
+func NewStream(seed int64) Stream {
+	return Stream{uint32(uint64(seed) >> 32), uint32(uint64(seed))}
+}
 
 // FoldIn derives the stream named by data; see [Key.FoldIn].
 func (s Stream) FoldIn(data int) Stream {

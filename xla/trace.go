@@ -34,7 +34,8 @@ func (t *Trace) Note(values ...any) {
 
 // Graph hashes the graph that build makes of inputs of the given shapes, at least one. It returns
 // the shapes of the outputs.
-func (t *Trace) Graph(inputs []shapes.Shape, build func(in []*graph.Node) []*graph.Node) (outputs []shapes.Shape, err error) {
+func (t *Trace) Graph(inputs []shapes.Shape,
+	build func(in []*graph.Node) []*graph.Node) (outputs []shapes.Shape, err error) {
 	text := bufio.NewWriterSize(t.hash, 1<<16)
 	g := graph.NewGraph(&adapter{Backend: newUnopened(), kind: CPU, text: text}, "trace")
 	err = catch(func() {
@@ -76,7 +77,8 @@ func newUnopened() unopened {
 	if !field.IsValid() || field.Kind() != reflect.Pointer {
 		panic(errors.New("this version of go-xla keeps its plugin elsewhere: xla/trace.go must follow it"))
 	}
-	reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.New(field.Type().Elem()))
+	reflect.NewAt(field.Type(),
+		field.Addr().UnsafePointer()).Elem().Set(reflect.New(field.Type().Elem()))
 	return unopened{backend}
 }
 

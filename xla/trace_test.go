@@ -72,16 +72,18 @@ func TestTraceOpensNoBackend(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestTraceOpensNoBackend$", "-test.v")
 	cmd.Env = append(os.Environ(), tracedEnv+"=1", BackendEnv+"=nonsense", WorkersEnv+"=1")
 	out, err := cmd.CombinedOutput()
-	if want := "trace " + traceOf(t, 0.005, []float32{1, 2}); err != nil || !strings.Contains(string(out), want) {
+	if want := "trace " + traceOf(t, 0.005, []float32{1,
+		2}); err != nil || !strings.Contains(string(out), want) {
 		t.Errorf("%v: %s\nwants %s", err, out, want)
 	}
 }
 
 // What cannot be built is an error of one line.
 func TestTraceOfAMistake(t *testing.T) {
-	_, err := NewTrace().Graph([]shapes.Shape{shapes.Make(dtypes.Float32, 3)}, func(in []*Node) []*Node {
-		return []*Node{Add(in[0], Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 4)))}
-	})
+	_, err := NewTrace().Graph([]shapes.Shape{shapes.Make(dtypes.Float32, 3)},
+		func(in []*Node) []*Node {
+			return []*Node{Add(in[0], Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 4)))}
+		})
 	if err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}

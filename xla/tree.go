@@ -40,7 +40,10 @@ func Names[T any](tree T) []string {
 }
 
 func named(v reflect.Value, path string, names *[]string) {
-	inner := func(v reflect.Value, name string) { named(v, strings.TrimPrefix(path+"."+name, "."), names) }
+	inner := func(v reflect.Value, name string) {
+		named(v, strings.TrimPrefix(path+"."+name, "."),
+			names)
+	}
 	switch {
 	case v.Type() == nodeType:
 		if !v.IsNil() {
@@ -52,7 +55,8 @@ func named(v reflect.Value, path string, names *[]string) {
 				inner(v.Field(i), cmp.Or(field.Tag.Get("checkpoint"), field.Name))
 			}
 		}
-	case (v.Kind() == reflect.Array || v.Kind() == reflect.Slice) && holdsNodes(v.Type().Elem(), map[reflect.Type]bool{}):
+	case (v.Kind() == reflect.Array || v.Kind() == reflect.Slice) && holdsNodes(v.Type().Elem(),
+		map[reflect.Type]bool{}):
 		for i := range v.Len() {
 			inner(v.Index(i), strconv.Itoa(i))
 		}
@@ -114,7 +118,8 @@ func walk(v reflect.Value, visit func(leaf reflect.Value)) {
 		for i := range v.NumField() {
 			if field := v.Type().Field(i); !field.IsExported() {
 				if holdsNodes(field.Type, map[reflect.Type]bool{}) {
-					panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it", v.Type(), field.Name))
+					panic(fmt.Errorf("field %s.%s holds tensors but is not exported: loops cannot carry it",
+						v.Type(), field.Name))
 				}
 				continue
 			}
@@ -132,7 +137,8 @@ func walk(v reflect.Value, visit func(leaf reflect.Value)) {
 		}
 	case reflect.Interface:
 		if !v.IsNil() && holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
-			inside := reflect.New(v.Elem().Type()).Elem() // what an interface holds cannot be changed, only replaced
+			// what an interface holds cannot be changed, only replaced
+			inside := reflect.New(v.Elem().Type()).Elem()
 			inside.Set(deepCopy(v.Elem()))
 			walk(inside, visit)
 			v.Set(inside)

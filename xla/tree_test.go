@@ -56,7 +56,8 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	if !slices.Equal(xla.Flatten(tree), old) {
 		t.Error("Leaves are not in the order of declaration")
 	}
-	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left", "Deep.Left"}
+	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left",
+		"Deep.Left"}
 	if got := xla.Names(tree); !slices.Equal(got, names) {
 		t.Errorf("names %v, want %v", got, names)
 	}
@@ -67,8 +68,10 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	if !slices.Equal(xla.Flatten(tree), old) {
 		t.Error("Unflatten changed the tree that it copies")
 	}
-	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) != 3 || other.Rows[1].Name != "b" ||
-		other.Deep.Name != "c" || other.Deep == tree.Deep || other.None != nil || other.Absent != nil || other.Rows[1].Right != nil {
+	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) !=
+		3 || other.Rows[1].Name != "b" ||
+		other.Deep.Name != "c" || other.Deep == tree.Deep || other.None != nil || other.Absent !=
+		nil || other.Rows[1].Right != nil {
 		t.Errorf("Unflatten lost something: %+v", other)
 	}
 	// Node by node; a single node, a slice and an array are trees too.
@@ -81,11 +84,14 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	}
 	var pairs []*Node
 	zipped := xla.Map2(tree, other, func(a, b *Node) *Node { pairs = append(pairs, a, b); return b })
-	if !slices.Equal(xla.Flatten(zipped), new) || pairs[2] != old[1] || pairs[3] != new[1] || len(pairs) != 14 {
+	if !slices.Equal(xla.Flatten(zipped),
+		new) || pairs[2] != old[1] || pairs[3] != new[1] || len(pairs) != 14 {
 		t.Error("Zip")
 	}
 	if xla.Unflatten(old[0], new[:1]) != new[0] || !slices.Equal(xla.Unflatten(old, new), new) ||
-		xla.Unflatten([1]*Node{old[0]}, new[1:2]) != [1]*Node{new[1]} || len(xla.Flatten(3)) != 0 || len(xla.Flatten([]*Node(nil))) != 0 {
+		xla.Unflatten([1]*Node{old[0]},
+			new[1:2]) != [1]*Node{new[1]} || len(xla.Flatten(3)) != 0 || len(xla.Flatten([]*Node(nil))) !=
+		0 {
 		t.Error("trees that are no struct")
 	}
 }
@@ -96,9 +102,12 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	type deeper struct{ Inner []hidden }
 	type embedded struct{ hidden }
 	for want, f := range map[string]func(){
-		"a tree of 7 tensors cannot take 6":        func() { xla.Unflatten(plant(n), n[:6]) },
-		"a tree of 1 tensors cannot take 2":        func() { xla.Unflatten(n[0], n[:2]) },
-		"trees of 7 and 2 tensors do not match":    func() { xla.Map2(n, n[:2], func(a, b *Node) *Node { return a }) },
+		"a tree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
+		"a tree of 1 tensors cannot take 2": func() { xla.Unflatten(n[0], n[:2]) },
+		"trees of 7 and 2 tensors do not match": func() {
+			xla.Map2(n, n[:2],
+				func(a, b *Node) *Node { return a })
+		},
 		"field xla_test.hidden.node holds tensors": func() { xla.Flatten(deeper{[]hidden{{n[0]}}}) },
 		"field xla_test.embedded.hidden holds":     func() { xla.Flatten(embedded{hidden{n[0]}}) },
 	} {
@@ -114,11 +123,13 @@ func TestTreesInInterfaces(t *testing.T) {
 	old, new := nodes(t, 3), nodes(t, 3)
 	tree := forest{First: old[0], Any: branch{Left: old[1], Right: old[2], Name: "d"}}
 	other := xla.Unflatten(tree, new)
-	if !slices.Equal(xla.Flatten(tree), old) || !slices.Equal(xla.Flatten(other), new) || other.Any.(branch).Name != "d" {
+	if !slices.Equal(xla.Flatten(tree), old) || !slices.Equal(xla.Flatten(other),
+		new) || other.Any.(branch).Name != "d" {
 		t.Errorf("%+v and %+v", tree, other)
 	}
 	pointed := forest{First: old[0], Any: &branch{Left: old[1]}}
-	if other := xla.Unflatten(pointed, new[:2]); other.Any.(*branch).Left != new[1] || pointed.Any.(*branch).Left != old[1] {
+	if other := xla.Unflatten(pointed,
+		new[:2]); other.Any.(*branch).Left != new[1] || pointed.Any.(*branch).Left != old[1] {
 		t.Error("Unflatten changed what an interface points to")
 	}
 }

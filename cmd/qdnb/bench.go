@@ -27,9 +27,11 @@ type benchInsertionCmd struct {
 
 // Run measures.
 func (c *benchInsertionCmd) Run() error {
-	r, err := qdnb.BenchInsertion(qdnb.InsertionSpec{Batch: c.Batch, Better: c.Better, Repeats: c.Repeats, Backend: c.Backend})
+	r, err := qdnb.BenchInsertion(qdnb.InsertionSpec{Batch: c.Batch, Better: c.Better,
+		Repeats: c.Repeats, Backend: c.Backend})
 	return tell(c.JSON, r, err, func() {
-		fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend, r.Batch, r.Params, r.Entered, r.Cells)
+		fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend,
+			r.Batch, r.Params, r.Entered, r.Cells)
 		fmt.Printf("compile    %8.3f s\n", r.CompileSeconds)
 		fmt.Printf("insertion  %8.5f s (best of %d)\n", r.BestSeconds, max(1, c.Repeats))
 	})
@@ -49,13 +51,15 @@ type benchAdaptationCmd struct {
 // Run measures.
 func (c *benchAdaptationCmd) Run() error {
 	r, err := qdnb.BenchAdaptation(qdnb.AdaptationSpec{
-		Env: c.Env, Policies: c.Policies, Episodes: c.Episodes, Values: c.Values, Steps: c.Steps, Repeats: c.Repeats, Backend: c.Backend,
+		Env: c.Env, Policies: c.Policies, Episodes: c.Episodes, Values: c.Values, Steps: c.Steps,
+		Repeats: c.Repeats, Backend: c.Backend,
 	})
 	return tell(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, %d steps\n",
 			r.Env, r.Backend, r.Workers, r.Policies, r.Episodes, r.Values, r.Steps)
 		fmt.Printf("the first time  %8.3f s, compilation included\n", r.WholeSeconds)
-		fmt.Printf("later           %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
+		fmt.Printf("later           %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds,
+			max(1, c.Repeats), r.EnvStepsPerSecond)
 	})
 }
 
@@ -87,11 +91,14 @@ type benchUpdatesCmd struct {
 
 // Run measures.
 func (c *benchUpdatesCmd) Run() error {
-	r, err := qdnb.BenchUpdates(qdnb.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer, Repeats: c.Repeats, Backend: c.Backend})
+	r, err := qdnb.BenchUpdates(qdnb.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer,
+		Repeats: c.Repeats, Backend: c.Backend})
 	return tell(c.JSON, r, err, func() {
-		fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n", r.Learner, r.Backend)
+		fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n",
+			r.Learner, r.Backend)
 		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
-		fmt.Printf("updates  %8.4f s for %d (best of %d)   %.1f a second\n", r.BestSeconds, r.Steps, max(1, c.Repeats), r.UpdatesPerSecond)
+		fmt.Printf("updates  %8.4f s for %d (best of %d)   %.1f a second\n", r.BestSeconds, r.Steps,
+			max(1, c.Repeats), r.UpdatesPerSecond)
 	})
 }
 
@@ -108,12 +115,15 @@ type benchRolloutCmd struct {
 // Run measures.
 func (c *benchRolloutCmd) Run() error {
 	r, err := qdnb.BenchRollout(qdnb.RolloutSpec{
-		Env: c.Env, Batch: c.Batch, Steps: c.Steps, Slice: c.Slice, Repeats: c.Repeats, Backend: c.Backend,
+		Env: c.Env, Batch: c.Batch, Steps: c.Steps, Slice: c.Slice, Repeats: c.Repeats,
+		Backend: c.Backend,
 	})
 	return tell(c.JSON, r, err, func() {
-		fmt.Printf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", r.Env, r.Backend, r.Workers, r.Batch, r.Steps, r.Slice)
+		fmt.Printf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", r.Env, r.Backend,
+			r.Workers, r.Batch, r.Steps, r.Slice)
 		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
-		fmt.Printf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds, max(1, c.Repeats), r.EnvStepsPerSecond)
+		fmt.Printf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds,
+			max(1, c.Repeats), r.EnvStepsPerSecond)
 		fmt.Printf("memory   %8.1f MiB at most\n", float64(r.MemoryBytes)/(1<<20))
 	})
 }
@@ -130,13 +140,17 @@ type benchGenerationCmd struct {
 
 // Run measures.
 func (c *benchGenerationCmd) Run() error {
-	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Set: c.Set, Backend: c.Backend}, c.Warmup, c.Generations)
+	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Set: c.Set,
+		Backend: c.Backend}, c.Warmup, c.Generations)
 	return tell(c.JSON, r, err, func() {
-		fmt.Printf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", r.Env, r.Backend, r.Workers, r.Batch, r.Steps, r.Slice)
+		fmt.Printf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", r.Env, r.Backend,
+			r.Workers, r.Batch, r.Steps, r.Slice)
 		fmt.Printf("compile                  %8.3f s\n", r.CompileSeconds)
-		fmt.Printf("generation               %8.4f s (median)   %.0f environment steps/s\n", r.GenerationSeconds, r.EnvStepsPerSecond)
+		fmt.Printf("generation               %8.4f s (median)   %.0f environment steps/s\n",
+			r.GenerationSeconds, r.EnvStepsPerSecond)
 		fmt.Printf("evaluation alone         %8.4f s\n", r.EvaluationSeconds)
-		fmt.Printf("variation and insertion  %8.4f s, %.1f %% of a generation\n", r.GenerationSeconds-r.EvaluationSeconds, 100*r.VariationShare)
+		fmt.Printf("variation and insertion  %8.4f s, %.1f %% of a generation\n",
+			r.GenerationSeconds-r.EvaluationSeconds, 100*r.VariationShare)
 	})
 }
 

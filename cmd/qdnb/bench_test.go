@@ -34,13 +34,15 @@ func TestBenchInsertion(t *testing.T) {
 	if r["best_s"] <= 0 || r["entered"] < 1 || r["entered"] > 6 || r["params"] != 90376 {
 		t.Errorf("insertion of 6 of 20: %v", r)
 	}
-	if _, stderr, status := invoke(t, "bench", "insertion", "--batch", "3", "--better", "4"); status == 0 || !strings.Contains(stderr, "not 4 of 3") {
+	if _, stderr, status := invoke(t, "bench", "insertion", "--batch", "3", "--better",
+		"4"); status == 0 || !strings.Contains(stderr, "not 4 of 3") {
 		t.Errorf("4 of 3 candidates are better: status %d, %s", status, stderr)
 	}
 }
 
 func TestBenchAdaptation(t *testing.T) {
-	r := benchReport(t, "adaptation", "--env", "walker-uni", "--policies", "3", "--episodes", "2", "--values", "2", "--steps", "4", "--repeats", "1")
+	r := benchReport(t, "adaptation", "--env", "walker-uni", "--policies", "3", "--episodes", "2",
+		"--values", "2", "--steps", "4", "--repeats", "1")
 	if r["best_s"] <= 0 || r["whole_s"] < r["best_s"] || r["batch"] != 6 || r["env_steps_per_s"] <= 0 {
 		t.Errorf("adaptation of 3 policies: %v", r)
 	}
@@ -48,14 +50,16 @@ func TestBenchAdaptation(t *testing.T) {
 		"not 21":    {"--values", "21"},
 		"pointmaze": {"--env", "pointmaze"},
 	} {
-		if _, stderr, status := invoke(t, append([]string{"bench", "adaptation"}, args...)...); status == 0 || !strings.Contains(stderr, want) {
+		if _, stderr, status := invoke(t, append([]string{"bench", "adaptation"},
+			args...)...); status == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: status %d, %s", args, status, stderr)
 		}
 	}
 }
 
 func TestBenchCeilings(t *testing.T) {
-	if _, stderr, status := invoke(t, "bench", "ceilings", "--backend", "go"); status == 0 || !strings.Contains(stderr, "plugin") {
+	if _, stderr, status := invoke(t, "bench", "ceilings", "--backend",
+		"go"); status == 0 || !strings.Contains(stderr, "plugin") {
 		t.Errorf("ceilings of the Go backend: status %d, %s", status, stderr)
 	}
 	if p := xlatest.Best(t); p.Kind == xla.Go || testing.Short() {

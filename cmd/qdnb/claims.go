@@ -42,7 +42,8 @@ func (c *claimsCmd) Run() error {
 		return err
 	}
 	out := checked{
-		Runs: root, Lines: tables.Lines, Complete: tables.Complete, Incomplete: tables.Incomplete, Missing: tables.Missing,
+		Runs: root, Lines: tables.Lines, Complete: tables.Complete, Incomplete: tables.Incomplete,
+		Missing:  tables.Missing,
 		Problems: []string{}, Claims: claims.Check(tables),
 	}
 	for _, problem := range append(problems, tables.Problems...) {
@@ -102,7 +103,8 @@ func (c checked) print() {
 	}
 	fmt.Printf("\n%d hold, %d do not hold, %d have runs too small for a verdict, %d lack data.\n"+
 		"Of %d runs %d are complete, %d incomplete and %d not begun.\n",
-		count[claims.Holds], count[claims.HoldsNot], count[claims.TooSmall], count[claims.NotEnough], c.Lines, c.Complete, c.Incomplete, c.Missing)
+		count[claims.Holds], count[claims.HoldsNot], count[claims.TooSmall], count[claims.NotEnough],
+		c.Lines, c.Complete, c.Incomplete, c.Missing)
 }
 
 // wrap breaks a text into lines of up to so many letters, between words.

@@ -27,14 +27,16 @@ func made(t *testing.T, root, algorithm string, seed int64, fitness, coverage fl
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := w.Begin(-1, "generation", "env_steps", "seconds", "max_fitness", "coverage", "qd_score"); err != nil {
+	if err := w.Begin(-1, "generation", "env_steps", "seconds", "max_fitness", "coverage",
+		"qd_score"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Log(1, 1000, 2, fitness, coverage, 3); err != nil {
 		t.Fatal(err)
 	}
 	budget := runs.Budget{Generations: 1}
-	status := runs.Status{Progress: runs.Progress{Generation: 1, EnvSteps: 1000, Seconds: 2}, MaxFitness: fitness, Coverage: coverage, QDScore: 3,
+	status := runs.Status{Progress: runs.Progress{Generation: 1, EnvSteps: 1000, Seconds: 2},
+		MaxFitness: fitness, Coverage: coverage, QDScore: 3,
 		Budget: budget, Finished: true}
 	if err := w.SaveStatus(status); err != nil {
 		t.Fatal(err)
@@ -46,14 +48,16 @@ func TestClaims(t *testing.T) {
 	root := t.TempDir()
 	var lines []sweep.Line
 	for seed := range int64(3) {
-		for algorithm, fitness := range map[string]float64{"smerl-diayn": 449, "smerl-dads": 448, "pga-map-elites": 977, "dads-reward": 1280} {
+		for algorithm, fitness := range map[string]float64{"smerl-diayn": 449, "smerl-dads": 448,
+			"pga-map-elites": 977, "dads-reward": 1280} {
 			lines = append(lines, made(t, root, algorithm, seed, fitness+float64(seed), 50+float64(seed)))
 		}
 	}
 	plan := filepath.Join(t.TempDir(), "plan.jsonl")
 	file, err := os.Create(plan)
 	if err == nil {
-		err = sweep.Write(file, append(lines, sweep.Line{Experiment: "training", Label: "aurora", Run: runs.Config{Algorithm: "aurora", Env: "ant-trap"}}))
+		err = sweep.Write(file, append(lines, sweep.Line{Experiment: "training", Label: "aurora",
+			Run: runs.Config{Algorithm: "aurora", Env: "ant-trap"}}))
 	}
 	if err == nil {
 		err = file.Close()
@@ -70,31 +74,38 @@ func TestClaims(t *testing.T) {
 		if err := json.Unmarshal([]byte(stdout), &got); err != nil || status != 0 || stderr != "" {
 			t.Fatalf("%v: status %d, %v, %s%s", c.args, status, err, stdout, stderr)
 		}
-		if got.Complete != len(lines) || got.Missing != c.missing || len(got.Problems) != 0 || len(got.Claims) != len(claims.All()) {
+		if got.Complete != len(lines) || got.Missing != c.missing || len(got.Problems) != 0 || len(
+			got.Claims) != len(claims.All()) {
 			t.Errorf("%v: %+v", c.args, got)
 		}
 		for id, want := range map[string]claims.Verdict{
-			"ant-trap-smerl": claims.Holds, "ant-trap-coverage": claims.HoldsNot, "qd-score": claims.NotEnough,
+			"ant-trap-smerl": claims.Holds, "ant-trap-coverage": claims.HoldsNot,
+			"qd-score": claims.NotEnough,
 		} {
 			i := slices.IndexFunc(got.Claims, func(r claims.Result) bool { return r.ID == id })
-			if i < 0 || got.Claims[i].Verdict != want || want != claims.NotEnough && got.Claims[i].MinSeeds != 3 {
+			if i < 0 || got.Claims[i].Verdict != want || want !=
+				claims.NotEnough && got.Claims[i].MinSeeds != 3 {
 				t.Errorf("%v: %s is %+v, want %s of 3 seeds", c.args, id, got.Claims[i], want)
 			}
 		}
 	}
 
 	// For people, with a folder that cannot be read.
-	if err := os.WriteFile(filepath.Join(root, lines[0].Run.Name(), "config.json"), []byte(`{"version": 2}`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(root, lines[0].Run.Name(), "config.json"),
+		[]byte(`{"version": 2}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, status := invoke(t, "claims", "--runs", root)
-	if status != 0 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr, lines[0].Run.Name()) {
+	if status != 0 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr,
+		lines[0].Run.Name()) {
 		t.Errorf("of a broken folder: status %d, %q", status, stderr)
 	}
 	for _, want := range []string{
-		"n/a at this scale  ant-trap-smerl (table 1), 2 to 3 seeds\n                   on ant-trap SMERL stays in the trap",
+		"n/a at this scale  ant-trap-smerl (table 1), 2 to 3 seeds\n                   on ant-trap " +
+			"SMERL stays in the trap",
 		"-> fewer than 3 seeds", "not enough data    qd-score (table 1)", "-> needs ",
-		fmt.Sprintf("lack data.\nOf %d runs %d are complete, 0 incomplete and 0 not begun.\n", len(lines)-1, len(lines)-1),
+		fmt.Sprintf("lack data.\nOf %d runs %d are complete, 0 incomplete and 0 not begun.\n",
+			len(lines)-1, len(lines)-1),
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in\n%s", want, stdout)
@@ -111,7 +122,8 @@ func TestClaims(t *testing.T) {
 		"there is no plan":     {"--runs", root, "--plan", filepath.Join(root, "none")},
 	} {
 		stdout, stderr, status := invoke(t, append([]string{"claims"}, args...)...)
-		if status != 1 || stdout != "" || !strings.Contains(stderr, want) || strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
+		if status != 1 || stdout != "" || !strings.Contains(stderr,
+			want) || strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
 			t.Errorf("claims %v: status %d, %q", args, status, stderr)
 		}
 	}

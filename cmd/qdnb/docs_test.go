@@ -83,7 +83,8 @@ var declared = regexp.MustCompile(`Name: "([a-z-]+)", Observations:`)
 // parse reads a command of a page. One that is not whole may lack what is required.
 func parse(page, line string, whole bool) error {
 	flags := cli
-	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard),
+		kong.Exit(func(int) {}))
 	var args []string
 	for _, arg := range arguments(line) {
 		if arg == "…" || arg == "..." { // and what else there may be
@@ -97,7 +98,8 @@ func parse(page, line string, whole bool) error {
 	}
 	_, err := parser.Parse(args)
 	var wrong *kong.ParseError
-	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(), "missing flags") || strings.HasPrefix(err.Error(), "expected ") ||
+	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(),
+		"missing flags") || strings.HasPrefix(err.Error(), "expected ") ||
 		strings.Contains(err.Error(), "which run?")) {
 		return nil
 	}
@@ -111,7 +113,8 @@ func parse(page, line string, whole bool) error {
 				flags.Train.Env = "pointmaze"
 			}
 		}
-		_, err = qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env, Set: flags.Train.Set}.Config()
+		_, err = qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
+			Set: flags.Train.Set}.Config()
 	case args[0] == "sweep" && args[1] == "plan":
 		p := flags.Sweep.Plan
 		var targets []results.SMERLTarget
@@ -120,7 +123,8 @@ func parse(page, line string, whole bool) error {
 				targets = append(targets, results.SMERLTarget{Env: env, Target: 1, Margin: 1})
 			}
 		}
-		_, err = experiments.Plan(p.Experiment, experiments.Options{Scale: experiments.Scale(p.Scale), Seeds: 1, Envs: p.Envs,
+		_, err = experiments.Plan(p.Experiment, experiments.Options{Scale: experiments.Scale(p.Scale),
+			Seeds: 1, Envs: p.Envs,
 			Algorithms: p.Algorithms, Budget: p.Budget, Targets: targets})
 	}
 	return err
@@ -148,12 +152,13 @@ func TestQuotedCommandsAreRight(t *testing.T) {
 	}
 	check(filepath.Join(root, "README.md"))
 	check(filepath.Join(root, "ARCHITECTURE.md"))
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".md" {
-			check(path)
-		}
-		return err
-	})
+	err := filepath.WalkDir(filepath.Join(root, "docs"),
+		func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && filepath.Ext(path) == ".md" {
+				check(path)
+			}
+			return err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +173,8 @@ func TestEveryCommandHasExamples(t *testing.T) {
 	commands := map[string]bool{}
 	for _, leaf := range parser.Model.Leaves(false) {
 		commands[leaf.Path()] = true
-		if examples[leaf.Path()] == "" && !strings.HasPrefix(leaf.Path(), "bench ") { // what is timed runs without flags
+		// what is timed runs without flags
+		if examples[leaf.Path()] == "" && !strings.HasPrefix(leaf.Path(), "bench ") {
 			t.Errorf("%s has no example", leaf.FullPath())
 		}
 	}
@@ -183,16 +189,19 @@ func TestEveryCommandHasExamples(t *testing.T) {
 			}
 		}
 	}
-	if stdout, _, status := invoke(t, "sweep", "plan", "--help"); status != 0 || !strings.Contains(stdout, " qdnb sweep plan --experiment adaptation") {
+	if stdout, _, status := invoke(t, "sweep", "plan",
+		"--help"); status != 0 || !strings.Contains(stdout, " qdnb sweep plan --experiment adaptation") {
 		t.Errorf("the help has no example: %s", stdout)
 	}
 }
 
 func TestWrongCommandsAreFound(t *testing.T) {
-	page := "Name: \"canal\", Observations: 2 `qdnb tran` `qdnb train` `qdnb show --figure x` `qdnb`\n\n```sh\n" +
+	page := "Name: \"canal\", Observations: 2 `qdnb tran` `qdnb train` `qdnb show --figure x` " +
+		"`qdnb`\n\n```sh\n" +
 		"go run ./cmd/qdnb train --algorithm map-elites --env pointmaze --set batch=5 # fine\n" +
 		"qdnb train --algorithm map-elites --env pointmaze \\\n    --set batches=5\n" +
-		"qdnb train --algorithm map-elites --env canal\nqdnb train --algorithm map-elites\nqdnb train … --set 'hidden=[64,64]' --seed 3\n" +
+		"qdnb train --algorithm map-elites --env canal\nqdnb train --algorithm map-elites\nqdnb train " +
+		"… --set 'hidden=[64,64]' --seed 3\n" +
 		"X=1 qdnb sweep plan --experiment training --scale tiny > plan.jsonl\n" +
 		"qdnb sweep plan --experiment training --scale smoke >plan.jsonl; qdnb no\n```\n"
 	blocks, words := quoted(page)

@@ -90,7 +90,8 @@ func (c *doctorCmd) Run() error {
 		}
 		return err
 	}
-	d.Backend, d.Plugin, d.Workers, d.Flags = platform.Name(), platform.Plugin, platform.Workers, os.Getenv("XLA_FLAGS")
+	d.Backend, d.Plugin, d.Workers, d.Flags = platform.Name(), platform.Plugin, platform.Workers,
+		os.Getenv("XLA_FLAGS")
 	for device := range platform.Backend.NumDevices() {
 		d.Devices = append(d.Devices, platform.Backend.DeviceDescription(compute.DeviceNum(device)))
 	}
@@ -99,7 +100,8 @@ func (c *doctorCmd) Run() error {
 		return err
 	}
 	if platform.Kind == xla.Go {
-		d.Advice = "the pure Go backend is slow: `qdnb doctor --install` fetches XLA for the CPU (linux x86-64; it needs python3 with pip, and a network)"
+		d.Advice = "the pure Go backend is slow: `qdnb doctor --install` fetches XLA for the CPU " +
+			"(linux x86-64; it needs python3 with pip, and a network)"
 	}
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(d)
@@ -123,7 +125,8 @@ func (d diagnosis) printFound() {
 	}
 	fmt.Printf("cache     %s\n", d.Cache)
 	if p := d.Programs; p.Folder != "" {
-		fmt.Printf("programs  %d compiled programs, %.1f of %d MB, in %s\n", p.Count, float64(p.Bytes)/(1<<20), p.Limit>>20, p.Folder)
+		fmt.Printf("programs  %d compiled programs, %.1f of %d MB, in %s\n", p.Count,
+			float64(p.Bytes)/(1<<20), p.Limit>>20, p.Folder)
 	} else {
 		fmt.Printf("programs  not kept: %s=off, or the folder cannot be used\n", xla.ProgramsEnv)
 	}

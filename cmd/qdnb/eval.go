@@ -67,19 +67,23 @@ func (c *evalCmd) Run() error {
 		return err
 	}
 	if !c.JSON {
-		fmt.Printf("run            %s\nenvironment    %s\nepisodes       %d of %d steps\nbackend        %s\n", run.Dir, found.Env, found.Episodes, found.Steps, found.Backend)
+		fmt.Printf("run            %s\nenvironment    %s\nepisodes       %d of %d steps\nbackend       "+
+			" %s\n", run.Dir, found.Env, found.Episodes, found.Steps, found.Backend)
 		for _, r := range found.Results {
 			kind := "skill"
 			if r.Cell {
 				kind = "cell "
 			}
-			fmt.Printf("%s %-6d   fitness %.6g, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number, r.Mean(), r.Std(), r.Median(), r.Descriptor())
+			fmt.Printf("%s %-6d   fitness %.6g, std %.4g, median %.6g; descriptor %.4g\n", kind, r.Number,
+				r.Mean(), r.Std(), r.Median(), r.Descriptor())
 		}
 		return nil
 	}
-	out := evaluation{Run: run.Dir, Env: found.Env, Episodes: found.Episodes, Steps: found.Steps, Seed: c.Seed, Backend: found.Backend}
+	out := evaluation{Run: run.Dir, Env: found.Env, Episodes: found.Episodes, Steps: found.Steps,
+		Seed: c.Seed, Backend: found.Backend}
 	for _, r := range found.Results {
-		p := evaluatedPolicy{FitnessMean: finite(r.Mean()), FitnessStd: finite(r.Std()), FitnessMedian: finite(r.Median()), DescriptorMean: []*float64{}}
+		p := evaluatedPolicy{FitnessMean: finite(r.Mean()), FitnessStd: finite(r.Std()),
+			FitnessMedian: finite(r.Median()), DescriptorMean: []*float64{}}
 		if r.Cell {
 			p.Cell = &r.Number
 		} else {

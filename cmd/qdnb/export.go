@@ -23,7 +23,8 @@ func (c *exportCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	shapes, err := qdnb.Export(run, qdnb.ExportSpec{Skill: c.Skill, Cell: c.Cell, Repertoire: c.Repertoire, Out: c.Out, Force: c.Force})
+	shapes, err := qdnb.Export(run, qdnb.ExportSpec{Skill: c.Skill, Cell: c.Cell,
+		Repertoire: c.Repertoire, Out: c.Out, Force: c.Force})
 	if err != nil {
 		return err
 	}

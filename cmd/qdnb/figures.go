@@ -43,7 +43,8 @@ func (c *figuresCmd) Run() error {
 		}
 		return nil
 	}
-	for _, check := range []struct{ given, known []string }{{c.Format, figureFormats}, {c.Tables, tableFormats}} {
+	for _, check := range []struct{ given, known []string }{{c.Format, figureFormats},
+		{c.Tables, tableFormats}} {
 		for _, format := range check.given {
 			if !slices.Contains(check.known, format) {
 				return names.Unknown("format", format, check.known)
@@ -75,7 +76,8 @@ func (c *figuresCmd) Run() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%d of %d could not be made: %s", len(missing), len(items), strings.Join(missing, ", "))
+		return fmt.Errorf("%d of %d could not be made: %s", len(missing), len(items),
+			strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -99,10 +101,12 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 		}
 	}
 	items = slices.DeleteFunc(items, func(item paper.Item) bool {
-		return len(c.Experiment) > 0 && !slices.ContainsFunc(item.Experiments, func(e string) bool { return slices.Contains(c.Experiment, e) })
+		return len(c.Experiment) > 0 && !slices.ContainsFunc(item.Experiments,
+			func(e string) bool { return slices.Contains(c.Experiment, e) })
 	})
 	if len(items) == 0 {
-		return nil, fmt.Errorf("no figure or table that is asked for is made of %s: `qdnb figures --list` lists all", strings.Join(c.Experiment, " or "))
+		return nil, fmt.Errorf("no figure or table that is asked for is made of %s: `qdnb figures "+
+			"--list` lists all", strings.Join(c.Experiment, " or "))
 	}
 	return items, nil
 }
@@ -113,8 +117,10 @@ func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
 	if dir == "" {
 		dir = paper.Folder()
 	}
-	needed := slices.ContainsFunc(items, func(item paper.Item) bool { return len(item.Experiments) > 0 })
-	if _, err := os.Stat(filepath.Join(dir, paper.PlanFile)); !needed && errors.Is(err, fs.ErrNotExist) {
+	needed := slices.ContainsFunc(items,
+		func(item paper.Item) bool { return len(item.Experiments) > 0 })
+	if _, err := os.Stat(filepath.Join(dir, paper.PlanFile)); !needed && errors.Is(err,
+		fs.ErrNotExist) {
 		return &paper.Data{Tables: new(results.Tables), Dir: dir}, nil
 	}
 	return paper.Open(dir)

@@ -18,7 +18,8 @@ func experimentsFolder(t *testing.T) string {
 	var lines []sweep.Line
 	for seed := range int64(3) {
 		for algorithm, fitness := range map[string]float64{"map-elites": 381, "dads-reward": 1280} {
-			lines = append(lines, made(t, filepath.Join(dir, paper.RunsFolder), algorithm, seed, fitness+float64(seed), 50+float64(seed)))
+			lines = append(lines, made(t, filepath.Join(dir, paper.RunsFolder), algorithm, seed,
+				fitness+float64(seed), 50+float64(seed)))
 		}
 	}
 	file, err := os.Create(filepath.Join(dir, paper.PlanFile))
@@ -36,15 +37,18 @@ func experimentsFolder(t *testing.T) string {
 
 func TestFigures(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
-	stdout, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "fig 6,table-1,table-3", "--format", "png,svg,pdf")
+	stdout, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only",
+		"fig 6,table-1,table-3", "--format", "png,svg,pdf")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	for name, begins := range map[string]string{
-		"figure-6.png": "\x89PNG", "figure-6.svg": "<?xml", "figure-6.pdf": "%PDF", "table-1.md": "", "table-1.csv": "", "table-1.tex": "", "table-3.md": "",
+		"figure-6.png": "\x89PNG", "figure-6.svg": "<?xml", "figure-6.pdf": "%PDF", "table-1.md": "",
+		"table-1.csv": "", "table-1.tex": "", "table-3.md": "",
 	} {
 		data, err := os.ReadFile(filepath.Join(out, name))
-		if err != nil || len(data) == 0 || !strings.HasPrefix(string(data), begins) || !strings.Contains(stdout, name) {
+		if err != nil || len(data) == 0 || !strings.HasPrefix(string(data),
+			begins) || !strings.Contains(stdout, name) {
 			t.Errorf("%s: %d bytes, %v; output %q", name, len(data), err, stdout)
 		}
 	}
@@ -70,7 +74,8 @@ func TestFigures(t *testing.T) {
 func TestFiguresOfMissingRuns(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
 	_, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "figure-5,table-1")
-	if status != 1 || !strings.Contains(stderr, "figure-5") || !strings.Contains(stderr, "1 of 2 could not be made") {
+	if status != 1 || !strings.Contains(stderr, "figure-5") || !strings.Contains(stderr,
+		"1 of 2 could not be made") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(out, "table-1.md")); err != nil {
@@ -82,19 +87,24 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 	}{
 		{[]string{"--in", t.TempDir()}, "make experiments"},
 		{[]string{"--in", dir, "--only", "figure-99"}, "figure-99"},
-		{[]string{"--in", dir, "--experiment", "smerl-targets"}, "no figure or table that is asked for is made of smerl-targets"},
-		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"}, "is made of hurdles or prior"},
+		{[]string{"--in", dir, "--experiment", "smerl-targets"},
+			"no figure or table that is asked for is made of smerl-targets"},
+		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"},
+			"is made of hurdles or prior"},
 		{[]string{"--in", dir, "--experiment", "trainig"}, `"training"`},
 		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, "xls"},
-		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)}, "name another one"},
+		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)},
+			"name another one"},
 	} {
 		_, stderr, status := invoke(t, append([]string{"figures"}, test.args...)...)
-		if status == 0 || !strings.Contains(stderr, test.want) || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+		if status == 0 || !strings.Contains(stderr, test.want) || strings.Count(strings.TrimSpace(stderr),
+			"\n") > 0 {
 			t.Errorf("%v: status %d, %q; want %q in a line", test.args, status, stderr, test.want)
 		}
 	}
 	// What is the same for all needs no runs.
-	if _, stderr, status := invoke(t, "figures", "--in", t.TempDir(), "--out", out, "--only", "table-2"); status != 0 {
+	if _, stderr, status := invoke(t, "figures", "--in", t.TempDir(), "--out", out, "--only",
+		"table-2"); status != 0 {
 		t.Errorf("table 2 without runs: status %d, %s", status, stderr)
 	}
 }

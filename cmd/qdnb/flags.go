@@ -62,7 +62,8 @@ func (p *point) UnmarshalText(text []byte) error {
 	p[0], wrong[0] = strconv.ParseFloat(x, 64)
 	p[1], wrong[1] = strconv.ParseFloat(y, 64)
 	if errors.Join(wrong[:]...) != nil {
-		return errors.New("a point has two coordinates, as in 10,30, and is not " + strconv.Quote(string(text)))
+		return errors.New("a point has two coordinates, as in 10,30, and is not " + strconv.Quote(string(
+			text)))
 	}
 	return nil
 }

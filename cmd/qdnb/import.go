@@ -39,7 +39,8 @@ type importResult struct {
 // Run imports.
 func (c *importCmd) Run() error {
 	run, err := qdnb.Import(qdnb.ImportSpec{
-		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Policy: c.Policy, Repertoire: c.Repertoire, Set: c.Set, Runs: c.Runs,
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Policy: c.Policy, Repertoire: c.Repertoire,
+		Set: c.Set, Runs: c.Runs,
 	})
 	if err != nil {
 		return err
@@ -51,12 +52,14 @@ func (c *importCmd) Run() error {
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(r)
 	}
-	fmt.Printf("run            %s\nalgorithm      %s\nenvironment    %s\nseed           %d\nparameters     %d\n", r.Run, r.Algorithm, r.Env, r.Seed, r.Params)
+	fmt.Printf("run            %s\nalgorithm      %s\nenvironment    %s\nseed           "+
+		"%d\nparameters     %d\n", r.Run, r.Algorithm, r.Env, r.Seed, r.Params)
 	if r.Skills != nil {
 		fmt.Printf("skills         %d\n", *r.Skills)
 		return nil
 	}
-	fmt.Printf("cells          %d, %d of them filled\nmax fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n",
+	fmt.Printf("cells          %d, %d of them filled\nmax fitness    %.6g\ncoverage       %.2f "+
+		"%%\nQD score       %.6g\n",
 		*r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
 	return nil
 }

@@ -45,14 +45,17 @@ func mazePolicy(t *testing.T) (string, []float32) {
 func TestImportEvalExportOfSkills(t *testing.T) {
 	root := t.TempDir()
 	path, row := mazePolicy(t)
-	args := []string{"import", "--json", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]", "--set", "episode_length=40"}
+	args := []string{"import", "--json", "--runs", root, "--policy", path, "--algorithm", "dads",
+		"--env", "pointmaze", "--set", "hidden=[3]", "--set", "episode_length=40"}
 	var made, again importResult
 	answer(t, &made, args...)
 	answer(t, &again, args...)
-	if made.Run != again.Run || made.Params != len(row) || *made.Skills != 5 || made.Cells != nil || made.MaxFitness != nil || made.Env != "pointmaze" {
+	if made.Run != again.Run || made.Params != len(row) || *made.Skills != 5 || made.Cells !=
+		nil || made.MaxFitness != nil || made.Env != "pointmaze" {
 		t.Errorf("%+v, then %+v", made, again)
 	}
-	if stdout, stderr, status := invoke(t, "show", "dads", "--runs", root); status != 0 || !strings.Contains(stdout, made.Run) {
+	if stdout, stderr, status := invoke(t, "show", "dads", "--runs",
+		root); status != 0 || !strings.Contains(stdout, made.Run) {
 		t.Errorf("show: status %d, %s%s", status, stdout, stderr)
 	}
 
@@ -62,27 +65,35 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	if standard.Run != made.Run || standard.Episodes != 100 {
 		t.Errorf("eval RUN is %+v", standard)
 	}
-	eval := []string{"eval", "--json", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3"}
+	eval := []string{"eval", "--json", "--backend", "go", "--runs", root, "--run", "dads",
+		"--episodes", "3"}
 	answer(t, &all, append(eval, "--seed", "2")...)
 	answer(t, &same, append(eval, "--seed", "3")...)
 	answer(t, &one, append(eval, "--seed", "2", "--skill", "4")...)
-	if all.Run != made.Run || all.Env != "pointmaze" || all.Episodes != 3 || all.Steps != 40 || all.Backend != "go" || len(all.Results) != 5 || len(one.Results) != 1 {
+	if all.Run != made.Run || all.Env != "pointmaze" || all.Episodes != 3 || all.Steps !=
+		40 || all.Backend != "go" || len(all.Results) != 5 || len(one.Results) != 1 {
 		t.Fatalf("%+v and %+v", all, one)
 	}
 	for k, r := range all.Results {
-		if *r.Skill != k || r.Cell != nil || *r.FitnessMean >= 0 || *r.FitnessStd <= 0 || *r.FitnessMedian >= 0 || len(r.DescriptorMean) != 2 {
+		if *r.Skill != k || r.Cell != nil || *r.FitnessMean >= 0 || *r.FitnessStd <=
+			0 || *r.FitnessMedian >= 0 || len(r.DescriptorMean) != 2 {
 			t.Errorf("skill %d: %+v", k, r)
 		}
 	}
-	if *one.Results[0].Skill != 4 || *one.Results[0].FitnessMean != *all.Results[4].FitnessMean || *same.Results[4].FitnessMean == *all.Results[4].FitnessMean {
-		t.Errorf("skill 4 has fitness %g alone, %g among all, %g from another seed", *one.Results[0].FitnessMean, *all.Results[4].FitnessMean, *same.Results[4].FitnessMean)
+	if *one.Results[0].Skill != 4 || *one.Results[0].FitnessMean !=
+		*all.Results[4].FitnessMean || *same.Results[4].FitnessMean == *all.Results[4].FitnessMean {
+		t.Errorf("skill 4 has fitness %g alone, %g among all, %g from another seed",
+			*one.Results[0].FitnessMean, *all.Results[4].FitnessMean, *same.Results[4].FitnessMean)
 	}
 
 	// In words it says the same numbers.
-	stdout, stderr, status := invoke(t, "eval", "--backend", "go", "--runs", root, "--run", "dads", "--episodes", "3", "--seed", "2")
+	stdout, stderr, status := invoke(t, "eval", "--backend", "go", "--runs", root, "--run", "dads",
+		"--episodes", "3", "--seed", "2")
 	for _, want := range []string{
-		"run            " + made.Run + "\n", "environment    pointmaze\n", "episodes       3 of 40 steps\n", "backend        go\n",
-		fmt.Sprintf("skill 4        fitness %.6g, std %.4g, median %.6g; descriptor [", *all.Results[4].FitnessMean, *all.Results[4].FitnessStd, *all.Results[4].FitnessMedian),
+		"run            " + made.Run + "\n", "environment    pointmaze\n",
+		"episodes       3 of 40 steps\n", "backend        go\n",
+		fmt.Sprintf("skill 4        fitness %.6g, std %.4g, median %.6g; descriptor [",
+			*all.Results[4].FitnessMean, *all.Results[4].FitnessStd, *all.Results[4].FitnessMedian),
 	} {
 		if status != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("eval: status %d, %s%s lacks %q", status, stdout, stderr, want)
@@ -92,7 +103,8 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 	// Exported, skill 4 is the network with the skill's row of the kernel in the bias, and the
 	// first two columns of the last layer.
 	out := filepath.Join(root, "skill.npz")
-	if _, stderr, status := invoke(t, "export", "--runs", root, "--run", "dads", "--skill", "4", "--out", out); status != 0 {
+	if _, stderr, status := invoke(t, "export", "--runs", root, "--run", "dads", "--skill", "4",
+		"--out", out); status != 0 {
 		t.Fatal(stderr)
 	}
 	arrays, err := npz.Read(out)
@@ -117,17 +129,21 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 func TestImportEvalExportOfARepertoire(t *testing.T) {
 	root := t.TempDir()
 	var trained struct{ Run string }
-	answer(t, &trained, append([]string{"train", "--json", "--runs", root, "--generations", "2"}, small...)...)
+	answer(t, &trained, append([]string{"train", "--json", "--runs", root, "--generations", "2"},
+		small...)...)
 	var made importResult
-	answer(t, &made, "import", "--json", "--runs", root, "--repertoire", trained.Run, "--algorithm", "aurora", "--env", "pointmaze", "--set", "hidden=[8,8]", "--set", "episode_length=20")
-	if made.Run == trained.Run || *made.Cells != 32 || *made.Filled < 1 || made.MaxFitness == nil || made.QDScore <= 0 || made.Skills != nil {
+	answer(t, &made, "import", "--json", "--runs", root, "--repertoire", trained.Run, "--algorithm",
+		"aurora", "--env", "pointmaze", "--set", "hidden=[8,8]", "--set", "episode_length=20")
+	if made.Run == trained.Run || *made.Cells != 32 || *made.Filled < 1 || made.MaxFitness ==
+		nil || made.QDScore <= 0 || made.Skills != nil {
 		t.Errorf("%+v", made)
 	}
 	figures := filepath.Join(root, "figures")
 	if stdout, stderr, status := invoke(t, "show", made.Run, "--figures", figures); status != 0 {
 		t.Errorf("show: %s%s", stdout, stderr)
 	}
-	if info, err := os.Stat(filepath.Join(figures, "repertoire.png")); err != nil || info.Size() < 1000 {
+	if info, err := os.Stat(filepath.Join(figures,
+		"repertoire.png")); err != nil || info.Size() < 1000 {
 		t.Error("show drew no repertoire")
 	}
 	var found [2]evaluation
@@ -139,7 +155,8 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 		t.Errorf("%+v and %+v", found[0], found[1])
 	}
 	out := filepath.Join(root, "all.npz")
-	if stdout, stderr, status := invoke(t, "export", "--run", made.Run, "--repertoire", "--out", out); status != 0 || !strings.Contains(stdout, "genotypes") {
+	if stdout, stderr, status := invoke(t, "export", "--run", made.Run, "--repertoire", "--out",
+		out); status != 0 || !strings.Contains(stdout, "genotypes") {
 		t.Errorf("export: %s%s", stdout, stderr)
 	}
 }
@@ -147,7 +164,8 @@ func TestImportEvalExportOfARepertoire(t *testing.T) {
 func TestMistakesOfImportEvalExport(t *testing.T) {
 	root := t.TempDir()
 	path, _ := mazePolicy(t)
-	if _, stderr, status := invoke(t, "import", "--runs", root, "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]"); status != 0 {
+	if _, stderr, status := invoke(t, "import", "--runs", root, "--policy", path, "--algorithm",
+		"dads", "--env", "pointmaze", "--set", "hidden=[3]"); status != 0 {
 		t.Fatal(stderr)
 	}
 	control := emptyRun(t, root, qdnb.HierarchicalControl, "halfcheetah-hurdles")
@@ -160,10 +178,14 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"import", "--policy", path, "--algorithm", "dad", "--env", "pointmaze", "--runs", root}, 1, `did you mean "dads" or "dads-reward"?`},
-		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--runs", root}, 1, "--set hidden=[3]"},
-		{[]string{"import", "--policy", path + "x", "--algorithm", "dads", "--env", "pointmaze", "--runs", root}, 1, "there is no file"},
-		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set", "hidden=[3]", "--runs", path}, 1, "is not a folder"},
+		{[]string{"import", "--policy", path, "--algorithm", "dad", "--env", "pointmaze", "--runs", root},
+			1, `did you mean "dads" or "dads-reward"?`},
+		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--runs",
+			root}, 1, "--set hidden=[3]"},
+		{[]string{"import", "--policy", path + "x", "--algorithm", "dads", "--env", "pointmaze", "--runs",
+			root}, 1, "there is no file"},
+		{[]string{"import", "--policy", path, "--algorithm", "dads", "--env", "pointmaze", "--set",
+			"hidden=[3]", "--runs", path}, 1, "is not a folder"},
 		{[]string{"import", "--policy", path, "--env", "pointmaze"}, exitUsage, "--algorithm"},
 		{eval("--skill", "5"), 1, "there is no skill 5"},
 		{eval("--skill=-1"), 1, "there is no skill -1"},
@@ -172,22 +194,30 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--env", "ant-uni"), 1, "ant-uni has 87 observations and 8 actions"},
 		{eval("--gravity", "0.5"), 1, "neither gravity nor actuators"},
 		{eval("--target", "1,2"), 1, "nor a target"},
-		{eval("--target", "1"), exitUsage, "two coordinates, as in 10,30, and is not \"1\" (`qdnb eval --help` says more)"},
+		{eval("--target", "1"), exitUsage,
+			"two coordinates, as in 10,30, and is not \"1\" (`qdnb eval --help` says more)"},
 		{eval("--target", "1,2,3"), exitUsage, "two coordinates"},
 		{eval("--episodes", "0"), 1, "episodes"},
 		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},
 		{[]string{"eval", "--runs", root, "--run", "nothing", "--episodes", "1"}, 1, "nothing"},
-		{[]string{"eval", "--runs", root, "--run", control, "--episodes", "1"}, 1, "no policies of its own: name the run whose skills it uses, aurora"},
-		{[]string{"export", "--runs", root, "--run", control, "--out", filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
-		{[]string{"export", "--runs", root, "--run", control, "--repertoire", "--out", filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
+		{[]string{"eval", "--runs", root, "--run", control, "--episodes", "1"}, 1,
+			"no policies of its own: name the run whose skills it uses, aurora"},
+		{[]string{"export", "--runs", root, "--run", control, "--out", filepath.Join(root, "a.npz")}, 1,
+			"no policies of its own"},
+		{[]string{"export", "--runs", root, "--run", control, "--repertoire", "--out",
+			filepath.Join(root, "a.npz")}, 1, "no policies of its own"},
 		{[]string{"export", "--runs", root, "--run", "dads", "--out", path}, 1, ".npz"},
-		{[]string{"export", "--runs", root, "--run", "dads", "--out", filepath.Join(path, "a.npz")}, 1, "policy.npy"},
-		{[]string{"export", "--runs", root, "--run", "dads", "--repertoire", "--out", filepath.Join(root, "a.npz")}, 1, "no repertoire"},
+		{[]string{"export", "--runs", root, "--run", "dads", "--out", filepath.Join(path, "a.npz")}, 1,
+			"policy.npy"},
+		{[]string{"export", "--runs", root, "--run", "dads", "--repertoire", "--out",
+			filepath.Join(root, "a.npz")}, 1, "no repertoire"},
 	} {
 		stdout, stderr, status := invoke(t, c.args...)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		if status != c.status || !strings.Contains(lines[len(lines)-1], c.says) || strings.Contains(stderr, "goroutine") || c.status == 1 && len(lines) != 1 {
-			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "), status, c.status, c.says, stdout, stderr)
+		if status != c.status || !strings.Contains(lines[len(lines)-1],
+			c.says) || strings.Contains(stderr, "goroutine") || c.status == 1 && len(lines) != 1 {
+			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "),
+				status, c.status, c.says, stdout, stderr)
 		}
 	}
 	if after, _ := os.ReadDir(root); len(after) != len(before) {

@@ -44,8 +44,10 @@ func main() {
 	parser := kong.Must(&cli,
 		kong.Name("qdnb"),
 		kong.Description("Quality-diversity neuroevolution and skill discovery, compiled by XLA.\n\n"+
-			"Runs are folders: rerun a command that was interrupted to resume its run. The backend is the best that is found, "+
-			"or what --backend or $QDNB_BACKEND says: cpu, cuda (or gpu), tpu, go, or the path of a PJRT plugin."),
+			"Runs are folders: rerun a command that was interrupted to resume its run. The backend is the "+
+			"best that is found, "+
+			"or what --backend or $QDNB_BACKEND says: cpu, cuda (or gpu), tpu, go, or the path of a PJRT "+
+			"plugin."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	addExamples(parser)

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	}
 	program = filepath.Join(dir, "qdnb")
 	build := []string{"build", "-o", program}
-	if folder := os.Getenv("QDNB_COVERAGE"); folder != "" { // where processes tell what they ran; `go test` has a GOCOVERDIR of its own
+	// where processes tell what they ran; `go test` has a GOCOVERDIR of its own
+	if folder := os.Getenv("QDNB_COVERAGE"); folder != "" {
 		build = append(build, "-coverpkg=../../...")
 		os.Setenv("GOCOVERDIR", folder)
 	}
@@ -55,13 +56,15 @@ func invoke(t *testing.T, args ...string) (stdout, stderr string, status int) {
 }
 
 // small are the settings of a run of a second.
-var small = []string{"--algorithm", "map-elites", "--env", "pointmaze", "--set", "batch=16", "--set", "cells=32", "--set", "cvt_samples=500",
+var small = []string{"--algorithm", "map-elites", "--env", "pointmaze", "--set", "batch=16",
+	"--set", "cells=32", "--set", "cvt_samples=500",
 	"--set", "hidden=[8,8]", "--set", "episode_length=20"}
 
 func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 	root := t.TempDir()
 	for _, generations := range []string{"2", "4", "3"} { // the last is there already
-		stdout, stderr, status := invoke(t, append([]string{"train", "--json", "--runs", root, "--generations", generations}, small...)...)
+		stdout, stderr, status := invoke(t, append([]string{"train", "--json", "--runs", root,
+			"--generations", generations}, small...)...)
 		if status != 0 {
 			t.Fatalf("status %d: %s", status, stderr)
 		}
@@ -70,7 +73,8 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &result); err != nil {
 			t.Fatalf("%v in %q", err, stdout)
 		}
-		want := map[string]any{"algorithm": "map-elites", "env": "pointmaze", "seed": 0.0, "finished": true}
+		want := map[string]any{"algorithm": "map-elites", "env": "pointmaze", "seed": 0.0,
+			"finished": true}
 		switch generations {
 		case "2":
 			want["generations"], want["evaluations"], want["env_steps"] = 2.0, 32.0, 640.0
@@ -82,7 +86,8 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 				t.Errorf("--generations %s: %s is %v, want %v", generations, key, result[key], value)
 			}
 		}
-		for _, key := range []string{"run", "seconds", "compile_seconds", "max_fitness", "coverage", "qd_score", "backend"} {
+		for _, key := range []string{"run", "seconds", "compile_seconds", "max_fitness", "coverage",
+			"qd_score", "backend"} {
 			if _, ok := result[key]; !ok {
 				t.Errorf("no %q in %s", key, stdout)
 			}
@@ -91,7 +96,8 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, shape := range map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2, "centroids": 2} {
+		for name, shape := range map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2,
+			"centroids": 2} {
 			if got := arrays[name].Shape; len(got) != shape || got[0] != 32 {
 				t.Errorf("%s has shape %v", name, got)
 			}
@@ -99,7 +105,8 @@ func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 	}
 
 	figures := filepath.Join(t.TempDir(), "figures")
-	stdout, stderr, status := invoke(t, "show", "map-elites-pointmaze-0", "--runs", root, "--figures", figures)
+	stdout, stderr, status := invoke(t, "show", "map-elites-pointmaze-0", "--runs", root, "--figures",
+		figures)
 	if status != 0 || !strings.Contains(stdout, "generations    4") {
 		t.Errorf("show: status %d, %s%s", status, stdout, stderr)
 	}
@@ -124,8 +131,10 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"train", "--algorithm", "map-elite", "--env", "pointmaze"}, 1, `did you mean "map-elites"`},
-		{[]string{"train", "--algorithm", "map-elites", "--env", "pointmase"}, 1, `did you mean "pointmaze"`},
+		{[]string{"train", "--algorithm", "map-elite", "--env", "pointmaze"}, 1,
+			`did you mean "map-elites"`},
+		{[]string{"train", "--algorithm", "map-elites", "--env", "pointmase"}, 1,
+			`did you mean "pointmaze"`},
 		{[]string{"train", "--env", "pointmaze"}, exitUsage, "--algorithm"},
 		{[]string{"fly"}, exitUsage, "fly"},
 		{train("--set", "bach=3"), 1, `did you mean "batch"`},
@@ -139,9 +148,12 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 		{train("--set", "batch_size=3"), 1, `did you mean "batch"`},
 		{train("--backend", "abacus"), exitUsage, "abacus"},
 		{train("--backend", "cudaa"), exitUsage, `did you mean "cuda"`},
-		{[]string{"train", "--algorithm", "map-elites", "--env", "ant"}, 1, `did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`},
-		{[]string{"train", "--algorithm", "pga", "--env", "ant-uni"}, 1, `did you mean "pga-aurora" or "pga-map-elites"?`},
-		{[]string{"train", "--algorithm", "ppo", "--env", "halfcheetah-hurdles"}, 1, "`qdnb sweep plan --experiment hurdles`"},
+		{[]string{"train", "--algorithm", "map-elites", "--env", "ant"}, 1,
+			`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`},
+		{[]string{"train", "--algorithm", "pga", "--env", "ant-uni"}, 1,
+			`did you mean "pga-aurora" or "pga-map-elites"?`},
+		{[]string{"train", "--algorithm", "ppo", "--env", "halfcheetah-hurdles"}, 1,
+			"`qdnb sweep plan --experiment hurdles`"},
 		{[]string{"show"}, exitUsage, "which run?"},
 		{[]string{"show", "a", "--run", "b"}, exitUsage, "one run"},
 		{[]string{"eval"}, exitUsage, "which run?"},
@@ -156,8 +168,10 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	} {
 		stdout, stderr, status := invoke(t, c.args...)
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		if status != c.status || !strings.Contains(lines[len(lines)-1], c.says) || strings.Contains(stderr, "goroutine") {
-			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "), status, c.status, c.says, stdout, stderr)
+		if status != c.status || !strings.Contains(lines[len(lines)-1],
+			c.says) || strings.Contains(stderr, "goroutine") {
+			t.Errorf("qdnb %s: status %d, want %d with a line about %q; got %q%q", strings.Join(c.args, " "),
+				status, c.status, c.says, stdout, stderr)
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
@@ -169,21 +183,25 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 // else, a finished run too.
 func TestBackendsAreCheckedEverywhere(t *testing.T) {
 	root := t.TempDir()
-	train := append([]string{"train", "-q", "--runs", root, "--generations", "1", "--backend", "go"}, small...)
+	train := append([]string{"train", "-q", "--runs", root, "--generations", "1", "--backend", "go"},
+		small...)
 	if _, stderr, status := invoke(t, train...); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	for _, args := range [][]string{
-		train, {"show", "map-elites", "--runs", root}, {"eval", "map-elites", "--runs", root}, {"sweep", "run", "--plan", "none.jsonl"},
+		train, {"show", "map-elites", "--runs", root}, {"eval", "map-elites", "--runs", root},
+		{"sweep", "run", "--plan", "none.jsonl"},
 		{"doctor"}, {"bench", "rollout", "--env", "pointmaze"}, {"verify", "none.npz"},
 	} {
 		stdout, stderr, status := invoke(t, append(args, "--backend", "gpux")...)
-		if status != exitUsage || !strings.Contains(stderr, `unknown backend "gpux"; did you mean "gpu"?`) || strings.Count(stderr, "\n") != 1 {
+		if status != exitUsage || !strings.Contains(stderr,
+			`unknown backend "gpux"; did you mean "gpu"?`) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("qdnb %s: status %d, %s%s", strings.Join(args, " "), status, stdout, stderr)
 		}
 	}
 	// gpu is cuda, and a finished run needs neither.
-	if stdout, stderr, status := invoke(t, append(train, "--backend", "gpu")...); status != 0 || !strings.Contains(stdout, "state          complete") {
+	if stdout, stderr, status := invoke(t, append(train, "--backend",
+		"gpu")...); status != 0 || !strings.Contains(stdout, "state          complete") {
 		t.Errorf("a finished run with --backend gpu: status %d, %s%s", status, stdout, stderr)
 	}
 }
@@ -191,15 +209,18 @@ func TestBackendsAreCheckedEverywhere(t *testing.T) {
 // Hyperparameters are in short what differs from the defaults, and with -v all of them as JSON.
 func TestHyperparametersAreShort(t *testing.T) {
 	root := t.TempDir()
-	train := append([]string{"train", "--runs", root, "--generations", "1", "--backend", "go"}, small...)
+	train := append([]string{"train", "--runs", root, "--generations", "1", "--backend", "go"},
+		small...)
 	const short = "batch=16 cells=32 cvt_samples=500 episode_length=20 hidden=[8,8] (-v lists all)\n"
 	show := []string{"show", "map-elites", "--runs", root, "--figures", t.TempDir()}
 	for _, args := range [][]string{train, show} {
 		stdout, stderr, status := invoke(t, args...)
-		if status != 0 || !strings.Contains(stdout, "hyperparams    "+short) || strings.Contains(stdout+stderr, "{") {
+		if status != 0 || !strings.Contains(stdout,
+			"hyperparams    "+short) || strings.Contains(stdout+stderr, "{") {
 			t.Errorf("qdnb %s: status %d, %s%s", args[0], status, stdout, stderr)
 		}
-		if stdout, _, _ := invoke(t, append(args, "-v")...); !strings.Contains(stdout, `hyperparams    {"batch":16,`) || !strings.Contains(stdout, `"iso_sigma":`) {
+		if stdout, _, _ := invoke(t, append(args, "-v")...); !strings.Contains(stdout,
+			`hyperparams    {"batch":16,`) || !strings.Contains(stdout, `"iso_sigma":`) {
 			t.Errorf("qdnb %s -v: %s", args[0], stdout)
 		}
 	}
@@ -215,7 +236,8 @@ func TestHyperparametersAreShort(t *testing.T) {
 func TestVersionAndHelp(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
 		stdout, stderr, status := invoke(t, args...)
-		for _, want := range []string{"qdnb      ", "commit    ", "go        " + runtime.Version(), "module    github.com/gomlx/gomlx v", "plugin    "} {
+		for _, want := range []string{"qdnb      ", "commit    ", "go        " + runtime.Version(),
+			"module    github.com/gomlx/gomlx v", "plugin    "} {
 			if status != 0 || !strings.Contains(stdout, want) || stderr != "" {
 				t.Errorf("%s: status %d, %s%s lacks %q", args, status, stdout, stderr, want)
 			}
@@ -229,7 +251,8 @@ func TestVersionAndHelp(t *testing.T) {
 			t.Errorf("help %s: status %d, %s, want %s", path, status, got+stderr, want)
 		}
 	}
-	if stdout, _, _ := invoke(t, "help", "eval"); !strings.Contains(stdout, "(default 100, as in the paper)") || !strings.Contains(stdout, "[<run>]") {
+	if stdout, _, _ := invoke(t, "help", "eval"); !strings.Contains(stdout,
+		"(default 100, as in the paper)") || !strings.Contains(stdout, "[<run>]") {
 		t.Errorf("help of eval: %s", stdout)
 	}
 }
@@ -241,7 +264,9 @@ func TestDoctorAndVerify(t *testing.T) {
 		t.Errorf("doctor: status %d, %v, %s%s", status, err, stdout, stderr)
 	}
 	stdout, stderr, status = invoke(t, "doctor", "--backend", "go")
-	for _, want := range []string{"go        go1.", "module    github.com/gomlx/gomlx v", "plugin    cuda  ", "cache     ", "programs  ", "backend   go, ", "check     ", "advice    the pure Go backend is slow"} {
+	for _, want := range []string{"go        go1.", "module    github.com/gomlx/gomlx v",
+		"plugin    cuda  ", "cache     ", "programs  ", "backend   go, ", "check     ",
+		"advice    the pure Go backend is slow"} {
 		if status != 0 || !strings.Contains(stdout, want) {
 			t.Errorf("doctor: status %d, %s%s lacks %q", status, stdout, stderr, want)
 		}
@@ -254,41 +279,51 @@ func TestDoctorAndVerify(t *testing.T) {
 	if err := os.WriteFile(entry, make([]byte, 3<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if stdout, _, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout, "1 compiled programs, 3.0 of 512 MB") {
+	if stdout, _, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout,
+		"1 compiled programs, 3.0 of 512 MB") {
 		t.Errorf("doctor does not see a compiled program: %s", stdout)
 	}
-	if stdout, _, _ := invoke(t, "doctor", "--backend", "go", "--forget"); !strings.Contains(stdout, "0 compiled programs") {
+	if stdout, _, _ := invoke(t, "doctor", "--backend", "go", "--forget"); !strings.Contains(stdout,
+		"0 compiled programs") {
 		t.Errorf("doctor --forget leaves programs: %s", stdout)
 	}
 	for value, says := range map[string]string{"off": "not kept", "relative": "absolute path"} {
 		t.Setenv(xla.ProgramsEnv, value)
-		if stdout, stderr, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout+stderr, says) {
+		if stdout, stderr, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout+stderr,
+			says) {
 			t.Errorf("$%s=%s: %s%s", xla.ProgramsEnv, value, stdout, stderr)
 		}
 	}
 	t.Setenv(xla.ProgramsEnv, "off")
 	// What was found helps to see why a backend cannot be opened.
 	stdout, stderr, status = invoke(t, "doctor", "--backend", filepath.Join(t.TempDir(), "plugin.so"))
-	if status == 0 || !strings.Contains(stdout, "plugin    cpu") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 || !strings.Contains(stderr, "plugin.so") {
+	if status == 0 || !strings.Contains(stdout,
+		"plugin    cpu") || strings.Count(strings.TrimSpace(stderr),
+		"\n") > 0 || !strings.Contains(stderr, "plugin.so") {
 		t.Errorf("doctor of a plugin that is not there: status %d, %s%s", status, stdout, stderr)
 	}
 	golden := filepath.Join("..", "..", "envs", "testdata", "onestep_pointmaze.npz")
-	if stdout, stderr, status := invoke(t, "verify", golden); status != 0 || !strings.Contains(stdout, "PASS") {
+	if stdout, stderr, status := invoke(t, "verify", golden); status != 0 || !strings.Contains(stdout,
+		"PASS") {
 		t.Errorf("verify: status %d, %s%s", status, stdout, stderr)
 	}
 }
 
 func TestBenchGeneration(t *testing.T) {
-	stdout, stderr, status := invoke(t, "bench", "generation", "--json", "--warmup", "1", "--generations", "2", "--set", "batch=16",
-		"--set", "cells=32", "--set", "cvt_samples=500", "--set", "hidden=[8,8]", "--set", "episode_length=20")
+	stdout, stderr, status := invoke(t, "bench", "generation", "--json", "--warmup", "1",
+		"--generations", "2", "--set", "batch=16",
+		"--set", "cells=32", "--set", "cvt_samples=500", "--set", "hidden=[8,8]", "--set",
+		"episode_length=20")
 	var timing map[string]any
-	if err := json.Unmarshal([]byte(stdout), &timing); err != nil || status != 0 || timing["generation_s"].(float64) <= 0 {
+	if err := json.Unmarshal([]byte(stdout),
+		&timing); err != nil || status != 0 || timing["generation_s"].(float64) <= 0 {
 		t.Errorf("bench: status %d, %v, %s%s", status, err, stdout, stderr)
 	}
 }
 
 func TestBenchRollout(t *testing.T) {
-	stdout, stderr, status := invoke(t, "bench", "rollout", "--env", "walker-uni", "--batch", "5", "--steps", "3", "--repeats", "1", "--backend", "go", "--json")
+	stdout, stderr, status := invoke(t, "bench", "rollout", "--env", "walker-uni", "--batch", "5",
+		"--steps", "3", "--repeats", "1", "--backend", "go", "--json")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
@@ -296,7 +331,8 @@ func TestBenchRollout(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &result); err != nil {
 		t.Fatalf("%v in %q", err, stdout)
 	}
-	for key, want := range map[string]any{"env": "walker-uni", "batch": 5.0, "steps": 3.0, "backend": "go"} {
+	for key, want := range map[string]any{"env": "walker-uni", "batch": 5.0, "steps": 3.0,
+		"backend": "go"} {
 		if result[key] != want {
 			t.Errorf("%s is %v, want %v", key, result[key], want)
 		}
@@ -312,8 +348,10 @@ func TestBenchRollout(t *testing.T) {
 		"missing flags: --env":          {},
 		"needs at least 1 policy, 1 st": {"--env", "pointmaze", "--steps", "0"},
 	} {
-		_, stderr, status := invoke(t, append([]string{"bench", "rollout", "--backend", "go"}, args...)...)
-		if status == 0 || !strings.Contains(stderr, want) || strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
+		_, stderr, status := invoke(t, append([]string{"bench", "rollout", "--backend", "go"},
+			args...)...)
+		if status == 0 || !strings.Contains(stderr, want) || strings.Count(strings.TrimSpace(stderr),
+			"\n") != 0 {
 			t.Errorf("bench rollout %v: status %d, %q, want %q", args, status, stderr, want)
 		}
 	}
@@ -321,14 +359,16 @@ func TestBenchRollout(t *testing.T) {
 
 func TestTrainFreshSetsTheOldRunAside(t *testing.T) {
 	root := t.TempDir()
-	train := append([]string{"train", "-q", "--runs", root, "--backend", "go", "--generations", "2"}, small...)
+	train := append([]string{"train", "-q", "--runs", root, "--backend", "go", "--generations", "2"},
+		small...)
 	for range 2 {
 		if _, stderr, status := invoke(t, append(train, "--fresh")...); status != 0 {
 			t.Fatalf("status %d: %s", status, stderr)
 		}
 	}
 	listed, _ := filepath.Glob(filepath.Join(root, "map-elites-pointmaze-0-*"))
-	aside, _ := filepath.Glob(filepath.Join(root, "set-aside", "map-elites-pointmaze-0-*.1", "repertoire.npz"))
+	aside, _ := filepath.Glob(filepath.Join(root, "set-aside", "map-elites-pointmaze-0-*.1",
+		"repertoire.npz"))
 	if len(listed) != 1 || len(aside) != 1 {
 		t.Errorf("there are %v and, set aside, %v", listed, aside)
 	}

@@ -66,7 +66,8 @@ func resume(run *runs.Run) string {
 	}
 	c := run.Config
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: overrides(c)}
-	if made, err := spec.Config(); err != nil || made.Name() != c.Name() { // a variant, or a run that uses skills
+	// a variant, or a run that uses skills
+	if made, err := spec.Config(); err != nil || made.Name() != c.Name() {
 		return "rerun the `qdnb sweep run` or the notebook cell that began it to resume"
 	}
 	args := []string{"qdnb", "train", "--algorithm", c.Algorithm, "--env", c.Env}
@@ -97,7 +98,9 @@ func resume(run *runs.Run) string {
 // shellWord quotes a word that a shell would not take as it is.
 func shellWord(word string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("=,._/:+-", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <=
+			'9' || strings.ContainsRune(
+			"=,._/:+-", r)
 	}
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
 		return word

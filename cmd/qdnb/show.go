@@ -35,7 +35,8 @@ type showCmd struct {
 func (c *showCmd) Run() error {
 	watch := c.HTML != "" || c.Cell != nil || c.Skill != nil
 	if watch && c.JSON {
-		return errors.New("--json prints numbers and makes no page: leave it or --html, --cell and --skill out")
+		return errors.New("--json prints numbers and makes no page: leave it or --html, --cell and " +
+			"--skill out")
 	}
 	run, err := c.find()
 	if err != nil {
@@ -62,14 +63,16 @@ func (c *showCmd) Run() error {
 // watch films what is asked for, and writes the page.
 func (c *showCmd) watch(run *runs.Run, dir string) error {
 	if run.Config.Algorithm == qdnb.Adaptation {
-		return fmt.Errorf("%s has no skills of its own to watch: name the run whose skills it used", run.Name())
+		return fmt.Errorf("%s has no skills of its own to watch: name the run whose skills it used",
+			run.Name())
 	}
 	if c.Cell != nil && c.Skill != nil {
 		return errors.New("skills and cells cannot be had together: give --cell or --skill")
 	}
 	controller := run.Config.Algorithm == qdnb.HierarchicalControl
 	if controller && (c.Cell != nil || c.Skill != nil) {
-		return fmt.Errorf("%s chooses among its skills by itself: leave --cell and --skill out", run.Name())
+		return fmt.Errorf("%s chooses among its skills by itself: leave --cell and --skill out",
+			run.Name())
 	}
 	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
@@ -138,7 +141,10 @@ func drawings(run *runs.Run) ([]drawing, error) {
 	}
 	switch run.Config.Algorithm {
 	case qdnb.Adaptation:
-		return []drawing{{"adaptation", func() (*figures.Figure, error) { return figures.Adaptation(run) }}}, nil
+		return []drawing{{"adaptation", func() (*figures.Figure,
+			error) {
+			return figures.Adaptation(run)
+		}}}, nil
 	case qdnb.HierarchicalControl:
 		return drawingsOfControl(run), nil
 	}
@@ -149,9 +155,11 @@ func drawings(run *runs.Run) ([]drawing, error) {
 	}
 	// Of descriptors with more dimensions there are no maps, and of an environment of one's own a
 	// checkpoint does not know the limits.
-	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || slices.Contains(envs.Names(), run.Config.Env))
+	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || slices.Contains(envs.Names(),
+		run.Config.Env))
 	if maps {
-		list = append(list, drawing{"repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) }})
+		list = append(list, drawing{"repertoire",
+			func() (*figures.Figure, error) { return figures.Repertoire(run) }})
 	}
 	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations
@@ -167,15 +175,18 @@ func drawings(run *runs.Run) ([]drawing, error) {
 		return nil, err
 	}
 	if maps && len(snapshots) > 0 {
-		list = append(list, drawing{"snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) }})
+		list = append(list, drawing{"snapshots",
+			func() (*figures.Figure, error) { return figures.Snapshots(run, 5) }})
 	}
-	if run.HasSkills() && slices.Contains(envs.Names(), run.Config.Env) { // of one's own environment the limits are not known
+	// of one's own environment the limits are not known
+	if run.HasSkills() && slices.Contains(envs.Names(), run.Config.Env) {
 		skills, err := run.Skills()
 		if err != nil {
 			return nil, err
 		}
 		if skills.Steps() > 0 {
-			list = append(list, drawing{"trajectories", func() (*figures.Figure, error) { return figures.SkillTrajectories(run) }})
+			list = append(list, drawing{"trajectories",
+				func() (*figures.Figure, error) { return figures.SkillTrajectories(run) }})
 		}
 	}
 	return list, nil
@@ -194,7 +205,8 @@ func logged(run *runs.Run) bool {
 // complete.
 func drawingsOfControl(run *runs.Run) []drawing {
 	list := []drawing{{"control", func() (*figures.Figure, error) {
-		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max", "hurdles_mean", "policy_loss", "value_loss", "entropy")
+		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
+			"hurdles_mean", "policy_loss", "value_loss", "entropy")
 	}}}
 	if run.Status.Finished {
 		list = append(list, drawing{"episode", func() (*figures.Figure, error) {

@@ -47,15 +47,18 @@ func filesIn(t *testing.T, dir string) string {
 // nothing.
 func TestShowDrawsWhatThereIs(t *testing.T) {
 	root := t.TempDir()
-	args := []string{"train", "-q", "--backend", "go", "--runs", root, "--algorithm", "diayn-reward", "--env", "pointmaze", "--generations", "2"}
-	for _, set := range []string{"env_batch_size=10", "replay_buffer_size=200", "cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20",
+	args := []string{"train", "-q", "--backend", "go", "--runs", root, "--algorithm", "diayn-reward",
+		"--env", "pointmaze", "--generations", "2"}
+	for _, set := range []string{"env_batch_size=10", "replay_buffer_size=200", "cells=32",
+		"cvt_samples=500", "hidden=[8,8]", "episode_length=20",
 		"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"} {
 		args = append(args, "--set", set)
 	}
 	if _, stderr, status := invoke(t, args...); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
-	if got, want := drawn(t, root), "metrics.png repertoire.png snapshots.png trajectories.png"; got != want {
+	if got, want := drawn(t, root),
+		"metrics.png repertoire.png snapshots.png trajectories.png"; got != want {
 		t.Errorf("of trained skills: %s, want %s", got, want)
 	}
 
@@ -72,12 +75,15 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 		of, want string
 		args     []string
 	}{
-		{"imported skills", "", []string{"--algorithm", "diayn-reward", "--policy", policy, "--set", "hidden=[8,8]"}},
+		{"imported skills", "", []string{"--algorithm", "diayn-reward", "--policy", policy, "--set",
+			"hidden=[8,8]"}},
 		{"an imported repertoire", "metrics.png repertoire.png snapshots.png",
-			[]string{"--algorithm", "map-elites", "--repertoire", filepath.Join(found[0], "repertoire.npz"), "--set", "hidden=[8,8]"}},
+			[]string{"--algorithm", "map-elites", "--repertoire", filepath.Join(found[0], "repertoire.npz"),
+				"--set", "hidden=[8,8]"}},
 	} {
 		root := t.TempDir()
-		if _, stderr, status := invoke(t, append([]string{"import", "--runs", root, "--env", "pointmaze"}, c.args...)...); status != 0 {
+		if _, stderr, status := invoke(t, append([]string{"import", "--runs", root, "--env", "pointmaze"},
+			c.args...)...); status != 0 {
 			t.Fatalf("import: status %d: %s", status, stderr)
 		}
 		if got := drawn(t, root); got != c.want {
@@ -110,10 +116,12 @@ func TestShowMakesPages(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{
 		{"--algorithm", "map-elites", "--set", "batch=16", "--set", "cells=32"},
-		{"--algorithm", "diayn-reward", "--set", "env_batch_size=10", "--set", "replay_buffer_size=200", "--set", "cells=32", "--set", "batch_size=8",
+		{"--algorithm", "diayn-reward", "--set", "env_batch_size=10", "--set", "replay_buffer_size=200",
+			"--set", "cells=32", "--set", "batch_size=8",
 			"--set", "grad_updates_per_step=0.1", "--set", "evaluation_states=3"},
 	} {
-		args = append([]string{"train", "-q", "--backend", "go", "--runs", root, "--env", "pointmaze", "--generations", "2", "--set", "cvt_samples=500",
+		args = append([]string{"train", "-q", "--backend", "go", "--runs", root, "--env", "pointmaze",
+			"--generations", "2", "--set", "cvt_samples=500",
 			"--set", "hidden=[8,8]", "--set", "episode_length=20"}, args...)
 		if _, stderr, status := invoke(t, args...); status != 0 {
 			t.Fatalf("status %d: %s", status, stderr)
@@ -147,18 +155,21 @@ func TestShowMakesPages(t *testing.T) {
 	}{
 		{[]string{"--run", "map-elites-pointmaze-0", "--html", page}, page, ""},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--cell", cell}, page, ""},
-		{[]string{"map-elites-pointmaze-0", "--cell", cell}, filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
+		{[]string{"map-elites-pointmaze-0", "--cell", cell},
+			filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
 		{[]string{"diayn-reward-pointmaze-0", "--html", page}, page, ""},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
 		{[]string{controller, "--cell", "0"}, "", "chooses among its skills by itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
-		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "", "is empty; the nearest one in the repertoire of map-elites-pointmaze-0"},
+		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "",
+			"is empty; the nearest one in the repertoire of map-elites-pointmaze-0"},
 		{[]string{"map-elites-pointmaze-0", "--cell", "32"}, "", "has 32, from 0 on"},
 		{[]string{"map-elites-pointmaze-0", "--skill", "0"}, "", "no skills: give a cell"},
 		{[]string{"diayn-reward-pointmaze-0", "--skill", "77"}, "", "there is no skill 77"},
 	} {
 		os.Remove(page)
-		stdout, stderr, status := invoke(t, append([]string{"show", "--runs", root, "--backend", "go"}, c.args...)...)
+		stdout, stderr, status := invoke(t, append([]string{"show", "--runs", root, "--backend", "go"},
+			c.args...)...)
 		if c.want != "" {
 			if status != 1 || !strings.Contains(stderr, c.want) {
 				t.Errorf("%v: status %d, %s, want %q", c.args, status, stderr, c.want)
@@ -166,7 +177,8 @@ func TestShowMakesPages(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(c.file)
-		if status != 0 || err != nil || !strings.Contains(string(data), "<!DOCTYPE html>") || !strings.Contains(stdout, c.file) {
+		if status != 0 || err != nil || !strings.Contains(string(data),
+			"<!DOCTYPE html>") || !strings.Contains(stdout, c.file) {
 			t.Errorf("%v: status %d, %s%s, %v", c.args, status, stdout, stderr, err)
 		}
 	}
@@ -196,23 +208,29 @@ func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 func TestShowOfAnUnfinishedRun(t *testing.T) {
 	tiny := []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
 	elites := qdnb.Spec{
-		Algorithm: "map-elites", Env: "pointmaze", Seed: 3, Set: append([]string{"batch=16"}, tiny...), Budget: qdnb.Generations(4),
+		Algorithm: "map-elites", Env: "pointmaze", Seed: 3, Set: append([]string{"batch=16"}, tiny...),
+		Budget: qdnb.Generations(4),
 	}
 	skills := qdnb.Spec{
-		Algorithm: "diayn-reward", Env: "pointmaze", Budget: qdnb.Generations(4), Set: append([]string{"env_batch_size=10",
-			"replay_buffer_size=200", "batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3", "early_interval=200"}, tiny...),
+		Algorithm: "diayn-reward", Env: "pointmaze", Budget: qdnb.Generations(4),
+		Set: append([]string{"env_batch_size=10",
+			"replay_buffer_size=200", "batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3",
+			"early_interval=200"}, tiny...),
 	}
 	for _, c := range []struct {
 		spec     qdnb.Spec
 		sessions int
 		want     string
-	}{{elites, 1, "metrics.png repertoire.png"}, {elites, 3, "metrics.png repertoire.png snapshots.png"}, {skills, 2, "metrics.png repertoire.png snapshots.png"}} {
+	}{{elites, 1, "metrics.png repertoire.png"},
+		{elites, 3, "metrics.png repertoire.png snapshots.png"},
+		{skills, 2, "metrics.png repertoire.png snapshots.png"}} {
 		c.spec.Runs = filepath.Join(t.TempDir(), "my runs")
 		dir := interrupted(t, c.spec, c.sessions)
 		figures := filepath.Join(t.TempDir(), "figures")
 		stdout, stderr, status := invoke(t, "show", dir, "--figures", figures)
 		if got := filesIn(t, figures); status != 0 || got != c.want {
-			t.Errorf("%s after %d sessions: status %d, figures %q, want %q; %s", c.spec.Algorithm, c.sessions, status, got, c.want, stderr)
+			t.Errorf("%s after %d sessions: status %d, figures %q, want %q; %s", c.spec.Algorithm,
+				c.sessions, status, got, c.want, stderr)
 		}
 		_, command, _ := strings.Cut(stdout, "unfinished; resume it with `qdnb ")
 		command, _, _ = strings.Cut(command, "`")
@@ -220,17 +238,22 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 		if len(args) == 0 || strings.Contains(command, "cvt_seed") {
 			t.Fatalf("no short command resumes the run: %s", stdout)
 		}
-		if out, stderr, status := invoke(t, append(args, "-q", "--backend", "go")...); status != 0 || !strings.Contains(out, "run            "+dir+"\n") {
+		if out, stderr, status := invoke(t, append(args, "-q", "--backend",
+			"go")...); status != 0 || !strings.Contains(out, "run            "+dir+"\n") {
 			t.Fatalf("qdnb %s: status %d, %s%s", command, status, out, stderr)
 		}
-		if stdout, _, _ := invoke(t, "show", dir, "--figures", figures); !strings.Contains(stdout, "state          complete") {
+		if stdout, _, _ := invoke(t, "show", dir, "--figures", figures); !strings.Contains(stdout,
+			"state          complete") {
 			t.Errorf("the resumed run: %s", stdout)
 		}
 	}
 	root := t.TempDir()
-	for _, algorithm := range []string{"map-elites", "dads", qdnb.Adaptation, qdnb.HierarchicalControl} { // have nothing yet
+	// have nothing yet
+	for _, algorithm := range []string{"map-elites", "dads", qdnb.Adaptation,
+		qdnb.HierarchicalControl} {
 		name := emptyRun(t, root, algorithm, "walker-uni")
-		if stdout, stderr, status := invoke(t, "show", name, "--runs", root); status != 0 || !strings.Contains(stdout, "unfinished; rerun the") {
+		if stdout, stderr, status := invoke(t, "show", name, "--runs",
+			root); status != 0 || !strings.Contains(stdout, "unfinished; rerun the") {
 			t.Errorf("%s: status %d, %s%s", name, status, stdout, stderr)
 		}
 	}
@@ -248,10 +271,13 @@ func TestShowOfFourDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := []float32{0, 0, 0, 0}
-	repertoire := runs.Repertoire{Dims: 4, Params: 1, Genotypes: []float32{1, 2}, Fitnesses: []float32{1, 2}, Descriptors: make([]float32, 8),
+	repertoire := runs.Repertoire{Dims: 4, Params: 1, Genotypes: []float32{1, 2},
+		Fitnesses: []float32{1, 2}, Descriptors: make([]float32, 8),
 		Centroids: make([]float32, 8), Lower: limits, Upper: []float32{1, 1, 1, 1}}
-	err = errors.Join(w.Begin(-1, "generation", "evaluations", "seconds", "max_fitness", "coverage", "qd_score"), w.Log(0, 10, 1, 2, 100, 3),
-		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire), w.SaveStatus(runs.Status{Finished: true}), w.Close())
+	err = errors.Join(w.Begin(-1, "generation", "evaluations", "seconds", "max_fitness", "coverage",
+		"qd_score"), w.Log(0, 10, 1, 2, 100, 3),
+		w.SaveSnapshot(runs.Snapshot{Repertoire: repertoire}), w.SaveRepertoire(&repertoire),
+		w.SaveStatus(runs.Status{Finished: true}), w.Close())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,9 +79,12 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 			t.Fatal(err)
 		}
 	}
-	s.daemon(t, "munged", "--foreground", "--force", "--key-file="+filepath.Join(dir, "munge.key"), "--socket="+socket,
-		"--pid-file="+filepath.Join(dir, "munged.pid"), "--log-file="+filepath.Join(dir, "munged.log"), "--seed-file="+filepath.Join(dir, "munged.seed"))
-	s.wait(t, "munged's socket", 10*time.Second, func() bool { _, err := os.Stat(socket); return err == nil })
+	s.daemon(t, "munged", "--foreground", "--force", "--key-file="+filepath.Join(dir, "munge.key"),
+		"--socket="+socket,
+		"--pid-file="+filepath.Join(dir, "munged.pid"), "--log-file="+filepath.Join(dir, "munged.log"),
+		"--seed-file="+filepath.Join(dir, "munged.seed"))
+	s.wait(t, "munged's socket", 10*time.Second,
+		func() bool { _, err := os.Stat(socket); return err == nil })
 	s.daemon(t, "slurmctld", "-D", "-c")
 	s.daemon(t, "slurmd", "-D", "-N", "localhost")
 	s.wait(t, "the node", time.Minute, func() bool {
@@ -171,7 +174,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config, Budget: qdnb.Generations(generations)}
+		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
+			Budget: qdnb.Generations(generations)}
 		if i >= 8 {
 			needed := lines[i-8]
 			line.Needs = []sweep.Need{{Run: needed.Run, Budget: needed.Budget}}
@@ -185,12 +189,14 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	s.write(t, "plan.jsonl", text.String(), 0o644)
 	plan, root := filepath.Join(s.dir, "plan.jsonl"), filepath.Join(s.dir, "runs")
 
-	script, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs", root, "--program", program, "--cpus", "1",
+	script, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs", root,
+		"--program", program, "--cpus", "1",
 		"--memory", "400M", "--limit", "1h")
 	if status != 0 {
 		t.Fatalf("sweep script: %s", stderr)
 	}
-	s.write(t, "job.sh", strings.Replace(script, "--index auto", "--index auto --poll 300ms", 1), 0o755)
+	s.write(t, "job.sh", strings.Replace(script, "--index auto", "--index auto --poll 300ms", 1),
+		0o755)
 	submit := func() {
 		t.Helper()
 		if out, err := s.command("bash", "job.sh").CombinedOutput(); err != nil {
@@ -203,7 +209,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		var report struct {
 			Lines []lineStatus `json:"lines"`
 		}
-		if err := json.Unmarshal([]byte(out), &report); status != 0 || err != nil || len(report.Lines) != 12 {
+		if err := json.Unmarshal([]byte(out),
+			&report); status != 0 || err != nil || len(report.Lines) != 12 {
 			t.Fatalf("sweep status: %d, %v, %s%s", status, err, out, stderr)
 		}
 		for _, line := range report.Lines {
@@ -218,7 +225,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		t.Helper()
 		s.wait(t, "line in training", 2*time.Minute, func() bool {
 			for _, line = range states() {
-				if _, err := fmt.Sscanf(line.Holder, "process %d on", &process); err == nil && line.Status == sweep.Running && line.EnvSteps == 0 {
+				if _, err := fmt.Sscanf(line.Holder, "process %d on",
+					&process); err == nil && line.Status == sweep.Running && line.EnvSteps == 0 {
 					if log, err := os.ReadFile(filepath.Join(root, line.Run, "metrics.csv")); err == nil {
 						if rows := bytes.Count(log, []byte("\n")); rows > 3 && rows < generations/3 {
 							return true
@@ -239,7 +247,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 			t.Fatalf("line %d: %v", line.Index, err)
 		}
 		killed[line.Run]++
-		s.wait(t, "end of the process", time.Minute, func() bool { return syscall.Kill(process, 0) != nil })
+		s.wait(t, "end of the process", time.Minute,
+			func() bool { return syscall.Kill(process, 0) != nil })
 		if signal == syscall.SIGTERM {
 			if now := states()[line.Index]; now.Status != sweep.Interrupted || now.EnvSteps == 0 {
 				t.Errorf("after SIGTERM, line %d is %q at %d steps", line.Index, now.Status, now.EnvSteps)
@@ -251,9 +260,11 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	if out, err := s.command("scancel", "--name=qdnb-training").CombinedOutput(); err != nil {
 		t.Fatalf("scancel: %v: %s", err, out)
 	}
-	s.wait(t, "end of the cancelled", time.Minute, func() bool { return len(s.queue(t)) == 0 && syscall.Kill(process, 0) != nil })
+	s.wait(t, "end of the cancelled", time.Minute,
+		func() bool { return len(s.queue(t)) == 0 && syscall.Kill(process, 0) != nil })
 	if now := states()[line.Index]; now.Status != sweep.Interrupted || now.EnvSteps == 0 {
-		t.Errorf("after scancel, line %d is %q at %d steps: it did not save its run", line.Index, now.Status, now.EnvSteps)
+		t.Errorf("after scancel, line %d is %q at %d steps: it did not save its run", line.Index,
+			now.Status, now.EnvSteps)
 	}
 
 	submit()
@@ -269,7 +280,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	for _, line := range states() {
 		if line.Status != sweep.Done {
 			log, _ := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("qdnb-training-%d.log", line.Index)))
-			t.Errorf("line %d is %q at %.0f %%; its tasks said\n%s", line.Index, line.Status, 100*line.Fraction, tail(string(log), 2000))
+			t.Errorf("line %d is %q at %.0f %%; its tasks said\n%s", line.Index, line.Status,
+				100*line.Fraction, tail(string(log), 2000))
 		}
 	}
 
@@ -280,11 +292,14 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		if killed[name] == 0 && i != 11 {
 			continue
 		}
-		if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", alone, "--index", fmt.Sprint(i)); status != 0 {
+		if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", alone,
+			"--index", fmt.Sprint(i)); status != 0 {
 			t.Fatalf("line %d alone: %s", i, stderr)
 		}
-		if got, want := curve(t, filepath.Join(root, name)), curve(t, filepath.Join(alone, name)); got != want {
-			t.Errorf("line %d: its log is not that of an undisturbed run:\n%s\nwant\n%s", i, tail(got, 300), tail(want, 300))
+		if got, want := curve(t, filepath.Join(root, name)),
+			curve(t, filepath.Join(alone, name)); got != want {
+			t.Errorf("line %d: its log is not that of an undisturbed run:\n%s\nwant\n%s", i, tail(got, 300),
+				tail(want, 300))
 		}
 	}
 }

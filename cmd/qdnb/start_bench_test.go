@@ -29,7 +29,8 @@ func BenchmarkStart(b *testing.B) {
 			"--generations", "1", "--quiet", "--runs", runs)
 		return runs
 	}
-	for name, programs := range map[string]string{"compiled": "off", "loaded": filepath.Join(dir, "programs")} {
+	for name, programs := range map[string]string{"compiled": "off",
+		"loaded": filepath.Join(dir, "programs")} {
 		runs := train(b, programs, 0)
 		eval := []string{"eval", "--run", "map-elites-ant-uni-0", "--episodes", "4", "--runs", runs}
 		run(b, programs, eval...)

@@ -20,7 +20,8 @@ func TestLicencesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} | {{.Version}}{{end}}{{end}}", ".").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}} | {{.Version}}{{end}}{{end}}", ".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,8 @@ func TestLicencesAreListed(t *testing.T) {
 func TestNoOtherWayOut(t *testing.T) {
 	ways := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
 	known := map[string][]string{
-		"os/exec":                           {"xla/plugin.go", "cmd/qdnb/sweepjobs.go"}, // pip; qdnb itself
+		// pip; qdnb itself
+		"os/exec":                           {"xla/plugin.go", "cmd/qdnb/sweepjobs.go"},
 		"github.com/gomlx/go-xla/installer": {"xla/plugin.go"},
 	}
 	root := filepath.Join("..", "..")
@@ -51,7 +53,9 @@ func TestNoOtherWayOut(t *testing.T) {
 			return err
 		}
 		name, _ := filepath.Rel(root, path)
-		if entry.IsDir() && (name == "build" || name == "tools" || name != "." && strings.HasPrefix(entry.Name(), ".")) {
+		if entry.IsDir() && (name == "build" || name == "tools" || name != "." && strings.HasPrefix(
+			entry.Name(),
+			".")) {
 			return filepath.SkipDir
 		}
 		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -63,8 +67,10 @@ func TestNoOtherWayOut(t *testing.T) {
 		}
 		count++
 		for _, spec := range file.Imports {
-			if imported, err := strconv.Unquote(spec.Path.Value); err == nil && ways.MatchString(imported) && !slices.Contains(known[imported], filepath.ToSlash(name)) {
-				t.Errorf("%s imports %s: if that reaches a network or starts a program, say so in docs/trust.md and here", name, imported)
+			if imported, err := strconv.Unquote(spec.Path.Value); err == nil && ways.MatchString(
+				imported) && !slices.Contains(known[imported], filepath.ToSlash(name)) {
+				t.Errorf("%s imports %s: if that reaches a network or starts a program, say so in "+
+					"docs/trust.md and here", name, imported)
 			}
 		}
 		return nil
@@ -77,17 +83,20 @@ func TestNoOtherWayOut(t *testing.T) {
 // Once it is set up, the program works without any network.
 func TestWithoutNetwork(t *testing.T) {
 	unshare := []string{"unshare", "--map-root-user", "--net"}
-	if out, err := exec.Command(unshare[0], append(unshare[1:], "true")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(unshare[0], append(unshare[1:],
+		"true")...).CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: a process without a network cannot be made here: %v %s", err, out)
 	}
 	root := t.TempDir()
 	for _, args := range [][]string{
 		append([]string{"train", "--runs", root, "--generations", "2"}, small...),
 		{"show", "map-elites-pointmaze-0", "--runs", root, "--figures", filepath.Join(root, "figures")},
-		{"export", "--run", "map-elites-pointmaze-0", "--runs", root, "--out", filepath.Join(root, "exported.npz")},
+		{"export", "--run", "map-elites-pointmaze-0", "--runs", root, "--out",
+			filepath.Join(root, "exported.npz")},
 		{"figures", "--only", "figure-1", "--out", filepath.Join(root, "figures")},
 	} {
-		out, err := exec.Command(unshare[0], append(append(slices.Clone(unshare[1:]), program), args...)...).CombinedOutput()
+		out, err := exec.Command(unshare[0], append(append(slices.Clone(unshare[1:]), program),
+			args...)...).CombinedOutput()
 		if err != nil {
 			t.Errorf("qdnb %s without a network: %v\n%s", strings.Join(args, " "), err, out)
 		}

@@ -36,7 +36,8 @@ type sweepPlanCmd struct {
 
 // Run prints a plan.
 func (c *sweepPlanCmd) Run() error {
-	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms, Constants: c.Constants, Budget: c.Budget}
+	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms,
+		Constants: c.Constants, Budget: c.Budget}
 	if c.Seeds != nil {
 		if o.Seeds = *c.Seeds; o.Seeds < 1 {
 			return fmt.Errorf("--seeds must be 1 or more, not %d", o.Seeds)
@@ -90,7 +91,8 @@ func (c *sweepRunCmd) Run() error {
 		return fmt.Errorf("--jobs must be 1 or more, and 1 for a single line, not %d", c.Jobs)
 	}
 	if c.Index != "" && c.Out != "" {
-		return fmt.Errorf("one line has no results of its own: leave --out out, and use `qdnb sweep results` when the plan is done")
+		return fmt.Errorf("one line has no results of its own: leave --out out, and use `qdnb sweep " +
+			"results` when the plan is done")
 	}
 	ctx, stop := qdnb.Interruptible()
 	defer stop()
@@ -131,7 +133,8 @@ func indexOf(text string) (int, error) {
 			}
 		}
 		if text == "" {
-			return 0, fmt.Errorf("--index=auto takes the index from %s, and neither is set: this is no task of a job array", strings.Join(arrayVariables, " or "))
+			return 0, fmt.Errorf("--index=auto takes the index from %s, and neither is set: this is no "+
+				"task of a job array", strings.Join(arrayVariables, " or "))
 		}
 	}
 	index, err := strconv.Atoi(text)
@@ -173,7 +176,8 @@ func (c *sweepStatusCmd) Run() error {
 	if c.JSON {
 		list := make([]lineStatus, len(states))
 		for i, s := range states {
-			list[i] = lineStatus{s.Index, s.Hash, s.Label, s.Run.Name(), s.Status, s.Fraction, s.Progress.EnvSteps, s.Progress.Seconds, s.Holder, s.Missing, ""}
+			list[i] = lineStatus{s.Index, s.Hash, s.Label, s.Run.Name(), s.Status, s.Fraction,
+				s.Progress.EnvSteps, s.Progress.Seconds, s.Holder, s.Missing, ""}
 			if s.Err != nil {
 				list[i].Error = oneLine(s.Err)
 			}
@@ -186,7 +190,8 @@ func (c *sweepStatusCmd) Run() error {
 		}{c.Plan, c.Runs, total, list})
 	}
 	for _, s := range states {
-		if c.All || s.Status == sweep.Running || s.Status == sweep.Interrupted || s.Status == sweep.Broken {
+		if c.All || s.Status == sweep.Running || s.Status == sweep.Interrupted || s.Status ==
+			sweep.Broken {
 			fmt.Printf("%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), remark(s))
 		}
 	}
@@ -197,7 +202,8 @@ func (c *sweepStatusCmd) Run() error {
 		}
 	}
 	fmt.Println(strings.Join(counts, ", "))
-	fmt.Printf("so far  %s\n", amount(total.EnvSteps, time.Duration(total.Seconds*float64(time.Second))))
+	fmt.Printf("so far  %s\n", amount(total.EnvSteps,
+		time.Duration(total.Seconds*float64(time.Second))))
 	if total.Count[sweep.Done] < total.Lines {
 		unknown := ""
 		if total.Left.Unknown > 0 {
@@ -222,7 +228,8 @@ func remark(s sweep.State) string {
 }
 
 func amount(steps int64, d time.Duration) string {
-	return fmt.Sprintf("%.3g environment steps, %v one line after the other", float64(steps), d.Round(time.Second))
+	return fmt.Sprintf("%.3g environment steps, %v one line after the other", float64(steps),
+		d.Round(time.Second))
 }
 
 type sweepResultsCmd struct {

@@ -28,7 +28,8 @@ func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config, Budget: qdnb.Generations(generations)}
+		line := sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
+			Budget: qdnb.Generations(generations)}
 		if seed == int64(n-1) {
 			line.Needs = []sweep.Need{{Run: lines[0].Run, Budget: lines[0].Budget}}
 		}
@@ -80,19 +81,23 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	check(sweep.Ready, sweep.Ready, sweep.Ready, sweep.Waiting)
 
 	t.Setenv("SLURM_ARRAY_TASK_ID", "3") // what it needs is made, too
-	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index", "auto"); status != 0 {
+	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index",
+		"auto"); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	os.Unsetenv("SLURM_ARRAY_TASK_ID")
 	check(sweep.Done, sweep.Ready, sweep.Ready, sweep.Done)
 	t.Setenv("JOB_COMPLETION_INDEX", "1")
-	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index=auto"); status != 0 {
+	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root,
+		"--index=auto"); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	check(sweep.Done, sweep.Done, sweep.Ready, sweep.Done)
 
-	stdout, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--out", out)
-	if status != 0 || !strings.Contains(stderr, "line 2/4") || strings.Contains(stderr, "line 1/4") || !strings.Contains(stdout, "training.csv") {
+	stdout, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--out",
+		out)
+	if status != 0 || !strings.Contains(stderr, "line 2/4") || strings.Contains(stderr,
+		"line 1/4") || !strings.Contains(stdout, "training.csv") {
 		t.Errorf("status %d: %s%s", status, stdout, stderr)
 	}
 	check(sweep.Done, sweep.Done, sweep.Done, sweep.Done)
@@ -101,21 +106,26 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 		t.Errorf("training.csv (%v): %s", err, collected)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if _, stderr, status := invoke(t, "sweep", "results", "--plan", plan, "--runs", root, "--out", again); status != 0 {
+	if _, stderr, status := invoke(t, "sweep", "results", "--plan", plan, "--runs", root, "--out",
+		again); status != 0 {
 		t.Errorf("sweep results: %s", stderr)
 	}
-	if other, err := os.ReadFile(filepath.Join(again, "training.csv")); err != nil || !bytes.Equal(other, collected) {
+	if other, err := os.ReadFile(filepath.Join(again,
+		"training.csv")); err != nil || !bytes.Equal(other, collected) {
 		t.Errorf("sweep results wrote (%v)\n%s\nnot\n%s", err, other, collected)
 	}
 
-	if stdout, stderr, status := invoke(t, "sweep", "status", "--plan", plan, "--runs", root, "--all"); status != 0 ||
-		!strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout, lines[2].Run.Name()) || strings.Contains(stdout, "to go") {
+	if stdout, stderr, status := invoke(t, "sweep", "status", "--plan", plan, "--runs", root,
+		"--all"); status != 0 ||
+		!strings.Contains(stdout, "4 lines, 4 done") || !strings.Contains(stdout,
+		lines[2].Run.Name()) || strings.Contains(stdout, "to go") {
 		t.Errorf("status %d: %s%s", status, stdout, stderr)
 	}
 }
 
 func TestSweepPlansAreOfTheirOptions(t *testing.T) {
-	stdout, stderr, status := invoke(t, "sweep", "plan", "--experiment", "adaptation", "--scale", "small", "--seeds", "2", "--envs", "ant-maze,walker-uni",
+	stdout, stderr, status := invoke(t, "sweep", "plan", "--experiment", "adaptation", "--scale",
+		"small", "--seeds", "2", "--envs", "ant-maze,walker-uni",
 		"--algorithms", "aurora,smerl-dads")
 	if status != 0 {
 		t.Fatal(stderr)
@@ -134,7 +144,8 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 	}
 	changed := func(old, new string) string {
 		path := filepath.Join(t.TempDir(), "plan.jsonl")
-		if err := os.WriteFile(path, bytes.Replace(whole, []byte(old), []byte(new), 1), 0o666); err != nil {
+		if err := os.WriteFile(path, bytes.Replace(whole, []byte(old), []byte(new), 1),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -149,7 +160,8 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		says   string
 	}{
 		{[]string{"sweep", "plan", "--experiment", "adaption"}, 1, `did you mean "adaptation"?`},
-		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1, "--seeds must be 1 or more"},
+		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1,
+			"--seeds must be 1 or more"},
 		{[]string{"sweep", "plan"}, 2, "--experiment"},
 		{run("no/plan"), 1, "there is no plan no/plan"},
 		{run(plan, "--index", "2"), 1, "its 2 lines have 0 to 1"},
@@ -168,7 +180,8 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--limit", "1m"}, 1, "--limit must be"},
 	} {
 		_, stderr, status := invoke(t, c.args...)
-		if status != c.status || !strings.Contains(stderr, c.says) || (status == 1 && strings.Count(stderr, "\n") != 1) {
+		if status != c.status || !strings.Contains(stderr,
+			c.says) || (status == 1 && strings.Count(stderr, "\n") != 1) {
 			t.Errorf("%q: status %d, %q; want %d, %q", c.args, status, stderr, c.status, c.says)
 		}
 	}
@@ -183,7 +196,8 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	endless, lines := writePlan(t, 2, 1_000_000)
 	root, alone := t.TempDir(), t.TempDir()
 	arguments := func(plan, root string, more ...string) []string {
-		return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "50ms"}, more...)
+		return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "50ms"},
+			more...)
 	}
 	inTraining := func(log string) bool {
 		metrics, err := os.ReadFile(log)
@@ -203,7 +217,8 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		started := false
 		for deadline := time.Now().Add(5 * time.Minute); !started; time.Sleep(20 * time.Millisecond) {
 			for i, s := range lineStatuses(t, endless, root) {
-				started = started || s == sweep.Running && inTraining(filepath.Join(root, lines[i].Run.Name(), "metrics.csv"))
+				started = started || s == sweep.Running && inTraining(filepath.Join(root, lines[i].Run.Name(),
+					"metrics.csv"))
 			}
 			if time.Now().After(deadline) {
 				cmd.Process.Kill()
@@ -215,7 +230,9 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := cmd.Wait()
-		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "goes on")) {
+		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() !=
+			exitInterrupted || !strings.Contains(stderr.String(),
+			"goes on")) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}
@@ -225,7 +242,8 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	}
 	generations := int(begun.Status.Generation) + 300
 	plan, _ := writePlan(t, 2, generations)
-	if out, err := exec.Command(program, arguments(plan, root, "--jobs", "2")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(program, arguments(plan, root, "--jobs",
+		"2")...).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, stderr, status := invoke(t, arguments(plan, alone)...); status != 0 {
@@ -233,8 +251,10 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	}
 	for _, line := range lines {
 		name := line.Run.Name()
-		if got, want := curve(t, filepath.Join(root, name)), curve(t, filepath.Join(alone, name)); got != want || strings.Count(got, "\n") != generations+1 {
-			t.Errorf("%s: %d rows differ from the %d of a process that is alone", name, strings.Count(got, "\n"), strings.Count(want, "\n"))
+		if got, want := curve(t, filepath.Join(root, name)),
+			curve(t, filepath.Join(alone, name)); got != want || strings.Count(got, "\n") != generations+1 {
+			t.Errorf("%s: %d rows differ from the %d of a process that is alone", name,
+				strings.Count(got, "\n"), strings.Count(want, "\n"))
 		}
 	}
 }
@@ -260,12 +280,14 @@ func curve(t *testing.T, dir string) string {
 
 func TestSweepScripts(t *testing.T) {
 	plan, _ := writePlan(t, 3, 1)
-	stdout, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs", "/shared/it's/runs", "--parallel", "2", "--gpus", "1",
+	stdout, stderr, status := invoke(t, "sweep", "script", "slurm", "--plan", plan, "--runs",
+		"/shared/it's/runs", "--parallel", "2", "--gpus", "1",
 		"--limit", "26h30m", "--sbatch=--partition=gpu")
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	for _, want := range []string{"#SBATCH --partition=gpu\n", "#SBATCH --time=26:30:00\n", "#SBATCH --gpus-per-node=1\n", "--array=0-1%2", "--array=2%2",
+	for _, want := range []string{"#SBATCH --partition=gpu\n", "#SBATCH --time=26:30:00\n",
+		"#SBATCH --gpus-per-node=1\n", "--array=0-1%2", "--array=2%2",
 		`--runs '/shared/it'\''s/runs'`, "--plan '" + plan + "'", "'" + program + "' sweep run"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the script lacks %q:\n%s", want, stdout)
@@ -278,12 +300,15 @@ func TestSweepScripts(t *testing.T) {
 			t.Errorf("bash cannot read the script: %s", out)
 		}
 	}
-	stdout, stderr, status = invoke(t, "sweep", "script", "kubernetes", "--plan", plan, "--image", "registry/qdnb:1", "--gpus", "2", "--claim", "shared")
+	stdout, stderr, status = invoke(t, "sweep", "script", "kubernetes", "--plan", plan, "--image",
+		"registry/qdnb:1", "--gpus", "2", "--claim", "shared")
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	for _, want := range []string{"completionMode: Indexed\n", "completions: 3\n", "parallelism: 3\n", "image: registry/qdnb:1\n", "claimName: shared\n",
-		`--plan, "/data/plan.jsonl", --runs, "/data/runs", --index, auto`, "nvidia.com/gpu: 2\n", "memory: 8Gi\n"} {
+	for _, want := range []string{"completionMode: Indexed\n", "completions: 3\n", "parallelism: 3\n",
+		"image: registry/qdnb:1\n", "claimName: shared\n",
+		`--plan, "/data/plan.jsonl", --runs, "/data/runs", --index, auto`, "nvidia.com/gpu: 2\n",
+		"memory: 8Gi\n"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the manifest lacks %q:\n%s", want, stdout)
 		}

@@ -23,7 +23,8 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"sweep", "run", "--plan", c.Plan, "--runs", c.Runs, "--poll", c.Poll.String(), "--quiet"}
+	args := []string{"sweep", "run", "--plan", c.Plan, "--runs", c.Runs, "--poll", c.Poll.String(),
+		"--quiet"}
 	if c.Backend != "" {
 		args = append(args, "--backend", c.Backend)
 	}

@@ -71,14 +71,16 @@ func (c *sweepScriptCmd) Run() error {
 	case c.CPUs < 1 || c.GPUs < 0 || c.Parallel < 0:
 		return fmt.Errorf("--cpus must be 1 or more, --gpus and --parallel 0 or more")
 	case c.Limit < 5*time.Minute:
-		return fmt.Errorf("--limit must be 5m or more, for a task is told two minutes before, not %v", c.Limit)
+		return fmt.Errorf("--limit must be 5m or more, for a task is told two minutes before, not %v",
+			c.Limit)
 	}
 	if c.Engine == "slurm" {
 		if err := c.absolute(); err != nil {
 			return err
 		}
 	} else {
-		if c.Plan, c.Runs = filepath.Join("/data", filepath.Base(inCluster.Plan)), inCluster.Runs; c.Runs == "" {
+		if c.Plan, c.Runs = filepath.Join("/data", filepath.Base(inCluster.Plan)),
+			inCluster.Runs; c.Runs == "" {
 			c.Runs = "/data/runs"
 		}
 		if c.Parallel == 0 {

@@ -39,15 +39,17 @@ func (c *trainCmd) Run() error {
 		return err
 	}
 	spec := qdnb.Spec{
-		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants, Set: c.Set, Budget: budget,
-		Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Fresh: c.Fresh, KeepReplay: c.KeepReplay,
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants, Set: c.Set,
+		Budget: budget,
+		Runs:   c.Runs, Backend: c.Backend, Quiet: c.Quiet, Fresh: c.Fresh, KeepReplay: c.KeepReplay,
 	}
 	config, err := spec.Config()
 	if err != nil {
 		return err
 	}
 	if !c.Quiet {
-		fmt.Fprintf(os.Stderr, "%s\nhyperparameters: %s\n", config.Name(), hyperparameters(config, c.Verbose))
+		fmt.Fprintf(os.Stderr, "%s\nhyperparameters: %s\n", config.Name(),
+			hyperparameters(config, c.Verbose))
 	}
 	run, err := qdnb.Train(spec)
 	if err != nil {
@@ -67,12 +69,14 @@ func (c *trainCmd) budget() (b runs.Budget, err error) {
 		name  string
 		given *int64
 		of    *int64
-	}{{"generations", c.Generations, &b.Generations}, {"evaluations", c.Evaluations, &b.Evaluations}, {"env-steps", c.EnvSteps, &b.EnvSteps}} {
+	}{{"generations", c.Generations, &b.Generations}, {"evaluations", c.Evaluations, &b.Evaluations},
+		{"env-steps", c.EnvSteps, &b.EnvSteps}} {
 		if limit.given == nil {
 			continue
 		}
 		if *limit.of = *limit.given; *limit.of < 1 {
-			return b, fmt.Errorf("--%s must be 1 or more, not %d: leave it out for no such limit", limit.name, *limit.of)
+			return b, fmt.Errorf("--%s must be 1 or more, not %d: leave it out for no such limit",
+				limit.name, *limit.of)
 		}
 	}
 	for _, limit := range []struct {
@@ -84,7 +88,8 @@ func (c *trainCmd) budget() (b runs.Budget, err error) {
 			continue
 		}
 		if *limit.of = *limit.given; *limit.of <= 0 {
-			return b, fmt.Errorf("--%s must be more than 0, not %v: leave it out for no such limit", limit.name, *limit.of)
+			return b, fmt.Errorf("--%s must be more than 0, not %v: leave it out for no such limit",
+				limit.name, *limit.of)
 		}
 	}
 	return b, nil
@@ -92,16 +97,19 @@ func (c *trainCmd) budget() (b runs.Budget, err error) {
 
 // result is the last line of `qdnb train --json`.
 type result struct {
-	Run            string   `json:"run"` // the folder's path
-	Algorithm      string   `json:"algorithm"`
-	Env            string   `json:"env"`
-	Seed           int64    `json:"seed"`
-	Generations    int64    `json:"generations"`
-	Evaluations    int64    `json:"evaluations"`
-	EnvSteps       int64    `json:"env_steps"`
-	PaperSteps     int64    `json:"paper_steps"`     // that the paper's runs took in two hours; 0 where that is not known
-	StepsRatio     *float64 `json:"steps_ratio"`     // env_steps / paper_steps; null without the latter
-	Seconds        float64  `json:"seconds"`         // wall-clock over all sessions, compilation included
+	Run         string `json:"run"` // the folder's path
+	Algorithm   string `json:"algorithm"`
+	Env         string `json:"env"`
+	Seed        int64  `json:"seed"`
+	Generations int64  `json:"generations"`
+	Evaluations int64  `json:"evaluations"`
+	EnvSteps    int64  `json:"env_steps"`
+	// that the paper's runs took in two hours; 0 where that is not known
+	PaperSteps int64 `json:"paper_steps"`
+	// env_steps / paper_steps; null without the latter
+	StepsRatio *float64 `json:"steps_ratio"`
+	// wall-clock over all sessions, compilation included
+	Seconds        float64  `json:"seconds"`
 	CompileSeconds float64  `json:"compile_seconds"` // part of seconds
 	CPUSeconds     float64  `json:"cpu_seconds"`     // processor time, without compilation
 	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
@@ -116,7 +124,8 @@ func printJSON(run *runs.Run) error {
 	r := result{
 		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
 		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
-		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds, CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds,
+		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
+		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds,
 		Coverage: s.Coverage, QDScore: s.QDScore, Backend: s.Backend, Finished: s.Finished,
 	}
 	if ratio := stepsRatio(run); ratio > 0 {
@@ -149,9 +158,11 @@ func stepsRatio(run *runs.Run) float64 {
 func printRun(run *runs.Run, verbose bool) {
 	s := run.Status
 	fmt.Printf("run            %s\n", run.Dir)
-	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm, run.Config.Env, run.Config.Seed)
+	fmt.Printf("algorithm      %s\nenvironment    %s\nseed           %d\n", run.Config.Algorithm,
+		run.Config.Env, run.Config.Seed)
 	fmt.Printf("hyperparams    %s\n", hyperparameters(run.Config, verbose))
-	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations, s.EnvSteps)
+	fmt.Printf("generations    %d\nevaluations    %d\nenv steps      %d", s.Generation, s.Evaluations,
+		s.EnvSteps)
 	if ratio := stepsRatio(run); ratio > 0 {
 		fmt.Printf(" (%.2g of the paper's in 2h)", ratio)
 	}
@@ -161,7 +172,8 @@ func printRun(run *runs.Run, verbose bool) {
 	case qdnb.Adaptation, qdnb.HierarchicalControl: // they have no repertoire
 		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
 	default:
-		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness, s.Coverage, s.QDScore)
+		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,
+			s.Coverage, s.QDScore)
 	}
 	state := "complete"
 	if !s.Finished {

@@ -51,7 +51,8 @@ func (c *verifyCmd) Run() error {
 }
 
 // verified has all files compared, and counts those that fail.
-func verified(platform *xla.Platform, files []string, file func(path string) (pass bool, err error)) error {
+func verified(platform *xla.Platform, files []string,
+	file func(path string) (pass bool, err error)) error {
 	failed := 0
 	for _, path := range files {
 		if pass, err := file(path); err != nil || !pass {
@@ -84,14 +85,16 @@ func (c *verifyCmd) against(platform *xla.Platform, files []string) error {
 	names := [2]string{platform.Name(), other.Name()}
 	if c.JSON {
 		found := map[string]any{
-			"backend": names[0], "against": names[1], "files": len(files), "pass": failure == nil, "steps": between.Steps(), "episodes": between.Drifts(),
+			"backend": names[0], "against": names[1], "files": len(files), "pass": failure == nil,
+			"steps": between.Steps(), "episodes": between.Drifts(),
 		}
 		if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
 			return err
 		}
 		return failure
 	}
-	for _, table := range []*tables.Table{stepTable(names, between.Steps()), driftTable(names, between.Drifts())} {
+	for _, table := range []*tables.Table{stepTable(names, between.Steps()),
+		driftTable(names, between.Drifts())} {
 		if len(table.Rows) > 0 {
 			fmt.Println(table.Markdown())
 		}
@@ -105,18 +108,21 @@ func (c *verifyCmd) against(platform *xla.Platform, files []string) error {
 func stepTable(names [2]string, steps []verify.StepDistance) *tables.Table {
 	t := &tables.Table{
 		Caption: "One step from the same state: absolute differences, median / worst",
-		Header:  []string{"environment", "quantity", "numbers", names[0] + " from golden files", names[0] + " from " + names[1]},
+		Header: []string{"environment", "quantity", "numbers", names[0] + " from golden files",
+			names[0] + " from " + names[1]},
 		Grouped: true,
 	}
 	for _, s := range steps {
-		t.Rows = append(t.Rows, tables.Row(s.Env, s.Quantity, strconv.Itoa(s.Numbers), spread(s.Golden), spread(s.Other)))
+		t.Rows = append(t.Rows, tables.Row(s.Env, s.Quantity, strconv.Itoa(s.Numbers), spread(s.Golden),
+			spread(s.Other)))
 	}
 	return t
 }
 
 func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 	t := &tables.Table{
-		Caption: "Episodes of the same policies from the same states: differences of positions after so many steps, and of returns, median / worst",
+		Caption: "Episodes of the same policies from the same states: differences of positions after " +
+			"so many steps, and of returns, median / worst",
 		Header:  []string{"environment", "of"},
 		Grouped: true,
 	}
@@ -135,7 +141,8 @@ func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 			for _, at := range positions {
 				row = append(row, spread(at))
 			}
-			t.Rows = append(t.Rows, tables.Row(append(row, spread([]verify.Distance{d.ReturnOther, d.ReturnNudged}[i]))...))
+			t.Rows = append(t.Rows, tables.Row(append(row,
+				spread([]verify.Distance{d.ReturnOther, d.ReturnNudged}[i]))...))
 		}
 	}
 	return t
@@ -175,7 +182,8 @@ func goldenFiles(paths []string) ([]string, error) {
 			files = append(files, inside...)
 		}
 		if len(files) == before {
-			return nil, fmt.Errorf("no golden file in %s: their names begin with %s", path, strings.Join(verify.Kinds(), "_, ")+"_")
+			return nil, fmt.Errorf("no golden file in %s: their names begin with %s", path,
+				strings.Join(verify.Kinds(), "_, ")+"_")
 		}
 	}
 	return files, nil

@@ -14,11 +14,14 @@ func goldenFile(name string) string { return filepath.Join("..", "..", "envs", "
 // A backend against itself is as far from golden files as it is, and not at all from the other; as
 // tables and as JSON.
 func TestVerifyAgainst(t *testing.T) {
-	args := []string{"verify", "--backend", "go", "--against", "go", goldenFile("traj_pointmaze.npz"), goldenFile("onestep_pointmaze.npz")}
+	args := []string{"verify", "--backend", "go", "--against", "go", goldenFile("traj_pointmaze.npz"),
+		goldenFile("onestep_pointmaze.npz")}
 	stdout, stderr, status := invoke(t, args...)
 	for _, want := range []string{
-		"| environment | quantity | numbers | go from golden files | go from go |", "| pointmaze | positions | 512 | 0 / ", "|  | rewards | 256 |",
-		"| environment | of | 1 | 10 | 50 | 100 | 250 | return |", "| pointmaze | go from go | 0 / 0 |", "starts a millionth apart", "2 files PASS on go",
+		"| environment | quantity | numbers | go from golden files | go from go |",
+		"| pointmaze | positions | 512 | 0 / ", "|  | rewards | 256 |",
+		"| environment | of | 1 | 10 | 50 | 100 | 250 | return |", "| pointmaze | go from go | 0 / 0 |",
+		"starts a millionth apart", "2 files PASS on go",
 	} {
 		if status != 0 || !strings.Contains(stdout, want) {
 			t.Fatalf("status %d, no %q in %s%s", status, want, stdout, stderr)
@@ -44,16 +47,19 @@ func TestVerifyAgainst(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &found); err != nil || status != 0 {
 		t.Fatalf("status %d, %v, %s%s", status, err, stdout, stderr)
 	}
-	if found.Backend != "go" || found.Against != "go" || found.Files != 2 || !found.Pass || len(found.Steps) != 3 || len(found.Episodes) != 1 {
+	if found.Backend != "go" || found.Against != "go" || found.Files != 2 || !found.Pass || len(
+		found.Steps) != 3 || len(found.Episodes) != 1 {
 		t.Fatalf("%+v", found)
 	}
 	for _, s := range found.Steps {
-		if s.Numbers < 256 || s.Golden.Worst < s.Golden.Median || s.Golden.Worst > 1e-6 || s.Other != (distance{}) {
+		if s.Numbers < 256 || s.Golden.Worst < s.Golden.Median || s.Golden.Worst > 1e-6 || s.Other !=
+			(distance{}) {
 			t.Errorf("%+v", s)
 		}
 	}
 	e := found.Episodes[0]
-	if e.Episodes != 32 || e.Return < 1 || e.Other[4] != (distance{}) || e.Nudged[0].Worst <= 0 || e.Nudged[0].Worst > 1e-5 {
+	if e.Episodes != 32 || e.Return < 1 || e.Other[4] != (distance{}) || e.Nudged[0].Worst <=
+		0 || e.Nudged[0].Worst > 1e-5 {
 		t.Errorf("%+v", e)
 	}
 }
@@ -73,8 +79,10 @@ func TestVerifyAgainstTellsWhatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, status := invoke(t, "verify", "--backend", "go", "--against", "go", wrong, none)
-	if status != 1 || strings.Contains(stdout, "PASS") || !strings.Contains(stdout, "| rewards | 256 | 0 / 0.25 | 0 / 0 |") ||
-		!strings.Contains(stderr, wrong+": FAIL") || !strings.Contains(stderr, `unknown environment "moon"`) || !strings.Contains(stderr, "2 of 2 files FAIL on go") {
+	if status != 1 || strings.Contains(stdout, "PASS") || !strings.Contains(stdout,
+		"| rewards | 256 | 0 / 0.25 | 0 / 0 |") ||
+		!strings.Contains(stderr, wrong+": FAIL") || !strings.Contains(stderr,
+		`unknown environment "moon"`) || !strings.Contains(stderr, "2 of 2 files FAIL on go") {
 		t.Errorf("status %d, %s%s", status, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
@@ -89,7 +97,8 @@ func TestVerifyAgainstTellsWhatFails(t *testing.T) {
 }
 
 func TestTwoDigits(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 2.04e-5: "2e-05", 0.25: "0.25", 12.4: "12", 228.4: "228", 1e9: "1e+09"} {
+	for x, want := range map[float64]string{0: "0", 2.04e-5: "2e-05", 0.25: "0.25", 12.4: "12",
+		228.4: "228", 1e9: "1e+09"} {
 		if got := twoDigits(x); got != want {
 			t.Errorf("%v: %q, want %q", x, got, want)
 		}

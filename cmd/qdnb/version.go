@@ -32,7 +32,8 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 // frameworkModules are those that compile and run programs.
-var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla"}
+var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute",
+	"github.com/gomlx/go-xla"}
 
 // printVersion writes the versions of this build, as the go tool recorded them, and the plugin of
 // XLA:CPU. It opens no backend.
@@ -48,12 +49,14 @@ func printVersion(out io.Writer) {
 			commit += ", modified"
 		}
 	}
-	fmt.Fprintf(out, "qdnb      %s\ncommit    %s\ngo        %s on %s/%s\n", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(out, "qdnb      %s\ncommit    %s\ngo        %s on %s/%s\n", version, commit,
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	found := modules(frameworkModules...)
 	for _, module := range frameworkModules {
 		fmt.Fprintf(out, "module    %s %s\n", module, found[module])
 	}
-	fmt.Fprintf(out, "plugin    %s\n", cmp.Or(xla.FindPlugin(xla.CPU), "none for the CPU: `qdnb doctor --install` fetches it"))
+	fmt.Fprintf(out, "plugin    %s\n", cmp.Or(xla.FindPlugin(xla.CPU),
+		"none for the CPU: `qdnb doctor --install` fetches it"))
 }
 
 type helpCmd struct {

@@ -58,7 +58,8 @@ func (s Suite) Check(env envs.Env) error {
 	case 1:
 		return errors.Errorf("%s breaks a promise of environments: %s", env.Spec().Name, broken[0])
 	}
-	return errors.Errorf("%s breaks %d promises of environments:\n  %s", env.Spec().Name, len(broken), strings.Join(broken, "\n  "))
+	return errors.Errorf("%s breaks %d promises of environments:\n  %s", env.Spec().Name, len(broken),
+		strings.Join(broken, "\n  "))
 }
 
 // try lists the promises that an environment breaks. An error is of a backend that cannot be had.

@@ -25,8 +25,10 @@ type slider struct {
 }
 
 func (e slider) Spec() envs.Spec {
-	spec := envs.Spec{Name: "slider", Observations: 2, Actions: 1, Length: 50, Offset: 1, Descriptor: envs.Descriptor{
-		Kind: envs.Mean, Lower: []float32{0}, Upper: []float32{1}, Components: []string{"share of the right"}}}
+	spec := envs.Spec{Name: "slider", Observations: 2, Actions: 1, Length: 50, Offset: 1,
+		Descriptor: envs.Descriptor{
+			Kind: envs.Mean, Lower: []float32{0}, Upper: []float32{1},
+			Components: []string{"share of the right"}}}
 	if e.spec != nil {
 		e.spec(&spec)
 	}
@@ -94,42 +96,65 @@ func TestGoodEnvironmentPasses(t *testing.T) {
 func TestBrokenPromisesAreSaid(t *testing.T) {
 	pure := []*xla.Platform{xlatest.Pure(t)}
 	built := 0
-	same := func(keys xla.Key) *Node { return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0) }
+	same := func(keys xla.Key) *Node {
+		return MulScalar(keys.Uniform(0, 1,
+			keys.Hi.Shape().Dimensions[0]), 0)
+	}
 	for want, broken := range map[string]slider{
-		"Spec: slider needs at least 1 observation":            {spec: func(s *envs.Spec) { s.Observations = 0 }},
-		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) { s.Descriptor.Lower[0] = 2 }},
-		"1 upper ones and 2 names":                             {spec: func(s *envs.Spec) { s.Descriptor.Components = []string{"a", "b"} }},
-		"shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 3]": {
+		"Spec: slider needs at least 1 observation": {spec: func(s *envs.Spec) {
+			s.Observations = 0
+		}},
+		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) {
+			s.Descriptor.Lower[0] = 2
+		}},
+		"1 upper ones and 2 names": {spec: func(s *envs.Spec) {
+			s.Descriptor.Components = []string{"a",
+				"b"}
+		}},
+		"shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says " +
+			"(Float32)[5, 3]": {
 			spec: func(s *envs.Spec) { s.Observations = 3 }},
 		"shapes: Reset returns no Descriptor": {reset: func(s *envs.State) { s.Descriptor = nil }},
 		"shapes: Reset returns PhysicsState[0] of shape (Float32)[5, 1] for 5 copies: the last axis": {
 			reset: func(s *envs.State) { s.PhysicsState[0] = InsertAxes(s.PhysicsState[0], -1) }},
 		"shapes: Reset returns no World": {reset: func(s *envs.State) { s.PhysicsState = nil }},
 		"shapes: Step turns PhysicsState[0] from (Float32)[5] into (Float32)[1, 5]": {
-			step: func(_, _ *Node, s *envs.State) { s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0], 0)} }},
+			step: func(_, _ *Node, s *envs.State) {
+				s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0],
+					0)}
+			}},
 		"shapes: Step turns a PhysicsState of 1 tensors into one of 2": {
 			step: func(x, _ *Node, s *envs.State) { s.PhysicsState = append(s.PhysicsState, x) }},
-		"there is no body \"leg\"": {step: func(_, _ *Node, _ *envs.State) { panic(`there is no body "leg"`) }},
+		"there is no body \"leg\"": {step: func(_, _ *Node,
+			_ *envs.State) {
+			panic(`there is no body "leg"`)
+		}},
 		"reset: it must give reward 0 and done 0: number 0 of the reward of copy 0 after 0 steps is -1": {
 			reset: func(s *envs.State) { s.Reward = AddScalar(s.Reward, -1) }},
 		"reset: all keys give the same state": {start: same},
 		"reset: the same key gives another state in another place of the batch": {start: func(keys xla.Key) *Node {
-			return xla.Key{Hi: Const(keys.Hi.Graph(), uint32(1)), Lo: Const(keys.Hi.Graph(), uint32(2))}.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0])
+			return xla.Key{Hi: Const(keys.Hi.Graph(), uint32(1)),
+				Lo: Const(keys.Hi.Graph(), uint32(2))}.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0])
 		}},
 		"same bytes: built once more it does something else": {start: func(keys xla.Key) *Node {
 			built++
 			return AddScalar(keys.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0]), 0.1*float64(built%7))
 		}},
-		"independence: a copy feels what its neighbours do, on go": {step: func(x, _ *Node, s *envs.State) {
+		"independence: a copy feels what its neighbours do, on go": {step: func(x, _ *Node,
+			s *envs.State) {
 			s.Reward = Sub(s.Reward, ReduceAllMean(Square(x)))
 		}},
 		"finite: random actions lead to something that is not a number: number 0 of the reward": {step: func(x, _ *Node, s *envs.State) {
 			s.Reward = Log(s.Reward)
 		}},
-		"done: it is neither 0 nor 1: number 0 of done of copy 0 after 1 steps is 0.5": {step: func(x, _ *Node, s *envs.State) {
+		"done: it is neither 0 nor 1: number 0 of done of copy 0 after 1 steps is 0.5": {step: func(x,
+			_ *Node, s *envs.State) {
 			s.Done = AddScalar(s.Done, 0.5)
 		}},
-		"limits: number 0 of the descriptor of copy": {step: func(x, _ *Node, s *envs.State) { s.Descriptor = MulScalar(s.Descriptor, 2) }},
+		"limits: number 0 of the descriptor of copy": {step: func(x, _ *Node,
+			s *envs.State) {
+			s.Descriptor = MulScalar(s.Descriptor, 2)
+		}},
 		"NaN: a policy whose actions are NaN has fitness": {step: func(x, _ *Node, s *envs.State) {
 			s.PhysicsState[0] = Where(NotEqual(x, x), ZerosLike(x), x)
 			s.Reward = Where(NotEqual(x, x), ZerosLike(x), s.Reward)
@@ -141,7 +166,9 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		if !strings.Contains(said, want) || !strings.HasPrefix(said, "slider: ") {
 			t.Errorf("said %q, want %q", said, want)
 		}
-		if err := (envtest.Suite{Platforms: pure}).Check(broken); err == nil || !strings.HasPrefix(err.Error(), "slider breaks ") {
+		if err := (envtest.Suite{Platforms: pure}).Check(broken); err == nil || !strings.HasPrefix(
+			err.Error(),
+			"slider breaks ") {
 			t.Errorf("%s: Check returns %v", want, err)
 		}
 	}
@@ -149,9 +176,13 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 
 func TestFixedStartIsAPromiseToo(t *testing.T) {
 	suite := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}, FixedStart: true}
-	still := slider{start: func(keys xla.Key) *Node { return MulScalar(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions[0]), 0) }}
+	still := slider{start: func(keys xla.Key) *Node {
+		return MulScalar(keys.Uniform(0, 1,
+			keys.Hi.Shape().Dimensions[0]), 0)
+	}}
 	suite.Run(t, still)
-	if err := suite.Check(slider{}); err == nil || !strings.Contains(err.Error(), "keys give different states in an environment with a fixed start") {
+	if err := suite.Check(slider{}); err == nil || !strings.Contains(err.Error(),
+		"keys give different states in an environment with a fixed start") {
 		t.Errorf("%v", err)
 	}
 }
@@ -167,21 +198,25 @@ func TestBackendsAreCompared(t *testing.T) {
 		}
 	}}
 	err := envtest.Suite{Platforms: []*xla.Platform{best, pure}}.Check(biased)
-	if err == nil || !strings.Contains(err.Error(), "agreement: "+best.Name()+" and go are 0.01 apart, 0.001 is allowed: number 0 of the reward of copy 0 after 1 steps") {
+	if err == nil || !strings.Contains(err.Error(), "agreement: "+best.Name()+
+		" and go are 0.01 apart, 0.001 is allowed: number 0 of the reward of copy 0 after 1 steps") {
 		t.Errorf("%v", err)
 	}
-	if err := (envtest.Suite{Platforms: []*xla.Platform{best, pure}, Tolerance: 0.02}).Check(biased); err != nil {
+	if err := (envtest.Suite{Platforms: []*xla.Platform{best, pure},
+		Tolerance: 0.02}).Check(biased); err != nil {
 		t.Error(err)
 	}
 }
 
 // An error for a list of promises, as a notebook shows it.
 func TestCheckListsAll(t *testing.T) {
-	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(slider{step: func(x, _ *Node, s *envs.State) {
+	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(slider{step: func(x,
+		_ *Node, s *envs.State) {
 		s.Done = AddScalar(s.Done, 0.5)
 		s.Reward = AddScalar(s.Reward, math.Inf(1))
 	}})
-	if err == nil || !strings.HasPrefix(err.Error(), "slider breaks ") || strings.Count(err.Error(), "\n  ") < 2 {
+	if err == nil || !strings.HasPrefix(err.Error(), "slider breaks ") || strings.Count(err.Error(),
+		"\n  ") < 2 {
 		t.Errorf("%v", err)
 	}
 }

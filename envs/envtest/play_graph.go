@@ -47,11 +47,13 @@ func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 	if err := shaped("Reset", spec, start); err != nil {
 		return nil, err
 	}
-	p := playing{State: start, Score: envs.NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower)), Actions: actions}
+	p := playing{State: start, Score: envs.NewScore(g, batch, spec.Descriptor.Kind,
+		len(spec.Descriptor.Lower)), Actions: actions}
 	first := Const(g, int32(0))
 	var wrong error
 	for _, node := range seen(start) {
-		empty := Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps + 1}, node.Shape().Dimensions...)...))
+		empty := Zeros(g, shapes.Make(dtypes.Float32,
+			append([]int{steps + 1}, node.Shape().Dimensions...)...))
 		p.Trace = append(p.Trace, xla.SetRows(empty, first, InsertAxes(node, 0)))
 	}
 	p = xla.For(g, steps, p, func(step *Node, p playing) playing {
@@ -70,13 +72,15 @@ func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 		return nil, wrong
 	}
 	var columns []column
-	for i, name := range []string{"the observation", "the reward", "done", "the descriptor"}[:len(p.Trace)] {
+	for i, name := range []string{"the observation", "the reward", "done",
+		"the descriptor"}[:len(p.Trace)] {
 		trace := p.Trace[i]
 		order := []int{1, 0, 2}[:trace.Rank()]
 		rows := Reshape(TransposeAllAxes(trace, order...), batch, -1)
 		columns = append(columns, column{name, rows.Shape().Dimensions[1] / (steps + 1), rows})
 	}
-	columns = append(columns, column{"the world after the reset", 0, flat(start.PhysicsState)}, column{"the world at the end", 0, flat(p.State.PhysicsState)})
+	columns = append(columns, column{"the world after the reset", 0, flat(start.PhysicsState)},
+		column{"the world at the end", 0, flat(p.State.PhysicsState)})
 	fitness, descriptor := p.Score.Result()
 	columns = append(columns, column{"the fitness", 0, Reshape(fitness, batch, 1)})
 	if descriptor != nil {
@@ -105,7 +109,8 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 		node *Node
 		dims []int
 	}{
-		{"Observation", s.Observation, []int{batch, spec.Observations}}, {"Reward", s.Reward, []int{batch}},
+		{"Observation", s.Observation, []int{batch, spec.Observations}},
+		{"Reward", s.Reward, []int{batch}},
 		{"Done", s.Done, []int{batch}}, {"Descriptor", s.Descriptor, []int{batch, descriptor}},
 	} {
 		if part.name == "Descriptor" && descriptor == 0 {
@@ -119,18 +124,21 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 			return errors.Errorf("shapes: %s returns no %s", method, part.name)
 		}
 		if !part.node.Shape().Equal(want) {
-			return errors.Errorf("shapes: %s returns %s of shape %s for %d copies; Spec says %s", method, part.name, part.node.Shape(), batch, want)
+			return errors.Errorf("shapes: %s returns %s of shape %s for %d copies; Spec says %s", method,
+				part.name, part.node.Shape(), batch, want)
 		}
 	}
 	if len(s.PhysicsState) == 0 {
-		return errors.Errorf("shapes: %s returns no PhysicsState: there is nothing that a step could start from", method)
+		return errors.Errorf("shapes: %s returns no PhysicsState: there is nothing that a step could "+
+			"start from", method)
 	}
 	for i, part := range s.PhysicsState {
 		if part == nil {
 			return errors.Errorf("shapes: %s returns nil as PhysicsState[%d]", method, i)
 		}
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
-			return errors.Errorf("shapes: %s returns PhysicsState[%d] of shape %s for %d copies: the last axis must be that of the copies", method, i, part.Shape(), batch)
+			return errors.Errorf("shapes: %s returns PhysicsState[%d] of shape %s for %d copies: the last "+
+				"axis must be that of the copies", method, i, part.Shape(), batch)
 		}
 	}
 	return nil
@@ -139,7 +147,8 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 // unchanged compares the shapes of a state with those of the one before, since loops carry them.
 func unchanged(before, after envs.State) error {
 	if len(before.PhysicsState) != len(after.PhysicsState) {
-		return errors.Errorf("shapes: Step turns a PhysicsState of %d tensors into one of %d", len(before.PhysicsState), len(after.PhysicsState))
+		return errors.Errorf("shapes: Step turns a PhysicsState of %d tensors into one of %d",
+			len(before.PhysicsState), len(after.PhysicsState))
 	}
 	type pair struct {
 		name     string
@@ -158,7 +167,8 @@ func unchanged(before, after envs.State) error {
 		case p.old == nil || p.now == nil:
 			return errors.Errorf("shapes: Reset and Step do not both return %s", p.name)
 		case !p.old.Shape().Equal(p.now.Shape()):
-			return errors.Errorf("shapes: Step turns %s from %s into %s: loops cannot carry it", p.name, p.old.Shape(), p.now.Shape())
+			return errors.Errorf("shapes: Step turns %s from %s into %s: loops cannot carry it", p.name,
+				p.old.Shape(), p.now.Shape())
 		}
 	}
 	return nil

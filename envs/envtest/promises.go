@@ -50,7 +50,8 @@ func (t *trial) try() {
 			t.agree(t.Platforms[0].Name(), first, platform.Name(), base)
 		}
 		if at := differ(base, again, allCopies); at != "" {
-			t.breaks("same bytes: the same keys and actions give others when %s runs them again: %s", platform.Name(), at)
+			t.breaks("same bytes: the same keys and actions give others when %s runs them again: %s",
+				platform.Name(), at)
 		}
 		t.independent(platform.Name(), base, beside)
 		if i == len(t.Platforms)-1 {
@@ -101,17 +102,18 @@ func (t *trial) compile(platform *xla.Platform) (*player, error) {
 	p := &player{}
 	var wrong error
 	var err error
-	p.Program, err = platform.Compile("episode", []xla.Input{words, words, actions}, func(in []*graph.Node) []*graph.Node {
-		p.columns, wrong = play(t.env, xla.Key{Hi: in[0], Lo: in[1]}, in[2])
-		if wrong != nil {
-			return in[:1]
-		}
-		out := make([]*graph.Node, len(p.columns))
-		for i, c := range p.columns {
-			out[i] = c.node
-		}
-		return out
-	}, t.axes()...)
+	p.Program, err = platform.Compile("episode", []xla.Input{words, words, actions},
+		func(in []*graph.Node) []*graph.Node {
+			p.columns, wrong = play(t.env, xla.Key{Hi: in[0], Lo: in[1]}, in[2])
+			if wrong != nil {
+				return in[:1]
+			}
+			out := make([]*graph.Node, len(p.columns))
+			for i, c := range p.columns {
+				out[i] = c.node
+			}
+			return out
+		}, t.axes()...)
 	if err == nil && wrong != nil {
 		p.Free()
 		t.breaks("%v", wrong)
@@ -122,19 +124,22 @@ func (t *trial) compile(platform *xla.Platform) (*player, error) {
 
 // axes names the sizes of the episodes.
 func (t *trial) axes() []xla.Axis {
-	return append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}}, t.spec.Axes()...)
+	return append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}},
+		t.spec.Axes()...)
 }
 
 // play runs an episode; nil if that fails, after saying so.
 func (t *trial) play(p *player, in inputs) recording {
-	arrays, err := fetch(p.Program, tensors.FromValue(in.hi), tensors.FromValue(in.lo), tensors.FromFlatDataAndDimensions(in.actions, t.Steps, batch, t.spec.Actions))
+	arrays, err := fetch(p.Program, tensors.FromValue(in.hi), tensors.FromValue(in.lo),
+		tensors.FromFlatDataAndDimensions(in.actions, t.Steps, batch, t.spec.Actions))
 	if err != nil {
 		t.breaks("%v", err)
 		return nil
 	}
 	var r recording
 	for i, c := range p.columns {
-		r = append(r, array{c.name, c.width, slices.Collect(slices.Chunk(arrays[i], len(arrays[i])/batch))})
+		r = append(r, array{c.name, c.width, slices.Collect(slices.Chunk(arrays[i],
+			len(arrays[i])/batch))})
 	}
 	return r
 }
@@ -169,7 +174,10 @@ func (t *trial) sound(r recording) {
 		}
 		switch a.name {
 		case "done":
-			if at := a.first(allCopies, func(_, i int, x float32) bool { return x != 0 && x != 1 }); at != "" {
+			if at := a.first(allCopies, func(_, i int,
+				x float32) bool {
+				return x != 0 && x != 1
+			}); at != "" {
 				t.breaks("done: it is neither 0 nor 1: %s", at)
 			}
 		case "the descriptor", "the episode's descriptor":
@@ -184,7 +192,10 @@ func (t *trial) sound(r recording) {
 			}
 		}
 		if a.name == "done" || a.name == "the reward" {
-			if at := a.first(allCopies, func(_, i int, x float32) bool { return i == 0 && x != 0 }); at != "" {
+			if at := a.first(allCopies, func(_, i int,
+				x float32) bool {
+				return i == 0 && x != 0
+			}); at != "" {
 				t.breaks("reset: it must give reward 0 and done 0: %s", at)
 			}
 		}
@@ -220,7 +231,8 @@ func (t *trial) independent(platform string, base, beside recording) {
 	}
 	for _, a := range beside {
 		if fitness := a.rows[spoiled][0]; a.name == "the fitness" && !math.IsInf(float64(fitness), -1) {
-			t.breaks("NaN: actions that are not numbers give fitness %g on %s; it must be -Inf (ClipScalar, Min and Max may lose NaN)", fitness, platform)
+			t.breaks("NaN: actions that are not numbers give fitness %g on %s; it must be -Inf "+
+				"(ClipScalar, Min and Max may lose NaN)", fitness, platform)
 		}
 	}
 }
@@ -235,7 +247,8 @@ func (t *trial) rebuilt(platform *xla.Platform, in inputs, base recording) {
 	defer player.Free()
 	if again := t.play(player, in); again != nil {
 		if at := differ(base, again, allCopies); at != "" {
-			t.breaks("same bytes: built once more it does something else (randomness must come from the keys): %s", at)
+			t.breaks("same bytes: built once more it does something else (randomness must come from the "+
+				"keys): %s", at)
 		}
 	}
 }
@@ -244,10 +257,12 @@ func (t *trial) rebuilt(platform *xla.Platform, in inputs, base recording) {
 func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
 	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, batch)}
 	actions := xla.Input{Shape: shapes.Make(dtypes.Float32, batch, t.spec.Actions)}
-	program, err := platform.Compile("rollout", []xla.Input{words, words, actions}, func(in []*graph.Node) []*graph.Node {
-		fitness, _ := envs.Rollout(t.env, steady{in[2]}, t.env.Reset(xla.Key{Hi: in[0], Lo: in[1]}), min(3, t.Steps))
-		return []*graph.Node{fitness}
-	}, t.axes()...)
+	program, err := platform.Compile("rollout", []xla.Input{words, words, actions},
+		func(in []*graph.Node) []*graph.Node {
+			fitness, _ := envs.Rollout(t.env, steady{in[2]}, t.env.Reset(xla.Key{Hi: in[0], Lo: in[1]}),
+				min(3, t.Steps))
+			return []*graph.Node{fitness}
+		}, t.axes()...)
 	if err != nil {
 		t.breaks("%v", err)
 		return
@@ -257,17 +272,20 @@ func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
 	for a := range t.spec.Actions {
 		action[spoiled*t.spec.Actions+a] = float32(math.NaN())
 	}
-	out, err := fetch(program, tensors.FromValue(in.hi), tensors.FromValue(in.lo), tensors.FromFlatDataAndDimensions(action, batch, t.spec.Actions))
+	out, err := fetch(program, tensors.FromValue(in.hi), tensors.FromValue(in.lo),
+		tensors.FromFlatDataAndDimensions(action, batch, t.spec.Actions))
 	if err != nil {
 		t.breaks("%v", err)
 		return
 	}
 	for i, fitness := range out[0] {
 		if i == spoiled && !math.IsInf(float64(fitness), -1) {
-			t.breaks("NaN: a policy whose actions are NaN has fitness %g on %s; it must be -Inf (ClipScalar, Min and Max may lose NaN)", fitness, platform.Name())
+			t.breaks("NaN: a policy whose actions are NaN has fitness %g on %s; it must be -Inf "+
+				"(ClipScalar, Min and Max may lose NaN)", fitness, platform.Name())
 		}
 		if i != spoiled && !finite(fitness) {
-			t.breaks("NaN: a policy beside one whose actions are NaN has fitness %g on %s", fitness, platform.Name())
+			t.breaks("NaN: a policy beside one whose actions are NaN has fitness %g on %s", fitness,
+				platform.Name())
 		}
 	}
 }
@@ -285,7 +303,8 @@ func (t *trial) agree(one string, a recording, another string, b recording) {
 		}
 		for copy := range batch {
 			if at, off := a[k].off(b[k], copy, copy, n); off > t.Tolerance {
-				t.breaks("agreement: %s and %s are %.2g apart, %.2g is allowed: %s", one, another, off, t.Tolerance, at)
+				t.breaks("agreement: %s and %s are %.2g apart, %.2g is allowed: %s", one, another, off,
+					t.Tolerance, at)
 				break
 			}
 		}

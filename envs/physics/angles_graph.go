@@ -9,7 +9,8 @@ import (
 // atanCoefficients are those of t^3, t^5 ... of an odd polynomial that is within 2e-8 of atan(t)
 // for |t| <= 1 (Abramowitz and Stegun 4.4.49).
 var atanCoefficients = []float64{
-	-0.3333314528, 0.1999355085, -0.1420889944, 0.1065626393, -0.0752896400, 0.0429096138, -0.0161657367, 0.0028662257,
+	-0.3333314528, 0.1999355085, -0.1420889944, 0.1065626393, -0.0752896400, 0.0429096138,
+	-0.0161657367, 0.0028662257,
 }
 
 // atan2 is the angle of the point (x, y), in (-pi, pi]. Backends compute it a value at a time, or

@@ -165,7 +165,8 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 // bodies is a row for a body that does not move.
 func (p pose) bodies() bodies {
 	zero := vectors(Vec{})
-	return bodies{vectors(p.position), quaternion{known(p.rotation[0]), known(p.rotation[1]), known(p.rotation[2]), known(p.rotation[3])}, zero, zero}
+	return bodies{vectors(p.position), quaternion{known(p.rotation[0]), known(p.rotation[1]),
+		known(p.rotation[2]), known(p.rotation[3])}, zero, zero}
 }
 
 // Import makes a state from the coordinates of all bodies in the order of the model, [B, bodies,
@@ -205,7 +206,8 @@ func (s *System) Export(state State) (position, rotation, velocity, angular *Nod
 	return s.export(state.graph(), state.batch(), s.limbs(state))
 }
 
-func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, velocity, angular *Node) {
+func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, velocity,
+	angular *Node) {
 	var stacked [13]*Node
 	for i := range stacked {
 		var parts []addend

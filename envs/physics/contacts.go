@@ -66,7 +66,8 @@ func (s *System) prepareContacts() {
 			}
 			for _, ca := range a.Colliders {
 				for _, cb := range b.Colliders {
-					c := contact{a: ia, b: ib, center: ca.Position.rounded(), half: ca.half(), radius: f32(ca.Radius),
+					c := contact{a: ia, b: ib, center: ca.Position.rounded(), half: ca.half(),
+						radius:   f32(ca.Radius),
 						friction: f32(ca.Friction) * f32(cb.Friction), elasticity: f32(ca.Elastic) * f32(cb.Elastic)}
 					switch {
 					case cb.Shape == Plane:
@@ -145,7 +146,8 @@ func (s *System) rounds(list []contact, plane bool) []contactSet {
 						touched = s.touch(c.b)
 					}
 				}
-				contacts, present, rows, still = append(contacts, c), append(present, here), append(rows, row), append(still, touched)
+				contacts, present, rows, still = append(contacts, c), append(present, here), append(rows, row),
+					append(still, touched)
 			}
 		}
 		set := s.contactSet(contacts)
@@ -209,9 +211,11 @@ func (s *System) contactSet(list []contact) contactSet {
 		return s.model.Bodies[c.b]
 	}
 	return contactSet{
-		center: points(func(c contact) Vec { return c.center }), half: points(func(c contact) Vec { return c.half }),
+		center:      points(func(c contact) Vec { return c.center }),
+		half:        points(func(c contact) Vec { return c.half }),
 		radius:      column(func(c contact) float64 { return c.radius }),
-		otherCenter: points(func(c contact) Vec { return c.otherCenter }), otherHalf: points(func(c contact) Vec { return c.other }),
+		otherCenter: points(func(c contact) Vec { return c.otherCenter }),
+		otherHalf:   points(func(c contact) Vec { return c.other }),
 		otherRadius: column(func(c contact) float64 { return c.otherRadius }),
 		friction:    column(func(c contact) float64 { return c.friction }),
 		elasticity:  column(func(c contact) float64 { return c.elasticity }),

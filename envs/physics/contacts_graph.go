@@ -71,7 +71,8 @@ func (c *contactSet) meet(all limbs) contactPoint {
 func (m *contactPoint) components(whole bool) []*num {
 	all := m.arm.components()
 	if !m.plane {
-		all = append(append(append(all, m.otherArm.components()...), m.normal.components()...), &m.penetration)
+		all = append(append(append(all, m.otherArm.components()...), m.normal.components()...),
+			&m.penetration)
 	}
 	if whole {
 		all = append(append(all, m.pos.components()...), &m.penetration)

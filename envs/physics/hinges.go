@@ -8,12 +8,14 @@ import (
 // jointGroup are the joints below a level with the same number of axes, a row each.
 type jointGroup struct {
 	axes      int
-	level     int     // of the parents; the children are one below
-	parentRow []int   // of the level
-	childRow  []int   // of the level below
-	toParents [][]int // rows of the level that each joint acts on: all copies of its parent, and none for copies of a joint
-	angle     []int   // index of the first angle of each joint, in the order of the model
-	first     []bool  // not a copy
+	level     int   // of the parents; the children are one below
+	parentRow []int // of the level
+	childRow  []int // of the level below
+	// rows of the level that each joint acts on: all copies of its parent, and none for copies of a
+	// joint
+	toParents [][]int
+	angle     []int  // index of the first angle of each joint, in the order of the model
+	first     []bool // not a copy
 
 	parentOffset, childOffset vector
 	parentAxis, childAxis     [3]vector // of the joint's frame, in the bodies' frames
@@ -99,11 +101,16 @@ func (s *System) prepareJoints() {
 				unit := Vec{}
 				unit[axis] = 1
 				h.childAxis[axis] = points(func(j Joint) Vec { return euler(j.Rotation).rotate(unit) })
-				h.parentAxis[axis] = points(func(j Joint) Vec { return euler(j.Reference).rotate(euler(j.Rotation).rotate(unit)) })
+				h.parentAxis[axis] = points(func(j Joint) Vec {
+					return euler(j.Reference).rotate(euler(
+						j.Rotation).rotate(unit))
+				})
 			}
 			for axis := range axes {
-				h.lower = append(h.lower, column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
-				h.upper = append(h.upper, column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
+				h.lower = append(h.lower,
+					column(func(j Joint) float64 { return f32(j.Limits[axis][0]) * degree }))
+				h.upper = append(h.upper,
+					column(func(j Joint) float64 { return f32(j.Limits[axis][1]) * degree }))
 				strength, actions := make([]float64, len(list)), make([]int, len(list))
 				for row, a := range list {
 					strength[row] = a.strength

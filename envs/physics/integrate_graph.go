@@ -68,13 +68,16 @@ func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) l
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
 		rows := len(s.levels[l].body)
-		gravity := vector{constant(rows, f32(m.Gravity[0])), constant(rows, f32(m.Gravity[1])), constant(rows, f32(m.Gravity[2]))}
+		gravity := vector{constant(rows, f32(m.Gravity[0])), constant(rows, f32(m.Gravity[1])),
+			constant(rows, f32(m.Gravity[2]))}
 		if multiplier != nil {
 			batch := multiplier.Shape().Size()
-			k := num{rows: rows, node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch), rows*batch)}
+			k := num{rows: rows, node: Reshape(BroadcastToDims(InsertAxes(multiplier, 0), rows, batch),
+				rows*batch)}
 			gravity = gravity.by(k)
 		}
-		b.vel = b.vel.scale(math.Exp(m.VelocityDamping * s.dt)).plus(accelerations[l].vel.plus(gravity).scale(s.dt))
+		b.vel = b.vel.scale(math.Exp(m.VelocityDamping * s.dt)).plus(accelerations[l].vel.plus(
+			gravity).scale(s.dt))
 		b.ang = b.ang.scale(math.Exp(m.AngularDamping * s.dt)).plus(accelerations[l].ang.scale(s.dt))
 		return s.freeze(l, b)
 	})

@@ -30,7 +30,8 @@ func (s *System) hold(all limbs) []jointState {
 }
 
 func (h *jointGroup) bodies(all limbs) jointState {
-	j := jointState{jointGroup: h, parents: all[h.level].take(h.parentRow...), children: all[h.level+1].take(h.childRow...)}
+	j := jointState{jointGroup: h, parents: all[h.level].take(h.parentRow...),
+		children: all[h.level+1].take(h.childRow...)}
 	j.parentTurn, j.childTurn = j.parents.rot.rotation(), j.children.rot.rotation()
 	j.parentArm, j.childArm = j.parentTurn.of(h.parentOffset), j.childTurn.of(h.childOffset)
 	return j
@@ -212,7 +213,8 @@ func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 // pull counts forces on the children, opposite ones on the parents, and torques on the parents,
 // opposite ones on the children.
 func (l *loads) pull(j jointState, force, torque vector) {
-	l.add(j.jointGroup, load{force.neg(), torque.minus(j.parentArm.cross(force))}, load{force, j.childArm.cross(force).minus(torque)})
+	l.add(j.jointGroup, load{force.neg(), torque.minus(j.parentArm.cross(force))},
+		load{force, j.childArm.cross(force).minus(torque)})
 }
 
 // accelerations are what the loads do to the bodies.

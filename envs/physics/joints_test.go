@@ -19,8 +19,9 @@ func pair(d physics.Dynamics, axes int) physics.Model {
 		Dynamics: d, TimeStep: 0.02, Substeps: 20,
 		Bodies: []physics.Body{{Name: "a", Mass: 1}, {Name: "b", Mass: 2}},
 		Joints: []physics.Joint{{
-			Name: "joint", Parent: "a", Child: "b", ParentOffset: physics.Vec{0.1, 0.2, -0.3}, ChildOffset: physics.Vec{0, 0.1, 0.4},
-			Rotation: physics.Vec{10, 20, 30}, Stiffness: 5000, Damping: 2,
+			Name: "joint", Parent: "a", Child: "b", ParentOffset: physics.Vec{0.1, 0.2, -0.3},
+			ChildOffset: physics.Vec{0, 0.1, 0.4},
+			Rotation:    physics.Vec{10, 20, 30}, Stiffness: 5000, Damping: 2,
 		}},
 		Pose: map[string]physics.Vec{"a": {1, 2, 3}},
 	}
@@ -73,7 +74,8 @@ func TestLimits(t *testing.T) {
 				read := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 					a, _ := s.JointAngles(s.Import(in[0], in[1], in[2], in[3]))
 					return []*Node{a}
-				}, xlatest.Tensor(out[0], 1, 2, 3), xlatest.Tensor(out[1], 1, 2, 4), xlatest.Tensor(out[2], 1, 2, 3), xlatest.Tensor(out[3], 1, 2, 3))
+				}, xlatest.Tensor(out[0], 1, 2, 3), xlatest.Tensor(out[1], 1, 2, 4),
+					xlatest.Tensor(out[2], 1, 2, 3), xlatest.Tensor(out[3], 1, 2, 3))
 				for i, angle := range xlatest.Flat[float32](t, read[0]) {
 					if !(math.Abs(float64(angle)) < 0.75) {
 						t.Errorf("angle %d is %g", i, angle)
@@ -94,30 +96,60 @@ func TestLimits(t *testing.T) {
 
 func TestUnusableModels(t *testing.T) {
 	for want, change := range map[string]func(m *physics.Model){
-		"time step":                       func(m *physics.Model) { m.TimeStep = math.NaN() },
-		"substep":                         func(m *physics.Model) { m.Substeps = 0 },
-		`two bodies are called "a"`:       func(m *physics.Model) { m.Bodies[1].Name = "a" },
-		`body "b" moves and has mass 0`:   func(m *physics.Model) { m.Bodies[1].Mass = 0 },
-		`"b" has inertia`:                 func(m *physics.Model) { m.Bodies[1].Inertia = physics.Vec{1, 0, 1} },
+		"time step":                     func(m *physics.Model) { m.TimeStep = math.NaN() },
+		"substep":                       func(m *physics.Model) { m.Substeps = 0 },
+		`two bodies are called "a"`:     func(m *physics.Model) { m.Bodies[1].Name = "a" },
+		`body "b" moves and has mass 0`: func(m *physics.Model) { m.Bodies[1].Mass = 0 },
+		`"b" has inertia`: func(m *physics.Model) {
+			m.Bodies[1].Inertia = physics.Vec{1,
+				0, 1}
+		},
 		`"a" and "c", which are not both`: func(m *physics.Model) { m.Joints[0].Child = "c" },
 		"has 0 axes, not 1 to 3":          func(m *physics.Model) { m.Joints[0].Limits = nil },
 		"needs a stiffness above 0":       func(m *physics.Model) { m.Joints[0].Stiffness = 0 },
-		`there is no joint "x"`:           func(m *physics.Model) { m.Actuators = []physics.Actuator{{Joint: "x"}} },
-		"the gravity of the model is not": func(m *physics.Model) { m.Gravity[2] = math.NaN() },
-		"has two actuators":               func(m *physics.Model) { m.Actuators = []physics.Actuator{{Joint: "joint"}, {Joint: "joint"}} },
-		`the actuator of "joint" is +Inf`: func(m *physics.Model) { m.Actuators = []physics.Actuator{{Joint: "joint", Strength: math.Inf(1)}} },
-		`the pose puts "z" at`:            func(m *physics.Model) { m.Pose = map[string]physics.Vec{"z": {}} },
-		`the pose turns "a" by`:           func(m *physics.Model) { m.Angles = map[string]physics.Vec{"a": {}} },
-		"has limits from 3 to 2 degrees":  func(m *physics.Model) { m.Joints[0].Limits = [][2]float64{{3, 2}} },
-		`place of joint "joint" is not`:   func(m *physics.Model) { m.Joints[0].ChildOffset[1] = math.Inf(-1) },
-		"they must form a tree": func(m *physics.Model) {
-			m.Joints = append(m.Joints, physics.Joint{Name: "back", Parent: "b", Child: "a", Limits: m.Joints[0].Limits, Stiffness: 1})
+		`there is no joint "x"`: func(m *physics.Model) {
+			m.Actuators = []physics.Actuator{{Joint: "x"}}
 		},
-		"no body of the model moves":         func(m *physics.Model) { m.Joints, m.Bodies = nil, []physics.Body{{Name: "a", Fixed: true}} },
-		"which does not move: make it the":   func(m *physics.Model) { m.Bodies[1].Fixed = true },
-		"moves and has a plane":              func(m *physics.Model) { m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane}} },
-		"has radius 1 and length 1":          func(m *physics.Model) { m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 1}} },
-		"are to collide, which are not both": func(m *physics.Model) { m.Collide = [][2]string{{"a", "z"}} },
+		"the gravity of the model is not": func(m *physics.Model) { m.Gravity[2] = math.NaN() },
+		"has two actuators": func(m *physics.Model) {
+			m.Actuators = []physics.Actuator{{Joint: "joint"}, {Joint: "joint"}}
+		},
+		`the actuator of "joint" is +Inf`: func(m *physics.Model) {
+			m.Actuators = []physics.Actuator{{Joint: "joint", Strength: math.Inf(1)}}
+		},
+		`the pose puts "z" at`: func(m *physics.Model) {
+			m.Pose = map[string]physics.Vec{"z": {}}
+		},
+		`the pose turns "a" by`: func(m *physics.Model) {
+			m.Angles = map[string]physics.Vec{"a": {}}
+		},
+		"has limits from 3 to 2 degrees": func(m *physics.Model) {
+			m.Joints[0].Limits = [][2]float64{{3,
+				2}}
+		},
+		`place of joint "joint" is not`: func(m *physics.Model) {
+			m.Joints[0].ChildOffset[1] = math.Inf(
+				-1)
+		},
+		"they must form a tree": func(m *physics.Model) {
+			m.Joints = append(m.Joints, physics.Joint{Name: "back", Parent: "b", Child: "a",
+				Limits: m.Joints[0].Limits, Stiffness: 1})
+		},
+		"no body of the model moves": func(m *physics.Model) {
+			m.Joints, m.Bodies = nil,
+				[]physics.Body{{Name: "a", Fixed: true}}
+		},
+		"which does not move: make it the": func(m *physics.Model) { m.Bodies[1].Fixed = true },
+		"moves and has a plane": func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane}}
+		},
+		"has radius 1 and length 1": func(m *physics.Model) {
+			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 1}}
+		},
+		"are to collide, which are not both": func(m *physics.Model) {
+			m.Collide = [][2]string{{"a",
+				"z"}}
+		},
 	} {
 		m := pair(physics.Spring, 1)
 		change(&m)

@@ -18,13 +18,15 @@ type coordinates struct{ pos, rot, vel, ang *tensors.Tensor }
 
 // at puts bodies of one copy at positions, upright and at rest, then lets change set more.
 func at(bodies int, change func(pos, rot, vel, ang []float32)) coordinates {
-	pos, rot, vel, ang := make([]float32, 3*bodies), make([]float32, 4*bodies), make([]float32, 3*bodies), make([]float32, 3*bodies)
+	pos, rot, vel, ang := make([]float32, 3*bodies), make([]float32, 4*bodies),
+		make([]float32, 3*bodies), make([]float32, 3*bodies)
 	for i := range bodies {
 		rot[4*i] = 1
 	}
 	change(pos, rot, vel, ang)
 	return coordinates{
-		xlatest.Tensor(pos, 1, bodies, 3), xlatest.Tensor(rot, 1, bodies, 4), xlatest.Tensor(vel, 1, bodies, 3), xlatest.Tensor(ang, 1, bodies, 3),
+		xlatest.Tensor(pos, 1, bodies, 3), xlatest.Tensor(rot, 1, bodies, 4),
+		xlatest.Tensor(vel, 1, bodies, 3), xlatest.Tensor(ang, 1, bodies, 3),
 	}
 }
 
@@ -39,7 +41,8 @@ func system(t *testing.T, m physics.Model) *physics.System {
 
 // run advances a state by control steps under constant actions [Actions][B] and returns positions,
 // rotations, velocities and angular velocities, [B * bodies * components] each.
-func run(t *testing.T, p *xla.Platform, s *physics.System, c coordinates, actions []float32, steps int) [4][]float32 {
+func run(t *testing.T, p *xla.Platform, s *physics.System, c coordinates, actions []float32,
+	steps int) [4][]float32 {
 	t.Helper()
 	batch := c.pos.Shape().Dimensions[0]
 	inputs := []*tensors.Tensor{c.pos, c.rot, c.vel, c.ang}
@@ -82,14 +85,17 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-var dynamics = map[string]physics.Dynamics{"spring": physics.Spring, "position based": physics.PositionBased}
+var dynamics = map[string]physics.Dynamics{"spring": physics.Spring,
+	"position based": physics.PositionBased}
 
 func ball(d physics.Dynamics) physics.Model {
 	m := physics.Model{
 		Dynamics: d, TimeStep: 0.05, Substeps: 10, Gravity: physics.Vec{0, 0, -9.8},
 		Bodies: []physics.Body{
-			{Name: "ball", Mass: 2, Colliders: []physics.Collider{{Radius: 0.25, Length: 0.5, End: 1, Friction: 1}}},
-			{Name: "ground", Fixed: true, Colliders: []physics.Collider{{Shape: physics.Plane, Friction: 1}}},
+			{Name: "ball", Mass: 2, Colliders: []physics.Collider{{Radius: 0.25, Length: 0.5, End: 1,
+				Friction: 1}}},
+			{Name: "ground", Fixed: true, Colliders: []physics.Collider{{Shape: physics.Plane,
+				Friction: 1}}},
 		},
 		Collide: [][2]string{{"ball", "ground"}},
 	}
@@ -107,7 +113,8 @@ func TestFreeFall(t *testing.T) {
 			fall := func(gravity float64) (float64, float64) {
 				m := ball(d)
 				m.Gravity[2] = -gravity
-				out := run(t, xlatest.Best(t), system(t, m), at(2, func(pos, _, vel, _ []float32) { pos[2], vel[0] = 10, 3 }), nil, 10)
+				out := run(t, xlatest.Best(t), system(t, m),
+					at(2, func(pos, _, vel, _ []float32) { pos[2], vel[0] = 10, 3 }), nil, 10)
 				near(t, "x", float64(out[0][0]), 1.5, 1e-2)
 				return 10 - float64(out[0][2]), -float64(out[2][2])
 			}
@@ -126,10 +133,12 @@ func TestFreeFall(t *testing.T) {
 func TestRest(t *testing.T) {
 	for name, d := range dynamics {
 		t.Run(name, func(t *testing.T) {
-			out := run(t, xlatest.Best(t), system(t, ball(d)), at(2, func(pos, _, _, _ []float32) { pos[2] = 0.25 }), nil, 100)
+			out := run(t, xlatest.Best(t), system(t, ball(d)),
+				at(2, func(pos, _, _, _ []float32) { pos[2] = 0.25 }), nil, 100)
 			near(t, "x", float64(out[0][0]), 0, 1e-5)
 			near(t, "height", float64(out[0][2]), 0.25, 2e-3)
-			near(t, "speed", float64(out[2][2]), 0, 0.06) // what gravity gives in a substep is taken back in it or in the next
+			// what gravity gives in a substep is taken back in it or in the next
+			near(t, "speed", float64(out[2][2]), 0, 0.06)
 		})
 	}
 }
@@ -138,10 +147,12 @@ func TestRest(t *testing.T) {
 func pendulum(d physics.Dynamics, length float64) physics.Model {
 	return physics.Model{
 		Dynamics: d, TimeStep: 0.01, Substeps: 20, Gravity: physics.Vec{0, 0, -9.8},
-		Bodies: []physics.Body{{Name: "pivot", Fixed: true}, {Name: "bob", Mass: 1, Inertia: physics.Vec{0.01, 0.01, 0.01}}},
+		Bodies: []physics.Body{{Name: "pivot", Fixed: true},
+			{Name: "bob", Mass: 1, Inertia: physics.Vec{0.01, 0.01, 0.01}}},
 		Joints: []physics.Joint{{
-			Name: "hinge", Parent: "pivot", Child: "bob", ChildOffset: physics.Vec{0, 0, length}, Rotation: physics.Vec{0, 0, 90},
-			Limits: [][2]float64{{-170, 170}}, Stiffness: 20000, SpringDamping: 10,
+			Name: "hinge", Parent: "pivot", Child: "bob", ChildOffset: physics.Vec{0, 0, length},
+			Rotation: physics.Vec{0, 0, 90},
+			Limits:   [][2]float64{{-170, 170}}, Stiffness: 20000, SpringDamping: 10,
 		}},
 		Pose: map[string]physics.Vec{"pivot": {0, 0, 5}},
 	}
@@ -183,7 +194,8 @@ func TestMomentum(t *testing.T) {
 				pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
 				return []*Node{pos, rot, vel, ang}
 			}, xlatest.Tensor([]float32{0, 0.9, 0.1, -0.9, 0, -0.8, -0.1, 0.7}, 8, 1))
-			out := run(t, xlatest.Best(t), s, coordinates{start[0], start[1], start[2], start[3]}, []float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}, 5)
+			out := run(t, xlatest.Best(t), s, coordinates{start[0], start[1], start[2], start[3]},
+				[]float32{1, -1, 0.5, 0.3, -1, 1, 0.2, -0.7}, 5)
 			moved := 0.0
 			for axis := range 3 {
 				total := 0.0
@@ -207,7 +219,8 @@ func TestMirror(t *testing.T) {
 	for name, d := range dynamics {
 		t.Run(name, func(t *testing.T) {
 			s := system(t, robots.Ant(d))
-			partner := map[string]string{"Aux 1": "Aux 4", "$ Body 4": "$ Body 13", "Aux 2": "Aux 3", "$ Body 7": "$ Body 10"}
+			partner := map[string]string{"Aux 1": "Aux 4", "$ Body 4": "$ Body 13", "Aux 2": "Aux 3",
+				"$ Body 7": "$ Body 10"}
 			for a, b := range partner {
 				partner[b] = a
 			}
@@ -232,12 +245,14 @@ func TestMirror(t *testing.T) {
 			}
 			load := func(a [4][]float32) coordinates {
 				n := len(bodies)
-				return coordinates{xlatest.Tensor(a[0], 1, n, 3), xlatest.Tensor(a[1], 1, n, 4), xlatest.Tensor(a[2], 1, n, 3), xlatest.Tensor(a[3], 1, n, 3)}
+				return coordinates{xlatest.Tensor(a[0], 1, n, 3), xlatest.Tensor(a[1], 1, n, 4),
+					xlatest.Tensor(a[2], 1, n, 3), xlatest.Tensor(a[3], 1, n, 3)}
 			}
 			start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 				pos, rot, vel, ang := s.Export(s.Pose(in[0], in[1]))
 				return []*Node{pos, rot, vel, ang}
-			}, xlatest.Tensor([]float32{0.1, 0.9, 0.2, -0.9, -0.3, -0.8, -0.1, 0.7}, 8, 1), xlatest.Tensor([]float32{1, 2, -1, 0, 0.5, 3, -2, 1}, 8, 1))
+			}, xlatest.Tensor([]float32{0.1, 0.9, 0.2, -0.9, -0.3, -0.8, -0.1, 0.7}, 8, 1),
+				xlatest.Tensor([]float32{1, 2, -1, 0, 0.5, 3, -2, 1}, 8, 1))
 			var first [4][]float32
 			for i := range first {
 				first[i] = xlatest.Flat[float32](t, start[i])
@@ -269,7 +284,8 @@ func TestCopiesAreIndependent(t *testing.T) {
 	start := xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		pos, rot, vel, ang := s.Export(s.Pose(in[0], ZerosLike(in[0])))
 		return []*Node{pos, rot, vel, ang}
-	}, xlatest.Tensor([]float32{0, 0, 0.9, 0.9, 0.1, 0.1, -0.9, -0.9, 0, 0, -0.8, -0.8, 0, 0, 0.7, 0.7}, 8, 2))
+	}, xlatest.Tensor([]float32{0, 0, 0.9, 0.9, 0.1, 0.1, -0.9, -0.9, 0, 0, -0.8, -0.8, 0, 0, 0.7,
+		0.7}, 8, 2))
 	load := func(spoil bool) coordinates {
 		pos := xlatest.Flat[float32](t, start[0])
 		if spoil {
@@ -283,10 +299,12 @@ func TestCopiesAreIndependent(t *testing.T) {
 	for i := range actions {
 		actions[i] = float32(i/2%3) - 1
 	}
-	healthy, spoiled := run(t, xlatest.Best(t), s, load(false), actions, 3), run(t, xlatest.Best(t), s, load(true), actions, 3)
+	healthy, spoiled := run(t, xlatest.Best(t), s, load(false), actions, 3),
+		run(t, xlatest.Best(t), s, load(true), actions, 3)
 	for i := range 3 * n {
 		if healthy[0][i] != spoiled[0][i] {
-			t.Fatalf("coordinate %d of the first copy is %g beside a healthy copy and %g beside one that is not", i, healthy[0][i], spoiled[0][i])
+			t.Fatalf("coordinate %d of the first copy is %g beside a healthy copy and %g beside one that "+
+				"is not", i, healthy[0][i], spoiled[0][i])
 		}
 	}
 	if x := spoiled[0][3*n]; x == x {

@@ -93,10 +93,11 @@ type Joint struct {
 	Parent, Child string
 	ParentOffset  Vec // of the joint, in the frame of the parent
 	ChildOffset   Vec
-	Rotation      Vec          // of the joint's frame in the bodies' frames, Euler angles in degrees
-	Reference     Vec          // of the child's frame in the parent's at angle 0, Euler angles in degrees
-	Limits        [][2]float64 // of each angle, in degrees
-	Damping       float64      // of the angular motion
+	Rotation      Vec // of the joint's frame in the bodies' frames, Euler angles in degrees
+	// of the child's frame in the parent's at angle 0, Euler angles in degrees
+	Reference Vec
+	Limits    [][2]float64 // of each angle, in degrees
+	Damping   float64      // of the angular motion
 
 	// For spring dynamics.
 	Stiffness     float64
@@ -113,7 +114,8 @@ type Actuator struct {
 // Validate finds what makes a model unusable, and says which part of it.
 func (m Model) Validate() error {
 	if !(m.TimeStep > 0) || m.Substeps < 1 {
-		return errors.Errorf("a model needs a time step above 0 and at least one substep, not %g and %d", m.TimeStep, m.Substeps)
+		return errors.Errorf("a model needs a time step above 0 and at least one substep, not %g and %d",
+			m.TimeStep, m.Substeps)
 	}
 	if m.Dynamics == PositionBased && m.Substeps%2 != 0 {
 		return errors.Errorf("position based dynamics take substeps in pairs, %d is odd", m.Substeps)
@@ -121,7 +123,8 @@ func (m Model) Validate() error {
 	if m.Dynamics == PositionBased && m.Baumgarte != 0 {
 		return errors.New("position based dynamics have no Baumgarte stabilisation")
 	}
-	for what, v := range map[string]Vec{"gravity": m.Gravity, "damping": {m.VelocityDamping, m.AngularDamping, m.Baumgarte}} {
+	for what, v := range map[string]Vec{"gravity": m.Gravity,
+		"damping": {m.VelocityDamping, m.AngularDamping, m.Baumgarte}} {
 		if !v.finite() {
 			return errors.Errorf("the %s of the model is not finite: %v", what, v)
 		}
@@ -142,10 +145,12 @@ func (m Model) Validate() error {
 		}
 		for _, c := range b.Colliders {
 			if c.Shape == Capsule && (!(c.Radius > 0) || f32(c.Length) < f32(2*c.Radius)) {
-				return errors.Errorf("a capsule of body %q has radius %g and length %g", b.Name, c.Radius, c.Length)
+				return errors.Errorf("a capsule of body %q has radius %g and length %g", b.Name, c.Radius,
+					c.Length)
 			}
 			if !c.Position.finite() || !c.Rotation.finite() {
-				return errors.Errorf("a collider of body %q is at %v, turned by %v", b.Name, c.Position, c.Rotation)
+				return errors.Errorf("a collider of body %q is at %v, turned by %v", b.Name, c.Position,
+					c.Rotation)
 			}
 			if c.Shape == Plane && !b.Fixed {
 				return errors.Errorf("body %q moves and has a plane as a collider", b.Name)
@@ -158,7 +163,8 @@ func (m Model) Validate() error {
 		case joints[j.Name]:
 			return errors.Errorf("two joints are called %q", j.Name)
 		case !bodies[j.Parent] || !bodies[j.Child]:
-			return errors.Errorf("joint %q connects %q and %q, which are not both bodies", j.Name, j.Parent, j.Child)
+			return errors.Errorf("joint %q connects %q and %q, which are not both bodies", j.Name, j.Parent,
+				j.Child)
 		case children[j.Child]:
 			return errors.Errorf("body %q is the child of two joints", j.Child)
 		case len(j.Limits) < 1 || len(j.Limits) > 3:
@@ -194,7 +200,8 @@ func (m Model) Validate() error {
 	}
 	for name, angle := range m.Angles {
 		if !joints[name] || !angle.finite() {
-			return errors.Errorf("the pose turns %q by %v: it must be a joint, by finite angles", name, angle)
+			return errors.Errorf("the pose turns %q by %v: it must be a joint, by finite angles", name,
+				angle)
 		}
 	}
 	for _, pair := range m.Collide {

@@ -18,13 +18,16 @@ import (
 type num struct {
 	rows  int
 	known []float64 // a value per row, or nil
-	node  *Node     // [rows * B]: the copies of a row beside each other, so that loops over it are long
+	// [rows * B]: the copies of a row beside each other, so that loops over it are long
+	node *Node
 }
 
 func known(rows ...float64) num { return num{rows: len(rows), known: rows} }
 
 // constant has the same value in all rows.
-func constant(rows int, value float64) num { return known(slices.Repeat([]float64{value}, rows)...) }
+func constant(rows int, value float64) num {
+	return known(slices.Repeat([]float64{value}, rows)...)
+}
 
 // all says whether every row is known to be value.
 func (a num) all(value float64) bool {
@@ -198,7 +201,8 @@ func (m mask) or(o mask) mask {
 
 // number is 1 where the mask holds, else 0.
 func (m mask) number() num {
-	return m.apply(func(k float64) float64 { return k }, func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) })
+	return m.apply(func(k float64) float64 { return k },
+		func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) })
 }
 
 // choose takes a where the mask holds, else b.
@@ -222,7 +226,8 @@ func (a num) take(rows ...int) num {
 		return known(out...)
 	}
 	batch := a.node.Shape().Size() / a.rows
-	if times := len(rows) / a.rows; times > 1 && slices.Equal(rows, slices.Repeat(rows[:a.rows], times)) && consecutive(rows[:a.rows]) {
+	if times := len(rows) / a.rows; times > 1 && slices.Equal(rows,
+		slices.Repeat(rows[:a.rows], times)) && consecutive(rows[:a.rows]) {
 		tiled := BroadcastToDims(Reshape(a.node, 1, a.rows*batch), times, a.rows*batch)
 		return num{rows: len(rows), node: Reshape(tiled, len(rows)*batch)}
 	}

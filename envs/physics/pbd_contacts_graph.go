@@ -50,9 +50,11 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	settle(f.components()...)
 
 	out := pressed{effect: effect{active: active}, multiplier: active.choose(multiplier, zero)}
-	out.on = push{p.plus(f).by(w.mass), arm.cross(p).plus(m.arm.cross(f)).times(w.inertia)}.scale(share)
+	out.on = push{p.plus(f).by(w.mass),
+		arm.cross(p).plus(m.arm.cross(f)).times(w.inertia)}.scale(share)
 	if g.twoWay {
-		out.onOther = push{p.plus(f).neg().by(other.mass), otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
+		out.onOther = push{p.plus(f).neg().by(other.mass),
+			otherArm.cross(p).plus(m.otherArm.cross(f)).neg().times(other.inertia)}.scale(share)
 		out.multiplier = multiplier.times(m.present)
 	}
 	return out
@@ -68,7 +70,8 @@ func (m contactPoint) moved(before, now bodies, arm vector) vector {
 // solveContactVelocity brakes bodies that slide on each other and stops them from parting or
 // meeting at their contact, by the multipliers of their bodies (brax/physics/colliders.py,
 // _velocity_contact). Before are the velocities of the collision pass's start.
-func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs, multipliers []num) effect {
+func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs,
+	multipliers []num) effect {
 	w, others := m.a.weights, m.others()
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies

@@ -131,7 +131,8 @@ func (s *System) integratePositionBased(all limbs, from drive, show *viewer) (no
 	}
 	z := all[0].pos.z
 	g, batch := z.node.Graph(), z.node.Shape().Size()/z.rows
-	run := running{Now: s.changing(g, batch, all), Before: s.changing(g, batch, all), Drive: from.carry(g, batch)}
+	run := running{Now: s.changing(g, batch, all), Before: s.changing(g, batch, all),
+		Drive: from.carry(g, batch)}
 	run = xla.For(g, 2, run, func(turn *Node, r running) running {
 		g := turn.Graph()
 		unprojected := s.complete(r.Now)

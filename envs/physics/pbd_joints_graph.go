@@ -20,7 +20,8 @@ func (s *System) joined(all limbs) pushes {
 		settleVectors(&apart)
 		distance := apart.norm()
 		direction := apart.over(distance.add(1e-6))
-		ease := h.parentWeights.give(j.parentArm, direction).plus(h.childWeights.give(j.childArm, direction))
+		ease := h.parentWeights.give(j.parentArm,
+			direction).plus(h.childWeights.give(j.childArm, direction))
 		pull := direction.by(distance.over(ease.add(1e-6))).scale(-jointShare)
 
 		errors := j.misaligned()
@@ -38,7 +39,8 @@ func (s *System) joined(all limbs) pushes {
 	total := s.newLoads()
 	for i := range joints {
 		j, pull, turn := joints[i], pulls[i], turns[i]
-		total.add(j.jointGroup, load{pull, j.parentArm.cross(pull).plus(turn)}, load{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
+		total.add(j.jointGroup, load{pull, j.parentArm.cross(pull).plus(turn)},
+			load{pull.neg(), j.childArm.cross(pull).plus(turn).neg()})
 	}
 	return total.accelerations()
 }
@@ -53,7 +55,8 @@ func (w weights) give(arm, direction vector) num {
 func (j jointState) aligning(error vector) vector {
 	size := error.norm()
 	axis := error.over(size.add(1e-6))
-	ease := axis.dot(axis.times(j.parentWeights.inertia)).plus(axis.dot(axis.times(j.childWeights.inertia)))
+	ease := axis.dot(axis.times(j.parentWeights.inertia)).plus(axis.dot(axis.times(
+		j.childWeights.inertia)))
 	return axis.by(size.over(ease.add(1e-6)))
 }
 

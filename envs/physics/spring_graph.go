@@ -99,7 +99,8 @@ func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
 	approach := m.normal.dot(speed)
 	ease := w.mass.plus(m.normal.dot(m.arm.cross(m.normal).times(w.inertia).cross(m.arm)))
 	if g.twoWay {
-		ease = ease.plus(other.mass).plus(m.normal.dot(m.otherArm.cross(m.normal).times(other.inertia).cross(m.otherArm)))
+		ease = ease.plus(other.mass).plus(m.normal.dot(m.otherArm.cross(m.normal).times(
+			other.inertia).cross(m.otherArm)))
 	}
 	restored := m.penetration.scale(f32(s.model.Baumgarte) / s.dt)
 	strength := restored.minus(approach.times(m.elasticity.add(1))).over(ease)

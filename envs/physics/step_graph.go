@@ -24,8 +24,10 @@ func (s *System) Step(state State, action *Node) (State, Contact) {
 // StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], or as it is if
 // that is nil.
 func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) {
-	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] != s.actions || action.Shape().Dimensions[1] != state.batch()) {
-		panic(errors.Errorf("%d actions for %d copies of a system must be a tensor [%d, %d]", s.actions, state.batch(), s.actions, state.batch()))
+	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] !=
+		s.actions || action.Shape().Dimensions[1] != state.batch()) {
+		panic(errors.Errorf("%d actions for %d copies of a system must be a tensor [%d, %d]", s.actions,
+			state.batch(), s.actions, state.batch()))
 	}
 	type running struct {
 		Parts []*Node // [limbs * B], see [State]

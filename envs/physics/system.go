@@ -51,7 +51,8 @@ func NewSystem(m Model) (*System, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
-	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), place: map[string]place{}, still: make([]pose, len(m.Bodies))}
+	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), place: map[string]place{},
+		still: make([]pose, len(m.Bodies))}
 	if m.Dynamics == PositionBased { // there, two axes are three of which the last cannot turn
 		s.model.Joints = slices.Clone(m.Joints)
 		for i, j := range m.Joints {
@@ -92,7 +93,8 @@ func (s *System) Actions() int { return s.actions }
 func (s *System) ActionsOf(joints ...string) (indices []int) {
 	next := 0
 	for _, a := range s.model.Actuators {
-		axes := len(s.model.Joints[slices.IndexFunc(s.model.Joints, func(j Joint) bool { return j.Name == a.Joint })].Limits)
+		axes := len(s.model.Joints[slices.IndexFunc(s.model.Joints,
+			func(j Joint) bool { return j.Name == a.Joint })].Limits)
 		for range axes {
 			if slices.Contains(joints, a.Joint) {
 				indices = append(indices, next)
@@ -116,7 +118,8 @@ func (s *System) layOut() error {
 		children[j.Parent] = append(children[j.Parent], j.Child)
 		isChild[j.Child] = true
 		if m.Bodies[m.Body(j.Child)].Fixed {
-			return errors.Errorf("joint %q holds body %q, which does not move: make it the parent", j.Name, j.Child)
+			return errors.Errorf("joint %q holds body %q, which does not move: make it the parent", j.Name,
+				j.Child)
 		}
 	}
 	var depth func(name string) int
@@ -159,7 +162,8 @@ func (s *System) layOut() error {
 	}
 	for l, bodies := range rows {
 		lv := level{body: bodies}
-		mass, inertia, mobile := make([]float64, len(bodies)), make([]Vec, len(bodies)), make([]float64, len(bodies))
+		mass, inertia, mobile := make([]float64, len(bodies)), make([]Vec, len(bodies)),
+			make([]float64, len(bodies))
 		for row, i := range bodies {
 			b := m.Bodies[i]
 			if !b.Fixed {

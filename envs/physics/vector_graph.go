@@ -5,18 +5,26 @@ type vector struct{ x, y, z num }
 
 func (a vector) each(f func(num) num) vector { return vector{f(a.x), f(a.y), f(a.z)} }
 
-func (a vector) plus(b vector) vector  { return vector{a.x.plus(b.x), a.y.plus(b.y), a.z.plus(b.z)} }
-func (a vector) minus(b vector) vector { return vector{a.x.minus(b.x), a.y.minus(b.y), a.z.minus(b.z)} }
+func (a vector) plus(b vector) vector {
+	return vector{a.x.plus(b.x), a.y.plus(b.y), a.z.plus(b.z)}
+}
+func (a vector) minus(b vector) vector {
+	return vector{a.x.minus(b.x), a.y.minus(b.y), a.z.minus(b.z)}
+}
 
 // times multiplies axis by axis, as with an inertia.
-func (a vector) times(b vector) vector { return vector{a.x.times(b.x), a.y.times(b.y), a.z.times(b.z)} }
+func (a vector) times(b vector) vector {
+	return vector{a.x.times(b.x), a.y.times(b.y), a.z.times(b.z)}
+}
 
 func (a vector) by(k num) vector        { return a.each(func(c num) num { return c.times(k) }) }
 func (a vector) over(k num) vector      { return a.each(func(c num) num { return c.over(k) }) }
 func (a vector) scale(k float64) vector { return a.each(func(c num) num { return c.scale(k) }) }
 func (a vector) neg() vector            { return a.each(num.neg) }
 
-func (a vector) dot(b vector) num { return a.x.times(b.x).plus(a.y.times(b.y)).plus(a.z.times(b.z)) }
+func (a vector) dot(b vector) num {
+	return a.x.times(b.x).plus(a.y.times(b.y)).plus(a.z.times(b.z))
+}
 
 func (a vector) cross(b vector) vector {
 	return vector{

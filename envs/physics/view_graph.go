@@ -26,7 +26,8 @@ func (v *viewer) bodies(stage string, all limbs) {
 		return
 	}
 	position, rotation, velocity, angular := v.system.export(v.g, v.batch, all)
-	for name, node := range map[string]*Node{"pos": position, "rot": rotation, "vel": velocity, "ang": angular} {
+	for name, node := range map[string]*Node{"pos": position, "rot": rotation, "vel": velocity,
+		"ang": angular} {
 		v.stages[stage+"_"+name] = node
 	}
 }
@@ -40,7 +41,8 @@ func (v *viewer) springs(joints []jointState, torques [][]num) {
 	for i, j := range joints {
 		var limits, drives []num
 		for axis := range j.axes {
-			limits, drives = append(limits, j.limited(axis)), append(drives, j.driven(axis, torques[i][axis]))
+			limits, drives = append(limits, j.limited(axis)),
+				append(drives, j.driven(axis, torques[i][axis]))
 		}
 		force, torque := j.sprung()
 		springs.pull(j, force, torque.plus(j.along(limits)))
@@ -85,7 +87,8 @@ func (v *viewer) shift(stage string, d touch, all limbs) {
 	}
 	rows := len(s.touched)
 	upright := quaternion{constant(rows, 1), constant(rows, 0), constant(rows, 0), constant(rows, 0)}
-	put(each(s.touched), append([]num{d.still.vel.x, d.still.vel.y, d.still.vel.z}, turned(d.still.ang, upright)...)...)
+	put(each(s.touched), append([]num{d.still.vel.x, d.still.vel.y, d.still.vel.z},
+		turned(d.still.ang, upright)...)...)
 	nodes := make([]*Node, len(parts))
 	for i := range parts {
 		nodes[i] = s.table(v.g, v.batch, parts[i]...)

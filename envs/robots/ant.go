@@ -30,7 +30,8 @@ func Ant(dynamics physics.Dynamics) physics.Model {
 		Gravity:        physics.Vec{0, 0, -9.8},
 		AngularDamping: -0.05,
 		Bodies: []physics.Body{
-			{Name: antTorso, Mass: 10, Colliders: []physics.Collider{{Radius: 0.25, Length: 0.5, End: 1, Friction: antFriction}}},
+			{Name: antTorso, Mass: 10, Colliders: []physics.Collider{{Radius: 0.25, Length: 0.5, End: 1,
+				Friction: antFriction}}},
 		},
 	}
 	if dynamics == physics.Spring {
@@ -48,9 +49,11 @@ func Ant(dynamics physics.Dynamics) physics.Model {
 }
 
 func addAntLeg(m *physics.Model, upper, lower string, x, y float64) {
-	inward := physics.Vec{90 * y, -45 * x, 0} // turns a capsule's z axis to the torso: its lower end is the outer one
+	// turns a capsule's z axis to the torso: its lower end is the outer one
+	inward := physics.Vec{90 * y, -45 * x, 0}
 	part := func(name string, length float64, end int) physics.Body {
-		capsule := physics.Collider{Radius: 0.08, Length: length, Rotation: inward, End: end, Friction: antFriction}
+		capsule := physics.Collider{Radius: 0.08, Length: length, Rotation: inward, End: end,
+			Friction: antFriction}
 		return physics.Body{Name: name, Mass: 1, Colliders: []physics.Collider{capsule}}
 	}
 	m.Bodies = append(m.Bodies, part(upper, 0.44284272, 0), part(lower, 0.7256854, -1))
@@ -65,7 +68,8 @@ func addAntLeg(m *physics.Model, upper, lower string, x, y float64) {
 	knee := physics.Joint{
 		Name: upper + "_" + lower, Parent: upper, Child: lower,
 		ParentOffset: at(0.1), ChildOffset: at(-0.2),
-		Rotation: physics.Vec{0, 0, 90 + 45*x*y}, // about the horizontal that is at right angles to the leg
+		// about the horizontal that is at right angles to the leg
+		Rotation: physics.Vec{0, 0, 90 + 45*x*y},
 		Limits:   [][2]float64{{30, 70}},
 	}
 	if x < 0 { // where that axis makes a negative angle bend the leg down

@@ -9,7 +9,8 @@ func sphere(inertia float64) physics.Vec { return physics.Vec{inertia, inertia, 
 
 // ground is the plane z = 0. Its mass has no effect.
 func ground(name string, mass, friction float64) physics.Body {
-	return physics.Body{Name: name, Mass: mass, Fixed: true, Colliders: []physics.Collider{{Shape: physics.Plane, Friction: friction}}}
+	return physics.Body{Name: name, Mass: mass, Fixed: true,
+		Colliders: []physics.Collider{{Shape: physics.Plane, Friction: friction}}}
 }
 
 // walls is a fixed body made of capsules. Though it does not move, its mass and inertia count in
@@ -31,6 +32,7 @@ func alongY(x, y, radius, length, friction float64) physics.Collider {
 
 func lying(x, y, radius, length, friction float64, rotation physics.Vec) physics.Collider {
 	return physics.Collider{
-		Radius: radius, Length: length, Position: physics.Vec{x, y, radius}, Rotation: rotation, Friction: friction,
+		Radius: radius, Length: length, Position: physics.Vec{x, y, radius}, Rotation: rotation,
+		Friction: friction,
 	}
 }

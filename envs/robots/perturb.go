@@ -13,8 +13,10 @@ import (
 // numbered from 0 (qdbenchmark, adaptation/constants.py).
 func Targets() [][2]float64 {
 	return [][2]float64{
-		{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098}, {12.460787, 7.0494328},
-		{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749}, {19.50973, 14.577911},
+		{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098},
+		{12.460787, 7.0494328},
+		{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749},
+		{19.50973, 14.577911},
 	}
 }
 
@@ -39,7 +41,9 @@ func WithStrength(m physics.Model, multiplier float64, joints ...string) (physic
 	for _, joint := range joints {
 		i := slices.IndexFunc(m.Actuators, func(a physics.Actuator) bool { return a.Joint == joint })
 		if i < 0 {
-			return physics.Model{}, errors.Errorf("no actuator turns a joint %q; the joints that actuators turn are %q", joint, turned(m))
+			return physics.Model{},
+				errors.Errorf("no actuator turns a joint %q; the joints that actuators turn are %q", joint,
+					turned(m))
 		}
 		actuators[i].Strength = multiplier * m.Actuators[i].Strength
 	}

@@ -15,7 +15,8 @@ import (
 func TestModelsStay(t *testing.T) {
 	build := func() physics.Model {
 		m := robots.Maze(robots.Ant(physics.PositionBased), robots.MazeTarget)
-		m.Bodies, m.Collide = append(m.Bodies, make([]physics.Body, 9)...), append(m.Collide, make([][2]string, 9)...)
+		m.Bodies, m.Collide = append(m.Bodies, make([]physics.Body, 9)...),
+			append(m.Collide, make([][2]string, 9)...)
 		return m
 	}
 	whole := build()
@@ -61,17 +62,21 @@ func TestPerturbations(t *testing.T) {
 func TestPerturbationErrors(t *testing.T) {
 	walker := robots.Walker2d()
 	for _, k := range []float64{-0.25, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if _, err := robots.WithGravity(walker, k); err == nil || !strings.Contains(err.Error(), "gravity") {
+		if _, err := robots.WithGravity(walker, k); err == nil || !strings.Contains(err.Error(),
+			"gravity") {
 			t.Errorf("gravity times %g: %v", k, err)
 		}
-		if _, err := robots.WithStrength(walker, k, robots.Walker2dLeg...); err == nil || !strings.Contains(err.Error(), "strength") {
+		if _, err := robots.WithStrength(walker, k,
+			robots.Walker2dLeg...); err == nil || !strings.Contains(err.Error(), "strength") {
 			t.Errorf("strength times %g: %v", k, err)
 		}
 	}
-	if _, err := robots.WithStrength(walker, 1, "knee"); err == nil || !strings.Contains(err.Error(), `"knee"`) {
+	if _, err := robots.WithStrength(walker, 1, "knee"); err == nil || !strings.Contains(err.Error(),
+		`"knee"`) {
 		t.Errorf("strength of a joint that is not there: %v", err)
 	}
-	if m, err := robots.WithStrength(walker, 0, robots.Walker2dLeg...); err != nil || m.Validate() != nil {
+	if m, err := robots.WithStrength(walker, 0,
+		robots.Walker2dLeg...); err != nil || m.Validate() != nil {
 		t.Errorf("a lame leg: %v", err)
 	}
 	if err := robots.Trap(walker).Validate(); err == nil {

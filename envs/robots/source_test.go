@@ -99,10 +99,12 @@ func readSource(t *testing.T, env string) source {
 
 // model says the same as a model, and fails the test where the source says more than that.
 func (s source) model(t *testing.T) physics.Model {
-	mode, ok := map[string]physics.Dynamics{"legacy_spring": physics.Spring, "pbd": physics.PositionBased}[s.Mode]
+	mode, ok := map[string]physics.Dynamics{"legacy_spring": physics.Spring,
+		"pbd": physics.PositionBased}[s.Mode]
 	same(t, "known mode "+s.Mode, ok, true)
 	m := physics.Model{
-		Dynamics: mode, TimeStep: s.TimeStep, Substeps: s.Substeps, Gravity: s.Gravity, Baumgarte: s.Baumgarte,
+		Dynamics: mode, TimeStep: s.TimeStep, Substeps: s.Substeps, Gravity: s.Gravity,
+		Baumgarte:       s.Baumgarte,
 		VelocityDamping: s.VelocityDamping, AngularDamping: s.AngularDamping, Frozen: s.Frozen.axes(),
 		Pose: map[string]physics.Vec{}, Angles: map[string]physics.Vec{},
 	}
@@ -120,8 +122,10 @@ func (s source) model(t *testing.T) physics.Model {
 	}
 	for _, j := range s.Joints {
 		joint := physics.Joint{
-			Name: j.Name, Parent: j.Parent, Child: j.Child, ParentOffset: j.ParentOffset, ChildOffset: j.ChildOffset,
-			Rotation: j.Rotation, Reference: j.Reference, Limits: j.Limits, Damping: j.Damping, Stiffness: j.Stiffness,
+			Name: j.Name, Parent: j.Parent, Child: j.Child, ParentOffset: j.ParentOffset,
+			ChildOffset: j.ChildOffset,
+			Rotation:    j.Rotation, Reference: j.Reference, Limits: j.Limits, Damping: j.Damping,
+			Stiffness: j.Stiffness,
 		}
 		if j.SpringDampingGiven {
 			joint.SpringDamping = j.SpringDamping
@@ -146,7 +150,8 @@ func (s source) model(t *testing.T) physics.Model {
 	}
 	for _, p := range s.Defaults.Poses {
 		m.Pose[p.Name] = p.Position
-		same(t, "rotation and velocities of "+p.Name, []physics.Vec{p.Rotation, p.Velocity, p.Spin}, make([]physics.Vec, 3))
+		same(t, "rotation and velocities of "+p.Name, []physics.Vec{p.Rotation, p.Velocity, p.Spin},
+			make([]physics.Vec, 3))
 	}
 	for _, a := range s.Defaults.Angles {
 		m.Angles[a.Name] = a.Angle

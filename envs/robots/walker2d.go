@@ -29,31 +29,37 @@ func Walker2d() physics.Model {
 	}
 	part := func(name string, mass float64, shape physics.Collider) {
 		shape.Friction = walkerFriction
-		m.Bodies = append(m.Bodies, physics.Body{Name: name, Mass: mass, Colliders: []physics.Collider{shape}})
+		m.Bodies = append(m.Bodies, physics.Body{Name: name, Mass: mass,
+			Colliders: []physics.Collider{shape}})
 	}
-	joint := func(parent, child, side string, parentOffset, childOffset physics.Vec, limits [2]float64) {
+	joint := func(parent, child, side string, parentOffset, childOffset physics.Vec,
+		limits [2]float64) {
 		name := child + side + "_joint"
 		if parent != "torso" {
 			parent += side
 		}
 		m.Joints = append(m.Joints, physics.Joint{
-			Name: name, Parent: parent, Child: child + side, ParentOffset: parentOffset, ChildOffset: childOffset,
-			Rotation: physics.Vec{0, 0, -90}, // about -y
-			Limits:   [][2]float64{limits}, Damping: 20, Stiffness: 10000,
+			Name: name, Parent: parent, Child: child + side, ParentOffset: parentOffset,
+			ChildOffset: childOffset,
+			Rotation:    physics.Vec{0, 0, -90}, // about -y
+			Limits:      [][2]float64{limits}, Damping: 20, Stiffness: 10000,
 		})
 		m.Actuators = append(m.Actuators, physics.Actuator{Joint: name, Strength: 100})
 	}
 
 	part("torso", 3.6651914, physics.Collider{Radius: 0.05, Length: 0.5})
 	for _, side := range []string{"", "_left"} {
-		part("thigh"+side, 4.0578904, physics.Collider{Radius: 0.05, Length: 0.55, Position: physics.Vec{0, 0, -0.225}})
+		part("thigh"+side, 4.0578904, physics.Collider{Radius: 0.05, Length: 0.55,
+			Position: physics.Vec{0, 0, -0.225}})
 		part("leg"+side, 2.7813568, physics.Collider{Radius: 0.04, Length: 0.58})
 		part("foot"+side, 3.1667254, physics.Collider{Radius: 0.06, Length: 0.32,
 			Position: physics.Vec{-0.1, -0.2, -0.1}, Rotation: physics.Vec{0, 90, 0}})
 
 		joint("torso", "thigh", side, physics.Vec{0, 0, -0.2}, physics.Vec{}, [2]float64{-150, 0})
-		joint("thigh", "leg", side, physics.Vec{0, 0, -0.45}, physics.Vec{0, 0, 0.25}, [2]float64{-150, 0})
-		joint("leg", "foot", side, physics.Vec{0, 0, -0.25}, physics.Vec{-0.2, -0.2, -0.1}, [2]float64{-45, 45})
+		joint("thigh", "leg", side, physics.Vec{0, 0, -0.45}, physics.Vec{0, 0, 0.25},
+			[2]float64{-150, 0})
+		joint("leg", "foot", side, physics.Vec{0, 0, -0.25}, physics.Vec{-0.2, -0.2, -0.1},
+			[2]float64{-45, 45})
 
 		// Else these would start midway between their limits; the feet do.
 		m.Angles["thigh"+side+"_joint"] = physics.Vec{}

@@ -81,7 +81,8 @@ func (a *arrays) get(c column) (array, error) {
 	}
 	shape = append(shape, c.dims...)
 	if !slices.Equal(stored.Shape, shape) {
-		return array{}, errors.Errorf("array %q has shape %v, not %v (%v, then %v)", c.name, stored.Shape, shape, c.axes, c.dims)
+		return array{}, errors.Errorf("array %q has shape %v, not %v (%v, then %v)", c.name, stored.Shape,
+			shape, c.axes, c.dims)
 	}
 	flat, err := stored.Float32s()
 	if err != nil {

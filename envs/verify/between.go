@@ -66,7 +66,8 @@ type StepDistance struct {
 // quantities are what arrays of single steps hold. Bodies have positions, rotations, velocities,
 // angular velocities; the point a position.
 var quantities = map[string]string{
-	"xy_after": "positions", "pos_after": "positions", "rot_after": "rotations", "vel_after": "velocities", "ang_after": "velocities",
+	"xy_after": "positions", "pos_after": "positions", "rot_after": "rotations",
+	"vel_after": "velocities", "ang_after": "velocities",
 	"obs": "observations", "reward": "rewards",
 }
 
@@ -110,7 +111,8 @@ func (b *Between) steps(found [2]examined) {
 			}
 			d, other := b.apart[key], found[1].groups[g].numbers[i].got
 			for k := range n.got {
-				d.golden, d.other = append(d.golden, off(n.got[k], n.want[k])), append(d.other, off(n.got[k], other[k]))
+				d.golden, d.other = append(d.golden, off(n.got[k], n.want[k])),
+					append(d.other, off(n.got[k], other[k]))
 			}
 		}
 	}
@@ -119,10 +121,12 @@ func (b *Between) steps(found [2]examined) {
 // Steps are the distances of single steps, by environment and quantity.
 func (b *Between) Steps() (all []StepDistance) {
 	for key, d := range b.apart {
-		all = append(all, StepDistance{key.env, key.what, len(d.golden), distance(d.golden), distance(d.other)})
+		all = append(all, StepDistance{key.env, key.what, len(d.golden), distance(d.golden),
+			distance(d.other)})
 	}
 	slices.SortFunc(all, func(a, b StepDistance) int {
-		return cmp.Or(strings.Compare(a.Env, b.Env), slices.Index(order, a.Quantity)-slices.Index(order, b.Quantity))
+		return cmp.Or(strings.Compare(a.Env, b.Env),
+			slices.Index(order, a.Quantity)-slices.Index(order, b.Quantity))
 	})
 	return all
 }

@@ -16,7 +16,8 @@ type subject struct {
 }
 
 // run computes what a file holds: a program on stored inputs.
-func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node) ([][]float32, error) {
+func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node) ([][]float32,
+	error) {
 	var declared []xla.Input
 	var values []xla.Sharded
 	for _, in := range inputs {
@@ -72,7 +73,8 @@ func newGroup(parts string, counts []bool, percent int) *group {
 }
 
 // compare compares computed arrays with stored ones, in those parts that count.
-func (g *group) compare(stored *arrays, columns []column, computed [][]float32, counts []bool) error {
+func (g *group) compare(stored *arrays, columns []column, computed [][]float32,
+	counts []bool) error {
 	for i, c := range columns {
 		want, err := stored.get(c)
 		if err != nil {

@@ -18,12 +18,13 @@ import (
 // with every step. A measure of that is Nudged: the first backend against itself, from states whose
 // numbers are a millionth larger.
 type Drift struct {
-	Env      string     `json:"env"`
-	Episodes int        `json:"episodes"`
-	Steps    []int      `json:"steps"`  // after which positions are compared
-	Other    []Distance `json:"other"`  // of episodes: the largest difference of a coordinate of a body
-	Nudged   []Distance `json:"nudged"` // the same
-	Return   float64    `json:"return"` // median absolute return of the first backend's episodes
+	Env      string `json:"env"`
+	Episodes int    `json:"episodes"`
+	Steps    []int  `json:"steps"` // after which positions are compared
+	// of episodes: the largest difference of a coordinate of a body
+	Other  []Distance `json:"other"`
+	Nudged []Distance `json:"nudged"` // the same
+	Return float64    `json:"return"` // median absolute return of the first backend's episodes
 	// ReturnOther and ReturnNudged are differences of returns.
 	ReturnOther  Distance `json:"return_other"`
 	ReturnNudged Distance `json:"return_nudged"`
@@ -123,7 +124,8 @@ func (s subject) episodes(policies nn.Net, start envs.State) []*Node {
 	g, steps := start.Reward.Graph(), driftSteps[len(driftSteps)-1]
 	place := func(state envs.State) *Node { return s.read(state)[0] } // pos, or xy
 	run := running{policies, start, ZerosLike(start.Reward), nil}
-	run.Positions = Zeros(g, shapes.Make(dtypes.Float32, append([]int{steps}, place(start).Shape().Dimensions...)...))
+	run.Positions = Zeros(g, shapes.Make(dtypes.Float32,
+		append([]int{steps}, place(start).Shape().Dimensions...)...))
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
 		r.State = s.env.Step(r.State, r.Policies.Apply(r.State.Observation))
 		r.Return = Add(r.Return, r.State.Reward)

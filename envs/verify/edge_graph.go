@@ -16,7 +16,8 @@ const edge = 1e-6
 // edge: the penetration of a body and the ground is 0 but for rounding, so one float32 program has
 // the contact and another one lacks it. In these starts, it replaces what contacts decide by what
 // it is a micrometre higher or lower. It returns how many they are.
-func (s subject) settleEdges(stored *arrays, started []column, inputs []array, computed [][]float32) (int, error) {
+func (s subject) settleEdges(stored *arrays, started []column, inputs []array,
+	computed [][]float32) (int, error) {
 	rows := stored.sizes[samples]
 	type element struct{ of, i int }
 	doubtful, want := make([][]element, rows), make([]array, len(started))

@@ -15,7 +15,8 @@ import (
 
 // startAt moves a start of a file of trajectories up, and returns its positions, observation and
 // descriptor.
-func startAt(t *testing.T, env string, stored map[string]npz.Array, row int, up float32) map[string][]float32 {
+func startAt(t *testing.T, env string, stored map[string]npz.Array, row int,
+	up float32) map[string][]float32 {
 	t.Helper()
 	rigid, err := envs.Make(env)
 	if err != nil {
@@ -33,9 +34,12 @@ func startAt(t *testing.T, env string, stored map[string]npz.Array, row int, up 
 	out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 		start := f.start(in)
 		return []*Node{start.Observation, start.Descriptor}
-	}, xlatest.Tensor(found["init_pos"], 1, f.rigid.bodies, 3), xlatest.Tensor(flat("init_rot"), 1, f.rigid.bodies, 4),
-		xlatest.Tensor(flat("init_vel"), 1, f.rigid.bodies, 3), xlatest.Tensor(flat("init_ang"), 1, f.rigid.bodies, 3))
-	found["init_obs"], found["init_desc"] = xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
+	}, xlatest.Tensor(found["init_pos"], 1, f.rigid.bodies, 3),
+		xlatest.Tensor(flat("init_rot"), 1, f.rigid.bodies, 4),
+		xlatest.Tensor(flat("init_vel"), 1, f.rigid.bodies, 3),
+		xlatest.Tensor(flat("init_ang"), 1, f.rigid.bodies, 3))
+	found["init_obs"], found["init_desc"] = xlatest.Flat[float32](t, out[0]),
+		xlatest.Flat[float32](t, out[1])
 	return found
 }
 
@@ -44,7 +48,8 @@ func startAt(t *testing.T, env string, stored map[string]npz.Array, row int, up 
 func TestContactsOfStartsAtTheirEdge(t *testing.T) {
 	const above, below = 5e-7, -5e-7
 	const row = 1
-	for env, name := range map[string]string{"ant-omni": "traj_ant-omni.npz", "ant-trap": "traj_ant-trap.npz", "ant-uni": "traj_ant-uni.npz"} {
+	for env, name := range map[string]string{"ant-omni": "traj_ant-omni.npz",
+		"ant-trap": "traj_ant-trap.npz", "ant-uni": "traj_ant-uni.npz"} {
 		stored := golden(t, name)
 		contacts := 6 * stored["init_pos"].Shape[1]
 		falling := part(t, stored["init_vel"], row)
@@ -53,13 +58,15 @@ func TestContactsOfStartsAtTheirEdge(t *testing.T) {
 		}
 		stored["init_vel"] = withRow(t, stored["init_vel"], row, falling)
 		never := withRow(t, stored["horizon_f64"], row, []float32{0}) // do not compare its steps
-		high, low, deep := startAt(t, env, stored, row, above), startAt(t, env, stored, row, below), startAt(t, env, stored, row, -1e-3)
+		high, low, deep := startAt(t, env, stored, row, above), startAt(t, env, stored, row, below),
+			startAt(t, env, stored, row, -1e-3)
 		touches := func(x map[string][]float32) bool {
 			obs := x["init_obs"]
 			return slices.ContainsFunc(obs[len(obs)-contacts:], func(c float32) bool { return c != 0 })
 		}
 		if touches(high) || !touches(low) || !touches(deep) {
-			t.Fatalf("%s: touches the ground above, below, deep: %v, %v, %v", name, touches(high), touches(low), touches(deep))
+			t.Fatalf("%s: touches the ground above, below, deep: %v, %v, %v", name, touches(high),
+				touches(low), touches(deep))
 		}
 		other := func(x map[string][]float32, i int, by float32) map[string][]float32 {
 			obs := slices.Clone(x["init_obs"])
@@ -90,7 +97,8 @@ func TestContactsOfStartsAtTheirEdge(t *testing.T) {
 			r := report(t, change(t, name, replace))
 			starts := r.Groups[0]
 			note := fmt.Sprintf("1/%d starts have a contact at its edge", starts.Of)
-			if (starts.Outside == 0) != test.pass || starts.Edges != test.edges || strings.Contains(r.String(), note) != (test.edges > 0) || test.pass && !r.Pass {
+			if (starts.Outside == 0) != test.pass || starts.Edges != test.edges || strings.Contains(
+				r.String(), note) != (test.edges > 0) || test.pass && !r.Pass {
 				t.Errorf("%s, %s: %d edges\n%v", name, what, starts.Edges, r)
 			}
 		}

@@ -10,8 +10,10 @@ func ExampleReport_String() {
 	fmt.Println(verify.Report{
 		File: "golden/onestep_walker-uni.npz", Env: "walker-uni", Kind: "onestep",
 		Arrays: []verify.Result{
-			{Name: "obs", WorstAbs: 3.6e-5, WorstRel: 0.0064, WorstShare: 0.031, Tolerance: "1e-3 + 10 err64", Pass: true},
-			{Name: "done", WorstAbs: 1, WorstRel: 1, WorstShare: 1e9, Tolerance: "equal", Outside: 3, Pass: false},
+			{Name: "obs", WorstAbs: 3.6e-5, WorstRel: 0.0064, WorstShare: 0.031,
+				Tolerance: "1e-3 + 10 err64", Pass: true},
+			{Name: "done", WorstAbs: 1, WorstRel: 1, WorstShare: 1e9, Tolerance: "equal", Outside: 3,
+				Pass: false},
 		},
 		Groups: []verify.Group{{Parts: "samples", Of: 256, Outside: 3, Allowed: 2}},
 	})

@@ -35,7 +35,8 @@ func formOf(env envs.Env) (form, error) {
 	case *envs.Rigid:
 		return formOfRigid(env), nil
 	}
-	return form{}, errors.Errorf("%s cannot be verified: golden files are about pointmaze and tasks of rigid bodies", env.Spec().Name)
+	return form{}, errors.Errorf("%s cannot be verified: golden files are about pointmaze and tasks "+
+		"of rigid bodies", env.Spec().Name)
 }
 
 // pointForm is exact to rounding everywhere.
@@ -78,7 +79,8 @@ func descriptor(spec envs.Spec, t tolerance) []column {
 
 // outcome is what a step leads to, beside observation and state.
 func outcome(spec envs.Spec, reward, desc tolerance) []column {
-	return append([]column{{name: "reward", tolerance: reward}, {name: "done"}}, descriptor(spec, desc)...)
+	return append([]column{{name: "reward", tolerance: reward}, {name: "done"}},
+		descriptor(spec, desc)...)
 }
 
 // outcomes are the values of [outcome].

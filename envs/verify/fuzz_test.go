@@ -13,9 +13,12 @@ import (
 
 // FuzzFile verifies any golden file.
 func FuzzFile(f *testing.F) {
-	const point = "xy_before <f4 1,2 0.1\naction <f4 1,2 0.2\nxy <f4 1,2 0.3\nobs <f4 1,2 0.3\nreward <f4 1, -1\ndone <f4 1,\ndesc <f4 1,2 0.3"
+	const point = "xy_before <f4 1,2 0.1\naction <f4 1,2 0.2\nxy <f4 1,2 0.3\nobs <f4 1,2 " +
+		"0.3\nreward <f4 1, -1\ndone <f4 1,\ndesc <f4 1,2 0.3"
 	f.Add("onestep_pointmaze.npz", point)
-	f.Add("traj_pointmaze.npz", "init_xy <f4 1,2 0.1\nactions <f4 1,2,2 0.2\ninit_obs <f4 1,2\nobs <f4 1,2,2\nreward <f4 1,2\ndone <f4 1,2\ndesc <f4 1,2,2\nxy <f4 1,2,2")
+	f.Add("traj_pointmaze.npz",
+		"init_xy <f4 1,2 0.1\nactions <f4 1,2,2 0.2\ninit_obs <f4 1,2\nobs <f4 1,2,2\nreward <f4 "+
+			"1,2\ndone <f4 1,2\ndesc <f4 1,2,2\nxy <f4 1,2,2")
 	f.Add("traj_walker-uni.npz", "init_pos <f4 0,8,3\nactions <f4 4611686018427387904,0,6")
 	f.Add("perturb_ant-uni_gravity_2.npz", "parameter <f4 1, 1e300")
 	f.Add("perturb_ant-maze_target_3.npz", "parameter <f4 1, 3\ntarget <f4 3, nan")

@@ -38,7 +38,8 @@ func target(number float64, stored *arrays) (envs.Option, error) {
 	targets := robots.Targets()
 	n := int(number)
 	if float64(n) != number || n < 0 || n >= len(targets) {
-		return nil, errors.Errorf("there is no target number %g: array \"parameter\" must be one of 0 to %d", number, len(targets)-1)
+		return nil, errors.Errorf("there is no target number %g: array \"parameter\" must be one of 0 "+
+			"to %d", number, len(targets)-1)
 	}
 	where, err := stored.get(column{name: "target", dims: []int{3}})
 	if err != nil {
@@ -46,7 +47,8 @@ func target(number float64, stored *arrays) (envs.Option, error) {
 	}
 	at := targets[n]
 	if x, y := float64(where.flat[0]), float64(where.flat[1]); math.Hypot(x-at[0], y-at[1]) > 1e-5 {
-		return nil, errors.Errorf("array \"target\" says (%g, %g), but target number %d is at (%g, %g)", x, y, n, at[0], at[1])
+		return nil, errors.Errorf("array \"target\" says (%g, %g), but target number %d is at (%g, %g)",
+			x, y, n, at[0], at[1])
 	}
 	return envs.Target(at[0], at[1]), nil
 }

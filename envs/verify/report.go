@@ -18,13 +18,14 @@ type Report struct {
 
 // Result is the comparison of one array.
 type Result struct {
-	Name       string
-	WorstAbs   float64 // largest absolute difference; +Inf if this build computed NaN
-	WorstRel   float64 // largest difference relative to the stored number, where that is not 0
-	WorstShare float64 // largest difference as a share of what the tolerance allows there: beyond 1 it is outside
-	Tolerance  string  // in words
-	Outside    int     // parts of the array with a difference outside of the tolerance
-	Pass       bool    // no more than the array's group allows
+	Name     string
+	WorstAbs float64 // largest absolute difference; +Inf if this build computed NaN
+	WorstRel float64 // largest difference relative to the stored number, where that is not 0
+	// largest difference as a share of what the tolerance allows there: beyond 1 it is outside
+	WorstShare float64
+	Tolerance  string // in words
+	Outside    int    // parts of the array with a difference outside of the tolerance
+	Pass       bool   // no more than the array's group allows
 }
 
 // Group counts the parts of a file's arrays: samples, starts of trajectories, steps of them. A part
@@ -34,7 +35,9 @@ type Group struct {
 	Of      int    // how many were compared
 	Outside int
 	Allowed int // how many may be outside
-	Edges   int // starts with a contact at its edge that the file decides otherwise; they are not outside for that
+	// starts with a contact at its edge that the file decides otherwise; they are not outside for
+	// that
+	Edges int
 }
 
 // String is a table of the arrays, in lines that end with PASS or FAIL; so does the last, which is
@@ -58,11 +61,14 @@ func (r Report) String() string {
 			counts[i] += fmt.Sprintf(" (%d allowed)", g.Allowed)
 		}
 		if g.Edges > 0 {
-			fmt.Fprintf(&b, "  %d/%d %s have a contact at its edge (within %.0e m), which the file decides otherwise: not counted\n",
+			fmt.Fprintf(&b,
+				"  %d/%d %s have a contact at its edge (within %.0e m), which the file decides otherwise: "+
+					"not counted\n",
 				g.Edges, g.Of, g.Parts, edge)
 		}
 	}
-	fmt.Fprintf(&b, "%s of %s: %s outside: %s", r.Kind, r.Env, strings.Join(counts, ", "), verdict(r.Pass))
+	fmt.Fprintf(&b, "%s of %s: %s outside: %s", r.Kind, r.Env, strings.Join(counts, ", "),
+		verdict(r.Pass))
 	return b.String()
 }
 

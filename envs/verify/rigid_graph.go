@@ -23,7 +23,8 @@ var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles":
 func formOfRigid(env *envs.Rigid) form {
 	r := &rigidForm{system: env.System, bodies: len(env.System.Model().Bodies), contacts: env.Contacts}
 	spec := env.Spec()
-	place, speed := tolerance{base: 1e-5, err64: "err64_posrot"}, tolerance{base: 1e-3, err64: "err64_velang"}
+	place, speed := tolerance{base: 1e-5, err64: "err64_posrot"},
+		tolerance{base: 1e-3, err64: "err64_velang"}
 	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, place
 	startDesc := tolerance{base: 1e-5}
 	if spec.Descriptor.Kind == envs.Mean {
@@ -42,10 +43,12 @@ func formOfRigid(env *envs.Rigid) form {
 			r.column("contact_vel", 3, touch), r.column("contact_ang", 3, touch)),
 		step: func(s envs.State, action *Node) (envs.State, []*Node) {
 			s, contact := stepWithContact(env, s, action)
-			return s, append(append([]*Node{s.Observation}, outcomes(s)...), byBody(contact.Velocity), byBody(contact.AngularVelocity))
+			return s, append(append([]*Node{s.Observation}, outcomes(s)...), byBody(contact.Velocity),
+				byBody(contact.AngularVelocity))
 		},
 		percent: 1,
-		started: append([]column{observation(spec, tolerance{base: 1e-3})}, descriptor(spec, startDesc)...),
+		started: append([]column{observation(spec, tolerance{base: 1e-3})},
+			descriptor(spec, startDesc)...),
 		trace: func(s envs.State) []*Node {
 			return []*Node{s.Observation, r.write(physics.State{Parts: s.PhysicsState})[0]}
 		},
@@ -67,7 +70,8 @@ func (r *rigidForm) column(name string, components int, t tolerance) column {
 
 // coordinates are the arrays of a state.
 func (r *rigidForm) coordinates(place, speed tolerance) []column {
-	return []column{r.column("pos", 3, place), r.column("rot", 4, place), r.column("vel", 3, speed), r.column("ang", 3, speed)}
+	return []column{r.column("pos", 3, place), r.column("rot", 4, place), r.column("vel", 3, speed),
+		r.column("ang", 3, speed)}
 }
 
 func (r *rigidForm) read(state []*Node) physics.State {

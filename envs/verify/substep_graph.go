@@ -13,7 +13,8 @@ import (
 // stages are the names of what a substep goes through, in this order: position based dynamics,
 // spring dynamics, both.
 var stages = []string{
-	"s1_dpa", "s1_damp", "s1_acc", "s1_kinetic", "s1_dqj", "s1_after", "s2_joint", "dqc", "dlambda", "s2_proj",
+	"s1_dpa", "s1_damp", "s1_acc", "s1_kinetic", "s1_dqj", "s1_after", "s2_joint", "dqc", "dlambda",
+	"s2_proj",
 	"kinetic", "dpj", "dpa", "acc",
 	"dpc", "after",
 }
@@ -46,7 +47,8 @@ func subStep(s subject, stored *arrays) ([]*group, error) {
 		for _, c := range outputs {
 			node, ok := computed[c.name]
 			if !ok {
-				panic(errors.Errorf("a substep of %s has no stage %q; its stages are %s", s.env.Spec().Name, c.name, list(computed)))
+				panic(errors.Errorf("a substep of %s has no stage %q; its stages are %s", s.env.Spec().Name,
+					c.name, list(computed)))
 			}
 			nodes = append(nodes, node)
 		}
@@ -62,7 +64,8 @@ func subStep(s subject, stored *arrays) ([]*group, error) {
 
 // stage is the column of a stage: a number, a vector or a quaternion for each body.
 func (r *rigidForm) stage(name string) column {
-	c := column{name: name, axes: []axis{samples}, dims: []int{r.bodies}, tolerance: tolerance{base: 1e-4, largest: true}}
+	c := column{name: name, axes: []axis{samples}, dims: []int{r.bodies},
+		tolerance: tolerance{base: 1e-4, largest: true}}
 	switch name[strings.LastIndex(name, "_")+1:] {
 	case "pos", "vel", "ang":
 		c.dims = append(c.dims, 3)
@@ -75,7 +78,8 @@ func (r *rigidForm) stage(name string) column {
 // inOrder sorts arrays by stage, then by name.
 func inOrder(a, b string) int {
 	index := func(name string) int {
-		return slices.IndexFunc(stages, func(stage string) bool { return name == stage || strings.HasPrefix(name, stage+"_") })
+		return slices.IndexFunc(stages,
+			func(stage string) bool { return name == stage || strings.HasPrefix(name, stage+"_") })
 	}
 	return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(a, b))
 }

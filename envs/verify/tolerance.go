@@ -10,9 +10,10 @@ import (
 // tolerance is the largest difference that counts as rounding. The zero value asks for equality.
 type tolerance struct {
 	base    float64
-	largest bool    // base is for the array's largest absolute number, 1 at least
-	err64   string  // array with the rounding errors of the published code by sample: ten times that is added
-	value   float64 // this times the absolute stored number is added
+	largest bool // base is for the array's largest absolute number, 1 at least
+	// array with the rounding errors of the published code by sample: ten times that is added
+	err64 string
+	value float64 // this times the absolute stored number is added
 }
 
 func (t tolerance) String() string {

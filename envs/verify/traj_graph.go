@@ -94,7 +94,8 @@ func (s subject) parts(stored *arrays) (fromReset, within []bool, err error) {
 	if !s.bounded {
 		return fromReset, within, nil
 	}
-	horizons, err := stored.all([]column{{name: "horizon_1e6", axes: []axis{samples}}, {name: "horizon_f64", axes: []axis{samples}}})
+	horizons, err := stored.all([]column{{name: "horizon_1e6", axes: []axis{samples}},
+		{name: "horizon_f64", axes: []axis{samples}}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,7 +123,8 @@ func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 	before := make([]*Node, len(init))
 	for i := range init {
 		last := after[i].Shape().Dimensions[1] - 1
-		before[i] = flat(Concatenate([]*Node{InsertAxes(init[i], 1), Slice(after[i], AxisRange(), AxisRange(0, last))}, 1))
+		before[i] = flat(Concatenate([]*Node{InsertAxes(init[i], 1),
+			Slice(after[i], AxisRange(), AxisRange(0, last))}, 1))
 	}
 	return s.trace(s.env.Step(s.start(before), flat(actions)))
 }

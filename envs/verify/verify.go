@@ -59,9 +59,11 @@ func examine(p *xla.Platform, path string) (examined, error) {
 	if _, ok := kinds[kind]; !ok && isArchive && len(parts) > 1 {
 		return examined{}, names.Unknown("kind of golden file", kind, Kinds())
 	}
-	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) != 4 || !isPerturbed && len(parts) != 2 {
-		return examined{}, errors.New("the name of a golden file is <kind>_<environment>.npz, such as traj_ant-uni.npz, " +
-			"or perturb_<environment>_<what>_<value>.npz")
+	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) !=
+		4 || !isPerturbed && len(parts) != 2 {
+		return examined{},
+			errors.New("the name of a golden file is <kind>_<environment>.npz, such as traj_ant-uni.npz, " +
+				"or perturb_<environment>_<what>_<value>.npz")
 	}
 	stored, err := read(path)
 	if err != nil {

@@ -74,9 +74,11 @@ func TestReportOfAFileThatHolds(t *testing.T) {
 		"onestep_halfcheetah-hurdles.npz":    "obs reward done contact_vel contact_ang " + state,
 		"perturb_walker-uni_gravity_0.5.npz": step + " contact_vel contact_ang " + state,
 		"perturb_ant-maze_target_3.npz":      step + " contact_vel contact_ang " + state,
-		"traj_ant-uni.npz":                   "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
-		"traj_halfcheetah-uni.npz":           "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
-		"substep_walker-uni.npz": "kinetic_ang kinetic_pos kinetic_rot kinetic_vel dpj_ang dpj_vel dpa_ang " +
+		"traj_ant-uni.npz": "init_pos init_rot init_vel init_ang init_obs init_desc " +
+			"obs pos",
+		"traj_halfcheetah-uni.npz": "init_pos init_rot init_vel init_ang init_obs init_desc obs pos",
+		"substep_walker-uni.npz": "kinetic_ang kinetic_pos kinetic_rot kinetic_vel dpj_ang dpj_vel " +
+			"dpa_ang " +
 			"acc_ang acc_pos acc_rot acc_vel dpc_ang dpc_vel after_ang after_pos after_rot after_vel",
 	} {
 		r := report(t, filepath.Join("..", "testdata", name))
@@ -84,7 +86,8 @@ func TestReportOfAFileThatHolds(t *testing.T) {
 		for _, a := range r.Arrays {
 			arrays = append(arrays, a.Name)
 		}
-		if got := strings.Join(arrays, " "); got != want || !r.Pass || !strings.HasPrefix(name, r.Kind+"_"+r.Env) {
+		if got := strings.Join(arrays, " "); got != want || !r.Pass || !strings.HasPrefix(name, r.Kind+
+			"_"+r.Env) {
 			t.Errorf("%s: compared %s\n%v", name, got, r)
 		}
 	}
@@ -114,7 +117,8 @@ func TestCorruptedArrayIsNamed(t *testing.T) {
 			if !ok {
 				delta = test.others
 			}
-			r := report(t, change(t, name, map[string]npz.Array{array: shift(t, stored[array], test.count, delta)}))
+			r := report(t, change(t, name, map[string]npz.Array{array: shift(t, stored[array], test.count,
+				delta)}))
 			for _, a := range r.Arrays {
 				if a.Pass != (a.Name != array) {
 					t.Errorf("%s with %s changed: %s passes: %v", name, array, a.Name, a.Pass)
@@ -141,7 +145,8 @@ func TestShareOfSamplesMayBeOutside(t *testing.T) {
 		}
 	}
 	percent := func(n, percent int) int { return newGroup("samples", every(n), percent).Allowed }
-	for _, got := range [][2]int{{percent(256, 1), 2}, {percent(64, 1), 1}, {percent(256, 3), 7}, {percent(500, 3), 15}, {percent(256, 0), 0}} {
+	for _, got := range [][2]int{{percent(256, 1), 2}, {percent(64, 1), 1}, {percent(256, 3), 7},
+		{percent(500, 3), 15}, {percent(256, 0), 0}} {
 		if got[0] != got[1] {
 			t.Errorf("%d samples may be outside, not %d", got[0], got[1])
 		}
@@ -152,7 +157,8 @@ func TestShareOfSamplesMayBeOutside(t *testing.T) {
 // horizon.
 func TestStepsOfTrajectories(t *testing.T) {
 	for name, share := range map[string]struct{ of, allowed int }{
-		"traj_halfcheetah-uni.npz": {500, 15}, "traj_walker-uni.npz": {250, 0}, "traj_pointmaze.npz": {800, 0},
+		"traj_halfcheetah-uni.npz": {500, 15}, "traj_walker-uni.npz": {250, 0},
+		"traj_pointmaze.npz": {800, 0},
 	} {
 		r := report(t, filepath.Join("..", "testdata", name))
 		if g := r.Groups[1]; g.Of != share.of || g.Allowed != share.allowed || g.Parts != "steps" {
@@ -172,7 +178,8 @@ func TestStepsOfTrajectories(t *testing.T) {
 	if !r.Pass {
 		t.Errorf("a step beyond the horizon was changed:\n%v", r)
 	}
-	r = report(t, change(t, name, map[string]npz.Array{"obs": npz.Of(flat, far.Shape...), "horizon_f64": shift(t, stored["horizon_f64"], 1, 50),
+	r = report(t, change(t, name, map[string]npz.Array{"obs": npz.Of(flat, far.Shape...),
+		"horizon_f64": shift(t, stored["horizon_f64"], 1, 50),
 		"horizon_1e6": shift(t, stored["horizon_1e6"], 1, 50)}))
 	if r.Pass || r.Groups[1].Outside != 1 {
 		t.Errorf("a step within the horizon was changed:\n%v", r)
@@ -196,7 +203,8 @@ func TestCorruptedInputFails(t *testing.T) {
 	} {
 		stored := golden(t, test.name)
 		count := min(9, stored[test.input].Shape[0])
-		r := report(t, change(t, test.name, map[string]npz.Array{test.input: shift(t, stored[test.input], count, test.delta)}))
+		r := report(t, change(t, test.name, map[string]npz.Array{test.input: shift(t, stored[test.input],
+			count, test.delta)}))
 		for _, a := range r.Arrays {
 			if slices.Contains(strings.Fields(test.fails), a.Name) && a.Pass {
 				t.Errorf("%s with another %s: %s passes", test.name, test.input, a.Name)
@@ -210,9 +218,13 @@ func TestCorruptedInputFails(t *testing.T) {
 
 func TestUnusableFilesGiveOneLine(t *testing.T) {
 	p := xlatest.Best(t)
-	const traj, onestep, substep = "traj_pointmaze.npz", "onestep_walker-uni.npz", "substep_walker-uni.npz"
+	const traj, onestep, substep = "traj_pointmaze.npz", "onestep_walker-uni.npz",
+		"substep_walker-uni.npz"
 	const gravity, target = "perturb_ant-uni_gravity_0.5.npz", "perturb_ant-maze_target_3.npz"
-	one := func(name, array string, a npz.Array) string { return change(t, name, map[string]npz.Array{array: a}) }
+	one := func(name, array string, a npz.Array) string {
+		return change(t, name,
+			map[string]npz.Array{array: a})
+	}
 	zeros := func(shape ...int) npz.Array {
 		size := 1
 		for _, n := range shape {
@@ -225,49 +237,70 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 
 	for path, want := range map[string]string{
-		"pointmaze.npz":                                              "<kind>_<environment>.npz",
-		"traj_pointmaze.csv":                                         "<kind>_<environment>.npz",
-		"traj_pointmaze_gravity_2.npz":                               "<kind>_<environment>.npz",
-		"perturb_ant-uni_gravity.npz":                                "perturb_<environment>_<what>_<value>.npz",
-		"walk_pointmaze.npz":                                         `unknown kind of golden file "walk"; known: onestep, perturb, substep, traj`,
-		"onstep_pointmaze.npz":                                       `did you mean "onestep"?`,
-		"none/" + traj:                                               "no such file",
-		changeAs(t, traj, "traj_moon.npz", nil):                      `unknown environment "moon"; known: `,
-		changeAs(t, traj, "traj_ant-uni.npz", nil):                   `there is no array "init_pos"`,
-		changeAs(t, onestep, "onestep_ant-uni.npz", nil):             `array "pos_before" has shape [256 8 3], not [256 10 3]`,
-		one(traj, "xy", npz.Array{}):                                 `there is no array "xy"; the arrays are actions, desc`,
-		one(traj, "actions", zeros(8, 1, 3)):                         `array "actions" has shape [8 1 3], not [8 1 2]`,
-		one(traj, "actions", zeros(8, 2)):                            `array "actions" has shape [8 2], not [8 2 2]`,
-		one(traj, "init_xy", zeros(7, 2)):                            `array "actions" has shape [8 100 2], not [7 100 2]`,
-		one(traj, "init_xy", zeros(0, 2)):                            `array "init_xy" of shape [0 2] is empty`,
-		one(traj, "init_xy", npz.Scalar(float32(1))):                 `array "init_xy" has shape [], not [0 2]`,
-		one(traj, "reward", shift(t, reward, 1, nan)):                `array "reward" holds NaN, at element 0`,
-		one(traj, "reward", shift(t, reward, 1, inf)):                `array "reward" holds -Inf, at element 0`,
-		one("onestep_pointmaze.npz", "done", zeros(255)):             `array "done" has shape [255], not [256]`,
-		one(onestep, "err64_obs", npz.Array{}):                       `there is no array "err64_obs"`,
-		one(onestep, "contact_vel", zeros(256, 8)):                   `array "contact_vel" has shape [256 8], not [256 8 3]`,
-		one("traj_walker-uni.npz", "kind", npz.Array{}):              `there is no array "kind"`,
-		one("traj_walker-uni.npz", "horizon_f64", npz.Array{}):       `there is no array "horizon_f64"`,
-		changeAs(t, substep, "substep_pointmaze.npz", nil):           "pointmaze has no substeps",
-		one(substep, "dqc_pos", zeros(16, 8, 3)):                     `a substep of walker-uni has no stage "dqc_pos"; its stages are acc_ang, `,
-		one(substep, "sparks", zeros(16, 8)):                         `a substep of walker-uni has no stage "sparks"`,
-		one(substep, "acc_vel", zeros(16, 8, 4)):                     `array "acc_vel" has shape [16 8 4], not [16 8 3]`,
-		changeAs(t, gravity, "perturb_ant-uni_wind_2.npz", nil):      `unknown perturbation "wind"; known: actuator, gravity, target`,
+		"pointmaze.npz":                "<kind>_<environment>.npz",
+		"traj_pointmaze.csv":           "<kind>_<environment>.npz",
+		"traj_pointmaze_gravity_2.npz": "<kind>_<environment>.npz",
+		"perturb_ant-uni_gravity.npz":  "perturb_<environment>_<what>_<value>.npz",
+		"walk_pointmaze.npz":           `unknown kind of golden file "walk"; known: onestep, perturb, substep, traj`,
+		"onstep_pointmaze.npz":         `did you mean "onestep"?`,
+		"none/" + traj:                 "no such file",
+		changeAs(t, traj, "traj_moon.npz",
+			nil): `unknown environment "moon"; known: `,
+		changeAs(t, traj, "traj_ant-uni.npz", nil): `there is no array "init_pos"`,
+		changeAs(t, onestep, "onestep_ant-uni.npz",
+			nil): `array "pos_before" has shape [256 8 3], not [256 10 3]`,
+		one(traj, "xy",
+			npz.Array{}): `there is no array "xy"; the arrays are actions, desc`,
+		one(traj, "actions",
+			zeros(8, 1, 3)): `array "actions" has shape [8 1 3], not [8 1 2]`,
+		one(traj, "actions",
+			zeros(8, 2)): `array "actions" has shape [8 2], not [8 2 2]`,
+		one(traj, "init_xy",
+			zeros(7, 2)): `array "actions" has shape [8 100 2], not [7 100 2]`,
+		one(traj, "init_xy",
+			zeros(0, 2)): `array "init_xy" of shape [0 2] is empty`,
+		one(traj, "init_xy",
+			npz.Scalar(float32(1))): `array "init_xy" has shape [], not [0 2]`,
+		one(traj, "reward",
+			shift(t, reward, 1, nan)): `array "reward" holds NaN, at element 0`,
+		one(traj, "reward",
+			shift(t, reward, 1, inf)): `array "reward" holds -Inf, at element 0`,
+		one("onestep_pointmaze.npz", "done",
+			zeros(255)): `array "done" has shape [255], not [256]`,
+		one(onestep, "err64_obs", npz.Array{}): `there is no array "err64_obs"`,
+		one(onestep, "contact_vel",
+			zeros(256, 8)): `array "contact_vel" has shape [256 8], not [256 8 3]`,
+		one("traj_walker-uni.npz", "kind", npz.Array{}):        `there is no array "kind"`,
+		one("traj_walker-uni.npz", "horizon_f64", npz.Array{}): `there is no array "horizon_f64"`,
+		changeAs(t, substep, "substep_pointmaze.npz", nil):     "pointmaze has no substeps",
+		one(substep, "dqc_pos",
+			zeros(16, 8, 3)): `a substep of walker-uni has no stage "dqc_pos"; its stages are acc_ang, `,
+		one(substep, "sparks",
+			zeros(16, 8)): `a substep of walker-uni has no stage "sparks"`,
+		one(substep, "acc_vel",
+			zeros(16, 8, 4)): `array "acc_vel" has shape [16 8 4], not [16 8 3]`,
+		changeAs(t, gravity, "perturb_ant-uni_wind_2.npz",
+			nil): `unknown perturbation "wind"; known: actuator, gravity, target`,
 		changeAs(t, gravity, "perturb_ant-uni_actuators_2.npz", nil): `did you mean "actuator"?`,
-		changeAs(t, gravity, "perturb_pointmaze_gravity_2.npz", nil): "has neither gravity nor actuators to change",
-		changeAs(t, target, "perturb_ant-uni_target_3.npz", nil):     "has no target to move",
-		one(gravity, "parameter", npz.Array{}):                       `there is no array "parameter"`,
-		one(gravity, "parameter", zeros(2)):                          `array "parameter" has shape [2], not [1]`,
-		one(gravity, "parameter", number(-1)):                        "gravity can be multiplied by a finite number from 0 up, not by -1",
-		one(gravity, "parameter", number(nan)):                       `array "parameter" holds NaN`,
-		one(target, "parameter", number(10)):                         `there is no target number 10: array "parameter" must be one of 0 to 9`,
-		one(target, "parameter", number(2.5)):                        "there is no target number 2.5",
-		one(target, "parameter", number(-1)):                         "there is no target number -1",
-		one(target, "parameter", number(4)):                          `array "target" says (29.5`,
-		one(target, "target", npz.Array{}):                           `there is no array "target"`,
+		changeAs(t, gravity, "perturb_pointmaze_gravity_2.npz",
+			nil): "has neither gravity nor actuators to change",
+		changeAs(t, target, "perturb_ant-uni_target_3.npz", nil): "has no target to move",
+		one(gravity, "parameter", npz.Array{}):                   `there is no array "parameter"`,
+		one(gravity, "parameter",
+			zeros(2)): `array "parameter" has shape [2], not [1]`,
+		one(gravity, "parameter",
+			number(-1)): "gravity can be multiplied by a finite number from 0 up, not by -1",
+		one(gravity, "parameter", number(nan)): `array "parameter" holds NaN`,
+		one(target, "parameter",
+			number(10)): `there is no target number 10: array "parameter" must be one of 0 to 9`,
+		one(target, "parameter", number(2.5)): "there is no target number 2.5",
+		one(target, "parameter", number(-1)):  "there is no target number -1",
+		one(target, "parameter", number(4)):   `array "target" says (29.5`,
+		one(target, "target", npz.Array{}):    `there is no array "target"`,
 	} {
 		report, err := File(p, path)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
+			path) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 		if report.Pass {
@@ -285,7 +318,8 @@ func TestSubstepFileWithoutStages(t *testing.T) {
 			none[array] = npz.Array{}
 		}
 	}
-	if _, err := File(xlatest.Best(t), change(t, name, none)); err == nil || !strings.Contains(err.Error(), "no stage of a substep") {
+	if _, err := File(xlatest.Best(t), change(t, name,
+		none)); err == nil || !strings.Contains(err.Error(), "no stage of a substep") {
 		t.Error(err)
 	}
 }
@@ -294,7 +328,8 @@ func TestSubstepFileWithoutStages(t *testing.T) {
 type stranger struct{ envs.Env }
 
 func TestOnlyKnownKindsOfEnvironments(t *testing.T) {
-	if _, err := formOf(stranger{envs.Pointmaze{}}); err == nil || !strings.Contains(err.Error(), "cannot be verified") {
+	if _, err := formOf(stranger{envs.Pointmaze{}}); err == nil || !strings.Contains(err.Error(),
+		"cannot be verified") {
 		t.Error(err)
 	}
 }

@@ -26,8 +26,9 @@ func Send(formats map[protocol.MIMEType]any) error {
 // format's name; gonbui.DisplayPng sends none.
 func SendPNG(data []byte, width, height int) error {
 	return send(&protocol.DisplayData{
-		Data:     map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
-		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": width, "height": height}},
+		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
+		Metadata: map[string]any{string(protocol.MIMEImagePNG): map[string]int{"width": width,
+			"height": height}},
 	})
 }
 

@@ -28,7 +28,8 @@ func undisturbed(t *testing.T, s subject) (root string, e ending) {
 func same(t *testing.T, s subject, got, want string) {
 	t.Helper()
 	for _, name := range s.results(t) {
-		if difference := compareRuns(filepath.Join(got, name), filepath.Join(want, name)); difference != "" {
+		if difference := compareRuns(filepath.Join(got, name),
+			filepath.Join(want, name)); difference != "" {
 			t.Errorf("%s: %s", name, difference)
 		}
 	}
@@ -48,7 +49,8 @@ func compareRuns(got, want string) string {
 		return fmt.Sprintf("there are %q, want %q", have, wanted)
 	}
 	for _, name := range wanted {
-		if difference := compareFiles(filepath.Join(got, name), filepath.Join(want, name)); difference != "" {
+		if difference := compareFiles(filepath.Join(got, name),
+			filepath.Join(want, name)); difference != "" {
 			return name + " " + difference
 		}
 	}
@@ -191,7 +193,8 @@ func compareArrays(got, want string) string {
 	if err != nil {
 		return err.Error()
 	}
-	for _, name := range []string{"seconds", "meta"} { // of snapshots; of checkpoints, whose status is compared as status.json
+	// of snapshots; of checkpoints, whose status is compared as status.json
+	for _, name := range []string{"seconds", "meta"} {
 		delete(a, name)
 		delete(b, name)
 	}
@@ -222,7 +225,8 @@ func TestComparisonSeesOneBit(t *testing.T) {
 	s := training(spec("smerl-diayn"))
 	want, _ := undisturbed(t, s)
 	name := s.results(t)[0]
-	for _, file := range []string{"repertoire.npz", "skills.npz", "metrics.csv", "config.json", "status.json"} {
+	for _, file := range []string{"repertoire.npz", "skills.npz", "metrics.csv", "config.json",
+		"status.json"} {
 		got := t.TempDir()
 		check(t, os.CopyFS(got, os.DirFS(want)))
 		path := filepath.Join(got, name, file)

@@ -63,7 +63,8 @@ func filesOf(t *testing.T, s subject, root string) (files []string) {
 	t.Helper()
 	dir := filepath.Join(root, s.results(t)[0])
 	check(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && entry.Name() != "lock" && !strings.HasPrefix(entry.Name(), ".writing-") {
+		if err == nil && !entry.IsDir() && entry.Name() != "lock" && !strings.HasPrefix(entry.Name(),
+			".writing-") {
 			files = append(files, path)
 		}
 		return err
@@ -82,7 +83,8 @@ func kindOf(dir, path string) string {
 func TestDamagedWhileStopped(t *testing.T) {
 	begin(t)
 	const trials = 8 // of each kind of file
-	for _, s := range []subject{training(spec("map-elites")), training(spec("pga-aurora")), training(spec("smerl-dads")), adaptation} {
+	for _, s := range []subject{training(spec("map-elites")), training(spec("pga-aurora")),
+		training(spec("smerl-dads")), adaptation} {
 		t.Run(s.name, func(t *testing.T) {
 			want, _ := undisturbed(t, s)
 			stopped := halfway(t, s)
@@ -103,9 +105,12 @@ func TestDamagedWhileStopped(t *testing.T) {
 					e := invoke(t, args...)
 					if e.status == 0 {
 						survived++
-						difference := compareRuns(filepath.Join(root, s.results(t)[0]), filepath.Join(want, s.results(t)[0]))
+						difference := compareRuns(filepath.Join(root, s.results(t)[0]),
+							filepath.Join(want, s.results(t)[0]))
 						if kind == "snapshots" && strings.Contains(difference, filepath.Join(root, relative)+": ") {
-							survived-- // nothing reads it in training, and nothing could make it again; who reads it is told
+							// nothing reads it in training, and nothing could make it again; who
+							// reads it is told
+							survived--
 							refused++
 							continue
 						}
@@ -115,11 +120,13 @@ func TestDamagedWhileStopped(t *testing.T) {
 						continue
 					}
 					refused++
-					if last := lastLine(e.stderr); e.status != 1 || !strings.Contains(last, filepath.Base(relative)) {
+					if last := lastLine(e.stderr); e.status != 1 || !strings.Contains(last,
+						filepath.Base(relative)) {
 						t.Errorf("%s: status %d, %q does not name the file", what, e.status, e.stderr)
 					}
 				}
-				t.Logf("%s: %d damaged, %d went on to the same bytes, %d were refused by name", kind, trials, survived, refused)
+				t.Logf("%s: %d damaged, %d went on to the same bytes, %d were refused by name", kind, trials,
+					survived, refused)
 			}
 		})
 	}
@@ -195,7 +202,8 @@ func TestDamagedWhenFinished(t *testing.T) {
 						case e.status == 0 && text == want[command]:
 							as++
 						case e.status == 0:
-							t.Errorf("%s: %s shows something else; it said %q\n%.300s\nwant\n%.300s", what, command, e.stderr, text, want[command])
+							t.Errorf("%s: %s shows something else; it said %q\n%.300s\nwant\n%.300s", what, command,
+								e.stderr, text, want[command])
 						case !strings.Contains(lastLine(e.stderr), filepath.Base(relative)):
 							t.Errorf("%s: %s fails with %q, which does not name the file", what, command, e.stderr)
 						default:
@@ -203,7 +211,8 @@ func TestDamagedWhenFinished(t *testing.T) {
 						}
 					}
 				}
-				t.Logf("%s: %d times damaged, %d commands showed what they did before, %d named the file", filepath.Base(relative), trials, as, refused)
+				t.Logf("%s: %d times damaged, %d commands showed what they did before, %d named the file",
+					filepath.Base(relative), trials, as, refused)
 			}
 		})
 	}

@@ -40,11 +40,13 @@ func ants(algorithm string) qdnb.Spec {
 // paperSized are runs of few generations whose networks have the paper's sizes: XLA gives their
 // products to all its threads.
 func paperSized(algorithm string) qdnb.Spec {
-	s := qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Seed: 1, Budget: qdnb.Generations(12), Set: []string{"cells=64", "cvt_samples=500"}}
+	s := qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Seed: 1, Budget: qdnb.Generations(12),
+		Set: []string{"cells=64", "cvt_samples=500"}}
 	if algorithm == "pga-map-elites" {
 		s.Set = append(s.Set, "batch=40", "num_critic_training_steps=8", "num_pg_training_steps=5")
 	} else {
-		s.Set = append(s.Set, "env_batch_size=50", "grad_updates_per_step=0.2", "evaluation_states=4", "early_interval=100", "num_skills=3")
+		s.Set = append(s.Set, "env_batch_size=50", "grad_updates_per_step=0.2", "evaluation_states=4",
+			"early_interval=100", "num_skills=3")
 	}
 	return s
 }
@@ -53,7 +55,9 @@ func paperSized(algorithm string) qdnb.Spec {
 type way struct {
 	name string
 	env  []string // of the process
-	then []string // of the process that goes on with the run after the first one was stopped at a checkpoint; nil: it is not stopped
+	// of the process that goes on with the run after the first one was stopped at a checkpoint;
+	// nil: it is not stopped
+	then []string
 }
 
 // Numbers of workers.
@@ -67,14 +71,16 @@ var (
 // of these: sums are cut by them.
 func TestSameBytes(t *testing.T) {
 	if os.Getenv(determinismEnv) == "" {
-		t.Skip("SKIPPED: it takes some twenty minutes; `make test-determinism`, or QDNB_DETERMINISM=1, runs it")
+		t.Skip("SKIPPED: it takes some twenty minutes; `make test-determinism`, or QDNB_DETERMINISM=1, " +
+			"runs it")
 	}
 	onXLA(t)
 	if runtime.NumCPU() == 1 {
 		t.Log("SKIPPED: several workers, since this machine has one core")
 	}
 	ways := []way{
-		{"again", allWorkers, nil}, {"one worker", oneWorker, nil}, {"all workers, then one", allWorkers, oneWorker},
+		{"again", allWorkers, nil}, {"one worker", oneWorker, nil},
+		{"all workers, then one", allWorkers, oneWorker},
 	}
 	var subjects []subject
 	for _, algorithm := range algorithms {

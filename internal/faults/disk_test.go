@@ -17,7 +17,8 @@ func mounted(t *testing.T, size string) disk {
 	t.Helper()
 	begin(t)
 	d := disk{t.TempDir()}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", d.dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs",
+		d.dir).CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED: no file system can be mounted here, which needs root: %v %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -41,7 +42,8 @@ func (d disk) remount(t *testing.T, options string) {
 func (e ending) refused(t *testing.T, words ...string) {
 	t.Helper()
 	last := lastLine(e.stderr)
-	if e.status != 1 || strings.Count(e.stderr, "qdnb: ") > 1 && !strings.Contains(e.stderr, "failed") {
+	if e.status != 1 || strings.Count(e.stderr, "qdnb: ") > 1 && !strings.Contains(e.stderr,
+		"failed") {
 		t.Errorf("status %d: %q", e.status, e.stderr)
 	}
 	for _, word := range words {
@@ -54,7 +56,8 @@ func (e ending) refused(t *testing.T, words ...string) {
 // On a disk that fills while it trains, a run ends with a line; with more space it goes on to the
 // same bytes.
 func TestFullDisk(t *testing.T) {
-	for _, s := range []subject{training(spec("map-elites")), training(spec("pga-aurora")), training(spec("smerl-dads")), adaptation, control, plan} {
+	for _, s := range []subject{training(spec("map-elites")), training(spec("pga-aurora")),
+		training(spec("smerl-dads")), adaptation, control, plan} {
 		t.Run(s.name, func(t *testing.T) {
 			d := mounted(t, "8k")
 			want, _ := undisturbed(t, s)
@@ -123,5 +126,6 @@ func TestReadOnlyDisk(t *testing.T) {
 	same(t, s, root, want)
 	d.remount(t, "ro")
 	must(t, s.command(t, root)...) // it is there
-	invoke(t, "show", filepath.Join(root, s.results(t)[0]), "--figures", filepath.Join(d.dir, "figures")).refused(t, d.dir)
+	invoke(t, "show", filepath.Join(root, s.results(t)[0]), "--figures",
+		filepath.Join(d.dir, "figures")).refused(t, d.dir)
 }

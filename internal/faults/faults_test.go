@@ -40,13 +40,15 @@ func prepared(run func() int) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "qdnb")
-	if out, err := exec.Command("go", "build", "-o", program, "example.com/qdnb/cmd/qdnb").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program,
+		"example.com/qdnb/cmd/qdnb").CombinedOutput(); err != nil {
 		os.Stderr.Write(out)
 		return 1
 	}
 	plugin = xla.FindPlugin(xla.CPU)
 	for name, value := range map[string]string{
-		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "QDNB_BACKEND": "go", "QDNB_CHECKPOINT_EVERY": "10ms", "QDNB_NO_DOWNLOAD": "1",
+		"XDG_CACHE_HOME": filepath.Join(dir, "cache"), "QDNB_BACKEND": "go",
+		"QDNB_CHECKPOINT_EVERY": "10ms", "QDNB_NO_DOWNLOAD": "1",
 		"GOTRACEBACK": "single",
 	} {
 		os.Setenv(name, value)
@@ -131,7 +133,8 @@ func (p *process) wait() ending {
 	p.t.Helper()
 	defer p.stop()
 	_ = p.cmd.Wait()
-	e := ending{p.cmd.ProcessState.ExitCode(), 0, p.stdout.String(), p.stderr.String(), time.Since(p.start)}
+	e := ending{p.cmd.ProcessState.ExitCode(), 0, p.stdout.String(), p.stderr.String(),
+		time.Since(p.start)}
 	if state, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && state.Signaled() {
 		e.signal = state.Signal()
 	}

@@ -38,7 +38,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 				}
 			}
 			total += killed
-			t.Logf("%s: %d kills in %d runs of %v", s.name, killed, rounds, alone.took.Round(time.Millisecond))
+			t.Logf("%s: %d kills in %d runs of %v", s.name, killed, rounds,
+				alone.took.Round(time.Millisecond))
 		})
 	}
 	t.Logf("%d kills in all", total)

@@ -47,7 +47,8 @@ func TestKilledOnXLA(t *testing.T) {
 				}
 				same(t, s, root, want)
 			}
-			t.Logf("%s: %d kills in %d runs of %v", s.name, killed, rounds, alone.took.Round(time.Millisecond))
+			t.Logf("%s: %d kills in %d runs of %v", s.name, killed, rounds,
+				alone.took.Round(time.Millisecond))
 		})
 	}
 }

@@ -15,10 +15,12 @@ func TestTooLarge(t *testing.T) {
 		set       []string
 		words     []string
 	}{
-		{"map-elites", []string{"hidden=[16384,16384,16384]", "batch=1000000"}, []string{"memory", "lower batch"}},
+		{"map-elites", []string{"hidden=[16384,16384,16384]", "batch=1000000"},
+			[]string{"memory", "lower batch"}},
 		{"pga-map-elites", []string{"replay_buffer_size=2000000000"}, []string{"replay_buffer_size"}},
 		{"sac", []string{"replay_buffer_size=2000000000"}, []string{"replay_buffer_size"}},
-		{"smerl-dads", []string{"env_batch_size=100000000", "replay_buffer_size=2000000000"}, []string{"env_batch_size"}},
+		{"smerl-dads", []string{"env_batch_size=100000000", "replay_buffer_size=2000000000"},
+			[]string{"env_batch_size"}},
 		{"sac", []string{"batch_size=1000000000", "hidden=[4096,4096]"}, []string{"batch_size"}},
 	} {
 		t.Run(c.algorithm+" "+c.set[0], func(t *testing.T) {

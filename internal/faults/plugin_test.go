@@ -14,7 +14,8 @@ func TestPlugins(t *testing.T) {
 	begin(t)
 	s := training(spec("map-elites"))
 	dir := t.TempDir()
-	bare := []string{"PATH=" + dir, "HOME=" + dir, "QDNB_BACKEND=", "GOMLX_BACKEND=", "LD_LIBRARY_PATH=", "PJRT_PLUGIN_LIBRARY_PATH="}
+	bare := []string{"PATH=" + dir, "HOME=" + dir, "QDNB_BACKEND=", "GOMLX_BACKEND=",
+		"LD_LIBRARY_PATH=", "PJRT_PLUGIN_LIBRARY_PATH="}
 	text := filepath.Join(dir, "text.so")
 	check(t, os.WriteFile(text, []byte("no library"), 0o666))
 
@@ -22,9 +23,12 @@ func TestPlugins(t *testing.T) {
 	e.oneLine(t, 1, "no plugin", "QDNB_NO_DOWNLOAD")
 	e = startWith(t, bare, s.command(t, t.TempDir())...).wait()
 	e.oneLine(t, 0, "no XLA", "QDNB_NO_DOWNLOAD", "pure Go backend")
-	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", text)...).wait().oneLine(t, 1, text)
-	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", filepath.Join(dir, "none.so"))...).wait().oneLine(t, 1, "none.so")
-	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", dir)...).wait().oneLine(t, 1, dir)
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", text)...).wait().oneLine(t, 1,
+		text)
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend",
+		filepath.Join(dir, "none.so"))...).wait().oneLine(t, 1, "none.so")
+	startWith(t, bare, append(s.command(t, t.TempDir()), "--backend", dir)...).wait().oneLine(t, 1,
+		dir)
 
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
@@ -48,7 +52,8 @@ const void *GetPjrtApi(void) { return &api; }`,
 		}
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			startWith(t, bare, append(s.command(t, root), "--backend", library)...).wait().oneLine(t, 1, library)
+			startWith(t, bare, append(s.command(t, root), "--backend", library)...).wait().oneLine(t, 1,
+				library)
 			if left, _ := filepath.Glob(filepath.Join(root, "map-elites-*")); len(left) > 0 {
 				t.Errorf("it leaves %q", left)
 			}

@@ -23,7 +23,8 @@ func checkpoints(t *testing.T, s subject, root string) (all []string) {
 // does is to begin.
 func began(t *testing.T, s subject, p *process, root string, before []string) {
 	t.Helper()
-	for deadline := time.Now().Add(hung); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(hung); time.Now().Before(deadline); time.Sleep(2 *
+		time.Millisecond) {
 		for _, file := range checkpoints(t, s, root) {
 			if !slices.Contains(before, file) {
 				return
@@ -42,7 +43,8 @@ func TestToldToStop(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			want, _ := undisturbed(t, s)
 			root := t.TempDir()
-			for _, signals := range [][]syscall.Signal{{syscall.SIGINT, syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}, {syscall.SIGTERM}, {syscall.SIGINT}} {
+			for _, signals := range [][]syscall.Signal{{syscall.SIGINT, syscall.SIGINT},
+				{syscall.SIGTERM, syscall.SIGINT}, {syscall.SIGTERM}, {syscall.SIGINT}} {
 				once := len(signals) == 1
 				// A checkpoint by the clock is out of the question here: what is saved was saved
 				// because of the signal.

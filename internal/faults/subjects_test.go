@@ -29,13 +29,16 @@ var smallSettings = []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "epi
 
 // spec is a small run of an algorithm.
 func spec(algorithm string) qdnb.Spec {
-	s := qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60), Set: append([]string{}, smallSettings...)}
+	s := qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60),
+		Set: append([]string{}, smallSettings...)}
 	switch {
-	case algorithm == "map-elites" || strings.Contains(algorithm, "pga") || strings.Contains(algorithm, "aurora"):
+	case algorithm == "map-elites" || strings.Contains(algorithm, "pga") || strings.Contains(algorithm,
+		"aurora"):
 		s.Set = append(s.Set, "batch=16")
 	default:
 		s.Budget = qdnb.Generations(240)
-		s.Set = append(s.Set, "env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16", "replay_buffer_size=180", "learning_rate=0.01",
+		s.Set = append(s.Set, "env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
+			"replay_buffer_size=180", "learning_rate=0.01",
 			"evaluation_states=2", "evaluation_interval=60", "early_interval=12")
 		if algorithm != "sac" {
 			s.Set = append(s.Set, "num_skills=3", "diversity_hidden=[8]")
@@ -48,18 +51,21 @@ func spec(algorithm string) qdnb.Spec {
 		s.Budget = qdnb.Generations(200)
 	}
 	if strings.Contains(algorithm, "pga") {
-		s.Set = append(s.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000", "num_critic_training_steps=4", "num_pg_training_steps=3",
+		s.Set = append(s.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000",
+			"num_critic_training_steps=4", "num_pg_training_steps=3",
 			"transitions_batch_size=16")
 	}
 	if strings.Contains(algorithm, "aurora") {
-		s.Set = append(s.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2", "training_batch=8", "latent=2", "threshold=0.01")
+		s.Set = append(s.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
+			"training_batch=8", "latent=2", "threshold=0.01")
 	}
 	return s
 }
 
 // algorithms are all that train.
 var algorithms = []string{
-	"map-elites", "pga-map-elites", "aurora", "pga-aurora", "sac", "diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads",
+	"map-elites", "pga-map-elites", "aurora", "pga-aurora", "sac", "diayn", "dads", "diayn-reward",
+	"dads-reward", "smerl-diayn", "smerl-dads",
 }
 
 // training is `qdnb train` of a specification.
@@ -72,7 +78,8 @@ func training(s qdnb.Spec) subject {
 }
 
 func trainArgs(s qdnb.Spec, root string) []string {
-	args := []string{"train", "-q", "--runs", root, "--algorithm", s.Algorithm, "--env", s.Env, "--seed", "1", "--generations"}
+	args := []string{"train", "-q", "--runs", root, "--algorithm", s.Algorithm, "--env", s.Env,
+		"--seed", "1", "--generations"}
 	args = append(args, strings.TrimSuffix(s.Budget.String(), " generations"))
 	for _, set := range s.Set {
 		args = append(args, "--set", set)
@@ -88,7 +95,8 @@ func configOf(t *testing.T, s qdnb.Spec) runs.Config {
 }
 
 // planned is `qdnb sweep run` of a plan.
-func planned(name string, lines func(t *testing.T) []sweep.Line, needed func(t *testing.T, root string), more ...string) subject {
+func planned(name string, lines func(t *testing.T) []sweep.Line,
+	needed func(t *testing.T, root string), more ...string) subject {
 	return subject{
 		name: name,
 		command: func(t *testing.T, root string) []string {
@@ -102,7 +110,8 @@ func planned(name string, lines func(t *testing.T) []sweep.Line, needed func(t *
 			if needed != nil {
 				needed(t, root)
 			}
-			return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "100ms"}, more...)
+			return append([]string{"sweep", "run", "-q", "--plan", plan, "--runs", root, "--poll", "100ms"},
+				more...)
 		},
 		results: func(t *testing.T) (names []string) {
 			for _, line := range lines(t) {
@@ -127,7 +136,8 @@ func importSkills(env string) func(t *testing.T, root string) {
 		t.Helper()
 		e, err := envs.Make(env)
 		check(t, err)
-		s := &runs.Skills{Observations: e.Spec().Observations, Actions: e.Spec().Actions, Count: 3, Hidden: []int{8}}
+		s := &runs.Skills{Observations: e.Spec().Observations, Actions: e.Spec().Actions, Count: 3,
+			Hidden: []int{8}}
 		random := rand.New(rand.NewPCG(4, 0))
 		for range runs.Row(s.Sizes()) {
 			s.Policy = append(s.Policy, float32(random.NormFloat64()/2))
@@ -136,7 +146,8 @@ func importSkills(env string) func(t *testing.T, root string) {
 			if err := w.SaveSkills(s); err != nil {
 				return err
 			}
-			return w.SaveStatus(runs.Status{Finished: true, Budget: qdnb.Generations(1), Progress: runs.Progress{Generation: 1}})
+			return w.SaveStatus(runs.Status{Finished: true, Budget: qdnb.Generations(1),
+				Progress: runs.Progress{Generation: 1}})
 		})
 		check(t, err)
 	}
@@ -150,9 +161,11 @@ var adaptation = planned("adaptation", func(t *testing.T) []sweep.Line {
 	for i := range 20 {
 		values = append(values, []float64{0.5 + float64(i)/8})
 	}
-	c, err := qdnb.AdaptConfig(trained, budget, qdnb.AdaptSpec{Perturbation: envs.GravityMultiplier, Values: values, Episodes: 6, Seed: 4})
+	c, err := qdnb.AdaptConfig(trained, budget,
+		qdnb.AdaptSpec{Perturbation: envs.GravityMultiplier, Values: values, Episodes: 6, Seed: 4})
 	check(t, err)
-	return []sweep.Line{{Experiment: "adaptation", Label: "diayn", Run: c, Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
+	return []sweep.Line{{Experiment: "adaptation", Label: "diayn", Run: c,
+		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
 }, importSkills("walker-uni"))
 
 // control learns to lead skills over hurdles.
@@ -160,11 +173,13 @@ var control = planned("ppo", func(t *testing.T) []sweep.Line {
 	trained := skillsConfig(t, "halfcheetah-uni")
 	budget := qdnb.Generations(1)
 	c, err := qdnb.ControlConfig(trained, budget, qdnb.ControlSpec{Set: []string{
-		"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2", "decision_length=2", "episode_length=6",
+		"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2",
+		"decision_length=2", "episode_length=6",
 		"evaluation_envs=2", "policy_hidden=8", "value_hidden=8",
 	}})
 	check(t, err)
-	return []sweep.Line{{Experiment: "hurdles", Label: "diayn", Run: c, Budget: qdnb.Generations(12), Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
+	return []sweep.Line{{Experiment: "hurdles", Label: "diayn", Run: c, Budget: qdnb.Generations(12),
+		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
 }, importSkills("halfcheetah-uni"))
 
 // plan is a small plan of different runs, one of which needs another.
@@ -174,7 +189,8 @@ func planLines(t *testing.T) (lines []sweep.Line) {
 	for i, algorithm := range []string{"map-elites", "pga-map-elites", "smerl-dads", "map-elites"} {
 		s := spec(algorithm)
 		s.Seed, s.Budget = int64(i), qdnb.Generations(20)
-		line := sweep.Line{Experiment: "training", Label: algorithm, Run: configOf(t, s), Budget: s.Budget}
+		line := sweep.Line{Experiment: "training", Label: algorithm, Run: configOf(t, s),
+			Budget: s.Budget}
 		if i == 3 {
 			line.Needs = []sweep.Need{{Run: lines[0].Run, Budget: lines[0].Budget}}
 		}

@@ -28,7 +28,8 @@ func TestTwoOnOneRun(t *testing.T) {
 			if e.status == 0 { // the first is done by now
 				break
 			}
-			e.oneLine(t, 1, s.results(t)[0], "is being trained by process "+itoa(p.cmd.Process.Pid), "wait for it or stop it")
+			e.oneLine(t, 1, s.results(t)[0], "is being trained by process "+itoa(p.cmd.Process.Pid),
+				"wait for it or stop it")
 		}
 		if e := p.wait(); e.status != 0 || e.stderr != "" {
 			t.Errorf("the first one: status %d, %s", e.status, e.stderr)

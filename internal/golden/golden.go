@@ -56,7 +56,8 @@ func Glob(t testing.TB, patterns ...string) []string {
 	case root == "testdata":
 		t.Fatalf("there is no file %s in testdata", strings.Join(patterns, ", "))
 	default:
-		t.Skipf("SKIPPED: the folder %s, which %s names, has no %s", root, FolderEnv, strings.Join(patterns, ", "))
+		t.Skipf("SKIPPED: the folder %s, which %s names, has no %s", root, FolderEnv,
+			strings.Join(patterns, ", "))
 	}
 	return paths
 }

@@ -62,7 +62,8 @@ const (
 // Layers gives the error of hidden layers that are fewer than least, too many, or too small or
 // large.
 func Layers(name string, units []int, least int64) error {
-	if err := Counts(Count{"number of " + name + " layers", int64(len(units)), least, maxLayers}); err != nil {
+	if err := Counts(Count{"number of " + name + " layers", int64(len(units)), least,
+		maxLayers}); err != nil {
 		return err
 	}
 	for _, n := range units {

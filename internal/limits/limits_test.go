@@ -11,14 +11,21 @@ func TestLimits(t *testing.T) {
 	rate := func(x float64) error {
 		return limits.Numbers(limits.Number{Name: "rate", Value: x, Max: 1, Positive: true})
 	}
-	share := func(x float64) error { return limits.Numbers(limits.Number{Name: "share", Value: x, Max: 1}) }
-	size := func(n int64) error { return limits.Counts(limits.Count{Name: "size", Value: n, Min: 1, Max: 9}) }
+	share := func(x float64) error {
+		return limits.Numbers(limits.Number{Name: "share", Value: x,
+			Max: 1})
+	}
+	size := func(n int64) error {
+		return limits.Counts(limits.Count{Name: "size", Value: n, Min: 1,
+			Max: 9})
+	}
 	layers := func(units ...int) error { return limits.Layers("hidden", units, 1) }
 	for _, c := range []struct {
 		err  error
 		want string // nothing is wrong where empty
 	}{
-		{rate(1), ""}, {share(0), ""}, {size(9), ""}, {limits.Factor("scale", -3), ""}, {layers(1, 1<<14), ""},
+		{rate(1), ""}, {share(0), ""}, {size(9), ""}, {limits.Factor("scale", -3), ""},
+		{layers(1, 1<<14), ""},
 		{rate(0), "rate must be a number above 0 to 1, not 0"},
 		{rate(math.NaN()), "rate must be a number above 0 to 1, not NaN"},
 		{share(1.5), "share must be a number from 0 to 1, not 1.5"},

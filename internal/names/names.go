@@ -34,7 +34,8 @@ func distance(name, candidate string) int {
 	switch {
 	case len(name) >= 3 && strings.HasPrefix(candidate, name):
 		return min(d, 1)
-	case len(name) >= 4 && strings.Contains(candidate, name), len(candidate) >= 4 && strings.Contains(name, candidate):
+	case len(name) >= 4 && strings.Contains(candidate, name),
+		len(candidate) >= 4 && strings.Contains(name, candidate):
 		return min(d, 2)
 	}
 	return d
@@ -44,7 +45,8 @@ func distance(name, candidate string) int {
 // "field"). It suggests the nearest names and lists all.
 func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
-	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known), List(known))
+	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known),
+		List(known))
 }
 
 // Suggestion asks in an error whether the nearest of known names was meant; it is a semicolon if

@@ -6,11 +6,14 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	known := []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn", "dads", "ant-uni", "ant-omni", "batch", "ae_learning_rate"}
+	known := []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn", "dads",
+		"ant-uni", "ant-omni", "batch", "ae_learning_rate"}
 	for name, want := range map[string]string{ // with a comma between several
-		"map-elite": "map-elites", "mapelites": "map-elites", "MAP-Elites": "map-elites", "auroar": "aurora", "dasd": "dads",
+		"map-elite": "map-elites", "mapelites": "map-elites", "MAP-Elites": "map-elites",
+		"auroar": "aurora", "dasd": "dads",
 		"ant-umi": "ant-uni", "pga-map": "pga-map-elites", "humanoid": "", "": "", "x": "",
-		"ant": "ant-uni,ant-omni", "pga": "pga-map-elites,pga-aurora", "batch_size": "batch", "learning_rate": "ae_learning_rate", "at": "",
+		"ant": "ant-uni,ant-omni", "pga": "pga-map-elites,pga-aurora", "batch_size": "batch",
+		"learning_rate": "ae_learning_rate", "at": "",
 	} {
 		if got := strings.Join(Nearest(name, known), ","); got != want {
 			t.Errorf("nearest to %q is %q, want %q", name, got, want)
@@ -29,7 +32,8 @@ func TestNearest(t *testing.T) {
 // Text from a file cannot break a line, nor fill a page.
 func TestTextOfFilesIsShownInALine(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
-	for text, want := range map[string]string{"seed": "seed", "größe 3": "größe 3", "a\nb": `"a\nb"`, "\x1b[2J": `"\x1b[2J"`, long: long[:240] + "..."} {
+	for text, want := range map[string]string{"seed": "seed", "größe 3": "größe 3", "a\nb": `"a\nb"`,
+		"\x1b[2J": `"\x1b[2J"`, long: long[:240] + "..."} {
 		if got := Plain(text); got != want {
 			t.Errorf("%q is shown as %s", text, got)
 		}

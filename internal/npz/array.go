@@ -73,7 +73,8 @@ func (a Array) Float32s() ([]float32, error) {
 	if data, ok := a.Data.([]float32); ok {
 		return data, nil
 	}
-	return convert(a, func(v float64) float32 { return float32(v) }, func(v int64) float32 { return float32(v) },
+	return convert(a, func(v float64) float32 { return float32(v) },
+		func(v int64) float32 { return float32(v) },
 		func(v uint64) float32 { return float32(v) })
 }
 
@@ -82,7 +83,8 @@ func (a Array) Float64s() ([]float64, error) {
 	if data, ok := a.Data.([]float64); ok {
 		return data, nil
 	}
-	return convert(a, func(v float64) float64 { return v }, func(v int64) float64 { return float64(v) },
+	return convert(a, func(v float64) float64 { return v },
+		func(v int64) float64 { return float64(v) },
 		func(v uint64) float64 { return float64(v) })
 }
 
@@ -139,7 +141,8 @@ func integers[T int32 | int64](a Array, low, high int64) ([]T, error) {
 }
 
 // convert maps every element through the widest type of its kind.
-func convert[T any](a Array, ofFloat func(float64) T, ofInt func(int64) T, ofUint func(uint64) T) ([]T, error) {
+func convert[T any](a Array, ofFloat func(float64) T, ofInt func(int64) T,
+	ofUint func(uint64) T) ([]T, error) {
 	switch data := a.Data.(type) {
 	case []float32:
 		return mapped(data, func(v float32) T { return ofFloat(float64(v)) }), nil

@@ -13,11 +13,12 @@ import (
 
 // dtype ties a Go slice type to NumPy's name and code of it.
 type dtype struct {
-	name string                       // NumPy's name: float32
-	code string                       // NumPy's code without byte order: f4
-	size int                          // bytes of an element
-	make func(n int) (any, []byte)    // a new slice, and its memory
-	view func(data any) ([]byte, int) // the memory of a slice of this type, and its length; -1 if it is of another type
+	name string                    // NumPy's name: float32
+	code string                    // NumPy's code without byte order: f4
+	size int                       // bytes of an element
+	make func(n int) (any, []byte) // a new slice, and its memory
+	// the memory of a slice of this type, and its length; -1 if it is of another type
+	view func(data any) ([]byte, int)
 	turn func(data any, shape []int) any
 }
 
@@ -84,7 +85,8 @@ func parseDType(descr string) (t dtype, swap bool, err error) {
 	}
 	i := slices.IndexFunc(dtypes, func(t dtype) bool { return t.code == code })
 	if i < 0 {
-		return dtype{}, false, fmt.Errorf("type %s is not supported; save the array as one of %s", names.Quote(descr), typeNames())
+		return dtype{}, false, fmt.Errorf("type %s is not supported; save the array as one of %s",
+			names.Quote(descr), typeNames())
 	}
 	t = dtypes[i]
 	return t, t.size > 1 && (order == '<' || order == '>') && order != nativeOrder, nil

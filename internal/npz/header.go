@@ -24,10 +24,11 @@ type header struct {
 }
 
 const (
-	magic      = "\x93NUMPY"
-	alignment  = 64      // the data starts at a multiple of this, as NumPy does since 1.14
-	maxHeader  = 1 << 20 // bytes; NumPy refuses to read more than 10 000 from a file that it does not trust
-	maxRank    = 64      // axes of an array in NumPy 2
+	magic     = "\x93NUMPY"
+	alignment = 64 // the data starts at a multiple of this, as NumPy does since 1.14
+	// bytes; NumPy refuses to read more than 10 000 from a file that it does not trust
+	maxHeader  = 1 << 20
+	maxRank    = 64 // axes of an array in NumPy 2
 	headSizeV1 = len(magic) + 2 + 2
 )
 
@@ -99,7 +100,8 @@ func parseHeader(text string) (h header, err error) {
 		}
 		length, err := strconv.Atoi(part)
 		if err != nil {
-			return h, fmt.Errorf("the shape (%s) has %s where a length should be", names.Plain(shape[1]), names.Quote(part))
+			return h, fmt.Errorf("the shape (%s) has %s where a length should be", names.Plain(shape[1]),
+				names.Quote(part))
 		}
 		if h.shape = append(h.shape, length); len(h.shape) > maxRank {
 			return h, fmt.Errorf("the shape has more than %d axes", maxRank)
@@ -114,12 +116,14 @@ func parseHeader(text string) (h header, err error) {
 func (h header) bytes(fileSize int64) (int64, error) {
 	have := fileSize - h.size
 	if int64(h.count) > have/int64(h.dtype.size) {
-		return 0, fmt.Errorf("cut off: shape %v of %s needs %d elements, %d bytes are there", h.shape, h.dtype.name, h.count,
+		return 0, fmt.Errorf("cut off: shape %v of %s needs %d elements, %d bytes are there", h.shape,
+			h.dtype.name, h.count,
 			max(have, 0))
 	}
 	need := int64(h.count) * int64(h.dtype.size)
 	if need != have {
-		return 0, fmt.Errorf("shape %v of %s needs %d bytes, %d are there", h.shape, h.dtype.name, need, have)
+		return 0, fmt.Errorf("shape %v of %s needs %d bytes, %d are there", h.shape, h.dtype.name, need,
+			have)
 	}
 	return need, nil
 }
@@ -139,7 +143,8 @@ func encodeHeader(t dtype, shape []int) ([]byte, error) {
 	if len(shape) > maxRank {
 		return nil, fmt.Errorf("shape %v has more than %d axes", shape, maxRank)
 	}
-	dictionary := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", t.descr(), tuple.String())
+	dictionary := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", t.descr(),
+		tuple.String())
 	total := headSizeV1 + len(dictionary) + 1
 	padding := (alignment - total%alignment) % alignment
 

@@ -23,7 +23,9 @@ func npyBytes(descr, fortran, shape string, data []byte) []byte {
 	return append(append(out, head...), data...)
 }
 
-func readBytes(data []byte) (Array, error) { return readArray(bytes.NewReader(data), int64(len(data))) }
+func readBytes(data []byte) (Array, error) {
+	return readArray(bytes.NewReader(data), int64(len(data)))
+}
 
 func TestReadsOtherOrders(t *testing.T) {
 	want := Of([]float32{1, 2, 3, 4, 5, 6}, 1, 2, 3)
@@ -81,13 +83,14 @@ func TestHostileHeadersGiveOneLine(t *testing.T) {
 		"text":           {npyBytes("'<U1'", "False", "(1,)", four), "not supported"},
 		"no order":       {npyBytes("'<f4'", "Maybe", "(1,)", four), "fortran_order"},
 		"negative":       {npyBytes("'<f4'", "False", "(-1,)", four), "shape"},
-		"huge length":    {npyBytes("'<f4'", "False", "(99999999999999999999,)", four), "length should be"},
-		"large":          {npyBytes("'<f4'", "False", "(1000000000000,)", four), "cut off"},
-		"overflow":       {npyBytes("'<f4'", "False", "(4294967296, 4294967296)", four), "too large"},
-		"wraps to one":   {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
-		"rank":           {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
-		"cut off":        {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, 4 bytes"},
-		"too much":       {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)), "needs 4 bytes, 5"},
+		"huge length": {npyBytes("'<f4'", "False", "(99999999999999999999,)", four),
+			"length should be"},
+		"large":        {npyBytes("'<f4'", "False", "(1000000000000,)", four), "cut off"},
+		"overflow":     {npyBytes("'<f4'", "False", "(4294967296, 4294967296)", four), "too large"},
+		"wraps to one": {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
+		"rank":         {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
+		"cut off":      {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, 4 bytes"},
+		"too much":     {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)), "needs 4 bytes, 5"},
 	} {
 		_, err := readBytes(c.data)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -187,7 +190,8 @@ func TestOverlapIsRefused(t *testing.T) {
 	}
 	whole := packed.Bytes()
 	const signature = "PK\x01\x02"
-	at := bytes.Index(whole, []byte(signature)) // the list at the end has one entry; a second one names the same bytes
+	// the list at the end has one entry; a second one names the same bytes
+	at := bytes.Index(whole, []byte(signature))
 	end := bytes.Index(whole, []byte("PK\x05\x06"))
 	entry := bytes.Replace(whole[at:end], []byte("aa.npy"), []byte("bb.npy"), 1)
 	double := append(append(bytes.Clone(whole[:end]), entry...), whole[end:]...)
@@ -215,7 +219,8 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(golden)
-	for _, line := range []string{"<f4 1,2, 3", ">i8  5", "|b1 3, 255", "<f4 0,4611686018427387904", "<f4 4,4611686018427387904", "<U9 1,", "<f4 \n,"} {
+	for _, line := range []string{"<f4 1,2, 3", ">i8  5", "|b1 3, 255", "<f4 0,4611686018427387904",
+		"<f4 4,4611686018427387904", "<U9 1,", "<f4 \n,"} {
 		f.Add(hostile.Array(line))
 		f.Add(hostile.Archive("a " + line + "\nb " + line))
 	}

@@ -15,7 +15,8 @@ import (
 // sample has every type, and shapes of no axis, one, several and none of any length.
 func sample() map[string]Array {
 	return map[string]Array{
-		"f4":           Of([]float32{0, -1.5, float32(math.Inf(-1)), math.MaxFloat32, math.SmallestNonzeroFloat32, 7}, 2, 3),
+		"f4": Of([]float32{0, -1.5, float32(math.Inf(-1)), math.MaxFloat32,
+			math.SmallestNonzeroFloat32, 7}, 2, 3),
 		"f8":           Of([]float64{math.Pi, math.Inf(1), math.Copysign(0, -1)}),
 		"i4":           Of([]int32{math.MinInt32, 0, math.MaxInt32, 1}, 1, 2, 1, 2),
 		"i8":           Of([]int64{math.MinInt64, math.MaxInt64}),
@@ -80,7 +81,8 @@ func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if size := buffer.Len(); size < 4*len(large) || size > 4*len(large)+2000 {
-		t.Errorf("the file has %d bytes; the large array should take %d and the small one next to none", size, 4*len(large))
+		t.Errorf("the file has %d bytes; the large array should take %d and the small one next to none",
+			size, 4*len(large))
 	}
 	r, err := NewReader(bytes.NewReader(buffer.Bytes()), int64(buffer.Len()))
 	if err != nil {
@@ -134,15 +136,18 @@ func TestReaderReadsWhatIsAskedFor(t *testing.T) {
 	if a, err := r.Read("i4"); err != nil || !reflect.DeepEqual(a, sample()["i4"]) {
 		t.Errorf("i4: %v, %v", a, err)
 	}
-	if _, err := r.Read("i5"); err == nil || !strings.Contains(err.Error(), `no array "i5"; the arrays are`) {
+	if _, err := r.Read("i5"); err == nil || !strings.Contains(err.Error(),
+		`no array "i5"; the arrays are`) {
 		t.Errorf("reading what is not there: %v", err)
 	}
 }
 
 func TestConversions(t *testing.T) {
 	for name, a := range map[string]Array{
-		"float32": Of([]float32{1, 0}), "float64": Of([]float64{1, 0}), "int32": Of([]int32{1, 0}), "int64": Of([]int64{1, 0}),
-		"uint32": Of([]uint32{1, 0}), "uint64": Of([]uint64{1, 0}), "uint8": Of([]uint8{1, 0}), "bool": Of([]bool{true, false}),
+		"float32": Of([]float32{1, 0}), "float64": Of([]float64{1, 0}), "int32": Of([]int32{1, 0}),
+		"int64":  Of([]int64{1, 0}),
+		"uint32": Of([]uint32{1, 0}), "uint64": Of([]uint64{1, 0}), "uint8": Of([]uint8{1, 0}),
+		"bool": Of([]bool{true, false}),
 	} {
 		if a.DType() != name || a.Len() != 2 {
 			t.Errorf("%s: dtype %s, length %d", name, a.DType(), a.Len())

@@ -61,7 +61,8 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	r := &Reader{name: "npz", size: size, members: map[string]*zip.File{}, close: func() error { return nil }}
+	r := &Reader{name: "npz", size: size, members: map[string]*zip.File{},
+		close: func() error { return nil }}
 	packed := uint64(0)
 	for _, member := range archive.File {
 		if each := member.CompressedSize64; each <= uint64(size) { // else reading it says so
@@ -108,7 +109,8 @@ func checkName(source io.ReaderAt, member *zip.File) error {
 			return errors.New("damaged: the list of arrays has another name for it than the array itself")
 		}
 		size := func(field int) int { return int(binary.LittleEndian.Uint16(head[at+field:])) }
-		if bytes.HasPrefix(head[at:], []byte("PK\x03\x04")) && size(26) == len(member.Name) && size(28) == extra &&
+		if bytes.HasPrefix(head[at:],
+			[]byte("PK\x03\x04")) && size(26) == len(member.Name) && size(28) == extra &&
 			string(head[at+fixed:at+fixed+len(member.Name)]) == member.Name {
 			return nil
 		}

@@ -52,7 +52,8 @@ func WriteTo(w io.Writer, arrays map[string]Array, options ...Option) error {
 }
 
 func addMember(archive *zip.Writer, name string, a Array) error {
-	if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\\") || strings.HasPrefix(name, "/") {
+	if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name,
+		"\x00\\") || strings.HasPrefix(name, "/") {
 		return fmt.Errorf("not a name for an array")
 	}
 	if err := a.Check(); err != nil {

@@ -59,7 +59,8 @@ func Differ(a, b map[string]npz.Array) (names []string) {
 		return x.Data
 	}
 	for name := range a {
-		if !slices.Equal(a[name].Shape, b[name].Shape) || !reflect.DeepEqual(bits(a[name]), bits(b[name])) {
+		if !slices.Equal(a[name].Shape, b[name].Shape) || !reflect.DeepEqual(bits(a[name]),
+			bits(b[name])) {
 			names = append(names, name)
 		}
 	}
@@ -82,7 +83,8 @@ type Restorable[Outcome any] interface {
 // FuzzRestore puts a search, which stands at a generation, where any arrays say: those that the
 // texts make of its own, see [Altered], and any others. What it takes it goes on from, and what it
 // refuses leaves it as it was.
-func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation int64, texts ...string) {
+func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation int64,
+	texts ...string) {
 	f.Helper()
 	whole, err := s.Arrays()
 	if err != nil {

@@ -43,7 +43,8 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 }
 
 // Run compiles a graph function, runs it once, and returns its outputs.
-func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node, inputs ...*tensors.Tensor) []*tensors.Tensor {
+func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node,
+	inputs ...*tensors.Tensor) []*tensors.Tensor {
 	t.Helper()
 	var declared []xla.Input
 	var values []xla.Sharded
@@ -105,6 +106,7 @@ func Close(t testing.TB, what string, got, want []float32, tolerance float64) {
 		}
 	}
 	if worst > tolerance {
-		t.Errorf("%s: element %d is %v, want %v: off by %.2g, %.2g is allowed", what, at, got[at], want[at], worst, tolerance)
+		t.Errorf("%s: element %d is %v, want %v: off by %.2g, %.2g is allowed", what, at, got[at],
+			want[at], worst, tolerance)
 	}
 }

@@ -13,14 +13,17 @@ import (
 )
 
 var adaptationItems = []Item{
-	{ID: "figure-4", Title: "Few-shot adaptation: best fitness under changed gravity, a changed leg and moved targets",
+	{ID: "figure-4",
+		Title: "Few-shot adaptation: best fitness under changed gravity, a changed leg and moved " +
+			"targets",
 		Experiments: []string{results.ExperimentAdaptation}, Figure: Adaptation},
 	{ID: "figure-13", Title: "Fitness gain under changed gravity and a changed leg",
 		Experiments: []string{results.ExperimentAdaptation}, Figure: AdaptationGain},
 	{ID: "figure-16", Title: "Few-shot adaptation with and without the task's reward",
 		Experiments: []string{results.ExperimentReward}, Figure: RewardAdaptation},
 	{ID: "figure-18", Title: "Few-shot adaptation and hurdles, interquartile means",
-		Experiments: []string{results.ExperimentAdaptation, results.ExperimentHurdles}, Figure: AdaptationIQM},
+		Experiments: []string{results.ExperimentAdaptation, results.ExperimentHurdles},
+		Figure:      AdaptationIQM},
 }
 
 // gaits are the environments whose gravity and legs change.
@@ -28,7 +31,8 @@ var gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
 
 // rewardMethods are those of the experiment "reward": each kind of diversity without the task's
 // reward, added to it, and in SMERL.
-var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward", "smerl-dads"}
+var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward",
+	"smerl-dads"}
 
 // Adaptation draws figure 4: how well the skills of each method do, without any further training,
 // where gravity or the actuator strength of one leg is multiplied (left, the three environments of
@@ -83,7 +87,8 @@ func RewardAdaptation(data *Data) (*figures.Figure, error) {
 // rewardLabels are those of rewardMethods that have runs of adaptation.
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
-	return slices.DeleteFunc(slices.Clone(rewardMethods), func(label string) bool { return !slices.Contains(adapted, label) })
+	return slices.DeleteFunc(slices.Clone(rewardMethods),
+		func(label string) bool { return !slices.Contains(adapted, label) })
 }
 
 // AdaptationTargets is what stands behind the right panel of [Adaptation]: the best fitness on
@@ -96,7 +101,8 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	for _, label := range labels {
 		scores[label] = map[[2]float64][]float64{}
 		for _, a := range data.Adapted {
-			if a.Label != label || a.Experiment != results.ExperimentAdaptation || a.Perturbation != results.Target {
+			if a.Label != label || a.Experiment != results.ExperimentAdaptation || a.Perturbation !=
+				results.Target {
 				continue
 			}
 			for _, v := range a.Values {
@@ -111,7 +117,8 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	if len(labels) == 0 {
 		return nil, noRuns(results.ExperimentAdaptation)
 	}
-	table := &tables.Table{Caption: "Best fitness on ant-maze by the place of the target (m), median over seeds", Header: []string{"method"}}
+	table := &tables.Table{Caption: "Best fitness on ant-maze by the place of the target (m), " +
+		"median over seeds", Header: []string{"method"}}
 	if len(places) == 0 {
 		table.Notes = []string{"No run with a moved target is complete."}
 	}
@@ -151,12 +158,14 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 	if len(multipliers) == 0 {
 		return nil, fmt.Errorf("no run of %s on %s is complete", perturbation, env)
 	}
-	table := &tables.Table{Caption: fmt.Sprintf("Best skill on %s, %s multiplied", env, perturbation), Header: []string{"method", "skills"}}
+	table := &tables.Table{Caption: fmt.Sprintf("Best skill on %s, %s multiplied", env, perturbation),
+		Header: []string{"method", "skills"}}
 	for _, x := range multipliers {
 		table.Header = append(table.Header, fmt.Sprintf("× %g", x))
 	}
 	for _, label := range labels {
-		i := slices.IndexFunc(data.Adapted, func(a results.Adapted) bool { // of the smallest seed: they are in order
+		// of the smallest seed: they are in order
+		i := slices.IndexFunc(data.Adapted, func(a results.Adapted) bool {
 			return a.Label == label && a.Perturbation == perturbation && a.Env == env && len(a.Values) > 0
 		})
 		if i < 0 {
@@ -197,13 +206,14 @@ func AdaptationGain(data *Data) (*figures.Figure, error) {
 }
 
 func (d *Data) gainRows(labels []string) [][]figures.Panel {
-	rows := d.multiplierRows(labels, Median, "Fitness gain (%)", func(perturbation, env, label string, multiplier float64) []float64 {
-		gains := d.Gains(perturbation, env, label, multiplier)
-		for i := range gains {
-			gains[i] *= 100
-		}
-		return gains
-	})
+	rows := d.multiplierRows(labels, Median, "Fitness gain (%)",
+		func(perturbation, env, label string, multiplier float64) []float64 {
+			gains := d.Gains(perturbation, env, label, multiplier)
+			for i := range gains {
+				gains[i] *= 100
+			}
+			return gains
+		})
 	for _, row := range rows {
 		for j := range row {
 			row[j].YLimits = gainLimits(row[j].Series)
@@ -257,7 +267,8 @@ func (d *Data) adaptation(labels []string, aggregate Aggregate) figures.Response
 	for _, label := range labels {
 		if scores := d.TargetMeans(label); len(scores) > 0 {
 			low, high := stats.Quartiles(scores)
-			targets.Rows = append(targets.Rows, figures.Interval{Name: label, Value: aggregate.Of(scores), Low: low, High: high, Points: scores})
+			targets.Rows = append(targets.Rows, figures.Interval{Name: label, Value: aggregate.Of(scores),
+				Low: low, High: high, Points: scores})
 		}
 	}
 	if len(targets.Rows) > 0 {
@@ -280,7 +291,8 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 			all = append(all, d.Multipliers(perturbation.name, env)...)
 		}
 		for i, env := range gaits {
-			panel := figures.Panel{XLabel: figures.MultiplierLabel(perturbation.name), LogX: perturbation.logarithmic}
+			panel := figures.Panel{XLabel: figures.MultiplierLabel(perturbation.name),
+				LogX: perturbation.logarithmic}
 			if len(rows) == 0 {
 				panel.Title = env
 			}
@@ -291,9 +303,10 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 				panel.XLimits = [2]float64{slices.Min(all), slices.Max(all)}
 			}
 			for _, label := range labels {
-				if s := responses(label, d.Multipliers(perturbation.name, env), aggregate, func(multiplier float64) []float64 {
-					return scores(perturbation.name, env, label, multiplier)
-				}); len(s.X) > 0 {
+				if s := responses(label, d.Multipliers(perturbation.name, env), aggregate,
+					func(multiplier float64) []float64 {
+						return scores(perturbation.name, env, label, multiplier)
+					}); len(s.X) > 0 {
 					panel.Series = append(panel.Series, s)
 				}
 			}
@@ -306,7 +319,8 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 
 // responses are an aggregate and the quartiles of scores at multipliers; those without scores are
 // left out.
-func responses(label string, multipliers []float64, aggregate Aggregate, scores func(multiplier float64) []float64) figures.Series {
+func responses(label string, multipliers []float64, aggregate Aggregate,
+	scores func(multiplier float64) []float64) figures.Series {
 	s := figures.Series{Name: label}
 	for _, multiplier := range multipliers {
 		x := scores(multiplier)

@@ -20,16 +20,19 @@ type adaptedFolder struct{ folder }
 
 // add makes a run whose best skill has the given scores: of values for gravity or the actuators, of
 // points for targets.
-func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed int64, perturbation string, at [][2]float64, scores ...float64) {
+func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed int64,
+	perturbation string, at [][2]float64, scores ...float64) {
 	t.Helper()
-	hyperparameters := fmt.Sprintf(`{"skills":"%s-%s-%d-00000000","perturbation":%q}`, label, env, seed, perturbation)
+	hyperparameters := fmt.Sprintf(`{"skills":"%s-%s-%d-00000000","perturbation":%q}`, label, env,
+		seed, perturbation)
 	c, err := runs.NewConfig("adaptation", env, seed, json.RawMessage(hyperparameters))
 	if err != nil {
 		t.Fatal(err)
 	}
 	metrics := "index,x,y,skill,fitness_median\n"
 	for i, score := range scores {
-		metrics += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i, at[i][0], at[i][1], score)
+		metrics += fmt.Sprintf("%d,%g,%g,0,%g\n%d,%g,%g,1,%g\n", i, at[i][0], at[i][1], score-50, i,
+			at[i][0], at[i][1], score)
 	}
 	status := runs.Status{Progress: runs.Progress{Evaluations: 9, EnvSteps: 90}}
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
@@ -43,10 +46,14 @@ func adapted(t *testing.T) *Data {
 	multipliers := [][2]float64{{0.25, nan}, {1, nan}, {5, nan}}
 	for seed := range int64(4) {
 		x := []float64{0, 10, 20, 90}[seed]
-		f.add(t, results.ExperimentAdaptation, "diayn-reward", "ant-uni", seed, results.Gravity, multipliers, 10+x, 100+x, -50-x)
-		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", seed, results.Gravity, multipliers, 300+x, 400, 200+x)
-		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-maze", seed, results.Target, [][2]float64{{1, 2}, {3, 4}}, -100, -300-4*x)
-		f.add(t, results.ExperimentReward, "diayn", "walker-uni", seed, results.Actuators, multipliers[:2], 7, 8)
+		f.add(t, results.ExperimentAdaptation, "diayn-reward", "ant-uni", seed, results.Gravity,
+			multipliers, 10+x, 100+x, -50-x)
+		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", seed, results.Gravity,
+			multipliers, 300+x, 400, 200+x)
+		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-maze", seed, results.Target,
+			[][2]float64{{1, 2}, {3, 4}}, -100, -300-4*x)
+		f.add(t, results.ExperimentReward, "diayn", "walker-uni", seed, results.Actuators,
+			multipliers[:2], 7, 8)
 	}
 	f.lines = append(f.lines, f.lines[0]) // the experiment "reward" evaluates the same run
 	f.lines[len(f.lines)-1].Experiment = results.ExperimentReward
@@ -65,25 +72,31 @@ func TestAdaptationPanels(t *testing.T) {
 	// 7.5 and 37.5.
 	drawn := data.adaptation(labels, Median)
 	want := []figures.Series{
-		{Name: "map-elites", X: []float64{0.25, 1, 5}, Y: []float64{315, 400, 215}, Low: []float64{307.5, 400, 207.5}, High: []float64{337.5, 400, 237.5}},
-		{Name: "diayn-reward", X: []float64{0.25, 1, 5}, Y: []float64{25, 115, -65}, Low: []float64{17.5, 107.5, -87.5}, High: []float64{47.5, 137.5, -57.5}},
+		{Name: "map-elites", X: []float64{0.25, 1, 5}, Y: []float64{315, 400, 215},
+			Low: []float64{307.5, 400, 207.5}, High: []float64{337.5, 400, 237.5}},
+		{Name: "diayn-reward", X: []float64{0.25, 1, 5}, Y: []float64{25, 115, -65},
+			Low: []float64{17.5, 107.5, -87.5}, High: []float64{47.5, 137.5, -57.5}},
 	}
 	gravity := drawn.Rows[0][0]
-	if gravity.Title != "ant-uni" || !gravity.LogX || gravity.XLimits != [2]float64{0.25, 5} || !reflect.DeepEqual(gravity.Series, want) {
+	if gravity.Title != "ant-uni" || !gravity.LogX || gravity.XLimits != [2]float64{0.25,
+		5} || !reflect.DeepEqual(gravity.Series, want) {
 		t.Errorf("gravity on ant-uni: %+v\nwant %+v", gravity, want)
 	}
-	if drawn.Nominal != 1 || len(drawn.Rows) != 2 || len(drawn.Rows[1]) != 3 || len(drawn.Rows[0][1].Series)+len(drawn.Rows[1][0].Series) > 0 {
+	if drawn.Nominal != 1 || len(drawn.Rows) != 2 || len(drawn.Rows[1]) != 3 || len(
+		drawn.Rows[0][1].Series)+len(drawn.Rows[1][0].Series) > 0 {
 		t.Errorf("%+v", drawn)
 	}
 	// Per seed the mean over targets: -200 - 2x.
-	targets := []figures.Interval{{Name: "map-elites", Value: -230, Low: -275, High: -215, Points: []float64{-200, -220, -240, -380}}}
+	targets := []figures.Interval{{Name: "map-elites", Value: -230, Low: -275, High: -215,
+		Points: []float64{-200, -220, -240, -380}}}
 	if !reflect.DeepEqual(drawn.Beside.Rows, targets) {
 		t.Errorf("targets %+v, want %+v", drawn.Beside.Rows, targets)
 	}
 
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	for seed, score := range []float64{0, 1, 2, 9, 100} {
-		f.add(t, results.ExperimentAdaptation, "aurora", "walker-uni", int64(seed), results.Actuators, [][2]float64{{0, math.NaN()}}, score)
+		f.add(t, results.ExperimentAdaptation, "aurora", "walker-uni", int64(seed), results.Actuators,
+			[][2]float64{{0, math.NaN()}}, score)
 	}
 	of := f.open(t)
 	for aggregate, want := range map[Aggregate]float64{Median: 2, IQM: 4} {
@@ -109,7 +122,8 @@ func TestGainPanels(t *testing.T) {
 		t.Errorf("limits %v, want -150 and a little above 0", limits)
 	}
 	nan := math.NaN()
-	spread := []figures.Series{{Y: []float64{nan, 10}, Low: []float64{math.Inf(-1), 5}, High: []float64{nan, 49}}}
+	spread := []figures.Series{{Y: []float64{nan, 10}, Low: []float64{math.Inf(-1), 5},
+		High: []float64{nan, 49}}}
 	if limits := gainLimits(spread); limits[0] != -gainLimit || math.Abs(limits[1]-60) > 2 {
 		t.Errorf("limits %v, want -150 and about 60", limits)
 	}
@@ -119,7 +133,8 @@ func TestGainPanels(t *testing.T) {
 // shared runs once.
 func TestRewardAdaptation(t *testing.T) {
 	data := adapted(t)
-	if labels, want := data.rewardLabels(), []string{"diayn", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
+	if labels, want := data.rewardLabels(), []string{"diayn",
+		"diayn-reward"}; !reflect.DeepEqual(labels, want) {
 		t.Fatalf("%v, want %v", labels, want)
 	}
 	drawn := data.adaptation(data.rewardLabels(), Median)
@@ -139,10 +154,14 @@ func TestRewardAdaptation(t *testing.T) {
 func TestAdaptationTargets(t *testing.T) {
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	for seed, x := range []float64{0, 10, 80} {
-		f.add(t, results.ExperimentAdaptation, "aurora", "ant-maze", int64(seed), results.Target, [][2]float64{{11.7, 35.2}, {-2.3, 14.9}}, -100-x, -200)
-		f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-maze", int64(seed), results.Target, [][2]float64{{-2.3, 14.9}}, -150-x)
-		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", int64(seed), results.Gravity, [][2]float64{{1, math.NaN()}}, 9)
-		f.add(t, results.ExperimentReward, "diayn", "ant-maze", int64(seed), results.Target, [][2]float64{{1, 2}}, 9)
+		f.add(t, results.ExperimentAdaptation, "aurora", "ant-maze", int64(seed), results.Target,
+			[][2]float64{{11.7, 35.2}, {-2.3, 14.9}}, -100-x, -200)
+		f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-maze", int64(seed), results.Target,
+			[][2]float64{{-2.3, 14.9}}, -150-x)
+		f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", int64(seed), results.Gravity,
+			[][2]float64{{1, math.NaN()}}, 9)
+		f.add(t, results.ExperimentReward, "diayn", "ant-maze", int64(seed), results.Target,
+			[][2]float64{{1, 2}}, 9)
 	}
 	table, err := AdaptationTargets(f.open(t))
 	if err != nil {
@@ -165,8 +184,10 @@ func TestAdaptationTargets(t *testing.T) {
 		}
 	}
 	gravity := &adaptedFolder{folder{dir: t.TempDir()}}
-	gravity.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 0, results.Gravity, [][2]float64{{1, math.NaN()}}, 9)
-	if table, err = AdaptationTargets(gravity.open(t)); err != nil || len(table.Rows) != 0 || len(table.Notes) != 1 {
+	gravity.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 0, results.Gravity,
+		[][2]float64{{1, math.NaN()}}, 9)
+	if table, err = AdaptationTargets(gravity.open(t)); err != nil || len(table.Rows) != 0 || len(
+		table.Notes) != 1 {
 		t.Errorf("without targets: %+v, %v", table, err)
 	}
 }
@@ -175,17 +196,23 @@ func TestAdaptationTargets(t *testing.T) {
 func TestAdaptationSkills(t *testing.T) {
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	nan := math.NaN()
-	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 1, results.Gravity, [][2]float64{{0.5, nan}, {1, nan}}, nan, 3)
-	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 2, results.Gravity, [][2]float64{{0.5, nan}}, 7)
-	f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 0, results.Gravity, [][2]float64{{0.5, nan}}, 7)
-	f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 1, results.Actuators, [][2]float64{{0, nan}}, 7)
+	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 1, results.Gravity,
+		[][2]float64{{0.5, nan}, {1, nan}}, nan, 3)
+	f.add(t, results.ExperimentAdaptation, "map-elites", "ant-uni", 2, results.Gravity,
+		[][2]float64{{0.5, nan}}, 7)
+	f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 0, results.Gravity,
+		[][2]float64{{0.5, nan}}, 7)
+	f.add(t, results.ExperimentAdaptation, "dads-reward", "ant-uni", 1, results.Actuators,
+		[][2]float64{{0, nan}}, 7)
 	data := f.open(t)
 	table, err := AdaptationSkills(data, results.Gravity, "ant-uni")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][]tables.Entry{tables.Row("MAP-Elites", "2", "", "1"), tables.Row("DADS+REWARD", "2", "1", "")}
-	if !reflect.DeepEqual(table.Rows, want) || !reflect.DeepEqual(table.Header, []string{"method", "skills", "× 0.5", "× 1"}) {
+	want := [][]tables.Entry{tables.Row("MAP-Elites", "2", "", "1"),
+		tables.Row("DADS+REWARD", "2", "1", "")}
+	if !reflect.DeepEqual(table.Rows, want) || !reflect.DeepEqual(table.Header,
+		[]string{"method", "skills", "× 0.5", "× 1"}) {
 		t.Errorf("%q\n%+v, want %+v", table.Header, table.Rows, want)
 	}
 	if _, err := AdaptationSkills(data, results.Gravity, "walker-uni"); err == nil {
@@ -209,12 +236,14 @@ func TestAdaptationItems(t *testing.T) {
 			t.Errorf("%s: %v", item.ID, err)
 		}
 		for _, empty := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
-			if _, err := item.Figure(empty); err == nil || !strings.Contains(err.Error(), item.Experiments[0]) {
+			if _, err := item.Figure(empty); err == nil || !strings.Contains(err.Error(),
+				item.Experiments[0]) {
 				t.Errorf("%s without runs: %v", item.ID, err)
 			}
 		}
 	}
-	hurdles := &Data{Tables: &results.Tables{Controlled: []results.Controlled{{Label: "map-elites", Curve: []results.ControlPoint{{}, {EnvSteps: 9, FitnessMean: 3}}}}}}
+	hurdles := &Data{Tables: &results.Tables{Controlled: []results.Controlled{{Label: "map-elites",
+		Curve: []results.ControlPoint{{}, {EnvSteps: 9, FitnessMean: 3}}}}}}
 	if _, err := AdaptationIQM(hurdles); err != nil {
 		t.Errorf("hurdles alone: %v", err)
 	}

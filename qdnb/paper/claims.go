@@ -15,7 +15,8 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	if data == nil || data.Tables == nil {
 		return nil, errNoData
 	}
-	t := &tables.Table{Caption: "What the paper says, and what these runs say of it", Header: []string{"the paper", "here", "evidence", "seeds"}}
+	t := &tables.Table{Caption: "What the paper says, and what these runs say of it",
+		Header: []string{"the paper", "here", "evidence", "seeds"}}
 	used := map[string]bool{}
 	for _, claim := range claims.All() {
 		wanted := len(ids) == 0

@@ -17,8 +17,10 @@ func TestClaims(t *testing.T) {
 				score += 9
 			}
 			data.Trained = append(data.Trained, results.Trained{
-				Experiment: results.ExperimentSensitivity, Label: method, Algorithm: method, Env: "ant-uni", Finished: true, QDScore: score,
-				A: results.Setting{Name: "a", Value: float64(i / 3)}, B: results.Setting{Name: "b", Value: float64(i % 3)},
+				Experiment: results.ExperimentSensitivity, Label: method, Algorithm: method, Env: "ant-uni",
+				Finished: true, QDScore: score,
+				A: results.Setting{Name: "a", Value: float64(i / 3)},
+				B: results.Setting{Name: "b", Value: float64(i % 3)},
 			})
 		}
 	}
@@ -34,13 +36,17 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	worst := "on ant-uni even the worst setting of MAP-Elites beats the best of DADS+REWARD"
-	if len(verdicts) != 6 || verdicts[worst] != string(claims.Holds) || verdicts["on ant-trap DADS+REWARD has the best max fitness"] != string(claims.NotEnough) {
-		t.Errorf("%v, want the five claims of sensitivity, of which one holds, and another that nothing is known of", verdicts)
+	if len(verdicts) != 6 || verdicts[worst] != string(
+		claims.Holds) || verdicts["on ant-trap DADS+REWARD has the best max fitness"] != string(
+		claims.NotEnough) {
+		t.Errorf("%v, want the five claims of sensitivity, of which one holds, and another that "+
+			"nothing is known of", verdicts)
 	}
 	if all, err := Claims(data); err != nil || len(all.Rows) != len(claims.All()) {
 		t.Errorf("all: %v", err)
 	}
-	if _, err := Claims(data, "sensitivit"); err == nil || !strings.Contains(err.Error(), `no claim "sensitivit"`) {
+	if _, err := Claims(data, "sensitivit"); err == nil || !strings.Contains(err.Error(),
+		`no claim "sensitivit"`) {
 		t.Errorf("of no claim: %v", err)
 	}
 }

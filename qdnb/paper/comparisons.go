@@ -13,8 +13,10 @@ import (
 // comparedPairs are the comparisons that the paper's text makes most of: the families against each
 // other, and within each what was added.
 var comparedPairs = [][2]string{
-	{"pga-map-elites", "dads-reward"}, {"pga-map-elites", "diayn-reward"}, {"map-elites", "dads-reward"}, {"map-elites", "diayn-reward"},
-	{"pga-map-elites", "map-elites"}, {"map-elites", "aurora"}, {"smerl-diayn", "diayn-reward"}, {"smerl-dads", "dads-reward"},
+	{"pga-map-elites", "dads-reward"}, {"pga-map-elites", "diayn-reward"},
+	{"map-elites", "dads-reward"}, {"map-elites", "diayn-reward"},
+	{"pga-map-elites", "map-elites"}, {"map-elites", "aurora"}, {"smerl-diayn", "diayn-reward"},
+	{"smerl-dads", "dads-reward"},
 }
 
 // significance is the P below which [Comparisons] prints an entry in bold.
@@ -41,7 +43,8 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		return !slices.Contains(methods, pair[0]) || !slices.Contains(methods, pair[1])
 	})
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("none of the pairs of methods has runs: %w", noRuns(results.ExperimentTraining))
+		return nil, fmt.Errorf("none of the pairs of methods has runs: %w",
+			noRuns(results.ExperimentTraining))
 	}
 	var names []string
 	var parts []*tables.Table
@@ -50,7 +53,8 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		for _, pair := range pairs {
 			row := tables.Row(figures.MethodName(pair[0]) + " : " + figures.MethodName(pair[1]))
 			for _, env := range envs {
-				row = append(row, comparison(data.Scores(pair[0], env, metric.of), data.Scores(pair[1], env, metric.of)))
+				row = append(row, comparison(data.Scores(pair[0], env, metric.of),
+					data.Scores(pair[1], env, metric.of)))
 			}
 			part.Rows = append(part.Rows, row)
 		}
@@ -59,8 +63,10 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	table := tables.Stack("metric", names, parts...)
 	table.Caption = "Pairs of methods: effect size A (P)"
 	table.Notes = []string{
-		"A is the chance that a seed of the first method has the larger score; 0.5 is no difference, and by custom 0.71 or 0.29 is a large one.",
-		fmt.Sprintf("P is that of the two-sided rank test of Mann and Whitney, of each entry alone; bold: below %g. %s", significance,
+		"A is the chance that a seed of the first method has the larger score; 0.5 is no difference, " +
+			"and by custom 0.71 or 0.29 is a large one.",
+		fmt.Sprintf("P is that of the two-sided rank test of Mann and Whitney, of each entry alone; "+
+			"bold: below %g. %s", significance,
 			seedRange(data, methods, envs)),
 	}
 	return table, nil
@@ -103,11 +109,13 @@ func overallPanel(data *Data) (figures.IntervalPanel, error) {
 	}
 	for _, label := range methods {
 		if iqm, interval, ok := data.Overall(label, envs); ok {
-			panel.Rows = append(panel.Rows, figures.Interval{Name: label, Value: iqm, Low: interval.Low, High: interval.High})
+			panel.Rows = append(panel.Rows, figures.Interval{Name: label, Value: iqm, Low: interval.Low,
+				High: interval.High})
 		}
 	}
 	if len(panel.Rows) == 0 {
-		return panel, fmt.Errorf("no method has runs on all of %v: experiments.Prepare(%q) makes them", envs, results.ExperimentTraining)
+		return panel, fmt.Errorf("no method has runs on all of %v: experiments.Prepare(%q) makes them",
+			envs, results.ExperimentTraining)
 	}
 	return panel, nil
 }

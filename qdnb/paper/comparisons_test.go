@@ -15,7 +15,8 @@ func scored() *Data {
 	t := &results.Tables{}
 	add := func(label, env string, qd ...float64) {
 		for seed, score := range qd {
-			t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTraining, Label: label, Algorithm: label, Env: env,
+			t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTraining,
+				Label: label, Algorithm: label, Env: env,
 				Seed: int64(seed), Finished: true, QDScore: score, MaxFitness: -score})
 		}
 	}
@@ -32,14 +33,16 @@ func TestComparisons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header, want) {
+	if want := []string{"metric", "methods", "ant-uni", "walker-uni"}; !reflect.DeepEqual(table.Header,
+		want) {
 		t.Fatalf("header %q, want %q", table.Header, want)
 	}
 	if len(table.Rows) != 2 {
 		t.Fatalf("%d rows, want one for each metric: other pairs have no runs", len(table.Rows))
 	}
 	for i, want := range [][]string{
-		{"max fitness", "PGA-MAP-Elites : DADS+REWARD", "0.06 (0.057)", ""}, {"QD score", "PGA-MAP-Elites : DADS+REWARD", "0.94 (0.057)", ""},
+		{"max fitness", "PGA-MAP-Elites : DADS+REWARD", "0.06 (0.057)", ""},
+		{"QD score", "PGA-MAP-Elites : DADS+REWARD", "0.94 (0.057)", ""},
 	} {
 		for j, entry := range table.Rows[i] {
 			if entry.Text != want[j] || entry.Bold {
@@ -72,11 +75,13 @@ func TestOverall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(panel.Rows) != 1 || panel.Rows[0].Name != "pga-map-elites" || panel.Title != "2 environments" {
+	if len(panel.Rows) != 1 || panel.Rows[0].Name != "pga-map-elites" || panel.Title !=
+		"2 environments" {
 		t.Fatalf("%+v", panel)
 	}
 	// 0.7, 0.8, 0.9, 1 and 1: the mean of the middle three.
-	if r := panel.Rows[0]; math.Abs(r.Value-0.9) > 1e-12 || !(r.Low < 0.9 && r.Low >= 0.7 && r.High > 0.9 && r.High <= 1) {
+	if r := panel.Rows[0]; math.Abs(r.Value-0.9) > 1e-12 || !(r.Low < 0.9 && r.Low >= 0.7 && r.High >
+		0.9 && r.High <= 1) {
 		t.Errorf("%+v", r)
 	}
 	f, err := Overall(scored())

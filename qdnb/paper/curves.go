@@ -12,14 +12,18 @@ import (
 )
 
 var curveItems = []Item{
-	{ID: "figure-5", Title: "Return of the meta-controller on hurdles", Experiments: []string{results.ExperimentHurdles}, Figure: Hurdles},
-	{ID: "figure-6", Title: "Metrics over time: medians and quartiles of seeds", Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverTime},
-	{ID: "figure-7", Title: "Metrics over environment steps, quality-diversity methods", Experiments: []string{results.ExperimentTraining},
-		Figure: CurvesOverStepsQD},
+	{ID: "figure-5", Title: "Return of the meta-controller on hurdles",
+		Experiments: []string{results.ExperimentHurdles}, Figure: Hurdles},
+	{ID: "figure-6", Title: "Metrics over time: medians and quartiles of seeds",
+		Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverTime},
+	{ID: "figure-7", Title: "Metrics over environment steps, quality-diversity methods",
+		Experiments: []string{results.ExperimentTraining},
+		Figure:      CurvesOverStepsQD},
 	{ID: "figure-8", Title: "Metrics over environment steps, reinforcement-learning methods",
 		Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverStepsRL},
-	{ID: "figure-15", Title: "Coverage over time with and without prior", Experiments: []string{results.ExperimentPrior},
-		Figure: PriorCoverage},
+	{ID: "figure-15", Title: "Coverage over time with and without prior",
+		Experiments: []string{results.ExperimentPrior},
+		Figure:      PriorCoverage},
 }
 
 // The methods that the paper trains, in its order, and its environments. Figures of curves have a
@@ -34,7 +38,8 @@ var (
 		curveCoverage,
 		{"QD score", func(p results.Point) float64 { return p.QDScore }, false},
 	}
-	curveCoverage = curveMetric{"Coverage (%)", func(p results.Point) float64 { return p.Coverage }, true}
+	curveCoverage = curveMetric{"Coverage (%)", func(p results.Point) float64 { return p.Coverage },
+		true}
 )
 
 // curveMetric is a y axis of curves.
@@ -230,7 +235,8 @@ func begun(curve []results.Point) float64 {
 func news(curve []results.Point) []results.Point {
 	var kept []results.Point
 	for i, p := range curve {
-		if i == 0 || i == len(curve)-1 || p.MaxFitness != curve[i-1].MaxFitness || p.Coverage != curve[i-1].Coverage ||
+		if i == 0 || i == len(curve)-1 || p.MaxFitness != curve[i-1].MaxFitness || p.Coverage !=
+			curve[i-1].Coverage ||
 			p.QDScore != curve[i-1].QDScore {
 			kept = append(kept, p)
 		}

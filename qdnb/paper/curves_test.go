@@ -18,7 +18,8 @@ import (
 // coverage and qd_score.
 type curveFolder struct{ folder }
 
-func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int64, hyperparameters string, rows ...[5]float64) {
+func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int64,
+	hyperparameters string, rows ...[5]float64) {
 	t.Helper()
 	algorithm, _, _ := strings.Cut(label, ",")
 	c, err := runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters))
@@ -31,7 +32,8 @@ func (f *curveFolder) add(t *testing.T, experiment, label, env string, seed int6
 	}
 	last := rows[len(rows)-1]
 	status := runs.Status{
-		Progress:   runs.Progress{Generation: int64(len(rows)), EnvSteps: int64(last[0]), Seconds: last[1]},
+		Progress: runs.Progress{Generation: int64(len(rows)), EnvSteps: int64(last[0]),
+			Seconds: last[1]},
 		MaxFitness: last[2], Coverage: last[3], QDScore: last[4],
 	}
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
@@ -44,12 +46,15 @@ func trainedCurves(t *testing.T) *Data {
 	for seed := range int64(3) {
 		s := float64(seed)
 		f.add(t, "training", "map-elites", "ant-trap", seed, `{}`,
-			[5]float64{0, 1, math.Inf(-1), 0, 0}, [5]float64{1000, 2, 10 + s, 20, 100}, [5]float64{1000, 2, 99, 99, 99},
+			[5]float64{0, 1, math.Inf(-1), 0, 0}, [5]float64{1000, 2, 10 + s, 20, 100},
+			[5]float64{1000, 2, 99, 99, 99},
 			[5]float64{2000, 3 + s, 20 + 10*s, 40 + 10*s, 200})
 	}
-	f.add(t, "training", "aurora", "ant-trap", 0, `{}`, [5]float64{0, 2, 1, 5, 10}, [5]float64{1000, 3, 1, 5, 10},
+	f.add(t, "training", "aurora", "ant-trap", 0, `{}`, [5]float64{0, 2, 1, 5, 10},
+		[5]float64{1000, 3, 1, 5, 10},
 		[5]float64{2000, 4, 1, 5, 10}, [5]float64{3000, 5, 2, 6, 12}, [5]float64{4000, 6, 2, 6, 12})
-	f.add(t, "training", "dads-reward", "halfcheetah-uni", 0, `{}`, [5]float64{0, 10, -5, 1, 1}, [5]float64{100, 20, -4, 2, 2})
+	f.add(t, "training", "dads-reward", "halfcheetah-uni", 0, `{}`, [5]float64{0, 10, -5, 1, 1},
+		[5]float64{100, 20, -4, 2, 2})
 	return f.open(t)
 }
 
@@ -68,30 +73,37 @@ func TestCurvesOverTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.RowTitles, []string{"ant-trap", "halfcheetah-uni"}) ||
+	if len(g.Panels) != 2 || len(g.Panels[0]) != 3 || !slices.Equal(g.RowTitles,
+		[]string{"ant-trap", "halfcheetah-uni"}) ||
 		g.ColumnTitles[1] != "Coverage (%)" {
 		t.Fatalf("%d rows, titles %v and %v", len(g.Panels), g.RowTitles, g.ColumnTitles)
 	}
 	coverage := g.Panels[0][1]
-	if coverage.LogX || coverage.XLabel != "time without compilation (s)" || coverage.XLimits != [2]float64{0, 10} || coverage.YLimits[0] != 0 {
-		t.Errorf("log %v, %q, %v, %v: want a linear axis to the end of the longest run and coverage from 0", coverage.LogX, coverage.XLabel,
+	if coverage.LogX || coverage.XLabel != "time without compilation (s)" || coverage.XLimits !=
+		[2]float64{0, 10} || coverage.YLimits[0] != 0 {
+		t.Errorf("log %v, %q, %v, %v: want a linear axis to the end of the longest run and coverage "+
+			"from 0", coverage.LogX, coverage.XLabel,
 			coverage.XLimits, coverage.YLimits)
 	}
 	// Seeds end 2, 3 and 4 s after their first evaluation with coverages 40, 50 and 60, and stay
 	// there.
 	me := seriesNamed(t, coverage, "map-elites")
-	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] != 45 || me.High[last] != 55 {
-		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last], me.Y[last], me.Low[last], me.High[last])
+	if last := len(me.X) - 1; me.X[last] != 4 || me.Y[last] != 50 || me.Low[last] !=
+		45 || me.High[last] != 55 {
+		t.Errorf("it ends at %g s with %g (%g to %g), want the medians of the ends", me.X[last],
+			me.Y[last], me.Low[last], me.High[last])
 	}
 	if at := slices.Index(me.X, 2); at < 0 || me.Y[at] != 35 {
 		t.Errorf("after 2 s it is %v at %v, want a median with seeds that are not done", me.Y, me.X)
 	}
 	// Nothing is known of the fitness of an empty repertoire.
-	if fitness := seriesNamed(t, g.Panels[0][0], "map-elites"); !math.IsNaN(fitness.Y[0]) || math.IsNaN(fitness.Y[len(fitness.Y)-1]) {
+	if fitness := seriesNamed(t, g.Panels[0][0],
+		"map-elites"); !math.IsNaN(fitness.Y[0]) || math.IsNaN(fitness.Y[len(fitness.Y)-1]) {
 		t.Errorf("fitness %v, want a gap first", fitness.Y)
 	}
 	// The passive repertoire of AURORA was filled after 0 and 3000 steps.
-	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); !slices.Equal(aurora.X, []float64{0, 3, 4}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
+	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); !slices.Equal(aurora.X,
+		[]float64{0, 3, 4}) || !slices.Equal(aurora.Y, []float64{10, 12, 12}) {
 		t.Errorf("AURORA at %v is %v, want a line from one evaluation to the next", aurora.X, aurora.Y)
 	}
 	f, err := CurvesOverTime(data)
@@ -110,21 +122,25 @@ func TestCurvesOverSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	score := g.Panels[0][2]
-	if score.LogX || score.XLimits != [2]float64{0, 4000} || score.XLabel != figures.EnvSteps.Label || len(score.Series) != 2 {
+	if score.LogX || score.XLimits != [2]float64{0,
+		4000} || score.XLabel != figures.EnvSteps.Label || len(score.Series) != 2 {
 		t.Errorf("log %v, %q, %v, %d curves", score.LogX, score.XLabel, score.XLimits, len(score.Series))
 	}
 	// A row that repeats the steps of the one before is left out.
-	if me := seriesNamed(t, score, "map-elites"); !slices.Equal(me.X, []float64{0, 1000, 2000}) || !slices.Equal(me.Y, []float64{0, 100, 200}) {
+	if me := seriesNamed(t, score, "map-elites"); !slices.Equal(me.X,
+		[]float64{0, 1000, 2000}) || !slices.Equal(me.Y, []float64{0, 100, 200}) {
 		t.Errorf("at %v: %v", me.X, me.Y)
 	}
 	// An axis that ends before the data cuts them.
 	if g, err = metricGrid(data, qdMethods, stepsAxis(2500)); err != nil {
 		t.Fatal(err)
 	}
-	if aurora := seriesNamed(t, g.Panels[0][2], "aurora"); g.Panels[0][2].XLimits[1] != 2500 || !slices.Equal(aurora.X, []float64{0}) {
+	if aurora := seriesNamed(t, g.Panels[0][2],
+		"aurora"); g.Panels[0][2].XLimits[1] != 2500 || !slices.Equal(aurora.X, []float64{0}) {
 		t.Errorf("the axis ends at %v, AURORA is at %v", g.Panels[0][2].XLimits, aurora.X)
 	}
-	if g, err = metricGrid(data, rlMethods, stepsAxis(1e7)); err != nil || len(g.Panels) != 1 || len(g.Panels[0][0].Series) != 1 {
+	if g, err = metricGrid(data, rlMethods,
+		stepsAxis(1e7)); err != nil || len(g.Panels) != 1 || len(g.Panels[0][0].Series) != 1 {
 		t.Errorf("of DADS+REWARD: %v, %+v", err, g)
 	}
 	for _, draw := range []func(*Data) (*figures.Figure, error){CurvesOverStepsQD, CurvesOverStepsRL} {
@@ -139,12 +155,14 @@ func TestCurvesOverSteps(t *testing.T) {
 // Where one method ends long before another the axis is logarithmic and begins with the first
 // positive value; long curves are thinned out.
 func TestCurveAxis(t *testing.T) {
-	short := seeds{name: "a", curves: [][]results.Point{{{EnvSteps: 0}, {EnvSteps: 10}, {EnvSteps: 100, Coverage: 1}}}}
+	short := seeds{name: "a", curves: [][]results.Point{{{EnvSteps: 0}, {EnvSteps: 10},
+		{EnvSteps: 100, Coverage: 1}}}}
 	long := seeds{name: "b"}
 	for seed := range 2 {
 		var curve []results.Point
 		for i := range 1000 {
-			curve = append(curve, results.Point{EnvSteps: float64(i * (10 + seed)), Seconds: float64(i * 20), Coverage: float64(i)})
+			curve = append(curve, results.Point{EnvSteps: float64(i * (10 + seed)), Seconds: float64(i * 20),
+				Coverage: float64(i)})
 		}
 		long.curves = append(long.curves, curve)
 	}
@@ -166,12 +184,14 @@ func TestCurveAxis(t *testing.T) {
 	if p.YLimits[1] < 999 {
 		t.Errorf("the axis ends at %g", p.YLimits[1])
 	}
-	for end, want := range map[float64]string{299: "time without compilation (s)", 301: "time without compilation (min)", 7200: "time without compilation (h)"} {
+	for end, want := range map[float64]string{299: "time without compilation (s)",
+		301: "time without compilation (min)", 7200: "time without compilation (h)"} {
 		if label, _ := timeAxis.label(end); label != want {
 			t.Errorf("%g s: %q, want %q", end, label, want)
 		}
 	}
-	if linear := stepsAxis(400).over([]seeds{short, long}); linear.log || linear.low != 0 || linear.high != 400 {
+	if linear := stepsAxis(400).over([]seeds{short,
+		long}); linear.log || linear.low != 0 || linear.high != 400 {
 		t.Errorf("cut at 400 it is %+v", linear)
 	}
 }
@@ -180,11 +200,14 @@ func TestPriorCoverage(t *testing.T) {
 	f := &curveFolder{folder{dir: t.TempDir()}}
 	for seed := range int64(3) {
 		s := float64(seed)
-		f.add(t, "prior", "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false}`, [5]float64{0, 1, 0, 0, 0}, [5]float64{10, 5, 0, 40 + s, 0})
-		f.add(t, "prior", "dads-reward, no prior", "ant-omni", seed, `{"descriptor_full_state":true}`, [5]float64{0, 1, 0, 0, 0},
+		f.add(t, "prior", "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false}`,
+			[5]float64{0, 1, 0, 0, 0}, [5]float64{10, 5, 0, 40 + s, 0})
+		f.add(t, "prior", "dads-reward, no prior", "ant-omni", seed, `{"descriptor_full_state":true}`,
+			[5]float64{0, 1, 0, 0, 0},
 			[5]float64{10, 5, 0, 10 + s, 0})
 	}
-	f.add(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0}) // of another experiment
+	// of another experiment
+	f.add(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
 	data := f.open(t)
 	p, err := priorPanel(data)
 	if err != nil {
@@ -198,7 +221,8 @@ func TestPriorCoverage(t *testing.T) {
 		t.Errorf("coverage ends at %g and %g, want 41 with prior and 11 without", with.Y[1], without.Y[1])
 	}
 	own := figures.MethodStyles("dads-reward")["dads-reward"]
-	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 || s.Name != "DADS+REWARD, no prior" {
+	if s := without.Style; s == nil || s.Color != own.Color || len(s.Dashes) == 0 || s.Name !=
+		"DADS+REWARD, no prior" {
 		t.Errorf("without prior it is drawn as %+v, want dashes of the method's colour", s)
 	}
 	drawn, err := PriorCoverage(data)
@@ -213,9 +237,10 @@ func TestPriorCoverage(t *testing.T) {
 func TestHurdles(t *testing.T) {
 	tables := &results.Tables{}
 	for seed, end := range []float64{10, 20, 30, 100} {
-		tables.Controlled = append(tables.Controlled, results.Controlled{Label: "map-elites", Seed: int64(seed), Curve: []results.ControlPoint{
-			{EnvSteps: 0, FitnessMean: -1}, {EnvSteps: 100, FitnessMean: end, HurdlesMean: end / 10},
-		}})
+		tables.Controlled = append(tables.Controlled,
+			results.Controlled{Label: "map-elites", Seed: int64(seed), Curve: []results.ControlPoint{
+				{EnvSteps: 0, FitnessMean: -1}, {EnvSteps: 100, FitnessMean: end, HurdlesMean: end / 10},
+			}})
 	}
 	data := &Data{Tables: tables}
 	for aggregate, want := range map[Aggregate]float64{Median: 25, IQM: 25} {
@@ -227,7 +252,8 @@ func TestHurdles(t *testing.T) {
 			t.Fatalf("%+v", panels)
 		}
 		s := panels[0].Series[0]
-		if s.Name != "map-elites" || !slices.Equal(s.X, []float64{0, 100}) || s.Y[1] != want || s.Low[1] != 17.5 || s.High[1] != 47.5 {
+		if s.Name != "map-elites" || !slices.Equal(s.X,
+			[]float64{0, 100}) || s.Y[1] != want || s.Low[1] != 17.5 || s.High[1] != 47.5 {
 			t.Errorf("%s: %+v", aggregate, s)
 		}
 		if hurdles := panels[1].Series[0]; hurdles.Y[1] != want/10 {
@@ -251,7 +277,8 @@ func TestHurdles(t *testing.T) {
 	if _, err := f.PNG(30); err != nil {
 		t.Error(err)
 	}
-	if Median.String() != "median" || IQM.String() != "interquartile mean" || Median.Of([]float64{1, 2, 9}) != 2 {
+	if Median.String() != "median" || IQM.String() != "interquartile mean" || Median.Of([]float64{1, 2,
+		9}) != 2 {
 		t.Error("aggregates")
 	}
 }
@@ -261,8 +288,10 @@ func TestSensitivity(t *testing.T) {
 	add := func(label, env string, a, b, score float64) {
 		for seed := range int64(2) {
 			tables.Trained = append(tables.Trained, results.Trained{
-				Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Seed: seed, Finished: true,
-				QDScore: score + float64(2*seed-1), A: results.Setting{Name: "iso_sigma", Value: a}, B: results.Setting{Name: "b", Value: b},
+				Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Seed: seed,
+				Finished: true,
+				QDScore:  score + float64(2*seed-1), A: results.Setting{Name: "iso_sigma", Value: a},
+				B: results.Setting{Name: "b", Value: b},
 			})
 		}
 	}
@@ -275,12 +304,14 @@ func TestSensitivity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(panels) != 4 || panels[2].Title != "ant-uni" || len(panels[0].Groups[0].Samples) != 0 || panels[0].YLimits != panels[2].YLimits ||
+	if len(panels) != 4 || panels[2].Title != "ant-uni" || len(panels[0].Groups[0].Samples) !=
+		0 || panels[0].YLimits != panels[2].YLimits ||
 		panels[2].YLimits[0] != 0 {
 		t.Fatalf("%+v", panels)
 	}
 	samples := panels[2].Groups[0].Samples
-	if len(samples) != 2 || samples[0].Name != "map-elites" || !slices.Equal(samples[0].Values, []float64{1, 0.8, 0.4}) ||
+	if len(samples) != 2 || samples[0].Name != "map-elites" || !slices.Equal(samples[0].Values,
+		[]float64{1, 0.8, 0.4}) ||
 		!slices.Equal(samples[1].Values, []float64{0.5}) {
 		t.Errorf("%+v, want means over seeds as parts of the best setting of both methods", samples)
 	}
@@ -299,7 +330,8 @@ func TestSensitivity(t *testing.T) {
 	for _, entry := range table.Rows[0] {
 		row = append(row, entry.Text)
 	}
-	if want := []string{"ant-uni", "MAP-Elites", "3", "σ1 0, b 0", "100", "σ1 2, b 0", "40.0", "0.40"}; !slices.Equal(row, want) {
+	if want := []string{"ant-uni", "MAP-Elites", "3", "σ1 0, b 0", "100", "σ1 2, b 0", "40.0",
+		"0.40"}; !slices.Equal(row, want) {
 		t.Errorf("%q, want %q", row, want)
 	}
 	add("dads-reward", "walker-uni", 0, 0, 10)
@@ -314,7 +346,8 @@ func TestCurvesWithoutRuns(t *testing.T) {
 	data := &Data{Tables: &results.Tables{}}
 	for _, item := range slices.Concat(curveItems, sensitivityItems) {
 		_, err := item.Figure(data)
-		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0])) ||
+		if err == nil || !strings.Contains(err.Error(),
+			fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0])) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", item.ID, err)
 		}

@@ -17,7 +17,8 @@ type folder struct {
 
 // run makes the run of a line: with a status, the text of metrics.csv if there is any, and what
 // fill adds to it.
-func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string, fill ...func(*runs.Writer)) {
+func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string,
+	fill ...func(*runs.Writer)) {
 	t.Helper()
 	w, err := runs.Create(filepath.Join(f.dir, RunsFolder), line.Run)
 	if err != nil {

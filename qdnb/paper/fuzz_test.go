@@ -23,16 +23,20 @@ func hostileFolder(f *testing.F) (dir string, files []string) {
 	var lines []sweep.Line
 	for _, l := range []struct{ experiment, label, algorithm, env, hyperparameters string }{
 		{"training", "map-elites", "map-elites", "ant-uni", `{"iso_sigma":0.005,"line_sigma":0.05}`},
-		{"training", "dads-reward", "dads-reward", "ant-uni", `{"diversity_reward_scale":2,"alpha_init":0.1}`},
+		{"training", "dads-reward", "dads-reward", "ant-uni",
+			`{"diversity_reward_scale":2,"alpha_init":0.1}`},
 		{"training", "map-elites", "map-elites", "ant-omni", `{}`},
 		{"smerl-targets", "sac", "sac", "ant-maze", `{}`},
 		{"reward", "dads", "dads", "ant-uni", `{}`},
 		{"sensitivity", "map-elites", "map-elites", "ant-uni", `{"iso_sigma":0.01,"line_sigma":0.1}`},
 		{"prior", "dads-reward", "dads-reward", "ant-omni", `{"descriptor_full_state":false}`},
 		{"prior", "dads-reward, no prior", "dads-reward", "ant-omni", `{"descriptor_full_state":true}`},
-		{"adaptation", "map-elites", "adaptation", "ant-uni", `{"skills":"map-elites-ant-uni-0-00000000","perturbation":"gravity"}`},
-		{"adaptation", "map-elites", "adaptation", "ant-maze", `{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target"}`},
-		{"hurdles", "map-elites", "ppo", "halfcheetah-hurdles", `{"skills":"map-elites-halfcheetah-uni-0-00000000"}`},
+		{"adaptation", "map-elites", "adaptation", "ant-uni",
+			`{"skills":"map-elites-ant-uni-0-00000000","perturbation":"gravity"}`},
+		{"adaptation", "map-elites", "adaptation", "ant-maze",
+			`{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target"}`},
+		{"hurdles", "map-elites", "ppo", "halfcheetah-hurdles",
+			`{"skills":"map-elites-halfcheetah-uni-0-00000000"}`},
 	} {
 		c, err := runs.NewConfig(l.algorithm, l.env, 0, json.RawMessage(l.hyperparameters))
 		if err != nil {
@@ -64,17 +68,25 @@ func FuzzItems(f *testing.F) {
 	const status = `{"generation":3,"evaluations":30,"env_steps":3000,"seconds":9,"max_fitness":5,"coverage":50,"qd_score":70,"finished":true,` +
 		`"budget":{"generations":3}}`
 	const rows = "1,10,1000,3,1,20,10,0,0.5,nan,1,7,7,8,1,2\n2,20,2000,6,2,30,20,1,1,nan,1,9,7,8,1,2\n3,30,3000,9,5,50,70,1,1,nan,2,10,7,8,1,2\n"
-	const cells = "fitnesses <f4 4, 5 4 -inf 1\ndescriptors <f4 4,2 0.2 0.2 0.8 0.2 0.2 0.8 0.8 0.8\ncentroids <f4 4,2 0.2 0.2 0.8 0.2 0.2 0.8 0.8 0.8\n" +
-		"descriptor_min <f4 2, 0\ndescriptor_max <f4 2, 1\nqd_offset <f8 1, 0\ngeneration <i8  2\nevaluations <i8  20\nenv_steps <i8  2000\nseconds <f8  6"
-	const skills = "observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3\npolicy <f4 23,\nwhich <i4 2, 0 1\nfitnesses <f4 2, 1 2\n" +
+	const cells = "fitnesses <f4 4, 5 4 -inf 1\ndescriptors <f4 4,2 0.2 0.2 0.8 0.2 0.2 0.8 0.8 " +
+		"0.8\ncentroids <f4 4,2 0.2 0.2 0.8 0.2 0.2 0.8 0.8 0.8\n" +
+		"descriptor_min <f4 2, 0\ndescriptor_max <f4 2, 1\nqd_offset <f8 1, 0\ngeneration <i8  " +
+		"2\nevaluations <i8  20\nenv_steps <i8  2000\nseconds <f8  6"
+	const skills = "observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3\npolicy <f4 " +
+		"23,\nwhich <i4 2, 0 1\nfitnesses <f4 2, 1 2\n" +
 		"descriptors <f4 2,2 0.5\ntrajectories <f4 2,3,2 1 2 3"
-	items := slices.DeleteFunc(Items(), func(item Item) bool { return len(item.Experiments) == 0 }) // what is left needs runs
+	// what is left needs runs
+	items := slices.DeleteFunc(Items(), func(item Item) bool { return len(item.Experiments) == 0 })
 	for i := range items {
 		f.Add(status, rows, cells, skills, uint8(i))
 	}
-	f.Add(status, "nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan\n", "fitnesses <f4 0,\ndescriptors <f4 0,2\ncentroids <f4 0,2", skills, uint8(2))
-	f.Add(status, "1,1,1e300,-1e300,1e300,1e300,-1e300,1e300,inf,-inf,-1e300,1e300,1e300,1e300,1e300,1e300\n", cells, "", uint8(3))
-	f.Add(status, "", "fitnesses <f4 3, 1e38 -1e38 nan\ndescriptors <f4 3,1 nan\ncentroids <f4 3,1 inf\ndescriptor_min <f4 1, 3\ndescriptor_max <f4 1, 3", skills, uint8(4))
+	f.Add(status, "nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan,nan\n",
+		"fitnesses <f4 0,\ndescriptors <f4 0,2\ncentroids <f4 0,2", skills, uint8(2))
+	f.Add(status, "1,1,1e300,-1e300,1e300,1e300,-1e300,1e300,inf,-inf,-1e300,1e300,1e300,1e300,1e300,1e300\n", cells,
+		"", uint8(3))
+	f.Add(status, "",
+		"fitnesses <f4 3, 1e38 -1e38 nan\ndescriptors <f4 3,1 nan\ncentroids <f4 3,1 "+
+			"inf\ndescriptor_min <f4 1, 3\ndescriptor_max <f4 1, 3", skills, uint8(4))
 	f.Add("{", "\n", "", "", uint8(5))
 	dir, files := hostileFolder(f)
 	f.Fuzz(func(t *testing.T, status, rows, cells, skills string, which uint8) {

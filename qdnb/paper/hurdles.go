@@ -83,6 +83,7 @@ func controlSeries(label string, points []results.CurvePoint, aggregate Aggregat
 
 // noRuns says that there is nothing to draw, and what makes it.
 func noRuns(experiment string) error {
-	return fmt.Errorf("no run of the experiment %q is complete: experiments.Prepare(%q) in a notebook, or `make experiments`, makes them",
+	return fmt.Errorf("no run of the experiment %q is complete: experiments.Prepare(%q) in a "+
+		"notebook, or `make experiments`, makes them",
 		experiment, experiment)
 }

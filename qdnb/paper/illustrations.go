@@ -54,18 +54,21 @@ func Environments() (*figures.Figure, error) {
 type illustration struct {
 	film, title string
 	view        func(*scene.Film) scene.Camera
-	notes       func(*scene.Film, scene.Camera) []figures.Label // adds bodies to the film, and returns labels
+	// adds bodies to the film, and returns labels
+	notes func(*scene.Film, scene.Camera) []figures.Label
 }
 
 var illustrations = []illustration{
 	{film: "ant-trap", title: "ant-trap", view: wholeFrom(-76, 27)},
-	{film: "ant-maze", title: "ant-maze", view: from(scene.Vec{-11, -15.5, 13}, scene.Vec{13, 11, 0}, 59)},
+	{film: "ant-maze", title: "ant-maze", view: from(scene.Vec{-11, -15.5, 13}, scene.Vec{13, 11, 0},
+		59)},
 	{film: "pointmaze", title: "pointmaze", view: whole},
 	{film: "ant-uni", title: "ant-uni", view: near(1.3, 0.12), notes: forward},
 	{film: "ant-omni", title: "ant-omni", view: near(1.5, 0), notes: anywhere},
 	{film: "walker-uni", title: "walker-uni", view: near(1.1, 0)},
 	{film: "halfcheetah-uni", title: "halfcheetah-uni", view: near(1.1, 0)},
-	{film: "halfcheetah-hurdles", title: "halfcheetah-hurdles", view: from(scene.Vec{-3.6, -4.8, 2.6}, scene.Vec{3.1, 0.9, 0.1}, 38)},
+	{film: "halfcheetah-hurdles", title: "halfcheetah-hurdles",
+		view: from(scene.Vec{-3.6, -4.8, 2.6}, scene.Vec{3.1, 0.9, 0.1}, 38)},
 	{film: "ant-uni", title: "gravity", view: near(1.55, 0.6), notes: gravity},
 	{film: "ant-uni leg", title: "leg dysfunction, ant", view: near(1.2, 0)},
 	{film: "walker-uni leg", title: "leg dysfunction, walker", view: near(1.1, 0)},
@@ -77,7 +80,10 @@ const pictureAspect = float64(pictureWidth) / pictureHeight
 func whole(f *scene.Film) scene.Camera { return scene.Whole(f, pictureAspect) }
 
 func wholeFrom(azimuth, elevation float64) func(*scene.Film) scene.Camera {
-	return func(f *scene.Film) scene.Camera { return scene.WholeFrom(f, azimuth, elevation, pictureAspect) }
+	return func(f *scene.Film) scene.Camera {
+		return scene.WholeFrom(f, azimuth, elevation,
+			pictureAspect)
+	}
 }
 
 // near looks at the robot from so many times as far as it would have to be, and so many metres to
@@ -102,7 +108,10 @@ func rightOf(c scene.Camera) scene.Vec {
 }
 
 func from(eye, target scene.Vec, angle float64) func(*scene.Film) scene.Camera {
-	return func(*scene.Film) scene.Camera { return scene.Camera{Eye: eye, Target: target, Angle: angle} }
+	return func(*scene.Film) scene.Camera {
+		return scene.Camera{Eye: eye, Target: target,
+			Angle: angle}
+	}
 }
 
 // arrow adds an arrow to a film: a shaft, and balls that get smaller to its point.
@@ -123,9 +132,11 @@ func arrow(f *scene.Film, start, end scene.Vec, radius float64) {
 	for i := range balls {
 		share := float64(i) / (balls - 1)
 		p := at(neck + share*(1-neck))
-		shapes = append(shapes, scene.Shape{A: p, B: p, Radius: radius * (wide - (wide-0.3)*share), Color: noteColor})
+		shapes = append(shapes, scene.Shape{A: p, B: p, Radius: radius * (wide - (wide-0.3)*share),
+			Color: noteColor})
 	}
-	f.Bodies = append(f.Bodies, scene.Body{Name: "arrow", Fixed: true, Pose: scene.Pose{Rotation: scene.Quat{1}}, Shapes: shapes})
+	f.Bodies = append(f.Bodies, scene.Body{Name: "arrow", Fixed: true,
+		Pose: scene.Pose{Rotation: scene.Quat{1}}, Shapes: shapes})
 }
 
 // forward is the direction in which uni tasks reward speed.
@@ -172,7 +183,8 @@ func targets(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 		b.Shapes[0].Radius = 1.15
 		b.Pose.Position[2] = 1.15
 		x, y, _ := c.Project(b.Pose.Position, pictureWidth, pictureHeight)
-		labels = append(labels, figures.Label{Text: fmt.Sprint(number), X: x, Y: y, Size: 7, Color: color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}})
+		labels = append(labels, figures.Label{Text: fmt.Sprint(number), X: x, Y: y, Size: 7,
+			Color: color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}})
 	}
 	return labels
 }

@@ -38,7 +38,8 @@ func TestFigure1(t *testing.T) {
 	if n := strings.Count(text, "<image"); n != 12 {
 		t.Errorf("%d pictures, want 12", n)
 	}
-	for i, want := range []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni", "halfcheetah-hurdles",
+	for i, want := range []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni",
+		"walker-uni", "halfcheetah-uni", "halfcheetah-hurdles",
 		"gravity", "leg dysfunction, ant", "leg dysfunction, walker", "target position"} {
 		if title := fmt.Sprintf("(%c) %s", 'a'+i, want); !strings.Contains(text, title) {
 			t.Errorf("no %q", title)

@@ -11,16 +11,22 @@ import (
 )
 
 var mapItems = []Item{
-	{ID: "figure-2", Title: "Repertoires of all methods at the end of training", Experiments: []string{results.ExperimentTraining},
-		Figure: Repertoires},
-	{ID: "figure-9", Title: "Ways of the skills of DADS+REWARD on ant-omni", Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) { return SkillWays(d, "ant-omni", "dads-reward") }},
+	{ID: "figure-2", Title: "Repertoires of all methods at the end of training",
+		Experiments: []string{results.ExperimentTraining},
+		Figure:      Repertoires},
+	{ID: "figure-9", Title: "Ways of the skills of DADS+REWARD on ant-omni",
+		Experiments: []string{results.ExperimentTraining},
+		Figure: func(d *Data) (*figures.Figure,
+			error) {
+			return SkillWays(d, "ant-omni", "dads-reward")
+		}},
 	{ID: "figure-10", Title: "Ways of the skills of DIAYN+REWARD and DADS+REWARD on ant-trap",
 		Experiments: []string{results.ExperimentTraining},
 		Figure: func(d *Data) (*figures.Figure, error) {
 			return SkillWays(d, "ant-trap", "diayn-reward", "dads-reward")
 		}},
-	{ID: "figure-11", Title: "Repertoires of the first half of training on ant-trap", Experiments: []string{results.ExperimentTraining},
+	{ID: "figure-11", Title: "Repertoires of the first half of training on ant-trap",
+		Experiments: []string{results.ExperimentTraining},
 		Figure: func(d *Data) (*figures.Figure, error) {
 			return Intermediate(d, "ant-trap", "map-elites", "pga-map-elites", "dads-reward")
 		}},
@@ -29,22 +35,26 @@ var mapItems = []Item{
 		Figure: func(d *Data) (*figures.Figure, error) {
 			return Intermediate(d, "halfcheetah-uni", "map-elites", "smerl-diayn")
 		}},
-	{ID: "figure-12b", Title: "Repertoires of the first half of training on ant-omni", Experiments: []string{results.ExperimentTraining},
+	{ID: "figure-12b", Title: "Repertoires of the first half of training on ant-omni",
+		Experiments: []string{results.ExperimentTraining},
 		Figure: func(d *Data) (*figures.Figure, error) {
 			return Intermediate(d, "ant-omni", "pga-map-elites", "dads-reward")
 		}},
-	{ID: "figure-17", Title: "Repertoires and ways of skills with and without prior", Experiments: []string{results.ExperimentPrior},
-		Figure: Prior},
+	{ID: "figure-17", Title: "Repertoires and ways of skills with and without prior",
+		Experiments: []string{results.ExperimentPrior},
+		Figure:      Prior},
 }
 
 // mapEnvs are the environments of the paper whose descriptor has two dimensions, in its order.
-var mapEnvs = slices.DeleteFunc(results.Environments(), func(env string) bool { return env == "ant-uni" })
+var mapEnvs = slices.DeleteFunc(results.Environments(),
+	func(env string) bool { return env == "ant-uni" })
 
 // PublishedRanges are the fitnesses at the ends of the colours of the paper's repertoires, by
 // environment: for runs of its scale.
 func PublishedRanges() map[string][2]float64 {
 	return map[string][2]float64{
-		"pointmaze": {-1000, 0}, "ant-uni": {-1000, 2500}, "ant-omni": {-500, 250}, "ant-trap": {-200, 2000}, "ant-maze": {-20000, 0},
+		"pointmaze": {-1000, 0}, "ant-uni": {-1000, 2500}, "ant-omni": {-500, 250},
+		"ant-trap": {-200, 2000}, "ant-maze": {-20000, 0},
 		"walker-uni": {-200, 1500}, "halfcheetah-uni": {-1000, 2200},
 	}
 }

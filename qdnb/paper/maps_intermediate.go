@@ -42,7 +42,8 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 		}
 		if some {
 			grid.Maps = append(grid.Maps, row)
-			grid.RowTitles = append(grid.RowTitles, fmt.Sprintf("%.0f %% of training", 100*float64(point+1)/(2*runs.SnapshotPoints)))
+			grid.RowTitles = append(grid.RowTitles, fmt.Sprintf("%.0f %% of training",
+				100*float64(point+1)/(2*runs.SnapshotPoints)))
 		}
 	}
 	if len(grid.Maps) == 0 {
@@ -74,7 +75,8 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 			return nil, err
 		}
 		shorten(cells)
-		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)), duration(max(0, snapshot.Seconds-begun(trained.Curve))))
+		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)),
+			duration(max(0, snapshot.Seconds-begun(trained.Curve))))
 		column[point] = cells
 	}
 	return column, nil

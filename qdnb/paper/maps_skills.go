@@ -62,7 +62,8 @@ var zooms = []float64{1. / 30, 1. / 15, 1. / 10, 1. / 6, 1. / 5, 1. / 3, 1. / 2,
 // limits would show a dot.
 func zoom(arenas []figures.Map) {
 	for _, part := range zooms {
-		if part < 1 && slices.ContainsFunc(arenas, func(m figures.Map) bool { return !shows(m.(*figures.Arena), part) }) {
+		if part < 1 && slices.ContainsFunc(arenas,
+			func(m figures.Map) bool { return !shows(m.(*figures.Arena), part) }) {
 			continue
 		}
 		for _, m := range arenas {
@@ -80,14 +81,18 @@ func shows(a *figures.Arena, part float64) bool {
 	holds := func(x, y []float64) bool {
 		return within(x, part*a.Lower[0], part*a.Upper[0]) && within(y, part*a.Lower[1], part*a.Upper[1])
 	}
-	return !slices.ContainsFunc(a.Walls, func(w figures.Rect) bool { return !holds([]float64{w.X0, w.X1}, []float64{w.Y0, w.Y1}) }) &&
+	return !slices.ContainsFunc(a.Walls, func(w figures.Rect) bool {
+		return !holds([]float64{w.X0,
+			w.X1}, []float64{w.Y0, w.Y1})
+	}) &&
 		!slices.ContainsFunc(a.Paths, func(p figures.Path) bool { return !holds(p.X, p.Y) })
 }
 
 // within tells whether values are between limits. A lower limit of 0, as that of x in ant-trap,
 // cuts off what lies behind the start at any zoom, and does not count.
 func within(values []float64, lower, upper float64) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return v > upper || v < lower && lower < 0 })
+	return !slices.ContainsFunc(values,
+		func(v float64) bool { return v > upper || v < lower && lower < 0 })
 }
 
 // priorMethods are those of figures 15 and 17, in the order in which figure 17 has them.
@@ -143,6 +148,9 @@ func (d *Data) medianCoverage(algorithm string, prior bool) *results.Trained {
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(found, func(a, b results.Trained) int { return cmp.Compare(a.Coverage, b.Coverage) })
+	slices.SortStableFunc(found, func(a, b results.Trained) int {
+		return cmp.Compare(a.Coverage,
+			b.Coverage)
+	})
 	return &found[(len(found)-1)/2]
 }

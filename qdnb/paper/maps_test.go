@@ -27,22 +27,27 @@ func newMapFolder(t *testing.T) *mapFolder {
 
 // add makes a run of 100 generations whose repertoire has four cells, one of them empty and the
 // best of a fitness, and what change adds.
-func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness float32, lower, upper [2]float32, change ...func(*runs.Writer)) {
+func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness float32, lower,
+	upper [2]float32, change ...func(*runs.Writer)) {
 	f.t.Helper()
 	prior := !strings.HasSuffix(algorithm, ", no prior")
 	algorithm = strings.TrimSuffix(algorithm, ", no prior")
-	config, err := runs.NewConfig(algorithm, env, seed, map[string]any{"descriptor_full_state": !prior})
+	config, err := runs.NewConfig(algorithm, env, seed,
+		map[string]any{"descriptor_full_state": !prior})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	status := runs.Status{Budget: runs.Budget{Generations: 100}, Progress: runs.Progress{Generation: 100}}
-	f.run(f.t, sweep.Line{Experiment: experiment, Label: algorithm, Run: config}, status, "", append(change, func(w *runs.Writer) {
-		if err := w.SaveRepertoire(fourCells(fitness, lower, upper)); err != nil {
-			f.t.Fatal(err)
-		}
-	})...)
+	status := runs.Status{Budget: runs.Budget{Generations: 100},
+		Progress: runs.Progress{Generation: 100}}
+	f.run(f.t, sweep.Line{Experiment: experiment, Label: algorithm, Run: config}, status, "",
+		append(change, func(w *runs.Writer) {
+			if err := w.SaveRepertoire(fourCells(fitness, lower, upper)); err != nil {
+				f.t.Fatal(err)
+			}
+		})...)
 	f.data.Trained = append(f.data.Trained, results.Trained{
-		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed, Run: config.Name(), Finished: true,
+		Experiment: experiment, Label: algorithm, Algorithm: algorithm, Env: env, Seed: seed,
+		Run: config.Name(), Finished: true,
 		QDScore: float64(fitness), Coverage: float64(fitness), Prior: prior,
 	})
 }
@@ -67,8 +72,10 @@ func fourCells(fitness float32, lower, upper [2]float32) *runs.Repertoire {
 func ways(t *testing.T, x, y float32) func(*runs.Writer) {
 	return func(w *runs.Writer) {
 		t.Helper()
-		s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1}, Fitnesses: []float32{1, 2},
-			Trajectories: []float32{0, 0, x, y, 0, 0, x / 2, y / 2}, Descriptors: []float32{x, y, x / 2, y / 2}}
+		s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1},
+			Fitnesses:    []float32{1, 2},
+			Trajectories: []float32{0, 0, x, y, 0, 0, x / 2, y / 2},
+			Descriptors:  []float32{x, y, x / 2, y / 2}}
 		s.Policy = make([]float32, runs.Row(s.Sizes()))
 		if err := w.SaveSkills(s); err != nil {
 			t.Fatal(err)
@@ -127,13 +134,15 @@ func TestRepertoires(t *testing.T) {
 	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper) // not compared
 	figure, err := Repertoires(f.data)
 	text := says(t, figure, err)
-	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)", "right foot", "left foot", "5200", "5300", "Fitness")
+	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)",
+		"right foot", "left foot", "5200", "5300", "Fitness")
 	containsNot(t, text, "AURORA", "SAC", "ant-maze", "halfcheetah-uni", "500", "−200")
 
 	if run, err := f.data.Best("map-elites", "ant-trap"); err != nil || run.Config.Seed != 1 {
 		t.Errorf("the best run: %+v, %v", run, err)
 	}
-	if _, err := f.data.Best("aurora", "ant-trap"); err == nil || !strings.Contains(err.Error(), "aurora on ant-trap") {
+	if _, err := f.data.Best("aurora", "ant-trap"); err == nil || !strings.Contains(err.Error(),
+		"aurora on ant-trap") {
 		t.Errorf("the best of none: %v", err)
 	}
 
@@ -151,10 +160,12 @@ func TestRepertoires(t *testing.T) {
 func TestRepertoiresWithHoles(t *testing.T) {
 	f := newMapFolder(t)
 	f.add("training", "aurora", "ant-omni", 0, 1, omniLower, omniUpper)
-	if err := os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run, "repertoire.npz")); err != nil {
+	if err := os.Remove(filepath.Join(f.data.Dir, RunsFolder, f.data.Trained[0].Run,
+		"repertoire.npz")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Repertoires(f.data); err == nil || !strings.Contains(err.Error(), f.data.Trained[0].Run) || strings.Contains(err.Error(), "\n") {
+	if _, err := Repertoires(f.data); err == nil || !strings.Contains(err.Error(),
+		f.data.Trained[0].Run) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a missing repertoire alone: %v", err)
 	}
 	f.add("training", "dads-reward", "ant-omni", 0, 3, omniLower, omniUpper)
@@ -171,7 +182,8 @@ func TestIntermediate(t *testing.T) {
 	keep := func(fitness float32, generations ...int64) func(*runs.Writer) {
 		return func(w *runs.Writer) {
 			for _, g := range generations {
-				s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g, Seconds: 2 * float64(g)},
+				s := runs.Snapshot{Progress: runs.Progress{Generation: g, EnvSteps: 1000 * g,
+					Seconds: 2 * float64(g)},
 					Repertoire: *fourCells(fitness, omniLower, omniUpper)}
 				if err := w.SaveSnapshot(s); err != nil {
 					t.Fatal(err)
@@ -182,26 +194,33 @@ func TestIntermediate(t *testing.T) {
 	f.add("training", "map-elites", "ant-omni", 0, 5, omniLower, omniUpper, keep(100, 7))
 	f.add("training", "map-elites", "ant-omni", 1, 6, omniLower, omniUpper, keep(7200, 6, 50, 100))
 	f.add("training", "dads-reward", "ant-omni", 0, 6, omniLower, omniUpper, keep(7100, 23, 60))
-	f.data.Trained[2].Curve = []results.Point{{Seconds: 30}, {Seconds: 200}} // half a minute of compilation
+	// half a minute of compilation
+	f.data.Trained[2].Curve = []results.Point{{Seconds: 30}, {Seconds: 200}}
 	figure, err := Intermediate(f.data, "ant-omni", "map-elites", "aurora", "dads-reward")
 	text := says(t, figure, err)
-	contains(t, text, "MAP-Elites", "DADS+REWARD", "6 % of training", "22 % of training", "50 % of training",
-		"6k steps, 12 s", "50k steps, 100 s", "23k steps, 16 s", "60k steps, 90 s", "s, min: time without compilation", "7000", "7200")
+	contains(t, text, "MAP-Elites", "DADS+REWARD", "6 % of training", "22 % of training",
+		"50 % of training",
+		"6k steps, 12 s", "50k steps, 100 s", "23k steps, 16 s", "60k steps, 90 s",
+		"s, min: time without compilation", "7000", "7200")
 	containsNot(t, text, "7k steps, 14 s", "100k steps, 3 min", "11 % of training", "AURORA")
-	if _, err := Intermediate(f.data, "ant-trap", "map-elites"); err == nil || !strings.Contains(err.Error(), "training") {
+	if _, err := Intermediate(f.data, "ant-trap",
+		"map-elites"); err == nil || !strings.Contains(err.Error(), "training") {
 		t.Errorf("an environment that is not trained: %v", err)
 	}
 }
 
 func TestPointOf(t *testing.T) {
-	for generation, want := range map[int64]int{0: -1, 5: -1, 6: 0, 11: 0, 12: 1, 50: 8, 55: 8, 99: 8, 100: -1} {
-		if got := pointOf(runs.Budget{Generations: 100}, runs.Progress{Generation: generation}); got != want {
+	for generation, want := range map[int64]int{0: -1, 5: -1, 6: 0, 11: 0, 12: 1, 50: 8, 55: 8, 99: 8,
+		100: -1} {
+		if got := pointOf(runs.Budget{Generations: 100},
+			runs.Progress{Generation: generation}); got != want {
 			t.Errorf("generation %d of 100: point %d, want %d", generation, got, want)
 		}
 	}
 	// The points of a budget that nine divides are hit to the bit.
 	for k := range int64(runs.SnapshotPoints) {
-		if got := pointOf(runs.Budget{EnvSteps: 18e7}, runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
+		if got := pointOf(runs.Budget{EnvSteps: 18e7},
+			runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
 			t.Errorf("%d eighteenths: point %d", k+1, got)
 		}
 	}
@@ -209,14 +228,16 @@ func TestPointOf(t *testing.T) {
 
 func TestCountAndDuration(t *testing.T) {
 	for n, want := range map[float64]string{
-		0: "0", 600: "600", 999: "999", 1000: "1k", 1234: "1.2k", 35_000: "35k", 99_900: "100k", 999_400: "999k", 999_600: "1M", 1.25e6: "1.2M",
+		0: "0", 600: "600", 999: "999", 1000: "1k", 1234: "1.2k", 35_000: "35k", 99_900: "100k",
+		999_400: "999k", 999_600: "1M", 1.25e6: "1.2M",
 		1.6e9: "1.6G", 1.2e8: "120M",
 	} {
 		if got := count(n); got != want {
 			t.Errorf("%g is %q, want %q", n, got, want)
 		}
 	}
-	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s", 119: "119 s", 130: "2 min", 3600: "60 min"} {
+	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s",
+		119: "119 s", 130: "2 min", 3600: "60 min"} {
 		if got := duration(s); got != want {
 			t.Errorf("%g s is %q, want %q", s, got, want)
 		}
@@ -227,13 +248,15 @@ func TestCountAndDuration(t *testing.T) {
 func TestSkillWays(t *testing.T) {
 	f := newMapFolder(t)
 	f.add("training", "dads-reward", "ant-omni", 0, 1, omniLower, omniUpper, ways(t, 25, 25))
-	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper, ways(t, 1.5, -0.5)) // the better QD score
+	// the better QD score
+	f.add("training", "dads-reward", "ant-omni", 1, 2, omniLower, omniUpper, ways(t, 1.5, -0.5))
 	f.add("training", "diayn-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 28, 3))
 	f.add("training", "dads-reward", "ant-trap", 0, 1, trapLower, trapUpper, ways(t, 2, 0.5))
 	f.add("training", "smerl-diayn", "ant-trap", 0, 1, trapLower, trapUpper) // without skills
 	figure, err := SkillWays(f.data, "ant-omni", "dads-reward")
 	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2", "x (m)")
+	contains(t, text, "DADS+REWARD on ant-omni", "skill 0", "skill 1", "start", "end", "2", "−2",
+		"x (m)")
 	containsNot(t, text, "30", "20")
 
 	figure, err = SkillWays(f.data, "ant-trap", "diayn-reward", "smerl-diayn", "sac", "dads-reward")
@@ -243,10 +266,12 @@ func TestSkillWays(t *testing.T) {
 	if n := strings.Count(text, ">skill 1<"); n != 1 {
 		t.Errorf("%d legends", n)
 	}
-	if _, err := SkillWays(f.data, "ant-trap", "smerl-diayn"); err == nil || !strings.Contains(err.Error(), "skills.npz") {
+	if _, err := SkillWays(f.data, "ant-trap",
+		"smerl-diayn"); err == nil || !strings.Contains(err.Error(), "skills.npz") {
 		t.Errorf("a run without skills: %v", err)
 	}
-	if _, err := SkillWays(f.data, "ant-maze", "dads-reward"); err == nil || !strings.Contains(err.Error(), `experiments.Prepare("training")`) {
+	if _, err := SkillWays(f.data, "ant-maze",
+		"dads-reward"); err == nil || !strings.Contains(err.Error(), `experiments.Prepare("training")`) {
 		t.Errorf("nothing is trained: %v", err)
 	}
 }
@@ -265,18 +290,27 @@ func TestZoom(t *testing.T) {
 		maps  []figures.Map
 		upper [2]float64
 	}{
-		"a metre":           {[]figures.Map{arena("ant-omni", []float64{0, -0.9}, []float64{0, 0.5})}, [2]float64{1, 1}},
-		"the widest counts": {[]figures.Map{arena("ant-omni", []float64{0.1}, []float64{0}), arena("ant-omni", []float64{0}, []float64{-4})}, [2]float64{5, 5}},
-		"all":               {[]figures.Map{arena("ant-omni", []float64{-16}, []float64{0})}, [2]float64{30, 30}},
-		"beyond":            {[]figures.Map{arena("ant-omni", []float64{-60}, []float64{0})}, [2]float64{30, 30}},
-		"not a number":      {[]figures.Map{arena("ant-omni", []float64{nan, 2.5}, []float64{nan, 0})}, [2]float64{3, 3}},
-		"behind the start":  {[]figures.Map{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})}, [2]float64{15, 4}},
-		"in a maze":         {[]figures.Map{arena("ant-maze", []float64{0, 0.1}, []float64{0, 0.1})}, [2]float64{40, 40}},
-		"not at the origin": {[]figures.Map{arena("pointmaze", []float64{0, 0.1}, []float64{-0.85, -0.8})}, [2]float64{1, 1}},
+		"a metre": {[]figures.Map{arena("ant-omni", []float64{0, -0.9}, []float64{0, 0.5})},
+			[2]float64{1, 1}},
+		"the widest counts": {[]figures.Map{arena("ant-omni", []float64{0.1}, []float64{0}),
+			arena("ant-omni", []float64{0}, []float64{-4})}, [2]float64{5, 5}},
+		"all": {[]figures.Map{arena("ant-omni", []float64{-16}, []float64{0})},
+			[2]float64{30, 30}},
+		"beyond": {[]figures.Map{arena("ant-omni", []float64{-60}, []float64{0})},
+			[2]float64{30, 30}},
+		"not a number": {[]figures.Map{arena("ant-omni", []float64{nan, 2.5}, []float64{nan, 0})},
+			[2]float64{3, 3}},
+		"behind the start": {[]figures.Map{arena("ant-trap", []float64{-9, 2}, []float64{0, 0.5})},
+			[2]float64{15, 4}},
+		"in a maze": {[]figures.Map{arena("ant-maze", []float64{0, 0.1}, []float64{0, 0.1})},
+			[2]float64{40, 40}},
+		"not at the origin": {[]figures.Map{arena("pointmaze", []float64{0, 0.1},
+			[]float64{-0.85, -0.8})}, [2]float64{1, 1}},
 	} {
 		zoom(c.maps)
 		for _, m := range c.maps {
-			if a := m.(*figures.Arena); math.Abs(a.Upper[0]-c.upper[0]) > 1e-9 || math.Abs(a.Upper[1]-c.upper[1]) > 1e-9 {
+			if a := m.(*figures.Arena); math.Abs(a.Upper[0]-c.upper[0]) > 1e-9 || math.Abs(
+				a.Upper[1]-c.upper[1]) > 1e-9 {
 				t.Errorf("%s: up to %v, want %v", name, a.Upper, c.upper)
 			}
 		}
@@ -287,10 +321,12 @@ func TestZoom(t *testing.T) {
 func TestPrior(t *testing.T) {
 	f := newMapFolder(t)
 	for seed, fitness := range []float32{9000, 8000, 7000} {
-		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper, ways(t, 20, 20))
+		f.add("prior", "dads-reward", "ant-omni", int64(seed), fitness, omniLower, omniUpper,
+			ways(t, 20, 20))
 	}
 	for seed, fitness := range []float32{7950, 7975} {
-		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper, ways(t, 20, 20))
+		f.add("prior", "diayn-reward, no prior", "ant-omni", int64(seed), fitness, omniLower, omniUpper,
+			ways(t, 20, 20))
 	}
 	for prior, want := range map[bool]string{true: "", false: f.data.Trained[3].Run} {
 		got := f.data.medianCoverage("diayn-reward", prior)
@@ -300,9 +336,11 @@ func TestPrior(t *testing.T) {
 	}
 	figure, err := Prior(f.data)
 	text := says(t, figure, err)
-	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills", "skill 0", "7900", "8000", "20")
+	contains(t, text, "DADS+REWARD, prior", "DIAYN+REWARD, no prior", "Repertoire", "Skills",
+		"skill 0", "7900", "8000", "20")
 	containsNot(t, text, "DADS+REWARD, no prior", "DIAYN+REWARD, prior", "9000", "7000")
-	if _, err := Prior(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(), `experiments.Prepare("prior")`) {
+	if _, err := Prior(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(),
+		`experiments.Prepare("prior")`) {
 		t.Errorf("nothing is trained: %v", err)
 	}
 }
@@ -310,7 +348,8 @@ func TestPrior(t *testing.T) {
 // Every item says what is missing in one line, of nothing at all.
 func TestMapItemsOfNothing(t *testing.T) {
 	for _, item := range mapItems {
-		if _, err := item.Figure(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(), item.Experiments[0]) || strings.Contains(err.Error(), "\n") {
+		if _, err := item.Figure(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(),
+			item.Experiments[0]) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", item.ID, err)
 		}
 	}

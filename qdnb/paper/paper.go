@@ -74,7 +74,8 @@ type Data struct {
 func Open(dir string) (*Data, error) {
 	path := filepath.Join(dir, PlanFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: experiments.Prepare in a notebook, or `make experiments`, makes the runs", dir, PlanFile)
+		return nil, fmt.Errorf("%s has no %s: experiments.Prepare in a notebook, or `make "+
+			"experiments`, makes the runs", dir, PlanFile)
 	}
 	lines, err := sweep.ReadFile(path)
 	if err != nil {
@@ -108,7 +109,8 @@ type Item struct {
 
 // Items lists the figures, then the tables, of the paper by their numbers.
 func Items() []Item {
-	items := slices.Concat(illustrationItems, settingItems, mapItems, scoreItems, curveItems, adaptationItems, sensitivityItems)
+	items := slices.Concat(illustrationItems, settingItems, mapItems, scoreItems, curveItems,
+		adaptationItems, sensitivityItems)
 	slices.SortStableFunc(items, func(a, b Item) int { return compareID(a.ID, b.ID) })
 	return items
 }
@@ -127,7 +129,8 @@ func Find(id string) (Item, error) {
 		}
 		names[i] = item.ID
 	}
-	return Item{}, fmt.Errorf("%q is no figure or table of the paper; there are %s", id, strings.Join(names, ", "))
+	return Item{}, fmt.Errorf("%q is no figure or table of the paper; there are %s", id,
+		strings.Join(names, ", "))
 }
 
 // compareID puts figures before tables, numbers in their order, and 12a before 12b.

@@ -32,7 +32,10 @@ type PublishedScore struct {
 //go:embed published_scores.csv
 var publishedCSV string
 
-var publishedScores = sync.OnceValues(func() ([]PublishedScore, error) { return parsePublished(publishedCSV) })
+var publishedScores = sync.OnceValues(func() ([]PublishedScore,
+	error) {
+	return parsePublished(publishedCSV)
+})
 
 // parsePublished reads the table of published numbers.
 func parsePublished(text string) ([]PublishedScore, error) {
@@ -40,13 +43,15 @@ func parsePublished(text string) ([]PublishedScore, error) {
 	if err != nil {
 		return nil, err
 	}
-	header := []string{"table", "metric", "method", "env", "mean", "median", "std", "iqm", "printed", "note"}
+	header := []string{"table", "metric", "method", "env", "mean", "median", "std", "iqm", "printed",
+		"note"}
 	if len(lines) == 0 || !slices.Equal(lines[0], header) {
 		return nil, fmt.Errorf("the header is not %s", strings.Join(header, ","))
 	}
 	var list []PublishedScore
 	for i, line := range lines[1:] {
-		p := PublishedScore{Metric: results.Metric(line[1]), Method: line[2], Env: line[3], Printed: line[8], Note: line[9]}
+		p := PublishedScore{Metric: results.Metric(line[1]), Method: line[2], Env: line[3],
+			Printed: line[8], Note: line[9]}
 		if p.Table, err = strconv.Atoi(line[0]); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+2, err)
 		}
@@ -89,9 +94,11 @@ func Published(table int) []PublishedScore {
 }
 
 // PublishedOf looks a number of a table up; ok is false if the table does not have it.
-func PublishedOf(table int, method, env string, metric results.Metric) (score PublishedScore, ok bool) {
+func PublishedOf(table int, method, env string, metric results.Metric) (score PublishedScore,
+	ok bool) {
 	list := Published(table)
-	i := slices.IndexFunc(list, func(p PublishedScore) bool { return p.Method == method && p.Env == env && p.Metric == metric })
+	i := slices.IndexFunc(list,
+		func(p PublishedScore) bool { return p.Method == method && p.Env == env && p.Metric == metric })
 	if i < 0 {
 		return PublishedScore{}, false
 	}

@@ -24,13 +24,16 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen := slices.DeleteFunc(slices.Clone(all), func(env string) bool { return len(envs) > 0 && !slices.Contains(envs, env) })
+	chosen := slices.DeleteFunc(slices.Clone(all),
+		func(env string) bool { return len(envs) > 0 && !slices.Contains(envs, env) })
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no run on %s is complete; there are %s", strings.Join(envs, ", "), strings.Join(all, ", "))
+		return nil, fmt.Errorf("no run on %s is complete; there are %s", strings.Join(envs, ", "),
+			strings.Join(all, ", "))
 	}
 	table := &tables.Table{
 		Caption: "Medians over seeds beside the paper's",
-		Header:  []string{"environment", "method", "seeds", "max fitness", "paper's", "difference", "QD score", "paper's", "ratio"},
+		Header: []string{"environment", "method", "seeds", "max fitness", "paper's", "difference",
+			"QD score", "paper's", "ratio"},
 		Grouped: true,
 	}
 	columns := make([][]float64, 3*len(scoreMetrics))
@@ -56,7 +59,8 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 				}
 				if published.Note != "" {
 					table.Notes = append(table.Notes,
-						fmt.Sprintf("The paper's %s of %s on %s: %s.", m.name, figures.MethodName(method), env, published.Note))
+						fmt.Sprintf("The paper's %s of %s on %s: %s.", m.name, figures.MethodName(method), env,
+							published.Note))
 				}
 			}
 		}
@@ -102,7 +106,8 @@ func CompareOrder(d *Data) (*tables.Table, error) {
 		mean = append(mean, correlation(stats.Mean(correlations[m.of])))
 	}
 	table.Rows = append(table.Rows, tables.Row(mean...))
-	table.Notes = []string{"1: the paper's order; 0: none; -1: the opposite one. " + seedRange(d, methods, envs)}
+	table.Notes = []string{"1: the paper's order; 0: none; -1: the opposite one. " + seedRange(d,
+		methods, envs)}
 	return table, nil
 }
 
@@ -127,7 +132,8 @@ func CompareSteps(d *Data) (*tables.Table, error) {
 		addNumbers(table, column)
 	}
 	table.Notes = []string{"The paper's are those of two hours on a Quadro RTX 4000. It prints the " +
-		"mean over its environments; here it is that over the environments of the row (see docs/experiments.md)."}
+		"mean over its environments; here it is that over the environments of the row (see " +
+		"docs/experiments.md)."}
 	return table, nil
 }
 

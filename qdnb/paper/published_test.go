@@ -9,8 +9,10 @@ import (
 )
 
 var (
-	mainMethods = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
-	paperEnvs   = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+	mainMethods = []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora", "diayn-reward",
+		"dads-reward", "smerl-diayn", "smerl-dads"}
+	paperEnvs = []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
+		"halfcheetah-uni"}
 )
 
 func TestPublishedTablesAreComplete(t *testing.T) {
@@ -21,7 +23,8 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 	for _, table := range []int{1, 9, 10, 11} {
 		methods, envs := mainMethods, paperEnvs
 		if table == 10 {
-			methods, envs = []string{"diayn", "dads"}, []string{"ant-trap", "ant-maze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+			methods, envs = []string{"diayn", "dads"},
+				[]string{"ant-trap", "ant-maze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
 		}
 		if got, want := len(Published(table)), 2*len(methods)*len(envs); got != want {
 			t.Errorf("table %d has %d numbers, not %d", table, got, want)
@@ -36,7 +39,8 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 						t.Errorf("table %d lacks %s of %s on %s: %+v", table, metric, method, env, p)
 					case table == 11 && !(has(p.Mean) && has(p.IQM) && !has(p.Std)),
 						table == 1 && has(p.Std),
-						(table == 9 || table == 10) && (has(p.Std) == unclear || p.Std < 0 || has(p.Mean) || has(p.IQM)):
+						(table == 9 || table == 10) && (has(p.Std) == unclear || p.Std < 0 || has(p.Mean) || has(
+							p.IQM)):
 						t.Errorf("table %d has %+v", table, p)
 					}
 				}
@@ -81,7 +85,8 @@ func TestPublishedTablesAgree(t *testing.T) {
 		}
 		apart := math.Abs(p.Median-q.Median) > 0.01*math.Abs(q.Median)
 		if want := inconsistent[[3]string{p.Method, p.Env, string(p.Metric)}]; apart != want {
-			t.Errorf("%s of %s on %s: median %g in table 9, %g in table 11", p.Metric, p.Method, p.Env, p.Median, q.Median)
+			t.Errorf("%s of %s on %s: median %g in table 9, %g in table 11", p.Metric, p.Method, p.Env,
+				p.Median, q.Median)
 		} else if want && (p.Note == "" || q.Note == "") {
 			t.Errorf("%s of %s on %s is inconsistent, but no note says so", p.Metric, p.Method, p.Env)
 		}
@@ -92,7 +97,8 @@ func TestPublishedTablesAgree(t *testing.T) {
 		// rounded.
 		possible := math.Abs(q.Mean-q.Median) <= 1.1*p.Std+0.01*math.Abs(q.Median)
 		if !possible && !apart && !math.IsNaN(p.Std) && !strings.Contains(p.Note, "standard deviation") {
-			t.Errorf("%s of %s on %s: mean %g and median %g with a standard deviation of %g", p.Metric, p.Method, p.Env, q.Mean, q.Median, p.Std)
+			t.Errorf("%s of %s on %s: mean %g and median %g with a standard deviation of %g", p.Metric,
+				p.Method, p.Env, q.Mean, q.Median, p.Std)
 		}
 	}
 }
@@ -100,12 +106,15 @@ func TestPublishedTablesAgree(t *testing.T) {
 // The best medians of table 1 are those that it prints in bold.
 func TestPublishedBest(t *testing.T) {
 	bold := map[string]string{
-		"max_fitness ant-trap": "dads-reward", "max_fitness ant-maze": "smerl-dads", "max_fitness pointmaze": "pga-map-elites",
+		"max_fitness ant-trap": "dads-reward", "max_fitness ant-maze": "smerl-dads",
+		"max_fitness pointmaze":  "pga-map-elites",
 		"max_fitness ant-uni":    "smerl-diayn",
 		"max_fitness ant-omni":   "map-elites pga-map-elites aurora pga-aurora smerl-diayn smerl-dads",
 		"max_fitness walker-uni": "pga-map-elites", "max_fitness halfcheetah-uni": "diayn-reward",
-		"qd_score ant-trap": "pga-map-elites", "qd_score ant-maze": "map-elites", "qd_score pointmaze": "aurora", "qd_score ant-uni": "pga-map-elites",
-		"qd_score ant-omni": "aurora", "qd_score walker-uni": "pga-map-elites", "qd_score halfcheetah-uni": "map-elites",
+		"qd_score ant-trap": "pga-map-elites", "qd_score ant-maze": "map-elites",
+		"qd_score pointmaze": "aurora", "qd_score ant-uni": "pga-map-elites",
+		"qd_score ant-omni": "aurora", "qd_score walker-uni": "pga-map-elites",
+		"qd_score halfcheetah-uni": "map-elites",
 	}
 	for _, metric := range []results.Metric{results.MaxFitness, results.QDScore} {
 		for _, env := range paperEnvs {

@@ -30,7 +30,8 @@ func RewardImpact(data *Data) (*tables.Table, error) {
 		row := []string{env}
 		for _, label := range []string{"diayn", "dads"} {
 			here, there := "", ""
-			without, with := data.Scores(label, env, results.QDScore), data.Scores(label+"-reward", env, results.QDScore)
+			without, with := data.Scores(label, env, results.QDScore),
+				data.Scores(label+"-reward", env, results.QDScore)
 			if len(without) > 0 && len(with) > 0 {
 				here = ratio(stats.Median(without), stats.Median(with))
 			}

@@ -11,7 +11,8 @@ func TestRewardImpact(t *testing.T) {
 	data := &Data{Tables: &results.Tables{}}
 	add := func(label, env string, scores ...float64) {
 		for seed, score := range scores {
-			data.Trained = append(data.Trained, results.Trained{Experiment: results.ExperimentReward, Label: label, Algorithm: label, Env: env,
+			data.Trained = append(data.Trained, results.Trained{Experiment: results.ExperimentReward,
+				Label: label, Algorithm: label, Env: env,
 				Seed: int64(seed), Finished: true, QDScore: score})
 		}
 	}

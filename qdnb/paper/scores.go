@@ -9,11 +9,15 @@ import (
 )
 
 var scoreItems = []Item{
-	{ID: "table-1", Title: "Maximum fitness and QD score after training", Experiments: []string{results.ExperimentTraining}, Table: Scores},
-	{ID: "table-8", Title: "Environment steps of training", Experiments: []string{results.ExperimentTraining}, Table: Steps},
-	{ID: "table-9", Title: "Maximum fitness and QD score with their spread over seeds", Experiments: []string{results.ExperimentTraining},
-		Table: ScoresWithStd},
-	{ID: "table-10", Title: "Maximum fitness and QD score of skill discovery without the task's reward",
+	{ID: "table-1", Title: "Maximum fitness and QD score after training",
+		Experiments: []string{results.ExperimentTraining}, Table: Scores},
+	{ID: "table-8", Title: "Environment steps of training",
+		Experiments: []string{results.ExperimentTraining}, Table: Steps},
+	{ID: "table-9", Title: "Maximum fitness and QD score with their spread over seeds",
+		Experiments: []string{results.ExperimentTraining},
+		Table:       ScoresWithStd},
+	{ID: "table-10",
+		Title:       "Maximum fitness and QD score of skill discovery without the task's reward",
 		Experiments: []string{results.ExperimentReward}, Table: Unsupervised},
 	{ID: "table-11", Title: "Mean, median and interquartile mean of maximum fitness and QD score",
 		Experiments: []string{results.ExperimentTraining}, Table: Aggregates},
@@ -29,7 +33,8 @@ var scoreMetrics = []struct {
 // training, a row for each method and a column for each environment. The best of a column is bold.
 // There are rows and columns for what has been trained, and a combination that has not is empty.
 func Scores(d *Data) (*tables.Table, error) {
-	return scoreTable(d, results.ExperimentTraining, "Median over seeds of maximum fitness and QD score (the paper's table 1)",
+	return scoreTable(d, results.ExperimentTraining,
+		"Median over seeds of maximum fitness and QD score (the paper's table 1)",
 		func(n tables.Notation, x []float64) string { return n.Number(stats.Median(x)) })
 }
 
@@ -37,21 +42,24 @@ func Scores(d *Data) (*tables.Table, error) {
 // [stats.Std].
 func ScoresWithStd(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
-		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)", results.Spread)
+		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)",
+		results.Spread)
 }
 
 // Unsupervised is table 10: table 9 for the experiment on the reward, in which DIAYN and DADS see
 // nothing of the task. Fitness and QD score are measured with the task's reward all the same.
 func Unsupervised(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentReward,
-		"With and without the task's reward: median (± standard deviation) over seeds (the paper's table 10)", results.Spread)
+		"With and without the task's reward: median (± standard deviation) over seeds (the paper's "+
+			"table 10)", results.Spread)
 }
 
 // Aggregates is table 11: table 1 with three averages over seeds, mean | median | interquartile
 // mean.
 func Aggregates(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
-		"Maximum fitness and QD score: mean | median | interquartile mean over seeds (the paper's table 11)", results.Averages)
+		"Maximum fitness and QD score: mean | median | interquartile mean over seeds (the paper's "+
+			"table 11)", results.Averages)
 }
 
 // Steps is table 8: the environment steps of training, the mean over environments of the mean over
@@ -67,7 +75,8 @@ func Steps(d *Data) (*tables.Table, error) {
 }
 
 // scoreTable is a table of both metrics for the methods of an experiment.
-func scoreTable(d *Data, experiment, caption string, format func(n tables.Notation, scores []float64) string) (*tables.Table, error) {
+func scoreTable(d *Data, experiment, caption string,
+	format func(n tables.Notation, scores []float64) string) (*tables.Table, error) {
 	methods, envs, err := trained(d, experiment)
 	if err != nil {
 		return nil, err

@@ -10,10 +10,12 @@ import (
 )
 
 // seededRuns are training runs of max fitness and QD score, a seed each.
-func seededRuns(experiment, label, env string, steps int64, scores ...[2]float64) []results.Trained {
+func seededRuns(experiment, label, env string, steps int64,
+	scores ...[2]float64) []results.Trained {
 	var list []results.Trained
 	for seed, s := range scores {
-		list = append(list, results.Trained{Experiment: experiment, Label: label, Algorithm: label, Env: env, Seed: int64(seed), Finished: true,
+		list = append(list, results.Trained{Experiment: experiment, Label: label, Algorithm: label,
+			Env: env, Seed: int64(seed), Finished: true,
 			EnvSteps: steps, MaxFitness: s[0], QDScore: s[1]})
 	}
 	return list
@@ -21,7 +23,8 @@ func seededRuns(experiment, label, env string, steps int64, scores ...[2]float64
 
 func scoresData() *Data {
 	return &Data{Tables: &results.Tables{Trained: slices.Concat(
-		seededRuns("training", "map-elites", "ant-trap", 1000, [2]float64{100, 453_000}, [2]float64{200, 453_000}, [2]float64{1200, 453_000}),
+		seededRuns("training", "map-elites", "ant-trap", 1000, [2]float64{100, 453_000},
+			[2]float64{200, 453_000}, [2]float64{1200, 453_000}),
 		seededRuns("training", "map-elites", "ant-uni", 3000, [2]float64{400, 9e5}),
 		seededRuns("training", "dads-reward", "ant-trap", 500, [2]float64{1300, 1e5}),
 		seededRuns("training", "pga-map-elites", "ant-uni", 100, [2]float64{400.1, 1e6}),
@@ -47,15 +50,22 @@ func TestScoreTables(t *testing.T) {
 		make func(*Data) (*tables.Table, error)
 		want string
 	}{
-		"Scores": {Scores, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200,400\nmax fitness,PGA-MAP-Elites,,400\n" +
-			"max fitness,DADS+REWARD,1300,\nmax fitness,SMERL(DADS),,10.0\nmax fitness,my-variant,,5.00\n" +
-			"QD score,MAP-Elites,453000,900000\nQD score,PGA-MAP-Elites,,1000000\nQD score,DADS+REWARD,100000,\nQD score,SMERL(DADS),,1000\n" +
-			"QD score,my-variant,,7.00\n"},
-		"ScoresWithStd": {ScoresWithStd, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400 (± 0)\n"},
-		"Aggregates":    {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
-		"Steps": {Steps, "method,steps,part of the paper's,environments\nMAP-Elites,2000,1.25e-6,2\nPGA-MAP-Elites,100,6.35e-7,1\n" +
-			"DADS+REWARD,500,5.88e-5,1\nSMERL(DADS),100,1.18e-5,1\nmy-variant,100,–,1\n"},
-		"Unsupervised": {Unsupervised, "metric,method,ant-trap\nmax fitness,DADS+REWARD,1300 (± 0)\nmax fitness,DIAYN,246 (± 0)\n"},
+		"Scores": {Scores,
+			"metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200,400\nmax " +
+				"fitness,PGA-MAP-Elites,,400\n" +
+				"max fitness,DADS+REWARD,1300,\nmax fitness,SMERL(DADS),,10.0\nmax fitness,my-variant,,5.00\n" +
+				"QD score,MAP-Elites,453000,900000\nQD score,PGA-MAP-Elites,,1000000\nQD " +
+				"score,DADS+REWARD,100000,\nQD score,SMERL(DADS),,1000\n" +
+				"QD score,my-variant,,7.00\n"},
+		"ScoresWithStd": {ScoresWithStd,
+			"metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,200 (± 497),400 (± 0)\n"},
+		"Aggregates": {Aggregates, "metric,method,ant-trap,ant-uni\nmax fitness,MAP-Elites,500 | 200 | "},
+		"Steps": {Steps,
+			"method,steps,part of the " +
+				"paper's,environments\nMAP-Elites,2000,1.25e-6,2\nPGA-MAP-Elites,100,6.35e-7,1\n" +
+				"DADS+REWARD,500,5.88e-5,1\nSMERL(DADS),100,1.18e-5,1\nmy-variant,100,–,1\n"},
+		"Unsupervised": {Unsupervised,
+			"metric,method,ant-trap\nmax fitness,DADS+REWARD,1300 (± 0)\nmax fitness,DIAYN,246 (± 0)\n"},
 	} {
 		if got := csvOf(t, c.make, d); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s is\n%swant\n%s", name, got, c.want)
@@ -74,7 +84,8 @@ func TestScoreTables(t *testing.T) {
 		}
 	}
 	want := []string{ // both medians on ant-uni print 400
-		"max fitness MAP-Elites ant-uni", "max fitness PGA-MAP-Elites ant-uni", "max fitness DADS+REWARD ant-trap", "QD score MAP-Elites ant-trap",
+		"max fitness MAP-Elites ant-uni", "max fitness PGA-MAP-Elites ant-uni",
+		"max fitness DADS+REWARD ant-trap", "QD score MAP-Elites ant-trap",
 		"QD score PGA-MAP-Elites ant-uni",
 	}
 	if !slices.Equal(bold, want) {
@@ -106,13 +117,17 @@ func TestCompare(t *testing.T) {
 	if err != nil || len(some.Rows) != 4 || some.Rows[0][0].Text != "ant-uni" {
 		t.Errorf("%v, %v", some, err)
 	}
-	if _, err := CompareScores(d, "pointmaze"); err == nil || err.Error() != "no run on pointmaze is complete; there are ant-trap, ant-uni" {
+	if _, err := CompareScores(d,
+		"pointmaze"); err == nil || err.Error() != "no run on pointmaze is complete; there are "+
+		"ant-trap, ant-uni" {
 		t.Error(err)
 	}
 
 	// What is odd in print is said.
-	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze", 1, [2]float64{-40, 38_900})}}
-	if table, err := CompareScores(maze); err != nil || table.Rows[0][8].Text != "1.00" || len(table.Notes) != 1 ||
+	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze",
+		1, [2]float64{-40, 38_900})}}
+	if table, err := CompareScores(maze); err != nil || table.Rows[0][8].Text != "1.00" || len(
+		table.Notes) != 1 ||
 		!strings.Contains(table.Notes[0], "ten times what table 11 prints") {
 		t.Errorf("%v, %v", table, err)
 	}
@@ -120,10 +135,14 @@ func TestCompare(t *testing.T) {
 	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as it
 	// is here; of max fitness SMERL(DADS), PGA-MAP-Elites, MAP-Elites, of which the first is last
 	// here.
-	if got, want := csvOf(t, CompareOrder, d), "environment,methods,max fitness,QD score\nant-trap,2,–,–\nant-uni,3,-0.50,1.00\nmean,,-0.50,1.00\n"; got != want {
+	if got, want := csvOf(t, CompareOrder, d),
+		"environment,methods,max fitness,QD "+
+			"score\nant-trap,2,–,–\nant-uni,3,-0.50,1.00\nmean,,-0.50,1.00\n"; got != want {
 		t.Errorf("%swant\n%s", got, want)
 	}
-	if got, want := csvOf(t, CompareSteps, d), "method,environments,steps,paper's,ratio\nMAP-Elites,2,2000,1.60e9,1.25e-6\n"; !strings.HasPrefix(got, want) ||
+	if got, want := csvOf(t, CompareSteps, d),
+		"method,environments,steps,paper's,ratio\nMAP-Elites,2,2000,1.60e9,1.25e-6\n"; !strings.HasPrefix(
+		got, want) ||
 		!strings.Contains(got, "my-variant,1,100,–,–\n") {
 		t.Errorf("%swant\n%s", got, want)
 	}
@@ -131,8 +150,10 @@ func TestCompare(t *testing.T) {
 
 func TestScoresOfNothing(t *testing.T) {
 	for name, make := range map[string]func(*Data) (*tables.Table, error){
-		"Scores": Scores, "ScoresWithStd": ScoresWithStd, "Aggregates": Aggregates, "Steps": Steps, "Unsupervised": Unsupervised,
-		"CompareScores": func(d *Data) (*tables.Table, error) { return CompareScores(d) }, "CompareOrder": CompareOrder, "CompareSteps": CompareSteps,
+		"Scores": Scores, "ScoresWithStd": ScoresWithStd, "Aggregates": Aggregates, "Steps": Steps,
+		"Unsupervised":  Unsupervised,
+		"CompareScores": func(d *Data) (*tables.Table, error) { return CompareScores(d) },
+		"CompareOrder":  CompareOrder, "CompareSteps": CompareSteps,
 	} {
 		for _, d := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
 			if table, err := make(d); err == nil || table != nil || strings.Contains(err.Error(), "\n") {
@@ -140,7 +161,8 @@ func TestScoresOfNothing(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Scores(&Data{Tables: &results.Tables{}}); !strings.Contains(err.Error(), `experiments.Prepare("training")`) {
+	if _, err := Scores(&Data{Tables: &results.Tables{}}); !strings.Contains(err.Error(),
+		`experiments.Prepare("training")`) {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 var sensitivityItems = []Item{
 	{ID: "figure-3", Title: "QD score over the hyperparameters of MAP-Elites and DADS+REWARD",
 		Experiments: []string{results.ExperimentSensitivity}, Figure: Sensitivity},
-	{ID: "figure-14", Title: "QD score over the hyperparameters of MAP-Elites and DADS+REWARD, in full",
+	{ID: "figure-14",
+		Title:       "QD score over the hyperparameters of MAP-Elites and DADS+REWARD, in full",
 		Experiments: []string{results.ExperimentSensitivity}, Figure: SensitivityInFull},
 }
 
@@ -35,7 +36,8 @@ func Sensitivity(data *Data) (*figures.Figure, error) {
 	}
 	joined := figures.BoxPanel{YLabel: panels[0].YLabel, YLimits: panels[0].YLimits}
 	for _, panel := range panels {
-		joined.Groups = append(joined.Groups, figures.BoxGroup{Label: panel.Title, Samples: panel.Groups[0].Samples})
+		joined.Groups = append(joined.Groups, figures.BoxGroup{Label: panel.Title,
+			Samples: panel.Groups[0].Samples})
 	}
 	return figures.Boxes([]figures.BoxPanel{joined}, figures.BoxOptions{})
 }
@@ -57,7 +59,8 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 func SensitivitySettings(data *Data) (*tables.Table, error) {
 	t := &tables.Table{
 		Caption: "The best and the worst settings of the grids",
-		Header:  []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score", "worst / best"},
+		Header: []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score",
+			"worst / best"},
 		Notes:   []string{"σ1 is iso_sigma, σ2 line_sigma, β diversity_reward_scale and α alpha_init."},
 		Grouped: true,
 	}
@@ -79,7 +82,8 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 			if best.QDScore > 0 {
 				part = fmt.Sprintf("%.2f", worst.QDScore/best.QDScore)
 			}
-			t.Rows = append(t.Rows, tables.Row(env, figures.MethodName(method), fmt.Sprint(len(own)), settingsOf(best), tables.Plain.Number(best.QDScore),
+			t.Rows = append(t.Rows, tables.Row(env, figures.MethodName(method), fmt.Sprint(len(own)),
+				settingsOf(best), tables.Plain.Number(best.QDScore),
 				settingsOf(worst), tables.Plain.Number(worst.QDScore), part))
 		}
 	}
@@ -90,7 +94,8 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 }
 
 // gridSymbols are the paper's for the hyperparameters of the grids.
-var gridSymbols = map[string]string{"iso_sigma": "σ1", "line_sigma": "σ2", "diversity_reward_scale": "β", "alpha_init": "α"}
+var gridSymbols = map[string]string{"iso_sigma": "σ1", "line_sigma": "σ2",
+	"diversity_reward_scale": "β", "alpha_init": "α"}
 
 // settingsOf names the hyperparameters of a point of a grid.
 func settingsOf(p results.GridPoint) string {
@@ -103,7 +108,8 @@ func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
 	var panels []figures.BoxPanel
 	var groups []figures.BoxGroup
 	for i, env := range sensitivityEnvs {
-		panel := figures.BoxPanel{Title: env, Groups: []figures.BoxGroup{{Samples: sensitivitySamples(data, env)}}}
+		panel := figures.BoxPanel{Title: env,
+			Groups: []figures.BoxGroup{{Samples: sensitivitySamples(data, env)}}}
 		if i == 0 {
 			panel.YLabel = "Normalised QD score"
 		}

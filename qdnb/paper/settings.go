@@ -14,7 +14,8 @@ import (
 
 var settingItems = []Item{
 	{ID: "table-2", Title: "What the methods share", Table: withoutRuns(Components)},
-	{ID: "table-3", Title: "Targets of ant-maze in few-shot adaptation", Table: withoutRuns(MazeTargets)},
+	{ID: "table-3", Title: "Targets of ant-maze in few-shot adaptation",
+		Table: withoutRuns(MazeTargets)},
 	{ID: "table-4", Title: "Hyperparameters of DIAYN, DADS and SMERL", Table: hyperparameters(4)},
 	{ID: "table-5", Title: "Hyperparameters of MAP-Elites", Table: hyperparameters(5)},
 	{ID: "table-6", Title: "Hyperparameters of PGA-MAP-Elites", Table: hyperparameters(6)},
@@ -55,7 +56,8 @@ var components = []struct {
 
 // Components is table 2: what the eight methods are made of, and so what they share.
 func Components() *tables.Table {
-	table := &tables.Table{Caption: "What the methods share (the paper's table 2)", Header: []string{"method"}}
+	table := &tables.Table{Caption: "What the methods share (the paper's table 2)",
+		Header: []string{"method"}}
 	for _, c := range components {
 		table.Header = append(table.Header, c.name)
 	}
@@ -76,18 +78,23 @@ func Components() *tables.Table {
 // mazeTargets are the positions x and y in metres to which skills of ant-maze adapt, as printed;
 // [envs/robots.Targets] has them for training, where GoMLX is at hand.
 var mazeTargets = [][2]float64{
-	{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098}, {12.460787, 7.0494328},
-	{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749}, {19.50973, 14.577911},
+	{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098},
+	{12.460787, 7.0494328},
+	{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749},
+	{19.50973, 14.577911},
 }
 
 // MazeTargets is table 3: the ten positions of the target to which skills of ant-maze adapt.
 func MazeTargets() *tables.Table {
 	table := &tables.Table{
-		Caption: "Targets of ant-maze in few-shot adaptation (the paper's table 3)", Header: []string{"target", "x (m)", "y (m)"},
-		Notes: []string{"Targets are numbered from 0, as in results. In training the target is at (35, 0)."},
+		Caption: "Targets of ant-maze in few-shot adaptation (the paper's table 3)",
+		Header:  []string{"target", "x (m)", "y (m)"},
+		Notes: []string{"Targets are numbered from 0, as in results. In training the target is at " +
+			"(35, 0)."},
 	}
 	for i, p := range mazeTargets {
-		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i), strconv.FormatFloat(p[0], 'g', -1, 64), strconv.FormatFloat(p[1], 'g', -1, 64)))
+		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i),
+			strconv.FormatFloat(p[0], 'g', -1, 64), strconv.FormatFloat(p[1], 'g', -1, 64)))
 	}
 	return table
 }
@@ -119,12 +126,18 @@ var (
 	rewarded  = rlMethods
 	selective = []string{"smerl-diayn", "smerl-dads"}
 
-	episodes  = Hyperparameter{Name: "episode length", Setting: "episode_length", Value: "250", Values: map[string]string{"ant-maze": "500"}}
-	cells     = Hyperparameter{Name: "cells of the repertoire", Setting: "cells", Value: "1024", Printed: true}
-	samples   = Hyperparameter{Name: "points of its tessellation", Setting: "cvt_samples", Value: "50000"}
-	policies  = Hyperparameter{Name: "hidden layers of policies", Setting: "hidden", Value: "[256,256]", Printed: true}
-	isoSigma  = Hyperparameter{Name: "iso sigma σ₁", Setting: "iso_sigma", Value: "0.005", Printed: true}
-	lineSigma = Hyperparameter{Name: "line sigma σ₂", Setting: "line_sigma", Value: "0.05", Printed: true}
+	episodes = Hyperparameter{Name: "episode length", Setting: "episode_length", Value: "250",
+		Values: map[string]string{"ant-maze": "500"}}
+	cells = Hyperparameter{Name: "cells of the repertoire", Setting: "cells", Value: "1024",
+		Printed: true}
+	samples = Hyperparameter{Name: "points of its tessellation", Setting: "cvt_samples",
+		Value: "50000"}
+	policies = Hyperparameter{Name: "hidden layers of policies", Setting: "hidden",
+		Value: "[256,256]", Printed: true}
+	isoSigma = Hyperparameter{Name: "iso sigma σ₁", Setting: "iso_sigma", Value: "0.005",
+		Printed: true}
+	lineSigma = Hyperparameter{Name: "line sigma σ₂", Setting: "line_sigma", Value: "0.05",
+		Printed: true}
 )
 
 // hyperparameterTables are those of the paper, by their numbers.
@@ -133,74 +146,92 @@ var hyperparameterTables = map[int]struct {
 	methods []string
 	rows    []Hyperparameter
 }{
-	4: {"Hyperparameters of DIAYN, DADS and SMERL", slices.Concat(rlMethods, []string{"diayn", "dads"}), []Hyperparameter{
-		{Name: "environments side by side", Setting: "env_batch_size", Value: "200", Printed: true},
-		{Name: "batch size", Setting: "batch_size", Value: "256", Printed: true},
-		{Name: "learning rate", Setting: "learning_rate", Value: "0.0003", Printed: true},
-		{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
-		{Name: "entropy coefficient α", Setting: "alpha_init", Value: "0.1", Printed: true},
-		{Name: "α is not learned", Setting: "fix_alpha", Value: "true"},
-		{Name: "target networks' step τ", Setting: "tau", Value: "0.005"},
-		{Name: "updates per transition", Setting: "grad_updates_per_step", Value: "1"},
-		{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
-		{Name: "hidden layers of actor and critics", Setting: "hidden", Value: "[256,256]", Printed: true},
-		{Name: "hidden layers of discriminator or dynamics", Setting: "diversity_hidden", Value: "[256,256]", Printed: true},
-		{Name: "skills", Setting: "num_skills", Value: "5", Printed: true},
-		{Name: "reward scaling κ", Setting: "reward_scaling", Value: "1", Printed: true,
-			Values: map[string]string{"ant-uni": "10", "walker-uni": "10", "halfcheetah-uni": "5"},
-			Note:   "on walker-uni the paper prints 1, its code has 10 (the default; --constants paper takes 1)"},
-		{Name: "diversity reward scale β", Setting: "diversity_reward_scale", Value: "2", Printed: true,
-			Values: map[string]string{"ant-omni": "4", "ant-maze": "3"}, Only: rewarded},
-		{Name: "diversity of the whole observation", Setting: "descriptor_full_state", Value: "false", Printed: true,
-			Values: map[string]string{"ant-uni": "true", "walker-uni": "true", "halfcheetah-uni": "true"}},
-		{Name: "SMERL's target R*", Setting: "smerl_target", Printed: true, Only: selective, Values: map[string]string{
-			"ant-trap": "450", "ant-maze": "-6820", "pointmaze": "-66", "ant-uni": "1700", "ant-omni": "249", "walker-uni": "1180",
-			"halfcheetah-uni": "2050"}},
-		{Name: "SMERL's margin ε", Setting: "smerl_margin", Printed: true, Only: selective, Values: map[string]string{
-			"ant-trap": "45", "ant-maze": "682", "pointmaze": "6.6", "ant-uni": "170", "ant-omni": "24.9", "walker-uni": "118",
-			"halfcheetah-uni": "205"}},
-		episodes,
-		cells,
-		{Name: "steps between evaluations", Setting: "evaluation_interval", Value: "100000", Printed: true},
-		{Name: "steps between earlier ones", Setting: "early_interval", Value: "0", Here: "5000",
-			Note: "0 in plans at scale paper; 5000 by default, for short runs to have something to show"},
-		{Name: "episodes of a skill in an evaluation", Setting: "evaluation_states", Value: "40"},
-	}},
+	4: {"Hyperparameters of DIAYN, DADS and SMERL",
+		slices.Concat(rlMethods, []string{"diayn", "dads"}), []Hyperparameter{
+			{Name: "environments side by side", Setting: "env_batch_size", Value: "200", Printed: true},
+			{Name: "batch size", Setting: "batch_size", Value: "256", Printed: true},
+			{Name: "learning rate", Setting: "learning_rate", Value: "0.0003", Printed: true},
+			{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
+			{Name: "entropy coefficient α", Setting: "alpha_init", Value: "0.1", Printed: true},
+			{Name: "α is not learned", Setting: "fix_alpha", Value: "true"},
+			{Name: "target networks' step τ", Setting: "tau", Value: "0.005"},
+			{Name: "updates per transition", Setting: "grad_updates_per_step", Value: "1"},
+			{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
+			{Name: "hidden layers of actor and critics", Setting: "hidden", Value: "[256,256]",
+				Printed: true},
+			{Name: "hidden layers of discriminator or dynamics", Setting: "diversity_hidden",
+				Value: "[256,256]", Printed: true},
+			{Name: "skills", Setting: "num_skills", Value: "5", Printed: true},
+			{Name: "reward scaling κ", Setting: "reward_scaling", Value: "1", Printed: true,
+				Values: map[string]string{"ant-uni": "10", "walker-uni": "10", "halfcheetah-uni": "5"},
+				Note: "on walker-uni the paper prints 1, its code has 10 (the default; --constants paper " +
+					"takes 1)"},
+			{Name: "diversity reward scale β", Setting: "diversity_reward_scale", Value: "2", Printed: true,
+				Values: map[string]string{"ant-omni": "4", "ant-maze": "3"}, Only: rewarded},
+			{Name: "diversity of the whole observation", Setting: "descriptor_full_state", Value: "false",
+				Printed: true,
+				Values:  map[string]string{"ant-uni": "true", "walker-uni": "true", "halfcheetah-uni": "true"}},
+			{Name: "SMERL's target R*", Setting: "smerl_target", Printed: true, Only: selective,
+				Values: map[string]string{
+					"ant-trap": "450", "ant-maze": "-6820", "pointmaze": "-66", "ant-uni": "1700",
+					"ant-omni": "249", "walker-uni": "1180",
+					"halfcheetah-uni": "2050"}},
+			{Name: "SMERL's margin ε", Setting: "smerl_margin", Printed: true, Only: selective,
+				Values: map[string]string{
+					"ant-trap": "45", "ant-maze": "682", "pointmaze": "6.6", "ant-uni": "170", "ant-omni": "24.9",
+					"walker-uni":      "118",
+					"halfcheetah-uni": "205"}},
+			episodes,
+			cells,
+			{Name: "steps between evaluations", Setting: "evaluation_interval", Value: "100000",
+				Printed: true},
+			{Name: "steps between earlier ones", Setting: "early_interval", Value: "0", Here: "5000",
+				Note: "0 in plans at scale paper; 5000 by default, for short runs to have something to show"},
+			{Name: "episodes of a skill in an evaluation", Setting: "evaluation_states", Value: "40"},
+		}},
 	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}, []Hyperparameter{
 		{Name: "policies per generation", Setting: "batch", Value: "1000", Printed: true},
 		isoSigma, lineSigma, cells, samples, policies, episodes,
 	}},
-	6: {"Hyperparameters of PGA-MAP-Elites", []string{"pga-map-elites", "pga-aurora"}, []Hyperparameter{
-		{Name: "policies per generation", Setting: "batch", Value: "100", Printed: true},
-		{Name: "share of genetic variation", Setting: "isoline_share", Value: "0.5", Printed: true},
-		isoSigma, lineSigma,
-		{Name: "critic steps per generation", Setting: "num_critic_training_steps", Value: "300", Printed: true},
-		{Name: "gradient steps per offspring", Setting: "num_pg_training_steps", Value: "100", Printed: true},
-		{Name: "learning rate of offspring", Setting: "policy_learning_rate", Value: "0.001", Printed: true},
-		{Name: "learning rate of critics", Setting: "critic_learning_rate", Value: "0.0003", Printed: true},
-		{Name: "learning rate of the greedy actor", Setting: "greedy_learning_rate", Value: "0.0003"},
-		{Name: "noise of target actions", Setting: "policy_noise", Value: "0.2", Printed: true},
-		{Name: "limit of that noise", Setting: "noise_clip", Value: "0.5", Printed: true},
-		{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
-		{Name: "reward scaling", Setting: "reward_scaling", Value: "1", Printed: true},
-		{Name: "transitions of a batch", Setting: "transitions_batch_size", Value: "256"},
-		{Name: "target networks' step τ", Setting: "soft_tau_update", Value: "0.005"},
-		{Name: "critic steps per actor step", Setting: "policy_delay", Value: "2"},
-		{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
-		{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]", Printed: true},
-		cells, samples, policies, episodes,
-	}},
+	6: {"Hyperparameters of PGA-MAP-Elites", []string{"pga-map-elites", "pga-aurora"},
+		[]Hyperparameter{
+			{Name: "policies per generation", Setting: "batch", Value: "100", Printed: true},
+			{Name: "share of genetic variation", Setting: "isoline_share", Value: "0.5", Printed: true},
+			isoSigma, lineSigma,
+			{Name: "critic steps per generation", Setting: "num_critic_training_steps", Value: "300",
+				Printed: true},
+			{Name: "gradient steps per offspring", Setting: "num_pg_training_steps", Value: "100",
+				Printed: true},
+			{Name: "learning rate of offspring", Setting: "policy_learning_rate", Value: "0.001",
+				Printed: true},
+			{Name: "learning rate of critics", Setting: "critic_learning_rate", Value: "0.0003",
+				Printed: true},
+			{Name: "learning rate of the greedy actor", Setting: "greedy_learning_rate", Value: "0.0003"},
+			{Name: "noise of target actions", Setting: "policy_noise", Value: "0.2", Printed: true},
+			{Name: "limit of that noise", Setting: "noise_clip", Value: "0.5", Printed: true},
+			{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
+			{Name: "reward scaling", Setting: "reward_scaling", Value: "1", Printed: true},
+			{Name: "transitions of a batch", Setting: "transitions_batch_size", Value: "256"},
+			{Name: "target networks' step τ", Setting: "soft_tau_update", Value: "0.005"},
+			{Name: "critic steps per actor step", Setting: "policy_delay", Value: "2"},
+			{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
+			{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]", Printed: true},
+			cells, samples, policies, episodes,
+		}},
 	7: {"Hyperparameters of AURORA", []string{"aurora", "pga-aurora"}, []Hyperparameter{
 		{Name: "components of the learned descriptor", Setting: "latent", Value: "5", Printed: true},
 		{Name: "first distance between members", Setting: "threshold", Value: "0.2", Printed: true},
 		{Name: "slots of the archive", Setting: "capacity", Value: "1024"},
-		{Name: "policies per generation", Setting: "batch", Value: "1000", Only: []string{"aurora"}, Note: "of PGA-AURORA 100"},
+		{Name: "policies per generation", Setting: "batch", Value: "1000", Only: []string{"aurora"},
+			Note: "of PGA-AURORA 100"},
 		isoSigma, lineSigma,
 		{Name: "sequences hold", Setting: "observation", Value: `"only_sd"`, Printed: true,
-			Values: map[string]string{"ant-uni": `"no_sd"`, "walker-uni": `"no_sd"`, "halfcheetah-uni": `"no_sd"`},
-			Note:   "only_sd: positions; no_sd: observations"},
+			Values: map[string]string{"ant-uni": `"no_sd"`, "walker-uni": `"no_sd"`,
+				"halfcheetah-uni": `"no_sd"`},
+			Note: "only_sd: positions; no_sd: observations"},
 		{Name: "steps between their elements", Setting: "sampling", Value: "10"},
-		{Name: "features of an observation", Setting: "max_observation", Value: "25", Note: "the paper speaks of the full state"},
+		{Name: "features of an observation", Setting: "max_observation", Value: "25",
+			Note: "the paper speaks of the full state"},
 		{Name: "generations of a loop", Setting: "loop", Value: "10"},
 		{Name: "epochs of a training, loops to 100", Setting: "epochs", Value: "100"},
 		{Name: "epochs of a later one", Setting: "late_epochs", Value: "25"},
@@ -226,12 +257,14 @@ func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
 func HyperparameterTable(number int) (*tables.Table, error) {
 	rows, _ := Hyperparameters(number)
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("table %d of the paper is not one of hyperparameters: these are 4 to 7", number)
+		return nil, fmt.Errorf("table %d of the paper is not one of hyperparameters: these are 4 to 7",
+			number)
 	}
 	table := &tables.Table{
 		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),
 		Header:  []string{"hyperparameter", "value", "setting", "source"},
-		Notes:   []string{"Setting: its name in configurations of runs. Source: whether the paper gives it, or its published code alone."},
+		Notes: []string{"Setting: its name in configurations of runs. Source: whether the paper " +
+			"gives it, or its published code alone."},
 	}
 	for _, h := range rows {
 		source := "code"
@@ -258,7 +291,8 @@ func scalingNotes(d *Data) (notes []string) {
 			Scaling *float64 `json:"reward_scaling"`
 			Envs    int      `json:"env_batch_size"` // what methods of reinforcement learning have
 		}
-		if line.Run.Env != "walker-uni" || json.Unmarshal(line.Run.Hyperparameters, &s) != nil || s.Scaling == nil || s.Envs == 0 {
+		if line.Run.Env != "walker-uni" || json.Unmarshal(line.Run.Hyperparameters,
+			&s) != nil || s.Scaling == nil || s.Envs == 0 {
 			continue
 		}
 		name := figures.MethodName(line.Run.Algorithm)
@@ -271,7 +305,8 @@ func scalingNotes(d *Data) (notes []string) {
 		if origin == "" {
 			origin = "neither the paper's nor its code's"
 		}
-		notes = append(notes, fmt.Sprintf("κ of these runs on walker-uni is %g, %s: %s.", scaling, origin, strings.Join(methods[scaling], ", ")))
+		notes = append(notes, fmt.Sprintf("κ of these runs on walker-uni is %g, %s: %s.", scaling, origin,
+			strings.Join(methods[scaling], ", ")))
 	}
 	return notes
 }

@@ -12,13 +12,22 @@ import (
 
 func TestSettingsNeedNoRuns(t *testing.T) {
 	for id, want := range map[string][]string{
-		"table-2": {"DADS+REWARD,–,–,✓,✓,–,✓,–,✓,–\n", "PGA-AURORA,✓,✓,✓,–,✓,✓,–,–,–\n", "MAP-Elites,✓,✓,–,–,–,–,–,–,–\n", "SMERL(DIAYN),–,–,✓,✓,–,✓,✓,–,✓\n"},
+		"table-2": {"DADS+REWARD,–,–,✓,✓,–,✓,–,✓,–\n", "PGA-AURORA,✓,✓,✓,–,✓,✓,–,–,–\n",
+			"MAP-Elites,✓,✓,–,–,–,–,–,–,–\n", "SMERL(DIAYN),–,–,✓,✓,–,✓,✓,–,✓\n"},
 		"table-3": {"0,11.739233,35.159004\n", "9,19.50973,14.577911\n"},
-		"table-4": {"hidden layers of actor and critics,\"256, 256\",hidden,paper\n", "hidden layers of discriminator or dynamics,\"256, 256\",diversity_hidden,paper\n", "reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
-			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;", "steps between earlier ones,0,early_interval,", "skills,5,num_skills,paper\n", "α is not learned,yes,fix_alpha,code\n"},
-		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n", "hidden layers of policies,\"256, 256\",hidden,paper\n"},
-		"table-6": {"critic steps per generation,300,", "hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
-		"table-7": {"hidden layers of policies,\"256, 256\",hidden,code\n", "components of the learned descriptor,5,latent,paper\n", "sequences hold,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
+		"table-4": {"hidden layers of actor and critics,\"256, 256\",hidden,paper\n",
+			"hidden layers of discriminator or dynamics,\"256, 256\",diversity_hidden,paper\n",
+			"reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
+			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;",
+			"steps between earlier ones,0,early_interval,", "skills,5,num_skills,paper\n",
+			"α is not learned,yes,fix_alpha,code\n"},
+		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n",
+			"hidden layers of policies,\"256, 256\",hidden,paper\n"},
+		"table-6": {"critic steps per generation,300,",
+			"hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
+		"table-7": {"hidden layers of policies,\"256, 256\",hidden,code\n",
+			"components of the learned descriptor,5,latent,paper\n",
+			"sequences hold,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
 	} {
 		item, err := Find(id)
 		if err != nil {
@@ -33,7 +42,8 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", id, line, got)
 			}
 		}
-		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption, "the paper's table "+number) {
+		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption,
+			"the paper's table "+number) {
 			t.Errorf("%s is called %q", id, table.Caption)
 		}
 	}
@@ -46,15 +56,18 @@ func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := func(algorithm, env, settings string) sweep.Line {
-		return sweep.Line{Run: runs.Config{Algorithm: algorithm, Env: env, Hyperparameters: json.RawMessage(settings)}}
+		return sweep.Line{Run: runs.Config{Algorithm: algorithm, Env: env,
+			Hyperparameters: json.RawMessage(settings)}}
 	}
 	for scaling, want := range map[string]string{
-		"10": "κ of these runs on walker-uni is 10, its code's: DADS+REWARD.", "1": "κ of these runs on walker-uni is 1, the paper's: DADS+REWARD.",
+		"10": "κ of these runs on walker-uni is 10, its code's: DADS+REWARD.",
+		"1":  "κ of these runs on walker-uni is 1, the paper's: DADS+REWARD.",
 	} {
 		data := &Data{Lines: []sweep.Line{
 			line("dads-reward", "walker-uni", `{"reward_scaling":`+scaling+`,"env_batch_size":200}`),
 			line("dads-reward", "ant-uni", `{"reward_scaling":7,"env_batch_size":200}`),
-			line("pga-map-elites", "walker-uni", `{"reward_scaling":7}`), line("map-elites", "walker-uni", `{}`),
+			line("pga-map-elites", "walker-uni", `{"reward_scaling":7}`),
+			line("map-elites", "walker-uni", `{}`),
 		}}
 		table, err := item.Table(data)
 		if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 func TestAdaptation(t *testing.T) {
-	config, err := NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": "gravity", "skills": "map-elites-ant-uni-0-1a2b3c4d"})
+	config, err := NewConfig("adaptation", "ant-uni", 0,
+		map[string]any{"perturbation": "gravity", "skills": "map-elites-ant-uni-0-1a2b3c4d"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,8 @@ func TestAdaptation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Perturbation != "gravity" || a.Skills != "map-elites-ant-uni-0-1a2b3c4d" || len(a.Values) != 3 {
+	if a.Perturbation != "gravity" || a.Skills != "map-elites-ant-uni-0-1a2b3c4d" || len(a.Values) !=
+		3 {
 		t.Fatalf("%+v", a)
 	}
 	for i, want := range []struct {
@@ -42,7 +44,8 @@ func TestAdaptation(t *testing.T) {
 		v := a.Values[i]
 		best, score := v.Best()
 		same := score == want.score || math.IsNaN(score) && math.IsNaN(want.score)
-		if v.Index != i || v.X != want.x || !math.IsNaN(v.Y) || !reflect.DeepEqual(v.Skills, want.skills) || best != want.best || !same {
+		if v.Index != i || v.X != want.x || !math.IsNaN(v.Y) || !reflect.DeepEqual(v.Skills,
+			want.skills) || best != want.best || !same {
 			t.Errorf("value %d: %+v, best %d with %g; want %+v", i, v, best, score, want)
 		}
 	}

@@ -17,7 +17,8 @@ func TestSetAside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := SetAside(root, c); err == nil || !strings.Contains(err.Error(), "is being trained by process") {
+		if _, err := SetAside(root, c); err == nil || !strings.Contains(err.Error(),
+			"is being trained by process") {
 			t.Fatalf("a folder in use: %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(w.Dir, configFile)); err != nil {

@@ -26,7 +26,8 @@ type Budget struct {
 	Evaluations int64
 	EnvSteps    int64
 	Time        time.Duration // wall-clock, over all sessions
-	CPU         time.Duration // processor time, over all sessions: equal for runs that share a machine with other work
+	// processor time, over all sessions: equal for runs that share a machine with other work
+	CPU time.Duration
 }
 
 // Validate refuses negative limits.
@@ -68,7 +69,8 @@ func (b Budget) String() string {
 	for _, limit := range []struct {
 		count int64
 		unit  string
-	}{{b.Generations, "generations"}, {b.Evaluations, "evaluations"}, {b.EnvSteps, "environment steps"}} {
+	}{{b.Generations, "generations"}, {b.Evaluations, "evaluations"},
+		{b.EnvSteps, "environment steps"}} {
 		if limit.count != 0 {
 			limits = append(limits, fmt.Sprintf("%d %s", limit.count, limit.unit))
 		}

@@ -61,7 +61,8 @@ func TestBudgetInWordsAndJSON(t *testing.T) {
 			t.Errorf("%s came back as %+v, %v", data, back, err)
 		}
 	}
-	for _, bad := range []string{`{"time":"2 hours"}`, `{"cpu":"720"}`, `{"cpu":"-1s"}`, `{"generations":-1}`, `{"generations":"a"}`} {
+	for _, bad := range []string{`{"time":"2 hours"}`, `{"cpu":"720"}`, `{"cpu":"-1s"}`,
+		`{"generations":-1}`, `{"generations":"a"}`} {
 		var b Budget
 		if err := json.Unmarshal([]byte(bad), &b); err == nil {
 			t.Errorf("%s was read as %v", bad, b)
@@ -79,7 +80,8 @@ func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
 		return due
 	}
 	b := Budget{Generations: 36}
-	if got, want := collect(b, 36, 1), []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36}; !reflect.DeepEqual(got, want) {
+	if got, want := collect(b, 36, 1), []int64{2, 4, 6, 8, 10, 12, 14, 16, 18,
+		36}; !reflect.DeepEqual(got, want) {
 		t.Errorf("snapshots at %v, want %v", got, want)
 	}
 	if got, want := collect(b, 36, 12), []int64{12, 24, 36}; !reflect.DeepEqual(got, want) {
@@ -88,14 +90,17 @@ func TestSnapshotsAreNineInTheFirstHalfAndTheEnd(t *testing.T) {
 	if got := collect(Budget{}, 36, 1); got != nil {
 		t.Errorf("without a budget: %v", got)
 	}
-	if got, want := collect(b, 72, 1), []int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 36}; !reflect.DeepEqual(got, want) {
+	if got, want := collect(b, 72, 1), []int64{2, 4, 6, 8, 10, 12, 14, 16, 18,
+		36}; !reflect.DeepEqual(got, want) {
 		t.Errorf("beyond the budget: %v, want %v", got, want)
 	}
 }
 
 func TestStatusRoundTrip(t *testing.T) {
-	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5, 80.25}, CompileSeconds: 4, MaxFitness: -128, Coverage: 73.7,
-		QDScore: 2.51e5, Backend: "xla:cpu", Backends: []BackendUse{{"xla:cpu", -1}}, Budget: Budget{Generations: 100},
+	s := Status{Progress: Progress{100, 100_000, 25_000_000, 41.5, 80.25}, CompileSeconds: 4,
+		MaxFitness: -128, Coverage: 73.7,
+		QDScore: 2.51e5, Backend: "xla:cpu", Backends: []BackendUse{{"xla:cpu", -1}},
+		Budget:   Budget{Generations: 100},
 		Finished: true, Version: "1", Updated: time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)}
 	for _, fitness := range []float64{-128, math.Inf(-1)} {
 		s.MaxFitness = fitness
@@ -128,7 +133,8 @@ func TestUseBackendTellsOfAChange(t *testing.T) {
 		{"xla:cpu", 100, false, 1}, // the generations of the other one are computed again
 		{"go", -1, false, 1},
 	} {
-		if got := s.UseBackend(c.backend, c.after); got != c.differs || len(s.Backends) != c.history || s.Backend != c.backend {
+		if got := s.UseBackend(c.backend,
+			c.after); got != c.differs || len(s.Backends) != c.history || s.Backend != c.backend {
 			t.Errorf("%s after %d: differs %v, history %v", c.backend, c.after, got, s.Backends)
 		}
 	}

@@ -27,7 +27,8 @@ const (
 
 // checkpointMeta is what a checkpoint says about itself.
 type checkpointMeta struct {
-	Run        string          `json:"run"` // so that a checkpoint of another run is not taken for one of this
+	// so that a checkpoint of another run is not taken for one of this
+	Run        string          `json:"run"`
 	Generation int64           `json:"generation"`
 	Meta       json.RawMessage `json:"meta"`
 }
@@ -67,7 +68,8 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		}
 	}
 
-	if err := w.Sync(); err != nil { // what was logged up to here must be there when training goes on from here
+	// what was logged up to here must be there when training goes on from here
+	if err := w.Sync(); err != nil {
 		return err
 	}
 	dir := filepath.Join(w.Dir, checkpointsDir)
@@ -102,7 +104,8 @@ func prune(dir string, newest int64) error {
 // LoadCheckpoint reads the newest checkpoint that is whole, and decodes what was saved as meta into
 // a pointer (nil to leave it). Generation is -1, without arrays, if there is none. Checkpoints that
 // are cut off or damaged are passed over; warnings has a line for each, to be shown.
-func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generation int64, warnings []string, err error) {
+func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generation int64,
+	warnings []string, err error) {
 	dir := filepath.Join(w.Dir, checkpointsDir)
 	generations, err := generationFiles(dir)
 	if err != nil {
@@ -114,8 +117,11 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 		path := filepath.Join(dir, name)
 		arrays, inner, log, err := w.readCheckpoint(path, generation)
 		var disk *fs.PathError
-		if errors.As(err, &disk) { // the disk or a permission, not the contents: starting from an older one would lose work
-			return nil, -1, warnings, fmt.Errorf("cannot read checkpoint %s; mend that, or remove the file to go on from an older one (%w)", path, err)
+		// the disk or a permission, not the contents: starting from an older one would lose work
+		if errors.As(err, &disk) {
+			return nil, -1, warnings,
+				fmt.Errorf("cannot read checkpoint %s; mend that, or remove the file to go on from an older "+
+					"one (%w)", path, err)
 		}
 		if err != nil {
 			next := "starting from the beginning"
@@ -127,12 +133,17 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 		}
 		if meta != nil {
 			if err := json.Unmarshal(inner, meta); err != nil {
-				return nil, -1, warnings, fmt.Errorf("checkpoint %s is of another version of the program: %w", path, err)
+				return nil, -1, warnings, fmt.Errorf("checkpoint %s is of another version of the program: %w",
+					path, err)
 			}
 		}
 		w.last, w.log = generation, log
-		if text, err := os.ReadFile(filepath.Join(w.Dir, metricsFile)); err == nil && !bytes.HasPrefix(text, log) || errors.Is(err, fs.ErrNotExist) && log != nil {
-			warnings = append(warnings, fmt.Sprintf("%s is damaged or was edited; its rows are restored from checkpoint %s", filepath.Join(w.Dir, metricsFile), name))
+		if text, err := os.ReadFile(filepath.Join(w.Dir,
+			metricsFile)); err == nil && !bytes.HasPrefix(text, log) || errors.Is(err,
+			fs.ErrNotExist) && log != nil {
+			warnings = append(warnings,
+				fmt.Sprintf("%s is damaged or was edited; its rows are restored from checkpoint %s",
+					filepath.Join(w.Dir, metricsFile), name))
 		}
 		return arrays, generation, warnings, nil
 	}
@@ -142,7 +153,8 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 // readCheckpoint reads a checkpoint that must be of this run and of the given generation: its
 // arrays, what was saved as meta, and metrics.csv as it was then, nil where an older program wrote
 // it.
-func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array, meta json.RawMessage, log []byte, err error) {
+func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array,
+	meta json.RawMessage, log []byte, err error) {
 	arrays, err = readSealed(path)
 	if err != nil {
 		return nil, nil, nil, err
@@ -161,7 +173,8 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 		return nil, nil, nil, syntaxError(err)
 	}
 	if about.Run != w.Name() || about.Generation != generation {
-		return nil, nil, nil, fmt.Errorf("it is generation %d of %s", about.Generation, names.Plain(about.Run))
+		return nil, nil, nil, fmt.Errorf("it is generation %d of %s", about.Generation,
+			names.Plain(about.Run))
 	}
 	return arrays, about.Meta, log, nil
 }

@@ -60,7 +60,8 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,99}$`)
 func (c Config) Validate() error {
 	for _, field := range [][2]string{{"algorithm", c.Algorithm}, {"env", c.Env}} {
 		if !fileName.MatchString(field[1]) {
-			return fmt.Errorf("%s %s is not a name; use up to 100 letters, digits and + . _ -", field[0], names.Quote(field[1]))
+			return fmt.Errorf("%s %s is not a name; use up to 100 letters, digits and + . _ -", field[0],
+				names.Quote(field[1]))
 		}
 	}
 	value, err := parseJSON(c.hyperparameters())
@@ -71,7 +72,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
 	}
 	if _, ok := value.(map[string]any); !ok {
-		return fmt.Errorf("hyperparameters of %s: %s is not an object", c.Algorithm, names.Plain(string(c.Hyperparameters)))
+		return fmt.Errorf("hyperparameters of %s: %s is not an object", c.Algorithm,
+			names.Plain(string(c.Hyperparameters)))
 	}
 	return nil
 }

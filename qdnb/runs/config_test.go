@@ -35,7 +35,8 @@ type common struct {
 }
 
 func defaults() settings {
-	s := settings{Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Hidden: []int{256, 256}, Name: "a", secret: 1}
+	s := settings{Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Hidden: []int{256, 256}, Name: "a",
+		secret: 1}
 	s.Critic.Rate = 3e-4
 	return s
 }
@@ -52,7 +53,8 @@ func testConfig(t testing.TB) Config {
 // The folder of a run is found by this hash: a change of it orphans all runs there are.
 func TestHashIsStable(t *testing.T) {
 	c := Config{Algorithm: "map-elites", Env: "pointmaze", Seed: 0,
-		Hyperparameters: json.RawMessage(`{"batch":1000,"hidden":[256,256],"iso_sigma":0.005,"line_sigma":0.05}`)}
+		Hyperparameters: json.RawMessage(
+			`{"batch":1000,"hidden":[256,256],"iso_sigma":0.005,"line_sigma":0.05}`)}
 	// printf '%s' '{"algorithm":"map-elites","env":"pointmaze","hyperparameters":{...},"seed":0}' |
 	// sha256sum
 	const want = "map-elites-pointmaze-0-a4996ef0"
@@ -61,7 +63,8 @@ func TestHashIsStable(t *testing.T) {
 	}
 	for _, same := range []string{
 		`{"line_sigma":0.05, "iso_sigma":5e-3, "hidden":[256.0,2.56e2], "batch":1e3}`,
-		"{\n\t\"iso_sigma\": 0.0050, \"batch\": 1000.0, \"line_sigma\": 0.05,\n\t\"hidden\": [256, 256]\n}",
+		"{\n\t\"iso_sigma\": 0.0050, \"batch\": 1000.0, \"line_sigma\": 0.05,\n\t\"hidden\": [256, " +
+			"256]\n}",
 	} {
 		other := c
 		other.Hyperparameters = json.RawMessage(same)
@@ -140,19 +143,23 @@ func TestConfigIsValidated(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	s := defaults()
-	err := Set(&s, "batch=1e3", "iso_sigma=0.01", "line_sigma= 0.5", "hidden=64, 32", "name=x=\"y\" ", "reward=true",
+	err := Set(&s, "batch=1e3", "iso_sigma=0.01", "line_sigma= 0.5", "hidden=64, 32", "name=x=\"y\" ",
+		"reward=true",
 		"critic.rate=1", "slice=8", "limit=2.5", "small=-128", "count=7", `budget={"generations":5}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := defaults()
-	want.Batch, want.IsoSigma, want.LineSigma, want.Hidden, want.Name, want.Reward = 1000, 0.01, 0.5, []int{64, 32}, `x="y" `, true
+	want.Batch, want.IsoSigma, want.LineSigma, want.Hidden, want.Name, want.Reward = 1000, 0.01, 0.5,
+		[]int{64, 32}, `x="y" `, true
 	limit := 2.5
-	want.Critic.Rate, want.Slice, want.Limit, want.Small, want.Count, want.Budget = 1, 8, &limit, -128, 7, Budget{Generations: 5}
+	want.Critic.Rate, want.Slice, want.Limit, want.Small, want.Count, want.Budget = 1, 8, &limit, -128,
+		7, Budget{Generations: 5}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got  %+v\nwant %+v", s, want)
 	}
-	if err := Set(&s, "hidden=[1,2,3]", "limit=null"); err != nil || !reflect.DeepEqual(s.Hidden, []int{1, 2, 3}) || s.Limit != nil {
+	if err := Set(&s, "hidden=[1,2,3]", "limit=null"); err != nil || !reflect.DeepEqual(s.Hidden,
+		[]int{1, 2, 3}) || s.Limit != nil {
 		t.Errorf("hidden %v, limit %v, %v", s.Hidden, s.Limit, err)
 	}
 	if err := Set(&s, "hidden="); err != nil || len(s.Hidden) != 0 {
@@ -197,7 +204,8 @@ func TestSetRefuses(t *testing.T) {
 		}
 	}
 	for _, target := range []any{nil, settings{}, (*settings)(nil), new(int)} {
-		if err := Set(target, "a=1"); err == nil || !strings.Contains(err.Error(), "pointer to a struct") {
+		if err := Set(target, "a=1"); err == nil || !strings.Contains(err.Error(),
+			"pointer to a struct") {
 			t.Errorf("%T: %v", target, err)
 		}
 	}
@@ -221,7 +229,8 @@ func TestDecodeIsStrict(t *testing.T) {
 	} {
 		s := defaults()
 		err := Decode([]byte(data), &s)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
+			"\n") || len(err.Error()) > 300 {
 			t.Errorf("%s: %v; want %q", data, err, want)
 		}
 		if !reflect.DeepEqual(s, defaults()) {
@@ -229,7 +238,8 @@ func TestDecodeIsStrict(t *testing.T) {
 		}
 	}
 	s := defaults()
-	if err := Decode([]byte(`{"batch":5.0,"slice":2}`), &s); err != nil || s.Batch != 5 || s.Slice != 2 || s.IsoSigma != 0.005 {
+	if err := Decode([]byte(`{"batch":5.0,"slice":2}`),
+		&s); err != nil || s.Batch != 5 || s.Slice != 2 || s.IsoSigma != 0.005 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

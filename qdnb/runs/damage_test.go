@@ -68,7 +68,8 @@ func TestStatusIsSealed(t *testing.T) {
 	for at := range whole {
 		data := []byte(string(whole))
 		data[at] ^= 1 << (at % 8)
-		if got, err := parseStatus(data); err == nil && (got.Progress != want.Progress || got.Finished != want.Finished || got.Log != want.Log) {
+		if got, err := parseStatus(data); err == nil && (got.Progress != want.Progress || got.Finished !=
+			want.Finished || got.Log != want.Log) {
 			t.Fatalf("byte %d: %+v", at, got)
 		}
 	}
@@ -80,7 +81,8 @@ func TestConfigIsThatOfTheName(t *testing.T) {
 	path := filepath.Join(dir, configFile)
 	data, err := os.ReadFile(path)
 	must(t, err)
-	must(t, os.WriteFile(path, []byte(strings.Replace(string(data), `"seed": 0`, `"seed": 1`, 1)), 0o666))
+	must(t, os.WriteFile(path, []byte(strings.Replace(string(data), `"seed": 0`, `"seed": 1`, 1)),
+		0o666))
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), path+" is not of this run") {
 		t.Errorf("%v", err)
 	}

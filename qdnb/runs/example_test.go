@@ -44,7 +44,8 @@ func count(root string, config runs.Config, budget runs.Budget) error {
 			return err
 		}
 	}
-	if err := w.SaveCheckpoint(status.Generation, map[string]npz.Array{"state": npz.Of(state)}, nil); err != nil {
+	if err := w.SaveCheckpoint(status.Generation, map[string]npz.Array{"state": npz.Of(state)},
+		nil); err != nil {
 		return err
 	}
 	status.Budget, status.Finished = budget, true

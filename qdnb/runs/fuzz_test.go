@@ -64,8 +64,10 @@ type tuned struct {
 }
 
 func FuzzSet(f *testing.F) {
-	for _, seed := range []string{"batch=1e3", "sigma=-0.5", "hidden=256,,256", "hidden=[1,\n2]", "table=[[1],[2]]", "table=1,2", "pair=1,2,3", "name=a\nb",
-		"on=maybe", "maybe=null", "budget={\"time\":\"1h\"}", "inner.layers=70000", "inner=3", "network={}", "=", "batch.x=1", "batch=[\n1]"} {
+	for _, seed := range []string{"batch=1e3", "sigma=-0.5", "hidden=256,,256", "hidden=[1,\n2]",
+		"table=[[1],[2]]", "table=1,2", "pair=1,2,3", "name=a\nb",
+		"on=maybe", "maybe=null", "budget={\"time\":\"1h\"}", "inner.layers=70000", "inner=3",
+		"network={}", "=", "batch.x=1", "batch=[\n1]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, assignment string) {
@@ -82,7 +84,8 @@ func FuzzSet(f *testing.F) {
 }
 
 func FuzzStatus(f *testing.F) {
-	whole, err := json.Marshal(Status{Progress: Progress{Generation: 3}, MaxFitness: 1, Backends: []BackendUse{{"xla:cpu", -1}}, Descriptor: []string{"x"}})
+	whole, err := json.Marshal(Status{Progress: Progress{Generation: 3}, MaxFitness: 1,
+		Backends: []BackendUse{{"xla:cpu", -1}}, Descriptor: []string{"x"}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -102,7 +105,8 @@ func FuzzStatus(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s was read as %+v, and cannot be written: %v", data, s, err)
 		}
-		if again, err := parseStatus(text); err != nil || !reflect.DeepEqual(again.Progress, s.Progress) || again.MaxFitness != s.MaxFitness {
+		if again, err := parseStatus(text); err != nil || !reflect.DeepEqual(again.Progress,
+			s.Progress) || again.MaxFitness != s.MaxFitness {
 			t.Errorf("%+v came back as %+v (%v)", s, again, err)
 		}
 	})
@@ -114,7 +118,8 @@ func FuzzMetrics(f *testing.F) {
 	f.Add([]byte("index,x,y,skill,fitness_median\n0,1,nan,3,5\n1e300,nan,nan,-1e300,nan\n"))
 	f.Add([]byte("\"a\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		run := &Run{Dir: t.TempDir(), Config: Config{Algorithm: "adaptation", Env: "ant-uni", Hyperparameters: json.RawMessage(`{"perturbation":"gravity"}`)}}
+		run := &Run{Dir: t.TempDir(), Config: Config{Algorithm: "adaptation", Env: "ant-uni",
+			Hyperparameters: json.RawMessage(`{"perturbation":"gravity"}`)}}
 		if err := os.WriteFile(filepath.Join(run.Dir, metricsFile), data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -195,13 +200,18 @@ func archive(data []byte, isText bool) []byte {
 }
 
 func FuzzRepertoire(f *testing.F) {
-	r := Repertoire{Params: 2, Dims: 2, Genotypes: make([]float32, 6), Fitnesses: []float32{1, float32(math.Inf(-1)), 3},
-		Descriptors: make([]float32, 6), Centroids: make([]float32, 6), Lower: []float32{0, 0}, Upper: []float32{1, 1}}
+	r := Repertoire{Params: 2, Dims: 2, Genotypes: make([]float32, 6),
+		Fitnesses:   []float32{1, float32(math.Inf(-1)), 3},
+		Descriptors: make([]float32, 6), Centroids: make([]float32, 6), Lower: []float32{0, 0},
+		Upper: []float32{1, 1}}
 	archives(f, r.arrays(),
-		"fitnesses <f4 3, 1 -inf\ndescriptors <f4 3,2 0.5\ncentroids <f4 3,2 0.5\ngenotypes <f4 3,4\nqd_offset <f8 1, 3\ndescriptor_min <f4 2,",
+		"fitnesses <f4 3, 1 -inf\ndescriptors <f4 3,2 0.5\ncentroids <f4 3,2 0.5\ngenotypes <f4 "+
+			"3,4\nqd_offset <f8 1, 3\ndescriptor_min <f4 2,",
 		"fitnesses <f4 4, 1\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904",
-		"fitnesses <f4 2, 1\ndescriptors <f4 0,9223372036854775807\ncentroids <f4 0,9223372036854775807\ngenotypes <f4 2,0",
-		"fitnesses <f4 0,\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 0,4611686018427387904\ngenotypes <f4 0,99999999999",
+		"fitnesses <f4 2, 1\ndescriptors <f4 0,9223372036854775807\ncentroids <f4 "+
+			"0,9223372036854775807\ngenotypes <f4 2,0",
+		"fitnesses <f4 0,\ndescriptors <f4 0,4611686018427387904\ncentroids <f4 "+
+			"0,4611686018427387904\ngenotypes <f4 0,99999999999",
 		"fitnesses <i8 3, 1\ndescriptors |b1 3,2 1\ncentroids >f8 3,2 1e300\ngenotypes <u8 3,4",
 		"fitn\x1besses <f4 3, 1\nfoo <f4 0,")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
@@ -236,15 +246,21 @@ func FuzzRepertoire(f *testing.F) {
 }
 
 func FuzzSkills(f *testing.F) {
-	s := Skills{Observations: 2, Actions: 1, Count: 2, Hidden: []int{3}, Which: []int{0, 1}, Fitnesses: []float32{1, 2}, Descriptors: make([]float32, 4),
-		Trajectories: make([]float32, 12), Extra: map[string]npz.Array{"discriminator.Mean": npz.Of([]float32{1})}}
+	s := Skills{Observations: 2, Actions: 1, Count: 2, Hidden: []int{3}, Which: []int{0, 1},
+		Fitnesses: []float32{1, 2}, Descriptors: make([]float32, 4),
+		Trajectories: make([]float32, 12),
+		Extra:        map[string]npz.Array{"discriminator.Mean": npz.Of([]float32{1})}}
 	s.Policy = make([]float32, Row(s.Sizes()))
 	archives(f, s.arrays(),
-		"observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3\npolicy <f4 23,\nwhich <i4 2, 0 1\nfitnesses <f4 2,\ndescriptors <f4 2,2\ntrajectories <f4 2,3,2",
-		"observations <i8  2\nactions <i8  1\nskills <i8  0\nhidden <i8 0,\npolicy <f4 6,\nwhich <i4 0,\nfitnesses <f4 0,\ndescriptors <f4 0,99999999999\ntrajectories <f4 0,99999999999,2",
-		"observations <i8  16384\nactions <i8  16384\nskills <i8  16384\nhidden <i8 16, 16384\npolicy <f4 6,",
+		"observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3\npolicy <f4 23,\nwhich "+
+			"<i4 2, 0 1\nfitnesses <f4 2,\ndescriptors <f4 2,2\ntrajectories <f4 2,3,2",
+		"observations <i8  2\nactions <i8  1\nskills <i8  0\nhidden <i8 0,\npolicy <f4 6,\nwhich <i4 "+
+			"0,\nfitnesses <f4 0,\ndescriptors <f4 0,99999999999\ntrajectories <f4 0,99999999999,2",
+		"observations <i8  16384\nactions <i8  16384\nskills <i8  16384\nhidden <i8 16, 16384\npolicy "+
+			"<f4 6,",
 		"observations <f8  1.5\nactions <f8  nan\nskills <i8  -1\nhidden <f8 1, 1e300",
-		"observations <i8  1\nactions <i8  1\nskills <i8  0\nhidden <i8 0,\npolicy <f4 4,\nwhich <i4 2, 0\nfitnesses <f4 2,\ndescriptors <f4 2,0\ntrajectories <f4 2,0,2\nextra <f4 0,0")
+		"observations <i8  1\nactions <i8  1\nskills <i8  0\nhidden <i8 0,\npolicy <f4 4,\nwhich <i4 "+
+			"2, 0\nfitnesses <f4 2,\ndescriptors <f4 2,0\ntrajectories <f4 2,0,2\nextra <f4 0,0")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		data = archive(data, isText)
 		file, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -270,9 +286,11 @@ func FuzzSkills(f *testing.F) {
 }
 
 func FuzzSnapshot(f *testing.F) {
-	s := Snapshot{Repertoire: Repertoire{Dims: 1, Fitnesses: []float32{1}, Descriptors: []float32{1}, Centroids: []float32{1}}}
+	s := Snapshot{Repertoire: Repertoire{Dims: 1, Fitnesses: []float32{1}, Descriptors: []float32{1},
+		Centroids: []float32{1}}}
 	archives(f, s.arrays(),
-		"fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8  nan\nevaluations <f8  1e300\nenv_steps <i8  3\nseconds <f8  inf",
+		"fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8  nan\nevaluations "+
+			"<f8  1e300\nenv_steps <i8  3\nseconds <f8  inf",
 		"fitnesses <f4 1, 1\ndescriptors <f4 1,1\ncentroids <f4 1,1\ngeneration <f8 0,")
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		run := &Run{Dir: t.TempDir()}
@@ -314,8 +332,10 @@ func sealed(t *testing.T, data []byte) []byte {
 
 func FuzzCheckpoint(f *testing.F) {
 	const meta = `{"run":"a-b-0-12345678","generation":7,"meta":{"x":1}}`
-	archives(f, map[string]npz.Array{metaKey: npz.Of([]byte(meta)), "genotypes": npz.Of([]float32{1, 2})},
-		"meta |u1 2, 123 125\ngenotypes <f4 0,4611686018427387904", "meta <f4 2,", "meta |u1 8, 34 10 34", "x <f4 1,")
+	archives(f, map[string]npz.Array{metaKey: npz.Of([]byte(meta)),
+		"genotypes": npz.Of([]float32{1, 2})},
+		"meta |u1 2, 123 125\ngenotypes <f4 0,4611686018427387904", "meta <f4 2,", "meta |u1 8, 34 10 34",
+		"x <f4 1,")
 	config := Config{Algorithm: "a", Env: "b"}
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
 		w, err := Create(t.TempDir(), config)
@@ -328,7 +348,8 @@ func FuzzCheckpoint(f *testing.F) {
 			t.Fatal(err)
 		}
 		data = archive(data, isText)
-		meta := bytes.ReplaceAll(data, []byte("a-b-0-12345678"), []byte(w.Name())) // its checksum differs then
+		// its checksum differs then
+		meta := bytes.ReplaceAll(data, []byte("a-b-0-12345678"), []byte(w.Name()))
 		for generation, data := range map[int64][]byte{5: data, 6: sealed(t, data), 7: sealed(t, meta)} {
 			if err := os.WriteFile(filepath.Join(dir, generationFile(generation)), data, 0o666); err != nil {
 				t.Fatal(err)
@@ -351,7 +372,8 @@ func FuzzCheckpoint(f *testing.F) {
 }
 
 func FuzzLoadReplay(f *testing.F) {
-	archives(f, map[string]npz.Array{metaKey: npz.Of([]byte(`{"run":"a-b-0-12345678","from":0,"to":2}`)), rowsKey: npz.Of([]float32{1, 2}, 2, 1)},
+	archives(f, map[string]npz.Array{metaKey: npz.Of([]byte(
+		`{"run":"a-b-0-12345678","from":0,"to":2}`)), rowsKey: npz.Of([]float32{1, 2}, 2, 1)},
 		"rows <f4 2,1", "rows <f4 4611686018427387904,0", "rows <f8 2,1")
 	config := Config{Algorithm: "a", Env: "b"}
 	f.Fuzz(func(t *testing.T, data []byte, isText bool) {
@@ -383,12 +405,17 @@ func FuzzLoadReplay(f *testing.F) {
 			}
 			data = out.Bytes()
 		}
-		if err := os.WriteFile(filepath.Join(dir, segment{0, 2}.file()), sealed(t, data), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, segment{0, 2}.file()), sealed(t, data),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 		hostile.Bounded(t, len(data), func() {
 			got := 0
-			err := w.LoadReplay(2, 10, 1, func(from int64, rows []float32) error { got += len(rows); return nil })
+			err := w.LoadReplay(2, 10, 1, func(from int64,
+				rows []float32) error {
+				got += len(rows)
+				return nil
+			})
 			hostile.Error(t, err)
 			if err == nil && got != 2 {
 				t.Errorf("%d rows of 2", got)

@@ -38,7 +38,8 @@ func LoadFrom(root, target string) (*Run, error) {
 	case 1:
 		return found[0], nil
 	}
-	return nil, fmt.Errorf("%d runs begin with %q: give more of one of these names:%s", len(found), target, candidates(found))
+	return nil, fmt.Errorf("%d runs begin with %q: give more of one of these names:%s", len(found),
+		target, candidates(found))
 }
 
 // maxCandidates is how many runs an error lists.

@@ -22,7 +22,8 @@ func takeLock(dir string) (*flock.Flock, error) {
 		return nil, fmt.Errorf("%s is being trained by %s; wait for it or stop it", dir, holderOf(path))
 	}
 	host, _ := os.Hostname()
-	if err := os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0o666); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host),
+		0o666); err != nil {
 		_ = lock.Unlock()
 		return nil, failure(dir, -1, err)
 	}

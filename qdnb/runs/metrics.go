@@ -47,7 +47,8 @@ func (s LogSeal) check(path string) error {
 		return err
 	}
 	if s.Bytes < 0 || int64(len(data)) < s.Bytes || digest(data[:s.Bytes]) != s.SHA256 {
-		return fmt.Errorf("%s is damaged: it is not what was logged; remove status.json beside it and train again, which restores both from the checkpoint", path)
+		return fmt.Errorf("%s is damaged: it is not what was logged; remove status.json beside it and "+
+			"train again, which restores both from the checkpoint", path)
 	}
 	return nil
 }
@@ -93,7 +94,8 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 // rewind rewrites metrics.csv if it has more, or less, than the header and whole rows up to a
 // generation: those that the checkpoint has, or, where that is of an older program, those of the
 // file. It returns the generation of the last row, or -1, and the text of the file.
-func (w *Writer) rewind(path string, generation float64, columns []string) (last float64, text []byte, err error) {
+func (w *Writer) rewind(path string, generation float64, columns []string) (last float64,
+	text []byte, err error) {
 	header := strings.Join(columns, ",") + "\n"
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +114,8 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 			return 0, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
-			return 0, nil, fmt.Errorf("%s has the columns %s, this program logs %s; move the folder away to train anew", path,
+			return 0, nil, fmt.Errorf("%s has the columns %s, this program logs %s; move the folder away "+
+				"to train anew", path,
 				names.List(table.Columns), names.List(columns))
 		}
 		for _, row := range table.Rows {
@@ -138,7 +141,8 @@ func (w *Writer) Log(values ...float64) error {
 	case m == nil:
 		return fmt.Errorf("%s: Begin must come before Log", w.Dir)
 	case len(values) != len(m.columns):
-		return fmt.Errorf("%s: %d values for the columns %s", metricsFile, len(values), strings.Join(m.columns, ","))
+		return fmt.Errorf("%s: %d values for the columns %s", metricsFile, len(values),
+			strings.Join(m.columns, ","))
 	case !(values[0] > m.last):
 		return fmt.Errorf("%s: generation %v follows %v", metricsFile, values[0], m.last)
 	}

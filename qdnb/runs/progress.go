@@ -48,7 +48,8 @@ func NewBar(label string, quiet bool) *Bar {
 		return newBar(label, nothing{}, time.Now)
 	case gonbui.IsNotebook:
 		id := "qdnb_progress_" + gonbui.UniqueId()
-		return newBar(label, notebook{send: func(page string) { gonbui.UpdateHTML(id, page) }, flush: gonbui.Sync}, time.Now)
+		return newBar(label, notebook{send: func(page string) { gonbui.UpdateHTML(id, page) },
+			flush: gonbui.Sync}, time.Now)
 	case term.IsTerminal(int(os.Stderr.Fd())):
 		return newBar(label, newTerminal(os.Stderr, widthOf(os.Stderr)), time.Now)
 	}
@@ -229,7 +230,8 @@ func widthOf(f *os.File) func() int {
 func newTerminal(out io.Writer, width func() int) *terminal {
 	cells := min(max((width()-60)/2, 2), 24) // numbers come first
 	return &terminal{out: out, width: width, cells: cells, bar: progressbar.NewOptions(1000,
-		progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(cells), progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(cells),
+		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetRenderBlankState(false))}
 }
@@ -242,7 +244,8 @@ func (t *terminal) columns() int { return max(t.width()-t.cells-barExtra, 0) }
 func (t *terminal) update(fraction float64, text string) {
 	t.bar.Describe(text)
 	// 1000 of 1000 would end the bar; only Done does.
-	t.bar.Set(min(int(1000*fraction), 999)) //nolint:errcheck // a terminal that is gone is no reason to stop training
+	// nolint:errcheck // a terminal that is gone is no reason to stop training
+	t.bar.Set(min(int(1000*fraction), 999))
 }
 
 func (t *terminal) finish(text string) {

@@ -20,7 +20,8 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	clock := newClock()
 	var pages []string
 	flushed := false
-	show := notebook{send: func(page string) { pages = append(pages, page) }, flush: func() { flushed = true }}
+	show := notebook{send: func(page string) { pages = append(pages, page) },
+		flush: func() { flushed = true }}
 	b := newBar("map<elites>", show, clock.now)
 	for i := range 1000 { // ten seconds
 		b.Update(float64(i)/1000, "QD 1&2")
@@ -29,7 +30,8 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	if len(pages) < 90 || len(pages) > 101 {
 		t.Errorf("%d pages in ten seconds, at most ten a second are wanted", len(pages))
 	}
-	for _, part := range []string{`<progress max="1000" value="500"`, "<code> 50%  5s left  QD 1&amp;2  map&lt;elites&gt;</code>"} {
+	for _, part := range []string{`<progress max="1000" value="500"`,
+		"<code> 50%  5s left  QD 1&amp;2  map&lt;elites&gt;</code>"} {
 		if page := pages[50]; !strings.Contains(page, part) {
 			t.Errorf("%s lacks %q", page, part)
 		}
@@ -37,7 +39,8 @@ func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
 	b.Done("100 generations")
 	b.Done("again")
 	b.Update(1, "late")
-	if last := pages[len(pages)-1]; last != "<code>map&lt;elites&gt;  100 generations</code>" || !flushed {
+	if last := pages[len(pages)-1]; last !=
+		"<code>map&lt;elites&gt;  100 generations</code>" || !flushed {
 		t.Errorf("the last page is %q, flushed: %v", last, flushed)
 	}
 }
@@ -73,10 +76,12 @@ func TestTerminalBarKeepsToOneLine(t *testing.T) {
 		clock.advance(time.Second)
 	}
 	b.Done("finished")
-	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(), "|  5s left  detail ") {
+	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(),
+		"|  5s left  detail ") {
 		t.Errorf("half-way it should say so: %q", out.String())
 	}
-	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(), "run  finished\n") {
+	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(),
+		"run  finished\n") {
 		t.Errorf("%d lines: %q", n, out.String())
 	}
 	for line := range strings.SplitSeq(out.String(), "\r") {
@@ -112,10 +117,12 @@ func TestBarOfAResumedRun(t *testing.T) {
 		b.Update(0.6, figures...)
 	}
 	for width, want := range map[int]string{
-		60:  "  60% |█ |  40s left  max fitness -128.3  coverage 73.7 %",
-		80:  "  60% |██████    |  40s left  max fitness -128.3  coverage 73.7 %  map-elites-…",
-		120: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  map-elites-pointm…",
-		160: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  " + name,
+		60: "  60% |█ |  40s left  max fitness -128.3  coverage 73.7 %",
+		80: "  60% |██████    |  40s left  max fitness -128.3  coverage 73.7 %  map-elites-…",
+		120: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD " +
+			"score 2.514e+05  map-elites-pointm…",
+		160: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD " +
+			"score 2.514e+05  " + name,
 	} {
 		var out bytes.Buffer
 		resume(newTerminal(&out, func() int { return width }))
@@ -125,13 +132,15 @@ func TestBarOfAResumedRun(t *testing.T) {
 	}
 	var pages []string
 	resume(notebook{send: func(page string) { pages = append(pages, page) }, flush: func() {}})
-	want := "<code> 60%  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  map-elites-pointmaze…</code>"
+	want := "<code> 60%  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  " +
+		"map-elites-pointmaze…</code>"
 	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) {
 		t.Errorf("a notebook shows %s, want %s", last, want)
 	}
 	var out bytes.Buffer
 	resume(plain{&out})
-	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name + "\n"; out.String() != want {
+	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name +
+		"\n"; out.String() != want {
 		t.Errorf("a file has %q, want %q", out.String(), want)
 	}
 }
@@ -139,7 +148,8 @@ func TestBarOfAResumedRun(t *testing.T) {
 func TestBarTakesAnything(t *testing.T) {
 	clock := newClock()
 	var pages []string
-	b := newBar("run", notebook{send: func(page string) { pages = append(pages, page) }, flush: func() {}}, clock.now)
+	b := newBar("run", notebook{send: func(page string) { pages = append(pages, page) },
+		flush: func() {}}, clock.now)
 	nan := 0.0
 	nan /= nan
 	for _, fraction := range []float64{-1, nan, 0.5, 0.2, 7} {
@@ -155,7 +165,8 @@ func TestBarTakesAnything(t *testing.T) {
 
 func TestShortTime(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0s", 41400 * time.Millisecond: "41s", 59600 * time.Millisecond: "1m00s", 185 * time.Second: "3m05s",
+		0: "0s", 41400 * time.Millisecond: "41s", 59600 * time.Millisecond: "1m00s",
+		185 * time.Second:  "3m05s",
 		7620 * time.Second: "2h07m", 1000 * 24 * time.Hour: "a long time",
 	} {
 		if got := shortTime(d); got != want {

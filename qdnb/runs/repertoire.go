@@ -109,12 +109,15 @@ func (r *Repertoire) Descriptor(cell int) []float32 {
 }
 
 // Centroid is the centre of a cell, [dims], not copied.
-func (r *Repertoire) Centroid(cell int) []float32 { return r.Centroids[cell*r.Dims : (cell+1)*r.Dims] }
+func (r *Repertoire) Centroid(cell int) []float32 {
+	return r.Centroids[cell*r.Dims : (cell+1)*r.Dims]
+}
 
 // Names of the arrays in repertoire.npz.
 const (
-	genotypesKey, fitnessesKey, descriptorsKey, centroidsKey = "genotypes", "fitnesses", "descriptors", "centroids"
-	lowerKey, upperKey, offsetKey                            = "descriptor_min", "descriptor_max", "qd_offset"
+	genotypesKey, fitnessesKey, descriptorsKey, centroidsKey = "genotypes", "fitnesses", "descriptors",
+		"centroids"
+	lowerKey, upperKey, offsetKey = "descriptor_min", "descriptor_max", "qd_offset"
 )
 
 // Limits of the sizes: beyond them a file is damaged rather than large. An array without rows may
@@ -142,7 +145,8 @@ func (r *Repertoire) check() error {
 		{upperKey, len(r.Upper), r.Dims, r.Upper == nil},
 	} {
 		if !part.absent && part.have != part.want {
-			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)", part.name, part.have,
+			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)",
+				part.name, part.have,
 				part.want, cells, r.Dims, r.Params)
 		}
 	}

@@ -36,11 +36,13 @@ func TestRepertoireFigures(t *testing.T) {
 		t.Errorf("filled %v", got)
 	}
 	if r.Best() != 3 || !reflect.DeepEqual(r.Genotype(3), []float32{4, 5, 6}) ||
-		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3), []float32{-0.5, 0.5}) {
+		!reflect.DeepEqual(r.Descriptor(3), []float32{-0.5, 0.75}) || !reflect.DeepEqual(r.Centroid(3),
+		[]float32{-0.5, 0.5}) {
 		t.Errorf("best is cell %d: %v %v", r.Best(), r.Genotype(3), r.Descriptor(3))
 	}
 	r.Fitnesses = []float32{r.Fitnesses[0], r.Fitnesses[0]}
-	if s := r.Stats(); !math.IsInf(s.MaxFitness, -1) || s.Coverage != 0 || s.QDScore != 0 || r.Best() != -1 {
+	if s := r.Stats(); !math.IsInf(s.MaxFitness,
+		-1) || s.Coverage != 0 || s.QDScore != 0 || r.Best() != -1 {
 		t.Errorf("an empty repertoire: %+v, best %d", s, r.Best())
 	}
 	if s := new(Repertoire).Stats(); s.Coverage != 0 {
@@ -52,12 +54,14 @@ func TestRepertoireFigures(t *testing.T) {
 // QD score agrees to six digits.
 func TestGoldenStats(t *testing.T) {
 	data := golden.Read(t, "12_stats.npz")
-	r := &Repertoire{Fitnesses: data.Float32s("qd.fitnesses"), Offset: data.Number("const.reward_offset") * data.Number("const.episode_length")}
+	r := &Repertoire{Fitnesses: data.Float32s("qd.fitnesses"),
+		Offset: data.Number("const.reward_offset") * data.Number("const.episode_length")}
 	s := r.Stats()
 	want := data.Float64s("qd.metrics") // max fitness, coverage, QD score
 	for i, got := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
 		if math.Abs(got-want[i]) > 1e-6*math.Abs(want[i]) {
-			t.Errorf("%s is %v, QDax has %v", []string{"max fitness", "coverage", "QD score"}[i], got, want[i])
+			t.Errorf("%s is %v, QDax has %v", []string{"max fitness", "coverage", "QD score"}[i], got,
+				want[i])
 		}
 	}
 }
@@ -88,26 +92,49 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 	if err := npz.Write(path, arrays); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := ReadRepertoire(path, true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 {
+	if r, err := ReadRepertoire(path,
+		true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for name, change := range map[string]func(map[string]npz.Array){
-		"no array \"centroids\"":     func(a map[string]npz.Array) { delete(a, centroidsKey) },
-		"no genotypes":               func(a map[string]npz.Array) { delete(a, genotypesKey) },
-		"genotypes has shape [2 6]":  func(a map[string]npz.Array) { a[genotypesKey] = npz.Of(make([]float32, 12), 2, 6) },
-		"fitnesses has shape [2 2]":  func(a map[string]npz.Array) { a[fitnessesKey] = npz.Of(make([]float32, 4), 2, 2) },
-		"descriptors has 6 numbers":  func(a map[string]npz.Array) { a[descriptorsKey] = npz.Of(make([]float32, 6), 3, 2) },
-		"centroids has 4 dimensions": func(a map[string]npz.Array) { a[centroidsKey] = npz.Of(make([]float32, 8), 2, 4) },
-		"descriptor_min has 3":       func(a map[string]npz.Array) { a[lowerKey] = npz.Of(make([]float32, 3)) },
-		"qd_offset has shape [2]":    func(a map[string]npz.Array) { a[offsetKey] = npz.Of(make([]float32, 2)) },
-		"fitness of cell 1 is NaN":   func(a map[string]npz.Array) { a[fitnessesKey] = npz.Of([]float32{1, float32(math.NaN()), 1, 1}) },
+		"no array \"centroids\"": func(a map[string]npz.Array) { delete(a, centroidsKey) },
+		"no genotypes":           func(a map[string]npz.Array) { delete(a, genotypesKey) },
+		"genotypes has shape [2 6]": func(a map[string]npz.Array) {
+			a[genotypesKey] = npz.Of(make(
+				[]float32, 12), 2, 6)
+		},
+		"fitnesses has shape [2 2]": func(a map[string]npz.Array) {
+			a[fitnessesKey] = npz.Of(make(
+				[]float32, 4), 2, 2)
+		},
+		"descriptors has 6 numbers": func(a map[string]npz.Array) {
+			a[descriptorsKey] = npz.Of(make(
+				[]float32, 6), 3, 2)
+		},
+		"centroids has 4 dimensions": func(a map[string]npz.Array) {
+			a[centroidsKey] = npz.Of(make(
+				[]float32, 8), 2, 4)
+		},
+		"descriptor_min has 3": func(a map[string]npz.Array) {
+			a[lowerKey] = npz.Of(make([]float32,
+				3))
+		},
+		"qd_offset has shape [2]": func(a map[string]npz.Array) {
+			a[offsetKey] = npz.Of(make([]float32,
+				2))
+		},
+		"fitness of cell 1 is NaN": func(a map[string]npz.Array) {
+			a[fitnessesKey] = npz.Of([]float32{1,
+				float32(math.NaN()), 1, 1})
+		},
 	} {
 		arrays := testRepertoire().arrays()
 		change(arrays)
 		if err := npz.Write(path, arrays); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadRepertoire(path, true); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), path) {
+		if _, err := ReadRepertoire(path, true); err == nil || !strings.Contains(err.Error(),
+			name) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v; want %q", err, name)
 		}
 	}

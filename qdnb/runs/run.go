@@ -45,7 +45,8 @@ func Open(dir string) (*Run, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
 	}
 	if hash := hashInName.FindString(nameOf(dir)); hash != "" && hash != "-"+config.Hash() {
-		return nil, fmt.Errorf("%s is not of this run, whose folder's name ends in %s: it was edited or is damaged; restore it or move the folder away",
+		return nil, fmt.Errorf("%s is not of this run, whose folder's name ends in %s: it was edited "+
+			"or is damaged; restore it or move the folder away",
 			filepath.Join(dir, configFile), hash)
 	}
 	status, err := readStatus(dir)
@@ -113,7 +114,8 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 		found = append(found, run)
 	}
 	slices.SortFunc(found, func(a, b *Run) int {
-		return cmp.Or(cmp.Compare(a.Config.Algorithm, b.Config.Algorithm), cmp.Compare(a.Config.Env, b.Config.Env),
+		return cmp.Or(cmp.Compare(a.Config.Algorithm, b.Config.Algorithm),
+			cmp.Compare(a.Config.Env, b.Config.Env),
 			cmp.Compare(a.Config.Seed, b.Config.Seed), cmp.Compare(a.Dir, b.Dir))
 	})
 	return found, broken, nil

@@ -69,7 +69,10 @@ func writeSealed(out io.Writer, write func(io.Writer) error) error {
 // saveSealed makes or replaces a sealed file that holds arrays.
 func saveSealed(path string, arrays map[string]npz.Array) error {
 	return atomicfile.Write(path, func(out io.Writer) error {
-		return writeSealed(out, func(out io.Writer) error { return npz.WriteTo(out, arrays, npz.Comment(unsealed)) })
+		return writeSealed(out, func(out io.Writer) error {
+			return npz.WriteTo(out, arrays,
+				npz.Comment(unsealed))
+		})
 	})
 }
 

@@ -47,9 +47,10 @@ type segmentMeta struct {
 
 // replayFiles is what a writer knows of the segments in its folder.
 type replayFiles struct {
-	capacity int64           // 0 as long as nothing was saved or loaded
-	total    int64           // rows of the segments; files beyond are of a session that was given up
-	totals   map[int64]int64 // of the checkpoints that are kept, by generation, as far as they are known
+	capacity int64 // 0 as long as nothing was saved or loaded
+	total    int64 // rows of the segments; files beyond are of a session that was given up
+	// of the checkpoints that are kept, by generation, as far as they are known
+	totals map[int64]int64
 }
 
 // SaveReplay keeps the rows of a replay buffer, a ring of capacity rows into which total rows were
@@ -59,7 +60,8 @@ type replayFiles struct {
 // ended. Rows that no checkpoint needs any more are removed by SaveCheckpoint.
 //
 // A session that goes on from a checkpoint must have called [Writer.LoadReplay].
-func (w *Writer) SaveReplay(total, capacity int64, width int, rows func(from, to int64) ([]float32, error)) error {
+func (w *Writer) SaveReplay(total, capacity int64, width int,
+	rows func(from, to int64) ([]float32, error)) error {
 	r := &w.replay
 	if err := w.checkReplay(total, capacity, width); err != nil {
 		return err
@@ -98,7 +100,8 @@ func (w *Writer) SaveReplay(total, capacity int64, width int, rows func(from, to
 
 func (w *Writer) checkReplay(total, capacity int64, width int) error {
 	if total < 0 || capacity < 1 || width < 1 {
-		return fmt.Errorf("replay buffer of %s: %d rows in a ring of %d times %d", w.Dir, total, capacity, width)
+		return fmt.Errorf("replay buffer of %s: %d rows in a ring of %d times %d", w.Dir, total, capacity,
+			width)
 	}
 	return nil
 }
@@ -108,7 +111,8 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 	if err != nil {
 		return err
 	}
-	arrays := map[string]npz.Array{metaKey: npz.Of(meta), rowsKey: {Shape: []int{int(s.to - s.from), width}, Data: flat}}
+	arrays := map[string]npz.Array{metaKey: npz.Of(meta),
+		rowsKey: {Shape: []int{int(s.to - s.from), width}, Data: flat}}
 	if err := arrays[rowsKey].Check(); err != nil {
 		return fmt.Errorf("replay buffer of %s: rows %d to %d: %w", w.Dir, s.from, s.to, err)
 	}
@@ -122,7 +126,8 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 //
 // If rows are missing or damaged, the checkpoint is of no use. The error names the file and says
 // what to do; it is [ErrNoReplay] if there are none at all. Some rows may have been put then.
-func (w *Writer) LoadReplay(total, capacity int64, width int, put func(from int64, rows []float32) error) error {
+func (w *Writer) LoadReplay(total, capacity int64, width int,
+	put func(from int64, rows []float32) error) error {
 	if err := w.checkReplay(total, capacity, width); err != nil {
 		return err
 	}
@@ -133,12 +138,14 @@ func (w *Writer) LoadReplay(total, capacity int64, width int, put func(from int6
 	}
 	first := max(0, total-capacity)
 	if total > 0 && len(all) == 0 {
-		return fmt.Errorf("%w in %s, and %d rows of it are needed to go on; move the folder away to train anew", ErrNoReplay, w.Dir,
+		return fmt.Errorf("%w in %s, and %d rows of it are needed to go on; move the folder away to "+
+			"train anew", ErrNoReplay, w.Dir,
 			total-first)
 	}
 	var chain []segment
 	for next := first; next < total; {
-		i := slices.IndexFunc(all, func(s segment) bool { return s.from <= next && next < s.to && s.to <= total })
+		i := slices.IndexFunc(all,
+			func(s segment) bool { return s.from <= next && next < s.to && s.to <= total })
 		if i < 0 {
 			return fmt.Errorf("%s lacks the segment that holds row %d; %s", dir, next, w.otherwise())
 		}
@@ -164,7 +171,8 @@ func (w *Writer) readSegment(path string, s segment, width int) ([]float32, erro
 	arrays, err := readSealed(path)
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
-		return nil, fmt.Errorf("cannot read replay segment %s; mend that, or %s (%w)", path, w.otherwise(), err)
+		return nil, fmt.Errorf("cannot read replay segment %s; mend that, or %s (%w)", path,
+			w.otherwise(), err)
 	}
 	var flat []float32
 	if err == nil {
@@ -192,7 +200,8 @@ func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]fl
 	rows := arrays[rowsKey]
 	flat, ok := rows.Data.([]float32)
 	if !ok || !slices.Equal(rows.Shape, []int{int(want.To - want.From), width}) {
-		return nil, fmt.Errorf("its rows are %s %v, not float32 [%d %d]", rows.DType(), rows.Shape, want.To-want.From, width)
+		return nil, fmt.Errorf("its rows are %s %v, not float32 [%d %d]", rows.DType(), rows.Shape,
+			want.To-want.From, width)
 	}
 	return flat, nil
 }
@@ -202,7 +211,8 @@ func (w *Writer) otherwise() string {
 	dir := filepath.Join(w.Dir, checkpointsDir)
 	generations, err := generationFiles(dir)
 	if i := slices.Index(generations, w.last); err == nil && i > 0 {
-		return fmt.Sprintf("remove %s to go on from %s", filepath.Join(dir, generationFile(w.last)), generationFile(generations[i-1]))
+		return fmt.Sprintf("remove %s to go on from %s", filepath.Join(dir, generationFile(w.last)),
+			generationFile(generations[i-1]))
 	}
 	return fmt.Sprintf("move %s away to train anew", w.Dir)
 }
@@ -239,14 +249,16 @@ func (w *Writer) pruneReplay(generation int64) error {
 	}
 	oldest, totals := r.total, map[int64]int64{}
 	for _, g := range kept {
-		total, known := r.totals[g] // else it is older than the one that was loaded, and may need any of them
+		// else it is older than the one that was loaded, and may need any of them
+		total, known := r.totals[g]
 		if known {
 			totals[g] = total
 		}
 		oldest = min(oldest, total)
 	}
 	r.totals = totals
-	return removeSegments(filepath.Join(w.Dir, replayDir), func(s segment) bool { return s.to <= oldest-r.capacity })
+	return removeSegments(filepath.Join(w.Dir, replayDir),
+		func(s segment) bool { return s.to <= oldest-r.capacity })
 }
 
 // segmentFiles lists the segments in a folder in the order of their rows. Files of other names are

@@ -39,7 +39,8 @@ func (r *testRing) save(w *Writer, total int64) error {
 	r.asked = 0
 	return w.SaveReplay(total, r.capacity, r.width, func(from, to int64) ([]float32, error) {
 		if from < 0 || from >= to || from < total-r.capacity || to > total {
-			return nil, fmt.Errorf("rows %d to %d of a ring of %d were asked for at %d", from, to, r.capacity, total)
+			return nil, fmt.Errorf("rows %d to %d of a ring of %d were asked for at %d", from, to,
+				r.capacity, total)
 		}
 		r.asked += to - from
 		var flat []float32
@@ -59,7 +60,8 @@ func (r *testRing) load(w *Writer, total int64) error {
 		}
 		for ; len(rows) > 0; rows, next = rows[r.width:], next+1 {
 			if !slices.Equal(rows[:r.width], r.row(next)) {
-				return fmt.Errorf("row %d is %v..., want %v...", next, rows[:min(4, r.width)], r.row(next)[:min(4, r.width)])
+				return fmt.Errorf("row %d is %v..., want %v...", next, rows[:min(4, r.width)],
+					r.row(next)[:min(4, r.width)])
 			}
 		}
 		return nil
@@ -134,7 +136,8 @@ func TestReplayRoundTrip(t *testing.T) {
 			must(t, w.SaveCheckpoint(g, nil, nil))
 			for _, s := range segmentNames(t, w) {
 				s, _ := parseSegment(s)
-				if rows := s.to - s.from; rows > max(1, 100/int64(ring.width)) || s.to > total || s.to <= before-ring.capacity {
+				if rows := s.to - s.from; rows > max(1,
+					100/int64(ring.width)) || s.to > total || s.to <= before-ring.capacity {
 					t.Fatalf("trial %d: segment %+v is there at %d after %d", trial, s, total, before)
 				}
 			}
@@ -167,7 +170,8 @@ func TestReplaySegmentsAreNotRewritten(t *testing.T) {
 	}
 	var before map[string]os.FileInfo
 	for i, want := range []string{
-		"0-20 20-25", "0-20 20-25 25-40", "0-20 20-25 25-40 40-50", "20-25 25-40 40-50 50-55", "25-40 40-50 50-55",
+		"0-20 20-25", "0-20 20-25 25-40", "0-20 20-25 25-40 40-50", "20-25 25-40 40-50 50-55",
+		"25-40 40-50 50-55",
 		"25-40 40-50 50-55 70-90 90-100",
 	} {
 		total := []int64{25, 40, 50, 55, 55, 100}[i]
@@ -190,7 +194,8 @@ func TestReplaySegmentsAreNotRewritten(t *testing.T) {
 	// Segments are .npz files like any other.
 	arrays, err := npz.Read(filepath.Join(w.Dir, replayDir, segment{40, 50}.file()))
 	must(t, err)
-	if rows := arrays[rowsKey]; !slices.Equal(rows.Shape, []int{10, 2}) || rows.Data.([]float32)[0] != ring.row(40)[0] {
+	if rows := arrays[rowsKey]; !slices.Equal(rows.Shape,
+		[]int{10, 2}) || rows.Data.([]float32)[0] != ring.row(40)[0] {
 		t.Errorf("rows %v", rows)
 	}
 }
@@ -219,14 +224,15 @@ func TestReplayAfterACrash(t *testing.T) {
 	kill := func() { crashes = append(crashes, crash{copyFolder(t, first.Dir), generation}) }
 	totals := []int64{18, 40, 41, 130}
 	for g, total := range totals {
-		must(t, first.SaveReplay(total, ring.capacity, ring.width, func(from, to int64) ([]float32, error) {
-			kill()
-			var flat []float32
-			for row := from; row < to; row++ {
-				flat = append(flat, ring.row(row)...)
-			}
-			return flat, nil
-		}))
+		must(t, first.SaveReplay(total, ring.capacity, ring.width,
+			func(from, to int64) ([]float32, error) {
+				kill()
+				var flat []float32
+				for row := from; row < to; row++ {
+					flat = append(flat, ring.row(row)...)
+				}
+				return flat, nil
+			}))
 		kill()
 		must(t, first.SaveCheckpoint(int64(g), nil, nil))
 		generation = int64(g)
@@ -236,7 +242,8 @@ func TestReplayAfterACrash(t *testing.T) {
 		t.Errorf("only %d crashes", len(crashes))
 	}
 	for i, c := range crashes {
-		half := filepath.Join(c.root, filepath.Base(first.Dir), replayDir, ".writing-"+segment{0, 9}.file()+"-0")
+		half := filepath.Join(c.root, filepath.Base(first.Dir), replayDir,
+			".writing-"+segment{0, 9}.file()+"-0")
 		must(t, os.WriteFile(half, []byte("half"), 0o666))
 		w := create(t, c.root)
 		if _, err := os.Stat(half); !errors.Is(err, fs.ErrNotExist) {
@@ -346,7 +353,8 @@ func TestDamagedSegments(t *testing.T) {
 	if got := ranges(t, w); got != "0-6 6-9 9-14" {
 		t.Fatalf("segments %s", got)
 	}
-	remove := "; remove " + filepath.Join(w.Dir, checkpointsDir, generationFile(1)) + " to go on from " + generationFile(0)
+	remove := "; remove " + filepath.Join(w.Dir, checkpointsDir, generationFile(1)) +
+		" to go on from " + generationFile(0)
 	path := filepath.Join(dir, (segment{6, 9}).file())
 	whole := mustRead(t, path)
 	check := func(what string, damaged []byte, want string) {
@@ -354,7 +362,8 @@ func TestDamagedSegments(t *testing.T) {
 		must(t, os.WriteFile(path, damaged, 0o666))
 		err := ring.load(w, 14)
 		begins := "replay segment " + path + " is damaged ("
-		if err == nil || !strings.HasPrefix(err.Error(), begins) || !strings.HasSuffix(err.Error(), remove) ||
+		if err == nil || !strings.HasPrefix(err.Error(), begins) || !strings.HasSuffix(err.Error(),
+			remove) ||
 			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -369,8 +378,10 @@ func TestDamagedSegments(t *testing.T) {
 		check(fmt.Sprintf("cut off at byte %d", n), whole[:n], "")
 	}
 	check("a byte more", append(slices.Clone(whole), 0), "sha256 differs")
-	check("another segment", mustRead(t, filepath.Join(dir, (segment{0, 6}).file())), "it is rows 0 to 6 of "+w.Name())
-	check("a checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(0))), "it is rows 0 to 0 of "+w.Name())
+	check("another segment", mustRead(t, filepath.Join(dir, (segment{0, 6}).file())),
+		"it is rows 0 to 6 of "+w.Name())
+	check("a checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(0))),
+		"it is rows 0 to 0 of "+w.Name())
 	text := npz.Of(fmt.Appendf(nil, `{"run":%q,"from":6,"to":9}`, w.Name()))
 	right := npz.Of(make([]float32, 6), 3, 2)
 	type arrays = map[string]npz.Array
@@ -378,24 +389,29 @@ func TestDamagedSegments(t *testing.T) {
 		arrays arrays
 		want   string
 	}{
-		"no meta":       {arrays{rowsKey: right}, "no meta"},
-		"meta no JSON":  {arrays{metaKey: npz.Of([]byte(`{"run"`)), rowsKey: right}, ""},
-		"another run":   {arrays{metaKey: npz.Of([]byte(`{"run":"a","from":6,"to":9}`)), rowsKey: right}, "of a)"},
-		"no rows":       {arrays{metaKey: text}, "its rows are"},
-		"other numbers": {arrays{metaKey: text, rowsKey: npz.Of(make([]float64, 6), 3, 2)}, "float64 [3 2]"},
-		"other width":   {arrays{metaKey: text, rowsKey: npz.Of(make([]float32, 6), 2, 3)}, "float32 [2 3]"},
+		"no meta":      {arrays{rowsKey: right}, "no meta"},
+		"meta no JSON": {arrays{metaKey: npz.Of([]byte(`{"run"`)), rowsKey: right}, ""},
+		"another run": {arrays{metaKey: npz.Of([]byte(`{"run":"a","from":6,"to":9}`)), rowsKey: right},
+			"of a)"},
+		"no rows": {arrays{metaKey: text}, "its rows are"},
+		"other numbers": {arrays{metaKey: text, rowsKey: npz.Of(make([]float64, 6), 3, 2)},
+			"float64 [3 2]"},
+		"other width": {arrays{metaKey: text, rowsKey: npz.Of(make([]float32, 6), 2, 3)},
+			"float32 [2 3]"},
 	} {
 		must(t, saveSealed(path, c.arrays))
 		check(what, mustRead(t, path), c.want)
 	}
-	if _, err := segmentRows(arrays{metaKey: text, rowsKey: right}, segmentMeta{w.Name(), 6, 9}, 2); err != nil {
+	if _, err := segmentRows(arrays{metaKey: text, rowsKey: right}, segmentMeta{w.Name(), 6, 9},
+		2); err != nil {
 		t.Errorf("what is right is refused: %v", err)
 	}
 
 	// What only the newest checkpoint needs may be lost: the one before does not read it.
 	must(t, os.WriteFile(path, whole, 0o666))
 	must(t, os.Remove(filepath.Join(dir, (segment{9, 14}).file())))
-	if err := ring.load(w, 14); err == nil || err.Error() != dir+" lacks the segment that holds row 9"+remove {
+	if err := ring.load(w, 14); err == nil || err.Error() != dir+
+		" lacks the segment that holds row 9"+remove {
 		t.Errorf("a missing segment: %v", err)
 	}
 	must(t, os.Remove(filepath.Join(w.Dir, checkpointsDir, generationFile(1)))) // as the error says
@@ -403,7 +419,8 @@ func TestDamagedSegments(t *testing.T) {
 	must(t, ring.load(w, 9))
 	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	move := "; move " + w.Dir + " away to train anew"
-	if err := ring.load(w, 9); err == nil || err.Error() != dir+" lacks the segment that holds row 0"+move {
+	if err := ring.load(w, 9); err == nil || err.Error() != dir+
+		" lacks the segment that holds row 0"+move {
 		t.Errorf("a missing segment of the only checkpoint: %v", err)
 	}
 	must(t, os.Remove(path))
@@ -414,11 +431,13 @@ func TestDamagedSegments(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	err := (&testRing{capacity: 3, width: 2}).load(w, 9)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot read replay segment "+path+"; mend that, or move ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot read replay segment "+path+
+		"; mend that, or move ") {
 		t.Errorf("a segment that cannot be read: %v", err)
 	}
 	must(t, os.Remove(path))
-	if err := ring.load(w, 9); !errors.Is(err, ErrNoReplay) || !strings.Contains(err.Error(), "9 rows of it") {
+	if err := ring.load(w, 9); !errors.Is(err, ErrNoReplay) || !strings.Contains(err.Error(),
+		"9 rows of it") {
 		t.Errorf("no segment: %v", err)
 	}
 	must(t, ring.load(w, 0)) // nothing is needed
@@ -480,23 +499,29 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 		}
 	}
 	must(t, ring.save(w, 5))
-	if err := ring.load(w, 4); err == nil || !strings.Contains(err.Error(), "lacks the segment that holds row 0") {
+	if err := ring.load(w, 4); err == nil || !strings.Contains(err.Error(),
+		"lacks the segment that holds row 0") {
 		t.Errorf("a segment that goes on beyond the checkpoint: %v", err)
 	}
 	if err := ring.save(w, 4); err == nil || !strings.Contains(err.Error(), "4 rows after 5") {
 		t.Errorf("fewer rows: %v", err)
 	}
 	stop := errors.New("stop")
-	if err := w.SaveReplay(6, 9, 2, func(int64, int64) ([]float32, error) { return nil, stop }); !errors.Is(err, stop) {
+	if err := w.SaveReplay(6, 9, 2, func(int64, int64) ([]float32, error) {
+		return nil,
+			stop
+	}); !errors.Is(err, stop) {
 		t.Errorf("the function's error: %v", err)
 	}
-	if err := w.LoadReplay(5, 9, 2, func(int64, []float32) error { return stop }); !errors.Is(err, stop) {
+	if err := w.LoadReplay(5, 9, 2, func(int64, []float32) error { return stop }); !errors.Is(err,
+		stop) {
 		t.Errorf("the function's error: %v", err)
 	}
 	must(t, w.SaveCheckpoint(0, nil, nil))
 	w = resume(t, w, root, 0)
 	err := ring.save(w, 6)
-	if err == nil || !strings.Contains(err.Error(), "LoadReplay must come before") || ranges(t, w) != "0-5" {
+	if err == nil || !strings.Contains(err.Error(), "LoadReplay must come before") || ranges(t,
+		w) != "0-5" {
 		t.Errorf("rows were not loaded: %v", err)
 	}
 	must(t, ring.load(w, 5))
@@ -522,7 +547,8 @@ func TestReplayGoesOnAfterAFailure(t *testing.T) {
 		}
 		return mixed(ring, 100)(from, to)
 	})
-	if err == nil || !strings.Contains(err.Error(), "is not a folder; ") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(),
+		"is not a folder; ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	must(t, os.Remove(dir))
@@ -540,15 +566,19 @@ func TestReplayGoesOnAfterAFailure(t *testing.T) {
 }
 
 func TestSegmentNames(t *testing.T) {
-	for _, s := range []segment{{0, 1}, {25000, 50000}, {999_999_999_999, 1_000_000_000_000}, {1 << 60, 1<<60 + 1}} {
+	for _, s := range []segment{{0, 1}, {25000, 50000}, {999_999_999_999, 1_000_000_000_000},
+		{1 << 60, 1<<60 + 1}} {
 		if got, ok := parseSegment(s.file()); !ok || got != s {
 			t.Errorf("%s is %+v, %v", s.file(), got, ok)
 		}
 	}
 	for _, name := range []string{
-		"", "-", ".npz", "1-2.npz", "000000000000-000000000000.npz", "000000000002-000000000001.npz", "000000000000-000000000001",
-		"-00000000001-000000000001.npz", "000000000000-000000000001.npz.npz", "000000000000-+00000000001.npz",
-		".writing-000000000000-000000000001.npz-00000000", "gen-000000001.npz", "000000000000-99999999999999999999.npz",
+		"", "-", ".npz", "1-2.npz", "000000000000-000000000000.npz", "000000000002-000000000001.npz",
+		"000000000000-000000000001",
+		"-00000000001-000000000001.npz", "000000000000-000000000001.npz.npz",
+		"000000000000-+00000000001.npz",
+		".writing-000000000000-000000000001.npz-00000000", "gen-000000001.npz",
+		"000000000000-99999999999999999999.npz",
 	} {
 		if s, ok := parseSegment(name); ok {
 			t.Errorf("%q is %+v", name, s)
@@ -582,7 +612,8 @@ func FuzzSegment(f *testing.F) {
 			return
 		}
 		rows, err := segmentRows(arrays, meta, 2)
-		if (err == nil) != (len(rows) == 4) || err == nil && !reflect.DeepEqual(arrays[rowsKey].Shape, []int{2, 2}) {
+		if (err == nil) != (len(rows) == 4) || err == nil && !reflect.DeepEqual(arrays[rowsKey].Shape,
+			[]int{2, 2}) {
 			t.Errorf("rows %v, %v", rows, err)
 		}
 	})

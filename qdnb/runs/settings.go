@@ -115,7 +115,8 @@ func find(v reflect.Value, name string) (reflect.Value, error) {
 	}
 	if nested(v.Type()) {
 		names := slices.Sorted(maps.Keys(fieldsOf(v)))
-		return v, fmt.Errorf("%s is a group of fields; set one of %s.{%s}", path, path, strings.Join(names, ", "))
+		return v, fmt.Errorf("%s is a group of fields; set one of %s.{%s}", path, path,
+			strings.Join(names, ", "))
 	}
 	return v, nil
 }

@@ -146,12 +146,14 @@ func (s *Skills) Genotype(k int) []float32 {
 
 // Names of the arrays in skills.npz.
 const (
-	policyKey, observationsKey, actionsKey, countKey, hiddenKey = "policy", "observations", "actions", "skills", "hidden"
-	whichKey, trajectoriesKey                                   = "which", "trajectories"
+	policyKey, observationsKey, actionsKey, countKey, hiddenKey = "policy", "observations", "actions",
+		"skills", "hidden"
+	whichKey, trajectoriesKey = "which", "trajectories"
 )
 
 // skillsKeys are the names that Extra cannot have.
-var skillsKeys = []string{policyKey, observationsKey, actionsKey, countKey, hiddenKey, whichKey, fitnessesKey, descriptorsKey, trajectoriesKey}
+var skillsKeys = []string{policyKey, observationsKey, actionsKey, countKey, hiddenKey, whichKey,
+	fitnessesKey, descriptorsKey, trajectoriesKey}
 
 // Check tells what does not fit together.
 func (s *Skills) Check() error {
@@ -160,7 +162,8 @@ func (s *Skills) Check() error {
 		value, min int
 	}{{observationsKey, s.Observations, 1}, {actionsKey, s.Actions, 1}, {countKey, s.Count, 0}} {
 		if size.value < size.min || size.value > maxUnits {
-			return fmt.Errorf("%s must be between %d and %d, not %d", size.name, size.min, maxUnits, size.value)
+			return fmt.Errorf("%s must be between %d and %d, not %d", size.name, size.min, maxUnits,
+				size.value)
 		}
 	}
 	if len(s.Hidden) > maxLayers {
@@ -172,7 +175,8 @@ func (s *Skills) Check() error {
 		}
 	}
 	if want := Row(s.Sizes()); len(s.Policy) != want {
-		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want, s.Sizes())
+		return fmt.Errorf("the policy has %d parameters, not %d (layers of %v)", len(s.Policy), want,
+			s.Sizes())
 	}
 	n := len(s.Which)
 	if len(s.Fitnesses) != n {
@@ -252,7 +256,8 @@ func ReadSkills(path string) (*Skills, error) {
 func readSkills(file *npz.Reader) (*Skills, error) {
 	s := &Skills{}
 	var err error
-	for key, count := range map[string]*int{observationsKey: &s.Observations, actionsKey: &s.Actions, countKey: &s.Count} {
+	for key, count := range map[string]*int{observationsKey: &s.Observations, actionsKey: &s.Actions,
+		countKey: &s.Count} {
 		numbers, err := integers(file, key)
 		if err != nil {
 			return nil, err
@@ -354,7 +359,8 @@ func (r *Run) HasMetrics() bool { return exists(filepath.Join(r.Dir, metricsFile
 func (r *Run) Skills() (*Skills, error) {
 	skills, err := ReadSkills(filepath.Join(r.Dir, skillsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: it is not a run of a policy with skills, or not yet trained to the end", r.Dir, skillsFile)
+		return nil, fmt.Errorf("%s has no %s: it is not a run of a policy with skills, or not yet "+
+			"trained to the end", r.Dir, skillsFile)
 	}
 	return skills, err
 }

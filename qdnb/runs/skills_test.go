@@ -30,7 +30,8 @@ func evaluated(s *Skills) *Skills {
 	s.Fitnesses = []float32{1.5, -2}
 	s.Descriptors = []float32{1, 2, 3, 4, 5, 6}
 	s.Trajectories = []float32{1, 2, 3, 4, 5, 6, 7, 8}
-	s.Extra = map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2, 3, 4}, 1, 4), "count": npz.Scalar(int32(7))}
+	s.Extra = map[string]npz.Array{"discriminator": npz.Of([]float32{1, 2, 3, 4}, 1, 4),
+		"count": npz.Scalar(int32(7))}
 	return s
 }
 
@@ -72,12 +73,14 @@ func TestSkillsAreGenotypes(t *testing.T) {
 			want := forward(s.Policy, s.Sizes(), input)[:2]
 			genotype := s.Genotype(k)
 			if len(genotype) != s.Params() {
-				t.Fatalf("%d skills, hidden layers %v: %d parameters, not %d", c.count, c.hidden, len(genotype), s.Params())
+				t.Fatalf("%d skills, hidden layers %v: %d parameters, not %d", c.count, c.hidden, len(genotype),
+					s.Params())
 			}
 			got := forward(genotype, slices.Concat([]int{4}, c.hidden, []int{2}), observation)
 			for i := range want {
 				if math.Abs(got[i]-want[i]) > 1e-6 {
-					t.Errorf("%d skills, hidden layers %v: skill %d gives %v, not %v", c.count, c.hidden, k, got, want)
+					t.Errorf("%d skills, hidden layers %v: skill %d gives %v, not %v", c.count, c.hidden, k, got,
+						want)
 				}
 			}
 			actions[got[0]] = true
@@ -103,11 +106,13 @@ func TestSkillsRoundTrip(t *testing.T) {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	}
-	if s := evaluated(testSkills(3)); s.Dims() != 3 || s.Steps() != 2 || testSkills(3).Dims() != 0 || testSkills(3).Steps() != 0 {
+	if s := evaluated(testSkills(3)); s.Dims() != 3 || s.Steps() != 2 || testSkills(3).Dims() !=
+		0 || testSkills(3).Steps() != 0 {
 		t.Errorf("%d dimensions and %d steps", s.Dims(), s.Steps())
 	}
 	must(t, os.Remove(filepath.Join(w.Dir, skillsFile)))
-	if _, err := w.Skills(); err == nil || !strings.Contains(err.Error(), "has no skills.npz") || strings.Contains(err.Error(), "\n") {
+	if _, err := w.Skills(); err == nil || !strings.Contains(err.Error(),
+		"has no skills.npz") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("without the file: %v", err)
 	}
 }
@@ -120,11 +125,14 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 		"observations must be between":              func(s *Skills) { s.Observations = 0 },
 		"actions must be between 1 and 16384, not ": func(s *Skills) { s.Actions = 1 << 30 },
 		"skills must be between 0":                  func(s *Skills) { s.Count = -1 },
-		"17 hidden layers":                          func(s *Skills) { s.Hidden = slices.Repeat([]int{1}, 17) },
-		"a hidden layer has between 1 and 16384":    func(s *Skills) { s.Hidden = []int{0} },
-		"evaluation 1 is of skill 3":                func(s *Skills) { s.Which[1] = 3 },
-		"evaluation 0 is of skill -1":               func(s *Skills) { s.Which[0] = -1 },
-		"fitnesses":                                 func(s *Skills) { s.Fitnesses = s.Fitnesses[:1] },
+		"17 hidden layers": func(s *Skills) {
+			s.Hidden = slices.Repeat([]int{1},
+				17)
+		},
+		"a hidden layer has between 1 and 16384": func(s *Skills) { s.Hidden = []int{0} },
+		"evaluation 1 is of skill 3":             func(s *Skills) { s.Which[1] = 3 },
+		"evaluation 0 is of skill -1":            func(s *Skills) { s.Which[0] = -1 },
+		"fitnesses":                              func(s *Skills) { s.Fitnesses = s.Fitnesses[:1] },
 	} {
 		s := evaluated(testSkills(3, 8))
 		change(s)
@@ -135,7 +143,8 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 			t.Errorf("%q: written", want)
 		}
 		must(t, npz.Write(path, s.arrays()))
-		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(),
+			want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v; want %q", err, want)
 		}
 		must(t, os.Remove(path))
@@ -145,7 +154,10 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 		"trajectories has 6 numbers for 2": func(s *Skills) { s.Trajectories = s.Trajectories[:6] },
 		"descriptors has 6 numbers for 0":  func(s *Skills) { s.Which, s.Fitnesses = nil, nil },
 		`"policy" names an array`:          func(s *Skills) { s.Extra["policy"] = npz.Scalar(1.5) },
-		"odd":                              func(s *Skills) { s.Extra["odd"] = npz.Array{Shape: []int{3}, Data: []float32{1}} },
+		"odd": func(s *Skills) {
+			s.Extra["odd"] = npz.Array{Shape: []int{3},
+				Data: []float32{1}}
+		},
 	} {
 		s := evaluated(testSkills(3, 8))
 		change(s)
@@ -159,28 +171,49 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "skills.npz")
 	arrays := testSkills(3, 8).arrays()
 	wide := make([]float64, len(testSkills(3, 8).Policy))
-	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}), npz.Of([]float32{3}) // any type will do
+	// any type will do
+	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}),
+		npz.Of([]float32{3})
 	must(t, npz.Write(path, arrays))
 	if s, err := ReadSkills(path); err != nil || s.Count != 3 || s.Which != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for want, change := range map[string]func(map[string]npz.Array){
-		`no array "policy"`:                 func(a map[string]npz.Array) { delete(a, policyKey) },
-		`no array "hidden"`:                 func(a map[string]npz.Array) { delete(a, hiddenKey) },
-		`no array "skills"`:                 func(a map[string]npz.Array) { delete(a, countKey) },
-		`no array "fitnesses"`:              func(a map[string]npz.Array) { delete(a, fitnessesKey) },
-		"policy has shape [1 ":              func(a map[string]npz.Array) { a[policyKey] = npz.Of(wide, 1, len(wide)) },
-		"skills has 2 numbers":              func(a map[string]npz.Array) { a[countKey] = npz.Of([]int64{1, 2}) },
-		"observations: ":                    func(a map[string]npz.Array) { a[observationsKey] = npz.Scalar(1.5) },
-		"actions: ":                         func(a map[string]npz.Array) { a[actionsKey] = npz.Scalar(int64(1) << 40) },
-		"descriptors has shape [3 2]":       func(a map[string]npz.Array) { a[descriptorsKey] = npz.Of(make([]float32, 6), 3, 2) },
-		"trajectories has shape [2 1 4]":    func(a map[string]npz.Array) { a[trajectoriesKey] = npz.Of(make([]float32, 8), 2, 1, 4) },
-		"trajectories has shape [4 2], not": func(a map[string]npz.Array) { a[trajectoriesKey] = npz.Of(make([]float32, 8), 4, 2) },
+		`no array "policy"`:    func(a map[string]npz.Array) { delete(a, policyKey) },
+		`no array "hidden"`:    func(a map[string]npz.Array) { delete(a, hiddenKey) },
+		`no array "skills"`:    func(a map[string]npz.Array) { delete(a, countKey) },
+		`no array "fitnesses"`: func(a map[string]npz.Array) { delete(a, fitnessesKey) },
+		"policy has shape [1 ": func(a map[string]npz.Array) {
+			a[policyKey] = npz.Of(wide, 1,
+				len(wide))
+		},
+		"skills has 2 numbers": func(a map[string]npz.Array) {
+			a[countKey] = npz.Of(
+				[]int64{1, 2})
+		},
+		"observations: ": func(a map[string]npz.Array) { a[observationsKey] = npz.Scalar(1.5) },
+		"actions: ": func(a map[string]npz.Array) {
+			a[actionsKey] = npz.Scalar(
+				int64(1) << 40)
+		},
+		"descriptors has shape [3 2]": func(a map[string]npz.Array) {
+			a[descriptorsKey] = npz.Of(
+				make([]float32, 6), 3, 2)
+		},
+		"trajectories has shape [2 1 4]": func(a map[string]npz.Array) {
+			a[trajectoriesKey] = npz.Of(
+				make([]float32, 8), 2, 1, 4)
+		},
+		"trajectories has shape [4 2], not": func(a map[string]npz.Array) {
+			a[trajectoriesKey] = npz.Of(
+				make([]float32, 8), 4, 2)
+		},
 	} {
 		arrays := evaluated(testSkills(3, 8)).arrays()
 		change(arrays)
 		must(t, npz.Write(path, arrays))
-		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := ReadSkills(path); err == nil || !strings.Contains(err.Error(),
+			want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
@@ -200,7 +233,8 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 	config, err := NewConfig("dads", "nothing", 0, map[string]string{"imported": "1234"})
 	must(t, err)
 	save := func(w *Writer) error {
-		return errors.Join(w.Begin(-1, "generation"), w.SaveSkills(testSkills(3)), w.SaveStatus(Status{Finished: true}))
+		return errors.Join(w.Begin(-1, "generation"), w.SaveSkills(testSkills(3)),
+			w.SaveStatus(Status{Finished: true}))
 	}
 
 	broken := errors.New("broken")
@@ -217,7 +251,8 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 	}
 
 	run, err := Import(root, config, save)
-	if err != nil || run.Dir != filepath.Join(root, config.Name()) || !run.Status.Finished || !run.HasSkills() {
+	if err != nil || run.Dir != filepath.Join(root,
+		config.Name()) || !run.Status.Finished || !run.HasSkills() {
 		t.Fatalf("%+v, %v", run, err)
 	}
 	again, err := Import(root, config, func(*Writer) error { return broken })
@@ -231,25 +266,29 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 	must(t, err)
 	must(t, w.SaveStatus(Status{}))
 	must(t, w.Close())
-	if _, err := Import(root, config, save); err == nil || !strings.Contains(err.Error(), "in the way and not complete") {
+	if _, err := Import(root, config, save); err == nil || !strings.Contains(err.Error(),
+		"in the way and not complete") {
 		t.Errorf("over a run that is not complete: %v", err)
 	}
 	file := filepath.Join(parent, "file")
 	must(t, os.WriteFile(file, nil, 0o666))
-	if _, err := Import(filepath.Join(file, "runs"), config, save); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+	if _, err := Import(filepath.Join(file, "runs"), config,
+		save); err == nil || !strings.Contains(err.Error(), "is not a folder") {
 		t.Errorf("below a file: %v", err)
 	}
 	if os.Getuid() != 0 { // root may write anywhere
 		must(t, os.Chmod(parent, 0o555))
 		defer os.Chmod(parent, 0o755)
-		if _, err := Import(filepath.Join(parent, "other"), config, save); err == nil || !strings.Contains(err.Error(), "cannot write") {
+		if _, err := Import(filepath.Join(parent, "other"), config,
+			save); err == nil || !strings.Contains(err.Error(), "cannot write") {
 			t.Errorf("where nobody may write: %v", err)
 		}
 	}
 }
 
 func TestMeansOfSkills(t *testing.T) {
-	s := &Skills{Count: 2, Which: []int{1, 0, 1}, Fitnesses: []float32{1, 5, 3}, Descriptors: []float32{0, 2, 9, 9, 1, 4}}
+	s := &Skills{Count: 2, Which: []int{1, 0, 1}, Fitnesses: []float32{1, 5, 3},
+		Descriptors: []float32{0, 2, 9, 9, 1, 4}}
 	if f, d := s.Mean(1); f != 2 || !slices.Equal(d, []float64{0.5, 3}) {
 		t.Errorf("skill 1: %v, %v", f, d)
 	}

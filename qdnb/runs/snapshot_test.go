@@ -24,7 +24,8 @@ func TestNewestRepertoire(t *testing.T) {
 		must(t, err)
 		s, err := run.Newest()
 		must(t, err)
-		if s == nil || s.Generation != generation || s.Fitnesses[0] != fitness || (s.Lower != nil) != limits || s.Genotypes != nil {
+		if s == nil || s.Generation != generation || s.Fitnesses[0] != fitness || (s.Lower != nil) !=
+			limits || s.Genotypes != nil {
 			t.Errorf("%s: %+v, want generation %d with fitness %v", what, s, generation, fitness)
 		}
 	}
@@ -59,7 +60,8 @@ func TestNewestRepertoire(t *testing.T) {
 	expect("a later snapshot", 3, 3, true)
 	checkpoint(5, "passive_", 5)
 	expect("a later checkpoint", 5, 5, true)
-	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, generationFile(6)), []byte("cut off"), 0o666))
+	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, generationFile(6)), []byte("cut off"),
+		0o666))
 	expect("beside a damaged checkpoint", 5, 5, true)
 	must(t, w.SaveRepertoire(of(4)))
 	expect("a run that is being extended", 5, 5, true)

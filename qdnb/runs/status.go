@@ -16,10 +16,11 @@ import (
 type Status struct {
 	Progress
 	CompileSeconds float64 `json:"compile_seconds"` // part of Seconds
-	MaxFitness     float64 `json:"max_fitness"`     // -Inf, in JSON null, while the repertoire is empty
-	Coverage       float64 `json:"coverage"`        // per cent of the cells
-	QDScore        float64 `json:"qd_score"`        // see Stats
-	Backend        string  `json:"backend"`         // what computes, such as "xla:cpu"
+	// -Inf, in JSON null, while the repertoire is empty
+	MaxFitness float64 `json:"max_fitness"`
+	Coverage   float64 `json:"coverage"` // per cent of the cells
+	QDScore    float64 `json:"qd_score"` // see Stats
+	Backend    string  `json:"backend"`  // what computes, such as "xla:cpu"
 	// Backends is the history of backends. A run that more than one computed is not exact to the
 	// bit.
 	Backends []BackendUse `json:"backends"`
@@ -27,10 +28,11 @@ type Status struct {
 	// Descriptor names the components of descriptors, with units, for figures; nil in runs of older
 	// programs.
 	Descriptor []string  `json:"descriptor,omitempty"`
-	Finished   bool      `json:"finished"`     // the budget is spent
-	Version    string    `json:"version"`      // of the program
-	Updated    time.Time `json:"updated"`      // set by Writer.SaveStatus
-	Log        LogSeal   `json:"log,omitzero"` // set by Writer.SaveStatus; zero in runs of older programs
+	Finished   bool      `json:"finished"` // the budget is spent
+	Version    string    `json:"version"`  // of the program
+	Updated    time.Time `json:"updated"`  // set by Writer.SaveStatus
+	// set by Writer.SaveStatus; zero in runs of older programs
+	Log LogSeal `json:"log,omitzero"`
 }
 
 // BackendUse says that a backend computed the generations after one.
@@ -114,7 +116,8 @@ func digest(data []byte) string {
 // parseStatus reads status.json. One without a checksum is of an older program, or was written by
 // hand.
 func parseStatus(data []byte) (Status, error) {
-	if at := bytes.LastIndex(data, []byte(sumKey)); at >= 0 && !bytes.HasPrefix(data[at+len(sumKey):], []byte(digest(data[:at])+"\"")) {
+	if at := bytes.LastIndex(data, []byte(sumKey)); at >= 0 && !bytes.HasPrefix(data[at+len(sumKey):],
+		[]byte(digest(data[:at])+"\"")) {
 		return emptyStatus(), errors.New("its sha256 differs")
 	}
 	s := emptyStatus()

@@ -78,7 +78,8 @@ func parseTable(data []byte) (*Table, error) {
 		for i, field := range fields {
 			if row[i], err = strconv.ParseFloat(field, 64); err != nil {
 				line, _ := reader.FieldPos(i)
-				return nil, fmt.Errorf("line %d: %s is %s, which is not a number", line, names.Plain(header[i]), names.Quote(field))
+				return nil, fmt.Errorf("line %d: %s is %s, which is not a number", line, names.Plain(header[i]),
+					names.Quote(field))
 			}
 		}
 		table.Rows = append(table.Rows, row)

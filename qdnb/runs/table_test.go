@@ -9,8 +9,10 @@ import (
 
 func TestNumbersComeBackAsTheyWere(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 1e6: "1000000", -128: "-128", 0.1: "0.1", 1.0 / 3: "0.3333333333333333", 1e300: "1e+300", 5e-324: "5e-324",
-		math.Inf(-1): "-inf", math.Inf(1): "inf", 251000.25: "251000.25", 1 << 53: "9.007199254740992e+15",
+		0: "0", 1e6: "1000000", -128: "-128", 0.1: "0.1", 1.0 / 3: "0.3333333333333333", 1e300: "1e+300",
+		5e-324:       "5e-324",
+		math.Inf(-1): "-inf", math.Inf(1): "inf", 251000.25: "251000.25",
+		1 << 53:              "9.007199254740992e+15",
 		math.Copysign(0, -1): "-0",
 	} {
 		if got := FormatNumber(v); got != want && !(v == 0) {
@@ -21,20 +23,24 @@ func TestNumbersComeBackAsTheyWere(t *testing.T) {
 			t.Errorf("%v came back as %v, %v", v, table, err)
 		}
 	}
-	if table, err := parseTable([]byte("a\n" + FormatNumber(math.NaN()) + "\n")); err != nil || !math.IsNaN(table.Rows[0][0]) {
+	if table, err := parseTable([]byte("a\n" + FormatNumber(math.NaN()) +
+		"\n")); err != nil || !math.IsNaN(table.Rows[0][0]) {
 		t.Errorf("NaN came back as %v, %v", table, err)
 	}
 }
 
 func TestTable(t *testing.T) {
-	table, err := parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4")) // the last row is unfinished
+	// the last row is unfinished
+	table, err := parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if column, err := table.Column("qd_score"); err != nil || !reflect.DeepEqual(column, []float64{2.5, math.Inf(-1)}) {
+	if column, err := table.Column("qd_score"); err != nil || !reflect.DeepEqual(column,
+		[]float64{2.5, math.Inf(-1)}) {
 		t.Errorf("qd_score is %v, %v", column, err)
 	}
-	if _, err := table.Column("qdscore"); err == nil || !strings.Contains(err.Error(), `did you mean "qd_score"?`) {
+	if _, err := table.Column("qdscore"); err == nil || !strings.Contains(err.Error(),
+		`did you mean "qd_score"?`) {
 		t.Errorf("a column that is not there: %v", err)
 	}
 	for data, want := range map[string]string{

@@ -41,7 +41,8 @@ func Create(root string, c Config) (*Writer, error) {
 		return nil, err
 	}
 	dir := filepath.Join(root, c.Name())
-	for _, d := range []string{dir, filepath.Join(dir, checkpointsDir), filepath.Join(dir, snapshotsDir)} {
+	for _, d := range []string{dir, filepath.Join(dir, checkpointsDir),
+		filepath.Join(dir, snapshotsDir)} {
 		if err := os.MkdirAll(d, 0o777); err != nil {
 			return nil, failure(root, -1, err)
 		}
@@ -61,7 +62,8 @@ func Create(root string, c Config) (*Writer, error) {
 // open reads or writes the configuration, and removes what a killed process left half done.
 func (w *Writer) open() error {
 	for _, d := range []string{"", checkpointsDir, snapshotsDir, replayDir} {
-		if err := atomicfile.Sweep(filepath.Join(w.Dir, d)); err != nil && (d != replayDir || !errors.Is(err, os.ErrNotExist)) {
+		if err := atomicfile.Sweep(filepath.Join(w.Dir,
+			d)); err != nil && (d != replayDir || !errors.Is(err, os.ErrNotExist)) {
 			return w.failure(err)
 		}
 	}

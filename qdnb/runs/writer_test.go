@@ -50,7 +50,8 @@ func train(t testing.TB, w *Writer, from, to int64) {
 func TestRunRoundTrip(t *testing.T) {
 	root := t.TempDir()
 	w := create(t, root)
-	if arrays, generation, warnings, err := w.LoadCheckpoint(nil); arrays != nil || generation != -1 || warnings != nil || err != nil {
+	if arrays, generation, warnings,
+		err := w.LoadCheckpoint(nil); arrays != nil || generation != -1 || warnings != nil || err != nil {
 		t.Errorf("a new run has checkpoint %v %d %v %v", arrays, generation, warnings, err)
 	}
 	train(t, w, -1, 40)
@@ -65,18 +66,22 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 	table, err := r.Metrics()
 	must(t, err)
-	if column, err := table.Column("generation"); err != nil || !slices.Equal(column, []float64{0, 10, 20, 30, 40}) {
+	if column, err := table.Column("generation"); err != nil || !slices.Equal(column,
+		[]float64{0, 10, 20, 30, 40}) {
 		t.Errorf("generations %v, %v", column, err)
 	}
-	if repertoire, err := r.Repertoire(); err != nil || !reflect.DeepEqual(repertoire, testRepertoire()) {
+	if repertoire, err := r.Repertoire(); err != nil || !reflect.DeepEqual(repertoire,
+		testRepertoire()) {
 		t.Errorf("repertoire %+v, %v", repertoire, err)
 	}
-	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes != nil || repertoire.Params != 3 {
+	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes !=
+		nil || repertoire.Params != 3 {
 		t.Errorf("map of the repertoire %+v, %v", repertoire, err)
 	}
 	snapshots, err := r.Snapshots()
 	must(t, err)
-	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations != 20000 || snapshots[2].Stats().Filled != 2 {
+	if len(snapshots) != 5 || snapshots[2].Generation != 20 || snapshots[2].Evaluations !=
+		20000 || snapshots[2].Stats().Filled != 2 {
 		t.Errorf("snapshots %+v", snapshots)
 	}
 	kept, err := generationFiles(filepath.Join(r.Dir, checkpointsDir))
@@ -104,10 +109,12 @@ func TestResumeEndsWithTheSameFiles(t *testing.T) {
 	train(t, w, -1, 30)
 	must(t, w.Log(35, 1))
 	must(t, w.Log(37, 2))
-	must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 35}, Repertoire: *testRepertoire()}))
+	must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 35},
+		Repertoire: *testRepertoire()}))
 	_, err := w.metrics.file.WriteString("40,12") // a row that was being written
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, ".writing-gen-000000040.npz-0"), []byte("half"), 0o666))
+	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, ".writing-gen-000000040.npz-0"),
+		[]byte("half"), 0o666))
 	must(t, w.lock.Unlock()) // the process is killed
 
 	w = create(t, root)
@@ -120,7 +127,8 @@ func TestResumeEndsWithTheSameFiles(t *testing.T) {
 	list := func(dir string) map[string]string {
 		files := map[string]string{}
 		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || d.Name() == statusFileName || d.Name() == lockFile { // these hold the time and the process
+			// these hold the time and the process
+			if err != nil || d.IsDir() || d.Name() == statusFileName || d.Name() == lockFile {
 				return err
 			}
 			data, err := os.ReadFile(path)
@@ -159,7 +167,8 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 		if err != nil || generation != 10 || !reflect.DeepEqual(arrays, older) {
 			t.Fatalf("%s: generation %d, %v, %v", what, generation, arrays, err)
 		}
-		if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "checkpoint gen-000000020.npz is damaged (") ||
+		if len(warnings) != 1 || !strings.HasPrefix(warnings[0],
+			"checkpoint gen-000000020.npz is damaged (") ||
 			!strings.HasSuffix(warnings[0], "; trying gen-000000010.npz") {
 			t.Fatalf("%s: warnings %q", what, warnings)
 		}
@@ -179,14 +188,16 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	// two that are kept.
 	train(t, w, 10, 10)
 	must(t, w.SaveCheckpoint(15, nil, nil))
-	if kept, err := generationFiles(filepath.Join(w.Dir, checkpointsDir)); err != nil || !slices.Equal(kept, []int64{10, 15}) {
+	if kept, err := generationFiles(filepath.Join(w.Dir,
+		checkpointsDir)); err != nil || !slices.Equal(kept, []int64{10, 15}) {
 		t.Errorf("checkpoints %v, %v", kept, err)
 	}
 	for _, g := range []int64{10, 15} {
 		must(t, os.Truncate(filepath.Join(w.Dir, checkpointsDir, generationFile(g)), 100))
 	}
 	_, generation, warnings, err := w.LoadCheckpoint(nil)
-	if err != nil || generation != -1 || len(warnings) != 2 || !strings.Contains(warnings[1], "starting from the beginning") {
+	if err != nil || generation != -1 || len(warnings) != 2 || !strings.Contains(warnings[1],
+		"starting from the beginning") {
 		t.Errorf("generation %d, %q, %v", generation, warnings, err)
 	}
 }
@@ -208,7 +219,8 @@ func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, generationFile(5)),
 		mustRead(t, filepath.Join(other.Dir, checkpointsDir, generationFile(5))), 0o666))
 	_, generation, warnings, err := w.LoadCheckpoint(nil)
-	if err != nil || generation != -1 || len(warnings) != 1 || !strings.Contains(warnings[0], other.Name()) {
+	if err != nil || generation != -1 || len(warnings) != 1 || !strings.Contains(warnings[0],
+		other.Name()) {
 		t.Errorf("generation %d, %q, %v", generation, warnings, err)
 	}
 }
@@ -216,9 +228,11 @@ func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 func TestNumPyCanReadCheckpoints(t *testing.T) {
 	w := create(t, t.TempDir())
 	must(t, w.SaveCheckpoint(7, map[string]npz.Array{"state": npz.Scalar(1.5)}, "text"))
-	arrays, err := npz.Read(filepath.Join(w.Dir, checkpointsDir, generationFile(7))) // an .npz file like any other
+	// an .npz file like any other
+	arrays, err := npz.Read(filepath.Join(w.Dir, checkpointsDir, generationFile(7)))
 	must(t, err)
-	if !reflect.DeepEqual(arrays["state"], npz.Scalar(1.5)) || !strings.Contains(string(arrays[metaKey].Data.([]uint8)), `"text"`) {
+	if !reflect.DeepEqual(arrays["state"],
+		npz.Scalar(1.5)) || !strings.Contains(string(arrays[metaKey].Data.([]uint8)), `"text"`) {
 		t.Errorf("arrays %v", arrays)
 	}
 }
@@ -253,7 +267,8 @@ func TestEditedConfigIsRefused(t *testing.T) {
 		strings.Replace(text, "pointmaze", "../../etc", 1): "not a name",
 	} {
 		must(t, os.WriteFile(path, []byte(edit), 0o666))
-		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(),
+			want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
@@ -268,7 +283,8 @@ func TestEditedConfigIsRefused(t *testing.T) {
 func TestFind(t *testing.T) {
 	root := t.TempDir()
 	for _, c := range []Config{
-		{Algorithm: "map-elites", Env: "pointmaze", Seed: 10}, {Algorithm: "map-elites", Env: "pointmaze", Seed: 2},
+		{Algorithm: "map-elites", Env: "pointmaze", Seed: 10},
+		{Algorithm: "map-elites", Env: "pointmaze", Seed: 2},
 		{Algorithm: "aurora", Env: "pointmaze", Seed: 3},
 	} {
 		w, err := Create(root, c)
@@ -287,7 +303,8 @@ func TestFind(t *testing.T) {
 		return seeds
 	}
 	found, broken, err := Find(root, "*")
-	if err != nil || !slices.Equal(names(found), []int64{3, 2, 10}) || len(broken) != 1 || !strings.Contains(broken[0].Error(), "broken") {
+	if err != nil || !slices.Equal(names(found),
+		[]int64{3, 2, 10}) || len(broken) != 1 || !strings.Contains(broken[0].Error(), "broken") {
 		t.Errorf("found %v, broken %v, %v", names(found), broken, err)
 	}
 	found, broken, err = Find(root, "map-elites-*")
@@ -327,7 +344,8 @@ func TestLogChecksItsRows(t *testing.T) {
 	if err := w.Log(1); err == nil || !strings.Contains(err.Error(), "Begin") {
 		t.Errorf("Log before Begin: %v", err)
 	}
-	for _, columns := range [][]string{nil, {"qd_score"}, {"generation", "generation"}, {"generation", "a,b"}, {"generation", ""}} {
+	for _, columns := range [][]string{nil, {"qd_score"}, {"generation", "generation"},
+		{"generation", "a,b"}, {"generation", ""}} {
 		if err := w.Begin(-1, columns...); err == nil {
 			t.Errorf("columns %q were taken", columns)
 		}
@@ -339,7 +357,8 @@ func TestLogChecksItsRows(t *testing.T) {
 			t.Errorf("row %v was taken", row)
 		}
 	}
-	if err := w.Begin(0, "generation", "coverage"); err == nil || !strings.Contains(err.Error(), "has the columns generation, qd_score") {
+	if err := w.Begin(0, "generation", "coverage"); err == nil || !strings.Contains(err.Error(),
+		"has the columns generation, qd_score") {
 		t.Errorf("other columns: %v", err)
 	}
 	must(t, w.Begin(-1, "generation", "coverage")) // nothing is kept, so other columns are welcome
@@ -353,7 +372,8 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 	for what, err := range map[string]error{
 		"negative": w.SaveCheckpoint(-1, nil, nil),
 		"taken":    w.SaveCheckpoint(1, map[string]npz.Array{"meta": npz.Scalar(1.0)}, nil),
-		"shape":    w.SaveCheckpoint(1, map[string]npz.Array{"a": {Shape: []int{2}, Data: []float32{1}}}, nil),
+		"shape": w.SaveCheckpoint(1, map[string]npz.Array{"a": {Shape: []int{2}, Data: []float32{1}}},
+			nil),
 		"meta":     w.SaveCheckpoint(1, nil, func() {}),
 		"snapshot": w.SaveSnapshot(Snapshot{Progress: Progress{Generation: -1}}),
 		"map":      w.SaveRepertoire(&Repertoire{}),
@@ -364,7 +384,8 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 	}
 	must(t, w.SaveCheckpoint(1, nil, "text"))
 	var number int
-	if _, _, _, err := w.LoadCheckpoint(&number); err == nil || !strings.Contains(err.Error(), "another version") {
+	if _, _, _, err := w.LoadCheckpoint(&number); err == nil || !strings.Contains(err.Error(),
+		"another version") {
 		t.Errorf("meta of another type: %v", err)
 	}
 }
@@ -375,7 +396,8 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o666))
 	for _, root := range []string{file, filepath.Join(file, "below")} {
-		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(), root+" is not a folder; ") ||
+		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(), root+
+			" is not a folder; ") ||
 			!strings.Contains(err.Error(), "--runs") {
 			t.Errorf("%s: %v", root, err)
 		}
@@ -385,13 +407,16 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 	dir := filepath.Join(w.Dir, checkpointsDir)
 	must(t, os.Rename(dir, dir+"-moved"))
 	must(t, os.WriteFile(dir, nil, 0o666))
-	if err := w.SaveCheckpoint(60, nil, nil); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+	if err := w.SaveCheckpoint(60, nil, nil); err == nil || !strings.Contains(err.Error(),
+		"is not a folder") {
 		t.Errorf("%v", err)
 	}
 	for cause, want := range map[error]string{
-		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last checkpoint is generation 50",
+		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last " +
+			"checkpoint is generation 50",
 		syscall.EDQUOT: "no space left in runs/a; ",
-		syscall.EROFS:  "cannot write to runs/a; give --runs a folder that you may write to; the last checkpoint is generation 50",
+		syscall.EROFS: "cannot write to runs/a; give --runs a folder that you may write to; the last " +
+			"checkpoint is generation 50",
 		syscall.EACCES: "cannot write to runs/a; ",
 		syscall.EIO:    "cannot keep the run in runs/a; the last checkpoint is generation 50 (",
 	} {

@@ -28,7 +28,8 @@ func Source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 // It is NaN if there is no stratum, one is empty or holds a NaN, the statistic of a resample is
 // NaN, resamples is below 1, or level is not above 0 and below 1. A sample of one value has an
 // interval of no width, which says that nothing is known of how it varies.
-func Bootstrap(random *rand.Rand, strata [][]float64, statistic func(strata [][]float64) float64, resamples int, level float64) Interval {
+func Bootstrap(random *rand.Rand, strata [][]float64, statistic func(strata [][]float64) float64,
+	resamples int, level float64) Interval {
 	undefined := Interval{math.NaN(), math.NaN()}
 	if len(strata) == 0 || resamples < 1 || !(level > 0 && level < 1) {
 		return undefined

@@ -145,7 +145,8 @@ func TestMannWhitneyIsWhatPermutationsSay(t *testing.T) {
 				} {
 					got := stats.MannWhitney(x, y, alternative)
 					if got.U != float64(u) || !got.Exact || math.Abs(got.P-want) > 1e-12 {
-						t.Fatalf("%v against %v, alternative %d: %+v, want U %d and P %v", x, y, alternative, got, u, want)
+						t.Fatalf("%v against %v, alternative %d: %+v, want U %d and P %v", x, y, alternative, got, u,
+							want)
 					}
 				}
 			}
@@ -184,7 +185,8 @@ func TestMannWhitneyWithTies(t *testing.T) {
 		t.Errorf("P is %v, permutations say %v", got.P, want)
 	}
 	// Equal values on both sides say nothing.
-	if same := stats.MannWhitney([]float64{3, 3}, []float64{3, 3, 3}, stats.Greater); same.P != 1 || same.U != 3 {
+	if same := stats.MannWhitney([]float64{3, 3}, []float64{3, 3, 3},
+		stats.Greater); same.P != 1 || same.U != 3 {
 		t.Errorf("of equal values: %+v", same)
 	}
 }
@@ -224,7 +226,8 @@ func TestMannWhitneyOfLargerSamples(t *testing.T) {
 		t.Errorf("exact %+v, approximate %+v", exact, approximate)
 	}
 	for _, pair := range [][2][]float64{{x, y}, {x, tied}, {draw(3, 0), draw(9, 0)}} {
-		a, b := stats.MannWhitney(pair[0], pair[1], stats.Greater), stats.MannWhitney(pair[1], pair[0], stats.Less)
+		a, b := stats.MannWhitney(pair[0], pair[1], stats.Greater),
+			stats.MannWhitney(pair[1], pair[0], stats.Less)
 		if math.Abs(a.P-b.P) > 1e-12 || a.U+b.U != float64(len(pair[0])*len(pair[1])) {
 			t.Errorf("greater %+v and the mirror image %+v", a, b)
 		}
@@ -259,7 +262,8 @@ func TestEffectSizes(t *testing.T) {
 		if got := stats.CliffsDelta(c.x, c.y); !near(got, 2*c.a12-1) {
 			t.Errorf("delta of %v and %v is %v, want %v", c.x, c.y, got, 2*c.a12-1)
 		}
-		if test := stats.MannWhitney(c.x, c.y, stats.TwoSided); !near(test.U/float64(len(c.x)*len(c.y)), c.a12) {
+		if test := stats.MannWhitney(c.x, c.y, stats.TwoSided); !near(test.U/float64(len(c.x)*len(c.y)),
+			c.a12) {
 			t.Errorf("U of %v and %v is %v", c.x, c.y, test.U)
 		}
 	}
@@ -279,7 +283,8 @@ func TestBootstrapIsWhatAllResamplesSay(t *testing.T) {
 	median := stats.Pooled(stats.Median)
 	for _, level := range []float64{0.4, 0.9} {
 		got := stats.Bootstrap(stats.Source(7), [][]float64{x}, median, 20000, level)
-		want := stats.Interval{Low: stats.Quantile(medians, (1-level)/2), High: stats.Quantile(medians, (1+level)/2)}
+		want := stats.Interval{Low: stats.Quantile(medians, (1-level)/2),
+			High: stats.Quantile(medians, (1+level)/2)}
 		if got != want {
 			t.Errorf("the %v interval is %v, want %v", level, got, want)
 		}
@@ -295,7 +300,8 @@ func TestBootstrapIsStratified(t *testing.T) {
 		seen[fmt.Sprint(drawn)] = true
 		return 0
 	}, 200, 0.95)
-	want := map[string]bool{"[[100 100] [1 1]]": true, "[[100 100] [1 2]]": true, "[[100 100] [2 1]]": true, "[[100 100] [2 2]]": true}
+	want := map[string]bool{"[[100 100] [1 1]]": true, "[[100 100] [1 2]]": true,
+		"[[100 100] [2 1]]": true, "[[100 100] [2 2]]": true}
 	if fmt.Sprint(seen) != fmt.Sprint(want) {
 		t.Errorf("resamples are %v, want %v", seen, want)
 	}
@@ -304,13 +310,15 @@ func TestBootstrapIsStratified(t *testing.T) {
 func TestBootstrapDependsOnItsSourceAlone(t *testing.T) {
 	x := [][]float64{{1, 5, 2, 8, 13}}
 	mean := stats.Pooled(stats.Mean)
-	a, b := stats.Bootstrap(stats.Source(5), x, mean, 50, 0.9), stats.Bootstrap(stats.Source(5), x, mean, 50, 0.9)
+	a, b := stats.Bootstrap(stats.Source(5), x, mean, 50, 0.9),
+		stats.Bootstrap(stats.Source(5), x, mean, 50, 0.9)
 	if c := stats.Bootstrap(stats.Source(6), x, mean, 50, 0.9); a != b || a == c {
 		t.Errorf("equal sources give %v and %v, another one %v", a, b, c)
 	}
 	// The interval of many resamples has the width of theory: 2 · 1.645 standard errors, ddof 0.
 	got := stats.Bootstrap(stats.Source(5), x, mean, 20000, 0.9)
-	if want := 2 * 1.645 * stats.Std(x[0]) / math.Sqrt(5); math.Abs(got.High-got.Low-want) > 0.05*want {
+	if want := 2 * 1.645 * stats.Std(x[0]) / math.Sqrt(5); math.Abs(got.High-got.Low-want) >
+		0.05*want {
 		t.Errorf("the interval %v has width %v, want %v", got, got.High-got.Low, want)
 	}
 	for _, c := range []stats.Interval{
@@ -330,13 +338,15 @@ func TestBootstrapDependsOnItsSourceAlone(t *testing.T) {
 
 func TestSummarize(t *testing.T) {
 	s := stats.Summarize([]float64{3, 1, 10, 2, 4})
-	if s.N != 5 || s.Median != 3 || s.Q1 != 2 || s.Q3 != 4 || s.Mean != 4 || s.IQM != 3 || s.MedianCI != (stats.Interval{Low: 1, High: 10}) {
+	if s.N != 5 || s.Median != 3 || s.Q1 != 2 || s.Q3 != 4 || s.Mean != 4 || s.IQM !=
+		3 || s.MedianCI != (stats.Interval{Low: 1, High: 10}) {
 		t.Errorf("the summary is %+v", s)
 	}
 	if other := stats.Summarize([]float64{10, 1, 2, 3, 4}); other != s {
 		t.Errorf("in another order it is %+v, not %+v", other, s)
 	}
-	if none := stats.Summarize(nil); none.N != 0 || !math.IsNaN(none.Median) || !math.IsNaN(none.IQMCI.High) {
+	if none := stats.Summarize(nil); none.N != 0 || !math.IsNaN(none.Median) || !math.IsNaN(
+		none.IQMCI.High) {
 		t.Errorf("the summary of nothing is %+v", none)
 	}
 }

@@ -57,7 +57,9 @@ func keyOf(environment, program, options []byte) Key {
 }
 
 // view is C's memory as a slice, valid during the call.
-func view(data unsafe.Pointer, size C.size_t) []byte { return unsafe.Slice((*byte)(data), int(size)) }
+func view(data unsafe.Pointer, size C.size_t) []byte {
+	return unsafe.Slice((*byte)(data), int(size))
+}
 
 //export diskcacheGet
 func diskcacheGet(code *C.char, codeSize C.size_t, options unsafe.Pointer, optionsSize C.size_t,

@@ -59,7 +59,9 @@ func Open(dir string, limit int64) (*Store, error) {
 }
 
 // path is an entry's file.
-func (s *Store) path(key Key) string { return filepath.Join(s.Dir, hex.EncodeToString(key[:])+suffix) }
+func (s *Store) path(key Key) string {
+	return filepath.Join(s.Dir, hex.EncodeToString(key[:])+suffix)
+}
 
 // Get returns what [Store.Put] stored, or nil. Damaged entries are removed, and so are entries
 // whose loading ended a process, see [Store.Loading].

@@ -21,7 +21,8 @@ func NewAdam(learningRate float64) Adam { return Adam{learningRate, 0.9, 0.999, 
 
 // Moments is what Adam remembers: a tree.
 type Moments struct {
-	First, Second *Node // running averages of the gradient and of its square, in the shape of the parameters
+	// running averages of the gradient and of its square, in the shape of the parameters
+	First, Second *Node
 	// Weight1 and Weight2 are what the weights of the two averages add up to so far, 1 - beta^t:
 	// scalars. They are averages too, of ones, and so keep their digits where a power of beta would
 	// lose them.
@@ -40,9 +41,14 @@ func (a Adam) Start(params *Node) Moments {
 //	second = beta2 second + (1-beta2) gradient^2
 //	params = params - rate * (first / (1-beta1^t)) / (sqrt(second / (1-beta2^t)) + epsilon)
 func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
-	average := func(old, new *Node, beta float64) *Node { return Add(MulScalar(old, beta), MulScalar(new, 1-beta)) }
-	m.First, m.Second = average(m.First, gradient, a.Beta1), average(m.Second, Square(gradient), a.Beta2)
-	m.Weight1, m.Weight2 = AddScalar(MulScalar(m.Weight1, a.Beta1), 1-a.Beta1), AddScalar(MulScalar(m.Weight2, a.Beta2), 1-a.Beta2)
+	average := func(old, new *Node, beta float64) *Node {
+		return Add(MulScalar(old, beta),
+			MulScalar(new, 1-beta))
+	}
+	m.First, m.Second = average(m.First, gradient, a.Beta1),
+		average(m.Second, Square(gradient), a.Beta2)
+	m.Weight1, m.Weight2 = AddScalar(MulScalar(m.Weight1, a.Beta1), 1-a.Beta1),
+		AddScalar(MulScalar(m.Weight2, a.Beta2), 1-a.Beta2)
 	// The quotient is expanded by the root of the second weight: one division an element instead of
 	// three.
 	root := Sqrt(m.Weight2)
@@ -53,5 +59,8 @@ func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
 // Polyak moves a tree of target parameters towards their source: target + tau * (source - target),
 // as (1-tau) target + tau source.
 func Polyak[T any](target, source T, tau float64) T {
-	return xla.Map2(target, source, func(t, s *Node) *Node { return Add(MulScalar(t, 1-tau), MulScalar(s, tau)) })
+	return xla.Map2(target, source, func(t, s *Node) *Node {
+		return Add(MulScalar(t, 1-tau),
+			MulScalar(s, tau))
+	})
 }

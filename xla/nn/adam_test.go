@@ -21,7 +21,8 @@ func TestAdamOracle(t *testing.T) {
 		for t := 1; t <= steps; t++ {
 			gradient := 2 * (x - float64(target[i]))
 			first, second = 0.9*first+0.1*gradient, 0.999*second+0.001*gradient*gradient
-			x -= rate * first / (1 - math.Pow(0.9, float64(t))) / (math.Sqrt(second/(1-math.Pow(0.999, float64(t)))) + 1e-8)
+			x -= rate * first / (1 - math.Pow(0.9, float64(t))) / (math.Sqrt(second/(1-math.Pow(0.999,
+				float64(t)))) + 1e-8)
 		}
 		want[i] = float32(x)
 	}
@@ -32,11 +33,12 @@ func TestAdamOracle(t *testing.T) {
 				Adam      nn.Moments
 			}
 			adam := nn.NewAdam(rate)
-			end := xla.For(in[0].Graph(), steps, state{in[0], in[1], adam.Start(in[0])}, func(_ *Node, s state) state {
-				gradient := Gradient(ReduceAllSum(Square(Sub(s.X, s.Target))), s.X)[0]
-				s.X, s.Adam = adam.Update(s.X, gradient, s.Adam)
-				return s
-			})
+			end := xla.For(in[0].Graph(), steps, state{in[0], in[1], adam.Start(in[0])},
+				func(_ *Node, s state) state {
+					gradient := Gradient(ReduceAllSum(Square(Sub(s.X, s.Target))), s.X)[0]
+					s.X, s.Adam = adam.Update(s.X, gradient, s.Adam)
+					return s
+				})
 			return []*Node{end.X}
 		}, xlatest.Tensor(start, 2, 3), xlatest.Tensor(target, 2, 3))
 		xlatest.Close(t, "parameters", xlatest.Flat[float32](t, out[0]), want, 2e-5)

@@ -38,10 +38,12 @@ func ExampleAutoencoderTraining_Train() {
 	const slots = 8
 	form := nn.Autoencoder{Features: 1, Hidden: 2, Steps: 5}
 	training := nn.AutoencoderTraining{Batch: 4, LearningRate: 0.01}
-	program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Float32, slots, form.Steps, form.Features)}},
+	program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Float32, slots,
+		form.Steps, form.Features)}},
 		func(in []*Node) []*Node {
 			sequences, g := in[0], in[0].Graph()
-			filled := LessThan(Iota(g, shapes.Make(dtypes.Int32, slots), 0), Const(g, int32(slots-1))) // the last slot is empty
+			// the last slot is empty
+			filled := LessThan(Iota(g, shapes.Make(dtypes.Int32, slots), 0), Const(g, int32(slots-1)))
 			key := xla.NewKey(g, 1)
 			before := form.Init(key.FoldIn(0))
 			after := training.Train(form, before, sequences, filled, Const(g, int32(200)), key.FoldIn(1))

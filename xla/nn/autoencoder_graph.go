@@ -65,8 +65,10 @@ type coder struct {
 }
 
 func (a Autoencoder) view(row *Node) coder {
-	if row.Shape().Size() != a.Params() || row.Rank() > 2 || row.Shape().Dimensions[row.Rank()-1] != a.Params() {
-		panic(errors.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of shape %s does not fit",
+	if row.Shape().Size() != a.Params() || row.Rank() > 2 || row.Shape().Dimensions[row.Rank()-1] !=
+		a.Params() {
+		panic(errors.Errorf("an auto-encoder of %d features and %d units has %d parameters, a row of "+
+			"shape %s does not fit",
 			a.Features, a.Hidden, a.Params(), row.Shape()))
 	}
 	row = Reshape(row, -1)
@@ -90,7 +92,8 @@ func (c coder) row() *Node {
 func (a Autoencoder) lessons(sequences *Node) *Node {
 	dims := sequences.Shape().Dimensions
 	if len(dims) != 3 || dims[1] != a.Steps || dims[2] != a.Features || a.Steps < 2 {
-		panic(errors.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape %s: it takes "+
+		panic(errors.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape "+
+			"%s: it takes "+
 			"[N, steps, features], of two steps or more", a.Steps, a.Features, sequences.Shape()))
 	}
 	return batchLast(a.taught(sequences))
@@ -98,7 +101,8 @@ func (a Autoencoder) lessons(sequences *Node) *Node {
 
 // taught puts the constant before sequences [N, L, F]: [N, 1+L, F].
 func (a Autoencoder) taught(sequences *Node) *Node {
-	first := Ones(sequences.Graph(), shapes.Make(dtypes.Float32, sequences.Shape().Dimensions[0], 1, a.Features))
+	first := Ones(sequences.Graph(), shapes.Make(dtypes.Float32, sequences.Shape().Dimensions[0], 1,
+		a.Features))
 	return Concatenate([]*Node{MulScalar(first, beforeFirst), sequences}, 1)
 }
 
@@ -130,7 +134,8 @@ func (a Autoencoder) Reconstruct(row, sequences *Node) *Node {
 func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	type state struct{ Bias, Kernel, Outputs, Truth, Result *Node }
 	features, n := c.Bias.Shape().Dimensions[0], outputs.Shape().Dimensions[2]
-	s := state{c.Bias, c.Kernel, outputs, truth, Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, steps, features, n))}
+	s := state{c.Bias, c.Kernel, outputs, truth,
+		Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, steps, features, n))}
 	return xla.For(c.Bias.Graph(), steps, s, func(t *Node, s state) state {
 		next := AddScalar(t, int32(1))
 		result := addWeighted(InsertAxes(s.Bias, -1), s.Kernel, at(s.Outputs, next))
@@ -166,9 +171,11 @@ func (a Autoencoder) lossGradient(row, lessons *Node) (loss, gradient *Node) {
 	loss, by.Bias, by.Kernel = c.denseGradient(decoding.Outputs, off, count)
 
 	type source struct{ Kernel, Off *Node }
-	byZ, between := back(c.Decoder, decoding, c.Decoder.Start(n), source{Transpose(c.Kernel, 0, 1), off},
+	byZ, between := back(c.Decoder, decoding, c.Decoder.Start(n),
+		source{Transpose(c.Kernel, 0, 1), off},
 		func(step *Node, s source) *Node {
-			return MulScalar(addWeighted(ScalarZero(step.Graph(), dtypes.Float32), s.Kernel, at(s.Off, step)), 2/count)
+			return MulScalar(addWeighted(ScalarZero(step.Graph(), dtypes.Float32), s.Kernel,
+				at(s.Off, step)), 2/count)
 		})
 	by.Decoder = c.Decoder.gradient(lessons, 0, decoding, byZ)
 	byZ, _ = back(c.Encoder, encoding, between, struct{}{}, nil)

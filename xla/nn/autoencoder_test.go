@@ -22,7 +22,8 @@ import (
 func goldenAutoencoder(t *testing.T) (golden.File, nn.Autoencoder) {
 	data := golden.Read(t, "09_aurora_seq2seq.npz")
 	shape := data.Shape("batch")
-	return data, nn.Autoencoder{Features: shape[2], Hidden: data.Shape("encoder_c")[1], Steps: shape[1]}
+	return data, nn.Autoencoder{Features: shape[2], Hidden: data.Shape("encoder_c")[1],
+		Steps: shape[1]}
 }
 
 // 09_aurora_seq2seq.npz: layout, descriptors, the decoder's inputs and outputs, loss and gradient.
@@ -33,11 +34,13 @@ func TestGoldenAutoencoder(t *testing.T) {
 		t.Fatalf("%v has %d parameters, stored are %d", form, form.Params(), len(flat))
 	}
 	names := strings.NewReplacer("decoder.dense.", "params.decoder.DecoderLSTM_0.Dense_0.",
-		"decoder.", "params.decoder.DecoderLSTM_0.LSTMCell_0.", "encoder.", "params.encoder.encoder_lstm.LSTMCell_0.")
+		"decoder.", "params.decoder.DecoderLSTM_0.LSTMCell_0.", "encoder.",
+		"params.encoder.encoder_lstm.LSTMCell_0.")
 	for _, leaf := range form.Layout() {
 		name := names.Replace(leaf.Name)
 		stored := data.Float32s(name)
-		if !slices.Equal(leaf.Shape, data.Shape(name)) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
+		if !slices.Equal(leaf.Shape,
+			data.Shape(name)) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
 			t.Errorf("%s is not at %d, or not of shape %v", name, leaf.Offset, leaf.Shape)
 		}
 	}
@@ -45,10 +48,13 @@ func TestGoldenAutoencoder(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			loss, gradient := form.LossGradient(in[0], in[1])
 			lessons := Slice(form.Lessons(in[1]), AxisRange(0, form.Steps))
-			return []*Node{form.Encode(in[0], in[1]), form.Reconstruct(in[0], in[1]), form.Loss(in[0], in[1]), loss, gradient,
+			return []*Node{form.Encode(in[0], in[1]), form.Reconstruct(in[0], in[1]),
+				form.Loss(in[0], in[1]), loss, gradient,
 				TransposeAllAxes(lessons, 2, 0, 1)}
-		}, xlatest.Tensor(flat, 1, form.Params()), xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...))
-		for i, name := range []string{"encoder_c", "outputs", "loss", "loss", "grad.flat", "decoder_inputs"} {
+		}, xlatest.Tensor(flat, 1, form.Params()),
+			xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...))
+		for i, name := range []string{"encoder_c", "outputs", "loss", "loss", "grad.flat",
+			"decoder_inputs"} {
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), data.Float32s(name), 1e-6)
 		}
 		if got := out[4].Shape().Dimensions; !slices.Equal(got, []int{1, form.Params()}) {
@@ -65,11 +71,14 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
 	params, losses := data.Float32s("train.params"), data.Float32s("train.loss")
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := p.Compile("steps", []xla.Input{{Shape: shapes.Make(dtypes.Float32, form.Params())},
-			{Shape: shapes.Make(dtypes.Float32, data.Shape("batch")...)}, {Shape: shapes.Make(dtypes.Int32)}}, func(in []*Node) []*Node {
-			row, loss := nn.TrainEpochs(training, form, in[0], in[1], in[2], struct{}{}, func(epoch *Node, _ struct{}) *Node {
-				return Iota(epoch.Graph(), shapes.Make(dtypes.Int32, n), 0)
-			})
+		program, err := p.Compile("steps", []xla.Input{{Shape: shapes.Make(dtypes.Float32,
+			form.Params())},
+			{Shape: shapes.Make(dtypes.Float32, data.Shape("batch")...)},
+			{Shape: shapes.Make(dtypes.Int32)}}, func(in []*Node) []*Node {
+			row, loss := nn.TrainEpochs(training, form, in[0], in[1], in[2], struct{}{},
+				func(epoch *Node, _ struct{}) *Node {
+					return Iota(epoch.Graph(), shapes.Make(dtypes.Int32, n), 0)
+				})
 			return []*Node{row, loss}
 		})
 		if err != nil {
@@ -78,13 +87,16 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 		defer program.Free()
 		for step := range losses {
 			out, err := program.Run(xla.Sharded{xlatest.Tensor(data.Float32s("params.flat"), form.Params())},
-				xla.Sharded{xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...)}, xla.Sharded{tensors.FromScalar(int32(step + 1))})
+				xla.Sharded{xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...)},
+				xla.Sharded{tensors.FromScalar(int32(step + 1))})
 			if err != nil {
 				t.Fatal(err)
 			}
-			xlatest.Close(t, fmt.Sprintf("parameters after %d steps", step+1), xlatest.Flat[float32](t, out[0][0]),
+			xlatest.Close(t, fmt.Sprintf("parameters after %d steps", step+1),
+				xlatest.Flat[float32](t, out[0][0]),
 				params[step*form.Params():(step+1)*form.Params()], 2e-6)
-			xlatest.Close(t, fmt.Sprintf("loss before step %d", step+1), xlatest.Flat[float32](t, out[1][0]), losses[step:step+1], 1e-6)
+			xlatest.Close(t, fmt.Sprintf("loss before step %d", step+1), xlatest.Flat[float32](t, out[1][0]),
+				losses[step:step+1], 1e-6)
 		}
 	})
 }
@@ -96,9 +108,10 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	data, _ := goldenAutoencoder(t)
 	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
 	const draws = 30
-	program, err := xlatest.Best(t).Compile("init", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
-		return []*Node{form.Init(xla.KeyOf(in[0]))}
-	})
+	program, err := xlatest.Best(t).Compile("init",
+		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
+			return []*Node{form.Init(xla.KeyOf(in[0]))}
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +128,8 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 		for _, leaf := range form.Layout() {
 			switch {
 			case strings.HasSuffix(leaf.Name, ".bias"):
-				if b := row[leaf.Offset : leaf.Offset+leaf.Shape[0]]; slices.ContainsFunc(b, func(x float32) bool { return x != 0 }) {
+				if b := row[leaf.Offset : leaf.Offset+leaf.Shape[0]]; slices.ContainsFunc(b,
+					func(x float32) bool { return x != 0 }) {
 					t.Errorf("%s begins with %v", leaf.Name, b)
 				}
 			case strings.Contains(leaf.Name, ".i") || strings.Contains(leaf.Name, "dense"):
@@ -145,7 +159,8 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 			}{
 				{"mean", mean, 5 * sigma / math.Sqrt(n)},
 				{"standard deviation", deviation - sigma, 5 * sigma * math.Sqrt((kurtosis-1)/n) / 2},
-				{"largest magnitude", largest - 2*sigma/cut, 15 / (n * end) * sigma / cut}, // exponential: a chance of 3e-7
+				// exponential: a chance of 3e-7
+				{"largest magnitude", largest - 2*sigma/cut, 15 / (n * end) * sigma / cut},
 			} {
 				if !(math.Abs(moment.off) <= moment.tolerance+1e-7) {
 					t.Errorf("%s kernels of %d inputs: the %s is off by %g, allowed is %.2g",
@@ -161,10 +176,12 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 }
 
 // autoencoderLoss is the loss in float64, by the equations, for sequences [N, L, F].
-func autoencoderLoss(form nn.Autoencoder, row, x []float64) (loss float64, descriptors, outputs []float32) {
+func autoencoderLoss(form nn.Autoencoder, row, x []float64) (loss float64, descriptors,
+	outputs []float32) {
 	cell := nn.LSTM{Inputs: form.Features, Hidden: form.Hidden}
 	dense := form.Features * (1 + form.Hidden)
-	decoder, encoder := newLSTMOracle(cell, row[dense:dense+cell.Params()]), newLSTMOracle(cell, row[dense+cell.Params():])
+	decoder, encoder := newLSTMOracle(cell, row[dense:dense+cell.Params()]),
+		newLSTMOracle(cell, row[dense+cell.Params():])
 	n := len(x) / (form.Steps * form.Features)
 	for i := range n {
 		at := func(t int) []float64 {
@@ -221,10 +238,12 @@ func TestAutoencoderOracle(t *testing.T) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				loss, gradient := c.form.LossGradient(in[0], in[1])
 				return []*Node{loss, c.form.Encode(in[0], in[1]), c.form.Reconstruct(in[0], in[1]), gradient}
-			}, xlatest.Tensor(float32s(row), len(row)), xlatest.Tensor(float32s(x), c.n, c.form.Steps, c.form.Features))
+			}, xlatest.Tensor(float32s(row), len(row)),
+				xlatest.Tensor(float32s(x), c.n, c.form.Steps, c.form.Features))
 			for i, want := range [][]float32{{float32(loss)}, descriptors, outputs, gradient} {
 				name := []string{"loss", "descriptors", "outputs", "gradient"}[i]
-				xlatest.Close(t, fmt.Sprintf("%s of %v", name, c.form), xlatest.Flat[float32](t, out[i]), want, 3e-6)
+				xlatest.Close(t, fmt.Sprintf("%s of %v", name, c.form), xlatest.Flat[float32](t, out[i]), want,
+					3e-6)
 			}
 		})
 	}
@@ -260,7 +279,8 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 			}
 			for i, d := range xlatest.Flat[float32](t, out[1][0]) {
 				if isNaN(d) != (i/form.Hidden == bad) {
-					t.Errorf("NaN in place %d of sequence %d: the descriptor of sequence %d has a %v", place, bad, i/form.Hidden, d)
+					t.Errorf("NaN in place %d of sequence %d: the descriptor of sequence %d has a %v", place, bad,
+						i/form.Hidden, d)
 				}
 			}
 			if !slices.ContainsFunc(xlatest.Flat[float32](t, out[2][0]), isNaN) {
@@ -278,13 +298,18 @@ func TestWrongAutoencoderInputsAreRefused(t *testing.T) {
 		row, seq []int
 		want     string
 	}{
-		{form, []int{n + 1}, []int{5, 4, 3}, "an auto-encoder of 3 features and 2 units has 105 parameters"},
+		{form, []int{n + 1}, []int{5, 4, 3},
+			"an auto-encoder of 3 features and 2 units has 105 parameters"},
 		{form, []int{2, n}, []int{5, 4, 3}, "a row of shape (Float32)[2, 105] does not fit"},
-		{form, []int{1, n}, []int{5, 3, 4}, "an auto-encoder of 4 steps of 3 features cannot read sequences"},
-		{nn.Autoencoder{Features: 3, Hidden: 2, Steps: 1}, []int{1, n}, []int{5, 1, 3}, "of two steps or more"},
+		{form, []int{1, n}, []int{5, 3, 4},
+			"an auto-encoder of 4 steps of 3 features cannot read sequences"},
+		{nn.Autoencoder{Features: 3, Hidden: 2, Steps: 1}, []int{1, n}, []int{5, 1, 3},
+			"of two steps or more"},
 	} {
-		_, err := xlatest.Best(t).Compile("encode", []xla.Input{{Shape: shapes.Make(dtypes.Float32, c.row...)},
-			{Shape: shapes.Make(dtypes.Float32, c.seq...)}}, func(in []*Node) []*Node { return []*Node{c.form.Encode(in[0], in[1])} })
+		_, err := xlatest.Best(t).Compile("encode",
+			[]xla.Input{{Shape: shapes.Make(dtypes.Float32, c.row...)},
+				{Shape: shapes.Make(dtypes.Float32, c.seq...)}},
+			func(in []*Node) []*Node { return []*Node{c.form.Encode(in[0], in[1])} })
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c, err)
 		}

@@ -30,7 +30,10 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	dims := sequences.Shape().Dimensions
 	mask := BroadcastToDims(InsertAxes(filled, -1, -1), dims...)
 	count := MulScalar(ReduceSum(ConvertDType(filled, dtypes.Float32)), float64(dims[1]))
-	mean := func(x *Node) *Node { return Div(ReduceSum(ReduceSum(Where(mask, x, ZerosLike(x)), 0), 0), count) }
+	mean := func(x *Node) *Node {
+		return Div(ReduceSum(ReduceSum(Where(mask, x, ZerosLike(x)), 0), 0),
+			count)
+	}
 	wide := func(x *Node) *Node { return Reshape(x, 1, 1, dims[2]) }
 
 	// Distances from a member make a feature that never changes exactly 0, and lose fewer digits of
@@ -42,8 +45,9 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	deviation := Sqrt(mean(Square(Sub(offset, wide(center)))))
 	never := ConstAs(deviation, float32(math.Inf(1)))
 	return Normaliser{
-		Mean:      Add(member, center),
-		Deviation: Where(Equal(deviation, ZerosLike(deviation)), BroadcastToDims(never, dims[2]), deviation),
+		Mean: Add(member, center),
+		Deviation: Where(Equal(deviation, ZerosLike(deviation)), BroadcastToDims(never, dims[2]),
+			deviation),
 	}
 }
 
@@ -76,8 +80,10 @@ func shuffle(key xla.Key, n int) *Node {
 	g := key.Hi.Graph()
 	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
 	// Of equal words the one that stands first comes first: it is smaller than the other plus 1.
-	first := LessThan(Iota(g, shapes.Make(dtypes.Int32, 1, n), 1), Iota(g, shapes.Make(dtypes.Int32, n, 1), 0))
-	before := LessThan(Sub(InsertAxes(words, 0), ConvertDType(first, dtypes.Int32)), InsertAxes(words, 1))
+	first := LessThan(Iota(g, shapes.Make(dtypes.Int32, 1, n), 1),
+		Iota(g, shapes.Make(dtypes.Int32, n, 1), 0))
+	before := LessThan(Sub(InsertAxes(words, 0), ConvertDType(first, dtypes.Int32)),
+		InsertAxes(words, 1))
 	return ReduceSum(ConvertDType(before, dtypes.Int32), 1)
 }
 
@@ -94,7 +100,8 @@ func NewAutoencoderTraining() AutoencoderTraining { return AutoencoderTraining{1
 type Trained struct {
 	Row        *Node // in the shape of the row before
 	Normaliser Normaliser
-	Loss       *Node // mean over the batches of the last epoch, each before its step; NaN without an epoch
+	// mean over the batches of the last epoch, each before its step; NaN without an epoch
+	Loss *Node
 }
 
 // Train goes on training a row on the sequences of an archive, [slots, L, F] and not normalised, of
@@ -105,17 +112,19 @@ type Trained struct {
 // in a new random order (train_seq2seq.py). The published code then picks from the drawn sequences
 // by the same numbers a second time, which leaves more of the filled slots out and counts others
 // more often. Here this is not so. [TrainEpochs] takes any order.
-func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node, key xla.Key) Trained {
+func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node,
+	key xla.Key) Trained {
 	normaliser := NewNormaliser(sequences, filled)
 	type source struct {
 		Drawn *Node
 		Key   xla.Key
 	}
 	from := source{drawFilled(key.FoldIn(0), filled), key.FoldIn(1)}
-	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs, from, func(epoch *Node, from source) *Node {
-		order := shuffle(from.Key.FoldInEach(epoch), from.Drawn.Shape().Dimensions[0])
-		return Gather(from.Drawn, InsertAxes(order, -1))
-	})
+	row, loss := TrainEpochs(t, a, row, normaliser.Apply(sequences), epochs, from,
+		func(epoch *Node, from source) *Node {
+			order := shuffle(from.Key.FoldInEach(epoch), from.Drawn.Shape().Dimensions[0])
+			return Gather(from.Drawn, InsertAxes(order, -1))
+		})
 	return Trained{row, normaliser, loss}
 }
 
@@ -123,7 +132,8 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 // gives the slots that an epoch takes, int32 [n], from the number of the epoch and a tree that it
 // may use. They are cut into n / Batch batches, one behind the other; what is left over is not
 // used. If there are fewer than Batch, all are one batch. The loss is that of [Trained].
-func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, epochs *Node, source T,
+func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, epochs *Node,
+	source T,
 	order func(epoch *Node, source T) *Node) (trained, loss *Node) {
 	if t.Batch < 1 {
 		panic(errors.Errorf("an auto-encoder cannot be trained with batches of %d sequences", t.Batch))
@@ -148,13 +158,15 @@ func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, ep
 		n := slots.Shape().Dimensions[0]
 		size := min(t.Batch, n)
 		s.Learner.Loss = ZerosLike(s.Learner.Loss)
-		s.Learner = xla.For(slots.Graph(), n/size, batches{s.Learner, s.Sequences, slots}, func(i *Node, b batches) batches {
-			chosen := xla.Rows(b.Order, MulScalar(i, int32(size)), size)
-			loss, gradient := a.lossGradient(b.Learner.Row, batchLast(Gather(b.Sequences, InsertAxes(chosen, -1))))
-			b.Learner.Row, b.Learner.Adam = adam.Update(b.Learner.Row, gradient, b.Learner.Adam)
-			b.Learner.Loss = Add(b.Learner.Loss, DivScalar(loss, float64(n/size)))
-			return b
-		}).Learner
+		s.Learner = xla.For(slots.Graph(), n/size, batches{s.Learner, s.Sequences, slots},
+			func(i *Node, b batches) batches {
+				chosen := xla.Rows(b.Order, MulScalar(i, int32(size)), size)
+				loss, gradient := a.lossGradient(b.Learner.Row,
+					batchLast(Gather(b.Sequences, InsertAxes(chosen, -1))))
+				b.Learner.Row, b.Learner.Adam = adam.Update(b.Learner.Row, gradient, b.Learner.Adam)
+				b.Learner.Loss = Add(b.Learner.Loss, DivScalar(loss, float64(n/size)))
+				return b
+			}).Learner
 		return s
 	})
 	return end.Learner.Row, end.Learner.Loss

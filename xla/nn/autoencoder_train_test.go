@@ -31,7 +31,8 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			normaliser := nn.NewNormaliser(in[1], in[2])
 			normalised := normaliser.Apply(in[1])
-			row, _ := nn.TrainEpochs(training, form, in[0], normalised, Const(in[0].Graph(), int32(epochs)), in[3],
+			row, _ := nn.TrainEpochs(training, form, in[0], normalised, Const(in[0].Graph(), int32(epochs)),
+				in[3],
 				func(epoch, orders *Node) *Node {
 					valid := Reshape(xla.Rows(orders, epoch, 1), slots)
 					return Gather(valid, InsertAxes(valid, -1))
@@ -109,7 +110,8 @@ func TestNormaliser(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			n := nn.NewNormaliser(in[0], in[1])
-			return []*Node{n.Mean, n.Deviation, n.Apply(in[0]), nn.NoNormaliser(in[0].Graph(), features).Apply(in[0])}
+			return []*Node{n.Mean, n.Deviation, n.Apply(in[0]),
+				nn.NoNormaliser(in[0].Graph(), features).Apply(in[0])}
 		}, xlatest.Tensor(data, slots, length, features), xlatest.Tensor(filled, slots))
 		mean, deviation := xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1])
 		normalised, same := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3])
@@ -129,7 +131,8 @@ func TestNormaliser(t *testing.T) {
 				t.Fatalf("without a normaliser %g becomes %g", data[i], same[i])
 			}
 		}
-		xlatest.Close(t, "normalised", normalised, want, 2e-4) // the mean of the second feature is a float32 of 5000
+		// the mean of the second feature is a float32 of 5000
+		xlatest.Close(t, "normalised", normalised, want, 2e-4)
 	})
 }
 
@@ -182,9 +185,10 @@ func TestShuffle(t *testing.T) {
 func TestDrawFilled(t *testing.T) {
 	const slots = 3000
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Bool, slots)}}, func(in []*Node) []*Node {
-			return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])}
-		})
+		program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
+			func(in []*Node) []*Node {
+				return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +240,8 @@ func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled 
 
 // compileTraining makes a program of (seed, sequences, filled, epochs) that trains a new row: the
 // row before, the row, mean, deviation, loss.
-func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining, form nn.Autoencoder,
+func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining,
+	form nn.Autoencoder,
 	slots int) *xla.Program {
 	t.Helper()
 	program, err := p.Compile("training", []xla.Input{
@@ -247,7 +252,8 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 	}, func(in []*Node) []*Node {
 		key := xla.KeyOf(in[0])
 		row := form.Init(key.FoldIn(0))
-		return append([]*Node{row}, xla.Flatten(training.Train(form, row, in[1], in[2], in[3], key.FoldIn(1)))...)
+		return append([]*Node{row}, xla.Flatten(training.Train(form, row, in[1], in[2], in[3],
+			key.FoldIn(1)))...)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +263,8 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 
 type trained struct{ before, row, mean, deviation, loss []float32 }
 
-func train(t testing.TB, program *xla.Program, form nn.Autoencoder, seed int64, x []float32, filled []bool, epochs int) trained {
+func train(t testing.TB, program *xla.Program, form nn.Autoencoder, seed int64, x []float32,
+	filled []bool, epochs int) trained {
 	t.Helper()
 	out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(seed))},
 		xla.Sharded{xlatest.Tensor(x, len(filled), form.Steps, form.Features)},
@@ -282,7 +289,8 @@ func TestAutoencoderTraining(t *testing.T) {
 		one := train(t, program, form, 1, x, filled, 40)
 		for _, junk := range []float32{float32(math.NaN()), 1e30} {
 			spoiled, _ := archive(form, slots, junk)
-			if again := train(t, program, form, 1, spoiled, filled, 40); fmt.Sprint(again) != fmt.Sprint(one) {
+			if again := train(t, program, form, 1, spoiled, filled,
+				40); fmt.Sprint(again) != fmt.Sprint(one) {
 				t.Errorf("with %g in the empty slots another training: %v, not %v", junk, again, one)
 			}
 		}
@@ -294,7 +302,8 @@ func TestAutoencoderTraining(t *testing.T) {
 		if !(one.loss[0] < 0.5*first.loss[0]) || !slices.Equal(first.before, one.before) {
 			t.Errorf("the loss is %v in the first epoch and %v in the last", first.loss, one.loss)
 		}
-		if none := train(t, program, form, 1, x, filled, 0); !slices.Equal(none.row, none.before) || none.loss[0] == none.loss[0] {
+		if none := train(t, program, form, 1, x, filled, 0); !slices.Equal(none.row,
+			none.before) || none.loss[0] == none.loss[0] {
 			t.Errorf("no epoch changes the row, or has a loss: %v", none.loss)
 		}
 	})
@@ -317,14 +326,16 @@ func TestAutoencoderTrainingOfOneBatch(t *testing.T) {
 			row := [][]float32{one.before, one.row}[i]
 			sequence := make([]float64, form.Steps*form.Features)
 			for k := range sequence {
-				sequence[k] = (float64(x[len(sequence)+k]) - float64(after.mean[k%form.Features])) / float64(after.deviation[k%form.Features])
+				sequence[k] = (float64(x[len(sequence)+k]) - float64(after.mean[k%form.Features])) / float64(
+					after.deviation[k%form.Features])
 			}
 			wide := make([]float64, len(row))
 			for k := range row {
 				wide[k] = float64(row[k])
 			}
 			loss, _, _ := autoencoderLoss(form, wide, sequence)
-			xlatest.Close(t, fmt.Sprintf("loss in epoch %d", i+1), after.loss, []float32{float32(loss)}, 1e-5)
+			xlatest.Close(t, fmt.Sprintf("loss in epoch %d", i+1), after.loss, []float32{float32(loss)},
+				1e-5)
 			for k := range row { // Adam's first steps are the learning rate long, or less
 				if moved := math.Abs(float64(after.row[k] - row[k])); moved > 1.01e-4 {
 					t.Fatalf("parameter %d moves by %g in epoch %d", k, moved, i+1)
@@ -339,7 +350,8 @@ func TestAutoencoderTrainingOfOneBatch(t *testing.T) {
 
 // 100 epochs on an archive of 1024 sequences, as AURORA trains: 800 steps of Adam.
 func BenchmarkAutoencoderTraining(b *testing.B) {
-	for _, form := range []nn.Autoencoder{{Features: 25, Hidden: 5, Steps: 25}, {Features: 2, Hidden: 5, Steps: 50}} {
+	for _, form := range []nn.Autoencoder{{Features: 25, Hidden: 5, Steps: 25},
+		{Features: 2, Hidden: 5, Steps: 50}} {
 		b.Run(fmt.Sprintf("1024x%dx%d", form.Steps, form.Features), func(b *testing.B) {
 			const slots = 1024
 			x, filled := archive(form, slots, 0)

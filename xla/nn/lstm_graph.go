@@ -50,7 +50,8 @@ func (l LSTM) Layout() []NamedLeaf {
 			NamedLeaf{Name: "h" + string(gate) + ".kernel", Shape: []int{l.Hidden, l.Hidden}})
 	}
 	for _, gate := range lstmGates {
-		leaves = append(leaves, NamedLeaf{Name: "i" + string(gate) + ".kernel", Shape: []int{l.Inputs, l.Hidden}})
+		leaves = append(leaves, NamedLeaf{Name: "i" + string(gate) + ".kernel",
+			Shape: []int{l.Inputs, l.Hidden}})
 	}
 	return placed(leaves)
 }
@@ -74,15 +75,17 @@ func placed(leaves []NamedLeaf) []NamedLeaf {
 func (l LSTM) Init(key xla.Key) *Node {
 	biases := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4, 1, l.Hidden))
 	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldIn(0), 4, l.Hidden)}, 1)
-	return Concatenate([]*Node{Reshape(recurrent, -1), leCunNormal(key.FoldIn(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
+	return Concatenate([]*Node{Reshape(recurrent, -1),
+		leCunNormal(key.FoldIn(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
 }
 
 // leCunNormal draws n numbers of mean 0 and variance 1/inputs: normal ones within two standard
 // deviations, widened to that variance.
 func leCunNormal(key xla.Key, inputs, n int) *Node {
 	const (
-		tries   = 8                    // of 6e10 numbers one fails all of them
-		shrinks = 0.879625661034239780 // standard deviation of a standard normal number known to be within +-2
+		tries = 8 // of 6e10 numbers one fails all of them
+		// standard deviation of a standard normal number known to be within +-2
+		shrinks = 0.879625661034239780
 	)
 	draws := key.Normal(tries, n)
 	try := func(i int) *Node { return Reshape(Slice(draws, AxisElem(i)), n) }
@@ -123,13 +126,16 @@ type Cell struct {
 // View cuts a row [N] into a cell.
 func (l LSTM) View(row *Node) Cell {
 	if row.Rank() != 1 || row.Shape().Dimensions[0] != l.Params() {
-		panic(errors.Errorf("an LSTM of %d inputs and %d units has %d parameters, a row of shape %s does not fit",
+		panic(errors.Errorf("an LSTM of %d inputs and %d units has %d parameters, a row of shape %s "+
+			"does not fit",
 			l.Inputs, l.Hidden, l.Params(), row.Shape()))
 	}
 	h, split := l.Hidden, 4*l.Hidden*(1+l.Hidden)
-	own := Reshape(Transpose(Reshape(Slice(row, AxisRange(0, split)), 4, 1+h, h), 0, 1), 1+h, 4*h) // bias, then kernel
+	// bias, then kernel
+	own := Reshape(Transpose(Reshape(Slice(row, AxisRange(0, split)), 4, 1+h, h), 0, 1), 1+h, 4*h)
 	return Cell{
-		Input:     Reshape(Transpose(Reshape(Slice(row, AxisRangeToEnd(split)), 4, l.Inputs, h), 0, 1), l.Inputs, 4*h),
+		Input: Reshape(Transpose(Reshape(Slice(row, AxisRangeToEnd(split)), 4, l.Inputs, h), 0, 1),
+			l.Inputs, 4*h),
 		Recurrent: Slice(own, AxisRangeToEnd(1)),
 		Bias:      Reshape(Slice(own, AxisElem(0)), 4*h),
 		Form:      l,
@@ -230,8 +236,14 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 	s := state{Cell: c, X: x, Memory: m}
 	if traced {
 		batch := x.Shape().Dimensions[2]
-		zeros := func(n, units int) *Node { return Zeros(x.Graph(), shapes.Make(dtypes.Float32, n, units, batch)) }
-		begin := func(m *Node) *Node { return Concatenate([]*Node{InsertAxes(m, 0), zeros(steps, c.Form.Hidden)}, 0) }
+		zeros := func(n, units int) *Node {
+			return Zeros(x.Graph(),
+				shapes.Make(dtypes.Float32, n, units, batch))
+		}
+		begin := func(m *Node) *Node {
+			return Concatenate([]*Node{InsertAxes(m, 0),
+				zeros(steps, c.Form.Hidden)}, 0)
+		}
 		s.Trace = trace{zeros(steps, 4*c.Form.Hidden), begin(m.Cell), begin(m.Output)}
 	}
 	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {
@@ -251,7 +263,8 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 // and, from read, by the output of each step as far as the loss reads it directly, [Hidden, B]
 // (read nil: it does not); source is what read may use. It gives the derivatives by the sums z in
 // the gates, [L, 4 Hidden, B], and by the state before the first step.
-func back[T any](c Cell, done trace, last Memory, source T, read func(step *Node, source T) *Node) (byZ *Node, first Memory) {
+func back[T any](c Cell, done trace, last Memory, source T,
+	read func(step *Node, source T) *Node) (byZ *Node, first Memory) {
 	type state struct {
 		Recurrent *Node // [4 Hidden, Hidden]
 		Trace     trace
@@ -301,7 +314,10 @@ func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 		Input, Recurrent, Bias *Node // by the parameters, times the lanes of the batch
 	}
 	steps, width := byZ.Shape().Dimensions[0], lanes(byZ)
-	zeros := func(dims ...int) *Node { return Zeros(x.Graph(), shapes.Make(dtypes.Float32, append(dims, width)...)) }
+	zeros := func(dims ...int) *Node {
+		return Zeros(x.Graph(),
+			shapes.Make(dtypes.Float32, append(dims, width)...))
+	}
 	in, h := c.Form.Inputs, c.Form.Hidden
 	s := state{x, done.Outputs, byZ, zeros(in, 4*h), zeros(h, 4*h), zeros(4 * h)}
 	s = xla.For(x.Graph(), steps, s, func(t *Node, s state) state {

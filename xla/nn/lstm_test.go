@@ -100,7 +100,8 @@ func TestGoldenLSTM(t *testing.T) {
 	for _, leaf := range form.Layout() {
 		name := "params.encoder.encoder_lstm.LSTMCell_0." + leaf.Name
 		stored := data.Float32s(name)
-		if !slices.Equal(leaf.Shape, data.Shape(name)) || !slices.Equal(row[leaf.Offset:leaf.Offset+len(stored)], stored) {
+		if !slices.Equal(leaf.Shape,
+			data.Shape(name)) || !slices.Equal(row[leaf.Offset:leaf.Offset+len(stored)], stored) {
 			t.Errorf("%s is not at %d, or not of shape %v", leaf.Name, leaf.Offset, leaf.Shape)
 		}
 	}
@@ -160,7 +161,8 @@ func TestLSTMInit(t *testing.T) {
 		Rows *Node
 	}
 	out := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
-		start := state{xla.KeyOf(in[0]), Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, draws, form.Params()))}
+		start := state{xla.KeyOf(in[0]), Zeros(in[0].Graph(),
+			shapes.Make(dtypes.Float32, draws, form.Params()))}
 		return []*Node{xla.For(in[0].Graph(), draws, start, func(i *Node, s state) state {
 			s.Rows = xla.SetRows(s.Rows, i, InsertAxes(form.Init(s.Key.FoldInEach(i)), 0))
 			return s
@@ -219,7 +221,8 @@ func TestLSTMInit(t *testing.T) {
 		{"mean of the first element", first / matrices, 0, math.Sqrt(1. / h)},
 	} {
 		if off := math.Abs(moment.got - moment.want); off > 5*moment.deviation/root {
-			t.Errorf("the %s is %g, in theory %g +- %.2g", moment.name, moment.got, moment.want, moment.deviation/root)
+			t.Errorf("the %s is %g, in theory %g +- %.2g", moment.name, moment.got, moment.want,
+				moment.deviation/root)
 		}
 	}
 }
@@ -227,10 +230,12 @@ func TestLSTMInit(t *testing.T) {
 func TestWrongLSTMRowsAreRefused(t *testing.T) {
 	form := nn.LSTM{Inputs: 3, Hidden: 2}
 	for _, dims := range [][]int{{form.Params() + 1}, {1, form.Params()}} {
-		_, err := xlatest.Best(t).Compile("view", []xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
-			return []*Node{form.View(in[0]).Bias}
-		})
-		if err == nil || !strings.Contains(err.Error(), "an LSTM of 3 inputs and 2 units has 48 parameters") {
+		_, err := xlatest.Best(t).Compile("view",
+			[]xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+				return []*Node{form.View(in[0]).Bias}
+			})
+		if err == nil || !strings.Contains(err.Error(),
+			"an LSTM of 3 inputs and 2 units has 48 parameters") {
 			t.Errorf("rows %v: %v", dims, err)
 		}
 	}

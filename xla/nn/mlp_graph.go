@@ -94,7 +94,8 @@ type Net struct {
 // View cuts rows [P, N] into networks.
 func (m MLP) View(rows *Node) Net {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != m.Params() {
-		panic(errors.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes, m.Params(), rows.Shape()))
+		panic(errors.Errorf("networks %v have %d parameters each, rows of shape %s do not fit", m.Sizes,
+			m.Params(), rows.Shape()))
 	}
 	net := Net{Form: m}
 	p := rows.Shape().Dimensions[0]

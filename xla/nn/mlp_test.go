@@ -28,7 +28,8 @@ func goldenPolicy(data golden.File) (policy nn.MLP, leaves []string) {
 			policy.Sizes = shape[:1]
 		}
 		policy.Sizes = append(policy.Sizes, shape[1])
-		leaves = append(leaves, fmt.Sprintf("params.Dense_%d.bias", layer), fmt.Sprintf("params.Dense_%d.kernel", layer))
+		leaves = append(leaves, fmt.Sprintf("params.Dense_%d.bias", layer),
+			fmt.Sprintf("params.Dense_%d.kernel", layer))
 	}
 	last := len(policy.Sizes) - 1
 	return nn.Policy(policy.Sizes[0], policy.Sizes[1:last], policy.Sizes[last]), leaves
@@ -44,12 +45,14 @@ func TestGoldenPolicy(t *testing.T) {
 	}
 	for i, leaf := range policy.Layout() {
 		stored := data.Float32s(leaves[i])
-		if !slices.Equal(leaf.Shape, data.Shape(leaves[i])) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
+		if !slices.Equal(leaf.Shape,
+			data.Shape(leaves[i])) || !slices.Equal(flat[leaf.Offset:leaf.Offset+len(stored)], stored) {
 			t.Errorf("%s is not at %d, or not of shape %v", leaves[i], leaf.Offset, leaf.Shape)
 		}
 	}
 	rows, obs, want := data.Float32s("params_flat_all"), data.Float32s("obs"), data.Float32s("actions")
-	p, steps, in, out := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2], data.Shape("actions")[2]
+	p, steps, in, out := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2],
+		data.Shape("actions")[2]
 	xlatest.Each(t, func(t *testing.T, platform *xla.Platform) {
 		outputs := xlatest.Run(t, platform, func(inputs []*Node) []*Node {
 			net := policy.View(inputs[0])
@@ -64,7 +67,8 @@ func TestGoldenPolicy(t *testing.T) {
 			got := xlatest.Flat[float32](t, outputs[1+step])
 			for i := range p {
 				at := (i*steps + step) * out
-				xlatest.Close(t, fmt.Sprintf("actions of policy %d at step %d", i, step), got[i*out:(i+1)*out], want[at:at+out], 1e-5)
+				xlatest.Close(t, fmt.Sprintf("actions of policy %d at step %d", i, step), got[i*out:(i+1)*out],
+					want[at:at+out], 1e-5)
 			}
 		}
 	})
@@ -84,7 +88,8 @@ func TestGoldenInitMoments(t *testing.T) {
 	policy := nn.Policy(sizes[0], sizes[1:], outputs)
 	rows := xlatest.Flat[float32](t, xlatest.Run(t, xlatest.Best(t), func(in []*Node) []*Node {
 		g := in[0].Graph()
-		return []*Node{policy.Init(xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws), 0)))}
+		return []*Node{policy.Init(xla.KeyOf(in[0]).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, draws),
+			0)))}
 	}, tensors.FromValue(xla.SeedWords(1)))[0])
 	for _, leaf := range policy.Layout() {
 		var drawn []float64
@@ -99,7 +104,10 @@ func TestGoldenInitMoments(t *testing.T) {
 			}
 		}
 		if !leaf.Kernel {
-			if worst := slices.MaxFunc(drawn, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }); worst != 0 {
+			if worst := slices.MaxFunc(drawn, func(a,
+				b float64) int {
+				return cmp.Compare(math.Abs(a), math.Abs(b))
+			}); worst != 0 {
 				t.Errorf("a bias of layer %d begins with %g", leaf.Layer, worst)
 			}
 			continue
@@ -126,7 +134,8 @@ func TestGoldenInitMoments(t *testing.T) {
 			{"maximum", slices.Max(drawn), want[3], 12. / 5 * (want[3] - want[2]) / n},
 		} {
 			if off := math.Abs(moment.got - moment.want); off > 5*moment.standard+1e-7 {
-				t.Errorf("layer %d: the %s is %g, in theory %g +- %.2g", leaf.Layer, moment.name, moment.got, moment.want, moment.standard)
+				t.Errorf("layer %d: the %s is %g, in theory %g +- %.2g", leaf.Layer, moment.name, moment.got,
+					moment.want, moment.standard)
 			}
 		}
 	}
@@ -134,10 +143,12 @@ func TestGoldenInitMoments(t *testing.T) {
 
 func TestWrongRowsAreRefused(t *testing.T) {
 	policy := nn.Policy(3, []int{4}, 2)
-	for _, dims := range [][]int{{2, policy.Params() + 1}, {policy.Params()}, {2, 1, policy.Params()}} {
-		_, err := xlatest.Best(t).Compile("view", []xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
-			return policy.View(in[0]).Kernel
-		})
+	for _, dims := range [][]int{{2, policy.Params() + 1}, {policy.Params()},
+		{2, 1, policy.Params()}} {
+		_, err := xlatest.Best(t).Compile("view",
+			[]xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+				return policy.View(in[0]).Kernel
+			})
 		if err == nil || !strings.Contains(err.Error(), "networks [3 4 2] have 26 parameters each") {
 			t.Errorf("rows %v: %v", dims, err)
 		}
@@ -164,7 +175,8 @@ func ExampleMLP_Layout() {
 	policy := nn.Policy(2, []int{256, 256}, 2)
 	fmt.Println(policy.Params(), "parameters")
 	for _, leaf := range policy.Layout()[:2] {
-		fmt.Printf("layer %d, kernel %v, shape %v, offset %d\n", leaf.Layer, leaf.Kernel, leaf.Shape, leaf.Offset)
+		fmt.Printf("layer %d, kernel %v, shape %v, offset %d\n", leaf.Layer, leaf.Kernel, leaf.Shape,
+			leaf.Offset)
 	}
 	// Output:
 	// 67074 parameters
@@ -179,7 +191,8 @@ func ExampleNet_Apply() {
 		log.Fatal(err)
 	}
 	form := nn.MLP{Sizes: []int{1, 1}, Output: Tanh}
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 2, form.Params())}, {Shape: shapes.Make(dtypes.Float32, 2, 1)}}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 2, form.Params())},
+		{Shape: shapes.Make(dtypes.Float32, 2, 1)}}
 	program, err := p.Compile("two networks", inputs, func(in []*Node) []*Node {
 		return []*Node{form.View(in[0]).Apply(in[1])}
 	})

@@ -16,7 +16,8 @@ type Statistics struct {
 // NewStatistics are those of no vector: mean 0 and, by the 1 in Squares, variance 1.
 func NewStatistics(g *Graph, d int) Statistics {
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, d))
-	return Statistics{Mean: zeros, Squares: OnesLike(zeros), Count: Zeros(g, shapes.Make(dtypes.Float32))}
+	return Statistics{Mean: zeros, Squares: OnesLike(zeros),
+		Count: Zeros(g, shapes.Make(dtypes.Float32))}
 }
 
 // Update counts vectors x [B, d] in, by Welford's method for batches (QDax,

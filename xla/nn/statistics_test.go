@@ -48,7 +48,8 @@ func TestGoldenStatistics(t *testing.T) {
 				xlatest.Close(t, name, xlatest.Flat[float32](t, out[3*k+i]), data.Float32s(name), 1e-5)
 			}
 		}
-		xlatest.Close(t, "rms.normalized", xlatest.Flat[float32](t, out[3*batches]), data.Float32s("rms.normalized"), 1e-5)
+		xlatest.Close(t, "rms.normalized", xlatest.Flat[float32](t, out[3*batches]),
+			data.Float32s("rms.normalized"), 1e-5)
 	})
 }
 

@@ -54,7 +54,8 @@ func TestFailureLeavesTheOldFile(t *testing.T) {
 }
 
 func TestWriteNeedsAFolder(t *testing.T) {
-	if err := WriteBytes(filepath.Join(t.TempDir(), "none", "a"), nil); !errors.Is(err, os.ErrNotExist) {
+	if err := WriteBytes(filepath.Join(t.TempDir(), "none", "a"), nil); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -90,7 +90,8 @@ func (Grid) Sequence(Task) (envs.Recorder, bool) { return envs.Recorder{}, false
 func (Grid) SameStart() bool { return false }
 
 // Insert implements [Archive] by [repertoire.Winners].
-func (a Grid) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node) {
+func (a Grid) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
+	valid *Node) {
 	cells := cellsOf(a, fields)
 	batch := repertoire.Batch{Fitness: found.Fitness, Descriptors: found.Descriptors}
 	index, accepted = repertoire.Winners(cells, batch)

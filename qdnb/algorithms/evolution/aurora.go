@@ -12,25 +12,31 @@ import (
 // AuroraSettings are the hyperparameters of AURORA's archive (reference: train_aurora.py; appendix
 // of the paper).
 type AuroraSettings struct {
-	Capacity       int     `json:"capacity"`         // slots of the archive; paper: 1024
-	Observation    string  `json:"observation"`      // what the sequences hold: only_sd, no_sd or full
-	Sampling       int     `json:"sampling"`         // control steps from one element of a sequence to the next; paper: 10
-	MaxObservation int     `json:"max_observation"`  // features of the observation that are kept: the first ones; paper: 25
-	Latent         int     `json:"latent"`           // components of the learned descriptor; paper: 5
-	Threshold      float64 `json:"threshold"`        // the distance l between members at first; paper: 0.2
-	Every          int     `json:"loop"`             // generations of a loop, after which there is upkeep; paper: 10
-	Epochs         int     `json:"epochs"`           // of a training of the auto-encoder in the first 100 loops; paper: 100
-	LateEpochs     int     `json:"late_epochs"`      // of a later one; paper: 25
-	TrainingBatch  int     `json:"training_batch"`   // sequences of a gradient step; paper: 128
-	LearningRate   float64 `json:"ae_learning_rate"` // of the auto-encoder; paper: 1e-4
+	Capacity    int    `json:"capacity"`    // slots of the archive; paper: 1024
+	Observation string `json:"observation"` // what the sequences hold: only_sd, no_sd or full
+	// control steps from one element of a sequence to the next; paper: 10
+	Sampling int `json:"sampling"`
+	// features of the observation that are kept: the first ones; paper: 25
+	MaxObservation int `json:"max_observation"`
+	Latent         int `json:"latent"` // components of the learned descriptor; paper: 5
+	// the distance l between members at first; paper: 0.2
+	Threshold float64 `json:"threshold"`
+	// generations of a loop, after which there is upkeep; paper: 10
+	Every int `json:"loop"`
+	// of a training of the auto-encoder in the first 100 loops; paper: 100
+	Epochs        int     `json:"epochs"`
+	LateEpochs    int     `json:"late_epochs"`      // of a later one; paper: 25
+	TrainingBatch int     `json:"training_batch"`   // sequences of a gradient step; paper: 128
+	LearningRate  float64 `json:"ae_learning_rate"` // of the auto-encoder; paper: 1e-4
 }
 
 // DefaultAuroraSettings are the paper's, for an environment: the sequences hold positions where the
 // descriptor is a position, and observations where it tells of contacts, which is no prior.
 func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 	s := AuroraSettings{
-		Capacity: 1024, Observation: NoDescriptor, Sampling: 10, MaxObservation: 25, Latent: 5, Threshold: 0.2,
-		Every: 10, Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4,
+		Capacity: 1024, Observation: NoDescriptor, Sampling: 10, MaxObservation: 25, Latent: 5,
+		Threshold: 0.2,
+		Every:     10, Epochs: 100, LateEpochs: 25, TrainingBatch: 128, LearningRate: 1e-4,
 	}
 	if env.Descriptor.Kind == envs.Final {
 		s.Observation = OnlyDescriptor
@@ -55,10 +61,12 @@ func (s AuroraSettings) check(length int) error {
 	switch s.Observation {
 	case OnlyDescriptor, NoDescriptor, FullState:
 	default:
-		return names.Unknown("observation", s.Observation, []string{OnlyDescriptor, NoDescriptor, FullState})
+		return names.Unknown("observation", s.Observation,
+			[]string{OnlyDescriptor, NoDescriptor, FullState})
 	}
 	if !(s.Threshold >= 0 && s.Threshold < 1e6) || !(s.LearningRate > 0 && s.LearningRate < 1e3) {
-		return errors.Errorf("threshold must be from 0 on and ae_learning_rate above 0, not %g and %g", s.Threshold, s.LearningRate)
+		return errors.Errorf("threshold must be from 0 on and ae_learning_rate above 0, not %g and %g",
+			s.Threshold, s.LearningRate)
 	}
 	return nil
 }

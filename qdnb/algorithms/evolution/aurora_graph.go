@@ -54,7 +54,8 @@ type slots struct {
 
 // Fields implements [Archive].
 func (AuroraArchive) Fields() []string {
-	return []string{"fitnesses", "descriptors", "sequences", "autoencoder", "mean", "deviation", "threshold", "threshold_error"}
+	return []string{"fitnesses", "descriptors", "sequences", "autoencoder", "mean", "deviation",
+		"threshold", "threshold_error"}
 }
 
 func (AuroraArchive) read(fields []*Node) slots {
@@ -62,7 +63,8 @@ func (AuroraArchive) read(fields []*Node) slots {
 		panic(errors.Errorf("AURORA has 8 fields, not %d", len(fields)))
 	}
 	var s slots
-	for i, field := range []**Node{&s.Fitnesses, &s.Descriptors, &s.Sequences, &s.Autoencoder, &s.Mean, &s.Deviation, &s.Threshold, &s.Error} {
+	for i, field := range []**Node{&s.Fitnesses, &s.Descriptors, &s.Sequences, &s.Autoencoder, &s.Mean,
+		&s.Deviation, &s.Threshold, &s.Error} {
 		*field = fields[i]
 	}
 	return s
@@ -92,16 +94,18 @@ func (a AuroraArchive) Sequence(task Task) (envs.Recorder, bool) {
 		return *a.Features, true
 	}
 	features := a.features(task.Env.Spec())
-	return envs.Recorder{Every: a.Sampling, Width: features, Row: func(before envs.State, _ *Node, _ envs.State) *Node {
-		head := Slice(before.Observation, AxisRange(), AxisRange(0, min(before.Observation.Shape().Dimensions[1], a.MaxObservation)))
-		switch a.Observation {
-		case OnlyDescriptor:
-			return before.Descriptor
-		case NoDescriptor:
-			return head
-		}
-		return Concatenate([]*Node{before.Descriptor, head}, 1)
-	}}, true
+	return envs.Recorder{Every: a.Sampling, Width: features,
+		Row: func(before envs.State, _ *Node, _ envs.State) *Node {
+			head := Slice(before.Observation, AxisRange(),
+				AxisRange(0, min(before.Observation.Shape().Dimensions[1], a.MaxObservation)))
+			switch a.Observation {
+			case OnlyDescriptor:
+				return before.Descriptor
+			case NoDescriptor:
+				return head
+			}
+			return Concatenate([]*Node{before.Descriptor, head}, 1)
+		}}, true
 }
 
 // Empty implements [Archive].
@@ -133,7 +137,8 @@ func (a AuroraArchive) encode(s slots, sequences *Node) *Node {
 }
 
 // Insert implements [Archive].
-func (a AuroraArchive) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node) {
+func (a AuroraArchive) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
+	valid *Node) {
 	s := a.read(fields)
 	batch := repertoire.Batch{Fitness: found.Fitness, Descriptors: a.encode(s, found.Sequences)}
 	u := repertoire.Unstructured{Fitness: s.Fitnesses, Descriptors: s.Descriptors}
@@ -170,7 +175,8 @@ func (a AuroraArchive) Maintenance(generation int64) string {
 }
 
 // Maintain implements [Archive].
-func (a AuroraArchive) Maintain(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node {
+func (a AuroraArchive) Maintain(upkeep string, fields []*Node, generation *Node,
+	key xla.Key) []*Node {
 	s := a.read(fields)
 	u := repertoire.Unstructured{Fitness: s.Fitnesses, Descriptors: s.Descriptors}
 	switch upkeep {
@@ -197,10 +203,13 @@ func (a AuroraArchive) Maintain(upkeep string, fields []*Node, generation *Node,
 func (a AuroraArchive) train(s slots, filled, generation *Node, key xla.Key) slots {
 	dims := s.Sequences.Shape().Dimensions
 	loop := Div(generation, ConstAs(generation, int32(a.Every)))
-	epochs := Where(LessOrEqual(loop, ConstAs(loop, int32(100))), ConstAs(loop, int32(a.Epochs)), ConstAs(loop, int32(a.LateEpochs)))
+	epochs := Where(LessOrEqual(loop, ConstAs(loop, int32(100))), ConstAs(loop, int32(a.Epochs)),
+		ConstAs(loop, int32(a.LateEpochs)))
 	training := nn.AutoencoderTraining{Batch: a.TrainingBatch, LearningRate: a.LearningRate}
-	trained := training.Train(a.autoencoder(dims[1], dims[2]), s.Autoencoder, s.Sequences, filled, epochs, key)
-	s.Autoencoder, s.Mean, s.Deviation = trained.Row, trained.Normaliser.Mean, trained.Normaliser.Deviation
+	trained := training.Train(a.autoencoder(dims[1], dims[2]), s.Autoencoder, s.Sequences, filled,
+		epochs, key)
+	s.Autoencoder, s.Mean, s.Deviation = trained.Row, trained.Normaliser.Mean,
+		trained.Normaliser.Deviation
 	return s
 }
 

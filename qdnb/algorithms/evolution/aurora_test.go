@@ -22,12 +22,14 @@ func TestGoldenAuroraSequences(t *testing.T) {
 	n, steps, observations := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2]
 	d := data.Shape("xy")[2]
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for name, option := range map[string]string{"aurora_full": FullState, "aurora_no_sd": NoDescriptor, "aurora_only_sd": OnlyDescriptor} {
+		for name, option := range map[string]string{"aurora_full": FullState,
+			"aurora_no_sd": NoDescriptor, "aurora_only_sd": OnlyDescriptor} {
 			params, want := data.Float32s(name+".params.flat"), data.Float32s(name+".observations")
 			dims := data.Shape(name + ".observations")
 			archive := AuroraArchive{AuroraSettings: AuroraSettings{
 				Observation: option, Sampling: int(data.Number("const.traj_sampling_freq")),
-				MaxObservation: int(data.Number("const.max_observation_size")), Latent: data.Shape(name + ".descriptors")[1],
+				MaxObservation: int(data.Number("const.max_observation_size")),
+				Latent:         data.Shape(name + ".descriptors")[1],
 			}}
 			task := Task{Env: envs.Pointmaze{}}
 			recorder, _ := archive.Sequence(task)
@@ -38,15 +40,19 @@ func TestGoldenAuroraSequences(t *testing.T) {
 				var rows []*Node
 				for step := 0; step < steps; step += recorder.Every {
 					at := func(x *Node) *Node { return Squeeze(Slice(x, AxisRange(), AxisElem(step)), 1) }
-					rows = append(rows, InsertAxes(recorder.Row(envs.State{Observation: at(in[0]), Descriptor: at(in[1])}, nil, envs.State{}), 1))
+					rows = append(rows, InsertAxes(recorder.Row(envs.State{Observation: at(in[0]),
+						Descriptor: at(in[1])}, nil, envs.State{}), 1))
 				}
 				sequences := Concatenate(rows, 1)
 				s := slots{Autoencoder: in[2], Mean: in[3], Deviation: in[4]}
 				return []*Node{sequences, archive.encode(s, sequences)}
-			}, xlatest.Tensor(data.Float32s("obs"), n, steps, observations), xlatest.Tensor(data.Float32s("xy"), n, steps, d),
-				xlatest.Tensor(params, 1, len(params)), xlatest.Tensor(data.Float32s(name+".mean"), dims[2]), xlatest.Tensor(data.Float32s(name+".std"), dims[2]))
+			}, xlatest.Tensor(data.Float32s("obs"), n, steps, observations),
+				xlatest.Tensor(data.Float32s("xy"), n, steps, d),
+				xlatest.Tensor(params, 1, len(params)), xlatest.Tensor(data.Float32s(name+".mean"), dims[2]),
+				xlatest.Tensor(data.Float32s(name+".std"), dims[2]))
 			xlatest.Close(t, name+": sequences", xlatest.Flat[float32](t, out[0]), want, 0)
-			xlatest.Close(t, name+": descriptors", xlatest.Flat[float32](t, out[1]), data.Float32s(name+".descriptors"), 1e-5)
+			xlatest.Close(t, name+": descriptors", xlatest.Flat[float32](t, out[1]),
+				data.Float32s(name+".descriptors"), 1e-5)
 		}
 	})
 }
@@ -71,8 +77,10 @@ func TestAuroraUpkeep(t *testing.T) {
 func auroraSearch(t *testing.T, p *xla.Platform) *Search {
 	t.Helper()
 	settings := DefaultAuroraSettings(envs.Pointmaze{}.Spec())
-	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch, settings.Threshold = 40, 5, 2, 4, 16, 0.02
-	s, err := New(p, mazeTask(), Method{Emitter: isoline, Archive: AuroraArchive{AuroraSettings: settings}}, mazeSettings(2))
+	settings.Capacity, settings.Sampling, settings.Every, settings.Epochs, settings.TrainingBatch,
+		settings.Threshold = 40, 5, 2, 4, 16, 0.02
+	s, err := New(p, mazeTask(), Method{Emitter: isoline,
+		Archive: AuroraArchive{AuroraSettings: settings}}, mazeSettings(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +113,8 @@ func TestAuroraSearch(t *testing.T) {
 					known[name(genotypes[slot*params:(slot+1)*params])] = true
 				}
 			}
-			if len(members) < 3 || outcome.Extra[0] != float64(len(members)) || outcome.Extra[1] != float64(slices.Max(fitnesses)) {
+			if len(members) < 3 || outcome.Extra[0] != float64(len(members)) || outcome.Extra[1] != float64(
+				slices.Max(fitnesses)) {
 				t.Fatalf("generation %d: %d members, said are %v", generation, len(members), outcome.Extra)
 			}
 			first := sequences[members[0]*elements:][:2]
@@ -114,7 +123,8 @@ func TestAuroraSearch(t *testing.T) {
 					t.Errorf("generation %d: members start at %v and %v", generation, first, start)
 				}
 			}
-			if upkeep := s.method.Archive.Maintenance(int64(generation)); upkeep == trainAgain || upkeep == adaptThreshold {
+			if upkeep := s.method.Archive.Maintenance(int64(generation)); upkeep == trainAgain || upkeep ==
+				adaptThreshold {
 				length := floats(t, arrays, "threshold")[0]
 				for _, a := range members {
 					for _, b := range members {
@@ -124,7 +134,8 @@ func TestAuroraSearch(t *testing.T) {
 							sum += x * x
 						}
 						if fitnesses[a] != fitnesses[b] && math.Sqrt(sum) < 0.999*float64(length) {
-							t.Errorf("generation %d: members %d and %d are %g apart, and have to be %g", generation, a, b, math.Sqrt(sum), length)
+							t.Errorf("generation %d: members %d and %d are %g apart, and have to be %g", generation, a,
+								b, math.Sqrt(sum), length)
 						}
 					}
 				}
@@ -135,16 +146,19 @@ func TestAuroraSearch(t *testing.T) {
 			encoded := encodedBy(t, p, s, arrays)
 			for _, slot := range members {
 				xlatest.Close(t, fmt.Sprintf("generation %d: descriptor of slot %d", generation, slot),
-					descriptors[slot*latent:(slot+1)*latent], encoded[slot*latent:(slot+1)*latent], encodedTolerance(generation))
+					descriptors[slot*latent:(slot+1)*latent], encoded[slot*latent:(slot+1)*latent],
+					encodedTolerance(generation))
 			}
 			if generation%2 == 0 {
-				passive, fitness := floats(t, arrays, "passive_genotypes"), floats(t, arrays, "passive_fitnesses")
+				passive, fitness := floats(t, arrays, "passive_genotypes"),
+					floats(t, arrays, "passive_fitnesses")
 				if !slices.Equal(fitness, outcome.Fitnesses) {
 					t.Errorf("generation %d: the passive repertoire is not what is measured", generation)
 				}
 				for cell, f := range fitness {
 					if !math.IsInf(float64(f), -1) && !known[name(passive[cell*params:(cell+1)*params])] {
-						t.Errorf("generation %d: cell %d of the passive repertoire holds what was never a member", generation, cell)
+						t.Errorf("generation %d: cell %d of the passive repertoire holds what was never a member",
+							generation, cell)
 					}
 				}
 			}
@@ -167,8 +181,10 @@ func encodedBy(t *testing.T, p *xla.Platform, s *Search, arrays map[string]npz.A
 	archive := s.method.Archive.(AuroraArchive)
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		return []*Node{archive.encode(slots{Autoencoder: in[1], Mean: in[2], Deviation: in[3]}, in[0])}
-	}, xlatest.Tensor(floats(t, arrays, "sequences"), arrays["sequences"].Shape...), xlatest.Tensor(floats(t, arrays, "autoencoder"), arrays["autoencoder"].Shape...),
-		xlatest.Tensor(floats(t, arrays, "mean"), arrays["mean"].Shape...), xlatest.Tensor(floats(t, arrays, "deviation"), arrays["deviation"].Shape...))
+	}, xlatest.Tensor(floats(t, arrays, "sequences"), arrays["sequences"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "autoencoder"), arrays["autoencoder"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "mean"), arrays["mean"].Shape...),
+		xlatest.Tensor(floats(t, arrays, "deviation"), arrays["deviation"].Shape...))
 	return xlatest.Flat[float32](t, out[0])
 }
 
@@ -178,13 +194,15 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	s := auroraSearch(t, p)
 	steps(t, s, 3)
 	arrays := stateOf(t, s)
-	fitnesses, genotypes, sequences := floats(t, arrays, "fitnesses"), floats(t, arrays, "genotypes"), floats(t, arrays, "sequences")
+	fitnesses, genotypes, sequences := floats(t, arrays, "fitnesses"), floats(t, arrays, "genotypes"),
+		floats(t, arrays, "sequences")
 	params, elements := arrays["genotypes"].Shape[1], len(sequences)/len(fitnesses)
 	slot := slices.IndexFunc(fitnesses, func(f float32) bool { return !math.IsInf(float64(f), -1) })
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		start := xla.NewKey(in[0].Graph(), 2).FoldIn(streamStart)
 		keys := xla.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
-		descriptors, _, _ := envs.Trace(s.task.Env, s.task.Policy.View(in[0]), s.task.Env.Reset(keys), s.task.Length)
+		descriptors, _, _ := envs.Trace(s.task.Env, s.task.Policy.View(in[0]), s.task.Env.Reset(keys),
+			s.task.Length)
 		return []*Node{descriptors}
 	}, xlatest.Tensor(genotypes[slot*params:(slot+1)*params], 1, params))
 	trace := xlatest.Flat[float32](t, out[0])

@@ -38,29 +38,34 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 // learns then is not what it would have learnt.
 func (s *Search) Refill() (episodes int64, err error) {
 	gen, st := s.evaluation(), s.main
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: st.genotypes[0].Shape()}}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)},
+		{Shape: shapes.Make(dtypes.Int32)}, {Shape: st.genotypes[0].Shape()}}
 	for _, field := range st.fields {
 		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
 	}
-	evaluate, err := s.platform.CompileParallel("episodes for the replay buffer", inputs, func(in []*graph.Node) []*graph.Node {
-		root := xla.KeyOf(in[0])
-		from := source{Parents: NewParents(in[3], cellsOf(st.archive, in[4:])), Key: root.FoldIn(streamRefill).FoldInEach(in[2])}
-		from.Number = graph.MaxScalar(in[2], int32(1)) // some generation after the first
-		if s.method.Archive.SameStart() {
-			from.Start = root.FoldIn(streamStart)
-		}
-		return []*graph.Node{gen.evaluate(from, in[1]).Transitions}
-	}, s.axes()...)
+	evaluate, err := s.platform.CompileParallel("episodes for the replay buffer", inputs,
+		func(in []*graph.Node) []*graph.Node {
+			root := xla.KeyOf(in[0])
+			from := source{Parents: NewParents(in[3], cellsOf(st.archive, in[4:])),
+				Key: root.FoldIn(streamRefill).FoldInEach(in[2])}
+			from.Number = graph.MaxScalar(in[2], int32(1)) // some generation after the first
+			if s.method.Archive.SameStart() {
+				from.Start = root.FoldIn(streamStart)
+			}
+			return []*graph.Node{gen.evaluate(from, in[1]).Transitions}
+		}, s.axes()...)
 	if err != nil {
 		return 0, err
 	}
 	defer evaluate.Free()
 	l := s.learning
 	capacity, width := l.buffer.Shape()
-	inputs = append([]xla.Input{{Shape: shapes.Make(dtypes.Float32, int(s.replayStep()), width)}}, l.buffer.Inputs(true)...)
-	insert, err := s.platform.Compile("filling the replay buffer", inputs, func(in []*graph.Node) []*graph.Node {
-		return xla.Flatten(xla.Unflatten(l.form, in[1:]).Insert(in[0]))
-	})
+	inputs = append([]xla.Input{{Shape: shapes.Make(dtypes.Float32, int(s.replayStep()), width)}},
+		l.buffer.Inputs(true)...)
+	insert, err := s.platform.Compile("filling the replay buffer", inputs,
+		func(in []*graph.Node) []*graph.Node {
+			return xla.Flatten(xla.Unflatten(l.form, in[1:]).Insert(in[0]))
+		})
 	if err != nil {
 		return 0, err
 	}

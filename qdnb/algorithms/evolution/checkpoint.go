@@ -78,7 +78,8 @@ func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 		want := (*values[name])[0].Shape().Dimensions
 		got, ok := arrays[name]
 		if !ok || !slices.Equal(got.Shape, want) {
-			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape, want)
+			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape,
+				want)
 		}
 		flat, err := got.Float32s()
 		if err != nil {

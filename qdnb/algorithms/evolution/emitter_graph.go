@@ -64,7 +64,8 @@ func (IsoLineEmitter) Bind(numbers []*Node) Emitter {
 	return EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 		x1, x2 := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))
 		dims := x1.Shape().Dimensions
-		return isoLine(x1, x2, keys.FoldIn(2).Normal(dims...), keys.FoldIn(3).Normal(dims[0]), numbers[0], numbers[1])
+		return isoLine(x1, x2, keys.FoldIn(2).Normal(dims...), keys.FoldIn(3).Normal(dims[0]), numbers[0],
+			numbers[1])
 	})
 }
 

@@ -33,34 +33,40 @@ func NewEvaluator(p *xla.Platform, task Task, batch, slice int) (*Evaluator, err
 // NewRepeatedEvaluator is [NewEvaluator] for a few policies, each of which plays several of the
 // batch's episodes: episode i is that of policy i mod policies. What recorders keep of the episodes
 // is had from [Evaluator.Record].
-func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int, recorders ...envs.Recorder) (*Evaluator, error) {
+func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int,
+	recorders ...envs.Recorder) (*Evaluator, error) {
 	return newEvaluator(p, task, policies, 0, batch, slice, recorders)
 }
 
 // NewCrossedEvaluator is [NewEvaluator] for every policy from each of some initial states, the same
 // for all policies: episode i is that of policy i / states from state i mod states. What it finds
 // of a policy does not depend on the others.
-func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int, recorders ...envs.Recorder) (*Evaluator, error) {
+func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int,
+	recorders ...envs.Recorder) (*Evaluator, error) {
 	if states < 1 {
 		return nil, errors.Errorf("policies need at least 1 initial state, not %d", states)
 	}
 	return newEvaluator(p, task, policies, states, policies*states, slice, recorders)
 }
 
-func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int, recorders []envs.Recorder) (*Evaluator, error) {
+func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int,
+	recorders []envs.Recorder) (*Evaluator, error) {
 	params := task.Policy.Params()
 	if slice == 0 {
 		slice = DefaultSlice(p.Kind, batch, params)
 	}
 	if policies < 1 || policies > batch || slice < 1 || task.Length < 1 {
-		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step and slices of 1, not %d, %d and %d", policies, task.Length, slice)
+		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step and slices of 1, not %d, "+
+			"%d and %d", policies, task.Length, slice)
 	}
 	slice = min(slice, batch)
 	if err := p.CheckMemory(4 * int64(params) * int64(policies+slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{platform: p, task: task, policies: policies, states: states, batch: batch, slice: slice, recorders: recorders}
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, policies, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+	e := &Evaluator{platform: p, task: task, policies: policies, states: states, batch: batch,
+		slice: slice, recorders: recorders}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, policies, params)},
+		{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
 	if live, ok := task.Env.(envs.Perturbable); ok {
 		inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, live.Width())})
 	}
@@ -94,13 +100,15 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 	}
 	g, workers, env := worker.Graph(), e.platform.Workers, e.task.Env
 	turns, d := (e.batch+e.slice*workers-1)/(e.slice*workers), len(env.Spec().Descriptor.Lower)
-	start := state{Genotypes: genotypes, Key: key, Worker: worker, Conditions: conditions, Fitness: Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice))}
+	start := state{Genotypes: genotypes, Key: key, Worker: worker, Conditions: conditions,
+		Fitness: Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice))}
 	if d > 0 {
 		start.Descriptors = Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, d))
 	}
 	width := func(r envs.Recorder) int { return r.Rows(e.task.Length) * r.Width }
 	for _, r := range e.recorders {
-		start.Records = append(start.Records, Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, width(r))))
+		start.Records = append(start.Records, Zeros(g,
+			shapes.Make(dtypes.Float32, turns, e.slice, width(r))))
 	}
 	local := xla.ForSlices(turns, worker, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, workers), s.Worker), e.slice)
@@ -111,7 +119,8 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 		switch {
 		case e.states > 0:
 			states = ModScalar(episodes, int32(e.states))
-			genotypes = Gather(s.Genotypes, InsertAxes(DivScalar(Sub(episodes, states), int32(e.states)), -1))
+			genotypes = Gather(s.Genotypes, InsertAxes(DivScalar(Sub(episodes, states), int32(e.states)),
+				-1))
 		case e.policies == e.batch:
 			genotypes = xla.Rows(s.Genotypes, first, e.slice)
 		default:
@@ -121,7 +130,8 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 		if live, ok := env.(envs.Perturbable); ok {
 			start = live.Under(start, s.Conditions)
 		}
-		fitness, descriptors, records := envs.Record(env, e.task.Policy.View(genotypes), start, e.task.Length, e.recorders...)
+		fitness, descriptors, records := envs.Record(env, e.task.Policy.View(genotypes), start,
+			e.task.Length, e.recorders...)
 		for i, record := range records {
 			s.Records[i] = xla.SetRows(s.Records[i], turn, Reshape(record, 1, e.slice, -1))
 		}
@@ -134,7 +144,8 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 	ordered := func(x *Node, tail ...int) *Node {
 		all := xla.AllGather(x, worker, workers) // [workers, turns, slice, ...]
 		axes := []int{1, 0, 2, 3}[:all.Rank()]
-		flat := Reshape(TransposeAllAxes(all, axes...), append([]int{turns * workers * e.slice}, tail...)...)
+		flat := Reshape(TransposeAllAxes(all, axes...),
+			append([]int{turns * workers * e.slice}, tail...)...)
 		return e.place(flat, turns)
 	}
 	out := []*Node{ordered(local.Fitness)}
@@ -163,26 +174,31 @@ func (e *Evaluator) place(flat *Node, turns int) *Node {
 
 // Evaluate rolls the policies out: genotypes [policies, N] on every worker, initial states drawn by
 // a seed. It returns the fitness and the descriptors [batch * d] of the episodes.
-func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32, err error) {
+func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32,
+	err error) {
 	fitness, descriptors, _, err = e.Record(genotypes, seed)
 	return fitness, descriptors, err
 }
 
 // RecordUnder is [Evaluator.Record] under conditions, of a task that is live.
-func (e *Evaluator) RecordUnder(genotypes xla.Sharded, seed int64, conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
+func (e *Evaluator) RecordUnder(genotypes xla.Sharded, seed int64,
+	conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
 	return e.record(genotypes, seed, &conditions)
 }
 
 // Record is [Evaluator.Evaluate] with what the recorders kept, [batch * rows * width] each.
-func (e *Evaluator) Record(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32, records [][]float32, err error) {
+func (e *Evaluator) Record(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32,
+	records [][]float32, err error) {
 	return e.record(genotypes, seed, nil)
 }
 
 // record takes nil for the conditions of the task as it is.
-func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
+func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.Conditions) (fitness,
+	descriptors []float32, records [][]float32, err error) {
 	live, ok := e.task.Env.(envs.Perturbable)
 	if conditions != nil && !ok {
-		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed", e.task.Env.Spec().Name)
+		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed",
+			e.task.Env.Spec().Name)
 	}
 	var under []xla.Sharded
 	if ok {
@@ -194,11 +210,17 @@ func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.C
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		under = []xla.Sharded{e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(values) })}
+		under = []xla.Sharded{e.platform.Replicated(func() *tensors.Tensor {
+			return tensors.FromValue(
+				values)
+		})}
 		defer under[0].Free()
 	}
 	worker := e.platform.WorkerNumbers()
-	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
+	words := e.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromValue(xla.SeedWords(
+			seed))
+	})
 	out, err := e.Run(append([]xla.Sharded{genotypes, words, worker}, under...)...)
 	words.Free()
 	worker.Free()

@@ -27,13 +27,17 @@ func TestEvaluator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			value := p.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(genotypes, batch, 4) })
+			value := p.Replicated(func() *tensors.Tensor {
+				return tensors.FromFlatDataAndDimensions(
+					genotypes, batch, 4)
+			})
 			fitness, descriptors, err := e.Evaluate(value, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(fitness) != batch || len(descriptors) != batch {
-				t.Fatalf("%d fitnesses and %d descriptors of %d policies", len(fitness), len(descriptors), batch)
+				t.Fatalf("%d fitnesses and %d descriptors of %d policies", len(fitness), len(descriptors),
+					batch)
 			}
 			for i := range batch {
 				want, _ := evaluateScripted(genotypes[4*i : 4*i+4])
@@ -42,8 +46,10 @@ func TestEvaluator(t *testing.T) {
 				}
 				// The descriptor is that of the state before the last step: the second action of
 				// the first.
-				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i != 5 && descriptors[i] != descriptor {
-					t.Errorf("slices of %d: policy %d has fitness %g and descriptor %g, want %g and %g", slice, i, fitness[i], descriptors[i], want, descriptor)
+				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i !=
+					5 && descriptors[i] != descriptor {
+					t.Errorf("slices of %d: policy %d has fitness %g and descriptor %g, want %g and %g", slice, i,
+						fitness[i], descriptors[i], want, descriptor)
 				}
 			}
 			value.Free()
@@ -76,7 +82,10 @@ func TestCrossedEvaluator(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Free()
-			value := p.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(slices.Clone(rows), n, params) })
+			value := p.Replicated(func() *tensors.Tensor {
+				return tensors.FromFlatDataAndDimensions(
+					slices.Clone(rows), n, params)
+			})
 			defer value.Free()
 			if fitness, descriptors, err = e.Evaluate(value, 3); err != nil {
 				t.Fatal(err)

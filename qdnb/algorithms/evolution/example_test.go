@@ -26,7 +26,8 @@ func ExampleEmitterFunc() {
 	}
 	corners := npz.Of([]float32{-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5}, 4, 2)
 	task := evolution.NewTask(envs.Pointmaze{}, []int{8}, 50)
-	search, err := evolution.New(p, task, evolution.Method{Emitter: crossover}, evolution.Settings{Batch: 20, Centroids: corners})
+	search, err := evolution.New(p, task, evolution.Method{Emitter: crossover},
+		evolution.Settings{Batch: 20, Centroids: corners})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func ExampleEmitterFunc() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("generation %d: %d cells, %d invalid\n", outcome.Generation, len(outcome.Fitnesses), outcome.Invalid)
+		fmt.Printf("generation %d: %d cells, %d invalid\n", outcome.Generation, len(outcome.Fitnesses),
+			outcome.Invalid)
 	}
 	// Output:
 	// generation 0: 4 cells, 0 invalid

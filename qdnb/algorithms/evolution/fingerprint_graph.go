@@ -71,17 +71,20 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	a := f.method.Archive
 	t.Note(a.Fields(), a.SameStart(), a.PassiveEvery())
 	d := len(f.task.Env.Spec().Descriptor.Lower)
-	found := []shapes.Shape{shapes.Make(dtypes.Float32, f.batch), shapes.Make(dtypes.Float32, f.batch, d)}
+	found := []shapes.Shape{shapes.Make(dtypes.Float32, f.batch),
+		shapes.Make(dtypes.Float32, f.batch, d)}
 	recorder, records := a.Sequence(f.task)
 	if records {
 		if err := envs.TraceRecorder(t, envs.AutoReset(f.task.Env, f.task.Length), recorder); err != nil {
 			return errors.WithMessage(err, "the sequences of the archive cannot be built")
 		}
-		found = append(found, shapes.Make(dtypes.Float32, f.batch, recorder.Rows(f.task.Length), recorder.Width))
+		found = append(found, shapes.Make(dtypes.Float32, f.batch, recorder.Rows(f.task.Length),
+			recorder.Width))
 	}
 	learns := f.method.Learner != nil
 	if learns {
-		found = append(found, shapes.Make(dtypes.Float32, f.batch*f.task.Length, layoutOf(f.task).Width()))
+		found = append(found, shapes.Make(dtypes.Float32, f.batch*f.task.Length,
+			layoutOf(f.task).Width()))
 	}
 	n := len(f.fields)
 	_, err := t.Graph(append(found, f.fields...), func(in []*Node) []*Node {
@@ -107,9 +110,10 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 			continue
 		}
 		names = append(names, name)
-		_, err := t.Graph(slices.Concat([]shapes.Shape{traceSeed, traceNumber}, f.fields), func(in []*Node) []*Node {
-			return a.Maintain(name, in[2:2+n], in[1], xla.KeyOf(in[0]))
-		})
+		_, err := t.Graph(slices.Concat([]shapes.Shape{traceSeed, traceNumber}, f.fields),
+			func(in []*Node) []*Node {
+				return a.Maintain(name, in[2:2+n], in[1], xla.KeyOf(in[0]))
+			})
 		if err != nil {
 			return errors.WithMessagef(err, "the upkeep %q of the archive cannot be built", name)
 		}
@@ -148,7 +152,10 @@ func (f *fingerprinter) learner() (string, error) {
 	t, l := xla.NewTrace(), f.method.Learner
 	proposals := l.Proposals(f.batch)
 	t.Note(l.Fields(), l.Losses(), l.Capacity(), proposals)
-	failed := func(err error) (string, error) { return "", errors.WithMessage(err, "the learner cannot be built") }
+	failed := func(err error) (string, error) {
+		return "",
+			errors.WithMessage(err, "the learner cannot be built")
+	}
 	individual := shapes.Make(dtypes.Float32, 1, f.task.Policy.Params())
 	known, err := t.Graph([]shapes.Shape{traceSeed, individual}, func(in []*Node) []*Node {
 		return start(l, f.task, in[1], xla.KeyOf(in[0]))
@@ -185,9 +192,10 @@ func (f *fingerprinter) learner() (string, error) {
 		return failed(err)
 	}
 	which := shapes.Make(dtypes.Int32, proposals)
-	_, err = t.Graph(slices.Concat([]shapes.Shape{traceSeed, which}, f.parents(), studied), func(in []*Node) []*Node {
-		rest := in[2+len(f.parents()):]
-		return []*Node{l.Propose(f.task, rest, f.readParents(in[2:]), in[1], f.batch, xla.KeyOf(in[0]))}
-	})
+	_, err = t.Graph(slices.Concat([]shapes.Shape{traceSeed, which}, f.parents(), studied),
+		func(in []*Node) []*Node {
+			rest := in[2+len(f.parents()):]
+			return []*Node{l.Propose(f.task, rest, f.readParents(in[2:]), in[1], f.batch, xla.KeyOf(in[0]))}
+		})
 	return t.Sum(), errors.WithMessage(err, "the learner cannot be built")
 }

@@ -12,10 +12,12 @@ import (
 // leaves it as it was.
 func FuzzRestore(f *testing.F) {
 	archive := AuroraArchive{AuroraSettings: DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
-	archive.Capacity, archive.Sampling, archive.Every, archive.Epochs, archive.TrainingBatch = 12, 5, 2, 1, 8
+	archive.Capacity, archive.Sampling, archive.Every, archive.Epochs, archive.TrainingBatch = 12, 5,
+		2, 1, 8
 	learner := honest
 	learner.Room = 2000
-	s, err := New(xlatest.Pure(f), mazeTask(), Method{Emitter: isoline, Learner: learner, Archive: archive}, mazeSettings(2))
+	s, err := New(xlatest.Pure(f), mazeTask(),
+		Method{Emitter: isoline, Learner: learner, Archive: archive}, mazeSettings(2))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -26,9 +28,12 @@ func FuzzRestore(f *testing.F) {
 		}
 	}
 	xlatest.FuzzRestore(f, s, 1,
-		"", "-genotypes <f4 1,", "genotypes <f8 12,114 1e300", "fitnesses <f4 12, nan -inf inf\ngenotypes <f4 12,114 nan",
-		"autoencoder <f4 1,332 nan\nthreshold <f4 , -1", "passive_centroids <f4 36,2 nan inf", "threshold <f4 1, 1", "learner_first |b1 1,114 1",
-		"genotypes <f4 114,12 1", "sequences <f4 12,4,2 1e30\ndeviation <f4 2, 0", "descriptors <f4 4611686018427387904,0", "mean <U1 2, 1",
+		"", "-genotypes <f4 1,", "genotypes <f8 12,114 1e300",
+		"fitnesses <f4 12, nan -inf inf\ngenotypes <f4 12,114 nan",
+		"autoencoder <f4 1,332 nan\nthreshold <f4 , -1", "passive_centroids <f4 36,2 nan inf",
+		"threshold <f4 1, 1", "learner_first |b1 1,114 1",
+		"genotypes <f4 114,12 1", "sequences <f4 12,4,2 1e30\ndeviation <f4 2, 0",
+		"descriptors <f4 4611686018427387904,0", "mean <U1 2, 1",
 		"learner_count |u1 , 3",
 	)
 }

@@ -67,7 +67,8 @@ type source struct {
 
 // build returns the archive after the generation, the number of candidates with a fitness or
 // descriptor that is not a number, and the transitions of the evaluations, or nil.
-func (gen generation) build(before contents, from source, worker *Node) (after contents, invalid, transitions *Node) {
+func (gen generation) build(before contents, from source, worker *Node) (after contents, invalid,
+	transitions *Node) {
 	found := gen.evaluate(from, worker)
 	if gen.emitter == nil {
 		empty := Equal(from.Parents.Cells.Fitness, ConstAs(from.Parents.Cells.Fitness, math.Inf(-1)))
@@ -83,7 +84,8 @@ func (gen generation) build(before contents, from source, worker *Node) (after c
 }
 
 // insert is the archive's Insert, of whose results the shapes are checked.
-func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node) {
+func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
+	valid *Node) {
 	after, index, accepted, valid = gen.archive.Insert(fields, found)
 	cells := fields[0].Shape().Dimensions[0]
 	checkFields(gen.archive, "Insert", after, fields)
@@ -105,10 +107,13 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	g := worker.Graph()
 	env, recorders := gen.observed()
 	turns, d := gen.turns(), len(env.Spec().Descriptor.Lower)
-	start := state{From: from, Worker: worker, Children: Zeros(g, shapes.Make(dtypes.Float32, gen.slice, gen.task.Policy.Params())),
-		Fitness: Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice)), Descriptors: Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice, d))}
+	start := state{From: from, Worker: worker,
+		Children:    Zeros(g, shapes.Make(dtypes.Float32, gen.slice, gen.task.Policy.Params())),
+		Fitness:     Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice)),
+		Descriptors: Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice, d))}
 	for _, r := range recorders {
-		start.Records = append(start.Records, Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice, r.Rows(gen.task.Length)*r.Width)))
+		start.Records = append(start.Records, Zeros(g,
+			shapes.Make(dtypes.Float32, turns, gen.slice, r.Rows(gen.task.Length)*r.Width)))
 	}
 	local := xla.ForSlices(turns, worker, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, gen.workers), s.Worker), gen.slice)
@@ -117,9 +122,11 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 		s.Children = gen.emit(s.From, individuals, s.Children)
 		resets := keys.FoldIn(streamReset)
 		if s.From.Start.Hi != nil {
-			resets = xla.Key{Hi: BroadcastToDims(s.From.Start.Hi, gen.slice), Lo: BroadcastToDims(s.From.Start.Lo, gen.slice)}
+			resets = xla.Key{Hi: BroadcastToDims(s.From.Start.Hi, gen.slice),
+				Lo: BroadcastToDims(s.From.Start.Lo, gen.slice)}
 		}
-		fitness, descriptors, records := envs.Record(env, gen.task.Policy.View(s.Children), envs.Reset(env, resets), gen.task.Length, recorders...)
+		fitness, descriptors, records := envs.Record(env, gen.task.Policy.View(s.Children),
+			envs.Reset(env, resets), gen.task.Length, recorders...)
 		s.Fitness = xla.SetRows(s.Fitness, turn, InsertAxes(fitness, 0))
 		s.Descriptors = xla.SetRows(s.Descriptors, turn, InsertAxes(descriptors, 0))
 		for i, record := range records {
@@ -131,7 +138,8 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	ordered := func(x *Node, tail ...int) *Node {
 		all := xla.AllGather(x, worker, gen.workers)
 		axes := []int{1, 0, 2, 3}[:all.Rank()]
-		flat := Reshape(TransposeAllAxes(all, axes...), append([]int{turns * gen.workers * gen.slice}, tail...)...)
+		flat := Reshape(TransposeAllAxes(all, axes...),
+			append([]int{turns * gen.workers * gen.slice}, tail...)...)
 		return Slice(flat, AxisRange(0, gen.batch))
 	}
 	found := Evaluated{Fitness: ordered(local.Fitness), Descriptors: ordered(local.Descriptors, d)}
@@ -179,10 +187,12 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	}
 	later := MinScalar(from.Number, 1)
 	if gen.emitter != nil {
-		children = xla.Repeat(OneMinus(later), state{from, individuals, children}, func(turn *Node, s state) state {
-			s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals, turn)).FoldIn(streamEmit))
-			return s
-		}).Children
+		children = xla.Repeat(OneMinus(later), state{from, individuals, children},
+			func(turn *Node, s state) state {
+				s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals,
+					turn)).FoldIn(streamEmit))
+				return s
+			}).Children
 	}
 	return xla.Repeat(later, state{from, individuals, children}, func(turn *Node, s state) state {
 		which := Add(s.Individuals, turn)
@@ -192,7 +202,8 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		}
 		emitter := xla.Bind(gen.emitter, s.From.Numbers)
 		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.FoldInEach(which).FoldIn(streamEmit))
-		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slice, gen.task.Policy.Params())
+		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slice,
+			gen.task.Policy.Params())
 		if s.From.Proposed != nil {
 			proposed := LessThan(which, ConstAs(which, int32(s.From.Proposed.Shape().Dimensions[0])))
 			wide := BroadcastToDims(InsertAxes(proposed, -1), s.Children.Shape().Dimensions...)
@@ -214,7 +225,8 @@ func (gen generation) emitAgain(from source, scratch, individuals, count *Node) 
 		Children, Individuals, Scratch *Node
 	}
 	rows, params := scratch.Shape().Dimensions[0], gen.task.Policy.Params()
-	start := state{from, Zeros(scratch.Graph(), shapes.Make(dtypes.Float32, gen.slice, params)), Slice(individuals, AxisRange(0, rows)), scratch}
+	start := state{from, Zeros(scratch.Graph(), shapes.Make(dtypes.Float32, gen.slice, params)),
+		Slice(individuals, AxisRange(0, rows)), scratch}
 	turns := Div(AddScalar(count, int32(gen.slice-1)), ConstAs(count, int32(gen.slice)))
 	return xla.Repeat(turns, start, func(turn *Node, s state) state {
 		first := MulScalar(turn, gen.slice) // Rows and SetRows both move the last slice back inside

@@ -19,7 +19,8 @@ func TestGoldenIsoline(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*graph.Node) []*graph.Node {
 			return []*graph.Node{IsoLineDD(in[0], in[1], in[2], in[3], iso, line)}
 		}, xlatest.Tensor(data.Float32s("x1"), n, params), xlatest.Tensor(data.Float32s("x2"), n, params),
-			xlatest.Tensor(data.Float32s("eps_iso"), n, params), xlatest.Tensor(data.Float32s("eps_line"), n))
+			xlatest.Tensor(data.Float32s("eps_iso"), n, params),
+			xlatest.Tensor(data.Float32s("eps_line"), n))
 		xlatest.Close(t, "child", xlatest.Flat[float32](t, out[0]), data.Float32s("child"), 1e-6)
 	})
 }

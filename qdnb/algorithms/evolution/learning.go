@@ -47,12 +47,13 @@ func layoutOf(task Task) replay.Layout {
 func transitions(episodes envs.Episodes) envs.Recorder {
 	spec := episodes.Spec()
 	layout := replay.Transitions(spec.Observations, spec.Actions)
-	return envs.Recorder{Every: 1, Width: layout.Width(), Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
-		return layout.Join(replay.Batch{
-			Obs: before.Observation, NextObs: after.Observation, Action: action,
-			Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after),
-		})
-	}}
+	return envs.Recorder{Every: 1, Width: layout.Width(),
+		Row: func(before envs.State, action *graph.Node, after envs.State) *graph.Node {
+			return layout.Join(replay.Batch{
+				Obs: before.Observation, NextObs: after.Observation, Action: action,
+				Reward: after.Reward, Done: after.Done, Truncation: episodes.Truncation(after),
+			})
+		}}
 }
 
 // newLearning makes what the learner knows at first, and its programs.
@@ -60,17 +61,20 @@ func (s *Search) newLearning() (*learning, error) {
 	l := &learning{learner: s.method.Learner, buffer: replay.Store{Platform: s.platform}}
 	steps := s.settings.Batch * s.task.Length
 	if l.learner.Capacity() < steps {
-		return nil, errors.Errorf("a replay buffer of %d transitions does not hold the %d of a generation: raise its size or lower the batch", l.learner.Capacity(), steps)
+		return nil, errors.Errorf("a replay buffer of %d transitions does not hold the %d of a "+
+			"generation: raise its size or lower the batch", l.learner.Capacity(), steps)
 	}
 	layout := layoutOf(s.task)
 	var err error
-	l.start, err = s.platform.Compile("start of the learner", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		g, root := in[0].Graph(), xla.KeyOf(in[0])
-		individual := root.FoldIn(0).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
-		known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldIn(streamEmit)), root.FoldIn(streamFirst))
-		l.form = replay.NewBuffer(g, layout, l.learner.Capacity())
-		return append(known, xla.Flatten(l.form)...)
-	}, s.axes()...)
+	l.start, err = s.platform.Compile("start of the learner",
+		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
+			g, root := in[0].Graph(), xla.KeyOf(in[0])
+			individual := root.FoldIn(0).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
+			known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldIn(streamEmit)),
+				root.FoldIn(streamFirst))
+			l.form = replay.NewBuffer(g, layout, l.learner.Capacity())
+			return append(known, xla.Flatten(l.form)...)
+		}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +85,14 @@ func (s *Search) newLearning() (*learning, error) {
 	n := len(l.learner.Fields())
 	l.known, l.buffer.Leaves = out[:n], out[n:]
 
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Float32, steps, layout.Width())}}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)},
+		{Shape: shapes.Make(dtypes.Float32, steps, layout.Width())}}
 	inputs = append(inputs, l.inputs(true)...)
 	l.absorb, err = s.platform.Compile("learner", inputs, func(in []*graph.Node) []*graph.Node {
 		known, buffer := l.read(in[3:])
 		buffer = buffer.Insert(in[2])
-		after, losses := l.learner.Learn(s.task, known, buffer, xla.KeyOf(in[0]).FoldIn(streamLearner).FoldInEach(in[1]))
+		after, losses := l.learner.Learn(s.task, known, buffer,
+			xla.KeyOf(in[0]).FoldIn(streamLearner).FoldInEach(in[1]))
 		xla.CheckLike(l.learner, "Learn", "what it knows", after, known)
 		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
 		for i, name := range l.learner.Losses() {
@@ -117,23 +123,29 @@ func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.
 // and gets those of the others.
 func (l *learning) compileProposal(s *Search, n int) (err error) {
 	drawing := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
-	key := func(in []*graph.Node) xla.Key { return xla.KeyOf(in[0]).FoldIn(streamPropose).FoldInEach(in[1]) }
+	key := func(in []*graph.Node) xla.Key {
+		return xla.KeyOf(in[0]).FoldIn(streamPropose).FoldInEach(
+			in[1])
+	}
 	var studied []shapes.Shape
-	l.study, err = s.platform.Compile("study", append(drawing, l.inputs(false)...), func(in []*graph.Node) []*graph.Node {
-		known, buffer := l.read(in[2:])
-		out := l.learner.Prepare(s.task, known, buffer, key(in))
-		studied = nil
-		xla.CheckCount(l.learner, "Prepare", "what proposals need", out, len(out))
-		for _, x := range out {
-			xla.CheckShape(l.learner, "Prepare", "what proposals need", x, dtypes.Float32, x.Shape().Dimensions...)
-			studied = append(studied, x.Shape())
-		}
-		return out
-	}, s.axes()...)
+	l.study, err = s.platform.Compile("study", append(drawing, l.inputs(false)...),
+		func(in []*graph.Node) []*graph.Node {
+			known, buffer := l.read(in[2:])
+			out := l.learner.Prepare(s.task, known, buffer, key(in))
+			studied = nil
+			xla.CheckCount(l.learner, "Prepare", "what proposals need", out, len(out))
+			for _, x := range out {
+				xla.CheckShape(l.learner, "Prepare", "what proposals need", x, dtypes.Float32,
+					x.Shape().Dimensions...)
+				studied = append(studied, x.Shape())
+			}
+			return out
+		}, s.axes()...)
 	if err != nil {
 		return err
 	}
-	inputs := append(slices.Clone(drawing), xla.Input{Shape: shapes.Make(dtypes.Int32)}, xla.Input{Shape: s.main.genotypes[0].Shape()})
+	inputs := append(slices.Clone(drawing), xla.Input{Shape: shapes.Make(dtypes.Int32)},
+		xla.Input{Shape: s.main.genotypes[0].Shape()})
 	for _, field := range s.main.fields {
 		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
 	}
@@ -142,15 +154,20 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 	}
 	workers := s.platform.Workers
 	share := (n + workers - 1) / workers
-	l.proposal, err = s.platform.CompileParallel("proposals", inputs, func(in []*graph.Node) []*graph.Node {
-		worker, fields, studied := in[2], in[4:4+len(s.main.fields)], in[4+len(s.main.fields):]
-		which := graph.Add(graph.MulScalar(worker, int32(share)), graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
-		which = graph.MinScalar(which, int32(n-1)) // the last share may be a smaller one
-		rows := l.learner.Propose(s.task, studied, NewParents(in[3], cellsOf(s.main.archive, fields)), which, s.settings.Batch, key(in))
-		xla.CheckShape(l.learner, "Propose", "offspring", rows, dtypes.Float32, share, s.task.Policy.Params())
-		all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
-		return []*graph.Node{graph.Slice(all, graph.AxisRange(0, n))}
-	}, append(s.axes(), xla.Axis{Size: share, Meaning: "proposals of a worker"}, xla.Axis{Size: n, Meaning: "proposals of the learner"})...)
+	l.proposal, err = s.platform.CompileParallel("proposals", inputs,
+		func(in []*graph.Node) []*graph.Node {
+			worker, fields, studied := in[2], in[4:4+len(s.main.fields)], in[4+len(s.main.fields):]
+			which := graph.Add(graph.MulScalar(worker, int32(share)),
+				graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
+			which = graph.MinScalar(which, int32(n-1)) // the last share may be a smaller one
+			rows := l.learner.Propose(s.task, studied, NewParents(in[3], cellsOf(s.main.archive, fields)),
+				which, s.settings.Batch, key(in))
+			xla.CheckShape(l.learner, "Propose", "offspring", rows, dtypes.Float32, share,
+				s.task.Policy.Params())
+			all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
+			return []*graph.Node{graph.Slice(all, graph.AxisRange(0, n))}
+		}, append(s.axes(), xla.Axis{Size: share, Meaning: "proposals of a worker"},
+			xla.Axis{Size: n, Meaning: "proposals of the learner"})...)
 	return err
 }
 
@@ -207,7 +224,8 @@ func (l *learning) propose(s *Search, number xla.Sharded) (xla.Sharded, error) {
 
 // learn takes the transitions of a generation and learns from the buffer. It returns the losses.
 func (l *learning) learn(s *Search, transitions, number xla.Sharded) ([]float64, error) {
-	out, err := l.absorb.Run(append([]xla.Sharded{s.seed[:1], number[:1], transitions[:1]}, l.state()...)...)
+	out, err := l.absorb.Run(append([]xla.Sharded{s.seed[:1], number[:1], transitions[:1]},
+		l.state()...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +236,8 @@ func (l *learning) learn(s *Search, transitions, number xla.Sharded) ([]float64,
 		loss := float64(tensors.ToScalar[float32](value[0]))
 		value.Free()
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return nil, errors.Errorf("%s is %v in generation %d: the last checkpoint is good; lower a learning rate, or look at the environment's rewards",
+			return nil, errors.Errorf("%s is %v in generation %d: the last checkpoint is good; lower a "+
+				"learning rate, or look at the environment's rewards",
 				l.learner.Losses()[i], loss, s.generation)
 		}
 		losses = append(losses, loss)

@@ -35,7 +35,8 @@ func (bookkeeper) Start(_ Task, first *Node, _ xla.Key) []*Node {
 	return []*Node{Zeros(first.Graph(), shapes.Make(dtypes.Float32)), first}
 }
 
-func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.Key) (after, losses []*Node) {
+func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.Key) (after,
+	losses []*Node) {
 	rewards := layoutOf(task).Split(buffer.Rows).Reward // rows that are not filled are 0
 	mean := Div(ReduceAllSum(rewards), ConvertDType(buffer.Size, dtypes.Float32))
 	mean = Where(GreaterThan(mean, ConstAs(mean, b.LossLimit)), ConstAs(mean, math.NaN()), mean)
@@ -46,8 +47,10 @@ func (bookkeeper) Prepare(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*
 	return []*Node{DivScalar(known[0], 64)}
 }
 
-func (bookkeeper) Propose(task Task, studied []*Node, _ Parents, which *Node, _ int, _ xla.Key) *Node {
-	return BroadcastToDims(Reshape(studied[0], 1, 1), which.Shape().Dimensions[0], task.Policy.Params())
+func (bookkeeper) Propose(task Task, studied []*Node, _ Parents, which *Node, _ int,
+	_ xla.Key) *Node {
+	return BroadcastToDims(Reshape(studied[0], 1, 1), which.Shape().Dimensions[0],
+		task.Policy.Params())
 }
 
 var honest = bookkeeper{Share: 4, Room: 100, LossLimit: math.Inf(1)}
@@ -78,7 +81,8 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 		for generation := range int32(6) {
 			offspring := children(t, p, task, noisy, want, settings, generation)
 			if generation == 0 && !slices.Equal(floats(t, want, "learner_first"), offspring[:params]) {
-				t.Errorf("the learner starts with %v, the first individual is %v", want["learner_first"].Data, offspring[:params])
+				t.Errorf("the learner starts with %v, the first individual is %v", want["learner_first"].Data,
+					offspring[:params])
 			}
 			if generation > 0 {
 				for i := range 3 * params {
@@ -88,19 +92,22 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 			insert(t, want, floats(t, want, "centroids"), offspring, params, evaluateScripted)
 			for at := 0; at < len(offspring); at += params {
 				a := []float32{offspring[at] + offspring[at+2], offspring[at+1] + offspring[at+3]}
-				rows = append(rows, 1, 1, a[0], a[1], a[0], 0, 0) // observation, next, action, reward, done, truncation
+				// observation, next, action, reward, done, truncation
+				rows = append(rows, 1, 1, a[0], a[1], a[0], 0, 0)
 				rows = append(rows, 1, 1, a[0], a[1], a[0], 1, 1)
 			}
 			outcome := steps(t, s, 1)[0]
 			got := stateOf(t, s)
 			for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
 				if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
-					t.Errorf("generation %d: %s are\n%v, want\n%v", generation, name, got[name].Data, want[name].Data)
+					t.Errorf("generation %d: %s are\n%v, want\n%v", generation, name, got[name].Data,
+						want[name].Data)
 				}
 			}
 			capacity, width, total := s.ReplayShape()
 			if capacity != 100 || width != 7 || total != int64(len(rows)/7) {
-				t.Fatalf("generation %d: a buffer of %d rows of %d numbers, %d of them written", generation, capacity, width, total)
+				t.Fatalf("generation %d: a buffer of %d rows of %d numbers, %d of them written", generation,
+					capacity, width, total)
 			}
 			from := max(0, total-capacity)
 			held, err := s.ReplayRows(from, total)
@@ -190,7 +197,8 @@ func TestRefill(t *testing.T) {
 			for at := 0; at < len(flat); at += 7 {
 				known := slices.ContainsFunc(fitnesses, func(f float32) bool { return f == 2*flat[at+4] })
 				if !known {
-					t.Fatalf("row %d has reward %v, which no member of the archive gets: %v (%d parameters)", at/7, flat[at+4], fitnesses, len(genotypes))
+					t.Fatalf("row %d has reward %v, which no member of the archive gets: %v (%d parameters)", at/7,
+						flat[at+4], fitnesses, len(genotypes))
 				}
 			}
 			steps(t, s, 1)
@@ -202,7 +210,8 @@ func TestNaNLossEndsTheSearch(t *testing.T) {
 	wary := honest
 	wary.LossLimit = -1e9
 	s := newLearningSearch(t, xlatest.Pure(t), wary, Settings{Batch: 4, Centroids: line(3)})
-	if _, err := s.Step(); err == nil || !strings.Contains(err.Error(), "mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
+	if _, err := s.Step(); err == nil || !strings.Contains(err.Error(),
+		"mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a loss that is not a number: %v", err)
 	}
 }
@@ -213,9 +222,11 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	small.Room = 7
 	for want, learner := range map[string]Learner{
 		"a replay buffer of 7 transitions does not hold the 8 of a generation": small,
-		"a learner cannot make -4 of 4 offspring":                              bookkeeper{Share: -1, Room: 100},
+		"a learner cannot make -4 of 4 offspring": bookkeeper{Share: -1,
+			Room: 100},
 	} {
-		_, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner}, Settings{Batch: 4, Centroids: line(3)})
+		_, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner},
+			Settings{Batch: 4, Centroids: line(3)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %q", err, want)
 		}
@@ -223,7 +234,8 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	s := newLearningSearch(t, p, honest, Settings{Batch: 4, Centroids: line(3)})
 	arrays := stateOf(t, s)
 	arrays["learner_count"] = npz.Of([]float32{1, 2}, 2)
-	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(), "the checkpoint's learner_count have shape [2]") {
+	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(),
+		"the checkpoint's learner_count have shape [2]") {
 		t.Errorf("a checkpoint of another learner: %v", err)
 	}
 }

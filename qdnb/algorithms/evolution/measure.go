@@ -25,7 +25,8 @@ func (s *Search) Measure(generations int) (Timing, error) {
 	}
 	defer evaluate.Free()
 	var all, evaluation []float64
-	for i := range generations + 1 { // in turns, so that a machine whose speed drifts is fair to both; the first pair warms up
+	// in turns, so that a machine whose speed drifts is fair to both; the first pair warms up
+	for i := range generations + 1 {
 		start := time.Now()
 		inputs := append([]xla.Sharded{s.main.genotypes}, s.main.fields...)
 		out, err := evaluate.Run(append(inputs, s.seed, s.worker)...)
@@ -59,12 +60,14 @@ func (s *Search) compileEvaluation() (*xla.Program, error) {
 	for _, field := range st.fields {
 		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
 	}
-	inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}, xla.Input{Shape: shapes.Make(dtypes.Int32)})
+	inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)},
+		xla.Input{Shape: shapes.Make(dtypes.Int32)})
 	return s.platform.CompileParallel("evaluation", inputs, func(in []*graph.Node) []*graph.Node {
 		n := len(in) - 2
 		root, worker := xla.KeyOf(in[n]), in[n+1]
 		from := source{Parents: NewParents(in[0], cellsOf(st.archive, in[1:n])), Key: root}
-		from.Number = graph.AddScalar(worker, 1) // some generation after the first, without XLA's knowing which
+		// some generation after the first, without XLA's knowing which
+		from.Number = graph.AddScalar(worker, 1)
 		if s.method.Archive.SameStart() {
 			from.Start = root.FoldIn(streamStart)
 		}
@@ -74,8 +77,12 @@ func (s *Search) compileEvaluation() (*xla.Program, error) {
 
 // evaluation is a generation whose offspring are copies of stored policies.
 func (s *Search) evaluation() generation {
-	stored := EmitterFunc(func(parents Parents, keys xla.Key) *graph.Node { return parents.Sample(keys) })
-	return generation{s.task, stored, s.method.Archive, s.method.Archive, s.method.Learner != nil, s.settings.Batch, s.settings.Slice, s.platform.Workers}
+	stored := EmitterFunc(func(parents Parents,
+		keys xla.Key) *graph.Node {
+		return parents.Sample(keys)
+	})
+	return generation{s.task, stored, s.method.Archive, s.method.Archive, s.method.Learner != nil,
+		s.settings.Batch, s.settings.Slice, s.platform.Workers}
 }
 
 func median(x []float64) float64 {

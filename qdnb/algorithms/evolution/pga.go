@@ -12,7 +12,8 @@ import (
 // offspring are shared.
 type PolicyGradientSettings struct {
 	td3.Config
-	IsolineShare float64 `json:"isoline_share"` // of the offspring that the isoline emitter makes; paper: 0.5
+	// of the offspring that the isoline emitter makes; paper: 0.5
+	IsolineShare float64 `json:"isoline_share"`
 }
 
 // DefaultPolicyGradient are the paper's (table 6).
@@ -29,7 +30,8 @@ func (s PolicyGradientSettings) check(batch, length int) error {
 		return errors.Errorf("isoline_share must be from 0 to below 1, not %g", s.IsolineShare)
 	}
 	if rows := batch * length; s.ReplayBufferSize < max(rows, s.TransitionsBatchSize) {
-		return errors.Errorf("replay_buffer_size must be at least %d, the transitions of a generation (batch times episode_length) and of a training batch, not %d",
+		return errors.Errorf("replay_buffer_size must be at least %d, the transitions of a generation "+
+			"(batch times episode_length) and of a training batch, not %d",
 			max(rows, s.TransitionsBatchSize), s.ReplayBufferSize)
 	}
 	return nil

@@ -24,7 +24,9 @@ var _ Learner = PolicyGradient{}
 func (l PolicyGradient) td3(policy nn.MLP) td3.TD3 { return td3.New(l.Config, policy) }
 
 // Proposals implements [Learner]: what the isoline emitter's share leaves.
-func (l PolicyGradient) Proposals(batch int) int { return batch - int(l.IsolineShare*float64(batch)) }
+func (l PolicyGradient) Proposals(batch int) int {
+	return batch - int(l.IsolineShare*float64(batch))
+}
 
 // Capacity implements [Learner].
 func (l PolicyGradient) Capacity() int { return l.ReplayBufferSize }
@@ -47,10 +49,14 @@ func (l PolicyGradient) leaves(learner td3.Learner) []*Node {
 
 // learner is the inverse of leaves.
 func (PolicyGradient) learner(known []*Node) td3.Learner {
-	moments := func(m []*Node) nn.Moments { return nn.Moments{First: m[0], Second: m[1], Weight1: m[2], Weight2: m[3]} }
+	moments := func(m []*Node) nn.Moments {
+		return nn.Moments{First: m[0], Second: m[1], Weight1: m[2],
+			Weight2: m[3]}
+	}
 	return td3.Learner{
 		Critic: known[0], TargetCritic: known[1], Actor: known[2], TargetActor: known[3],
-		CriticMoments: moments(known[4:8]), ActorMoments: moments(known[8:12]), Step: ConvertDType(known[12], dtypes.Int32),
+		CriticMoments: moments(known[4:8]), ActorMoments: moments(known[8:12]),
+		Step: ConvertDType(known[12], dtypes.Int32),
 	}
 }
 
@@ -60,7 +66,8 @@ func (l PolicyGradient) Start(task Task, first *Node, key xla.Key) []*Node {
 }
 
 // Learn implements [Learner].
-func (l PolicyGradient) Learn(task Task, known []*Node, buffer replay.Buffer, key xla.Key) (after, losses []*Node) {
+func (l PolicyGradient) Learn(task Task, known []*Node, buffer replay.Buffer, key xla.Key) (after,
+	losses []*Node) {
 	learner, loss := l.td3(task.Policy).Train(l.learner(known), buffer, key, l.NumCriticTrainingSteps)
 	return l.leaves(learner), []*Node{loss.Critic, loss.Actor}
 }
@@ -69,16 +76,21 @@ func (l PolicyGradient) Learn(task Task, known []*Node, buffer replay.Buffer, ke
 func (PolicyGradient) Losses() []string { return []string{"critic_loss", "actor_loss"} }
 
 // Prepare implements [Learner]: the observations to climb on, the critics, and the greedy actor.
-func (l PolicyGradient) Prepare(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node {
+func (l PolicyGradient) Prepare(task Task, known []*Node, buffer replay.Buffer,
+	key xla.Key) []*Node {
 	learner := l.learner(known)
-	return []*Node{l.td3(task.Policy).DrawObservations(buffer, key.FoldIn(1), l.NumPGTrainingSteps), learner.Critic, learner.Actor}
+	return []*Node{l.td3(task.Policy).DrawObservations(buffer, key.FoldIn(1), l.NumPGTrainingSteps),
+		learner.Critic, learner.Actor}
 }
 
 // Propose implements [Learner].
-func (l PolicyGradient) Propose(task Task, studied []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node {
+func (l PolicyGradient) Propose(task Task, studied []*Node, parents Parents, which *Node, batch int,
+	key xla.Key) *Node {
 	observations, critics, greedy := studied[0], studied[1], studied[2]
 	together := td3.Together(xla.KindOf(which.Graph()), l.Proposals(batch))
-	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldIn(0).FoldInEach(which)), critics, observations, Reshape(Slice(which, AxisRange(0, 1))), together)
-	last := BroadcastToDims(InsertAxes(Equal(which, ConstAs(which, int32(l.Proposals(batch)-1))), -1), children.Shape().Dimensions...)
+	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldIn(0).FoldInEach(which)), critics,
+		observations, Reshape(Slice(which, AxisRange(0, 1))), together)
+	last := BroadcastToDims(InsertAxes(Equal(which, ConstAs(which, int32(l.Proposals(batch)-1))), -1),
+		children.Shape().Dimensions...)
 	return Where(last, BroadcastToDims(greedy, children.Shape().Dimensions...), children)
 }

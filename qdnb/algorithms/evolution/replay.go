@@ -29,21 +29,26 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	flat := make([]float32, batch*params)
 	for i, genotype := range genotypes {
 		if len(genotype) != params {
-			return nil, errors.Errorf("genotype %d has %d parameters, the policy %d", i, len(genotype), params)
+			return nil, errors.Errorf("genotype %d has %d parameters, the policy %d", i, len(genotype),
+				params)
 		}
 		copy(flat[i*params:], genotype)
 	}
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, batch, params)}, {Shape: shapes.Make(dtypes.Uint32, 2)}}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, batch, params)},
+		{Shape: shapes.Make(dtypes.Uint32, 2)}}
 	program, err := p.Compile("replay", inputs, func(in []*graph.Node) []*graph.Node {
-		keys := xla.KeyOf(in[1]).FoldInEach(graph.Iota(in[0].Graph(), shapes.Make(dtypes.Int32, batch), 0))
-		descriptors, rewards, dones := envs.Trace(task.Env, task.Policy.View(in[0]), envs.Reset(task.Env, keys), task.Length)
+		keys := xla.KeyOf(in[1]).FoldInEach(graph.Iota(in[0].Graph(), shapes.Make(dtypes.Int32, batch),
+			0))
+		descriptors, rewards, dones := envs.Trace(task.Env, task.Policy.View(in[0]),
+			envs.Reset(task.Env, keys), task.Length)
 		return []*graph.Node{descriptors, rewards, dones}
 	}, task.axes(batch, batch, 0)...)
 	if err != nil {
 		return nil, err
 	}
 	defer program.Free()
-	out, err := program.Run(xla.Sharded{tensors.FromFlatDataAndDimensions(flat, batch, params)}, xla.Sharded{tensors.FromValue(xla.SeedWords(seed))})
+	out, err := program.Run(xla.Sharded{tensors.FromFlatDataAndDimensions(flat, batch, params)},
+		xla.Sharded{tensors.FromValue(xla.SeedWords(seed))})
 	if err != nil {
 		return nil, err
 	}

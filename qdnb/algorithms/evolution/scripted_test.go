@@ -26,13 +26,15 @@ var unlimited = scripted{math.Inf(1), math.Inf(1)}
 
 func (scripted) Spec() envs.Spec {
 	return envs.Spec{Name: "scripted", Observations: 1, Actions: 2, Length: 2,
-		Descriptor: envs.Descriptor{Kind: envs.Final, Lower: []float32{-1}, Upper: []float32{1}, Components: []string{"second action"}}}
+		Descriptor: envs.Descriptor{Kind: envs.Final, Lower: []float32{-1}, Upper: []float32{1},
+			Components: []string{"second action"}}}
 }
 
 func (scripted) Reset(keys xla.Key) envs.State {
 	g, n := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
 	zero := Zeros(g, shapes.Make(dtypes.Float32, n))
-	return envs.State{Observation: Ones(g, shapes.Make(dtypes.Float32, n, 1)), Reward: zero, Done: zero, Descriptor: InsertAxes(zero, -1)}
+	return envs.State{Observation: Ones(g, shapes.Make(dtypes.Float32, n, 1)), Reward: zero,
+		Done: zero, Descriptor: InsertAxes(zero, -1)}
 }
 
 func (e scripted) Step(s envs.State, action *Node) envs.State {
@@ -69,7 +71,8 @@ var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
 })
 
-func newSearch(t *testing.T, p *xla.Platform, task Task, emitter Emitter, settings Settings) *Search {
+func newSearch(t *testing.T, p *xla.Platform, task Task, emitter Emitter,
+	settings Settings) *Search {
 	t.Helper()
 	s, err := New(p, task, Method{Emitter: emitter}, settings)
 	if err != nil {
@@ -110,25 +113,32 @@ func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
 }
 
 // children emits a generation apart from a search: from the state before it.
-func children(t *testing.T, p *xla.Platform, task Task, emitter Emitter, before map[string]npz.Array, settings Settings, number int32) []float32 {
+func children(t *testing.T, p *xla.Platform, task Task, emitter Emitter,
+	before map[string]npz.Array, settings Settings, number int32) []float32 {
 	t.Helper()
 	cells, params := settings.Centroids.Shape[0], task.Policy.Params()
 	if number == 0 {
 		emitter = EmitterFunc(func(_ Parents, keys xla.Key) *Node { return task.Policy.Init(keys) })
 	}
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		parents := NewParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[2]})
-		keys := xla.KeyOf(in[3]).FoldInEach(in[4]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, settings.Batch), 0))
+		parents := NewParents(in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2],
+			Centroids: in[2]})
+		keys := xla.KeyOf(in[3]).FoldInEach(in[4]).FoldInEach(Iota(in[0].Graph(),
+			shapes.Make(dtypes.Int32, settings.Batch), 0))
 		return []*Node{emitter.Offspring(parents, keys.FoldIn(streamEmit))}
-	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params), xlatest.Tensor(floats(t, before, "fitnesses"), cells),
-		xlatest.Tensor(floats(t, before, "descriptors"), cells, 1), tensors.FromValue(xla.SeedWords(settings.Seed)), tensors.FromScalar(number))
+	}, xlatest.Tensor(floats(t, before, "genotypes"), cells, params),
+		xlatest.Tensor(floats(t, before, "fitnesses"), cells),
+		xlatest.Tensor(floats(t, before, "descriptors"), cells, 1),
+		tensors.FromValue(xla.SeedWords(settings.Seed)), tensors.FromScalar(number))
 	return xlatest.Flat[float32](t, out[0])
 }
 
 // insert is a generation's insertion in plain Go.
-func insert(t *testing.T, into map[string]npz.Array, centroids, children []float32, params int, evaluate func([]float32) (fitness, descriptor float32)) {
+func insert(t *testing.T, into map[string]npz.Array, centroids, children []float32, params int,
+	evaluate func([]float32) (fitness, descriptor float32)) {
 	t.Helper()
-	genotypes, fitnesses, descriptors := floats(t, into, "genotypes"), floats(t, into, "fitnesses"), floats(t, into, "descriptors")
+	genotypes, fitnesses, descriptors := floats(t, into, "genotypes"), floats(t, into, "fitnesses"),
+		floats(t, into, "descriptors")
 	for at := 0; at < len(children); at += params {
 		child := children[at : at+params]
 		fitness, descriptor := evaluate(child)

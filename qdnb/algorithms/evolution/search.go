@@ -67,9 +67,10 @@ type Search struct {
 type Outcome struct {
 	Generation int64
 	Fitnesses  []float32 // of the repertoire that is measured, [cells]; -Inf where empty
-	Invalid    int       // evaluations of the generation with a NaN fitness or descriptor: they never enter
-	Extra      []float64 // see [Search.Columns]
-	Seconds    float64
+	// evaluations of the generation with a NaN fitness or descriptor: they never enter
+	Invalid int
+	Extra   []float64 // see [Search.Columns]
+	Seconds float64
 }
 
 // New compiles a search; what is compiled already, as one that differs in seed and numbers of the
@@ -79,8 +80,10 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 	if settings.Batch < 1 {
 		return nil, errors.Errorf("a generation needs a batch of at least 1, not %d", settings.Batch)
 	}
-	if len(settings.Centroids.Shape) != 2 || settings.Centroids.Shape[0] < 1 || settings.Centroids.Shape[1] != d {
-		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components", settings.Centroids.Shape, d)
+	if len(settings.Centroids.Shape) != 2 || settings.Centroids.Shape[0] <
+		1 || settings.Centroids.Shape[1] != d {
+		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
+			settings.Centroids.Shape, d)
 	}
 	if settings.Slice == 0 {
 		settings.Slice = DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
@@ -92,7 +95,8 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 	if method.Archive == nil {
 		method.Archive = Grid{settings.Centroids}
 	}
-	s := &Search{platform: p, task: task, method: method, settings: settings, upkeep: map[string]*xla.Program{}, generation: -1}
+	s := &Search{platform: p, task: task, method: method, settings: settings,
+		upkeep: map[string]*xla.Program{}, generation: -1}
 	if err := s.checkMemory(); err != nil {
 		return nil, err
 	}
@@ -128,7 +132,10 @@ func (s *Search) axes() []xla.Axis {
 
 // build makes the programs and the state before the first generation.
 func (s *Search) build() error {
-	s.seed = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.settings.Seed)) })
+	s.seed = s.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromValue(xla.SeedWords(
+			s.settings.Seed))
+	})
 	s.worker = s.platform.WorkerNumbers()
 	s.numbers = xla.ParamsOf(s.method.Emitter)
 	s.tuning = s.numbers.Values(s.platform.Workers)
@@ -142,8 +149,10 @@ func (s *Search) build() error {
 		}
 	}
 	learner := s.method.Learner != nil
-	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner, s.settings.Batch, s.settings.Slice, s.platform.Workers}
-	if err := s.main.compile(s, "generation", gen, nil); err != nil || s.method.Archive.PassiveEvery() == 0 {
+	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner,
+		s.settings.Batch, s.settings.Slice, s.platform.Workers}
+	if err := s.main.compile(s, "generation", gen,
+		nil); err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
 	}
 	grid := Grid{s.settings.Centroids}
@@ -151,7 +160,8 @@ func (s *Search) build() error {
 	if s.passive, err = s.newStore(grid, members); err != nil {
 		return err
 	}
-	gen = generation{s.task, nil, grid, nil, false, members, min(s.settings.Slice, members), s.platform.Workers}
+	gen = generation{s.task, nil, grid, nil, false, members, min(s.settings.Slice, members),
+		s.platform.Workers}
 	return s.passive.compile(s, "passive repertoire", gen, s.main)
 }
 
@@ -251,7 +261,10 @@ func (s *Search) Columns() []string {
 
 // number is that of a generation, on all workers.
 func (s *Search) number(generation int64) xla.Sharded {
-	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(generation)) })
+	return s.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromScalar(int32(
+			generation))
+	})
 }
 
 // keep does the archive's upkeep that is due: on one device, for it is the same on all.
@@ -307,7 +320,10 @@ func (s *Search) spread(v xla.Sharded) (xla.Sharded, error) {
 	}
 	dims := slices.Clone(v[0].Shape().Dimensions)
 	v.Free()
-	return s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, dims...) }), nil
+	return s.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(
+			flat, dims...)
+	}), nil
 }
 
 // figures are the numbers of an archive that is not measured itself.

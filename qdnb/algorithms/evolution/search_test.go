@@ -24,7 +24,8 @@ import (
 func TestGenerationsEqualTheOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		cases := []Settings{
-			{Batch: 7, Slice: 3, Centroids: line(30), Seed: 1},  // slices do not divide the batch, nor workers the slices
+			// slices do not divide the batch, nor workers the slices
+			{Batch: 7, Slice: 3, Centroids: line(30), Seed: 1},
 			{Batch: 40, Slice: 8, Centroids: line(12)},          // more offspring than cells
 			{Batch: 2, Slice: 100, Centroids: line(5), Seed: 2}, // a batch smaller than a slice
 			{Batch: 9, Slice: 2, Centroids: line(1), Seed: -3},  // one cell
@@ -45,11 +46,13 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 				got := stateOf(t, s)
 				for _, name := range []string{"fitnesses", "descriptors", "genotypes"} {
 					if !slices.Equal(floats(t, got, name), floats(t, want, name)) {
-						t.Errorf("batch %d, slice %d, %d cells, generation %d: %s are\n%v, want\n%v", settings.Batch, settings.Slice,
+						t.Errorf("batch %d, slice %d, %d cells, generation %d: %s are\n%v, want\n%v", settings.Batch,
+							settings.Slice,
 							settings.Centroids.Shape[0], generation, name, got[name].Data, want[name].Data)
 					}
 				}
-				if outcome.Generation != int64(generation) || s.Generation() != int64(generation) || outcome.Invalid != 0 ||
+				if outcome.Generation != int64(generation) || s.Generation() != int64(
+					generation) || outcome.Invalid != 0 ||
 					!slices.Equal(outcome.Fitnesses, floats(t, want, "fitnesses")) {
 					t.Errorf("outcome %+v", outcome)
 				}
@@ -62,10 +65,12 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 // in it, to the bit.
 func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := newSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3}, Settings{Batch: 64, Slice: 8, Centroids: line(40)})
+		s := newSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3},
+			Settings{Batch: 64, Slice: 8, Centroids: line(40)})
 		steps(t, s, 12)
 		arrays := stateOf(t, s)
-		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
+		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"),
+			floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
 		filled := 0
 		for cell, stored := range fitnesses {
 			if math.IsInf(float64(stored), -1) {
@@ -74,7 +79,8 @@ func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 			filled++
 			fitness, descriptor := evaluateScripted(genotypes[4*cell : 4*cell+4])
 			if fitness != stored || descriptor != descriptors[cell] {
-				t.Errorf("cell %d has fitness %v and descriptor %v, its genotype %v and %v", cell, stored, descriptors[cell], fitness, descriptor)
+				t.Errorf("cell %d has fitness %v and descriptor %v, its genotype %v and %v", cell, stored,
+					descriptors[cell], fitness, descriptor)
 			}
 		}
 		if filled < 30 {
@@ -107,7 +113,8 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		s := newSearch(t, p, task, isoline, mazeSettings(1))
 		steps(t, s, 6)
 		arrays := stateOf(t, s)
-		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"), floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
+		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"),
+			floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
 		var rows [][]float32
 		var cells []int
 		params := task.Policy.Params()
@@ -125,8 +132,10 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		}
 		for i, cell := range cells {
 			last := episodes[i].Descriptors[len(episodes[i].Descriptors)-1]
-			xlatest.Close(t, fmt.Sprintf("cell %d: fitness", cell), []float32{float32(episodes[i].Fitness)}, fitnesses[cell:cell+1], 2e-6)
-			xlatest.Close(t, fmt.Sprintf("cell %d: descriptor", cell), last, descriptors[2*cell:2*cell+2], 2e-6)
+			xlatest.Close(t, fmt.Sprintf("cell %d: fitness", cell), []float32{float32(episodes[i].Fitness)},
+				fitnesses[cell:cell+1], 2e-6)
+			xlatest.Close(t, fmt.Sprintf("cell %d: descriptor", cell), last, descriptors[2*cell:2*cell+2],
+				2e-6)
 		}
 	})
 }
@@ -163,7 +172,8 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 	var states []map[string]npz.Array
 	for _, slice := range []int{2, 7, 1, 64} {
-		s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
+		s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy,
+			Settings{Batch: 64, Slice: slice, Seed: 5, Centroids: line(64)})
 		steps(t, s, 3)
 		states = append(states, stateOf(t, s))
 		if !reflect.DeepEqual(states[0], states[len(states)-1]) {
@@ -200,7 +210,8 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 // A run that another version of qdnb began, with other centroids, keeps them: its cells are theirs.
 func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
 	p := xlatest.Pure(t)
-	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)}))
+	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy,
+		Settings{Batch: 4, Centroids: line(3)}))
 	other := floats(t, saved, "centroids")
 	for i := range other {
 		other[i] /= 2
@@ -222,18 +233,21 @@ func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
 func TestWrongCheckpointsAreRefused(t *testing.T) {
 	s := newSearch(t, xlatest.Pure(t), unlimited.task(), noisy, Settings{Batch: 4, Centroids: line(3)})
 	steps(t, s, 2)
-	for name, shape := range map[string][]int{"genotypes": {3, 5}, "fitnesses": {4}, "descriptors": {3, 2}, "centroids": {3}} {
+	for name, shape := range map[string][]int{"genotypes": {3, 5}, "fitnesses": {4},
+		"descriptors": {3, 2}, "centroids": {3}} {
 		arrays := stateOf(t, s)
 		size := 1
 		for _, d := range shape {
 			size *= d
 		}
 		arrays[name] = npz.Of(make([]float32, size), shape...)
-		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(), "the checkpoint's "+name+" have shape") {
+		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(),
+			"the checkpoint's "+name+" have shape") {
 			t.Errorf("%s of shape %v: %v", name, shape, err)
 		}
 		delete(arrays, name)
-		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(), "the checkpoint's "+name) {
+		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(),
+			"the checkpoint's "+name) {
 			t.Errorf("no %s: %v", name, err)
 		}
 	}
@@ -248,7 +262,8 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 			"fitness":    {RewardLimit: math.Inf(-1), DescriptorLimit: math.Inf(1)},
 			"descriptor": {RewardLimit: math.Inf(1), DescriptorLimit: math.Inf(-1)},
 		} {
-			s := newSearch(t, xlatest.Pure(t), env.task(), noisy, Settings{Batch: 10, Slice: 4, Centroids: line(4)})
+			s := newSearch(t, xlatest.Pure(t), env.task(), noisy,
+				Settings{Batch: 10, Slice: 4, Centroids: line(4)})
 			for _, outcome := range steps(t, s, 2) { // the second generation draws from an empty repertoire
 				if outcome.Invalid != 10 || slices.Max(outcome.Fitnesses) != float32(math.Inf(-1)) {
 					t.Errorf("all have a NaN %s: %+v", what, outcome)
@@ -263,7 +278,8 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 		total := 0
 		for generation := range int32(3) {
 			invalid := 0
-			insert(t, want, floats(t, want, "centroids"), children(t, p, env.task(), noisy, want, settings, generation), 4,
+			insert(t, want, floats(t, want, "centroids"),
+				children(t, p, env.task(), noisy, want, settings, generation), 4,
 				func(genotype []float32) (fitness, descriptor float32) {
 					fitness, descriptor = evaluateScripted(genotype)
 					if fitness > 2*float32(env.RewardLimit) {
@@ -279,7 +295,8 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 				})
 			outcome := steps(t, s, 1)[0]
 			if outcome.Invalid != invalid || !slices.Equal(outcome.Fitnesses, floats(t, want, "fitnesses")) {
-				t.Errorf("generation %d: %d invalid, want %d; fitnesses %v, want %v", generation, outcome.Invalid, invalid, outcome.Fitnesses, want["fitnesses"].Data)
+				t.Errorf("generation %d: %d invalid, want %d; fitnesses %v, want %v", generation,
+					outcome.Invalid, invalid, outcome.Fitnesses, want["fitnesses"].Data)
 			}
 			total += invalid
 		}
@@ -297,7 +314,8 @@ func TestRepertoiresOnlyImprove(t *testing.T) {
 	for i := 1; i < len(outcomes); i++ {
 		for cell, fitness := range outcomes[i].Fitnesses {
 			if fitness < outcomes[i-1].Fitnesses[cell] {
-				t.Errorf("generation %d: cell %d fell from %g to %g", i, cell, outcomes[i-1].Fitnesses[cell], fitness)
+				t.Errorf("generation %d: cell %d fell from %g to %g", i, cell, outcomes[i-1].Fitnesses[cell],
+					fitness)
 			}
 		}
 	}
@@ -339,13 +357,19 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		"centroids of shape [] do not fit":      {Batch: 3},
 		"centroids of shape [2 3] do not fit":   {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
 	} {
-		if _, err := New(p, unlimited.task(), Method{Emitter: noisy}, settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := New(p, unlimited.task(), Method{Emitter: noisy},
+			settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
+			"\n") {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	wrong := EmitterFunc(func(parents Parents, keys xla.Key) *Node { return Slice(parents.Genotypes, AxisRange(0, 1)) })
+	wrong := EmitterFunc(func(parents Parents,
+		keys xla.Key) *Node {
+		return Slice(parents.Genotypes, AxisRange(0, 1))
+	})
 	_, err := New(p, unlimited.task(), Method{Emitter: wrong}, Settings{Batch: 3, Centroids: line(3)})
-	if err == nil || !strings.Contains(err.Error(), `program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(),
+		`program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an emitter of the wrong shape: %v", err)
 	}
 	_, err = Replay(p, unlimited.task(), [][]float32{{1, 2, 3}}, 0)
@@ -361,7 +385,8 @@ func TestSlicesSuitTheBackend(t *testing.T) {
 	for _, c := range []struct {
 		kind                xla.Kind
 		batch, params, want int
-	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2}, {xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
+	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2},
+		{xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
 		if got := DefaultSlice(c.kind, c.batch, c.params); got != c.want {
 			t.Errorf("%+v: slices of %d", c, got)
 		}

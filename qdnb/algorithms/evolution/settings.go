@@ -13,15 +13,20 @@ import (
 // MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see
 // [DefaultMapElites].
 type MapElites struct {
-	Batch         int     `json:"batch"`          // policies per generation; paper: 1000
-	IsoSigma      float64 `json:"iso_sigma"`      // standard deviation of the isotropic noise on each parameter; paper: 0.005
-	LineSigma     float64 `json:"line_sigma"`     // standard deviation along the line through two parents; paper: 0.05
-	Cells         int     `json:"cells"`          // of the repertoire; paper: 1024
-	CVTSamples    int     `json:"cvt_samples"`    // points that the tessellation clusters; paper: 50 000
-	CVTSeed       int64   `json:"cvt_seed"`       // of the tessellation: one for all runs of an environment, as in the paper
-	Hidden        []int   `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
-	EpisodeLength int     `json:"episode_length"` // control steps; paper: 250, ant-maze 500
-	Slice         int     `json:"slice"`          // policies rolled out together; 0: what suits the backend
+	Batch int `json:"batch"` // policies per generation; paper: 1000
+	// standard deviation of the isotropic noise on each parameter; paper: 0.005
+	IsoSigma float64 `json:"iso_sigma"`
+	// standard deviation along the line through two parents; paper: 0.05
+	LineSigma float64 `json:"line_sigma"`
+	Cells     int     `json:"cells"` // of the repertoire; paper: 1024
+	// points that the tessellation clusters; paper: 50 000
+	CVTSamples int `json:"cvt_samples"`
+	// of the tessellation: one for all runs of an environment, as in the paper
+	CVTSeed       int64 `json:"cvt_seed"`
+	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
+	EpisodeLength int   `json:"episode_length"` // control steps; paper: 250, ant-maze 500
+	// policies rolled out together; 0: what suits the backend
+	Slice int `json:"slice"`
 }
 
 // DefaultMapElites are the paper's hyperparameters for an environment (table 5). The tessellation
@@ -39,7 +44,8 @@ func (m *MapElites) Base() MapElites { return *m }
 
 // Method implements [Hyperparameters]: the isoline emitter and a grid.
 func (m *MapElites) Method(centroids npz.Array) Method {
-	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma}, Archive: Grid{centroids}}
+	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma},
+		Archive: Grid{centroids}}
 }
 
 // Hyperparameters are the settings of an algorithm: a pointer to one of [MapElites],
@@ -71,7 +77,8 @@ func (m *MapElites) Check() error {
 		limits.Counts(
 			limits.Count{Name: "batch", Value: int64(m.Batch), Min: 1, Max: maxBatch},
 			limits.Count{Name: "cells", Value: int64(m.Cells), Min: 1, Max: maxCells},
-			limits.Count{Name: "cvt_samples", Value: int64(m.CVTSamples), Min: int64(m.Cells), Max: maxSamples},
+			limits.Count{Name: "cvt_samples", Value: int64(m.CVTSamples), Min: int64(m.Cells),
+				Max: maxSamples},
 			limits.Count{Name: "episode_length", Value: int64(m.EpisodeLength), Min: 1, Max: maxLength},
 			limits.Count{Name: "slice", Value: int64(m.Slice), Min: 0, Max: maxBatch},
 		),
@@ -79,8 +86,10 @@ func (m *MapElites) Check() error {
 	); err != nil {
 		return err
 	}
-	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) { // NaN is neither
-		return errors.Errorf("iso_sigma and line_sigma must be numbers from 0 on, not %g and %g", m.IsoSigma, m.LineSigma)
+	// NaN is neither
+	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) {
+		return errors.Errorf("iso_sigma and line_sigma must be numbers from 0 on, not %g and %g",
+			m.IsoSigma, m.LineSigma)
 	}
 	return nil
 }

@@ -28,12 +28,16 @@ type store struct {
 func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	st := &store{archive: archive, params: s.task.Policy.Params()}
 	var err error
-	st.empty, err = s.platform.CompileParallel("empty archive", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-		fields := empty(archive, s.task, xla.KeyOf(in[0]).FoldIn(streamEmpty))
-		g, cells := in[0].Graph(), fields[0].Shape().Dimensions[0]
-		zeros := func(rows int) *graph.Node { return graph.Zeros(g, shapes.Make(dtypes.Float32, rows, st.params)) }
-		return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
-	}, s.axes()...)
+	st.empty, err = s.platform.CompileParallel("empty archive",
+		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
+			fields := empty(archive, s.task, xla.KeyOf(in[0]).FoldIn(streamEmpty))
+			g, cells := in[0].Graph(), fields[0].Shape().Dimensions[0]
+			zeros := func(rows int) *graph.Node {
+				return graph.Zeros(g,
+					shapes.Make(dtypes.Float32, rows, st.params))
+			}
+			return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
+		}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +53,15 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
 	names := archive.Fields()
 	if len(names) < 2 || names[0] != "fitnesses" || names[1] != "descriptors" {
-		panic(errors.Errorf("the fields of an archive begin with fitnesses and descriptors, not %v", names))
+		panic(errors.Errorf("the fields of an archive begin with fitnesses and descriptors, not %v",
+			names))
 	}
 	fields := archive.Empty(task, key)
 	xla.CheckCount(archive, "Empty", fmt.Sprintf("the fields %v", names), fields, len(names))
 	cells := fields[0].Shape().Size()
 	xla.CheckShape(archive, "Empty", "fitnesses", fields[0], dtypes.Float32, cells)
-	xla.CheckShape(archive, "Empty", "descriptors", fields[1], dtypes.Float32, cells, fields[1].Shape().Size()/max(1, cells))
+	xla.CheckShape(archive, "Empty", "descriptors", fields[1], dtypes.Float32, cells,
+		fields[1].Shape().Size()/max(1, cells))
 	return fields
 }
 
@@ -67,30 +73,32 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 	if members == nil && s.learning != nil {
 		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
 	}
-	st.program, err = s.platform.CompileParallel(name, st.inputs(s, members), func(in []*graph.Node) []*graph.Node {
-		worker, from, rest := st.source(s, in, members)
-		n := len(st.fields)
-		before := contents{Genotypes: rest[0], Scratch: rest[1], Fields: rest[2 : 2+n]}
-		if members == nil {
-			from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
-		}
-		if st.proposed > 0 {
-			from.Proposed = rest[2+n]
-		}
-		after, invalid, transitions := gen.build(before, from, worker)
-		out := append([]*graph.Node{after.Genotypes, after.Scratch}, after.Fields...)
-		out = append(out, invalid)
-		if transitions != nil {
-			out = append(out, transitions)
-		}
-		return out
-	}, gen.task.axes(gen.batch, gen.slice, st.cells())...)
+	st.program, err = s.platform.CompileParallel(name, st.inputs(s, members),
+		func(in []*graph.Node) []*graph.Node {
+			worker, from, rest := st.source(s, in, members)
+			n := len(st.fields)
+			before := contents{Genotypes: rest[0], Scratch: rest[1], Fields: rest[2 : 2+n]}
+			if members == nil {
+				from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
+			}
+			if st.proposed > 0 {
+				from.Proposed = rest[2+n]
+			}
+			after, invalid, transitions := gen.build(before, from, worker)
+			out := append([]*graph.Node{after.Genotypes, after.Scratch}, after.Fields...)
+			out = append(out, invalid)
+			if transitions != nil {
+				out = append(out, transitions)
+			}
+			return out
+		}, gen.task.axes(gen.batch, gen.slice, st.cells())...)
 	return err
 }
 
 // inputs declares the inputs of the program, which may reuse all that it replaces.
 func (st *store) inputs(s *Search, members *store) []xla.Input {
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}, {Shape: shapes.Make(dtypes.Int32)}}
+	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)},
+		{Shape: shapes.Make(dtypes.Int32)}}
 	declare := func(v xla.Sharded, donate bool) {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: donate})
 	}
@@ -113,7 +121,8 @@ func (st *store) inputs(s *Search, members *store) []xla.Input {
 }
 
 // source reads the first inputs of the program; rest are the others.
-func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *graph.Node, from source, rest []*graph.Node) {
+func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *graph.Node,
+	from source, rest []*graph.Node) {
 	root := xla.KeyOf(in[0])
 	worker, from.Number = in[1], in[2]
 	from.Key = root.FoldInEach(from.Number)
@@ -127,7 +136,8 @@ func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *gr
 			from.Start = root.FoldIn(streamPassive)
 		}
 		from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
-		from.Number = graph.MaxScalar(from.Number, int32(1)) // members there are from the initial population on
+		// members there are from the initial population on
+		from.Number = graph.MaxScalar(from.Number, int32(1))
 		cells := cellsOf(members.archive, in[4:6])
 		from.Parents = Parents{Genotypes: in[3], Cells: cells, Sampler: cells.Sampler()}
 		rest = in[6:]
@@ -136,7 +146,8 @@ func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *gr
 }
 
 // run runs the program and takes its outputs as the new state.
-func (st *store) run(s *Search, number xla.Sharded, members *store, proposed xla.Sharded) (invalid int, transitions xla.Sharded, err error) {
+func (st *store) run(s *Search, number xla.Sharded, members *store,
+	proposed xla.Sharded) (invalid int, transitions xla.Sharded, err error) {
 	inputs := []xla.Sharded{s.seed, s.worker, number}
 	if members == nil {
 		inputs = append(inputs, s.tuning...)

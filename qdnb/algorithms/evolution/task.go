@@ -23,8 +23,10 @@ func NewTask(env envs.Env, hidden []int, length int) Task {
 // many cells.
 func (t Task) axes(batch, slice, cells int) []xla.Axis {
 	return append([]xla.Axis{
-		{Size: slice, Meaning: "policies of a slice of the batch"}, {Size: batch, Meaning: "policies of the batch"},
-		{Size: t.Policy.Params(), Meaning: "parameters of a policy"}, {Size: cells, Meaning: "cells of the archive"},
+		{Size: slice, Meaning: "policies of a slice of the batch"},
+		{Size: batch, Meaning: "policies of the batch"},
+		{Size: t.Policy.Params(), Meaning: "parameters of a policy"},
+		{Size: cells, Meaning: "cells of the archive"},
 		{Size: t.Length, Meaning: "steps of an episode"},
 	}, t.Env.Spec().Axes()...)
 }

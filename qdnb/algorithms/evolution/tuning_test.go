@@ -21,7 +21,8 @@ func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	}
 	evolve := func(emitter Emitter, seed int64) (genotypes []float32, compiled int64) {
 		before := xla.Compilations()
-		s := newSearch(t, p, unlimited.task(), emitter, Settings{Batch: 64, Slice: 8, Seed: seed, Centroids: line(20)})
+		s := newSearch(t, p, unlimited.task(), emitter,
+			Settings{Batch: 64, Slice: 8, Seed: seed, Centroids: line(20)})
 		steps(t, s, 3)
 		return floats(t, stateOf(t, s), "genotypes"), xla.Compilations() - before
 	}
@@ -33,7 +34,8 @@ func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	for _, c := range []struct {
 		emitter IsoLineEmitter
 		seed    int64
-	}{{small, seed}, {IsoLineEmitter{large.IsoSigma, small.LineSigma}, seed}, {IsoLineEmitter{small.IsoSigma, large.LineSigma}, seed}, {small, seed + 1}, {large, seed}} {
+	}{{small, seed}, {IsoLineEmitter{large.IsoSigma, small.LineSigma}, seed},
+		{IsoLineEmitter{small.IsoSigma, large.LineSigma}, seed}, {small, seed + 1}, {large, seed}} {
 		got, compiled := evolve(c.emitter, c.seed)
 		if compiled != 0 {
 			t.Errorf("%+v: %d programs were compiled", c, compiled)
@@ -45,7 +47,8 @@ func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	}
 	fixed, compiled := evolve(EmitterFunc(large.Offspring), seed)
 	if compiled != 1 {
-		t.Errorf("an emitter that is not tunable: %d programs were compiled, not that of a generation", compiled)
+		t.Errorf("an emitter that is not tunable: %d programs were compiled, not that of a generation",
+			compiled)
 	}
 	xlatest.Close(t, "children by constants", fixed, all[len(all)-1], 1e-6)
 }
@@ -60,7 +63,8 @@ func TestSigmasBesideALearnerAreInputs(t *testing.T) {
 	turns++
 	for _, sigma := range []float64{0.01, 0.02} {
 		h := DefaultPGAMapElites(mazeTask().Env.Spec())
-		h.IsoSigma, h.ReplayBufferSize, h.NumCriticTrainingSteps, h.NumPGTrainingSteps = sigma, 1<<10+turns, 1, 1
+		h.IsoSigma, h.ReplayBufferSize, h.NumCriticTrainingSteps, h.NumPGTrainingSteps = sigma,
+			1<<10+turns, 1, 1
 		before := xla.Compilations()
 		s, err := New(p, mazeTask(), h.Method(mazeSettings(1).Centroids), mazeSettings(1))
 		if err != nil {

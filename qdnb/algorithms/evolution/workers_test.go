@@ -26,7 +26,8 @@ func TestOneTurnIsTheSameCode(t *testing.T) {
 	for _, workers := range []int{p.Workers, 1} {
 		few := *p
 		few.Workers = workers
-		s := newSearch(t, &few, NewTask(env, []int{8, 8}, 20), isoline, Settings{Batch: 2 * p.Workers, Slice: 2, Seed: 1, Centroids: centroids})
+		s := newSearch(t, &few, NewTask(env, []int{8, 8}, 20), isoline,
+			Settings{Batch: 2 * p.Workers, Slice: 2, Seed: 1, Centroids: centroids})
 		fitnesses = append(fitnesses, steps(t, s, 1)[0].Fitnesses)
 		states = append(states, stateOf(t, s))
 	}

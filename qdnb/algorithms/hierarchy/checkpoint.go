@@ -18,8 +18,10 @@ import (
 const (
 	learnerPrefix = "learner."
 	worldsPrefix  = "worlds."
-	countersName  = "counters" // episodes of evaluations, best return, iterations since the last evaluation, sums of their losses
-	skillsName    = "skills_checksum"
+	// episodes of evaluations, best return, iterations since the last evaluation, sums of their
+	// losses
+	countersName = "counters"
+	skillsName   = "skills_checksum"
 )
 
 // checksum tells other skills from these: CRC-32 of their bits.
@@ -37,7 +39,8 @@ func checksum(rows []float32) npz.Array {
 func matches(arrays map[string]npz.Array, skills npz.Array) error {
 	had, err := arrays[skillsName].Int64s()
 	if want, _ := skills.Int64s(); err != nil || !slices.Equal(had, want) {
-		return errors.New("the skills are not those that this meta-controller was trained with: restore them, or move its folder away to train it anew")
+		return errors.New("the skills are not those that this meta-controller was trained with: " +
+			"restore them, or move its folder away to train it anew")
 	}
 	return nil
 }
@@ -60,7 +63,8 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 		}
 		arrays[name] = array
 	}
-	arrays[countersName] = npz.Of(append([]float64{float64(s.evaluations), s.best, s.summed}, s.sums...))
+	arrays[countersName] = npz.Of(append([]float64{float64(s.evaluations), s.best, s.summed},
+		s.sums...))
 	arrays[skillsName] = s.checksum
 	return arrays, nil
 }
@@ -97,7 +101,8 @@ func (s *Search) setWorld(i int, array npz.Array) (xla.Sharded, error) {
 	want := append([]int{sh.n}, dims[2:]...)
 	flat, err := array.Float32s()
 	if err != nil || !slices.Equal(array.Shape, want) {
-		return nil, errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", s.worldNames[i], array.Shape, want)
+		return nil, errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", s.worldNames[i],
+			array.Shape, want)
 	}
 	width := len(flat) / sh.n
 	parts := make([][]float32, sh.workers)
@@ -123,7 +128,8 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	}
 	counters, err := arrays[countersName].Float64s()
 	if err != nil || len(counters) != 3+len(s.sums) {
-		return errors.Errorf("the checkpoint has %d counters, this run needs %d", len(counters), 3+len(s.sums))
+		return errors.Errorf("the checkpoint has %d counters, this run needs %d", len(counters),
+			3+len(s.sums))
 	}
 	var known, worlds []xla.Sharded
 	fail := func(err error) error {
@@ -133,7 +139,8 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	for i, name := range xla.Names(s.collecting.form) {
 		want, got := s.known[i][0].Shape(), arrays[learnerPrefix+name]
 		if !slices.Equal(got.Shape, want.Dimensions) {
-			return fail(errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape, want.Dimensions))
+			return fail(errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name,
+				got.Shape, want.Dimensions))
 		}
 		tensor, err := xla.Upload(got)
 		if err != nil {
@@ -141,7 +148,8 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		}
 		known = append(known, xla.Sharded{tensor})
 		if tensor.DType() != want.DType {
-			return fail(errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name, tensor.DType(), want.DType))
+			return fail(errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name,
+				tensor.DType(), want.DType))
 		}
 	}
 	for i, name := range s.worldNames {
@@ -153,6 +161,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	}
 	freeAll(append(slices.Clone(s.known), s.worlds...))
 	s.known, s.worlds = known, worlds
-	s.iteration, s.evaluations, s.best, s.summed, s.sums = iteration, int64(counters[0]), counters[1], counters[2], slices.Clone(counters[3:])
+	s.iteration, s.evaluations, s.best, s.summed, s.sums = iteration, int64(counters[0]), counters[1],
+		counters[2], slices.Clone(counters[3:])
 	return s.spread()
 }

@@ -21,7 +21,9 @@ type Evaluation struct {
 	Fitnesses []float32 // [n], returns of the episodes
 	Steps     []float32 // [n], of each episode
 	Choices   []int32   // [n * decisions], the skills chosen
-	Positions []float32 // [n * length * (2 + looks)], see [Task].Place, after each step; those beyond Steps mean nothing
+	// [n * length * (2 + looks)], see [Task].Place, after each step; those beyond Steps mean
+	// nothing
+	Positions []float32
 	length    int
 	looks     int
 	decisions int
@@ -81,7 +83,8 @@ type Evaluator struct {
 
 // NewEvaluator compiles the evaluation of policies among skills of a shape [skills, N], of n
 // episodes each.
-func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n int) (*Evaluator, error) {
+func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n int) (*Evaluator,
+	error) {
 	task = task.with(settings)
 	if n < 1 {
 		return nil, errors.Errorf("an evaluation needs at least 1 episode, not %d", n)
@@ -91,7 +94,8 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	}
 	ev := &Evaluator{platform: p, task: task}
 	e := &evaluating{
-		task: task, algorithm: ppo.New(settings.Config, task.Env.Spec().Observations, skills[0]), shared: share(p, n, settings.Slice),
+		task: task, algorithm: ppo.New(settings.Config, task.Env.Spec().Observations, skills[0]),
+		shared: share(p, n, settings.Slice),
 	}
 	ev.inputs = actorInputs(e.algorithm)
 	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}
@@ -99,11 +103,13 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	rows := xla.Input{Shape: shapes.Make(dtypes.Float32, skills...)}
 	inputs := append([]xla.Input{words, number, number, rows}, ev.inputs...)
 	var err error
-	ev.program, err = p.CompileParallel("evaluation of decisions", inputs, func(in []*graph.Node) []*graph.Node {
-		e.form = e.algorithm.Start(xla.NewKey(in[0].Graph(), 0))
-		root := xla.KeyOf(in[0]).FoldIn(streamEvaluation)
-		return xla.Flatten(e.evaluate(actor{in[4], in[5:]}, in[3], root, root.FoldIn(streamDecisions).FoldInEach(in[2]), in[1]))
-	}, e.task.axes(settings, e.shared)...)
+	ev.program, err = p.CompileParallel("evaluation of decisions", inputs,
+		func(in []*graph.Node) []*graph.Node {
+			e.form = e.algorithm.Start(xla.NewKey(in[0].Graph(), 0))
+			root := xla.KeyOf(in[0]).FoldIn(streamEvaluation)
+			return xla.Flatten(e.evaluate(actor{in[4], in[5:]}, in[3], root,
+				root.FoldIn(streamDecisions).FoldInEach(in[2]), in[1]))
+		}, e.task.axes(settings, e.shared)...)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +130,8 @@ func actorInputs(algorithm ppo.PPO) []xla.Input {
 
 // Evaluate plays an episode from each initial state. A seed draws the states, the same ones every
 // time; number and seed draw what is chosen. skills are rows [skills, N] on every worker.
-func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int64) (Evaluation, error) {
+func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int64) (Evaluation,
+	error) {
 	act, err := e.upload(policy)
 	if err != nil {
 		return Evaluation{}, err
@@ -142,7 +149,8 @@ func (e *Evaluator) upload(policy Policy) ([]xla.Sharded, error) {
 		flat, err := array.Float32s()
 		if !ok || err != nil || len(flat) != want.Size() {
 			freeAll(act)
-			return nil, errors.Errorf("%s of the policy has shape %v, %v is needed: it chooses among other skills", name, array.Shape, want.Dimensions)
+			return nil, errors.Errorf("%s of the policy has shape %v, %v is needed: it chooses among "+
+				"other skills", name, array.Shape, want.Dimensions)
 		}
 		act = append(act, e.platform.Replicated(func() *tensors.Tensor {
 			return tensors.FromFlatDataAndDimensions(slices.Clone(flat), want.Dimensions...)
@@ -151,8 +159,12 @@ func (e *Evaluator) upload(policy Policy) ([]xla.Sharded, error) {
 	return act, nil
 }
 
-func (e *Evaluator) evaluate(act []xla.Sharded, skills xla.Sharded, seed, number int64) (Evaluation, error) {
-	words := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(seed)) })
+func (e *Evaluator) evaluate(act []xla.Sharded, skills xla.Sharded, seed, number int64) (Evaluation,
+	error) {
+	words := e.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromValue(xla.SeedWords(
+			seed))
+	})
 	at := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
 	workers := e.platform.WorkerNumbers()
 	defer freeAll([]xla.Sharded{words, at, workers})
@@ -186,12 +198,16 @@ func Upload(p *xla.Platform, rows npz.Array) (xla.Sharded, error) {
 		return nil, err
 	}
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
-		return nil, errors.Errorf("skills of shape %v are no rows: there must be at least one", rows.Shape)
+		return nil, errors.Errorf("skills of shape %v are no rows: there must be at least one",
+			rows.Shape)
 	}
 	if err := p.CheckMemory(4 * int64(len(flat))); err != nil {
 		return nil, err
 	}
-	return p.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, rows.Shape...) }), nil
+	return p.Replicated(func() *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(flat,
+			rows.Shape...)
+	}), nil
 }
 
 func freeAll(values []xla.Sharded) {

@@ -26,10 +26,14 @@ func FuzzRestore(f *testing.F) {
 		}
 	}
 	xlatest.FuzzRestore(f, s, 1,
-		"", "counters <f8 6, nan", "counters <f8 6, 1e300 -1e300", "counters <f4 5, 1", "-counters <f4 1,", "skills_checksum <i8 1, 5",
-		"skills_checksum <f8 , 0.5", "-skills_checksum <f4 1,", "learner.Statistics.Count <f4 , -1", "-learner.Statistics.Count <f4 1,",
-		"learner.Moments.Weight1 <i4 , 1", "worlds.observation <f4 6,3 nan inf -inf", "worlds.observation <f8 6,3 1e300", "worlds.observation <f4 3,6 1",
-		"-worlds.reward <f4 1,", "worlds.done <f4 6, 7", "learner.Nets.Policy <f4 1,115 nan", "learner.Nets.Policy <f4 115,1 1",
+		"", "counters <f8 6, nan", "counters <f8 6, 1e300 -1e300", "counters <f4 5, 1",
+		"-counters <f4 1,", "skills_checksum <i8 1, 5",
+		"skills_checksum <f8 , 0.5", "-skills_checksum <f4 1,", "learner.Statistics.Count <f4 , -1",
+		"-learner.Statistics.Count <f4 1,",
+		"learner.Moments.Weight1 <i4 , 1", "worlds.observation <f4 6,3 nan inf -inf",
+		"worlds.observation <f8 6,3 1e300", "worlds.observation <f4 3,6 1",
+		"-worlds.reward <f4 1,", "worlds.done <f4 6, 7", "learner.Nets.Policy <f4 1,115 nan",
+		"learner.Nets.Policy <f4 115,1 1",
 		"worlds.world.4 |b1 6,3 1 0", "worlds.world.4 <f4 0,4611686018427387904",
 	)
 }
@@ -61,9 +65,12 @@ func FuzzPolicy(f *testing.F) {
 	}
 	f.Cleanup(skills.Free)
 	for _, text := range []string{
-		"", "policy <f4 1,115 nan", "policy <f4 1,115 inf -inf 1e38", "policy <f8 115, 1e300", "policy |u1 115,1 3", "policy <f4 0,", "-policy <f4 1,",
-		"observation_mean <f4 3, nan", "observation_count <f4 , 0", "observation_count <i8 1, -1", "-observation_squares <f4 1,",
-		"observation_squares <f4 3, -1", "skills_checksum <f8 , 0.5", "-skills_checksum <f4 1,", "policy <f4 4611686018427387904,0",
+		"", "policy <f4 1,115 nan", "policy <f4 1,115 inf -inf 1e38", "policy <f8 115, 1e300",
+		"policy |u1 115,1 3", "policy <f4 0,", "-policy <f4 1,",
+		"observation_mean <f4 3, nan", "observation_count <f4 , 0", "observation_count <i8 1, -1",
+		"-observation_squares <f4 1,",
+		"observation_squares <f4 3, -1", "skills_checksum <f8 , 0.5", "-skills_checksum <f4 1,",
+		"policy <f4 4611686018427387904,0",
 	} {
 		f.Add(text, int64(0))
 	}

@@ -25,12 +25,14 @@ func readScript(t *testing.T) (scripted, golden.File) {
 	f := golden.Read(t, "10_ppo_hierarchical.npz")
 	shape := f.Shape("h.obs_steps")
 	return scripted{
-		f.Float32s("h.reward_steps"), f.Float32s("h.done_steps"), f.Float32s("h.truncation_steps"), f.Float32s("h.obs_steps"), shape[0], shape[1], shape[2],
+		f.Float32s("h.reward_steps"), f.Float32s("h.done_steps"), f.Float32s("h.truncation_steps"),
+		f.Float32s("h.obs_steps"), shape[0], shape[1], shape[2],
 	}, f
 }
 
 func (s scripted) Spec() envs.Spec {
-	return envs.Spec{Name: "scripted", Observations: s.observations, Actions: 1, Length: s.states, Descriptor: envs.Descriptor{Kind: envs.None}}
+	return envs.Spec{Name: "scripted", Observations: s.observations, Actions: 1, Length: s.states,
+		Descriptor: envs.Descriptor{Kind: envs.None}}
 }
 
 // at is state t. The world is the time and the truncation.
@@ -41,8 +43,9 @@ func (s scripted) at(time *Node) envs.State {
 		return Reshape(Gather(all, Reshape(Slice(time, AxisRange(0, 1)), 1, 1)), dims...)
 	}
 	return envs.State{
-		PhysicsState: []*Node{time, row(s.truncations, s.batch)}, Observation: row(s.obs, s.batch, s.observations),
-		Reward: row(s.rewards, s.batch), Done: row(s.dones, s.batch),
+		PhysicsState: []*Node{time, row(s.truncations, s.batch)},
+		Observation:  row(s.obs, s.batch, s.observations),
+		Reward:       row(s.rewards, s.batch), Done: row(s.dones, s.batch),
 	}
 }
 
@@ -55,15 +58,18 @@ func (s scripted) Step(state envs.State, _ *Node) envs.State {
 func (s scripted) Truncation(state envs.State) *Node { return state.PhysicsState[1] }
 
 // unrolled plays the script, time-major.
-func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int, published bool) [][]float32 {
-	task := Task{Env: s, length: s.states, decision: decision, Skills: NewForm(s.observations, nil, 1, false)}
+func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
+	published bool) [][]float32 {
+	task := Task{Env: s, length: s.states, decision: decision,
+		Skills: NewForm(s.observations, nil, 1, false)}
 	algorithm := ppo.New(ppo.Default(), s.observations, 2)
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g := in[0].Graph()
 		key := xla.KeyOf(in[0])
 		keys := key.FoldInEach(Iota(g, shapes.Make(dtypes.Int32, s.batch), 0))
 		playing := playing{
-			Acting: algorithm.Acting(algorithm.Start(key).Nets.Policy, nil), Rows: Zeros(g, shapes.Make(dtypes.Float32, 2, task.Skills.Net.Params())),
+			Acting: algorithm.Acting(algorithm.Start(key).Nets.Policy, nil),
+			Rows:   Zeros(g, shapes.Make(dtypes.Float32, 2, task.Skills.Net.Params())),
 			Worlds: s.Reset(keys), Keys: keys,
 		}
 		_, d := task.unroll(s, playing, Const(g, int32(0)), steps, true, published)
@@ -97,7 +103,8 @@ func TestGoldenPublishedCredit(t *testing.T) {
 func TestCleanCredit(t *testing.T) {
 	s, f := readScript(t)
 	decision, steps := int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))
-	rewards, dones, truncations := make([]float32, steps*s.batch), make([]float32, steps*s.batch), make([]float32, steps*s.batch)
+	rewards, dones, truncations := make([]float32, steps*s.batch), make([]float32, steps*s.batch),
+		make([]float32, steps*s.batch)
 	ends := 0
 	for k := range steps {
 		for b := range s.batch {

@@ -74,7 +74,8 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 
 // collect plays the sequences of an iteration, of whose key it is given the stream. It returns the
 // states of the worker's environments, and the sequences of all.
-func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, worker *Node) ([]*Node, ppo.Data) {
+func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, worker *Node) ([]*Node,
+	ppo.Data) {
 	type state struct {
 		Actor  actor
 		Rows   *Node
@@ -90,11 +91,13 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 	g, env, s := worker.Graph(), c.episodes(), c.settings
 	steps, unrolls := s.UnrollLength, s.Unrolls()
 	float := func(dims ...int) *Node {
-		return Zeros(g, shapes.Make(dtypes.Float32, append([]int{c.shared.turns(), c.shared.slice, unrolls}, dims...)...))
+		return Zeros(g, shapes.Make(dtypes.Float32,
+			append([]int{c.shared.turns(), c.shared.slice, unrolls}, dims...)...))
 	}
 	begin := state{a, rows, key, worker, kept, ppo.Data{
-		Obs: float(steps+1, env.Spec().Observations), Choice: ConvertDType(float(steps), dtypes.Int32), LogProb: float(steps),
-		Reward: float(steps), Done: float(steps), Truncation: float(steps),
+		Obs: float(steps+1, env.Spec().Observations), Choice: ConvertDType(float(steps), dtypes.Int32),
+		LogProb: float(steps),
+		Reward:  float(steps), Done: float(steps), Truncation: float(steps),
 	}}
 	end := xla.ForSlices(c.shared.turns(), worker, begin, func(turn *Node, st state) state {
 		mine := xla.Map(st.Kept, func(x *Node) *Node {
@@ -109,9 +112,13 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 			return Zeros(g, shapes.Make(x.DType(), append([]int{unrolls, c.shared.slice}, dims[3:]...)...))
 		})
 		after := xla.For(g, unrolls, slice{p, part}, func(unroll *Node, sl slice) slice {
-			worlds, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps, s.SampleSkills, s.PublishedCredit)
+			worlds, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps,
+				s.SampleSkills, s.PublishedCredit)
 			sl.Playing.Worlds = worlds
-			sl.Data = xla.Map2(sl.Data, data, func(all, one *Node) *Node { return xla.SetRows(all, unroll, InsertAxes(one, 0)) })
+			sl.Data = xla.Map2(sl.Data, data, func(all,
+				one *Node) *Node {
+				return xla.SetRows(all, unroll, InsertAxes(one, 0))
+			})
 			return sl
 		})
 		for i, leaf := range packed(after.Playing.Worlds) {
@@ -138,7 +145,8 @@ type evaluating struct {
 
 // evaluate plays an episode in each environment, and returns those of all workers. states draws the
 // initial states, decisions what is chosen.
-func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, worker *Node) episode {
+func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key,
+	worker *Node) episode {
 	type state struct {
 		Actor             actor
 		Rows              *Node
@@ -151,15 +159,18 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key, wo
 		return Zeros(g, shapes.Make(dtypes.Float32, append([]int{t, e.shared.slice}, dims...)...))
 	}
 	begin := state{a, rows, states, decisions, worker, episode{
-		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32), room(e.task.length, 2+e.task.Looks),
+		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32),
+		room(e.task.length, 2+e.task.Looks),
 	}}
 	end := xla.ForSlices(t, worker, begin, func(turn *Node, s state) state {
 		numbers := e.shared.numbers(turn, s.Worker)
 		found := e.task.evaluate(playing{
-			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows, Worlds: envs.Reset(e.task.Env, s.States.FoldInEach(numbers)),
-			Keys: s.Decisions.FoldInEach(numbers),
+			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows,
+			Worlds: envs.Reset(e.task.Env, s.States.FoldInEach(numbers)),
+			Keys:   s.Decisions.FoldInEach(numbers),
 		})
-		s.Episodes = xla.Map2(s.Episodes, found, func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })
+		s.Episodes = xla.Map2(s.Episodes, found,
+			func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })
 		return s
 	})
 	return xla.Map(end.Episodes, func(x *Node) *Node { return e.shared.joined(x, worker) })

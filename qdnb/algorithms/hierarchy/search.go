@@ -51,12 +51,15 @@ type Outcome struct {
 	Evaluations int64 // episodes of evaluations so far
 	EnvSteps    int64 // of training so far
 	Evaluation  *Evaluation
-	Best        float64   // the greatest return of an episode of any evaluation so far
-	Losses      []float64 // see [Search.Losses]: means over the iterations since the evaluation before; nil where nothing was evaluated
+	Best        float64 // the greatest return of an episode of any evaluation so far
+	// see [Search.Losses]: means over the iterations since the evaluation before; nil where nothing
+	// was evaluated
+	Losses []float64
 }
 
 // New compiles a search. skills are rows [skills, N] of the task's form.
-func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed int64) (*Search, error) {
+func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed int64) (*Search,
+	error) {
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
@@ -65,13 +68,16 @@ func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed i
 		return nil, err
 	}
 	algorithm := ppo.New(settings.Config, task.Env.Spec().Observations, skills.Shape[0])
-	data := int64(settings.Sequences()) * int64(settings.UnrollLength+1) * int64(task.Env.Spec().Observations+5)
+	data := int64(settings.Sequences()) * int64(settings.UnrollLength+1) * int64(
+		task.Env.Spec().Observations+5)
 	if err := p.CheckMemory(4 * (int64(skills.Shape[0])*int64(skills.Shape[1]) + 3*data)); err != nil {
 		return nil, err
 	}
 	s := &Search{
-		platform: p, settings: settings, seed: seed, iteration: -1, best: math.Inf(-1), sums: make([]float64, len(lossNames)),
-		collecting: &collecting{task: task, algorithm: algorithm, settings: settings, shared: share(p, settings.NumEnvs, settings.Slice)},
+		platform: p, settings: settings, seed: seed, iteration: -1, best: math.Inf(-1),
+		sums: make([]float64, len(lossNames)),
+		collecting: &collecting{task: task, algorithm: algorithm, settings: settings,
+			shared: share(p, settings.NumEnvs, settings.Slice)},
 	}
 	if err := s.build(skills); err != nil {
 		s.Close()
@@ -93,12 +99,14 @@ func (s *Search) build(skills npz.Array) (err error) {
 	if s.skills, err = Upload(p, skills); err != nil {
 		return err
 	}
-	words, number := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}, xla.Input{Shape: shapes.Make(dtypes.Int32)}
+	words, number := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)},
+		xla.Input{Shape: shapes.Make(dtypes.Int32)}
 
-	first, err := p.Compile("first networks", []xla.Input{words}, func(in []*graph.Node) []*graph.Node {
-		c.form = c.algorithm.Start(xla.KeyOf(in[0]).FoldIn(streamLearner))
-		return xla.Flatten(c.form)
-	})
+	first, err := p.Compile("first networks", []xla.Input{words},
+		func(in []*graph.Node) []*graph.Node {
+			c.form = c.algorithm.Start(xla.KeyOf(in[0]).FoldIn(streamLearner))
+			return xla.Flatten(c.form)
+		})
 	if err != nil {
 		return err
 	}
@@ -106,9 +114,10 @@ func (s *Search) build(skills npz.Array) (err error) {
 	if s.known, err = first.Run(s.words[:1]); err != nil {
 		return err
 	}
-	if s.start, err = p.CompileParallel("initial states", []xla.Input{words, number}, func(in []*graph.Node) []*graph.Node {
-		return c.start(xla.KeyOf(in[0]), in[1])
-	}, c.task.axes(s.settings, c.shared)...); err != nil {
+	if s.start, err = p.CompileParallel("initial states", []xla.Input{words, number},
+		func(in []*graph.Node) []*graph.Node {
+			return c.start(xla.KeyOf(in[0]), in[1])
+		}, c.task.axes(s.settings, c.shared)...); err != nil {
 		return err
 	}
 	if s.worlds, err = s.start.Run(s.words, s.workers); err != nil {
@@ -138,15 +147,17 @@ func (s *Search) compileCollect(words, number xla.Input) (err error) {
 	}
 	var data ppo.Data
 	var shapesOf []shapes.Shape
-	s.collect, err = s.platform.CompileParallel("collect", inputs, func(in []*graph.Node) []*graph.Node {
-		key := xla.KeyOf(in[0]).FoldInEach(in[2]).FoldIn(streamCollect)
-		var kept []*graph.Node
-		kept, data = c.collect(actor{in[actor0], in[actor0+1 : worlds0]}, in[3], in[worlds0:], key, in[1])
-		for _, x := range xla.Flatten(data) {
-			shapesOf = append(shapesOf, x.Shape())
-		}
-		return append(kept, xla.Flatten(data)...)
-	}, c.task.axes(s.settings, c.shared)...)
+	s.collect, err = s.platform.CompileParallel("collect", inputs,
+		func(in []*graph.Node) []*graph.Node {
+			key := xla.KeyOf(in[0]).FoldInEach(in[2]).FoldIn(streamCollect)
+			var kept []*graph.Node
+			kept, data = c.collect(actor{in[actor0], in[actor0+1 : worlds0]}, in[3], in[worlds0:], key,
+				in[1])
+			for _, x := range xla.Flatten(data) {
+				shapesOf = append(shapesOf, x.Shape())
+			}
+			return append(kept, xla.Flatten(data)...)
+		}, c.task.axes(s.settings, c.shared)...)
 	if err != nil {
 		return err
 	}
@@ -160,7 +171,8 @@ func (s *Search) compileCollect(words, number xla.Input) (err error) {
 	}
 	s.learn, err = s.platform.Compile("learn", inputs, func(in []*graph.Node) []*graph.Node {
 		key := xla.KeyOf(in[0]).FoldInEach(in[1]).FoldIn(streamUpdates)
-		learner, losses := c.algorithm.Train(xla.Unflatten(c.form, in[2:data0]), xla.Unflatten(data, in[data0:]), key)
+		learner, losses := c.algorithm.Train(xla.Unflatten(c.form, in[2:data0]),
+			xla.Unflatten(data, in[data0:]), key)
 		return append(xla.Flatten(learner), losses.Policy, losses.Value, losses.Entropy)
 	})
 	return err
@@ -183,15 +195,18 @@ func (s *Search) Step() (Outcome, error) {
 		}
 		for i, x := range losses {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return Outcome{}, errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate or reward_scaling, or look at the environment's rewards",
-					lossNames[i], x, next)
+				return Outcome{},
+					errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate "+
+						"or reward_scaling, or look at the environment's rewards",
+						lossNames[i], x, next)
 			}
 			s.sums[i] += x
 		}
 		s.summed++
 	}
 	s.iteration = next
-	o := Outcome{Iteration: next, EnvSteps: next * s.settings.EnvSteps(), Best: s.best, Evaluations: s.evaluations}
+	o := Outcome{Iteration: next, EnvSteps: next * s.settings.EnvSteps(), Best: s.best,
+		Evaluations: s.evaluations}
 	if next%int64(s.settings.EvaluationInterval) != 0 {
 		return o, nil
 	}
@@ -216,7 +231,8 @@ func (s *Search) Step() (Outcome, error) {
 func (s *Search) train(number int64) ([]float64, error) {
 	at := s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
 	defer at.Free()
-	out, err := s.collect.Run(slices.Concat([]xla.Sharded{s.words, s.workers, at, s.skills}, s.act, s.worlds)...)
+	out, err := s.collect.Run(slices.Concat([]xla.Sharded{s.words, s.workers, at, s.skills}, s.act,
+		s.worlds)...)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +261,8 @@ func (s *Search) train(number int64) ([]float64, error) {
 func (s *Search) Policy() (Policy, error) {
 	names, policy := xla.Names(s.collecting.form), Policy{skillsName: s.checksum}
 	of := map[string]string{
-		"Nets.Policy": policyKey, "Statistics.Mean": statisticsKeys[0], "Statistics.Squares": statisticsKeys[1], "Statistics.Count": statisticsKeys[2],
+		"Nets.Policy": policyKey, "Statistics.Mean": statisticsKeys[0],
+		"Statistics.Squares": statisticsKeys[1], "Statistics.Count": statisticsKeys[2],
 	}
 	for i, name := range names {
 		if key, ok := of[name]; ok {

@@ -21,7 +21,8 @@ import (
 type signs struct{}
 
 func (signs) Spec() envs.Spec {
-	return envs.Spec{Name: "signs", Observations: 3, Actions: 1, Length: 12, Descriptor: envs.Descriptor{Kind: envs.None}}
+	return envs.Spec{Name: "signs", Observations: 3, Actions: 1, Length: 12,
+		Descriptor: envs.Descriptor{Kind: envs.None}}
 }
 
 func (e signs) Reset(keys xla.Key) envs.State {
@@ -34,7 +35,8 @@ func (e signs) Reset(keys xla.Key) envs.State {
 func (signs) state(x, sign, reward *Node) envs.State {
 	far := Abs(x)
 	done := Where(GreaterThan(far, ConstAs(far, 4)), OnesLike(x), ZerosLike(x))
-	return envs.State{PhysicsState: []*Node{x, sign}, Observation: Stack([]*Node{x, sign, OnesLike(x)}, 1), Reward: reward, Done: done}
+	return envs.State{PhysicsState: []*Node{x, sign},
+		Observation: Stack([]*Node{x, sign, OnesLike(x)}, 1), Reward: reward, Done: done}
 }
 
 func (e signs) Step(s envs.State, action *Node) envs.State {
@@ -101,7 +103,8 @@ func TestSearchLearns(t *testing.T) {
 		settings.NumEnvs, settings.BatchSize, settings.EvaluationEnvs = 16, 16, 32
 		s := newSearch(t, p, gaussian, settings)
 		first := step(t, s)
-		if first.Iteration != 0 || first.EnvSteps != 0 || first.Evaluation == nil || !math.IsNaN(first.Losses[0]) {
+		if first.Iteration != 0 || first.EnvSteps != 0 || first.Evaluation == nil || !math.IsNaN(
+			first.Losses[0]) {
 			t.Fatalf("first %+v", first)
 		}
 		var last Outcome
@@ -113,13 +116,15 @@ func TestSearchLearns(t *testing.T) {
 			t.Errorf("mean returns %v before and %v after learning, best %v", before, after, last.Best)
 		}
 		if want := int64(60 * 64 * 4 * 3); last.EnvSteps != want || last.Evaluations != 61*32 {
-			t.Errorf("%d steps and %d episodes, want %d and %d", last.EnvSteps, last.Evaluations, want, 61*32)
+			t.Errorf("%d steps and %d episodes, want %d and %d", last.EnvSteps, last.Evaluations, want,
+				61*32)
 		}
 		for i, fitness := range last.Evaluation.Fitnesses {
 			e := last.Evaluation
 			steps := int(e.Steps[i])
 			// A way is as long as what was paid for it, if it goes in one direction.
-			if far := math.Abs(float64(e.Position(i, steps-1)[0])); fitness > 4 && math.Abs(far-float64(fitness)) > 0.11 {
+			if far := math.Abs(float64(e.Position(i,
+				steps-1)[0])); fitness > 4 && math.Abs(far-float64(fitness)) > 0.11 {
 				t.Errorf("episode %d ends at %v after %d steps, return %v", i, far, steps, fitness)
 			}
 			if len(e.Chosen(i)) != 4 || slices.Max(e.Choices) > 2 || slices.Min(e.Choices) < 0 {
@@ -184,7 +189,8 @@ func TestRestore(t *testing.T) {
 			t.Error(err, policy.Chooses(rows))
 		}
 		rows.Data.([]float32)[0]++
-		if err := policy.Chooses(rows); err == nil || !strings.Contains(err.Error(), "the skills are not those") {
+		if err := policy.Chooses(rows); err == nil || !strings.Contains(err.Error(),
+			"the skills are not those") {
 			t.Error(err)
 		}
 		if p.Kind == xla.Go {
@@ -193,7 +199,8 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer strange.Close()
-			if err := strange.Restore(3, saved); err == nil || !strings.Contains(err.Error(), "the skills are not those") {
+			if err := strange.Restore(3, saved); err == nil || !strings.Contains(err.Error(),
+				"the skills are not those") {
 				t.Error(err)
 			}
 		}
@@ -226,7 +233,8 @@ func TestShares(t *testing.T) {
 			expected, _ := want[name].Float64s()
 			for i := range expected {
 				if math.Abs(got[i]-expected[i]) > 1e-4 && !math.IsInf(expected[i], -1) {
-					t.Fatalf("slices of %d on %d workers: %s[%d] is %v, want %v", slice, workers, name, i, got[i], expected[i])
+					t.Fatalf("slices of %d on %d workers: %s[%d] is %v, want %v", slice, workers, name, i, got[i],
+						expected[i])
 				}
 			}
 		}
@@ -237,9 +245,15 @@ func TestNewRefuses(t *testing.T) {
 	p := xlatest.Pure(t)
 	task, rows := signSkills(false)
 	for want, spoil := range map[string]func(*Task, *npz.Array, *Settings){
-		"skills of shape":        func(_ *Task, rows *npz.Array, _ *Settings) { *rows = npz.Of([]float32{1, 2, 3}, 1, 3) },
-		"skills see":             func(task *Task, _ *npz.Array, _ *Settings) { task.Unseen = 1 },
-		"no observations":        func(task *Task, _ *npz.Array, _ *Settings) { task.Place = [2]int{0, 3} },
+		"skills of shape": func(_ *Task, rows *npz.Array,
+			_ *Settings) {
+			*rows = npz.Of([]float32{1, 2, 3}, 1, 3)
+		},
+		"skills see": func(task *Task, _ *npz.Array, _ *Settings) { task.Unseen = 1 },
+		"no observations": func(task *Task, _ *npz.Array,
+			_ *Settings) {
+			task.Place = [2]int{0, 3}
+		},
 		"multiple of num_envs":   func(_ *Task, _ *npz.Array, s *Settings) { s.NumEnvs = 5 },
 		"decision_length must":   func(_ *Task, _ *npz.Array, s *Settings) { s.DecisionLength = 0 },
 		"evaluation_envs must":   func(_ *Task, _ *npz.Array, s *Settings) { s.EvaluationEnvs = 0 },

@@ -51,13 +51,15 @@ func (s shared) index(number int) (worker, row int) {
 func (s shared) joined(x, worker *Node) *Node {
 	all := xla.AllGather(x, worker, s.workers) // [workers, turns, slice, ...]
 	dims := all.Shape().Dimensions
-	return Slice(Reshape(swapped(all), append([]int{s.turns() * s.workers * s.slice}, dims[3:]...)...), AxisRange(0, s.n))
+	return Slice(Reshape(swapped(all), append([]int{s.turns() * s.workers * s.slice}, dims[3:]...)...),
+		AxisRange(0, s.n))
 }
 
 // kept is room for something of all environments of a worker, [turns, slice, ...], given what a
 // slice has.
 func (s shared) kept(slice *Node) *Node {
-	return Zeros(slice.Graph(), shapes.Make(slice.DType(), append([]int{s.turns()}, slice.Shape().Dimensions...)...))
+	return Zeros(slice.Graph(), shapes.Make(slice.DType(),
+		append([]int{s.turns()}, slice.Shape().Dimensions...)...))
 }
 
 // packed are the arrays of a slice's state with the batch on their first axis.

@@ -17,7 +17,8 @@ type Task struct {
 	Env    envs.Env
 	Unseen int // leading observations that skills do not see: where the robot is
 	Skills Form
-	Place  [2]int // the observations that evaluations keep of every step: where the robot is, and how high
+	// the observations that evaluations keep of every step: where the robot is, and how high
+	Place [2]int
 	// Look reads what else they keep of the state after every step, [B, Looks]; nil for nothing.
 	Look  func(after envs.State) *Node
 	Looks int
@@ -37,9 +38,11 @@ func (t Task) check(skills []int) error {
 	spec := t.Env.Spec()
 	switch sizes := t.Skills.Net.Sizes; {
 	case len(skills) != 2 || skills[0] < 1 || skills[1] != t.Skills.Net.Params():
-		return errors.Errorf("skills of shape %v do not fit networks of %d parameters", skills, t.Skills.Net.Params())
+		return errors.Errorf("skills of shape %v do not fit networks of %d parameters", skills,
+			t.Skills.Net.Params())
 	case t.Unseen < 0 || sizes[0] != spec.Observations-t.Unseen:
-		return errors.Errorf("skills see %d observations, %s has %d, of which they do not see %d", sizes[0], spec.Name, spec.Observations, t.Unseen)
+		return errors.Errorf("skills see %d observations, %s has %d, of which they do not see %d",
+			sizes[0], spec.Name, spec.Observations, t.Unseen)
 	case max(t.Place[0], t.Place[1]) >= spec.Observations || min(t.Place[0], t.Place[1]) < 0:
 		return errors.Errorf("%s has no observations %v", spec.Name, t.Place)
 	}
@@ -49,9 +52,12 @@ func (t Task) check(skills []int) error {
 // axes names the sizes of the task for environments that are shared among workers.
 func (t Task) axes(s Settings, shared shared) []xla.Axis {
 	return append([]xla.Axis{
-		{Size: shared.slice, Meaning: "environments of a slice"}, {Size: shared.n, Meaning: "environments"},
-		{Size: s.UnrollLength, Meaning: "decisions of a sequence"}, {Size: t.decision, Meaning: "steps of a decision"},
-		{Size: t.length, Meaning: "steps of an episode"}, {Size: t.Skills.Net.Params(), Meaning: "parameters of a skill"},
+		{Size: shared.slice, Meaning: "environments of a slice"},
+		{Size: shared.n, Meaning: "environments"},
+		{Size: s.UnrollLength, Meaning: "decisions of a sequence"},
+		{Size: t.decision, Meaning: "steps of a decision"},
+		{Size: t.length, Meaning: "steps of an episode"},
+		{Size: t.Skills.Net.Params(), Meaning: "parameters of a skill"},
 	}, t.Env.Spec().Axes()...)
 }
 
@@ -123,12 +129,14 @@ func noCredit(s envs.State) Credit {
 
 // add counts a step that led to a state.
 func (c Credit) add(env episodic, s envs.State, published bool) Credit {
-	c.Reward = Add(c.Reward, Where(GreaterThan(c.Alive, ZerosLike(c.Alive)), s.Reward, ZerosLike(s.Reward)))
+	c.Reward = Add(c.Reward, Where(GreaterThan(c.Alive, ZerosLike(c.Alive)), s.Reward,
+		ZerosLike(s.Reward)))
 	counts := c.Alive
 	if published { // any end of the window counts
 		counts = OnesLike(counts)
 	}
-	c.Done, c.Truncation = Max(c.Done, Mul(counts, s.Done)), Max(c.Truncation, Mul(counts, env.Truncation(s)))
+	c.Done, c.Truncation = Max(c.Done, Mul(counts, s.Done)),
+		Max(c.Truncation, Mul(counts, env.Truncation(s)))
 	c.Alive = Mul(c.Alive, OneMinus(s.Done))
 	return c
 }
@@ -158,7 +166,8 @@ func (t Task) choose(p playing, number *Node) (choice, logProb *Node, skills nn.
 
 // unroll plays steps decisions, the first of which has a number, and returns the worlds after them
 // and the sequences that they make.
-func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled, published bool) (envs.State, ppo.Data) {
+func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled,
+	published bool) (envs.State, ppo.Data) {
 	type state struct {
 		Playing playing
 		First   *Node
@@ -172,7 +181,8 @@ func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled, p
 		rows++
 	}
 	start := state{p, first, ppo.Data{
-		Obs: Zeros(g, shapes.Make(dtypes.Float32, steps+1, batch, observations)), Choice: Zeros(g, shapes.Make(dtypes.Int32, steps, batch)),
+		Obs:     Zeros(g, shapes.Make(dtypes.Float32, steps+1, batch, observations)),
+		Choice:  Zeros(g, shapes.Make(dtypes.Int32, steps, batch)),
 		LogProb: zeros(steps), Reward: zeros(rows), Done: zeros(rows), Truncation: zeros(rows),
 	}}
 	credited := func(d *ppo.Data, at *Node, c Credit) {
@@ -209,22 +219,24 @@ func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled, p
 func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
 
 // act lets skills act for a decision.
-func (t Task) act(env episodic, skills nn.Net, worlds envs.State, keys xla.Key, credit Credit, sampled, published bool) (envs.State, Credit) {
+func (t Task) act(env episodic, skills nn.Net, worlds envs.State, keys xla.Key, credit Credit,
+	sampled, published bool) (envs.State, Credit) {
 	type state struct {
 		Skills nn.Net
 		Worlds envs.State
 		Keys   xla.Key
 		Credit Credit
 	}
-	end := xla.For(worlds.Reward.Graph(), t.decision, state{skills, worlds, keys, credit}, func(step *Node, s state) state {
-		var noise xla.Key
-		if sampled {
-			noise = s.Keys.FoldInEach(step)
-		}
-		s.Worlds = envs.Step(env, s.Worlds, t.action(s.Skills, s.Worlds.Observation, noise))
-		s.Credit = s.Credit.add(env, s.Worlds, published)
-		return s
-	})
+	end := xla.For(worlds.Reward.Graph(), t.decision, state{skills, worlds, keys, credit},
+		func(step *Node, s state) state {
+			var noise xla.Key
+			if sampled {
+				noise = s.Keys.FoldInEach(step)
+			}
+			s.Worlds = envs.Step(env, s.Worlds, t.action(s.Skills, s.Worlds.Observation, noise))
+			s.Credit = s.Credit.add(env, s.Worlds, published)
+			return s
+		})
 	return end.Worlds, end.Credit
 }
 
@@ -252,7 +264,8 @@ func (t Task) evaluate(p playing) episode {
 		Records *Node
 		First   *Node // number of the first step
 	}
-	g, batch, decisions := p.Worlds.Reward.Graph(), p.Worlds.Reward.Shape().Dimensions[0], t.decisions()
+	g, batch, decisions := p.Worlds.Reward.Graph(), p.Worlds.Reward.Shape().Dimensions[0],
+		t.decisions()
 	start := state{
 		p, envs.NewScore(g, batch, envs.None, 0), Zeros(g, shapes.Make(dtypes.Int32, decisions, batch)),
 		Zeros(g, shapes.Make(dtypes.Float32, decisions*t.decision, batch, 2+t.Looks)),
@@ -261,24 +274,27 @@ func (t Task) evaluate(p playing) episode {
 		choice, _, skills, _ := t.choose(s.Playing, decision)
 		s.Choices = xla.SetRows(s.Choices, decision, InsertAxes(choice, 0))
 		first := MulScalar(decision, int32(t.decision))
-		after := xla.For(g, t.decision, acting{skills, s.Playing.Worlds, s.Score, s.Records, first}, func(step *Node, a acting) acting {
-			at := Add(a.First, step)
-			a.Worlds = envs.Step(t.Env, a.Worlds, t.action(a.Skills, a.Worlds.Observation, xla.Key{}))
-			over := ConvertDType(GreaterOrEqual(at, ConstAs(at, int32(t.length-1))), dtypes.Float32)
-			a.Score = a.Score.Add(nil, a.Worlds.Reward, Max(a.Worlds.Done, BroadcastToDims(over, batch)))
-			obs := a.Worlds.Observation
-			seen := []*Node{Slice(obs, AxisRange(), AxisElem(t.Place[0])), Slice(obs, AxisRange(), AxisElem(t.Place[1]))}
-			if t.Look != nil {
-				look := t.Look(a.Worlds)
-				xla.CheckShape(t.Look, "", "what it reads of a state", look, dtypes.Float32, batch, t.Looks)
-				seen = append(seen, look)
-			}
-			a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
-			return a
-		})
+		after := xla.For(g, t.decision, acting{skills, s.Playing.Worlds, s.Score, s.Records, first},
+			func(step *Node, a acting) acting {
+				at := Add(a.First, step)
+				a.Worlds = envs.Step(t.Env, a.Worlds, t.action(a.Skills, a.Worlds.Observation, xla.Key{}))
+				over := ConvertDType(GreaterOrEqual(at, ConstAs(at, int32(t.length-1))), dtypes.Float32)
+				a.Score = a.Score.Add(nil, a.Worlds.Reward, Max(a.Worlds.Done, BroadcastToDims(over, batch)))
+				obs := a.Worlds.Observation
+				seen := []*Node{Slice(obs, AxisRange(), AxisElem(t.Place[0])),
+					Slice(obs, AxisRange(), AxisElem(t.Place[1]))}
+				if t.Look != nil {
+					look := t.Look(a.Worlds)
+					xla.CheckShape(t.Look, "", "what it reads of a state", look, dtypes.Float32, batch, t.Looks)
+					seen = append(seen, look)
+				}
+				a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
+				return a
+			})
 		s.Playing.Worlds, s.Score, s.Records = after.Worlds, after.Score, after.Records
 		return s
 	})
 	returns, _ := end.Score.Result()
-	return episode{returns, end.Score.Length, swapped(end.Choices), swapped(Slice(end.Records, AxisRange(0, t.length)))}
+	return episode{returns, end.Score.Length, swapped(end.Choices),
+		swapped(Slice(end.Records, AxisRange(0, t.length)))}
 }

@@ -13,7 +13,8 @@ func TestSlicesDoNotDependOnWorkers(t *testing.T) {
 		for workers := 1; workers <= 4; workers++ {
 			s := share(&xla.Platform{Kind: xla.CPU, Workers: workers}, n, 0)
 			if s.slice != min(n, sliceOnCPU) || s.turns()*s.workers*s.slice < n {
-				t.Errorf("%d environments on %d workers: %d turns of slices of %d", n, workers, s.turns(), s.slice)
+				t.Errorf("%d environments on %d workers: %d turns of slices of %d", n, workers, s.turns(),
+					s.slice)
 			}
 		}
 	}

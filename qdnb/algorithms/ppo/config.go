@@ -10,17 +10,20 @@ import (
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
-	LearningRate  float64 `json:"learning_rate"`  // Adam of policy and value function; paper: 1e-4
-	Discount      float64 `json:"discount"`       // of later rewards, per decision; paper: 0.99
-	GAELambda     float64 `json:"gae_lambda"`     // decay of later errors in the advantage, per decision; paper: 0.95
-	ClipEpsilon   float64 `json:"clip_epsilon"`   // how far a probability may move before the loss stops caring; paper: 0.3
+	LearningRate float64 `json:"learning_rate"` // Adam of policy and value function; paper: 1e-4
+	Discount     float64 `json:"discount"`      // of later rewards, per decision; paper: 0.99
+	// decay of later errors in the advantage, per decision; paper: 0.95
+	GAELambda float64 `json:"gae_lambda"`
+	// how far a probability may move before the loss stops caring; paper: 0.3
+	ClipEpsilon   float64 `json:"clip_epsilon"`
 	EntropyCost   float64 `json:"entropy_cost"`   // weight of the entropy in the loss; paper: 1e-3
 	RewardScaling float64 `json:"reward_scaling"` // factor of rewards; paper: 1
 
-	UnrollLength   int `json:"unroll_length"`   // decisions of a sequence; paper: 20
-	BatchSize      int `json:"batch_size"`      // sequences of a minibatch; paper: 512
-	NumMinibatches int `json:"num_minibatches"` // steps of Adam in which all sequences are used once; paper: 32
-	UpdateEpochs   int `json:"update_epochs"`   // how often they are; paper: 8
+	UnrollLength int `json:"unroll_length"` // decisions of a sequence; paper: 20
+	BatchSize    int `json:"batch_size"`    // sequences of a minibatch; paper: 512
+	// steps of Adam in which all sequences are used once; paper: 32
+	NumMinibatches int `json:"num_minibatches"`
+	UpdateEpochs   int `json:"update_epochs"` // how often they are; paper: 8
 
 	PolicyHidden []int `json:"policy_hidden"` // units of the hidden layers; paper: 32, 32, 32, 32
 	ValueHidden  []int `json:"value_hidden"`  // paper: 256, 256, 256, 256, 256
@@ -32,8 +35,9 @@ type Config struct {
 // Default are the paper's hyperparameters.
 func Default() Config {
 	return Config{
-		LearningRate: 1e-4, Discount: 0.99, GAELambda: 0.95, ClipEpsilon: 0.3, EntropyCost: 1e-3, RewardScaling: 1,
-		UnrollLength: 20, BatchSize: 512, NumMinibatches: 32, UpdateEpochs: 8,
+		LearningRate: 1e-4, Discount: 0.99, GAELambda: 0.95, ClipEpsilon: 0.3, EntropyCost: 1e-3,
+		RewardScaling: 1,
+		UnrollLength:  20, BatchSize: 512, NumMinibatches: 32, UpdateEpochs: 8,
 		PolicyHidden: []int{32, 32, 32, 32}, ValueHidden: []int{256, 256, 256, 256, 256},
 	}
 }
@@ -72,7 +76,8 @@ func (c Config) Check() error {
 		return err
 	}
 	if n := c.Sequences(); n > maxSequences {
-		return errors.Errorf("batch_size times num_minibatches must be at most %d, not %d", maxSequences, n)
+		return errors.Errorf("batch_size times num_minibatches must be at most %d, not %d", maxSequences,
+			n)
 	}
 	return nil
 }

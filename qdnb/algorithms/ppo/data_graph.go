@@ -38,7 +38,8 @@ func (d Data) At(index *Node) Data {
 func (c Config) Advantages(values *Node, d Data) (targets, advantages *Node) {
 	steps := values.Shape().Dimensions[1] - 1
 	columns := func(x *Node, from, to int) *Node { return Slice(x, AxisRange(), AxisRange(from, to)) }
-	now, next, last := columns(values, 0, steps), columns(values, 1, steps+1), columns(values, steps, steps+1)
+	now, next, last := columns(values, 0, steps), columns(values, 1, steps+1),
+		columns(values, steps, steps+1)
 	reward, counts := MulScalar(d.Reward, c.RewardScaling), OneMinus(d.Truncation)
 	later := MulScalar(OneMinus(Mul(d.Done, counts)), c.Discount)
 
@@ -73,12 +74,15 @@ func permutation(key xla.Key, n int) *Node {
 	word, order := key.Bits(n), Iota(g, shapes.Make(dtypes.Int32, n), 0)
 	if xla.KindOf(g) != xla.Go { // which cannot sort
 		number := ConvertDType(order, dtypes.Uint64)
-		sorted := Sort(BitwiseOr(BitwiseShiftLeftScalar(ConvertDType(word, dtypes.Uint64), uint64(32)), number), 0, true)
+		sorted := Sort(BitwiseOr(BitwiseShiftLeftScalar(ConvertDType(word, dtypes.Uint64), uint64(32)),
+			number), 0, true)
 		return ConvertDType(BitwiseAnd(sorted, ConstAs(sorted, uint64(math.MaxUint32))), dtypes.Int32)
 	}
 	// The rank of each word, of which all pairs are compared.
-	row, column := func(x *Node) *Node { return InsertAxes(x, 0) }, func(x *Node) *Node { return InsertAxes(x, 1) }
-	before := Or(LessThan(column(word), row(word)), And(Equal(column(word), row(word)), LessThan(column(order), row(order))))
+	row, column := func(x *Node) *Node { return InsertAxes(x, 0) },
+		func(x *Node) *Node { return InsertAxes(x, 1) }
+	before := Or(LessThan(column(word), row(word)),
+		And(Equal(column(word), row(word)), LessThan(column(order), row(order))))
 	rank := ReduceSum(ConvertDType(before, dtypes.Int32), 0)
 	return Scatter(InsertAxes(rank, -1), order, shapes.Make(dtypes.Int32, n), false, true)
 }

@@ -35,15 +35,19 @@ func readPublished(t *testing.T) published {
 	steps, sequences := f.Shape("data.actions")[0], f.Shape("data.actions")[1]
 	minibatches := int(f.Number("const.num_minibatches"))
 	config := Config{
-		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discounting"), GAELambda: f.Number("const.lambda"),
-		ClipEpsilon: f.Number("const.ppo_epsilon"), EntropyCost: f.Number("const.entropy_cost"), RewardScaling: f.Number("const.reward_scaling"),
-		UnrollLength: steps, BatchSize: sequences / minibatches, NumMinibatches: minibatches, UpdateEpochs: 1,
+		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discounting"),
+		GAELambda:   f.Number("const.lambda"),
+		ClipEpsilon: f.Number("const.ppo_epsilon"), EntropyCost: f.Number("const.entropy_cost"),
+		RewardScaling: f.Number("const.reward_scaling"),
+		UnrollLength:  steps, BatchSize: sequences / minibatches, NumMinibatches: minibatches,
+		UpdateEpochs: 1,
 		PolicyHidden: hidden("policy"), ValueHidden: hidden("value"),
 	}
 	if err := config.Check(); err != nil {
 		t.Fatal(err)
 	}
-	return published{f, New(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2]), steps, sequences}
+	return published{f, New(config, f.Shape("data.obs")[2], f.Shape("data.logits")[2]), steps,
+		sequences}
 }
 
 func (f published) tensor(name string) *tensors.Tensor {
@@ -58,7 +62,8 @@ func (f published) row(name string) *tensors.Tensor {
 // inputs are those of given: networks, then the decisions.
 func (f published) inputs() []*tensors.Tensor {
 	in := []*tensors.Tensor{f.row("policy.flat"), f.row("value.flat")}
-	for _, name := range []string{"data.obs", "data.logits", "data.rewards", "data.dones", "data.truncation"} {
+	for _, name := range []string{"data.obs", "data.logits", "data.rewards", "data.dones",
+		"data.truncation"} {
 		in = append(in, f.tensor(name))
 	}
 	return append(in, xlatest.Tensor(f.Int32s("data.actions"), f.Shape("data.actions")...))
@@ -69,7 +74,8 @@ func (f published) given(in []*Node) (Nets[nn.Network], Data) {
 	turned := func(x *Node) *Node { return Transpose(x, 0, 1) }
 	after := func(x *Node) *Node { return turned(Slice(x, AxisRange(1))) }
 	d := Data{
-		Obs: turned(in[2]), Choice: turned(in[7]), Reward: after(in[4]), Done: after(in[5]), Truncation: after(in[6]),
+		Obs: turned(in[2]), Choice: turned(in[7]), Reward: after(in[4]), Done: after(in[5]),
+		Truncation: after(in[6]),
 	}
 	d.LogProb = NewCategorical(turned(in[3])).LogProb(d.Choice)
 	return f.learner(in[0], in[1]).Nets, d
@@ -79,14 +85,16 @@ func (f published) learner(policy, value *Node) Learning {
 	none := Nets[*Node]{ZerosLike(policy), ZerosLike(value)}
 	start := nn.NewAdam(f.ppo.LearningRate).Start(policy)
 	return f.ppo.Cut(Learner{
-		Nets:    Nets[*Node]{policy, value},
-		Moments: nn.MomentsOf[Nets[*Node]]{First: none, Second: none, Weight1: start.Weight1, Weight2: start.Weight2},
+		Nets: Nets[*Node]{policy, value},
+		Moments: nn.MomentsOf[Nets[*Node]]{First: none, Second: none, Weight1: start.Weight1,
+			Weight2: start.Weight2},
 	})
 }
 
 // joined are the rows of networks.
 func (f published) joined(l Learning) []*Node {
-	return []*Node{nn.JoinNetworks([]nn.Network{l.Nets.Policy}), nn.JoinNetworks([]nn.Network{l.Nets.Value})}
+	return []*Node{nn.JoinNetworks([]nn.Network{l.Nets.Policy}),
+		nn.JoinNetworks([]nn.Network{l.Nets.Value})}
 }
 
 // compare compares outputs with golden arrays.
@@ -102,17 +110,20 @@ func TestGoldenAdvantages(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			nets, d := f.given(in)
-			values := Reshape(nets.Value.Apply(Reshape(d.Obs, -1, f.ppo.Policy.Sizes[0])), f.sequences, f.steps+1)
+			values := Reshape(nets.Value.Apply(Reshape(d.Obs, -1, f.ppo.Policy.Sizes[0])), f.sequences,
+				f.steps+1)
 			targets, advantages := f.ppo.Advantages(values, d)
 			before := Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, f.steps)), -1, f.ppo.Policy.Sizes[0])
 			policy := NewCategorical(Reshape(nets.Policy.Apply(before), f.sequences, f.steps, -1))
-			outputs := []*Node{values, targets, advantages, policy.LogProb(d.Choice), d.LogProb, policy.Entropy()}
+			outputs := []*Node{values, targets, advantages, policy.LogProb(d.Choice), d.LogProb,
+				policy.Entropy()}
 			for i, x := range outputs {
 				outputs[i] = Transpose(x, 0, 1)
 			}
 			return outputs
 		}, f.inputs()...)
-		f.compare(t, out, "gae.values", "gae.vs", "gae.advantages", "gae.log_prob_new", "gae.log_prob_old", "gae.entropy")
+		f.compare(t, out, "gae.values", "gae.vs", "gae.advantages", "gae.log_prob_new",
+			"gae.log_prob_old", "gae.entropy")
 	})
 }
 
@@ -124,9 +135,11 @@ func TestGoldenLoss(t *testing.T) {
 			nets := Nets[nn.Network]{f.ppo.Policy.Network(in[0], 0), f.ppo.Value.Network(in[1], 0)}
 			l := f.ppo.Loss(nets, d)
 			gradient := Gradient(l.Total, in[0], in[1])
-			return []*Node{l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.ppo.EntropyCost), gradient[0], gradient[1]}
+			return []*Node{l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.ppo.EntropyCost), gradient[0],
+				gradient[1]}
 		}, f.inputs()...)
-		f.compare(t, out, "loss.total_loss", "loss.policy_loss", "loss.v_loss", "loss.entropy_loss", "loss.grad_policy.flat", "loss.grad_value.flat")
+		f.compare(t, out, "loss.total_loss", "loss.policy_loss", "loss.v_loss", "loss.entropy_loss",
+			"loss.grad_policy.flat", "loss.grad_value.flat")
 	})
 }
 
@@ -143,12 +156,14 @@ func TestGoldenEpoch(t *testing.T) {
 			var total []*Node
 			for k := range f.ppo.NumMinibatches {
 				var losses Losses
-				l, losses = f.ppo.Update(l, d.At(Slice(in[8], AxisRange(k*f.ppo.BatchSize, (k+1)*f.ppo.BatchSize))))
+				l, losses = f.ppo.Update(l, d.At(Slice(in[8],
+					AxisRange(k*f.ppo.BatchSize, (k+1)*f.ppo.BatchSize))))
 				total = append(total, losses.Total)
 			}
 			return append(append(outputs, f.joined(l)...), Stack(total, 0))
 		}, append(f.inputs(), order)...)
-		f.compare(t, out, "epoch.policy.flat", "epoch.value.flat", "epoch.policy.flat", "epoch.value.flat", "epoch.total_loss")
+		f.compare(t, out, "epoch.policy.flat", "epoch.value.flat", "epoch.policy.flat",
+			"epoch.value.flat", "epoch.total_loss")
 	})
 }
 
@@ -174,16 +189,20 @@ func TestGoldenNormalisation(t *testing.T) {
 			l := f.ppo.Loss(nets, d)
 			decisions := Slice(in[8+batches], AxisRange(0, f.Shape("h.logits")[0]))
 			logits := Acting{nets.Policy, &statistics}.Choices(Reshape(decisions, -1, observations))
-			return append(outputs, Transpose(d.Obs, 0, 1), l.Total, l.Policy, l.Value, MulScalar(l.Entropy, -f.ppo.EntropyCost), logits.LogProbs,
+			return append(outputs, Transpose(d.Obs, 0, 1), l.Total, l.Policy, l.Value,
+				MulScalar(l.Entropy, -f.ppo.EntropyCost), logits.LogProbs,
 				NewCategorical(Reshape(in[9+batches], -1, f.Shape("h.logits")[2])).LogProbs)
 		}, append(inputs, f.tensor("h.logits"))...)
 		var names []string
 		for k := range batches {
-			names = append(names, fmt.Sprintf("norm.count_%d", k), fmt.Sprintf("norm.mean_%d", k), fmt.Sprintf("norm.var_%d", k))
+			names = append(names, fmt.Sprintf("norm.count_%d", k), fmt.Sprintf("norm.mean_%d", k),
+				fmt.Sprintf("norm.var_%d", k))
 		}
-		names = append(names, "norm.applied", "loss_norm.total_loss", "loss_norm.policy_loss", "loss_norm.v_loss", "loss_norm.entropy_loss")
+		names = append(names, "norm.applied", "loss_norm.total_loss", "loss_norm.policy_loss",
+			"loss_norm.v_loss", "loss_norm.entropy_loss")
 		f.compare(t, out, names...)
 		last := len(names)
-		xlatest.Close(t, "h.logits", xlatest.Flat[float32](t, out[last]), xlatest.Flat[float32](t, out[last+1]), tolerance)
+		xlatest.Close(t, "h.logits", xlatest.Flat[float32](t, out[last]),
+			xlatest.Flat[float32](t, out[last+1]), tolerance)
 	})
 }

@@ -42,8 +42,9 @@ func (p PPO) Start(key xla.Key) Learner {
 	moments := nn.NewAdam(p.LearningRate).Start(policy) // its weights are those of any parameters
 	none := Nets[*Node]{ZerosLike(policy), ZerosLike(value)}
 	l := Learner{
-		Nets:    Nets[*Node]{policy, value},
-		Moments: nn.MomentsOf[Nets[*Node]]{First: none, Second: none, Weight1: moments.Weight1, Weight2: moments.Weight2},
+		Nets: Nets[*Node]{policy, value},
+		Moments: nn.MomentsOf[Nets[*Node]]{First: none, Second: none, Weight1: moments.Weight1,
+			Weight2: moments.Weight2},
 	}
 	if p.NormalizeObservations {
 		statistics := nn.NewStatistics(g, p.Policy.Sizes[0])
@@ -64,7 +65,8 @@ func (p PPO) Cut(l Learner) Learning {
 		return Nets[nn.Network]{p.Policy.Network(n.Policy, 0), p.Value.Network(n.Value, 0)}
 	}
 	m := l.Moments
-	return Learning{cut(l.Nets), nn.MomentsOf[Nets[nn.Network]]{First: cut(m.First), Second: cut(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}}
+	return Learning{cut(l.Nets), nn.MomentsOf[Nets[nn.Network]]{First: cut(m.First),
+		Second: cut(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}}
 }
 
 // Join puts cut networks back into a learner: the inverse of [PPO.Cut].
@@ -75,7 +77,8 @@ func (l Learner) Join(after Learning) Learner {
 	}
 	m := after.Moments
 	l.Nets = join(after.Nets)
-	l.Moments = nn.MomentsOf[Nets[*Node]]{First: join(m.First), Second: join(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}
+	l.Moments = nn.MomentsOf[Nets[*Node]]{First: join(m.First), Second: join(m.Second),
+		Weight1: m.Weight1, Weight2: m.Weight2}
 	return l
 }
 

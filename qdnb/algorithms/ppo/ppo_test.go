@@ -55,14 +55,17 @@ func TestAdvantages(t *testing.T) {
 				advantage[k] = (r + later*target[k+1] - v(k)) * counts
 			}
 			for k := range steps {
-				targets, advantages = append(targets, float32(target[k])), append(advantages, float32(advantage[k]))
+				targets, advantages = append(targets, float32(target[k])),
+					append(advantages, float32(advantage[k]))
 			}
 		}
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				targets, advantages := config.Advantages(in[0], Data{Reward: in[1], Done: in[2], Truncation: in[3]})
+				targets, advantages := config.Advantages(in[0],
+					Data{Reward: in[1], Done: in[2], Truncation: in[3]})
 				return []*Node{targets, advantages}
-			}, xlatest.Tensor(values, n, steps+1), xlatest.Tensor(rewards, n, steps), xlatest.Tensor(done, n, steps), xlatest.Tensor(truncation, n, steps))
+			}, xlatest.Tensor(values, n, steps+1), xlatest.Tensor(rewards, n, steps),
+				xlatest.Tensor(done, n, steps), xlatest.Tensor(truncation, n, steps))
 			xlatest.Close(t, "targets", xlatest.Flat[float32](t, out[0]), targets, 1e-5)
 			xlatest.Close(t, "advantages", xlatest.Flat[float32](t, out[1]), advantages, 1e-5)
 		})
@@ -77,7 +80,8 @@ func TestPermutation(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
 			same := xla.Key{Hi: key.Hi, Lo: key.Lo}
-			return []*Node{permutation(key.FoldIn(0), n), permutation(key.FoldIn(1), n), permutation(same.FoldIn(0), n)}
+			return []*Node{permutation(key.FoldIn(0), n), permutation(key.FoldIn(1), n),
+				permutation(same.FoldIn(0), n)}
 		}, xlatest.Tensor(xla.SeedWords(3), 2))
 		var orders [][]int32
 		for _, x := range out {
@@ -95,7 +99,8 @@ func TestPermutation(t *testing.T) {
 		if !slices.Equal(orders[0], everywhere) {
 			t.Error("backends differ")
 		}
-		if slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0], orders[2]) || slices.IsSorted(orders[0]) {
+		if slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0],
+			orders[2]) || slices.IsSorted(orders[0]) {
 			t.Error("permutations do not follow from their keys")
 		}
 		moved := 0.0 // the mean distance from the place is a third of n
@@ -156,23 +161,31 @@ func TestLearns(t *testing.T) {
 			}
 			g := in[0].Graph()
 			key := xla.KeyOf(in[0])
-			start := state{algorithm.Start(key.FoldIn(-1)), key, Zeros(g, shapes.Make(dtypes.Float32, iterations))}
+			start := state{algorithm.Start(key.FoldIn(-1)), key,
+				Zeros(g, shapes.Make(dtypes.Float32, iterations))}
 			end := xla.ForUnfused(g, iterations, start, func(i *Node, s state) state {
 				key := s.Key.FoldInEach(i)
-				context := ConvertDType(MulScalar(key.FoldIn(0).Uniform(0, 1, n, steps+1), contexts), dtypes.Int32)
-				obs := ConvertDType(Equal(InsertAxes(context, -1), Iota(g, shapes.Make(dtypes.Int32, n, steps+1, contexts), 2)), dtypes.Float32)
+				context := ConvertDType(MulScalar(key.FoldIn(0).Uniform(0, 1, n, steps+1), contexts),
+					dtypes.Int32)
+				obs := ConvertDType(Equal(InsertAxes(context, -1),
+					Iota(g, shapes.Make(dtypes.Int32, n, steps+1, contexts), 2)), dtypes.Float32)
 				before := Slice(obs, AxisRange(), AxisRange(0, steps))
-				policy := algorithm.Acting(s.Learner.Nets.Policy, nil).Choices(Reshape(before, n*steps, contexts))
-				choice := policy.Sample(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n*steps), 0)))
+				policy := algorithm.Acting(s.Learner.Nets.Policy,
+					nil).Choices(Reshape(before, n*steps, contexts))
+				choice := policy.Sample(key.FoldIn(1).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n*steps),
+					0)))
 				logProb := Reshape(policy.LogProb(choice), n, steps)
 				choice = Reshape(choice, n, steps)
-				reward := ConvertDType(Equal(choice, Slice(context, AxisRange(), AxisRange(0, steps))), dtypes.Float32)
-				d := Data{Obs: obs, Choice: choice, LogProb: logProb, Reward: reward, Done: OnesLike(reward), Truncation: ZerosLike(reward)}
+				reward := ConvertDType(Equal(choice, Slice(context, AxisRange(), AxisRange(0, steps))),
+					dtypes.Float32)
+				d := Data{Obs: obs, Choice: choice, LogProb: logProb, Reward: reward, Done: OnesLike(reward),
+					Truncation: ZerosLike(reward)}
 				s.Learner, _ = algorithm.Train(s.Learner, d, key.FoldIn(2))
 				s.Rewards = xla.SetRows(s.Rewards, i, Reshape(ReduceAllMean(reward), 1))
 				return s
 			})
-			value := algorithm.Value.Network(end.Learner.Nets.Value, 0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
+			value := algorithm.Value.Network(end.Learner.Nets.Value,
+				0).Apply(Const(g, [][]float32{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}}))
 			return []*Node{end.Rewards, value}
 		}, xlatest.Tensor(xla.SeedWords(11), 2))
 		rewards := xlatest.Flat[float32](t, out[0])

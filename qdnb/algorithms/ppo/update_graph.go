@@ -26,7 +26,8 @@ type Losses struct {
 // Advantages A and targets are those of [Config.Advantages] under the same networks, and no
 // gradient goes through them.
 func (p PPO) Loss(nets Nets[nn.Network], d Data) Losses {
-	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1], p.Policy.Sizes[0]
+	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1],
+		p.Policy.Sizes[0]
 	values := Reshape(nets.Value.Apply(Reshape(d.Obs, n*(steps+1), observations)), n, steps+1)
 	targets, advantages := p.Advantages(StopGradient(values), d)
 	targets, advantages = StopGradient(targets), StopGradient(advantages)
@@ -35,11 +36,13 @@ func (p PPO) Loss(nets Nets[nn.Network], d Data) Losses {
 	policy := NewCategorical(nets.Policy.Apply(before))
 	ratio := Exp(Sub(policy.LogProb(Reshape(d.Choice, n*steps)), Reshape(d.LogProb, n*steps)))
 	advantages = Reshape(advantages, n*steps)
-	free, held := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-p.ClipEpsilon, 1+p.ClipEpsilon), advantages)
+	free, held := Mul(ratio, advantages), Mul(nn.Bounded(ratio, 1-p.ClipEpsilon, 1+p.ClipEpsilon),
+		advantages)
 
 	l := Losses{
-		Policy:  Neg(ReduceAllMean(Where(LessOrEqual(free, held), free, held))),
-		Value:   MulScalar(ReduceAllMean(Square(Sub(targets, Slice(values, AxisRange(), AxisRange(0, steps))))), 0.25),
+		Policy: Neg(ReduceAllMean(Where(LessOrEqual(free, held), free, held))),
+		Value: MulScalar(ReduceAllMean(Square(Sub(targets,
+			Slice(values, AxisRange(), AxisRange(0, steps))))), 0.25),
 		Entropy: ReduceAllMean(policy.Entropy()),
 	}
 	l.Total = Sub(Add(l.Policy, l.Value), MulScalar(l.Entropy, p.EntropyCost))
@@ -64,13 +67,14 @@ func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 		Sums     Losses
 	}
 	g, size := order.Graph(), order.Shape().Dimensions[0]/p.NumMinibatches
-	end := xla.ForUnfused(g, p.NumMinibatches, state{l, d, order, noLosses(g)}, func(step *Node, s state) state {
-		var losses Losses
-		index := xla.Rows(s.Order, MulScalar(step, int32(size)), size)
-		s.Learning, losses = p.Update(s.Learning, s.Data.At(index))
-		s.Sums = xla.Map2(s.Sums, losses, Add)
-		return s
-	})
+	end := xla.ForUnfused(g, p.NumMinibatches, state{l, d, order, noLosses(g)},
+		func(step *Node, s state) state {
+			var losses Losses
+			index := xla.Rows(s.Order, MulScalar(step, int32(size)), size)
+			s.Learning, losses = p.Update(s.Learning, s.Data.At(index))
+			s.Sums = xla.Map2(s.Sums, losses, Add)
+			return s
+		})
 	return end.Learning, end.Sums
 }
 
@@ -78,9 +82,11 @@ func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 // observations are normalised, the statistics count them first, as in Brax. The losses are means;
 // one that is not a number says that the learner is of no use any more.
 func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
-	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1], p.Policy.Sizes[0]
+	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1],
+		p.Policy.Sizes[0]
 	if l.Statistics != nil {
-		seen := l.Statistics.Update(Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps, observations))
+		seen := l.Statistics.Update(Reshape(Slice(d.Obs, AxisRange(), AxisRange(0, steps)), n*steps,
+			observations))
 		l.Statistics = &seen
 		d.Obs = normalised(l.Statistics, d.Obs)
 	}
@@ -91,14 +97,18 @@ func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
 		Sums     Losses
 	}
 	g := key.Hi.Graph()
-	end := xla.ForUnfused(g, p.UpdateEpochs, state{p.Cut(l), d, key, noLosses(g)}, func(epoch *Node, s state) state {
-		var losses Losses
-		s.Learning, losses = p.Epoch(s.Learning, s.Data, permutation(s.Key.FoldInEach(epoch), n))
-		s.Sums = xla.Map2(s.Sums, losses, Add)
-		return s
-	})
+	end := xla.ForUnfused(g, p.UpdateEpochs, state{p.Cut(l), d, key, noLosses(g)},
+		func(epoch *Node, s state) state {
+			var losses Losses
+			s.Learning, losses = p.Epoch(s.Learning, s.Data, permutation(s.Key.FoldInEach(epoch), n))
+			s.Sums = xla.Map2(s.Sums, losses, Add)
+			return s
+		})
 	l = l.Join(end.Learning)
-	means := xla.Map(end.Sums, func(x *Node) *Node { return DivScalar(x, float64(p.UpdateEpochs*p.NumMinibatches)) })
+	means := xla.Map(end.Sums, func(x *Node) *Node {
+		return DivScalar(x,
+			float64(p.UpdateEpochs*p.NumMinibatches))
+	})
 	return l, means.of(l)
 }
 
@@ -109,6 +119,7 @@ func noLosses(g *Graph) Losses {
 
 // of makes losses NaN where a network is.
 func (l Losses) of(after Learner) Losses {
-	l.Policy, l.Value = nn.PropagateNaN(l.Policy, after.Nets.Policy), nn.PropagateNaN(l.Value, after.Nets.Value)
+	l.Policy, l.Value = nn.PropagateNaN(l.Policy, after.Nets.Policy),
+		nn.PropagateNaN(l.Value, after.Nets.Value)
 	return l
 }

@@ -64,7 +64,8 @@ func TestCentroidsAreTheseBytes(t *testing.T) {
 			continue
 		}
 		for _, seed := range []int64{0, 4} {
-			centroids, err := repertoire.CVT{Cells: 1024, Samples: 50_000, Seed: seed, Lower: limits.Lower, Upper: limits.Upper}.Centroids()
+			centroids, err := repertoire.CVT{Cells: 1024, Samples: 50_000, Seed: seed, Lower: limits.Lower,
+				Upper: limits.Upper}.Centroids()
 			if err != nil {
 				t.Fatal(err)
 			}

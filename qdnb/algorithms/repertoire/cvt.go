@@ -39,23 +39,27 @@ func (c CVT) Centroids() ([]float32, error) {
 	d := len(c.Lower)
 	switch {
 	case d == 0 || len(c.Upper) != d:
-		return nil, errors.Errorf("a tessellation needs as many lower as upper limits, got %d and %d", d, len(c.Upper))
+		return nil, errors.Errorf("a tessellation needs as many lower as upper limits, got %d and %d", d,
+			len(c.Upper))
 	case c.Cells < 1:
 		return nil, errors.Errorf("a repertoire needs at least 1 cell, not %d", c.Cells)
 	case c.Samples < c.Cells:
-		return nil, errors.Errorf("%d cells need at least as many samples, not %d: raise cvt_samples", c.Cells, c.Samples)
+		return nil, errors.Errorf("%d cells need at least as many samples, not %d: raise cvt_samples",
+			c.Cells, c.Samples)
 	}
 	path := c.cachePath()
 	unit := readCentroids(path, c.Cells, d)
 	if unit == nil {
 		unit = c.unitCentroids()
 		if os.MkdirAll(filepath.Dir(path), 0o755) == nil {
-			_ = npz.Write(path, map[string]npz.Array{"centroids": npz.Of(unit, c.Cells, d)}) // the cache saves seconds, no more
+			// the cache saves seconds, no more
+			_ = npz.Write(path, map[string]npz.Array{"centroids": npz.Of(unit, c.Cells, d)})
 		}
 	}
 	scaled := make([]float32, len(unit))
 	for i, x := range unit {
-		scaled[i] = c.Lower[i%d] + float32(x*(c.Upper[i%d]-c.Lower[i%d])) // float32: never fused with the sum
+		// float32: never fused with the sum
+		scaled[i] = c.Lower[i%d] + float32(x*(c.Upper[i%d]-c.Lower[i%d]))
 	}
 	return scaled, nil
 }
@@ -81,7 +85,8 @@ func (c CVT) cachePath() string {
 		return ""
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "2 %d %d %d %d", len(c.Lower), c.Cells, c.Samples, c.Seed))
-	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", len(c.Lower), c.Cells, hex.EncodeToString(sum[:4])))
+	return filepath.Join(dir, "cvt", fmt.Sprintf("%dd-%d-%s.npz", len(c.Lower), c.Cells,
+		hex.EncodeToString(sum[:4])))
 }
 
 // readCentroids gives the centroids in the unit cube, or nil if the file does not hold them.
@@ -95,7 +100,8 @@ func readCentroids(path string, cells, d int) []float32 {
 		return nil
 	}
 	flat, err := array.Float32s()
-	if err != nil || slices.ContainsFunc(flat, func(x float32) bool { return !(x >= 0 && x <= 1) }) { // NaN is neither
+	// NaN is neither
+	if err != nil || slices.ContainsFunc(flat, func(x float32) bool { return !(x >= 0 && x <= 1) }) {
 		return nil
 	}
 	return flat

@@ -94,12 +94,15 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 		"cut off": func() { write(whole[:len(whole)/2]) },
 		"empty":   func() { write(nil) },
 		"of another size": func() {
-			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3, 2)}); err != nil {
+			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(make([]float32, 6), 3,
+				2)}); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"of NaN": func() {
-			if err := npz.Write(path, map[string]npz.Array{"centroids": npz.Of(slices.Repeat([]float32{float32(math.NaN())}, 10), 5, 2)}); err != nil {
+			if err := npz.Write(path,
+				map[string]npz.Array{"centroids": npz.Of(slices.Repeat([]float32{float32(math.NaN())}, 10), 5,
+					2)}); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -15,7 +15,8 @@ func ExampleCVT() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%.1f\n", centroids)
-	_, err = repertoire.CVT{Cells: 1024, Samples: 50, Lower: []float32{0}, Upper: []float32{1}}.Centroids()
+	_, err = repertoire.CVT{Cells: 1024, Samples: 50, Lower: []float32{0},
+		Upper: []float32{1}}.Centroids()
 	fmt.Println(err)
 	// Output:
 	// [1.0 4.0]

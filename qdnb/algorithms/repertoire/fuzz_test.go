@@ -12,8 +12,10 @@ import (
 // anew.
 func FuzzCentroids(f *testing.F) {
 	for _, text := range []string{
-		"centroids <f4 3,2 0 0.5 1", "centroids <f4 3,2 0.5 1.5", "centroids <f8 3,2 nan", "centroids <f4 3,2 -0 -inf", "centroids <f4 6, 0.5",
-		"centroids <i8 3,2 1", "centroids |b1 3,2 1", "centroids <f4 4611686018427387904,2", "others <f4 3,2 0", "",
+		"centroids <f4 3,2 0 0.5 1", "centroids <f4 3,2 0.5 1.5", "centroids <f8 3,2 nan",
+		"centroids <f4 3,2 -0 -inf", "centroids <f4 6, 0.5",
+		"centroids <i8 3,2 1", "centroids |b1 3,2 1", "centroids <f4 4611686018427387904,2",
+		"others <f4 3,2 0", "",
 	} {
 		f.Add([]byte(text), true)
 	}

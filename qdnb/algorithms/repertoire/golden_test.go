@@ -22,7 +22,8 @@ func TestGoldenRepertoire(t *testing.T) {
 			array := func(name string) []float32 { return data.Float32s(fmt.Sprintf("%s_%d", name, k)) }
 			what := fmt.Sprintf("batch %d", k)
 			want := contents{dims, now.centroids, array("fitnesses"), array("descriptors"), array("ids")}
-			got, cells := now.insertOn(t, p, candidates{array("in_fitnesses"), array("in_descriptors"), array("in_ids")})
+			got, cells := now.insertOn(t, p, candidates{array("in_fitnesses"), array("in_descriptors"),
+				array("in_ids")})
 			if stored := data.Int32s(fmt.Sprint("cells_", k)); !slices.Equal(cells, stored) {
 				t.Errorf("%s: cells %v, want %v", what, cells, stored)
 			}
@@ -33,10 +34,12 @@ func TestGoldenRepertoire(t *testing.T) {
 			metrics := data.Float64s(fmt.Sprint("metrics_", k)) // QDax sums in float32
 			for i, value := range []float64{s.MaxFitness, s.Coverage, s.QDScore} {
 				if math.Abs(value-metrics[i]) > 1e-5*max(1, math.Abs(metrics[i])) {
-					t.Errorf("%s: %s is %v, want %v", what, []string{"max fitness", "coverage", "QD score"}[i], value, metrics[i])
+					t.Errorf("%s: %s is %v, want %v", what, []string{"max fitness", "coverage", "QD score"}[i],
+						value, metrics[i])
 				}
 			}
-			now = want // so that the choice among equals, which is the backend's there, does not matter later
+			// so that the choice among equals, which is the backend's there, does not matter later
+			now = want
 		}
 	})
 }
@@ -47,7 +50,8 @@ func TestGoldenRepertoire(t *testing.T) {
 func TestGoldenNaN(t *testing.T) {
 	data := golden.Read(t, "01_repertoire_cvt.npz")
 	dims := data.Shape("centroids")[1]
-	batch := candidates{fitnesses: data.Float32s("nan_in_fitnesses"), descriptors: data.Float32s("nan_in_descriptors")}
+	batch := candidates{fitnesses: data.Float32s("nan_in_fitnesses"),
+		descriptors: data.Float32s("nan_in_descriptors")}
 	for i := range batch.fitnesses {
 		batch.identities = append(batch.identities, float32(i+1))
 	}

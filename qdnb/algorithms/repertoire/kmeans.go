@@ -17,7 +17,8 @@ import (
 // Every operation is rounded to float32 in a fixed order, so that the bytes are the same on every
 // machine and for any number of goroutines. The order is that of the code which XLA generated for
 // CPUs with AVX-512, from a graph that this function replaces.
-func kMeans(stream xla.Stream, points []float32, d, k, maxIterations int, tolerance float64) []float32 {
+func kMeans(stream xla.Stream, points []float32, d, k, maxIterations int,
+	tolerance float64) []float32 {
 	centroids, nearest := plusPlus(stream, points, d, k)
 	moved := math.Inf(1)
 	for step := 0; moved > tolerance && step < maxIterations; step++ {

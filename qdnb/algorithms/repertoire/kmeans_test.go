@@ -88,7 +88,8 @@ func TestFMARoundsOnce(t *testing.T) {
 	// Half a unit of the last place above 1, and as good as nothing more, or less.
 	half := float32(1.0 / (1 << 12))
 	for _, y := range []float32{1, math.Nextafter32(1, 2), 2, 3} {
-		for _, x := range []float32{half, math.Nextafter32(half, 1), math.Nextafter32(half, 0), half * 1.0001} {
+		for _, x := range []float32{half, math.Nextafter32(half, 1), math.Nextafter32(half, 0),
+			half * 1.0001} {
 			check(x, y)
 			check(y, x*x*half)
 			check(float32(math.Sqrt(float64(y)))*half, y)

@@ -25,7 +25,8 @@ type candidates struct{ fitnesses, descriptors, identities []float32 }
 
 func emptyContents(centroids []float32, dims int) contents {
 	cells := len(centroids) / dims
-	c := contents{dims, centroids, make([]float32, cells), make([]float32, cells*dims), make([]float32, cells)}
+	c := contents{dims, centroids, make([]float32, cells), make([]float32, cells*dims),
+		make([]float32, cells)}
 	for i := range c.fitnesses {
 		c.fitnesses[i] = float32(math.Inf(-1))
 	}
@@ -33,7 +34,8 @@ func emptyContents(centroids []float32, dims int) contents {
 }
 
 func (c contents) clone() contents {
-	c.fitnesses, c.descriptors, c.identities = slices.Clone(c.fitnesses), slices.Clone(c.descriptors), slices.Clone(c.identities)
+	c.fitnesses, c.descriptors, c.identities = slices.Clone(c.fitnesses), slices.Clone(c.descriptors),
+		slices.Clone(c.identities)
 	return c
 }
 
@@ -82,7 +84,8 @@ func (c contents) insert(batch candidates, nanBlocks bool) contents {
 
 // insertOn is the insertion as a generation of evolution does it, on a backend. It also returns the
 // cells of the candidates.
-func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (after contents, cells []int32) {
+func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (after contents,
+	cells []int32) {
 	t.Helper()
 	n, m := len(c.fitnesses), len(batch.fitnesses)
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -92,11 +95,15 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 		after := before.Update(batch, index, accepted)
 		compact, count := Compact(accepted)
 		genotypes := SetGenotypes(in[3], in[6], Gather(index, InsertAxes(compact, -1)), compact, count)
-		return []*Node{after.Fitness, after.Descriptors, genotypes, CellOf(before.Centroids, batch.Descriptors)}
-	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims), xlatest.Tensor(c.centroids, n, c.dims),
+		return []*Node{after.Fitness, after.Descriptors, genotypes,
+			CellOf(before.Centroids, batch.Descriptors)}
+	}, xlatest.Tensor(c.fitnesses, n), xlatest.Tensor(c.descriptors, n, c.dims),
+		xlatest.Tensor(c.centroids, n, c.dims),
 		xlatest.Tensor(c.identities, n, 1),
-		xlatest.Tensor(batch.fitnesses, m), xlatest.Tensor(batch.descriptors, m, c.dims), xlatest.Tensor(batch.identities, m, 1))
-	after = contents{c.dims, c.centroids, xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), xlatest.Flat[float32](t, out[2])}
+		xlatest.Tensor(batch.fitnesses, m), xlatest.Tensor(batch.descriptors, m, c.dims),
+		xlatest.Tensor(batch.identities, m, 1))
+	after = contents{c.dims, c.centroids, xlatest.Flat[float32](t, out[0]),
+		xlatest.Flat[float32](t, out[1]), xlatest.Flat[float32](t, out[2])}
 	return after, xlatest.Flat[int32](t, out[3])
 }
 
@@ -106,16 +113,20 @@ func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 	t.Helper()
 	for cell := range want.fitnesses {
 		if got.fitnesses[cell] != want.fitnesses[cell] {
-			t.Errorf("%s: the fitness of cell %d is %g, want %g", what, cell, got.fitnesses[cell], want.fitnesses[cell])
+			t.Errorf("%s: the fitness of cell %d is %g, want %g", what, cell, got.fitnesses[cell],
+				want.fitnesses[cell])
 		}
 		if leftOut != nil && leftOut[cell] != 0 {
 			continue
 		}
 		if got.identities[cell] != want.identities[cell] {
-			t.Errorf("%s: cell %d is held by %g, want %g", what, cell, got.identities[cell], want.identities[cell])
+			t.Errorf("%s: cell %d is held by %g, want %g", what, cell, got.identities[cell],
+				want.identities[cell])
 		}
-		if at, end := cell*want.dims, (cell+1)*want.dims; !slices.Equal(got.descriptors[at:end], want.descriptors[at:end]) {
-			t.Errorf("%s: the descriptor of cell %d is %g, want %g", what, cell, got.descriptors[at:end], want.descriptors[at:end])
+		if at, end := cell*want.dims, (cell+1)*want.dims; !slices.Equal(got.descriptors[at:end],
+			want.descriptors[at:end]) {
+			t.Errorf("%s: the descriptor of cell %d is %g, want %g", what, cell, got.descriptors[at:end],
+				want.descriptors[at:end])
 		}
 	}
 }

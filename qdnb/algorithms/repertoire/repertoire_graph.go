@@ -28,7 +28,8 @@ type Batch struct {
 // in raw descriptor units, the lowest index among equally near ones. Descriptors outside the limits
 // fall into a cell at the border.
 func CellOf(centroids, descriptors *Node) *Node {
-	distance := squaredDistances(components(centroids), components(descriptors)) // [cells, P], the candidates in the minor axis
+	// [cells, P], the candidates in the minor axis
+	distance := squaredDistances(components(centroids), components(descriptors))
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
 }
 
@@ -75,7 +76,8 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	cell := InsertAxes(CellOf(cells.Centroids, batch.Descriptors), -1)
 
 	best := ScatterMax(cells.Fitness, cell, fitness, false, false) // of occupant and candidates
-	enters := And(Equal(fitness, Gather(best, cell)), GreaterThan(fitness, Gather(cells.Fitness, cell)))
+	enters := And(Equal(fitness, Gather(best, cell)),
+		GreaterThan(fitness, Gather(cells.Fitness, cell)))
 	none := BroadcastToDims(Const(g, int32(p)), n)
 	order := Iota(g, shapes.Make(dtypes.Int32, p), 0)
 	index = ScatterMin(none, cell, Where(enters, order, Const(g, int32(p))), false, false)
@@ -110,7 +112,8 @@ func Compact(accepted *Node) (cells, count *Node) {
 	flags := ConvertDType(accepted, dtypes.Int32)
 	rank := Sub(CumSum(flags, 0), flags) // of each accepted cell among the accepted
 	place := Where(accepted, rank, Const(g, int32(n)))
-	list := Scatter(InsertAxes(place, -1), Where(accepted, Iota(g, shapes.Make(dtypes.Int32, n), 0), ZerosLike(place)),
+	list := Scatter(InsertAxes(place, -1), Where(accepted, Iota(g, shapes.Make(dtypes.Int32, n), 0),
+		ZerosLike(place)),
 		shapes.Make(dtypes.Int32, n+1), false, false) // the last place takes those that are not accepted
 	return Slice(list, AxisRange(0, n)), ReduceSum(flags)
 }
@@ -129,8 +132,11 @@ func (c Cells) Sampler() Sampler {
 // Draw gives a cell for each of the keys, int32 [keys]. In an empty repertoire it gives the last
 // cell.
 func (s Sampler) Draw(keys xla.Key) *Node {
-	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))), dtypes.Float32)
-	return xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...), count), dtypes.Int32)) // of 0 .. count-1
+	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))),
+		dtypes.Float32)
+	// of 0 .. count-1
+	return xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...),
+		count), dtypes.Int32))
 }
 
 // SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row
@@ -145,7 +151,8 @@ func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
 			m = min(m, rows.Shape().Dimensions[0]) // count is not larger
 		}
 		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), count)
-		here := And(meant, Equal(InsertAxes(Slice(cells, AxisRange(0, m)), 0), Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
+		here := And(meant, Equal(InsertAxes(Slice(cells, AxisRange(0, m)), 0),
+			Iota(g, shapes.Make(dtypes.Int32, n, m), 0)))
 		source := InsertAxes(ArgMax(ConvertDType(here, dtypes.Int32), 1), -1)
 		if from != nil {
 			source = InsertAxes(Gather(from, source), -1)

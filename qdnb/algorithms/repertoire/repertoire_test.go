@@ -18,7 +18,8 @@ import (
 // Random batches, with ties, NaN and infinities, give what the oracle gives, on every backend.
 func TestInsertionIsTheOraclesInsertion(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, size := range []struct{ cells, batch, dims, rounds int }{{1, 5, 2, 3}, {7, 40, 2, 3}, {50, 8, 1, 3}, {33, 33, 4, 3}, {6, 1, 2, 3}} {
+		for _, size := range []struct{ cells, batch, dims, rounds int }{{1, 5, 2, 3}, {7, 40, 2, 3},
+			{50, 8, 1, 3}, {33, 33, 4, 3}, {6, 1, 2, 3}} {
 			rng := rand.New(rand.NewPCG(uint64(size.cells), uint64(size.batch)))
 			centroids := make([]float32, size.cells*size.dims)
 			for i := range centroids {
@@ -57,9 +58,11 @@ func TestInsertionIsTheOraclesInsertion(t *testing.T) {
 func TestTiesKeepTheFirstAndTheOccupant(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		now := emptyContents([]float32{-1, 0, 1, 0}, 2)
-		batch := candidates{fitnesses: []float32{2, 5, 5, 5}, descriptors: []float32{1, 0, 1, 1, 1, 2, -1, 0}, identities: []float32{1, 2, 3, 4}}
+		batch := candidates{fitnesses: []float32{2, 5, 5, 5},
+			descriptors: []float32{1, 0, 1, 1, 1, 2, -1, 0}, identities: []float32{1, 2, 3, 4}}
 		now, _ = now.insertOn(t, p, batch)
-		if !slices.Equal(now.identities, []float32{4, 2}) || !slices.Equal(now.descriptors, []float32{-1, 0, 1, 1}) {
+		if !slices.Equal(now.identities, []float32{4, 2}) || !slices.Equal(now.descriptors,
+			[]float32{-1, 0, 1, 1}) {
 			t.Errorf("the first of equals did not enter: %+v", now)
 		}
 		batch.identities = []float32{5, 6, 7, 8}
@@ -83,7 +86,8 @@ func TestEquallyNearCentroidsGiveTheFirst(t *testing.T) {
 
 func TestCompactListsTheAccepted(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, accepted := range [][]bool{{false, true, true, false, true}, {false, false}, {true}, {true, true, true}} {
+		for _, accepted := range [][]bool{{false, true, true, false, true}, {false, false}, {true},
+			{true, true, true}} {
 			var want []int32
 			for i, a := range accepted {
 				if a {
@@ -96,7 +100,8 @@ func TestCompactListsTheAccepted(t *testing.T) {
 				cells, count := Compact(in[0])
 				return []*Node{cells, count}
 			}, xlatest.Tensor(accepted, len(accepted)))
-			if got, n := xlatest.Flat[int32](t, out[0]), xlatest.Flat[int32](t, out[1]); !slices.Equal(got, want) || n[0] != count {
+			if got, n := xlatest.Flat[int32](t, out[0]),
+				xlatest.Flat[int32](t, out[1]); !slices.Equal(got, want) || n[0] != count {
 				t.Errorf("%v: cells %v, %d of them; want %v, %d", accepted, got, n[0], want, count)
 			}
 		}
@@ -145,7 +150,8 @@ func TestSamplerOfFewCells(t *testing.T) {
 		for _, c := range []struct {
 			fitness []float32
 			want    int32
-		}{{[]float32{1}, 0}, {[]float32{empty, empty, 3, empty}, 2}, {[]float32{empty, empty, empty}, 2}, {[]float32{empty}, 0}} {
+		}{{[]float32{1}, 0}, {[]float32{empty, empty, 3, empty}, 2}, {[]float32{empty, empty, empty}, 2},
+			{[]float32{empty}, 0}} {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				return []*Node{Cells{Fitness: in[0]}.Sampler().Draw(keysOf(in[0].Graph(), 5, 9))}
 			}, xlatest.Tensor(c.fitness, len(c.fitness)))
@@ -165,10 +171,12 @@ func TestSetGenotypesTouchesOnlyWhatIsMeant(t *testing.T) {
 			rows := AddScalar(Iota(g, shapes.Make(dtypes.Float32, 3, 2), 0), 10)
 			var all []*Node
 			for count := range 4 {
-				all = append(all, SetGenotypes(in[0], rows, nil, Const(g, []int32{3, 1, 0, 0, 0}), Const(g, int32(count))))
+				all = append(all, SetGenotypes(in[0], rows, nil, Const(g, []int32{3, 1, 0, 0, 0}),
+					Const(g, int32(count))))
 			}
 			for count := range 4 { // 10 twice, then 12; what lies beyond count does not matter
-				all = append(all, SetGenotypes(in[0], rows, Const(g, []int32{0, 0, 2, 1, 1}), Const(g, []int32{3, 1, 0, 3, 3}), Const(g, int32(count))))
+				all = append(all, SetGenotypes(in[0], rows, Const(g, []int32{0, 0, 2, 1, 1}),
+					Const(g, []int32{3, 1, 0, 3, 3}), Const(g, int32(count))))
 			}
 			return all
 		}, xlatest.Tensor([]float32{0, 0, 1, 1, 2, 2, 3, 3, 4, 4}, 5, 2))

@@ -22,13 +22,15 @@ func ExampleUnstructured() {
 	}
 	empty := float32(math.Inf(-1))
 	inputs := []*tensors.Tensor{
-		tensors.FromValue([]float32{empty, empty, empty, empty}), tensors.FromValue([][]float32{{0, 0}, {0, 0}, {0, 0}, {0, 0}}),
+		tensors.FromValue([]float32{empty, empty, empty, empty}),
+		tensors.FromValue([][]float32{{0, 0}, {0, 0}, {0, 0}, {0, 0}}),
 		tensors.FromValue([]float32{1, 2, 3}), tensors.FromValue([][]float32{{0, 0}, {0.1, 0}, {0, 1}}),
 	}
 	var declared []xla.Input
 	var values []xla.Sharded
 	for _, input := range inputs {
-		declared, values = append(declared, xla.Input{Shape: input.Shape()}), append(values, xla.Sharded{input})
+		declared, values = append(declared, xla.Input{Shape: input.Shape()}),
+			append(values, xla.Sharded{input})
 	}
 	program, err := p.Compile("insertion", declared, func(in []*graph.Node) []*graph.Node {
 		before := repertoire.Unstructured{Fitness: in[0], Descriptors: in[1]}

@@ -68,9 +68,11 @@ func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
 	occupants := Concatenate([]*Node{u.Fitness, BroadcastToDims(Infinity(g, dtypes.Float32, 1), 1)}, 0)
 	at := InsertAxes(slot, -1)
 	best := ScatterMax(occupants, at, fitness, false, false) // of occupant and candidates
-	enters := And(LogicalNot(refused), And(Equal(fitness, Gather(best, at)), GreaterThan(fitness, Gather(occupants, at))))
+	enters := And(LogicalNot(refused), And(Equal(fitness, Gather(best, at)),
+		GreaterThan(fitness, Gather(occupants, at))))
 	none := BroadcastToDims(Const(g, int32(p)), n+1)
-	index = ScatterMin(none, at, Where(enters, Iota(g, shapes.Make(dtypes.Int32, p), 0), Const(g, int32(p))), false, false)
+	index = ScatterMin(none, at, Where(enters, Iota(g, shapes.Make(dtypes.Int32, p), 0),
+		Const(g, int32(p))), false, false)
 	index = Slice(index, AxisRange(0, n))
 	accepted = LessThan(index, ConstAs(index, int32(p)))
 	return Where(accepted, index, ZerosLike(index)), accepted
@@ -84,7 +86,8 @@ func (u Unstructured) Winners(l *Node, batch Batch) (index, accepted *Node) {
 func (u Unstructured) Survivors(l *Node) (kept *Node) {
 	valid := Batch(u).Valid()
 	order := Iota(u.Fitness.Graph(), shapes.Make(dtypes.Int32, u.Fitness.Shape().Dimensions[0]), 0)
-	return And(valid, LogicalNot(dominated(coordinates(u.Descriptors, valid), u.Fitness, valid, order, l)))
+	return And(valid, LogicalNot(dominated(coordinates(u.Descriptors, valid), u.Fitness, valid, order,
+		l)))
 }
 
 // Update applies the decision of [Unstructured.Winners].
@@ -97,7 +100,8 @@ func (u Unstructured) Update(batch Batch, index, accepted *Node) Unstructured {
 // empty.
 func (u Unstructured) Maintain(kept *Node) Unstructured {
 	wide := BroadcastToDims(InsertAxes(kept, -1), u.Descriptors.Shape().Dimensions...)
-	return Unstructured{Where(kept, u.Fitness, lowest(u.Fitness)), Where(wide, u.Descriptors, ZerosLike(u.Descriptors))}
+	return Unstructured{Where(kept, u.Fitness, lowest(u.Fitness)),
+		Where(wide, u.Descriptors, ZerosLike(u.Descriptors))}
 }
 
 // Filled is true for the slots that hold a solution, bool [n].
@@ -137,14 +141,18 @@ func dominated(at []*Node, fitness, valid, order, l *Node) *Node {
 	distance := distances(at, at) // [P, others]
 	column := Iota(g, shapes.Make(dtypes.Int32, p, p), 1)
 	self := Equal(column, Iota(g, shapes.Make(dtypes.Int32, p, p), 0))
-	first := InsertAxes(xla.FirstTrue(Or(self, Equal(distance, ZerosLike(distance))), 1), -1) // with the same descriptor
+	// with the same descriptor
+	first := InsertAxes(xla.FirstTrue(Or(self, Equal(distance, ZerosLike(distance))), 1), -1)
 
 	// The order counts where the fitnesses of all that exist are equal; elsewhere it is 0, which
 	// nothing exceeds.
 	most := ReduceAllMax(Where(valid, fitness, lowest(fitness)))
 	least := ReduceAllMin(Where(valid, fitness, ConstAs(fitness, math.Inf(1))))
 	order = Mul(order, ConvertDType(Equal(most, least), dtypes.Int32))
-	exceeded := func(x *Node) *Node { return LessThan(InsertAxes(Gather(x, first), 1), InsertAxes(x, 0)) }
+	exceeded := func(x *Node) *Node {
+		return LessThan(InsertAxes(Gather(x, first), 1),
+			InsertAxes(x, 0))
+	}
 	fitter := Or(exceeded(fitness), exceeded(order))
 	return LogicalAny(And(And(LessThan(distance, l), fitter), LogicalNot(self)), 1)
 }

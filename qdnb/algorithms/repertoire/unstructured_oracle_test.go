@@ -26,10 +26,13 @@ func emptySlots(n, dims int) slots {
 }
 
 func (s slots) clone() slots {
-	return slots{s.dims, slices.Clone(s.fitnesses), slices.Clone(s.descriptors), slices.Clone(s.identities)}
+	return slots{s.dims, slices.Clone(s.fitnesses), slices.Clone(s.descriptors),
+		slices.Clone(s.identities)}
 }
 
-func (s slots) candidates() candidates { return candidates{s.fitnesses, s.descriptors, s.identities} }
+func (s slots) candidates() candidates {
+	return candidates{s.fitnesses, s.descriptors, s.identities}
+}
 
 // distance is Euclid's, rounded once.
 func distance(a, b []float32) float32 {
@@ -104,7 +107,8 @@ func (s slots) insert(l float32, batch candidates) slots {
 	}
 	after := s.clone()
 	for _, c := range sorted {
-		if c.slot < n && !c.refused && c.fitness == fittest[c.slot] && c.fitness > after.fitnesses[c.slot] {
+		if c.slot < n && !c.refused && c.fitness == fittest[c.slot] && c.fitness >
+			after.fitnesses[c.slot] {
 			after.fitnesses[c.slot], after.identities[c.slot] = c.fitness, batch.identities[c.index]
 			copy(after.descriptors[c.slot*d:], c.descriptor)
 		}
@@ -126,7 +130,10 @@ func refuseDominated(sorted []*one, l float32) {
 		}
 	}
 	for i, c := range sorted {
-		first := slices.IndexFunc(sorted, func(o *one) bool { return o == c || distance(o.descriptor, c.descriptor) == 0 })
+		first := slices.IndexFunc(sorted, func(o *one) bool {
+			return o == c || distance(o.descriptor,
+				c.descriptor) == 0
+		})
 		for j, o := range sorted {
 			if j != i && distance(o.descriptor, c.descriptor) < l && score[j] > score[first] {
 				c.refused = true
@@ -138,7 +145,8 @@ func refuseDominated(sorted []*one, l float32) {
 // reinsert is [Unstructured.Survivors] in plain Go: an insertion into an empty archive, but that
 // survivors keep their slots.
 func (s slots) reinsert(l float32) slots {
-	survivors := emptySlots(len(s.fitnesses), s.dims).insert(l, candidates{s.fitnesses, s.descriptors, s.numbers()}).identities
+	survivors := emptySlots(len(s.fitnesses), s.dims).insert(l,
+		candidates{s.fitnesses, s.descriptors, s.numbers()}).identities
 	after := emptySlots(len(s.fitnesses), s.dims)
 	for i := range s.fitnesses {
 		if slices.Contains(survivors, float32(i+1)) {
@@ -178,7 +186,8 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 		kept := u.Survivors(l)
 		survived := u.Maintain(kept)
 		return []*Node{
-			inserted.Fitness, inserted.Descriptors, Where(accepted, Gather(in[6], InsertAxes(index, -1)), identities),
+			inserted.Fitness, inserted.Descriptors, Where(accepted, Gather(in[6], InsertAxes(index, -1)),
+				identities),
 			survived.Fitness, survived.Descriptors, Where(kept, identities, ZerosLike(identities)),
 		}
 	})
@@ -192,9 +201,11 @@ func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist 
 func (a *archivist) run(s slots, l float32, batch candidates) (inserted, survived slots) {
 	a.t.Helper()
 	in := []xla.Sharded{
-		{xlatest.Tensor(s.fitnesses, a.n)}, {xlatest.Tensor(s.descriptors, a.n, a.d)}, {xlatest.Tensor(s.identities, a.n)},
+		{xlatest.Tensor(s.fitnesses, a.n)}, {xlatest.Tensor(s.descriptors, a.n, a.d)},
+		{xlatest.Tensor(s.identities, a.n)},
 		{xlatest.Tensor([]float32{l})},
-		{xlatest.Tensor(batch.fitnesses, a.p)}, {xlatest.Tensor(batch.descriptors, a.p, a.d)}, {xlatest.Tensor(batch.identities, a.p)},
+		{xlatest.Tensor(batch.fitnesses, a.p)}, {xlatest.Tensor(batch.descriptors, a.p, a.d)},
+		{xlatest.Tensor(batch.identities, a.p)},
 	}
 	out, err := a.program.Run(in...)
 	if err != nil {
@@ -216,7 +227,8 @@ func (a *archivist) insert(s slots, l float32, batch candidates) slots {
 
 func (a *archivist) reinsert(s slots, l float32) slots {
 	a.t.Helper()
-	_, after := a.run(s, l, candidates{make([]float32, a.p), make([]float32, a.p*a.d), make([]float32, a.p)})
+	_, after := a.run(s, l, candidates{make([]float32, a.p), make([]float32, a.p*a.d),
+		make([]float32, a.p)})
 	return after
 }
 

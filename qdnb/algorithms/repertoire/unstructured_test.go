@@ -17,7 +17,8 @@ import (
 // storedSlots reads an archive of golden data. There the identity of an empty slot is NaN, here 0.
 func storedSlots(data golden.File, name string) slots {
 	array := func(part string) []float32 { return data.Float32s(name + part) }
-	s := slots{data.Shape(name + ".descriptors")[1], array(".fitnesses"), array(".descriptors"), array(".ids")}.clone()
+	s := slots{data.Shape(name + ".descriptors")[1], array(".fitnesses"), array(".descriptors"),
+		array(".ids")}.clone()
 	for i, fitness := range s.fitnesses {
 		if math.IsInf(float64(fitness), -1) {
 			s.identities[i] = 0
@@ -59,7 +60,8 @@ func TestGoldenUnstructured(t *testing.T) {
 		sequence("full", number("l_value_small"))
 
 		n, flat := data.Shape("flat.after.fitnesses")[0], data.Shape("flat.in_descriptors")
-		a, l, batch := newArchivist(t, p, n, flat[0], flat[1]), number("l_value_small"), storedBatch(data, "flat", "")
+		a, l, batch := newArchivist(t, p, n, flat[0], flat[1]), number("l_value_small"),
+			storedBatch(data, "flat", "")
 		empty := emptySlots(n, flat[1])
 		check("flat", storedSlots(data, "flat.after"), a.insert(empty, l, batch), empty.insert(l, batch))
 
@@ -67,7 +69,8 @@ func TestGoldenUnstructured(t *testing.T) {
 		check("larger l", storedSlots(data, "reinit.larger_l"), a.reinsert(now, l), now.reinsert(l))
 		moved, l := now.clone(), number("l_value")
 		moved.descriptors = data.Float32s("reinit.new_descriptors")
-		check("new descriptors", storedSlots(data, "reinit.new_model"), a.reinsert(moved, l), moved.reinsert(l))
+		check("new descriptors", storedSlots(data, "reinit.new_model"), a.reinsert(moved, l),
+			moved.reinsert(l))
 	})
 }
 
@@ -100,7 +103,8 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		moved, refilled := 0, 0
 		for _, size := range []struct{ slots, batch, dims, steps int }{
-			{1, 1, 1, 3}, {1, 6, 2, 3}, {2, 9, 2, 5}, {8, 8, 1, 30}, {12, 30, 2, 9}, {40, 25, 3, 7}, {64, 7, 5, 4},
+			{1, 1, 1, 3}, {1, 6, 2, 3}, {2, 9, 2, 5}, {8, 8, 1, 30}, {12, 30, 2, 9}, {40, 25, 3, 7},
+			{64, 7, 5, 4},
 		} {
 			rng := rand.New(rand.NewPCG(uint64(size.slots), uint64(size.batch)))
 			a := newArchivist(t, p, size.slots, size.batch, size.dims)
@@ -159,9 +163,11 @@ func TestUnstructuredLaws(t *testing.T) {
 			for i := range n { // no slot loses; and who is in a slot is as he was in the batch
 				was, is := now.fitnesses[i], after.fitnesses[i]
 				if is < was || (after.identities[i] == now.identities[i]) != (is == was) {
-					t.Fatalf("%s: slot %d went from %g (%g) to %g (%g)", what, i, now.identities[i], was, after.identities[i], is)
+					t.Fatalf("%s: slot %d went from %g (%g) to %g (%g)", what, i, now.identities[i], was,
+						after.identities[i], is)
 				}
-				if j := slices.Index(batch.identities, after.identities[i]); j >= 0 && (after.fitnesses[i] != batch.fitnesses[j] ||
+				if j := slices.Index(batch.identities,
+					after.identities[i]); j >= 0 && (after.fitnesses[i] != batch.fitnesses[j] ||
 					!slices.Equal(after.descriptors[i*d:(i+1)*d], batch.descriptors[j*d:(j+1)*d])) {
 					t.Fatalf("%s: slot %d and candidate %d differ", what, i, j)
 				}
@@ -170,7 +176,8 @@ func TestUnstructuredLaws(t *testing.T) {
 			// Who enters a slot that was empty is further than l from all who were there before.
 			for i := range n {
 				for j := range n {
-					if math.IsInf(float64(now.fitnesses[i]), -1) && after.identities[i] > 0 && now.identities[j] > 0 &&
+					if math.IsInf(float64(now.fitnesses[i]),
+						-1) && after.identities[i] > 0 && now.identities[j] > 0 &&
 						distance(after.descriptors[i*d:(i+1)*d], now.descriptors[j*d:(j+1)*d]) <= l {
 						t.Fatalf("%s: newcomer in slot %d stands beside %d", what, i, j)
 					}
@@ -179,7 +186,8 @@ func TestUnstructuredLaws(t *testing.T) {
 
 			// The invalid are as if they were not there: others of their kind in the same places
 			// change nothing.
-			other := candidates{slices.Clone(batch.fitnesses), slices.Clone(batch.descriptors), batch.identities}
+			other := candidates{slices.Clone(batch.fitnesses), slices.Clone(batch.descriptors),
+				batch.identities}
 			for i := range size {
 				if !isValid(batch.fitnesses[i], batch.descriptors[i*d:(i+1)*d]) {
 					other.fitnesses[i] = float32(math.NaN())
@@ -192,7 +200,8 @@ func TestUnstructuredLaws(t *testing.T) {
 
 			// Nothing but invalid ones changes nothing, and neither do those who are inside: no one
 			// is fitter than himself.
-			nothing := candidates{slices.Repeat([]float32{float32(math.NaN())}, size), batch.descriptors, batch.identities}
+			nothing := candidates{slices.Repeat([]float32{float32(math.NaN())}, size), batch.descriptors,
+				batch.identities}
 			sameSlots(t, what+", nothing", a.insert(now, l, nothing), now)
 			if !hasCopies(after) {
 				sameSlots(t, what+", twice", again.insert(after, l, after.candidates()), after)
@@ -212,7 +221,8 @@ func TestUnstructuredLaws(t *testing.T) {
 					beaten = beaten || now.fitnesses[j] > now.fitnesses[i] &&
 						distance(now.descriptors[i*d:(i+1)*d], now.descriptors[j*d:(j+1)*d]) < wider
 				}
-				if alive := !math.IsInf(float64(fitness), -1); alive != (now.identities[i] > 0 && !beaten) && !isFlat(now) {
+				if alive := !math.IsInf(float64(fitness),
+					-1); alive != (now.identities[i] > 0 && !beaten) && !isFlat(now) {
 					t.Fatalf("series %d: slot %d, beaten %v, survives %v", series, i, beaten, alive)
 				}
 			}
@@ -241,7 +251,8 @@ func hasCopies(s slots) bool {
 
 // isFlat tells whether all members are equally fit.
 func isFlat(s slots) bool {
-	fitnesses := slices.DeleteFunc(slices.Clone(s.fitnesses), func(f float32) bool { return math.IsInf(float64(f), -1) })
+	fitnesses := slices.DeleteFunc(slices.Clone(s.fitnesses),
+		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	return len(slices.Compact(fitnesses)) < 2
 }
 
@@ -249,7 +260,8 @@ func isFlat(s slots) bool {
 func TestUnstructuredRules(t *testing.T) {
 	inf, nan := float32(math.Inf(-1)), float32(math.NaN())
 	type line = []float32
-	const n, size = 6, 4 // what a case leaves out is taken by slots far away and candidates that are invalid
+	// what a case leaves out is taken by slots far away and candidates that are invalid
+	const n, size = 6, 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		a := newArchivist(t, p, n, size, 1)
 		for _, c := range []struct {
@@ -262,28 +274,39 @@ func TestUnstructuredRules(t *testing.T) {
 			{"newcomers fill the empty slots in their order",
 				line{inf, 1, inf}, line{0, 0, 0}, line{5, 6}, line{10, 20}, line{101, 2, 102}, line{0, 2, 0}},
 			{"one too many is lost",
-				line{inf, 1, inf}, line{0, 0, 0}, line{5, 6, 7}, line{10, 20, 30}, line{101, 2, 102}, line{0, 2, 0}},
+				line{inf, 1, inf}, line{0, 0, 0}, line{5, 6, 7}, line{10, 20, 30}, line{101, 2, 102},
+				line{0, 2, 0}},
 			{"a refused newcomer leaves its slot empty",
-				line{inf, inf, inf}, line{0, 0, 0}, line{5, 6, 7}, line{10, 10.5, 20}, line{0, 102, 103}, line{0, 0, 0}},
-			{"at a distance of l one competes", line{1, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{101, 102}, line{1, 2}},
-			{"only the strictly fitter win", line{3, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{1, 102}, line{1, 2}},
-			{"nobody fits between two", line{1, 2, inf}, line{0, 2, 0}, line{9, 0}, line{1, 50}, line{1, 2, 102}, line{1, 2, 0}},
+				line{inf, inf, inf}, line{0, 0, 0}, line{5, 6, 7}, line{10, 10.5, 20}, line{0, 102, 103},
+				line{0, 0, 0}},
+			{"at a distance of l one competes", line{1, 2}, line{0, 9}, line{3, 3}, line{1, 8},
+				line{101, 102}, line{1, 2}},
+			{"only the strictly fitter win", line{3, 2}, line{0, 9}, line{3, 3}, line{1, 8}, line{1, 102},
+				line{1, 2}},
+			{"nobody fits between two", line{1, 2, inf}, line{0, 2, 0}, line{9, 0}, line{1, 50},
+				line{1, 2, 102}, line{1, 2, 0}},
 			{"who was refused still counts",
-				line{1, 2, 1, inf}, line{0, 2, 10, 0}, line{9, 8, 7}, line{1, 0.5, -0.5}, line{1, 2, 3, 0}, line{1, 2, 3, 0}},
-			{"the first of equals", line{0, inf}, line{0, 0}, line{3, 3, 2}, line{0.5, -0.5, 50}, line{101, 103}, line{1, 0}},
+				line{1, 2, 1, inf}, line{0, 2, 10, 0}, line{9, 8, 7}, line{1, 0.5, -0.5}, line{1, 2, 3, 0},
+				line{1, 2, 3, 0}},
+			{"the first of equals", line{0, inf}, line{0, 0}, line{3, 3, 2}, line{0.5, -0.5, 50},
+				line{101, 103}, line{1, 0}},
 			{"the later of two copies stays if it is weaker",
 				line{inf, inf, inf}, line{0, 0, 0}, line{5, 4}, line{7, 7}, line{101, 102, 0}, line{0, 0, 0}},
 			{"the first of two copies goes if it is weaker",
 				line{inf, inf, inf}, line{0, 0, 0}, line{4, 5}, line{7, 7}, line{0, 102, 0}, line{0, 0, 0}},
 			{"all equal: the last stays",
-				line{inf, inf, inf}, line{0, 0, 0}, line{4, 4, 4}, line{7, 7.5, 8}, line{0, 0, 103}, line{0, 0, 0}},
-			{"all equal: the slots decide", line{3, 3}, line{0, 2.5}, line{4, 4}, line{1.6, 0.9}, line{1, 101}, line{1, 2}},
+				line{inf, inf, inf}, line{0, 0, 0}, line{4, 4, 4}, line{7, 7.5, 8}, line{0, 0, 103},
+				line{0, 0, 0}},
+			{"all equal: the slots decide", line{3, 3}, line{0, 2.5}, line{4, 4}, line{1.6, 0.9},
+				line{1, 101}, line{1, 2}},
 			{"empty slots have no neighbours",
-				line{1, inf, inf}, line{5, 0.25, nan}, line{2, 1}, line{0, 0.5}, line{1, 101, 0}, line{1, 0, 0}},
+				line{1, inf, inf}, line{5, 0.25, nan}, line{2, 1}, line{0, 0.5}, line{1, 101, 0},
+				line{1, 0, 0}},
 			{"invalid ones take no slot",
 				line{inf, inf}, line{0, 0}, line{nan, 1, inf, 2}, line{1, nan, 2, 3}, line{104, 0}, line{0, 0}},
 			{"re-insertion",
-				line{3, 5, 4, inf, 2, 2}, line{1, 1.5, 2, 1, 9, 9}, line{1}, line{1.25}, line{1, 2, 3, 0, 5, 6}, line{0, 2, 0, 0, 5, 6}},
+				line{3, 5, 4, inf, 2, 2}, line{1, 1.5, 2, 1, 9, 9}, line{1}, line{1.25}, line{1, 2, 3, 0, 5, 6},
+				line{0, 2, 0, 0, 5, 6}},
 		} {
 			s := slots{1, slices.Clone(c.fitnesses), slices.Clone(c.at), nil}
 			for i := range n {
@@ -321,7 +344,8 @@ func TestUnstructuredInALoop(t *testing.T) {
 	for round := range rounds {
 		batch := randomBatch(rng, size, d, 9, 1+round*size)
 		want = want.insert(0.5, batch)
-		all.fitnesses, all.descriptors = append(all.fitnesses, batch.fitnesses...), append(all.descriptors, batch.descriptors...)
+		all.fitnesses, all.descriptors = append(all.fitnesses, batch.fitnesses...),
+			append(all.descriptors, batch.descriptors...)
 	}
 	want = want.reinsert(1)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -336,7 +360,8 @@ func TestUnstructuredInALoop(t *testing.T) {
 			start := state{Unstructured{in[0], in[1]}, Const(g, float32(0.5)), Batch{in[2], in[3]}}
 			end := xla.For(g, rounds, start, func(i *Node, s state) state {
 				first := MulScalar(i, int32(size))
-				batch := Batch{xla.Rows(s.Batches.Fitness, first, size), xla.Rows(s.Batches.Descriptors, first, size)}
+				batch := Batch{xla.Rows(s.Batches.Fitness, first, size),
+					xla.Rows(s.Batches.Descriptors, first, size)}
 				index, accepted := s.Archive.Winners(s.L, batch)
 				s.Archive = s.Archive.Update(batch, index, accepted)
 				return s
@@ -348,7 +373,8 @@ func TestUnstructuredInALoop(t *testing.T) {
 			return []*Node{end.Archive.Fitness, end.Archive.Descriptors, end.Archive.Size()}
 		}, xlatest.Tensor(empty.fitnesses, n), xlatest.Tensor(empty.descriptors, n, d),
 			xlatest.Tensor(all.fitnesses, rounds*size), xlatest.Tensor(all.descriptors, rounds*size, d))
-		got := slots{d, xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), want.identities}
+		got := slots{d, xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]),
+			want.identities}
 		sameSlots(t, "four rounds", got, want)
 		filled := 0
 		for _, identity := range want.identities {

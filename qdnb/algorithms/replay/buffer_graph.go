@@ -20,7 +20,8 @@ type Buffer struct {
 
 // NewBuffer is an empty buffer for rows of a layout.
 func NewBuffer(g *Graph, layout Layout, capacity int) Buffer {
-	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, layout.Width())), Const(g, int32(0)), Const(g, int32(0))}
+	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, layout.Width())), Const(g, int32(0)),
+		Const(g, int32(0))}
 }
 
 // Insert writes rows [n, width] over the oldest ones, in their order. Of more rows than the
@@ -32,7 +33,8 @@ func NewBuffer(g *Graph, layout Layout, capacity int) Buffer {
 func (b Buffer) Insert(rows *Node) Buffer {
 	capacity := b.Rows.Shape().Dimensions[0]
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != b.Rows.Shape().Dimensions[1] {
-		panic(errors.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(), b.Rows.Shape()))
+		panic(errors.Errorf("rows of shape %s do not fit a buffer of shape %s", rows.Shape(),
+			b.Rows.Shape()))
 	}
 	n := rows.Shape().Dimensions[0]
 	if n > capacity {
@@ -52,9 +54,10 @@ func (b Buffer) Insert(rows *Node) Buffer {
 
 	position := AddScalar(b.Position, int32(n))
 	return Buffer{
-		Rows:     into,
-		Size:     MinScalar(AddScalar(b.Size, int32(n)), int32(capacity)),
-		Position: Where(GreaterOrEqual(position, ConstAs(position, int32(capacity))), AddScalar(position, int32(-capacity)), position),
+		Rows: into,
+		Size: MinScalar(AddScalar(b.Size, int32(n)), int32(capacity)),
+		Position: Where(GreaterOrEqual(position, ConstAs(position, int32(capacity))),
+			AddScalar(position, int32(-capacity)), position),
 	}
 }
 

@@ -29,7 +29,8 @@ type Layout []Column
 //
 //	obs, next_obs, action, reward, done, truncation, more...
 func Transitions(obs, actions int, more ...Column) Layout {
-	return append(Layout{{Obs, obs}, {NextObs, obs}, {Action, actions}, {Reward, 1}, {Done, 1}, {Truncation, 1}}, more...)
+	return append(Layout{{Obs, obs}, {NextObs, obs}, {Action, actions}, {Reward, 1}, {Done, 1},
+		{Truncation, 1}}, more...)
 }
 
 // Width is the number of float32 in a row.
@@ -55,7 +56,8 @@ type Batch struct {
 // Split cuts rows [n, width] into their columns.
 func (l Layout) Split(rows *Node) Batch {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() {
-		panic(errors.Errorf("rows of shape %s do not fit a layout of %d columns of together %d numbers", rows.Shape(), len(l), l.Width()))
+		panic(errors.Errorf("rows of shape %s do not fit a layout of %d columns of together %d numbers",
+			rows.Shape(), len(l), l.Width()))
 	}
 	var batch Batch
 	start := 0
@@ -88,11 +90,13 @@ func (l Layout) Join(batch Batch) *Node {
 			parts[i], more = more[0], more[1:]
 		}
 		if parts[i] == nil || parts[i].Rank() != 2 || parts[i].Shape().Dimensions[1] != column.Width {
-			panic(errors.Errorf("a batch cannot be joined: column %q needs %d numbers a row", column.Name, column.Width))
+			panic(errors.Errorf("a batch cannot be joined: column %q needs %d numbers a row", column.Name,
+				column.Width))
 		}
 	}
 	if len(more) > 0 {
-		panic(errors.Errorf("a batch cannot be joined: it has %d columns that the layout does not know", len(more)))
+		panic(errors.Errorf("a batch cannot be joined: it has %d columns that the layout does not know",
+			len(more)))
 	}
 	return Concatenate(parts, 1)
 }

@@ -62,7 +62,8 @@ func TestInsertInLoop(t *testing.T) {
 		if rows := xlatest.Flat[float32](t, out[0]); !slices.Equal(rows, []float32{10, 11, 7, 8, 9}) {
 			t.Errorf("the buffer holds %v", rows)
 		}
-		if size, position := xlatest.Flat[int32](t, out[1])[0], xlatest.Flat[int32](t, out[2])[0]; size != 5 || position != 2 {
+		if size, position := xlatest.Flat[int32](t, out[1])[0],
+			xlatest.Flat[int32](t, out[2])[0]; size != 5 || position != 2 {
 			t.Errorf("size %d and position %d, want 5 and 2", size, position)
 		}
 	})
@@ -119,7 +120,8 @@ func TestSampleIsOfItsKey(t *testing.T) {
 			t.Error("another key draws the same rows")
 		}
 	})
-	if best := xlatest.Best(t); !slices.Equal(sample(t, best, 77, 5, 50), sample(t, xlatest.Pure(t), 77, 5, 50)) {
+	if best := xlatest.Best(t); !slices.Equal(sample(t, best, 77, 5, 50),
+		sample(t, xlatest.Pure(t), 77, 5, 50)) {
 		t.Errorf("%s and the pure Go backend draw different rows", best.Name())
 	}
 }
@@ -147,7 +149,8 @@ func TestSplitAndJoin(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			b := layout.Split(in[0])
-			return []*Node{b.Obs, b.NextObs, b.Action, b.Reward, b.Done, b.Truncation, b.More[0], layout.Join(b)}
+			return []*Node{b.Obs, b.NextObs, b.Action, b.Reward, b.Done, b.Truncation, b.More[0],
+				layout.Join(b)}
 		}, xlatest.Tensor(data, n, width))
 		start := 0
 		for i, columns := range []int{3, 3, 2, 1, 1, 1, 2} {
@@ -180,9 +183,10 @@ func TestMisfits(t *testing.T) {
 		},
 		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), layout, 9).Insert(x).Rows },
 	} {
-		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}}, func(in []*Node) []*Node {
-			return []*Node{build(in[0])}
-		})
+		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}},
+			func(in []*Node) []*Node {
+				return []*Node{build(in[0])}
+			})
 		if err == nil {
 			t.Errorf("%s: rows of 4 numbers were taken", name)
 		}

@@ -30,12 +30,14 @@ type Returns struct {
 // environments.
 func NewReturns(g *Graph, capacity, environments int) Returns {
 	if environments < 1 || capacity < environments || capacity%environments != 0 {
-		panic(errors.Errorf("a buffer of %d rows does not hold whole steps of %d environments", capacity, environments))
+		panic(errors.Errorf("a buffer of %d rows does not hold whole steps of %d environments", capacity,
+			environments))
 	}
 	rows := Zeros(g, shapes.Make(dtypes.Float32, capacity/environments, environments))
 	return Returns{
-		Rows:    AddScalar(rows, math.Inf(-1)),
-		Running: Zeros(g, shapes.Make(dtypes.Float32, environments)), Age: Zeros(g, shapes.Make(dtypes.Int32, environments)),
+		Rows:     AddScalar(rows, math.Inf(-1)),
+		Running:  Zeros(g, shapes.Make(dtypes.Float32, environments)),
+		Age:      Zeros(g, shapes.Make(dtypes.Int32, environments)),
 		Position: Const(g, int32(0)),
 	}
 }
@@ -47,7 +49,8 @@ func NewReturns(g *Graph, capacity, environments int) Returns {
 func (r Returns) Insert(reward, done *Node, length int) Returns {
 	steps, n := r.Rows.Shape().Dimensions[0], r.Rows.Shape().Dimensions[1]
 	if !reward.Shape().Equal(r.Running.Shape()) || !done.Shape().Equal(r.Running.Shape()) {
-		panic(errors.Errorf("rewards of shape %s and ends of shape %s are not of %d environments", reward.Shape(), done.Shape(), n))
+		panic(errors.Errorf("rewards of shape %s and ends of shape %s are not of %d environments",
+			reward.Shape(), done.Shape(), n))
 	}
 	if length < 1 || length > steps {
 		panic(errors.Errorf("episodes of %d steps do not fit a buffer of %d steps", length, steps))
@@ -74,10 +77,11 @@ func (r Returns) Insert(reward, done *Node, length int) Returns {
 	ended := GreaterThan(done, ZerosLike(done))
 	position := AddScalar(r.Position, int32(1))
 	return Returns{
-		Rows:     rows,
-		Running:  Where(ended, ZerosLike(running), running),
-		Age:      Where(ended, ZerosLike(r.Age), MinScalar(AddScalar(r.Age, int32(1)), int32(length-1))),
-		Position: Where(GreaterOrEqual(position, ConstAs(position, int32(steps))), ZerosLike(position), position),
+		Rows:    rows,
+		Running: Where(ended, ZerosLike(running), running),
+		Age:     Where(ended, ZerosLike(r.Age), MinScalar(AddScalar(r.Age, int32(1)), int32(length-1))),
+		Position: Where(GreaterOrEqual(position, ConstAs(position, int32(steps))), ZerosLike(position),
+			position),
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 
 // returnsAfter gives the rows after each step of rewards and ends [steps, n], flat. The state is
 // donated from step to step.
-func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards, dones []float32) [][]float32 {
+func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards,
+	dones []float32) [][]float32 {
 	t.Helper()
 	compile := func(name string, inputs []xla.Input, build func(in []*Node) []*Node) *xla.Program {
 		program, err := p.Compile(name, inputs, build)
@@ -37,9 +38,10 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 		}
 		return out
 	}
-	start := compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}, func(in []*Node) []*Node {
-		return xla.Flatten(replay.NewReturns(in[0].Graph(), capacity, n))
-	})
+	start := compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Float32)}},
+		func(in []*Node) []*Node {
+			return xla.Flatten(replay.NewReturns(in[0].Graph(), capacity, n))
+		})
 	state := run(start, xla.Sharded{tensors.FromScalar(float32(0))})
 	var inputs []xla.Input
 	for _, x := range state {
@@ -52,7 +54,8 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 	})
 	var after [][]float32
 	for at := 0; at < len(rewards); at += n {
-		reward, done := xla.Sharded{xlatest.Tensor(rewards[at:at+n], n)}, xla.Sharded{xlatest.Tensor(dones[at:at+n], n)}
+		reward, done := xla.Sharded{xlatest.Tensor(rewards[at:at+n], n)},
+			xla.Sharded{xlatest.Tensor(dones[at:at+n], n)}
 		state = run(insert, append(state, reward, done)...)
 		after = append(after, xlatest.Flat[float32](t, state[0][0]))
 	}
@@ -66,7 +69,8 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 // overwrite others. The last number that is stored is of no row.
 func TestGoldenReturns(t *testing.T) {
 	data := golden.Read(t, "08_smerl.npz")
-	n, length, capacity := int(data.Number("const.env_batch_size")), int(data.Number("const.episode_length")), int(data.Number("const.buffer_size"))
+	n, length, capacity := int(data.Number("const.env_batch_size")),
+		int(data.Number("const.episode_length")), int(data.Number("const.buffer_size"))
 	rewards, dones := data.Float32s("buffer.rewards"), data.Float32s("buffer.dones")
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for k, got := range returnsAfter(t, p, capacity, n, length, rewards, dones) {
@@ -119,7 +123,8 @@ func oracle(rewards []float32, episode []int, last, capacity, n int) []float32 {
 // Episodes end at random, rings of all sizes wrap several times.
 func TestReturnsOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		for _, c := range []struct{ n, length, ring int }{{1, 1, 1}, {2, 3, 3}, {3, 4, 5}, {2, 5, 11}, {4, 1, 6}, {3, 6, 7}} {
+		for _, c := range []struct{ n, length, ring int }{{1, 1, 1}, {2, 3, 3}, {3, 4, 5}, {2, 5, 11},
+			{4, 1, 6}, {3, 6, 7}} {
 			rng := rand.New(rand.NewPCG(uint64(c.ring), uint64(c.length)))
 			rewards, dones, episode := episodes(rng, 4*c.ring+3, c.n, c.length)
 			for step, got := range returnsAfter(t, p, c.ring*c.n, c.n, c.length, rewards, dones) {
@@ -148,24 +153,29 @@ func TestReturnsInLoop(t *testing.T) {
 				Rewards, Dones *Node
 			}
 			g := in[0].Graph()
-			start := state{replay.NewBuffer(g, replay.Layout{{Name: "number", Width: 1}}, ring*n), replay.NewReturns(g, ring*n, n), in[0], in[1]}
+			start := state{replay.NewBuffer(g, replay.Layout{{Name: "number", Width: 1}}, ring*n),
+				replay.NewReturns(g, ring*n, n), in[0], in[1]}
 			end := xla.For(g, steps, start, func(step *Node, s state) state {
 				reward, done := Reshape(xla.Rows(s.Rewards, step, 1), n), Reshape(xla.Rows(s.Dones, step, 1), n)
 				s.Returns = s.Returns.Insert(reward, done, length)
-				rows := Add(Iota(g, shapes.Make(dtypes.Float32, n, 1), 0), ConvertDType(MulScalar(step, n), dtypes.Float32))
+				rows := Add(Iota(g, shapes.Make(dtypes.Float32, n, 1), 0),
+					ConvertDType(MulScalar(step, n), dtypes.Float32))
 				s.Buffer = s.Buffer.Insert(rows)
 				return s
 			})
 			index := end.Buffer.Draw(xla.KeyOf(in[2]), draws)
-			return []*Node{end.Returns.Rows, index, end.Buffer.At(index), end.Returns.At(index), end.Buffer.Sample(xla.KeyOf(in[2]), draws)}
-		}, xlatest.Tensor(rewards, steps, n), xlatest.Tensor(dones, steps, n), xlatest.Tensor(xla.SeedWords(7), 2))
+			return []*Node{end.Returns.Rows, index, end.Buffer.At(index), end.Returns.At(index),
+				end.Buffer.Sample(xla.KeyOf(in[2]), draws)}
+		}, xlatest.Tensor(rewards, steps, n), xlatest.Tensor(dones, steps, n),
+			xlatest.Tensor(xla.SeedWords(7), 2))
 		if got := xlatest.Flat[float32](t, out[0]); !slices.Equal(got, want) {
 			t.Errorf("rows are %v, want %v", got, want)
 		}
 		rows, returns := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3])
 		for i, row := range xlatest.Flat[int32](t, out[1]) {
 			if rows[i] != number[row] || returns[i] != want[row] {
-				t.Errorf("row %d is %v of return %v, want %v of %v", row, rows[i], returns[i], number[row], want[row])
+				t.Errorf("row %d is %v of return %v, want %v of %v", row, rows[i], returns[i], number[row],
+					want[row])
 			}
 		}
 		if rank := out[3].Shape().Rank(); rank != 1 {
@@ -192,12 +202,19 @@ func TestReturnsOfNaN(t *testing.T) {
 func TestReturnsMisfits(t *testing.T) {
 	for name, build := range map[string]func(g *Graph, x *Node) replay.Returns{
 		"capacity": func(g *Graph, x *Node) replay.Returns { return replay.NewReturns(g, 10, 3) },
-		"reward":   func(g *Graph, x *Node) replay.Returns { return replay.NewReturns(g, 12, 3).Insert(x, x, 4) },
-		"length":   func(g *Graph, x *Node) replay.Returns { return replay.NewReturns(g, 12, 4).Insert(x, x, 4) },
+		"reward": func(g *Graph, x *Node) replay.Returns {
+			return replay.NewReturns(g, 12, 3).Insert(x,
+				x, 4)
+		},
+		"length": func(g *Graph, x *Node) replay.Returns {
+			return replay.NewReturns(g, 12, 4).Insert(x, x,
+				4)
+		},
 	} {
-		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 4)}}, func(in []*Node) []*Node {
-			return xla.Flatten(build(in[0].Graph(), in[0]))
-		})
+		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 4)}},
+			func(in []*Node) []*Node {
+				return xla.Flatten(build(in[0].Graph(), in[0]))
+			})
 		if err == nil {
 			t.Errorf("%s was taken", name)
 		}

@@ -49,7 +49,8 @@ func (r *ring) insert(rows []float32) {
 	n := len(rows) / r.width
 	if r.programs[n] == nil {
 		counter := xla.Input{Shape: shapes.Make(dtypes.Int32), Donate: true}
-		program, err := r.p.Compile("insert", []xla.Input{{Shape: shapes.Make(dtypes.Float32, r.capacity, r.width), Donate: true}, counter, counter,
+		program, err := r.p.Compile("insert", []xla.Input{{Shape: shapes.Make(dtypes.Float32, r.capacity,
+			r.width), Donate: true}, counter, counter,
 			{Shape: shapes.Make(dtypes.Float32, n, r.width)}}, func(in []*Node) []*Node {
 			return xla.Flatten(replay.Buffer{Rows: in[0], Size: in[1], Position: in[2]}.Insert(in[3]))
 		})
@@ -58,7 +59,8 @@ func (r *ring) insert(rows []float32) {
 		}
 		r.programs[n] = program
 	}
-	values := []xla.Sharded{{xlatest.Tensor(r.rows, r.capacity, r.width)}, {tensors.FromScalar(r.size)}, {tensors.FromScalar(r.position)},
+	values := []xla.Sharded{{xlatest.Tensor(r.rows, r.capacity, r.width)},
+		{tensors.FromScalar(r.size)}, {tensors.FromScalar(r.position)},
 		{xlatest.Tensor(rows, n, r.width)}}
 	out, err := r.programs[n].Run(values...)
 	if err != nil {

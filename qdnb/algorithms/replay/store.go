@@ -48,9 +48,10 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	if s.download == nil {
 		inputs := []xla.Input{{Shape: s.Leaves[0][0].Shape()}, {Shape: shapes.Make(dtypes.Int32)}}
 		var err error
-		s.download, err = s.Platform.Compile("rows of the replay buffer", inputs, func(in []*graph.Node) []*graph.Node {
-			return []*graph.Node{xla.Rows(in[0], in[1], int(n))}
-		})
+		s.download, err = s.Platform.Compile("rows of the replay buffer", inputs,
+			func(in []*graph.Node) []*graph.Node {
+				return []*graph.Node{xla.Rows(in[0], in[1], int(n))}
+			})
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +81,8 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 
 // Set fills the buffer as it was after total rows: read is given a function that takes rows from a
 // row number on, and calls it for all that the buffer held.
-func (s *Store) Set(total int64, read func(put func(from int64, rows []float32) error) error) error {
+func (s *Store) Set(total int64, read func(put func(from int64,
+	rows []float32) error) error) error {
 	capacity, width := s.Shape()
 	flat := make([]float32, capacity*int64(width))
 	err := read(func(from int64, rows []float32) error {

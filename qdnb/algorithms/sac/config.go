@@ -8,20 +8,25 @@ import (
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
-	LearningRate  float64 `json:"learning_rate"`  // Adam of actor, critics and entropy coefficient; paper: 3e-4
-	Discount      float64 `json:"discount"`       // of later rewards, per step; paper: 0.99
-	Tau           float64 `json:"tau"`            // share of the new in a target, per update; paper: 0.005
-	RewardScaling float64 `json:"reward_scaling"` // factor of rewards; paper: 1, 5 or 10 by environment
-	AlphaInit     float64 `json:"alpha_init"`     // entropy coefficient at first; paper: 0.1
-	FixAlpha      bool    `json:"fix_alpha"`      // leave it there; paper: true
-	BatchSize     int     `json:"batch_size"`     // transitions drawn for an update; paper: 256
-	Hidden        []int   `json:"hidden"`         // units of the hidden layers of actor and critics; paper: 256, 256
+	// Adam of actor, critics and entropy coefficient; paper: 3e-4
+	LearningRate float64 `json:"learning_rate"`
+	Discount     float64 `json:"discount"` // of later rewards, per step; paper: 0.99
+	// share of the new in a target, per update; paper: 0.005
+	Tau float64 `json:"tau"`
+	// factor of rewards; paper: 1, 5 or 10 by environment
+	RewardScaling float64 `json:"reward_scaling"`
+	AlphaInit     float64 `json:"alpha_init"` // entropy coefficient at first; paper: 0.1
+	FixAlpha      bool    `json:"fix_alpha"`  // leave it there; paper: true
+	BatchSize     int     `json:"batch_size"` // transitions drawn for an update; paper: 256
+	// units of the hidden layers of actor and critics; paper: 256, 256
+	Hidden []int `json:"hidden"`
 }
 
 // Default are the paper's hyperparameters.
 func Default() Config {
 	return Config{
-		LearningRate: 3e-4, Discount: 0.99, Tau: 0.005, RewardScaling: 1, AlphaInit: 0.1, FixAlpha: true, BatchSize: 256, Hidden: []int{256, 256},
+		LearningRate: 3e-4, Discount: 0.99, Tau: 0.005, RewardScaling: 1, AlphaInit: 0.1, FixAlpha: true,
+		BatchSize: 256, Hidden: []int{256, 256},
 	}
 }
 

@@ -29,8 +29,10 @@ func readPublished(t *testing.T) published {
 	}
 	obs, actions := f.Shape("data.obs")[1], f.Shape("data.actions")[1]
 	config := Config{
-		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discount"), Tau: f.Number("const.tau"),
-		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"), BatchSize: f.Shape("one.idx")[0], Hidden: hidden,
+		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discount"),
+		Tau:           f.Number("const.tau"),
+		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"),
+		BatchSize: f.Shape("one.idx")[0], Hidden: hidden,
 	}
 	if err := config.Check(); err != nil {
 		t.Fatal(err)
@@ -61,7 +63,9 @@ func (f published) tensor(name string) *tensors.Tensor {
 	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
 }
 
-func (f published) logAlpha() *tensors.Tensor { return tensors.FromScalar(f.Float32s("log_alpha")[0]) }
+func (f published) logAlpha() *tensors.Tensor {
+	return tensors.FromScalar(f.Float32s("log_alpha")[0])
+}
 
 func TestGoldenDistribution(t *testing.T) {
 	f := readPublished(t)
@@ -71,7 +75,8 @@ func TestGoldenDistribution(t *testing.T) {
 			action, logProb := d.Sample(in[1])
 			return []*Node{action, logProb, d.Mode(), Tanh(d.Mode())}
 		}, f.tensor("dist.logits"), f.tensor("dist.eps"))
-		for i, name := range []string{"dist.action", "dist.log_prob", "dist.mode", "dist.mode_adaptation"} {
+		for i, name := range []string{"dist.action", "dist.log_prob", "dist.mode",
+			"dist.mode_adaptation"} {
 			// Theirs takes the noise back out of the action, which costs digits where the scale is
 			// small.
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 5e-5)
@@ -88,9 +93,12 @@ func TestGoldenLosses(t *testing.T) {
 			a := f.sac.ActorLoss(actor, critic, logAlpha, batch, in[6])
 			h := f.sac.AlphaLoss(logAlpha, actor, batch, in[7])
 			return []*Node{q, Gradient(q, critic)[0], a, Gradient(a, actor)[0], h, Gradient(h, logAlpha)[0]}
-		}, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic), f.rows("policy.flat", f.sac.Actor), f.logAlpha(),
-			f.batch(f.Int32s("one.idx")), f.tensor("one.eps_critic"), f.tensor("one.eps_policy"), f.tensor("one.eps_alpha"))
-		for i, name := range []string{"critic_loss", "critic_grad.flat", "policy_loss", "policy_grad.flat", "alpha_loss", "alpha_grad"} {
+		}, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic),
+			f.rows("policy.flat", f.sac.Actor), f.logAlpha(),
+			f.batch(f.Int32s("one.idx")), f.tensor("one.eps_critic"), f.tensor("one.eps_policy"),
+			f.tensor("one.eps_alpha"))
+		for i, name := range []string{"critic_loss", "critic_grad.flat", "policy_loss",
+			"policy_grad.flat", "alpha_loss", "alpha_grad"} {
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s("one."+name), 2e-5)
 		}
 	})
@@ -106,18 +114,24 @@ func TestGoldenUpdates(t *testing.T) {
 			steps, batch := f.Shape(prefix + ".idx")[0], f.Shape(prefix + ".idx")[1]
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 				inputs := []*tensors.Tensor{
-					f.rows("policy.flat", s.Actor), f.rows("critic.flat", s.Critic), f.rows("target_critic.flat", s.Critic), f.logAlpha(),
-					f.batch(f.Int32s(prefix + ".idx")), f.tensor(prefix + ".eps_critic"), f.tensor(prefix + ".eps_policy"),
+					f.rows("policy.flat", s.Actor), f.rows("critic.flat", s.Critic),
+					f.rows("target_critic.flat", s.Critic), f.logAlpha(),
+					f.batch(f.Int32s(prefix + ".idx")), f.tensor(prefix + ".eps_critic"),
+					f.tensor(prefix + ".eps_policy"),
 				}
 				if !s.FixAlpha {
 					inputs = append(inputs, f.tensor(prefix+".eps_alpha"))
 				}
 				out := xlatest.Run(t, p, func(in []*Node) []*Node {
 					adam := s.adam()
-					l := s.Cut(Learner{in[0], in[1], in[2], in[3], adam.Start(in[0]), adam.Start(in[1]), adam.Start(in[3])})
+					l := s.Cut(Learner{in[0], in[1], in[2], in[3], adam.Start(in[0]), adam.Start(in[1]),
+						adam.Start(in[3])})
 					var results []*Node
 					for k := range steps {
-						step := func(x *Node) *Node { return Reshape(Slice(x, AxisRange(k, k+1)), x.Shape().Dimensions[1:]...) }
+						step := func(x *Node) *Node {
+							return Reshape(Slice(x, AxisRange(k, k+1)),
+								x.Shape().Dimensions[1:]...)
+						}
 						noise := Noise{Critic: step(in[5]), Actor: step(in[6])}
 						if !s.FixAlpha {
 							noise.Alpha = step(in[7])
@@ -125,16 +139,19 @@ func TestGoldenUpdates(t *testing.T) {
 						var losses Losses
 						l, losses = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
 						now := l.Join()
-						results = append(results, now.Actor, now.Critic, now.TargetCritic, now.LogAlpha, losses.Actor, losses.Critic, losses.Alpha)
+						results = append(results, now.Actor, now.Critic, now.TargetCritic, now.LogAlpha, losses.Actor,
+							losses.Critic, losses.Alpha)
 					}
 					return results
 				}, inputs...)
-				names := []string{"policy", "critic", "target_critic", "log_alpha", "actor_loss", "critic_loss", "alpha_loss"}
+				names := []string{"policy", "critic", "target_critic", "log_alpha", "actor_loss", "critic_loss",
+					"alpha_loss"}
 				for i, value := range out {
 					k, name := i/len(names), prefix+"."+names[i%len(names)]
 					want := f.Float32s(name)
 					want = want[k*len(want)/steps : (k+1)*len(want)/steps]
-					xlatest.Close(t, fmt.Sprintf("%s after %d", name, k+1), xlatest.Flat[float32](t, value), want, 2e-5)
+					xlatest.Close(t, fmt.Sprintf("%s after %d", name, k+1), xlatest.Flat[float32](t, value), want,
+						2e-5)
 				}
 			})
 		})

@@ -26,8 +26,10 @@ var _ xla.Parametric[SAC] = SAC{}
 func New(config Config, inputs, actions int) SAC {
 	return SAC{
 		Config: config,
-		Actor:  nn.MLP{Sizes: slices.Concat([]int{inputs}, config.Hidden, []int{2 * actions}), Hidden: nn.ReLU},
-		Critic: nn.MLP{Sizes: slices.Concat([]int{inputs + actions}, config.Hidden, []int{1}), Hidden: nn.ReLU},
+		Actor: nn.MLP{Sizes: slices.Concat([]int{inputs}, config.Hidden, []int{2 * actions}),
+			Hidden: nn.ReLU},
+		Critic: nn.MLP{Sizes: slices.Concat([]int{inputs + actions}, config.Hidden, []int{1}),
+			Hidden: nn.ReLU},
 	}
 }
 
@@ -70,7 +72,8 @@ func (s SAC) Start(key xla.Key) Learner {
 	critic := s.Critic.Init(key.FoldInEach(Const(g, []int32{1, 2})))
 	alpha := s.number(g, 1)
 	adam := s.adam()
-	return Learner{actor, critic, critic, alpha, adam.Start(actor), adam.Start(critic), adam.Start(alpha)}
+	return Learner{actor, critic, critic, alpha, adam.Start(actor), adam.Start(critic),
+		adam.Start(alpha)}
 }
 
 func (s SAC) adam() nn.Adam { return nn.NewAdam(s.LearningRate) }
@@ -87,8 +90,10 @@ type Learning struct {
 func (s SAC) Cut(l Learner) Learning {
 	actor, critics := s.Actor.Networks, s.Critic.Networks
 	return Learning{
-		Actor: actor(l.Actor), Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), LogAlpha: l.LogAlpha,
-		ActorMoments: nn.CutMoments(l.ActorMoments, actor), CriticMoments: nn.CutMoments(l.CriticMoments, critics), AlphaMoments: l.AlphaMoments,
+		Actor: actor(l.Actor), Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic),
+		LogAlpha:      l.LogAlpha,
+		ActorMoments:  nn.CutMoments(l.ActorMoments, actor),
+		CriticMoments: nn.CutMoments(l.CriticMoments, critics), AlphaMoments: l.AlphaMoments,
 	}
 }
 
@@ -96,7 +101,9 @@ func (s SAC) Cut(l Learner) Learning {
 func (l Learning) Join() Learner {
 	join := nn.JoinNetworks
 	return Learner{
-		Actor: join(l.Actor), Critic: join(l.Critic), TargetCritic: join(l.TargetCritic), LogAlpha: l.LogAlpha,
-		ActorMoments: nn.JoinMoments(l.ActorMoments, join), CriticMoments: nn.JoinMoments(l.CriticMoments, join), AlphaMoments: l.AlphaMoments,
+		Actor: join(l.Actor), Critic: join(l.Critic), TargetCritic: join(l.TargetCritic),
+		LogAlpha:      l.LogAlpha,
+		ActorMoments:  nn.JoinMoments(l.ActorMoments, join),
+		CriticMoments: nn.JoinMoments(l.CriticMoments, join), AlphaMoments: l.AlphaMoments,
 	}
 }

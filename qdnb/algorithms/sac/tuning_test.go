@@ -23,10 +23,13 @@ func TestNumbersAreTakenFromTheInputs(t *testing.T) {
 		given, in := numbers.Cut(in)
 		s := xla.Bind(others, given)
 		start := s.Start(xla.NewKey(in[0].Graph(), 1))
-		return []*Node{s.CriticLoss(in[0], in[1], in[2], in[3], f.layout.Split(in[4]), in[5]), start.LogAlpha}
-	}, given, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic), f.rows("policy.flat", f.sac.Actor), f.logAlpha(),
+		return []*Node{s.CriticLoss(in[0], in[1], in[2], in[3], f.layout.Split(in[4]), in[5]),
+			start.LogAlpha}
+	}, given, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic),
+		f.rows("policy.flat", f.sac.Actor), f.logAlpha(),
 		f.batch(f.Int32s("one.idx")), f.tensor("one.eps_critic"))
-	xlatest.Close(t, "critic loss", xlatest.Flat[float32](t, out[0]), f.Float32s("one.critic_loss"), 2e-5)
+	xlatest.Close(t, "critic loss", xlatest.Flat[float32](t, out[0]), f.Float32s("one.critic_loss"),
+		2e-5)
 	if got, want := tensors.ToScalar[float32](out[1]), float32(numbers[1]); got != want {
 		t.Errorf("the logarithm of the entropy coefficient starts at %g, not %g", got, want)
 	}

@@ -41,8 +41,10 @@ func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
 //
 // Primes of Q are the target networks. Steps that end an episode by its length are left out, but
 // counted in the mean (QDax, losses/sac_loss.py).
-func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
-	target := s.target(s.Critic.Networks(targetCritic), s.Actor.Network(actor, 0), logAlpha, batch, noise)
+func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch replay.Batch,
+	noise *Node) *Node {
+	target := s.target(s.Critic.Networks(targetCritic), s.Actor.Network(actor, 0), logAlpha, batch,
+		noise)
 	return criticLoss(s.Critic.Networks(critic), target, batch)
 }
 
@@ -57,11 +59,13 @@ func (s SAC) AlphaLoss(logAlpha, actor *Node, batch replay.Batch, noise *Node) *
 	return s.alphaLoss(logAlpha, s.Actor.Network(actor, 0), batch.Obs, noise)
 }
 
-func (s SAC) target(critics []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
+func (s SAC) target(critics []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch,
+	noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
 	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
-	return Add(Mul(batch.Reward, s.number(batch.Reward.Graph(), 0)), Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
+	return Add(Mul(batch.Reward, s.number(batch.Reward.Graph(), 0)),
+		Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
 }
 
 func criticLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
@@ -98,17 +102,21 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 // coefficient falls too unless it is fixed.
 func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Losses) {
 	adam, next := s.adam(), l
-	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch, noise.Critic)), batch)
-	next.Critic, next.CriticMoments = nn.UpdateTree(adam, l.Critic, Gradient(critic, xla.Flatten(l.Critic)...), l.CriticMoments)
+	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch,
+		noise.Critic)), batch)
+	next.Critic, next.CriticMoments = nn.UpdateTree(adam, l.Critic,
+		Gradient(critic, xla.Flatten(l.Critic)...), l.CriticMoments)
 	next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic, s.Tau)
 
 	actor := actorLoss(l.Actor[0], l.Critic, l.LogAlpha, batch.Obs, noise.Actor)
-	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor, Gradient(actor, xla.Flatten(l.Actor)...), l.ActorMoments)
+	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor,
+		Gradient(actor, xla.Flatten(l.Actor)...), l.ActorMoments)
 
 	alpha := ZerosLike(l.LogAlpha)
 	if !s.FixAlpha {
 		alpha = s.alphaLoss(l.LogAlpha, l.Actor[0], batch.Obs, noise.Alpha)
-		next.LogAlpha, next.AlphaMoments = adam.Update(l.LogAlpha, Gradient(alpha, l.LogAlpha)[0], l.AlphaMoments)
+		next.LogAlpha, next.AlphaMoments = adam.Update(l.LogAlpha, Gradient(alpha, l.LogAlpha)[0],
+			l.AlphaMoments)
 	}
 	return next, Losses{critic, actor, alpha}
 }

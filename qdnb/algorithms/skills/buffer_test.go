@@ -49,7 +49,8 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 						cut++
 					}
 				}
-				want := []float32{now[k].x, now[k].y, next.x, next.y, row[4], row[5], reward, over, truncated, float32(k % 3), now[k].x, now[k].y, next.x, next.y}
+				want := []float32{now[k].x, now[k].y, next.x, next.y, row[4], row[5], reward, over, truncated,
+					float32(k % 3), now[k].x, now[k].y, next.x, next.y}
 				if !slices.Equal(row, want) {
 					t.Fatalf("row %d is\n%v, want\n%v", i, row, want)
 				}
@@ -74,7 +75,8 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 func TestRefill(t *testing.T) {
 	const n, capacity = 6, 60
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		ends := []int{5, 10, 23} // a buffer that is filled in part, just full, and in the middle of the ring
+		// a buffer that is filled in part, just full, and in the middle of the ring
+		ends := []int{5, 10, 23}
 		if p.Kind != xla.Go {
 			ends = ends[2:]
 		}
@@ -92,12 +94,15 @@ func TestRefill(t *testing.T) {
 				t.Errorf("after %d steps: %d episodes, want %d", end, episodes, want)
 			}
 			for _, name := range xlatest.Differ(before, after) {
-				if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name, "Returns.") && name != "replay" {
+				if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name,
+					"Returns.") && name != "replay" {
 					t.Errorf("filling the buffer changes %s", name)
 				}
 			}
-			if before["replay"].Shape[0] != filled*n || !slices.Contains(xlatest.Differ(before, after), "replay") {
-				t.Errorf("after %d steps: the buffer had %v rows and is not filled anew", end, before["replay"].Shape)
+			if before["replay"].Shape[0] != filled*n || !slices.Contains(xlatest.Differ(before, after),
+				"replay") {
+				t.Errorf("after %d steps: the buffer had %v rows and is not filled anew", end,
+					before["replay"].Shape)
 			}
 			for i, want := range []int32{int32(filled * n), int32(end * n % capacity)} {
 				if got := tensors.ToScalar[int32](s.buffer.Leaves[1+i][0]); got != want {
@@ -133,7 +138,8 @@ func checkReturns(t *testing.T, what string, held map[string]npz.Array, end, n, 
 				if got := returns[(end-filled+step)%ring*n+k]; begun {
 					compared++
 					if got != sum {
-						t.Errorf("%s: the return at step %d of environment %d is %g, its episode's rewards sum to %g", what, step, k, got, sum)
+						t.Errorf("%s: the return at step %d of environment %d is %g, its episode's rewards sum to %g",
+							what, step, k, got, sum)
 					}
 				}
 			}

@@ -16,7 +16,10 @@ import (
 // jointState lists what is on the first device but the replay buffer, by the names it has in
 // checkpoints.
 func (s *Search) held() (names []string, values []*xla.Sharded) {
-	add := func(name string, value *xla.Sharded) { names, values = append(names, name), append(values, value) }
+	add := func(name string, value *xla.Sharded) {
+		names, values = append(names, name),
+			append(values, value)
+	}
 	for i, name := range xla.Names(s.form) {
 		add(name, &s.known[i])
 	}
@@ -60,7 +63,8 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	}
 	figures, err := arrays[figuresName].Float64s()
 	if err != nil || len(figures) != len(s.sums)+1 {
-		return errors.Errorf("the checkpoint has %d sums of figures, this run needs %d", len(figures), len(s.sums)+1)
+		return errors.Errorf("the checkpoint has %d sums of figures, this run needs %d", len(figures),
+			len(s.sums)+1)
 	}
 	names, values := s.held()
 	restored := make([]xla.Sharded, len(names))
@@ -68,14 +72,16 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		want := (*values[i])[0].Shape()
 		got, ok := arrays[name]
 		if !ok || !slices.Equal(got.Shape, want.Dimensions) {
-			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape, want.Dimensions)
+			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape,
+				want.Dimensions)
 		}
 		tensor, err := xla.Upload(got)
 		if err != nil {
 			return errors.Errorf("the checkpoint's %s: %v", name, err)
 		}
 		if tensor.DType() != want.DType {
-			return errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name, tensor.DType(), want.DType)
+			return errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name, tensor.DType(),
+				want.DType)
 		}
 		restored[i] = xla.Sharded{tensor}
 	}
@@ -129,10 +135,12 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 // steps of the actor as it is now. It returns the number of episodes, whole ones if none ends
 // early. What a search learns then is not what it would have learnt.
 func (s *Search) Refill() (episodes int64, err error) {
-	act, err := s.compile("steps for the replay buffer", func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer, figures) {
-		st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
-		return st, buffer, figures{Task: graph.ReduceAllMean(st.Worlds.Reward)}
-	})
+	act, err := s.compile("steps for the replay buffer",
+		func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer,
+			figures) {
+			st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
+			return st, buffer, figures{Task: graph.ReduceAllMean(st.Worlds.Reward)}
+		})
 	if err != nil {
 		return 0, err
 	}

@@ -40,7 +40,8 @@ const dadsLimit = 5
 
 // Fields implements [Diversity].
 func (DADS) Fields() []string {
-	return append(learnedFields("dynamics"), "normaliser_mean", "normaliser_squares", "normaliser_count")
+	return append(learnedFields("dynamics"), "normaliser_mean", "normaliser_squares",
+		"normaliser_count")
 }
 
 // Loss implements [Diversity].
@@ -55,8 +56,10 @@ func (d DADS) Start(skills, changes int, key xla.Key) []*Node {
 // Model implements [Diversity].
 func (d DADS) Model(known []*Node, skills, changes int) Model {
 	weights := len(known) - 3
-	normaliser := nn.Statistics{Mean: known[weights], Squares: known[weights+1], Count: known[weights+2]}
-	return skillDynamics{cutLearned(known, d.form(skills, changes).cut), normaliser, nn.NewAdam(d.LearningRate), d.Sees}
+	normaliser := nn.Statistics{Mean: known[weights], Squares: known[weights+1],
+		Count: known[weights+2]}
+	return skillDynamics{cutLearned(known, d.form(skills, changes).cut), normaliser,
+		nn.NewAdam(d.LearningRate), d.Sees}
 }
 
 // skillDynamics is the model of [DADS]: a tree.
@@ -69,7 +72,8 @@ type skillDynamics struct {
 
 // Observe implements [Model].
 func (m skillDynamics) Observe(fresh Batch) Model {
-	m.Normaliser = m.Normaliser.Update(Mul(Sub(fresh.Next, fresh.Now), InsertAxes(OneMinus(fresh.Done), 1)))
+	m.Normaliser = m.Normaliser.Update(Mul(Sub(fresh.Next, fresh.Now),
+		InsertAxes(OneMinus(fresh.Done), 1)))
 	return m
 }
 
@@ -155,14 +159,16 @@ type dynamicsForm struct{ logits, means, hidden nn.MLP }
 
 func (d DADS) form(skills, changes int) dynamicsForm {
 	if d.Sees < 0 || d.Sees > changes || d.Components < 1 || len(d.Hidden) == 0 {
-		panic(errors.Errorf("skill dynamics of %d components and %d hidden layers cannot see %d of %d numbers",
+		panic(errors.Errorf("skill dynamics of %d components and %d hidden layers cannot see %d of %d "+
+			"numbers",
 			d.Components, len(d.Hidden), d.Sees, changes))
 	}
 	last := d.Hidden[len(d.Hidden)-1]
 	return dynamicsForm{
 		logits: nn.MLP{Sizes: []int{last, d.Components}},
 		means:  nn.MLP{Sizes: []int{last, d.Components * changes}},
-		hidden: nn.MLP{Sizes: slices.Concat([]int{d.Sees + skills}, d.Hidden), Hidden: nn.ReLU, Output: nn.ReLU},
+		hidden: nn.MLP{Sizes: slices.Concat([]int{d.Sees + skills}, d.Hidden), Hidden: nn.ReLU,
+			Output: nn.ReLU},
 	}
 }
 
@@ -206,7 +212,8 @@ func (n dynamics) join() *Node {
 func (n dynamics) mixtures(d int, inputs ...*Node) (weights, means *Node) {
 	hidden := n.Hidden.Apply(inputs...)
 	logits := n.Logits.Apply(hidden)
-	return Sub(logits, InsertAxes(logSumExp(logits), 1)), Reshape(n.Means.Apply(hidden), logits.Shape().Dimensions[0], -1, d)
+	return Sub(logits, InsertAxes(logSumExp(logits), 1)),
+		Reshape(n.Means.Apply(hidden), logits.Shape().Dimensions[0], -1, d)
 }
 
 // Of a component, log N(x; mean, I) is x . mean - |mean|^2 / 2 and what all have in common.

@@ -50,7 +50,8 @@ func TestDADSOracle(t *testing.T) {
 				_, loss := m.Learn(batchOf(in))
 				return append([]*Node{m.Reward(batchOf(in)), loss, known[0]}, m.Params()[5:]...)
 			}, h.tensors()...)
-			row, mean, squares := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3]), xlatest.Flat[float32](t, out[4])
+			row, mean, squares := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3]),
+				xlatest.Flat[float32](t, out[4])
 			n := float64(len(h.skill))
 			var rewards []float32
 			loss := 0.0
@@ -85,12 +86,14 @@ func TestSkillAlone(t *testing.T) {
 			b := batchOf(in)
 			m := dads.Model(known, h.skills, h.d).Observe(b).(skillDynamics)
 			x := m.change(b)
-			each, all := m.Learned.Net.ofEach(x, b.Skill), ofSkill(m.Learned.Net.ofAll(oneHots(x.Graph(), h.skills), x), b.Skill)
+			each, all := m.Learned.Net.ofEach(x, b.Skill),
+				ofSkill(m.Learned.Net.ofAll(oneHots(x.Graph(), h.skills), x), b.Skill)
 			slope := func(y *Node) *Node { return Gradient(ReduceAllSum(Mul(y, b.Done)), known[0])[0] }
 			return []*Node{each, all, slope(each), slope(all)}
 		}, h.tensors()...)
 		for i, what := range []string{"log q", "its gradient"} {
-			xlatest.Close(t, what, xlatest.Flat[float32](t, out[2*i+1]), xlatest.Flat[float32](t, out[2*i]), 1e-5)
+			xlatest.Close(t, what, xlatest.Flat[float32](t, out[2*i+1]), xlatest.Flat[float32](t, out[2*i]),
+				1e-5)
 		}
 	})
 }
@@ -102,9 +105,11 @@ func TestDADSLearns(t *testing.T) {
 	clear(h.done)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, sees := range []int{0, 2} {
-			reward, first, last, _ := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16}, Components: 4, Sees: sees}, h, 200)
+			reward, first, last, _ := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16},
+				Components: 4, Sees: sees}, h, 200)
 			if most := float32(math.Log(3)); reward < 0.8*most || reward > most+1e-6 || last > first-0.5 {
-				t.Errorf("seeing %d numbers: the reward is %g of %g, the loss fell from %g to %g", sees, reward, most, first, last)
+				t.Errorf("seeing %d numbers: the reward is %g of %g, the loss fell from %g to %g", sees, reward,
+					most, first, last)
 			}
 		}
 	})
@@ -127,9 +132,12 @@ func TestDADSOfEnds(t *testing.T) {
 		}, h.tensors()...)
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 		if flat(0)[0] != 0 || !slices.Equal(flat(1), flat(2)) {
-			t.Errorf("the loss is %v, and learning changes the networks: %v", flat(0)[0], !slices.Equal(flat(1), flat(2)))
+			t.Errorf("the loss is %v, and learning changes the networks: %v", flat(0)[0],
+				!slices.Equal(flat(1), flat(2)))
 		}
-		if mean, squares, count := flat(3), flat(4), flat(5)[0]; slices.Max(mean) != 0 || slices.Min(mean) != 0 || slices.Max(squares) != 1 || count != 12 {
+		if mean, squares, count := flat(3), flat(4),
+			flat(5)[0]; slices.Max(mean) != 0 || slices.Min(mean) != 0 || slices.Max(squares) !=
+			1 || count != 12 {
 			t.Errorf("mean %v, squares %v, count %v", mean, squares, count)
 		}
 	})
@@ -143,14 +151,16 @@ func TestDADSMisfits(t *testing.T) {
 	for name, c := range map[string]struct {
 		dads   DADS
 		params int
-	}{"sees": {sees, 0}, "blind": {blind, 0}, "components": {none, 0}, "hidden": {flat, 0}, "row": {good, 10}} {
-		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}, func(in []*Node) []*Node {
-			known := c.dads.Start(5, 3, xla.NewKey(in[0].Graph(), 3))
-			if c.params > 0 {
-				known[0] = Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 1, c.params))
-			}
-			return c.dads.Model(known, 5, 3).Params()
-		})
+	}{"sees": {sees, 0}, "blind": {blind, 0}, "components": {none, 0}, "hidden": {flat, 0},
+		"row": {good, 10}} {
+		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32)}},
+			func(in []*Node) []*Node {
+				known := c.dads.Start(5, 3, xla.NewKey(in[0].Graph(), 3))
+				if c.params > 0 {
+					known[0] = Zeros(in[0].Graph(), shapes.Make(dtypes.Float32, 1, c.params))
+				}
+				return c.dads.Model(known, 5, 3).Params()
+			})
 		if err == nil {
 			t.Errorf("%s: it was taken", name)
 		}

@@ -60,7 +60,8 @@ func (m discriminator) Observe(Batch) Model { return m }
 
 // Reward implements [Model].
 func (m discriminator) Reward(b Batch) *Node {
-	return AddScalar(m.logProbability(b.Next, b.Skill), math.Log(float64(b.Skill.Shape().Dimensions[1])))
+	return AddScalar(m.logProbability(b.Next, b.Skill),
+		math.Log(float64(b.Skill.Shape().Dimensions[1])))
 }
 
 // Learn implements [Model].

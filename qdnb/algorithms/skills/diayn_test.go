@@ -49,14 +49,16 @@ func (h history) tensors() []*tensors.Tensor {
 		hot[i*h.skills+z] = 1
 	}
 	n := len(h.skill)
-	return []*tensors.Tensor{xlatest.Tensor(hot, n, h.skills), xlatest.Tensor(h.now, n, h.d), xlatest.Tensor(h.next, n, h.d), xlatest.Tensor(h.done, n)}
+	return []*tensors.Tensor{xlatest.Tensor(hot, n, h.skills), xlatest.Tensor(h.now, n, h.d),
+		xlatest.Tensor(h.next, n, h.d), xlatest.Tensor(h.done, n)}
 }
 
 func batchOf(in []*Node) Batch { return Batch{in[0], in[1], in[2], in[3]} }
 
 // layer is a layer of a network in plain Go: the parameters at the beginning of a row, and those
 // that follow.
-func layer(row []float32, in, out int, relu bool) (apply func(x []float64) []float64, rest []float32) {
+func layer(row []float32, in, out int, relu bool) (apply func(x []float64) []float64,
+	rest []float32) {
 	bias, kernel := row[:out], row[out:out+in*out]
 	return func(x []float64) []float64 {
 		y := make([]float64, out)
@@ -114,7 +116,8 @@ func TestDIAYNOracle(t *testing.T) {
 		var rewards []float32
 		loss := 0.0
 		for i, z := range h.skill {
-			rewards = append(rewards, float32(h.logProbability(row, hidden, z, h.next[i*h.d:(i+1)*h.d])+math.Log(float64(h.skills))))
+			rewards = append(rewards, float32(h.logProbability(row, hidden, z,
+				h.next[i*h.d:(i+1)*h.d])+math.Log(float64(h.skills))))
 			loss -= h.logProbability(row, hidden, z, h.now[i*h.d:(i+1)*h.d]) / float64(len(h.skill))
 		}
 		xlatest.Close(t, "rewards", xlatest.Flat[float32](t, out[1]), rewards, 1e-5)
@@ -125,7 +128,8 @@ func TestDIAYNOracle(t *testing.T) {
 // learn takes steps from one batch, in a loop that carries the model, from what Start knows after
 // it has seen the batch. It gives the mean reward, and the loss before the first and the last step;
 // last what is known.
-func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (reward, first, last float32, known []*tensors.Tensor) {
+func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (reward, first,
+	last float32, known []*tensors.Tensor) {
 	t.Helper()
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		g := in[0].Graph()
@@ -136,12 +140,14 @@ func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (re
 		}
 		none := Zeros(g, shapes.Make(dtypes.Float32))
 		m := d.Model(d.Start(h.skills, h.d, xla.NewKey(g, 3)), h.skills, h.d).Observe(batchOf(in))
-		end := xla.ForUnfused(g, steps, state{m, batchOf(in), none, none}, func(step *Node, s state) state {
-			s.Model, s.Last = s.Model.Learn(s.Batch)
-			s.First = Where(Equal(step, ZerosLike(step)), s.Last, s.First)
-			return s
-		})
-		return append([]*Node{ReduceAllMean(end.Model.Reward(end.Batch)), end.First, end.Last}, end.Model.Params()...)
+		end := xla.ForUnfused(g, steps, state{m, batchOf(in), none, none},
+			func(step *Node, s state) state {
+				s.Model, s.Last = s.Model.Learn(s.Batch)
+				s.First = Where(Equal(step, ZerosLike(step)), s.Last, s.First)
+				return s
+			})
+		return append([]*Node{ReduceAllMean(end.Model.Reward(end.Batch)), end.First, end.Last},
+			end.Model.Params()...)
 	}, h.tensors()...)
 	scalar := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
 	return scalar(0), scalar(1), scalar(2), out[3:]
@@ -157,7 +163,8 @@ func TestDIAYNLearns(t *testing.T) {
 	h.next = h.now
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		reward, first, last, _ := learn(t, p, DIAYN{LearningRate: 1e-2, Hidden: []int{16, 16}}, h, 150)
-		if most := float32(math.Log(3)); reward < 0.95*most || reward > most || last > 0.1 || first < 5*last {
+		if most := float32(math.Log(3)); reward < 0.95*most || reward > most || last > 0.1 || first <
+			5*last {
 			t.Errorf("the reward is %g of %g, the loss fell from %g to %g", reward, most, first, last)
 		}
 	})
@@ -189,7 +196,8 @@ func TestKnown(t *testing.T) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				for i, start := range d.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3)) {
 					if !start.Shape().Equal(in[i].Shape()) {
-						t.Errorf("%T: %s is of shape %s at first, then %s", d, fields[i], start.Shape(), in[i].Shape())
+						t.Errorf("%T: %s is of shape %s at first, then %s", d, fields[i], start.Shape(),
+							in[i].Shape())
 					}
 				}
 				return d.Model(in, h.skills, h.d).Params()
@@ -207,7 +215,8 @@ func TestKnown(t *testing.T) {
 func TestStepIsAdam(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for _, d := range []Diversity{
-		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}}, DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
+		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
+		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
 	} {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -219,10 +228,12 @@ func TestStepIsAdam(t *testing.T) {
 				rows, m := adam.Update(known[0], Gradient(loss, known[0])[0],
 					nn.Moments{First: known[1], Second: known[2], Weight1: known[3], Weight2: known[4]})
 				seen := d.Model(known, h.skills, h.d).Observe(batchOf(in)).Params()
-				return slices.Concat(next.Params()[:5], []*Node{rows, m.First, m.Second, m.Weight1, m.Weight2}, []*Node{seen[0], known[0]})
+				return slices.Concat(next.Params()[:5], []*Node{rows, m.First, m.Second, m.Weight1, m.Weight2},
+					[]*Node{seen[0], known[0]})
 			}, h.tensors()...)
 			for i, name := range d.Fields()[:5] {
-				xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), xlatest.Flat[float32](t, out[5+i]), 1e-6)
+				xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), xlatest.Flat[float32](t, out[5+i]),
+					1e-6)
 			}
 			if !slices.Equal(xlatest.Flat[float32](t, out[10]), xlatest.Flat[float32](t, out[11])) {
 				t.Errorf("%T learns where it only sees", d)
@@ -235,7 +246,8 @@ func TestStepIsAdam(t *testing.T) {
 func TestLossOfNaN(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for _, d := range []Diversity{
-		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}}, DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
+		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
+		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3},
 		DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3, Sees: 2},
 	} {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -35,7 +35,8 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 	})
 	if err == nil {
 		float := func(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
-		inputs := []shapes.Shape{float(batch, task.Skills), float(batch, d), float(batch, d), float(batch)}
+		inputs := []shapes.Shape{float(batch, task.Skills), float(batch, d), float(batch, d),
+			float(batch)}
 		_, err = t.Graph(append(inputs, known...), func(in []*Node) []*Node {
 			b := Batch{Skill: in[0], Now: in[1], Next: in[2], Done: in[3]}
 			model := diversity.Model(in[4:], task.Skills, d).Observe(b)

@@ -31,7 +31,8 @@ func readPublished(t *testing.T, name string) published {
 // transitions are inputs of which transitionsOf makes a batch.
 func (f published) transitions() []*tensors.Tensor {
 	var inputs []*tensors.Tensor
-	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones", "rewards"} {
+	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones",
+		"rewards"} {
 		inputs = append(inputs, array(f.File, "data."+name))
 	}
 	return inputs
@@ -42,18 +43,22 @@ func (f published) transitions() []*tensors.Tensor {
 func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task *Node) {
 	first := func(x *Node) *Node { return Slice(x, AxisRange(0, rows)) }
 	obs := in[0].Shape().Dimensions[1] - f.skills
-	b = Batch{Skill: Slice(first(in[0]), AxisRange(), AxisRange(obs)), Now: first(in[2]), Next: first(in[3]), Done: first(in[4])}
+	b = Batch{Skill: Slice(first(in[0]), AxisRange(), AxisRange(obs)), Now: first(in[2]),
+		Next: first(in[3]), Done: first(in[4])}
 	if full {
-		b.Now, b.Next = Slice(first(in[0]), AxisRange(), AxisRange(0, obs)), Slice(first(in[1]), AxisRange(), AxisRange(0, obs))
+		b.Now, b.Next = Slice(first(in[0]), AxisRange(), AxisRange(0, obs)),
+			Slice(first(in[1]), AxisRange(), AxisRange(0, obs))
 	}
 	return b, first(in[5])
 }
 
 // compare compares outputs with arrays, by their names behind a prefix.
-func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, names []string, tolerance float64) {
+func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, names []string,
+	tolerance float64) {
 	t.Helper()
 	for i, name := range names {
-		xlatest.Close(t, prefix+name, xlatest.Flat[float32](t, out[i]), f.Float32s(prefix+name), tolerance)
+		xlatest.Close(t, prefix+name, xlatest.Flat[float32](t, out[i]), f.Float32s(prefix+name),
+			tolerance)
 	}
 }
 
@@ -65,7 +70,8 @@ func TestGoldenDIAYN(t *testing.T) {
 	for _, prefix := range []string{"desc.", "full."} {
 		diayn := DIAYN{LearningRate: f.Number("const.learning_rate")}
 		for layer := 0; f.Has(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer+1)); layer++ {
-			diayn.Hidden = append(diayn.Hidden, f.Shape(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer))[0])
+			diayn.Hidden = append(diayn.Hidden, f.Shape(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b",
+				prefix, layer))[0])
 		}
 		inputs := f.Shape(prefix + "discriminator.mlp.linear_0.w")[0]
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -77,7 +83,8 @@ func TestGoldenDIAYN(t *testing.T) {
 				combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
 				return []*Node{m.Learned.Net.Apply(b.Now), reward, learnt, Gradient(loss, in[0])[0], combined}
 			}, append([]*tensors.Tensor{array(f.File, prefix+"discriminator.flat")}, f.transitions()...)...)
-			f.compare(t, out, prefix, []string{"logits", "reward", "loss", "grad.flat", "reward_combined"}, 1e-5)
+			f.compare(t, out, prefix, []string{"logits", "reward", "loss", "grad.flat", "reward_combined"},
+				1e-5)
 		})
 	}
 }
@@ -86,7 +93,8 @@ func TestGoldenDIAYN(t *testing.T) {
 // descriptors.
 func (f published) dads(prefix string) (DADS, int) {
 	leaf := prefix + "dynamics.dynamics_network."
-	d := DADS{LearningRate: f.Number("const.learning_rate"), Components: int(f.Number("const.num_components"))}
+	d := DADS{LearningRate: f.Number("const.learning_rate"),
+		Components: int(f.Number("const.num_components"))}
 	for layer := 0; f.Has(fmt.Sprintf("%smlp.linear_%d.b", leaf, layer)); layer++ {
 		d.Hidden = append(d.Hidden, f.Shape(fmt.Sprintf("%smlp.linear_%d.b", leaf, layer))[0])
 	}
@@ -130,8 +138,10 @@ func TestGoldenDADS(t *testing.T) {
 				_, learnt := m.Learn(b)
 				combined := PlusReward{f.Number("const.diversity_reward_scale")}.Reward(task, reward, nil)
 				return []*Node{change, own, all, reward, combined, learnt, Gradient(loss, in[0])[0]}
-			}, append(append([]*tensors.Tensor{array(f.File, prefix+"dynamics.flat")}, f.normaliser()...), f.transitions()...)...)
-			f.compare(t, out, prefix, []string{"target", "log_prob", "log_prob_all", "reward", "reward_combined", "loss", "grad.flat"}, 2e-5)
+			}, append(append([]*tensors.Tensor{array(f.File, prefix+"dynamics.flat")}, f.normaliser()...),
+				f.transitions()...)...)
+			f.compare(t, out, prefix, []string{"target", "log_prob", "log_prob_all", "reward",
+				"reward_combined", "loss", "grad.flat"}, 2e-5)
 		})
 	}
 }
@@ -145,7 +155,8 @@ func TestGoldenObserve(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		inputs := []*tensors.Tensor{array(f.File, "paper.dynamics.flat"), array(f.File, "stats.x")}
 		for k := range batches {
-			inputs = append(inputs, array(f.File, fmt.Sprint("stats.target_", k)), array(f.File, fmt.Sprint("stats.done_", k)))
+			inputs = append(inputs, array(f.File, fmt.Sprint("stats.target_", k)),
+				array(f.File, fmt.Sprint("stats.done_", k)))
 		}
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			x := Batch{Now: ZerosLike(in[1]), Next: in[1]}
@@ -187,11 +198,13 @@ func TestGoldenDistinction(t *testing.T) {
 // 08_smerl.npz: what transitions are worth, by the returns of their episodes.
 func TestGoldenSMERL(t *testing.T) {
 	f := golden.Read(t, "08_smerl.npz")
-	smerl := SMERL{f.Number("const.smerl_target"), f.Number("const.smerl_margin"), f.Number("const.diversity_reward_scale")}
+	smerl := SMERL{f.Number("const.smerl_target"), f.Number("const.smerl_margin"),
+		f.Number("const.diversity_reward_scale")}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			always := SMERL{Target: negativeInfinity, Scale: smerl.Scale}
-			return []*Node{smerl.Reward(in[0], in[1], in[2]), always.Reward(in[0], in[1], in[2]), PlusReward{smerl.Scale}.Reward(in[0], in[1], nil)}
+			return []*Node{smerl.Reward(in[0], in[1], in[2]), always.Reward(in[0], in[1], in[2]),
+				PlusReward{smerl.Scale}.Reward(in[0], in[1], nil)}
 		}, array(f, "rewards"), array(f, "diversity"), array(f, "returns"))
 		xlatest.Close(t, "combined", xlatest.Flat[float32](t, out[0]), f.Float32s("combined"), 1e-5)
 		variant := f.Float32s("combined_reward_variant")

@@ -66,7 +66,8 @@ func (it iteration) episodes() envs.Episodes { return envs.AutoReset(it.task.Env
 // axes names the sizes of the programs.
 func (it iteration) axes() []xla.Axis {
 	return append([]xla.Axis{
-		{Size: it.sac.BatchSize, Meaning: "transitions of an update"}, {Size: it.environments, Meaning: "environments"},
+		{Size: it.sac.BatchSize, Meaning: "transitions of an update"},
+		{Size: it.environments, Meaning: "environments"},
 		{Size: it.task.Skills, Meaning: "skills"}, {Size: it.task.Length, Meaning: "steps of an episode"},
 	}, it.task.Env.Spec().Axes()...)
 }
@@ -74,7 +75,8 @@ func (it iteration) axes() []xla.Axis {
 // start is the state before the first iteration.
 func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
-	worlds := root.FoldIn(streamWorlds).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, it.environments), 0))
+	worlds := root.FoldIn(streamWorlds).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, it.environments),
+		0))
 	s := state{Learner: it.sac.Start(root.FoldIn(streamLearner)), Worlds: it.episodes().Reset(worlds)}
 	if d := it.method.Diversity; d != nil {
 		s.Known = d.Start(it.task.Skills, it.task.features(), root.FoldIn(streamModel))
@@ -96,7 +98,8 @@ func (it iteration) numbers() xla.Params {
 func (it iteration) tuned(numbers []*Node) iteration {
 	if len(numbers) > 0 {
 		n := len(xla.ParamsOf(it.method.Objective))
-		it.method.Objective, it.sac = xla.Bind(it.method.Objective, numbers[:n]), xla.Bind(it.sac, numbers[n:])
+		it.method.Objective, it.sac = xla.Bind(it.method.Objective, numbers[:n]),
+			xla.Bind(it.sac, numbers[n:])
 	}
 	return it
 }
@@ -118,7 +121,8 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	if it.random {
 		action = key.Uniform(-1, 1, it.environments, it.sac.Actions())
 	} else {
-		action, _ = it.sac.Policy(s.Learner.Actor, inputs).Sample(key.Normal(it.environments, it.sac.Actions()))
+		action, _ = it.sac.Policy(s.Learner.Actor,
+			inputs).Sample(key.Normal(it.environments, it.sac.Actions()))
 	}
 	episodes, before := it.episodes(), s.Worlds
 	s.Worlds = episodes.Step(before, action)
@@ -132,7 +136,8 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 }
 
 // build is one iteration: act, store, update.
-func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state, replay.Buffer, figures) {
+func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state,
+	replay.Buffer, figures) {
 	s, buffer, rows := it.act(s, buffer, key.FoldIn(streamAct))
 	if it.method.Diversity != nil {
 		_, fresh := it.task.read(rows)
@@ -142,7 +147,8 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 		s.Known = after
 	}
 	var means figures
-	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers, key.FoldIn(streamUpdates))
+	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers,
+		key.FoldIn(streamUpdates))
 	means.Task = ReduceAllMean(s.Worlds.Reward)
 	return s, buffer, it.checked(means, s)
 }
@@ -153,7 +159,8 @@ func (it iteration) model(known []*Node) Model {
 
 // train makes the updates of an iteration, from transitions drawn anew for each. The figures are
 // means. Without numbers they are constants.
-func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer, returns *replay.Returns, numbers []*Node,
+func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer,
+	returns *replay.Returns, numbers []*Node,
 	key xla.Key) (sac.Learner, []*Node, figures) {
 	type state struct {
 		Learning learning
@@ -165,7 +172,8 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
-	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, numbers, key, figures{zero, zero, zero, zero, zero, zero, zero, zero}}
+	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, numbers, key,
+		figures{zero, zero, zero, zero, zero, zero, zero, zero}}
 	if it.method.Diversity != nil {
 		start.Learning.Model = it.model(known)
 	}
@@ -178,14 +186,18 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 			returns = u.Returns.At(index)
 		}
 		var f figures
-		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns, it.sac.NewNoise(draw.FoldIn(streamNoise)))
+		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns,
+			it.sac.NewNoise(draw.FoldIn(streamNoise)))
 		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
 		return u
 	})
 	if end.Learning.Model != nil {
 		known = end.Learning.Model.Params()
 	}
-	means := xla.Map(end.Sums, func(x *Node) *Node { return DivScalar(x, float64(max(1, it.updates))) })
+	means := xla.Map(end.Sums, func(x *Node) *Node {
+		return DivScalar(x,
+			float64(max(1, it.updates)))
+	})
 	return end.Learning.SAC.Join(), known, means
 }
 
@@ -197,7 +209,8 @@ type learning struct {
 
 // learn is one update. The rewards are those of the model before it; all networks learn from those
 // of the others before it.
-func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node, noise sac.Noise) (learning, figures) {
+func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node,
+	noise sac.Noise) (learning, figures) {
 	zero := ZerosLike(l.SAC.LogAlpha)
 	f := figures{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
 	if l.Model != nil {
@@ -226,7 +239,8 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 
 // checked makes losses NaN where what was learned is.
 func (it iteration) checked(f figures, s state) figures {
-	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, s.Learner.Critic), nn.PropagateNaN(f.Actor, s.Learner.Actor)
+	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, s.Learner.Critic),
+		nn.PropagateNaN(f.Actor, s.Learner.Actor)
 	f.Diversity = nn.PropagateNaN(f.Diversity, s.Known...)
 	return f
 }

@@ -57,20 +57,24 @@ type measuring struct {
 func (s *Search) newMeasuring() (*measuring, error) {
 	task, passive := s.it.task, s.config.Passive
 	m := &measuring{search: s, episodes: max(1, task.Skills) * passive.States}
-	evaluated := evolution.Task{Env: task.Env, Policy: task.policy(s.config.SAC.Hidden), Length: task.Length}
+	evaluated := evolution.Task{Env: task.Env, Policy: task.policy(s.config.SAC.Hidden),
+		Length: task.Length}
 	var recorders []envs.Recorder
 	if d := task.Env.Spec().Descriptor; d.Kind == envs.Final && len(d.Lower) == 2 {
-		recorders = append(recorders, envs.Recorder{Every: 1, Width: 2, Row: func(before envs.State, _ *graph.Node, _ envs.State) *graph.Node {
-			return before.Descriptor
-		}})
+		recorders = append(recorders, envs.Recorder{Every: 1, Width: 2,
+			Row: func(before envs.State, _ *graph.Node, _ envs.State) *graph.Node {
+				return before.Descriptor
+			}})
 	}
 	var err error
-	if m.evaluator, err = evolution.NewRepeatedEvaluator(s.platform, evaluated, max(1, task.Skills), m.episodes, 0, recorders...); err != nil {
+	if m.evaluator, err = evolution.NewRepeatedEvaluator(s.platform, evaluated, max(1, task.Skills),
+		m.episodes, 0, recorders...); err != nil {
 		return nil, err
 	}
-	m.skills, err = s.platform.Compile("skills", []xla.Input{{Shape: s.actor()[0].Shape()}}, func(in []*graph.Node) []*graph.Node {
-		return []*graph.Node{task.Genotypes(s.it.sac, in[0])}
-	})
+	m.skills, err = s.platform.Compile("skills", []xla.Input{{Shape: s.actor()[0].Shape()}},
+		func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{task.Genotypes(s.it.sac, in[0])}
+		})
 	if err != nil {
 		return m, err
 	}
@@ -95,25 +99,30 @@ func (m *measuring) empty(params int) error {
 	}
 	m.genotypes = xla.Sharded{tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))}
 	m.fields = []xla.Sharded{
-		{tensors.FromFlatDataAndDimensions(none, cells)}, {tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))},
+		{tensors.FromFlatDataAndDimensions(none, cells)},
+		{tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))},
 		{tensors.FromFlatDataAndDimensions(centroids, cells, d)},
 	}
-	float := func(dims ...int) xla.Input { return xla.Input{Shape: shapes.Make(dtypes.Float32, dims...)} }
+	float := func(dims ...int) xla.Input {
+		return xla.Input{Shape: shapes.Make(dtypes.Float32,
+			dims...)}
+	}
 	inputs := []xla.Input{{Shape: m.genotypes[0].Shape(), Donate: true}}
 	for _, field := range m.fields {
 		inputs = append(inputs, xla.Input{Shape: field[0].Shape(), Donate: true})
 	}
 	skills := max(1, m.search.it.task.Skills)
 	inputs = append(inputs, float(skills, params), float(m.episodes), float(m.episodes, d))
-	m.inserting, err = m.search.platform.Compile("passive repertoire", inputs, func(in []*graph.Node) []*graph.Node {
-		cells := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}
-		batch := repertoire.Batch{Fitness: in[5], Descriptors: in[6]}
-		index, accepted := repertoire.Winners(cells, batch)
-		where, count := repertoire.Compact(accepted)
-		winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
-		genotypes := repertoire.SetGenotypes(in[0], in[4], winners, where, count)
-		return append([]*graph.Node{genotypes}, xla.Flatten(cells.Update(batch, index, accepted))...)
-	})
+	m.inserting, err = m.search.platform.Compile("passive repertoire", inputs,
+		func(in []*graph.Node) []*graph.Node {
+			cells := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}
+			batch := repertoire.Batch{Fitness: in[5], Descriptors: in[6]}
+			index, accepted := repertoire.Winners(cells, batch)
+			where, count := repertoire.Compact(accepted)
+			winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
+			genotypes := repertoire.SetGenotypes(in[0], in[4], winners, where, count)
+			return append([]*graph.Node{genotypes}, xla.Flatten(cells.Update(batch, index, accepted))...)
+		})
 	return err
 }
 
@@ -131,7 +140,9 @@ func (s *Search) Evaluate() (Evaluation, error) {
 	}
 	flat := array.Data.([]float32)
 	m.current.Free()
-	m.current = s.platform.Replicated(func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, array.Shape...) })
+	m.current = s.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(flat, array.Shape...)
+	})
 	e := Evaluation{Genotypes: m.current}
 	var records [][]float32
 	e.Fitnesses, e.Descriptors, records, err = m.evaluator.Record(m.current, s.config.Seed)
@@ -146,9 +157,11 @@ func (s *Search) Evaluate() (Evaluation, error) {
 func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	d := m.search.config.Centroids.Shape[1]
 	found := []xla.Sharded{
-		{tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)}, {tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d)},
+		{tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)},
+		{tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d)},
 	}
-	inputs := slices.Concat([]xla.Sharded{m.genotypes}, m.fields, []xla.Sharded{e.Genotypes[:1]}, found)
+	inputs := slices.Concat([]xla.Sharded{m.genotypes}, m.fields, []xla.Sharded{e.Genotypes[:1]},
+		found)
 	out, err := m.inserting.Run(inputs...)
 	for _, v := range found {
 		v.Free()

@@ -17,15 +17,22 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 	s := begun(t, xlatest.Pure(t), diaynReward)
 	good := memory(t, s)
 	for want, change := range map[string]func(map[string]npz.Array){
-		"does not say how many evaluations there were":          func(a map[string]npz.Array) { delete(a, evaluationsName) },
-		"Learner.Actor have shape [1, 3], this run":             func(a map[string]npz.Array) { a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3) },
-		"Known.0 have shape [], this run":                       func(a map[string]npz.Array) { delete(a, "Known.0") },
+		"does not say how many evaluations there were": func(a map[string]npz.Array) {
+			delete(a,
+				evaluationsName)
+		},
+		"Learner.Actor have shape [1, 3], this run": func(a map[string]npz.Array) { a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3) },
+		"Known.0 have shape [], this run": func(a map[string]npz.Array) {
+			delete(a,
+				"Known.0")
+		},
 		"Learner.LogAlpha are of Int32, this run needs Float32": func(a map[string]npz.Array) { a["Learner.LogAlpha"] = npz.Scalar(int32(1)) },
 	} {
 		arrays := maps.Clone(good)
 		change(arrays)
 		err := s.Restore(3, arrays)
-		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "[1 3]", "[1, 3]"), want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "[1 3]", "[1, 3]"),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}
 		if s.Iteration() != -1 || len(xlatest.Differ(good, memory(t, s))) > 0 {
@@ -58,7 +65,9 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 			steps(t, s, 3)
 			held := memory(t, s)
 			for _, c := range []struct {
-				column string // that is named first; with updates it may be that of another network, which learnt from the broken one
+				// that is named first; with updates it may be that of another network, which learnt
+				// from the broken one
+				column string
 				change func(map[string]npz.Array)
 			}{
 				{"critic_loss", broken("Learner.Critic", 3)}, // a unit of the first hidden layer
@@ -74,7 +83,9 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 				if updates > 0 {
 					want = "^(critic_loss|actor_loss|discriminator_loss|training_reward|task_reward)"
 				}
-				if err == nil || !regexp.MustCompile(want+" is (NaN|[+-]Inf) in iteration 3: ").MatchString(err.Error()) || strings.Contains(err.Error(), "\n") || o.Fitnesses != nil {
+				if err == nil || !regexp.MustCompile(want+
+					" is (NaN|[+-]Inf) in iteration 3: ").MatchString(err.Error()) || strings.Contains(err.Error(),
+					"\n") || o.Fitnesses != nil {
 					t.Errorf("%d updates: %v; want one line that begins with %s", updates, err, c.column)
 				}
 				if s.Iteration() != 2 {
@@ -87,17 +98,22 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 
 // Rewards that are no numbers are found in the iteration in which they come.
 func TestBrokenRewardsEndTheSearch(t *testing.T) {
-	s := newSearch(t, xlatest.Pure(t), point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, Method{}, small())
+	s := newSearch(t, xlatest.Pure(t), point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, Method{},
+		small())
 	defer s.Close()
 	var err error
 	for i := 0; i < 100 && err == nil; i++ {
 		_, err = s.Step()
 	}
-	if err == nil || !regexp.MustCompile(`^(critic_loss|training_reward|task_reward) is NaN in iteration \d+: `).MatchString(err.Error()) || strings.Contains(err.Error(), "\n") {
+	if err == nil || !regexp.MustCompile(
+		`^(critic_loss|training_reward|task_reward) is NaN in iteration \d+: `).MatchString(
+		err.Error()) || strings.Contains(err.Error(),
+		"\n") {
 		t.Errorf("%v", err)
 	}
 	capacity, _, total := s.ReplayShape()
-	rows, err := s.ReplayRows(max(0, total+6-capacity), total) // the last iteration wrote over the oldest rows
+	// the last iteration wrote over the oldest rows
+	rows, err := s.ReplayRows(max(0, total+6-capacity), total)
 	if err != nil || slices.ContainsFunc(rows, func(x float32) bool { return x != x }) {
 		t.Errorf("the iterations before had rewards that are no numbers, %v", err)
 	}
@@ -118,15 +134,22 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		{"a search needs at least 1 environment", func(a *all) { a.config.Environments = 0 }},
 		{"updates from 0 on, not 6 and -1", func(a *all) { a.config.Updates = -1 }},
 		{"2 environments do not play all of 3 skills", func(a *all) { a.config.Environments = 2 }},
-		{"must hold a multiple of the 6 environments, not 61 transitions", func(a *all) { a.config.Capacity = 61 }},
-		{"must hold a multiple of the 6 environments, not 0 transitions", func(a *all) { a.config.Capacity = 0 }},
-		{"must hold whole episodes: at least 48 transitions, not 42", func(a *all) { a.config.Capacity, a.method.Objective = 42, SMERL{Target: 1} }},
+		{"must hold a multiple of the 6 environments, not 61 transitions",
+			func(a *all) { a.config.Capacity = 61 }},
+		{"must hold a multiple of the 6 environments, not 0 transitions",
+			func(a *all) { a.config.Capacity = 0 }},
+		{"must hold whole episodes: at least 48 transitions, not 42",
+			func(a *all) { a.config.Capacity, a.method.Objective = 42, SMERL{Target: 1} }},
 		{together, func(a *all) { a.method.Objective = nil }},
 		{together, func(a *all) { a.method.Diversity = nil }},
 		{together, func(a *all) { a.task.Skills = 0 }},
 		{together, func(a *all) { a.method = Method{} }},
-		{"centroids of shape [2 3] do not fit descriptors of 2 components", func(a *all) { a.config.Centroids = npz.Of(make([]float32, 6), 2, 3) }},
-		{"centroids of shape [4] do not fit", func(a *all) { a.config.Centroids = npz.Of(make([]float32, 4), 4) }},
+		{"centroids of shape [2 3] do not fit descriptors of 2 components",
+			func(a *all) { a.config.Centroids = npz.Of(make([]float32, 6), 2, 3) }},
+		{"centroids of shape [4] do not fit", func(a *all) {
+			a.config.Centroids = npz.Of(make([]float32,
+				4), 4)
+		}},
 		{"centroids of shape [] do not fit", func(a *all) { a.config.Centroids = npz.Array{} }},
 		{"at least 1 episode", func(a *all) { a.config.Passive.States = 0 }},
 		{"at least 1 step apart", func(a *all) { a.config.Passive.Every = 0 }},
@@ -135,7 +158,8 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		a := all{Task{Env: endless, Length: 8, Skills: 3}, diaynReward.method, small()}
 		c.change(&a)
 		s, err := New(p, a.task, a.method, a.config)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || s != nil {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(),
+			"\n") || s != nil {
 			t.Errorf("%v; want one line with %q", err, c.want)
 		}
 	}

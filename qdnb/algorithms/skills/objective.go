@@ -77,7 +77,9 @@ func (SMERL) NeedsReturns() bool { return true }
 func (o SMERL) Params() []float64 { return []float64{o.Target - o.Margin, o.Scale} }
 
 // Bind implements [xla.Parametric].
-func (SMERL) Bind(numbers []*graph.Node) Objective { return smerl{numbers[0], plusReward{numbers[1]}} }
+func (SMERL) Bind(numbers []*graph.Node) Objective {
+	return smerl{numbers[0], plusReward{numbers[1]}}
+}
 
 // smerl is a [SMERL] whose numbers are of the graph: a [Gate].
 type smerl struct {

@@ -52,7 +52,8 @@ func TestPassiveRepertoire(t *testing.T) {
 			return arrays
 		}
 		empty := floatsOf(t, repertoire(), "fitnesses")
-		if len(empty) != 25 || slices.ContainsFunc(empty, func(f float32) bool { return f != float32(negativeInfinity) }) {
+		if len(empty) != 25 || slices.ContainsFunc(empty,
+			func(f float32) bool { return f != float32(negativeInfinity) }) {
 			t.Errorf("before anything was measured there is %v", empty)
 		}
 		evaluations, changed := int64(0), 0
@@ -64,7 +65,8 @@ func TestPassiveRepertoire(t *testing.T) {
 			if measured {
 				evaluations += 6
 			}
-			if o.Iteration != i || s.Iteration() != i || o.EnvSteps != 6*i || o.Evaluations != evaluations || o.Invalid != 0 || (o.Fitnesses != nil) != measured {
+			if o.Iteration != i || s.Iteration() != i || o.EnvSteps != 6*i || o.Evaluations !=
+				evaluations || o.Invalid != 0 || (o.Fitnesses != nil) != measured {
 				t.Errorf("outcome %+v, want %d evaluations", o, evaluations)
 			}
 			if len(o.Extra) != len(s.Columns()) || math.IsNaN(o.Extra[0]) != (i == 0) {
@@ -98,7 +100,9 @@ func TestPassiveRepertoire(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := s.Evaluate()
-		if err != nil || !slices.Equal(first.Fitnesses, again.Fitnesses) || !slices.Equal(first.Descriptors, again.Descriptors) || len(first.Fitnesses) != 6 {
+		if err != nil || !slices.Equal(first.Fitnesses,
+			again.Fitnesses) || !slices.Equal(first.Descriptors,
+			again.Descriptors) || len(first.Fitnesses) != 6 {
 			t.Errorf("%+v and then %+v, %v", first, again, err)
 		}
 		if names := xlatest.Differ(held, memory(t, s)); len(names) > 0 {
@@ -110,22 +114,27 @@ func TestPassiveRepertoire(t *testing.T) {
 		for i, f := range first.Fitnesses { // the positions say the same
 			path := first.Positions[i*16 : (i+1)*16]
 			last := 7
-			for last > 0 && float64(path[2*last]) > short.Edge { // an episode's descriptor is from before its last step
+			// an episode's descriptor is from before its last step
+			for last > 0 && float64(path[2*last]) > short.Edge {
 				last--
 			}
-			if math.IsNaN(float64(f)) || f >= 0 || last == 7 && !slices.Equal(path[14:], first.Descriptors[2*i:2*i+2]) {
-				t.Errorf("episode %d: fitness %g, descriptor %v, path %v", i, f, first.Descriptors[2*i:2*i+2], path)
+			if math.IsNaN(float64(f)) || f >= 0 || last == 7 && !slices.Equal(path[14:],
+				first.Descriptors[2*i:2*i+2]) {
+				t.Errorf("episode %d: fitness %g, descriptor %v, path %v", i, f, first.Descriptors[2*i:2*i+2],
+					path)
 			}
 		}
 
 		form := s.it.task.policy(s.config.SAC.Hidden)
-		evaluator, err := evolution.NewRepeatedEvaluator(p, evolution.Task{Env: short, Policy: form, Length: 8}, 1, 6, 0)
+		evaluator, err := evolution.NewRepeatedEvaluator(p,
+			evolution.Task{Env: short, Policy: form, Length: 8}, 1, 6, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer evaluator.Free()
 		last := repertoire()
-		genotypes, fitnesses, descriptors := floatsOf(t, last, "genotypes"), floatsOf(t, last, "fitnesses"), floatsOf(t, last, "descriptors")
+		genotypes, fitnesses, descriptors := floatsOf(t, last, "genotypes"),
+			floatsOf(t, last, "fitnesses"), floatsOf(t, last, "descriptors")
 		filled := 0
 		for cell, want := range fitnesses {
 			if math.IsInf(float64(want), -1) {
@@ -133,7 +142,10 @@ func TestPassiveRepertoire(t *testing.T) {
 			}
 			filled++
 			row := genotypes[cell*form.Params() : (cell+1)*form.Params()]
-			value := p.Replicated(func() *tensors.Tensor { return xlatest.Tensor(slices.Clone(row), 1, len(row)) })
+			value := p.Replicated(func() *tensors.Tensor {
+				return xlatest.Tensor(slices.Clone(row), 1,
+					len(row))
+			})
 			f, d, err := evaluator.Evaluate(value, s.config.Seed)
 			value.Free()
 			if err != nil {
@@ -141,10 +153,12 @@ func TestPassiveRepertoire(t *testing.T) {
 			}
 			near := func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-4 }
 			same := func(i int) bool {
-				return near(f[i], want) && near(d[2*i], descriptors[2*cell]) && near(d[2*i+1], descriptors[2*cell+1])
+				return near(f[i], want) && near(d[2*i], descriptors[2*cell]) && near(d[2*i+1],
+					descriptors[2*cell+1])
 			}
 			if !slices.ContainsFunc([]int{0, 1, 2, 3, 4, 5}, same) {
-				t.Errorf("cell %d has fitness %g and descriptor %v; its policy has %v and %v", cell, want, descriptors[2*cell:2*cell+2], f, d)
+				t.Errorf("cell %d has fitness %g and descriptor %v; its policy has %v and %v", cell, want,
+					descriptors[2*cell:2*cell+2], f, d)
 			}
 		}
 		if filled < 4 {

@@ -33,9 +33,11 @@ type Config struct {
 // PassiveEvery says when and how skills are measured: they are evaluated, and enter a repertoire of
 // cells as an individual of MAP-Elites does. Learning does not look at it.
 type Passive struct {
-	States int   // episodes of each skill, each from an initial state of its own, the same ones every time
-	Every  int64 // environment steps from one evaluation to the next; the first is before the first step
-	Early  int64 // the same, before the first Every; 0: none in between
+	// episodes of each skill, each from an initial state of its own, the same ones every time
+	States int
+	// environment steps from one evaluation to the next; the first is before the first step
+	Every int64
+	Early int64 // the same, before the first Every; 0: none in between
 }
 
 // due tells whether skills are measured after an iteration, which led from one number of
@@ -78,8 +80,12 @@ type Outcome struct {
 	// Fitnesses are those of the passive repertoire, [cells], -Inf where empty; nil where skills
 	// were not measured.
 	Fitnesses []float32
-	Invalid   int       // episodes of the evaluation with a fitness or descriptor that is not a number: they never enter
-	Extra     []float64 // see [Search.Columns]: means over the iterations since skills were measured before; NaN at first
+	// episodes of the evaluation with a fitness or descriptor that is not a number: they never
+	// enter
+	Invalid int
+	// see [Search.Columns]: means over the iterations since skills were measured before; NaN at
+	// first
+	Extra []float64
 }
 
 // New compiles a search.
@@ -87,32 +93,43 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	d := len(task.Env.Spec().Descriptor.Lower)
 	switch {
 	case config.Environments < 1 || config.Updates < 0:
-		return nil, errors.Errorf("a search needs at least 1 environment, and updates from 0 on, not %d and %d", config.Environments, config.Updates)
+		return nil, errors.Errorf("a search needs at least 1 environment, and updates from 0 on, not "+
+			"%d and %d", config.Environments, config.Updates)
 	case task.Skills > config.Environments:
-		return nil, errors.Errorf("%d environments do not play all of %d skills", config.Environments, task.Skills)
+		return nil, errors.Errorf("%d environments do not play all of %d skills", config.Environments,
+			task.Skills)
 	case config.Capacity < config.Environments || config.Capacity%config.Environments != 0:
-		return nil, errors.Errorf("the replay buffer must hold a multiple of the %d environments, not %d transitions", config.Environments, config.Capacity)
-	case (method.Diversity == nil) != (task.Skills == 0) || (method.Diversity == nil) != (method.Objective == nil):
-		return nil, errors.New("skills, a diversity reward and an objective go together: give all of them or none")
+		return nil, errors.Errorf("the replay buffer must hold a multiple of the %d environments, not "+
+			"%d transitions", config.Environments, config.Capacity)
+	case (method.Diversity == nil) != (task.Skills == 0) || (method.Diversity == nil) !=
+		(method.Objective == nil):
+		return nil, errors.New("skills, a diversity reward and an objective go together: give all of " +
+			"them or none")
 	case method.Objective != nil && method.Objective.NeedsReturns() && config.Capacity/config.Environments < task.Length:
-		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d transitions, not %d", config.Environments*task.Length, config.Capacity)
-	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] < 1 || config.Centroids.Shape[1] != d:
-		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components", config.Centroids.Shape, d)
+		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d "+
+			"transitions, not %d", config.Environments*task.Length, config.Capacity)
+	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] <
+		1 || config.Centroids.Shape[1] != d:
+		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
+			config.Centroids.Shape, d)
 	case config.Warmup < 0:
 		return nil, errors.Errorf("a search cannot warm up for %d steps", config.Warmup)
 	case config.Passive.States < 1 || config.Passive.Every < 1 || config.Passive.Early < 0:
-		return nil, errors.Errorf("skills must be measured in at least 1 episode, and at least 1 step apart, not %+v", config.Passive)
+		return nil, errors.Errorf("skills must be measured in at least 1 episode, and at least 1 step "+
+			"apart, not %+v", config.Passive)
 	}
 	spec := task.Env.Spec()
 	s := &Search{
 		platform: p, config: config, buffer: replay.Store{Platform: p}, iteration: -1,
 		it: iteration{
-			task: task, method: method, sac: sac.New(config.SAC, spec.Observations+task.Skills, spec.Actions),
+			task: task, method: method, sac: sac.New(config.SAC, spec.Observations+task.Skills,
+				spec.Actions),
 			environments: config.Environments, updates: config.Updates,
 		},
 	}
 	rows := int64(config.Capacity) * int64(task.layout().Width())
-	rows += int64(config.Centroids.Shape[0]+task.Skills*config.Passive.States) * int64(task.policy(config.SAC.Hidden).Params())
+	rows += int64(config.Centroids.Shape[0]+task.Skills*config.Passive.States) * int64(task.policy(
+		config.SAC.Hidden).Params())
 	if err := p.CheckMemory(4 * rows / int64(p.Workers)); err != nil {
 		return nil, err
 	}
@@ -156,8 +173,10 @@ func (s *Search) build() error {
 
 // compile makes a program of the whole state, after the seed, the number of the iteration and the
 // numbers of the method.
-func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node, xla.Key) (state, replay.Buffer, figures)) (*xla.Program, error) {
-	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
+func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node,
+	xla.Key) (state, replay.Buffer, figures)) (*xla.Program, error) {
+	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
+		{Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
 	for _, v := range s.known {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
 	}
@@ -166,7 +185,8 @@ func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.
 		numbers, rest := s.numbers.Cut(in[2:])
 		n := len(s.known)
 		buffer := xla.Unflatten(replay.Buffer{Rows: in[0], Size: in[0], Position: in[0]}, rest[n:])
-		after, buffer, f := build(xla.Unflatten(s.form, rest[:n]), buffer, numbers, xla.KeyOf(in[0]).FoldInEach(in[1]))
+		after, buffer, f := build(xla.Unflatten(s.form, rest[:n]), buffer, numbers,
+			xla.KeyOf(in[0]).FoldInEach(in[1]))
 		return slices.Concat(xla.Flatten(after), xla.Flatten(buffer), xla.Flatten(f))
 	}, s.it.axes()...)
 }
@@ -175,7 +195,8 @@ func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.
 func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
 	at := xla.Sharded{tensors.FromScalar(int32(number))}
 	defer at.Free()
-	out, err := program.Run(slices.Concat([]xla.Sharded{s.seed, at}, s.tuning, s.known, s.buffer.Leaves)...)
+	out, err := program.Run(slices.Concat([]xla.Sharded{s.seed, at}, s.tuning, s.known,
+		s.buffer.Leaves)...)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +220,8 @@ func (s *Search) names() []string {
 	if s.it.method.Diversity != nil {
 		loss = s.it.method.Diversity.Loss()
 	}
-	return []string{"critic_loss", "actor_loss", "alpha_loss", loss, "training_reward", "diversity_reward", "accepted_share", "task_reward"}
+	return []string{"critic_loss", "actor_loss", "alpha_loss", loss, "training_reward",
+		"diversity_reward", "accepted_share", "task_reward"}
 }
 
 // picked are the figures, or what belongs to them, that the method has.
@@ -239,8 +261,10 @@ func (s *Search) Step() (Outcome, error) {
 		}
 		for i, x := range picked(s.it, means) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return Outcome{}, errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate or reward_scaling, or look at the environment's rewards",
-					s.Columns()[i], x, next)
+				return Outcome{},
+					errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate "+
+						"or reward_scaling, or look at the environment's rewards",
+						s.Columns()[i], x, next)
 			}
 			s.sums[i] += x
 		}

@@ -26,7 +26,8 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				stopped := memory(t, s)
 				rest := steps(t, s, end-stop)
 				want := memory(t, s)
-				if names := xlatest.Differ(stopped, want); !slices.Contains(names, "Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
+				if names := xlatest.Differ(stopped, want); !slices.Contains(names,
+					"Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
 					t.Errorf("on the way only %v change: the test tells nothing", names)
 				}
 				same := func(what string, outcomes, wanted []Outcome, held map[string]npz.Array) {
@@ -56,7 +57,8 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				}
 				same("restored", steps(t, other, end-stop), rest, memory(t, other))
 				restore(t, other, -1, fresh)
-				same("from the beginning", steps(t, other, 1+end), append(slices.Clone(first), rest...), memory(t, other))
+				same("from the beginning", steps(t, other, 1+end), append(slices.Clone(first), rest...),
+					memory(t, other))
 
 				if p.Kind == xla.Go {
 					config := k.config(p.Kind)
@@ -92,7 +94,8 @@ func TestWarmup(t *testing.T) {
 	outcomes := steps(t, s, 3)
 	warm := memory(t, s)
 	for _, name := range xlatest.Differ(first, warm) {
-		if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name, "passive_") && name != "replay" {
+		if !strings.HasPrefix(name, "Worlds.") && !strings.HasPrefix(name,
+			"passive_") && name != "replay" {
 			t.Errorf("warming up changes %s", name)
 		}
 	}
@@ -116,7 +119,8 @@ func TestWarmup(t *testing.T) {
 	if !slices.Equal(floatsOf(t, memory(t, other), "replay"), floatsOf(t, warm, "replay")) {
 		t.Error("another actor warms up otherwise")
 	}
-	if changed := xlatest.Differ(warm, end); !slices.Contains(changed, "Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
+	if changed := xlatest.Differ(warm, end); !slices.Contains(changed,
+		"Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
 		t.Errorf("the first update changes %v", changed)
 	}
 }
@@ -131,14 +135,18 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 		steps(t, s, 12)
 		held := memory(t, s)
 		// SMERL logs a figure more.
-		maps.DeleteFunc(held, func(name string, _ npz.Array) bool { return strings.HasPrefix(name, "Returns.") || name == figuresName })
+		maps.DeleteFunc(held, func(name string, _ npz.Array) bool {
+			return strings.HasPrefix(name,
+				"Returns.") || name == figuresName
+		})
 		return held
 	}
 	plus, task := after(PlusReward{2}), after(PlusReward{0})
 	if len(xlatest.Differ(plus, task)) == 0 {
 		t.Error("the diversity reward changes nothing: the test tells nothing")
 	}
-	if names := xlatest.Differ(plus, after(SMERL{Target: negativeInfinity, Scale: 2})); len(names) > 0 {
+	if names := xlatest.Differ(plus, after(SMERL{Target: negativeInfinity,
+		Scale: 2})); len(names) > 0 {
 		t.Errorf("without a target %v differ", names)
 	}
 	if names := xlatest.Differ(task, after(SMERL{Target: 1e9, Margin: 1, Scale: 2})); len(names) > 0 {
@@ -187,7 +195,8 @@ func TestDIAYNParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	distance := func(i, k int) float64 {
-		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]), float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))
+		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]),
+			float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))
 	}
 	within, between := 0.0, math.Inf(1) // the farthest of one skill, the nearest of two
 	for i := range e.Fitnesses {
@@ -199,9 +208,11 @@ func TestDIAYNParts(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("the discriminator's loss goes from %.2f to %.2f; skills end %.2f apart, episodes of one skill %.2f", first, last, between, within)
+	t.Logf("the discriminator's loss goes from %.2f to %.2f; skills end %.2f apart, episodes of one "+
+		"skill %.2f", first, last, between, within)
 	if first < 0.9 || last > 0.6*math.Log(3) {
-		t.Errorf("the discriminator's loss goes from %.2f to %.2f; log 3 is %.2f", first, last, math.Log(3))
+		t.Errorf("the discriminator's loss goes from %.2f to %.2f; log 3 is %.2f", first, last,
+			math.Log(3))
 	}
 	if between < 0.5 || between < 1.5*within {
 		t.Errorf("skills end %.2f apart, episodes of one skill %.2f", between, within)

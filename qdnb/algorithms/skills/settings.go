@@ -15,18 +15,23 @@ import (
 // [DefaultSAC].
 type SAC struct {
 	sac.Config
-	EnvBatchSize       int     `json:"env_batch_size"`        // environments that act side by side; paper: 200
-	GradUpdatesPerStep float64 `json:"grad_updates_per_step"` // updates for each transition; paper: 1, so 200 after every step of all
-	ReplayBufferSize   int     `json:"replay_buffer_size"`    // transitions that are kept; paper: 1 000 000
-	EpisodeLength      int     `json:"episode_length"`        // control steps; paper: 250, ant-maze 500
+	// environments that act side by side; paper: 200
+	EnvBatchSize int `json:"env_batch_size"`
+	// updates for each transition; paper: 1, so 200 after every step of all
+	GradUpdatesPerStep float64 `json:"grad_updates_per_step"`
+	// transitions that are kept; paper: 1 000 000
+	ReplayBufferSize int `json:"replay_buffer_size"`
+	EpisodeLength    int `json:"episode_length"` // control steps; paper: 250, ant-maze 500
 	// WarmupSteps is how many environment steps are taken with uniformly random actions before the
 	// first update. Where near rewards lead into a dead end, as in pointmaze, what they stumble
 	// upon is all that is ever seen of the rest. Paper: 0.
 	WarmupSteps int64 `json:"warmup_steps"`
 
 	// The passive repertoire.
-	EvaluationStates   int   `json:"evaluation_states"`   // episodes of each skill in an evaluation; paper: 40
-	EvaluationInterval int64 `json:"evaluation_interval"` // environment steps between two; paper: 100 000
+	// episodes of each skill in an evaluation; paper: 40
+	EvaluationStates int `json:"evaluation_states"`
+	// environment steps between two; paper: 100 000
+	EvaluationInterval int64 `json:"evaluation_interval"`
 	// EarlyInterval is the same before the first EvaluationInterval, so that short runs have
 	// something to show; 0, as in the paper: none in between.
 	EarlyInterval int64 `json:"early_interval"`
@@ -38,22 +43,27 @@ type SAC struct {
 // Discovery are the hyperparameters of DIAYN and DADS without a task.
 type Discovery struct {
 	SAC
-	NumSkills           int   `json:"num_skills"`            // paper: 5
-	DescriptorFullState bool  `json:"descriptor_full_state"` // tell skills apart by observations, not by descriptors; paper: by environment
-	DiversityHidden     []int `json:"diversity_hidden"`      // units of the hidden layers of discriminator or dynamics; paper: 256, 256
+	NumSkills int `json:"num_skills"` // paper: 5
+	// tell skills apart by observations, not by descriptors; paper: by environment
+	DescriptorFullState bool `json:"descriptor_full_state"`
+	// units of the hidden layers of discriminator or dynamics; paper: 256, 256
+	DiversityHidden []int `json:"diversity_hidden"`
 }
 
 // Rewarded are the hyperparameters of DIAYN+REWARD and DADS+REWARD.
 type Rewarded struct {
 	Discovery
-	DiversityRewardScale float64 `json:"diversity_reward_scale"` // weight of the diversity reward beside the task's; paper: 2 to 4 by environment
+	// weight of the diversity reward beside the task's; paper: 2 to 4 by environment
+	DiversityRewardScale float64 `json:"diversity_reward_scale"`
 }
 
 // Selective are the hyperparameters of SMERL(DIAYN) and SMERL(DADS).
 type Selective struct {
 	Rewarded
-	SMERLTarget float64 `json:"smerl_target"` // return of a policy that solves the task; paper: by environment
-	SMERLMargin float64 `json:"smerl_margin"` // how much less still counts; paper: a tenth of the target's size
+	// return of a policy that solves the task; paper: by environment
+	SMERLTarget float64 `json:"smerl_target"`
+	// how much less still counts; paper: a tenth of the target's size
+	SMERLMargin float64 `json:"smerl_margin"`
 }
 
 // Hyperparameters are the settings of an algorithm: a pointer to one of [SAC], or what
@@ -110,7 +120,8 @@ func of(env envs.Spec) perEnvironment {
 // DefaultSAC are the paper's hyperparameters for an environment.
 func DefaultSAC(env envs.Spec) *SAC {
 	s := SAC{
-		Config: sac.Default(), EnvBatchSize: 200, GradUpdatesPerStep: 1, ReplayBufferSize: 1_000_000, EpisodeLength: env.Length,
+		Config: sac.Default(), EnvBatchSize: 200, GradUpdatesPerStep: 1, ReplayBufferSize: 1_000_000,
+		EpisodeLength:    env.Length,
 		EvaluationStates: 40, EvaluationInterval: 100_000, EarlyInterval: 5_000,
 	}
 	grid := evolution.DefaultMapElites(env)
@@ -120,7 +131,8 @@ func DefaultSAC(env envs.Spec) *SAC {
 }
 
 func defaultDiscovery(env envs.Spec) Discovery {
-	return Discovery{SAC: *DefaultSAC(env), NumSkills: 5, DescriptorFullState: of(env).fullState, DiversityHidden: []int{256, 256}}
+	return Discovery{SAC: *DefaultSAC(env), NumSkills: 5, DescriptorFullState: of(env).fullState,
+		DiversityHidden: []int{256, 256}}
 }
 
 func defaultRewarded(env envs.Spec) Rewarded {
@@ -191,7 +203,9 @@ func DefaultSMERLDADS(env envs.Spec) Hyperparameters {
 func (s SAC) Base() SAC { return s }
 
 // Updates is how many updates follow a step of all environments.
-func (s SAC) Updates() int { return int(math.Round(s.GradUpdatesPerStep * float64(s.EnvBatchSize))) }
+func (s SAC) Updates() int {
+	return int(math.Round(s.GradUpdatesPerStep * float64(s.EnvBatchSize)))
+}
 
 // Options implements [Hyperparameters]: none.
 func (s SAC) Options() []envs.Option { return nil }
@@ -204,7 +218,8 @@ func (s SAC) Method() Method { return Method{} }
 
 // Task implements [Hyperparameters].
 func (d Discovery) Task(env envs.Env) Task {
-	return Task{Env: env, Length: d.EpisodeLength, Skills: d.NumSkills, FullState: d.DescriptorFullState}
+	return Task{Env: env, Length: d.EpisodeLength, Skills: d.NumSkills,
+		FullState: d.DescriptorFullState}
 }
 
 // Options implements [Hyperparameters].
@@ -240,7 +255,8 @@ func (s *selective[F]) Options() []envs.Option {
 // Method implements [Hyperparameters].
 func (s *selective[F]) Method() Method {
 	var f F
-	return Method{f.diversity(s.Discovery), SMERL{s.SMERLTarget, s.SMERLMargin, s.DiversityRewardScale}}
+	return Method{f.diversity(s.Discovery), SMERL{s.SMERLTarget, s.SMERLMargin,
+		s.DiversityRewardScale}}
 }
 
 // Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory
@@ -262,22 +278,28 @@ func (s SAC) Check() error {
 	}
 	if err := limits.Counts(
 		limits.Count{Name: "env_batch_size", Value: int64(s.EnvBatchSize), Min: 1, Max: maxEnvironments},
-		limits.Count{Name: "replay_buffer_size", Value: int64(s.ReplayBufferSize), Min: int64(s.EnvBatchSize), Max: maxRows},
+		limits.Count{Name: "replay_buffer_size", Value: int64(s.ReplayBufferSize),
+			Min: int64(s.EnvBatchSize), Max: maxRows},
 		limits.Count{Name: "episode_length", Value: int64(s.EpisodeLength), Min: 1, Max: maxLength},
 		limits.Count{Name: "warmup_steps", Value: s.WarmupSteps, Min: 0, Max: math.MaxInt64},
 		limits.Count{Name: "evaluation_states", Value: int64(s.EvaluationStates), Min: 1, Max: maxRows},
-		limits.Count{Name: "evaluation_interval", Value: s.EvaluationInterval, Min: 1, Max: math.MaxInt64},
+		limits.Count{Name: "evaluation_interval", Value: s.EvaluationInterval, Min: 1,
+			Max: math.MaxInt64},
 		limits.Count{Name: "early_interval", Value: s.EarlyInterval, Min: 0, Max: math.MaxInt64},
 		limits.Count{Name: "cells", Value: int64(s.Cells), Min: 1, Max: maxCells},
-		limits.Count{Name: "cvt_samples", Value: int64(s.CVTSamples), Min: int64(s.Cells), Max: maxSamples},
+		limits.Count{Name: "cvt_samples", Value: int64(s.CVTSamples), Min: int64(s.Cells),
+			Max: maxSamples},
 	); err != nil {
 		return err
 	}
-	if !(s.GradUpdatesPerStep >= 0 && s.GradUpdatesPerStep*float64(s.EnvBatchSize) <= maxUpdates) { // NaN is neither
-		return errors.Errorf("grad_updates_per_step must be a number from 0 on, not %g", s.GradUpdatesPerStep)
+	// NaN is neither
+	if !(s.GradUpdatesPerStep >= 0 && s.GradUpdatesPerStep*float64(s.EnvBatchSize) <= maxUpdates) {
+		return errors.Errorf("grad_updates_per_step must be a number from 0 on, not %g",
+			s.GradUpdatesPerStep)
 	}
 	if s.ReplayBufferSize%s.EnvBatchSize != 0 {
-		return errors.Errorf("replay_buffer_size must be a multiple of env_batch_size, %d is not of %d", s.ReplayBufferSize, s.EnvBatchSize)
+		return errors.Errorf("replay_buffer_size must be a multiple of env_batch_size, %d is not of %d",
+			s.ReplayBufferSize, s.EnvBatchSize)
 	}
 	return nil
 }
@@ -287,11 +309,13 @@ func (d Discovery) Check() error {
 	if err := d.SAC.Check(); err != nil {
 		return err
 	}
-	if err := limits.Counts(limits.Count{Name: "num_skills", Value: int64(d.NumSkills), Min: 1, Max: maxSkills}); err != nil {
+	if err := limits.Counts(limits.Count{Name: "num_skills", Value: int64(d.NumSkills), Min: 1,
+		Max: maxSkills}); err != nil {
 		return err
 	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
-		return errors.Errorf("num_skills must be at most env_batch_size, %d, for each to be played, not %d", d.EnvBatchSize, d.NumSkills)
+		return errors.Errorf("num_skills must be at most env_batch_size, %d, for each to be played, "+
+			"not %d", d.EnvBatchSize, d.NumSkills)
 	}
 	return limits.Layers("diversity_hidden", d.DiversityHidden, 1)
 }
@@ -310,13 +334,15 @@ func (s Selective) Check() error {
 		return err
 	}
 	if math.IsNaN(s.SMERLTarget) {
-		return errors.New("smerl_target is not known for this environment: set it to the return of a policy that solves the task, as `qdnb train --algorithm sac` finds one")
+		return errors.New("smerl_target is not known for this environment: set it to the return of a " +
+			"policy that solves the task, as `qdnb train --algorithm sac` finds one")
 	}
 	if math.IsNaN(s.SMERLMargin) || s.SMERLMargin < 0 {
 		return errors.Errorf("smerl_margin must be a number from 0 on, not %g", s.SMERLMargin)
 	}
 	if steps := s.ReplayBufferSize / s.EnvBatchSize; steps < s.EpisodeLength {
-		return errors.Errorf("replay_buffer_size must hold whole episodes of all environments, at least %d transitions, not %d",
+		return errors.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+
+			"least %d transitions, not %d",
 			s.EnvBatchSize*s.EpisodeLength, s.ReplayBufferSize)
 	}
 	return nil

@@ -16,25 +16,30 @@ func TestUnknownEnvironments(t *testing.T) {
 	mean := spec
 	mean.Descriptor.Kind = envs.Mean
 	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{
-		"diayn": DefaultDIAYN, "dads": DefaultDADS, "diayn-reward": DefaultDIAYNReward, "dads-reward": DefaultDADSReward,
-		"sac": func(s envs.Spec) Hyperparameters { return DefaultSAC(s) },
+		"diayn": DefaultDIAYN, "dads": DefaultDADS, "diayn-reward": DefaultDIAYNReward,
+		"dads-reward": DefaultDADSReward,
+		"sac":         func(s envs.Spec) Hyperparameters { return DefaultSAC(s) },
 	} {
 		h := defaults(spec)
 		if err := h.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if b := h.Base(); b.RewardScaling != 1 || b.EpisodeLength != 8 || b.Updates() != 200 || !b.FixAlpha || b.AlphaInit != 0.1 {
+		if b := h.Base(); b.RewardScaling != 1 || b.EpisodeLength != 8 || b.Updates() !=
+			200 || !b.FixAlpha || b.AlphaInit != 0.1 {
 			t.Errorf("%s: %+v", name, b)
 		}
 		if name == "sac" {
 			continue
 		}
 		if h.Task(endless).FullState || !defaults(mean).Task(endless).FullState {
-			t.Errorf("%s: skills are told apart by positions where they are the descriptor, else by observations", name)
+			t.Errorf("%s: skills are told apart by positions where they are the descriptor, else by "+
+				"observations", name)
 		}
 	}
-	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{"smerl-diayn": DefaultSMERLDIAYN, "smerl-dads": DefaultSMERLDADS} {
-		if err := defaults(spec).Check(); err == nil || !strings.Contains(err.Error(), "smerl_target is not known") || strings.Contains(err.Error(), "\n") {
+	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{"smerl-diayn": DefaultSMERLDIAYN,
+		"smerl-dads": DefaultSMERLDADS} {
+		if err := defaults(spec).Check(); err == nil || !strings.Contains(err.Error(),
+			"smerl_target is not known") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -69,7 +74,8 @@ func TestMethods(t *testing.T) {
 				t.Errorf("%s: %+v", c.name, d)
 			}
 		case DADS:
-			if c.diversity != dads || d.LearningRate != 3e-4 || len(d.Hidden) != 2 || d.Hidden[1] != 256 || d.Components != 4 {
+			if c.diversity != dads || d.LearningRate != 3e-4 || len(d.Hidden) != 2 || d.Hidden[1] !=
+				256 || d.Components != 4 {
 				t.Errorf("%s: %+v", c.name, d)
 			}
 		}
@@ -77,7 +83,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, task)
 		}
 	}
-	if alone := DefaultSAC(spec); alone.Method() != (Method{}) || alone.Options() != nil || alone.Task(endless).Skills != 0 {
+	if alone := DefaultSAC(spec); alone.Method() != (Method{}) || alone.Options() != nil || alone.Task(
+		endless).Skills != 0 {
 		t.Errorf("sac: %+v", alone)
 	}
 }
@@ -99,34 +106,67 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for want, changes := range map[string][]func(*Selective){
 		"learning_rate must be a number above 0 to 1": {
-			func(s *Selective) { s.LearningRate = 0 }, func(s *Selective) { s.LearningRate = nan }, func(s *Selective) { s.LearningRate = 2 }},
-		"discount must be a number from 0 to 1":              {func(s *Selective) { s.Discount = -0.1 }, func(s *Selective) { s.Discount = nan }},
-		"tau must be a number above 0 to 1":                  {func(s *Selective) { s.Tau = 0 }, func(s *Selective) { s.Tau = 1.5 }},
-		"alpha_init must be a number above 0":                {func(s *Selective) { s.AlphaInit = 0 }, func(s *Selective) { s.AlphaInit = inf }},
-		"reward_scaling must be a number":                    {func(s *Selective) { s.RewardScaling = nan }, func(s *Selective) { s.RewardScaling = -inf }},
-		"batch_size must be between 1 and":                   {func(s *Selective) { s.BatchSize = 0 }, func(s *Selective) { s.BatchSize = 1 << 30 }},
-		"hidden layers must have between 1 and":              {func(s *Selective) { s.Hidden = []int{8, 0} }},
-		"number of hidden layers must be between":            {func(s *Selective) { s.Hidden = make([]int, 17) }},
-		"env_batch_size must be between 1 and 65536":         {func(s *Selective) { s.EnvBatchSize = 0 }, func(s *Selective) { s.EnvBatchSize = 1 << 20 }},
-		"replay_buffer_size must be between 200 and":         {func(s *Selective) { s.ReplayBufferSize = 199 }},
-		"replay_buffer_size must be a multiple of env_batch": {func(s *Selective) { s.ReplayBufferSize = 100_100 }},
-		"replay_buffer_size must hold whole episodes of all environments, at least 1600 transitions, not 1400": {
+			func(s *Selective) { s.LearningRate = 0 }, func(s *Selective) { s.LearningRate = nan },
+			func(s *Selective) { s.LearningRate = 2 }},
+		"discount must be a number from 0 to 1": {func(s *Selective) { s.Discount = -0.1 },
+			func(s *Selective) { s.Discount = nan }},
+		"tau must be a number above 0 to 1": {func(s *Selective) { s.Tau = 0 },
+			func(s *Selective) { s.Tau = 1.5 }},
+		"alpha_init must be a number above 0": {func(s *Selective) { s.AlphaInit = 0 },
+			func(s *Selective) { s.AlphaInit = inf }},
+		"reward_scaling must be a number": {func(s *Selective) {
+			s.RewardScaling = nan
+		}, func(s *Selective) { s.RewardScaling = -inf }},
+		"batch_size must be between 1 and": {func(s *Selective) { s.BatchSize = 0 },
+			func(s *Selective) { s.BatchSize = 1 << 30 }},
+		"hidden layers must have between 1 and": {func(s *Selective) {
+			s.Hidden = []int{8,
+				0}
+		}},
+		"number of hidden layers must be between": {func(s *Selective) {
+			s.Hidden = make([]int,
+				17)
+		}},
+		"env_batch_size must be between 1 and 65536": {func(s *Selective) { s.EnvBatchSize = 0 },
+			func(s *Selective) { s.EnvBatchSize = 1 << 20 }},
+		"replay_buffer_size must be between 200 and": {func(s *Selective) {
+			s.ReplayBufferSize = 199
+		}},
+		"replay_buffer_size must be a multiple of env_batch": {func(s *Selective) {
+			s.ReplayBufferSize = 100_100
+		}},
+		"replay_buffer_size must hold whole episodes of all environments, at least 1600 transitions, " +
+			"not 1400": {
 			func(s *Selective) { s.ReplayBufferSize = 1400 }},
-		"episode_length must be between 1 and":             {func(s *Selective) { s.EpisodeLength = 0 }},
-		"warmup_steps must be between 0 and":               {func(s *Selective) { s.WarmupSteps = -1 }},
-		"evaluation_states must be between 1 and":          {func(s *Selective) { s.EvaluationStates = 0 }},
-		"evaluation_interval must be between 1 and":        {func(s *Selective) { s.EvaluationInterval = 0 }},
-		"early_interval must be between 0 and":             {func(s *Selective) { s.EarlyInterval = -1 }},
-		"cells must be between 1 and 131072":               {func(s *Selective) { s.Cells = 0 }, func(s *Selective) { s.Cells = 1 << 20 }},
-		"cvt_samples must be between 1024 and":             {func(s *Selective) { s.CVTSamples = 1000 }},
-		"grad_updates_per_step must be a number from 0 on": {func(s *Selective) { s.GradUpdatesPerStep = -1 }, func(s *Selective) { s.GradUpdatesPerStep = nan }, func(s *Selective) { s.GradUpdatesPerStep = 1e9 }},
-		"num_skills must be at most env_batch_size, 200":   {func(s *Selective) { s.NumSkills = 201 }},
-		"num_skills must be between 1 and 1024":            {func(s *Selective) { s.NumSkills = 0 }, func(s *Selective) { s.NumSkills = 5000 }},
-		"number of diversity_hidden layers must be":        {func(s *Selective) { s.DiversityHidden = nil }, func(s *Selective) { s.DiversityHidden = make([]int, 17) }},
-		"diversity_hidden layers must have between 1":      {func(s *Selective) { s.DiversityHidden = []int{0} }, func(s *Selective) { s.DiversityHidden = []int{8, 1 << 20} }},
-		"diversity_reward_scale must be a number":          {func(s *Selective) { s.DiversityRewardScale = nan }, func(s *Selective) { s.DiversityRewardScale = inf }},
-		"smerl_target is not known":                        {func(s *Selective) { s.SMERLTarget = nan }},
-		"smerl_margin must be a number from 0 on":          {func(s *Selective) { s.SMERLMargin = -1 }, func(s *Selective) { s.SMERLMargin = nan }},
+		"episode_length must be between 1 and": {func(s *Selective) { s.EpisodeLength = 0 }},
+		"warmup_steps must be between 0 and":   {func(s *Selective) { s.WarmupSteps = -1 }},
+		"evaluation_states must be between 1 and": {func(s *Selective) {
+			s.EvaluationStates = 0
+		}},
+		"evaluation_interval must be between 1 and": {func(s *Selective) {
+			s.EvaluationInterval = 0
+		}},
+		"early_interval must be between 0 and": {func(s *Selective) { s.EarlyInterval = -1 }},
+		"cells must be between 1 and 131072": {func(s *Selective) { s.Cells = 0 },
+			func(s *Selective) { s.Cells = 1 << 20 }},
+		"cvt_samples must be between 1024 and": {func(s *Selective) { s.CVTSamples = 1000 }},
+		"grad_updates_per_step must be a number from 0 on": {func(s *Selective) {
+			s.GradUpdatesPerStep = -1
+		}, func(s *Selective) { s.GradUpdatesPerStep = nan },
+			func(s *Selective) { s.GradUpdatesPerStep = 1e9 }},
+		"num_skills must be at most env_batch_size, 200": {func(s *Selective) { s.NumSkills = 201 }},
+		"num_skills must be between 1 and 1024": {func(s *Selective) { s.NumSkills = 0 },
+			func(s *Selective) { s.NumSkills = 5000 }},
+		"number of diversity_hidden layers must be": {func(s *Selective) { s.DiversityHidden = nil },
+			func(s *Selective) { s.DiversityHidden = make([]int, 17) }},
+		"diversity_hidden layers must have between 1": {func(s *Selective) {
+			s.DiversityHidden = []int{0}
+		}, func(s *Selective) { s.DiversityHidden = []int{8, 1 << 20} }},
+		"diversity_reward_scale must be a number": {func(s *Selective) { s.DiversityRewardScale = nan },
+			func(s *Selective) { s.DiversityRewardScale = inf }},
+		"smerl_target is not known": {func(s *Selective) { s.SMERLTarget = nan }},
+		"smerl_margin must be a number from 0 on": {func(s *Selective) { s.SMERLMargin = -1 },
+			func(s *Selective) { s.SMERLMargin = nan }},
 	} {
 		for _, change := range changes {
 			s := defaultSelective(spec)
@@ -134,13 +174,15 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 				t.Fatalf("the published values: %v", err)
 			}
 			change(&s)
-			if err := s.Check(); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			if err := s.Check(); err == nil || !strings.HasPrefix(err.Error(),
+				want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v; want one line that begins with %q", err, want)
 			}
 		}
 	}
 	ok := defaultSelective(spec)
-	ok.SMERLTarget, ok.SMERLMargin, ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden = math.Inf(-1), 0, 0, 0, nil
+	ok.SMERLTarget, ok.SMERLMargin, ok.GradUpdatesPerStep, ok.EarlyInterval, ok.Hidden = math.Inf(-1),
+		0, 0, 0, nil
 	ok.ReplayBufferSize, ok.DiversityRewardScale = 200*8, -1
 	ok.Config.Discount, ok.Config.Tau = 0, 1
 	if err := ok.Check(); err != nil {

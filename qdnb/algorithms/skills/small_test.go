@@ -40,7 +40,8 @@ var (
 // quick is a search that learns something in a second.
 func quick(environments int) Config {
 	config := small()
-	config.SAC.Hidden, config.SAC.BatchSize, config.SAC.LearningRate, config.SAC.Tau, config.SAC.AlphaInit = []int{32, 32}, 64, 3e-3, 0.02, 0.02
+	config.SAC.Hidden, config.SAC.BatchSize, config.SAC.LearningRate, config.SAC.Tau,
+		config.SAC.AlphaInit = []int{32, 32}, 64, 3e-3, 0.02, 0.02
 	config.Environments, config.Updates, config.Capacity = environments, environments, environments*300
 	config.Passive = Passive{States: 6, Every: int64(4 * environments)}
 	return config
@@ -63,15 +64,17 @@ func smallFor(xla.Kind) Config { return small() }
 // task.
 var (
 	diaynReward = kind{"diayn-reward", short, Method{smallDIAYN, PlusReward{2}}, smallFor}
-	smerlDADS   = kind{"smerl-dads", short, Method{smallDADS, SMERL{Target: -8, Margin: 1, Scale: 2}}, smallFor}
-	sacAlone    = kind{"sac", point{Edge: math.Inf(1), Limit: math.Inf(1), Spread: 0.1}, Method{}, func(backend xla.Kind) Config {
-		config := small()
-		if backend != xla.Go {
-			config = quick(16)
-		}
-		config.SAC.FixAlpha = false
-		return config
-	}}
+	smerlDADS   = kind{"smerl-dads", short, Method{smallDADS, SMERL{Target: -8, Margin: 1, Scale: 2}},
+		smallFor}
+	sacAlone = kind{"sac", point{Edge: math.Inf(1), Limit: math.Inf(1), Spread: 0.1}, Method{},
+		func(backend xla.Kind) Config {
+			config := small()
+			if backend != xla.Go {
+				config = quick(16)
+			}
+			config.SAC.FixAlpha = false
+			return config
+		}}
 )
 
 func newSearch(t *testing.T, p *xla.Platform, env point, method Method, config Config) *Search {

@@ -58,7 +58,8 @@ func (t Task) layout() replay.Layout {
 		layout = append(layout, replay.Column{Name: skillColumn, Width: 1})
 		if !t.FullState {
 			d := len(spec.Descriptor.Lower)
-			layout = append(layout, replay.Column{Name: descriptorColumn, Width: d}, replay.Column{Name: nextColumn, Width: d})
+			layout = append(layout, replay.Column{Name: descriptorColumn, Width: d},
+				replay.Column{Name: nextColumn, Width: d})
 		}
 	}
 	return layout
@@ -67,7 +68,8 @@ func (t Task) layout() replay.Layout {
 // row is the transition from one state of n environments to the next, [n, width].
 func (t Task) row(before, after envs.State, action, skill, truncation *Node) *Node {
 	b := replay.Batch{
-		Obs: before.Observation, NextObs: after.Observation, Action: action, Reward: after.Reward, Done: after.Done, Truncation: truncation,
+		Obs: before.Observation, NextObs: after.Observation, Action: action, Reward: after.Reward,
+		Done: after.Done, Truncation: truncation,
 	}
 	if t.Skills > 0 {
 		b.More = append(b.More, skill)

@@ -31,8 +31,10 @@ type point struct {
 var endless = point{Edge: math.Inf(1), Limit: math.Inf(1)}
 
 func (point) Spec() envs.Spec {
-	return envs.Spec{Name: "point", Observations: 2, Actions: 2, Length: 8, Descriptor: envs.Descriptor{
-		Kind: envs.Final, Lower: []float32{-2, -2}, Upper: []float32{2, 2}, Components: []string{"x", "y"}}}
+	return envs.Spec{Name: "point", Observations: 2, Actions: 2, Length: 8,
+		Descriptor: envs.Descriptor{
+			Kind: envs.Final, Lower: []float32{-2, -2}, Upper: []float32{2, 2},
+			Components: []string{"x", "y"}}}
 }
 
 func (p point) at(xy, reward *Node) envs.State {
@@ -45,12 +47,14 @@ func (p point) at(xy, reward *Node) envs.State {
 
 func (p point) Reset(keys xla.Key) envs.State {
 	n := keys.Hi.Shape().Dimensions[0]
-	return p.at(keys.Uniform(-p.Spread, p.Spread, n, 2), Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, n)))
+	return p.at(keys.Uniform(-p.Spread, p.Spread, n, 2),
+		Zeros(keys.Hi.Graph(), shapes.Make(dtypes.Float32, n)))
 }
 
 func (p point) Step(s envs.State, action *Node) envs.State {
 	xy := Add(s.Observation, MulScalar(action, 0.25))
-	x, y := Reshape(Slice(xy, AxisRange(), AxisElem(0)), -1), Reshape(Slice(xy, AxisRange(), AxisElem(1)), -1)
+	x, y := Reshape(Slice(xy, AxisRange(), AxisElem(0)), -1),
+		Reshape(Slice(xy, AxisRange(), AxisElem(1)), -1)
 	reward := Neg(Add(Abs(AddScalar(x, -1)), Abs(y)))
 	return p.at(xy, Where(GreaterThan(x, ConstAs(x, p.Limit)), ConstAs(x, math.NaN()), reward))
 }
@@ -58,7 +62,8 @@ func (p point) Step(s envs.State, action *Node) envs.State {
 // moved is a step in plain Go.
 func (p point) moved(x, y, right, up float32) (nextX, nextY, reward float32, done bool) {
 	x, y = x+right/4, y+up/4
-	return x, y, -(float32(math.Abs(float64(x-1))) + float32(math.Abs(float64(y)))), float64(x) > p.Edge
+	return x, y, -(float32(math.Abs(float64(x-1))) + float32(math.Abs(float64(y)))),
+		float64(x) > p.Edge
 }
 
 // Every skill on its own does what the actor does that is told it, without noise.
@@ -133,8 +138,10 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 				from, to := endless.at(in[0], ZerosLike(in[3])), endless.at(in[1], in[3])
 				from.Descriptor, to.Descriptor = AddScalar(in[0], 100), AddScalar(in[1], 100)
 				to.Done = Const(g, []float32{0, 1, 0, 1, 0})
-				batch, skills := task.read(task.row(from, to, in[2], task.playing(g, n), Const(g, []float32{0, 0, 0, 1, 0})))
-				all := []*Node{batch.Obs, batch.NextObs, batch.Action, batch.Reward, batch.Done, batch.Truncation}
+				batch, skills := task.read(task.row(from, to, in[2], task.playing(g, n),
+					Const(g, []float32{0, 0, 0, 1, 0})))
+				all := []*Node{batch.Obs, batch.NextObs, batch.Action, batch.Reward, batch.Done,
+					batch.Truncation}
 				if len(batch.More) > 0 || (skills == nil) != (c.skills == 0) {
 					t.Errorf("%+v: skills %v beside %v", c, skills, batch.More)
 				}
@@ -142,8 +149,10 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 					all = append(all, skills.Skill, skills.Now, skills.Next, skills.Done)
 				}
 				return all
-			}, xlatest.Tensor(before, n, 2), xlatest.Tensor(after, n, 2), xlatest.Tensor(actions, n, 2), xlatest.Tensor([]float32{1, 2, 3, 4, 5}, n))
-			hot := []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0} // environment k plays skill k mod 3
+			}, xlatest.Tensor(before, n, 2), xlatest.Tensor(after, n, 2), xlatest.Tensor(actions, n, 2),
+				xlatest.Tensor([]float32{1, 2, 3, 4, 5}, n))
+			// environment k plays skill k mod 3
+			hot := []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0}
 			told := func(x []float32) []float32 {
 				if c.skills == 0 {
 					return x
@@ -197,7 +206,8 @@ func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
 				}
 				returns = returns.Insert(in[0], Const(g, done), length)
 				at := returns.At(index)
-				results = append(results, Sub(gate.Reward(task, diversity, at), task), Sub(all.Reward(task, diversity, at), PlusReward{2}.Reward(task, diversity, nil)))
+				results = append(results, Sub(gate.Reward(task, diversity, at), task),
+					Sub(all.Reward(task, diversity, at), PlusReward{2}.Reward(task, diversity, nil)))
 			}
 			return append(results, diversity)
 		}, xlatest.Tensor(reward, n))
@@ -226,7 +236,8 @@ func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
 			if got := xlatest.Flat[float32](t, out[2*step]); !slices.Equal(got, want) {
 				t.Errorf("step %d: diversity adds\n%v, want\n%v", step, got, want)
 			}
-			if got := xlatest.Flat[float32](t, out[2*step+1]); slices.ContainsFunc(got, func(x float32) bool { return x != 0 }) {
+			if got := xlatest.Flat[float32](t, out[2*step+1]); slices.ContainsFunc(got,
+				func(x float32) bool { return x != 0 }) {
 				t.Errorf("step %d: without a target it differs from PlusReward by %v", step, got)
 			}
 			if step < length { // of the first episode

@@ -18,45 +18,56 @@ import (
 // rowsOf are the transitions of given rows of the data, and the skills in them.
 func (f published) rowsOf(in []*Node, index *Node, full bool) (replay.Batch, *Batch) {
 	at := func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) }
-	obs, nextObs, now, next, done, reward, action, truncation := at(in[0]), at(in[1]), at(in[2]), at(in[3]), at(in[4]), at(in[5]), at(in[6]), at(in[7])
+	obs, nextObs, now, next, done, reward, action, truncation := at(in[0]), at(in[1]), at(in[2]),
+		at(in[3]), at(in[4]), at(in[5]), at(in[6]), at(in[7])
 	width := obs.Shape().Dimensions[1] - f.skills
 	b := Batch{Skill: Slice(obs, AxisRange(), AxisRange(width)), Now: now, Next: next, Done: done}
 	if full {
-		b.Now, b.Next = Slice(obs, AxisRange(), AxisRange(0, width)), Slice(nextObs, AxisRange(), AxisRange(0, width))
+		b.Now, b.Next = Slice(obs, AxisRange(), AxisRange(0, width)),
+			Slice(nextObs, AxisRange(), AxisRange(0, width))
 	}
-	return replay.Batch{Obs: obs, NextObs: nextObs, Action: action, Reward: reward, Done: done, Truncation: truncation}, &b
+	return replay.Batch{Obs: obs, NextObs: nextObs, Action: action, Reward: reward, Done: done,
+		Truncation: truncation}, &b
 }
 
 // sac is the algorithm under the golden networks.
 func (f published) sac(prefix string) sac.SAC {
 	config := sac.Config{
-		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discount"), Tau: f.Number("const.tau"),
-		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"), FixAlpha: true, BatchSize: f.Shape(prefix + "update.idx")[1],
+		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discount"),
+		Tau:           f.Number("const.tau"),
+		RewardScaling: f.Number("const.reward_scaling"), AlphaInit: f.Number("const.alpha_init"),
+		FixAlpha: true, BatchSize: f.Shape(prefix + "update.idx")[1],
 	}
 	for layer := 0; f.Has(fmt.Sprintf("%spolicy.mlp.linear_%d.b", prefix, layer+1)); layer++ {
-		config.Hidden = append(config.Hidden, f.Shape(fmt.Sprintf("%spolicy.mlp.linear_%d.b", prefix, layer))[0])
+		config.Hidden = append(config.Hidden, f.Shape(fmt.Sprintf("%spolicy.mlp.linear_%d.b", prefix,
+			layer))[0])
 	}
 	return sac.New(config, f.Shape("data.obs")[1], f.Shape("data.actions")[1])
 }
 
 // updates compares successive updates of +REWARD with the arrays of a prefix: the model of the
 // diversity reward is called name, and begins with what else is known beside its network.
-func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, d int, full bool, beside func() []*tensors.Tensor) {
+func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, d int, full bool,
+	beside func() []*tensors.Tensor) {
 	steps := f.Shape(prefix + "update.idx")[0]
 	algorithm := f.sac(prefix)
-	it := iteration{method: Method{diversity, PlusReward{f.Number("const.diversity_reward_scale")}}, sac: algorithm, task: Task{Skills: f.skills}}
+	it := iteration{method: Method{diversity, PlusReward{f.Number("const.diversity_reward_scale")}},
+		sac: algorithm, task: Task{Skills: f.skills}}
 	rows := func(name string, form nn.MLP) *tensors.Tensor {
 		data := f.Float32s(prefix + name)
 		return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		inputs := []*tensors.Tensor{
-			rows("policy.flat", algorithm.Actor), rows("critic.flat", algorithm.Critic), rows("target_critic.flat", algorithm.Critic),
-			array(f.File, prefix+name+".flat"), xlatest.Tensor(f.Int32s(prefix+"update.idx"), f.Shape(prefix+"update.idx")...),
+			rows("policy.flat", algorithm.Actor), rows("critic.flat", algorithm.Critic),
+			rows("target_critic.flat", algorithm.Critic),
+			array(f.File, prefix+name+".flat"), xlatest.Tensor(f.Int32s(prefix+"update.idx"),
+				f.Shape(prefix+"update.idx")...),
 			array(f.File, prefix+"update.eps_critic"), array(f.File, prefix+"update.eps_policy"),
 		}
 		own := len(inputs)
-		inputs = append(append(inputs, f.transitions()...), array(f.File, "data.actions"), array(f.File, "data.truncations"))
+		inputs = append(append(inputs, f.transitions()...), array(f.File, "data.actions"),
+			array(f.File, "data.truncations"))
 		data := len(inputs)
 		inputs = append(inputs, beside()...)
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -65,27 +76,34 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 			l := learning{
 				algorithm.Cut(sac.Learner{
 					Actor: in[0], Critic: in[1], TargetCritic: in[2], LogAlpha: alpha,
-					ActorMoments: adam.Start(in[0]), CriticMoments: adam.Start(in[1]), AlphaMoments: adam.Start(alpha),
+					ActorMoments: adam.Start(in[0]), CriticMoments: adam.Start(in[1]),
+					AlphaMoments: adam.Start(alpha),
 				}),
 				diversity.Model(slices.Concat(knownOf(in[3]), in[data:]), f.skills, d),
 			}
 			var results []*Node
 			for k := range steps {
-				step := func(x *Node) *Node { return Reshape(Slice(x, AxisRange(k, k+1)), x.Shape().Dimensions[1:]...) }
+				step := func(x *Node) *Node {
+					return Reshape(Slice(x, AxisRange(k, k+1)),
+						x.Shape().Dimensions[1:]...)
+				}
 				batch, skills := f.rowsOf(in[own:data], step(in[4]), full)
 				var means figures
 				l, means = it.learn(l, batch, skills, nil, sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
 				now := l.SAC.Join()
-				results = append(results, now.Actor, now.Critic, now.TargetCritic, l.Model.Params()[0], means.Actor, means.Critic, means.Diversity)
+				results = append(results, now.Actor, now.Critic, now.TargetCritic, l.Model.Params()[0],
+					means.Actor, means.Critic, means.Diversity)
 			}
 			return results
 		}, inputs...)
-		names := []string{"policy", "critic", "target_critic", name, "actor_loss", "critic_loss", name + "_loss"}
+		names := []string{"policy", "critic", "target_critic", name, "actor_loss", "critic_loss", name +
+			"_loss"}
 		for i, value := range out {
 			k, array := i/len(names), prefix+"update."+names[i%len(names)]
 			want := f.Float32s(array)
 			want = want[k*len(want)/steps : (k+1)*len(want)/steps]
-			xlatest.Close(t, fmt.Sprintf("%s after %d", array, k+1), xlatest.Flat[float32](t, value), want, 5e-5)
+			xlatest.Close(t, fmt.Sprintf("%s after %d", array, k+1), xlatest.Flat[float32](t, value), want,
+				5e-5)
 		}
 	})
 }
@@ -100,7 +118,8 @@ func TestGoldenUpdatesOfDIAYN(t *testing.T) {
 		}
 		diayn := DIAYN{LearningRate: f.Number("const.learning_rate")}
 		for layer := 0; f.Has(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer+1)); layer++ {
-			diayn.Hidden = append(diayn.Hidden, f.Shape(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b", prefix, layer))[0])
+			diayn.Hidden = append(diayn.Hidden, f.Shape(fmt.Sprintf("%sdiscriminator.mlp.linear_%d.b",
+				prefix, layer))[0])
 		}
 		t.Run(prefix, func(t *testing.T) { f.updates(t, prefix, "discriminator", diayn, d, full, none) })
 	}
@@ -110,6 +129,9 @@ func TestGoldenUpdatesOfDADS(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
 	for _, prefix := range []string{"paper.", "omit2."} {
 		dads, d := f.dads(prefix)
-		t.Run(prefix, func(t *testing.T) { f.updates(t, prefix, "dynamics", dads, d, false, f.normaliser) })
+		t.Run(prefix, func(t *testing.T) {
+			f.updates(t, prefix, "dynamics", dads, d, false,
+				f.normaliser)
+		})
 	}
 }

@@ -21,11 +21,14 @@ type Updates struct {
 // an episode.
 func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.Key) Updates {
 	g, spec := key.Hi.Graph(), task.Env.Spec()
-	it := iteration{task: task, method: method, sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
+	it := iteration{task: task, method: method,
+		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions)}
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
 	b := replay.Batch{
-		Obs: key.FoldIn(0).Normal(rows, spec.Observations), NextObs: key.FoldIn(1).Normal(rows, spec.Observations),
-		Action: key.FoldIn(2).Uniform(-1, 1, rows, spec.Actions), Reward: key.FoldIn(3).Normal(rows), Done: zeros, Truncation: zeros,
+		Obs:     key.FoldIn(0).Normal(rows, spec.Observations),
+		NextObs: key.FoldIn(1).Normal(rows, spec.Observations),
+		Action:  key.FoldIn(2).Uniform(-1, 1, rows, spec.Actions), Reward: key.FoldIn(3).Normal(rows),
+		Done: zeros, Truncation: zeros,
 	}
 	if task.Skills > 0 {
 		b.More = append(b.More, task.playing(g, rows))
@@ -34,7 +37,8 @@ func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.K
 		}
 	}
 	full := Const(g, int32(rows))
-	u := Updates{Learner: it.sac.Start(key.FoldIn(6)), Buffer: replay.Buffer{Rows: task.layout().Join(b), Size: full, Position: ZerosLike(full)}}
+	u := Updates{Learner: it.sac.Start(key.FoldIn(6)),
+		Buffer: replay.Buffer{Rows: task.layout().Join(b), Size: full, Position: ZerosLike(full)}}
 	if method.Diversity != nil {
 		u.Known = method.Diversity.Start(task.Skills, task.features(), key.FoldIn(7))
 	}
@@ -42,9 +46,11 @@ func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.K
 }
 
 // Run makes n updates, and gives the critics' and the actor's mean loss, scalars.
-func (u Updates) Run(task Task, method Method, config sac.Config, n int, key xla.Key) (Updates, []*Node) {
+func (u Updates) Run(task Task, method Method, config sac.Config, n int, key xla.Key) (Updates,
+	[]*Node) {
 	spec := task.Env.Spec()
-	it := iteration{task: task, method: method, sac: sac.New(config, spec.Observations+task.Skills, spec.Actions), updates: n}
+	it := iteration{task: task, method: method,
+		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions), updates: n}
 	var f figures
 	u.Learner, u.Known, f = it.train(u.Learner, u.Known, u.Buffer, nil, nil, key)
 	return u, []*Node{f.Critic, f.Actor}

@@ -33,17 +33,21 @@ func readPublished(t *testing.T) published {
 		actor = append(actor, f.Shape(fmt.Sprintf("actor.Dense_%d.bias", layer))[0])
 	}
 	config := Config{
-		CriticLearningRate: f.Number("const.critic_learning_rate"), GreedyLearningRate: f.Number("const.actor_learning_rate"),
-		PolicyLearningRate: f.Number("const.policy_learning_rate"), NoiseClip: f.Number("const.noise_clip"),
-		PolicyNoise: f.Number("const.policy_noise"), Discount: f.Number("const.discount"),
+		CriticLearningRate: f.Number("const.critic_learning_rate"),
+		GreedyLearningRate: f.Number("const.actor_learning_rate"),
+		PolicyLearningRate: f.Number("const.policy_learning_rate"),
+		NoiseClip:          f.Number("const.noise_clip"),
+		PolicyNoise:        f.Number("const.policy_noise"), Discount: f.Number("const.discount"),
 		RewardScaling: f.Number("const.reward_scaling"), SoftTauUpdate: f.Number("const.soft_tau_update"),
-		PolicyDelay: int(f.Number("const.policy_delay")), TransitionsBatchSize: f.Shape("one.idx")[0], CriticHidden: hidden,
+		PolicyDelay: int(f.Number("const.policy_delay")), TransitionsBatchSize: f.Shape("one.idx")[0],
+		CriticHidden:     hidden,
 		ReplayBufferSize: 1, NumCriticTrainingSteps: 1, NumPGTrainingSteps: 1,
 	}
 	if err := config.Check(); err != nil {
 		t.Fatal(err)
 	}
-	return published{f, t, New(config, nn.Policy(f.Shape("data.obs")[1], actor, f.Shape("data.actions")[1]))}
+	return published{f, t, New(config, nn.Policy(f.Shape("data.obs")[1], actor,
+		f.Shape("data.actions")[1]))}
 }
 
 // batch is the transitions of given rows of the data, joined to rows of the layout.
@@ -77,8 +81,9 @@ func (f published) noise(name string) *tensors.Tensor {
 func (f published) start(critic, targetCritic, actor, targetActor *Node) Learner {
 	return Learner{
 		Critic: critic, TargetCritic: targetCritic, Actor: actor, TargetActor: targetActor,
-		CriticMoments: nn.NewAdam(f.td3.CriticLearningRate).Start(critic), ActorMoments: nn.NewAdam(f.td3.GreedyLearningRate).Start(actor),
-		Step: Const(critic.Graph(), int32(0)),
+		CriticMoments: nn.NewAdam(f.td3.CriticLearningRate).Start(critic),
+		ActorMoments:  nn.NewAdam(f.td3.GreedyLearningRate).Start(actor),
+		Step:          Const(critic.Graph(), int32(0)),
 	}
 }
 
@@ -103,10 +108,13 @@ func TestGoldenLosses(t *testing.T) {
 			critic := f.td3.CriticLoss(in[0], in[1], in[3], batch, in[5])
 			policy := f.td3.PolicyLoss(in[2], in[0], batch)
 			return []*Node{critic, Gradient(critic, in[0])[0], policy, Gradient(policy, in[2])[0]}
-		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
+		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
+			f.actor("target_actor.flat"),
 			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
-		for i, name := range []string{"one.critic_loss", "one.critic_grad.flat", "one.policy_loss", "one.policy_grad.flat"} {
-			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), []float64{1e-5, 1e-5, 1e-5, 1e-6}[i])
+		for i, name := range []string{"one.critic_loss", "one.critic_grad.flat", "one.policy_loss",
+			"one.policy_grad.flat"} {
+			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name),
+				[]float64{1e-5, 1e-5, 1e-5, 1e-6}[i])
 		}
 	})
 }
@@ -115,16 +123,21 @@ func TestGoldenUpdate(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			l, losses := f.td3.Update(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]), in[5])
-			return []*Node{l.Critic, l.TargetCritic, l.Actor, l.TargetActor, losses.Critic, losses.Actor, l.Step}
-		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
+			l, losses := f.td3.Update(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
+				in[5])
+			return []*Node{l.Critic, l.TargetCritic, l.Actor, l.TargetActor, losses.Critic, losses.Actor,
+				l.Step}
+		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
+			f.actor("target_actor.flat"),
 			f.batch(f.Int32s("one.idx")), f.noise("one.eps"))
 		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
 			gradient := f.Float32s([]string{"one.critic_grad.flat", "one.policy_grad.flat"}[i/2])
 			stepped(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s("one.new_"+name+".flat"), gradient)
 		}
-		xlatest.Close(t, "critic loss", xlatest.Flat[float32](t, out[4]), f.Float32s("one.critic_loss"), 1e-5)
-		xlatest.Close(t, "actor loss", xlatest.Flat[float32](t, out[5]), f.Float32s("one.policy_loss"), 1e-5)
+		xlatest.Close(t, "critic loss", xlatest.Flat[float32](t, out[4]), f.Float32s("one.critic_loss"),
+			1e-5)
+		xlatest.Close(t, "actor loss", xlatest.Flat[float32](t, out[5]), f.Float32s("one.policy_loss"),
+			1e-5)
 		if step := xlatest.Flat[int32](t, out[6])[0]; step != 1 {
 			t.Errorf("the step after the first is %d", step)
 		}
@@ -143,24 +156,30 @@ func TestGoldenChain(t *testing.T) {
 				Critic, TargetCritic, Actor, Target *Node // after each step
 			}
 			all := func(rows *Node) *Node {
-				return Zeros(rows.Graph(), shapes.Make(rows.DType(), append([]int{steps}, rows.Shape().Dimensions...)...))
+				return Zeros(rows.Graph(), shapes.Make(rows.DType(),
+					append([]int{steps}, rows.Shape().Dimensions...)...))
 			}
 			set := func(all, step, rows *Node) *Node { return xla.SetRows(all, step, InsertAxes(rows, 0)) }
-			start := state{f.start(in[0], in[1], in[2], in[3]), in[4], in[5], all(in[0]), all(in[1]), all(in[2]), all(in[3])}
+			start := state{f.start(in[0], in[1], in[2], in[3]), in[4], in[5], all(in[0]), all(in[1]),
+				all(in[2]), all(in[3])}
 			end := xla.For(in[0].Graph(), steps, start, func(step *Node, s state) state {
 				batch := f.td3.TransitionsBatchSize
 				rows := xla.Rows(s.Rows, MulScalar(step, int32(batch)), batch)
-				l, _ := f.td3.Update(s.Learner, f.td3.Layout().Split(rows), Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
-				s.Critic, s.TargetCritic = set(s.Critic, step, l.Critic), set(s.TargetCritic, step, l.TargetCritic)
+				l, _ := f.td3.Update(s.Learner, f.td3.Layout().Split(rows),
+					Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
+				s.Critic, s.TargetCritic = set(s.Critic, step, l.Critic),
+					set(s.TargetCritic, step, l.TargetCritic)
 				s.Actor, s.Target = set(s.Actor, step, l.Actor), set(s.Target, step, l.TargetActor)
 				s.Learner = l
 				return s
 			})
 			return []*Node{end.Critic, end.TargetCritic, end.Actor, end.Target}
-		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"), f.actor("target_actor.flat"),
+		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
+			f.actor("target_actor.flat"),
 			f.batch(f.Int32s("chain.idx")), f.noise("chain.eps"))
 		for i, name := range []string{"critic", "target_critic", "actor", "target_actor"} {
-			xlatest.Close(t, name+" after each step", xlatest.Flat[float32](t, out[i]), f.Float32s("chain."+name), 1e-5)
+			xlatest.Close(t, name+" after each step", xlatest.Flat[float32](t, out[i]),
+				f.Float32s("chain."+name), 1e-5)
 		}
 	})
 }
@@ -169,16 +188,19 @@ func TestGoldenChain(t *testing.T) {
 func TestGoldenVariation(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		parents := xlatest.Tensor(slices.Concat(f.Float32s("individual.flat"), f.Float32s("individual2.flat")), 2, f.td3.Actor.Params())
+		parents := xlatest.Tensor(slices.Concat(f.Float32s("individual.flat"),
+			f.Float32s("individual2.flat")), 2, f.td3.Actor.Params())
 		want := slices.Concat(f.Float32s("pg.new_individual.flat"), f.Float32s("pg.new_individual2.flat"))
 		vary := func(rows []int32) []float32 {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
-				return []*Node{f.td3.Vary(in[0], in[1], f.td3.Layout().Split(in[2]).Obs, Const(in[0].Graph(), int32(0)), 2)}
+				return []*Node{f.td3.Vary(in[0], in[1], f.td3.Layout().Split(in[2]).Obs,
+					Const(in[0].Graph(), int32(0)), 2)}
 			}, parents, f.critics("critic.flat"), f.batch(rows))
 			return xlatest.Flat[float32](t, out[0])
 		}
 		xlatest.Close(t, "two individuals after all steps", vary(f.Int32s("pg.idx")), want, 1e-5)
 		n := f.td3.Actor.Params()
-		xlatest.Close(t, "an individual after one step", vary(f.Int32s("one.idx"))[:n], f.Float32s("one.new_individual.flat"), 1e-5)
+		xlatest.Close(t, "an individual after one step", vary(f.Int32s("one.idx"))[:n],
+			f.Float32s("one.new_individual.flat"), 1e-5)
 	})
 }

@@ -69,14 +69,18 @@ type learning struct {
 func (t TD3) cut(l Learner) learning {
 	critics, actors := t.Critic.Networks, t.Actor.Networks
 	return learning{
-		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor), TargetActor: actors(l.TargetActor),
-		CriticMoments: nn.CutMoments(l.CriticMoments, critics), ActorMoments: nn.CutMoments(l.ActorMoments, actors), Step: l.Step,
+		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor),
+		TargetActor:   actors(l.TargetActor),
+		CriticMoments: nn.CutMoments(l.CriticMoments, critics),
+		ActorMoments:  nn.CutMoments(l.ActorMoments, actors), Step: l.Step,
 	}
 }
 
 func (l learning) join() Learner {
 	return Learner{
-		Critic: nn.JoinNetworks(l.Critic), TargetCritic: nn.JoinNetworks(l.TargetCritic), Actor: nn.JoinNetworks(l.Actor), TargetActor: nn.JoinNetworks(l.TargetActor),
-		CriticMoments: nn.JoinMoments(l.CriticMoments, nn.JoinNetworks), ActorMoments: nn.JoinMoments(l.ActorMoments, nn.JoinNetworks), Step: l.Step,
+		Critic: nn.JoinNetworks(l.Critic), TargetCritic: nn.JoinNetworks(l.TargetCritic),
+		Actor: nn.JoinNetworks(l.Actor), TargetActor: nn.JoinNetworks(l.TargetActor),
+		CriticMoments: nn.JoinMoments(l.CriticMoments, nn.JoinNetworks),
+		ActorMoments:  nn.JoinMoments(l.ActorMoments, nn.JoinNetworks), Step: l.Step,
 	}
 }

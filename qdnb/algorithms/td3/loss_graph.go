@@ -16,7 +16,8 @@ import (
 // Primes are the target networks. Steps that end an episode by its length bootstrap nothing and so
 // are left out, but counted in the mean (QDax, losses/td3_loss.py). noise [B, actions] is standard
 // normal.
-func (t TD3) CriticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch, noise *Node) *Node {
+func (t TD3) CriticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch,
+	noise *Node) *Node {
 	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
 	return criticLoss(t.Critic.Networks(critic), target, batch)
 }
@@ -32,7 +33,8 @@ func (t TD3) target(critics []nn.Network, actor nn.Network, batch replay.Batch, 
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
 	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
-	return Add(MulScalar(batch.Reward, t.RewardScaling), Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
+	return Add(MulScalar(batch.Reward, t.RewardScaling),
+		Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
 }
 
 func criticLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {

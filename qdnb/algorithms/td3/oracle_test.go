@@ -94,7 +94,8 @@ func (a *plainAdam) step(params, gradient []float64) {
 	a.steps++
 	for i, g := range gradient {
 		a.first[i], a.second[i] = 0.9*a.first[i]+0.1*g, 0.999*a.second[i]+0.001*g*g
-		first, second := a.first[i]/(1-math.Pow(0.9, float64(a.steps))), a.second[i]/(1-math.Pow(0.999, float64(a.steps)))
+		first, second := a.first[i]/(1-math.Pow(0.9, float64(a.steps))),
+			a.second[i]/(1-math.Pow(0.999, float64(a.steps)))
 		params[i] -= a.rate * first / (math.Sqrt(second) + 1e-8)
 	}
 }
@@ -123,7 +124,8 @@ func TestUpdateOracle(t *testing.T) {
 	const obs, act, batch, steps = 4, 2, 8, 3
 	config := Default()
 	config.CriticHidden, config.TransitionsBatchSize = []int{7, 5}, batch
-	config.CriticLearningRate, config.GreedyLearningRate, config.SoftTauUpdate, config.RewardScaling = 1e-2, 2e-2, 0.1, 3
+	config.CriticLearningRate, config.GreedyLearningRate, config.SoftTauUpdate,
+		config.RewardScaling = 1e-2, 2e-2, 0.1, 3
 	td3 := New(config, nn.Policy(obs, []int{6}, act))
 	rng := rand.New(rand.NewPCG(3, 4))
 	draw := func(n int, scale float64) []float32 {
@@ -142,10 +144,13 @@ func TestUpdateOracle(t *testing.T) {
 	}
 
 	// The same in float64.
-	q := [2]plain{{form: td3.Critic, row: wide(critics[:c])}, {form: td3.Critic, row: wide(critics[c:])}}
-	tq := [2]plain{{form: td3.Critic, row: wide(targets[:c])}, {form: td3.Critic, row: wide(targets[c:])}}
+	q := [2]plain{{form: td3.Critic, row: wide(critics[:c])},
+		{form: td3.Critic, row: wide(critics[c:])}}
+	tq := [2]plain{{form: td3.Critic, row: wide(targets[:c])},
+		{form: td3.Critic, row: wide(targets[c:])}}
 	pi, tpi := plain{td3.Actor, true, wide(actor)}, plain{td3.Actor, true, wide(target)}
-	adams := [3]*plainAdam{{rate: config.CriticLearningRate}, {rate: config.CriticLearningRate}, {rate: config.GreedyLearningRate}}
+	adams := [3]*plainAdam{{rate: config.CriticLearningRate}, {rate: config.CriticLearningRate},
+		{rate: config.GreedyLearningRate}}
 	limit := func(x, by float64) float64 { return min(max(x, -by), by) }
 	polyak := func(target, source []float64) {
 		for i := range target {
@@ -192,8 +197,10 @@ func TestUpdateOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			l := Learner{
-				Critic: in[0], TargetCritic: in[1], Actor: in[2], TargetActor: in[3], Step: Const(in[0].Graph(), int32(0)),
-				CriticMoments: nn.NewAdam(config.CriticLearningRate).Start(in[0]), ActorMoments: nn.NewAdam(config.GreedyLearningRate).Start(in[2]),
+				Critic: in[0], TargetCritic: in[1], Actor: in[2], TargetActor: in[3],
+				Step:          Const(in[0].Graph(), int32(0)),
+				CriticMoments: nn.NewAdam(config.CriticLearningRate).Start(in[0]),
+				ActorMoments:  nn.NewAdam(config.GreedyLearningRate).Start(in[2]),
 			}
 			zero := ScalarZero(in[0].Graph(), in[0].DType())
 			type state struct {
@@ -201,23 +208,26 @@ func TestUpdateOracle(t *testing.T) {
 				Rows, Noise *Node
 				Losses      Losses
 			}
-			end := xla.For(in[0].Graph(), steps, state{l, in[4], in[5], Losses{zero, zero}}, func(step *Node, s state) state {
-				part := func(x *Node) *Node { return xla.Rows(x, MulScalar(step, int32(batch)), batch) }
-				var losses Losses
-				s.Learner, losses = td3.Update(s.Learner, td3.Layout().Split(part(s.Rows)), part(s.Noise))
-				s.Losses = Losses{Add(s.Losses.Critic, losses.Critic), Add(s.Losses.Actor, losses.Actor)}
-				return s
-			})
+			end := xla.For(in[0].Graph(), steps, state{l, in[4], in[5], Losses{zero, zero}},
+				func(step *Node, s state) state {
+					part := func(x *Node) *Node { return xla.Rows(x, MulScalar(step, int32(batch)), batch) }
+					var losses Losses
+					s.Learner, losses = td3.Update(s.Learner, td3.Layout().Split(part(s.Rows)), part(s.Noise))
+					s.Losses = Losses{Add(s.Losses.Critic, losses.Critic), Add(s.Losses.Actor, losses.Actor)}
+					return s
+				})
 			l = end.Learner
 			return []*Node{l.Critic, l.TargetCritic, l.Actor, l.TargetActor,
 				DivScalar(end.Losses.Critic, float64(steps)), DivScalar(end.Losses.Actor, 2.0)}
-		}, xlatest.Tensor(critics, 2, c), xlatest.Tensor(targets, 2, c), xlatest.Tensor(actor, 1, n), xlatest.Tensor(target, 1, n),
+		}, xlatest.Tensor(critics, 2, c), xlatest.Tensor(targets, 2, c), xlatest.Tensor(actor, 1, n),
+			xlatest.Tensor(target, 1, n),
 			xlatest.Tensor(rows, steps*batch, width), xlatest.Tensor(noise, steps*batch, act))
 		for i, want := range [][]float32{
 			narrow(q[0].row, q[1].row), narrow(tq[0].row, tq[1].row), narrow(pi.row), narrow(tpi.row),
 			narrow([]float64{criticLoss}), narrow([]float64{actorLoss}),
 		} {
-			what := []string{"critics", "target critics", "actor", "target actor", "critics' loss", "actor's loss"}[i]
+			what := []string{"critics", "target critics", "actor", "target actor", "critics' loss",
+				"actor's loss"}[i]
 			xlatest.Close(t, what, xlatest.Flat[float32](t, out[i]), want, 1e-4)
 		}
 	})

@@ -32,7 +32,8 @@ func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 	reward := Reshape(Neg(Square(Sub(action, best))), rows)
 	full := Const(g, int32(rows))
 	return replay.Buffer{Rows: t.Layout().Join(replay.Batch{
-		Obs: obs, NextObs: obs, Action: action, Reward: reward, Done: OnesLike(reward), Truncation: ZerosLike(reward),
+		Obs: obs, NextObs: obs, Action: action, Reward: reward, Done: OnesLike(reward),
+		Truncation: ZerosLike(reward),
 	}), Size: full, Position: ZerosLike(full)}
 }
 
@@ -48,20 +49,24 @@ func TestLearnsABandit(t *testing.T) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			key := xla.KeyOf(in[0])
 			buffer := bandit(td3, key.FoldIn(0), 1000)
-			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, 2), 0)))
+			first := td3.Actor.Init(key.FoldIn(1).FoldInEach(Iota(key.Hi.Graph(),
+				shapes.Make(dtypes.Int32, 2), 0)))
 			l := td3.Start(Slice(first, AxisRange(0, 1)), key.FoldIn(2))
 			l, losses := td3.Train(l, buffer, key.FoldIn(3), 800)
-			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic, td3.DrawObservations(buffer, key.FoldIn(4), 200), noWorker(key), 1)
+			child := td3.Vary(Slice(first, AxisRange(1, 2)), l.Critic,
+				td3.DrawObservations(buffer, key.FoldIn(4), 200), noWorker(key), 1)
 			obs := Slice(td3.Layout().Split(buffer.Rows).Obs, AxisRange(0, 200))
 			off := func(policy *Node) *Node {
 				best := MulScalar(Slice(obs, AxisRange(), AxisRange(0, 1)), 0.5)
 				return ReduceAllMean(Abs(Sub(td3.Actor.Network(policy, 0).Apply(obs), best)))
 			}
-			return []*Node{off(Slice(first, AxisRange(0, 1))), off(l.Actor), off(child), losses.Critic, losses.Actor}
+			return []*Node{off(Slice(first, AxisRange(0, 1))), off(l.Actor), off(child), losses.Critic,
+				losses.Actor}
 		}, xlatest.Tensor(xla.SeedWords(1), 2))
 		at := func(i int) float32 { return xlatest.Flat[float32](t, out[i])[0] }
 		if at(1) > 0.12 || at(2) > 0.12 || at(0) < 0.2 {
-			t.Errorf("the first actor is off by %.3f, the greedy one by %.3f, the climber by %.3f", at(0), at(1), at(2))
+			t.Errorf("the first actor is off by %.3f, the greedy one by %.3f, the climber by %.3f", at(0),
+				at(1), at(2))
 		}
 		if at(3) > 0.2 || max(at(4), -at(4)) > 0.2 {
 			t.Errorf("losses %v and %v", at(3), at(4))
@@ -83,7 +88,10 @@ func TestLaws(t *testing.T) {
 			l := td3.Start(Slice(rows, AxisRange(0, 1)), key.FoldIn(2))
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
 			noise := key.FoldIn(3).Normal(32, 1)
-			loss := func(b replay.Batch) *Node { return td3.CriticLoss(l.Critic, l.TargetCritic, l.TargetActor, b, noise) }
+			loss := func(b replay.Batch) *Node {
+				return td3.CriticLoss(l.Critic, l.TargetCritic,
+					l.TargetActor, b, noise)
+			}
 
 			elsewhere, truncated := batch, batch
 			elsewhere.NextObs = AddScalar(batch.NextObs, 5)
@@ -94,7 +102,8 @@ func TestLaws(t *testing.T) {
 			three, _ := td3.Update(two, batch, noise)
 
 			observations := td3.DrawObservations(buffer, key.FoldIn(4), 3)
-			all := td3.Vary(rows, l.Critic, observations, noWorker(key), 5) // the last five begin among those before
+			// the last five begin among those before
+			all := td3.Vary(rows, l.Critic, observations, noWorker(key), 5)
 			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, noWorker(key), 5)
 			return []*Node{
 				loss(batch), loss(elsewhere), loss(truncated),
@@ -109,7 +118,8 @@ func TestLaws(t *testing.T) {
 		if flat(2)[0] != 0 {
 			t.Errorf("the loss of truncated steps is %v", flat(2))
 		}
-		if slices.Equal(flat(3), flat(4)) || !slices.Equal(flat(4), flat(5)) || slices.Equal(flat(5), flat(6)) || !slices.Equal(flat(7), flat(8)) {
+		if slices.Equal(flat(3), flat(4)) || !slices.Equal(flat(4), flat(5)) || slices.Equal(flat(5),
+			flat(6)) || !slices.Equal(flat(7), flat(8)) {
 			t.Error("the actor does not move at the first and third step alone")
 		}
 		xlatest.Close(t, "an individual among others", flat(9), flat(10), 1e-6)
@@ -118,12 +128,20 @@ func TestLaws(t *testing.T) {
 
 func TestUnusableConfigs(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"discount must be a number from 0 to 1, not 2":          func(c *Config) { c.Discount = 2 },
-		"critic_learning_rate must be a number above 0":         func(c *Config) { c.CriticLearningRate = 0 },
-		"transitions_batch_size must be between 1 and":          func(c *Config) { c.TransitionsBatchSize = 0 },
-		"policy_delay must be between 1 and":                    func(c *Config) { c.PolicyDelay = 0 },
-		"critic_hidden layers must have between 1 and":          func(c *Config) { c.CriticHidden = []int{8, -1} },
-		"num_pg_training_steps must be between 0 and 16777216,": func(c *Config) { c.NumPGTrainingSteps = -1 },
+		"discount must be a number from 0 to 1, not 2": func(c *Config) { c.Discount = 2 },
+		"critic_learning_rate must be a number above 0": func(c *Config) {
+			c.CriticLearningRate = 0
+		},
+		"transitions_batch_size must be between 1 and": func(c *Config) {
+			c.TransitionsBatchSize = 0
+		},
+		"policy_delay must be between 1 and": func(c *Config) { c.PolicyDelay = 0 },
+		"critic_hidden layers must have between 1 and": func(c *Config) {
+			c.CriticHidden = []int{8, -1}
+		},
+		"num_pg_training_steps must be between 0 and 16777216,": func(c *Config) {
+			c.NumPGTrainingSteps = -1
+		},
 	} {
 		config := Default()
 		if err := config.Check(); err != nil {

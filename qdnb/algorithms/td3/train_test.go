@@ -18,7 +18,8 @@ import (
 
 // first is a learner and an actor of a key.
 func (t TD3) first(key xla.Key) Learner {
-	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))), key.FoldIn(2))
+	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))),
+		key.FoldIn(2))
 }
 
 // Training is updates from drawn batches, one after the other, in one call or two; and of its key,
@@ -26,27 +27,32 @@ func (t TD3) first(key xla.Key) Learner {
 func TestTrainIsUpdates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
-		program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
-			key := xla.KeyOf(in[0])
-			buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
-			once, losses := td3.Train(start, buffer, key, 3)
+		program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+			func(in []*Node) []*Node {
+				key := xla.KeyOf(in[0])
+				buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
+				once, losses := td3.Train(start, buffer, key, 3)
 
-			type state struct {
-				Learner Learner
-				Buffer  replay.Buffer
-				Key     xla.Key
-				Loss    *Node
-			}
-			by := xla.For(key.Hi.Graph(), 3, state{start, buffer, key, ScalarZero(key.Hi.Graph(), dtypes.Float32)}, func(step *Node, s state) state {
-				draw := s.Key.FoldInEach(step)
-				batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldIn(streamBatch), td3.TransitionsBatchSize))
-				var each Losses
-				s.Learner, each = td3.Update(s.Learner, batch, draw.FoldIn(streamNoise).Normal(td3.TransitionsBatchSize, 1))
-				s.Loss = Add(s.Loss, DivScalar(each.Critic, 3.0))
-				return s
+				type state struct {
+					Learner Learner
+					Buffer  replay.Buffer
+					Key     xla.Key
+					Loss    *Node
+				}
+				by := xla.For(key.Hi.Graph(), 3, state{start, buffer, key,
+					ScalarZero(key.Hi.Graph(), dtypes.Float32)}, func(step *Node, s state) state {
+					draw := s.Key.FoldInEach(step)
+					batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldIn(streamBatch),
+						td3.TransitionsBatchSize))
+					var each Losses
+					s.Learner, each = td3.Update(s.Learner, batch,
+						draw.FoldIn(streamNoise).Normal(td3.TransitionsBatchSize, 1))
+					s.Loss = Add(s.Loss, DivScalar(each.Critic, 3.0))
+					return s
+				})
+				return append(append(xla.Flatten(once), losses.Critic),
+					append(xla.Flatten(by.Learner), by.Loss)...)
 			})
-			return append(append(xla.Flatten(once), losses.Critic), append(xla.Flatten(by.Learner), by.Loss)...)
-		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +73,8 @@ func TestTrainIsUpdates(t *testing.T) {
 		n := len(out) / 2
 		for i := range n {
 			if out[i].DType() == dtypes.Int32 {
-				if got := xlatest.Flat[int32](t, out[i])[0]; got != 3 || xlatest.Flat[int32](t, out[n+i])[0] != 3 {
+				if got := xlatest.Flat[int32](t, out[i])[0]; got != 3 || xlatest.Flat[int32](t,
+					out[n+i])[0] != 3 {
 					t.Errorf("the number of steps is %d", got)
 				}
 				continue
@@ -95,7 +102,8 @@ func TestLossesShowNaN(t *testing.T) {
 			key := xla.NewKey(in[0].Graph(), 1)
 			buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
 			poison := func(x, with *Node, column int) *Node { // [n, width]
-				return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with, ZerosLike(x)))
+				return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with,
+					ZerosLike(x)))
 			}
 			buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
 			l.Actor = poison(l.Actor, in[1], 20)                             // a weight of the first layer
@@ -107,7 +115,8 @@ func TestLossesShowNaN(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer program.Free()
-		for at, what := range []string{"reward", "weight of the actor", "weight of the critics", "nothing"} {
+		for at, what := range []string{"reward", "weight of the actor", "weight of the critics",
+			"nothing"} {
 			var in []xla.Sharded
 			for i := range 3 {
 				x := float32(0)
@@ -140,14 +149,17 @@ func TestFormsOfCritics(t *testing.T) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				key := xla.KeyOf(in[0])
 				buffer, l := bandit(td3, key.FoldIn(0), 100), td3.first(key)
-				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs, Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
+				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs,
+					Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
 				// One step of the variation, which cuts the critic's first layer in two, against
 				// the loss as it is written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
-				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0], adam.Start(l.Actor))
+				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
+					adam.Start(l.Actor))
 				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}
 			}, xlatest.Tensor(xla.SeedWords(1), 2))
-			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, out[1]), 1e-5)
+			xlatest.Close(t, name+": a varied actor", xlatest.Flat[float32](t, out[0]),
+				xlatest.Flat[float32](t, out[1]), 1e-5)
 		}
 	})
 }

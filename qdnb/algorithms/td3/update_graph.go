@@ -38,13 +38,14 @@ func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Lea
 		Key      xla.Key
 		Sums     sums
 	}
-	end := xla.ForUnfused(g, steps, state{t.cut(l), buffer, key, none(g)}, func(step *Node, s state) state {
-		draw := s.Key.FoldInEach(step)
-		batch := t.draw(s.Buffer, draw)
-		noise := draw.FoldIn(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
-		s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
-		return s
-	})
+	end := xla.ForUnfused(g, steps, state{t.cut(l), buffer, key, none(g)},
+		func(step *Node, s state) state {
+			draw := s.Key.FoldInEach(step)
+			batch := t.draw(s.Buffer, draw)
+			noise := draw.FoldIn(streamNoise).Normal(t.TransitionsBatchSize, t.Actions())
+			s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
+			return s
+		})
 	after := end.Learning.join()
 	return after, end.Sums.mean().of(after)
 }
@@ -79,9 +80,11 @@ func (l Losses) of(after Learner) Losses {
 
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
 	before := l.Critic[0]
-	loss := criticLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch, noise)), batch)
+	loss := criticLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch,
+		noise)), batch)
 	gradient := Gradient(loss, xla.Flatten(l.Critic)...)
-	l.Critic, l.CriticMoments = nn.UpdateTree(nn.NewAdam(t.CriticLearningRate), l.Critic, gradient, l.CriticMoments)
+	l.Critic, l.CriticMoments = nn.UpdateTree(nn.NewAdam(t.CriticLearningRate), l.Critic, gradient,
+		l.CriticMoments)
 	l.TargetCritic = nn.Polyak(l.TargetCritic, l.Critic, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
@@ -104,7 +107,8 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 		a.Sum, a.Count = Add(a.Sum, loss), AddScalar(a.Count, 1)
 		return a
 	})
-	l.Actor, l.TargetActor, l.ActorMoments, s.Actor, s.Actors = after.Actor, after.Target, after.Moments, after.Sum, after.Count
+	l.Actor, l.TargetActor, l.ActorMoments, s.Actor, s.Actors = after.Actor, after.Target,
+		after.Moments, after.Sum, after.Count
 	l.Step = AddScalar(l.Step, 1)
 	return l, s
 }

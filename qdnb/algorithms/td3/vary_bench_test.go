@@ -36,18 +36,23 @@ func BenchmarkVary(b *testing.B) {
 				zeros := Zeros(g, shapes.Make(dtypes.Float32, rows))
 				obs := key.FoldIn(0).Normal(rows, 87)
 				buffer := replay.Buffer{Rows: t.Layout().Join(replay.Batch{Obs: obs, NextObs: obs,
-					Action: Zeros(g, shapes.Make(dtypes.Float32, rows, 8)), Reward: zeros, Done: zeros, Truncation: zeros,
+					Action: Zeros(g, shapes.Make(dtypes.Float32, rows, 8)), Reward: zeros, Done: zeros,
+					Truncation: zeros,
 				}), Size: full, Position: ZerosLike(full)}
 				which := Add(MulScalar(worker, int32(share)), Iota(g, shapes.Make(dtypes.Int32, share), 0))
 				parents := t.Actor.Init(key.FoldIn(1).FoldInEach(which))
 				critics := t.Start(Slice(parents, AxisRange(0, 1)), key.FoldIn(2)).Critic
-				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldIn(3), 100), worker, Together(p.Kind, individuals))}
+				return []*Node{t.Vary(parents, critics, t.DrawObservations(buffer, key.FoldIn(3), 100), worker,
+					Together(p.Kind, individuals))}
 			})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer program.Free()
-			seed, worker := p.Replicated(func() *tensors.Tensor { return xlatest.Tensor(xla.SeedWords(0), 2) })[:workers], p.WorkerNumbers()[:workers]
+			seed, worker := p.Replicated(func() *tensors.Tensor {
+				return xlatest.Tensor(xla.SeedWords(0),
+					2)
+			})[:workers], p.WorkerNumbers()[:workers]
 			for b.Loop() {
 				out, err := program.Run(seed, worker)
 				if err != nil {

@@ -19,9 +19,11 @@ func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Nod
 		Obs    *Node
 	}
 	batch := t.TransitionsBatchSize
-	start := state{buffer, key, Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
+	start := state{buffer, key, Zeros(key.Hi.Graph(),
+		shapes.Make(dtypes.Float32, steps*batch, t.Observations()))}
 	return xla.ForUnfused(key.Hi.Graph(), steps, start, func(step *Node, s state) state {
-		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)), t.draw(s.Buffer, s.Key.FoldInEach(step)).Obs)
+		s.Obs = xla.SetRows(s.Obs, MulScalar(step, int32(batch)),
+			t.draw(s.Buffer, s.Key.FoldInEach(step)).Obs)
 		return s
 	}).Obs
 }
@@ -42,12 +44,15 @@ func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *N
 		Parents, Children *Node
 		Shared            shared
 	}
-	start := state{parents, ZerosLike(parents), shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)}}
+	start := state{parents, ZerosLike(parents),
+		shared{observations, t.Critic.Network(critics, 0).WithFixedInputs(observations)}}
 	m := parents.Shape().Dimensions[0]
 	together = min(together, m)
 	return xla.ForSlicesUnfused((m+together-1)/together, worker, start, func(i *Node, s state) state {
-		first := MulScalar(i, int32(together)) // Rows and SetRows both move the last ones back inside, where some are varied again
-		s.Children = xla.SetRows(s.Children, first, t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
+		// Rows and SetRows both move the last ones back inside, where some are varied again
+		first := MulScalar(i, int32(together))
+		s.Children = xla.SetRows(s.Children, first,
+			t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
 		return s
 	}).Children
 }
@@ -76,18 +81,21 @@ func (t TD3) varyGroup(rows *Node, from shared) *Node {
 		Moments  nn.MomentsOf[nn.Net]
 		Shared   shared
 	}
-	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize, rows.Shape().Dimensions[0]
+	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize,
+		rows.Shape().Dimensions[0]
 	start := state{t.Actor.View(rows), nn.CutMoments(adam.Start(rows), t.Actor.View), from}
-	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start, func(step *Node, s state) state {
-		at := MulScalar(step, int32(batch))
-		obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
-		actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
-		critic := s.Shared.Critic
-		critic.Fixed = xla.Rows(critic.Fixed, at, batch)
-		loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch)) // the sum of the individuals' losses
-		gradient := Gradient(loss, xla.Flatten(s.Policies)...)
-		s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
-		return s
-	})
+	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start,
+		func(step *Node, s state) state {
+			at := MulScalar(step, int32(batch))
+			obs := InsertAxes(xla.Rows(s.Shared.Obs, at, batch), 0)
+			actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
+			critic := s.Shared.Critic
+			critic.Fixed = xla.Rows(critic.Fixed, at, batch)
+			// the sum of the individuals' losses
+			loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch))
+			gradient := Gradient(loss, xla.Flatten(s.Policies)...)
+			s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
+			return s
+		})
 	return end.Policies.Join()
 }

@@ -13,38 +13,49 @@ import (
 
 // ofAdaptation are what the paper says of few-shot adaptation.
 var ofAdaptation = []Claim{
-	{"adaptation-small", "PGA variants match mutual-information methods for changes of gravity and legs below 50 % (best against " +
-		"best, within 20 %, at 75 % of the values)", "figure 4", func(d *data) (bool, string) {
-		return d.mostly(slight, func(p panel, x float64) bool {
-			a, b := d.bestAt(p, pga, x), d.bestAt(p, reinforcement, x)
-			return closeTo(a.median(), b.median())
-		})
-	}},
-	{"adaptation-behind", "MAP-Elites and AURORA are behind the best of the other methods for changes below 50 % (at 75 % of the values)",
+	{"adaptation-small",
+		"PGA variants match mutual-information methods for changes of gravity and legs below 50 % " +
+			"(best against " +
+			"best, within 20 %, at 75 % of the values)", "figure 4", func(d *data) (bool, string) {
+			return d.mostly(slight, func(p panel, x float64) bool {
+				a, b := d.bestAt(p, pga, x), d.bestAt(p, reinforcement, x)
+				return closeTo(a.median(), b.median())
+			})
+		}},
+	{"adaptation-behind",
+		"MAP-Elites and AURORA are behind the best of the other methods for changes below 50 % (at 75 " +
+			"% of the values)",
 		"figure 4", func(d *data) (bool, string) {
 			others := slices.Concat(pga, reinforcement)
 			return d.mostly(slight, func(p panel, x float64) bool {
-				return d.bestAt(p, []string{"map-elites", "aurora"}, x).median() < d.bestAt(p, others, x).median()
+				return d.bestAt(p, []string{"map-elites", "aurora"}, x).median() < d.bestAt(p, others,
+					x).median()
 			})
 		}},
-	{"adaptation-aurora", "AURORA variants adapt almost like their supervised counterparts (at most 20 % behind, at 75 % of the values)",
+	{"adaptation-aurora",
+		"AURORA variants adapt almost like their supervised counterparts (at most 20 % behind, at 75 % " +
+			"of the values)",
 		"figure 4", func(d *data) (bool, string) {
 			return d.mostly(every, func(p panel, x float64) bool {
 				same := true
 				for _, pair := range [][2]string{{"aurora", "map-elites"}, {"pga-aurora", "pga-map-elites"}} {
-					a, b := d.adaptation(p.perturbation, p.env, pair[0], x), d.adaptation(p.perturbation, p.env, pair[1], x)
+					a, b := d.adaptation(p.perturbation, p.env, pair[0], x),
+						d.adaptation(p.perturbation, p.env, pair[1], x)
 					same = closeTo(stats.Median(a), stats.Median(b)) && same
 				}
 				return same
 			})
 		}},
-	{"adaptation-targets", "on the targets of ant-maze PGA-MAP-Elites is close to the best of DIAYN+REWARD and DADS+REWARD (at most 20 % " +
-		"behind)", "figure 4", func(d *data) (bool, string) {
-		a := sample{"pga-map-elites", d.targets("pga-map-elites")}
-		b := best(of([]string{"diayn-reward", "dads-reward"}, d.targets))
-		return closeTo(a.median(), b.median()), against(a, b)
-	}},
-	{"adaptation-extreme", "QD methods are best in at least 10 of the 12 extreme cases (two ends of six panels)",
+	{"adaptation-targets",
+		"on the targets of ant-maze PGA-MAP-Elites is close to the best of DIAYN+REWARD and " +
+			"DADS+REWARD (at most 20 % " +
+			"behind)", "figure 4", func(d *data) (bool, string) {
+			a := sample{"pga-map-elites", d.targets("pga-map-elites")}
+			b := best(of([]string{"diayn-reward", "dads-reward"}, d.targets))
+			return closeTo(a.median(), b.median()), against(a, b)
+		}},
+	{"adaptation-extreme",
+		"QD methods are best in at least 10 of the 12 extreme cases (two ends of six panels)",
 		"figure 4", func(d *data) (bool, string) {
 			wins := tally{unit: " cases"}
 			for _, p := range panels() {
@@ -55,12 +66,15 @@ var ofAdaptation = []Claim{
 				}
 				for _, x := range []float64{values[0], values[len(values)-1]} {
 					a, b := d.bestAt(p, neuroevolution, x), d.bestAt(p, reinforcement, x)
-					wins.add(a.median() > b.median(), fmt.Sprintf("%s %s %g (%s)", p.env, p.perturbation, x, b.label))
+					wins.add(a.median() > b.median(), fmt.Sprintf("%s %s %g (%s)", p.env, p.perturbation, x,
+						b.label))
 				}
 			}
 			return wins.yes >= 10, wins.String()
 		}},
-	{"gravity-quarter", "at a quarter of gravity PGA-MAP-Elites loses at most 40 % of its fitness, mutual-information methods at least 60 %",
+	{"gravity-quarter",
+		"at a quarter of gravity PGA-MAP-Elites loses at most 40 % of its fitness, mutual-information " +
+			"methods at least 60 %",
 		"figure 13", func(d *data) (bool, string) {
 			worst, bestOther := math.Inf(1), math.Inf(-1)
 			at, atOther := "", ""
@@ -74,10 +88,12 @@ var ofAdaptation = []Claim{
 					}
 				}
 			}
-			return worst >= -0.4 && bestOther <= -0.6, fmt.Sprintf("PGA-MAP-Elites at worst %s (%s), the others at best %s (%s)",
-				percent(worst), at, percent(bestOther), atOther)
+			return worst >= -0.4 && bestOther <= -0.6,
+				fmt.Sprintf("PGA-MAP-Elites at worst %s (%s), the others at best %s (%s)",
+					percent(worst), at, percent(bestOther), atOther)
 		}},
-	{"gravity-map-elites", "MAP-Elites on ant-uni drops by at most 20 % over the whole range of gravity",
+	{"gravity-map-elites",
+		"MAP-Elites on ant-uni drops by at most 20 % over the whole range of gravity",
 		"figure 13", func(d *data) (bool, string) {
 			worst, at := math.Inf(1), 0.0
 			for _, x := range d.multipliers(results.Gravity, "ant-uni") {
@@ -87,7 +103,8 @@ var ofAdaptation = []Claim{
 			}
 			return worst >= -0.2, fmt.Sprintf("at worst %s, at %g times gravity", percent(worst), at)
 		}},
-	{"gravity-others", "on ant-uni other methods lose up to 70 % at the extremes of gravity (65 % or more)",
+	{"gravity-others",
+		"on ant-uni other methods lose up to 70 % at the extremes of gravity (65 % or more)",
 		"figure 13", func(d *data) (bool, string) {
 			values := d.multipliers(results.Gravity, "ant-uni")
 			worst, at := math.Inf(1), ""
@@ -103,17 +120,22 @@ var ofAdaptation = []Claim{
 			}
 			return worst <= -farDrop, fmt.Sprintf("at worst %s (%s)", percent(worst), at)
 		}},
-	{"leg-smerl-near", "on ant-uni, for changes of a leg up to 25 %, SMERL(DIAYN) beats DIAYN+REWARD by more than 20 %",
+	{"leg-smerl-near",
+		"on ant-uni, for changes of a leg up to 25 %, SMERL(DIAYN) beats DIAYN+REWARD by more than 20 %",
 		"figure 4", func(d *data) (bool, string) {
 			return d.leg(func(x float64) bool { return math.Abs(x-1) <= 0.25+1e-9 },
 				func(smerl, sum float64) bool { return smerl > sum+0.2*math.Abs(sum) })
 		}},
-	{"leg-smerl-far", "on ant-uni, for changes of a leg beyond 60 %, DIAYN+REWARD matches (within 20 %) or beats SMERL(DIAYN)",
+	{"leg-smerl-far",
+		"on ant-uni, for changes of a leg beyond 60 %, DIAYN+REWARD matches (within 20 %) or beats " +
+			"SMERL(DIAYN)",
 		"figure 4", func(d *data) (bool, string) {
 			return d.leg(func(x float64) bool { return math.Abs(x-1) > 0.6 },
 				func(smerl, sum float64) bool { return sum > smerl || similar(smerl, sum) })
 		}},
-	{"pga-aurora-adapts", "on ant-uni PGA-AURORA adapts better than MAP-Elites over the whole range of gravity and 80 % of that of the leg",
+	{"pga-aurora-adapts",
+		"on ant-uni PGA-AURORA adapts better than MAP-Elites over the whole range of gravity and 80 % " +
+			"of that of the leg",
 		"figure 4", func(d *data) (bool, string) {
 			holds := true
 			var words []string
@@ -123,7 +145,8 @@ var ofAdaptation = []Claim{
 			}{{results.Gravity, 1}, {results.Actuators, 0.8}} {
 				var wins tally
 				for _, x := range append(d.multipliers(c.perturbation, "ant-uni"), 1) {
-					a, b := d.adaptation(c.perturbation, "ant-uni", "pga-aurora", x), d.adaptation(c.perturbation, "ant-uni", "map-elites", x)
+					a, b := d.adaptation(c.perturbation, "ant-uni", "pga-aurora", x),
+						d.adaptation(c.perturbation, "ant-uni", "map-elites", x)
 					wins.add(stats.Median(a) > stats.Median(b), fmt.Sprint(x))
 				}
 				holds = holds && float64(wins.yes) >= c.part*float64(wins.all)-1e-9
@@ -135,7 +158,9 @@ var ofAdaptation = []Claim{
 
 // ofHurdles are what it says of hierarchical control.
 var ofHurdles = []Claim{
-	{"hurdles-jump", "only with skills of PGA-MAP-Elites and DIAYN+REWARD the controller jumps repeatedly (2 hurdles an episode)",
+	{"hurdles-jump",
+		"only with skills of PGA-MAP-Elites and DIAYN+REWARD the controller jumps repeatedly (2 " +
+			"hurdles an episode)",
 		"figure 5", func(d *data) (bool, string) {
 			holds := true
 			var words []string
@@ -147,7 +172,8 @@ var ofHurdles = []Claim{
 			}
 			return holds, "hurdles per episode: " + strings.Join(words, ", ")
 		}},
-	{"hurdles-fitness", "on hurdles, skills of PGA-MAP-Elites and DIAYN+REWARD reach similar fitness (within 20 %)",
+	{"hurdles-fitness",
+		"on hurdles, skills of PGA-MAP-Elites and DIAYN+REWARD reach similar fitness (within 20 %)",
 		"figure 5", func(d *data) (bool, string) {
 			pair := of([]string{"pga-map-elites", "diayn-reward"}, func(label string) []float64 {
 				x, _ := d.control(label)
@@ -159,7 +185,8 @@ var ofHurdles = []Claim{
 
 // ofAverages are what it says of all that by another average over seeds.
 var ofAverages = []Claim{
-	{"statistic", "the best method of a task is the same by mean, median and interquartile mean (at 75 % of max fitnesses and QD scores)",
+	{"statistic", "the best method of a task is the same by mean, median and interquartile mean (at " +
+		"75 % of max fitnesses and QD scores)",
 		"table 11", func(d *data) (bool, string) {
 			wins := tally{unit: " columns"}
 			for _, m := range []results.Metric{results.MaxFitness, results.QDScore} {
@@ -167,7 +194,8 @@ var ofAverages = []Claim{
 					samples := of(methods, func(label string) []float64 {
 						x := d.scores(label, env, m)
 						if len(x) > 0 && len(x) < minIQM {
-							d.need(fmt.Sprintf("%d seeds on %s (fewer have no interquartile mean of their own)", minIQM, env))
+							d.need(fmt.Sprintf("%d seeds on %s (fewer have no interquartile mean of their own)", minIQM,
+								env))
 						}
 						return x
 					})
@@ -178,53 +206,57 @@ var ofAverages = []Claim{
 						for _, s := range samples {
 							highest = max(highest, average(s.x))
 						}
-						same = same && average(top.x) >= highest-1e-3*math.Abs(highest) // equal in the digits that a table has
+						// equal in the digits that a table has
+						same = same && average(top.x) >= highest-1e-3*math.Abs(highest)
 					}
 					wins.add(same, fmt.Sprintf("%s on %s", m, env))
 				}
 			}
 			return float64(wins.yes) >= mostly*float64(wins.all), wins.String()
 		}},
-	{"iqm-ranking", "ranked by interquartile means, methods keep their order by medians in adaptation and on hurdles, except " +
-		"PGA-AURORA and DIAYN+REWARD on ant-maze", "figure 18", func(d *data) (bool, string) {
-		var same tally
-		rank := func(name string, samples []sample, swap bool) {
-			for _, s := range samples {
-				if len(s.x) > 0 && len(s.x) < minIQM {
-					d.need(fmt.Sprintf("%d seeds of %s (fewer have no interquartile mean of their own)", minIQM, name))
-				}
-			}
-			order, other := ranking(samples, stats.Median), ranking(samples, stats.IQM)
-			if swap && !slices.Equal(order, other) {
-				exchange(order, "pga-aurora", "diayn-reward")
-			}
-			same.add(slices.Equal(order, other), name)
-		}
-		for _, p := range panels() { // the mean over the multipliers of a seed stands for its curve
-			values := append(d.multipliers(p.perturbation, p.env), 1)
-			rank(p.env+" "+p.perturbation, of(methods, func(label string) []float64 {
-				var sums []float64
-				for _, x := range values {
-					scores := d.adaptation(p.perturbation, p.env, label, x)
-					if sums == nil {
-						sums = make([]float64, len(scores))
-					}
-					for i := range min(len(scores), len(sums)) {
-						sums[i] += scores[i] / float64(len(values))
+	{"iqm-ranking",
+		"ranked by interquartile means, methods keep their order by medians in adaptation and on " +
+			"hurdles, except " +
+			"PGA-AURORA and DIAYN+REWARD on ant-maze", "figure 18", func(d *data) (bool, string) {
+			var same tally
+			rank := func(name string, samples []sample, swap bool) {
+				for _, s := range samples {
+					if len(s.x) > 0 && len(s.x) < minIQM {
+						d.need(fmt.Sprintf("%d seeds of %s (fewer have no interquartile mean of their own)", minIQM,
+							name))
 					}
 				}
-				return sums
+				order, other := ranking(samples, stats.Median), ranking(samples, stats.IQM)
+				if swap && !slices.Equal(order, other) {
+					exchange(order, "pga-aurora", "diayn-reward")
+				}
+				same.add(slices.Equal(order, other), name)
+			}
+			for _, p := range panels() { // the mean over the multipliers of a seed stands for its curve
+				values := append(d.multipliers(p.perturbation, p.env), 1)
+				rank(p.env+" "+p.perturbation, of(methods, func(label string) []float64 {
+					var sums []float64
+					for _, x := range values {
+						scores := d.adaptation(p.perturbation, p.env, label, x)
+						if sums == nil {
+							sums = make([]float64, len(scores))
+						}
+						for i := range min(len(scores), len(sums)) {
+							sums[i] += scores[i] / float64(len(values))
+						}
+					}
+					return sums
+				}), false)
+			}
+			rank("ant-maze targets", of(methods, func(label string) []float64 {
+				return d.targets(label)
+			}), true)
+			rank("hurdles", of(methods, func(label string) []float64 {
+				x, _ := d.control(label)
+				return x
 			}), false)
-		}
-		rank("ant-maze targets", of(methods, func(label string) []float64 {
-			return d.targets(label)
-		}), true)
-		rank("hurdles", of(methods, func(label string) []float64 {
-			x, _ := d.control(label)
-			return x
-		}), false)
-		return same.yes == same.all, "same order in " + same.String()
-	}},
+			return same.yes == same.all, "same order in " + same.String()
+		}},
 }
 
 // slight is a change below 50 %, every is any change.
@@ -232,7 +264,8 @@ func slight(x float64) bool { return math.Abs(x-1) < 0.5-1e-9 }
 func every(float64) bool    { return true }
 
 // mostly tells whether something is so at most of the multipliers of all panels that are wanted.
-func (d *data) mostly(wanted func(x float64) bool, so func(p panel, x float64) bool) (bool, string) {
+func (d *data) mostly(wanted func(x float64) bool, so func(p panel, x float64) bool) (bool,
+	string) {
 	wins := tally{unit: " values"}
 	for _, p := range panels() {
 		for _, x := range d.multipliers(p.perturbation, p.env) {
@@ -261,7 +294,10 @@ func panels() (list []panel) {
 
 // bestAt is the best of some methods at a multiplier.
 func (d *data) bestAt(p panel, labels []string, x float64) sample {
-	return best(of(labels, func(label string) []float64 { return d.adaptation(p.perturbation, p.env, label, x) }))
+	return best(of(labels, func(label string) []float64 {
+		return d.adaptation(p.perturbation, p.env,
+			label, x)
+	}))
 }
 
 // leg compares SMERL(DIAYN) and DIAYN+REWARD at multipliers of a leg of the ant.
@@ -283,7 +319,8 @@ func (d *data) leg(at func(x float64) bool, holds func(smerl, sum float64) bool)
 
 // ranking are the labels from the best on.
 func ranking(samples []sample, by func([]float64) float64) []string {
-	sorted := slices.SortedStableFunc(slices.Values(samples), func(a, b sample) int { return cmp.Compare(by(b.x), by(a.x)) })
+	sorted := slices.SortedStableFunc(slices.Values(samples),
+		func(a, b sample) int { return cmp.Compare(by(b.x), by(a.x)) })
 	var labels []string
 	for _, s := range sorted {
 		labels = append(labels, s.label)

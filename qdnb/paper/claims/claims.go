@@ -33,7 +33,8 @@ const (
 	Holds     Verdict = "holds"
 	HoldsNot  Verdict = "does not hold"
 	NotEnough Verdict = "not enough data"
-	TooSmall  Verdict = "n/a at this scale" // there are runs of all that it takes, but too small or too few to bear a verdict
+	// there are runs of all that it takes, but too small or too few to bear a verdict
+	TooSmall Verdict = "n/a at this scale"
 )
 
 // Result is the outcome of a check.
@@ -61,7 +62,8 @@ type Claim struct {
 func (c Claim) Check(t *results.Tables) Result {
 	d := &data{t: t}
 	holds, evidence := c.check(d)
-	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: HoldsNot, Evidence: evidence, MinSeeds: d.min, MaxSeeds: d.max}
+	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: HoldsNot, Evidence: evidence,
+		MinSeeds: d.min, MaxSeeds: d.max}
 	if d.min < minSeeds && !d.settings {
 		d.tooSmall(fmt.Sprintf("fewer than %d seeds", minSeeds), "")
 	}
@@ -192,13 +194,15 @@ func (d *data) adapted(perturbation, env, label string) {
 // adaptation are the scores at a multiplier, one per seed.
 func (d *data) adaptation(perturbation, env, label string, multiplier float64) []float64 {
 	d.adapted(perturbation, env, label)
-	return d.note(d.t.Adaptation(perturbation, env, label, multiplier), d.at(label, env, perturbation, multiplier))
+	return d.note(d.t.Adaptation(perturbation, env, label, multiplier),
+		d.at(label, env, perturbation, multiplier))
 }
 
 // gains are the relative changes at a multiplier, one per seed.
 func (d *data) gains(perturbation, env, label string, multiplier float64) []float64 {
 	d.adapted(perturbation, env, label)
-	return d.note(d.t.Gains(perturbation, env, label, multiplier), d.at(label, env, perturbation, multiplier))
+	return d.note(d.t.Gains(perturbation, env, label, multiplier),
+		d.at(label, env, perturbation, multiplier))
 }
 
 // targets are the means over the targets of ant-maze, one per seed.
@@ -238,7 +242,8 @@ func evaluated(label, env, perturbation string) string {
 
 // multipliers are the values of a perturbation that there are results of, without the nominal one.
 func (d *data) multipliers(perturbation, env string) []float64 {
-	values := slices.DeleteFunc(d.t.Multipliers(perturbation, env), func(x float64) bool { return x == 1 })
+	values := slices.DeleteFunc(d.t.Multipliers(perturbation, env),
+		func(x float64) bool { return x == 1 })
 	if len(values) == 0 {
 		d.need("adaptation on " + env + " to " + perturbation)
 	}
@@ -275,7 +280,8 @@ func of(labels []string, sampleOf func(label string) []float64) []sample {
 
 // against compares two samples in words: medians, effect size and rank test.
 func against(a, b sample) string {
-	return fmt.Sprintf("%s %s against %s %s, A %.2f, P %s", a.label, number(a.median()), b.label, number(b.median()), stats.A12(a.x, b.x),
+	return fmt.Sprintf("%s %s against %s %s, A %.2f, P %s", a.label, number(a.median()), b.label,
+		number(b.median()), stats.A12(a.x, b.x),
 		probability(stats.MannWhitney(a.x, b.x, stats.TwoSided).P))
 }
 

@@ -13,16 +13,26 @@ import (
 // of environments; of plain DIAYN and DADS there are none on pointmaze. SMERL(DIAYN)'s QD score
 // there is that of table 11.
 var published = map[string][2][7]float64{
-	"smerl-diayn":    {{449, -7880, -40, 1710, 249, 1190, 1890}, {1.02e5, 7.84e5, 3.89e4, 6.2e4, 1.95e3, 3.01e5, 7.92e5}},
-	"smerl-dads":     {{448, -7620, -80, 1610, 249, 1170, 1920}, {9.88e4, 8.22e5, 3.57e3, 0.83e5, 4.15e3, 2.69e5, 7.51e5}},
-	"dads-reward":    {{1280, -7810, -81, 1240, 238, 630, 1890}, {2.42e5, 9.12e5, 0.42e4, 2.88e5, 3.05e5, 3.89e5, 8.31e5}},
-	"diayn-reward":   {{942, -8130, -45, 1340, 229, 1000, 2130}, {2.27e5, 9.18e5, 4.04e4, 1.29e5, 4e4, 4.92e5, 1.68e6}},
-	"pga-map-elites": {{977, -9320, -23, 1450, 249, 1220, 1750}, {7.89e5, 2.74e6, 3.92e5, 9.19e5, 1.58e5, 8.23e5, 2.98e6}},
-	"pga-aurora":     {{472, -9270, -63, 1440, 249, 1050, 1470}, {4.4e5, 2.59e6, 2.88e5, 7.33e5, 1.69e5, 5.1e5, 2.39e6}},
-	"map-elites":     {{381, -10100, -25, 425, 249, 687, 1230}, {4.53e5, 2.98e6, 4.22e5, 9.08e5, 3.04e5, 6.45e5, 3.05e6}},
-	"aurora":         {{405, -11000, -23.5, 505, 249, 571, 1210}, {3.54e5, 2.18e6, 4.58e5, 5.82e5, 4e5, 4.59e5, 2.45e6}},
-	"diayn":          {{246, -15800, math.NaN(), 219, 211, 342, 463}, {5.8e4, 9.35e4, math.NaN(), 7.46e4, 4.84e4, 1.02e5, 4e5}},
-	"dads":           {{246, -9160, math.NaN(), 218, 211, 350, 404}, {1.37e5, 6.99e5, math.NaN(), 1.13e5, 3.5e5, 2.67e5, 7.97e5}},
+	"smerl-diayn": {{449, -7880, -40, 1710, 249, 1190, 1890},
+		{1.02e5, 7.84e5, 3.89e4, 6.2e4, 1.95e3, 3.01e5, 7.92e5}},
+	"smerl-dads": {{448, -7620, -80, 1610, 249, 1170, 1920},
+		{9.88e4, 8.22e5, 3.57e3, 0.83e5, 4.15e3, 2.69e5, 7.51e5}},
+	"dads-reward": {{1280, -7810, -81, 1240, 238, 630, 1890},
+		{2.42e5, 9.12e5, 0.42e4, 2.88e5, 3.05e5, 3.89e5, 8.31e5}},
+	"diayn-reward": {{942, -8130, -45, 1340, 229, 1000, 2130},
+		{2.27e5, 9.18e5, 4.04e4, 1.29e5, 4e4, 4.92e5, 1.68e6}},
+	"pga-map-elites": {{977, -9320, -23, 1450, 249, 1220, 1750},
+		{7.89e5, 2.74e6, 3.92e5, 9.19e5, 1.58e5, 8.23e5, 2.98e6}},
+	"pga-aurora": {{472, -9270, -63, 1440, 249, 1050, 1470},
+		{4.4e5, 2.59e6, 2.88e5, 7.33e5, 1.69e5, 5.1e5, 2.39e6}},
+	"map-elites": {{381, -10100, -25, 425, 249, 687, 1230},
+		{4.53e5, 2.98e6, 4.22e5, 9.08e5, 3.04e5, 6.45e5, 3.05e6}},
+	"aurora": {{405, -11000, -23.5, 505, 249, 571, 1210},
+		{3.54e5, 2.18e6, 4.58e5, 5.82e5, 4e5, 4.59e5, 2.45e6}},
+	"diayn": {{246, -15800, math.NaN(), 219, 211, 342, 463},
+		{5.8e4, 9.35e4, math.NaN(), 7.46e4, 4.84e4, 1.02e5, 4e5}},
+	"dads": {{246, -9160, math.NaN(), 218, 211, 350, 404},
+		{1.37e5, 6.99e5, math.NaN(), 1.13e5, 3.5e5, 2.67e5, 7.97e5}},
 }
 
 const seeds = 5
@@ -44,8 +54,10 @@ func paper() *results.Tables {
 					spread = 0.005
 				}
 				r := results.Trained{
-					Experiment: results.ExperimentTraining, Label: label, Algorithm: label, Env: env, Finished: true, Seed: int64(seed), Prior: true,
-					MaxFitness: medians[0][k] * (1 + spread*step), QDScore: medians[1][k] * (1 + 0.01*step), Coverage: 95 + step,
+					Experiment: results.ExperimentTraining, Label: label, Algorithm: label, Env: env,
+					Finished: true, Seed: int64(seed), Prior: true,
+					MaxFitness: medians[0][k] * (1 + spread*step), QDScore: medians[1][k] * (1 + 0.01*step),
+					Coverage:     95 + step,
 					EdgeCoverage: 80 + step,
 				}
 				if reinforced {
@@ -66,14 +78,16 @@ func paper() *results.Tables {
 				t.Trained = append(t.Trained, r)
 			}
 		}
-		t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTargets, Label: "sac", Env: "ant-maze",
+		t.Trained = append(t.Trained, results.Trained{Experiment: results.ExperimentTargets, Label: "sac",
+			Env:      "ant-maze",
 			Finished: true, Seed: int64(seed), MaxFitness: -9000 + step})
 		for _, c := range []struct {
 			algorithm     string
 			with, without float64
 		}{{"dads-reward", 40, 10}, {"diayn-reward", 30, 18}} {
 			for _, prior := range []bool{true, false} {
-				r := results.Trained{Experiment: results.ExperimentPrior, Label: c.algorithm, Algorithm: c.algorithm, Env: "ant-omni",
+				r := results.Trained{Experiment: results.ExperimentPrior, Label: c.algorithm,
+					Algorithm: c.algorithm, Env: "ant-omni",
 					Finished: true, Seed: int64(seed), Prior: prior}
 				if r.Coverage = c.with + step/10; !prior {
 					r.Label, r.Coverage = c.algorithm+", no prior", c.without+step/10
@@ -85,8 +99,10 @@ func paper() *results.Tables {
 			for k := range 9 {
 				setting := func(label string, score float64) {
 					t.Trained = append(t.Trained, results.Trained{
-						Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Finished: true, Seed: int64(seed),
-						A: results.Setting{Name: "a", Value: float64(k / 3)}, B: results.Setting{Name: "b", Value: float64(k % 3)},
+						Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env,
+						Finished: true, Seed: int64(seed),
+						A:       results.Setting{Name: "a", Value: float64(k / 3)},
+						B:       results.Setting{Name: "b", Value: float64(k % 3)},
 						QDScore: 1000*score + step,
 					})
 				}
@@ -119,8 +135,9 @@ func paper() *results.Tables {
 					case i >= len(neuroevolution):
 						loss = 0.9
 					}
-					a.Values = append(a.Values, results.Value{Index: index, X: x, Y: math.NaN(), Score: nominal * (1 - loss*min(1,
-						math.Abs(x-1))) * (1 + 0.001*step)})
+					a.Values = append(a.Values, results.Value{Index: index, X: x, Y: math.NaN(),
+						Score: nominal * (1 - loss*min(1,
+							math.Abs(x-1))) * (1 + 0.001*step)})
 				}
 				t.Adapted = append(t.Adapted, a)
 			}
@@ -128,17 +145,20 @@ func paper() *results.Tables {
 				continue
 			}
 			t.Adapted = append(t.Adapted, results.Adapted{
-				Label: label, Env: "ant-maze", Seed: int64(seed), Perturbation: results.Target, Values: []results.Value{{Score: -1000*float64(i) + step},
+				Label: label, Env: "ant-maze", Seed: int64(seed), Perturbation: results.Target,
+				Values: []results.Value{{Score: -1000*float64(i) + step},
 					{Score: -2000 * float64(i)}},
 			})
-			final := results.ControlPoint{EnvSteps: 100, FitnessMean: 100*float64(i) + step, HurdlesMean: 0.5 + step/10}
+			final := results.ControlPoint{EnvSteps: 100, FitnessMean: 100*float64(i) + step,
+				HurdlesMean: 0.5 + step/10}
 			switch label {
 			case "pga-map-elites":
 				final.FitnessMean, final.HurdlesMean = 2000+step, 5+step/10
 			case "diayn-reward":
 				final.FitnessMean, final.HurdlesMean = 1900+step, 4+step/10
 			}
-			t.Controlled = append(t.Controlled, results.Controlled{Label: label, Seed: int64(seed), Curve: []results.ControlPoint{{}, final}})
+			t.Controlled = append(t.Controlled, results.Controlled{Label: label, Seed: int64(seed),
+				Curve: []results.ControlPoint{{}, final}})
 		}
 	}
 	return t
@@ -150,7 +170,8 @@ func change(experiment, label, env string, to func(*results.Trained)) func(*resu
 	return func(t *results.Tables) {
 		for i := range t.Trained {
 			r := &t.Trained[i]
-			if r.Experiment == experiment && (label == "" || r.Label == label) && (env == "" || r.Env == env) {
+			if r.Experiment == experiment && (label == "" || r.Label == label) && (env == "" || r.Env ==
+				env) {
 				to(r)
 			}
 		}
@@ -159,11 +180,13 @@ func change(experiment, label, env string, to func(*results.Trained)) func(*resu
 
 // trained and scored set a number of the main table.
 func trained(label, env string, fitness float64) func(*results.Tables) {
-	return change(results.ExperimentTraining, label, env, func(r *results.Trained) { r.MaxFitness = fitness })
+	return change(results.ExperimentTraining, label, env,
+		func(r *results.Trained) { r.MaxFitness = fitness })
 }
 
 func scored(label, env string, score float64) func(*results.Tables) {
-	return change(results.ExperimentTraining, label, env, func(r *results.Trained) { r.QDScore = score })
+	return change(results.ExperimentTraining, label, env,
+		func(r *results.Trained) { r.QDScore = score })
 }
 
 // unfinished takes runs of an experiment away.
@@ -214,7 +237,8 @@ func control(label string, to func(*results.ControlPoint)) func(*results.Tables)
 
 func notControlled(label string) func(*results.Tables) {
 	return func(t *results.Tables) {
-		t.Controlled = slices.DeleteFunc(t.Controlled, func(c results.Controlled) bool { return c.Label == label })
+		t.Controlled = slices.DeleteFunc(t.Controlled,
+			func(c results.Controlled) bool { return c.Label == label })
 	}
 }
 
@@ -229,29 +253,41 @@ func all(changes ...func(*results.Tables)) func(*results.Tables) {
 // cases are, for each claim, a change of the tables with which it does not hold, and one with which
 // it cannot be told.
 var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
-	"qd-score":          {scored("diayn-reward", "walker-uni", 9e5), unfinished("training", "aurora", "pointmaze")},
-	"qd-score-ant-omni": {scored("dads-reward", "ant-omni", 2.2e5), unfinished("training", "map-elites", "ant-omni")},
+	"qd-score": {scored("diayn-reward", "walker-uni", 9e5),
+		unfinished("training", "aurora", "pointmaze")},
+	"qd-score-ant-omni": {scored("dads-reward", "ant-omni", 2.2e5),
+		unfinished("training", "map-elites", "ant-omni")},
 	"max-fitness": {func(t *results.Tables) {
 		for _, env := range environments {
 			trained("aurora", env, 1e6)(t)
 		}
 	}, unfinished("training", "smerl-dads", "walker-uni")},
-	"ant-maze-jump": {trained("aurora", "ant-maze", -5000), unfinished("training", "dads-reward", "ant-maze")},
-	"ant-maze-sac": {change("smerl-targets", "sac", "ant-maze", func(r *results.Trained) { r.MaxFitness = -8000 }),
+	"ant-maze-jump": {trained("aurora", "ant-maze", -5000),
+		unfinished("training", "dads-reward", "ant-maze")},
+	"ant-maze-sac": {change("smerl-targets", "sac", "ant-maze",
+		func(r *results.Trained) { r.MaxFitness = -8000 }),
 		unfinished("smerl-targets", "sac", "ant-maze")},
-	"ant-trap-coverage": {change("training", "pga-map-elites", "ant-trap", func(r *results.Trained) { r.Coverage = 89 }),
+	"ant-trap-coverage": {change("training", "pga-map-elites", "ant-trap",
+		func(r *results.Trained) { r.Coverage = 89 }),
 		unfinished("training", "pga-map-elites", "ant-trap")},
-	"ant-trap-fitness": {trained("map-elites", "ant-trap", 1300), unfinished("training", "smerl-dads", "ant-trap")},
-	"ant-trap-smerl":   {trained("smerl-dads", "ant-trap", 700), unfinished("training", "dads-reward", "ant-trap")},
+	"ant-trap-fitness": {trained("map-elites", "ant-trap", 1300),
+		unfinished("training", "smerl-dads", "ant-trap")},
+	"ant-trap-smerl": {trained("smerl-dads", "ant-trap", 700),
+		unfinished("training", "dads-reward", "ant-trap")},
 
-	"coverage": {change("training", "smerl-dads", "ant-maze", func(r *results.Trained) { r.Coverage = 99 }),
+	"coverage": {change("training", "smerl-dads", "ant-maze",
+		func(r *results.Trained) { r.Coverage = 99 }),
 		unfinished("training", "aurora", "pointmaze")},
-	"coverage-map-elites": {change("training", "map-elites", "", func(r *results.Trained) { r.Coverage = 70 }),
+	"coverage-map-elites": {change("training", "map-elites", "",
+		func(r *results.Trained) { r.Coverage = 70 }),
 		unfinished("training", "map-elites", "ant-maze")},
-	"pga-fitness": {trained("aurora", "pointmaze", -22), unfinished("training", "smerl-diayn", "walker-uni")},
-	"pga-efficiency": {change("training", "map-elites", "", func(r *results.Trained) { r.Curve[0].MaxFitness = 1e6 }),
+	"pga-fitness": {trained("aurora", "pointmaze", -22),
+		unfinished("training", "smerl-diayn", "walker-uni")},
+	"pga-efficiency": {change("training", "map-elites", "",
+		func(r *results.Trained) { r.Curve[0].MaxFitness = 1e6 }),
 		change("training", "map-elites", "ant-uni", func(r *results.Trained) { r.Curve = nil })},
-	"statistic": {func(t *results.Tables) { // one seed far up: the best by the mean, and not by the median
+	// one seed far up: the best by the mean, and not by the median
+	"statistic": {func(t *results.Tables) {
 		for _, env := range environments[:4] {
 			change("training", "aurora", env, func(r *results.Trained) {
 				if r.Seed == 0 {
@@ -261,9 +297,12 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		}
 	}, change("training", "aurora", "ant-uni", func(r *results.Trained) { r.Finished = r.Seed < 3 })},
 
-	"adaptation-behind": {adaptAll("aurora", func(v *results.Value) { v.Score = 5000 }), notEvaluated("gravity", "aurora", "walker-uni")},
-	"adaptation-aurora": {adaptAll("pga-aurora", func(v *results.Value) { v.Score *= 0.5 }), notEvaluated("gravity", "aurora", "walker-uni")},
-	"adaptation-targets": {adapt("target", "pga-map-elites", "ant-maze", func(v *results.Value) { v.Score = -20_000 }),
+	"adaptation-behind": {adaptAll("aurora", func(v *results.Value) { v.Score = 5000 }),
+		notEvaluated("gravity", "aurora", "walker-uni")},
+	"adaptation-aurora": {adaptAll("pga-aurora", func(v *results.Value) { v.Score *= 0.5 }),
+		notEvaluated("gravity", "aurora", "walker-uni")},
+	"adaptation-targets": {adapt("target", "pga-map-elites", "ant-maze",
+		func(v *results.Value) { v.Score = -20_000 }),
 		notEvaluated("target", "dads-reward", "ant-maze")},
 	"gravity-others": {func(t *results.Tables) {
 		for _, label := range methods {
@@ -280,7 +319,8 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		adapt("actuators", "diayn-reward", "walker-uni", func(v *results.Value) { v.Score = 1e4 * v.X }),
 	), func(t *results.Tables) { // nothing below 1
 		for i, a := range t.Adapted {
-			t.Adapted[i].Values = slices.DeleteFunc(slices.Clone(a.Values), func(v results.Value) bool { return v.X < 1 && a.Env == "ant-uni" })
+			t.Adapted[i].Values = slices.DeleteFunc(slices.Clone(a.Values),
+				func(v results.Value) bool { return v.X < 1 && a.Env == "ant-uni" })
 		}
 	}},
 	"gravity-quarter": {adapt("gravity", "pga-map-elites", "walker-uni", func(v *results.Value) {
@@ -297,9 +337,11 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 			v.Score = 300
 		}
 	}), notEvaluated("gravity", "map-elites", "ant-uni")},
-	"leg-smerl-near": {adapt("actuators", "diayn-reward", "ant-uni", func(v *results.Value) { v.Score *= 1.1 }),
+	"leg-smerl-near": {adapt("actuators", "diayn-reward", "ant-uni",
+		func(v *results.Value) { v.Score *= 1.1 }),
 		notEvaluated("actuators", "diayn-reward", "ant-uni")},
-	"leg-smerl-far": {adapt("actuators", "diayn-reward", "ant-uni", func(v *results.Value) { v.Score *= 0.4 }),
+	"leg-smerl-far": {adapt("actuators", "diayn-reward", "ant-uni",
+		func(v *results.Value) { v.Score *= 0.4 }),
 		notEvaluated("actuators", "smerl-diayn", "ant-uni")},
 	"pga-aurora-adapts": {adapt("gravity", "pga-aurora", "ant-uni", func(v *results.Value) {
 		if v.X > 4.9 {
@@ -307,10 +349,13 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		}
 	}), notEvaluated("actuators", "pga-aurora", "ant-uni")},
 
-	"hurdles-jump":    {control("aurora", func(p *results.ControlPoint) { p.HurdlesMean = 3 }), notControlled("smerl-dads")},
-	"hurdles-fitness": {control("diayn-reward", func(p *results.ControlPoint) { p.FitnessMean = 1500 }), notControlled("diayn-reward")},
+	"hurdles-jump": {control("aurora", func(p *results.ControlPoint) { p.HurdlesMean = 3 }),
+		notControlled("smerl-dads")},
+	"hurdles-fitness": {control("diayn-reward",
+		func(p *results.ControlPoint) { p.FitnessMean = 1500 }), notControlled("diayn-reward")},
 
-	"sensitivity-median": {change("sensitivity", "map-elites", "ant-omni", func(r *results.Trained) { r.QDScore *= 0.2 }),
+	"sensitivity-median": {change("sensitivity", "map-elites", "ant-omni",
+		func(r *results.Trained) { r.QDScore *= 0.2 }),
 		unfinished("sensitivity", "map-elites", "ant-omni")},
 	"sensitivity-spread": {all(
 		change("sensitivity", "dads-reward", "ant-uni", func(r *results.Trained) { r.QDScore = 1 }),
@@ -320,29 +365,41 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		if r.A.Value == 1 && r.B.Value == 2 {
 			r.QDScore = 400
 		}
-	}), change("sensitivity", "map-elites", "ant-uni", func(r *results.Trained) { r.Finished = r.A.Value == 0 })},
+	}), change("sensitivity", "map-elites", "ant-uni",
+		func(r *results.Trained) { r.Finished = r.A.Value == 0 })},
 	"sensitivity-halfcheetah-uni": {change("sensitivity", "map-elites", "halfcheetah-uni",
 		func(r *results.Trained) { r.QDScore *= 0.5 + 0.25*r.A.Value }),
 		unfinished("sensitivity", "map-elites", "halfcheetah-uni")},
-	"sensitivity-walker-uni": {change("sensitivity", "dads-reward", "walker-uni", func(r *results.Trained) { r.QDScore = 500 }),
+	"sensitivity-walker-uni": {change("sensitivity", "dads-reward", "walker-uni",
+		func(r *results.Trained) { r.QDScore = 500 }),
 		unfinished("sensitivity", "dads-reward", "walker-uni")},
 
-	"smerl-fitness": {all(trained("smerl-dads", "ant-maze", -9000), trained("smerl-dads", "ant-uni", 9), trained("smerl-dads",
-		"walker-uni", 9)),
+	"smerl-fitness": {all(trained("smerl-dads", "ant-maze", -9000),
+		trained("smerl-dads", "ant-uni", 9), trained("smerl-dads",
+			"walker-uni", 9)),
 		unfinished("training", "smerl-dads", "ant-omni")},
-	"sum-qd-score": {change("training", "diayn-reward", "", func(r *results.Trained) { r.QDScore /= 10 }),
+	"sum-qd-score": {change("training", "diayn-reward", "",
+		func(r *results.Trained) { r.QDScore /= 10 }),
 		unfinished("training", "diayn-reward", "walker-uni")},
-	"sum-variance": {change("training", "dads-reward", "", func(r *results.Trained) { r.MaxFitness = 7 }),
+	"sum-variance": {change("training", "dads-reward", "",
+		func(r *results.Trained) { r.MaxFitness = 7 }),
 		unfinished("training", "dads-reward", "ant-uni")},
-	"sum-variance-qd-score": {scored("diayn-reward", "", 7), unfinished("training", "dads-reward", "ant-uni")},
-	"sum-variance-coverage": {change("training", "dads-reward", "", func(r *results.Trained) { r.Coverage = 7 }),
+	"sum-variance-qd-score": {scored("diayn-reward", "", 7),
 		unfinished("training", "dads-reward", "ant-uni")},
-	"edges": {change("training", "smerl-dads", "walker-uni", func(r *results.Trained) { r.EdgeCoverage = 85 }),
-		change("training", "smerl-dads", "walker-uni", func(r *results.Trained) { r.EdgeCoverage = math.NaN() })},
-	"map-elites-qd-score": {scored("pga-map-elites", "ant-maze", 3e6), unfinished("training", "smerl-dads", "ant-maze")},
-	"aurora-little-loss": {change("training", "aurora", "", func(r *results.Trained) { r.QDScore /= 2 }),
+	"sum-variance-coverage": {change("training", "dads-reward", "",
+		func(r *results.Trained) { r.Coverage = 7 }),
+		unfinished("training", "dads-reward", "ant-uni")},
+	"edges": {change("training", "smerl-dads", "walker-uni",
+		func(r *results.Trained) { r.EdgeCoverage = 85 }),
+		change("training", "smerl-dads", "walker-uni",
+			func(r *results.Trained) { r.EdgeCoverage = math.NaN() })},
+	"map-elites-qd-score": {scored("pga-map-elites", "ant-maze", 3e6),
+		unfinished("training", "smerl-dads", "ant-maze")},
+	"aurora-little-loss": {change("training", "aurora", "",
+		func(r *results.Trained) { r.QDScore /= 2 }),
 		unfinished("training", "aurora", "ant-uni")},
-	"iqm-ranking": {func(t *results.Tables) { // two seeds of the second far up: above the first by the interquartile mean
+	// two seeds of the second far up: above the first by the interquartile mean
+	"iqm-ranking": {func(t *results.Tables) {
 		n := 0
 		for i, c := range t.Controlled {
 			if c.Label == "diayn-reward" {
@@ -361,13 +418,18 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 		})
 	}},
 
-	"prior-dads": {change("prior", "dads-reward, no prior", "", func(r *results.Trained) { r.Coverage = 30 }), unfinished("prior",
+	"prior-dads": {change("prior", "dads-reward, no prior", "",
+		func(r *results.Trained) { r.Coverage = 30 }), unfinished("prior",
 		"dads-reward", "")},
-	"prior-diayn": {change("prior", "diayn-reward, no prior", "", func(r *results.Trained) { r.Coverage = 29 }),
+	"prior-diayn": {change("prior", "diayn-reward, no prior", "",
+		func(r *results.Trained) { r.Coverage = 29 }),
 		unfinished("prior", "diayn-reward, no prior", "")},
-	"reward-qd-score":   {change("reward", "dads", "ant-uni", func(r *results.Trained) { r.QDScore = 1e6 }), unfinished("reward", "dads", "ant-maze")},
-	"reward-adaptation": {adaptAll("diayn", func(v *results.Value) { v.Score = 5000 }), notEvaluated("actuators", "dads", "ant-uni")},
-	"reward-fitness": {change("reward", "dads", "ant-uni", func(r *results.Trained) { r.MaxFitness = 2000 }), unfinished("reward",
+	"reward-qd-score": {change("reward", "dads", "ant-uni",
+		func(r *results.Trained) { r.QDScore = 1e6 }), unfinished("reward", "dads", "ant-maze")},
+	"reward-adaptation": {adaptAll("diayn", func(v *results.Value) { v.Score = 5000 }),
+		notEvaluated("actuators", "dads", "ant-uni")},
+	"reward-fitness": {change("reward", "dads", "ant-uni",
+		func(r *results.Trained) { r.MaxFitness = 2000 }), unfinished("reward",
 		"diayn", "ant-omni")},
 }
 
@@ -382,7 +444,8 @@ func find(t *testing.T, id string) Claim {
 
 func oneLine(t *testing.T, r Result) {
 	t.Helper()
-	if r.Evidence == "" || strings.ContainsAny(r.Evidence, "\n") || r.Verdict != NotEnough && strings.Contains(r.Evidence, "NaN") {
+	if r.Evidence == "" || strings.ContainsAny(r.Evidence,
+		"\n") || r.Verdict != NotEnough && strings.Contains(r.Evidence, "NaN") {
 		t.Errorf("%s: the evidence is %q", r.ID, r.Evidence)
 	}
 }
@@ -398,7 +461,8 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 		seen[c.ID] = true
 		holds := c.Check(paper())
 		if holds.Verdict != Holds || holds.MinSeeds != seeds || holds.MaxSeeds != seeds {
-			t.Errorf("of the paper's numbers %s: %s with %d to %d seeds: %s", c.ID, holds.Verdict, holds.MinSeeds, holds.MaxSeeds, holds.Evidence)
+			t.Errorf("of the paper's numbers %s: %s with %d to %d seeds: %s", c.ID, holds.Verdict,
+				holds.MinSeeds, holds.MaxSeeds, holds.Evidence)
 		}
 		broken := paper()
 		test.breaks(broken)
@@ -439,7 +503,8 @@ func TestSmallRunsBearNoVerdict(t *testing.T) {
 	}
 	few.Trained = slices.DeleteFunc(few.Trained, func(r results.Trained) bool { return r.Seed > 1 })
 	few.Adapted = slices.DeleteFunc(few.Adapted, func(a results.Adapted) bool { return a.Seed > 1 })
-	few.Controlled = slices.DeleteFunc(few.Controlled, func(c results.Controlled) bool { return c.Seed > 1 })
+	few.Controlled = slices.DeleteFunc(few.Controlled,
+		func(c results.Controlled) bool { return c.Seed > 1 })
 	for _, c := range All() {
 		got := c.Check(small)
 		if got.Verdict != TooSmall || !strings.HasPrefix(got.Evidence, "32 cells, not 1024 (") {
@@ -458,9 +523,11 @@ func TestSmallRunsBearNoVerdict(t *testing.T) {
 		}
 	}
 	one := paper()
-	change("training", "smerl-dads", "walker-uni", func(r *results.Trained) { r.Short = []string{"SMERL's gate never opened"} })(one)
+	change("training", "smerl-dads", "walker-uni",
+		func(r *results.Trained) { r.Short = []string{"SMERL's gate never opened"} })(one)
 	got := find(t, "smerl-fitness").Check(one)
-	if got.Verdict != TooSmall || got.Evidence != "SMERL's gate never opened (SMERL(DADS) on walker-uni)" {
+	if got.Verdict != TooSmall || got.Evidence != "SMERL's gate never opened (SMERL(DADS) on "+
+		"walker-uni)" {
 		t.Errorf("of a gate that never opened: %+v", got)
 	}
 	if got := find(t, "ant-trap-smerl").Check(one); got.Verdict != Holds {
@@ -479,7 +546,8 @@ func TestNothingIsKnownOfNothing(t *testing.T) {
 	broken := paper()
 	for i := range broken.Trained {
 		r := &broken.Trained[i]
-		r.MaxFitness, r.QDScore, r.Coverage, r.EdgeCoverage = math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		r.MaxFitness, r.QDScore, r.Coverage, r.EdgeCoverage = math.NaN(), math.NaN(), math.NaN(),
+			math.NaN()
 		r.Curve = nil
 	}
 	broken.Adapted, broken.Controlled = nil, nil
@@ -494,7 +562,8 @@ func TestNothingIsKnownOfNothing(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	tables := paper()
 	got := find(t, "ant-trap-fitness").Check(tables).Evidence
-	if want := "DADS+REWARD 1280 against PGA-MAP-Elites 977, A 1.00, P 0.008"; got != want { // 2 of the 252 orders of five and five
+	// 2 of the 252 orders of five and five
+	if want := "DADS+REWARD 1280 against PGA-MAP-Elites 977, A 1.00, P 0.008"; got != want {
 		t.Errorf("the evidence is %q, want %q", got, want)
 	}
 	scored("diayn-reward", "walker-uni", 9e5)(tables)
@@ -504,7 +573,8 @@ func TestEvidence(t *testing.T) {
 	}
 	unfinished("training", "aurora", "")(tables)
 	got = find(t, "qd-score").Check(tables).Evidence
-	if want := "needs AURORA on ant-trap, AURORA on ant-maze, AURORA on pointmaze, AURORA on ant-uni and 2 more"; got != want {
+	if want := "needs AURORA on ant-trap, AURORA on ant-maze, AURORA on pointmaze, AURORA on " +
+		"ant-uni and 2 more"; got != want {
 		t.Errorf("the evidence is %q, want %q", got, want)
 	}
 	// A swap on ant-maze is what the paper says, another one is not.
@@ -539,7 +609,8 @@ func TestEvidence(t *testing.T) {
 
 func TestNumbersHaveThreeDigits(t *testing.T) {
 	for v, want := range map[float64]string{
-		0: "0", 0.12345: "0.123", -0.5: "-0.5", 123.4: "123", 999.4: "999", 999.7: "1000", -999.7: "-1000", 17234.4: "17234", 234567: "234567",
+		0: "0", 0.12345: "0.123", -0.5: "-0.5", 123.4: "123", 999.4: "999", 999.7: "1000",
+		-999.7: "-1000", 17234.4: "17234", 234567: "234567",
 	} {
 		if got := number(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)

@@ -19,13 +19,16 @@ var (
 // The environments.
 var (
 	environments = results.Environments()
-	gaits        = []string{"ant-uni", "walker-uni", "halfcheetah-uni"} // whose descriptor are contacts
-	grids        = []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"}
+	// whose descriptor are contacts
+	gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
+	grids = []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"}
 )
 
 // What the paper's words mean here.
 const (
-	level      = 0.2  // "on the level of", "similar", "matches": medians that differ by at most this part of the larger
+	// "on the level of", "similar", "matches": medians that differ by at most this part of the
+	// larger
+	level      = 0.2
 	most       = 0.5  // "on most tasks": more than this part of them
 	mostly     = 0.75 // a statement over many multipliers: at least this part of them
 	trapped    = 500  // max fitness on ant-trap of those who stay in the trap; 449 in the paper
@@ -42,7 +45,8 @@ const (
 
 // list has the claims, in the order in which they are told. Each group has a file, with what its
 // checks need.
-var list = slices.Concat(ofScores, ofAdaptation, ofHurdles, ofSensitivity, ofRewards, ofAverages, ofAblations)
+var list = slices.Concat(ofScores, ofAdaptation, ofHurdles, ofSensitivity, ofRewards, ofAverages,
+	ofAblations)
 
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")

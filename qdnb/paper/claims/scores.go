@@ -12,11 +12,14 @@ import (
 
 // ofScores are what the main text says of the scores at the end of training.
 var ofScores = []Claim{
-	{"qd-score", "QD methods have a better QD score than mutual-information methods on every task but ant-omni (best against best)",
+	{"qd-score", "QD methods have a better QD score than mutual-information methods on every task " +
+		"but ant-omni (best against best)",
 		"table 1", func(d *data) (bool, string) { return d.superior(results.QDScore) }},
-	{"coverage", "QD methods have a better coverage than mutual-information methods on every task but ant-omni (best against best)",
+	{"coverage", "QD methods have a better coverage than mutual-information methods on every task " +
+		"but ant-omni (best against best)",
 		"figure 6", func(d *data) (bool, string) { return d.superior(results.Coverage) }},
-	{"coverage-map-elites", "the coverage of MAP-Elites is close to PGA-MAP-Elites' on most tasks (at most 20 % less)",
+	{"coverage-map-elites",
+		"the coverage of MAP-Elites is close to PGA-MAP-Elites' on most tasks (at most 20 % less)",
 		"figure 6", func(d *data) (bool, string) {
 			var wins tally
 			var words []string
@@ -31,28 +34,32 @@ var ofScores = []Claim{
 		"table 1", func(d *data) (bool, string) {
 			return d.first("pga-map-elites", []string{"pointmaze", "walker-uni"}, results.MaxFitness)
 		}},
-	{"pga-efficiency", "PGA-MAP-Elites is more sample-efficient than MAP-Elites: after as many environment steps its max fitness is " +
-		"better on most tasks", "figure 7", func(d *data) (bool, string) {
-		var wins tally
-		for _, env := range environments {
-			steps := math.Inf(1) // that both reach
-			pair := []string{"pga-map-elites", "map-elites"}
-			for _, label := range pair {
-				for _, x := range d.scores(label, env, results.EnvSteps) {
-					steps = min(steps, x)
+	{"pga-efficiency",
+		"PGA-MAP-Elites is more sample-efficient than MAP-Elites: after as many environment steps its " +
+			"max fitness is " +
+			"better on most tasks", "figure 7", func(d *data) (bool, string) {
+			var wins tally
+			for _, env := range environments {
+				steps := math.Inf(1) // that both reach
+				pair := []string{"pga-map-elites", "map-elites"}
+				for _, label := range pair {
+					for _, x := range d.scores(label, env, results.EnvSteps) {
+						steps = min(steps, x)
+					}
 				}
+				samples := of(pair, func(label string) (x []float64) {
+					for _, r := range d.t.FinishedRuns(label, env) {
+						x = append(x, fitnessAfter(r.Curve, steps))
+					}
+					return d.note(x, "curves of "+label+" on "+env)
+				})
+				wins.add(samples[0].median() > samples[1].median(),
+					fmt.Sprintf("%s after %.2g steps", env, steps))
 			}
-			samples := of(pair, func(label string) (x []float64) {
-				for _, r := range d.t.FinishedRuns(label, env) {
-					x = append(x, fitnessAfter(r.Curve, steps))
-				}
-				return d.note(x, "curves of "+label+" on "+env)
-			})
-			wins.add(samples[0].median() > samples[1].median(), fmt.Sprintf("%s after %.2g steps", env, steps))
-		}
-		return float64(wins.yes) > most*float64(wins.all), wins.String()
-	}},
-	{"qd-score-ant-omni", "on ant-omni the QD score of DADS+REWARD is on the level of MAP-Elites' (within 20 %)",
+			return float64(wins.yes) > most*float64(wins.all), wins.String()
+		}},
+	{"qd-score-ant-omni",
+		"on ant-omni the QD score of DADS+REWARD is on the level of MAP-Elites' (within 20 %)",
 		"table 1", func(d *data) (bool, string) {
 			a, b := d.pair("dads-reward", "map-elites", "ant-omni", results.QDScore)
 			return similar(a.median(), b.median()), against(a, b)
@@ -62,7 +69,10 @@ var ofScores = []Claim{
 			count := map[string]int{}
 			for _, env := range environments {
 				highest := math.Inf(-1)
-				samples := of(methods, func(label string) []float64 { return d.scores(label, env, results.MaxFitness) })
+				samples := of(methods, func(label string) []float64 {
+					return d.scores(label, env,
+						results.MaxFitness)
+				})
 				for _, s := range samples {
 					highest = max(highest, s.median())
 				}
@@ -82,13 +92,17 @@ var ofScores = []Claim{
 			}
 			return holds, "best on (ties counted for each): " + strings.Join(words, ", ")
 		}},
-	{"ant-maze-jump", "on ant-maze mutual-information methods reach a better max fitness than QD methods (by jumping over a wall)",
+	{"ant-maze-jump",
+		"on ant-maze mutual-information methods reach a better max fitness than QD methods (by jumping " +
+			"over a wall)",
 		"table 1", func(d *data) (bool, string) {
 			a, b := d.families("ant-maze", results.MaxFitness)
 			return b.median() > a.median(), against(b, a)
 		}},
-	{"ant-maze-sac", "a plain RL agent does not find the jump: SAC's max fitness on ant-maze is more than 10 % below the best mutual-" +
-		"information method's",
+	{"ant-maze-sac",
+		"a plain RL agent does not find the jump: SAC's max fitness on ant-maze is more than 10 % " +
+			"below the best mutual-" +
+			"information method's",
 		"text on table 1", func(d *data) (bool, string) {
 			sac := sample{"sac", nil}
 			for _, r := range d.trained(d.t.TrainedIn(results.ExperimentTargets, "sac", "ant-maze")) {
@@ -106,11 +120,17 @@ var ofScores = []Claim{
 	{"ant-trap-fitness", "on ant-trap DADS+REWARD has the best max fitness",
 		"table 1", func(d *data) (bool, string) {
 			a := sample{"dads-reward", d.scores("dads-reward", "ant-trap", results.MaxFitness)}
-			others := slices.DeleteFunc(slices.Clone(methods), func(label string) bool { return label == a.label })
-			b := best(of(others, func(label string) []float64 { return d.scores(label, "ant-trap", results.MaxFitness) }))
+			others := slices.DeleteFunc(slices.Clone(methods),
+				func(label string) bool { return label == a.label })
+			b := best(of(others, func(label string) []float64 {
+				return d.scores(label, "ant-trap",
+					results.MaxFitness)
+			}))
 			return a.median() > b.median(), against(a, b)
 		}},
-	{"ant-trap-smerl", "on ant-trap SMERL stays in the trap (max fitness up to 500), PGA-MAP-Elites and DADS+REWARD do not",
+	{"ant-trap-smerl",
+		"on ant-trap SMERL stays in the trap (max fitness up to 500), PGA-MAP-Elites and DADS+REWARD " +
+			"do not",
 		"table 1", func(d *data) (bool, string) {
 			holds := true
 			var words []string
@@ -126,23 +146,37 @@ var ofScores = []Claim{
 // ofRewards are what the appendix says of them: of SMERL against the plain sum of rewards, and of
 // single methods.
 var ofRewards = []Claim{
-	{"smerl-fitness", "SMERL has a better max fitness than the plain sum of rewards on most tasks (both variants)",
+	{"smerl-fitness",
+		"SMERL has a better max fitness than the plain sum of rewards on most tasks (both variants)",
 		"table 1", func(d *data) (bool, string) {
-			return d.smerlAgainstSum(func(smerl, sum []float64, env string) bool { return stats.Median(smerl) > stats.Median(sum) },
+			return d.smerlAgainstSum(func(smerl, sum []float64,
+				env string) bool {
+				return stats.Median(smerl) > stats.Median(sum)
+			},
 				results.MaxFitness)
 		}},
 	{"sum-qd-score", "the plain sum has a better QD score than SMERL on most tasks (both variants)",
 		"table 1", func(d *data) (bool, string) {
-			return d.smerlAgainstSum(func(smerl, sum []float64, env string) bool { return stats.Median(sum) > stats.Median(smerl) },
+			return d.smerlAgainstSum(func(smerl, sum []float64,
+				env string) bool {
+				return stats.Median(sum) > stats.Median(smerl)
+			},
 				results.QDScore)
 		}},
-	{"sum-variance", "the plain sum varies more over seeds than SMERL on most tasks (standard deviation of max fitness, both variants)",
+	{"sum-variance",
+		"the plain sum varies more over seeds than SMERL on most tasks (standard deviation of max " +
+			"fitness, both variants)",
 		"table 9", func(d *data) (bool, string) { return d.sumVaries(results.MaxFitness) }},
-	{"sum-variance-qd-score", "the plain sum varies more over seeds than SMERL on most tasks (standard deviation of the QD score)",
+	{"sum-variance-qd-score",
+		"the plain sum varies more over seeds than SMERL on most tasks (standard deviation of the QD " +
+			"score)",
 		"table 9", func(d *data) (bool, string) { return d.sumVaries(results.QDScore) }},
-	{"sum-variance-coverage", "the plain sum varies more over seeds than SMERL on most tasks (standard deviation of the coverage)",
+	{"sum-variance-coverage",
+		"the plain sum varies more over seeds than SMERL on most tasks (standard deviation of the " +
+			"coverage)",
 		"figure 6", func(d *data) (bool, string) { return d.sumVaries(results.Coverage) }},
-	{"edges", "mutual-information methods leave the edges of repertoires empty on the uni tasks: all fill less of the outer tenth " +
+	{"edges", "mutual-information methods leave the edges of repertoires empty on the uni tasks: " +
+		"all fill less of the outer tenth " +
 		"than any QD method",
 		"figure 2", func(d *data) (bool, string) {
 			holds := true
@@ -164,7 +198,9 @@ var ofRewards = []Claim{
 		"table 1 (the appendix says: on three of the seven tasks)", func(d *data) (bool, string) {
 			return d.first("map-elites", []string{"ant-maze", "halfcheetah-uni"}, results.QDScore)
 		}},
-	{"aurora-little-loss", "AURORA loses little QD score against MAP-Elites (median over the tasks of the ratio at least 0.75)",
+	{"aurora-little-loss",
+		"AURORA loses little QD score against MAP-Elites (median over the tasks of the ratio at least " +
+			"0.75)",
 		"table 1", func(d *data) (bool, string) {
 			var ratios []float64
 			var words []string
@@ -174,7 +210,8 @@ var ofRewards = []Claim{
 				ratios = append(ratios, ratio)
 				words = append(words, fmt.Sprintf("%s %.2f", env, ratio))
 			}
-			return stats.Median(ratios) >= littleLoss, fmt.Sprintf("ratio %.2f (%s)", stats.Median(ratios), strings.Join(words, ", "))
+			return stats.Median(ratios) >= littleLoss,
+				fmt.Sprintf("ratio %.2f (%s)", stats.Median(ratios), strings.Join(words, ", "))
 		}},
 }
 
@@ -223,7 +260,10 @@ func fitnessAfter(curve []results.Point, steps float64) float64 {
 
 // sumVaries tells whether the plain sum varies more over seeds than SMERL on most tasks.
 func (d *data) sumVaries(m results.Metric) (bool, string) {
-	return d.smerlAgainstSum(func(smerl, sum []float64, env string) bool { return stats.Std(sum) > stats.Std(smerl) }, m)
+	return d.smerlAgainstSum(func(smerl, sum []float64,
+		env string) bool {
+		return stats.Std(sum) > stats.Std(smerl)
+	}, m)
 }
 
 // families are the best methods of both families by a metric.
@@ -238,7 +278,8 @@ func (d *data) pair(a, b, env string, m results.Metric) (sample, sample) {
 }
 
 // smerlAgainstSum counts the tasks on which something is so, for DIAYN and DADS.
-func (d *data) smerlAgainstSum(so func(smerl, sum []float64, env string) bool, m results.Metric) (bool, string) {
+func (d *data) smerlAgainstSum(so func(smerl, sum []float64, env string) bool,
+	m results.Metric) (bool, string) {
 	holds := true
 	var words []string
 	for _, variant := range []string{"diayn", "dads"} {

@@ -12,7 +12,8 @@ import (
 
 // ofSensitivity are what the paper says of grids of hyperparameters.
 var ofSensitivity = []Claim{
-	{"sensitivity-median", "over the grids MAP-Elites' median QD score is better than DADS+REWARD's on all four tasks",
+	{"sensitivity-median",
+		"over the grids MAP-Elites' median QD score is better than DADS+REWARD's on all four tasks",
 		"figure 3", func(d *data) (bool, string) {
 			var wins tally
 			weakest, least := "", math.Inf(1)
@@ -25,59 +26,73 @@ var ofSensitivity = []Claim{
 			}
 			return wins.yes == wins.all, join(wins.String(), weakest)
 		}},
-	{"sensitivity-spread", "over the grids DADS+REWARD's QD score spreads more than MAP-Elites' on most tasks (interquartile range, " +
-		"in parts of the median)", "figure 3", func(d *data) (bool, string) {
-		var wins tally
-		var words []string
-		for _, env := range grids {
-			a, b := spread(d.grid("map-elites", env)), spread(d.grid("dads-reward", env))
-			wins.add(b > a, env)
-			words = append(words, fmt.Sprintf("%s %.2f against %.2f", env, b, a))
-		}
-		return float64(wins.yes) > most*float64(wins.all), join(wins.String(), strings.Join(words, ", "))
-	}},
-	{"sensitivity-ant-uni", "on ant-uni even the worst setting of MAP-Elites beats the best of DADS+REWARD",
+	{"sensitivity-spread",
+		"over the grids DADS+REWARD's QD score spreads more than MAP-Elites' on most tasks " +
+			"(interquartile range, " +
+			"in parts of the median)", "figure 3", func(d *data) (bool, string) {
+			var wins tally
+			var words []string
+			for _, env := range grids {
+				a, b := spread(d.grid("map-elites", env)), spread(d.grid("dads-reward", env))
+				wins.add(b > a, env)
+				words = append(words, fmt.Sprintf("%s %.2f against %.2f", env, b, a))
+			}
+			return float64(wins.yes) > most*float64(wins.all), join(wins.String(), strings.Join(words, ", "))
+		}},
+	{"sensitivity-ant-uni",
+		"on ant-uni even the worst setting of MAP-Elites beats the best of DADS+REWARD",
 		"figure 14", func(d *data) (bool, string) {
 			a, b := d.grid("map-elites", "ant-uni"), d.grid("dads-reward", "ant-uni")
 			low, high := lowest(a.x), highest(b.x)
 			return low > high, fmt.Sprintf("worst %.2f, best %.2f of the task's maximum", low, high)
 		}},
-	{"sensitivity-halfcheetah-uni", "on halfcheetah-uni MAP-Elites varies little over the grid (all settings within 20 % of the best)",
+	{"sensitivity-halfcheetah-uni",
+		"on halfcheetah-uni MAP-Elites varies little over the grid (all settings within 20 % of the best)",
 		"figure 14", func(d *data) (bool, string) {
 			a := d.grid("map-elites", "halfcheetah-uni")
 			low, high := lowest(a.x), highest(a.x)
 			return similar(low, high), fmt.Sprintf("from %.2f to %.2f of the task's maximum", low, high)
 		}},
-	{"sensitivity-walker-uni", "on walker-uni both vary alike over their grids (ranges, in parts of the task's maximum, that differ " +
-		"by at most 0.2)",
+	{"sensitivity-walker-uni",
+		"on walker-uni both vary alike over their grids (ranges, in parts of the task's maximum, that " +
+			"differ " +
+			"by at most 0.2)",
 		"figure 14", func(d *data) (bool, string) {
 			a, b := d.grid("map-elites", "walker-uni"), d.grid("dads-reward", "walker-uni")
 			ra, rb := highest(a.x)-lowest(a.x), highest(b.x)-lowest(b.x)
-			return math.Abs(ra-rb) <= level, fmt.Sprintf("ranges %.2f (map-elites) and %.2f (dads-reward)", ra, rb)
+			return math.Abs(ra-rb) <= level, fmt.Sprintf("ranges %.2f (map-elites) and %.2f (dads-reward)",
+				ra, rb)
 		}},
 }
 
 // ofAblations are what it says of methods without the prior, and without the task's reward.
 var ofAblations = []Claim{
-	{"prior-dads", "without the prior the coverage of DADS+REWARD on ant-omni falls to about a quarter (15 to 35 %)",
+	{"prior-dads", "without the prior the coverage of DADS+REWARD on ant-omni falls to about a " +
+		"quarter (15 to 35 %)",
 		"figure 15", func(d *data) (bool, string) { return d.prior("dads-reward", 0.15, 0.35) }},
-	{"prior-diayn", "without the prior the coverage of DIAYN+REWARD on ant-omni falls by about 40 % (to 50 to 70 %)",
+	{"prior-diayn",
+		"without the prior the coverage of DIAYN+REWARD on ant-omni falls by about 40 % (to 50 to 70 %)",
 		"figure 15", func(d *data) (bool, string) { return d.prior("diayn-reward", 0.5, 0.7) }},
-	{"reward-fitness", "without the task's reward DIAYN and DADS have a lower max fitness on every task",
+	{"reward-fitness",
+		"without the task's reward DIAYN and DADS have a lower max fitness on every task",
 		"table 10", func(d *data) (bool, string) { return d.withoutReward(results.MaxFitness, "") }},
-	{"reward-qd-score", "without the task's reward DIAYN and DADS have a lower QD score on every task but ant-omni",
+	{"reward-qd-score",
+		"without the task's reward DIAYN and DADS have a lower QD score on every task but ant-omni",
 		"table 10", func(d *data) (bool, string) { return d.withoutReward(results.QDScore, "ant-omni") }},
-	{"reward-adaptation", "without the task's reward adaptation collapses: DIAYN and DADS keep less than half of the fitness of their +REWARD " +
-		"versions (at 75 % of the values)", "figure 16", func(d *data) (bool, string) {
-		return d.mostly(every, func(p panel, x float64) bool {
-			collapse := true
-			for _, label := range []string{"diayn", "dads"} {
-				a, b := stats.Median(d.adaptation(p.perturbation, p.env, label, x)), stats.Median(d.adaptation(p.perturbation, p.env, label+"-reward", x))
-				collapse = a < b-collapsed*math.Abs(b) && collapse
-			}
-			return collapse
-		})
-	}},
+	{"reward-adaptation",
+		"without the task's reward adaptation collapses: DIAYN and DADS keep less than half of the " +
+			"fitness of their +REWARD " +
+			"versions (at 75 % of the values)", "figure 16", func(d *data) (bool, string) {
+			return d.mostly(every, func(p panel, x float64) bool {
+				collapse := true
+				for _, label := range []string{"diayn", "dads"} {
+					a, b := stats.Median(d.adaptation(p.perturbation, p.env, label, x)),
+						stats.Median(d.adaptation(p.perturbation, p.env, label+"-reward", x))
+					collapse = a < b-collapsed*math.Abs(b) && collapse
+				}
+				return collapse
+			})
+		}},
 }
 
 // withoutReward compares DIAYN and DADS with their +REWARD versions on all tasks of the paper's
@@ -129,8 +144,11 @@ func highest(x []float64) float64 { return stats.Quantile(x, 1) }
 func (d *data) prior(algorithm string, low, high float64) (bool, string) {
 	d.trained(d.t.PriorRuns(algorithm, false))
 	d.trained(d.t.PriorRuns(algorithm, true))
-	a := sample{"without", d.note(d.t.PriorCoverages(algorithm, false), algorithm+" on ant-omni without the prior")}
-	b := sample{"with", d.note(d.t.PriorCoverages(algorithm, true), algorithm+" on ant-omni with the prior, in the experiment prior")}
+	a := sample{"without", d.note(d.t.PriorCoverages(algorithm, false), algorithm+
+		" on ant-omni without the prior")}
+	b := sample{"with", d.note(d.t.PriorCoverages(algorithm, true), algorithm+
+		" on ant-omni with the prior, in the experiment prior")}
 	ratio := a.median() / b.median()
-	return ratio >= low && ratio <= high, fmt.Sprintf("to %s: coverage %s", percent(ratio), against(a, b))
+	return ratio >= low && ratio <= high, fmt.Sprintf("to %s: coverage %s", percent(ratio),
+		against(a, b))
 }

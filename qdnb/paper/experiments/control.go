@@ -26,12 +26,14 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 		return []string{"value_hidden=64,64"}, mediumControl
 	case Small:
 		return []string{
-			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32", "num_minibatches=8", "update_epochs=4", "learning_rate=0.001",
+			"num_envs=128", "evaluation_envs=64", "evaluation_interval=4", "batch_size=32",
+			"num_minibatches=8", "update_epochs=4", "learning_rate=0.001",
 			"value_hidden=64,64",
 		}, runs.Budget{EnvSteps: 2_048_000}
 	}
 	return []string{
-		"num_envs=16", "evaluation_envs=8", "batch_size=8", "num_minibatches=2", "update_epochs=2", "policy_hidden=16,16", "value_hidden=16,16",
+		"num_envs=16", "evaluation_envs=8", "batch_size=8", "num_minibatches=2", "update_epochs=2",
+		"policy_hidden=16,16", "value_hidden=16,16",
 		"unroll_length=5",
 	}, runs.Budget{Generations: 3}
 }

@@ -59,14 +59,16 @@ func WriteCost(w io.Writer, lines []sweep.Line) {
 		if len(line.Needs) > 0 {
 			name = line.Run.Algorithm
 		}
-		i := slices.IndexFunc(kinds, func(k kind) bool { return k.experiment == line.Experiment && k.algorithm == name })
+		i := slices.IndexFunc(kinds,
+			func(k kind) bool { return k.experiment == line.Experiment && k.algorithm == name })
 		if i < 0 {
 			i = len(kinds)
 			kinds = append(kinds, kind{experiment: line.Experiment, algorithm: name, least: line.CPUSeconds})
 		}
 		k := &kinds[i]
 		k.count++
-		k.least, k.most, k.sum = min(k.least, line.CPUSeconds), max(k.most, line.CPUSeconds), k.sum+line.CPUSeconds
+		k.least, k.most, k.sum = min(k.least, line.CPUSeconds), max(k.most, line.CPUSeconds),
+			k.sum+line.CPUSeconds
 	}
 	if total == 0 {
 		return
@@ -77,7 +79,8 @@ func WriteCost(w io.Writer, lines []sweep.Line) {
 		if minutes(k.most) != each {
 			each += " to " + minutes(k.most)
 		}
-		fmt.Fprintf(w, "%s: %d runs (%s), each about %s of processor time, %s on %.0f cores\n", k.experiment, k.count, k.algorithm, each,
+		fmt.Fprintf(w, "%s: %d runs (%s), each about %s of processor time, %s on %.0f cores\n",
+			k.experiment, k.count, k.algorithm, each,
 			hours(k.sum/cores), cores)
 	}
 	fmt.Fprintf(w, "in total %d runs, about %s on %.0f cores\n", len(seen), hours(total/cores), cores)

@@ -39,31 +39,36 @@ type experiment struct {
 	envs       []string
 	smoke      []string // algorithms of the scale Smoke
 	smokeEnvs  []string
-	lines      func(planner, string, string, int64) error // adds the lines of an algorithm, an environment and a seed
+	// adds the lines of an algorithm, an environment and a seed
+	lines func(planner, string, string, int64) error
 }
 
 // The methods of the paper's comparison, and its environments, those first that take little time.
 var (
 	methods = slices.Concat(results.Neuroevolution(), results.Reinforcement())
-	all     = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni", "halfcheetah-uni"}
+	all     = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni",
+		"halfcheetah-uni"}
 	adapted = []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-uni"}
 )
 
 // list are the experiments of the paper, in the order in which they share the most.
 var list = []experiment{
 	{results.ExperimentTraining, methods, all,
-		[]string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"}, planner.training},
+		[]string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"},
+		planner.training},
 	{results.ExperimentTargets, []string{"sac"}, all,
 		[]string{"sac"}, []string{"pointmaze"}, planner.training},
 	{results.ExperimentAdaptation, methods, adapted,
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
 	{results.ExperimentHurdles, methods, []string{"halfcheetah-uni"},
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
-	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"}, []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
+	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"},
+		[]string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.sensitivity},
 	{results.ExperimentPrior, []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"},
 		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
-	{results.ExperimentReward, []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}, all[1:],
+	{results.ExperimentReward, []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn",
+		"smerl-dads"}, all[1:],
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.reward},
 }
 
@@ -124,7 +129,10 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		}
 	}
 	// What is needed comes first, and all who are free may begin at once.
-	slices.SortStableFunc(*p.lines, func(a, b sweep.Line) int { return min(len(a.Needs), 1) - min(len(b.Needs), 1) })
+	slices.SortStableFunc(*p.lines, func(a, b sweep.Line) int {
+		return min(len(a.Needs),
+			1) - min(len(b.Needs), 1)
+	})
 	return *p.lines, nil
 }
 
@@ -135,7 +143,8 @@ func chosen(kind, experiment string, wanted, has []string) (some []string, err e
 	}
 	for _, name := range wanted {
 		if !slices.Contains(has, name) {
-			return nil, fmt.Errorf("the experiment %s at this scale: %w", experiment, names.Unknown(kind, name, has))
+			return nil, fmt.Errorf("the experiment %s at this scale: %w", experiment,
+				names.Unknown(kind, name, has))
 		}
 	}
 	for _, name := range has {
@@ -158,8 +167,10 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ..
 }
 
 // addEpisodes is add for a line that plays so many episodes beyond its budget.
-func (p planner) addEpisodes(label string, run runs.Config, budget runs.Budget, episodes int, needs ...sweep.Need) error {
-	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget, Needs: needs,
+func (p planner) addEpisodes(label string, run runs.Config, budget runs.Budget, episodes int,
+	needs ...sweep.Need) error {
+	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget,
+		Needs:      needs,
 		CPUSeconds: p.estimate(run, budget, episodes)}.Sealed()
 	if err == nil {
 		*p.lines = append(*p.lines, line)
@@ -174,7 +185,8 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 		return sweep.Need{}, err
 	}
 	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
-	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants, Set: set}.Config()
+	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants,
+		Set: set}.Config()
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
 }
 
@@ -186,9 +198,11 @@ func (p planner) targets(algorithm, env string) ([]string, error) {
 	i := slices.IndexFunc(p.Targets, func(t results.SMERLTarget) bool { return t.Env == env })
 	switch {
 	case i >= 0:
-		return []string{assign("smerl_target", p.Targets[i].Target), assign("smerl_margin", p.Targets[i].Margin)}, nil
+		return []string{assign("smerl_target", p.Targets[i].Target),
+			assign("smerl_margin", p.Targets[i].Margin)}, nil
 	case len(p.Targets) > 0 || p.Scale == Medium:
-		return nil, errors.Errorf("there is no target of SMERL on %s at the scale %s: run the experiment smerl-targets of that scale first, and name "+
+		return nil, errors.Errorf("there is no target of SMERL on %s at the scale %s: run the "+
+			"experiment smerl-targets of that scale first, and name "+
 			"its smerl_targets_summary.csv with --targets", env, p.Scale)
 	}
 	return nil, nil
@@ -213,7 +227,8 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 	}
 	for _, perturbation := range perturbations(env) {
 		values, episodes := p.Scale.adaptation(perturbation)
-		config, err := qdnb.AdaptConfig(trained.Run, trained.Budget, qdnb.AdaptSpec{Perturbation: perturbation, Values: values, Episodes: episodes})
+		config, err := qdnb.AdaptConfig(trained.Run, trained.Budget,
+			qdnb.AdaptSpec{Perturbation: perturbation, Values: values, Episodes: episodes})
 		if err != nil {
 			return err
 		}
@@ -269,8 +284,9 @@ var grids = map[string]struct {
 	a, b   string
 	av, bv []float64
 }{
-	"map-elites":  {"iso_sigma", "line_sigma", []float64{0.001, 0.01, 0.1}, []float64{0.01, 0.1, 1}},
-	"dads-reward": {"diversity_reward_scale", "alpha_init", []float64{0.1, 1, 10}, []float64{0.1, 0.5, 1}},
+	"map-elites": {"iso_sigma", "line_sigma", []float64{0.001, 0.01, 0.1}, []float64{0.01, 0.1, 1}},
+	"dads-reward": {"diversity_reward_scale", "alpha_init", []float64{0.1, 1, 10},
+		[]float64{0.1, 0.5, 1}},
 }
 
 func (p planner) sensitivity(algorithm, env string, seed int64) error {
@@ -284,7 +300,8 @@ func (p planner) sensitivity(algorithm, env string, seed int64) error {
 			if err != nil {
 				return err
 			}
-			if err := p.add(algorithm, run.Run, p.Scale.sensitivityBudget(algorithm, env, p.Budget)); err != nil {
+			if err := p.add(algorithm, run.Run, p.Scale.sensitivityBudget(algorithm, env,
+				p.Budget)); err != nil {
 				return err
 			}
 		}

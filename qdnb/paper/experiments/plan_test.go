@@ -53,7 +53,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 			}
 		}
 		if training != 5*want.training || rest != 5*want.rest {
-			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training, want.rest)
+			t.Errorf("%s: %d and %d lines, want five times %d and %d", name, training, rest, want.training,
+				want.rest)
 		}
 	}
 	// In steps, each method gets as many as table 8 says in the mean over environments, and PGA
@@ -68,7 +69,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 		}
 		steps[line.Label][line.Run.Env] = line.Budget.EnvSteps
 	}
-	for label, want := range map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7, "aurora": 12e8, "pga-aurora": 11e7, "smerl-diayn": 1e7,
+	for label, want := range map[string]int64{"map-elites": 16e8, "pga-map-elites": 18e7,
+		"aurora": 12e8, "pga-aurora": 11e7, "smerl-diayn": 1e7,
 		"diayn-reward": 1e7, "smerl-dads": 85e5, "dads-reward": 85e5} {
 		sum := int64(0)
 		for _, n := range steps[label] {
@@ -81,11 +83,13 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 		if strings.HasPrefix(label, "pga-") {
 			maze = 2
 		}
-		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] || steps[label]["pointmaze"] != steps[label]["ant-uni"] {
+		if steps[label]["ant-maze"] != maze*steps[label]["ant-uni"] || steps[label]["pointmaze"] !=
+			steps[label]["ant-uni"] {
 			t.Errorf("%s: %v", label, steps[label])
 		}
 	}
-	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] != 6300*100*250 {
+	if got := steps["pga-map-elites"]; got["ant-maze"] != 6300*100*500 || got["walker-uni"] !=
+		6300*100*250 {
 		t.Errorf("PGA-MAP-Elites: %v, want 6300 generations", got)
 	}
 }
@@ -93,7 +97,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 // The passive repertoire of skills is offered what the paper's was: 101 checkpoints of 200 episodes
 // in ten million steps.
 func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
-	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1, Algorithms: []string{"diayn-reward"}})
+	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1,
+		Algorithms: []string{"diayn-reward"}})
 	for _, line := range lines {
 		var s struct {
 			Environments int64 `json:"env_batch_size"`
@@ -132,7 +137,8 @@ func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 // code disagree, and no others.
 func TestPlansWithThePapersConstants(t *testing.T) {
 	for _, name := range []string{"training", "smerl-targets"} {
-		code, printed := plan(t, name, Options{Seeds: 1}), plan(t, name, Options{Seeds: 1, Constants: "paper"})
+		code, printed := plan(t, name, Options{Seeds: 1}),
+			plan(t, name, Options{Seeds: 1, Constants: "paper"})
 		for i, line := range printed {
 			scaling := func(c runs.Config) float64 {
 				var s struct {
@@ -146,14 +152,16 @@ func TestPlansWithThePapersConstants(t *testing.T) {
 				t.Errorf("%s and %s", line.Run.Name(), code[i].Run.Name())
 			}
 			if differ && (scaling(line.Run) != 1 || scaling(code[i].Run) != 10) {
-				t.Errorf("%s: %v, with the code's constants %v", line.Run.Name(), scaling(line.Run), scaling(code[i].Run))
+				t.Errorf("%s: %v, with the code's constants %v", line.Run.Name(), scaling(line.Run),
+					scaling(code[i].Run))
 			}
 			if _, err := trainingSpec(line.Run); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	if _, err := Plan("training", Options{Constants: "print"}); err == nil || !strings.Contains(err.Error(), "known: code, paper") {
+	if _, err := Plan("training",
+		Options{Constants: "print"}); err == nil || !strings.Contains(err.Error(), "known: code, paper") {
 		t.Error(err)
 	}
 }
@@ -176,10 +184,12 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 				hashes[line.Hash] = true
 				for _, need := range line.Needs {
 					if !seen[need.Run.Name()] {
-						t.Errorf("%s %s: line %d needs %s, which is no line before it", scale, name, i, need.Run.Name())
+						t.Errorf("%s %s: line %d needs %s, which is no line before it", scale, name, i,
+							need.Run.Name())
 					}
 					if need.Budget != budgets[need.Run.Name()] {
-						t.Errorf("%s %s: line %d needs %s for %v, another line has it for %v", scale, name, i, need.Run.Name(), need.Budget, budgets[need.Run.Name()])
+						t.Errorf("%s %s: line %d needs %s for %v, another line has it for %v", scale, name, i,
+							need.Run.Name(), need.Budget, budgets[need.Run.Name()])
 					}
 				}
 				run := line.Run.Name()
@@ -206,7 +216,8 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 		for _, c := range []struct {
 			a, b string
 			full int // runs in common for a seed, at all scales but the smallest
-		}{{"adaptation", "training", 8 * 4}, {"hurdles", "training", 8}, {"prior", "training", 2}, {"reward", "training", 4 * 6}, {"reward", "adaptation", 4 * 4}} {
+		}{{"adaptation", "training", 8 * 4}, {"hurdles", "training", 8}, {"prior", "training", 2},
+			{"reward", "training", 4 * 6}, {"reward", "adaptation", 4 * 4}} {
 			got, want := common(c.a, c.b), c.full*scale.seeds(c.a)
 			if scale == Smoke {
 				if got == 0 && c.a != "prior" {
@@ -225,7 +236,8 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 func targetsOf(scale Scale) (list []results.SMERLTarget) {
 	if scale == Medium {
 		for i, env := range all {
-			list = append(list, results.SMERLTarget{Env: env, Seeds: 3, Target: float64(100 + i), Margin: 10})
+			list = append(list, results.SMERLTarget{Env: env, Seeds: 3, Target: float64(100 + i),
+				Margin: 10})
 		}
 	}
 	return list
@@ -265,10 +277,12 @@ func TestMediumPlans(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range plan(t, "adaptation", Options{Scale: Medium, Targets: targetsOf(Medium), Seeds: 1}) {
+	for _, line := range plan(t, "adaptation",
+		Options{Scale: Medium, Targets: targetsOf(Medium), Seeds: 1}) {
 		var s struct{ Values [][]float64 }
 		lenient(t, line.Run, &s)
-		if n := len(s.Values); len(line.Needs) > 0 && n != 20 && !(line.Run.Env == "ant-maze" && n == 10) {
+		if n := len(s.Values); len(line.Needs) > 0 && n != 20 && !(line.Run.Env == "ant-maze" && n ==
+			10) {
 			t.Errorf("%s has %d values", line.Name(), n)
 		}
 		if line.CPUSeconds == 0 {
@@ -279,11 +293,13 @@ func TestMediumPlans(t *testing.T) {
 		t.Errorf("the grids have %d lines, want one seed", n)
 	}
 	for _, o := range []Options{{Scale: Medium}, {Scale: Medium, Targets: targetsOf(Medium)[:1]}} {
-		if _, err := Plan("training", o); err == nil || !strings.Contains(err.Error(), "--targets") || strings.Contains(err.Error(), "\n") {
+		if _, err := Plan("training", o); err == nil || !strings.Contains(err.Error(),
+			"--targets") || strings.Contains(err.Error(), "\n") {
 			t.Error(err)
 		}
 	}
-	if _, err := Plan("sensitivity", Options{Scale: Medium, Budget: Steps}); err == nil || !strings.Contains(err.Error(), "processor time") {
+	if _, err := Plan("sensitivity", Options{Scale: Medium,
+		Budget: Steps}); err == nil || !strings.Contains(err.Error(), "processor time") {
 		t.Error(err)
 	}
 
@@ -300,14 +316,17 @@ func TestMediumPlans(t *testing.T) {
 }
 
 func TestPlanOptions(t *testing.T) {
-	lines := plan(t, "adaptation", Options{Scale: Small, Seeds: 2, Envs: []string{"ant-maze"}, Algorithms: []string{"smerl-dads", "aurora"}})
+	lines := plan(t, "adaptation", Options{Scale: Small, Seeds: 2, Envs: []string{"ant-maze"},
+		Algorithms: []string{"smerl-dads", "aurora"}})
 	if len(lines) != 2*2*2 {
 		t.Errorf("%d lines, want two seeds of two algorithms, trained and adapted", len(lines))
 	}
-	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels, []string{"aurora", "smerl-dads"}) {
+	if labels := []string{lines[0].Label, lines[1].Label}; !slices.Equal(labels,
+		[]string{"aurora", "smerl-dads"}) {
 		t.Errorf("the first are of %q, want the experiment's order", labels)
 	}
-	if timed := plan(t, "training", Options{Scale: Small, Budget: Time}); timed[0].Budget.Time == 0 || timed[0].Budget.EnvSteps != 0 {
+	if timed := plan(t, "training", Options{Scale: Small,
+		Budget: Time}); timed[0].Budget.Time == 0 || timed[0].Budget.EnvSteps != 0 {
 		t.Errorf("in time the budget is %v", timed[0].Budget)
 	}
 	for _, c := range []struct {
@@ -320,10 +339,12 @@ func TestPlanOptions(t *testing.T) {
 		{"training", Options{Seeds: -1}, "1 to 1000 seeds, not -1"},
 		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
 		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
-		{"hurdles", Options{Envs: []string{"ant-uni"}}, `hurdles at this scale: unknown environment "ant-uni"`},
+		{"hurdles", Options{Envs: []string{"ant-uni"}},
+			`hurdles at this scale: unknown environment "ant-uni"`},
 		{"sensitivity", Options{Algorithms: []string{"diayn"}}, `unknown algorithm "diayn"`},
 	} {
-		if _, err := Plan(c.name, c.o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Plan(c.name, c.o); err == nil || !strings.Contains(err.Error(),
+			c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s %+v: %v; want %q", c.name, c.o, err, c.want)
 		}
 	}
@@ -374,7 +395,8 @@ func TestGridsAndPriors(t *testing.T) {
 	}
 	lenient(t, lines[0].Run, &with)
 	lenient(t, lines[1].Run, &without)
-	if lines[0].Label != "dads-reward" || lines[1].Label != "dads-reward, no prior" || with.Full || !without.Full {
+	if lines[0].Label != "dads-reward" || lines[1].Label !=
+		"dads-reward, no prior" || with.Full || !without.Full {
 		t.Errorf("%q has %v, %q has %v", lines[0].Label, with.Full, lines[1].Label, without.Full)
 	}
 }
@@ -383,7 +405,8 @@ func TestGridsAndPriors(t *testing.T) {
 func TestSmallSettingsAreComplete(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
 		for _, env := range all {
-			if _, err := (qdnb.Spec{Algorithm: algorithm, Env: env, Set: Small.settings(algorithm, env)}).Config(); err != nil {
+			if _, err := (qdnb.Spec{Algorithm: algorithm, Env: env,
+				Set: Small.settings(algorithm, env)}).Config(); err != nil {
 				t.Errorf("%s on %s: %v", algorithm, env, err)
 			}
 		}

@@ -99,7 +99,8 @@ func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunO
 	if missing == 0 {
 		return nil
 	}
-	fmt.Fprintf(o.Log, "%s: %d of %d runs are not there yet and are made now; interrupt it, and the same cell goes on\n",
+	fmt.Fprintf(o.Log,
+		"%s: %d of %d runs are not there yet and are made now; interrupt it, and the same cell goes on\n",
 		experiment, missing, len(lines))
 	bar := runs.NewBar(experiment, o.Quiet)
 	o.Quiet = true

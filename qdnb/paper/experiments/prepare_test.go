@@ -28,7 +28,8 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	}
 	for _, want := range []string{"2 of 2 runs are not there yet", "all 2 runs are in"} {
 		var log bytes.Buffer
-		if err := PrepareIn(context.Background(), dir, RunOptions{Quiet: true, Log: &log}, "training"); err != nil {
+		if err := PrepareIn(context.Background(), dir, RunOptions{Quiet: true, Log: &log},
+			"training"); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "all 2 runs") {
@@ -75,7 +76,8 @@ func TestPreparePlansWhatIsNot(t *testing.T) {
 	if found["smerl-targets"] == 0 || found["prior"] == 0 || len(found) != 2 {
 		t.Errorf("the plan has %v", found)
 	}
-	if err := PrepareIn(ctx, dir, RunOptions{Log: new(bytes.Buffer)}, "trainig"); err == nil || !strings.Contains(err.Error(), `"training"`) {
+	if err := PrepareIn(ctx, dir, RunOptions{Log: new(bytes.Buffer)},
+		"trainig"); err == nil || !strings.Contains(err.Error(), `"training"`) {
 		t.Errorf("a misspelt experiment: %v", err)
 	}
 }

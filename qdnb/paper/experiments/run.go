@@ -67,7 +67,8 @@ func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 		rest = held
 	}
 	if len(failures) > 0 {
-		return fmt.Errorf("%d of %d lines %w: %s", len(failures), len(lines), ErrFailed, strings.Join(failures, "; "))
+		return fmt.Errorf("%d of %d lines %w: %s", len(failures), len(lines), ErrFailed,
+			strings.Join(failures, "; "))
 	}
 	e.say("all %d lines are done", len(lines))
 	return nil
@@ -134,17 +135,20 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 		if err := e.failed[need.Run.Name()]; err != nil {
 			return fmt.Errorf("it needs %s, which failed", need.Run.Name())
 		}
-		err := e.free(ctx, need.Run, need.Budget, wait, announce, func() error { return e.train(ctx, need.Run, need.Budget) })
+		err := e.free(ctx, need.Run, need.Budget, wait, announce,
+			func() error { return e.train(ctx, need.Run, need.Budget) })
 		if err != nil {
 			return err
 		}
 	}
-	return e.free(ctx, line.Run, line.Budget, wait, announce, func() error { return e.execute(ctx, line) })
+	return e.free(ctx, line.Run, line.Budget, wait, announce,
+		func() error { return e.execute(ctx, line) })
 }
 
 // free does work that makes a run complete, unless it is. While another process holds the run's
 // folder it waits, or ends with errHeld.
-func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait bool, announce func(), work func() error) error {
+func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait bool,
+	announce func(), work func() error) error {
 	dir := filepath.Join(e.Runs, c.Name())
 	told := ""
 	for {
@@ -224,7 +228,8 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 	run, err := qdnb.TrainContext(ctx, spec)
 	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Timed() && paper > 0 {
 		steps := float64(run.Status.EnvSteps)
-		e.say("%s took %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps, steps/float64(paper), float64(paper))
+		e.say("%s took %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps,
+			steps/float64(paper), float64(paper))
 	}
 	return err
 }
@@ -264,13 +269,15 @@ func sameRun(wanted, made runs.Config) error {
 	if wanted.Name() == made.Name() {
 		return nil
 	}
-	return fmt.Errorf("%s would be %s with this version of the program, which has other hyperparameters: write the plan again", wanted.Name(), made.Name())
+	return fmt.Errorf("%s would be %s with this version of the program, which has other "+
+		"hyperparameters: write the plan again", wanted.Name(), made.Name())
 }
 
 // skillsOf opens the run that a line needs.
 func (e *executor) skillsOf(line sweep.Line) (*runs.Run, runs.Budget, error) {
 	if len(line.Needs) != 1 {
-		return nil, runs.Budget{}, fmt.Errorf("it must need one run, whose skills it uses, not %d", len(line.Needs))
+		return nil, runs.Budget{}, fmt.Errorf("it must need one run, whose skills it uses, not %d",
+			len(line.Needs))
 	}
 	need := line.Needs[0]
 	run, err := runs.Open(filepath.Join(e.Runs, need.Run.Name()))
@@ -287,7 +294,8 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line) error {
 	if err != nil {
 		return err
 	}
-	spec.Skills, spec.SkillsBudget, spec.Runs, spec.Backend, spec.Quiet = skills, budget, e.Runs, e.Backend, e.Quiet
+	spec.Skills, spec.SkillsBudget, spec.Runs, spec.Backend, spec.Quiet = skills, budget, e.Runs,
+		e.Backend, e.Quiet
 	made, err := qdnb.AdaptConfig(skills.Config, budget, spec)
 	if err == nil {
 		err = sameRun(line.Run, made)

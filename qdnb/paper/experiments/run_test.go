@@ -32,7 +32,8 @@ func tiny(t *testing.T, seed int64, generations int) sweep.Line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := sweep.Line{Experiment: "training", Label: "map-elites", Run: config, Budget: qdnb.Generations(generations)}.Sealed()
+	line, err := sweep.Line{Experiment: "training", Label: "map-elites", Run: config,
+		Budget: qdnb.Generations(generations)}.Sealed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,8 @@ func tiny(t *testing.T, seed int64, generations int) sweep.Line {
 // edited is a line with other hyperparameters.
 func edited(t *testing.T, line sweep.Line, old, new string) sweep.Line {
 	t.Helper()
-	line.Run.Hyperparameters = json.RawMessage(strings.Replace(string(line.Run.Hyperparameters), old, new, 1))
+	line.Run.Hyperparameters = json.RawMessage(strings.Replace(string(line.Run.Hyperparameters), old,
+		new, 1))
 	line, err := line.Sealed()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,8 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	if !errors.Is(err, ErrFailed) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("%v; want %v", err, ErrFailed)
 	}
-	for _, want := range []string{"4 of 6 lines failed", "batch must be between 1", `unknown field "bach"; did you mean "batch"?`,
+	for _, want := range []string{"4 of 6 lines failed", "batch must be between 1",
+		`unknown field "bach"; did you mean "batch"?`,
 		"write the plan again", "which failed"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q in it", err, want)
@@ -87,11 +90,13 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	}
 
 	log.Reset()
-	if err := Run(context.Background(), lines[4:], o); err != nil || strings.Contains(log.String(), "line 0") {
+	if err := Run(context.Background(), lines[4:], o); err != nil || strings.Contains(log.String(),
+		"line 0") {
 		t.Errorf("what is done is done again: %v, %s", err, log.String())
 	}
 	for _, index := range []int{-1, 6} {
-		if err := RunIndex(context.Background(), lines, index, o); err == nil || !strings.Contains(err.Error(), "its 6 lines have 0 to 5") {
+		if err := RunIndex(context.Background(), lines, index,
+			o); err == nil || !strings.Contains(err.Error(), "its 6 lines have 0 to 5") {
 			t.Errorf("index %d: %v", index, err)
 		}
 	}
@@ -102,7 +107,8 @@ func TestIndexMakesItsNeeds(t *testing.T) {
 	needed, line := tiny(t, 0, 2), tiny(t, 1, 2)
 	line.Needs = []sweep.Need{{Run: needed.Run, Budget: needed.Budget}}
 	root := t.TempDir()
-	if err := RunIndex(context.Background(), []sweep.Line{tiny(t, 2, 2), line}, 1, RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer)}); err != nil {
+	if err := RunIndex(context.Background(), []sweep.Line{tiny(t, 2, 2), line}, 1,
+		RunOptions{Runs: root, Quiet: true, Log: new(bytes.Buffer)}); err != nil {
 		t.Fatal(err)
 	}
 	if !done(t, root, needed) || !done(t, root, line) || done(t, root, tiny(t, 2, 2)) {
@@ -121,9 +127,11 @@ func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	var log bytes.Buffer
 	ended := make(chan error)
 	go func() {
-		ended <- Run(context.Background(), []sweep.Line{held, free}, RunOptions{Runs: root, Quiet: true, Log: &log, Poll: 20 * time.Millisecond})
+		ended <- Run(context.Background(), []sweep.Line{held, free},
+			RunOptions{Runs: root, Quiet: true, Log: &log, Poll: 20 * time.Millisecond})
 	}()
-	for deadline := time.Now().Add(5 * time.Minute); !done(t, root, free); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !done(t, root,
+		free); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the free line is not done while the other is held")
 		}

@@ -16,10 +16,11 @@ type Scale string
 
 // The scales.
 const (
-	Paper  Scale = "paper"  // the paper's protocol: five seeds of two hours each
-	Medium Scale = "medium" // the paper's protocol with small networks and minutes a run: what two cores can do in two days
-	Small  Scale = "small"  // all methods and environments at sizes for a laptop: minutes an experiment
-	Smoke  Scale = "smoke"  // a few lines of each experiment, to see that they work
+	Paper Scale = "paper" // the paper's protocol: five seeds of two hours each
+	// the paper's protocol with small networks and minutes a run: what two cores can do in two days
+	Medium Scale = "medium"
+	Small  Scale = "small" // all methods and environments at sizes for a laptop: minutes an experiment
+	Smoke  Scale = "smoke" // a few lines of each experiment, to see that they work
 )
 
 // Scales lists all.
@@ -32,7 +33,8 @@ var neuroevolution = results.Neuroevolution()
 // seed 0, as the experiment smerl-targets measures them. Those of the paper are out of reach, so
 // that no episode would ever be diverse.
 var smallTargets = map[string]float64{
-	"pointmaze": -157, "ant-uni": 167, "ant-omni": 241, "ant-trap": 232, "ant-maze": -17200, "walker-uni": 131, "halfcheetah-uni": 477,
+	"pointmaze": -157, "ant-uni": 167, "ant-omni": 241, "ant-trap": 232, "ant-maze": -17200,
+	"walker-uni": 131, "halfcheetah-uni": 477,
 }
 
 // settings are the hyperparameters of an algorithm on an environment that differ from the paper's,
@@ -54,27 +56,34 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 		}
 		return ifSmoke
 	}
-	set = append(set, choose("hidden=64,64", "hidden=16,16"), choose("cells=128", "cells=32"), choose("cvt_samples=5000", "cvt_samples=500"))
+	set = append(set, choose("hidden=64,64", "hidden=16,16"), choose("cells=128", "cells=32"),
+		choose("cvt_samples=5000", "cvt_samples=500"))
 	if !small {
 		set = append(set, "episode_length=50")
 	}
 	if slices.Contains(neuroevolution, algorithm) {
 		if strings.HasPrefix(algorithm, "pga-") {
-			set = append(set, choose("batch=32", "batch=16"), choose("replay_buffer_size=100000", "replay_buffer_size=2000"),
-				choose("transitions_batch_size=128", "transitions_batch_size=32"), choose("critic_hidden=64,64", "critic_hidden=16,16"),
-				choose("num_critic_training_steps=100", "num_critic_training_steps=10"), choose("num_pg_training_steps=30", "num_pg_training_steps=5"))
+			set = append(set, choose("batch=32", "batch=16"),
+				choose("replay_buffer_size=100000", "replay_buffer_size=2000"),
+				choose("transitions_batch_size=128", "transitions_batch_size=32"),
+				choose("critic_hidden=64,64", "critic_hidden=16,16"),
+				choose("num_critic_training_steps=100", "num_critic_training_steps=10"),
+				choose("num_pg_training_steps=30", "num_pg_training_steps=5"))
 		} else {
 			set = append(set, choose("batch=64", "batch=16"))
 		}
 		if strings.HasSuffix(algorithm, "aurora") {
-			set = append(set, choose("capacity=128", "capacity=32"), choose("epochs=20", "epochs=2"), choose("late_epochs=5", "late_epochs=2"),
+			set = append(set, choose("capacity=128", "capacity=32"), choose("epochs=20", "epochs=2"),
+				choose("late_epochs=5", "late_epochs=2"),
 				choose("training_batch=128", "training_batch=16"))
 		}
 		return set
 	}
-	set = append(set, choose("env_batch_size=50", "env_batch_size=10"), choose("replay_buffer_size=50000", "replay_buffer_size=2000"),
+	set = append(set, choose("env_batch_size=50", "env_batch_size=10"),
+		choose("replay_buffer_size=50000", "replay_buffer_size=2000"),
 		choose("batch_size=128", "batch_size=32"), choose("evaluation_states=8", "evaluation_states=2"),
-		choose("evaluation_interval=2500", "evaluation_interval=500"), choose("early_interval=500", "early_interval=0"))
+		choose("evaluation_interval=2500", "evaluation_interval=500"),
+		choose("early_interval=500", "early_interval=0"))
 	if target, ok := smallTargets[env]; ok && small && strings.HasPrefix(algorithm, "smerl-") {
 		set = append(set, assign("smerl_target", target), assign("smerl_margin", math.Abs(target)/10))
 	}

@@ -42,7 +42,8 @@ func (m Metric) Of(r Trained) float64 {
 // impact, then the others, which need such runs too; of "sensitivity" none, and of "smerl-targets"
 // none, whose runs are SAC's and may be of other hyperparameters.
 func (t *Tables) FinishedRuns(label, env string) []Trained {
-	for _, experiment := range []string{ExperimentTraining, ExperimentReward, ExperimentAdaptation, ExperimentHurdles, ExperimentPrior} {
+	for _, experiment := range []string{ExperimentTraining, ExperimentReward, ExperimentAdaptation,
+		ExperimentHurdles, ExperimentPrior} {
 		if found := t.TrainedIn(experiment, label, env); len(found) > 0 {
 			return found
 		}
@@ -83,7 +84,8 @@ func (t *Tables) Summary(label, env string, m Metric) stats.Summary {
 // % interval by the stratified bootstrap: seeds are drawn again on each environment. Scores are
 // divided by the largest of any label and seed on the environment, as for the paper's figure 3. It
 // is not ok if the label lacks runs on one of the environments.
-func (t *Tables) Overall(label string, envs []string) (iqm float64, interval stats.Interval, ok bool) {
+func (t *Tables) Overall(label string, envs []string) (iqm float64, interval stats.Interval,
+	ok bool) {
 	var strata [][]float64
 	for _, env := range envs {
 		largest := math.Inf(-1)
@@ -105,7 +107,8 @@ func (t *Tables) Overall(label string, envs []string) (iqm float64, interval sta
 		return 0, stats.Interval{}, false
 	}
 	statistic := stats.Pooled(stats.IQM)
-	return statistic(strata), stats.Bootstrap(stats.Source(1), strata, statistic, stats.DefaultResamples, 0.95), true
+	return statistic(strata), stats.Bootstrap(stats.Source(1), strata, statistic,
+		stats.DefaultResamples, 0.95), true
 }
 
 // normalised is a score as a part of the largest, which must be positive.
@@ -164,7 +167,8 @@ func (t *Tables) Sensitivity() []GridPoint {
 	largest := map[string]float64{}
 	for _, k := range order {
 		mean := stats.Mean(samples[k])
-		points = append(points, GridPoint{Label: k.label, Env: k.env, A: k.a, B: k.b, Seeds: len(samples[k]), QDScore: mean})
+		points = append(points, GridPoint{Label: k.label, Env: k.env, A: k.a, B: k.b,
+			Seeds: len(samples[k]), QDScore: mean})
 		if old, ok := largest[k.env]; !ok || mean > old {
 			largest[k.env] = mean
 		}
@@ -211,7 +215,8 @@ func (t *Tables) SMERLTargets() []SMERLTarget {
 	var list []SMERLTarget
 	for env, x := range samples {
 		target := stats.Median(x)
-		list = append(list, SMERLTarget{Env: env, Seeds: len(x), Target: target, Margin: 0.1 * math.Abs(target)})
+		list = append(list, SMERLTarget{Env: env, Seeds: len(x), Target: target,
+			Margin: 0.1 * math.Abs(target)})
 	}
 	slices.SortFunc(list, func(a, b SMERLTarget) int { return byEnv(a.Env, b.Env) })
 	return list

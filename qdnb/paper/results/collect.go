@@ -94,7 +94,8 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 
 // unreadable says what to do about a run whose files are not those that this program writes.
 func unreadable(run *runs.Run, err error) error {
-	return fmt.Errorf("%s cannot be read (%w): it is damaged or of another version of the program; move it away and run its line again",
+	return fmt.Errorf("%s cannot be read (%w): it is damaged or of another version of the program; "+
+		"move it away and run its line again",
 		run.Dir, err)
 }
 
@@ -108,8 +109,10 @@ var grids = map[string][2]string{
 func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error) {
 	c, s := run.Config, run.Status
 	r := Trained{
-		Experiment: line.Experiment, Label: line.Label, Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Run: c.Name(), Finished: complete,
-		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness, Coverage: s.Coverage, QDScore: s.QDScore,
+		Experiment: line.Experiment, Label: line.Label, Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
+		Run: c.Name(), Finished: complete,
+		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness,
+		Coverage: s.Coverage, QDScore: s.QDScore,
 		A: Setting{Value: math.NaN()}, B: Setting{Value: math.NaN()}, EdgeCoverage: math.NaN(),
 	}
 	settings := map[string]json.RawMessage{}
@@ -147,7 +150,8 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 		return r, err
 	}
 	for i := range n {
-		r.Curve = append(r.Curve, Point{columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i]})
+		r.Curve = append(r.Curve, Point{columns[0][i], columns[1][i], columns[2][i], columns[3][i],
+			columns[4][i]})
 	}
 	return r, nil
 }
@@ -212,24 +216,28 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 		return Adapted{}, fmt.Errorf("its perturbation is %q", adaptation.Perturbation)
 	}
 	a := Adapted{
-		Experiment: line.Experiment, Label: line.Label, Env: run.Config.Env, Seed: run.Config.Seed, Run: run.Name(),
+		Experiment: line.Experiment, Label: line.Label, Env: run.Config.Env, Seed: run.Config.Seed,
+		Run:          run.Name(),
 		Perturbation: adaptation.Perturbation,
 	}
 	for _, v := range adaptation.Values {
 		skill, score := v.Best()
-		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill, Skills: len(v.Skills)})
+		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill,
+			Skills: len(v.Skills)})
 	}
 	return a, nil
 }
 
 func readControlled(run *runs.Run, label string) (Controlled, error) {
 	c := Controlled{Label: label, Seed: run.Config.Seed, Run: run.Name()}
-	columns, n, err := columnsOf(run, "env_steps", "fitness_mean", "fitness_max", "hurdles_mean", "hurdles_max")
+	columns, n, err := columnsOf(run, "env_steps", "fitness_mean", "fitness_max", "hurdles_mean",
+		"hurdles_max")
 	if err != nil {
 		return c, err
 	}
 	for i := range n {
-		c.Curve = append(c.Curve, ControlPoint{columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i]})
+		c.Curve = append(c.Curve, ControlPoint{columns[0][i], columns[1][i], columns[2][i], columns[3][i],
+			columns[4][i]})
 	}
 	if n == 0 {
 		return c, fmt.Errorf("metrics.csv has no rows")

@@ -90,24 +90,30 @@ func (t *Tables) files() []file {
 			var rows [][]any
 			for _, c := range t.Controlled {
 				for _, p := range c.Curve {
-					rows = append(rows, []any{c.Label, c.Seed, p.EnvSteps, p.FitnessMean, p.FitnessMax, p.HurdlesMean, p.HurdlesMax})
+					rows = append(rows, []any{c.Label, c.Seed, p.EnvSteps, p.FitnessMean, p.FitnessMax,
+						p.HurdlesMean, p.HurdlesMax})
 				}
 			}
-			add("hurdles.csv", []string{"label", "seed", "env_steps", "fitness_mean", "fitness_max", "hurdles_mean", "hurdles_max"}, rows)
+			add("hurdles.csv", []string{"label", "seed", "env_steps", "fitness_mean", "fitness_max",
+				"hurdles_mean", "hurdles_max"}, rows)
 			add("hurdles_summary.csv", hurdlesHeader, t.hurdlesSummary())
 		case ExperimentSensitivity:
 			var rows [][]any
 			for _, r := range t.Trained {
 				if r.Experiment == ExperimentSensitivity && r.Finished {
-					rows = append(rows, []any{r.Label, r.Env, r.Seed, r.A.Name, r.A.Value, r.B.Name, r.B.Value, r.QDScore})
+					rows = append(rows, []any{r.Label, r.Env, r.Seed, r.A.Name, r.A.Value, r.B.Name, r.B.Value,
+						r.QDScore})
 				}
 			}
-			add("sensitivity.csv", []string{"label", "env", "seed", "a_name", "a", "b_name", "b", "qd_score"}, rows)
+			add("sensitivity.csv", []string{"label", "env", "seed", "a_name", "a", "b_name", "b",
+				"qd_score"}, rows)
 			rows = nil
 			for _, p := range t.Sensitivity() {
-				rows = append(rows, []any{p.Label, p.Env, p.A.Name, p.A.Value, p.B.Name, p.B.Value, p.Seeds, p.QDScore, p.Normalised})
+				rows = append(rows, []any{p.Label, p.Env, p.A.Name, p.A.Value, p.B.Name, p.B.Value, p.Seeds,
+					p.QDScore, p.Normalised})
 			}
-			add("sensitivity_summary.csv", []string{"label", "env", "a_name", "a", "b_name", "b", "seeds", "qd_score", "normalised"}, rows)
+			add("sensitivity_summary.csv", []string{"label", "env", "a_name", "a", "b_name", "b", "seeds",
+				"qd_score", "normalised"}, rows)
 		case ExperimentPrior:
 			var rows [][]any
 			for _, r := range t.Trained {
@@ -125,15 +131,21 @@ func (t *Tables) files() []file {
 }
 
 var (
-	trainedHeader = []string{"label", "algorithm", "env", "seed", "run", "env_steps", "seconds", "generation",
+	trainedHeader = []string{"label", "algorithm", "env", "seed", "run", "env_steps", "seconds",
+		"generation",
 		"max_fitness", "coverage", "qd_score", "finished", "paper_steps", "steps_ratio"}
-	curveHeader      = []string{"label", "env", "seed", "env_steps", "seconds", "max_fitness", "coverage", "qd_score"}
-	adaptationHeader = []string{"label", "env", "seed", "perturbation", "index", "x", "y", "score", "skill", "skills"}
-	summaryHeader    = []string{"label", "env", "metric", "seeds", "median", "q1", "q3", "mean", "std", "iqm",
+	curveHeader = []string{"label", "env", "seed", "env_steps", "seconds", "max_fitness",
+		"coverage", "qd_score"}
+	adaptationHeader = []string{"label", "env", "seed", "perturbation", "index", "x", "y", "score",
+		"skill", "skills"}
+	summaryHeader = []string{"label", "env", "metric", "seeds", "median", "q1", "q3", "mean", "std",
+		"iqm",
 		"median_low", "median_high", "iqm_low", "iqm_high"}
-	adaptationSummaryHeader = []string{"label", "env", "perturbation", "index", "x", "y", "seeds", "median", "q1", "q3", "iqm",
+	adaptationSummaryHeader = []string{"label", "env", "perturbation", "index", "x", "y", "seeds",
+		"median", "q1", "q3", "iqm",
 		"gain_median", "gain_q1", "gain_q3", "gain_iqm"}
-	hurdlesHeader = []string{"label", "env_steps", "seeds", "fitness_median", "fitness_q1", "fitness_q3", "fitness_iqm",
+	hurdlesHeader = []string{"label", "env_steps", "seeds", "fitness_median", "fitness_q1",
+		"fitness_q3", "fitness_iqm",
 		"hurdles_median", "hurdles_q1", "hurdles_q3"}
 )
 
@@ -141,7 +153,8 @@ var (
 func (t *Tables) trainedRows(experiment string) (rows [][]any) {
 	for _, r := range t.Trained {
 		if r.Experiment == experiment {
-			rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds, r.Generation,
+			rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds,
+				r.Generation,
 				r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(), r.StepsRatio()})
 		}
 	}
@@ -154,7 +167,8 @@ func (t *Tables) curveRows() (rows [][]any) {
 			continue
 		}
 		for _, p := range r.Curve {
-			rows = append(rows, []any{r.Label, r.Env, r.Seed, p.EnvSteps, p.Seconds, p.MaxFitness, p.Coverage, p.QDScore})
+			rows = append(rows, []any{r.Label, r.Env, r.Seed, p.EnvSteps, p.Seconds, p.MaxFitness,
+				p.Coverage, p.QDScore})
 		}
 	}
 	return rows
@@ -172,7 +186,8 @@ func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 					continue
 				}
 				s := stats.Summarize(x)
-				rows = append(rows, []any{label, env, string(metric), s.N, s.Median, s.Q1, s.Q3, s.Mean, s.Std, s.IQM,
+				rows = append(rows, []any{label, env, string(metric), s.N, s.Median, s.Q1, s.Q3, s.Mean, s.Std,
+					s.IQM,
 					s.MedianCI.Low, s.MedianCI.High, s.IQMCI.Low, s.IQMCI.High})
 			}
 		}
@@ -182,7 +197,8 @@ func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 			for _, env := range envs {
 				seeds += len(t.Scores(label, env, QDScore))
 			}
-			rows = append(rows, []any{label, "all", "qd_score_normalised", seeds, none, none, none, none, none, iqm,
+			rows = append(rows, []any{label, "all", "qd_score_normalised", seeds, none, none, none, none,
+				none, iqm,
 				none, none, interval.Low, interval.High})
 		}
 	}
@@ -202,7 +218,10 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	envs = slices.Compact(envs)
 	if experiment == ExperimentReward {
 		for _, label := range []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"} {
-			if slices.ContainsFunc(envs, func(env string) bool { return len(t.FinishedRuns(label, env)) > 0 }) {
+			if slices.ContainsFunc(envs, func(env string) bool {
+				return len(t.FinishedRuns(label,
+					env)) > 0
+			}) {
 				rowLabels = append(rowLabels, label)
 			}
 		}
@@ -212,7 +231,8 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 }
 
 // adaptationFiles are those of the evaluations that belong to an experiment.
-func (t *Tables) adaptationFiles(prefix, experiment string, add func(name string, header []string, rows [][]any)) {
+func (t *Tables) adaptationFiles(prefix, experiment string,
+	add func(name string, header []string, rows [][]any)) {
 	var own []Adapted
 	for _, a := range t.Adapted {
 		if a.Experiment == experiment {
@@ -233,7 +253,8 @@ func (t *Tables) adaptationFiles(prefix, experiment string, add func(name string
 func adaptationRows(adapted []Adapted) (rows [][]any) {
 	for _, a := range adapted {
 		for _, v := range a.Values {
-			rows = append(rows, []any{a.Label, a.Env, a.Seed, a.Perturbation, v.Index, v.X, v.Y, v.Score, v.Skill, v.Skills})
+			rows = append(rows, []any{a.Label, a.Env, a.Seed, a.Perturbation, v.Index, v.X, v.Y, v.Score,
+				v.Skill, v.Skills})
 		}
 	}
 	return rows
@@ -271,7 +292,8 @@ func adaptationSummary(adapted []Adapted) (rows [][]any) {
 	for _, k := range order {
 		q1, q3 := stats.Quartiles(scores[k])
 		g1, g3 := stats.Quartiles(gains[k])
-		rows = append(rows, []any{k.label, k.env, k.perturbation, k.index, at[k].X, at[k].Y, len(scores[k]), stats.Median(scores[k]), q1, q3,
+		rows = append(rows, []any{k.label, k.env, k.perturbation, k.index, at[k].X, at[k].Y,
+			len(scores[k]), stats.Median(scores[k]), q1, q3,
 			stats.IQM(scores[k]), stats.Median(gains[k]), g1, g3, stats.IQM(gains[k])})
 	}
 	return rows
@@ -282,7 +304,8 @@ func (t *Tables) hurdlesSummary() (rows [][]any) {
 		fitness, hurdles := t.HurdlesCurve(label), t.HurdlesPassed(label)
 		for i, f := range fitness { // both have the same steps
 			h := hurdles[i]
-			rows = append(rows, []any{label, f.EnvSteps, f.Seeds, f.Median, f.Q1, f.Q3, f.IQM, h.Median, h.Q1, h.Q3})
+			rows = append(rows, []any{label, f.EnvSteps, f.Seeds, f.Median, f.Q1, f.Q3, f.IQM, h.Median,
+				h.Q1, h.Q3})
 		}
 	}
 	return rows

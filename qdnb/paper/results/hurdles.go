@@ -68,14 +68,16 @@ func common(curves [][][2]float64) []CurvePoint {
 			y = append(y, interpolate(curve, x))
 		}
 		q1, q3 := stats.Quartiles(y)
-		points = append(points, CurvePoint{EnvSteps: x, Seeds: len(y), Median: stats.Median(y), Q1: q1, Q3: q3, IQM: stats.IQM(y)})
+		points = append(points, CurvePoint{EnvSteps: x, Seeds: len(y), Median: stats.Median(y), Q1: q1,
+			Q3: q3, IQM: stats.IQM(y)})
 	}
 	return points
 }
 
 // interpolate gives y at an x within a curve.
 func interpolate(curve [][2]float64, x float64) float64 {
-	i, exact := slices.BinarySearchFunc(curve, x, func(p [2]float64, x float64) int { return cmp.Compare(p[0], x) })
+	i, exact := slices.BinarySearchFunc(curve, x,
+		func(p [2]float64, x float64) int { return cmp.Compare(p[0], x) })
 	if exact {
 		return curve[i][1]
 	}

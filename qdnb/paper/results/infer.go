@@ -53,11 +53,13 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	rivals := map[string]int{}
 	var order []string
 	add := func(run *runs.Run, experiment, label, kind string) {
-		line := sweep.Line{Experiment: experiment, Label: label, Run: run.Config, Budget: run.Status.Budget}
+		line := sweep.Line{Experiment: experiment, Label: label, Run: run.Config,
+			Budget: run.Status.Budget}
 		if follows(run.Config) {
 			line.Budget = runs.Budget{}
 		}
-		key := fmt.Sprintf("%s: %s on %s, seed %d%s", experiment, label, run.Config.Env, run.Config.Seed, kind)
+		key := fmt.Sprintf("%s: %s on %s, seed %d%s", experiment, label, run.Config.Env, run.Config.Seed,
+			kind)
 		rivals[key]++
 		old, ok := chosen[key]
 		if !ok {
@@ -76,7 +78,8 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 				Perturbation string `json:"perturbation"`
 			}
 			if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil || settings.Skills == "" {
-				problems = append(problems, unreadable(run, errors.New("it does not name the run whose skills it uses")))
+				problems = append(problems, unreadable(run,
+					errors.New("it does not name the run whose skills it uses")))
 				continue
 			}
 			label, ok := trained[settings.Skills]
@@ -112,7 +115,8 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	}
 	for _, key := range order {
 		if n := rivals[key]; n > 1 {
-			problems = append(problems, fmt.Errorf("%s: %d runs, of which %s counts; give a plan to choose", key, n, chosen[key].run.Name()))
+			problems = append(problems, fmt.Errorf("%s: %d runs, of which %s counts; give a plan to choose",
+				key, n, chosen[key].run.Name()))
 		}
 		lines = append(lines, chosen[key].line)
 	}
@@ -138,7 +142,8 @@ var positions = []string{"ant-omni", "ant-trap", "ant-maze", "pointmaze"}
 
 // labelOf is the label of a training run.
 func labelOf(c runs.Config) string {
-	if c.Algorithm != "diayn-reward" && c.Algorithm != "dads-reward" || !slices.Contains(positions, c.Env) {
+	if c.Algorithm != "diayn-reward" && c.Algorithm != "dads-reward" || !slices.Contains(positions,
+		c.Env) {
 		return c.Algorithm
 	}
 	var settings struct {
@@ -181,7 +186,8 @@ func onGrid(c runs.Config) bool {
 }
 
 // folderName is the name of a run's folder: algorithm, environment, seed and hash.
-var folderName = regexp.MustCompile(`^(.+)-(?:` + strings.Join(environments, "|") + `)--?\d+-[0-9a-f]{8}$`)
+var folderName = regexp.MustCompile(`^(.+)-(?:` + strings.Join(environments, "|") +
+	`)--?\d+-[0-9a-f]{8}$`)
 
 // algorithmOf reads the algorithm from the name of a run that is not there any more; of names of
 // other environments it is the whole.

@@ -35,7 +35,9 @@ func (t *Tables) Markdown(experiment string) string {
 			"## "+metric.name+": mean \\| median \\| interquartile mean\n\n"+averages.Markdown())
 	}
 	if experiment == ExperimentTraining {
-		parts = append(parts, "## Environment steps: mean over environments and seeds\n\n"+t.StepTable(rowLabels, envs).Markdown())
+		parts = append(parts,
+			"## Environment steps: mean over environments and seeds\n\n"+t.StepTable(rowLabels,
+				envs).Markdown())
 	}
 	return strings.Join(parts, "\n")
 }
@@ -44,7 +46,8 @@ func (t *Tables) Markdown(experiment string) string {
 // for each environment, of which format writes the scores over seeds (see [Tables.Scores]) in the
 // notation of its column. Where there is no run the entry is empty. Bold is what prints the best
 // median of its column.
-func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(n tables.Notation, scores []float64) string) *tables.Table {
+func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string,
+	format func(n tables.Notation, scores []float64) string) *tables.Table {
 	best, notations := make([]string, len(envs)), make([]tables.Notation, len(envs))
 	for i, env := range envs {
 		highest := math.Inf(-1)
@@ -68,7 +71,8 @@ func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string, format func(n ta
 				row = append(row, tables.Entry{})
 				continue
 			}
-			row = append(row, tables.Entry{Text: format(notations[i], x), Bold: notations[i].Number(stats.Median(x)) == best[i]})
+			row = append(row, tables.Entry{Text: format(notations[i], x),
+				Bold: notations[i].Number(stats.Median(x)) == best[i]})
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -82,7 +86,8 @@ func Spread(n tables.Notation, x []float64) string {
 
 // Averages writes a sample as "mean | median | interquartile mean".
 func Averages(n tables.Notation, x []float64) string {
-	return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)), n.Number(stats.IQM(x))}, " | ")
+	return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)),
+		n.Number(stats.IQM(x))}, " | ")
 }
 
 // MeanSteps are the environment steps of a label's training runs: the mean over the environments
@@ -117,7 +122,8 @@ func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
 		if math.IsNaN(ratio) {
 			ratios[i] = "–"
 		}
-		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(label), steps[i], ratios[i], strconv.Itoa(environments)))
+		table.Rows = append(table.Rows, tables.Row(figures.NameMethods(label), steps[i], ratios[i],
+			strconv.Itoa(environments)))
 	}
 	return table
 }

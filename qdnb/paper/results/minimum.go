@@ -41,13 +41,16 @@ func shortcomings(run *runs.Run) (short []string, err error) {
 		short = append(short, fmt.Sprintf("%d cells, not %d", s.Cells, minCells))
 	}
 	if s.Loop > 0 && run.Status.Generation < firstRetrain*s.Loop {
-		short = append(short, fmt.Sprintf("the auto-encoder was not trained again (generation %d of %d)", run.Status.Generation, firstRetrain*s.Loop))
+		short = append(short, fmt.Sprintf("the auto-encoder was not trained again (generation %d of %d)",
+			run.Status.Generation, firstRetrain*s.Loop))
 	}
 	if s.Every > 0 && run.Status.EnvSteps < s.Every {
-		short = append(short, fmt.Sprintf("skills were not evaluated on schedule (%d of %d steps)", run.Status.EnvSteps, s.Every))
+		short = append(short, fmt.Sprintf("skills were not evaluated on schedule (%d of %d steps)",
+			run.Status.EnvSteps, s.Every))
 	}
 	if strings.HasPrefix(run.Config.Algorithm, "smerl-") {
-		if columns, n, err := columnsOf(run, "accepted_share"); err == nil && n > 0 && !anyAbove(columns[0], 0) {
+		if columns, n, err := columnsOf(run,
+			"accepted_share"); err == nil && n > 0 && !anyAbove(columns[0], 0) {
 			short = append(short, "SMERL's gate never opened")
 		}
 	}

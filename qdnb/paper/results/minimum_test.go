@@ -20,11 +20,15 @@ func TestShortcomings(t *testing.T) {
 	}{
 		{"map-elites", "ant-uni", `{"episode_length":250,"cells":1024}`, "", 1, 1, ""},
 		{"map-elites", "ant-uni", `{"batch":7}`, "", 1, 1, ""},
-		{"map-elites", "ant-omni", `{"episode_length":50,"cells":32}`, "", 1, 1, "episodes of 50 steps, not 250; 32 cells, not 1024"},
-		{"map-elites", "ant-maze", `{"episode_length":250,"cells":1024}`, "", 1, 1, "episodes of 250 steps, not 500"},
-		{"aurora", "ant-uni", `{"loop":10}`, "", 19, 1, "the auto-encoder was not trained again (generation 19 of 20)"},
+		{"map-elites", "ant-omni", `{"episode_length":50,"cells":32}`, "", 1, 1,
+			"episodes of 50 steps, not 250; 32 cells, not 1024"},
+		{"map-elites", "ant-maze", `{"episode_length":250,"cells":1024}`, "", 1, 1,
+			"episodes of 250 steps, not 500"},
+		{"aurora", "ant-uni", `{"loop":10}`, "", 19, 1,
+			"the auto-encoder was not trained again (generation 19 of 20)"},
 		{"aurora", "ant-uni", `{"loop":10}`, "", 20, 1, ""},
-		{"dads-reward", "ant-uni", `{"evaluation_interval":100000}`, "", 1, 99_800, "skills were not evaluated on schedule (99800 of 100000 steps)"},
+		{"dads-reward", "ant-uni", `{"evaluation_interval":100000}`, "", 1, 99_800,
+			"skills were not evaluated on schedule (99800 of 100000 steps)"},
 		{"smerl-dads", "ant-uni", `{}`, "accepted_share\nnan\n0\n", 1, 1, "SMERL's gate never opened"},
 		{"smerl-dads", "ant-uni", `{}`, "accepted_share\nnan\n0\n0.01\n", 1, 1, ""},
 		{"diayn-reward", "ant-uni", `{}`, "accepted_share\nnan\n0\n", 1, 1, ""},
@@ -35,7 +39,8 @@ func TestShortcomings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run := &runs.Run{Dir: dir, Config: runs.Config{Algorithm: c.algorithm, Env: c.env, Hyperparameters: json.RawMessage(c.settings)},
+		run := &runs.Run{Dir: dir, Config: runs.Config{Algorithm: c.algorithm, Env: c.env,
+			Hyperparameters: json.RawMessage(c.settings)},
 			Status: runs.Status{Progress: runs.Progress{Generation: c.generation, EnvSteps: c.steps}}}
 		short, err := shortcomings(run)
 		if got := strings.Join(short, "; "); err != nil || got != c.want {
@@ -44,7 +49,8 @@ func TestShortcomings(t *testing.T) {
 	}
 
 	root := t.TempDir()
-	trained := runs.Config{Algorithm: "map-elites", Env: "ant-uni", Hyperparameters: json.RawMessage(`{"cells":32}`)}
+	trained := runs.Config{Algorithm: "map-elites", Env: "ant-uni",
+		Hyperparameters: json.RawMessage(`{"cells":32}`)}
 	w, err := runs.Create(root, trained)
 	if err == nil {
 		err = w.Close()
@@ -52,8 +58,10 @@ func TestShortcomings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for skills, want := range map[string]string{trained.Name(): "32 cells, not 1024", "gone": "the training run of its skills is not there"} {
-		short, err := skillsShortcomings(root, runs.Config{Hyperparameters: json.RawMessage(`{"skills":"` + skills + `"}`)})
+	for skills, want := range map[string]string{trained.Name(): "32 cells, not 1024",
+		"gone": "the training run of its skills is not there"} {
+		short, err := skillsShortcomings(root,
+			runs.Config{Hyperparameters: json.RawMessage(`{"skills":"` + skills + `"}`)})
 		if err != nil || len(short) != 1 || short[0] != want {
 			t.Errorf("skills of %s: %v, %v; want %q", skills, short, err, want)
 		}

@@ -48,7 +48,8 @@ func put(t testing.TB, root string, c runs.Config, status runs.Status, metrics s
 func finished(fitness, coverage, score float64) runs.Status {
 	return runs.Status{
 		Progress:   runs.Progress{Generation: 2, Evaluations: 20, EnvSteps: 5000, Seconds: 2.5},
-		MaxFitness: fitness, Coverage: coverage, QDScore: score, Finished: true, Budget: runs.Budget{Generations: 2},
+		MaxFitness: fitness, Coverage: coverage, QDScore: score, Finished: true,
+		Budget: runs.Budget{Generations: 2},
 	}
 }
 
@@ -58,16 +59,20 @@ type folder struct {
 	lines []sweep.Line
 }
 
-func (f *folder) trained(t testing.TB, experiment, label string, c runs.Config, fitness, coverage, score float64) {
+func (f *folder) trained(t testing.TB, experiment, label string, c runs.Config, fitness, coverage,
+	score float64) {
 	t.Helper()
-	put(t, f.root, c, finished(fitness, coverage, score), trainedColumns+fmt.Sprintf("1,10,2500,1.5,-inf,0,0,0\n"+
-		"2,20,5000,2.5,%g,%g,%g,0\n", fitness, coverage, score))
-	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c, Budget: runs.Budget{Generations: 2}})
+	put(t, f.root, c, finished(fitness, coverage, score),
+		trainedColumns+fmt.Sprintf("1,10,2500,1.5,-inf,0,0,0\n"+
+			"2,20,5000,2.5,%g,%g,%g,0\n", fitness, coverage, score))
+	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c,
+		Budget: runs.Budget{Generations: 2}})
 }
 
 func (f *folder) other(t testing.TB, experiment, label string, c runs.Config, metrics string) {
 	t.Helper()
-	put(t, f.root, c, runs.Status{Progress: runs.Progress{Evaluations: 9, EnvSteps: 90}, Finished: true}, metrics)
+	put(t, f.root, c, runs.Status{Progress: runs.Progress{Evaluations: 9, EnvSteps: 90},
+		Finished: true}, metrics)
 	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c})
 }
 
@@ -82,22 +87,29 @@ func everything(t testing.TB) *folder {
 			`{"diversity_reward_scale":2,"alpha_init":0.1}`), 300+x, 20, 500+10*x)
 		f.trained(t, "smerl-targets", "sac", config(t, "sac", "ant-maze", seed, `{}`), -1000-100*x, 1, 1)
 		f.trained(t, "reward", "dads", config(t, "dads", "ant-uni", seed, `{}`), 50, 10, 90+x)
-		f.trained(t, "sensitivity", "map-elites", config(t, "map-elites", "ant-uni", seed, `{"iso_sigma":0.01,"line_sigma":0.1}`), 1,
+		f.trained(t, "sensitivity", "map-elites",
+			config(t, "map-elites", "ant-uni", seed, `{"iso_sigma":0.01,"line_sigma":0.1}`), 1,
 			1, 200+100*x)
 		f.trained(t, "sensitivity", "dads-reward",
-			config(t, "dads-reward", "ant-uni", seed, `{"diversity_reward_scale":10,"alpha_init":0.5}`), 1, 1, 100)
-		f.trained(t, "prior", "dads-reward", config(t, "dads-reward", "ant-omni", seed, `{"descriptor_full_state":false,"x":1}`), 1, 40, 1)
+			config(t, "dads-reward", "ant-uni", seed, `{"diversity_reward_scale":10,"alpha_init":0.5}`), 1,
+			1, 100)
+		f.trained(t, "prior", "dads-reward", config(t, "dads-reward", "ant-omni", seed,
+			`{"descriptor_full_state":false,"x":1}`), 1, 40, 1)
 		f.trained(t, "prior", "dads-reward, no prior", config(t, "dads-reward", "ant-omni", seed,
 			`{"descriptor_full_state":true,"x":1}`), 1, 10+x, 1)
 		f.other(t, "adaptation", "map-elites",
-			config(t, "adaptation", "ant-uni", seed, fmt.Sprintf(`{"skills":%q,"perturbation":"gravity","values":[[0.5],[1]]}`, me.Name())),
+			config(t, "adaptation", "ant-uni", seed,
+				fmt.Sprintf(`{"skills":%q,"perturbation":"gravity","values":[[0.5],[1]]}`, me.Name())),
 			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n"+
-				"0,0.5,nan,3,nan,0,0,0,0\n0,0.5,nan,7,60,0,0,0,0\n"+fmt.Sprintf("1,1,nan,3,%g,0,0,0,0\n1,1,nan,7,70,0,0,0,0\n", 80+40*x))
+				"0,0.5,nan,3,nan,0,0,0,0\n0,0.5,nan,7,60,0,0,0,0\n"+fmt.Sprintf(
+				"1,1,nan,3,%g,0,0,0,0\n1,1,nan,7,70,0,0,0,0\n", 80+40*x))
 		f.other(t, "adaptation", "map-elites",
-			config(t, "adaptation", "ant-maze", seed, `{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target","values":[[1,2],[3,4]]}`),
+			config(t, "adaptation", "ant-maze", seed,
+				`{"skills":"map-elites-ant-maze-0-00000000","perturbation":"target","values":[[1,2],[3,4]]}`),
 			"index,x,y,skill,fitness_median,fitness_mean,fitness_std,fitness_q1,fitness_q3\n0,1,2,0,-10,0,0,0,0\n"+
 				fmt.Sprintf("1,3,4,0,%g,0,0,0,0\n", -30-10*x))
-		f.other(t, "hurdles", "map-elites", config(t, "ppo", "halfcheetah-hurdles", seed, fmt.Sprintf(`{"skills":%q}`, me.Name())),
+		f.other(t, "hurdles", "map-elites", config(t, "ppo", "halfcheetah-hurdles", seed,
+			fmt.Sprintf(`{"skills":%q}`, me.Name())),
 			"generation,evaluations,env_steps,seconds,fitness_mean,fitness_std,fitness_max,hurdles_mean,hurdles_max,policy_loss,value_loss,entropy\n"+
 				"0,0,0,0,10,0,20,0,1,0,0,0\n"+fmt.Sprintf("1,0,%d,0,30,0,40,2,3,0,0,0\n", 1000+1000*seed))
 	}
@@ -111,7 +123,8 @@ func TestCollectWritesTheTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tables.Complete != len(f.lines) || tables.Lines != len(f.lines) || len(tables.Problems) > 0 {
-		t.Fatalf("%d of %d lines are complete; problems %v", tables.Complete, tables.Lines, tables.Problems)
+		t.Fatalf("%d of %d lines are complete; problems %v", tables.Complete, tables.Lines,
+			tables.Problems)
 	}
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	paths, err := tables.Write(dir)
@@ -156,13 +169,15 @@ func TestCollectWritesTheTables(t *testing.T) {
 			"map-elites,ant-uni,max_fitness,2,105,102.5,107.5,105,5,105,100,110,100,110\n",
 		"reward_summary.csv": "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,median_high,iqm_low,iqm_high\n" +
 			"dads-reward,ant-uni,max_fitness,2,300.5,",
-		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---:|\n| MAP-Elites " +
+		"training_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | " +
+			"ant-uni |\n|---|---:|\n| MAP-Elites " +
 			"| 105 (± 5.00) [2] |\n" +
 			"| DADS+REWARD | **300 (± 0.500) [2]** |\n",
 		"reward_adaptation.csv":         "label,env,seed,perturbation,index,x,y,score,skill,skills\n",
 		"reward_adaptation_summary.csv": "label,",
 		"reward_adaptation_targets.csv": "label,",
-		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | ant-uni |\n|---|---:|\n| DADS+REWARD " +
+		"reward_summary.md": "## Max fitness: median (± standard deviation) [seeds]\n\n| method | " +
+			"ant-uni |\n|---|---:|\n| DADS+REWARD " +
 			"| **300 (± 0.500) [2]** |\n" +
 			"| DADS | 50.0 (± 0) [2] |\n",
 	} {
@@ -176,10 +191,12 @@ func TestCollectWritesTheTables(t *testing.T) {
 		t.Errorf("more files: %v", contents)
 	}
 	for _, c := range []struct{ file, has string }{
-		{"training_summary.csv", "\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan,0.9090909090909091,1\n"},
+		{"training_summary.csv",
+			"\nmap-elites,all,qd_score_normalised,2,nan,nan,nan,nan,nan,0.9545454545454546,nan,nan,0.9090909090909091,1\n"},
 		{"training_summary.md", "| MAP-Elites | **1050 \\| 1050 \\| 1050** |"},
 		{"training_summary.md", "| MAP-Elites | 5000 | 3.13e−6 | 1 |"},
-		{"adaptation_summary.csv", "\nmap-elites,ant-maze,target,-1,nan,nan,2,-22.5,-23.75,-21.25,-22.5,nan,nan,nan,nan\n"},
+		{"adaptation_summary.csv",
+			"\nmap-elites,ant-maze,target,-1,nan,nan,2,-22.5,-23.75,-21.25,-22.5,nan,nan,nan,nan\n"},
 		{"prior.csv", `"dads-reward, no prior",false,1,2.5,5000,11` + "\n"},
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, c.file))
@@ -203,7 +220,8 @@ func TestInferFindsThePlan(t *testing.T) {
 	}
 	for _, l := range f.lines {
 		want = append(want, key(l))
-		if l.Experiment == "prior" && !strings.HasSuffix(l.Label, "no prior") { // by itself it is training, too
+		// by itself it is training, too
+		if l.Experiment == "prior" && !strings.HasSuffix(l.Label, "no prior") {
 			l.Experiment = "training"
 			want = append(want, key(l))
 		}
@@ -224,10 +242,12 @@ func TestInferFindsThePlan(t *testing.T) {
 		"training: map-elites on ant-uni, seed 0: 2 runs, of which "+c.Name()+" counts") {
 		t.Errorf("of two rivals: %v, %v", err, problems)
 	}
-	if !slices.ContainsFunc(lines, func(l sweep.Line) bool { return l.Run.Name() == c.Name() }) || len(lines) != len(got) {
+	if !slices.ContainsFunc(lines,
+		func(l sweep.Line) bool { return l.Run.Name() == c.Name() }) || len(lines) != len(got) {
 		t.Errorf("%d lines, want %d with %s", len(lines), len(got), c.Name())
 	}
-	if none, problems, err := results.Infer(filepath.Join(f.root, "none")); len(none) > 0 || len(problems) > 0 || err != nil {
+	if none, problems, err := results.Infer(filepath.Join(f.root,
+		"none")); len(none) > 0 || len(problems) > 0 || err != nil {
 		t.Errorf("of no folder: %v, %v, %v", none, problems, err)
 	}
 }
@@ -242,11 +262,13 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	extended := config(t, "aurora", "ant-uni", 2, `{}`) // complete, but the plan asks for more
 	put(t, f.root, extended, finished(5, 6, 7), trainedColumns)
 	for _, c := range []runs.Config{missing, half, extended} {
-		f.lines = append(f.lines, sweep.Line{Experiment: "training", Label: "aurora", Run: c, Budget: runs.Budget{Generations: 3}})
+		f.lines = append(f.lines, sweep.Line{Experiment: "training", Label: "aurora", Run: c,
+			Budget: runs.Budget{Generations: 3}})
 	}
 	damage := func(line int, name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(f.root, f.lines[line].Run.Name(), name), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(f.root, f.lines[line].Run.Name(), name), []byte(text),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +284,8 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tables.Missing != 1 || tables.Incomplete != 2 || len(tables.Problems) != 6 {
-		t.Errorf("%d missing, %d incomplete, %d problems: %v", tables.Missing, tables.Incomplete, len(tables.Problems), tables.Problems)
+		t.Errorf("%d missing, %d incomplete, %d problems: %v", tables.Missing, tables.Incomplete,
+			len(tables.Problems), tables.Problems)
 	}
 	for _, problem := range tables.Problems {
 		if text := problem.Error(); strings.Contains(text, "\n") || !strings.Contains(text, f.root) {
@@ -272,14 +295,16 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 	if got := tables.Scores("aurora", "ant-uni", results.QDScore); len(got) != 0 {
 		t.Errorf("incomplete runs give the scores %v", got)
 	}
-	if i := slices.IndexFunc(tables.Trained, func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 ||
+	if i := slices.IndexFunc(tables.Trained,
+		func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 ||
 		tables.Trained[i].Finished {
 		t.Error("the run that is not complete is not marked")
 	}
 	if _, err := tables.Write(t.TempDir()); err != nil {
 		t.Error(err)
 	}
-	if _, err := results.Collect(f.root, nil); err == nil || !strings.Contains(err.Error(), "no runs") {
+	if _, err := results.Collect(f.root, nil); err == nil || !strings.Contains(err.Error(),
+		"no runs") {
 		t.Errorf("of no lines: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
@@ -316,15 +341,21 @@ func TestAggregates(t *testing.T) {
 	value := func(x, score float64) results.Value { return results.Value{X: x, Score: score} }
 	tables := &results.Tables{
 		Adapted: []results.Adapted{
-			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.1+0.2, -50), value(1, -100)}},
-			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.3, 5), value(1, 0)}},
+			{Label: "a", Env: "e", Perturbation: results.Gravity,
+				Values: []results.Value{value(0.1+0.2, -50), value(1, -100)}},
+			{Label: "a", Env: "e", Perturbation: results.Gravity,
+				Values: []results.Value{value(0.3, 5), value(1, 0)}},
 			{Label: "a", Env: "e", Perturbation: results.Gravity, Values: []results.Value{value(0.3, 5)}},
-			{Label: "a", Env: "e", Perturbation: results.Actuators, Run: "r", Experiment: "adaptation", Values: []results.Value{value(4, 5)}},
-			{Label: "a", Env: "e", Perturbation: results.Actuators, Run: "r", Experiment: "reward", Values: []results.Value{value(4, 5)}},
+			{Label: "a", Env: "e", Perturbation: results.Actuators, Run: "r", Experiment: "adaptation",
+				Values: []results.Value{value(4, 5)}},
+			{Label: "a", Env: "e", Perturbation: results.Actuators, Run: "r", Experiment: "reward",
+				Values: []results.Value{value(4, 5)}},
 		},
 		Controlled: []results.Controlled{
-			{Label: "a", Curve: []results.ControlPoint{{EnvSteps: 0, FitnessMean: 0}, {EnvSteps: 10, FitnessMean: 10}}},
-			{Label: "a", Curve: []results.ControlPoint{{EnvSteps: 4, FitnessMean: 4}, {EnvSteps: 20, FitnessMean: 20}}},
+			{Label: "a", Curve: []results.ControlPoint{{EnvSteps: 0, FitnessMean: 0},
+				{EnvSteps: 10, FitnessMean: 10}}},
+			{Label: "a", Curve: []results.ControlPoint{{EnvSteps: 4, FitnessMean: 4},
+				{EnvSteps: 20, FitnessMean: 20}}},
 			{Label: "b", Curve: []results.ControlPoint{{EnvSteps: 0, FitnessMean: 1}}},
 			{Label: "b", Curve: []results.ControlPoint{{EnvSteps: 5, FitnessMean: 1}}},
 			{Label: "c"},
@@ -344,7 +375,8 @@ func TestAggregates(t *testing.T) {
 		t.Errorf("the scores of a run that two experiments share are %v", got)
 	}
 	curve := tables.HurdlesCurve("a")
-	if len(curve) != 2 || curve[0].EnvSteps != 4 || curve[1].EnvSteps != 10 || curve[0].Median != 4 || math.Abs(curve[1].Median-10) > 1e-12 {
+	if len(curve) != 2 || curve[0].EnvSteps != 4 || curve[1].EnvSteps != 10 || curve[0].Median !=
+		4 || math.Abs(curve[1].Median-10) > 1e-12 {
 		t.Errorf("the curve %+v, want y = x at 4 and 10", curve)
 	}
 	if b, c := tables.HurdlesCurve("b"), tables.HurdlesCurve("c"); len(b) != 0 || len(c) != 0 {
@@ -365,25 +397,31 @@ func TestEdgeCoverage(t *testing.T) {
 	put(t, root, c, finished(1, 2, 3), trainedColumns)
 	empty := float32(math.Inf(-1))
 	r := &runs.Repertoire{
-		Params: 1, Dims: 2, Genotypes: make([]float32, 5), Fitnesses: []float32{1, empty, 2, 3, empty}, Descriptors: make([]float32, 10),
-		Centroids: []float32{0.05, 0.5, 0.5, 0.95, 0.5, 0.5, 0.96, 0.01, 0.85, 0.15}, Lower: []float32{0, 0}, Upper: []float32{1, 1},
+		Params: 1, Dims: 2, Genotypes: make([]float32, 5), Fitnesses: []float32{1, empty, 2, 3, empty},
+		Descriptors: make([]float32, 10),
+		Centroids:   []float32{0.05, 0.5, 0.5, 0.95, 0.5, 0.5, 0.96, 0.01, 0.85, 0.15},
+		Lower:       []float32{0, 0}, Upper: []float32{1, 1},
 	}
 	if err := r.Write(filepath.Join(root, c.Name(), "repertoire.npz")); err != nil {
 		t.Fatal(err)
 	}
-	line := sweep.Line{Experiment: "training", Label: "map-elites", Run: c, Budget: runs.Budget{Generations: 2}}
+	line := sweep.Line{Experiment: "training", Label: "map-elites", Run: c,
+		Budget: runs.Budget{Generations: 2}}
 	tables, err := results.Collect(root, []sweep.Line{line})
 	if err != nil || len(tables.Problems) > 0 {
 		t.Fatal(err, tables.Problems)
 	}
 	// Cells 0, 1 and 3 lie at the edge; 0 and 3 are filled.
-	if got := tables.Scores("map-elites", "walker-uni", results.EdgeCoverage); len(got) != 1 || math.Abs(got[0]-200.0/3) > 1e-9 {
+	if got := tables.Scores("map-elites", "walker-uni",
+		results.EdgeCoverage); len(got) != 1 || math.Abs(got[0]-200.0/3) > 1e-9 {
 		t.Errorf("the coverage of the edge is %v, want 66.7", got)
 	}
-	if err := os.WriteFile(filepath.Join(root, c.Name(), "repertoire.npz"), []byte("PK"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(root, c.Name(), "repertoire.npz"), []byte("PK"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
-	if tables, err := results.Collect(root, []sweep.Line{line}); err != nil || len(tables.Problems) != 1 {
+	if tables, err := results.Collect(root,
+		[]sweep.Line{line}); err != nil || len(tables.Problems) != 1 {
 		t.Errorf("of a damaged repertoire: %v, %v", err, tables)
 	}
 }

@@ -19,7 +19,8 @@ const (
 // Experiments lists them in the paper's order.
 func Experiments() []string {
 	return []string{
-		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles, ExperimentSensitivity, ExperimentPrior,
+		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles,
+		ExperimentSensitivity, ExperimentPrior,
 		ExperimentReward,
 	}
 }
@@ -62,10 +63,11 @@ type Trained struct {
 	Generation, EnvSteps              int64
 	Seconds                           float64
 	MaxFitness, Coverage, QDScore     float64 // at the end; -Inf, 0 and 0 without solutions
-	A, B                              Setting // of the grid of the experiment "sensitivity", if the algorithm has one
-	EdgeCoverage                      float64 // see [edgeCoverage]; NaN where it is not known
-	Prior                             bool    // what tells skills apart is the descriptor, not the whole observation
-	Curve                             []Point // nil if not finished
+	// of the grid of the experiment "sensitivity", if the algorithm has one
+	A, B         Setting
+	EdgeCoverage float64 // see [edgeCoverage]; NaN where it is not known
+	Prior        bool    // what tells skills apart is the descriptor, not the whole observation
+	Curve        []Point // nil if not finished
 	// Short are phrases on what makes the run too small for a verdict on what the paper says of its
 	// method; nil if it is not.
 	Short []string
@@ -128,7 +130,8 @@ func Reinforcement() []string {
 
 // Environments lists those in which the paper trains, in its order.
 func Environments() []string {
-	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni"}
+	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
+		"halfcheetah-uni"}
 }
 
 // labels are the methods in the order of the paper; others follow by name. environments are so,
@@ -157,11 +160,14 @@ var (
 // sort puts rows in the paper's order, whatever the plan's is.
 func (t *Tables) sort() {
 	slices.SortStableFunc(t.Trained, func(a, b Trained) int {
-		return cmp.Or(byList(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env), byLabel(a.Label, b.Label),
-			cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value), cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
+		return cmp.Or(byList(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
+			byLabel(a.Label, b.Label),
+			cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value),
+			cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))
 	})
 	slices.SortStableFunc(t.Adapted, func(a, b Adapted) int {
-		return cmp.Or(cmp.Compare(a.Perturbation, b.Perturbation), byEnv(a.Env, b.Env), byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed),
+		return cmp.Or(cmp.Compare(a.Perturbation, b.Perturbation), byEnv(a.Env, b.Env),
+			byLabel(a.Label, b.Label), cmp.Compare(a.Seed, b.Seed),
 			cmp.Compare(a.Run, b.Run))
 	})
 	slices.SortStableFunc(t.Controlled, func(a, b Controlled) int {

@@ -17,7 +17,8 @@ var smerlTargetsHeader = []string{"env", "seeds", "target", "margin"}
 func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("SMERL's targets: %w; `qdnb sweep results` of the experiment smerl-targets writes them", err)
+		return nil, fmt.Errorf("SMERL's targets: %w; `qdnb sweep results` of the experiment "+
+			"smerl-targets writes them", err)
 	}
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
@@ -25,15 +26,18 @@ func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(rows) < 2 || !slices.Equal(rows[0], smerlTargetsHeader) {
-		return nil, fmt.Errorf("%s has no targets: name the smerl_targets_summary.csv of a complete experiment smerl-targets", path)
+		return nil, fmt.Errorf("%s has no targets: name the smerl_targets_summary.csv of a complete "+
+			"experiment smerl-targets", path)
 	}
 	var list []SMERLTarget
 	for _, row := range rows[1:] {
 		target := SMERLTarget{Env: row[0]}
 		var numbers [3]float64
 		for i := range numbers {
-			if numbers[i], err = strconv.ParseFloat(row[1+i], 64); err != nil || math.IsNaN(numbers[i]) || math.IsInf(numbers[i], 0) {
-				return nil, fmt.Errorf("%s: the target on %s is %q, not a number: the runs of SAC there are damaged or empty", path, row[0], row[1+i])
+			if numbers[i], err = strconv.ParseFloat(row[1+i],
+				64); err != nil || math.IsNaN(numbers[i]) || math.IsInf(numbers[i], 0) {
+				return nil, fmt.Errorf("%s: the target on %s is %q, not a number: the runs of SAC there are "+
+					"damaged or empty", path, row[0], row[1+i])
 			}
 		}
 		target.Seeds, target.Target, target.Margin = int(numbers[0]), numbers[1], numbers[2]

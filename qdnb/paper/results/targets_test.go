@@ -23,17 +23,21 @@ func TestReadSMERLTargets(t *testing.T) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	for text, want := range map[string]string{
-		"": "no targets", "env,seeds,target,margin\n": "no targets", "env,seed,max_fitness\na,1,2\n": "no targets",
-		"env,seeds,target,margin\nant-uni,3,-inf,1\n": "not a number", "env,seeds,target,margin\nant-uni,3\n": "wrong number of fields",
+		"": "no targets", "env,seeds,target,margin\n": "no targets",
+		"env,seed,max_fitness\na,1,2\n":               "no targets",
+		"env,seeds,target,margin\nant-uni,3,-inf,1\n": "not a number",
+		"env,seeds,target,margin\nant-uni,3\n":        "wrong number of fields",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadSMERLTargets(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := ReadSMERLTargets(path); err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := ReadSMERLTargets(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "smerl-targets") {
+	if _, err := ReadSMERLTargets(filepath.Join(dir,
+		"none")); err == nil || !strings.Contains(err.Error(), "smerl-targets") {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // Line is one run of a plan.
 type Line struct {
-	Experiment string `json:"experiment"` // whose plan it belongs to, such as "adaptation"; also of the training runs which that needs
+	// whose plan it belongs to, such as "adaptation"; also of the training runs which that needs
+	Experiment string `json:"experiment"`
 	// Label names the method in figures and tables, such as "dads-reward" or "dads-reward, no
 	// prior". Lines of one label differ in seed, environment or, in the experiment "sensitivity",
 	// hyperparameters.
@@ -22,7 +23,9 @@ type Line struct {
 	Needs  []Need      `json:"needs,omitempty"`
 	// CPUSeconds is an estimate of the processor time that the line takes; 0 where there is none.
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
-	Hash       string  `json:"hash"` // of all other fields, so that a plan that was changed by accident is not run; see [Line.Sealed]
+	// of all other fields, so that a plan that was changed by accident is not run; see
+	// [Line.Sealed]
+	Hash string `json:"hash"`
 }
 
 // Need is a run that must be complete before a line can begin.
@@ -126,7 +129,8 @@ func parse(data []byte) (Line, error) {
 	if err := runs.Decode(data, &file); err != nil {
 		return Line{}, err
 	}
-	l := Line{Experiment: file.Experiment, Label: file.Label, Run: file.Run, CPUSeconds: file.CPUSeconds}
+	l := Line{Experiment: file.Experiment, Label: file.Label, Run: file.Run,
+		CPUSeconds: file.CPUSeconds}
 	var err error
 	if l.Budget, err = parseBudget(file.Budget); err != nil {
 		return Line{}, err
@@ -138,7 +142,8 @@ func parse(data []byte) (Line, error) {
 		return Line{}, err
 	}
 	if file.Hash != "" && file.Hash != l.Hash {
-		return Line{}, fmt.Errorf("its hash is %q, but its fields have %q: it was edited; if that was meant, empty the hash", file.Hash, l.Hash)
+		return Line{}, fmt.Errorf("its hash is %q, but its fields have %q: it was edited; if that was "+
+			"meant, empty the hash", file.Hash, l.Hash)
 	}
 	return l, nil
 }

@@ -32,7 +32,8 @@ func Read(r io.Reader, name string) ([]Line, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
 		if before, twice := first[line.Hash]; twice {
-			return nil, fmt.Errorf("%s:%d: it is the same as line %d; remove one of them", name, number, before)
+			return nil, fmt.Errorf("%s:%d: it is the same as line %d; remove one of them", name, number,
+				before)
 		}
 		first[line.Hash] = number
 		lines = append(lines, line)
@@ -47,7 +48,8 @@ func Read(r io.Reader, name string) ([]Line, error) {
 func ReadFile(path string) ([]Line, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no plan %s: `qdnb sweep plan --experiment training > %s` writes one", path, path)
+		return nil, fmt.Errorf("there is no plan %s: `qdnb sweep plan --experiment training > %s` "+
+			"writes one", path, path)
 	} else if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,8 @@ func Write(w io.Writer, lines []Line) error {
 // At is the line of an index, which counts from 0 as job arrays do.
 func At(lines []Line, index int) (Line, error) {
 	if index < 0 || index >= len(lines) {
-		return Line{}, fmt.Errorf("the plan has no index %d: its %d lines have 0 to %d", index, len(lines), len(lines)-1)
+		return Line{}, fmt.Errorf("the plan has no index %d: its %d lines have 0 to %d", index,
+			len(lines), len(lines)-1)
 	}
 	return lines[index], nil
 }

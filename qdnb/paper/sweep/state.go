@@ -136,7 +136,8 @@ func open(root string, c runs.Config) (*runs.Run, error) {
 		return nil, err
 	}
 	if run.Config.Name() != c.Name() {
-		return nil, fmt.Errorf("%s is the folder of another run, %s: its config.json was edited; restore it or move the folder away", dir, run.Config.Name())
+		return nil, fmt.Errorf("%s is the folder of another run, %s: its config.json was edited; "+
+			"restore it or move the folder away", dir, run.Config.Name())
 	}
 	return run, nil
 }
@@ -213,7 +214,8 @@ type costs map[string]struct {
 
 // kinds are the groups of lines among which a line is compared, the nearest first.
 func kinds(s State) []string {
-	return []string{s.Label + "/" + s.Run.Algorithm + "/" + s.Run.Env, s.Run.Algorithm + "/" + s.Run.Env, s.Run.Algorithm}
+	return []string{s.Label + "/" + s.Run.Algorithm + "/" + s.Run.Env, s.Run.Algorithm +
+		"/" + s.Run.Env, s.Run.Algorithm}
 }
 
 func learnCosts(states []State) costs {

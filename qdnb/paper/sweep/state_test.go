@@ -63,7 +63,8 @@ func TestInspect(t *testing.T) {
 		t.Errorf("line 1 waits for %q", got)
 	}
 
-	half := runs.Status{Progress: runs.Progress{Generation: 5, EnvSteps: 500, Seconds: 10}, Budget: lines[0].Budget}
+	half := runs.Status{Progress: runs.Progress{Generation: 5, EnvSteps: 500, Seconds: 10},
+		Budget: lines[0].Budget}
 	put(t, root, lines[0].Run, half)
 	states = check("half of the first", Interrupted, Waiting, Ready, Waiting)
 	if states[0].Fraction != 0.5 {
@@ -77,13 +78,15 @@ func TestInspect(t *testing.T) {
 	}
 	writer.Close()
 
-	whole := runs.Status{Progress: runs.Progress{Generation: 10, EnvSteps: 1000, Seconds: 20}, Budget: lines[0].Budget, Finished: true}
+	whole := runs.Status{Progress: runs.Progress{Generation: 10, EnvSteps: 1000, Seconds: 20},
+		Budget: lines[0].Budget, Finished: true}
 	put(t, root, lines[0].Run, whole)
 	check("the first is done", Done, Ready, Ready, Waiting)
 	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{Seconds: 1}, Finished: true})
 	check("what needs it is done, too", Done, Done, Ready, Waiting)
 
-	lines[0].Budget.EnvSteps, lines[3].Needs[0].Run = 2000, lines[0].Run // 0 is to be extended; 3 now needs what is there
+	// 0 is to be extended; 3 now needs what is there
+	lines[0].Budget.EnvSteps, lines[3].Needs[0].Run = 2000, lines[0].Run
 	check("a larger budget", Interrupted, Done, Ready, Ready)
 
 	edited := strings.Replace(read(t, root, lines[1].Run), `"seed": 0`, `"seed": 7`, 1)
@@ -120,7 +123,8 @@ func write(t *testing.T, root string, c runs.Config, name, text string) {
 func TestTotalOfProcessorTime(t *testing.T) {
 	root := t.TempDir()
 	line := func(experiment, algorithm string, seed int64, b runs.Budget) Line {
-		return Line{Experiment: experiment, Label: algorithm, Run: config(t, algorithm, seed, `{}`), Budget: b, CPUSeconds: 800}
+		return Line{Experiment: experiment, Label: algorithm, Run: config(t, algorithm, seed, `{}`),
+			Budget: b, CPUSeconds: 800}
 	}
 	cpu := runs.Budget{CPU: 720 * time.Second}
 	lines := []Line{
@@ -130,9 +134,11 @@ func TestTotalOfProcessorTime(t *testing.T) {
 		line("adaptation", "adaptation", 0, runs.Budget{}), // 800 s
 		line("adaptation", "adaptation", 1, runs.Budget{}), // 800 s
 	}
-	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 5000, CPUSeconds: 360}})
+	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 5000,
+		CPUSeconds: 360}})
 	left := Total(Inspect(root, lines)).Left
-	if want := (400 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) > 1 || left.Unknown != 0 {
+	if want := (400 + 800 + 800 + 800) / float64(runtime.NumCPU()); math.Abs(left.Seconds-want) >
+		1 || left.Unknown != 0 {
 		t.Errorf("left: %v s and %d unknown, want %v", left.Seconds, left.Unknown, want)
 	}
 	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
@@ -147,29 +153,38 @@ func TestTotal(t *testing.T) {
 	root := t.TempDir()
 	steps := runs.Budget{EnvSteps: 1000}
 	line := func(algorithm string, seed int64, b runs.Budget) Line {
-		return Line{Experiment: "training", Label: algorithm, Run: config(t, algorithm, seed, `{}`), Budget: b}
+		return Line{Experiment: "training", Label: algorithm, Run: config(t, algorithm, seed, `{}`),
+			Budget: b}
 	}
 	lines := []Line{
-		line("aurora", 0, steps),                         // done: 1000 steps in 20 s, and 5 s to compile
-		line("aurora", 1, steps),                         // a quarter, in 10 s and 30 s to compile: 750 steps and 30 s are left
-		line("aurora", 2, steps),                         // not begun: the mean of 20 s and 40 s
-		line("diayn", 0, steps),                          // nothing like it has begun: its time is not known
+		line("aurora", 0, steps), // done: 1000 steps in 20 s, and 5 s to compile
+		// a quarter, in 10 s and 30 s to compile: 750 steps and 30 s are left
+		line("aurora", 1, steps),
+		line("aurora", 2, steps), // not begun: the mean of 20 s and 40 s
+		// nothing like it has begun: its time is not known
+		line("diayn", 0, steps),
 		line("dads", 0, runs.Budget{Time: time.Minute}),  // as long as its budget says
 		line("aurora", 3, runs.Budget{EnvSteps: 10_000}), // ten times the others
 	}
-	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 25}, CompileSeconds: 5, Finished: true})
-	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{EnvSteps: 250, Seconds: 40}, CompileSeconds: 30})
+	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 25},
+		CompileSeconds: 5, Finished: true})
+	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{EnvSteps: 250, Seconds: 40},
+		CompileSeconds: 30})
 	total := Total(Inspect(root, lines))
-	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] != 1 || total.Count[Ready] != 4 {
+	if total.Lines != 6 || total.Count[Done] != 1 || total.Count[Interrupted] !=
+		1 || total.Count[Ready] != 4 {
 		t.Errorf("counts %+v", total)
 	}
 	if total.EnvSteps != 1250 || total.Seconds != 65 {
 		t.Errorf("so far %d steps and %v s, want 1250 and 65", total.EnvSteps, total.Seconds)
 	}
-	if want := int64(750 + 1000 + 1000 + 10_000); total.Left.EnvSteps != want || total.Left.Unknown != 1 {
-		t.Errorf("left: %d steps and %d unknown, want %d and 1", total.Left.EnvSteps, total.Left.Unknown, want)
+	if want := int64(750 + 1000 + 1000 + 10_000); total.Left.EnvSteps != want || total.Left.Unknown !=
+		1 {
+		t.Errorf("left: %d steps and %d unknown, want %d and 1", total.Left.EnvSteps, total.Left.Unknown,
+			want)
 	}
-	if want := 30. + 30 + 60 + 300; math.Abs(total.Left.Seconds-want) > 1 || total.Left.Time.Seconds() != total.Left.Seconds {
+	if want := 30. + 30 + 60 + 300; math.Abs(total.Left.Seconds-want) >
+		1 || total.Left.Time.Seconds() != total.Left.Seconds {
 		t.Errorf("left: %v s, want %v", total.Left.Seconds, want)
 	}
 }

@@ -28,8 +28,10 @@ func plan(t testing.TB) []Line {
 	var lines []Line
 	for seed := range int64(2) {
 		training := config(t, "map-elites", seed, `{"batch":10,"iso_sigma":0.005}`)
-		lines = append(lines, Line{Experiment: "adaptation", Label: "map-elites", Run: training, Budget: budget},
-			Line{Experiment: "adaptation", Label: "map-elites", Run: config(t, "adaptation", seed, fmt.Sprintf(`{"skills":%q}`, training.Name())),
+		lines = append(lines, Line{Experiment: "adaptation", Label: "map-elites", Run: training,
+			Budget: budget},
+			Line{Experiment: "adaptation", Label: "map-elites",
+				Run:   config(t, "adaptation", seed, fmt.Sprintf(`{"skills":%q}`, training.Name())),
 				Needs: []Need{{training, budget}}})
 	}
 	return lines
@@ -105,38 +107,53 @@ func TestReadRefuses(t *testing.T) {
 	good := strings.Split(strings.TrimSpace(text(t, plan(t))), "\n")
 	hash := good[1][strings.LastIndex(good[1], `"hash"`):]
 	for _, c := range []struct{ name, line, want string }{
-		{"an unknown field", strings.Replace(good[1], `"label"`, `"lable"`, 1), `plan:2: unknown field "lable"; did you mean "label"?`},
-		{"an unknown field of the run", strings.Replace(good[1], `"seed"`, `"sed"`, 1), `plan:2: run: unknown field "sed"`},
-		{"an unknown field of a need", strings.Replace(good[1], `"env_steps"`, `"envsteps"`, 1), `plan:2: needs, number 0: budget: unknown field "envsteps"`},
-		{"an unknown limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generation":3}`, 1), `did you mean "generations"?`},
-		{"a negative limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generations":-3}`, 1), `negative`},
-		{"a broken time", strings.Replace(good[1], `"budget":{}`, `"budget":{"time":"2 hours"}`, 1), `time of a budget`},
+		{"an unknown field", strings.Replace(good[1], `"label"`, `"lable"`, 1),
+			`plan:2: unknown field "lable"; did you mean "label"?`},
+		{"an unknown field of the run", strings.Replace(good[1], `"seed"`, `"sed"`, 1),
+			`plan:2: run: unknown field "sed"`},
+		{"an unknown field of a need", strings.Replace(good[1], `"env_steps"`, `"envsteps"`, 1),
+			`plan:2: needs, number 0: budget: unknown field "envsteps"`},
+		{"an unknown limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generation":3}`, 1),
+			`did you mean "generations"?`},
+		{"a negative limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generations":-3}`, 1),
+			`negative`},
+		{"a broken time", strings.Replace(good[1], `"budget":{}`, `"budget":{"time":"2 hours"}`, 1),
+			`time of a budget`},
 		{"half a line", good[1][:len(good[1])/2], `plan:2: not valid JSON: it ends too early`},
 		{"two objects", good[1] + good[0], `plan:2: not valid JSON`},
-		{"an edited field", strings.Replace(good[1], `"seed":0`, `"seed":7`, 1), `it was edited; if that was meant, empty the hash`},
+		{"an edited field", strings.Replace(good[1], `"seed":0`, `"seed":7`, 1),
+			`it was edited; if that was meant, empty the hash`},
 		{"the same line", good[0], `plan:2: it is the same as line 1`},
-		{"no label", `{"experiment":"a","run":{"algorithm":"a","env":"b"}}`, `plan:2: it needs both "experiment" and "label"`},
+		{"no label", `{"experiment":"a","run":{"algorithm":"a","env":"b"}}`,
+			`plan:2: it needs both "experiment" and "label"`},
 		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: algorithm "" is not a name`},
 		{"a list", `[]`, `plan:2: [] is not an object`},
-		{"needs that are none", `{"experiment":"a","label":"b","needs":3,"run":{"algorithm":"a","env":"b"}}`, `needs is not a list`},
-		{"a need without a run", `{"experiment":"a","label":"b","needs":[{}],"run":{"algorithm":"a","env":"b"}}`, `needs, number 0: algorithm`},
+		{"needs that are none",
+			`{"experiment":"a","label":"b","needs":3,"run":{"algorithm":"a","env":"b"}}`,
+			`needs is not a list`},
+		{"a need without a run",
+			`{"experiment":"a","label":"b","needs":[{}],"run":{"algorithm":"a","env":"b"}}`,
+			`needs, number 0: algorithm`},
 	} {
 		_, err := Read(strings.NewReader(good[0]+"\n"+c.line+"\n"), "plan")
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want %q", c.name, err, c.want)
 		}
 	}
-	emptied := strings.Replace(strings.Replace(good[1], hash, `"hash":""}`, 1), `"seed":0`, `"seed":7`, 1)
+	emptied := strings.Replace(strings.Replace(good[1], hash, `"hash":""}`, 1), `"seed":0`, `"seed":7`,
+		1)
 	lines, err := Read(strings.NewReader(emptied), "plan")
 	if err != nil || len(lines) != 1 || lines[0].Hash == "" || lines[0].Run.Seed != 7 {
 		t.Errorf("a line with an empty hash: %+v, %v", lines, err)
 	}
 	for _, empty := range []string{"", "\n\n"} {
-		if _, err := Read(strings.NewReader(empty), "plan"); err == nil || !strings.Contains(err.Error(), "empty") {
+		if _, err := Read(strings.NewReader(empty), "plan"); err == nil || !strings.Contains(err.Error(),
+			"empty") {
 			t.Errorf("an empty plan: %v", err)
 		}
 	}
-	if _, err := ReadFile("no/such/plan"); err == nil || !strings.Contains(err.Error(), "there is no plan no/such/plan") {
+	if _, err := ReadFile("no/such/plan"); err == nil || !strings.Contains(err.Error(),
+		"there is no plan no/such/plan") {
 		t.Error(err)
 	}
 }
@@ -147,7 +164,8 @@ func TestAt(t *testing.T) {
 		t.Errorf("%+v, %v", line, err)
 	}
 	for _, index := range []int{-1, 4} {
-		if _, err := At(lines, index); err == nil || !strings.Contains(err.Error(), "4 lines have 0 to 3") {
+		if _, err := At(lines, index); err == nil || !strings.Contains(err.Error(),
+			"4 lines have 0 to 3") {
 			t.Errorf("index %d: %v", index, err)
 		}
 	}
@@ -180,7 +198,8 @@ func FuzzRead(f *testing.F) {
 
 // The canonical form of a line keeps what tells variants apart.
 func TestPartsBelongToTheRunOfALine(t *testing.T) {
-	c := runs.Config{Algorithm: "mine", Env: "pointmaze", Parts: map[string]string{"emitter": "0123456789abcdef"}}
+	c := runs.Config{Algorithm: "mine", Env: "pointmaze",
+		Parts: map[string]string{"emitter": "0123456789abcdef"}}
 	if got := canonical(c); got.Name() != c.Name() {
 		t.Errorf("%s became %s", c.Name(), got.Name())
 	}

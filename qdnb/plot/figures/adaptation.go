@@ -35,7 +35,8 @@ func adaptationPanel(run *runs.Run) (Panel, error) {
 		return Panel{}, fmt.Errorf("figures: %w", err)
 	}
 	method, _, _ := strings.Cut(adaptation.Skills, "-"+run.Config.Env+"-")
-	panel := Panel{XLabel: MultiplierLabel(adaptation.Perturbation), YLabel: "median fitness of the best skill"}
+	panel := Panel{XLabel: MultiplierLabel(adaptation.Perturbation),
+		YLabel: "median fitness of the best skill"}
 	best, fixed := Series{Name: method}, Series{Name: "its best one on average"}
 	chosen := -1
 	for _, v := range adaptation.Values {

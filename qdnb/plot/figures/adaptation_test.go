@@ -12,7 +12,8 @@ import (
 // adapted is a run of adaptation with given rows: index, x, y, skill, median.
 func adapted(t *testing.T, perturbation string, rows ...[5]float64) *runs.Run {
 	t.Helper()
-	config, err := runs.NewConfig("adaptation", "ant-uni", 0, map[string]any{"perturbation": perturbation, "skills": "map-elites-ant-uni-0-1a2b3c4d"})
+	config, err := runs.NewConfig("adaptation", "ant-uni", 0,
+		map[string]any{"perturbation": perturbation, "skills": "map-elites-ant-uni-0-1a2b3c4d"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +38,19 @@ func adapted(t *testing.T, perturbation string, rows ...[5]float64) *runs.Run {
 func TestAdaptation(t *testing.T) {
 	nan := math.NaN()
 	gravity := adapted(t, "gravity",
-		[5]float64{0, 0.5, nan, 3, 10}, [5]float64{0, 0.5, nan, 7, 40}, [5]float64{1, 1, nan, 3, 90}, [5]float64{1, 1, nan, 7, 60})
+		[5]float64{0, 0.5, nan, 3, 10}, [5]float64{0, 0.5, nan, 7, 40}, [5]float64{1, 1, nan, 3, 90},
+		[5]float64{1, 1, nan, 7, 60})
 	target := adapted(t, "target",
-		[5]float64{0, 11, 35, 3, -10}, [5]float64{0, 11, 35, 7, -40}, [5]float64{1, 2, 14, 3, -90}, [5]float64{1, 2, 14, 7, -50})
+		[5]float64{0, 11, 35, 3, -10}, [5]float64{0, 11, 35, 7, -40}, [5]float64{1, 2, 14, 3, -90},
+		[5]float64{1, 2, 14, 7, -50})
 	for run, want := range map[*runs.Run]Panel{
 		gravity: {XLabel: "gravity multiplier", Series: []Series{
-			{Name: "map-elites", X: []float64{0.5, 1}, Y: []float64{40, 90}}, {Name: "its best one unperturbed", X: []float64{0.5, 1}, Y: []float64{10, 90}},
+			{Name: "map-elites", X: []float64{0.5, 1}, Y: []float64{40, 90}},
+			{Name: "its best one unperturbed", X: []float64{0.5, 1}, Y: []float64{10, 90}},
 		}},
 		target: {XLabel: "target", Series: []Series{
-			{Name: "map-elites", X: []float64{0, 1}, Y: []float64{-10, -50}}, {Name: "its best one on average", X: []float64{0, 1}, Y: []float64{-40, -50}},
+			{Name: "map-elites", X: []float64{0, 1}, Y: []float64{-10, -50}},
+			{Name: "its best one on average", X: []float64{0, 1}, Y: []float64{-40, -50}},
 		}},
 	} {
 		panel, err := adaptationPanel(run)
@@ -60,7 +65,8 @@ func TestAdaptation(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Adaptation(adapted(t, "gravity")); err == nil || !strings.Contains(err.Error(), "nothing yet") {
+	if _, err := Adaptation(adapted(t, "gravity")); err == nil || !strings.Contains(err.Error(),
+		"nothing yet") {
 		t.Errorf("without rows: %v", err)
 	}
 }

@@ -47,7 +47,8 @@ type BoxOptions struct {
 // of a group stand in the paper's order of methods. A sample of one value is a bar.
 func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	if len(panels) == 0 || o.Columns < 0 {
-		return nil, fmt.Errorf("figures: %d panels of boxes in %d columns: want at least one panel", len(panels), o.Columns)
+		return nil, fmt.Errorf("figures: %d panels of boxes in %d columns: want at least one panel",
+			len(panels), o.Columns)
 	}
 	if o.Columns == 0 {
 		o.Columns = len(panels)
@@ -58,8 +59,10 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	}
 	var names []string
 	for i, p := range panels {
-		if low, high := p.YLimits[0], p.YLimits[1]; p.YLimits != [2]float64{} && (!(low < high) || !finite(low) || !finite(high)) {
-			return nil, fmt.Errorf("figures: panel %d (%s): YLimits %v: want a finite lower < upper", i, p.Title, p.YLimits)
+		if low, high := p.YLimits[0],
+			p.YLimits[1]; p.YLimits != [2]float64{} && (!(low < high) || !finite(low) || !finite(high)) {
+			return nil, fmt.Errorf("figures: panel %d (%s): YLimits %v: want a finite lower < upper", i,
+				p.Title, p.YLimits)
 		}
 		for _, g := range p.Groups {
 			for _, s := range g.Samples {
@@ -73,7 +76,8 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	for i := range panels {
 		width = max(width, panels[i].width())
 	}
-	width = max(min(width, pageWidth/vg.Length(o.Columns)-boxMargin), minUnit) // too many panels for a page: it grows
+	// too many panels for a page: it grows
+	width = max(min(width, pageWidth/vg.Length(o.Columns)-boxMargin), minUnit)
 	l := &layout{gapX: 10, gapY: 10, legend: boxLegend(names, styles, o)}
 	for i := 0; i < len(panels); i += o.Columns {
 		row := make([]*panel, o.Columns)
@@ -171,9 +175,11 @@ func (s *Sample) drawable(o BoxOptions) [][]float64 {
 	case len(points) < len(s.Values): // neither a box nor points
 		return nil
 	case o.Outer:
-		return [][]float64{{stats.Quantile(points, outerQuantiles[0]), stats.Quantile(points, outerQuantiles[1])}}
+		return [][]float64{{stats.Quantile(points, outerQuantiles[0]),
+			stats.Quantile(points, outerQuantiles[1])}}
 	}
-	return [][]float64{{stats.Quantile(points, innerQuantiles[0]), stats.Quantile(points, innerQuantiles[1])}}
+	return [][]float64{{stats.Quantile(points, innerQuantiles[0]),
+		stats.Quantile(points, innerQuantiles[1])}}
 }
 
 // box is a sample at a place of the x axis.
@@ -190,7 +196,8 @@ func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 	left, right := toX(b.at-b.width/2), toX(b.at+b.width/2)
 	inside := func(v float64) bool { return v >= p.Y.Min && v <= p.Y.Max }
 	values := b.sample.Values
-	whole := len(values) > 0 && !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) })
+	whole := len(values) > 0 && !slices.ContainsFunc(values,
+		func(v float64) bool { return !finite(v) })
 	if whole {
 		fill := func(quantiles [2]float64, shade color.Color) {
 			low := min(max(stats.Quantile(values, quantiles[0]), p.Y.Min), p.Y.Max)
@@ -215,7 +222,8 @@ func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 	// The bar lies over the points: one of them is often the median itself.
 	if whole {
 		if median := stats.Median(values); inside(median) {
-			c.StrokeLine2(draw.LineStyle{Color: ink, Width: medianWidth}, left, toY(median), right, toY(median))
+			c.StrokeLine2(draw.LineStyle{Color: ink, Width: medianWidth}, left, toY(median), right,
+				toY(median))
 		}
 	}
 }
@@ -227,7 +235,8 @@ const (
 
 // boxPoint is a dot with an edge that sets it off from a box of its colour.
 func boxPoint(c draw.Canvas, at vg.Point, fill color.Color) {
-	c.DrawGlyph(draw.GlyphStyle{Color: paper, Radius: pointRadius + 0.6, Shape: draw.CircleGlyph{}}, at)
+	c.DrawGlyph(draw.GlyphStyle{Color: paper, Radius: pointRadius + 0.6, Shape: draw.CircleGlyph{}},
+		at)
 	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: pointRadius, Shape: draw.CircleGlyph{}}, at)
 }
 
@@ -248,7 +257,8 @@ func boxLegend(names []string, styles map[string]Style, o BoxOptions) *legend {
 	}
 	for _, name := range names {
 		if name != "" {
-			l.entries = append(l.entries, legendEntry{styles[name].Name, filled(lighter(styles[name].Color, 0.6))})
+			l.entries = append(l.entries, legendEntry{styles[name].Name,
+				filled(lighter(styles[name].Color, 0.6))})
 		}
 	}
 	grey := rgb(0x606060)
@@ -256,7 +266,8 @@ func boxLegend(names []string, styles map[string]Style, o BoxOptions) *legend {
 	if o.Outer {
 		l.entries = append(l.entries, legendEntry{"0.125 to 0.875", filled(lighter(grey, 0.25))})
 	}
-	l.entries = append(l.entries, legendEntry{"median", lineIcon(draw.LineStyle{Color: ink, Width: medianWidth}, nil)})
+	l.entries = append(l.entries, legendEntry{"median",
+		lineIcon(draw.LineStyle{Color: ink, Width: medianWidth}, nil)})
 	if o.Points {
 		l.entries = append(l.entries, legendEntry{o.PointName, func(c draw.Canvas) {
 			boxPoint(c, vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y + c.Max.Y) / 2}, grey)

@@ -30,8 +30,10 @@ func sampleBoxes() []BoxPanel {
 	}
 	one := Sample{Name: "dads-reward", Values: []float64{0.4}}
 	return []BoxPanel{
-		{Title: "ant-omni", YLabel: "Normalised QD score", YLimits: [2]float64{0, 1.05}, Groups: []BoxGroup{{Samples: []Sample{dads, me}}}},
-		{Title: "ant-uni", YLimits: [2]float64{0, 1.05}, Groups: []BoxGroup{{Samples: []Sample{me, one}}}},
+		{Title: "ant-omni", YLabel: "Normalised QD score", YLimits: [2]float64{0, 1.05},
+			Groups: []BoxGroup{{Samples: []Sample{dads, me}}}},
+		{Title: "ant-uni", YLimits: [2]float64{0, 1.05},
+			Groups: []BoxGroup{{Samples: []Sample{me, one}}}},
 		{Title: "walker-uni", Groups: []BoxGroup{{}}},
 	}
 }
@@ -57,13 +59,16 @@ func TestBoxImages(t *testing.T) {
 func TestBoxEdges(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, panels := range map[string][]BoxPanel{
-		"no groups":        {{}},
-		"no values":        {{Groups: []BoxGroup{{Label: "a", Samples: []Sample{{Name: "map-elites"}}}}}},
-		"not finite":       {{Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{nan, 1, inf}}}}}}},
-		"equal values":     {{Groups: []BoxGroup{{Samples: []Sample{{Values: []float64{3, 3, 3}}}}}}},
-		"beyond limits":    {{YLimits: [2]float64{0, 1}, Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{-5, -4, 9}}}}}}},
-		"twice in a group": {{Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{1, 2}}, {Name: "x", Values: []float64{2, 3}}}}}}},
-		"many panels":      make([]BoxPanel, 30),
+		"no groups": {{}},
+		"no values": {{Groups: []BoxGroup{{Label: "a", Samples: []Sample{{Name: "map-elites"}}}}}},
+		"not finite": {{Groups: []BoxGroup{{Samples: []Sample{{Name: "x",
+			Values: []float64{nan, 1, inf}}}}}}},
+		"equal values": {{Groups: []BoxGroup{{Samples: []Sample{{Values: []float64{3, 3, 3}}}}}}},
+		"beyond limits": {{YLimits: [2]float64{0, 1},
+			Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{-5, -4, 9}}}}}}},
+		"twice in a group": {{Groups: []BoxGroup{{Samples: []Sample{{Name: "x", Values: []float64{1, 2}},
+			{Name: "x", Values: []float64{2, 3}}}}}}},
+		"many panels": make([]BoxPanel, 30),
 	} {
 		for _, o := range []BoxOptions{{}, {Outer: true, Points: true, Columns: 2}} {
 			f, err := Boxes(panels, o)
@@ -79,7 +84,8 @@ func TestBoxEdges(t *testing.T) {
 
 	f, err := Boxes(sampleBoxes(), BoxOptions{})
 	text := svgText(t, f, err)
-	for _, want := range []string{">MAP-Elites<", ">DADS+REWARD<", ">quartiles<", ">median<", ">ant-uni<", ">no runs<"} {
+	for _, want := range []string{">MAP-Elites<", ">DADS+REWARD<", ">quartiles<", ">median<",
+		">ant-uni<", ">no runs<"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the figure lacks %s", want)
 		}
@@ -91,7 +97,8 @@ func TestBoxEdges(t *testing.T) {
 	for want, err := range map[string]error{
 		"0 panels of boxes": second(Boxes(nil, BoxOptions{})),
 		"in -1 columns":     second(Boxes(sampleBoxes(), BoxOptions{Columns: -1})),
-		"panel 0 (a)":       second(Boxes([]BoxPanel{{Title: "a", YLimits: [2]float64{1, 0}}}, BoxOptions{})),
+		"panel 0 (a)": second(Boxes([]BoxPanel{{Title: "a", YLimits: [2]float64{1, 0}}},
+			BoxOptions{})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %q", err, want)
@@ -106,7 +113,8 @@ func TestBoxRange(t *testing.T) {
 	for _, c := range []struct {
 		o         BoxOptions
 		low, high float64
-	}{{BoxOptions{}, 1, 3}, {BoxOptions{Outer: true}, 0.5, 51.5}, {BoxOptions{Outer: true, Points: true}, 0, 100}} {
+	}{{BoxOptions{}, 1, 3}, {BoxOptions{Outer: true}, 0.5, 51.5},
+		{BoxOptions{Outer: true, Points: true}, 0, 100}} {
 		low, high := axisRange([2]float64{}, false, 0, s.drawable(c.o))
 		if low != c.low || high != c.high {
 			t.Errorf("%+v: %g to %g, want %g to %g", c.o, low, high, c.low, c.high)
@@ -123,7 +131,8 @@ func TestBoxRange(t *testing.T) {
 
 // The bar at the median is whole where a point lies on it.
 func TestMedianLiesOverPoints(t *testing.T) {
-	panel := BoxPanel{YLimits: [2]float64{0, 2}, Groups: []BoxGroup{{Samples: []Sample{{"map-elites", []float64{1, 1, 1, 1, 1, 1, 1}}}}}}
+	panel := BoxPanel{YLimits: [2]float64{0, 2},
+		Groups: []BoxGroup{{Samples: []Sample{{"map-elites", []float64{1, 1, 1, 1, 1, 1, 1}}}}}}
 	count := func(o BoxOptions) (n int) {
 		f, err := Boxes([]BoxPanel{panel}, o)
 		if err != nil {

@@ -92,13 +92,15 @@ func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 		y := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
 		c.StrokeLine2(line, bar.Max.X, y, bar.Max.X+tickLen, y)
 		// A plot's tick labels sit at this height too.
-		c.FillText(style, vg.Point{X: bar.Max.X + tickLen + barPad, Y: y + style.FontExtents().Descent}, t.Label)
+		c.FillText(style, vg.Point{X: bar.Max.X + tickLen + barPad, Y: y + style.FontExtents().Descent},
+			t.Label)
 		widest = max(widest, style.Width(t.Label))
 	}
 	if b.label != "" {
 		label := textStyle(labelSize)
 		label.Rotation, label.YAlign = math.Pi/2, draw.YTop
-		c.FillText(label, vg.Point{X: bar.Max.X + tickLen + barPad + widest + barPad, Y: middle(span)}, b.label)
+		c.FillText(label, vg.Point{X: bar.Max.X + tickLen + barPad + widest + barPad, Y: middle(span)},
+			b.label)
 	}
 }
 
@@ -140,12 +142,14 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 		}
 	}
 	step, largest := niceStep((b.high-b.low)/10), max(math.Abs(b.low), math.Abs(b.high))
-	return []plot.Tick{{Value: b.low, Label: formatTick(b.low, step, largest)}, {Value: b.high, Label: formatTick(b.high, step, largest)}}
+	return []plot.Tick{{Value: b.low, Label: formatTick(b.low, step, largest)},
+		{Value: b.high, Label: formatTick(b.high, step, largest)}}
 }
 
 // extent is where the label of a tick of a horizontal bar begins and ends: centred at the tick, but
 // not far beyond the bar.
-func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left, right vg.Length) {
+func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left,
+	right vg.Length) {
 	x, half := span[0]+vg.Length(b.position(t.Value))*(span[1]-span[0]), style.Width(t.Label)/2
 	x = max(min(x, span[1]+barOverhang[1]-half), span[0]-barOverhang[0]+half)
 	return x - half, x + half

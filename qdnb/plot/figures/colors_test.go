@@ -17,7 +17,9 @@ func linear(v uint8) float64 {
 	return math.Pow((x+0.055)/1.055, 2.4)
 }
 
-func linearRGB(c color.NRGBA) [3]float64 { return [3]float64{linear(c.R), linear(c.G), linear(c.B)} }
+func linearRGB(c color.NRGBA) [3]float64 {
+	return [3]float64{linear(c.R), linear(c.G), linear(c.B)}
+}
 
 // lab converts linear sRGB to CIE L*a*b* (D65).
 func lab(c [3]float64) [3]float64 {
@@ -84,7 +86,8 @@ func TestViridisRisesInLuminance(t *testing.T) {
 
 // Two methods differ in colour for everyone, or else in dashes.
 func TestMethodStylesAreDistinct(t *testing.T) {
-	names := append(Methods(), "variant a", "variant b", "variant c", "variant d", "variant e", "variant f", "variant g", "variant h")
+	names := append(Methods(), "variant a", "variant b", "variant c", "variant d", "variant e",
+		"variant f", "variant g", "variant h")
 	styles := MethodStyles(names...)
 	for i, a := range names {
 		for _, b := range names[:i] {
@@ -93,8 +96,10 @@ func TestMethodStylesAreDistinct(t *testing.T) {
 			if d := difference(lab(cx), lab(cy)); d < 15 {
 				t.Errorf("%s and %s: colours differ by only %.1f", a, b, d)
 			}
-			for name, m := range map[string][3][3]float64{"protanopia": protanopia, "deuteranopia": deuteranopia} {
-				if d := difference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 && slices.Equal(x.Dashes, y.Dashes) {
+			for name, m := range map[string][3][3]float64{"protanopia": protanopia,
+				"deuteranopia": deuteranopia} {
+				if d := difference(lab(seen(m, cx)), lab(seen(m, cy))); d < 10 && slices.Equal(x.Dashes,
+					y.Dashes) {
 					t.Errorf("%s and %s: same dashes and colours that differ by only %.1f with %s", a, b, d, name)
 				}
 			}
@@ -112,7 +117,8 @@ func TestMethodStylesAreStable(t *testing.T) {
 	}
 	among := MethodStyles("dads", "my-variant", "map-elites", "my-variant")
 	if fmt.Sprint(among["my-variant"]) != fmt.Sprint(alone) {
-		t.Errorf("the style of a variant depends on the paper's methods beside it: %v, %v", among["my-variant"], alone)
+		t.Errorf("the style of a variant depends on the paper's methods beside it: %v, %v",
+			among["my-variant"], alone)
 	}
 	if among["map-elites"].Name != "MAP-Elites" || len(among) != 3 {
 		t.Errorf("got %v", among)

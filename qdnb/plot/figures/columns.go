@@ -12,7 +12,8 @@ import (
 // names those that it has.
 func Columns(trained []*runs.Run, axis Axis, columns ...string) (*Figure, error) {
 	if len(trained) == 0 || len(columns) == 0 {
-		return nil, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns), len(trained))
+		return nil, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns),
+			len(trained))
 	}
 	var panels []Panel
 	for _, column := range columns {

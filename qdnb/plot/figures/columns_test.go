@@ -21,8 +21,10 @@ func logged(t *testing.T, algorithm, table string) *runs.Run {
 
 func TestColumns(t *testing.T) {
 	list := []*runs.Run{
-		logged(t, "diayn-reward", "env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n1000,2,1,1.5\n2000,3,2,0.5\n"),
-		logged(t, "my-objective", "env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
+		logged(t, "diayn-reward",
+			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n1000,2,1,1.5\n2000,3,2,0.5\n"),
+		logged(t, "my-objective",
+			"env_steps,seconds,coverage,discriminator_loss\n0,1,0.5,nan\n2000,3,2,0.25\n"),
 	}
 	f, err := Columns(list, EnvSteps, "discriminator_loss", "coverage")
 	if err != nil {
@@ -36,7 +38,8 @@ func TestColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Discriminator loss", "Coverage (%)", "environment steps", "DIAYN+REWARD", "my-objective"} {
+	for _, want := range []string{"Discriminator loss", "Coverage (%)", "environment steps",
+		"DIAYN+REWARD", "my-objective"} {
 		if !strings.Contains(string(text), ">"+want+"<") {
 			t.Errorf("the figure does not say %q", want)
 		}

@@ -16,7 +16,8 @@ import (
 // Series is one line of a [Panel]. Points that are not finite (such as the maximal fitness of an
 // empty repertoire), or not positive on a logarithmic axis, are gaps.
 type Series struct {
-	Name      string    // an algorithm, see [MethodStyles]; series of one name have one colour and one legend entry
+	// an algorithm, see [MethodStyles]; series of one name have one colour and one legend entry
+	Name      string
 	X, Y      []float64 // [n]
 	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
 	// Style is how it is drawn, if not as [MethodStyles] has it for Name. Of series of one name the
@@ -37,7 +38,8 @@ type Panel struct {
 // are listed in the paper's order. A panel without any point stays empty.
 func Curves(panels []Panel, columns int) (*Figure, error) {
 	if len(panels) == 0 || columns < 1 {
-		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels), columns)
+		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels),
+			columns)
 	}
 	columns = min(columns, len(panels))
 	var rows [][]Panel
@@ -66,7 +68,9 @@ func widthOf(columns int) vg.Length {
 
 // key says how the series of panels are drawn.
 type key struct {
-	names  []string // in the order of the legend: the paper's methods, then other names, then those with a style of their own
+	// in the order of the legend: the paper's methods, then other names, then those with a style of
+	// their own
+	names  []string
 	styles map[string]Style
 	legend *legend
 }
@@ -93,7 +97,8 @@ func keyOf(rows [][]Panel) (*key, error) {
 		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(own, name) })
-	k := &key{names: append(SortMethods(names), own...), styles: MethodStyles(names...), legend: new(legend)}
+	k := &key{names: append(SortMethods(names), own...), styles: MethodStyles(names...),
+		legend: new(legend)}
 	maps.Copy(k.styles, special)
 	for _, name := range k.names {
 		if name == "" {
@@ -103,7 +108,8 @@ func keyOf(rows [][]Panel) (*key, error) {
 		if banded[name] {
 			band = bandColor(k.styles[name])
 		}
-		k.legend.entries = append(k.legend.entries, legendEntry{k.styles[name].Name, lineIcon(lineStyle(k.styles[name]), band)})
+		k.legend.entries = append(k.legend.entries,
+			legendEntry{k.styles[name].Name, lineIcon(lineStyle(k.styles[name]), band)})
 	}
 	return k, nil
 }
@@ -115,7 +121,8 @@ func (p *Panel) check() error {
 			return fmt.Errorf("series %q has %d x and %d y values", s.Name, n, len(s.Y))
 		}
 		if (s.Low != nil || s.High != nil) && (len(s.Low) != n || len(s.High) != n) {
-			return fmt.Errorf("series %q has %d points but a band of %d and %d", s.Name, n, len(s.Low), len(s.High))
+			return fmt.Errorf("series %q has %d points but a band of %d and %d", s.Name, n, len(s.Low),
+				len(s.High))
 		}
 	}
 	for _, axis := range []struct {
@@ -128,7 +135,8 @@ func (p *Panel) check() error {
 			continue
 		}
 		if !(low < high) || !finite(low) || !finite(high) || axis.log && low <= 0 {
-			return fmt.Errorf("%s %v: want a finite lower < upper, positive on a logarithmic axis", axis.name, axis.limits)
+			return fmt.Errorf("%s %v: want a finite lower < upper, positive on a logarithmic axis",
+				axis.name, axis.limits)
 		}
 	}
 	return nil
@@ -179,7 +187,8 @@ func (p *Panel) panel(k *key) *panel {
 
 // axisRange is limits, or where both are 0 the range of the drawable values with a margin (a
 // fraction of it), which is 0 to 1 (1 to 10 on a logarithmic axis) without any.
-func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low, high float64) {
+func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low,
+	high float64) {
 	if limits != [2]float64{} {
 		return limits[0], limits[1]
 	}
@@ -236,7 +245,8 @@ func line(s Series, run [2]int, style draw.LineStyle) plot.Plotter {
 		xys = append(xys, plotter.XY{X: s.X[i], Y: s.Y[i]})
 	}
 	if len(xys) == 1 {
-		return quiet{&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 1.8, Shape: draw.CircleGlyph{}}}}
+		return quiet{&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: style.Color,
+			Radius: 1.8, Shape: draw.CircleGlyph{}}}}
 	}
 	return quiet{&plotter.Line{XYs: xys, LineStyle: style}}
 }

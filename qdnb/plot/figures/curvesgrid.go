@@ -28,9 +28,11 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 	case columns == 0:
 		return nil, fmt.Errorf("figures: a table of curves without panels: want at least one")
 	case g.RowTitles != nil && len(g.RowTitles) != len(g.Panels):
-		return nil, fmt.Errorf("figures: %d row titles for %d rows of panels", len(g.RowTitles), len(g.Panels))
+		return nil, fmt.Errorf("figures: %d row titles for %d rows of panels", len(g.RowTitles),
+			len(g.Panels))
 	case g.ColumnTitles != nil && len(g.ColumnTitles) != columns:
-		return nil, fmt.Errorf("figures: %d column titles for %d columns of panels", len(g.ColumnTitles), columns)
+		return nil, fmt.Errorf("figures: %d column titles for %d columns of panels", len(g.ColumnTitles),
+			columns)
 	case g.Aspect < 0 || !finite(g.Aspect):
 		return nil, fmt.Errorf("figures: panels of aspect %g: want a positive one", g.Aspect)
 	}
@@ -44,7 +46,8 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{rowTitles: g.RowTitles, columnTitles: g.ColumnTitles, gapX: 12, gapY: 8, legend: k.legend}
+	l := &layout{rowTitles: g.RowTitles, columnTitles: g.ColumnTitles, gapX: 12, gapY: 8,
+		legend: k.legend}
 	for range g.Panels {
 		l.panels = append(l.panels, make([]*panel, columns))
 	}
@@ -92,7 +95,9 @@ func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 		}
 		p := row[column]
 		if !first && p.LogX != log {
-			return p.XLimits, fmt.Errorf("figures: panel %d of column %d: its x axis and that of the panel above are not of one kind", i, column)
+			return p.XLimits,
+				fmt.Errorf("figures: panel %d of column %d: its x axis and that of the panel above are not "+
+					"of one kind", i, column)
 		}
 		log, first = p.LogX, false
 		if p.XLimits != [2]float64{} {

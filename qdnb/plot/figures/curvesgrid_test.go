@@ -11,8 +11,9 @@ import (
 // sampleTable is two environments by two metrics, of which one has no runs.
 func sampleTable() CurveGrid {
 	g := CurveGrid{
-		RowTitles: []string{"pointmaze", "ant-uni", "ant-trap"}, ColumnTitles: []string{"Max fitness", "Coverage (%)"},
-		Panels: make([][]Panel, 3),
+		RowTitles:    []string{"pointmaze", "ant-uni", "ant-trap"},
+		ColumnTitles: []string{"Max fitness", "Coverage (%)"},
+		Panels:       make([][]Panel, 3),
 	}
 	for j, p := range samplePanels()[:2] {
 		p.Title, p.XLabel, p.YLabel = "", "evaluations", ""
@@ -40,7 +41,8 @@ func TestCurveTable(t *testing.T) {
 	}
 	text := svgText(t, f, nil)
 	for want, times := range map[string]int{
-		">pointmaze<": 1, ">Coverage (%)<": 1, ">evaluations<": 2, ">no runs<": 1, ">100k<": 2, ">MAP-Elites<": 1, ">PGA-MAP-Elites<": 1,
+		">pointmaze<": 1, ">Coverage (%)<": 1, ">evaluations<": 2, ">no runs<": 1, ">100k<": 2,
+		">MAP-Elites<": 1, ">PGA-MAP-Elites<": 1,
 	} {
 		if got := strings.Count(text, want); got != times {
 			t.Errorf("%s stands there %d times, want %d: a column has one axis", want, got, times)
@@ -87,12 +89,15 @@ func TestSeriesStyle(t *testing.T) {
 	own.Name, own.Dashes = "DADS+REWARD, no prior", dashed
 	x := []float64{0, 1}
 	f, err := Curves([]Panel{{Series: []Series{
-		{Name: "without", X: x, Y: x, Style: &own}, {Name: "dads-reward", X: x, Y: x}, {Name: "another", X: x, Y: x},
+		{Name: "without", X: x, Y: x, Style: &own}, {Name: "dads-reward", X: x, Y: x},
+		{Name: "another", X: x, Y: x},
 	}}}, 1)
 	text := svgText(t, f, err)
-	with, another, without := strings.Index(text, ">DADS+REWARD<"), strings.Index(text, ">another<"), strings.Index(text, ">DADS+REWARD, no prior<")
+	with, another, without := strings.Index(text, ">DADS+REWARD<"), strings.Index(text, ">another<"),
+		strings.Index(text, ">DADS+REWARD, no prior<")
 	if with < 0 || another < with || without < another || strings.Contains(text, ">without<") {
-		t.Errorf("the legend has them at %d, %d and %d, want the paper's, others, then those of a style of their own", with, another, without)
+		t.Errorf("the legend has them at %d, %d and %d, want the paper's, others, then those of a "+
+			"style of their own", with, another, without)
 	}
 	if !strings.Contains(text, "stroke-dasharray") {
 		t.Error("no line is dashed")
@@ -100,7 +105,8 @@ func TestSeriesStyle(t *testing.T) {
 }
 
 func TestQuartilesAt(t *testing.T) {
-	runs := []Series{{X: []float64{0, 10}, Y: []float64{0, 10}}, {X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
+	runs := []Series{{X: []float64{0, 10}, Y: []float64{0, 10}},
+		{X: []float64{2, 12}, Y: []float64{4, 4}}, {X: []float64{1, 11}, Y: []float64{0, 0}}}
 	s, err := QuartilesAt("a", runs, []float64{1, 2, 6, 10, 11})
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +118,10 @@ func TestQuartilesAt(t *testing.T) {
 		t.Errorf("medians %v, bands %v to %v", s.Y, s.Low, s.High)
 	}
 	for want, err := range map[string]error{
-		"cover 2 to 10":      second(QuartilesAt("a", runs, []float64{1, math.NaN()})),
-		"no runs of":         second(QuartilesAt("a", nil, []float64{1})),
-		"no x in common":     second(QuartilesAt("a", append(runs, Series{X: []float64{20}, Y: []float64{0}}), []float64{1})),
+		"cover 2 to 10": second(QuartilesAt("a", runs, []float64{1, math.NaN()})),
+		"no runs of":    second(QuartilesAt("a", nil, []float64{1})),
+		"no x in common": second(QuartilesAt("a",
+			append(runs, Series{X: []float64{20}, Y: []float64{0}}), []float64{1})),
 		"0 x and 1 y values": second(QuartilesAt("a", []Series{{Y: []float64{0}}}, []float64{1})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -83,7 +83,8 @@ func TestRepertoireMapErrors(t *testing.T) {
 	} {
 		c := sampleCells()
 		spoil(&c)
-		if _, err := RepertoireMap(c); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "figures: ") {
+		if _, err := RepertoireMap(c); err == nil || !strings.Contains(err.Error(),
+			want) || !strings.HasPrefix(err.Error(), "figures: ") {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 		g := Grid{Maps: [][]Map{{nil, &c}}}
@@ -98,7 +99,8 @@ func TestPoints2D(t *testing.T) {
 	if err != nil || len(points) != 2 || points[1] != [2]float64{3, 4} {
 		t.Errorf("got %v, %v", points, err)
 	}
-	if _, err := Points2D([]float64{1, 2, 3, 4}, 4); err == nil || !strings.Contains(err.Error(), "these have 4") {
+	if _, err := Points2D([]float64{1, 2, 3, 4}, 4); err == nil || !strings.Contains(err.Error(),
+		"these have 4") {
 		t.Errorf("four dimensions: got error %v", err)
 	}
 	if _, err := Points2D([]float64{1, 2, 3}, 2); err == nil {
@@ -157,18 +159,26 @@ func TestCurvesEdgeCases(t *testing.T) {
 		panel Panel
 		line  bool // something is drawn in the series' colour, apart from the legend
 	}{
-		"nothing":             {Panel{}, false},
-		"no points":           {Panel{Series: []Series{{}}}, false},
-		"only gaps":           {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{nan, -inf}}}}, false},
-		"one point":           {Panel{Series: []Series{{X: []float64{3}, Y: []float64{5}}}}, true},
-		"constant":            {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{7, 7}}}}, true},
-		"gap":                 {Panel{Series: []Series{{X: []float64{0, 1, 2, 3}, Y: []float64{1, nan, 2, 3}}}}, true},
-		"not positive, log":   {Panel{LogX: true, LogY: true, Series: []Series{{X: []float64{0, 1, 2}, Y: []float64{1, -1, 0}}}}, false},
-		"constant, log":       {Panel{LogX: true, LogY: true, Series: []Series{{X: []float64{1, 10, 20}, Y: []float64{5, 5, 5}}}}, true},
-		"clipped by limits":   {Panel{YLimits: [2]float64{0, 1}, Series: []Series{{X: []float64{0, 1}, Y: []float64{-5, 5}}}}, true},
-		"outside of limits":   {Panel{YLimits: [2]float64{0, 1}, XLimits: [2]float64{0, 1}, Series: []Series{{X: []float64{5, 6}, Y: []float64{5, 5}}}}, false},
-		"huge":                {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{-1e300, 1e300}}}}, true},
-		"large, little range": {Panel{Series: []Series{{X: []float64{1e17, 1e17 + 64}, Y: []float64{0, 1}}}}, true},
+		"nothing":   {Panel{}, false},
+		"no points": {Panel{Series: []Series{{}}}, false},
+		"only gaps": {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{nan, -inf}}}},
+			false},
+		"one point": {Panel{Series: []Series{{X: []float64{3}, Y: []float64{5}}}}, true},
+		"constant":  {Panel{Series: []Series{{X: []float64{0, 1}, Y: []float64{7, 7}}}}, true},
+		"gap": {Panel{Series: []Series{{X: []float64{0, 1, 2, 3},
+			Y: []float64{1, nan, 2, 3}}}}, true},
+		"not positive, log": {Panel{LogX: true, LogY: true,
+			Series: []Series{{X: []float64{0, 1, 2}, Y: []float64{1, -1, 0}}}}, false},
+		"constant, log": {Panel{LogX: true, LogY: true,
+			Series: []Series{{X: []float64{1, 10, 20}, Y: []float64{5, 5, 5}}}}, true},
+		"clipped by limits": {Panel{YLimits: [2]float64{0, 1},
+			Series: []Series{{X: []float64{0, 1}, Y: []float64{-5, 5}}}}, true},
+		"outside of limits": {Panel{YLimits: [2]float64{0, 1}, XLimits: [2]float64{0, 1},
+			Series: []Series{{X: []float64{5, 6}, Y: []float64{5, 5}}}}, false},
+		"huge": {Panel{Series: []Series{{X: []float64{0, 1},
+			Y: []float64{-1e300, 1e300}}}}, true},
+		"large, little range": {Panel{Series: []Series{{X: []float64{1e17, 1e17 + 64},
+			Y: []float64{0, 1}}}}, true},
 	} {
 		for i := range c.panel.Series {
 			c.panel.Series[i].Name = "" // without a legend entry
@@ -223,7 +233,8 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 			t.Error("no wall drawn")
 		}
 	}
-	f, err := Trajectories(Arena{Lower: [2]float64{0, 0}, Upper: [2]float64{1, 1}, ColorBy: ColorByFitness})
+	f, err := Trajectories(Arena{Lower: [2]float64{0, 0}, Upper: [2]float64{1, 1},
+		ColorBy: ColorByFitness})
 	drawn(t, f, err)
 
 	many := sampleArena()
@@ -251,8 +262,10 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 
 // Files of other programs may not say the limits of descriptors.
 func TestCellsOfFilesWithoutLimits(t *testing.T) {
-	r := &runs.Repertoire{Dims: 2, Fitnesses: []float32{1}, Descriptors: []float32{0, 0}, Centroids: []float32{0, 0}}
-	if _, err := CellsOf(&runs.Run{Config: runs.Config{Env: "ant-uni"}}, r); err == nil || !strings.Contains(err.Error(), "descriptor_min") {
+	r := &runs.Repertoire{Dims: 2, Fitnesses: []float32{1}, Descriptors: []float32{0, 0},
+		Centroids: []float32{0, 0}}
+	if _, err := CellsOf(&runs.Run{Config: runs.Config{Env: "ant-uni"}},
+		r); err == nil || !strings.Contains(err.Error(), "descriptor_min") {
 		t.Error(err)
 	}
 }

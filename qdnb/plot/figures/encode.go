@@ -44,7 +44,8 @@ func newPDF(width, height vg.Length) pdf { return pdf{vgpdf.New(width, height)} 
 // FillString implements vg.Canvas. Characters outside code page 1252 become a substitute mark.
 func (c pdf) FillString(f font.Face, at vg.Point, s string) {
 	s = strings.ReplaceAll(s, "−", "–") // the code page has no minus; its en dash looks alike
-	if coded, err := encoding.ReplaceUnsupported(charmap.Windows1252.NewEncoder()).String(s); err == nil {
+	if coded, err := encoding.ReplaceUnsupported(charmap.Windows1252.NewEncoder()).String(s); err ==
+		nil {
 		s = coded
 	}
 	c.Canvas.FillString(f, at, s)

@@ -15,11 +15,13 @@ import (
 // Episode is the way of a robot over hurdles under a controller that chooses among skills, as
 // [MetaEpisode] draws it.
 type Episode struct {
-	Title    string
-	X, Z     []float64 // [steps], metres: along the way, and the torso's height; a point that is not finite interrupts the line
-	Skills   []int     // numbers of the skills that were chosen, one after the other
-	Skill    string    // what such a number is of, as "cell"
-	Decision int       // steps for which each acts
+	Title string
+	// [steps], metres: along the way, and the torso's height; a point that is not finite interrupts
+	// the line
+	X, Z     []float64
+	Skills   []int  // numbers of the skills that were chosen, one after the other
+	Skill    string // what such a number is of, as "cell"
+	Decision int    // steps for which each acts
 	Hurdles  []Hurdle
 }
 
@@ -53,10 +55,12 @@ func MetaEpisode(e Episode) (*Figure, error) {
 
 func (e *Episode) check() error {
 	if len(e.X) != len(e.Z) || len(e.X) == 0 {
-		return fmt.Errorf("%d x and %d z values: there must be as many, and at least one", len(e.X), len(e.Z))
+		return fmt.Errorf("%d x and %d z values: there must be as many, and at least one", len(e.X),
+			len(e.Z))
 	}
 	if e.Decision < 1 || len(e.Skills) != (len(e.X)+e.Decision-1)/e.Decision {
-		return fmt.Errorf("%d skills for %d steps each do not make %d steps", len(e.Skills), e.Decision, len(e.X))
+		return fmt.Errorf("%d skills for %d steps each do not make %d steps", len(e.Skills), e.Decision,
+			len(e.X))
 	}
 	for _, h := range e.Hurdles {
 		if !finite(h.X) || !finite(h.Radius) || h.Radius <= 0 {
@@ -85,13 +89,15 @@ func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
 	colors := map[int]color.NRGBA{}
 	var entries []legendEntry
 	for i, skill := range order {
-		col := Viridis(0.9 * float64(i) / float64(max(1, len(order)-1))) // the last yellows are pale on white
+		// the last yellows are pale on white
+		col := Viridis(0.9 * float64(i) / float64(max(1, len(order)-1)))
 		if len(order) <= len(skillColors) {
 			col = skillColors[i]
 		}
 		colors[skill] = col
 		label := fmt.Sprintf("%s %d", e.Skill, skill)
-		entries = append(entries, legendEntry{label, lineIcon(draw.LineStyle{Color: col, Width: 1.6}, nil)})
+		entries = append(entries, legendEntry{label,
+			lineIcon(draw.LineStyle{Color: col, Width: 1.6}, nil)})
 	}
 	if len(order) > len(skillColors) {
 		entries = nil
@@ -115,7 +121,8 @@ func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 		var circle []vg.Point // an ellipse as drawn
 		for k := range 48 {
 			angle := 2 * math.Pi * float64(k) / 48
-			circle = append(circle, vg.Point{X: toX(h.X + h.Radius*math.Cos(angle)), Y: toZ(h.Radius + h.Radius*math.Sin(angle))})
+			circle = append(circle, vg.Point{X: toX(h.X + h.Radius*math.Cos(angle)),
+				Y: toZ(h.Radius + h.Radius*math.Sin(angle))})
 		}
 		c.FillPolygon(wallColor, c.ClipPolygonXY(circle))
 	}
@@ -150,7 +157,8 @@ func (s skillStrip) Plot(c draw.Canvas, p *plot.Plot) {
 	style.YAlign = draw.YCenter
 	for k, skill := range s.Skills {
 		from, to := float64(k*s.Decision), float64(min(len(s.X), (k+1)*s.Decision))
-		block := vg.Rectangle{Min: vg.Point{X: toX(from), Y: toY(0)}, Max: vg.Point{X: toX(to), Y: toY(1)}}
+		block := vg.Rectangle{Min: vg.Point{X: toX(from), Y: toY(0)},
+			Max: vg.Point{X: toX(to), Y: toY(1)}}
 		col := s.colors[skill]
 		c.SetColor(col)
 		c.Fill(block.Path())
@@ -162,6 +170,7 @@ func (s skillStrip) Plot(c draw.Canvas, p *plot.Plot) {
 		if 0.3*float64(col.R)+0.59*float64(col.G)+0.11*float64(col.B) > 140 { // dark on light
 			style.Color = ink
 		}
-		c.FillText(style, vg.Point{X: (block.Min.X + block.Max.X) / 2, Y: (block.Min.Y + block.Max.Y) / 2}, label)
+		c.FillText(style, vg.Point{X: (block.Min.X + block.Max.X) / 2,
+			Y: (block.Min.Y + block.Max.Y) / 2}, label)
 	}
 }

@@ -20,7 +20,8 @@ import (
 func TestSaveFormats(t *testing.T) {
 	dir := t.TempDir()
 	for name, f := range sampleFigures(t) {
-		for format, start := range map[string]string{".png": "\x89PNG\r\n", ".svg": "<?xml", ".pdf": "%PDF-", ".PNG": "\x89PNG\r\n"} {
+		for format, start := range map[string]string{".png": "\x89PNG\r\n", ".svg": "<?xml",
+			".pdf": "%PDF-", ".PNG": "\x89PNG\r\n"} {
 			path := filepath.Join(dir, name+format)
 			if err := f.Save(path); err != nil {
 				t.Fatal(err)
@@ -29,7 +30,8 @@ func TestSaveFormats(t *testing.T) {
 			if err != nil || !bytes.HasPrefix(data, []byte(start)) {
 				t.Errorf("%s: starts with %q, %v", path, data[:8], err)
 			}
-			if format == ".svg" && (bytes.Contains(data, []byte("<image")) || bytes.Contains(data, []byte("font-family:Liberation Sans;"))) {
+			if format == ".svg" && (bytes.Contains(data, []byte("<image")) || bytes.Contains(data,
+				[]byte("font-family:Liberation Sans;"))) {
 				t.Errorf("%s: an image, or a font without fallback", path)
 			}
 		}
@@ -51,7 +53,8 @@ func TestSaveErrors(t *testing.T) {
 			t.Errorf("%s: got error %v", name, err)
 		}
 	}
-	if err := f.Save(filepath.Join(dir, "missing", "figure.png")); err == nil || strings.Contains(err.Error(), "\n") {
+	if err := f.Save(filepath.Join(dir, "missing",
+		"figure.png")); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("missing folder: got error %v", err)
 	}
 	// A figure that cannot be drawn leaves the file as it was.
@@ -196,7 +199,8 @@ func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
 func TestPathsLieOverWalls(t *testing.T) {
 	a := Arena{
 		Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1}, Walls: []Rect{{-0.5, 0, 0.5, 0.2}},
-		Paths: []Path{{Label: "one", X: []float64{-0.9, -0.5, 0.5, 0.9}, Y: []float64{-0.5, 0.1, 0.1, -0.5}}},
+		Paths: []Path{{Label: "one", X: []float64{-0.9, -0.5, 0.5, 0.9},
+			Y: []float64{-0.5, 0.1, 0.1, -0.5}}},
 	}
 	f, err := Trajectories(a)
 	if err != nil {

@@ -53,7 +53,8 @@ func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
 		if err := os.WriteFile(out, got, 0o644); err != nil {
 			t.Error(err)
 		}
-		t.Errorf("differs from %s by %.2f per channel on average, want at most %.2f; got %s", path, d, maxDifference, out)
+		t.Errorf("differs from %s by %.2f per channel on average, want at most %.2f; got %s", path, d,
+			maxDifference, out)
 	}
 }
 
@@ -113,7 +114,8 @@ func sampleCells() Cells {
 			fitness = math.Inf(-1)
 		}
 		c.Fitness = append(c.Fitness, fitness)
-		c.Descriptors = append(c.Descriptors, [2]float64{p[0] + 0.02*rng.NormFloat64(), p[1] + 0.02*rng.NormFloat64()})
+		c.Descriptors = append(c.Descriptors, [2]float64{p[0] + 0.02*rng.NormFloat64(),
+			p[1] + 0.02*rng.NormFloat64()})
 	}
 	return c
 }
@@ -121,7 +123,8 @@ func sampleCells() Cells {
 // sampleArena is pointmaze with five smooth paths around its walls.
 func sampleArena() Arena {
 	a := Arena{
-		Title: "Five skills", XLabel: "x", YLabel: "y", Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1},
+		Title: "Five skills", XLabel: "x", YLabel: "y", Lower: [2]float64{-1, -1},
+		Upper: [2]float64{1, 1},
 		Walls: []Rect{{-0.5, -0.5, 1, -0.49}, {-1, 0.2, 0.5, 0.21}},
 		Goal:  &Rect{-0.55, 0.75, -0.45, 0.85},
 	}
@@ -143,7 +146,8 @@ func sampleArena() Arena {
 func samplePanels() []Panel {
 	panels := []Panel{
 		{Title: "Max fitness", XLabel: "Evaluations", YLabel: "Fitness"},
-		{Title: "Coverage", XLabel: "Evaluations", YLabel: "Filled cells (%)", YLimits: [2]float64{0, 100}},
+		{Title: "Coverage", XLabel: "Evaluations", YLabel: "Filled cells (%)",
+			YLimits: [2]float64{0, 100}},
 		{Title: "QD score", XLabel: "Evaluations (log)", YLabel: "QD score", LogX: true},
 	}
 	for k, name := range []string{"my-variant", "pga-map-elites", "map-elites"} {
@@ -174,7 +178,8 @@ func sampleGrid() Grid {
 	for i, f := range a.Fitness {
 		b.Fitness[i] = f / 2
 	}
-	wide := Cells{XLabel: "final x (m)", YLabel: "final y (m)", Lower: [2]float64{0, -8}, Upper: [2]float64{30, 8}, Min: -200, Max: 2000}
+	wide := Cells{XLabel: "final x (m)", YLabel: "final y (m)", Lower: [2]float64{0, -8},
+		Upper: [2]float64{30, 8}, Min: -200, Max: 2000}
 	for _, p := range a.Centroids {
 		wide.Centroids = append(wide.Centroids, [2]float64{15 + 15*p[0], 8 * p[1]})
 		wide.Fitness = append(wide.Fitness, 900+1100*p[0])
@@ -196,7 +201,8 @@ func sampleMixedGrid() Grid {
 	near.Lower, near.Upper = [2]float64{-1, -0.5}, [2]float64{0, 0.5}
 	return Grid{
 		Maps: [][]Map{{&a, &a, nil}, {&arena, &near, (*Arena)(nil)}}, Dense: true,
-		RowTitles: []string{"Repertoire", "Skills"}, ColumnTitles: []string{"a rather long name", "short", "none"},
+		RowTitles:    []string{"Repertoire", "Skills"},
+		ColumnTitles: []string{"a rather long name", "short", "none"},
 	}
 }
 

@@ -49,7 +49,8 @@ func TestDenseGrid(t *testing.T) {
 	b.XLabel, b.YLabel = "right foot", "left foot"
 	g := Grid{Maps: [][]Map{{&a, &b}, {&a, &b}, {&a, &b}}}
 	text := svgOf(t, must(MapGrid(g)), nil)
-	for label, want := range map[string]int{"final x": 1, "final y": 3, "right foot": 1, "left foot": 3} {
+	for label, want := range map[string]int{"final x": 1, "final y": 3, "right foot": 1,
+		"left foot": 3} {
 		if n := strings.Count(text, ">"+label+"<"); n != want {
 			t.Errorf("%d times %q, want %d", n, label, want)
 		}
@@ -57,7 +58,8 @@ func TestDenseGrid(t *testing.T) {
 	wide := strings.Count(text, ">0<")
 	g.Dense = true
 	text = svgOf(t, must(MapGrid(g)), nil)
-	for label, want := range map[string]int{"final x": 1, "final y": 1, "right foot": 1, "left foot": 1, "0": wide} {
+	for label, want := range map[string]int{"final x": 1, "final y": 1, "right foot": 1,
+		"left foot": 1, "0": wide} {
 		if n := strings.Count(text, ">"+label+"<"); n != want {
 			t.Errorf("dense: %d times %q, want %d", n, label, want)
 		}
@@ -69,9 +71,11 @@ func TestGridKeepsRowTitlesApart(t *testing.T) {
 	a := sampleCells()
 	name := "a method of a long name and of one more"
 	row := []Map{&a, &a, &a, &a, &a, &a, &a, &a}
-	f := must(MapGrid(Grid{Dense: true, Maps: [][]Map{row, row, row, row}, RowTitles: []string{name, name, name, name}}))
+	f := must(MapGrid(Grid{Dense: true, Maps: [][]Map{row, row, row, row},
+		RowTitles: []string{name, name, name, name}}))
 	if _, height := f.Bounds(); height < 3*textStyle(tickSize).Width(name) {
-		t.Errorf("%.0f points are not high enough for titles of %.0f at four rows", height, textStyle(tickSize).Width(name))
+		t.Errorf("%.0f points are not high enough for titles of %.0f at four rows", height,
+			textStyle(tickSize).Width(name))
 	}
 }
 
@@ -118,7 +122,8 @@ func TestHorizontalTicks(t *testing.T) {
 			labels = append(labels, tick.Label)
 			left, right := bar.extent(tick, style, span)
 			if left < end+5 {
-				t.Errorf("from %g to %g on %.0f points: %q is %.1f points beside the label before it", c.low, c.high, c.length, tick.Label, left-end)
+				t.Errorf("from %g to %g on %.0f points: %q is %.1f points beside the label before it", c.low,
+					c.high, c.length, tick.Label, left-end)
 			}
 			end = right
 		}

@@ -58,13 +58,15 @@ func images(pictures []Picture, columns int) (*Figure, error) {
 		}
 		for _, label := range p.Labels {
 			if !finite(label.X) || !finite(label.Y) {
-				return nil, fmt.Errorf("label %q of picture %d (%s) is at %g, %g", label.Text, i, p.Title, label.X, label.Y)
+				return nil, fmt.Errorf("label %q of picture %d (%s) is at %g, %g", label.Text, i, p.Title,
+					label.X, label.Y)
 			}
 		}
 		view := newPlot("", "", [2]float64{0, 0}, [2]float64{float64(size.X), float64(size.Y)})
 		view.HideAxes()
 		view.Add(pictureView{p})
-		l.panels[i/columns][i%columns] = &panel{plot: view, title: p.Title, aspect: float64(size.X) / float64(size.Y)}
+		l.panels[i/columns][i%columns] = &panel{plot: view, title: p.Title,
+			aspect: float64(size.X) / float64(size.Y)}
 		any = true
 	}
 	if !any {

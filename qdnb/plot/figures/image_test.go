@@ -27,7 +27,9 @@ func gradient(width, height int) image.Image {
 
 func TestImagesAreDrawn(t *testing.T) {
 	pictures := []Picture{
-		{Title: "first", Image: gradient(80, 60), Labels: []Label{{Text: "1", X: 20, Y: 15}, {Text: "2", X: 60, Y: 45, Size: 14, Color: color.NRGBA{R: 255, G: 255, B: 255, A: 255}}}},
+		{Title: "first", Image: gradient(80, 60),
+			Labels: []Label{{Text: "1", X: 20, Y: 15},
+				{Text: "2", X: 60, Y: 45, Size: 14, Color: color.NRGBA{R: 255, G: 255, B: 255, A: 255}}}},
 		{}, {Title: "second", Image: gradient(80, 60)},
 		{Title: "narrow", Image: gradient(30, 60)},
 	}
@@ -53,7 +55,8 @@ func TestImagesAreDrawn(t *testing.T) {
 	if bytes.Equal(other, fine) {
 		t.Error("pictures have the palette of other figures")
 	}
-	for ending, mark := range map[string]string{".svg": "data:image/png;base64,", ".pdf": "/Subtype /Image"} {
+	for ending, mark := range map[string]string{".svg": "data:image/png;base64,",
+		".pdf": "/Subtype /Image"} {
 		data, err := figure.encode(ending)
 		if err != nil || !bytes.Contains(data, []byte(mark)) {
 			t.Errorf("%s holds no image (%v)", ending, err)
@@ -66,10 +69,13 @@ func TestImagesMistakes(t *testing.T) {
 	nowhere := one
 	nowhere.Labels = []Label{{Text: "a", X: math.NaN()}}
 	for want, f := range map[string]func() (*Figure, error){
-		"no picture":   func() (*Figure, error) { return Images(nil, 3) },
-		"nothing":      func() (*Figure, error) { return Images([]Picture{{Title: "hole"}}, 3) },
-		"0 columns":    func() (*Figure, error) { return Images([]Picture{one}, 0) },
-		"0 x 9":        func() (*Figure, error) { return Images([]Picture{{Image: image.NewNRGBA(image.Rect(0, 0, 0, 9))}}, 1) },
+		"no picture": func() (*Figure, error) { return Images(nil, 3) },
+		"nothing":    func() (*Figure, error) { return Images([]Picture{{Title: "hole"}}, 3) },
+		"0 columns":  func() (*Figure, error) { return Images([]Picture{one}, 0) },
+		"0 x 9": func() (*Figure,
+			error) {
+			return Images([]Picture{{Image: image.NewNRGBA(image.Rect(0, 0, 0, 9))}}, 1)
+		},
 		`label "a" of`: func() (*Figure, error) { return Images([]Picture{nowhere}, 1) },
 	} {
 		if want == "nothing" {

@@ -30,7 +30,8 @@ type IntervalPanel struct {
 // so that there is no legend.
 func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 	if len(panels) == 0 || columns < 1 {
-		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels), columns)
+		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels),
+			columns)
 	}
 	columns = min(columns, len(panels))
 	var names []string
@@ -55,7 +56,8 @@ func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 func (p *IntervalPanel) check() error {
 	low, high := p.XLimits[0], p.XLimits[1]
 	if (low != 0 || high != 0) && (!(low < high) || !finite(low) || !finite(high)) {
-		return fmt.Errorf("figures: panel %q: XLimits %v: want a finite lower < upper", p.Title, p.XLimits)
+		return fmt.Errorf("figures: panel %q: XLimits %v: want a finite lower < upper", p.Title,
+			p.XLimits)
 	}
 	return nil
 }
@@ -75,7 +77,8 @@ func (p *IntervalPanel) panel(styles map[string]Style) *panel {
 		xs = append(xs, []float64{r.Value, r.Low, r.High}, r.Points)
 	}
 	low, high := axisRange(p.XLimits, false, 0.06, xs)
-	pl := newPlot(p.XLabel, "", [2]float64{low, 0.5 - float64(max(len(p.Rows), 1))}, [2]float64{high, 0.5})
+	pl := newPlot(p.XLabel, "", [2]float64{low, 0.5 - float64(max(len(p.Rows), 1))},
+		[2]float64{high, 0.5})
 	pl.Y.Tick.Marker = plot.ConstantTicks(nil)
 	pl.Y.Width, pl.Y.Tick.Length = 0, 0
 	grid := lightGrid()
@@ -114,14 +117,17 @@ func (m intervalMarks) Plot(c draw.Canvas, p *plot.Plot) {
 		bar := m.style.Color
 		bar.A = 0x60
 		c.SetColor(bar)
-		c.Fill(vg.Rectangle{Min: vg.Point{X: toX(low), Y: y - intervalWidth/2}, Max: vg.Point{X: toX(high), Y: y + intervalWidth/2}}.Path())
+		c.Fill(vg.Rectangle{Min: vg.Point{X: toX(low), Y: y - intervalWidth/2},
+			Max: vg.Point{X: toX(high), Y: y + intervalWidth/2}}.Path())
 	}
 	for _, x := range m.row.Points {
 		if inside(x) {
-			c.DrawGlyph(draw.GlyphStyle{Color: m.style.Color, Radius: 1.6, Shape: draw.RingGlyph{}}, vg.Point{X: toX(x), Y: y})
+			c.DrawGlyph(draw.GlyphStyle{Color: m.style.Color, Radius: 1.6, Shape: draw.RingGlyph{}},
+				vg.Point{X: toX(x), Y: y})
 		}
 	}
 	if inside(m.row.Value) {
-		c.DrawGlyph(draw.GlyphStyle{Color: m.style.Color, Radius: 2.6, Shape: draw.CircleGlyph{}}, vg.Point{X: toX(m.row.Value), Y: y})
+		c.DrawGlyph(draw.GlyphStyle{Color: m.style.Color, Radius: 2.6, Shape: draw.CircleGlyph{}},
+			vg.Point{X: toX(m.row.Value), Y: y})
 	}
 }

@@ -29,7 +29,8 @@ type layout struct {
 	legend                   *legend
 	columnWidths, rowHeights []float64 // relative; set by weigh
 	titleSizes               titleSizes
-	overhangs                []vg.Length // how far the widest title of each column reaches beyond its data and the gap, on each side
+	// how far the widest title of each column reaches beyond its data and the gap, on each side
+	overhangs []vg.Length
 }
 
 // titleSizes are those of the titles of rows, columns and panels: less than titleSize where they
@@ -137,7 +138,8 @@ func (l *layout) margins(width vg.Length) *margins {
 		bottom: make([]vg.Length, rows), top: make([]vg.Length, rows),
 		gapX: l.gapX * vg.Length(columns-1), gapY: l.gapY * vg.Length(rows-1),
 	}
-	rowTitle, columnTitle, title := textStyle(l.titleSizes.row), textStyle(l.titleSizes.column), textStyle(l.titleSizes.panel)
+	rowTitle, columnTitle, title := textStyle(l.titleSizes.row), textStyle(l.titleSizes.column),
+		textStyle(l.titleSizes.panel)
 	var columnTitleHeight, rightBars, legendHeight vg.Length
 	for i, row := range l.panels {
 		for j, p := range row {
@@ -266,7 +268,8 @@ func (l *layout) draw(c draw.Canvas) error {
 		ux = (size.X - m.sumX()) / vg.Length(sum(l.columnWidths))
 		uy = (size.Y - m.sumY()) / vg.Length(sum(l.rowHeights))
 		if ux < minUnit || uy < minUnit {
-			return fmt.Errorf("%.3g x %.3g in is too small for %d x %d panels with their labels: use a larger Size",
+			return fmt.Errorf("%.3g x %.3g in is too small for %d x %d panels with their labels: use a "+
+				"larger Size",
 				size.X/vg.Inch, size.Y/vg.Inch, len(l.panels), len(l.panels[0]))
 		}
 		if l.equal {
@@ -306,7 +309,8 @@ func (l *layout) draw(c draw.Canvas) error {
 	}
 	title := textStyle(l.titleSizes.column)
 	for j, t := range l.columnTitles {
-		c.FillText(title, vg.Point{X: middle(columnSpan[j]), Y: y0 + titleGap + title.FontExtents().Descent}, t)
+		c.FillText(title, vg.Point{X: middle(columnSpan[j]),
+			Y: y0 + titleGap + title.FontExtents().Descent}, t)
 	}
 	title = textStyle(l.titleSizes.row)
 	title.Rotation = math.Pi / 2

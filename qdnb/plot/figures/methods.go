@@ -57,7 +57,8 @@ var methods = []struct {
 
 // extraColors are for names outside the paper: a user's variants.
 var extraColors = []color.NRGBA{
-	rgb(0x000000), rgb(0xdc050c), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8), rgb(0xb8d800), rgb(0x9b4dff),
+	rgb(0x000000), rgb(0xdc050c), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8),
+	rgb(0xb8d800), rgb(0x9b4dff),
 }
 
 // extraDashes go with the extra colours in turn, so that neighbours in the list, of which some are

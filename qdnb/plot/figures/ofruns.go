@@ -22,10 +22,12 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	e, known := environments[run.Config.Env]
 	lower, upper := r.Lower, r.Upper
 	if lower == nil && upper == nil && known { // of a checkpoint
-		lower, upper = []float32{float32(e.lower[0]), float32(e.lower[1])}, []float32{float32(e.upper[0]), float32(e.upper[1])}
+		lower, upper = []float32{float32(e.lower[0]), float32(e.lower[1])},
+			[]float32{float32(e.upper[0]), float32(e.upper[1])}
 	}
 	if len(lower) != 2 || len(upper) != 2 {
-		return nil, errors.New("figures: the repertoire's file does not say the limits of its descriptors, descriptor_min and descriptor_max")
+		return nil, errors.New("figures: the repertoire's file does not say the limits of its " +
+			"descriptors, descriptor_min and descriptor_max")
 	}
 	names := [2]string{"descriptor 1", "descriptor 2"}
 	if noted := run.Status.Descriptor; len(noted) == 2 {
@@ -35,7 +37,8 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	}
 	c := &Cells{
 		XLabel: names[0], YLabel: names[1], Centroids: centroids, Descriptors: descriptors,
-		Lower: [2]float64{float64(lower[0]), float64(lower[1])}, Upper: [2]float64{float64(upper[0]), float64(upper[1])},
+		Lower: [2]float64{float64(lower[0]), float64(lower[1])},
+		Upper: [2]float64{float64(upper[0]), float64(upper[1])},
 	}
 	for _, fitness := range r.Fitnesses {
 		c.Fitness = append(c.Fitness, float64(fitness))
@@ -56,7 +59,8 @@ func Repertoire(run *runs.Run) (*Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells.Title = fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm), run.Config.Env, grouped(newest.Generation))
+	cells.Title = fmt.Sprintf("%s on %s, generation %s", MethodName(run.Config.Algorithm),
+		run.Config.Env, grouped(newest.Generation))
 	return RepertoireMap(*cells)
 }
 
@@ -69,7 +73,8 @@ func Snapshots(run *runs.Run, n int) (*Figure, error) {
 		return nil, err
 	}
 	if len(snapshots) == 0 || n < 1 {
-		return nil, fmt.Errorf("figures: %s has %d snapshots to draw %d of: want at least one of each", run.Name(), len(snapshots), n)
+		return nil, fmt.Errorf("figures: %s has %d snapshots to draw %d of: want at least one of each",
+			run.Name(), len(snapshots), n)
 	}
 	generations := make([]int64, len(snapshots))
 	for i, snapshot := range snapshots {

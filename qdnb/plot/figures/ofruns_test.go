@@ -11,7 +11,8 @@ import (
 // Snapshots are drawn at about equal ratios: of nine in the first half those of the second row
 // would repeat the first.
 func TestSnapshots(t *testing.T) {
-	for n, want := range map[int][]int{1: {9}, 2: {0, 9}, 5: {0, 1, 3, 8, 9}, 9: {0, 1, 2, 3, 4, 5, 7, 8, 9}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+	for n, want := range map[int][]int{1: {9}, 2: {0, 9}, 5: {0, 1, 3, 8, 9},
+		9: {0, 1, 2, 3, 4, 5, 7, 8, 9}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
 		if got := byRatio([]int64{6, 12, 17, 23, 28, 34, 39, 45, 50, 100}, n); !slices.Equal(got, want) {
 			t.Errorf("%d: %v, want %v", n, got, want)
 		}
@@ -37,12 +38,14 @@ func TestSnapshots(t *testing.T) {
 	}
 	repertoire.Descriptors = repertoire.Centroids
 	for _, g := range []int64{6, 12, 17, 23, 28, 34, 39, 45, 50, 100} {
-		if err := w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g}, Repertoire: repertoire}); err != nil {
+		if err := w.SaveSnapshot(runs.Snapshot{Progress: runs.Progress{Generation: g},
+			Repertoire: repertoire}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	text := svgOf(t, must(Snapshots(w.Run, 5)), nil)
-	for title, want := range map[string]int{"generation 6": 1, "generation 23": 1, "generation 28": 0, "generation 100": 1, "final y": 1} {
+	for title, want := range map[string]int{"generation 6": 1, "generation 23": 1, "generation 28": 0,
+		"generation 100": 1, "final y": 1} {
 		if n := strings.Count(text, ">"+title+"<"); n != want {
 			t.Errorf("%d times %q, want %d", n, title, want)
 		}

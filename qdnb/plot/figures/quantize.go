@@ -41,7 +41,8 @@ func paletted(img image.Image, areas int) *image.Paletted {
 	for c, n := range counts {
 		colors = append(colors, colorCount{c, n})
 	}
-	slices.SortFunc(colors, func(a, b colorCount) int { // maps have no order, files shall be the same each time
+	// maps have no order, files shall be the same each time
+	slices.SortFunc(colors, func(a, b colorCount) int {
 		return cmp.Or(b.n-a.n, slices.Compare(a.rgb[:], b.rgb[:]))
 	})
 

@@ -21,7 +21,9 @@ import (
 // 1996).
 func Quartiles(name string, runs []Series, points int) (Series, error) {
 	if len(runs) == 0 || points < 2 {
-		return Series{}, fmt.Errorf("figures: quartiles of %d runs at %d points: want at least one run and two points", len(runs), points)
+		return Series{},
+			fmt.Errorf("figures: quartiles of %d runs at %d points: want at least one run and two points",
+				len(runs), points)
 	}
 	from, to, err := commonRange(name, runs)
 	if err != nil {
@@ -48,7 +50,9 @@ func QuartilesAt(name string, runs []Series, at []float64) (Series, error) {
 		}
 	}
 	if len(grid) == 0 {
-		return Series{}, fmt.Errorf("figures: the runs of %q cover %g to %g, where none of the %d x values lies", name, from, to, len(at))
+		return Series{},
+			fmt.Errorf("figures: the runs of %q cover %g to %g, where none of the %d x values lies", name,
+				from, to, len(at))
 	}
 	return quartilesAt(name, runs, grid), nil
 }
@@ -61,7 +65,8 @@ func commonRange(name string, runs []Series) (from, to float64, err error) {
 	from, to = math.Inf(-1), math.Inf(1)
 	for i, r := range runs {
 		if len(r.X) == 0 || len(r.X) != len(r.Y) {
-			return 0, 0, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X), len(r.Y))
+			return 0, 0, fmt.Errorf("figures: run %d of %q has %d x and %d y values", i, name, len(r.X),
+				len(r.Y))
 		}
 		for k, x := range r.X {
 			if !finite(x) || k > 0 && x <= r.X[k-1] {

@@ -32,7 +32,8 @@ type Cells struct {
 // other number of dimensions than two, which cannot be drawn as a map.
 func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
 	if dims != 2 {
-		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have %d: show their metric curves instead", dims)
+		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have "+
+			"%d: show their metric curves instead", dims)
 	}
 	if len(flat)%2 != 0 {
 		return nil, fmt.Errorf("figures: %d values are not rows of 2", len(flat))
@@ -65,7 +66,8 @@ func (c *Cells) check() error {
 // checkRange refuses a colour range that is neither left to the data (both 0) nor rising.
 func checkRange(low, high float64) error {
 	if (low != 0 || high != 0) && !(low < high && finite(low) && finite(high)) {
-		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the data", low, high)
+		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the "+
+			"data", low, high)
 	}
 	return nil
 }

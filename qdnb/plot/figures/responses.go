@@ -38,7 +38,8 @@ func (r Responses) Figure() (*Figure, error) {
 	}
 	for _, row := range r.Rows {
 		if len(row) != len(r.Rows[0]) {
-			return nil, fmt.Errorf("figures: rows of %d and %d panels: want rows of equal length", len(r.Rows[0]), len(row))
+			return nil, fmt.Errorf("figures: rows of %d and %d panels: want rows of equal length",
+				len(r.Rows[0]), len(row))
 		}
 	}
 	k, err := keyOf(append(slices.Clip(r.Rows), r.Below))
@@ -60,33 +61,36 @@ func (r Responses) Figure() (*Figure, error) {
 	if len(r.Below) > 0 {
 		below = 1.15 * responsesRow // wider panels may be higher
 	}
-	return &Figure{width: pageWidth, height: height + below + 2*outerPad, draw: func(c draw.Canvas) error {
-		area := c
-		area.Min.Y += k.legend.height(c.Size().X-2*outerPad) + outerPad
-		scale := area.Size().Y / (responsesRow*vg.Length(len(r.Rows)) + below) // another size than the natural one
-		if len(r.Below) > 0 {
-			bottom := area
-			bottom.Max.Y = area.Min.Y + scale*below
-			area.Min.Y = bottom.Max.Y
-			if err := drawLayout(bottom, r.below(k)); err != nil {
+	return &Figure{width: pageWidth, height: height + below + 2*outerPad,
+		draw: func(c draw.Canvas) error {
+			area := c
+			area.Min.Y += k.legend.height(c.Size().X-2*outerPad) + outerPad
+			// another size than the natural one
+			scale := area.Size().Y / (responsesRow*vg.Length(len(r.Rows)) + below)
+			if len(r.Below) > 0 {
+				bottom := area
+				bottom.Max.Y = area.Min.Y + scale*below
+				area.Min.Y = bottom.Max.Y
+				if err := drawLayout(bottom, r.below(k)); err != nil {
+					return err
+				}
+			}
+			if beside != nil {
+				right := area
+				right.Min.X = area.Max.X - besidePart*area.Size().X
+				right.Max.X -= besidePad
+				area.Max.X = right.Min.X
+				if err := drawLayout(right, &layout{panels: [][]*panel{{beside}}}); err != nil {
+					return err
+				}
+			}
+			if err := drawLayout(area, r.rows(k)); err != nil {
 				return err
 			}
-		}
-		if beside != nil {
-			right := area
-			right.Min.X = area.Max.X - besidePart*area.Size().X
-			right.Max.X -= besidePad
-			area.Max.X = right.Min.X
-			if err := drawLayout(right, &layout{panels: [][]*panel{{beside}}}); err != nil {
-				return err
-			}
-		}
-		if err := drawLayout(area, r.rows(k)); err != nil {
-			return err
-		}
-		k.legend.draw(c, [2]vg.Length{c.Min.X, c.Max.X}, c.Min.Y+outerPad+k.legend.height(c.Size().X-2*outerPad))
-		return nil
-	}}, nil
+			k.legend.draw(c, [2]vg.Length{c.Min.X, c.Max.X},
+				c.Min.Y+outerPad+k.legend.height(c.Size().X-2*outerPad))
+			return nil
+		}}, nil
 }
 
 func (r Responses) rows(k *key) *layout {
@@ -151,7 +155,8 @@ func (d dots) Plot(c draw.Canvas, p *plot.Plot) {
 	for i, x := range d.series.X {
 		y := d.series.Y[i]
 		if x >= p.X.Min && x <= p.X.Max && y >= p.Y.Min && y <= p.Y.Max {
-			c.DrawGlyph(draw.GlyphStyle{Color: d.color, Radius: 1.2, Shape: draw.CircleGlyph{}}, vg.Point{X: toX(x), Y: toY(y)})
+			c.DrawGlyph(draw.GlyphStyle{Color: d.color, Radius: 1.2, Shape: draw.CircleGlyph{}},
+				vg.Point{X: toX(x), Y: toY(y)})
 		}
 	}
 }

@@ -19,14 +19,17 @@ func sampleResponses() Responses {
 		return s
 	}
 	row := []Panel{
-		{Title: "ant-uni", XLabel: "gravity ×", YLabel: "Best fitness", LogX: true, Series: []Series{line("map-elites", 300, -20), line("dads-reward", 100, 60)}},
+		{Title: "ant-uni", XLabel: "gravity ×", YLabel: "Best fitness", LogX: true,
+			Series: []Series{line("map-elites", 300, -20), line("dads-reward", 100, 60)}},
 		{Title: "walker-uni", XLabel: "gravity ×", LogX: true, XLimits: [2]float64{0.25, 5}},
-		{Title: "halfcheetah-uni", XLabel: "gravity ×", LogX: true, Series: []Series{line("a variant", 3000, 20)}},
+		{Title: "halfcheetah-uni", XLabel: "gravity ×", LogX: true,
+			Series: []Series{line("a variant", 3000, 20)}},
 	}
 	return Responses{
 		Rows: [][]Panel{row, row}, Nominal: 1,
 		Beside: &IntervalPanel{Title: "ant-maze", XLabel: "Best fitness", Rows: []Interval{
-			{Name: "map-elites", Value: -12000, Low: -13000, High: -11500, Points: []float64{-14000, -12000, -11000}},
+			{Name: "map-elites", Value: -12000, Low: -13000, High: -11500,
+				Points: []float64{-14000, -12000, -11000}},
 			{Name: "dads-reward", Value: -9000, Low: nan, High: nan}, // one seed
 			{Name: "smerl-dads", Value: nan, Low: nan, High: nan},
 		}},
@@ -55,8 +58,10 @@ func TestResponseEdges(t *testing.T) {
 	for name, r := range map[string]Responses{
 		"rows alone":     {Rows: [][]Panel{{{}}}},
 		"mark elsewhere": {Rows: [][]Panel{{{XLimits: [2]float64{2, 3}}}}, Nominal: 1},
-		"nothing known": {Rows: [][]Panel{{{Series: []Series{{Name: "x", X: []float64{1}, Y: []float64{nan}}}}}},
-			Beside: &IntervalPanel{Rows: []Interval{{Name: "y", Value: inf, Low: -inf, High: inf, Points: []float64{nan}}}}},
+		"nothing known": {Rows: [][]Panel{{{Series: []Series{{Name: "x", X: []float64{1},
+			Y: []float64{nan}}}}}},
+			Beside: &IntervalPanel{Rows: []Interval{{Name: "y", Value: inf, Low: -inf, High: inf,
+				Points: []float64{nan}}}}},
 		"no rows beside": {Rows: [][]Panel{{{}}}, Beside: &IntervalPanel{}},
 		"beyond limits": {Rows: [][]Panel{{{}}}, Beside: &IntervalPanel{XLimits: [2]float64{0, 1},
 			Rows: []Interval{{Value: 2, Low: 3, High: 4, Points: []float64{-1}}}}},
@@ -75,11 +80,12 @@ func TestResponseEdges(t *testing.T) {
 		}
 	}
 	for name, r := range map[string]Responses{
-		"no rows":        {},
-		"an empty row":   {Rows: [][]Panel{{}}},
-		"uneven rows":    {Rows: [][]Panel{{{}, {}}, {{}}}},
-		"a band missing": {Rows: [][]Panel{{{Series: []Series{{X: []float64{1}, Y: []float64{1}, Low: []float64{}}}}}}},
-		"limits":         {Rows: [][]Panel{{{}}}, Beside: &IntervalPanel{XLimits: [2]float64{1, 0}}},
+		"no rows":      {},
+		"an empty row": {Rows: [][]Panel{{}}},
+		"uneven rows":  {Rows: [][]Panel{{{}, {}}, {{}}}},
+		"a band missing": {Rows: [][]Panel{{{Series: []Series{{X: []float64{1}, Y: []float64{1},
+			Low: []float64{}}}}}}},
+		"limits": {Rows: [][]Panel{{{}}}, Beside: &IntervalPanel{XLimits: [2]float64{1, 0}}},
 	} {
 		if _, err := r.Figure(); err == nil {
 			t.Errorf("%s: no error", name)
@@ -96,7 +102,8 @@ func TestResponseEdges(t *testing.T) {
 // A bar that leaves the axis is cut at its end rather than drawn over its neighbours.
 func TestIntervalBarsEndAtTheAxis(t *testing.T) {
 	bar := func(high float64) []byte {
-		f, err := Intervals([]IntervalPanel{{XLimits: [2]float64{0, 1}, Rows: []Interval{{Name: "a", Value: 0.5, Low: 0.2, High: high}}}}, 1)
+		f, err := Intervals([]IntervalPanel{{XLimits: [2]float64{0, 1},
+			Rows: []Interval{{Name: "a", Value: 0.5, Low: 0.2, High: high}}}}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,5 +31,6 @@ func display(f *Figure) error {
 		return err
 	}
 	const screen = 96 // CSS pixels per inch
-	return cell.SendPNG(data, int(math.Round(f.width.Dots(screen))), int(math.Round(f.height.Dots(screen))))
+	return cell.SendPNG(data, int(math.Round(f.width.Dots(screen))),
+		int(math.Round(f.height.Dots(screen))))
 }

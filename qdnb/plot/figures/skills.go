@@ -35,7 +35,8 @@ func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
 	for i, k := range skills.Which {
 		arena.Paths[before+i].Label = labels[k]
 	}
-	arena.Title = fmt.Sprintf("%s on %s, %d episodes", MethodName(run.Config.Algorithm), run.Config.Env, len(skills.Which))
+	arena.Title = fmt.Sprintf("%s on %s, %d episodes", MethodName(run.Config.Algorithm),
+		run.Config.Env, len(skills.Which))
 	return Trajectories(arena)
 }
 
@@ -57,16 +58,19 @@ func (a *Arena) addSkills(run *runs.Run, skills *runs.Skills) error {
 	steps, n := skills.Steps(), len(skills.Which)
 	switch {
 	case n == 0:
-		return fmt.Errorf("the skills of %s were not evaluated, so there are no trajectories to draw", run.Name())
+		return fmt.Errorf("the skills of %s were not evaluated, so there are no trajectories to draw",
+			run.Name())
 	case steps == 0 || skills.Dims() != 2:
 		return fmt.Errorf("the evaluation of %s kept no positions to draw", run.Name())
 	}
 	a.Paths = a.Paths[:len(a.Paths):len(a.Paths)]
 	for i, k := range skills.Which {
-		positions, descriptor := skills.Trajectories[2*i*steps:2*(i+1)*steps], skills.Descriptors[2*i:2*i+2]
+		positions, descriptor := skills.Trajectories[2*i*steps:2*(i+1)*steps],
+			skills.Descriptors[2*i:2*i+2]
 		path := Path{Label: skillName(skills, k), Fitness: float64(skills.Fitnesses[i])}
 		for at := range firstEpisode(positions, descriptor, a.Goal) {
-			path.X, path.Y = append(path.X, float64(positions[2*at])), append(path.Y, float64(positions[2*at+1]))
+			path.X, path.Y = append(path.X, float64(positions[2*at])),
+				append(path.Y, float64(positions[2*at+1]))
 		}
 		a.Paths = append(a.Paths, path)
 	}
@@ -107,7 +111,8 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 			continue
 		}
 		last = k
-		if next := k + 1; goal != nil && next < steps && goal.contains(float64(positions[2*next]), float64(positions[2*next+1])) {
+		if next := k + 1; goal != nil && next < steps && goal.contains(float64(positions[2*next]),
+			float64(positions[2*next+1])) {
 			return next + 1
 		}
 	}
@@ -120,5 +125,6 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 // contains tells whether a point is in the rectangle, up to the rounding of float32 at its edges.
 func (r Rect) contains(x, y float64) bool {
 	const margin = 1e-6
-	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0, r.Y1)-margin && y < max(r.Y0, r.Y1)+margin
+	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0,
+		r.Y1)-margin && y < max(r.Y0, r.Y1)+margin
 }

@@ -18,13 +18,16 @@ func TestFirstEpisode(t *testing.T) {
 		goal                  *Rect
 		want                  int
 	}{
-		"to the end":              {[]float32{0, 0, 1, 0, 2, 0}, []float32{2, 0}, nil, 3},
-		"ended before":            {[]float32{0, 0, 1, 0, 2, 0}, []float32{1, 0}, nil, 2},
-		"waits":                   {[]float32{0, 0, 1, 0, 1, 0}, []float32{1, 0}, goal, 3},
-		"into the goal":           {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, goal, 3},
-		"around the goal":         {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5, 0.6}, []float32{0.4, 0.5}, goal, 3},
-		"goal in the last step":   {[]float32{0, 0, 0.4, 0.5}, []float32{0.4, 0.5}, goal, 2},
-		"there is no goal":        {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, nil, 2},
+		"to the end":   {[]float32{0, 0, 1, 0, 2, 0}, []float32{2, 0}, nil, 3},
+		"ended before": {[]float32{0, 0, 1, 0, 2, 0}, []float32{1, 0}, nil, 2},
+		"waits":        {[]float32{0, 0, 1, 0, 1, 0}, []float32{1, 0}, goal, 3},
+		"into the goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, goal,
+			3},
+		"around the goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5, 0.6},
+			[]float32{0.4, 0.5}, goal, 3},
+		"goal in the last step": {[]float32{0, 0, 0.4, 0.5}, []float32{0.4, 0.5}, goal, 2},
+		"there is no goal": {[]float32{0, 0, 0.4, 0.5, 0.5, 0.6, 2, 2}, []float32{0.4, 0.5}, nil,
+			2},
 		"one coordinate is equal": {[]float32{0, 0, 0, 1, 1, 1}, []float32{0, 1}, nil, 2},
 		"not a number":            {[]float32{0, 0, nan, 0, nan, 0}, []float32{nan, 0}, nil, 3},
 	} {
@@ -35,8 +38,10 @@ func TestFirstEpisode(t *testing.T) {
 }
 
 func TestSkillLabels(t *testing.T) {
-	s := &runs.Skills{Count: 3, Which: []int{0, 2, 1, 0, 2}, Fitnesses: []float32{-100, 3, float32(math.Inf(-1)), -201, 4}}
-	if got, want := skillLabels(s), []string{"skill 0: −150", "skill 1: −Inf", "skill 2: 3.5"}; !slices.Equal(got, want) {
+	s := &runs.Skills{Count: 3, Which: []int{0, 2, 1, 0, 2},
+		Fitnesses: []float32{-100, 3, float32(math.Inf(-1)), -201, 4}}
+	if got, want := skillLabels(s), []string{"skill 0: −150", "skill 1: −Inf",
+		"skill 2: 3.5"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s = &runs.Skills{Which: []int{0, 0}, Fitnesses: []float32{1, 2}}
@@ -58,7 +63,8 @@ func skilled(t *testing.T, env string) *runs.Run {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1, 0}, Fitnesses: []float32{1, 2, 4, 3}}
+	s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1, 0},
+		Fitnesses: []float32{1, 2, 4, 3}}
 	s.Policy = make([]float32, runs.Row(s.Sizes()))
 	for i, k := range s.Which {
 		y := 0.1 * float32(i)
@@ -88,7 +94,8 @@ func TestAddSkills(t *testing.T) {
 		label string
 		steps int
 	}{{"skill 0", 3}, {"skill 1", 2}, {"skill 1", 2}, {"skill 0", 3}} {
-		if p := arena.Paths[i]; p.Label != want.label || len(p.X) != want.steps || len(p.Y) != want.steps {
+		if p := arena.Paths[i]; p.Label != want.label || len(p.X) != want.steps || len(p.Y) !=
+			want.steps {
 			t.Errorf("path %d is %+v, want %+v", i, p, want)
 		}
 	}
@@ -100,12 +107,14 @@ func TestAddSkills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0", "skill 1: 3.0", "x (m)"} {
+	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0",
+		"skill 1: 3.0", "x (m)"} {
 		if !strings.Contains(string(svg), ">"+want+"<") {
 			t.Errorf("the figure does not say %q", want)
 		}
 	}
-	if _, err := SkillTrajectories(skilled(t, "walker-uni")); err == nil || !strings.Contains(err.Error(), "has no positions") {
+	if _, err := SkillTrajectories(skilled(t,
+		"walker-uni")); err == nil || !strings.Contains(err.Error(), "has no positions") {
 		t.Errorf("contacts of feet: %v", err)
 	}
 }

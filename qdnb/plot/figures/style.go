@@ -38,7 +38,8 @@ var (
 // it.
 func textStyle(size vg.Length) text.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	return text.Style{Color: ink, Font: f, XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}
+	return text.Style{Color: ink, Font: f, XAlign: draw.XCenter, YAlign: draw.YBottom,
+		Handler: plot.DefaultTextHandler}
 }
 
 // newPlot is an empty plot in the house style with fixed limits.

@@ -44,7 +44,8 @@ type Arena struct {
 // skillColors are for labels in their order: those of Okabe and Ito (2008) without the yellow,
 // which is pale on white.
 var skillColors = []color.NRGBA{
-	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9), rgb(0x000000),
+	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9),
+	rgb(0x000000),
 }
 
 // Trajectories draws paths seen from above, on axes as those of [RepertoireMap]. A hollow circle
@@ -158,10 +159,12 @@ func (l *labelColors) legend(arenas ...*Arena) []legendEntry {
 	var entries []legendEntry
 	for _, label := range l.labels {
 		if label != "" {
-			entries = append(entries, legendEntry{label, lineIcon(draw.LineStyle{Color: l.of(label), Width: 1.3}, nil)})
+			entries = append(entries, legendEntry{label,
+				lineIcon(draw.LineStyle{Color: l.of(label), Width: 1.3}, nil)})
 		}
 	}
-	entries = append(entries, legendEntry{"start", markIcon(startMark)}, legendEntry{"end", markIcon(endMark)})
+	entries = append(entries, legendEntry{"start", markIcon(startMark)},
+		legendEntry{"end", markIcon(endMark)})
 	if slices.ContainsFunc(arenas, func(a *Arena) bool { return a.Goal != nil }) {
 		entries = append(entries, legendEntry{"goal", goalIcon})
 	}
@@ -171,7 +174,8 @@ func (l *labelColors) legend(arenas ...*Arena) []legendEntry {
 func goalIcon(c draw.Canvas) {
 	side := c.Max.Y - c.Min.Y
 	x := (c.Min.X + c.Max.X) / 2
-	fillRect(c, vg.Rectangle{Min: vg.Point{X: x - side/2, Y: c.Min.Y}, Max: vg.Point{X: x + side/2, Y: c.Max.Y}}, goalFill, goalEdge)
+	fillRect(c, vg.Rectangle{Min: vg.Point{X: x - side/2, Y: c.Min.Y},
+		Max: vg.Point{X: x + side/2, Y: c.Max.Y}}, goalFill, goalEdge)
 }
 
 var (
@@ -261,8 +265,12 @@ func ends(p Path) (first, last int, ok bool) {
 const markRadius = vg.Length(2)
 
 // startMark is a hollow circle, endMark a filled one; outside the canvas they are not drawn.
-func startMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color) { mark(c, at, r, paper, col) }
-func endMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color)   { mark(c, at, r, col, paper) }
+func startMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color) {
+	mark(c, at, r, paper, col)
+}
+func endMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color) {
+	mark(c, at, r, col, paper)
+}
 
 func mark(c draw.Canvas, at vg.Point, r vg.Length, fill, edge color.Color) {
 	if !c.Contains(at) {

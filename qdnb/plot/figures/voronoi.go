@@ -39,7 +39,8 @@ const huge = 1e300
 func checkLimits(lower, upper [2]float64) error {
 	for d := range 2 {
 		if !(-huge <= lower[d] && lower[d] < upper[d] && upper[d] <= huge) {
-			return fmt.Errorf("limits must be finite with lower < upper, and no larger than %g, got lower %v and upper %v", huge, lower, upper)
+			return fmt.Errorf("limits must be finite with lower < upper, and no larger than %g, got lower "+
+				"%v and upper %v", huge, lower, upper)
 		}
 	}
 	return nil

@@ -52,12 +52,16 @@ func TestVoronoiTilesTheBoxByNearestSite(t *testing.T) {
 		lower, upper [2]float64
 	}{
 		{"one site", [][2]float64{{0.2, 0.3}}, [2]float64{0, 0}, [2]float64{1, 1}},
-		{"square", randomSites(rng, 1024, [2]float64{-1, -1}, [2]float64{1, 1}), [2]float64{-1, -1}, [2]float64{1, 1}},
-		{"wide", randomSites(rng, 500, [2]float64{0, -8}, [2]float64{30, 8}), [2]float64{0, -8}, [2]float64{30, 8}},
+		{"square", randomSites(rng, 1024, [2]float64{-1, -1}, [2]float64{1, 1}), [2]float64{-1, -1},
+			[2]float64{1, 1}},
+		{"wide", randomSites(rng, 500, [2]float64{0, -8}, [2]float64{30, 8}), [2]float64{0, -8},
+			[2]float64{30, 8}},
 		{"skewed", skewed, [2]float64{0, 0}, [2]float64{1, 1}},
 		{"on a line", line, [2]float64{0, 0}, [2]float64{1, 1}},
-		{"sites outside too", randomSites(rng, 200, [2]float64{-2, -2}, [2]float64{3, 3}), [2]float64{0, 0}, [2]float64{1, 1}},
-		{"all outside", randomSites(rng, 20, [2]float64{5, 5}, [2]float64{6, 6}), [2]float64{0, 0}, [2]float64{1, 1}},
+		{"sites outside too", randomSites(rng, 200, [2]float64{-2, -2}, [2]float64{3, 3}),
+			[2]float64{0, 0}, [2]float64{1, 1}},
+		{"all outside", randomSites(rng, 20, [2]float64{5, 5}, [2]float64{6, 6}), [2]float64{0, 0},
+			[2]float64{1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cells, err := Voronoi(c.sites, c.lower, c.upper)
@@ -100,8 +104,10 @@ func TestVoronoiSymmetricCases(t *testing.T) {
 	}{
 		{"halves", [][2]float64{{1, 1}, {3, 1}}, []float64{4, 4}},
 		{"quarters", [][2]float64{{1, 0.5}, {3, 0.5}, {3, 1.5}, {1, 1.5}}, []float64{2, 2, 2, 2}},
-		{"diamond", [][2]float64{{2, 1}, {1, 0}, {3, 0}, {1, 2}, {3, 2}}, []float64{2, 1.5, 1.5, 1.5, 1.5}},
-		{"duplicates: the first has the cell", [][2]float64{{1, 1}, {1, 1}, {3, 1}, {1, 1}}, []float64{4, 0, 4, 0}},
+		{"diamond", [][2]float64{{2, 1}, {1, 0}, {3, 0}, {1, 2}, {3, 2}},
+			[]float64{2, 1.5, 1.5, 1.5, 1.5}},
+		{"duplicates: the first has the cell", [][2]float64{{1, 1}, {1, 1}, {3, 1}, {1, 1}},
+			[]float64{4, 0, 4, 0}},
 		{"all the same", [][2]float64{{1, 1}, {1, 1}}, []float64{8, 0}},
 	} {
 		cells, err := Voronoi(c.sites, lower, upper)
@@ -120,11 +126,13 @@ func TestVoronoiSymmetricCases(t *testing.T) {
 }
 
 func TestVoronoiRefusesWhatIsNotFinite(t *testing.T) {
-	if _, err := Voronoi([][2]float64{{0, 0}, {math.NaN(), 0}}, [2]float64{0, 0}, [2]float64{1, 1}); err == nil || !strings.Contains(err.Error(), "site 1") {
+	if _, err := Voronoi([][2]float64{{0, 0}, {math.NaN(), 0}}, [2]float64{0, 0},
+		[2]float64{1, 1}); err == nil || !strings.Contains(err.Error(), "site 1") {
 		t.Errorf("a NaN site: got error %v", err)
 	}
 	for _, upper := range [][2]float64{{0, 1}, {-1, 1}, {1, math.Inf(1)}, {math.NaN(), 1}} {
-		if _, err := Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0}, upper); err == nil || !strings.Contains(err.Error(), "limits") {
+		if _, err := Voronoi([][2]float64{{0, 0}}, [2]float64{0, 0},
+			upper); err == nil || !strings.Contains(err.Error(), "limits") {
 			t.Errorf("upper limits %v: got error %v", upper, err)
 		}
 	}

@@ -107,7 +107,8 @@ func fit(low, high Vec, azimuth, elevation, aspect float64) Camera {
 		}
 		for _, p := range corners {
 			z := p.dot(ahead)
-			for i, reach := range []float64{(p.dot(right) - side) / wide, -(p.dot(right) - side) / wide, (p.dot(up) - height) / tall, -(p.dot(up) - height) / tall} {
+			for i, reach := range []float64{(p.dot(right) - side) / wide, -(p.dot(right) - side) / wide,
+				(p.dot(up) - height) / tall, -(p.dot(up) - height) / tall} {
 				most[i] = max(most[i], reach-z)
 			}
 		}
@@ -145,8 +146,10 @@ func (c Camera) Project(p Vec, width, height int) (x, y float64, ok bool) {
 }
 
 func (c Camera) check() error {
-	if !finite(c.Eye[:]...) || !finite(c.Target[:]...) || c.Eye == c.Target || !(c.Angle > 0 && c.Angle < 170) {
-		return fmt.Errorf("scene: a camera at %v that looks at %v with a field of view of %g degrees: want two different finite points and an angle between 0 and 170",
+	if !finite(c.Eye[:]...) || !finite(c.Target[:]...) || c.Eye == c.Target || !(c.Angle >
+		0 && c.Angle < 170) {
+		return fmt.Errorf("scene: a camera at %v that looks at %v with a field of view of %g degrees: "+
+			"want two different finite points and an angle between 0 and 170",
 			c.Eye, c.Target, c.Angle)
 	}
 	return nil

@@ -33,7 +33,8 @@ func Illustration(name string) (*Film, error) {
 	}
 	film, ok := films[name]
 	if !ok {
-		return nil, fmt.Errorf("scene: there is no illustration of %q: there are those of %s", name, strings.Join(slices.Sorted(maps.Keys(films)), ", "))
+		return nil, fmt.Errorf("scene: there is no illustration of %q: there are those of %s", name,
+			strings.Join(slices.Sorted(maps.Keys(films)), ", "))
 	}
 	return film.clone(), nil
 }
@@ -41,7 +42,8 @@ func Illustration(name string) (*Film, error) {
 // clone is a film that shares nothing with f.
 func (f *Film) clone() *Film {
 	c := *f
-	c.Bodies, c.Frames, c.Rewards = slices.Clone(f.Bodies), slices.Clone(f.Frames), slices.Clone(f.Rewards)
+	c.Bodies, c.Frames, c.Rewards = slices.Clone(f.Bodies), slices.Clone(f.Frames),
+		slices.Clone(f.Rewards)
 	for i, b := range c.Bodies {
 		c.Bodies[i].Shapes = slices.Clone(b.Shapes)
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 func TestIllustrations(t *testing.T) {
-	for _, name := range []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni", "halfcheetah-uni", "halfcheetah-hurdles",
+	for _, name := range []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni",
+		"walker-uni", "halfcheetah-uni", "halfcheetah-hurdles",
 		"ant-uni leg", "walker-uni leg", "halfcheetah-uni leg", "ant-maze targets"} {
 		film, err := Illustration(name)
 		if err == nil {
@@ -21,7 +22,8 @@ func TestIllustrations(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed.Bodies[0].Shapes[0].Radius, changed.Frames[0][0].Position[2] = 9, 9
-	if again, _ := Illustration("ant-uni"); again.Bodies[0].Shapes[0].Radius == 9 || again.Frames[0][0].Position[2] == 9 {
+	if again, _ := Illustration("ant-uni"); again.Bodies[0].Shapes[0].Radius ==
+		9 || again.Frames[0][0].Position[2] == 9 {
 		t.Error("a change of one illustration changes the next")
 	}
 	if _, err := Illustration("ant"); err == nil || !strings.Contains(err.Error(), "ant-uni") {

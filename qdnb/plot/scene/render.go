@@ -29,7 +29,8 @@ func Render(f *Film, frame int, camera Camera, width, height int) (image.Image, 
 		return nil, fmt.Errorf("scene: there is no frame %d of %d", frame, len(f.Frames))
 	}
 	if width < 1 || height < 1 || width > maxPixels/height {
-		return nil, fmt.Errorf("scene: a picture of %d x %d pixels: want at least 1 x 1 and at most %d million", width, height, maxPixels>>20)
+		return nil, fmt.Errorf("scene: a picture of %d x %d pixels: want at least 1 x 1 and at most %d "+
+			"million", width, height, maxPixels>>20)
 	}
 	if camera == (Camera{}) {
 		camera = Near(f, frame, float64(width)/float64(height))
@@ -51,7 +52,8 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 	n = min(n, len(f.Frames))
 	gap := max(width/100, 1)
 	if n < 1 || width < 1 || height < 1 || width > maxPixels/height/n {
-		return nil, fmt.Errorf("scene: a strip of %d frames of %d x %d pixels: want at least one of 1 x 1, and at most %d million pixels", n, width, height, maxPixels>>20)
+		return nil, fmt.Errorf("scene: a strip of %d frames of %d x %d pixels: want at least one of 1 "+
+			"x 1, and at most %d million pixels", n, width, height, maxPixels>>20)
 	}
 	strip := image.NewNRGBA(image.Rect(0, 0, n*(width+gap)-gap, height))
 	draw.Draw(strip, strip.Bounds(), image.White, image.Point{}, draw.Src)
@@ -64,7 +66,8 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		draw.Draw(strip, image.Rect(i*(width+gap), 0, i*(width+gap)+width, height), picture, image.Point{}, draw.Src)
+		draw.Draw(strip, image.Rect(i*(width+gap), 0, i*(width+gap)+width, height), picture,
+			image.Point{}, draw.Src)
 	}
 	return strip, nil
 }
@@ -73,8 +76,9 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 var (
 	lightDirection = xyz{-0.42, -0.5, 1}.unit() // towards the lamp
 	background     = rgb{1, 1, 1}
-	groundColors   = [2]rgb{linear(color.NRGBA{R: 0xf6, G: 0xf6, B: 0xf5}), linear(color.NRGBA{R: 0xe4, G: 0xe5, B: 0xe7})}
-	pathColor      = linear(color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a})
+	groundColors   = [2]rgb{linear(color.NRGBA{R: 0xf6, G: 0xf6, B: 0xf5}),
+		linear(color.NRGBA{R: 0xe4, G: 0xe5, B: 0xe7})}
+	pathColor = linear(color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a})
 )
 
 const (
@@ -116,7 +120,8 @@ func newWorld(f *Film, frame int, c Camera, width, height int) *world {
 	}
 	right, up, ahead := c.axes()
 	tall := math.Tan(c.Angle * math.Pi / 360)
-	w.ahead, w.up, w.right = ahead.xyz(), up.scale(tall).xyz(), right.scale(tall*float64(width)/float64(height)).xyz()
+	w.ahead, w.up, w.right = ahead.xyz(), up.scale(tall).xyz(),
+		right.scale(tall*float64(width)/float64(height)).xyz()
 	w.pixel = 2 * tall / float64(height)
 	w.center = xyz{c.Target[0], c.Target[1], 0}
 	distance := c.Target.minus(c.Eye).length()
@@ -188,8 +193,11 @@ func (w *world) picture() *image.NRGBA {
 			}
 			var sum rgb
 			for i := range fine {
-				for k := range fine { // turned a little, so that edges along the axes have as many steps as there are rays
-					s := w.cast(float64(x)+(float64(i)+(float64(k)+0.5)/fine)/fine, float64(y)+(float64(k)+(float64(fine-1-i)+0.5)/fine)/fine)
+				// turned a little, so that edges along the axes have as many steps as there are
+				// rays
+				for k := range fine {
+					s := w.cast(float64(x)+(float64(i)+(float64(k)+0.5)/fine)/fine,
+						float64(y)+(float64(k)+(float64(fine-1-i)+0.5)/fine)/fine)
 					for c := range sum {
 						sum[c] += min(s.color[c], 1) / (fine * fine)
 					}

@@ -59,8 +59,9 @@ type Film struct {
 	// [frames][moving bodies].
 	Frames [][]Pose
 	Step   float64 // seconds between two frames
-	Follow int     // index among the moving bodies of the one that a camera follows, and whose way is drawn
-	Ground bool    // a plane at z = 0
+	// index among the moving bodies of the one that a camera follows, and whose way is drawn
+	Follow int
+	Ground bool // a plane at z = 0
 	// Rewards are those of the steps that led to each frame, 0 for one that no step led to; nil if
 	// they are not known.
 	Rewards []float64
@@ -87,14 +88,16 @@ func (f *Film) Check() error {
 				return fmt.Errorf("scene: a capsule of %s has radius %g", b.Name, s.Radius)
 			}
 			if s.Kind == Box && !(s.A[0] < s.B[0] && s.A[1] < s.B[1] && s.A[2] < s.B[2]) {
-				return fmt.Errorf("scene: a box of %s has corners %v and %v: the first must be the lower one on each axis", b.Name, s.A, s.B)
+				return fmt.Errorf("scene: a box of %s has corners %v and %v: the first must be the lower one "+
+					"on each axis", b.Name, s.A, s.B)
 			}
 			if !finite(s.A[:]...) || !finite(s.B[:]...) {
 				return fmt.Errorf("scene: a shape of %s is at %v and %v, which is not finite", b.Name, s.A, s.B)
 			}
 		}
 		if b.Fixed && (!finite(b.Pose.Position[:]...) || !b.Pose.Rotation.turns()) {
-			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers, and a quaternion that is not 0", b.Name, b.Pose)
+			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers, and a quaternion that is "+
+				"not 0", b.Name, b.Pose)
 		}
 	}
 	switch {
@@ -113,7 +116,8 @@ func (f *Film) Check() error {
 		}
 		for _, pose := range frame {
 			if !finite(pose.Position[:]...) || !pose.Rotation.turns() {
-				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers, and a quaternion that is not 0", t, pose)
+				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers, and a quaternion "+
+					"that is not 0", t, pose)
 			}
 		}
 	}

@@ -33,17 +33,22 @@ func yard() *Film {
 	f := &Film{
 		Bodies: []Body{
 			{Name: "dumbbell", Shapes: []Shape{
-				{A: Vec{-0.3}, B: Vec{0.3}, Radius: 0.1, Color: red}, {A: Vec{0.3}, B: Vec{0.3}, Radius: 0.2, Color: gray}}},
-			{Name: "wall", Fixed: true, Pose: Pose{Vec{0, 1, 0.2}, upright}, Shapes: []Shape{{A: Vec{-1}, B: Vec{1}, Radius: 0.2, Color: gray}}},
-			{Name: "box", Fixed: true, Pose: Pose{Vec{1, -0.3, 0}, Quat{math.Cos(0.3), 0, 0, math.Sin(0.3)}}, Shapes: []Shape{{Kind: Box, B: Vec{0.3, 0.3, 0.3}, Color: gray}}},
-			{Name: "leg", Shapes: []Shape{{B: Vec{0, 0, -0.4}, Radius: 0.06, Color: color.NRGBA{B: 0xb2, G: 0x72, A: 0xff}}}},
+				{A: Vec{-0.3}, B: Vec{0.3}, Radius: 0.1, Color: red},
+				{A: Vec{0.3}, B: Vec{0.3}, Radius: 0.2, Color: gray}}},
+			{Name: "wall", Fixed: true, Pose: Pose{Vec{0, 1, 0.2}, upright},
+				Shapes: []Shape{{A: Vec{-1}, B: Vec{1}, Radius: 0.2, Color: gray}}},
+			{Name: "box", Fixed: true, Pose: Pose{Vec{1, -0.3, 0}, Quat{math.Cos(0.3), 0, 0, math.Sin(0.3)}},
+				Shapes: []Shape{{Kind: Box, B: Vec{0.3, 0.3, 0.3}, Color: gray}}},
+			{Name: "leg", Shapes: []Shape{{B: Vec{0, 0, -0.4}, Radius: 0.06,
+				Color: color.NRGBA{B: 0xb2, G: 0x72, A: 0xff}}}},
 		},
 		Step: 0.05, Ground: true,
 	}
 	for t := range 30 {
 		x := -1 + 0.04*float64(t)
 		at := Vec{x, 0.2 * math.Sin(5*x), 0.5}
-		f.Frames = append(f.Frames, []Pose{{at, Quat{math.Cos(0.2), 0, 0, math.Sin(0.2)}}, {at, Quat{math.Cos(0.1), math.Sin(0.1), 0, 0}}})
+		f.Frames = append(f.Frames, []Pose{{at, Quat{math.Cos(0.2), 0, 0, math.Sin(0.2)}},
+			{at, Quat{math.Cos(0.1), math.Sin(0.1), 0, 0}}})
 	}
 	return f
 }
@@ -72,7 +77,8 @@ func TestBall(t *testing.T) {
 	}
 	seen := radius / math.Sqrt(distance*distance-radius*radius) / math.Tan(15*math.Pi/180) * size / 2
 	if d := float64(last-first+1) / 2; math.Abs(d-seen) > 1 || first+last != size-1 {
-		t.Errorf("the ball goes from pixel %d to %d of %d, want a radius of %.1f", first, last, size, seen)
+		t.Errorf("the ball goes from pixel %d to %d of %d, want a radius of %.1f", first, last, size,
+			seen)
 	}
 	if want := math.Pi * seen * seen; math.Abs(covered-want) > 0.03*want {
 		t.Errorf("the ball covers %.0f pixels, want %.0f", covered, want)
@@ -81,7 +87,8 @@ func TestBall(t *testing.T) {
 
 // Rays meet shapes at the distances that geometry says.
 func TestHits(t *testing.T) {
-	turned := Pose{Vec{0, 0, 0}, Quat{math.Sqrt2, 0, math.Sqrt2, 0}} // x to -z; a quaternion of another length counts as its unit
+	// x to -z; a quaternion of another length counts as its unit
+	turned := Pose{Vec{0, 0, 0}, Quat{math.Sqrt2, 0, math.Sqrt2, 0}}
 	for _, c := range []struct {
 		what  string
 		shape Shape
@@ -90,16 +97,25 @@ func TestHits(t *testing.T) {
 		want  float64
 	}{
 		{"a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, 4},
-		{"past a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 1.01}, Quat{1}}, Vec{}, Vec{0, 1, 0}, math.Inf(1)},
-		{"away from a ball", Shape{Radius: 1}, Pose{Vec{0, -5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, math.Inf(1)},
-		{"the side of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{1, 5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0}, 4.5},
-		{"the cap of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{5, 0, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, 1.5},
-		{"the other cap", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{-5, 0, 0}, Quat{1}}, Vec{}, Vec{-1, 0, 0}, 1.5},
-		{"a turned capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, turned, Vec{-4, 0, 2}, Vec{1, 0, 0}, 3.5},
-		{"a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}, Pose{Vec{5, 0, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, 4},
-		{"past a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}, Pose{Vec{5, 1.5, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, math.Inf(1)},
+		{"past a ball", Shape{Radius: 1}, Pose{Vec{0, 5, 1.01}, Quat{1}}, Vec{}, Vec{0, 1, 0},
+			math.Inf(1)},
+		{"away from a ball", Shape{Radius: 1}, Pose{Vec{0, -5, 0}, Quat{1}}, Vec{}, Vec{0, 1, 0},
+			math.Inf(1)},
+		{"the side of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{1, 5, 0}, Quat{1}},
+			Vec{}, Vec{0, 1, 0}, 4.5},
+		{"the cap of a capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{5, 0, 0}, Quat{1}},
+			Vec{}, Vec{1, 0, 0}, 1.5},
+		{"the other cap", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, Pose{Vec{-5, 0, 0}, Quat{1}}, Vec{},
+			Vec{-1, 0, 0}, 1.5},
+		{"a turned capsule", Shape{A: Vec{-3}, B: Vec{3}, Radius: 0.5}, turned, Vec{-4, 0, 2},
+			Vec{1, 0, 0}, 3.5},
+		{"a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}, Pose{Vec{5, 0, 0}, Quat{1}},
+			Vec{}, Vec{1, 0, 0}, 4},
+		{"past a box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}},
+			Pose{Vec{5, 1.5, 0}, Quat{1}}, Vec{}, Vec{1, 0, 0}, math.Inf(1)},
 		{"the edge of a turned box", Shape{Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}},
-			Pose{Vec{5, 0, 0}, Quat{math.Cos(math.Pi / 8), 0, 0, math.Sin(math.Pi / 8)}}, Vec{}, Vec{1, 0, 0}, 5 - math.Sqrt2},
+			Pose{Vec{5, 0, 0}, Quat{math.Cos(math.Pi / 8), 0, 0, math.Sin(math.Pi / 8)}}, Vec{},
+			Vec{1, 0, 0}, 5 - math.Sqrt2},
 	} {
 		s := newSolid(c.shape, c.pose)
 		if got := s.hit(c.o.xyz(), c.d.xyz()); !(math.Abs(got-c.want) < 1e-9 || got == c.want) {
@@ -109,7 +125,8 @@ func TestHits(t *testing.T) {
 		if math.IsInf(c.want, 1) {
 			continue
 		}
-		if n := s.normal(c.o.along(c.d, c.want).xyz(), c.o.xyz(), c.d.xyz()); math.Abs(n.length()-1) > 1e-9 || n.dot(c.d.xyz()) > 0 {
+		if n := s.normal(c.o.along(c.d, c.want).xyz(), c.o.xyz(),
+			c.d.xyz()); math.Abs(n.length()-1) > 1e-9 || n.dot(c.d.xyz()) > 0 {
 			t.Errorf("%s: normal %v", c.what, n)
 		}
 	}
@@ -121,8 +138,10 @@ func TestShadows(t *testing.T) {
 	for _, shape := range []Shape{{Radius: 1}, {Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}} {
 		s := newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})
 		up := xyz{0, 0, 1}
-		if under, beside, above := s.lit(xyz{}, up), s.lit(xyz{3, 0, 0}, up), s.lit(xyz{0, 0, 9}, up); under != 0 || beside != 1 || above != 1 {
-			t.Errorf("%v: light %g, %g and %g below, beside and above, want 0, 1, 1", shape, under, beside, above)
+		if under, beside, above := s.lit(xyz{}, up), s.lit(xyz{3, 0, 0}, up),
+			s.lit(xyz{0, 0, 9}, up); under != 0 || beside != 1 || above != 1 {
+			t.Errorf("%v: light %g, %g and %g below, beside and above, want 0, 1, 1", shape, under, beside,
+				above)
 		}
 	}
 	s := newSolid(Shape{A: Vec{-9}, B: Vec{9}, Radius: 1}, Pose{Vec{0, 0, 5}, Quat{1}})
@@ -137,7 +156,8 @@ func TestSymmetry(t *testing.T) {
 	lightDirection = xyz{0, 0, 1}
 	f := oneBall(Vec{0, 0, 0.5}, 0.3)
 	f.Ground = true
-	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}}, Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
+	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}},
+		Shapes: []Shape{{A: Vec{-0.5}, B: Vec{0.5}, Radius: 0.1, Color: red}}})
 	img, err := Render(f, 0, Camera{Eye: Vec{0, -4, 2}, Target: Vec{0, 0, 0.4}, Angle: 30}, 80, 60)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +168,8 @@ func TestSymmetry(t *testing.T) {
 	for y := range 60 {
 		for x := range 40 {
 			if p, q := img.At(x, y).(color.NRGBA), img.At(79-x, y).(color.NRGBA); int(p.R) > int(p.B)+20 {
-				pixels, total = pixels+1, total+math.Abs(float64(p.B)-float64(q.B))+math.Abs(float64(p.R)-float64(q.R))
+				pixels, total = pixels+1,
+					total+math.Abs(float64(p.B)-float64(q.B))+math.Abs(float64(p.R)-float64(q.R))
 			}
 		}
 	}
@@ -224,8 +245,10 @@ func difference(t *testing.T, a, b image.Image) float64 {
 	var total float64
 	for y := range a.Bounds().Dy() {
 		for x := range a.Bounds().Dx() {
-			p, q := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA), color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
-			total += math.Abs(float64(p.R)-float64(q.R)) + math.Abs(float64(p.G)-float64(q.G)) + math.Abs(float64(p.B)-float64(q.B))
+			p, q := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA),
+				color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
+			total += math.Abs(float64(p.R)-float64(q.R)) + math.Abs(float64(p.G)-float64(q.G)) + math.Abs(
+				float64(p.B)-float64(q.B))
 		}
 	}
 	return total / float64(3*a.Bounds().Dx()*a.Bounds().Dy())
@@ -263,14 +286,16 @@ func TestCameras(t *testing.T) {
 			if widest < 0.7 {
 				t.Errorf("%s, aspect %g: only %g of the picture is used", name, aspect, widest)
 			}
-			if x, y, _ := c.Project(c.Target, width, height); math.Abs(x-float64(width)/2) > 1e-6 || math.Abs(y-100) > 1e-6 {
+			if x, y, _ := c.Project(c.Target, width,
+				height); math.Abs(x-float64(width)/2) > 1e-6 || math.Abs(y-100) > 1e-6 {
 				t.Errorf("%s: the target is at %g, %g", name, x, y)
 			}
 		}
 	}
 	c := Near(f, 0, 1)
 	far := c.Closer(2).Around(0, 45)
-	if d := far.Eye.minus(far.Target).length() / c.Eye.minus(c.Target).length(); math.Abs(d-2) > 1e-9 || math.Abs(far.Eye[1]-far.Target[1]) > 1e-9 {
+	if d := far.Eye.minus(far.Target).length() / c.Eye.minus(c.Target).length(); math.Abs(d-2) >
+		1e-9 || math.Abs(far.Eye[1]-far.Target[1]) > 1e-9 {
 		t.Errorf("twice as far is %g times, at %v from %v", d, far.Eye, far.Target)
 	}
 	if _, _, ok := c.Project(c.Eye.along(c.Target.minus(c.Eye), -1), 9, 9); ok {
@@ -298,7 +323,8 @@ func TestMistakes(t *testing.T) {
 		"not finite":        spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
 		"pose of wall":      spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
 	} {
-		for _, err := range []error{f.Check(), second(Render(f, 0, Camera{}, 9, 9)), second(Strip(f, 2, 9, 9))} {
+		for _, err := range []error{f.Check(), second(Render(f, 0, Camera{}, 9, 9)),
+			second(Strip(f, 2, 9, 9))} {
 			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("want an error with %q, got %v", want, err)
 			}

@@ -26,8 +26,10 @@ func (v xyz) minus(w xyz) xyz            { return xyz{v.x - w.x, v.y - w.y, v.z 
 func (v xyz) along(d xyz, t float64) xyz { return xyz{v.x + t*d.x, v.y + t*d.y, v.z + t*d.z} }
 func (v xyz) scale(k float64) xyz        { return xyz{k * v.x, k * v.y, k * v.z} }
 func (v xyz) dot(w xyz) float64          { return v.x*w.x + v.y*w.y + v.z*w.z }
-func (v xyz) cross(w xyz) xyz            { return xyz{v.y*w.z - v.z*w.y, v.z*w.x - v.x*w.z, v.x*w.y - v.y*w.x} }
-func (v xyz) length() float64            { return math.Sqrt(v.dot(v)) }
+func (v xyz) cross(w xyz) xyz {
+	return xyz{v.y*w.z - v.z*w.y, v.z*w.x - v.x*w.z, v.x*w.y - v.y*w.x}
+}
+func (v xyz) length() float64 { return math.Sqrt(v.dot(v)) }
 
 // unit has length 1.
 func (v xyz) unit() xyz { return v.scale(1 / v.length()) }
@@ -56,4 +58,6 @@ func (m matrix) column(axis int) xyz { return [3]xyz{m.x, m.y, m.z}[axis] }
 // At is where a point of the body's frame is.
 func (p Pose) At(point Vec) Vec { return p.at(point).vec() }
 
-func (p Pose) at(point Vec) xyz { return p.Position.xyz().plus(p.Rotation.matrix().turn(point.xyz())) }
+func (p Pose) at(point Vec) xyz {
+	return p.Position.xyz().plus(p.Rotation.matrix().turn(point.xyz()))
+}

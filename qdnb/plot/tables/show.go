@@ -55,7 +55,8 @@ func (t *Table) Save(path string) error {
 // text beside it.
 func Show(name string, t *Table) error {
 	if cell.In() {
-		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.Text()})
+		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML(),
+			protocol.MIMETextPlain: t.Text()})
 	}
 	if format(name) >= 0 {
 		return t.Save(name)

@@ -17,8 +17,10 @@ import (
 
 func TestNumber(t *testing.T) {
 	for want, v := range map[string]float64{
-		"0": 0, "1.00": 1, "1280": 1284, "-0.250": -0.25, "789000": 789_012, "-10100": -10_149, "0.00100": 0.001, "0.000500": 0.0005, "85.9": 85.94,
-		"99900": 99_940, "100000": 99_960, "249": 249.3, "nan": math.NaN(), "inf": math.Inf(1), "-inf": math.Inf(-1), "12300": 12_345,
+		"0": 0, "1.00": 1, "1280": 1284, "-0.250": -0.25, "789000": 789_012, "-10100": -10_149,
+		"0.00100": 0.001, "0.000500": 0.0005, "85.9": 85.94,
+		"99900": 99_940, "100000": 99_960, "249": 249.3, "nan": math.NaN(), "inf": math.Inf(1),
+		"-inf": math.Inf(-1), "12300": 12_345,
 		"1.62e9": 1_620_000_000, "2.00e-10": 2e-10, "1.25e-6": 1.25e-6,
 	} {
 		if got := tables.Numbers(v)[0]; got != want {
@@ -50,11 +52,15 @@ func TestNotation(t *testing.T) {
 // theirs.
 func TestMinus(t *testing.T) {
 	table := &tables.Table{
-		Caption: "from -1", Header: []string{"method", "(-5, -2.5)"}, Notes: []string{"-1: the opposite one."},
-		Rows: [][]tables.Entry{tables.Row("ant-trap-0", "-0.250 (± 1.0e-5) | -inf"), tables.Row("pga-map-elites 5-10", "-3 -4")},
+		Caption: "from -1", Header: []string{"method", "(-5, -2.5)"},
+		Notes: []string{"-1: the opposite one."},
+		Rows: [][]tables.Entry{tables.Row("ant-trap-0", "-0.250 (± 1.0e-5) | -inf"),
+			tables.Row("pga-map-elites 5-10", "-3 -4")},
 	}
-	for name, text := range map[string]string{"Markdown": table.Markdown(), "HTML": table.HTML(), "Text": table.Text()} {
-		for _, want := range []string{"from −1", "(−5, −2.5)", "−1: the opposite one.", "ant-trap-0", "−0.250 (± 1.0e−5)", "−inf", "pga-map-elites 5-10", "−3 −4"} {
+	for name, text := range map[string]string{"Markdown": table.Markdown(), "HTML": table.HTML(),
+		"Text": table.Text()} {
+		for _, want := range []string{"from −1", "(−5, −2.5)", "−1: the opposite one.", "ant-trap-0",
+			"−0.250 (± 1.0e−5)", "−inf", "pga-map-elites 5-10", "−3 −4"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q:\n%s", name, want, text)
 			}
@@ -63,7 +69,8 @@ func TestMinus(t *testing.T) {
 	if text := table.LaTeX(); !strings.Contains(text, "$-$0.250") || strings.Contains(text, " -") {
 		t.Error(text)
 	}
-	if text := table.CSV(); strings.Contains(text, "−") || !strings.Contains(text, "-0.250 (± 1.0e-5)") {
+	if text := table.CSV(); strings.Contains(text, "−") || !strings.Contains(text,
+		"-0.250 (± 1.0e-5)") {
 		t.Error(text)
 	}
 }
@@ -91,7 +98,9 @@ func TestFormats(t *testing.T) {
 			"|  | c\\*d | −3 |  |\n" +
 			"| QD | back&#92;slash |  |  |\n" +
 			"\nTwo lines \\& 100 %\n"},
-		"CSV": {sample().CSV(), "metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & <b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
+		"CSV": {sample().CSV(),
+			"metric,method_id,scores | ±,note\nmax,a_b,7.89e5 (± 2),$x$ & " +
+				"<b>\nmax,c*d,-3,\nQD,back\\slash,,\n"},
 		"LaTeX": {sample().LaTeX(), `\begin{table}[htbp]
 \centering
 \caption{50 \% of R\&D}
@@ -128,8 +137,10 @@ Two lines & 100 %
 	}
 	page := sample().HTML()
 	for _, want := range []string{
-		`<div style="overflow-x:auto">`, "<p><b>50 % of R&amp;D</b></p>", "<b>7.89e5 (± 2)</b>", "<span>$</span>x<span>$</span> &amp; &lt;b&gt;",
-		`<span>\</span>`, `border-top:2px solid gray`, "text-align:right", `<table style="border-collapse:collapse">`, `<th style="border:1px solid gray;`,
+		`<div style="overflow-x:auto">`, "<p><b>50 % of R&amp;D</b></p>", "<b>7.89e5 (± 2)</b>",
+		"<span>$</span>x<span>$</span> &amp; &lt;b&gt;",
+		`<span>\</span>`, `border-top:2px solid gray`, "text-align:right",
+		`<table style="border-collapse:collapse">`, `<th style="border:1px solid gray;`,
 		`<td style="border:1px solid gray;`, "<p><small>Two lines &amp; 100 %</small></p>",
 	} {
 		if !strings.Contains(page, want) {
@@ -139,15 +150,18 @@ Two lines & 100 %
 }
 
 func TestEdges(t *testing.T) {
-	for _, table := range []*tables.Table{{}, {Header: []string{"a", "b"}}, {Rows: [][]tables.Entry{tables.Row("x")}, Grouped: true}} {
-		for _, text := range []string{table.Markdown(), table.CSV(), table.LaTeX(), table.HTML(), table.Text()} {
+	for _, table := range []*tables.Table{{}, {Header: []string{"a", "b"}},
+		{Rows: [][]tables.Entry{tables.Row("x")}, Grouped: true}} {
+		for _, text := range []string{table.Markdown(), table.CSV(), table.LaTeX(), table.HTML(),
+			table.Text()} {
 			if strings.Contains(text, "x</td>") {
 				t.Errorf("an entry without a column: %s", text)
 			}
 		}
 	}
 	// Rows are cut and filled to the header.
-	ragged := &tables.Table{Header: []string{"a", "b"}, Rows: [][]tables.Entry{{}, tables.Row("x", "y", "lost")}, Grouped: true}
+	ragged := &tables.Table{Header: []string{"a", "b"},
+		Rows: [][]tables.Entry{{}, tables.Row("x", "y", "lost")}, Grouped: true}
 	if got, want := ragged.CSV(), "a,b\n,\nx,y\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -157,7 +171,8 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	// A row that begins with a bracket is no argument of the line break before it.
-	table := &tables.Table{Header: []string{"a"}, Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
+	table := &tables.Table{Header: []string{"a"},
+		Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
 	if got := table.LaTeX(); !strings.Contains(got, "\n{}[2] \\\\\n{}* \\\\\n") {
 		t.Error(got)
 	}
@@ -165,13 +180,18 @@ func TestEdges(t *testing.T) {
 
 func TestStack(t *testing.T) {
 	part := func(text string) *tables.Table {
-		return &tables.Table{Header: []string{"method", "env"}, Rows: [][]tables.Entry{tables.Row("a", text), {{Text: "b"}, {Text: "9", Bold: true}}}}
+		return &tables.Table{Header: []string{"method", "env"},
+			Rows: [][]tables.Entry{tables.Row("a", text), {{Text: "b"}, {Text: "9", Bold: true}}}}
 	}
 	stacked := tables.Stack("metric", []string{"one", "two"}, part("1"), part("2"))
-	if got, want := stacked.CSV(), "metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"; got != want || !stacked.Rows[3][2].Bold {
+	if got, want := stacked.CSV(),
+		"metric,method,env\none,a,1\none,b,9\ntwo,a,2\ntwo,b,9\n"; got !=
+		want || !stacked.Rows[3][2].Bold {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := stacked.Markdown(), "| metric | method | env |\n|---|---|---:|\n| one | a | 1 |\n|  | b | **9** |\n| two | a | 2 |\n|  | b | **9** |\n"; got != want {
+	if got, want := stacked.Markdown(),
+		"| metric | method | env |\n|---|---|---:|\n| one | a | 1 |\n|  | b | **9** |\n| two | a | 2 "+
+			"|\n|  | b | **9** |\n"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -179,7 +199,8 @@ func TestStack(t *testing.T) {
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	for ending, want := range map[string]string{
-		".md": sample().Markdown(), ".csv": sample().CSV(), ".TEX": sample().LaTeX(), ".html": sample().HTML(), ".txt": sample().Text(),
+		".md": sample().Markdown(), ".csv": sample().CSV(), ".TEX": sample().LaTeX(),
+		".html": sample().HTML(), ".txt": sample().Text(),
 	} {
 		path := filepath.Join(dir, "table"+ending)
 		if err := sample().Save(path); err != nil {
@@ -194,14 +215,16 @@ func TestSave(t *testing.T) {
 		filepath.Join(dir, "table"):            "ends in .md",
 		filepath.Join(dir, "none", "table.md"): "no such file",
 	} {
-		if err := sample().Save(path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err := sample().Save(path); err == nil || !strings.Contains(err.Error(),
+			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	if err := tables.Show(filepath.Join(dir, "shown.csv"), sample()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(filepath.Join(dir, "shown.csv")); err != nil || string(got) != sample().CSV() {
+	if got, err := os.ReadFile(filepath.Join(dir,
+		"shown.csv")); err != nil || string(got) != sample().CSV() {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -209,7 +232,8 @@ func TestSave(t *testing.T) {
 // Whatever entries hold, each format has the rows and columns of the table, and gives the text
 // back.
 func FuzzFormats(f *testing.F) {
-	for _, text := range []string{"", "|", `\|`, `\\`, "a&b%c_d#e{f}g~h^i", "<script>", "**x**", "`x`", "[a](b)", "$x$", "a\r\nb", "±–✓", "&amp;", "\"'", "\x00\xff"} {
+	for _, text := range []string{"", "|", `\|`, `\\`, "a&b%c_d#e{f}g~h^i", "<script>", "**x**", "`x`",
+		"[a](b)", "$x$", "a\r\nb", "±–✓", "&amp;", "\"'", "\x00\xff"} {
 		f.Add(text, true)
 		f.Add(text, false)
 	}
@@ -231,7 +255,8 @@ func FuzzFormats(f *testing.F) {
 
 		// Pipes that are not escaped bound the columns.
 		rows := 0
-		for _, line := range strings.Split((&tables.Table{Header: table.Header, Rows: table.Rows}).Markdown(), "\n") {
+		for _, line := range strings.Split((&tables.Table{Header: table.Header,
+			Rows: table.Rows}).Markdown(), "\n") {
 			if line != "" {
 				rows++
 				if n := strings.Count(line, "|") - strings.Count(line, `\|`); n != 3 {
@@ -247,11 +272,13 @@ func FuzzFormats(f *testing.F) {
 		page := table.HTML()
 		for _, tag := range tags.FindAllString(page, -1) {
 			name := strings.Trim(strings.Fields(tag)[0], "<>/")
-			if !slices.Contains([]string{"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "span", "small", "br"}, name) {
+			if !slices.Contains([]string{"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td",
+				"span", "small", "br"}, name) {
 				t.Errorf("HTML has %s", tag)
 			}
 		}
-		if visible := html.UnescapeString(tags.ReplaceAllString(page, "")); !strings.Contains(visible, plain) {
+		if visible := html.UnescapeString(tags.ReplaceAllString(page, "")); !strings.Contains(visible,
+			plain) {
 			t.Errorf("HTML lacks %q: %q", plain, visible)
 		}
 
@@ -261,11 +288,13 @@ func FuzzFormats(f *testing.F) {
 		if ampersands := strings.Count(body, "&") - strings.Count(body, `\&`); ampersands != 3 {
 			t.Errorf("%d ampersands in %q", ampersands, body)
 		}
-		if open, shut := strings.Count(body, "{")-strings.Count(body, `\{`), strings.Count(body, "}")-strings.Count(body, `\}`); open != shut {
+		if open, shut := strings.Count(body, "{")-strings.Count(body, `\{`),
+			strings.Count(body, "}")-strings.Count(body, `\}`); open != shut {
 			t.Errorf("%d braces open and %d close in %q", open, shut, body)
 		}
 		for _, special := range []string{"%", "#", "_"} {
-			if strings.Count(body, special) != strings.Count(body, `\`+special)+strings.Count(body, `$`+special) {
+			if strings.Count(body, special) != strings.Count(body, `\`+special)+strings.Count(body,
+				`$`+special) {
 				t.Errorf("%s is special in %q", special, body)
 			}
 		}

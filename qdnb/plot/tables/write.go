@@ -14,7 +14,8 @@ func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 // markdownEscapes are for what Markdown, or the formulas and tags that notebooks read in it, would
 // take as more than text. A backslash is named, for two of them before a bracket begin a formula in
 // JupyterLab.
-var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", `\<`, "~", `\~`, "$", `\$`,
+var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`",
+	"<", `\<`, "~", `\~`, "$", `\$`,
 	"&", `\&`, "](", `]\(`)
 
 func markdown(text string) string { return markdownEscapes.Replace(shown(text)) }
@@ -75,11 +76,15 @@ func (t *Table) CSV() string {
 }
 
 // latexEscapes write what is not text to LaTeX, and signs that its fonts lack.
-var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
-	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, `"`, `''`,
-	"−", `$-$`, "±", `$\pm$`, "×", `$\times$`, "≈", `$\approx$`, "≤", `$\le$`, "≥", `$\ge$`, "→", `$\rightarrow$`, "∞", `$\infty$`,
+var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`,
+	"#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
+	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
+	"|", `\textbar{}`, `"`, `''`,
+	"−", `$-$`, "±", `$\pm$`, "×", `$\times$`, "≈", `$\approx$`, "≤", `$\le$`, "≥", `$\ge$`, "→",
+	`$\rightarrow$`, "∞", `$\infty$`,
 	"✓", `\checkmark{}`, "–", `--`, "—", `---`, "’", `'`, "·", `$\cdot$`, "²", `$^2$`,
-	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "ε", `$\varepsilon$`, "κ", `$\kappa$`, "ρ", `$\rho$`, "σ", `$\sigma$`, "τ", `$\tau$`,
+	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "ε", `$\varepsilon$`, "κ", `$\kappa$`, "ρ",
+	`$\rho$`, "σ", `$\sigma$`, "τ", `$\tau$`,
 	"φ", `$\varphi$`, "₁", `$_1$`, "₂", `$_2$`, "₀", `$_0$`)
 
 func latex(text string) string { return latexEscapes.Replace(shown(text)) }
@@ -162,7 +167,8 @@ func (t *Table) HTML() string {
 	if t.Caption != "" {
 		out.WriteString("<p><b>" + hypertext(t.Caption) + "</b></p>\n")
 	}
-	out.WriteString("<div style=\"overflow-x:auto\">\n<table style=\"border-collapse:collapse\">\n<thead>\n<tr>")
+	out.WriteString("<div style=\"overflow-x:auto\">\n<table " +
+		"style=\"border-collapse:collapse\">\n<thead>\n<tr>")
 	numeric := t.numeric()
 	cell := func(tag string, column int, e Entry, style string) {
 		text := hypertext(e.Text)
@@ -173,7 +179,9 @@ func (t *Table) HTML() string {
 		if numeric[column] {
 			align = "right"
 		}
-		out.WriteString("<" + tag + ` style="border:1px solid gray;padding:3px 8px;text-align:` + align + style + `">` + text + "</" + tag + ">")
+		out.WriteString("<" + tag +
+			` style="border:1px solid gray;padding:3px 8px;text-align:` + align + style + `">` + text +
+			"</" + tag + ">")
 	}
 	for c, name := range t.Header {
 		style := ";vertical-align:bottom"

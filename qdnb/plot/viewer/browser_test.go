@@ -41,14 +41,16 @@ type answer struct {
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome",
+		"google-chrome-stable"} {
 		if found, err := exec.LookPath(name); err == nil {
 			path = found
 			break
 		}
 	}
 	if path == "" {
-		t.Skip("SKIPPED: no Chromium is installed, so pages were not looked at (Debian, Ubuntu: apt install chromium)")
+		t.Skip("SKIPPED: no Chromium is installed, so pages were not looked at (Debian, Ubuntu: apt " +
+			"install chromium)")
 	}
 	toBrowser, in, err := os.Pipe()
 	if err != nil {
@@ -59,8 +61,10 @@ func openBrowser(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	profile := t.TempDir()
-	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars",
-		"--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-pipe", "--user-data-dir="+profile, "about:blank")
+	cmd := exec.Command(path, "--headless=new", "--no-sandbox", "--use-angle=swiftshader",
+		"--enable-unsafe-swiftshader", "--hide-scrollbars",
+		"--no-first-run", "--disable-dev-shm-usage", "--remote-debugging-pipe",
+		"--user-data-dir="+profile, "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+profile)
 	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // 3 and 4, as the option says
 	if err := cmd.Start(); err != nil {
@@ -86,7 +90,8 @@ func openBrowser(t *testing.T) *browser {
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	var attached struct{ SessionID string }
-	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true},
+		&attached)
 	b.session = attached.SessionID
 	for _, domain := range []string{"Page", "Network", "Runtime", "Log"} {
 		b.call(domain+".enable", nil, nil)
@@ -197,7 +202,8 @@ func (b *browser) eval(expression string, value any) {
 			Exception struct{ Description string }
 		}
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r)
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true,
+		"awaitPromise": true}, &r)
 	if r.ExceptionDetails != nil {
 		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails.Exception.Description)
 	}
@@ -226,7 +232,8 @@ func (b *browser) wait(expression string) {
 			return
 		}
 	}
-	b.t.Fatalf("%s does not come true; the page says %q and %q", expression, b.text(`document.getElementById("message")?.textContent`), b.said())
+	b.t.Fatalf("%s does not come true; the page says %q and %q", expression,
+		b.text(`document.getElementById("message")?.textContent`), b.said())
 }
 
 // open shows a page in a window of a size, and waits for its first frame.
@@ -255,7 +262,8 @@ func (b *browser) middle(selector string) (at [2]float64) {
 func (b *browser) size(width, height int) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride",
-		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}, nil)
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500},
+		nil)
 }
 
 // click presses the mouse in the middle of an element.
@@ -280,8 +288,10 @@ func (b *browser) mouse(kind string, x, y float64) {
 func (b *browser) tap(selector string) {
 	b.t.Helper()
 	at := b.middle(selector)
-	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchStart", "touchPoints": []map[string]float64{{"x": at[0], "y": at[1]}}}, nil)
-	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd", "touchPoints": []map[string]float64{}}, nil)
+	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchStart",
+		"touchPoints": []map[string]float64{{"x": at[0], "y": at[1]}}}, nil)
+	b.call("Input.dispatchTouchEvent", map[string]any{"type": "touchEnd",
+		"touchPoints": []map[string]float64{}}, nil)
 }
 
 // solveContactPosition presses a key.
@@ -317,7 +327,8 @@ func (b *browser) fetched() (list []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, url := range b.requests {
-		if !strings.HasPrefix(url, "file://") && !strings.HasPrefix(url, "data:") && url != "about:blank" {
+		if !strings.HasPrefix(url, "file://") && !strings.HasPrefix(url,
+			"data:") && url != "about:blank" {
 			list = append(list, url)
 		}
 	}

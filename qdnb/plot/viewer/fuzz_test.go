@@ -18,12 +18,14 @@ func FuzzFilm(f *testing.F) {
 			Bodies: []scene.Body{
 				{Name: "ball", Shapes: []scene.Shape{{Radius: 0.25, Color: color.NRGBA{R: 90, A: 255}}}},
 				{Name: "arm", Shapes: []scene.Shape{{A: scene.Vec{-1}, B: scene.Vec{1}, Radius: 0.1}}},
-				{Name: "wall", Fixed: true, Pose: scene.Pose{Rotation: scene.Quat{1}}, Shapes: []scene.Shape{{Kind: scene.Box, B: scene.Vec{1, 2, 3}}}},
+				{Name: "wall", Fixed: true, Pose: scene.Pose{Rotation: scene.Quat{1}},
+					Shapes: []scene.Shape{{Kind: scene.Box, B: scene.Vec{1, 2, 3}}}},
 			},
 		}
 		for i := range frames {
 			at := scene.Vec{float64(i), 0, 0.5}
-			small.Frames = append(small.Frames, []scene.Pose{{Position: at, Rotation: scene.Quat{1}}, {Position: at, Rotation: scene.Quat{0, 1, float64(i)}}})
+			small.Frames = append(small.Frames, []scene.Pose{{Position: at, Rotation: scene.Quat{1}},
+				{Position: at, Rotation: scene.Quat{0, 1, float64(i)}}})
 		}
 		text, err := json.Marshal(small)
 		if err != nil {
@@ -61,7 +63,8 @@ func FuzzMap(f *testing.F) {
 	film := crawler(1, 2)
 	f.Fuzz(func(t *testing.T, x0, x1, y0, y1, x, y, fitness float64) {
 		hostile.Bounded(t, len(bundle), func() {
-			c := figures.Cells{Lower: [2]float64{x0, y0}, Upper: [2]float64{x1, y1}, Centroids: [][2]float64{{x, y}, {x0, y1}}, Fitness: []float64{fitness, 1}}
+			c := figures.Cells{Lower: [2]float64{x0, y0}, Upper: [2]float64{x1, y1},
+				Centroids: [][2]float64{{x, y}, {x0, y1}}, Fitness: []float64{fitness, 1}}
 			p, err := Repertoire(c, map[int]*scene.Film{1: film})
 			hostile.Error(t, err)
 			if err == nil {

@@ -241,7 +241,8 @@ func ticks(low, high float64) []tick {
 	}
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	first := math.Ceil(low/step - 1e-9)
-	if !(high/step-first < 100 && math.Abs(first) < 1<<53) { // the span is lost in the rounding of its ends, or is no number
+	// the span is lost in the rounding of its ends, or is no number
+	if !(high/step-first < 100 && math.Abs(first) < 1<<53) {
 		return ticks(low, low)
 	}
 	var list []tick

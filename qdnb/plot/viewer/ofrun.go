@@ -25,7 +25,8 @@ func Cells(run *runs.Run) ([]int, error) {
 	settings := struct {
 		EpisodeLength int `json:"episode_length"`
 	}{}
-	if err := json.Unmarshal(run.Config.Hyperparameters, &settings); err != nil || settings.EpisodeLength < 1 {
+	if err := json.Unmarshal(run.Config.Hyperparameters,
+		&settings); err != nil || settings.EpisodeLength < 1 {
 		settings.EpisodeLength = 250
 	}
 	bodies := 9 // as an ant has, where it is not known
@@ -50,7 +51,8 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 			return nil, err
 		}
 		if len(films) != skills.Skills() {
-			return nil, fmt.Errorf("viewer: %d films for the %d skills of %s", len(films), skills.Skills(), run.Name())
+			return nil, fmt.Errorf("viewer: %d films for the %d skills of %s", len(films), skills.Skills(),
+				run.Name())
 		}
 		return List(title, "skill", names(run, skills.Dims()), ofSkills(skills, films))
 	}
@@ -75,7 +77,8 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 	}
 	var entries []Entry
 	for _, cell := range r.Filled() {
-		e := Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]), Descriptor: wide(r.Descriptor(cell)), Film: of[cell]}
+		e := Entry{Number: cell, Fitness: float64(r.Fitnesses[cell]),
+			Descriptor: wide(r.Descriptor(cell)), Film: of[cell]}
 		entries = append(entries, e)
 		delete(of, cell)
 	}

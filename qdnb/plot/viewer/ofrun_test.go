@@ -70,23 +70,27 @@ func films(n int) (list []*scene.Film) {
 
 // As many cells as a page has room for: of an ant a hundred, of a robot with fewer bodies more.
 func TestCellsOfARun(t *testing.T) {
-	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100, "walker-uni": roomFor / 7 / 250} {
+	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100,
+		"walker-uni": roomFor / 7 / 250} {
 		cells, err := Cells(repertoire(t, env, square(20, 2, 3)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(cells) != want || slices.Min(cells) < 3 || !slices.Contains(cells, 399) {
-			t.Errorf("%s: %d cells, want %d with the fittest and none that is empty: %v", env, len(cells), want, cells)
+			t.Errorf("%s: %d cells, want %d with the fittest and none that is empty: %v", env, len(cells),
+				want, cells)
 		}
 	}
 	few, err := Cells(repertoire(t, "ant-omni", square(2, 2, 1)))
 	if err != nil || !slices.Equal(few, []int{1, 2, 3}) {
 		t.Errorf("%v, %v", few, err)
 	}
-	if _, err := Cells(repertoire(t, "ant-omni", square(2, 2, 4))); err == nil || !strings.Contains(err.Error(), "is empty") {
+	if _, err := Cells(repertoire(t, "ant-omni",
+		square(2, 2, 4))); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("of an empty repertoire: %v", err)
 	}
-	if _, err := Cells(written(t, "map-elites", "ant-omni", func(*runs.Writer) error { return nil })); err == nil {
+	if _, err := Cells(written(t, "map-elites", "ant-omni",
+		func(*runs.Writer) error { return nil })); err == nil {
 		t.Error("there are cells without a repertoire")
 	}
 }
@@ -95,7 +99,8 @@ func TestCellsOfARun(t *testing.T) {
 func TestPagesOfRuns(t *testing.T) {
 	flat, deep := repertoire(t, "ant-omni", square(3, 2, 1)), repertoire(t, "ant-uni", square(3, 4, 1))
 	skilled := written(t, "diayn", "ant-uni", func(w *runs.Writer) error {
-		s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1}, Fitnesses: []float32{1, 2, 4}, Descriptors: []float32{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}}
+		s := &runs.Skills{Observations: 1, Actions: 1, Count: 2, Which: []int{0, 1, 1},
+			Fitnesses: []float32{1, 2, 4}, Descriptors: []float32{0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}}
 		sizes := s.Sizes()
 		for i := range len(sizes) - 1 {
 			s.Policy = append(s.Policy, make([]float32, (sizes[i]+1)*sizes[i+1])...)

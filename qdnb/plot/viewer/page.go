@@ -62,7 +62,8 @@ func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	}
 	for cell := range films {
 		if cell < 0 || cell >= len(p.entries) {
-			return nil, fmt.Errorf("viewer: there is a film of cell %d, and the repertoire has %d", cell, len(p.entries))
+			return nil, fmt.Errorf("viewer: there is a film of cell %d, and the repertoire has %d", cell,
+				len(p.entries))
 		}
 	}
 	return p, nil

@@ -26,7 +26,8 @@ func TestShowInANotebook(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		size, _ := outputs[0].Metadata["image/png"].(map[string]int)
-		if b := picture.Bounds(); b.Dx() != int(float64(size["width"])*dense+0.5) && b.Dx() != int(float64(size["width"])*dense) || size["height"] != posterHeight {
+		if b := picture.Bounds(); b.Dx() != int(float64(size["width"])*dense+0.5) && b.Dx() != int(
+			float64(size["width"])*dense) || size["height"] != posterHeight {
 			t.Errorf("%s: a picture of %v is shown at %v", name, b, size)
 		}
 		if n := colours(t, data, 0, 0, picture.Bounds().Dx(), picture.Bounds().Dy()); n < 20 {

@@ -26,12 +26,17 @@ import (
 func crawler(number, frames int) *scene.Film {
 	red, blue := color.NRGBA{R: 200, G: 60, B: 20, A: 255}, color.NRGBA{R: 30, G: 110, B: 180, A: 255}
 	f := &scene.Film{
-		Title: fmt.Sprintf("crawler, cell %d", number), Subtitle: "fitness −1.5 & more", Step: 0.05, Ground: true,
-		Outcome: &scene.Outcome{Fitness: -0.5 - float64(number), Descriptor: []float64{1, float64(number) / 10}, Archived: number%6 == 0},
+		Title: fmt.Sprintf("crawler, cell %d", number), Subtitle: "fitness −1.5 & more", Step: 0.05,
+		Ground: true,
+		Outcome: &scene.Outcome{Fitness: -0.5 - float64(number),
+			Descriptor: []float64{1, float64(number) / 10}, Archived: number%6 == 0},
 		Bodies: []scene.Body{
-			{Name: "torso", Shapes: []scene.Shape{{Kind: scene.Capsule, Radius: 0.25, Color: color.NRGBA{R: 90, G: 100, B: 110, A: 255}}}},
-			{Name: "wall", Fixed: true, Pose: scene.Pose{Position: scene.Vec{2, 2, 0}, Rotation: scene.Quat{1}},
-				Shapes: []scene.Shape{{Kind: scene.Box, A: scene.Vec{0, 0, 0}, B: scene.Vec{0.3, 3, 0.5}, Color: color.NRGBA{R: 190, G: 185, B: 170, A: 255}}}},
+			{Name: "torso", Shapes: []scene.Shape{{Kind: scene.Capsule, Radius: 0.25,
+				Color: color.NRGBA{R: 90, G: 100, B: 110, A: 255}}}},
+			{Name: "wall", Fixed: true, Pose: scene.Pose{Position: scene.Vec{2, 2, 0},
+				Rotation: scene.Quat{1}},
+				Shapes: []scene.Shape{{Kind: scene.Box, A: scene.Vec{0, 0, 0}, B: scene.Vec{0.3, 3, 0.5},
+					Color: color.NRGBA{R: 190, G: 185, B: 170, A: 255}}}},
 		},
 	}
 	const legs = 4
@@ -42,7 +47,8 @@ func crawler(number, frames int) *scene.Film {
 				c = blue
 			}
 			f.Bodies = append(f.Bodies, scene.Body{Name: fmt.Sprintf("leg %d part %d", leg, part),
-				Shapes: []scene.Shape{{Kind: scene.Capsule, A: scene.Vec{-length / 2, 0, 0}, B: scene.Vec{length / 2, 0, 0}, Radius: 0.08, Color: c}}})
+				Shapes: []scene.Shape{{Kind: scene.Capsule, A: scene.Vec{-length / 2, 0, 0},
+					B: scene.Vec{length / 2, 0, 0}, Radius: 0.08, Color: c}}})
 		}
 	}
 	random := rand.New(rand.NewPCG(uint64(number), 1))
@@ -56,14 +62,17 @@ func crawler(number, frames int) *scene.Film {
 		torso := scene.Pose{Position: at, Rotation: about(scene.Vec{0, 0, 1}, yaw)}
 		frame := []scene.Pose{torso}
 		for leg := range legs {
-			out := math.Pi/4 + math.Pi/2*float64(leg) + yaw + 0.4*math.Sin(0.8*float64(t)+float64(leg)) + 0.02*random.NormFloat64()
+			out := math.Pi/4 + math.Pi/2*float64(leg) + yaw + 0.4*math.Sin(0.8*float64(t)+float64(leg)) +
+				0.02*random.NormFloat64()
 			down := 0.9 + 0.3*math.Cos(0.8*float64(t)+float64(leg))
 			upper := about(scene.Vec{0, 0, 1}, out)
 			lower := times(upper, about(scene.Vec{0, 1, 0}, down))
-			hip := plus(at, turn(torso.Rotation, scene.Vec{0.2 * math.Cos(math.Pi/4+math.Pi/2*float64(leg)), 0.2 * math.Sin(math.Pi/4+math.Pi/2*float64(leg)), 0}))
+			hip := plus(at, turn(torso.Rotation, scene.Vec{0.2 * math.Cos(math.Pi/4+math.Pi/2*float64(leg)),
+				0.2 * math.Sin(math.Pi/4+math.Pi/2*float64(leg)), 0}))
 			knee := plus(hip, turn(upper, scene.Vec{0.28, 0, 0}))
 			give := scene.Vec{0.003 * random.NormFloat64(), 0.003 * random.NormFloat64(), 0}
-			frame = append(frame, scene.Pose{Position: plus(plus(hip, turn(upper, scene.Vec{0.14, 0, 0})), give), Rotation: upper},
+			frame = append(frame, scene.Pose{Position: plus(plus(hip, turn(upper, scene.Vec{0.14, 0, 0})),
+				give), Rotation: upper},
 				scene.Pose{Position: plus(knee, turn(lower, scene.Vec{0.285, 0, 0})), Rotation: lower})
 		}
 		f.Frames, f.Rewards = append(f.Frames, frame), append(f.Rewards, 0.5)
@@ -96,11 +105,13 @@ func plus(a, b scene.Vec) scene.Vec { return scene.Vec{a[0] + b[0], a[1] + b[1],
 
 // grid is a repertoire of n by n cells, every third one empty, with films of some of them.
 func grid(t testing.TB, n, films, frames int) *Page {
-	c := figures.Cells{Title: "crawlers <b>", XLabel: "final x (m)", YLabel: "final y (m)", Lower: [2]float64{-30, -30}, Upper: [2]float64{30, 30}}
+	c := figures.Cells{Title: "crawlers <b>", XLabel: "final x (m)", YLabel: "final y (m)",
+		Lower: [2]float64{-30, -30}, Upper: [2]float64{30, 30}}
 	random := rand.New(rand.NewPCG(3, 3))
 	filmed := map[int]*scene.Film{}
 	for i := range n * n {
-		at := [2]float64{-30 + 60*(float64(i%n)+0.5+0.3*random.Float64())/float64(n), -30 + 60*(float64(i/n)+0.5+0.3*random.Float64())/float64(n)}
+		at := [2]float64{-30 + 60*(float64(i%n)+0.5+0.3*random.Float64())/float64(n),
+			-30 + 60*(float64(i/n)+0.5+0.3*random.Float64())/float64(n)}
 		c.Centroids, c.Descriptors = append(c.Centroids, at), append(c.Descriptors, at)
 		fitness := 100 - math.Hypot(at[0], at[1])*8
 		if i%3 == 2 {
@@ -173,8 +184,10 @@ func TestBundleIsOfItsSources(t *testing.T) {
 		t.Errorf("bundle.js.gz is not of src: run tools/viewer. Its first line is %.120s", first)
 	}
 	licence, err := os.ReadFile("LICENSE.three")
-	if err != nil || !bytes.Contains(licence, []byte("MIT License")) || !strings.Contains(notice, string(bytes.TrimSpace(licence))) {
-		t.Errorf("the bundle does not begin with the licence of three.js, or LICENSE.three is not that: %v", err)
+	if err != nil || !bytes.Contains(licence, []byte("MIT License")) || !strings.Contains(notice,
+		string(bytes.TrimSpace(licence))) {
+		t.Errorf("the bundle does not begin with the licence of three.js, or LICENSE.three is not "+
+			"that: %v", err)
 	}
 }
 
@@ -199,7 +212,8 @@ func TestPages(t *testing.T) {
 		name string
 		run  func(*testing.T, *browser)
 	}{
-		{"skill plays", skillPlays}, {"first frame", firstFrame}, {"map chooses", mapChooses}, {"list chooses", listChooses}, {"in a notebook", inNotebook},
+		{"skill plays", skillPlays}, {"first frame", firstFrame}, {"map chooses", mapChooses},
+		{"list chooses", listChooses}, {"in a notebook", inNotebook},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b.t = t
@@ -253,7 +267,8 @@ func skillPlays(t *testing.T, b *browser) {
 		t.Errorf("the picture has %d colours", n)
 	}
 	b.wait(`document.documentElement.dataset.step > 10`)
-	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock, "of 250") || !strings.Contains(clock, "reward so far") {
+	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock,
+		"of 250") || !strings.Contains(clock, "reward so far") {
 		t.Errorf("clock %q", clock)
 	}
 	b.click("#play")
@@ -265,7 +280,8 @@ func skillPlays(t *testing.T, b *browser) {
 	b.wait(fmt.Sprintf(`document.documentElement.dataset.step == %d`, step+1))
 	b.press("End")
 	b.wait(`document.documentElement.dataset.step == 250`)
-	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock, "12.50 s") || !strings.Contains(clock, "so far 125.0") {
+	if clock := b.text(`document.getElementById("clock").textContent`); !strings.Contains(clock,
+		"12.50 s") || !strings.Contains(clock, "so far 125.0") {
 		t.Errorf("clock at the end %q", clock)
 	}
 	b.eval(`(() => { const s = document.getElementById("scrub"); s.value = 100; s.dispatchEvent(new Event("input")); })()`, nil)
@@ -310,7 +326,9 @@ func skillPlays(t *testing.T, b *browser) {
 		t.Errorf("poses differ by %g m and %g rad", far, turned)
 	}
 
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
+	b.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme",
+			"value": "dark"}}}, nil)
 	b.wait(`document.documentElement.classList.contains("dark")`)
 	if light := brightness(t, settled(b, "skill-dark")); light > 90 {
 		t.Errorf("brightness %g where dark is preferred", light)
@@ -359,14 +377,16 @@ func mapChooses(t *testing.T, b *browser) {
 	}
 	b.click(`[data-entry="7"]`)
 	b.wait(`document.documentElement.dataset.film === "7"`)
-	if title := b.text(`document.getElementById("title").textContent`); started == "7" || title != "crawler, cell 7" {
+	if title := b.text(`document.getElementById("title").textContent`); started == "7" || title !=
+		"crawler, cell 7" {
 		t.Errorf("from cell %s to %q", started, title)
 	}
 	b.wait(`document.documentElement.dataset.step > 2`)
 	// Pointing shows numbers, and changes nothing.
 	at := b.middle(`[data-entry="4"]`)
 	b.mouse("mouseMoved", at[0], at[1])
-	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got, "fitness") || !strings.Contains(got, "final x (m)") {
+	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got,
+		"fitness") || !strings.Contains(got, "final x (m)") {
 		t.Errorf("pointing at cell 4 shows %q", got)
 	}
 	// What the archive knows of a cell and what its film shows are told apart.
@@ -375,20 +395,24 @@ func mapChooses(t *testing.T, b *browser) {
 		return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`)
 	}
 	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
-	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
+	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+
+		"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
 		archived == "−7.500" {
 		t.Errorf("of cell 7 it says %q", got)
 	}
-	if got := readout(); !strings.Contains(got, "This episode starts from another initial state than the archived one.") {
+	if got := readout(); !strings.Contains(got,
+		"This episode starts from another initial state than the archived one.") {
 		t.Errorf("of cell 7 it says %q", got)
 	}
-	if got := b.text(`document.getElementById("subtitle").textContent`); got != "this episode: fitness −1.5 & more" {
+	if got := b.text(`document.getElementById("subtitle").textContent`); got !=
+		"this episode: fitness −1.5 & more" {
 		t.Errorf("the film is of %q", got)
 	}
 	b.click(`[data-entry="6"]`)
 	b.wait(`document.documentElement.dataset.film === "6"`)
 	b.mouse("mouseMoved", 1000, 300)
-	if got := readout(); !strings.Contains(got, "This episode starts from the archived initial state.") {
+	if got := readout(); !strings.Contains(got,
+		"This episode starts from the archived initial state.") {
 		t.Errorf("of cell 6 it says %q", got)
 	}
 	b.click(`[data-entry="7"]`)
@@ -415,14 +439,16 @@ func mapChooses(t *testing.T, b *browser) {
 		return [r.width / p.width, r.height / p.height];
 	})()`, &part)
 	if part[0] < 0.8 || part[1] < 0.85 {
-		t.Errorf("at 1440 x 900 the map takes %.2f of the width of its panel and %.2f of the height", part[0], part[1])
+		t.Errorf("at 1440 x 900 the map takes %.2f of the width of its panel and %.2f of the height",
+			part[0], part[1])
 	}
 	// On a phone the map lies above the stage, and nothing is wider than the window.
 	b.open(page, 390, 780)
 	b.picture("map-phone")
 	var boxes [2][4]float64
 	b.eval(`["index", "stage"].map((id) => { const r = document.getElementById(id).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; })`, &boxes)
-	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] > 780 || boxes[1][3]-boxes[1][1] < 250 {
+	if boxes[0][3] > boxes[1][1]+1 || boxes[0][2] > 390 || boxes[1][2] > 390 || boxes[1][3] >
+		780 || boxes[1][3]-boxes[1][1] < 250 {
 		t.Errorf("index and stage at %v", boxes)
 	}
 	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": true}, nil)
@@ -437,7 +463,8 @@ func mapChooses(t *testing.T, b *browser) {
 func listChooses(t *testing.T, b *browser) {
 	var entries []Entry
 	for k, fitness := range []float64{3, math.NaN(), 7, 5} {
-		entries = append(entries, Entry{Number: k, Fitness: fitness, Descriptor: []float64{0.1, 0.5, 0.9, fitness / 7}, Film: crawler(k, 40)})
+		entries = append(entries, Entry{Number: k, Fitness: fitness,
+			Descriptor: []float64{0.1, 0.5, 0.9, fitness / 7}, Film: crawler(k, 40)})
 	}
 	entries[3].Film = nil
 	p, err := List("four skills", "skill", []string{"a", "b", "c"}, entries)
@@ -446,7 +473,8 @@ func listChooses(t *testing.T, b *browser) {
 	}
 	b.open(pageOf(t, p), 390, 760)
 	b.picture("list-phone")
-	if got := b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`); got != "skill 2,skill 3,skill 0,skill 1" {
+	if got := b.text(`[...document.querySelectorAll("li .of")].map((e) => e.textContent)`); got !=
+		"skill 2,skill 3,skill 0,skill 1" {
 		t.Errorf("listed: %s", got)
 	}
 	if got := b.text("document.documentElement.dataset.film"); got != "2" {
@@ -467,7 +495,8 @@ func inNotebook(t *testing.T, b *browser) {
 	}
 	path := filepath.Join(t.TempDir(), "notebook.html")
 	outer := "<!DOCTYPE html><html><head><meta name='viewport' content='width=device-width'></head>" +
-		"<body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame + "<p>after it</p></body></html>"
+		"<body style='margin:8px' data-jp-theme-light='false'><h1>A notebook</h1>" + frame +
+		"<p>after it</p></body></html>"
 	if err := os.WriteFile(path, []byte(outer), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -487,7 +516,8 @@ func inNotebook(t *testing.T, b *browser) {
 
 // What cannot be shown is refused in a line that says why.
 func TestRefuses(t *testing.T) {
-	cells := figures.Cells{Centroids: [][2]float64{{0, 0}, {1, 1}}, Fitness: []float64{1, math.Inf(-1)}, Lower: [2]float64{-1, -1}, Upper: [2]float64{2, 2}}
+	cells := figures.Cells{Centroids: [][2]float64{{0, 0}, {1, 1}},
+		Fitness: []float64{1, math.Inf(-1)}, Lower: [2]float64{-1, -1}, Upper: [2]float64{2, 2}}
 	film := crawler(0, 3)
 	broken := crawler(0, 3)
 	broken.Frames[1] = broken.Frames[1][:2]
@@ -508,7 +538,8 @@ func TestRefuses(t *testing.T) {
 		{"frame 1 has 2 poses", of(Repertoire(cells, map[int]*scene.Film{0: broken}))},
 		{"a film without frames", of(Skill(&scene.Film{}), nil)},
 	} {
-		if test.err == nil || !strings.Contains(test.err.Error(), test.want) || strings.Contains(test.err.Error(), "\n") {
+		if test.err == nil || !strings.Contains(test.err.Error(),
+			test.want) || strings.Contains(test.err.Error(), "\n") {
 			t.Errorf("%v, want %q", test.err, test.want)
 		}
 	}
@@ -560,8 +591,10 @@ func TestTicks(t *testing.T) {
 	for _, test := range []struct {
 		low, high float64
 		want      string
-	}{{-30, 30, "−30 −20 −10 0 10 20 30"}, {0, 1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {-117, 909, "0 200 400 600 800"}, {0.011, 0.0149, "0.011 0.012 0.013 0.014"}, {5, 5, "5"},
-		{3.3333333333333335e299, 3.3333333333333343e299, "3.333e+299"}, {-1.7e308, 1.7e308, "−1.7e+308"}, {0, 1e-300, "0 2e−301 4e−301 6e−301 8e−301 1e−300"}} {
+	}{{-30, 30, "−30 −20 −10 0 10 20 30"}, {0, 1, "0.0 0.2 0.4 0.6 0.8 1.0"},
+		{-117, 909, "0 200 400 600 800"}, {0.011, 0.0149, "0.011 0.012 0.013 0.014"}, {5, 5, "5"},
+		{3.3333333333333335e299, 3.3333333333333343e299, "3.333e+299"}, {-1.7e308, 1.7e308, "−1.7e+308"},
+		{0, 1e-300, "0 2e−301 4e−301 6e−301 8e−301 1e−300"}} {
 		var got []string
 		for _, tick := range ticks(test.low, test.high) {
 			got = append(got, tick.Text)
