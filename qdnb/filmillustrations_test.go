@@ -55,7 +55,7 @@ func TestIllustrations(t *testing.T) {
 			Must(json.Marshal(films[name])))
 	}
 	file.WriteString("}\n")
-	const path = "scene/illustrations.json"
+	const path = "plot/scene/illustrations.json"
 	if *update {
 		if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
 			t.Fatal(err)

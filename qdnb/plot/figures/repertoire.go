@@ -33,7 +33,7 @@ type Cells struct {
 func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
 	if dims != 2 {
 		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have "+
-			"%d: show their metric curves instead", dims)
+			"%d: show metric curves", dims)
 	}
 	if len(flat)%2 != 0 {
 		return nil, fmt.Errorf("figures: %d values are not rows of 2", len(flat))
