@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"example.com/qdnb/qdnb"
+	"example.com/qdnb/cmd/qdnb/bench"
 )
 
 type benchCmd struct {
@@ -27,7 +27,7 @@ type benchInsertionCmd struct {
 
 // Run measures.
 func (c *benchInsertionCmd) Run() error {
-	r, err := qdnb.BenchInsertion(qdnb.InsertionSpec{Batch: c.Batch, Better: c.Better,
+	r, err := bench.Insertion(bench.InsertionSpec{Batch: c.Batch, Better: c.Better,
 		Repeats: c.Repeats, Backend: c.Backend})
 	return tell(c.JSON, r, err, func() {
 		fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend,
@@ -50,7 +50,7 @@ type benchAdaptationCmd struct {
 
 // Run measures.
 func (c *benchAdaptationCmd) Run() error {
-	r, err := qdnb.BenchAdaptation(qdnb.AdaptationSpec{
+	r, err := bench.Adaptation(bench.AdaptationSpec{
 		Env: c.Env, Policies: c.Policies, Episodes: c.Episodes, Values: c.Values, Steps: c.Steps,
 		Repeats: c.Repeats, Backend: c.Backend,
 	})
@@ -70,7 +70,7 @@ type benchCeilingsCmd struct {
 
 // Run measures.
 func (c *benchCeilingsCmd) Run() error {
-	r, err := qdnb.BenchCeilings(c.Backend)
+	r, err := bench.MeasureCeilings(c.Backend)
 	return tell(c.JSON, r, err, func() {
 		fmt.Printf("%s, %d workers together\n", r.Backend, r.Workers)
 		fmt.Printf("products of large matrices   %8.1f GFLOP/s\n", r.Products)
@@ -91,7 +91,7 @@ type benchUpdatesCmd struct {
 
 // Run measures.
 func (c *benchUpdatesCmd) Run() error {
-	r, err := qdnb.BenchUpdates(qdnb.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer,
+	r, err := bench.Updates(bench.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer,
 		Repeats: c.Repeats, Backend: c.Backend})
 	return tell(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n",
@@ -114,7 +114,7 @@ type benchRolloutCmd struct {
 
 // Run measures.
 func (c *benchRolloutCmd) Run() error {
-	r, err := qdnb.BenchRollout(qdnb.RolloutSpec{
+	r, err := bench.Rollout(bench.RolloutSpec{
 		Env: c.Env, Batch: c.Batch, Steps: c.Steps, Slice: c.Slice, Repeats: c.Repeats,
 		Backend: c.Backend,
 	})
@@ -140,8 +140,10 @@ type benchGenerationCmd struct {
 
 // Run measures.
 func (c *benchGenerationCmd) Run() error {
-	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Set: c.Set,
-		Backend: c.Backend}, c.Warmup, c.Generations)
+	r, err := bench.Generation(bench.GenerationSpec{
+		Algorithm: c.Algorithm, Env: c.Env, Set: c.Set, Warmup: c.Warmup, Generations: c.Generations,
+		Backend: c.Backend,
+	})
 	return tell(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", r.Env, r.Backend,
 			r.Workers, r.Batch, r.Steps, r.Slice)
