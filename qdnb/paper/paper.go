@@ -32,16 +32,11 @@ const (
 )
 
 // Folder is the experiments folder: that of [FolderVariable], else build/experiments/small in the
-// current folder or the nearest one above that has a Makefile and a go.mod beside it (a checkout of
-// qdnb), else experiments in the current folder. Where $QDNB_SMOKE is set, as it is when notebooks
-// are tested, it is smoke in place of small.
+// checkout of qdnb around the current folder (the nearest folder with a Makefile and a go.mod), else
+// experiments in the current folder.
 func Folder() string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
-	}
-	scale := "small"
-	if os.Getenv("QDNB_SMOKE") != "" {
-		scale = "smoke"
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -49,7 +44,7 @@ func Folder() string {
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, "Makefile")) && exists(filepath.Join(dir, "go.mod")) {
-			return filepath.Join(dir, "build", "experiments", scale)
+			return filepath.Join(dir, "build", "experiments", "small")
 		}
 		if dir == filepath.Dir(dir) {
 			return filepath.Join(here, "experiments")

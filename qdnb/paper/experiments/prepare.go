@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 // says so in a line each on standard output. The plan and the runs lie in [paper.Folder]. An
 // experiment that the plan there has, at whatever scale, is completed; of one that it lacks, small
 // runs are planned and made at once, which takes half an hour or more for all experiments on two
-// cores. Under $QDNB_SMOKE they are of the scale Smoke.
+// cores.
 //
 // SIGINT and SIGTERM (an interrupted cell) save the run in progress and end Prepare with
 // [qdnb.ErrInterrupted]; the same call goes on.
@@ -38,7 +39,7 @@ func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...str
 	if o.Log == nil {
 		o.Log = os.Stdout
 	}
-	lines, err := planOf(dir, experiments)
+	lines, err := planOf(dir, cmp.Or(o.Scale, Small), experiments)
 	if err != nil {
 		return err
 	}
@@ -58,8 +59,9 @@ func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...str
 	return nil
 }
 
-// planOf reads the plan of an experiments folder and adds experiments that it lacks.
-func planOf(dir string, experiments []string) ([]sweep.Line, error) {
+// planOf reads the plan of an experiments folder and adds experiments that it lacks, at the given
+// scale.
+func planOf(dir string, scale Scale, experiments []string) ([]sweep.Line, error) {
 	path := filepath.Join(dir, paper.PlanFile)
 	var lines []sweep.Line
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +69,6 @@ func planOf(dir string, experiments []string) ([]sweep.Line, error) {
 			return nil, err
 		}
 	}
-	scale := qdnb.Scaled(Small, Smoke)
 	added := false
 	for _, experiment := range experiments {
 		if slices.ContainsFunc(lines, func(l sweep.Line) bool { return l.Experiment == experiment }) {

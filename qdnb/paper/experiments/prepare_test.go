@@ -55,12 +55,11 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 // An experiment that the plan lacks is added to it, and an interrupted Prepare leaves a plan with
 // which the same call goes on.
 func TestPreparePlansWhatIsNot(t *testing.T) {
-	t.Setenv("QDNB_SMOKE", "1")
 	dir := filepath.Join(t.TempDir(), "new")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, experiment := range []string{"smerl-targets", "prior"} {
-		err := PrepareIn(ctx, dir, RunOptions{Quiet: true, Log: new(bytes.Buffer)}, experiment)
+		err := PrepareIn(ctx, dir, RunOptions{Scale: Smoke, Quiet: true, Log: new(bytes.Buffer)}, experiment)
 		if !errors.Is(err, qdnb.ErrInterrupted) {
 			t.Fatalf("%v; want %v", err, qdnb.ErrInterrupted)
 		}

@@ -25,6 +25,7 @@ type RunOptions struct {
 	Runs    string // folder of the runs; [runs.Folder] if empty
 	Backend string // see [xla.Open]; empty for the best there is
 	Quiet   bool   // no progress bars; the lines are told all the same
+	Scale   Scale  // of experiments that [PrepareIn] plans; [Small] if empty
 
 	Log  io.Writer     // for what is being done, a line at a time; standard error if nil
 	Poll time.Duration // between two looks at a folder that another process holds; 0: 10 seconds
