@@ -111,6 +111,8 @@
 //     candidate for each centroid (scikit-learn's tries several).
 //   - A NaN fitness or descriptor never enters (there: it blocks its cell for the batch).
 //   - Empty slots of AURORA's archive take no part in anything (there: they hold NaN, which keeps a cell of the passive repertoire empty).
+//   - When AURORA's archive is offered again after a training, of two members too near to each other the weaker one is dropped (there: both,
+//     while any slot is empty, for the NaN distances of empty slots sort before a member's own; later releases of QDax drop the weaker one).
 //   - An auto-encoder's training set is drawn once from the archive (there: and once more from what was drawn).
 //   - Episodes of pointmaze have 250 steps in all algorithms (there: 200 for AURORA's), so that QD scores compare.
 //   - The replay buffer is a ring without state descriptors, which nothing reads (there: its content is shifted at the end).
