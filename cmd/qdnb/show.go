@@ -22,6 +22,7 @@ type showCmd struct {
 	Format  string `enum:"png,svg,pdf" default:"png" help:"Format of the figures: png, svg or pdf."`
 	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
 	HTML    string `name:"html" placeholder:"FILE" help:"Write a page on which the run's skills can be watched in three dimensions, and draw no figures: of a repertoire a map to choose a cell from."`
+	GIF     string `name:"gif" placeholder:"FILE" help:"Write a looping animation: of --cell or --skill, else of all skills, or of eight cells of a repertoire."`
 	Cell    *int   `placeholder:"N" help:"Watch the policy in this cell alone (default page: cell-N.html in the folder of the figures)."`
 	Skill   *int   `placeholder:"N" help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
 	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
@@ -33,7 +34,10 @@ type showCmd struct {
 
 // Run prints, and draws or films.
 func (c *showCmd) Run() error {
-	watch := c.HTML != "" || c.Cell != nil || c.Skill != nil
+	watch := c.HTML != "" || c.GIF != "" || c.Cell != nil || c.Skill != nil
+	if c.HTML != "" && c.GIF != "" {
+		return errors.New("--html and --gif are mutually exclusive")
+	}
 	if watch && c.JSON {
 		return errors.New("--json prints numbers and makes no page: leave it or --html, --cell and " +
 			"--skill out")
@@ -91,6 +95,9 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 		if err != nil {
 			return err
 		}
+		if c.GIF != "" {
+			cells = evenly(cells, animatedCells)
+		}
 		spec.Cells, alone = cells, false
 	}
 	film := func() ([]*scene.Film, error) { return qdnb.Films(run, spec) }
@@ -100,6 +107,9 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	films, err := film()
 	if err != nil {
 		return err
+	}
+	if c.GIF != "" {
+		return saveGIF(c.GIF, films, alone)
 	}
 	page := viewer.Skill(films[0])
 	if !alone {
@@ -123,6 +133,45 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 		return err
 	}
 	fmt.Printf("page           %s (%d kB)\n", path, info.Size()/1000)
+	return nil
+}
+
+// animatedCells is how many cells of a repertoire an animation shows.
+const animatedCells = 8
+
+// evenly picks n of some cells at equal distances in their order, all if there are fewer.
+func evenly(cells []int, n int) []int {
+	if len(cells) <= n {
+		return cells
+	}
+	picked := make([]int, n)
+	for i := range picked {
+		picked[i] = cells[i*(len(cells)-1)/(n-1)]
+	}
+	return picked
+}
+
+// saveGIF writes films as an animation: a large one of a single film.
+func saveGIF(path string, films []*scene.Film, alone bool) error {
+	bar := runs.NewBar("animation", false)
+	a := viewer.Animation{Progress: func(done, all int) {
+		bar.Update(float64(done)/float64(all), fmt.Sprintf("frame %d of %d", done, all))
+	}}
+	if alone {
+		a.Width, a.Height = 480, 360
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := viewer.SaveGIF(path, films, a); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	bar.Done("drawn")
+	fmt.Printf("animation      %s (%d kB)\n", path, info.Size()/1000)
 	return nil
 }
 

@@ -148,6 +148,7 @@ func TestShowMakesPages(t *testing.T) {
 	cell := strconv.Itoa(filled[0])
 	controller := emptyRun(t, root, qdnb.HierarchicalControl, "halfcheetah-hurdles")
 	page := filepath.Join(t.TempDir(), "pages", "page.html")
+	animation := filepath.Join(t.TempDir(), "pages", "skills.gif")
 	for _, c := range []struct {
 		args []string
 		file string // that is made; else
@@ -158,6 +159,11 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"map-elites-pointmaze-0", "--cell", cell},
 			filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
 		{[]string{"diayn-reward-pointmaze-0", "--html", page}, page, ""},
+		{[]string{"map-elites-pointmaze-0", "--gif", animation}, animation, ""},
+		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--cell", cell}, animation, ""},
+		{[]string{"diayn-reward-pointmaze-0", "--gif", animation}, animation, ""},
+		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--html", page}, "",
+			"mutually exclusive"},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
 		{[]string{controller, "--cell", "0"}, "", "chooses among its skills by itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
@@ -177,8 +183,9 @@ func TestShowMakesPages(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(c.file)
-		if status != 0 || err != nil || !strings.Contains(string(data),
-			"<!DOCTYPE html>") || !strings.Contains(stdout, c.file) {
+		begins := map[string]string{".html": "<!DOCTYPE html>", ".gif": "GIF89a"}[filepath.Ext(c.file)]
+		if status != 0 || err != nil || !strings.HasPrefix(string(data),
+			begins) || !strings.Contains(stdout, c.file) {
 			t.Errorf("%v: status %d, %s%s, %v", c.args, status, stdout, stderr, err)
 		}
 	}
