@@ -51,7 +51,7 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 	oneLineWith(t, err, "is no PJRT plugin")
 	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
 		_, err = Open(found[0]) // a library, but no plugin
-		oneLineWith(t, err, "it has no symbol GetPjrtApi")
+		oneLineWith(t, err, "it lacks the symbol GetPjrtApi")
 	}
 }
 

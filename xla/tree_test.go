@@ -102,9 +102,9 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	type deeper struct{ Inner []hidden }
 	type embedded struct{ hidden }
 	for want, f := range map[string]func(){
-		"a tree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
-		"a tree of 1 tensors cannot take 2": func() { xla.Unflatten(n[0], n[:2]) },
-		"trees of 7 and 2 tensors do not match": func() {
+		"a pytree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
+		"a pytree of 1 tensors cannot take 2": func() { xla.Unflatten(n[0], n[:2]) },
+		"pytrees of 7 and 2 tensors do not match": func() {
 			xla.Map2(n, n[:2],
 				func(a, b *Node) *Node { return a })
 		},
