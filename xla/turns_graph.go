@@ -7,22 +7,22 @@ import . "github.com/gomlx/gomlx/core/graph"
 // least 0 that XLA cannot know. The body compiles to the same code for any count, so results are
 // bit-identical for any number of workers. XLA would inline a loop known to have one iteration, and
 // round differently.
-func ForSlices[T any](count int, worker *Node, state T, body func(turn *Node, state T) T) T {
+func ForSlices[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
 	return Repeat(hiddenCount(count, worker), state, body)
 }
 
 // ForSlicesUnfused is [ForSlices] for a body of large operations, as [ForUnfused] is for [For].
-func ForSlicesUnfused[T any](count int, worker *Node, state T, body func(turn *Node, state T) T) T {
+func ForSlicesUnfused[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
 	return RepeatUnfused(hiddenCount(count, worker), state, body)
 }
 
 // hiddenCount returns count as a number that XLA:CPU cannot know. On other backends it is a
 // constant: how they compile loops of one iteration has not been studied.
 func hiddenCount(count int, worker *Node) *Node {
-	turns := Const(worker.Graph(), int32(count))
+	constant := Const(worker.Graph(), int32(count))
 	if KindOf(worker.Graph()) != CPU {
-		return turns
+		return constant
 	}
 	one := Min(BitwiseOr(worker, ConstAs(worker, int32(1))), ConstAs(worker, int32(1)))
-	return Mul(turns, one)
+	return Mul(constant, one)
 }

@@ -47,10 +47,10 @@ func TestGoldenAutoencoder(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			loss, gradient := form.LossGradient(in[0], in[1])
-			lessons := Slice(form.Lessons(in[1]), AxisRange(0, form.Steps))
+			inputs := Slice(form.DecoderInputs(in[1]), AxisRange(0, form.Steps))
 			return []*Node{form.Encode(in[0], in[1]), form.Reconstruct(in[0], in[1]),
 				form.Loss(in[0], in[1]), loss, gradient,
-				TransposeAllAxes(lessons, 2, 0, 1)}
+				TransposeAllAxes(inputs, 2, 0, 1)}
 		}, xlatest.Tensor(flat, 1, form.Params()),
 			xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...))
 		for i, name := range []string{"encoder_c", "outputs", "loss", "loss", "grad.flat",
