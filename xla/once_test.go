@@ -37,7 +37,8 @@ func TestMaterialize(t *testing.T) {
 		bits := func(materialize func([]*Node) []*Node, first float32) (all []uint32) {
 			values := slices.Clone(start)
 			values[0] = first
-			for _, out := range xlatest.Run(t, p, program(materialize), xlatest.Tensor(values, len(values))) {
+			input := xlatest.Tensor(values, len(values))
+			for _, out := range xlatest.Run(t, p, program(materialize), input) {
 				for _, x := range xlatest.Flat[float32](t, out) {
 					all = append(all, math.Float32bits(x))
 				}

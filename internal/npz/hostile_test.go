@@ -99,7 +99,7 @@ func TestHostileHeadersGiveOneLine(t *testing.T) {
 	}
 }
 
-// A small archive may claim that its member is as large as one likes.
+// A small archive may claim any size for its member.
 func TestClaimedSizesAreChecked(t *testing.T) {
 	const claimed = 1 << 40
 	var packed bytes.Buffer
@@ -131,7 +131,7 @@ func TestClaimedSizesAreChecked(t *testing.T) {
 	}
 }
 
-// Every truncation and every flipped bit is noticed, or has no effect on the arrays.
+// Every truncation and every flipped bit is detected, or does not change the arrays.
 func TestDamageIsNoticed(t *testing.T) {
 	want := sample()
 	var buffer bytes.Buffer
@@ -174,7 +174,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	}
 }
 
-// Members may share their bytes: a small file would then make a large one of each.
+// Members may share their bytes: a small file could then make a large one of each.
 func TestOverlapIsRefused(t *testing.T) {
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
@@ -190,7 +190,7 @@ func TestOverlapIsRefused(t *testing.T) {
 	}
 	whole := packed.Bytes()
 	const signature = "PK\x01\x02"
-	// the list at the end has one entry; a second one names the same bytes
+	// The list at the end has one entry; add a second one for the same bytes.
 	at := bytes.Index(whole, []byte(signature))
 	end := bytes.Index(whole, []byte("PK\x05\x06"))
 	entry := bytes.Replace(whole[at:end], []byte("aa.npy"), []byte("bb.npy"), 1)
@@ -229,7 +229,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// readAll reads data as an array and as an archive, and checks what there is.
+// readAll reads data as an array and as an archive, and checks the result.
 func readAll(t *testing.T, data []byte) {
 	a, err := readBytes(data)
 	hostile.Error(t, err)
