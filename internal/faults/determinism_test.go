@@ -135,11 +135,11 @@ func stoppedAtCheckpoint(t *testing.T, s subject, env []string) (root string) {
 		switch e := p.wait(); e.status {
 		case 130:
 			return root
-		case 0: // it was done before the signal came: a busy machine
+		case 0: // it finished before the signal: a busy machine
 		default:
-			t.Fatalf("told to stop at a checkpoint: status %d, %s", e.status, e.stderr)
+			t.Fatalf("stopped at a checkpoint: status %d, %s", e.status, e.stderr)
 		}
 	}
-	t.Fatal("it is always done before it can be stopped")
+	t.Fatal("it always finishes before it can be stopped")
 	return ""
 }

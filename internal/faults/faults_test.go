@@ -20,7 +20,7 @@ import (
 const faultsEnv = "QDNB_FAULTS"
 
 var (
-	program string // the path of a qdnb that was built for the tests
+	program string // the path of a qdnb built for the tests
 	plugin  string // of XLA:CPU on this machine, empty if there is none
 )
 

@@ -6,7 +6,7 @@
 #include "_cgo_export.h"
 
 // The parts of PJRT's C interface that the hook uses (openxla/xla, xla/pjrt/c/pjrt_c_api.h, Apache
-// License 2.0). Structures grow only at their end, so these prefixes are valid for all versions 0.x.
+// License 2.0). Structures grow only at their end, so these prefixes hold for all versions 0.x.
 typedef struct {
 	size_t size;
 	void *extension;
