@@ -105,12 +105,12 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 	spec.Name = "pointmaze"
 	nan, inf := math.NaN(), math.Inf(1)
 	for want, changes := range map[string][]func(*Selective){
-		"learning_rate must be a number above 0 to 1": {
+		"learning_rate must be a number above 0 and at most 1": {
 			func(s *Selective) { s.LearningRate = 0 }, func(s *Selective) { s.LearningRate = nan },
 			func(s *Selective) { s.LearningRate = 2 }},
 		"discount must be a number from 0 to 1": {func(s *Selective) { s.Discount = -0.1 },
 			func(s *Selective) { s.Discount = nan }},
-		"tau must be a number above 0 to 1": {func(s *Selective) { s.Tau = 0 },
+		"tau must be a number above 0 and at most 1": {func(s *Selective) { s.Tau = 0 },
 			func(s *Selective) { s.Tau = 1.5 }},
 		"alpha_init must be a number above 0": {func(s *Selective) { s.AlphaInit = 0 },
 			func(s *Selective) { s.AlphaInit = inf }},
