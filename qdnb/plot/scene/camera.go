@@ -25,8 +25,8 @@ const (
 
 // Near returns a camera close to the moving bodies that keeps all of them in the picture in every
 // frame. It moves over the ground with the followed body and does not turn. If only a single ball
-// or box moves, which alone shows no motion, it returns [Whole]. aspect is the width of the picture
-// over its height.
+// or box moves, which is uninformative by itself, it returns [Whole]. aspect is the width of the
+// picture over its height.
 func Near(f *Film, frame int, aspect float64) Camera {
 	if len(f.Frames[frame]) == 1 {
 		return Whole(f, aspect)
