@@ -117,7 +117,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 	}
 	among := MethodStyles("dads", "my-variant", "map-elites", "my-variant")
 	if fmt.Sprint(among["my-variant"]) != fmt.Sprint(alone) {
-		t.Errorf("the style of a variant depends on the paper's methods beside it: %v, %v",
+		t.Errorf("the style of a variant depends on the paper's methods in the call: %v, %v",
 			among["my-variant"], alone)
 	}
 	if among["map-elites"].Name != "MAP-Elites" || len(among) != 3 {

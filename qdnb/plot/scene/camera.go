@@ -31,11 +31,11 @@ func Near(f *Film, frame int, aspect float64) Camera {
 	if len(f.Frames[frame]) == 1 {
 		return Whole(f, aspect)
 	}
-	low, high := nothing()
+	low, high := emptyBox()
 	for t, poses := range f.Frames {
 		at := poses[f.Follow].Position
 		at[2] = 0
-		l, h := nothing()
+		l, h := emptyBox()
 		f.extent(t, false, &l, &h)
 		low, high = lower(low, l.minus(at)), upper(high, h.minus(at))
 	}
@@ -54,7 +54,7 @@ func Whole(f *Film, aspect float64) Camera { return WholeFrom(f, -90, mapElevati
 // WholeFrom is [Whole] from another direction: azimuth of the eye in degrees from x to y, elevation
 // in degrees above the ground.
 func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
-	low, high := nothing()
+	low, high := emptyBox()
 	for t := range f.Frames {
 		f.extent(t, t == 0, &low, &high)
 	}
@@ -155,7 +155,7 @@ func (c Camera) check() error {
 	return nil
 }
 
-func nothing() (low, high Vec) {
+func emptyBox() (low, high Vec) {
 	far := math.Inf(1)
 	return Vec{far, far, far}, Vec{-far, -far, -far}
 }

@@ -34,15 +34,15 @@ func (b *ball) seenFrom(eye xyz) {
 	b.from2 = b.from.dot(b.from)
 }
 
-// met reports whether a ray from the eye may hit the contents of the ball.
-func (b *ball) met(d xyz) bool {
+// mayHit reports whether a ray from the eye may hit the contents of the ball.
+func (b *ball) mayHit(d xyz) bool {
 	along := b.from.dot(d)
 	return along >= -b.reach && b.from2-along*along <= b.reach*b.reach
 }
 
-// matters reports whether the contents of the ball may block light from the lamp or the sky at a
+// mayBlock reports whether the contents of the ball may block light from the lamp or the sky at a
 // point.
-func (b *ball) matters(p xyz, radius float64) (lamp, sky bool) {
+func (b *ball) mayBlock(p xyz, radius float64) (lamp, sky bool) {
 	to := b.center.minus(p)
 	d2, along := to.dot(to), to.dot(lightDirection)
 	soft, near := b.reach+penumbra*max(along, 0), b.reach+5*radius
@@ -57,7 +57,7 @@ type cluster struct {
 }
 
 func newCluster(solids []solid, first int) cluster {
-	low, high := nothing()
+	low, high := emptyBox()
 	c := cluster{first: first, next: len(solids)}
 	for _, s := range solids[first:] {
 		r := xyz{s.reach, s.reach, s.reach}
@@ -136,7 +136,7 @@ func (s *solid) hitCapsule(o, d xyz) float64 {
 // slabs returns the distances at which a ray enters and leaves a box, and the axis of the side that
 // it enters.
 func (s *solid) slabs(o, d xyz) (near, far float64, axis int) {
-	from, dir := s.turn.back(o.minus(s.origin)).vec(), s.turn.back(d).vec()
+	from, dir := s.turn.inverse(o.minus(s.origin)).vec(), s.turn.inverse(d).vec()
 	near, far = math.Inf(-1), math.Inf(1)
 	for i := range 3 {
 		if dir[i] == 0 {

@@ -235,11 +235,11 @@ func (w *world) cast(x, y float64) sample {
 	near, found := math.Inf(1), -1
 	for k := range w.clusters {
 		c := &w.clusters[k]
-		if !c.met(d) {
+		if !c.mayHit(d) {
 			continue
 		}
 		for i := c.first; i < c.next; i++ {
-			if s := &w.solids[i]; s.met(d) {
+			if s := &w.solids[i]; s.mayHit(d) {
 				if t := s.hit(w.eye, d); t < near {
 					near, found = t, i
 				}
@@ -265,7 +265,7 @@ func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
 	sky, light := 1.0, 1.0
 	for k := range w.clusters {
 		c := &w.clusters[k]
-		if lamp, open := c.matters(p, c.radius); !lamp && !open {
+		if lamp, open := c.mayBlock(p, c.radius); !lamp && !open {
 			continue
 		}
 		for i := c.first; i < c.next; i++ {
@@ -273,7 +273,7 @@ func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
 			if i == self {
 				continue
 			}
-			lamp, open := s.matters(p, s.radius)
+			lamp, open := s.mayBlock(p, s.radius)
 			if lamp && light > 0.001 {
 				light *= s.lit(p, lightDirection)
 			}

@@ -96,7 +96,7 @@ func (f *Film) Check() error {
 				return fmt.Errorf("scene: a shape of %s at %v and %v is not finite", b.Name, s.A, s.B)
 			}
 		}
-		if b.Fixed && (!finite(b.Pose.Position[:]...) || !b.Pose.Rotation.turns()) {
+		if b.Fixed && (!finite(b.Pose.Position[:]...) || !b.Pose.Rotation.isRotation()) {
 			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers and a nonzero "+
 				"quaternion", b.Name, b.Pose)
 		}
@@ -116,7 +116,7 @@ func (f *Film) Check() error {
 			return fmt.Errorf("scene: frame %d has %d poses for %d moving bodies", t, len(frame), moving)
 		}
 		for _, pose := range frame {
-			if !finite(pose.Position[:]...) || !pose.Rotation.turns() {
+			if !finite(pose.Position[:]...) || !pose.Rotation.isRotation() {
 				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers and a nonzero "+
 					"quaternion", t, pose)
 			}
@@ -148,5 +148,5 @@ func finite(values ...float64) bool {
 	return true
 }
 
-// turns reports whether a quaternion is a rotation up to its length.
-func (q Quat) turns() bool { return finite(q[:]...) && q != (Quat{}) }
+// isRotation reports whether a quaternion is a rotation up to its length.
+func (q Quat) isRotation() bool { return finite(q[:]...) && q != (Quat{}) }

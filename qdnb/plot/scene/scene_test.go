@@ -261,7 +261,7 @@ func TestCameras(t *testing.T) {
 		height := 200
 		width := int(aspect * float64(height))
 		for name, c := range map[string]Camera{"whole": Whole(f, aspect), "near": Near(f, 7, aspect)} {
-			low, high := nothing()
+			low, high := emptyBox()
 			if name == "whole" {
 				for t := range f.Frames {
 					f.extent(t, true, &low, &high)

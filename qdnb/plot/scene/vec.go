@@ -50,8 +50,8 @@ func (q Quat) matrix() matrix {
 
 func (m matrix) turn(v xyz) xyz { return m.x.scale(v.x).along(m.y, v.y).along(m.z, v.z) }
 
-// back applies the inverse rotation.
-func (m matrix) back(v xyz) xyz { return xyz{m.x.dot(v), m.y.dot(v), m.z.dot(v)} }
+// inverse applies the inverse rotation.
+func (m matrix) inverse(v xyz) xyz { return xyz{m.x.dot(v), m.y.dot(v), m.z.dot(v)} }
 
 func (m matrix) column(axis int) xyz { return [3]xyz{m.x, m.y, m.z}[axis] }
 
