@@ -132,7 +132,7 @@ func TestConfigIsValidated(t *testing.T) {
 		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`[1]`)}, "object"},
 		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{"a"`)}, "JSON"},
 		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{} {}`)}, "JSON"},
-		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{"a":1e999}`)}, "64 bits"},
+		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{"a":1e999}`)}, "64-bit"},
 	} {
 		err := c.config.Validate()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -181,7 +181,7 @@ func TestSetRefuses(t *testing.T) {
 		"batch=null":                 `batch: null is not an integer`,
 		"batch=99999999999999999999": `is not an integer`,
 		"small=128":                  `small: 128 is not an integer of 8 bits`,
-		"count=-1":                   `count: -1 is not an integer of at least 0`,
+		"count=-1":                   `count: -1 is not a non-negative integer`,
 		"iso_sigma=x":                `iso_sigma: "x" is not a number`,
 		"iso_sigma=NaN":              `iso_sigma: "NaN" is not a number`,
 		"line_sigma=1e300":           `is not a number`,

@@ -83,7 +83,7 @@ func TestConfigIsThatOfTheName(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(path, []byte(strings.Replace(string(data), `"seed": 0`, `"seed": 1`, 1)),
 		0o666))
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), path+" is not of this run") {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), path+" does not match its folder") {
 		t.Errorf("%v", err)
 	}
 	other := filepath.Join(filepath.Dir(dir), "mine") // a name without a hash promises nothing

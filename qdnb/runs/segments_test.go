@@ -354,7 +354,7 @@ func TestDamagedSegments(t *testing.T) {
 		t.Fatalf("segments %s", got)
 	}
 	remove := "; remove " + filepath.Join(w.Dir, checkpointsDir, generationFile(1)) +
-		" to go on from " + generationFile(0)
+		" to resume from " + generationFile(0)
 	path := filepath.Join(dir, (segment{6, 9}).file())
 	whole := mustRead(t, path)
 	check := func(what string, damaged []byte, want string) {
@@ -379,9 +379,9 @@ func TestDamagedSegments(t *testing.T) {
 	}
 	check("a byte more", append(slices.Clone(whole), 0), "sha256 differs")
 	check("another segment", mustRead(t, filepath.Join(dir, (segment{0, 6}).file())),
-		"it is rows 0 to 6 of "+w.Name())
+		"it holds rows 0 to 6 of "+w.Name())
 	check("a checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(0))),
-		"it is rows 0 to 0 of "+w.Name())
+		"it holds rows 0 to 0 of "+w.Name())
 	text := npz.Of(fmt.Appendf(nil, `{"run":%q,"from":6,"to":9}`, w.Name()))
 	right := npz.Of(make([]float32, 6), 3, 2)
 	type arrays = map[string]npz.Array
@@ -411,28 +411,28 @@ func TestDamagedSegments(t *testing.T) {
 	must(t, os.WriteFile(path, whole, 0o666))
 	must(t, os.Remove(filepath.Join(dir, (segment{9, 14}).file())))
 	if err := ring.load(w, 14); err == nil || err.Error() != dir+
-		" lacks the segment that holds row 9"+remove {
+		" lacks the segment with row 9"+remove {
 		t.Errorf("a missing segment: %v", err)
 	}
 	must(t, os.Remove(filepath.Join(w.Dir, checkpointsDir, generationFile(1)))) // as the error says
 	w = resume(t, w, root, 0)
 	must(t, ring.load(w, 9))
 	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
-	move := "; move " + w.Dir + " away to train anew"
+	move := "; move " + w.Dir + " away to start over"
 	if err := ring.load(w, 9); err == nil || err.Error() != dir+
-		" lacks the segment that holds row 0"+move {
+		" lacks the segment with row 0"+move {
 		t.Errorf("a missing segment of the only checkpoint: %v", err)
 	}
 	must(t, os.Remove(path))
 	must(t, os.Mkdir(path, 0o777)) // the disk refuses to read it
 	must(t, os.WriteFile(filepath.Join(dir, (segment{0, 6}).file()), nil, 0o666))
-	if err := ring.load(w, 9); err == nil || !strings.Contains(err.Error(), "damaged (cut off)") {
+	if err := ring.load(w, 9); err == nil || !strings.Contains(err.Error(), "damaged (truncated)") {
 		t.Errorf("an empty segment: %v", err)
 	}
 	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	err := (&testRing{capacity: 3, width: 2}).load(w, 9)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read replay segment "+path+
-		"; mend that, or move ") {
+		"; fix the cause, or move ") {
 		t.Errorf("a segment that cannot be read: %v", err)
 	}
 	must(t, os.Remove(path))
@@ -500,7 +500,7 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	}
 	must(t, ring.save(w, 5))
 	if err := ring.load(w, 4); err == nil || !strings.Contains(err.Error(),
-		"lacks the segment that holds row 0") {
+		"lacks the segment with row 0") {
 		t.Errorf("a segment that goes on beyond the checkpoint: %v", err)
 	}
 	if err := ring.save(w, 4); err == nil || !strings.Contains(err.Error(), "4 rows after 5") {
@@ -520,7 +520,7 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	must(t, w.SaveCheckpoint(0, nil, nil))
 	w = resume(t, w, root, 0)
 	err := ring.save(w, 6)
-	if err == nil || !strings.Contains(err.Error(), "LoadReplay must come before") || ranges(t,
+	if err == nil || !strings.Contains(err.Error(), "call LoadReplay before") || ranges(t,
 		w) != "0-5" {
 		t.Errorf("rows were not loaded: %v", err)
 	}

@@ -223,7 +223,7 @@ func describe(t reflect.Type) string {
 	case reflect.Int, reflect.Int64:
 		return "an integer"
 	case reflect.Int8, reflect.Int16, reflect.Int32:
-		return fmt.Sprintf("a %d-bit integer", t.Bits())
+		return fmt.Sprintf("an integer of %d bits", t.Bits())
 	case reflect.Uint, reflect.Uint64:
 		return "a non-negative integer"
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32:

@@ -129,10 +129,10 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 			s.Hidden = slices.Repeat([]int{1},
 				17)
 		},
-		"a hidden layer has between 1 and 16384": func(s *Skills) { s.Hidden = []int{0} },
-		"evaluation 1 is of skill 3":             func(s *Skills) { s.Which[1] = 3 },
-		"evaluation 0 is of skill -1":            func(s *Skills) { s.Which[0] = -1 },
-		"fitnesses":                              func(s *Skills) { s.Fitnesses = s.Fitnesses[:1] },
+		"a hidden layer must have between 1 and 16384": func(s *Skills) { s.Hidden = []int{0} },
+		"evaluation 1 is of skill 3":                   func(s *Skills) { s.Which[1] = 3 },
+		"evaluation 0 is of skill -1":                  func(s *Skills) { s.Which[0] = -1 },
+		"fitnesses":                                    func(s *Skills) { s.Fitnesses = s.Fitnesses[:1] },
 	} {
 		s := evaluated(testSkills(3, 8))
 		change(s)
@@ -153,7 +153,7 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 		"descriptors has 5 numbers":        func(s *Skills) { s.Descriptors = s.Descriptors[:5] },
 		"trajectories has 6 numbers for 2": func(s *Skills) { s.Trajectories = s.Trajectories[:6] },
 		"descriptors has 6 numbers for 0":  func(s *Skills) { s.Which, s.Fitnesses = nil, nil },
-		`"policy" names an array`:          func(s *Skills) { s.Extra["policy"] = npz.Scalar(1.5) },
+		`"policy" is the name of another`:  func(s *Skills) { s.Extra["policy"] = npz.Scalar(1.5) },
 		"odd": func(s *Skills) {
 			s.Extra["odd"] = npz.Array{Shape: []int{3},
 				Data: []float32{1}}
@@ -267,7 +267,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 	must(t, w.SaveStatus(Status{}))
 	must(t, w.Close())
 	if _, err := Import(root, config, save); err == nil || !strings.Contains(err.Error(),
-		"in the way and not complete") {
+		"already exists and is incomplete") {
 		t.Errorf("over a run that is not complete: %v", err)
 	}
 	file := filepath.Join(parent, "file")

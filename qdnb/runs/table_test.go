@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 	for data, want := range map[string]string{
 		"":                "no header",
 		"generation":      "no header",
-		"a,a\n":           "twice",
+		"a,a\n":           "repeated",
 		"a,\n":            "empty",
 		"a,b\n1\n":        "wrong number of fields",
 		"a,b\n1,2\n3,x\n": `line 3: b is "x"`,

@@ -264,7 +264,7 @@ func TestEditedConfigIsRefused(t *testing.T) {
 		strings.Replace(text, `"seed"`, `"sed"`, 1):   `did you mean "seed"?`,
 		text[:len(text)/2]:                            "ends too early",
 		"":                                            "ends too early",
-		strings.Replace(text, "pointmaze", "../../etc", 1): "not a name",
+		strings.Replace(text, "pointmaze", "../../etc", 1): "not a valid name",
 	} {
 		must(t, os.WriteFile(path, []byte(edit), 0o666))
 		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(),
@@ -324,7 +324,7 @@ func TestReadingWhatIsNotThere(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	w := create(t, t.TempDir())
-	if _, err := w.Repertoire(); err == nil || !strings.Contains(err.Error(), "train it") {
+	if _, err := w.Repertoire(); err == nil || !strings.Contains(err.Error(), "finish training first") {
 		t.Errorf("no repertoire: %v", err)
 	}
 	if _, err := w.Metrics(); err == nil || !strings.Contains(err.Error(), "logged nothing") {
@@ -415,10 +415,10 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last " +
 			"checkpoint is generation 50",
 		syscall.EDQUOT: "no space left in runs/a; ",
-		syscall.EROFS: "cannot write to runs/a; give --runs a folder that you may write to; the last " +
+		syscall.EROFS: "cannot write to runs/a; give --runs a writable folder; the last " +
 			"checkpoint is generation 50",
 		syscall.EACCES: "cannot write to runs/a; ",
-		syscall.EIO:    "cannot keep the run in runs/a; the last checkpoint is generation 50 (",
+		syscall.EIO:    "cannot store the run in runs/a; the last checkpoint is generation 50 (",
 	} {
 		err := failure("runs/a", 50, &fs.PathError{Op: "write", Path: "x", Err: cause})
 		if !strings.HasPrefix(err.Error(), want) || !errors.Is(err, cause) {
