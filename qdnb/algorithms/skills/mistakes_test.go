@@ -17,16 +17,16 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 	s := begun(t, xlatest.Pure(t), diaynReward)
 	good := memory(t, s)
 	for want, change := range map[string]func(map[string]npz.Array){
-		"does not say how many evaluations there were": func(a map[string]npz.Array) {
+		"lacks the number of evaluations": func(a map[string]npz.Array) {
 			delete(a,
 				evaluationsName)
 		},
-		"Learner.Actor have shape [1, 3], this run": func(a map[string]npz.Array) { a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3) },
-		"Known.0 have shape [], this run": func(a map[string]npz.Array) {
+		"Learner.Actor in the checkpoint has shape [1, 3], but this run": func(a map[string]npz.Array) { a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3) },
+		"Known.0 in the checkpoint has shape [], but this run": func(a map[string]npz.Array) {
 			delete(a,
 				"Known.0")
 		},
-		"Learner.LogAlpha are of Int32, this run needs Float32": func(a map[string]npz.Array) { a["Learner.LogAlpha"] = npz.Scalar(int32(1)) },
+		"Learner.LogAlpha in the checkpoint is Int32, but this run needs Float32": func(a map[string]npz.Array) { a["Learner.LogAlpha"] = npz.Scalar(int32(1)) },
 	} {
 		arrays := maps.Clone(good)
 		change(arrays)
@@ -132,8 +132,8 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		change func(*all)
 	}{
 		{"a search needs at least 1 environment", func(a *all) { a.config.Environments = 0 }},
-		{"updates from 0 on, not 6 and -1", func(a *all) { a.config.Updates = -1 }},
-		{"2 environments do not play all of 3 skills", func(a *all) { a.config.Environments = 2 }},
+		{"at least 0 updates, not 6 and -1", func(a *all) { a.config.Updates = -1 }},
+		{"2 environments cannot play all of 3 skills", func(a *all) { a.config.Environments = 2 }},
 		{"must hold a multiple of the 6 environments, not 61 transitions",
 			func(a *all) { a.config.Capacity = 61 }},
 		{"must hold a multiple of the 6 environments, not 0 transitions",

@@ -39,7 +39,7 @@ func TestUnknownEnvironments(t *testing.T) {
 	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{"smerl-diayn": DefaultSMERLDIAYN,
 		"smerl-dads": DefaultSMERLDADS} {
 		if err := defaults(spec).Check(); err == nil || !strings.Contains(err.Error(),
-			"smerl_target is not known") || strings.Contains(err.Error(), "\n") {
+			"smerl_target is unknown") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,11 +150,11 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		"cells must be between 1 and 131072": {func(s *Selective) { s.Cells = 0 },
 			func(s *Selective) { s.Cells = 1 << 20 }},
 		"cvt_samples must be between 1024 and": {func(s *Selective) { s.CVTSamples = 1000 }},
-		"grad_updates_per_step must be a number from 0 on": {func(s *Selective) {
+		"grad_updates_per_step must be between 0 and ": {func(s *Selective) {
 			s.GradUpdatesPerStep = -1
 		}, func(s *Selective) { s.GradUpdatesPerStep = nan },
 			func(s *Selective) { s.GradUpdatesPerStep = 1e9 }},
-		"num_skills must be at most env_batch_size, 200": {func(s *Selective) { s.NumSkills = 201 }},
+		"num_skills must be at most env_batch_size (200)": {func(s *Selective) { s.NumSkills = 201 }},
 		"num_skills must be between 1 and 1024": {func(s *Selective) { s.NumSkills = 0 },
 			func(s *Selective) { s.NumSkills = 5000 }},
 		"number of diversity_hidden layers must be": {func(s *Selective) { s.DiversityHidden = nil },
@@ -164,8 +164,8 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		}, func(s *Selective) { s.DiversityHidden = []int{8, 1 << 20} }},
 		"diversity_reward_scale must be a number": {func(s *Selective) { s.DiversityRewardScale = nan },
 			func(s *Selective) { s.DiversityRewardScale = inf }},
-		"smerl_target is not known": {func(s *Selective) { s.SMERLTarget = nan }},
-		"smerl_margin must be a number from 0 on": {func(s *Selective) { s.SMERLMargin = -1 },
+		"smerl_target is unknown": {func(s *Selective) { s.SMERLTarget = nan }},
+		"smerl_margin must be at least 0": {func(s *Selective) { s.SMERLMargin = -1 },
 			func(s *Selective) { s.SMERLMargin = nan }},
 	} {
 		for _, change := range changes {
