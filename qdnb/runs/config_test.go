@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// settings stands for the typed settings of an algorithm.
+// settings is an example of an algorithm's typed settings.
 type settings struct {
 	Batch     int     `json:"batch"`
 	IsoSigma  float64 `json:"iso_sigma"`
@@ -25,7 +25,7 @@ type settings struct {
 		} `json:"layers"`
 	} `json:"critic"`
 	Limit  *float64 `json:"limit"`
-	Budget Budget   `json:"budget"` // a type with its own JSON
+	Budget Budget   `json:"budget"` // a type with custom JSON
 	common
 	secret int
 }
@@ -50,7 +50,7 @@ func testConfig(t testing.TB) Config {
 	return c
 }
 
-// The folder of a run is found by this hash: a change of it orphans all runs there are.
+// Runs are found by this hash: changing it orphans all existing runs.
 func TestHashIsStable(t *testing.T) {
 	c := Config{Algorithm: "map-elites", Env: "pointmaze", Seed: 0,
 		Hyperparameters: json.RawMessage(

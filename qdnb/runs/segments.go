@@ -100,8 +100,8 @@ func (w *Writer) SaveReplay(total, capacity int64, width int,
 
 func (w *Writer) checkReplay(total, capacity int64, width int) error {
 	if total < 0 || capacity < 1 || width < 1 {
-		return fmt.Errorf("replay buffer of %s: invalid size: %d rows in a ring of %d x %d", w.Dir, total, capacity,
-			width)
+		return fmt.Errorf("replay buffer of %s: invalid size: %d rows in a ring of %d x %d", w.Dir,
+			total, capacity, width)
 	}
 	return nil
 }

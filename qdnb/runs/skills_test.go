@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// testSkills are three skills of a made-up network.
+// testSkills returns three skills of a made-up network.
 func testSkills(count int, hidden ...int) *Skills {
 	s := &Skills{Observations: 4, Actions: 2, Count: count, Hidden: hidden}
 	random := rand.New(rand.NewPCG(1, uint64(count)))
@@ -24,7 +24,7 @@ func testSkills(count int, hidden ...int) *Skills {
 	return s
 }
 
-// evaluated adds an evaluation and what a discriminator knows.
+// evaluated adds an evaluation and the parameters of a discriminator.
 func evaluated(s *Skills) *Skills {
 	s.Which = []int{0, 2}
 	s.Fitnesses = []float32{1.5, -2}
@@ -35,7 +35,7 @@ func evaluated(s *Skills) *Skills {
 	return s
 }
 
-// forward computes a network of flat parameters in float64, with ReLU between its layers.
+// forward computes a ReLU network with flat parameters in float64.
 func forward(row []float32, sizes []int, input []float64) []float64 {
 	at := 0
 	for layer := range len(sizes) - 1 {
@@ -55,7 +55,7 @@ func forward(row []float32, sizes []int, input []float64) []float64 {
 	return input
 }
 
-// A skill as a policy of its own does what the network does that is told the skill.
+// A skill as a separate policy equals the network conditioned on it.
 func TestSkillsAreGenotypes(t *testing.T) {
 	observation := []float64{0.3, -1.2, 0.7, 2}
 	for _, c := range []struct {
@@ -171,7 +171,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "skills.npz")
 	arrays := testSkills(3, 8).arrays()
 	wide := make([]float64, len(testSkills(3, 8).Policy))
-	// any type will do
+	// any numeric type is accepted
 	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}),
 		npz.Of([]float32{3})
 	must(t, npz.Write(path, arrays))
@@ -226,7 +226,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// A run that is imported is there whole or not at all, and never changed.
+// An imported run appears completely or not at all, and is never changed.
 func TestImportIsWholeOrNothing(t *testing.T) {
 	parent := t.TempDir()
 	root := filepath.Join(parent, "a", "runs")

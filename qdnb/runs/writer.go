@@ -85,8 +85,8 @@ func (w *Writer) open() error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if different := differences(have, w.Config); different != "" {
-			return fmt.Errorf("%s does not match this run (%s): it was edited; restore it or move the folder "+
-				"away", path, different)
+			return fmt.Errorf("%s does not match this run (%s): it was edited; restore it or move the "+
+				"folder away", path, different)
 		}
 	}
 	w.Status, err = readStatus(w.Dir)

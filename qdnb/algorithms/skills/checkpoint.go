@@ -42,7 +42,7 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 		arrays[name] = array
 	}
 	arrays[evaluationsName] = npz.Scalar(s.evaluations)
-	arrays[figuresName] = npz.Of(append(slices.Clone(s.sums), s.summed))
+	arrays[sumsName] = npz.Of(append(slices.Clone(s.sums), s.summed))
 	return arrays, nil
 }
 
@@ -50,7 +50,7 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 // evaluation.
 const (
 	evaluationsName = "passive_evaluations"
-	figuresName     = "figures"
+	sumsName        = "figures"
 )
 
 // Restore restores the state that [Search.Arrays] returned after an iteration. The replay buffer is
@@ -60,9 +60,9 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	if err != nil || len(evaluations) != 1 {
 		return errors.Errorf("the checkpoint lacks the number of evaluations")
 	}
-	figures, err := arrays[figuresName].Float64s()
-	if err != nil || len(figures) != len(s.sums)+1 {
-		return errors.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(figures),
+	sums, err := arrays[sumsName].Float64s()
+	if err != nil || len(sums) != len(s.sums)+1 {
+		return errors.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(sums),
 			len(s.sums)+1)
 	}
 	names, values := s.held()
@@ -89,7 +89,7 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		*value = restored[i]
 	}
 	s.iteration, s.evaluations = iteration, evaluations[0]
-	s.sums, s.summed = slices.Clone(figures[:len(s.sums)]), figures[len(s.sums)]
+	s.sums, s.summed = slices.Clone(sums[:len(s.sums)]), sums[len(s.sums)]
 	return nil
 }
 
@@ -136,9 +136,9 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile("steps for the replay buffer",
 		func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer,
-			figures) {
+			metrics) {
 			st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
-			return st, buffer, figures{Task: graph.ReduceAllMean(st.Worlds.Reward)}
+			return st, buffer, metrics{Task: graph.ReduceAllMean(st.Worlds.Reward)}
 		})
 	if err != nil {
 		return 0, err

@@ -29,8 +29,8 @@
 // # DIAYN+REWARD (Algorithm 5)
 //
 //	z := one of 5 skills, one-hot; environment k plays skill k mod 5 during the whole run
-//	x := the features that distinguish skills: the position, or (descriptor_full_state) the whole observation
-//	initialise actor(s, z), critics Q1, Q2(s, z, a), their targets, and the discriminator q(z|x)  -- DIAYN
+//	x := features that distinguish skills: the position, or (descriptor_full_state) the observation
+//	initialise actor(s, z), critics Q1, Q2(s, z, a), their targets, discriminator q(z|x)  -- DIAYN
 //	B := empty replay buffer; P := empty cells around the centroids: the passive repertoire
 //	for each iteration:
 //		in each of 200 auto-reset environments:
@@ -49,14 +49,14 @@
 // # SMERL(DIAYN) (Algorithm 6)
 //
 //	as DIAYN+REWARD, but
-//		R := return of the transition's episode so far; once it has ended, its full return  -- replay.Returns
+//		R := return of the transition's episode so far, or in full once it ended  -- replay.Returns
 //		reward := reward_scaling (r + [R >= smerl_target - smerl_margin] diversity_reward_scale diversity)  -- SMERL
 //
 // # DADS+REWARD (Algorithm 7)
 //
 //	as DIAYN+REWARD, but
-//		q(change|z) := mixture of 4 unit-variance Gaussians, whose weights and means are a network of z  -- DADS
-//		mean, deviation := running statistics of x' - x, over each new transition once, as 0 if it ends an episode
+//		q(change|z) := mixture of 4 unit-variance Gaussians; weights and means: a network of z  -- DADS
+//		mean, deviation := running statistics of x' - x over new transitions; 0 where an episode ends
 //		change := clamp((x' - x - mean) / deviation, -5, 5)
 //		diversity := log 5 - log(sum over all skills j of exp(clamp(log q(change|z_j) - log q(change|z), -50, 50)))
 //		q := a step of Adam against -mean(log q(change|z) (1 - end))
@@ -83,17 +83,21 @@
 // differs from the paper, this package follows the code:
 //
 //   - Each environment keeps its skill (the paper draws one per episode).
-//   - DIAYN's discriminator learns from the state before a transition and rewards the state after it.
+//   - DIAYN's discriminator learns from the state before a transition and rewards the state after
+//     it.
 //   - reward_scaling applies to the sum, and is 10 on walker-uni (the paper: 1).
 //   - SMERL's gate uses >= (the paper: >) and judges running episodes by their return so far.
 //   - There are 200 updates per step of all environments.
 //
 // This package differs from the published code as follows:
 //
-//   - The return of an episode is a running sum over the ring of transitions ([example.com/qdnb/qdnb/algorithms/replay.Returns]).
-//     The published code uses a table of episodes, which mixes episodes if a row outlives its transitions.
-//   - All runs of an environment share the centroids of P, as the paper says. The published code draws new ones for each seed.
-//   - P is updated more often in the first 100 000 steps (early_interval), so that short runs have results. This does not
-//     affect learning.
-//   - warmup_steps can start a run with random actions. The default is none, as in the published code.
+//   - The return of an episode is a running sum over the ring of transitions
+//     ([example.com/qdnb/qdnb/algorithms/replay.Returns]). The published code uses a table of
+//     episodes, which mixes episodes if a row outlives its transitions.
+//   - All runs of an environment share the centroids of P, as the paper says. The published code
+//     draws new ones for each seed.
+//   - P is updated more often in the first 100 000 steps (early_interval), so that short runs have
+//     results. This does not affect learning.
+//   - warmup_steps can start a run with random actions. The default is none, as in the published
+//     code.
 package skills

@@ -33,9 +33,9 @@ type state struct {
 	Returns *replay.Returns // returns of the buffer's rows; nil if the objective does not use them
 }
 
-// figures are scalar metrics, averaged over the updates of an iteration. They are a pytree. Metrics
+// metrics are scalars, averaged over the updates of an iteration. They are a pytree. Metrics
 // that a method lacks are 0.
-type figures struct {
+type metrics struct {
 	Critic, Actor, Alpha *Node // losses, see [sac.Losses]
 	Diversity            *Node // loss of the diversity model
 	Reward               *Node // reward learnt from, before scaling
@@ -138,7 +138,7 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 
 // build builds one iteration: act, store, update.
 func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state,
-	replay.Buffer, figures) {
+	replay.Buffer, metrics) {
 	s, buffer, rows := it.act(s, buffer, key.FoldIn(streamAct))
 	if it.method.Diversity != nil {
 		_, fresh := it.task.read(rows)
@@ -147,7 +147,7 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 		xla.CheckLike(before, "Observe", "what the model knows", after, s.Known)
 		s.Known = after
 	}
-	var means figures
+	var means metrics
 	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers,
 		key.FoldIn(streamUpdates))
 	means.Task = ReduceAllMean(s.Worlds.Reward)
@@ -162,19 +162,19 @@ func (it iteration) model(known []*Node) Model {
 // means over updates. Without numbers, the parameters are constants.
 func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer,
 	returns *replay.Returns, numbers []*Node,
-	key xla.Key) (sac.Learner, []*Node, figures) {
+	key xla.Key) (sac.Learner, []*Node, metrics) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
 		Returns  *replay.Returns
 		Numbers  []*Node
 		Key      xla.Key
-		Sums     figures
+		Sums     metrics
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
 	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, numbers, key,
-		figures{zero, zero, zero, zero, zero, zero, zero, zero}}
+		metrics{zero, zero, zero, zero, zero, zero, zero, zero}}
 	if it.method.Diversity != nil {
 		start.Learning.Model = it.model(known)
 	}
@@ -186,7 +186,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 		if u.Returns != nil {
 			returns = u.Returns.At(index)
 		}
-		var f figures
+		var f metrics
 		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns,
 			it.sac.NewNoise(draw.FoldIn(streamNoise)))
 		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
@@ -211,9 +211,9 @@ type learning struct {
 // learn is one update. Rewards come from the model before the update, and each network learns from
 // the others as they were before it.
 func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node,
-	noise sac.Noise) (learning, figures) {
+	noise sac.Noise) (learning, metrics) {
 	zero := ZerosLike(l.SAC.LogAlpha)
-	f := figures{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
+	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
 	if l.Model != nil {
 		model, objective, n := l.Model, it.method.Objective, batch.Reward.Shape().Dimensions[0]
 		diversity := model.Reward(*skills)
@@ -239,7 +239,7 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 }
 
 // checked makes a loss NaN if the parameters it trained contain a NaN.
-func (it iteration) checked(f figures, s state) figures {
+func (it iteration) checked(f metrics, s state) metrics {
 	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, s.Learner.Critic),
 		nn.PropagateNaN(f.Actor, s.Learner.Actor)
 	f.Diversity = nn.PropagateNaN(f.Diversity, s.Known...)

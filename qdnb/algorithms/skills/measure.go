@@ -19,7 +19,7 @@ import (
 // Evaluation is the result of evaluating skills without noise, in one episode from each initial
 // state. Episode i is that of skill i mod skills.
 type Evaluation struct {
-	Genotypes   xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; owned by the search
+	Genotypes   xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; of the search
 	Fitnesses   []float32   // [episodes]
 	Descriptors []float32   // [episodes * d]
 	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil if they are

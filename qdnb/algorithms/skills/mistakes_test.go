@@ -21,12 +21,16 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 			delete(a,
 				evaluationsName)
 		},
-		"Learner.Actor in the checkpoint has shape [1, 3], but this run": func(a map[string]npz.Array) { a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3) },
+		"Learner.Actor in the checkpoint has shape [1, 3], but this run": func(a map[string]npz.Array) {
+			a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3)
+		},
 		"Known.0 in the checkpoint has shape [], but this run": func(a map[string]npz.Array) {
 			delete(a,
 				"Known.0")
 		},
-		"Learner.LogAlpha in the checkpoint is Int32, but this run needs Float32": func(a map[string]npz.Array) { a["Learner.LogAlpha"] = npz.Scalar(int32(1)) },
+		"Learner.LogAlpha in the checkpoint is Int32, but this run needs Float32": func(a map[string]npz.Array) {
+			a["Learner.LogAlpha"] = npz.Scalar(int32(1))
+		},
 	} {
 		arrays := maps.Clone(good)
 		change(arrays)
@@ -65,8 +69,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 			steps(t, s, 3)
 			held := memory(t, s)
 			for _, c := range []struct {
-				// that is named first; with updates it may be that of another network, which learnt
-				// from the broken one
+				// the column named first; after updates it may be that of another network, which learnt from
+				// the broken one
 				column string
 				change func(map[string]npz.Array)
 			}{
@@ -96,7 +100,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 	})
 }
 
-// Rewards that are no numbers are found in the iteration in which they come.
+// NaN rewards are detected in the iteration in which they occur.
 func TestBrokenRewardsEndTheSearch(t *testing.T) {
 	s := newSearch(t, xlatest.Pure(t), point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, Method{},
 		small())
@@ -112,10 +116,10 @@ func TestBrokenRewardsEndTheSearch(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	capacity, _, total := s.ReplayShape()
-	// the last iteration wrote over the oldest rows
+	// the last iteration overwrote the oldest rows
 	rows, err := s.ReplayRows(max(0, total+6-capacity), total)
 	if err != nil || slices.ContainsFunc(rows, func(x float32) bool { return x != x }) {
-		t.Errorf("the iterations before had rewards that are no numbers, %v", err)
+		t.Errorf("earlier iterations had NaN rewards, %v", err)
 	}
 }
 

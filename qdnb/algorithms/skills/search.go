@@ -172,7 +172,7 @@ func (s *Search) build() error {
 // compile compiles a program on the whole state, whose first inputs are the seed, the iteration and
 // the method's parameters.
 func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node,
-	xla.Key) (state, replay.Buffer, figures)) (*xla.Program, error) {
+	xla.Key) (state, replay.Buffer, metrics)) (*xla.Program, error) {
 	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
 		{Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
 	for _, v := range s.known {

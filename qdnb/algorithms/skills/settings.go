@@ -34,12 +34,12 @@ type SAC struct {
 	EvaluationStates int `json:"evaluation_states"`
 	// EvaluationInterval is the number of environment steps between evaluations; paper: 100 000.
 	EvaluationInterval int64 `json:"evaluation_interval"`
-	// EarlyInterval replaces EvaluationInterval during the first such interval, so that short runs have
-	// results. 0, as in the paper: no extra evaluations.
+	// EarlyInterval replaces EvaluationInterval during the first such interval, so that short runs
+	// have results. 0, as in the paper: no extra evaluations.
 	EarlyInterval int64 `json:"early_interval"`
 	Cells         int   `json:"cells"`       // cells of the repertoire; paper: 1024
 	CVTSamples    int   `json:"cvt_samples"` // points clustered by the tessellation; paper: 50 000
-	CVTSeed       int64 `json:"cvt_seed"`    // seed of the tessellation, shared by all runs of an environment
+	CVTSeed       int64 `json:"cvt_seed"`    // tessellation seed, shared by all runs of an environment
 }
 
 // Discovery holds the hyperparameters of DIAYN and DADS without a task reward.
@@ -320,8 +320,8 @@ func (d Discovery) Check() error {
 		return err
 	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
-		return errors.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is played, "+
-			"not %d", d.EnvBatchSize, d.NumSkills)
+		return errors.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
+			"played, not %d", d.EnvBatchSize, d.NumSkills)
 	}
 	return limits.Layers("diversity_hidden", d.DiversityHidden, 1)
 }

@@ -9,8 +9,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 )
 
-// Of an environment that nothing is published about all is as it is by itself; only a SMERL must be
-// told its target.
+// An environment without published settings uses defaults; only SMERL's target must be set.
 func TestUnknownEnvironments(t *testing.T) {
 	spec := endless.Spec()
 	mean := spec
@@ -32,7 +31,7 @@ func TestUnknownEnvironments(t *testing.T) {
 			continue
 		}
 		if h.Task(endless).FullState || !defaults(mean).Task(endless).FullState {
-			t.Errorf("%s: skills are told apart by positions where they are the descriptor, else by "+
+			t.Errorf("%s: skills are distinguished by positions if they are the descriptor, else by "+
 				"observations", name)
 		}
 	}
@@ -45,7 +44,7 @@ func TestUnknownEnvironments(t *testing.T) {
 	}
 }
 
-// Each algorithm is made of its factors, with its settings in them.
+// Each algorithm has the right factors, with its settings.
 func TestMethods(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "ant-maze"
@@ -95,7 +94,7 @@ func TestUpdatesAreRounded(t *testing.T) {
 		want int
 	}{{1, 200}, {0, 0}, {0.5, 100}, {0.001, 0}, {0.0051, 1}, {2.5, 500}} {
 		if got := (SAC{EnvBatchSize: 200, GradUpdatesPerStep: c.per}).Updates(); got != c.want {
-			t.Errorf("%g updates for each of 200 transitions: %d, want %d", c.per, got, c.want)
+			t.Errorf("%g updates per transition, 200 transitions: %d, want %d", c.per, got, c.want)
 		}
 	}
 }
@@ -189,6 +188,6 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		t.Errorf("values at the limits: %v", err)
 	}
 	if (sac.Config{}).Check() == nil || (SAC{}).Check() == nil {
-		t.Error("settings of zeros pass")
+		t.Error("zero settings are accepted")
 	}
 }

@@ -51,7 +51,7 @@ func (u Updates) Run(task Task, method Method, config sac.Config, n int, key xla
 	spec := task.Env.Spec()
 	it := iteration{task: task, method: method,
 		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions), updates: n}
-	var f figures
+	var f metrics
 	u.Learner, u.Known, f = it.train(u.Learner, u.Known, u.Buffer, nil, nil, key)
 	return u, []*Node{f.Critic, f.Actor}
 }
