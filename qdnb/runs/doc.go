@@ -13,7 +13,7 @@
 //
 // The folder's name ends in a hash of the configuration, so training is idempotent: requesting an
 // existing run finds it, an interrupted run resumes, and a larger budget extends it. The hash
-// covers only what determines generation g. It does not cover the budget, paths, logging or the
+// covers only what determines the generations. It does not cover the budget, paths, logging or the
 // device. The status records which backend computed which generations: a run can be resumed on
 // another backend, but the result is then no longer bit-identical.
 //
@@ -29,8 +29,8 @@
 // or damaged checkpoint is skipped with a warning, and the previous one is used. Rows logged after
 // the checkpoint are dropped on resuming ([Writer.Begin]), so a killed run ends with the same files
 // as an uninterrupted one. A checkpoint contains metrics.csv up to its generation, which restores a
-// damaged file. status.json has checksums of itself and of the log, the folder's name has one of
-// config.json, and arrays have zip's.
+// damaged file. status.json contains checksums of itself and of the log. The folder's name contains
+// one of config.json, and zip checksums the arrays.
 //
 // Files are .npz, CSV and JSON, which NumPy, spreadsheets and every language can read. This package
 // does not import GoMLX, so programs that only draw figures build fast.

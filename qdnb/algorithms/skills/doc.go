@@ -41,7 +41,7 @@
 //			reward := reward_scaling (r + diversity_reward_scale diversity)  -- PlusReward
 //			q := a step of Adam against -mean log q(z|x)
 //			actor, Q1, Q2, targets := an update of SAC with this reward  -- sac.SAC.Update
-//		(diversity uses q, and each update the networks, from before the update)
+//		(each update uses q and the networks from before the update)
 //	before the first iteration, and every 100 000 environment steps:
 //		roll out each skill without noise from 40 initial states, always the same ones
 //		insert each of the 200 episodes in P, like an individual of MAP-Elites  -- repertoire.Winners
