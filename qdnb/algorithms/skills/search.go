@@ -103,7 +103,8 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 		(method.Objective == nil):
 		return nil, errors.New("skills, a diversity reward and an objective go together: set all of " +
 			"them or none")
-	case method.Objective != nil && method.Objective.NeedsReturns() && config.Capacity/config.Environments < task.Length:
+	case method.Objective != nil && method.Objective.NeedsReturns() &&
+		config.Capacity/config.Environments < task.Length:
 		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d "+
 			"transitions, not %d", config.Environments*task.Length, config.Capacity)
 	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] <
