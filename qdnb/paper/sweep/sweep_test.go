@@ -126,7 +126,7 @@ func TestReadRefuses(t *testing.T) {
 		{"the same line", good[0], `plan:2: it is the same as line 1`},
 		{"no label", `{"experiment":"a","run":{"algorithm":"a","env":"b"}}`,
 			`plan:2: it needs both "experiment" and "label"`},
-		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: algorithm "" is not a name`},
+		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: algorithm "" is not a valid name`},
 		{"a list", `[]`, `plan:2: [] is not an object`},
 		{"needs that are none",
 			`{"experiment":"a","label":"b","needs":3,"run":{"algorithm":"a","env":"b"}}`,

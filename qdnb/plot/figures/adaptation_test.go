@@ -66,7 +66,7 @@ func TestAdaptation(t *testing.T) {
 		}
 	}
 	if _, err := Adaptation(adapted(t, "gravity")); err == nil || !strings.Contains(err.Error(),
-		"nothing yet") {
+		"no results yet") {
 		t.Errorf("without rows: %v", err)
 	}
 }
