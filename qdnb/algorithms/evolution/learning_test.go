@@ -221,8 +221,8 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	small := honest
 	small.Room = 7
 	for want, learner := range map[string]Learner{
-		"a replay buffer of 7 transitions does not hold the 8 of a generation": small,
-		"a learner cannot make -4 of 4 offspring": bookkeeper{Share: -1,
+		"a replay buffer of 7 transitions is too small for the 8 of a generation": small,
+		"the learner proposes -4 of 4 offspring": bookkeeper{Share: -1,
 			Room: 100},
 	} {
 		_, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner},
@@ -235,7 +235,7 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	arrays := stateOf(t, s)
 	arrays["learner_count"] = npz.Of([]float32{1, 2}, 2)
 	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(),
-		"the checkpoint's learner_count have shape [2]") {
+		"the checkpoint's learner_count has shape [2]") {
 		t.Errorf("a checkpoint of another learner: %v", err)
 	}
 }

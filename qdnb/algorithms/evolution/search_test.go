@@ -242,7 +242,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 		}
 		arrays[name] = npz.Of(make([]float32, size), shape...)
 		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(),
-			"the checkpoint's "+name+" have shape") {
+			"the checkpoint's "+name+" has shape") {
 			t.Errorf("%s of shape %v: %v", name, shape, err)
 		}
 		delete(arrays, name)
@@ -352,10 +352,10 @@ func TestSeedsNameTheRandomNumbers(t *testing.T) {
 func TestUnusableSettingsGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	for want, settings := range map[string]Settings{
-		"a batch of at least 1, not 0":          {Centroids: line(3)},
-		"slices need at least 1 policy, not -2": {Batch: 3, Slice: -2, Centroids: line(3)},
-		"centroids of shape [] do not fit":      {Batch: 3},
-		"centroids of shape [2 3] do not fit":   {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
+		"a batch of at least 1, not 0":        {Centroids: line(3)},
+		"slice must be at least 0, not -2":    {Batch: 3, Slice: -2, Centroids: line(3)},
+		"centroids of shape [] do not fit":    {Batch: 3},
+		"centroids of shape [2 3] do not fit": {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
 	} {
 		if _, err := New(p, unlimited.task(), Method{Emitter: noisy},
 			settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
@@ -373,7 +373,8 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		t.Errorf("an emitter of the wrong shape: %v", err)
 	}
 	_, err = Replay(p, unlimited.task(), [][]float32{{1, 2, 3}}, 0)
-	if err == nil || !strings.Contains(err.Error(), "genotype 0 has 3 parameters, the policy 4") {
+	if err == nil || !strings.Contains(err.Error(),
+		"genotype 0 has 3 parameters, but the policy needs 4") {
 		t.Errorf("a genotype of the wrong size: %v", err)
 	}
 	if episodes, err := Replay(p, unlimited.task(), nil, 0); err != nil || episodes != nil {
