@@ -25,7 +25,6 @@ import (
 //   - The auto-encoder is retrained after the loops 2, 5, 9, 14, ... ([repertoire.Retrains]), and
 //     trained once before the first loop. All stored sequences are then encoded again, except after
 //     that first training, and re-inserted into an empty archive.
-//
 //   - Otherwise, after every other loop, the distance threshold is adapted ([repertoire.Threshold])
 //     and all members are re-inserted.
 //

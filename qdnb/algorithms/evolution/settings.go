@@ -54,7 +54,7 @@ func (m *MapElites) Method(centroids npz.Array) Method {
 type Hyperparameters interface {
 	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites
-	// Check finds values that cannot work, before anything is compiled.
+	// Check rejects values that cannot work, before anything is compiled.
 	Check() error
 	// Method returns the algorithm, given the centroids [cells, d] of the measured repertoire.
 	Method(centroids npz.Array) Method
@@ -70,7 +70,7 @@ const (
 	maxLatent   = 1 << 6
 )
 
-// Check finds values that cannot work, before anything is compiled.
+// Check rejects values that cannot work, before anything is compiled.
 func (m *MapElites) Check() error {
 	if err := cmp.Or(
 		limits.Counts(

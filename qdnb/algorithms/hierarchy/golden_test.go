@@ -70,7 +70,7 @@ func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
 		playing := playing{
 			Acting: algorithm.Acting(algorithm.Start(key).Nets.Policy, nil),
 			Rows:   Zeros(g, shapes.Make(dtypes.Float32, 2, task.Skills.Net.Params())),
-			Worlds: s.Reset(keys), Keys: keys,
+			States: s.Reset(keys), Keys: keys,
 		}
 		_, d := task.unroll(s, playing, Const(g, int32(0)), steps, true, published)
 		var outputs []*Node

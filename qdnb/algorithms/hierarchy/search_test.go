@@ -190,7 +190,7 @@ func TestRestore(t *testing.T) {
 		}
 		rows.Data.([]float32)[0]++
 		if err := policy.Chooses(rows); err == nil || !strings.Contains(err.Error(),
-			"the skills are not those") {
+			"trained with other skills") {
 			t.Error(err)
 		}
 		if p.Kind == xla.Go {
@@ -200,7 +200,7 @@ func TestRestore(t *testing.T) {
 			}
 			defer strange.Close()
 			if err := strange.Restore(3, saved); err == nil || !strings.Contains(err.Error(),
-				"the skills are not those") {
+				"trained with other skills") {
 				t.Error(err)
 			}
 		}
@@ -249,7 +249,7 @@ func TestNewRefuses(t *testing.T) {
 			_ *Settings) {
 			*rows = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
-		"skills see": func(task *Task, _ *npz.Array, _ *Settings) { task.Unseen = 1 },
+		"skills expect": func(task *Task, _ *npz.Array, _ *Settings) { task.Unseen = 1 },
 		"no observations": func(task *Task, _ *npz.Array,
 			_ *Settings) {
 			task.Place = [2]int{0, 3}
