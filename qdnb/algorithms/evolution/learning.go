@@ -93,7 +93,7 @@ func (s *Search) newLearning() (*learning, error) {
 		buffer = buffer.Insert(in[2])
 		after, losses := l.learner.Learn(s.task, known, buffer,
 			xla.KeyOf(in[0]).FoldIn(streamLearner).FoldInEach(in[1]))
-		xla.CheckLike(l.learner, "Learn", "what it knows", after, known)
+		xla.CheckLike(l.learner, "Learn", "the state", after, known)
 		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
 		for i, name := range l.learner.Losses() {
 			xla.CheckShape(l.learner, "Learn", name, losses[i], dtypes.Float32)
@@ -134,9 +134,9 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 			known, buffer := l.read(in[2:])
 			out := l.learner.Prepare(s.task, known, buffer, key(in))
 			prepared = nil
-			xla.CheckCount(l.learner, "Prepare", "what proposals need", out, len(out))
+			xla.CheckCount(l.learner, "Prepare", "the inputs of proposals", out, len(out))
 			for _, x := range out {
-				xla.CheckShape(l.learner, "Prepare", "what proposals need", x, dtypes.Float32,
+				xla.CheckShape(l.learner, "Prepare", "the inputs of proposals", x, dtypes.Float32,
 					x.Shape().Dimensions...)
 				prepared = append(prepared, x.Shape())
 			}

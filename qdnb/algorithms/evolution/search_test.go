@@ -24,7 +24,7 @@ import (
 func TestGenerationsEqualTheOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		cases := []Settings{
-			// the batch is not a multiple of the slice, nor the slices of the workers
+			// the workers do not divide the slices, nor the slice size the batch
 			{Batch: 7, Slice: 3, Centroids: line(30), Seed: 1},
 			{Batch: 40, Slice: 8, Centroids: line(12)},          // more offspring than cells
 			{Batch: 2, Slice: 100, Centroids: line(5), Seed: 2}, // a batch smaller than a slice

@@ -286,7 +286,7 @@ func (t Task) evaluate(p playing) episode {
 					Slice(obs, AxisRange(), AxisElem(t.Place[1]))}
 				if t.Look != nil {
 					look := t.Look(a.States)
-					xla.CheckShape(t.Look, "", "what it reads of a state", look, dtypes.Float32, batch, t.Looks)
+					xla.CheckShape(t.Look, "", "quantities to record", look, dtypes.Float32, batch, t.Looks)
 					seen = append(seen, look)
 				}
 				a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
