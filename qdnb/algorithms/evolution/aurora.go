@@ -25,10 +25,11 @@ type AuroraSettings struct {
 	Every int `json:"loop"`
 	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
 	// 100.
-	Epochs        int     `json:"epochs"`
-	LateEpochs    int     `json:"late_epochs"`      // epochs per training in later loops; paper: 25
-	TrainingBatch int     `json:"training_batch"`   // sequences per gradient step; paper: 128
-	LearningRate  float64 `json:"ae_learning_rate"` // of the auto-encoder; paper: 1e-4
+	Epochs        int `json:"epochs"`
+	LateEpochs    int `json:"late_epochs"`    // epochs per training in later loops; paper: 25
+	TrainingBatch int `json:"training_batch"` // sequences per gradient step; paper: 128
+	// learning rate of the auto-encoder; paper: 1e-4
+	LearningRate float64 `json:"ae_learning_rate"`
 }
 
 // DefaultAuroraSettings returns the paper's hyperparameters for an environment. The sequences hold

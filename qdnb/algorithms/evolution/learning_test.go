@@ -46,9 +46,9 @@ func (bookkeeper) Prepare(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*
 	return []*Node{DivScalar(known[0], 64)}
 }
 
-func (bookkeeper) Propose(task Task, studied []*Node, _ Parents, which *Node, _ int,
+func (bookkeeper) Propose(task Task, prepared []*Node, _ Parents, which *Node, _ int,
 	_ xla.Key) *Node {
-	return BroadcastToDims(Reshape(studied[0], 1, 1), which.Shape().Dimensions[0],
+	return BroadcastToDims(Reshape(prepared[0], 1, 1), which.Shape().Dimensions[0],
 		task.Policy.Params())
 }
 

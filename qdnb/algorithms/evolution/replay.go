@@ -14,8 +14,8 @@ import (
 // Episode is the record of a replayed episode, up to and including its last step.
 type Episode struct {
 	Fitness     float64
-	Descriptors [][]float32 // of the state before each valid step, [steps][d]
-	Rewards     []float32   // of each valid step
+	Descriptors [][]float32 // descriptors of the state before each valid step, [steps][d]
+	Rewards     []float32   // rewards of each valid step
 }
 
 // Replay rolls out policies, given as genotype rows, for one episode each. The seed draws the

@@ -122,7 +122,7 @@ func (s *Search) checkMemory() error {
 	return s.platform.CheckMemory(bytes)
 }
 
-// axes names the sizes of the search.
+// axes names the axis sizes of the search.
 func (s *Search) axes() []xla.Axis {
 	cells := s.settings.Centroids.Shape[0]
 	if s.main != nil {

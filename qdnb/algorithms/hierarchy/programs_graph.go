@@ -13,7 +13,7 @@ import (
 // Random streams of a run or of an iteration.
 const (
 	streamStates     = -1 - iota // initial states
-	streamLearner                // first networks
+	streamLearner                // initial networks
 	streamEvaluation             // initial states of evaluations
 	streamCollect                // data collection of an iteration
 	streamUpdates

@@ -39,7 +39,7 @@ type Search struct {
 	act            []xla.Sharded // the actor's leaves, on all workers
 
 	iteration   int64 // latest iteration; 0 after the first evaluation, -1 before it
-	evaluations int64 // episodes of evaluations so far
+	evaluations int64 // evaluation episodes so far
 	best        float64
 	sums        []float64 // sums of the losses since the last evaluation
 	summed      float64   // number of iterations in sums
@@ -48,7 +48,7 @@ type Search struct {
 // Outcome is the result of an iteration, as the host sees it.
 type Outcome struct {
 	Iteration   int64 // 0 is the evaluation before the first step
-	Evaluations int64 // episodes of evaluations so far
+	Evaluations int64 // evaluation episodes so far
 	EnvSteps    int64 // training steps so far
 	Evaluation  *Evaluation
 	Best        float64 // greatest return of an evaluation episode so far

@@ -28,7 +28,7 @@ type Config struct {
 	UpdateEpochs   int `json:"update_epochs"` // epochs per iteration; paper: 8
 
 	PolicyHidden []int `json:"policy_hidden"` // units of the hidden layers; paper: 32, 32, 32, 32
-	ValueHidden  []int `json:"value_hidden"`  // paper: 256, 256, 256, 256, 256
+	ValueHidden  []int `json:"value_hidden"`  // likewise; paper: 256, 256, 256, 256, 256
 	// NormalizeObservations subtracts the running mean from the observations and divides by the
 	// standard deviation. Paper: false.
 	NormalizeObservations bool `json:"normalize_observations"`

@@ -12,8 +12,8 @@ import (
 // PPO is the algorithm for given network architectures. Its methods build graphs.
 type PPO struct {
 	Config
-	Policy nn.MLP // observations to the logits of the choices
-	Value  nn.MLP // observations to one number
+	Policy nn.MLP // observation to the logits of the choices
+	Value  nn.MLP // observation to one value
 }
 
 // New returns the algorithm for the given numbers of observations and choices.

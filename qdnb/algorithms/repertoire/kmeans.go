@@ -92,7 +92,7 @@ func newTree(centroids []float32, d int) tree {
 	return t
 }
 
-// search looks for the centroid nearest to a point.
+// search finds the centroid nearest to a point.
 type search struct {
 	tree
 	point   []float32

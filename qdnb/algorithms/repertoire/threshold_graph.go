@@ -26,7 +26,7 @@ func NewThreshold(length float64, size *Node, target int) Threshold {
 // Update adapts l to the size of the archive (an int32 scalar), with e = size - target
 // (QDBenchmark, train_aurora.py):
 //
-//	l = l + 1e-5 e + 1e-5 (e - e of the update before)
+//	l = l + 1e-5 e + 1e-5 (e - previous e)
 func (t Threshold) Update(size *Node, target int) Threshold {
 	e := excess(size, target)
 	step := Add(MulScalar(e, thresholdGain), MulScalar(Sub(e, t.Error), thresholdGain))

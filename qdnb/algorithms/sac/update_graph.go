@@ -36,7 +36,7 @@ func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
 
 // CriticLoss is the error of the critics [2, C] relative to the target, a scalar:
 //
-//	a', log pi' = a draw of the actor at s'
+//	a', log pi' = a sample from the actor at s', and its log-probability
 //	y = reward_scaling r + (1 - done) discount (min(Q1', Q2')(s', a') - alpha log pi')
 //	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
 //

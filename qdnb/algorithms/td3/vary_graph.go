@@ -92,7 +92,7 @@ func (t TD3) varyGroup(rows *Node, from shared) *Node {
 			actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
 			critic := s.Shared.Critic
 			critic.Fixed = xla.Rows(critic.Fixed, at, batch)
-			// the sum of the individuals' losses
+			// sum of the individuals' losses
 			loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch))
 			gradient := Gradient(loss, xla.Flatten(s.Policies)...)
 			s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)
