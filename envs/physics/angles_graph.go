@@ -44,12 +44,12 @@ func (a num) cos() num { return a.apply(math.Cos, Cos) }
 // signedAngle is the angle about an axis from one vector to another.
 func signedAngle(axis, from, to vector) num {
 	sin, cos := from.cross(to).dot(axis), from.dot(to)
-	settle(&sin, &cos)
+	materialize(&sin, &cos)
 	return atan2(sin, cos)
 }
 
-// about is the rotation by an angle about an axis.
-func about(axis vector, angle num) quaternion {
+// fromAxisAngle is the rotation by an angle about an axis.
+func fromAxisAngle(axis vector, angle num) quaternion {
 	half := angle.scale(0.5)
 	v := axis.by(half.sin())
 	return quaternion{half.cos(), v.x, v.y, v.z}

@@ -73,7 +73,7 @@ func (s *System) complete(parts []*Node) limbs {
 	for l, level := range s.levels {
 		b := s.rest[l]
 		for i, component := range b.components() {
-			if s.live[i] {
+			if s.varies[i] {
 				*component = num{rows: len(level.body), node: parts[next]}
 				next++
 			}
@@ -84,10 +84,10 @@ func (s *System) complete(parts []*Node) limbs {
 }
 
 // changing are the flat parts that can change.
-func (s *System) changing(g *Graph, batch int, all limbs) (parts []*Node) {
+func (s *System) varyingParts(g *Graph, batch int, all limbs) (parts []*Node) {
 	for l := range all {
 		for i, component := range all[l].components() {
-			if s.live[i] {
+			if s.varies[i] {
 				parts = append(parts, component.spread(g, batch))
 			}
 		}
@@ -121,7 +121,7 @@ func (s *System) Frame(state State, body string) Frame {
 	if at, ok := s.place[body]; ok {
 		b = s.limbs(state)[at.level].take(at.row)
 	} else if i := s.model.Body(body); i >= 0 {
-		b = s.still[i].bodies()
+		b = s.fixed[i].bodies()
 	} else {
 		panic(errors.Errorf("there is no body %q", body))
 	}
@@ -187,7 +187,7 @@ func (s *System) Import(position, rotation, velocity, angular *Node) State {
 		all = append(all, every.take(level.body...))
 	}
 	batch := position.Shape().Dimensions[0]
-	return s.state(s.changing(position.Graph(), batch, all), batch)
+	return s.state(s.varyingParts(position.Graph(), batch, all), batch)
 }
 
 // split cuts [B, bodies, k] into k times [bodies * B].
@@ -216,8 +216,8 @@ func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, vel
 		}
 		for k, b := range s.model.Bodies {
 			if b.Fixed {
-				still := s.still[k].bodies()
-				parts = append(parts, addend{*still.components()[i], [][]int{{k}}})
+				fixed := s.fixed[k].bodies()
+				parts = append(parts, addend{*fixed.components()[i], [][]int{{k}}})
 			}
 		}
 		stacked[i] = s.table(g, batch, parts...)

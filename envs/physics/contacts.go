@@ -11,21 +11,21 @@ type contactGroup struct {
 }
 
 // contactSet are contacts of the same kind, a row each: between capsules (both of bodies that move,
-// or the other one still), or of an end of a capsule with a plane.
+// or the other one fixed), or of an end of a capsule with a plane.
 type contactSet struct {
 	a       side
-	b       *side // nil: the other bodies are still
-	still   []int // the other bodies, as indices in touched; -1 for rows that count for none
+	b       *side // nil: the other bodies are fixed
+	fixed   []int // the other bodies, as indices in touched; -1 for rows that count for none
 	present num   // 1; 0 for rows without a contact, which are there for the sake of the order
 
 	center, half vector // of the capsule, in a's frame; of its end where it meets a plane
 	radius       num
 
-	otherCenter, otherHalf vector // in b's frame, or in the world if it is still
+	otherCenter, otherHalf vector // in b's frame, or in the world if it is fixed
 	otherRadius            num
 	plane                  bool
 
-	otherWeights  weights // of still bodies
+	otherWeights  weights // of fixed bodies
 	otherPosition vector
 
 	friction, elasticity num
@@ -49,7 +49,7 @@ type contact struct {
 	friction, elasticity float64
 }
 
-// prepareContacts lists the contacts that can occur. Contacts between still bodies have no effect
+// prepareContacts lists the contacts that can occur. Contacts between fixed bodies have no effect
 // and are left out.
 func (s *System) prepareContacts() {
 	m := s.model
@@ -79,7 +79,7 @@ func (s *System) prepareContacts() {
 							}
 						}
 					case b.Fixed:
-						c.otherCenter = cb.Position.rounded().plus(s.still[ib].position)
+						c.otherCenter = cb.Position.rounded().plus(s.fixed[ib].position)
 						c.other, c.otherRadius = cb.half(), f32(cb.Radius)
 						walls = append(walls, c)
 					case ia < ib:
@@ -118,7 +118,7 @@ func (s *System) addGroup(twoWay bool, sets []contactSet) {
 	s.contacts = append(s.contacts, g)
 }
 
-// rounds makes sets of contacts with still bodies, one for each level that has any: the first
+// rounds makes sets of contacts with fixed bodies, one for each level that has any: the first
 // contact of each row's body, then the second of each...
 func (s *System) rounds(list []contact, plane bool) []contactSet {
 	byBody := map[int][]contact{}
@@ -136,7 +136,7 @@ func (s *System) rounds(list []contact, plane bool) []contactSet {
 		}
 		var contacts []contact
 		var present []float64
-		var rows, still []int
+		var rows, fixed []int
 		for round := range most {
 			for row, body := range level.body {
 				c, here, touched := contact{a: body, b: -1, radius: 1, otherRadius: 1}, 0.0, -1
@@ -146,13 +146,13 @@ func (s *System) rounds(list []contact, plane bool) []contactSet {
 						touched = s.touch(c.b)
 					}
 				}
-				contacts, present, rows, still = append(contacts, c), append(present, here), append(rows, row),
-					append(still, touched)
+				contacts, present, rows, fixed = append(contacts, c), append(present, here), append(rows, row),
+					append(fixed, touched)
 			}
 		}
 		set := s.contactSet(contacts)
 		set.a = side{l, rows, each(rows), level.weights(rows)}
-		set.still, set.present, set.plane = still, known(present...), plane
+		set.fixed, set.present, set.plane = fixed, known(present...), plane
 		sets = append(sets, set)
 	}
 	return sets
@@ -181,7 +181,7 @@ func (s *System) sideOf(body int) side {
 	return side{at.level, []int{at.row}, [][]int{copies}, s.levels[at.level].weights([]int{at.row})}
 }
 
-// touch numbers the still bodies that can be touched.
+// touch numbers the fixed bodies that can be touched.
 func (s *System) touch(body int) int {
 	if !slices.Contains(s.touched, body) {
 		s.touched = append(s.touched, body)
@@ -223,7 +223,7 @@ func (s *System) contactSet(list []contact) contactSet {
 			if c.b < 0 {
 				return Vec{}
 			}
-			return s.still[c.b].position
+			return s.fixed[c.b].position
 		}),
 		otherWeights: weights{
 			column(func(c contact) float64 { return 1 / f32(other(c).Mass) }),

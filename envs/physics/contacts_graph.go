@@ -10,21 +10,21 @@ type contactPoint struct {
 	penetration   num    // positive where the two overlap
 }
 
-// meet finds the contacts of a group. With whole it settles their places, too, not only what
+// findContacts finds the contacts of a group. With whole it settles their places, too, not only what
 // impulses need.
-func (g *contactGroup) meet(all limbs, whole bool) []contactPoint {
-	meetings := make([]contactPoint, len(g.sets))
+func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
+	points := make([]contactPoint, len(g.sets))
 	var made []*num
 	for k := range g.sets {
-		meetings[k] = g.sets[k].meet(all)
-		made = append(made, meetings[k].components(whole)...)
+		points[k] = g.sets[k].findContacts(all)
+		made = append(made, points[k].components(whole)...)
 	}
-	settle(made...)
-	return meetings
+	materialize(made...)
+	return points
 }
 
-// meet finds the contacts of a set (brax/physics/colliders.py).
-func (c *contactSet) meet(all limbs) contactPoint {
+// findContacts finds the contacts of a set (brax/physics/colliders.py).
+func (c *contactSet) findContacts(all limbs) contactPoint {
 	m := contactPoint{contactSet: c, one: c.a.of(all)}
 	turn := m.one.rot.rotation()
 	if c.plane {
@@ -43,16 +43,16 @@ func (c *contactSet) meet(all limbs) contactPoint {
 	center, half := m.one.pos.plus(turn.of(c.center)), turn.of(c.half)
 	a0, a1 := center.plus(half), center.minus(half)
 	b0, b1 := otherCenter.plus(otherHalf), otherCenter.minus(otherHalf)
-	settleVectors(&a0, &a1, &b0, &b1)
+	materializeVectors(&a0, &a1, &b0, &b1)
 	squared := func(v vector) num { return v.dot(v) }
 	d0, d1 := squared(b0.minus(a0)), squared(b1.minus(a0))
 	d2, d3 := squared(b0.minus(a1)), squared(b1.minus(a1))
 	nearest := d2.min(d3).less(d0.max(d1)).chooseVector(a1, a0)
-	settleVectors(&nearest)
+	materializeVectors(&nearest)
 	otherNearest := closest(b0, b1, nearest)
-	settleVectors(&otherNearest)
+	materializeVectors(&otherNearest)
 	nearest = closest(a0, a1, otherNearest)
-	settleVectors(&nearest)
+	materializeVectors(&nearest)
 
 	apart := nearest.minus(otherNearest)
 	distance := apart.norm()
@@ -85,7 +85,7 @@ func (c *side) of(all limbs) bodies {
 	b := all[c.level].take(c.rows...)
 	if len(c.rows) > all[c.level].pos.z.rows {
 		components := b.components()
-		settle(components[:]...) // repeated rows are slow to read
+		materialize(components[:]...) // repeated rows are slow to read
 	}
 	return b
 }
@@ -112,13 +112,13 @@ func (e *effect) components() []*num {
 // touched, which feel it without moving.
 type touch struct {
 	moving pushes
-	still  push
+	fixed  push
 }
 
-func (s *System) untouched() touch { return touch{s.noPushes(), noPush(len(s.touched))} }
+func (s *System) noTouch() touch { return touch{s.noPushes(), noPush(len(s.touched))} }
 
 func (t touch) plus(o touch) touch {
-	sum := touch{still: t.still.plus(o.still)}
+	sum := touch{fixed: t.fixed.plus(o.fixed)}
 	for l := range t.moving {
 		sum.moving = append(sum.moving, t.moving[l].plus(o.moving[l]))
 	}
@@ -126,12 +126,12 @@ func (t touch) plus(o touch) touch {
 }
 
 // components of the bodies that move, level by level, then of the others.
-func (t *touch) components() (moving, still []*num) {
+func (t *touch) components() (moving, fixed []*num) {
 	for l := range t.moving {
 		c := t.moving[l].components()
 		moving = append(moving, c[:]...)
 	}
-	c := t.still.components()
+	c := t.fixed.components()
 	return moving, c[:]
 }
 
@@ -139,7 +139,7 @@ func (t *touch) components() (moving, still []*num) {
 // same body share the work: their sum is divided by their number, epsilon more.
 func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch {
 	moving := make([][]portion, len(s.levels))
-	var still []portion
+	var fixed []portion
 	for i, e := range effects {
 		set := &g.sets[i]
 		moving[set.a.level] = append(moving[set.a.level], portion{e.on, set.a.to, e.active})
@@ -147,16 +147,16 @@ func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch
 		case set.b != nil:
 			moving[set.b.level] = append(moving[set.b.level], portion{e.onOther, set.b.to, e.active})
 		case g.twoWay:
-			to := make([][]int, len(set.still))
-			for row, touched := range set.still {
+			to := make([][]int, len(set.fixed))
+			for row, touched := range set.fixed {
 				if touched >= 0 {
 					to[row] = []int{touched}
 				}
 			}
-			still = append(still, portion{e.onOther, to, e.active})
+			fixed = append(fixed, portion{e.onOther, to, e.active})
 		}
 	}
-	t := touch{still: shared(len(s.touched), true, epsilon, still)}
+	t := touch{fixed: shared(len(s.touched), true, epsilon, fixed)}
 	for l, level := range s.levels {
 		t.moving = append(t.moving, shared(len(level.body), g.many[l], epsilon, moving[l]))
 	}
@@ -211,10 +211,10 @@ func (m contactPoint) others() weights {
 }
 
 // touching is where two bodies overlap.
-func (m contactPoint) touching() mask { return m.penetration.above(0).and(mask{m.present}) }
+func (m contactPoint) overlapping() mask { return m.penetration.above(0).and(mask{m.present}) }
 
 // speed is the velocity of the body at the contact against the other body's.
-func (m contactPoint) speed(one, other bodies) vector {
+func (m contactPoint) relativeVelocity(one, other bodies) vector {
 	v := one.vel.plus(one.ang.cross(m.arm))
 	if m.b != nil {
 		v = v.minus(other.vel.plus(other.ang.cross(m.otherArm)))

@@ -14,17 +14,17 @@ type jointState struct {
 }
 
 // hold looks at the joints of a group.
-func (h *jointGroup) hold(all limbs) jointState {
+func (h *jointGroup) state(all limbs) jointState {
 	j := h.bodies(all)
 	j.axes, j.angles = j.axisAngle(1e-10)
 	return j
 }
 
 // hold looks at all joints.
-func (s *System) hold(all limbs) []jointState {
-	joints := make([]jointState, len(s.hinges))
+func (s *System) jointStates(all limbs) []jointState {
+	joints := make([]jointState, len(s.jointGroups))
 	for i := range joints {
-		joints[i] = s.hinges[i].hold(all)
+		joints[i] = s.jointGroups[i].state(all)
 	}
 	return joints
 }
@@ -66,7 +66,7 @@ func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
 		from, to := j.parentAxis(2), j.childAxis(2)
-		settleVectors(&first, &from, &to)
+		materializeVectors(&first, &from, &to)
 		return []vector{first}, []num{signedAngle(first, from, to)}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
@@ -83,9 +83,9 @@ func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 // jointAngles reads the angles and velocities of the joints, in the order of the model.
 func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	var a, v []addend
-	for i := range s.hinges {
-		h := &s.hinges[i]
-		j := h.hold(all)
+	for i := range s.jointGroups {
+		h := &s.jointGroups[i]
+		j := h.state(all)
 		relative := j.parents.ang.minus(j.children.ang)
 		for axis := range h.axes {
 			to := make([][]int, len(h.angle))
@@ -107,27 +107,27 @@ type drive struct {
 	gravity *Node   // multiplier of gravity in each copy, [B]; nil: the model's as it is
 }
 
-// carried is a drive as a loop carries it: a tree.
-type carried struct {
+// carriedDrive is a drive as a loop carries it: a tree.
+type carriedDrive struct {
 	Torques []*Node // [rows * B] of each axis of each group of joints
 	Gravity *Node   // [B], or nil
 }
 
-func (d drive) carry(g *Graph, batch int) carried {
-	return carried{nodes(d.torques, g, batch), d.gravity}
+func (d drive) carry(g *Graph, batch int) carriedDrive {
+	return carriedDrive{nodes(d.torques, g, batch), d.gravity}
 }
 
-func (s *System) driveOf(c carried) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
+func (s *System) driveOf(c carriedDrive) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
 
-// torquesUnder are those of the actuators under actions [Actions, B], about each axis of the joints
+// actuatorTorques are those of the actuators under actions [Actions, B], about each axis of the joints
 // of each group; the actions may be nil if there is no actuator.
-func (s *System) torquesUnder(actions *Node) [][]num {
+func (s *System) actuatorTorques(actions *Node) [][]num {
 	action := num{rows: s.actions}
 	if s.actions > 0 {
 		action.node = Reshape(actions, actions.Shape().Size())
 	}
-	all := make([][]num, len(s.hinges))
-	for i, h := range s.hinges {
+	all := make([][]num, len(s.jointGroups))
+	for i, h := range s.jointGroups {
 		for axis, strength := range h.strength {
 			torque := strength
 			if !strength.all(0) {
@@ -150,8 +150,8 @@ func nodes(torques [][]num, g *Graph, batch int) (flat []*Node) {
 }
 
 func (s *System) torquesOf(flat []*Node) [][]num {
-	all := make([][]num, len(s.hinges))
-	for i, h := range s.hinges {
+	all := make([][]num, len(s.jointGroups))
+	for i, h := range s.jointGroups {
 		for range h.axes {
 			all[i] = append(all[i], num{rows: len(h.angle), node: flat[0]})
 			flat = flat[1:]
@@ -162,20 +162,20 @@ func (s *System) torquesOf(flat []*Node) [][]num {
 
 // driven is the torque of actuators about axis i on the parents: none where the joint is beyond a
 // limit.
-func (j jointState) driven(i int, torque num) num {
+func (j jointState) actuatorTorque(i int, torque num) num {
 	outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
 	return outside.choose(torque.zero(), torque)
 }
 
 // limited is the torque that turns the joints back between the limits of axis i, on the parents.
-func (j jointState) limited(i int) num {
+func (j jointState) limitTorque(i int) num {
 	angle := j.angles[i]
 	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
 	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below).times(j.limitStrength).neg()
 }
 
 // along is the sum of torques about the axes.
-func (j jointState) along(torques []num) vector {
+func (j jointState) sumOverAxes(torques []num) vector {
 	total := j.axes[0].by(torques[0])
 	for i, axis := range j.axes[1:] {
 		total = total.plus(axis.by(torques[i+1]))
@@ -184,7 +184,7 @@ func (j jointState) along(torques []num) vector {
 }
 
 // braked is the damping torque of the joints on the parents.
-func (j jointState) braked() vector {
+func (j jointState) dampingTorque() vector {
 	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
 }
 
@@ -227,7 +227,7 @@ func (l *loads) accelerations() pushes {
 			shared = append(shared, totals[i][k].shared()...)
 		}
 	}
-	settle(shared...)
+	materialize(shared...)
 	var out pushes
 	for i, level := range l.system.levels {
 		var sums [6]num

@@ -264,17 +264,17 @@ func join(parts []*Node) *Node {
 	return Concatenate(parts, 0)
 }
 
-// settleVectors is settle for vectors.
-func settleVectors(vectors ...*vector) {
+// materializeVectors is settle for vectors.
+func materializeVectors(vectors ...*vector) {
 	var all []*num
 	for _, v := range vectors {
 		all = append(all, v.components()...)
 	}
-	settle(all...)
+	materialize(all...)
 }
 
-// settle computes quantities before what uses them; see [xla.Materialize].
-func settle(values ...*num) {
+// materialize computes quantities before what uses them; see [xla.Materialize].
+func materialize(values ...*num) {
 	var open []*num
 	var nodes []*Node
 	for _, v := range values {

@@ -13,17 +13,17 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	w, other := m.a.weights, m.others()
 	arm, otherArm := m.arm, m.otherArm
 	share := 1.0
-	var ease num
+	var inverseMass num
 	if g.twoWay {
 		half := m.normal.by(m.penetration.scale(0.5))
 		arm, otherArm = arm.minus(half), otherArm.plus(half)
-		ease = w.give(arm, m.normal).plus(other.give(otherArm, m.normal))
+		inverseMass = w.inverseMassAt(arm, m.normal).plus(other.inverseMassAt(otherArm, m.normal))
 		share = contactShare
 	} else {
-		ease = w.give(arm, m.normal)
+		inverseMass = w.inverseMassAt(arm, m.normal)
 	}
-	multiplier := m.penetration.over(ease.add(1e-6)) // computed once: XLA does not repeat divisions
-	active := m.touching()
+	multiplier := m.penetration.over(inverseMass.add(1e-6)) // computed once: XLA does not repeat divisions
+	active := m.overlapping()
 	zero := multiplier.zero()
 	p := m.normal.by(active.choose(multiplier, zero))
 
@@ -32,22 +32,22 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	if m.b != nil {
 		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
 	}
-	settleVectors(&slip)
+	materializeVectors(&slip)
 	slip = slip.minus(m.normal.by(slip.dot(m.normal)))
-	settle(append(slip.components(), append(p.components(), arm.components()...)...)...)
+	materialize(append(slip.components(), append(p.components(), arm.components()...)...)...)
 	distance := slip.norm()
 	direction := slip.over(distance.add(1e-6))
-	ease = w.give(m.arm, direction)
+	inverseMass = w.inverseMassAt(m.arm, direction)
 	bound := multiplier.abs()
 	if g.twoWay {
-		ease = ease.plus(other.give(m.otherArm, direction))
+		inverseMass = inverseMass.plus(other.inverseMassAt(m.otherArm, direction))
 	} else {
 		bound = m.friction.times(multiplier).abs()
 	}
-	hold := distance.over(ease)
+	hold := distance.over(inverseMass)
 	stuck := active.and(hold.less(bound))
 	f := direction.by(stuck.choose(hold, zero)).neg()
-	settle(f.components()...)
+	materialize(f.components()...)
 
 	out := pressed{effect: effect{active: active}, multiplier: active.choose(multiplier, zero)}
 	out.on = push{p.plus(f).by(w.mass),
@@ -63,7 +63,7 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 // moved is what the point of contact moved with a body since before.
 func (m contactPoint) moved(before, now bodies, arm vector) vector {
 	inBody := now.rot.inverse().rotation().of(arm)
-	settleVectors(&inBody)
+	materializeVectors(&inBody)
 	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
 }
 
@@ -81,43 +81,43 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 		other, otherWas = m.b.of(now), m.b.of(before)
 		m.otherArm = m.pos.minus(other.pos)
 	}
-	speed := m.speed(one, other)
-	settle(append(append(m.arm.components(), m.otherArm.components()...), speed.components()...)...)
+	speed := m.relativeVelocity(one, other)
+	materialize(append(append(m.arm.components(), m.otherArm.components()...), speed.components()...)...)
 	approach := speed.dot(m.normal)
 	slip := speed.minus(m.normal.by(approach))
-	settle(append(slip.components(), &approach)...)
+	materialize(append(slip.components(), &approach)...)
 	slipping := slip.norm()
 	direction := slip.over(slipping.add(1e-6))
 	// Twice the substep: collisions are resolved every other one.
 	multiplier := multipliers[m.a.level].take(m.a.rows...).abs()
 	brake := m.friction.times(multiplier).scale(1 / (2 * s.dt)).min(slipping)
-	var ease num
+	var inverseMass num
 	if g.twoWay {
-		ease = w.give(m.arm, direction).plus(others.give(m.otherArm, direction))
+		inverseMass = w.inverseMassAt(m.arm, direction).plus(others.inverseMassAt(m.otherArm, direction))
 	} else {
 		lever := m.arm.cross(direction)
-		ease = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
+		inverseMass = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
 	}
-	braking := direction.by(brake.over(ease.add(1e-6))).neg()
-	settle(braking.components()...)
+	braking := direction.by(brake.over(inverseMass.add(1e-6))).neg()
+	materialize(braking.components()...)
 
 	// Restitution, none below the speed that gravity gives in two substeps.
 	restored := approach.zero()
 	if !m.elasticity.all(0) {
 		slow := approach.abs().below(2 * s.dt * 9.81)
 		elasticity := slow.choose(m.elasticity.zero(), m.elasticity)
-		restored = elasticity.times(m.speed(was, otherWas).dot(m.normal)).neg().min(approach.zero())
+		restored = elasticity.times(m.relativeVelocity(was, otherWas).dot(m.normal)).neg().min(approach.zero())
 	}
 	change := m.normal.by(restored.minus(approach))
 	size := change.norm()
 	along := change.over(size.add(1e-6))
-	ease = w.give(m.arm, along)
+	inverseMass = w.inverseMassAt(m.arm, along)
 	if g.twoWay {
-		ease = ease.plus(others.give(m.otherArm.plus(m.normal.by(m.penetration)), along))
+		inverseMass = inverseMass.plus(others.inverseMassAt(m.otherArm.plus(m.normal.by(m.penetration)), along))
 	}
-	p := along.by(size.over(ease.add(1e-6))).plus(braking)
-	p = m.touching().chooseVector(p, p.scale(0))
-	settle(p.components()...)
+	p := along.by(size.over(inverseMass.add(1e-6))).plus(braking)
+	p = m.overlapping().chooseVector(p, p.scale(0))
+	materialize(p.components()...)
 
 	e := effect{active: p.dot(p).above(0)}
 	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}

@@ -14,7 +14,7 @@ import (
 func (s *System) Pose(angles, velocities *Node) State {
 	batch := angles.Shape().Dimensions[1]
 	flat := func(x *Node) num { return num{rows: s.dofs, node: Reshape(x, s.dofs*batch)} }
-	return s.state(s.changing(angles.Graph(), batch, s.pose(flat(angles), flat(velocities))), batch)
+	return s.state(s.varyingParts(angles.Graph(), batch, s.pose(flat(angles), flat(velocities))), batch)
 }
 
 // DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the
@@ -24,7 +24,7 @@ func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 // pose builds the bodies level after level, as the rest of the engine moves them. Each level is
 // settled: what hangs on it would compute it again for every component.
 func (s *System) pose(angles, velocities num) limbs {
-	settle(&angles, &velocities)
+	materialize(&angles, &velocities)
 	all, roots := make(limbs, len(s.levels)), s.roots()
 	for l, level := range s.levels {
 		var parts [13][]addend
@@ -39,8 +39,8 @@ func (s *System) pose(angles, velocities num) limbs {
 				add(pose{position, quat{1}}.bodies(), []int{row})
 			}
 		}
-		for k := range s.hinges {
-			if h := &s.hinges[k]; h.level+1 == l {
+		for k := range s.jointGroups {
+			if h := &s.jointGroups[k]; h.level+1 == l {
 				add(h.attach(all[l-1].take(h.parentRow...), angles, velocities), h.childRow)
 			}
 		}
@@ -48,13 +48,13 @@ func (s *System) pose(angles, velocities num) limbs {
 			*c = sum(len(level.body), parts[i]...)
 		}
 		components := all[l].components()
-		settle(components[:]...)
+		materialize(components[:]...)
 	}
 	lowest := s.lowest(all, roots)
 	hanging := slices.Sorted(maps.Keys(lowest))
 	for _, root := range hanging {
 		low := lowest[root]
-		settle(&low)
+		materialize(&low)
 		lowest[root] = low
 	}
 	for l := range all {
@@ -78,8 +78,8 @@ func (s *System) roots() [][]int {
 	roots := [][]int{s.levels[0].body}
 	for l := range s.levels[1:] {
 		next := make([]int, len(s.levels[l+1].body))
-		for i := range s.hinges {
-			if h := &s.hinges[i]; h.level == l {
+		for i := range s.jointGroups {
+			if h := &s.jointGroups[i]; h.level == l {
 				for unit, row := range h.childRow {
 					next[row] = roots[l][h.parentRow[unit]]
 				}
@@ -114,8 +114,8 @@ func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 			spin = spin.plus(part)
 		}
 		// Intrinsic rotations: later axes turn with the earlier ones.
-		turn = about(turn.rotation().of(fixed), angles.take(at...)).times(turn)
-		settle(turn.components()...)
+		turn = fromAxisAngle(turn.rotation().of(fixed), angles.take(at...)).times(turn)
+		materialize(turn.components()...)
 	}
 	parentTurn := parents.rot.rotation()
 	arm := h.parentOffset.minus(turn.rotation().of(h.childOffset))

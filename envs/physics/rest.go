@@ -20,7 +20,7 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 		all = s.pose(known(angles...), constant(s.dofs, 0))
 	}
 	places := make([]Place, len(s.model.Bodies))
-	for i, p := range s.still {
+	for i, p := range s.fixed {
 		if s.model.Bodies[i].Fixed {
 			places[i] = Place{p.position, p.rotation}
 		}

@@ -31,23 +31,23 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	}
 	type running struct {
 		Parts []*Node // [limbs * B], see [State]
-		Drive carried
+		Drive carriedDrive
 		Touch []*Node // [rows * B] each
 	}
 	g, batch := state.graph(), state.batch()
 	run := running{Parts: state.flat()}
-	run.Drive = drive{s.torquesUnder(action), gravity}.carry(g, batch)
-	total := s.untouched()
+	run.Drive = drive{s.actuatorTorques(action), gravity}.carry(g, batch)
+	total := s.noTouch()
 	for _, c := range total.all() {
 		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
 	}
-	substep, count := s.least()
+	substep, count := s.smallestStep()
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
 		all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive), nil)
 		for i, c := range t.all() {
 			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 		}
-		r.Parts = s.changing(r.Parts[0].Graph(), batch, all)
+		r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
 		return r
 	})
 	for i, c := range total.all() {
@@ -57,7 +57,7 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 }
 
 // least is the least step that the dynamics make, and how many of it are a control step.
-func (s *System) least() (step func(limbs, drive, *viewer) (limbs, touch), count int) {
+func (s *System) smallestStep() (step func(limbs, drive, *stageRecorder) (limbs, touch), count int) {
 	if s.model.Dynamics == PositionBased {
 		return s.positionIteration, s.model.Substeps / 2
 	}
@@ -66,11 +66,11 @@ func (s *System) least() (step func(limbs, drive, *viewer) (limbs, touch), count
 
 // all are the components of a touch that have rows.
 func (t *touch) all() []*num {
-	moving, still := t.components()
-	if still[0].rows == 0 {
+	moving, fixed := t.components()
+	if fixed[0].rows == 0 {
 		return moving
 	}
-	return append(moving, still...)
+	return append(moving, fixed...)
 }
 
 // Contact is what the contacts of a state would do: Brax's info of a state, impulses of spring
@@ -81,14 +81,14 @@ func (s *System) Contact(state State) Contact {
 
 // contact puts what contacts did in the order of the model.
 func (s *System) contact(g *Graph, batch int, t touch) Contact {
-	moving, still := t.components()
+	moving, fixed := t.components()
 	all := make([]*Node, 6)
 	for i := range all {
 		var parts []addend
 		for l, level := range s.levels {
 			parts = append(parts, addend{*moving[6*l+i], level.toModel()})
 		}
-		parts = append(parts, addend{*still[i], each(s.touched)})
+		parts = append(parts, addend{*fixed[i], each(s.touched)})
 		all[i] = s.table(g, batch, parts...)
 	}
 	return Contact{[3]*Node(all[:3]), [3]*Node(all[3:])}

@@ -17,15 +17,15 @@ type System struct {
 	dt     float64 // of a substep, s
 	levels []level
 	place  map[string]place // of the bodies that move
-	still  []pose           // of bodies that do not move, by index in the model
-	live   [13]bool         // which components of the state are carried: the others are as at rest
+	fixed  []pose           // of bodies that do not move, by index in the model
+	varies [13]bool         // which components of the state the loop carries; the others keep their rest values
 	rest   limbs            // the default pose
 
-	hinges   []jointGroup
-	dofs     int // angles of all joints
-	actions  int
-	contacts []contactGroup
-	touched  []int // index in the model of each still body that something can touch
+	jointGroups []jointGroup
+	dofs        int // angles of all joints
+	actions     int
+	contacts    []contactGroup
+	touched     []int // index in the model of each fixed body that something can touch
 }
 
 // level are the bodies at the same depth of the tree, a row for each limb that is long enough.
@@ -52,7 +52,7 @@ func NewSystem(m Model) (*System, error) {
 		return nil, err
 	}
 	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), place: map[string]place{},
-		still: make([]pose, len(m.Bodies))}
+		fixed: make([]pose, len(m.Bodies))}
 	if m.Dynamics == PositionBased { // there, two axes are three of which the last cannot turn
 		s.model.Joints = slices.Clone(m.Joints)
 		for i, j := range m.Joints {
@@ -65,19 +65,19 @@ func NewSystem(m Model) (*System, error) {
 		return nil, err
 	}
 	s.prepareJoints()
-	s.placeStillBodies()
+	s.placeFixedBodies()
 	s.prepareContacts()
 
 	turns := m.Frozen.Rotation
 	for axis := range 3 {
 		// A body that does not turn about two axes turns about the third alone.
 		one, other := !turns[(axis+1)%3], !turns[(axis+2)%3]
-		s.live[axis] = !m.Frozen.Position[axis] || one || other // joints could not move it either
-		s.live[4+axis] = !turns[axis] || one && other
-		s.live[7+axis] = !m.Frozen.Position[axis]
-		s.live[10+axis] = !turns[axis]
+		s.varies[axis] = !m.Frozen.Position[axis] || one || other // joints could not move it either
+		s.varies[4+axis] = !turns[axis] || one && other
+		s.varies[7+axis] = !m.Frozen.Position[axis]
+		s.varies[10+axis] = !turns[axis]
 	}
-	s.live[3] = true
+	s.varies[3] = true
 	s.rest = s.pose(known(s.defaultAngles()...), constant(max(1, s.dofs), 0))
 	return s, nil
 }
@@ -198,9 +198,9 @@ func (b Body) inverseInertia() Vec {
 	return Vec{1 / f32(b.Inertia[0]), 1 / f32(b.Inertia[1]), 1 / f32(b.Inertia[2])}
 }
 
-// placeStillBodies finds where the bodies are that do not move: where the model says, or upon z =
+// placeFixedBodies finds where the bodies are that do not move: where the model says, or upon z =
 // 0.
-func (s *System) placeStillBodies() {
+func (s *System) placeFixedBodies() {
 	for i, b := range s.model.Bodies {
 		if !b.Fixed {
 			continue
@@ -211,7 +211,7 @@ func (s *System) placeStillBodies() {
 		} else if low := b.lowest(); !math.IsInf(low, 1) {
 			p.position[2] = snap(-low)
 		}
-		s.still[i] = p
+		s.fixed[i] = p
 	}
 }
 

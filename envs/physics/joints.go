@@ -34,13 +34,13 @@ type jointGroup struct {
 // prepareJoints groups the joints by level and number of axes.
 func (s *System) prepareJoints() {
 	m := s.model
-	type about struct {
+	type jointInfo struct {
 		joint, firstAngle, action int
 		strength                  float64
 	}
-	byChild := map[int]about{}
+	byChild := map[int]jointInfo{}
 	for i, j := range m.Joints {
-		byChild[m.Body(j.Child)] = about{joint: i, firstAngle: s.dofs}
+		byChild[m.Body(j.Child)] = jointInfo{joint: i, firstAngle: s.dofs}
 		s.dofs += len(j.Limits)
 	}
 	for _, a := range m.Actuators {
@@ -54,7 +54,7 @@ func (s *System) prepareJoints() {
 		parents, children := s.levels[l], s.levels[l+1]
 		for axes := 1; axes <= 3; axes++ {
 			h := jointGroup{axes: axes, level: l}
-			var list []about
+			var list []jointInfo
 			parentRow := -1
 			for row, child := range children.body {
 				a := byChild[child]
@@ -134,7 +134,7 @@ func (s *System) prepareJoints() {
 			})
 			h.parentWeights = parents.weights(h.parentRow)
 			h.childWeights = children.weights(h.childRow)
-			s.hinges = append(s.hinges, h)
+			s.jointGroups = append(s.jointGroups, h)
 		}
 	}
 }
