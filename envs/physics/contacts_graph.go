@@ -1,17 +1,17 @@
 package physics
 
-// contactPoint is where the contacts of a set are, and with which bodies.
+// contactPoint holds the contact points of a set and the bodies in contact.
 type contactPoint struct {
 	*contactSet
-	one, other    bodies // the bodies; of the other side only if it moves
+	one, other    bodies // the two bodies; other is set only if it moves
 	pos           vector // in the world
 	arm, otherArm vector // from the centres of the bodies
 	normal        vector // of the other surface
 	penetration   num    // positive where the two overlap
 }
 
-// findContacts finds the contacts of a group. With whole it settles their places, too, not only what
-// impulses need.
+// findContacts finds the contact points of a group. If whole is set it also materializes their
+// positions and penetrations, not only what impulses need.
 func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 	points := make([]contactPoint, len(g.sets))
 	var made []*num
@@ -23,7 +23,7 @@ func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
 	return points
 }
 
-// findContacts finds the contacts of a set (brax/physics/colliders.py).
+// findContacts finds the contact points of a set (brax/physics/colliders.py).
 func (c *contactSet) findContacts(all limbs) contactPoint {
 	m := contactPoint{contactSet: c, one: c.a.of(all)}
 	turn := m.one.rot.rotation()
@@ -80,7 +80,7 @@ func (m *contactPoint) components(whole bool) []*num {
 	return all
 }
 
-// of are the bodies of a side.
+// of returns the bodies of a side.
 func (c *side) of(all limbs) bodies {
 	b := all[c.level].take(c.rows...)
 	if len(c.rows) > all[c.level].pos.z.rows {
@@ -90,14 +90,14 @@ func (c *side) of(all limbs) bodies {
 	return b
 }
 
-// closest is the point between a and b that is next to p.
+// closest is the point of the segment from a to b that is closest to p.
 func closest(a, b, p vector) vector {
 	ab := b.minus(a)
 	t := p.minus(a).dot(ab).over(ab.dot(ab).add(1e-6))
 	return a.plus(ab.by(t.max(t.zero()).min(constant(t.rows, 1))))
 }
 
-// effect is what the contacts of a set do to the two bodies of each, and which of them are at work.
+// effect is the effect of the contacts of a set on both of their bodies, and which are active.
 type effect struct {
 	on, onOther push
 	active      mask
@@ -108,8 +108,8 @@ func (e *effect) components() []*num {
 	return append(append(on[:], other[:]...), &e.active.num)
 }
 
-// touch is what contacts did to bodies: to those that move, and to those of the rest that can be
-// touched, which feel it without moving.
+// touch is the effect of contacts on bodies. For the fixed bodies that can be touched it is
+// recorded without moving them.
 type touch struct {
 	moving pushes
 	fixed  push
@@ -125,7 +125,7 @@ func (t touch) plus(o touch) touch {
 	return sum
 }
 
-// components of the bodies that move, level by level, then of the others.
+// components returns the components of the moving bodies, level by level, and of the fixed ones.
 func (t *touch) components() (moving, fixed []*num) {
 	for l := range t.moving {
 		c := t.moving[l].components()
@@ -135,8 +135,8 @@ func (t *touch) components() (moving, fixed []*num) {
 	return moving, c[:]
 }
 
-// share adds up the effects of a group's contacts on each body. Contacts of a group that act on the
-// same body share the work: their sum is divided by their number, epsilon more.
+// share averages the effects of a group's contacts on each body: their sum is divided by their
+// number plus epsilon.
 func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch {
 	moving := make([][]portion, len(s.levels))
 	var fixed []portion
@@ -163,7 +163,7 @@ func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch
 	return t
 }
 
-// portion is the effect of contacts on the bodies of one side.
+// portion is the effect of a set's contacts on the bodies of one side.
 type portion struct {
 	push
 	to     [][]int // rows of the bodies
@@ -184,9 +184,9 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 	}
 	weight := constant(rows, 1/(1+epsilon))
 	if many {
-		// The source divides by count + epsilon, its sum being 0 where the count is. Here the
-		// compiler may decide twice, in two kernels that round differently, whether a contact is
-		// active, and a count of 0 would make of an impulse one of 1/epsilon times it.
+		// The source divides by count + epsilon; its sum is 0 where the count is 0. Here the compiler
+		// may decide twice whether a contact is active, in two kernels that round differently. With a
+		// count of 0 an impulse would then be scaled by 1/epsilon.
 		count := sum(rows, counts...).max(constant(rows, 1))
 		weight = constant(rows, 1).over(count.add(epsilon))
 	}
@@ -197,12 +197,12 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 	return total
 }
 
-// impulse is what an impulse does to bodies at arm from their centres.
+// impulse is the velocity change of bodies by an impulse p at arm from their centres.
 func impulse(p, arm vector, w weights) push {
 	return push{p.by(w.mass), arm.cross(p).times(w.inertia)}
 }
 
-// others are the weights of the bodies on the other side.
+// others returns the weights of the bodies on the other side.
 func (m contactPoint) others() weights {
 	if m.b != nil {
 		return m.b.weights
@@ -210,10 +210,10 @@ func (m contactPoint) others() weights {
 	return m.otherWeights
 }
 
-// touching is where two bodies overlap.
+// overlapping masks the contacts whose bodies overlap.
 func (m contactPoint) overlapping() mask { return m.penetration.above(0).and(mask{m.present}) }
 
-// speed is the velocity of the body at the contact against the other body's.
+// relativeVelocity is the velocity of the body at the contact point relative to the other body's.
 func (m contactPoint) relativeVelocity(one, other bodies) vector {
 	v := one.vel.plus(one.ang.cross(m.arm))
 	if m.b != nil {

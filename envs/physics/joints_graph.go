@@ -2,25 +2,25 @@ package physics
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// jointState is a group of joints with their two bodies in a state.
+// jointState is a group of joints with the state of their bodies.
 type jointState struct {
 	*jointGroup
 	parents, children   bodies
 	parentTurn          rotation
 	childTurn           rotation
-	parentArm, childArm vector // from the bodies' centres to the joint, along the axes of the world
+	parentArm, childArm vector // from the bodies' centres to the joint, in the world frame
 	axes                []vector
 	angles              []num // about the axes, rad
 }
 
-// hold looks at the joints of a group.
+// state computes the axes and angles of a group's joints.
 func (h *jointGroup) state(all limbs) jointState {
 	j := h.bodies(all)
 	j.axes, j.angles = j.axisAngle(1e-10)
 	return j
 }
 
-// hold looks at all joints.
+// jointStates computes the axes and angles of all joints.
 func (s *System) jointStates(all limbs) []jointState {
 	joints := make([]jointState, len(s.jointGroups))
 	for i := range joints {
@@ -37,7 +37,7 @@ func (h *jointGroup) bodies(all limbs) jointState {
 	return j
 }
 
-// components are what is used of a joint again and again.
+// components returns the quantities that are used several times.
 func (j *jointState) components() []*num {
 	all := append(j.parentArm.components(), j.childArm.components()...)
 	for i := range j.axes {
@@ -49,8 +49,8 @@ func (j *jointState) components() []*num {
 func (j jointState) parentAxis(i int) vector { return j.parentTurn.of(j.jointGroup.parentAxis[i]) }
 func (j jointState) childAxis(i int) vector  { return j.childTurn.of(j.jointGroup.childAxis[i]) }
 
-// lineOfNodes gives, for joints with two or three axes, the line of nodes, and the parent's first
-// axis in the plane of the child's first two: unit vectors, but for epsilon.
+// lineOfNodes returns two unit vectors (up to epsilon) for joints with two or three axes: the line
+// of nodes, and the parent's first axis projected on the plane of the child's first two.
 func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 	first, one, two, three := j.parentAxis(0), j.childAxis(0), j.childAxis(1), j.childAxis(2)
 	line = three.cross(first)
@@ -59,9 +59,9 @@ func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 	return line, bend.over(bend.norm().add(epsilon))
 }
 
-// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler
-// angles x-y-z by the line of nodes (brax/physics/joints.py). With one axis the parent's and the
-// child's are held together, which makes it simpler.
+// axisAngle returns the joint axes in the world frame and the angles about them, rad: intrinsic
+// Euler angles x-y-z by the line of nodes (brax/physics/joints.py). Joints with one axis need no
+// line of nodes, since the dynamics keep the axes of parent and child aligned.
 func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
@@ -80,7 +80,7 @@ func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	return []vector{first, two, three}, []num{psi, theta, phi}
 }
 
-// jointAngles reads the angles and velocities of the joints, in the order of the model.
+// jointAngles returns the angles and velocities of the joints, in the order of the model.
 func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	var a, v []addend
 	for i := range s.jointGroups {
@@ -101,15 +101,15 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	return sum(s.dofs, a...), sum(s.dofs, v...)
 }
 
-// drive is what acts on a system from outside for a control step.
+// drive holds the external inputs of a control step: actuator torques and gravity.
 type drive struct {
-	torques [][]num // of the actuators about each axis of the joints, of each group of joints
-	gravity *Node   // multiplier of gravity in each copy, [B]; nil: the model's as it is
+	torques [][]num // actuator torques for each group of joints and each of its axes
+	gravity *Node   // multiplier of gravity in each copy, [B]; nil: 1
 }
 
-// carriedDrive is a drive as a loop carries it: a tree.
+// carriedDrive is a drive as a pytree that loops can carry.
 type carriedDrive struct {
-	Torques []*Node // [rows * B] of each axis of each group of joints
+	Torques []*Node // [rows * B] for each axis of each group of joints
 	Gravity *Node   // [B], or nil
 }
 
@@ -119,8 +119,8 @@ func (d drive) carry(g *Graph, batch int) carriedDrive {
 
 func (s *System) driveOf(c carriedDrive) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
 
-// actuatorTorques are those of the actuators under actions [Actions, B], about each axis of the joints
-// of each group; the actions may be nil if there is no actuator.
+// actuatorTorques returns the actuator torques for actions [Actions, B], for each group of joints
+// and each of its axes. The actions may be nil if there is no actuator.
 func (s *System) actuatorTorques(actions *Node) [][]num {
 	action := num{rows: s.actions}
 	if s.actions > 0 {
@@ -139,7 +139,7 @@ func (s *System) actuatorTorques(actions *Node) [][]num {
 	return all
 }
 
-// nodes are the tensors of torques, for a loop to carry; torquesOf makes torques of them again.
+// nodes flattens torques to tensors that a loop can carry; torquesOf is the inverse.
 func nodes(torques [][]num, g *Graph, batch int) (flat []*Node) {
 	for _, axes := range torques {
 		for _, torque := range axes {
@@ -160,21 +160,21 @@ func (s *System) torquesOf(flat []*Node) [][]num {
 	return all
 }
 
-// driven is the torque of actuators about axis i on the parents: none where the joint is beyond a
-// limit.
+// actuatorTorque is the torque of actuators about axis i on the parents. It is 0 where the joint is
+// beyond a limit.
 func (j jointState) actuatorTorque(i int, torque num) num {
 	outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
 	return outside.choose(torque.zero(), torque)
 }
 
-// limited is the torque that turns the joints back between the limits of axis i, on the parents.
+// limitTorque is the torque on the parents that turns joints back within the limits of axis i.
 func (j jointState) limitTorque(i int) num {
 	angle := j.angles[i]
 	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
 	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below).times(j.limitStrength).neg()
 }
 
-// along is the sum of torques about the axes.
+// sumOverAxes sums the torques about the joint axes to one torque vector.
 func (j jointState) sumOverAxes(torques []num) vector {
 	total := j.axes[0].by(torques[0])
 	for i, axis := range j.axes[1:] {
@@ -183,7 +183,7 @@ func (j jointState) sumOverAxes(torques []num) vector {
 	return total
 }
 
-// braked is the damping torque of the joints on the parents.
+// dampingTorque is the damping torque of the joints on the parents.
 func (j jointState) dampingTorque() vector {
 	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
 }
@@ -191,7 +191,7 @@ func (j jointState) dampingTorque() vector {
 // load is a force and a torque on bodies.
 type load struct{ force, torque vector }
 
-// loads adds up what the joints do to each body, level by level.
+// loads accumulates the joint forces and torques on each body, level by level.
 type loads struct {
 	system *System
 	parts  [][6][]addend
@@ -199,7 +199,7 @@ type loads struct {
 
 func (s *System) newLoads() *loads { return &loads{s, make([][6][]addend, len(s.levels))} }
 
-// add counts what a group of joints does to its parents and to its children.
+// add accumulates the loads of a group of joints on its parents and on its children.
 func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 	put := func(level int, to [][]int, x load) {
 		for i, c := range []num{x.force.x, x.force.y, x.force.z, x.torque.x, x.torque.y, x.torque.z} {
@@ -210,14 +210,14 @@ func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 	put(h.level+1, each(h.childRow), onChildren)
 }
 
-// pull counts forces on the children, opposite ones on the parents, and torques on the parents,
-// opposite ones on the children.
+// pull accumulates a force on the children and a torque on the parents, with the opposite force and
+// torque on the other body.
 func (l *loads) pull(j jointState, force, torque vector) {
 	l.add(j.jointGroup, load{force.neg(), torque.minus(j.parentArm.cross(force))},
 		load{force, j.childArm.cross(force).minus(torque)})
 }
 
-// accelerations are what the loads do to the bodies.
+// accelerations converts the loads to accelerations of the bodies.
 func (l *loads) accelerations() pushes {
 	totals := make([][6]*total, len(l.parts))
 	var shared []*num

@@ -1,13 +1,13 @@
 package physics
 
-// pressed is what a contact set does to positions: the shift of the first body, and the normal
-// multiplier, which the source leaves unmasked where two bodies meet.
+// pressed is the position correction of a contact set: the shift of its bodies, and the normal
+// multiplier, which the source does not mask for contacts of two bodies.
 type pressed struct {
 	effect
 	multiplier num
 }
 
-// solveContactPosition pushes bodies out of each other and holds them where they stick
+// solveContactPosition corrects positions for penetration and static friction
 // (brax/physics/colliders.py, _position_contact).
 func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) pressed {
 	w, other := m.a.weights, m.others()
@@ -22,12 +22,13 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	} else {
 		inverseMass = w.inverseMassAt(arm, m.normal)
 	}
-	multiplier := m.penetration.over(inverseMass.add(1e-6)) // computed once: XLA does not repeat divisions
+	// Computed once: XLA does not repeat divisions.
+	multiplier := m.penetration.over(inverseMass.add(1e-6))
 	active := m.overlapping()
 	zero := multiplier.zero()
 	p := m.normal.by(active.choose(multiplier, zero))
 
-	// Static friction: undo what the point of contact moved along the surface.
+	// Static friction: undo the tangential displacement of the contact point.
 	slip := m.moved(m.a.of(before), m.one, m.arm)
 	if m.b != nil {
 		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
@@ -60,35 +61,36 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	return out
 }
 
-// moved is what the point of contact moved with a body since before.
+// moved is the displacement of a body's contact point since before.
 func (m contactPoint) moved(before, now bodies, arm vector) vector {
 	inBody := now.rot.inverse().rotation().of(arm)
 	materializeVectors(&inBody)
 	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
 }
 
-// solveContactVelocity brakes bodies that slide on each other and stops them from parting or
-// meeting at their contact, by the multipliers of their bodies (brax/physics/colliders.py,
-// _velocity_contact). Before are the velocities of the collision pass's start.
+// solveContactVelocity applies dynamic friction and restitution to velocities. Friction is bounded
+// by the normal multipliers of the bodies (brax/physics/colliders.py, _velocity_contact). before is
+// the state at the start of the collision pass.
 func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs,
 	multipliers []num) effect {
 	w, others := m.a.weights, m.others()
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies
-	// The arms are those of the positions now; the contact is where the collision pass found it.
+	// The arms use the current positions; the contact point is the one the collision pass found.
 	m.arm = m.pos.minus(one.pos)
 	if m.b != nil {
 		other, otherWas = m.b.of(now), m.b.of(before)
 		m.otherArm = m.pos.minus(other.pos)
 	}
 	speed := m.relativeVelocity(one, other)
-	materialize(append(append(m.arm.components(), m.otherArm.components()...), speed.components()...)...)
+	materialize(append(append(m.arm.components(), m.otherArm.components()...),
+		speed.components()...)...)
 	approach := speed.dot(m.normal)
 	slip := speed.minus(m.normal.by(approach))
 	materialize(append(slip.components(), &approach)...)
 	slipping := slip.norm()
 	direction := slip.over(slipping.add(1e-6))
-	// Twice the substep: collisions are resolved every other one.
+	// Twice the substep: collisions are resolved every other substep.
 	multiplier := multipliers[m.a.level].take(m.a.rows...).abs()
 	brake := m.friction.times(multiplier).scale(1 / (2 * s.dt)).min(slipping)
 	var inverseMass num
@@ -101,19 +103,21 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	braking := direction.by(brake.over(inverseMass.add(1e-6))).neg()
 	materialize(braking.components()...)
 
-	// Restitution, none below the speed that gravity gives in two substeps.
+	// Restitution: none below the speed that gravity adds in two substeps.
 	restored := approach.zero()
 	if !m.elasticity.all(0) {
 		slow := approach.abs().below(2 * s.dt * 9.81)
 		elasticity := slow.choose(m.elasticity.zero(), m.elasticity)
-		restored = elasticity.times(m.relativeVelocity(was, otherWas).dot(m.normal)).neg().min(approach.zero())
+		approached := m.relativeVelocity(was, otherWas).dot(m.normal)
+		restored = elasticity.times(approached).neg().min(approach.zero())
 	}
 	change := m.normal.by(restored.minus(approach))
 	size := change.norm()
 	along := change.over(size.add(1e-6))
 	inverseMass = w.inverseMassAt(m.arm, along)
 	if g.twoWay {
-		inverseMass = inverseMass.plus(others.inverseMassAt(m.otherArm.plus(m.normal.by(m.penetration)), along))
+		otherArm := m.otherArm.plus(m.normal.by(m.penetration))
+		inverseMass = inverseMass.plus(others.inverseMassAt(otherArm, along))
 	}
 	p := along.by(size.over(inverseMass.add(1e-6))).plus(braking)
 	p = m.overlapping().chooseVector(p, p.scale(0))
@@ -122,7 +126,7 @@ func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, befo
 	e := effect{active: p.dot(p).above(0)}
 	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
-		// The source gives the other body its velocity by the mass of the first.
+		// The source uses the first body's mass for the other body's velocity change.
 		e.onOther = push{p.neg().by(w.mass), m.otherArm.times(others.inertia).cross(p.neg())}
 	}
 	return e

@@ -6,19 +6,19 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Shares of the corrections that are applied at once (brax/physics/joints.py, colliders.py).
+// Fractions of each correction that are applied (brax/physics/joints.py, colliders.py).
 const (
-	jointShare   = 0.6 // of positions, by joints
-	angleShare   = 0.2 // of angles, by joints
-	contactShare = 0.3 // by contacts of two bodies; contacts with the ground apply all
+	jointShare   = 0.6 // joint positions
+	angleShare   = 0.2 // joint angles
+	contactShare = 0.3 // contacts of two bodies; contacts with the ground apply all of it
 )
 
-// shift is a change of positions and of rotations, the latter as a small rotation vector in the
-// world: q += vq/2.
+// shift is a change of position and rotation, the latter as a small rotation vector v in the world
+// frame: q += vq/2.
 type shift struct{ pos, turn vector }
 
-// move changes positions. Like the source it leaves the length of the quaternions to a later
-// normalisation.
+// move applies position corrections. Like the source it does not normalise the quaternions; that is
+// done later.
 func (s *System) move(all limbs, d pushes) limbs {
 	return all.update(func(l int, b bodies) bodies { return s.shift(l, b, shift{d[l].vel, d[l].ang}) })
 }
@@ -42,7 +42,7 @@ func (s *System) shift(l int, b bodies, d shift) bodies {
 	return b
 }
 
-// project derives the velocities from where the bodies were a substep ago.
+// project derives the velocities from the positions now and a substep before.
 func (s *System) project(all, before limbs) limbs {
 	return all.update(func(l int, b bodies) bodies {
 		b.rot = b.rot.normalized()
@@ -55,14 +55,14 @@ func (s *System) project(all, before limbs) limbs {
 }
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions
-// (brax/physics/system.py, _pbd_step). It returns what the contacts did to velocities as well.
+// (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
 func (s *System) positionIteration(all limbs, d drive, record *stageRecorder) (limbs, touch) {
 	all, before := s.integratePositionBased(all, d, record)
 	record.bodies("s2_joint", all)
 
 	points := make([][]contactPoint, len(s.contacts))
 	parts := make([][]addend, len(s.levels))
-	pressure := s.noTouch() // of positions: what does not move is asked, too, but only shown
+	pressure := s.noTouch() // position corrections; those of fixed bodies are only recorded
 	for i := range s.contacts {
 		g := &s.contacts[i]
 		points[i] = g.findContacts(all, true)
@@ -107,10 +107,11 @@ func (s *System) positionIteration(all limbs, d drive, record *stageRecorder) (l
 	return all, t
 }
 
-// integratePositionBased does what the two substeps have in common twice: coast, then bring the
-// joints together. It returns the bodies before the second one's collisions and velocities, and as
-// they were before that substep.
-func (s *System) integratePositionBased(all limbs, from drive, record *stageRecorder) (now, before limbs) {
+// integratePositionBased runs the common part of both substeps twice: integrate forces, then solve
+// the joints. It returns the bodies as they are before the second substep's collisions, and as they
+// were before that substep.
+func (s *System) integratePositionBased(all limbs, from drive, record *stageRecorder) (now,
+	before limbs) {
 	step := func(all limbs, from drive, record *stageRecorder) limbs {
 		all = s.integrateForces(all, from, record, "s1_")
 		record.bodies("s1_kinetic", all)
@@ -124,7 +125,7 @@ func (s *System) integratePositionBased(all limbs, from drive, record *stageReco
 		record.bodies("s1_after", before)
 		return step(before, from, nil), before
 	}
-	// A loop of two turns is half the code, which must fit a cache, and be compiled.
+	// A loop of two iterations halves the code to compile and to fit into a cache.
 	type running struct {
 		Now, Before []*Node
 		Drive       carriedDrive
@@ -133,11 +134,11 @@ func (s *System) integratePositionBased(all limbs, from drive, record *stageReco
 	g, batch := z.node.Graph(), z.node.Shape().Size()/z.rows
 	run := running{Now: s.varyingParts(g, batch, all), Before: s.varyingParts(g, batch, all),
 		Drive: from.carry(g, batch)}
-	run = xla.For(g, 2, run, func(turn *Node, r running) running {
-		g := turn.Graph()
+	run = xla.For(g, 2, run, func(substep *Node, r running) running {
+		g := substep.Graph()
 		unprojected := s.complete(r.Now)
 		projected := s.project(unprojected, s.complete(r.Before))
-		first := Equal(turn, ConstAs(turn, int32(0)))
+		first := Equal(substep, ConstAs(substep, int32(0)))
 		for i, after := range s.varyingParts(g, batch, projected) {
 			r.Before[i] = Where(BroadcastToDims(first, after.Shape().Dimensions...), r.Now[i], after)
 		}
@@ -152,7 +153,8 @@ func (s *System) integratePositionBased(all limbs, from drive, record *stageReco
 	return now, s.complete(run.Before)
 }
 
-// coast accelerates by actuators, the damping of joints and gravity, and moves.
+// integrateForces integrates actuators, joint damping and gravity, without joint constraints or
+// contacts.
 func (s *System) integrateForces(all limbs, from drive, record *stageRecorder, stage string) limbs {
 	total, actuators, damping := s.newLoads(), s.newLoads(), s.newLoads()
 	joints := s.jointStates(all)

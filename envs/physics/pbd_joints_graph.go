@@ -2,8 +2,8 @@ package physics
 
 import "math"
 
-// joined is the shift by which the joints bring their bodies together, align their axes and keep
-// their limits.
+// jointCorrections returns the shifts by which the joints close their gaps, align their axes and
+// enforce their limits.
 func (s *System) jointCorrections(all limbs) pushes {
 	joints := make([]jointState, len(s.jointGroups))
 	var made []*num
@@ -45,13 +45,14 @@ func (s *System) jointCorrections(all limbs) pushes {
 	return total.accelerations()
 }
 
-// give is how much a body yields to a force along a direction at arm from its centre.
+// inverseMassAt is the generalised inverse mass of a body for an impulse along a direction at arm
+// from its centre.
 func (w weights) inverseMassAt(arm, direction vector) num {
 	lever := arm.cross(direction)
 	return w.mass.plus(lever.dot(lever.times(w.inertia)))
 }
 
-// aligning is the angular impulse on the parent that undoes an angular error of the child.
+// correction is the angular impulse on the parent that corrects an angular error of the child.
 func (j jointState) correction(error vector) vector {
 	size := error.norm()
 	axis := error.over(size.add(1e-6))
@@ -60,8 +61,8 @@ func (j jointState) correction(error vector) vector {
 	return axis.by(size.over(inverseMass.add(1e-6)))
 }
 
-// misaligned are the angular errors of the joints: between the axes of the two bodies, and beyond
-// the limits.
+// angularErrors returns the angular errors of the joints: misalignment of the axes, and angles
+// beyond the limits.
 func (j jointState) angularErrors() []vector {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
@@ -80,9 +81,10 @@ func (j jointState) angularErrors() []vector {
 	}
 }
 
-// beyond is the angular error of the angle from one vector to another about an axis at right angles
-// to the first: how far the second is from where the limits of angle i would have it. With strict
-// it is 0 within the limits, else it also holds how far the second is out of the plane.
+// limitError is the angular error of the angle from one vector to another about an axis
+// perpendicular to the first: how far the second vector is from where the limits of angle i allow
+// it. With strict it is 0 within the limits; without, it includes how far the second vector is out
+// of the plane.
 func (j jointState) limitError(i int, axis, from, to vector, strict bool) vector {
 	sin, cos := from.cross(to).dot(axis), from.dot(to)
 	materialize(&sin, &cos)

@@ -1,7 +1,7 @@
 package physics
 
-// sprung is the force of the springs on the children, and their torque on the parents beside that
-// of the forces and of the limits (brax/physics/spring_joints.py).
+// springForce returns the spring force on the children, and the spring and damping torque on the
+// parents, without the torques of the force and of the limits (brax/physics/spring_joints.py).
 func (j jointState) springForce() (force, torque vector) {
 	p, c := j.parents, j.children
 	apart := p.pos.plus(j.parentArm).minus(c.pos.plus(j.childArm))
@@ -9,9 +9,9 @@ func (j jointState) springForce() (force, torque vector) {
 	force = apart.by(j.stiffness).plus(parting.by(j.springDamping))
 
 	switch first := j.axes[0]; j.jointGroup.axes {
-	case 1: // hold the axes of the two bodies together
+	case 1: // align the axes of the two bodies
 		torque = first.cross(j.childAxis(0)).by(j.stiffness)
-	case 2: // hold the second axis at right angles to the first
+	case 2: // keep the second axis perpendicular to the first
 		second := j.axes[1]
 		level := second.minus(first.by(second.dot(first)))
 		level = level.over(level.norm())
@@ -22,9 +22,9 @@ func (j jointState) springForce() (force, torque vector) {
 	return force, torque.plus(j.dampingTorque())
 }
 
-// springSubstep advances spring dynamics by a substep: move, accelerate by joints, actuators and
-// gravity, resolve contacts by impulses (brax/physics/system.py, _spring_step). It returns what the
-// contacts did as well.
+// springSubstep advances spring dynamics by a substep: integrate positions, accelerate by joints,
+// actuators and gravity, resolve contacts by impulses (brax/physics/system.py, _spring_step). It
+// also returns the velocity changes by contacts.
 func (s *System) springSubstep(all limbs, d drive, record *stageRecorder) (limbs, touch) {
 	all = s.kinetic(all)
 	materialize(all.places()...)
@@ -35,7 +35,8 @@ func (s *System) springSubstep(all limbs, d drive, record *stageRecorder) (limbs
 	var made []*num
 	for i, j := range joints {
 		for axis := range j.axes {
-			axisTorques[i] = append(axisTorques[i], j.limitTorque(axis).plus(j.actuatorTorque(axis, d.torques[i][axis])))
+			torque := j.limitTorque(axis).plus(j.actuatorTorque(axis, d.torques[i][axis]))
+			axisTorques[i] = append(axisTorques[i], torque)
 		}
 		made = append(made, joints[i].components()...)
 		for axis := range axisTorques[i] {
@@ -67,7 +68,7 @@ func (s *System) springSubstep(all limbs, d drive, record *stageRecorder) (limbs
 	return all, t
 }
 
-// resolveContacts resolves the contacts of spring dynamics by impulses on velocities.
+// resolveContacts computes the contact impulses of spring dynamics.
 func (s *System) resolveContacts(all limbs) touch {
 	total := s.noTouch()
 	for i := range s.contacts {
@@ -92,8 +93,8 @@ func (s *System) resolveContacts(all limbs) touch {
 	return total
 }
 
-// collide is the impulse that keeps bodies from moving further into each other, with Baumgarte
-// stabilisation and Coulomb friction (brax/physics/colliders.py, _contact).
+// collide computes the contact impulse, with Baumgarte stabilisation and Coulomb friction
+// (brax/physics/colliders.py, _contact).
 func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
 	w, other := m.a.weights, m.others()
 	approach := m.normal.dot(speed)
@@ -123,7 +124,7 @@ func (s *System) collide(g *contactGroup, m contactPoint, speed vector) effect {
 	materialize(append(normal.components(), friction.components()...)...)
 	return effect{
 		on: impulse(normal.minus(friction), m.arm, w), active: active,
-		// The source gives the other body its friction by the mass and inertia of the first.
+		// The source applies friction to the other body with the mass and inertia of the first.
 		onOther: impulse(normal.neg(), m.otherArm, other).plus(impulse(friction, m.otherArm, w)),
 	}
 }

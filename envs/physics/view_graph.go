@@ -2,10 +2,10 @@ package physics
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// Substep advances a system by the least that its dynamics do, from actions [Actions, B] as the
-// bodies feel them: a substep of spring dynamics, two of position based ones. It returns the stages
-// on the way by the names of Brax's golden files, in the order of the model: [B, bodies, 3],
-// rotations [B, bodies, 4]. It is how the engine is compared with the source.
+// Substep advances a state by the smallest step of its dynamics, under actions [Actions, B]: one
+// substep of spring dynamics, two of position based dynamics. It returns the intermediate stages by
+// their names in Brax's golden files, in the order of the model: [B, bodies, 3], rotations [B,
+// bodies, 4]. It serves to compare the engine with the source.
 func (s *System) Substep(state State, action *Node) map[string]*Node {
 	record := &stageRecorder{s, state.graph(), state.batch(), map[string]*Node{}}
 	step, _ := s.smallestStep()
@@ -13,7 +13,7 @@ func (s *System) Substep(state State, action *Node) map[string]*Node {
 	return record.stages
 }
 
-// stageRecorder collects the stages of a substep. A nil one does not record.
+// stageRecorder records the stages of a substep. A nil stageRecorder records nothing.
 type stageRecorder struct {
 	system *System
 	g      *Graph
@@ -32,7 +32,7 @@ func (v *stageRecorder) bodies(stage string, all limbs) {
 	}
 }
 
-// springs shows what joints and actuators do.
+// springs records the accelerations by joints and by actuators.
 func (v *stageRecorder) springs(joints []jointState, torques [][]num) {
 	if v == nil {
 		return
@@ -65,7 +65,7 @@ func (v *stageRecorder) touch(stage string, t touch) {
 	v.stages[stage+"_ang"] = table(c.AngularVelocity[:])
 }
 
-// shift shows a change of positions and quaternions.
+// shift records a change of positions and quaternions.
 func (v *stageRecorder) shift(stage string, d touch, all limbs) {
 	if v == nil {
 		return
@@ -96,7 +96,7 @@ func (v *stageRecorder) shift(stage string, d touch, all limbs) {
 	v.stages[stage+"_pos"], v.stages[stage+"_rot"] = table(nodes[:3]), table(nodes[3:])
 }
 
-// multipliers shows a number per body, [B, bodies].
+// multipliers records a number per body, [B, bodies].
 func (v *stageRecorder) multipliers(stage string, values []num) {
 	if v == nil {
 		return

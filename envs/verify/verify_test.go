@@ -289,7 +289,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		one(gravity, "parameter",
 			zeros(2)): `array "parameter" has shape [2], not [1]`,
 		one(gravity, "parameter",
-			number(-1)): "gravity can be multiplied by a finite number from 0 up, not by -1",
+			number(-1)): "the multiplier of gravity must be finite and not negative, not -1",
 		one(gravity, "parameter", number(nan)): `array "parameter" holds NaN`,
 		one(target, "parameter",
 			number(10)): `there is no target number 10: array "parameter" must be one of 0 to 9`,
