@@ -49,9 +49,9 @@ func (w walk) Step(s envs.State, action *Node) envs.State {
 	return w.at(x, MulScalar(x, 10))
 }
 
-// traced runs an environment under constant actions [B, A] and returns what it was after the reset
-// and each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and descriptors if
-// it has any.
+// traced runs an environment under constant actions [B, A] and returns its states after the reset
+// and after each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and
+// descriptors if it has any.
 func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
 	actions []float32) [][]float32 {
 	t.Helper()

@@ -87,18 +87,18 @@ func (l Perturbable) Reset(keys xla.Key) State {
 		panic(err)
 	}
 	s := l.Rigid.Reset(keys)
-	s.PhysicsState = append(slices.Clone(s.PhysicsState), l.wide(Const(s.Reward.Graph(), values), s))
+	s.PhysicsState = append(slices.Clone(s.PhysicsState), l.broadcast(Const(s.Reward.Graph(), values), s))
 	return s
 }
 
 // Under sets the conditions of a state to values [Width]. The observation does not depend on them.
 func (l Perturbable) Under(s State, values *Node) State {
-	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]), l.wide(values, s))
+	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]), l.broadcast(values, s))
 	return s
 }
 
-// wide broadcasts values to all copies of a state, [Width, B].
-func (l Perturbable) wide(values *Node, s State) *Node {
+// broadcast broadcasts values to all copies of a state, [Width, B].
+func (l Perturbable) broadcast(values *Node, s State) *Node {
 	return BroadcastToDims(InsertAxes(values, -1), l.Width(), s.Reward.Shape().Dimensions[0])
 }
 
@@ -138,8 +138,8 @@ func (c condition) weakened(system *physics.System, leg []string, action *Node) 
 	return Where(hit, Mul(action, factor), action)
 }
 
-// away is the distance [B] of a body to a target at x, y.
-func away(m StepView, body string, x, y *Node) *Node {
+// distanceTo is the distance [B] of a body to a target at x, y.
+func distanceTo(m StepView, body string, x, y *Node) *Node {
 	at := m.Frame(body).Position
 	return Sqrt(Add(Square(Sub(at[0], x)), Square(Sub(at[1], y))))
 }

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Conditions that a program is given do what the options do that it is built with; and nominal ones
-// what neither does.
+// Conditions as inputs of a program have the same effect as options at build time. Nominal
+// conditions have no effect.
 func TestLive(t *testing.T) {
 	type change struct {
 		options    []envs.Option
@@ -22,7 +22,7 @@ func TestLive(t *testing.T) {
 	}
 	gravity := change{[]envs.Option{envs.Gravity(0.25)}, func(c *envs.Conditions) { c.Gravity = 0.25 }}
 	weak := change{[]envs.Option{envs.Actuators(0)}, func(c *envs.Conditions) { c.Actuators = 0 }}
-	// Powers of two: the halfcheetah makes much of what rounding leaves.
+	// Powers of two are exact: the halfcheetah amplifies rounding.
 	both := change{[]envs.Option{envs.Gravity(4), envs.Actuators(0.5)},
 		func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }}
 	moved := change{[]envs.Option{envs.Target(-2, 15)},
@@ -47,7 +47,7 @@ func TestLive(t *testing.T) {
 					t.Fatal(err)
 				}
 				built := environment(t, name, c.options...)
-				// A few copies, two steps: enough for what acts on velocities to show in positions.
+				// A few copies, two steps: enough for a change of velocity to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 					keys := xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
 					action := keys.FoldIn(7).Uniform(-1, 1, 3, live.Spec().Actions)
@@ -62,7 +62,7 @@ func TestLive(t *testing.T) {
 				xlatest.Close(t, "rewards", flat(2), flat(3), 2e-4)
 				seen := append(flat(0), flat(2)...)
 				if i > 0 && near(seen, last[0]) {
-					t.Errorf("change %d changes nothing", i)
+					t.Errorf("change %d has no effect", i)
 				}
 				last = append(last, seen)
 			}

@@ -141,7 +141,7 @@ func (r *Rigid) reward(before, after StepView, action *Node, under condition) *N
 		like := after.State.Parts[0]
 		target = []*Node{ConstAs(like, r.Goal[0]), ConstAs(like, r.Goal[1])}
 	}
-	return Neg(away(after, r.Seeker, target[0], target[1]))
+	return Neg(distanceTo(after, r.Seeker, target[0], target[1]))
 }
 
 // rows concatenates quantities [B] or [rows, B] to one [rows, B].

@@ -7,7 +7,7 @@ import (
 	"example.com/qdnb/envs/envtest"
 )
 
-// crooked announces observations that it does not make.
+// crooked returns observations of another size than its Spec promises.
 type crooked struct{ envs.Pointmaze }
 
 func (c crooked) Spec() envs.Spec {
