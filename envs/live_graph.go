@@ -87,13 +87,15 @@ func (l Perturbable) Reset(keys xla.Key) State {
 		panic(err)
 	}
 	s := l.Rigid.Reset(keys)
-	s.PhysicsState = append(slices.Clone(s.PhysicsState), l.broadcast(Const(s.Reward.Graph(), values), s))
+	s.PhysicsState = append(slices.Clone(s.PhysicsState),
+		l.broadcast(Const(s.Reward.Graph(), values), s))
 	return s
 }
 
 // Under sets the conditions of a state to values [Width]. The observation does not depend on them.
 func (l Perturbable) Under(s State, values *Node) State {
-	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]), l.broadcast(values, s))
+	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]),
+		l.broadcast(values, s))
 	return s
 }
 

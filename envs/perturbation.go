@@ -24,9 +24,9 @@ func Perturbations() []Perturbation {
 	return []Perturbation{GravityMultiplier, ActuatorsMultiplier, TargetPosition}
 }
 
-// Values returns the paper's values in its order: 20 gravity multipliers from 0.25 to 5, 20 actuator
-// strength multipliers from 0 to 4.75, or ten target positions x, y. An unknown perturbation has
-// none.
+// Values returns the paper's values in its order: 20 gravity multipliers from 0.25 to 5, 20
+// actuator strength multipliers from 0 to 4.75, or ten target positions x, y. An unknown
+// perturbation has none.
 func (p Perturbation) Values() (values [][]float64) {
 	switch p {
 	case GravityMultiplier:

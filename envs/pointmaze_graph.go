@@ -67,8 +67,8 @@ func pointmazeState(x, y, reward, done *Node) State {
 
 // Step implements [Env]. It handles the lower wall, then the upper wall with the resulting y, then
 // the borders. A wall stops only y. As in the published code, both directions test where the path
-// crosses the wall's lower edge. A path parallel to the wall (y unchanged) crosses it at infinity or
-// nowhere, and is not stopped.
+// crosses the wall's lower edge. A path parallel to the wall (y unchanged) crosses it at infinity
+// or nowhere, and is not stopped.
 func (Pointmaze) Step(s State, action *Node) State {
 	oldX, oldY := s.PhysicsState[0], s.PhysicsState[1]
 	move := DivScalar(clip(action), 10)

@@ -39,8 +39,8 @@ func NewScore(g *Graph, batch int, kind DescriptorKind, descriptors int) Score {
 	return score
 }
 
-// Add accumulates a step: the descriptor [B, d] of the state before it, its reward [B] and done [B].
-// Steps after the first end of the episode are masked; the step that ends it counts (QDax,
+// Add accumulates a step: the descriptor [B, d] of the state before it, its reward [B] and done
+// [B]. Steps after the first end of the episode are masked; the step that ends it counts (QDax,
 // tasks/brax_envs.py).
 func (s Score) Add(descriptor, reward, done *Node) Score {
 	valid := GreaterThan(s.Alive, ZerosLike(s.Alive))

@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// slider is a point on a line that moves by a tenth of the action. It keeps all promises, unless one
-// of its functions breaks one.
+// slider is a point on a line that moves by a tenth of the action. It keeps all promises, unless
+// one of its functions breaks one.
 type slider struct {
 	spec  func(*envs.Spec)
 	start func(keys xla.Key) *Node // [B]

@@ -158,8 +158,8 @@ func pendulum(d physics.Dynamics, length float64) physics.Model {
 	}
 }
 
-// A physical pendulum passes its lowest point after a quarter of its period, 2 pi sqrt((I + m l^2) /
-// (m g l)).
+// A physical pendulum passes its lowest point after a quarter of its period, 2 pi sqrt((I + m l^2)
+// / (m g l)).
 func TestPendulumPeriod(t *testing.T) {
 	const length, angle = 1.0, 0.1
 	for name, d := range dynamics {

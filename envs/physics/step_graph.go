@@ -15,8 +15,8 @@ type Contact struct {
 	Velocity, AngularVelocity [3]*Node
 }
 
-// Step advances a state by one control step under actions [Actions, B]. Actions are not clipped; nil
-// is allowed for a system without actuators. The contact is the sum over the substeps.
+// Step advances a state by one control step under actions [Actions, B]. Actions are not clipped;
+// nil is allowed for a system without actuators. The contact is the sum over the substeps.
 func (s *System) Step(state State, action *Node) (State, Contact) {
 	return s.StepUnder(state, action, nil)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// System is a model prepared for building graphs. Its kinematic tree is laid out by limbs, the paths
-// from a root to a leaf: level l of the state has a row per limb, the limb's l-th body from the
-// root. A body that several limbs share has a copy in each; all copies move alike. So the parents of
-// a level's joints are in rows next to their children, and no gather is needed. Results for users
-// keep the order of the model.
+// System is a model prepared for building graphs. Its kinematic tree is laid out by limbs, the
+// paths from a root to a leaf: level l of the state has a row per limb, the limb's l-th body from
+// the root. A body that several limbs share has a copy in each; all copies move alike. So the
+// parents of a level's joints are in rows next to their children, and no gather is needed. Results
+// for users keep the order of the model.
 type System struct {
 	model  Model
 	dt     float64 // of a substep, s

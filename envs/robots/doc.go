@@ -3,6 +3,6 @@
 // simulates them.
 //
 // Every function returns a new model. Functions that take a model do not modify it; the new model
-// shares the unchanged parts. Lengths are in metres, masses in kilograms, angles in degrees. Numbers
-// are the shortest decimals that round to the source's float32.
+// shares the unchanged parts. Lengths are in metres, masses in kilograms, angles in degrees.
+// Numbers are the shortest decimals that round to the source's float32.
 package robots

@@ -2,8 +2,8 @@ package robots
 
 import "example.com/qdnb/envs/physics"
 
-// HalfCheetahFeet lists the bodies whose contacts are the descriptor of halfcheetah-uni, in its order
-// (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
+// HalfCheetahFeet lists the bodies whose contacts are the descriptor of halfcheetah-uni, in its
+// order (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
 var HalfCheetahFeet = []string{"ffoot", "bfoot"}
 
 // HalfCheetahLeg lists the joints of the leg whose actuators the paper perturbs (qdbenchmark,

@@ -26,8 +26,8 @@ func Trap(m physics.Model) physics.Model {
 	return m
 }
 
-// Maze adds the walls of a maze to an [Ant], x and y in -5 to 40, and a target at x, y that does not
-// collide (QDax, environments/exploration_wrappers.py, MAZE_CONFIG and ANT_MAZE_COLLISIONS).
+// Maze adds the walls of a maze to an [Ant], x and y in -5 to 40, and a target at x, y that does
+// not collide (QDax, environments/exploration_wrappers.py, MAZE_CONFIG and ANT_MAZE_COLLISIONS).
 // ant-maze uses it. The paper trains with [MazeTarget] and adapts to each of [Targets].
 func Maze(m physics.Model, target [2]float64) physics.Model {
 	const targetRadius = 0.5

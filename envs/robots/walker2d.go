@@ -2,8 +2,8 @@ package robots
 
 import "example.com/qdnb/envs/physics"
 
-// Walker2dFeet lists the bodies whose contacts are the descriptor of walker-uni, in its order (QDax,
-// environments/locomotion_wrappers.py, FEET_NAMES).
+// Walker2dFeet lists the bodies whose contacts are the descriptor of walker-uni, in its order
+// (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
 var Walker2dFeet = []string{"foot", "foot_left"}
 
 // Walker2dLeg lists the joints of the leg whose actuators the paper perturbs (qdbenchmark,

@@ -62,7 +62,8 @@ func read(path string) (*arrays, error) {
 	return &arrays{byName, map[axis]int{}}, nil
 }
 
-// get returns an array. A missing array, a wrong shape or an element that is not finite is an error.
+// get returns an array. A missing array, a wrong shape or an element that is not finite is an
+// error.
 func (a *arrays) get(c column) (array, error) {
 	stored, ok := a.byName[c.name]
 	if !ok {

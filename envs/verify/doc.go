@@ -9,14 +9,14 @@
 //	substep   the stages of the smallest step of the rigid-body dynamics
 //	traj      trajectories under stored actions: starts from joint angles, and steps
 //
-// The report lists the compared arrays and their tolerances. The tolerance for steps of rigid bodies
-// is ten times the rounding error of the published code in each sample, err64. If rounding decides
-// about a contact, a sample may be outside of the tolerance, so a small fraction of samples may be
-// outside. Trajectories run freely until rounding makes them diverge. Those of the halfcheetahs
-// diverge at once, so each of their steps starts from the stored state before it. The arrays reward,
-// done, desc, rot, vel and ang of rigid-body trajectories follow from the compared arrays and are
-// only compared in single steps. The array wall_contact, whether contact_vel of the walls is 0, is
-// not compared either.
+// The report lists the compared arrays and their tolerances. The tolerance for steps of rigid
+// bodies is ten times the rounding error of the published code in each sample, err64. If rounding
+// decides about a contact, a sample may be outside of the tolerance, so a small fraction of samples
+// may be outside. Trajectories run freely until rounding makes them diverge. Those of the
+// halfcheetahs diverge at once, so each of their steps starts from the stored state before it. The
+// arrays reward, done, desc, rot, vel and ang of rigid-body trajectories follow from the compared
+// arrays and are only compared in single steps. The array wall_contact, whether contact_vel of the
+// walls is 0, is not compared either.
 //
 // A reset puts the lowest foot exactly on the ground, so rounding decides whether the first
 // observation has its contact. If a start that is a micrometre higher or lower has the stored

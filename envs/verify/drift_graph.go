@@ -41,8 +41,8 @@ var (
 	driftSteps  = []int{1, 10, 50, 100, 250}
 )
 
-// driftBetween rolls out policies with random weights from the starts of a trajectory file. Episodes
-// do not stop when the task is done.
+// driftBetween rolls out policies with random weights from the starts of a trajectory file.
+// Episodes do not stop when the task is done.
 func driftBetween(found [2]examined) (Drift, error) {
 	s, stored := found[0].subject, found[0].stored
 	starts, err := stored.all(at(s.state, "init_", "", samples))

@@ -28,8 +28,8 @@ type Result struct {
 	Pass       bool   // Outside is no more than the array's group allows
 }
 
-// Group counts the parts of a file's arrays: samples, starts of trajectories, or their steps. A part
-// is outside if any of its arrays is outside of its tolerance.
+// Group counts the parts of a file's arrays: samples, starts of trajectories, or their steps. A
+// part is outside if any of its arrays is outside of its tolerance.
 type Group struct {
 	Parts   string // what the parts are
 	Of      int    // how many were compared

@@ -112,9 +112,9 @@ func (r *rigidForm) pose(angles, velocities *Node) []*Node {
 	return r.write(r.system.Pose(Transpose(angles, 0, 1), Transpose(velocities, 0, 1)))
 }
 
-// restarted steps from all stored states, the starts [B, ...] and the states after each step but the
-// last [B, T, ...], under actions [B, T, ...]. It returns the outputs of the steps, [B * T, ...]
-// each.
+// restarted steps from all stored states, the starts [B, ...] and the states after each step but
+// the last [B, T, ...], under actions [B, T, ...]. It returns the outputs of the steps, [B * T,
+// ...] each.
 func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 	flat := func(x *Node) *Node {
 		dims := x.Shape().Dimensions
