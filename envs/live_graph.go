@@ -50,7 +50,7 @@ func (l Perturbable) Nominal() Conditions {
 // them. Conditions that the task does not have or that are out of range are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	for what, k := range map[string]float64{"gravity": c.Gravity,
-		"the strength of actuators": c.Actuators} {
+		"actuator strength": c.Actuators} {
 		if err := robots.CheckMultiplier(what, k); err != nil {
 			return nil, errors.WithMessage(err, l.Spec().Name)
 		}

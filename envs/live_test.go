@@ -79,10 +79,10 @@ func TestLiveRefuses(t *testing.T) {
 		env    string
 		change func(*envs.Conditions)
 	}{
-		"no target":      {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
-		"outside":        {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
-		"gravity":        {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
-		"actuators can ": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
+		"no target":                           {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
+		"outside":                             {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
+		"gravity":                             {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
+		"the multiplier of actuator strength": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
 	} {
 		live, err := envs.NewPerturbable(environment(t, bad.env))
 		if err != nil {
@@ -100,7 +100,7 @@ func TestLiveRefuses(t *testing.T) {
 func TestPerturbations(t *testing.T) {
 	for p, want := range map[envs.Perturbation]struct {
 		n           int
-		nominal     int // where the task is as it is; -1 where nowhere
+		nominal     int // index of the nominal value; -1 if there is none
 		first, last float64
 	}{
 		envs.GravityMultiplier: {20, 3, 0.25, 5}, envs.ActuatorsMultiplier: {20, 4, 0, 4.75},
@@ -127,7 +127,7 @@ func TestPerturbations(t *testing.T) {
 		}
 		for _, bad := range [][]float64{nil, {1, 2, 3}} {
 			if _, err := p.Apply(start, bad); err == nil {
-				t.Errorf("%s takes %v", p, bad)
+				t.Errorf("%s accepts %v", p, bad)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func TestFixedStart(t *testing.T) {
 				t.Error("two seeds give the same start")
 			}
 			if near(free[0], free[1]) {
-				t.Error("without a fixed start all keys give the same one")
+				t.Error("without a fixed start all keys give the same start")
 			}
 		})
 	}

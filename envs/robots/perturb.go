@@ -34,7 +34,7 @@ func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
 // 0, 0.25, ..., 4.75. A joint without an actuator is an error, as is a multiplier that is negative
 // or not finite.
 func WithStrength(m physics.Model, multiplier float64, joints ...string) (physics.Model, error) {
-	if err := CheckMultiplier("the strength of actuators", multiplier); err != nil {
+	if err := CheckMultiplier("actuator strength", multiplier); err != nil {
 		return physics.Model{}, err
 	}
 	actuators := slices.Clone(m.Actuators)
