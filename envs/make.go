@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// tasks are the environments of the paper by name.
+// tasks maps names to the constructors of the paper's environments.
 var tasks = map[string]func(options) (Env, error){
 	"pointmaze":           makePointmaze,
 	"ant-uni":             makeAntUni,

@@ -12,7 +12,7 @@ import (
 // Perturbation is one of the paper's adaptation experiments: a quantity and a series of values.
 type Perturbation string
 
-// The perturbations of the paper.
+// The perturbations of the paper's adaptation experiments.
 const (
 	GravityMultiplier   Perturbation = "gravity"
 	ActuatorsMultiplier Perturbation = "actuators"

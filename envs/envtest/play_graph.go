@@ -92,7 +92,7 @@ func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 	return columns, nil
 }
 
-// row is the action of a step.
+// row returns the actions [B, actions] of a step.
 func row(actions, step *Node) *Node { return Squeeze(xla.Rows(actions, step, 1), 0) }
 
 // flat flattens a physics state, [B, numbers].

@@ -115,7 +115,7 @@ type Frame struct {
 	AngularVelocity [3]*Node
 }
 
-// Frame reads a body of a state. It panics if the model has no body of that name.
+// Frame returns the frame of a body. It panics if the model has no body of that name.
 func (s *System) Frame(state State, body string) Frame {
 	var b bodies
 	if at, ok := s.place[body]; ok {

@@ -68,7 +68,7 @@ func addAntLeg(m *physics.Model, upper, lower string, x, y float64) {
 	knee := physics.Joint{
 		Name: upper + "_" + lower, Parent: upper, Child: lower,
 		ParentOffset: at(0.1), ChildOffset: at(-0.2),
-		// about the horizontal that is at right angles to the leg
+		// about the horizontal axis perpendicular to the leg
 		Rotation: physics.Vec{0, 0, 90 + 45*x*y},
 		Limits:   [][2]float64{{30, 70}},
 	}

@@ -82,8 +82,8 @@ func driftBetween(found [2]examined) (Drift, error) {
 	}
 
 	d := Drift{Env: spec.Name, Episodes: episodes, Steps: driftSteps}
-	d.Other, d.ReturnOther = parted(own, other, episodes)
-	d.Nudged, d.ReturnNudged = parted(own, moved, episodes)
+	d.Other, d.ReturnOther = divergence(own, other, episodes)
+	d.Nudged, d.ReturnNudged = divergence(own, moved, episodes)
 	sizes := make([]float64, episodes)
 	for i, x := range own[1] {
 		sizes[i] = math.Abs(float64(x))
@@ -92,8 +92,8 @@ func driftBetween(found [2]examined) (Drift, error) {
 	return d, nil
 }
 
-// parted compares the positions [steps, episodes, ...] and the returns of two runs.
-func parted(a, b [][]float32, episodes int) (positions []Distance, returns Distance) {
+// divergence compares the positions [steps, episodes, ...] and the returns of two runs.
+func divergence(a, b [][]float32, episodes int) (positions []Distance, returns Distance) {
 	last := driftSteps[len(driftSteps)-1]
 	width := len(a[0]) / last / episodes
 	for _, step := range driftSteps {
