@@ -15,7 +15,7 @@ import (
 
 // Conditions as inputs of a program have the same effect as options at build time. Nominal
 // conditions have no effect.
-func TestLive(t *testing.T) {
+func TestPerturbable(t *testing.T) {
 	type change struct {
 		options    []envs.Option
 		conditions func(*envs.Conditions)
@@ -70,7 +70,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func TestLiveRefuses(t *testing.T) {
+func TestPerturbableRefuses(t *testing.T) {
 	if _, err := envs.NewPerturbable(environment(t,
 		"pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
 		t.Errorf("pointmaze: %v", err)
@@ -79,10 +79,10 @@ func TestLiveRefuses(t *testing.T) {
 		env    string
 		change func(*envs.Conditions)
 	}{
-		"no target":                           {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
-		"outside":                             {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
-		"gravity":                             {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
-		"the multiplier of actuator strength": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
+		"no target":            {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
+		"outside":              {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
+		"gravity":              {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
+		"of actuator strength": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
 	} {
 		live, err := envs.NewPerturbable(environment(t, bad.env))
 		if err != nil {
