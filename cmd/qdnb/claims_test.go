@@ -104,7 +104,7 @@ func TestClaims(t *testing.T) {
 		"n/a at this scale  ant-trap-smerl (table 1), 2 to 3 seeds\n                   on ant-trap " +
 			"SMERL stays in the trap",
 		"-> fewer than 3 seeds", "not enough data    qd-score (table 1)", "-> needs ",
-		fmt.Sprintf("lack data.\nOf %d runs %d are complete, 0 incomplete and 0 not begun.\n",
+		fmt.Sprintf("lack data.\nOf %d runs, %d are complete, 0 incomplete and 0 not started.\n",
 			len(lines)-1, len(lines)-1),
 	} {
 		if !strings.Contains(stdout, want) {
@@ -119,7 +119,7 @@ func TestClaims(t *testing.T) {
 
 	for want, args := range map[string][]string{
 		"there are no runs in": {"--runs", filepath.Join(root, "none")},
-		"there is no plan":     {"--runs", root, "--plan", filepath.Join(root, "none")},
+		"does not exist":       {"--runs", root, "--plan", filepath.Join(root, "none")},
 	} {
 		stdout, stderr, status := invoke(t, append([]string{"claims"}, args...)...)
 		if status != 1 || stdout != "" || !strings.Contains(stderr,

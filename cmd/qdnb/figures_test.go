@@ -88,13 +88,13 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 		{[]string{"--in", t.TempDir()}, "make experiments"},
 		{[]string{"--in", dir, "--only", "figure-99"}, "figure-99"},
 		{[]string{"--in", dir, "--experiment", "smerl-targets"},
-			"no figure or table that is asked for is made of smerl-targets"},
+			"no selected figure or table uses the experiment smerl-targets"},
 		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"},
-			"is made of hurdles or prior"},
+			"uses the experiment hurdles or prior"},
 		{[]string{"--in", dir, "--experiment", "trainig"}, `"training"`},
 		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, "xls"},
 		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)},
-			"name another one"},
+			"choose another one"},
 	} {
 		_, stderr, status := invoke(t, append([]string{"figures"}, test.args...)...)
 		if status == 0 || !strings.Contains(stderr, test.want) || strings.Count(strings.TrimSpace(stderr),

@@ -195,7 +195,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--gravity", "0.5"), 1, "neither gravity nor actuators"},
 		{eval("--target", "1,2"), 1, "nor a target"},
 		{eval("--target", "1"), exitUsage,
-			"two coordinates, as in 10,30, and is not \"1\" (`qdnb eval --help` says more)"},
+			"want two coordinates, as in 10,30, not \"1\" (see `qdnb eval --help`)"},
 		{eval("--target", "1,2,3"), exitUsage, "two coordinates"},
 		{eval("--episodes", "0"), 1, "episodes"},
 		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},

@@ -159,7 +159,7 @@ func TestShowMakesPages(t *testing.T) {
 			filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
 		{[]string{"diayn-reward-pointmaze-0", "--html", page}, page, ""},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
-		{[]string{controller, "--cell", "0"}, "", "chooses among its skills by itself"},
+		{[]string{controller, "--cell", "0"}, "", "selects skills itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
 		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "",
 			"is empty; the nearest one in the repertoire of map-elites-pointmaze-0"},

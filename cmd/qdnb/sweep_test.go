@@ -163,11 +163,11 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1,
 			"--seeds must be 1 or more"},
 		{[]string{"sweep", "plan"}, 2, "--experiment"},
-		{run("no/plan"), 1, "there is no plan no/plan"},
-		{run(plan, "--index", "2"), 1, "its 2 lines have 0 to 1"},
-		{run(plan, "--index=-1"), 1, "no index -1"},
+		{run("no/plan"), 1, "plan no/plan does not exist"},
+		{run(plan, "--index", "2"), 1, "2 lines, 0 to 1"},
+		{run(plan, "--index=-1"), 1, "index -1 is out of range"},
 		{run(plan, "--index", "x"), 1, `--index is "x", not a number`},
-		{run(plan, "--index", "auto"), 1, "no task of a job array"},
+		{run(plan, "--index", "auto"), 1, "not a task of a job array"},
 		{run(plan, "--index", "0", "--out", root), 1, "sweep results"},
 		{run(plan, "--jobs", "0"), 1, "--jobs must be"},
 		{run(plan, "--poll", "0s"), 1, "--poll must be"},
@@ -231,8 +231,7 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		}
 		err := cmd.Wait()
 		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() !=
-			exitInterrupted || !strings.Contains(stderr.String(),
-			"goes on")) {
+			exitInterrupted || !strings.Contains(stderr.String(), "is saved")) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}

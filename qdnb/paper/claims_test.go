@@ -46,7 +46,7 @@ func TestClaims(t *testing.T) {
 		t.Errorf("all: %v", err)
 	}
 	if _, err := Claims(data, "sensitivit"); err == nil || !strings.Contains(err.Error(),
-		`no claim "sensitivit"`) {
+		`unknown claim "sensitivit"`) {
 		t.Errorf("of no claim: %v", err)
 	}
 }

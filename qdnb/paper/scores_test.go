@@ -119,7 +119,7 @@ func TestCompare(t *testing.T) {
 	}
 	if _, err := CompareScores(d,
 		"pointmaze"); err == nil || err.Error() != "no run on pointmaze is complete; there are "+
-		"ant-trap, ant-uni" {
+		"runs on ant-trap, ant-uni" {
 		t.Error(err)
 	}
 

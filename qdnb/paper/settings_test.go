@@ -19,15 +19,15 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 			"hidden layers of discriminator or dynamics,\"256, 256\",diversity_hidden,paper\n",
 			"reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
 			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;",
-			"steps between earlier ones,0,early_interval,", "skills,5,num_skills,paper\n",
-			"α is not learned,yes,fix_alpha,code\n"},
+			"steps between early evaluations,0,early_interval,", "skills,5,num_skills,paper\n",
+			"fixed α,yes,fix_alpha,code\n"},
 		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n",
 			"hidden layers of policies,\"256, 256\",hidden,paper\n"},
 		"table-6": {"critic steps per generation,300,",
 			"hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
 		"table-7": {"hidden layers of policies,\"256, 256\",hidden,code\n",
-			"components of the learned descriptor,5,latent,paper\n",
-			"sequences hold,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
+			"dimensions of the learned descriptor,5,latent,paper\n",
+			"content of sequences,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
 	} {
 		item, err := Find(id)
 		if err != nil {

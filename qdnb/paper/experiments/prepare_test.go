@@ -26,7 +26,7 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(path, plan.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 of 2 runs are not there yet", "all 2 runs are in"} {
+	for _, want := range []string{"running the 2 missing of 2 runs", "all 2 runs are complete in"} {
 		var log bytes.Buffer
 		if err := PrepareIn(context.Background(), dir, RunOptions{Quiet: true, Log: &log},
 			"training"); err != nil {
@@ -35,7 +35,7 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 		if !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "all 2 runs") {
 			t.Errorf("said %q, want %q", log.String(), want)
 		}
-		if want == "all 2 runs are in" && strings.Contains(log.String(), "not there") {
+		if want == "all 2 runs are complete in" && strings.Contains(log.String(), "missing") {
 			t.Errorf("made again what was there: %q", log.String())
 		}
 	}

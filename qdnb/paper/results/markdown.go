@@ -111,7 +111,7 @@ func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, e
 // StepTable returns a table of [Tables.MeanSteps] with a row for each label.
 func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
 	table := &tables.Table{
-		Header: []string{"method", "steps", "fraction of the paper's", "environments"},
+		Header: []string{"method", "steps", "part of the paper's", "environments"},
 	}
 	var all, parts []float64
 	for _, label := range rowLabels {

@@ -239,7 +239,7 @@ func TestInferFindsThePlan(t *testing.T) {
 	put(t, f.root, c, status, trainedColumns)
 	lines, problems, err = results.Infer(f.root)
 	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(),
-		"training: map-elites on ant-uni, seed 0: 2 runs, of which "+c.Name()+" counts") {
+		"training: map-elites on ant-uni, seed 0: 2 runs, using "+c.Name()+";") {
 		t.Errorf("of two rivals: %v, %v", err, problems)
 	}
 	if !slices.ContainsFunc(lines,
