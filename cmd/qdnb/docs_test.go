@@ -100,7 +100,7 @@ func parse(page, line string, whole bool) error {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(),
 		"missing flags") || strings.HasPrefix(err.Error(), "expected ") ||
-		strings.Contains(err.Error(), "which run?")) {
+		strings.Contains(err.Error(), "no run given")) {
 		return nil
 	}
 	if err != nil {

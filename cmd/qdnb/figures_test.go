@@ -75,7 +75,7 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
 	_, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "figure-5,table-1")
 	if status != 1 || !strings.Contains(stderr, "figure-5") || !strings.Contains(stderr,
-		"1 of 2 could not be made") {
+		"failed to draw 1 of 2 items") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(out, "table-1.md")); err != nil {

@@ -154,10 +154,10 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 			`did you mean "pga-aurora" or "pga-map-elites"?`},
 		{[]string{"train", "--algorithm", "ppo", "--env", "halfcheetah-hurdles"}, 1,
 			"`qdnb sweep plan --experiment hurdles`"},
-		{[]string{"show"}, exitUsage, "which run?"},
+		{[]string{"show"}, exitUsage, "no run given"},
 		{[]string{"show", "a", "--run", "b"}, exitUsage, "one run"},
-		{[]string{"eval"}, exitUsage, "which run?"},
-		{[]string{"export", "--out", "a.npz"}, exitUsage, "which run?"},
+		{[]string{"eval"}, exitUsage, "no run given"},
+		{[]string{"export", "--out", "a.npz"}, exitUsage, "no run given"},
 		{[]string{"eval", "nothing", "--runs", root}, 1, "nothing"},
 		{[]string{"help", "fly"}, exitUsage, "fly"},
 		{[]string{"help", "sweep", "fly"}, exitUsage, "fly"},
@@ -287,7 +287,7 @@ func TestDoctorAndVerify(t *testing.T) {
 		"0 compiled programs") {
 		t.Errorf("doctor --forget leaves programs: %s", stdout)
 	}
-	for value, says := range map[string]string{"off": "not kept", "relative": "absolute path"} {
+	for value, says := range map[string]string{"off": "not cached", "relative": "absolute path"} {
 		t.Setenv(xla.ProgramsEnv, value)
 		if stdout, stderr, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout+stderr,
 			says) {

@@ -166,7 +166,7 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{run("no/plan"), 1, "plan no/plan does not exist"},
 		{run(plan, "--index", "2"), 1, "2 lines, 0 to 1"},
 		{run(plan, "--index=-1"), 1, "index -1 is out of range"},
-		{run(plan, "--index", "x"), 1, `--index is "x", not a number`},
+		{run(plan, "--index", "x"), 1, `--index is "x", not a non-negative integer`},
 		{run(plan, "--index", "auto"), 1, "not a task of a job array"},
 		{run(plan, "--index", "0", "--out", root), 1, "sweep results"},
 		{run(plan, "--jobs", "0"), 1, "--jobs must be"},
@@ -175,7 +175,7 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{run(changed(`"seed":0`, `"seed":9`)), 1, "plan.jsonl:1: its hash is"},
 		{run(changed(`{"exp`, `{exp`)), 1, "plan.jsonl:1: not valid JSON"},
 		{[]string{"sweep", "script", "lsf", "--plan", plan}, 1, "known: kubernetes, slurm"},
-		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "small letters"},
+		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "lower-case letters"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--memory", "8"}, 1, "as in 8G"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--limit", "1m"}, 1, "--limit must be"},
 	} {

@@ -306,7 +306,7 @@ func TestMediumPlans(t *testing.T) {
 	var cost bytes.Buffer
 	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
 	if want := "sensitivity: 72 runs (training), each about 7 min of processor time, "; !strings.HasPrefix(cost.String(), want) ||
-		!strings.Contains(cost.String(), "\nin total 72 runs, about ") {
+		!strings.Contains(cost.String(), "\ntotal: 72 runs, about ") {
 		t.Errorf("the cost is %q", cost.String())
 	}
 	cost.Reset()
@@ -336,7 +336,7 @@ func TestPlanOptions(t *testing.T) {
 	}{
 		{"trainin", Options{}, `did you mean "training"?`},
 		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: medium, paper, small, smoke`},
-		{"training", Options{Seeds: -1}, "1 to 1000 seeds, not -1"},
+		{"training", Options{Seeds: -1}, "1 to 1000, not -1"},
 		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
 		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
 		{"hurdles", Options{Envs: []string{"ant-uni"}},

@@ -96,7 +96,7 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	}
 	for _, index := range []int{-1, 6} {
 		if err := RunIndex(context.Background(), lines, index,
-			o); err == nil || !strings.Contains(err.Error(), "its 6 lines have 0 to 5") {
+			o); err == nil || !strings.Contains(err.Error(), "6 lines, 0 to 5") {
 			t.Errorf("index %d: %v", index, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if !done(t, root, held) || !strings.Contains(log.String(), "is at "+held.Run.Name()+"; waiting") {
+	if !done(t, root, held) || !strings.Contains(log.String(), "which holds "+held.Run.Name()) {
 		t.Errorf("done: %v; %s", done(t, root, held), log.String())
 	}
 }
