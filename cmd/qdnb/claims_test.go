@@ -14,8 +14,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// made writes a complete training run on ant-trap whose numbers are made up, and returns its line
-// of a plan.
+// made writes a complete training run on ant-trap with made-up numbers and returns its plan line.
 func made(t *testing.T, root, algorithm string, seed int64, fitness, coverage float64) sweep.Line {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, "ant-trap", seed, map[string]int{"batch": 7})
@@ -90,7 +89,7 @@ func TestClaims(t *testing.T) {
 		}
 	}
 
-	// For people, with a folder that cannot be read.
+	// Text output, with a folder that cannot be read.
 	if err := os.WriteFile(filepath.Join(root, lines[0].Run.Name(), "config.json"),
 		[]byte(`{"version": 2}`), 0o666); err != nil {
 		t.Fatal(err)
@@ -98,7 +97,7 @@ func TestClaims(t *testing.T) {
 	stdout, stderr, status := invoke(t, "claims", "--runs", root)
 	if status != 0 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr,
 		lines[0].Run.Name()) {
-		t.Errorf("of a broken folder: status %d, %q", status, stderr)
+		t.Errorf("with a broken folder: status %d, %q", status, stderr)
 	}
 	for _, want := range []string{
 		"n/a at this scale  ant-trap-smerl (table 1), 2 to 3 seeds\n                   on ant-trap " +

@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 )
 
-// experimentsFolder holds made-up training runs of two methods on ant-trap.
+// experimentsFolder writes made-up training runs of two methods on ant-trap.
 func experimentsFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,12 +65,12 @@ func TestFigures(t *testing.T) {
 	for _, row := range rows {
 		text += strings.Join(row, ",") + "\n"
 	}
-	if !strings.Contains(text, "382") || !strings.Contains(text, "1280") { // the medians of the seeds
+	if !strings.Contains(text, "382") || !strings.Contains(text, "1280") { // the medians over seeds
 		t.Errorf("table 1 is\n%s", text)
 	}
 }
 
-// What cannot be made is told in a line each, and the rest is made all the same.
+// Each failure is reported in one line, and the other items are still drawn.
 func TestFiguresOfMissingRuns(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
 	_, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "figure-5,table-1")
@@ -102,7 +102,7 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 			t.Errorf("%v: status %d, %q; want %q in a line", test.args, status, stderr, test.want)
 		}
 	}
-	// What is the same for all needs no runs.
+	// Items that are the same for all runs need no runs.
 	if _, stderr, status := invoke(t, "figures", "--in", t.TempDir(), "--out", out, "--only",
 		"table-2"); status != 0 {
 		t.Errorf("table 2 without runs: status %d, %s", status, stderr)

@@ -18,7 +18,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// writePlan writes a plan of runs that take a second or two each; the last of them needs the first.
+// writePlan writes a plan of runs that take a second or two each. The last needs the first.
 func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep.Line) {
 	t.Helper()
 	for seed := range int64(n) {
@@ -46,7 +46,7 @@ func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep
 	return path, lines
 }
 
-// lineStatuses is what `qdnb sweep status --json` says of the lines.
+// lineStatuses returns the lines of `qdnb sweep status --json`.
 func lineStatuses(t *testing.T, plan, root string) (list []sweep.Status) {
 	t.Helper()
 	stdout, stderr, status := invoke(t, "sweep", "status", "--json", "--plan", plan, "--runs", root)
@@ -59,7 +59,7 @@ func lineStatuses(t *testing.T, plan, root string) (list []sweep.Status) {
 	}
 	for i, line := range report.Lines {
 		if line.Index != i || line.Hash == "" || line.Run == "" {
-			t.Errorf("line %d is told as %+v", i, line)
+			t.Errorf("line %d is reported as %+v", i, line)
 		}
 		list = append(list, line.Status)
 	}
@@ -80,7 +80,7 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	}
 	check(sweep.Ready, sweep.Ready, sweep.Ready, sweep.Waiting)
 
-	t.Setenv("SLURM_ARRAY_TASK_ID", "3") // what it needs is made, too
+	t.Setenv("SLURM_ARRAY_TASK_ID", "3") // runs what it needs too
 	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index",
 		"auto"); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
@@ -190,8 +190,8 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 	}
 }
 
-// A process that is stopped, one that is killed, and then two at one plan: the runs end with the
-// numbers of a process that is alone.
+// After a stopped process, a killed process and two processes that share the plan, the runs have
+// the same numbers as those of a single process.
 func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	endless, lines := writePlan(t, 2, 1_000_000)
 	root, alone := t.TempDir(), t.TempDir()
@@ -252,13 +252,13 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		name := line.Run.Name()
 		if got, want := curve(t, filepath.Join(root, name)),
 			curve(t, filepath.Join(alone, name)); got != want || strings.Count(got, "\n") != generations+1 {
-			t.Errorf("%s: %d rows differ from the %d of a process that is alone", name,
+			t.Errorf("%s: %d rows differ from the %d of a single process", name,
 				strings.Count(got, "\n"), strings.Count(want, "\n"))
 		}
 	}
 }
 
-// curve is what a run logged, but for the time.
+// curve returns a run's log without times.
 func curve(t *testing.T, dir string) string {
 	t.Helper()
 	table, err := runs.ReadTable(filepath.Join(dir, "metrics.csv"))

@@ -11,8 +11,8 @@ import (
 
 func goldenFile(name string) string { return filepath.Join("..", "..", "envs", "testdata", name) }
 
-// A backend against itself is as far from golden files as it is, and not at all from the other; as
-// tables and as JSON.
+// Compared with itself, a backend has its usual distance from golden files and none from the other
+// backend, in tables and in JSON.
 func TestVerifyAgainst(t *testing.T) {
 	args := []string{"verify", "--backend", "go", "--against", "go", goldenFile("traj_pointmaze.npz"),
 		goldenFile("onestep_pointmaze.npz")}

@@ -44,12 +44,12 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 		}
 		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption,
 			"the paper's table "+number) {
-			t.Errorf("%s is called %q", id, table.Caption)
+			t.Errorf("%s has the caption %q", id, table.Caption)
 		}
 	}
 }
 
-// Table 4 says which reward scaling the runs have where the paper and its code disagree.
+// Table 4 notes the runs' reward scaling where the paper and its code disagree.
 func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 	item, err := Find("table-4")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 	}
 }
 
-// A row has the values of all environments, and none of a table is there twice.
+// A row has values for all environments, and no row of a table is repeated.
 func TestHyperparameters(t *testing.T) {
 	for _, number := range []int{4, 5, 6, 7} {
 		rows, methods := Hyperparameters(number)
@@ -110,7 +110,7 @@ func TestHyperparameters(t *testing.T) {
 	}
 }
 
-// Every table of the paper is there by its number.
+// Items has every table of the paper.
 func TestTablesOfThePaper(t *testing.T) {
 	var ids []string
 	for _, item := range Items() {

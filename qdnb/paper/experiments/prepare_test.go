@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 )
 
-// A plan that is there decides what is made; what is missing is made once; what is there is only
-// told.
+// An existing plan decides what to run. Missing runs are made once, and complete runs are only
+// reported.
 func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	var plan bytes.Buffer
@@ -36,7 +36,7 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 			t.Errorf("said %q, want %q", log.String(), want)
 		}
 		if want == "all 2 runs are complete in" && strings.Contains(log.String(), "missing") {
-			t.Errorf("made again what was there: %q", log.String())
+			t.Errorf("repeated a complete run: %q", log.String())
 		}
 	}
 	data, err := paper.Open(dir)
@@ -52,8 +52,8 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// An experiment that the plan lacks is added to it, and an interrupted Prepare leaves a plan with
-// which the same call goes on.
+// Missing experiments are added to the plan, and an interrupted Prepare leaves a plan that the same
+// call resumes.
 func TestPreparePlansWhatIsNot(t *testing.T) {
 	t.Setenv("QDNB_SMOKE", "1")
 	dir := filepath.Join(t.TempDir(), "new")

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// What a training run lacks for a verdict on its method is told by its configuration and metrics,
-// also for who uses its skills.
+// Shortcomings of a training run follow from its configuration and metrics, and also apply to runs
+// that use its skills.
 func TestShortcomings(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, env, settings, metrics string

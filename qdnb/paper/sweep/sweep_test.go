@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// config is a run of a made-up algorithm.
+// config returns the configuration of a made-up algorithm.
 func config(t testing.TB, algorithm string, seed int64, hyperparameters string) runs.Config {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, "pointmaze", seed, json.RawMessage(hyperparameters))
@@ -63,14 +63,14 @@ func TestPlanRoundTrip(t *testing.T) {
 		want[i].Hash = got[i].Hash
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("came back as %+v\nwant         %+v", got, want)
+		t.Errorf("read back as %+v\nwant         %+v", got, want)
 	}
 	if second := text(t, got); second != first {
-		t.Errorf("written again it is\n%s\nnot\n%s", second, first)
+		t.Errorf("rewritten it is\n%s\nnot\n%s", second, first)
 	}
 }
 
-// The hash does not look at how a line is spelt, and does look at every field.
+// The hash ignores the spelling of a line, and depends on every field.
 func TestHash(t *testing.T) {
 	line := plan(t)[1]
 	sealed, err := line.Sealed()
@@ -79,7 +79,7 @@ func TestHash(t *testing.T) {
 	}
 	line.Needs[0].Run.Hyperparameters = json.RawMessage(` {"iso_sigma": 5e-3, "batch": 1e1} `)
 	if again, err := line.Sealed(); err != nil || again.Hash != sealed.Hash {
-		t.Errorf("spelt another way the hash is %s, not %s (%v)", again.Hash, sealed.Hash, err)
+		t.Errorf("with another spelling the hash is %s, not %s (%v)", again.Hash, sealed.Hash, err)
 	}
 	seen := map[string]bool{sealed.Hash: true}
 	for i, change := range []func(*Line){
@@ -171,7 +171,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// What was read can be written, and comes back the same.
+// A plan that was read can be written, and reads back the same.
 func FuzzRead(f *testing.F) {
 	whole := text(f, plan(f))
 	f.Add([]byte(whole))
@@ -196,7 +196,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The canonical form of a line keeps what tells variants apart.
+// The canonical form of a line keeps the parts that identify variants.
 func TestPartsBelongToTheRunOfALine(t *testing.T) {
 	c := runs.Config{Algorithm: "mine", Env: "pointmaze",
 		Parts: map[string]string{"emitter": "0123456789abcdef"}}
