@@ -13,7 +13,7 @@ type benchCmd struct {
 	Rollout    benchRolloutCmd    `cmd:"" help:"Time rollouts of random policies, one per environment copy."`
 	Updates    benchUpdatesCmd    `cmd:"" help:"Time the gradient updates of a learner."`
 	Insertion  benchInsertionCmd  `cmd:"" help:"Time inserting policies into a repertoire."`
-	Adaptation benchAdaptationCmd `cmd:"" help:"Time evaluating policies under several gravities."`
+	Adaptation benchAdaptationCmd `cmd:"" help:"Time evaluating policies under several gravity multipliers."`
 	Ceilings   benchCeilingsCmd   `cmd:"" help:"Measure the peak rates XLA reaches on this machine: arithmetic, cache, memory."`
 }
 
@@ -29,7 +29,7 @@ type benchInsertionCmd struct {
 func (c *benchInsertionCmd) Run() error {
 	r, err := qdnb.BenchInsertion(qdnb.InsertionSpec{Batch: c.Batch, Better: c.Better,
 		Repeats: c.Repeats, Backend: c.Backend})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend,
 			r.Batch, r.Params, r.Entered, r.Cells)
 		fmt.Printf("compile    %8.3f s\n", r.CompileSeconds)
@@ -54,7 +54,7 @@ func (c *benchAdaptationCmd) Run() error {
 		Env: c.Env, Policies: c.Policies, Episodes: c.Episodes, Values: c.Values, Steps: c.Steps,
 		Repeats: c.Repeats, Backend: c.Backend,
 	})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, %d steps\n",
 			r.Env, r.Backend, r.Workers, r.Policies, r.Episodes, r.Values, r.Steps)
 		fmt.Printf("first run       %8.3f s, including compilation\n", r.WholeSeconds)
@@ -71,7 +71,7 @@ type benchCeilingsCmd struct {
 // Run measures.
 func (c *benchCeilingsCmd) Run() error {
 	r, err := qdnb.BenchCeilings(c.Backend)
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s, total of %d workers\n", r.Backend, r.Workers)
 		fmt.Printf("large matrix products        %8.1f GFLOP/s\n", r.Products)
 		fmt.Printf("register arithmetic          %8.1f GFLOP/s\n", r.Arithmetic)
@@ -93,7 +93,7 @@ type benchUpdatesCmd struct {
 func (c *benchUpdatesCmd) Run() error {
 	r, err := qdnb.BenchUpdates(qdnb.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer,
 		Repeats: c.Repeats, Backend: c.Backend})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n",
 			r.Learner, r.Backend)
 		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
@@ -118,7 +118,7 @@ func (c *benchRolloutCmd) Run() error {
 		Env: c.Env, Batch: c.Batch, Steps: c.Steps, Slice: c.Slice, Repeats: c.Repeats,
 		Backend: c.Backend,
 	})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", r.Env, r.Backend,
 			r.Workers, r.Batch, r.Steps, r.Slice)
 		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
@@ -142,7 +142,7 @@ type benchGenerationCmd struct {
 func (c *benchGenerationCmd) Run() error {
 	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Set: c.Set,
 		Backend: c.Backend}, c.Warmup, c.Generations)
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", r.Env, r.Backend,
 			r.Workers, r.Batch, r.Steps, r.Slice)
 		fmt.Printf("compile                  %8.3f s\n", r.CompileSeconds)
@@ -154,8 +154,8 @@ func (c *benchGenerationCmd) Run() error {
 	})
 }
 
-// tell prints a benchmark's result as one JSON object or as text.
-func tell(asJSON bool, found any, err error, words func()) error {
+// printResult prints a benchmark's result as one JSON object or as text.
+func printResult(asJSON bool, found any, err error, words func()) error {
 	switch {
 	case err != nil:
 		return err

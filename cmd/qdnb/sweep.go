@@ -26,7 +26,7 @@ type sweepCmd struct {
 type sweepPlanCmd struct {
 	Experiment string   `required:"" placeholder:"NAME" help:"Experiment: training, smerl-targets, adaptation, hurdles, sensitivity, prior or reward."`
 	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), medium (the same with small networks and minutes per run), small (minutes on a laptop) or smoke (seconds)."`
-	Seeds      *int     `placeholder:"N" help:"Number of seeds, from 0; default 5 at scale paper, 3 at medium, else 1."`
+	Seeds      *int     `placeholder:"N" help:"Number of seeds, starting at seed 0; default 5 at scale paper, 3 at medium, else 1."`
 	Envs       []string `placeholder:"NAME" help:"Only these environments."`
 	Algorithms []string `placeholder:"NAME" help:"Only these algorithms."`
 	Constants  string   `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code or paper; see \"qdnb train\"."`
@@ -220,7 +220,7 @@ func remark(s sweep.State) string {
 	case sweep.Running:
 		return ": " + s.Holder
 	case sweep.Waiting:
-		return ": waits for " + strings.Join(s.Missing, ", ")
+		return ": needs " + strings.Join(s.Missing, ", ")
 	case sweep.Broken:
 		return ": " + oneLine(s.Err)
 	}

@@ -235,11 +235,11 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}
-	begun, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
+	started, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	generations := int(begun.Status.Generation) + 300
+	generations := int(started.Status.Generation) + 300
 	plan, _ := writePlan(t, 2, generations)
 	if out, err := exec.Command(program, arguments(plan, root, "--jobs",
 		"2")...).CombinedOutput(); err != nil {

@@ -38,8 +38,9 @@ var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "da
 // multiples of gravity or of one leg's actuator strength (left, the three gait environments), and
 // with moved targets on ant-maze (right).
 //
-// The score of a method and seed is that of its best skill: the highest median fitness over initial
-// states. Lines are medians over seeds, bands are quartiles, and a dashed line marks multiplier 1.
+// The score of a method and seed is the score of its best skill: the highest median fitness over
+// initial states. Lines are medians over seeds, bands are quartiles, and a dashed line marks
+// multiplier 1.
 // The gravity axis is logarithmic. On ant-maze a seed's scores are averaged over targets, since the
 // paper does not say how it combines them; bars are quartiles, rings are seeds.
 func Adaptation(data *Data) (*figures.Figure, error) {

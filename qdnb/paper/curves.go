@@ -216,13 +216,14 @@ func curvesOf(method string, trained []results.Trained) seeds {
 func sinceFirst(curve []results.Point) []results.Point {
 	shifted := slices.Clone(curve)
 	for i := range shifted {
-		shifted[i].Seconds -= begun(curve)
+		shifted[i].Seconds -= firstEvaluation(curve)
 	}
 	return shifted
 }
 
-// begun returns the time of a run's first evaluation, after compilation; 0 for an empty curve.
-func begun(curve []results.Point) float64 {
+// firstEvaluation returns the time of a run's first evaluation, after compilation; 0 for an empty
+// curve.
+func firstEvaluation(curve []results.Point) float64 {
 	if len(curve) == 0 {
 		return 0
 	}

@@ -183,5 +183,5 @@ func nothing(failed error, what, experiment string) error {
 	if failed != nil {
 		return failed
 	}
-	return fmt.Errorf("there are no %s to draw: %w", what, noRuns(experiment))
+	return fmt.Errorf("no %s to draw: %w", what, noRuns(experiment))
 }

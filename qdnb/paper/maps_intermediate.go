@@ -75,7 +75,7 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 		}
 		shorten(cells)
 		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)),
-			duration(max(0, snapshot.Seconds-begun(trained.Curve))))
+			duration(max(0, snapshot.Seconds-firstEvaluation(trained.Curve))))
 		column[point] = cells
 	}
 	return column, nil

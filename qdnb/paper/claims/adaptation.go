@@ -135,7 +135,7 @@ var ofAdaptation = []Claim{
 		}},
 	{"pga-aurora-adapts",
 		"on ant-uni PGA-AURORA adapts better than MAP-Elites over the whole range of gravity and 80 % " +
-			"of that of the leg",
+			"of the leg's",
 		"figure 4", func(d *data) (bool, string) {
 			holds := true
 			var words []string

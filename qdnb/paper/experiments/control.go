@@ -38,8 +38,8 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	}, runs.Budget{Generations: 3}
 }
 
-// steer trains the meta-controller of a line.
-func (e *executor) steer(ctx context.Context, line sweep.Line) error {
+// trainController trains the meta-controller of a line.
+func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 	skills, trained, err := e.skillsOf(line)
 	if err != nil {
 		return err

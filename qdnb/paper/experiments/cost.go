@@ -17,8 +17,8 @@ var stepsPerCPUSecond = map[string]float64{
 	"ant-uni": 330_000, "walker-uni": 650_000, "halfcheetah-uni": 230_000, "ant-maze": 50_000,
 }
 
-// compiling is the processor time to compile a run's programs, which budgets exclude.
-const compiling = 60 * time.Second
+// compileTime is the processor time to compile a run's programs, which budgets exclude.
+const compileTime = 60 * time.Second
 
 // estimate returns the processor time of a line in seconds; 0 unless its budget is in processor
 // time or its scale is Medium.
@@ -27,7 +27,7 @@ func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 
 		return 0
 	}
 	steps := float64(episodes) * float64(fullLength(run.Env))
-	return (compiling + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
+	return (compileTime + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
 }
 
 // fullLength returns the number of control steps of an episode in the paper.

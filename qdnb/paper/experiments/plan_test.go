@@ -179,7 +179,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 			hashes := map[string]bool{}
 			for i, line := range lines {
 				if hashes[line.Hash] || line.Hash == "" {
-					t.Errorf("%s %s: line %d is there twice", scale, name, i)
+					t.Errorf("%s %s: line %d is repeated", scale, name, i)
 				}
 				hashes[line.Hash] = true
 				for _, need := range line.Needs {

@@ -117,7 +117,7 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	if done, err := sweep.IsDone(e.Runs, line.Run, line.Budget); err != nil || done {
 		return err
 	}
-	if err := e.allow(ctx); err != nil {
+	if err := e.stopped(ctx); err != nil {
 		return err
 	}
 	announced := false
@@ -135,22 +135,22 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 		if err := e.failed[need.Run.Name()]; err != nil {
 			return fmt.Errorf("needs %s, which failed", need.Run.Name())
 		}
-		err := e.free(ctx, need.Run, need.Budget, wait, announce,
+		err := e.ensure(ctx, need.Run, need.Budget, wait, announce,
 			func() error { return e.train(ctx, need.Run, need.Budget) })
 		if err != nil {
 			return err
 		}
 	}
-	return e.free(ctx, line.Run, line.Budget, wait, announce,
+	return e.ensure(ctx, line.Run, line.Budget, wait, announce,
 		func() error { return e.execute(ctx, line) })
 }
 
-// free calls work to complete a run unless it is already complete. If another process holds the
+// ensure calls work to complete a run unless it is already complete. If another process holds the
 // run's folder, it waits or, if wait is false, returns errHeld.
-func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait bool,
+func (e *executor) ensure(ctx context.Context, c runs.Config, b runs.Budget, wait bool,
 	announce func(), work func() error) error {
 	dir := filepath.Join(e.Runs, c.Name())
-	told := ""
+	reported := ""
 	for {
 		if done, err := sweep.IsDone(e.Runs, c, b); err != nil || done {
 			return err
@@ -162,7 +162,7 @@ func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait 
 			if err == nil || errors.Is(err, qdnb.ErrInterrupted) {
 				return err
 			}
-			if holder = runs.Holder(dir); holder == "" { // another process was faster otherwise
+			if holder = runs.Holder(dir); holder == "" { // otherwise another process was faster
 				e.failed[c.Name()] = err
 				return err
 			}
@@ -170,20 +170,20 @@ func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait 
 		if !wait {
 			return errHeld
 		}
-		if holder != told {
+		if holder != reported {
 			e.say("waiting for %s, which holds %s", holder, c.Name())
-			told = holder
+			reported = holder
 		}
 		select {
 		case <-ctx.Done():
-			return e.allow(ctx)
+			return e.stopped(ctx)
 		case <-time.After(e.Poll):
 		}
 	}
 }
 
-// allow returns an error if the executor was told to stop.
-func (e *executor) allow(ctx context.Context) error {
+// stopped returns an error if the executor was told to stop.
+func (e *executor) stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 	case qdnb.Adaptation:
 		return e.adapt(ctx, line)
 	case qdnb.HierarchicalControl:
-		return e.steer(ctx, line)
+		return e.trainController(ctx, line)
 	}
 	return e.train(ctx, line.Run, line.Budget)
 }

@@ -28,19 +28,19 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 		}
 		name := state.Run.Name()
 		complete := state.Status == sweep.Done
-		begun := complete || state.Progress != (runs.Progress{})
+		started := complete || state.Progress != (runs.Progress{})
 		switch {
 		case state.Err != nil:
 			t.Problems = append(t.Problems, state.Err)
 		case complete:
 			t.Complete++
-		case begun:
+		case started:
 			t.Incomplete++
 		default:
 			t.Missing++
 		}
 		k := key{state.Experiment, state.Label, name}
-		if seen[k] || state.Err != nil || !begun {
+		if seen[k] || state.Err != nil || !started {
 			continue
 		}
 		seen[k] = true

@@ -252,7 +252,7 @@ func (c costs) of(s State) (left cost, known bool) {
 			break
 		}
 	}
-	if own, begun := s.whole(); begun {
+	if own, started := s.whole(); started {
 		left, known = own, true
 	}
 	b := s.Budget

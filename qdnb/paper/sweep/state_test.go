@@ -58,7 +58,7 @@ func TestInspect(t *testing.T) {
 		}
 		return states
 	}
-	states := check("nothing is there", Ready, Waiting, Ready, Waiting)
+	states := check("empty folder", Ready, Waiting, Ready, Waiting)
 	if got := states[1].Missing; !slices.Equal(got, []string{lines[0].Run.Name()}) {
 		t.Errorf("line 1 waits for %q", got)
 	}
