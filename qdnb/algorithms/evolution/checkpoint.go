@@ -3,8 +3,8 @@ package evolution
 import (
 	"maps"
 	"slices"
+	"strings"
 
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
@@ -43,11 +43,11 @@ func (s *Search) Arrays() (map[string]npz.Array, error) {
 func arraysOf(values map[string]*xla.Sharded) (map[string]npz.Array, error) {
 	arrays := map[string]npz.Array{}
 	for name, value := range values {
-		flat, err := xla.Floats(*value)
+		array, err := xla.Download(*value)
 		if err != nil {
 			return nil, errors.Errorf("cannot read %s from the device: %v", name, err)
 		}
-		arrays[name] = npz.Array{Shape: slices.Clone((*value)[0].Shape().Dimensions), Data: flat}
+		arrays[name] = array
 	}
 	return arrays, nil
 }
@@ -73,29 +73,29 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 // The replay buffer is restored separately, see [Search.SetReplay].
 func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 	values, single := s.deviceState()
-	flats := map[string][]float32{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		want := (*values[name])[0].Shape().Dimensions
+		want := (*values[name])[0].Shape()
 		got, ok := arrays[name]
-		if !ok || !slices.Equal(got.Shape, want) {
+		if !ok || !slices.Equal(got.Shape, want.Dimensions) {
 			return errors.Errorf("the checkpoint's %s has shape %v, but this run needs %v", name, got.Shape,
-				want)
+				want.Dimensions)
 		}
-		flat, err := got.Float32s()
+		if kind := strings.ToLower(want.DType.String()); got.DType() != kind {
+			return errors.Errorf("the checkpoint's %s has type %s, but this run needs %s", name,
+				got.DType(), kind)
+		}
+	}
+	for name, value := range values {
+		devices := s.platform.Workers
+		if single[name] {
+			devices = 1
+		}
+		restored, err := xla.Uploads(arrays[name], devices)
 		if err != nil {
 			return errors.Errorf("the checkpoint's %s: %v", name, err)
 		}
-		flats[name] = flat
-	}
-	for name, value := range values {
-		dims := arrays[name].Shape
-		put := func() *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flats[name], dims...) }
 		value.Free()
-		if single[name] {
-			*value = xla.Sharded{put()}
-		} else {
-			*value = s.platform.Replicated(put)
-		}
+		*value = restored
 	}
 	s.generation = generation
 	return nil

@@ -316,16 +316,12 @@ func (s *Search) spread(v xla.Sharded) (xla.Sharded, error) {
 	if s.platform.Workers == 1 {
 		return v, nil
 	}
-	flat, err := xla.Floats(v)
+	array, err := xla.Download(v)
 	if err != nil {
 		return nil, err
 	}
-	dims := slices.Clone(v[0].Shape().Dimensions)
 	v.Free()
-	return s.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(
-			flat, dims...)
-	}), nil
+	return xla.Uploads(array, s.platform.Workers)
 }
 
 // metrics returns the size and the maximum fitness of an archive that is not measured itself.

@@ -207,6 +207,73 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 }
 
 // A run started by another version of qdnb with other centroids keeps these centroids.
+// counting is a grid that counts, in int32, how often each cell was offered to.
+type counting struct{ Grid }
+
+// many is a count that a float32 cannot hold.
+const many = 1<<24 + 1
+
+func (c counting) Fields() []string { return append(c.Grid.Fields(), "offers") }
+
+func (c counting) Empty(task Task, key xla.Key) []*Node {
+	g := key.Hi.Graph()
+	offers := BroadcastToDims(Const(g, int32(many)), c.Centroids.Shape[0])
+	return append(c.Grid.Empty(task, key), offers)
+}
+
+func (c counting) Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
+	valid *Node) {
+	after, index, accepted, valid = c.Grid.Insert(fields[:3], found)
+	return append(after, Add(fields[3], ConvertDType(accepted, dtypes.Int32))), index, accepted, valid
+}
+
+func (counting) Maintenance(generation int64) string {
+	return map[bool]string{true: "add two"}[generation%2 == 1]
+}
+
+func (counting) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node {
+	return append(slices.Clone(fields[:3]), AddScalar(fields[3], 2))
+}
+
+// The state of an archive may have any type: integers are not rounded on their way through a
+// checkpoint or from one worker to the others.
+func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}
+		start := func() *Search {
+			s, err := New(p, unlimited.task(), Method{Emitter: noisy,
+				Archive: counting{Grid{settings.Centroids}}}, settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			return s
+		}
+		whole, first, second := start(), start(), start()
+		steps(t, whole, 5)
+		steps(t, first, 3)
+		if err := second.Restore(first.Generation(), stateOf(t, first)); err != nil {
+			t.Fatal(err)
+		}
+		steps(t, second, 2)
+		want, got := stateOf(t, whole), stateOf(t, second)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("restored: %v, want %v", got, want)
+		}
+		offers, ok := want["offers"].Data.([]int32)
+		// two rounds of maintenance, at most five entries
+		if !ok || offers[0] < many+4 || offers[0] > many+9 {
+			t.Errorf("offers %T %v", want["offers"].Data, offers)
+		}
+		wrong := stateOf(t, first)
+		wrong["offers"] = npz.Of(make([]float32, 6))
+		if err := second.Restore(2, wrong); err == nil || !strings.Contains(err.Error(),
+			"offers has type float32, but this run needs int32") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
 	p := xlatest.Pure(t)
 	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy,
