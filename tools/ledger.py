@@ -121,7 +121,7 @@ def table(rows: list[Row]) -> str:
     """The ledger in Markdown, a table for each machine."""
     lines = []
     for name in dict.fromkeys(r.machine for r in rows):
-        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | times as fast | in the rounds | date |", "|" + "---|" * 8]
+        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | date |", "|" + "---|" * 8]
         last = None
         for r in (r for r in rows if r.machine == name):
             case = r.case if r.measure == "running" else f"{r.case}, {r.measure}"

@@ -213,7 +213,7 @@ def main() -> None:
         workers = top["workers"]
         print(f"{top['backend']}, {workers} workers together: {top['products_gflops']:.0f} GFLOP/s of products, {top['arithmetic_gflops']:.0f} of arithmetic,"
               f" {top['cache_gbs']:.0f} GB/s from the cache, {top['memory_gbs']:.0f} from memory\n")
-        print("| stage | unit | took, µs | products, MFLOP | weights, MB | arithmetic, kFLOP | at least, µs: products + weights + arithmetic | reached |")
+        print("| stage | unit | time, µs | products, MFLOP | weights, MB | arithmetic, kFLOP | lower bound, µs: products + weights + arithmetic | reached |")
         print("|" + "---|" * 8, flush=True)
         for name in args.cases or CASES:
             case = CASES[name]
