@@ -58,8 +58,9 @@ test: setup ## go vet, go test, then all experiments and notebooks at small scal
 .PHONY: smoke
 smoke: setup
 	@echo "== running $(words $(NOTEBOOKS)) notebooks at small scale, two at a time"
+	@if [[ ! -e build/experiments/smoke/plan.jsonl ]]; then $(MAKE) --no-print-directory experiments SCALE=smoke; fi
 	@rm -rf build/smoke
-	@QDNB_SMOKE=1 $(NOTEBOOK) run $(NOTEBOOKS) --jobs 2 --runs build/smoke/runs --out build/smoke \
+	@QDNB_EXPERIMENTS=$(CURDIR)/build/experiments/smoke $(NOTEBOOK) run $(NOTEBOOKS) --smoke --jobs 2 --runs build/smoke/runs --out build/smoke \
 		--timeout $(TEST_TIMEOUT) --expect-png $(EXPECT_PNG)
 
 .PHONY: test-long

@@ -9,8 +9,9 @@ import (
 
 const antTorso = "$ Torso"
 
-// antObservation is what Brax's ant sees: height and rotation of the torso, joint angles,
-// velocities of torso and joints, and what contacts did to every body, clipped to +-1.
+// antObservation is the observation of Brax's ant: height and rotation of the torso, joint angles,
+// velocities of torso and joints, and the velocity changes of every body by contacts, clipped to
+// +-1.
 func antObservation(m StepView) *Node {
 	torso := m.Frame(antTorso)
 	angles, velocities := m.System.JointAngles(m.State)
@@ -24,18 +25,18 @@ func antObservation(m StepView) *Node {
 	return rows(parts...)
 }
 
-// contacts are the components of what contacts did, body by body, [3 * bodies, B].
+// contacts flattens velocity changes by contacts body by body, [3 * bodies, B], clipped to +-1.
 func contacts(components [3]*Node) *Node {
 	dims := components[0].Shape().Dimensions
 	return ClipScalar(Reshape(Stack(components[:], 1), 3*dims[0], dims[1]), -1, 1)
 }
 
-// antEffort is what Brax's ant pays for its actions and contacts, less the bonus for being alive.
+// antEffort is the control and contact cost of Brax's ant, minus the survive bonus.
 func antEffort(after StepView, action *Node) *Node {
 	return AddScalar(Add(cost(0.5, action), cost(0.0005, contacts(after.Contact.Velocity))), -1)
 }
 
-// antForward is the reward of ants that are to run along x.
+// antForward is the reward for running along x.
 func antForward(before, after StepView, action *Node) *Node {
 	x := func(m StepView) *Node { return m.Frame(antTorso).Position[0] }
 	return Sub(velocity(after, x(before), x(after)), antEffort(after, action))
@@ -45,7 +46,7 @@ func antFalls(ceiling float64) func(StepView) *Node {
 	return func(m StepView) *Node { return outside(m.Frame(antTorso).Position[2], 0.2, ceiling) }
 }
 
-// ant is a task of an ant in a model.
+// ant builds the task of an ant in a model.
 func ant(name string, model physics.Model, o options, spec Spec) (*Rigid, error) {
 	model, err := robots.WithGravity(model, o.gravity)
 	if err != nil {
@@ -86,7 +87,7 @@ func makeAntUni(o options) (Env, error) {
 	return env, nil
 }
 
-// contactDescriptor is the share of the steps in which each foot touches the ground.
+// contactDescriptor is the fraction of steps in which each foot touches the ground.
 func contactDescriptor(feet ...string) Descriptor {
 	d := Descriptor{Kind: Mean}
 	for _, foot := range feet {
@@ -135,7 +136,7 @@ func makeAntTrap(o options) (Env, error) {
 	return env, nil
 }
 
-// located puts the position of a body before an observation, less center and divided by scale.
+// located prepends the x, y position of a body to an observation, minus center, divided by scale.
 func located(body string, observe func(StepView) *Node, center,
 	scale [2]float64) func(StepView) *Node {
 	return func(m StepView) *Node {

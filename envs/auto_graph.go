@@ -7,7 +7,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Episodes is a task that restarts by itself; see [AutoReset].
+// Episodes is a task that resets automatically; see [AutoReset].
 type Episodes struct {
 	env    Env
 	length int
@@ -15,16 +15,18 @@ type Episodes struct {
 
 var _ Env = Episodes{}
 
-// AutoReset restarts each copy of a task by itself, after length steps (0: as many as an episode of
-// the task has) or where the task ends before: what learning from single steps needs. As in the
-// source (Brax, envs/wrappers.py, EpisodeWrapper and AutoResetWrapper; QDax,
+// AutoReset resets each copy of a task when its episode ends: after length steps (0: the episode
+// length of the task) or when the task is done. Learning from single transitions needs it. As in
+// the source (Brax, envs/wrappers.py, EpisodeWrapper and AutoResetWrapper; QDax,
 // StateDescriptorResetWrapper):
 //
-//   - Done is 1 in the step that ends an episode for either reason; [Episodes.Truncation] tells them apart.
-//   - That very step returns the world, the observation and the descriptor of the next episode, with the reward of the last one.
-//   - A copy always restarts from the state that it was first reset to.
+//   - Done is 1 in the step that ends an episode for either reason; [Episodes.Truncation] tells
+//     them apart.
+//   - That step returns the physics state, the observation and the descriptor of the next episode,
+//     with the reward of the last one.
+//   - A copy always restarts from the state of its first reset.
 //
-// Where [Descriptor].Stays is set, the descriptor is left as it is.
+// If [Descriptor].Stays is set, the descriptor is not reset.
 func AutoReset(env Env, length int) Episodes {
 	if length == 0 {
 		length = env.Spec().Length
@@ -32,31 +34,31 @@ func AutoReset(env Env, length int) Episodes {
 	return Episodes{env, length}
 }
 
-// Spec implements [Env]: that of the task, with the length of the episodes.
+// Spec implements [Env]: the task's Spec with the length of the episodes.
 func (e Episodes) Spec() Spec {
 	spec := e.env.Spec()
 	spec.Length = e.length
 	return spec
 }
 
-// Truncation is 1 where a state [B] was reached in a step that ended an episode for its length
-// alone, else 0: there the task would have gone on.
+// Truncation is 1 where the step that led to a state [B] ended an episode by its length only, else
+// 0. The task itself was not done.
 func (e Episodes) Truncation(s State) *Node { return e.read(s).Truncation }
 
-// memory is the world of a state of Episodes: the batch on the last axis, as in all worlds.
+// memory is the physics state of Episodes. As in all physics states, the batch is the last axis.
 type memory struct {
 	PhysicsState      []*Node // of the task
 	First             []*Node // the same after the first reset
 	Observation       *Node   // [observations, B], after the first reset
-	Descriptor        *Node   // [descriptor, B], as well; nil where the task has none
-	Steps, Truncation *Node   // [B]; steps of this episode so far
+	Descriptor        *Node   // [descriptor, B], after the first reset; nil if the task has none
+	Steps, Truncation *Node   // [B]; Steps counts the steps of this episode so far
 }
 
 func (e Episodes) read(s State) memory {
 	m := memory{}
-	tail := 3 // what follows the two worlds
+	tail := 3 // leaves after the two physics states
 	if s.Descriptor != nil {
-		m.Descriptor, tail = s.Descriptor, 4 // only to say that there is one
+		m.Descriptor, tail = s.Descriptor, 4 // a placeholder: Unflatten replaces it
 	}
 	n := (len(s.PhysicsState) - tail) / 2
 	m.PhysicsState, m.First, m.Observation = s.PhysicsState[:n], s.PhysicsState[n:2*n], s.Observation
@@ -74,7 +76,7 @@ func (e Episodes) Reset(keys xla.Key) State {
 	for i, part := range s.PhysicsState {
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
 			panic(xla.Misfit(Inner(e.env), "Reset",
-				"part %d of the world of %s has shape %s: the last axis must be that of the %d copies", i,
+				"PhysicsState[%d] of %s has shape %s: the last axis must be the batch of %d", i,
 				e.env.Spec().Name, part.Shape(), batch))
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// walk is a point on a line that moves by the action; it ends above 1. Its world has two axes, as
-// those of bodies have.
+// walk is a point on a line that moves by the action; it is done above 1. Its physics state has two
+// axes, as with bodies.
 type walk struct{ kind envs.DescriptorKind }
 
 func (w walk) Spec() envs.Spec {
@@ -49,9 +49,9 @@ func (w walk) Step(s envs.State, action *Node) envs.State {
 	return w.at(x, MulScalar(x, 10))
 }
 
-// traced runs an environment under constant actions [B, A] and returns what it was after the reset
-// and each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and descriptors if
-// it has any.
+// traced runs an environment under constant actions [B, A] and returns its states after the reset
+// and after each step, [steps+1, B, ...]: observations, rewards, dones, truncations, and
+// descriptors if it has any.
 func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
 	actions []float32) [][]float32 {
 	t.Helper()
@@ -93,8 +93,8 @@ func traced(t *testing.T, p *xla.Platform, env envs.Episodes, steps int,
 	return arrays
 }
 
-// Copies restart by themselves: those that run to the right where they are over the edge, the other
-// one after 5 steps.
+// Copies reset automatically: those that move right when they are done, the other one after 5
+// steps.
 func TestAutoReset(t *testing.T) {
 	const steps, length = 13, 5
 	actions := []float32{0.4, -0.1, 0.201}
@@ -150,20 +150,20 @@ func TestAutoReset(t *testing.T) {
 				}
 			}
 			if ends["fell"] < 3 || ends["cut"] < 2 {
-				t.Errorf("episodes ended %v times: the test tells nothing", ends)
+				t.Errorf("episodes ended %v times: the test needs ends of both kinds", ends)
 			}
 		})
 	}
 }
 
-// An end in the very step in which the episode is over is no truncation.
+// An episode that is done in its last step is not truncated.
 func TestEndBeatsTruncation(t *testing.T) {
 	got := traced(t, xlatest.Pure(t), envs.AutoReset(walk{}, 1), 2, []float32{2, -2})
 	xlatest.Close(t, "dones", got[2], []float32{0, 0, 1, 1, 1, 1}, 0)
 	xlatest.Close(t, "truncations", got[3], []float32{0, 0, 0, 1, 0, 1}, 0)
 }
 
-// The descriptor of pointmaze stays where the episode ended, also at the beginning of the next one.
+// The descriptor of pointmaze keeps the end position at the start of the next episode.
 func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		const steps = 4
@@ -185,7 +185,7 @@ func TestPointmazeKeepsItsDescriptorWhenItRestarts(t *testing.T) {
 	})
 	fixed := environment(t, "pointmaze", envs.FixedStart(1))
 	if !fixed.Spec().Descriptor.Stays {
-		t.Error("with a fixed start it does not")
+		t.Error("with a fixed start the descriptor does not stay")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestAutoResetMistakesGiveOneLine(t *testing.T) {
 	for want, env := range map[string]envs.Env{
 		"episodes of walk need at least 1 step, not -1": envs.AutoReset(walk{},
 			-1),
-		"the world of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(
+		"PhysicsState[0] of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(
 			sideways{}, 5),
 	} {
 		_, err := xlatest.Pure(t).Compile("reset", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
@@ -209,7 +209,7 @@ func TestAutoResetMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// sideways has its batch on the first axis of its world.
+// sideways has its batch on the first axis of its physics state.
 type sideways struct{ walk }
 
 func (s sideways) Spec() envs.Spec {

@@ -10,10 +10,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A walker whose foot is about to leave the ground: whether it touches is a matter of rounding.
-// Compiled for vectors of eight copies, the kernel that computed the impulse once said yes and the
-// one that counted contacts no, and the foot left at a thousand kilometres a second: one episode in
-// thirty thousand ended so, with the best fitness of all.
+// The foot of this walker is about to leave the ground, so rounding decides whether it is in
+// contact. Compiled for vectors of eight copies, the kernel that computed the impulse once had the
+// contact and the kernel that counted contacts did not. The foot then left at a thousand kilometres
+// per second. This happened in one of thirty thousand episodes and gave the best fitness of all.
 func TestContactAtItsEdge(t *testing.T) {
 	position := []float32{
 		0.11386168, 0, 1.0982776,

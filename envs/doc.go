@@ -1,13 +1,13 @@
-// Package envs holds the tasks of the paper as graph functions: reset, step, observation, reward,
-// done, descriptor.
+// Package envs contains the tasks of the paper as graph functions: reset, step, observation,
+// reward, done, descriptor.
 //
-// An [Env] steps a batch of B independent copies at once. [Make] builds one by name; [Rollout] runs
-// one policy per copy for an episode and returns fitness and descriptor exactly as the paper's code
-// masks them ([Score]); [Record] keeps what a [Recorder] asks for of the steps on the way.
+// An [Env] steps a batch of B independent copies at once. [Make] builds one by name. [Rollout] runs
+// one policy per copy for an episode and returns fitness and descriptor, masked exactly as in the
+// paper's code ([Score]). [Record] also returns the rows that a [Recorder] takes from the steps.
 //
-// [Pointmaze] is a task by itself. All others are a [Rigid]: a system of package envs/physics with
-// functions that say what is seen and paid; a new task is one with other functions. What changes a
-// task wraps it: [AutoReset] restarts episodes by themselves, as learning from single steps needs;
-// [Perturbable] makes gravity, actuators and the target a part of the state, as adaptation needs;
-// an [Option] of [Make] sets them for good.
+// [Pointmaze] is implemented directly. All other tasks are a [Rigid]: a system of package
+// envs/physics with functions for observation, reward, done and descriptor. A new task is a Rigid
+// with other functions. Wrappers change a task: [AutoReset] resets episodes automatically for
+// learning from single transitions; [Perturbable] makes gravity, actuators and the target part of
+// the state for adaptation. An [Option] of [Make] fixes them instead.
 package envs

@@ -13,19 +13,19 @@ type Env interface {
 	// Reset draws initial states, one for each of the B keys.
 	Reset(keys xla.Key) State
 	// Step advances every copy by one control step with action [B, Spec().Actions]. It neither
-	// stops at the end of an episode nor restarts: what counts is the caller's affair.
+	// stops nor resets at the end of an episode; callers mask the steps after it.
 	Step(s State, action *Node) State
 }
 
-// Reset is env.Reset that panics with an [xla.Misfit] if what it returns does not have the shapes
-// that Spec promises.
+// Reset calls env.Reset. It panics with an [xla.Misfit] if the state does not have the shapes that
+// Spec promises.
 func Reset(env Env, keys xla.Key) State {
 	s := env.Reset(keys)
 	s.check(env, "Reset", keys.Hi.Shape().Dimensions[0])
 	return s
 }
 
-// Step is env.Step that panics as [Reset] does, or if the world does not keep its shapes.
+// Step calls env.Step. It panics as [Reset] does, or if the shapes of the physics state change.
 func Step(env Env, s State, action *Node) State {
 	next := env.Step(s, action)
 	next.check(env, "Step", action.Shape().Dimensions[0])
@@ -33,7 +33,7 @@ func Step(env Env, s State, action *Node) State {
 	return next
 }
 
-// check compares what a method of a task returned for so many copies with what Spec promises.
+// check compares the shapes of a state that a method returned with what Spec promises.
 func (s State) check(env Env, method string, copies int) {
 	spec, part := env.Spec(), Inner(env)
 	xla.CheckShape(part, method, "Observation", s.Observation, dtypes.Float32, copies,
@@ -50,17 +50,18 @@ type Spec struct {
 	Name         string
 	Observations int // size of an observation
 	Actions      int // size of an action
-	Length       int // control steps of an episode, T
+	Length       int // control steps per episode, T
 
 	Descriptor Descriptor
 	// Offset is added to the QD score for every filled cell and step of an episode, so that filling
-	// a cell does not lower the score: minus the least reward of a step, as the authors found it.
+	// a cell never lowers the score. It is minus the lowest reward of a step that the authors
+	// found.
 	Offset float64
 	// FitnessRange is the range of the paper's colour maps.
 	FitnessRange [2]float64
 }
 
-// Axes names the sizes of a task, for [xla.Platform.Compile].
+// Axes names the array sizes of a task, for [xla.Platform.Compile].
 func (s Spec) Axes() []xla.Axis {
 	return []xla.Axis{
 		{Size: s.Observations, Meaning: "numbers of an observation"},
@@ -69,24 +70,23 @@ func (s Spec) Axes() []xla.Axis {
 	}
 }
 
-// QDOffset is what a filled cell adds to the QD score when an episode has length steps: Offset
-// times length.
+// QDOffset is what a filled cell adds to the QD score: Offset times the episode length.
 func (s Spec) QDOffset(length int) float64 { return s.Offset * float64(length) }
 
-// Descriptor says what distinguishes the behaviours of a task.
+// Descriptor specifies the behaviour descriptor of a task.
 type Descriptor struct {
 	Kind DescriptorKind
-	// limits of each component, of the cells of a repertoire; descriptors outside are not clipped
+	// Lower and Upper are the limits of each component in a repertoire. Descriptors outside are not
+	// clipped.
 	Lower      []float32
 	Upper      []float32
-	Components []string // names for axes, with units
-	// Stays leaves the descriptor of the end in place when [AutoReset] restarts an episode, and so
-	// at the beginning of the next one: a quirk of pointmaze, which the source does not wrap as it
-	// does the others.
+	Components []string // axis names, with units
+	// Stays keeps the descriptor of the last step when [AutoReset] starts the next episode: a quirk
+	// of pointmaze, which the source wraps differently from the other tasks.
 	Stays bool
 }
 
-// DescriptorKind says how the states' descriptors become the episode's.
+// DescriptorKind selects how state descriptors are reduced to the descriptor of an episode.
 type DescriptorKind int
 
 const (
@@ -94,15 +94,15 @@ const (
 	Final DescriptorKind = iota
 	// Mean is the mean of the state descriptors before each valid step: contact proportions.
 	Mean
-	// None is for tasks that are not for discovering skills.
+	// None is for tasks without a descriptor.
 	None
 )
 
-// State is a batch of B states: a tree that loops can carry.
+// State is a batch of B environment states. It is a pytree, so loops can carry it.
 type State struct {
-	PhysicsState []*Node `checkpoint:"World"` // [..., B] each: what the task alone knows how to read
+	PhysicsState []*Node `checkpoint:"World"` // [..., B] each; the layout is private to the task
 	Observation  *Node   // [B, observations]
 	Reward       *Node   // [B], of the step that led here; 0 after a reset
 	Done         *Node   // [B], 1 where the task ended in this step, else 0
-	Descriptor   *Node   // [B, descriptor], of this state; nil where the task has none
+	Descriptor   *Node   // [B, descriptor], of this state; nil if the task has none
 }

@@ -13,12 +13,12 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// constant is a policy that looks at nothing.
+// constant is a policy that ignores the observation.
 type constant struct{ Action *Node }
 
 func (c constant) Apply(*Node) *Node { return c.Action }
 
-// Two points go straight up, one from below the lower wall, one beside it. Their descriptors are
+// Two points move straight up, one from below the lower wall, one next to it. Their descriptors are
 // their positions before the last step.
 func ExampleRollout() {
 	p, err := xla.Default()

@@ -9,19 +9,18 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// tracedCopies is the batch of traced environments.
+// tracedCopies is the batch size of traced environments.
 const tracedCopies = 2
 
-// traced describes the states of a traced batch: their form, for [xla.Unflatten], and the shapes
-// of their leaves.
+// traced describes the states of a traced batch: their tree structure, for [xla.Unflatten], and the
+// shapes of their leaves.
 type traced struct {
 	form   State
 	shapes []shapes.Shape
 }
 
-// Fingerprint hashes what an environment of the user builds: its Spec, Reset and Step. The names of
-// the descriptor's components and the range of colour maps, which do not change a run, are left
-// out.
+// Fingerprint hashes the Spec of an environment and the graphs of its Reset and Step. It leaves out
+// the names of descriptor components and the range of colour maps, which do not change a run.
 func Fingerprint(env Env) (string, error) {
 	t := xla.NewTrace()
 	spec := env.Spec()
@@ -49,8 +48,8 @@ func traceReset(t *xla.Trace, env Env) (states traced, err error) {
 	return states, err
 }
 
-// TraceRecorder adds to a trace what a recorder keeps of the steps of an environment, whatever the
-// environment computes in them.
+// TraceRecorder adds the graph of a recorder's Row to a trace, independent of the environment's own
+// computations.
 func TraceRecorder(t *xla.Trace, env Env, r Recorder) error {
 	t.Note(r.Every, r.Width)
 	states, err := traceReset(xla.NewTrace(), env)

@@ -17,9 +17,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// All golden files of environments, on all backends. XLA compiles a program for each file; those of
-// the perturbed environments, which differ in constants only, wait for the long tests or for
-// another folder's files.
+// All golden files of environments pass on all backends. XLA compiles a program for each file. The
+// perturbed environments differ only in constants, so their files run only in the long tests or if
+// the golden files come from another folder.
 func TestGoldenSteps(t *testing.T) {
 	var patterns []string
 	for _, kind := range verify.Kinds() {
@@ -33,7 +33,7 @@ func TestGoldenSteps(t *testing.T) {
 				if p.Kind != xla.Go && strings.HasPrefix(filepath.Base(path), "perturb_") && !long {
 					t.Skip("SKIPPED: to compile all takes a minute; `make test-long`, or QDNB_LONG=1, runs it")
 				}
-				t.Parallel() // nearly all of the time is a compiler's, which uses one core
+				t.Parallel() // nearly all of the time is compilation, which uses one core
 				report, err := verify.File(p, path)
 				if err != nil {
 					t.Fatal(err)
@@ -47,7 +47,7 @@ func TestGoldenSteps(t *testing.T) {
 	})
 }
 
-// model_pointmaze.json: the static facts of the environment as the published code has them.
+// model_pointmaze.json holds the constants of the environment in the published code.
 func TestGoldenModelPointmaze(t *testing.T) {
 	data, err := os.ReadFile(golden.Path(t, "model_pointmaze.json"))
 	if err != nil {
@@ -129,8 +129,8 @@ func TestGoldenModelPointmaze(t *testing.T) {
 		X1: model.ZoneCenter[0] + model.ZoneWidth/2, Y1: model.ZoneCenter[1] + model.ZoneWidth/2})
 }
 
-// 11_scoring.npz: from the steps of episodes to fitness and descriptors, with ends at all kinds of
-// places.
+// 11_scoring.npz holds the steps of episodes that end early, late or never, with their fitness and
+// descriptors.
 func TestGoldenScoring(t *testing.T) {
 	data := golden.Read(t, "11_scoring.npz")
 	shape := data.Shape("rewards")

@@ -11,22 +11,23 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Conditions are what the adaptation experiments change in a task. The zero value is not the task
-// as it is; see [Live.Nominal].
+// Conditions are the task parameters that the adaptation experiments change. The zero value is not
+// the nominal task; see [Perturbable.Nominal].
 type Conditions struct {
-	Gravity   float64    // multiplies gravity
-	Actuators float64    // multiplies the strength of the actuators of one leg
-	Target    [2]float64 // position x, y of the target of ant-maze; of other tasks it is not looked at
+	Gravity   float64    // gravity multiplier
+	Actuators float64    // actuator strength multiplier of one leg
+	Target    [2]float64 // target position x, y of ant-maze; must be zero in other tasks
 }
 
-// Perturbable is a task whose conditions are a part of its states, so that one program serves all
-// of them: where [Option]s are constants of a program, these are its inputs. Without [Live.Under] a
-// state has the nominal ones, under which a task is what it is without Live.
+// Perturbable is a task whose conditions are part of its state, so that one program serves all of
+// them. [Option]s are constants of a program; conditions are its inputs. States have the nominal
+// conditions until [Perturbable.Under] sets others.
 type Perturbable struct{ *Rigid }
 
 var _ Env = Perturbable{}
 
-// NewPerturbable makes conditions of a task inputs. A task that has none is an error.
+// NewPerturbable makes the conditions of a task part of its state. A task without conditions is an
+// error.
 func NewPerturbable(env Env) (Perturbable, error) {
 	rigid, ok := env.(*Rigid)
 	if !ok {
@@ -36,7 +37,7 @@ func NewPerturbable(env Env) (Perturbable, error) {
 	return Perturbable{rigid}, nil
 }
 
-// Nominal are the conditions of the task as it is.
+// Nominal returns the conditions of the unperturbed task.
 func (l Perturbable) Nominal() Conditions {
 	c := Conditions{Gravity: 1, Actuators: 1}
 	if l.Goal != nil {
@@ -45,17 +46,17 @@ func (l Perturbable) Nominal() Conditions {
 	return c
 }
 
-// Values are conditions as numbers for [Live.Under], [Live.Width]. Conditions that the task does
-// not have, or cannot take, are an error.
+// Values converts conditions to the numbers that [Perturbable.Under] takes, [Perturbable.Width] of
+// them. Conditions that the task does not have or that are out of range are an error.
 func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	for what, k := range map[string]float64{"gravity": c.Gravity,
-		"the strength of actuators": c.Actuators} {
+		"actuator strength": c.Actuators} {
 		if err := robots.CheckMultiplier(what, k); err != nil {
 			return nil, errors.WithMessage(err, l.Spec().Name)
 		}
 	}
 	if c.Actuators != 1 && len(l.Leg) == 0 {
-		return nil, errors.Errorf("%s has no leg whose actuators could change", l.Spec().Name)
+		return nil, errors.Errorf("%s has no leg whose actuators can be weakened", l.Spec().Name)
 	}
 	values := []float32{float32(c.Gravity), float32(c.Actuators)}
 	if l.Goal == nil {
@@ -71,7 +72,7 @@ func (l Perturbable) Values(c Conditions) ([]float32, error) {
 	return append(values, float32(c.Target[0]), float32(c.Target[1])), nil
 }
 
-// Width is how many numbers conditions are.
+// Width is the number of values of the conditions.
 func (l Perturbable) Width() int {
 	if l.Goal == nil {
 		return 2
@@ -79,26 +80,27 @@ func (l Perturbable) Width() int {
 	return 4
 }
 
-// Reset implements [Env]: under nominal conditions.
+// Reset implements [Env], with nominal conditions.
 func (l Perturbable) Reset(keys xla.Key) State {
 	values, err := l.Values(l.Nominal())
 	if err != nil {
 		panic(err)
 	}
 	s := l.Rigid.Reset(keys)
-	s.PhysicsState = append(slices.Clone(s.PhysicsState), l.wide(Const(s.Reward.Graph(), values), s))
+	s.PhysicsState = append(slices.Clone(s.PhysicsState),
+		l.broadcast(Const(s.Reward.Graph(), values), s))
 	return s
 }
 
-// Under puts states under conditions: values [Width]. What is seen of a state does not depend on
-// them.
+// Under sets the conditions of a state to values [Width]. The observation does not depend on them.
 func (l Perturbable) Under(s State, values *Node) State {
-	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]), l.wide(values, s))
+	s.PhysicsState = append(slices.Clone(s.PhysicsState[:len(s.PhysicsState)-1]),
+		l.broadcast(values, s))
 	return s
 }
 
-// wide are values for all copies of a state, [Width, B].
-func (l Perturbable) wide(values *Node, s State) *Node {
+// broadcast broadcasts values to all copies of a state, [Width, B].
+func (l Perturbable) broadcast(values *Node, s State) *Node {
 	return BroadcastToDims(InsertAxes(values, -1), l.Width(), s.Reward.Shape().Dimensions[0])
 }
 
@@ -117,13 +119,13 @@ func (l Perturbable) Step(s State, action *Node) State {
 	return next
 }
 
-// condition is what a step is taken under: [B] each, or nil for the task as it is.
+// condition holds the conditions of a step, [B] each; nil means nominal.
 type condition struct {
 	gravity, actuators *Node
 	target             []*Node // x, y
 }
 
-// weakened are actions [actions, B] with those of the leg multiplied.
+// weakened scales the leg's actions by the actuator multiplier; action is [actions, B].
 func (c condition) weakened(system *physics.System, leg []string, action *Node) *Node {
 	if c.actuators == nil || len(leg) == 0 {
 		return action
@@ -138,8 +140,8 @@ func (c condition) weakened(system *physics.System, leg []string, action *Node) 
 	return Where(hit, Mul(action, factor), action)
 }
 
-// away is the distance [B] of a body from a target.
-func away(m StepView, body string, x, y *Node) *Node {
+// distanceTo is the distance [B] of a body to a target at x, y.
+func distanceTo(m StepView, body string, x, y *Node) *Node {
 	at := m.Frame(body).Position
 	return Sqrt(Add(Square(Sub(at[0], x)), Square(Sub(at[1], y))))
 }

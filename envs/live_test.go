@@ -13,16 +13,16 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Conditions that a program is given do what the options do that it is built with; and nominal ones
-// what neither does.
-func TestLive(t *testing.T) {
+// Conditions as inputs of a program have the same effect as options at build time. Nominal
+// conditions have no effect.
+func TestPerturbable(t *testing.T) {
 	type change struct {
 		options    []envs.Option
 		conditions func(*envs.Conditions)
 	}
 	gravity := change{[]envs.Option{envs.Gravity(0.25)}, func(c *envs.Conditions) { c.Gravity = 0.25 }}
 	weak := change{[]envs.Option{envs.Actuators(0)}, func(c *envs.Conditions) { c.Actuators = 0 }}
-	// Powers of two: the halfcheetah makes much of what rounding leaves.
+	// Powers of two are exact: the halfcheetah amplifies rounding.
 	both := change{[]envs.Option{envs.Gravity(4), envs.Actuators(0.5)},
 		func(c *envs.Conditions) { c.Gravity, c.Actuators = 4, 0.5 }}
 	moved := change{[]envs.Option{envs.Target(-2, 15)},
@@ -47,7 +47,7 @@ func TestLive(t *testing.T) {
 					t.Fatal(err)
 				}
 				built := environment(t, name, c.options...)
-				// A few copies, two steps: enough for what acts on velocities to show in positions.
+				// A few copies, two steps: enough for a change of velocity to show in positions.
 				out := xlatest.Run(t, xlatest.Pure(t), func(in []*Node) []*Node {
 					keys := xla.KeyOf(in[0]).FoldInEach(Iota(in[0].Graph(), shapes.Make(dtypes.Int32, 3), 0))
 					action := keys.FoldIn(7).Uniform(-1, 1, 3, live.Spec().Actions)
@@ -62,7 +62,7 @@ func TestLive(t *testing.T) {
 				xlatest.Close(t, "rewards", flat(2), flat(3), 2e-4)
 				seen := append(flat(0), flat(2)...)
 				if i > 0 && near(seen, last[0]) {
-					t.Errorf("change %d changes nothing", i)
+					t.Errorf("change %d has no effect", i)
 				}
 				last = append(last, seen)
 			}
@@ -70,7 +70,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-func TestLiveRefuses(t *testing.T) {
+func TestPerturbableRefuses(t *testing.T) {
 	if _, err := envs.NewPerturbable(environment(t,
 		"pointmaze")); err == nil || !strings.Contains(err.Error(), "neither gravity") {
 		t.Errorf("pointmaze: %v", err)
@@ -79,10 +79,10 @@ func TestLiveRefuses(t *testing.T) {
 		env    string
 		change func(*envs.Conditions)
 	}{
-		"no target":      {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
-		"outside":        {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
-		"gravity":        {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
-		"actuators can ": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
+		"no target":            {"ant-uni", func(c *envs.Conditions) { c.Target[0] = 1 }},
+		"outside":              {"ant-maze", func(c *envs.Conditions) { c.Target[0] = 99 }},
+		"gravity":              {"ant-uni", func(c *envs.Conditions) { c.Gravity = -1 }},
+		"of actuator strength": {"walker-uni", func(c *envs.Conditions) { c.Actuators = -1 }},
 	} {
 		live, err := envs.NewPerturbable(environment(t, bad.env))
 		if err != nil {
@@ -100,7 +100,7 @@ func TestLiveRefuses(t *testing.T) {
 func TestPerturbations(t *testing.T) {
 	for p, want := range map[envs.Perturbation]struct {
 		n           int
-		nominal     int // where the task is as it is; -1 where nowhere
+		nominal     int // index of the nominal value; -1 if there is none
 		first, last float64
 	}{
 		envs.GravityMultiplier: {20, 3, 0.25, 5}, envs.ActuatorsMultiplier: {20, 4, 0, 4.75},
@@ -127,7 +127,7 @@ func TestPerturbations(t *testing.T) {
 		}
 		for _, bad := range [][]float64{nil, {1, 2, 3}} {
 			if _, err := p.Apply(start, bad); err == nil {
-				t.Errorf("%s takes %v", p, bad)
+				t.Errorf("%s accepts %v", p, bad)
 			}
 		}
 	}

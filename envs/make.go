@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// tasks are the environments of the paper by name.
+// tasks maps names to the constructors of the paper's environments.
 var tasks = map[string]func(options) (Env, error){
 	"pointmaze":           makePointmaze,
 	"ant-uni":             makeAntUni,
@@ -24,8 +24,8 @@ var tasks = map[string]func(options) (Env, error){
 // Names lists the environments that [Make] knows, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(tasks)) }
 
-// Make builds the environment of a name. An unknown name is an error that suggests the nearest; so
-// is an option that the environment does not have, or a value that it cannot take.
+// Make builds an environment by name. An unknown name is an error that suggests the closest one. An
+// option that the environment does not support or a value out of range is an error.
 func Make(name string, opts ...Option) (Env, error) {
 	task, ok := tasks[name]
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Option changes an environment that [Make] builds: the perturbations of the paper's adaptation
-// experiments, or the start.
+// Option changes an environment that [Make] builds: a perturbation of the paper's adaptation
+// experiments, the start of episodes, or the clipping of positions.
 type Option func(*options)
 
 type options struct {
@@ -27,21 +27,21 @@ func Gravity(multiplier float64) Option { return func(o *options) { o.gravity = 
 // Actuators multiplies the strength of the actuators of one leg: the paper's leg dysfunction.
 func Actuators(multiplier float64) Option { return func(o *options) { o.actuators = multiplier } }
 
-// Target puts the target of ant-maze elsewhere; see robots.Targets for the paper's.
+// Target moves the target of ant-maze; robots.Targets lists the paper's positions.
 func Target(x, y float64) Option { return func(o *options) { o.target = &[2]float64{x, y} } }
 
-// FixedStart gives all episodes the initial state of a seed, whatever their keys: AURORA evaluates
-// its policies so.
+// FixedStart starts all episodes from the initial state of a seed, whatever their keys. AURORA
+// evaluates its policies this way.
 func FixedStart(seed int64) Option { return func(o *options) { o.fixed, o.start = true, seed } }
 
-// WidePositions lets the state descriptor of ant-omni and ant-trap go beyond its limits, which it
-// is else clipped to: in ant-trap x alone, from 0 on. The published DADS runs so, for where a
-// position is clipped nothing is left to foretell. The limits of the descriptor, and so of
-// repertoires, stay; other environments are not changed.
+// WidePositions stops clipping the state descriptor of ant-omni and ant-trap to its limits. In
+// ant-trap only the upper limit of x is lifted. The published DADS runs this way, because a clipped
+// position leaves nothing to predict. The limits of the descriptor and of repertoires stay. Other
+// environments do not change.
 func WidePositions() Option { return func(o *options) { o.wide = true } }
 
-// clipping is what positions are clipped to: the limits, of which the named axes are widened if the
-// option is set.
+// clipping returns the limits that positions are clipped to: limits, or lower and upper if
+// [WidePositions] is set.
 func (o options) clipping(limits Descriptor, lower, upper []float32) Descriptor {
 	if o.wide {
 		limits.Lower, limits.Upper = lower, upper
@@ -49,7 +49,7 @@ func (o options) clipping(limits Descriptor, lower, upper []float32) Descriptor 
 	return limits
 }
 
-// none says that an environment has no perturbations.
+// none returns an error if any perturbation is set.
 func (o options) none() error {
 	if o.gravity != 1 || o.actuators != 1 {
 		return errors.New("has neither gravity nor actuators to change")
@@ -64,20 +64,20 @@ func (o options) noTarget() error {
 	return nil
 }
 
-var errNoTarget = errors.New("has no target to move; ant-maze has")
+var errNoTarget = errors.New("has no target to move; only ant-maze has one")
 
-// within checks a position of the target.
+// within checks that a target lies strictly between low and high in x and y.
 func within(target [2]float64, low, high float64) error {
 	for _, c := range target {
 		if !(c > low && c < high) || math.IsInf(c, 0) {
-			return errors.Errorf("a target at (%g, %g) is outside of the maze: x and y must lie between "+
-				"%g and %g", target[0], target[1], low, high)
+			return errors.Errorf("target (%g, %g) is outside of the maze: x and y must lie between %g "+
+				"and %g", target[0], target[1], low, high)
 		}
 	}
 	return nil
 }
 
-// fixedStart is an environment in which all episodes start from the state of one key.
+// fixedStart is an environment whose episodes all start from the state of one key.
 type fixedStart struct {
 	Env
 	seed int64

@@ -9,24 +9,24 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// Perturbation is a series of conditions of the paper's adaptation experiments.
+// Perturbation is one of the paper's adaptation experiments: a quantity and a series of values.
 type Perturbation string
 
-// The perturbations of the paper.
+// The perturbations of the paper's adaptation experiments.
 const (
 	GravityMultiplier   Perturbation = "gravity"
 	ActuatorsMultiplier Perturbation = "actuators"
 	TargetPosition      Perturbation = "target"
 )
 
-// Perturbations lists all.
+// Perturbations lists all perturbations.
 func Perturbations() []Perturbation {
 	return []Perturbation{GravityMultiplier, ActuatorsMultiplier, TargetPosition}
 }
 
-// Values are the paper's, in its order: the multipliers 0.25 to 5 of gravity and 0 to 4.75 of
-// actuators, of one number each, and ten positions x, y of the target. An unknown perturbation has
-// none.
+// Values returns the paper's values in its order: 20 gravity multipliers from 0.25 to 5, 20
+// actuator strength multipliers from 0 to 4.75, or ten target positions x, y. An unknown
+// perturbation has none.
 func (p Perturbation) Values() (values [][]float64) {
 	switch p {
 	case GravityMultiplier:
@@ -45,16 +45,16 @@ func (p Perturbation) Values() (values [][]float64) {
 	return values
 }
 
-// Apply changes conditions by a value of the perturbation. A value of another number of components
-// is an error, as is one that is not finite.
+// Apply sets a value of the perturbation in conditions. A value with the wrong number of components
+// or that is not finite is an error.
 func (p Perturbation) Apply(c Conditions, value []float64) (Conditions, error) {
 	n := map[Perturbation]int{GravityMultiplier: 1, ActuatorsMultiplier: 1, TargetPosition: 2}[p]
 	if n == 0 {
-		return c, errors.Errorf("there is no perturbation %q: use one of %q", string(p), Perturbations())
+		return c, errors.Errorf("unknown perturbation %q: use one of %q", string(p), Perturbations())
 	}
 	if len(value) != n || slices.ContainsFunc(value,
 		func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
-		return c, errors.Errorf("a value of %s is %d finite numbers, not %v", p, n, value)
+		return c, errors.Errorf("a value of %s needs %d finite numbers, not %v", p, n, value)
 	}
 	switch p {
 	case GravityMultiplier:

@@ -7,7 +7,7 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// planar is a task of a robot that runs in the plane of x and z.
+// planar builds the task of a robot that runs in the x-z plane.
 func planar(model physics.Model, o options, leg []string, spec Spec) (*Rigid, error) {
 	if err := o.noTarget(); err != nil {
 		return nil, err
@@ -27,9 +27,9 @@ func planar(model physics.Model, o options, leg []string, spec Spec) (*Rigid, er
 	return &Rigid{Settings: spec, System: system, Leg: leg}, nil
 }
 
-// planarObservation is what Brax's walker2d and halfcheetah see: height and rotation of the torso,
-// joint angles, the velocity of the torso, its angular velocity if so wanted, and those of the
-// joints.
+// planarObservation is the observation of Brax's walker2d and halfcheetah: height and rotation of
+// the torso, joint angles, velocity of the torso, its angular velocity if spin is set, and joint
+// velocities.
 func planarObservation(spin bool) func(StepView) *Node {
 	return func(m StepView) *Node {
 		torso := m.Frame("torso")
@@ -57,7 +57,7 @@ func makeWalkerUni(o options) (Env, error) {
 	env.Observe = planarObservation(false)
 	env.Done = func(m StepView) *Node { return outside(m.Frame("torso").Position[2], 0.7, 2) }
 	env.Describe = func(m StepView) *Node { return feet(m, robots.Walker2dFeet...) }
-	// as in the source, where it makes learning easier
+	// As in the source, where it makes learning easier.
 	env.Drive = func(action *Node) *Node { return Neg(action) }
 	env.Reward = func(before, after StepView, action *Node) *Node {
 		x := func(m StepView) *Node { return m.System.CenterOfMass(m.State)[0] }
@@ -79,8 +79,8 @@ func makeHalfCheetahUni(o options) (Env, error) {
 	return env, nil
 }
 
-// HurdlesHalfway is the x in metres that halfcheetah-hurdles observes as 0, as the origin is
-// observed as -1.
+// HurdlesHalfway is the x in metres that halfcheetah-hurdles observes as 0. It observes the origin
+// as -1.
 const HurdlesHalfway = 15.0
 
 func makeHalfCheetahHurdles(o options) (Env, error) {

@@ -6,13 +6,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Pointmaze is a point in the square [-1, 1]^2 that must find its way around two walls to a goal at
-// (-0.5, 0.8) (QDax, environments/pointmaze.py). Observation and state descriptor are the position;
-// an action is a displacement, clipped to +-1 and divided by 10; the reward is minus the distance
-// to the goal.
+// Pointmaze is a point in the square [-1, 1]^2 that must move around two walls to a goal at (-0.5,
+// 0.8) (QDax, environments/pointmaze.py). Observation and state descriptor are its position. An
+// action is a displacement, clipped to +-1 and divided by 10. The reward is minus the distance to
+// the goal.
 type Pointmaze struct{}
 
-// The maze, in units of its half side.
+// The maze, in units of half its side.
 const (
 	lowerWall     = -0.5 // a wall from x = -0.5 to the right border, y in [-0.5, -0.49)
 	upperWall     = 0.2  // a wall from the left border to x = 0.5, y in [0.2, 0.21)
@@ -25,13 +25,13 @@ const (
 // Wall is an axis-parallel rectangle.
 type Wall struct{ X0, Y0, X1, Y1 float64 }
 
-// Walls are the walls of the maze, for figures.
+// Walls returns the walls of the maze, for figures.
 func (Pointmaze) Walls() []Wall {
 	return []Wall{{-wallEnd, lowerWall, 1, lowerWall + wallThickness},
 		{-1, upperWall, wallEnd, upperWall + wallThickness}}
 }
 
-// Goal is the square in which an episode ends.
+// Goal returns the square in which an episode ends.
 func (Pointmaze) Goal() Wall {
 	return Wall{goalX - goalRadius, goalY - goalRadius, goalX + goalRadius, goalY + goalRadius}
 }
@@ -56,7 +56,7 @@ func (Pointmaze) Reset(keys xla.Key) State {
 	return pointmazeState(x, y, ZerosLike(x), ZerosLike(x))
 }
 
-// At is the state of points at given positions, [B] each.
+// At returns the initial state of points at positions x, y, [B] each.
 func (Pointmaze) At(x, y *Node) State { return pointmazeState(x, y, ZerosLike(x), ZerosLike(x)) }
 
 func pointmazeState(x, y, reward, done *Node) State {
@@ -65,10 +65,10 @@ func pointmazeState(x, y, reward, done *Node) State {
 		Done: done}
 }
 
-// Step implements [Env]: the lower wall, then the upper one on the y that the lower one left, then
-// the borders. A wall stops y alone. Both directions test where the path meets the wall's lower
-// edge, as the published code does; a path along the wall (y unchanged) meets it at infinity or
-// nowhere, and passes.
+// Step implements [Env]. It handles the lower wall, then the upper wall with the resulting y, then
+// the borders. A wall stops only y. As in the published code, both directions test where the path
+// crosses the wall's lower edge. A path parallel to the wall (y unchanged) crosses it at infinity
+// or nowhere, and is not stopped.
 func (Pointmaze) Step(s State, action *Node) State {
 	oldX, oldY := s.PhysicsState[0], s.PhysicsState[1]
 	move := DivScalar(clip(action), 10)
@@ -85,7 +85,7 @@ func (Pointmaze) Step(s State, action *Node) State {
 		}
 		return first
 	}
-	// hit is the x at which the path from the old to the new position meets height.
+	// hit is the x at which the path from the old to the new position crosses height.
 	hit := func(height float64, y *Node) *Node {
 		return Add(Mul(Div(Sub(ConstAs(y, height), oldY), Sub(y, oldY)), Sub(x, oldX)), oldX)
 	}
@@ -108,6 +108,5 @@ func (Pointmaze) Step(s State, action *Node) State {
 	return pointmazeState(x, y, reward, ConvertDType(inGoal, x.DType()))
 }
 
-// clip keeps x in [-1, 1], and leaves what is not a number: of that, XLA:CPU's minimum and maximum
-// may make a limit.
+// clip clips x to [-1, 1] and keeps NaN, which XLA:CPU's minimum and maximum may turn into a limit.
 func clip(x *Node) *Node { return Where(NotEqual(x, x), x, ClipScalar(x, -1, 1)) }

@@ -23,12 +23,12 @@ func environment(t *testing.T, name string, options ...envs.Option) envs.Env {
 	return env
 }
 
-// All environments keep what the module relies on. Those that XLA compiles for a quarter of a
-// minute are tried on pure Go alone, but for the long tests.
+// All environments keep the promises of package envtest. Environments that take XLA fifteen seconds
+// to compile run on pure Go only, except in the long tests.
 func TestPromises(t *testing.T) {
 	for _, name := range envs.Names() {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // nearly all of the time is a compiler's, which uses one core
+			t.Parallel() // nearly all of the time is compilation, which uses one core
 			var suite envtest.Suite
 			slow := name == "ant-trap" || name == "ant-maze" || name == "halfcheetah-hurdles"
 			if slow && os.Getenv("QDNB_LONG") == "" {
@@ -68,7 +68,7 @@ func TestFixedStart(t *testing.T) {
 				t.Error("two seeds give the same start")
 			}
 			if near(free[0], free[1]) {
-				t.Error("without a fixed start all keys give the same one")
+				t.Error("without a fixed start all keys give the same start")
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func near(a, b []float32) bool {
 	return true
 }
 
-// Descriptors that are positions keep within their limits, wherever the body is.
+// Position descriptors are clipped to their limits, wherever the body is.
 func TestPositionsAreClipped(t *testing.T) {
 	for _, name := range []string{"ant-omni", "ant-trap", "ant-maze"} {
 		env := environment(t, name).(*envs.Rigid)

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// What is recorded is what a trace of the same episodes shows, also beyond their ends; and
-// recording changes no score.
+// A recording equals a trace of the same episodes, also beyond their ends. Recording does not
+// change fitness or descriptors.
 func TestRecord(t *testing.T) {
 	const steps, every, rows = 7, 3, 3
 	actions := []float32{0.3, 0.05, -0.2}
@@ -63,7 +63,7 @@ func TestRecord(t *testing.T) {
 			}
 		}
 		if ends < n {
-			t.Errorf("%d episodes ended: nothing beyond an end was compared", ends)
+			t.Errorf("%d episodes ended: no step after an end was compared", ends)
 		}
 		if !slices.Equal(flat(2), flat(4)) || !slices.Equal(flat(3), flat(5)) {
 			t.Errorf("recording changes fitness %v to %v, or descriptors %v to %v", flat(4), flat(2),

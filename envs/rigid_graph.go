@@ -9,47 +9,51 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Rigid is a task of a system of rigid bodies. Its functions read moments of B copies of the
-// system, the batch on the last axis; one can write an environment of one's own by writing them.
+// Rigid is a task of a system of rigid bodies. Its functions read a [StepView] of B copies of the
+// system, with the batch on the last axis. Write these functions to define a new environment.
 type Rigid struct {
 	Settings Spec
 	System   *physics.System
-	// Noise is the half width of the uniform noise on the joint angles (rad) and velocities (rad/s)
-	// of the default pose with which episodes start.
+	// Noise is the half width of the uniform noise that a reset adds to the joint angles (rad) and
+	// velocities (rad/s) of the default pose.
 	Noise float64
-	// Contacts is how many of the last components of an observation are what contacts did.
+	// Contacts is the number of contact components at the end of an observation.
 	Contacts int
 
-	Observe func(m StepView) *Node // [observations, B]
-	// [B], of a step under action [actions, B]
-	Reward   func(before, after StepView, action *Node) *Node
-	Done     func(m StepView) *Node // [B], booleans; nil: never
-	Describe func(m StepView) *Node // [descriptor, B]; nil if the task has none
-	// what the actuators get of an action [actions, B]; nil: the action
+	// Observe returns the observation, [observations, B].
+	Observe func(m StepView) *Node
+	// Reward returns the reward [B] of a step under action [actions, B]. It is not used if Goal is
+	// set.
+	Reward func(before, after StepView, action *Node) *Node
+	// Done returns booleans [B]; nil means never.
+	Done func(m StepView) *Node
+	// Describe returns the state descriptor, [descriptor, B]; nil if the task has none.
+	Describe func(m StepView) *Node
+	// Drive maps an action to the inputs of the actuators, [actions, B] both; nil is the identity.
 	Drive func(action *Node) *Node
 
-	// What the conditions of [Perturbable] change.
-	Leg []string // joints whose actuators get weaker together
-	// target x, y that the reward is minus the distance from; nil: there is none, and Reward counts
+	// Leg lists the joints whose actuators [Perturbable] weakens together.
+	Leg []string
+	// Goal is a target x, y in m: the reward is minus the distance of Seeker to it. If it is nil,
+	// Reward is used.
 	Goal   *[2]float64
-	Seeker string // the body that seeks it
+	Seeker string // the body whose distance to Goal counts
 }
 
-// StepView is a state of a system with what contacts did to it in the control step that led there.
+// StepView is a state of a system with the contacts of the control step that led to it.
 type StepView struct {
 	System  *physics.System
 	State   physics.State
 	Contact physics.Contact
 }
 
-// Frame is where a body is and how it moves.
+// Frame returns the position, rotation and velocity of a body.
 func (m StepView) Frame(body string) physics.Frame { return m.System.Frame(m.State, body) }
 
 // Spec implements [Env].
 func (r *Rigid) Spec() Spec { return r.Settings }
 
-// Walls are the capsules that lie along x or y on bodies which do not move, seen from above: for
-// figures.
+// Walls returns the capsules along x or y on fixed bodies, seen from above, for figures.
 func (r *Rigid) Walls() (walls []Wall) {
 	for _, body := range r.System.Model().Bodies {
 		if !body.Fixed {
@@ -89,8 +93,7 @@ func (r *Rigid) Reset(keys xla.Key) State {
 	return r.At(r.System.Pose(Transpose(noisy, 0, 1), Transpose(draw(1), 0, 1)))
 }
 
-// At starts an episode in a state of the system. Its contact is what the contacts of that state
-// would do.
+// At starts an episode from a state of the system. Its contact is that of [physics.System.Contact].
 func (r *Rigid) At(state physics.State) State {
 	m := StepView{r.System, state, r.System.Contact(state)}
 	zero := Zeros(state.Parts[0].Graph(), shapes.Make(dtypes.Float32,
@@ -110,7 +113,7 @@ func (r *Rigid) state(m StepView, reward, done *Node) State {
 // Step implements [Env].
 func (r *Rigid) Step(s State, action *Node) State { return r.step(s, action, condition{}) }
 
-// step is Step under a condition.
+// step is Step under conditions.
 func (r *Rigid) step(s State, action *Node, under condition) State {
 	action = Transpose(action, 0, 1)
 	before := StepView{System: r.System, State: physics.State{Parts: s.PhysicsState}}
@@ -128,7 +131,7 @@ func (r *Rigid) step(s State, action *Node, under condition) State {
 	return r.state(after, r.reward(before, after, action, under), done)
 }
 
-// reward is that of a step, [B].
+// reward is the reward of a step, [B].
 func (r *Rigid) reward(before, after StepView, action *Node, under condition) *Node {
 	if r.Goal == nil {
 		return r.Reward(before, after, action)
@@ -138,10 +141,10 @@ func (r *Rigid) reward(before, after StepView, action *Node, under condition) *N
 		like := after.State.Parts[0]
 		target = []*Node{ConstAs(like, r.Goal[0]), ConstAs(like, r.Goal[1])}
 	}
-	return Neg(away(after, r.Seeker, target[0], target[1]))
+	return Neg(distanceTo(after, r.Seeker, target[0], target[1]))
 }
 
-// rows joins quantities [B] or [rows, B] to one [rows, B].
+// rows concatenates quantities [B] or [rows, B] to one [rows, B].
 func rows(parts ...*Node) *Node {
 	for i, p := range parts {
 		if p.Rank() == 1 {
@@ -151,8 +154,8 @@ func rows(parts ...*Node) *Node {
 	return Concatenate(parts, 0)
 }
 
-// feet are the contact bits [feet, B] of bodies: 1 where any component of the contact's velocity
-// change is not 0 (QDax, FeetContactWrapper).
+// feet returns the contact bits [feet, B] of bodies: 1 where any component of the velocity change
+// by contacts is not 0 (QDax, FeetContactWrapper).
 func feet(m StepView, bodies ...string) *Node {
 	var bits []*Node
 	for _, name := range bodies {
@@ -166,7 +169,7 @@ func feet(m StepView, bodies ...string) *Node {
 	return rows(bits...)
 }
 
-// outside is where a value [B] leaves a range.
+// outside masks where a value [B] is outside of a range.
 func outside(x *Node, low, high float64) *Node {
 	return Or(LessThan(x, ConstAs(x, low)), GreaterThan(x, ConstAs(x, high)))
 }
@@ -180,7 +183,7 @@ func position(m StepView, body string, limits Descriptor) *Node {
 	return rows(clip(at[0], 0), clip(at[1], 1))
 }
 
-// cost is the sum of the squares of an array [rows, B], weighted: [B].
+// cost is the weighted sum of squares of an array [rows, B], [B].
 func cost(weight float64, x *Node) *Node { return MulScalar(ReduceSum(Square(x), 0), weight) }
 
 // velocity is the mean velocity of a coordinate [B] over a control step.

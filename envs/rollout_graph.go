@@ -11,14 +11,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Policy maps observations [B, observations] to actions [B, actions]. It is a tree, so that a
-// rollout can carry its parameters: nn.Net is one.
+// Policy maps observations [B, observations] to actions [B, actions]. It is a pytree, so that a
+// rollout can carry its parameters. nn.Net is a Policy.
 type Policy interface {
 	Apply(observation *Node) *Node
 }
 
-// Score accumulates what an episode is worth: its return and its descriptor, up to and including
-// the step that ends it. The zero value is not useful; see [NewScore].
+// Score accumulates the return and the descriptor of an episode, up to and including the step that
+// ends it. The zero value is not useful; see [NewScore].
 type Score struct {
 	Alive       *Node // [B], 1 until the first end of the episode
 	Return      *Node // [B], undiscounted sum of the valid steps' rewards
@@ -28,7 +28,7 @@ type Score struct {
 	Descriptors int
 }
 
-// NewScore starts the scores of a batch. Without descriptors there is none.
+// NewScore returns the initial scores of a batch. If descriptors is 0 they have no descriptor.
 func NewScore(g *Graph, batch int, kind DescriptorKind, descriptors int) Score {
 	one := Ones(g, shapes.Make(dtypes.Float32, batch))
 	zero := ZerosLike(one)
@@ -39,8 +39,8 @@ func NewScore(g *Graph, batch int, kind DescriptorKind, descriptors int) Score {
 	return score
 }
 
-// Add counts a step: the descriptor [B, d] of the state before it, its reward [B] and done [B].
-// Steps after the first end of the episode do not count; the step that ends it does (QDax,
+// Add accumulates a step: the descriptor [B, d] of the state before it, its reward [B] and done
+// [B]. Steps after the first end of the episode are masked; the step that ends it counts (QDax,
 // tasks/brax_envs.py).
 func (s Score) Add(descriptor, reward, done *Node) Score {
 	valid := GreaterThan(s.Alive, ZerosLike(s.Alive))
@@ -57,8 +57,8 @@ func (s Score) Add(descriptor, reward, done *Node) Score {
 	return s
 }
 
-// Result gives the fitness [B] and the descriptor [B, d] of the episode; nil where the task has
-// none. Where a valid step had something that is not a number the fitness is -Inf.
+// Result returns the fitness [B] and the descriptor [B, d] of the episode; the descriptor is nil if
+// the task has none. The fitness is -Inf if a valid step was not finite.
 func (s Score) Result() (fitness, descriptor *Node) {
 	fitness, descriptor = s.Return, s.Descriptor
 	if s.Descriptors > 0 && s.Kind == Mean {
@@ -73,35 +73,35 @@ func (s Score) Result() (fitness, descriptor *Node) {
 	return Where(finite, fitness, ConstAs(fitness, math.Inf(-1))), descriptor
 }
 
-// Rollout runs policies, one per copy, from start for steps control steps and returns fitness [B]
-// and descriptor [B, d].
+// Rollout runs one policy per copy from start for steps control steps and returns fitness [B] and
+// descriptor [B, d].
 func Rollout[P Policy](env Env, policy P, start State, steps int) (fitness, descriptor *Node) {
 	fitness, descriptor, _ = Record(env, policy, start, steps)
 	return fitness, descriptor
 }
 
-// Recorder keeps a row of numbers of every step of an episode, or of some of the steps.
+// Recorder records a row of numbers every few steps of an episode.
 type Recorder struct {
-	Every int // steps from one row to the next, the first being step 0
-	Width int // of a row
-	// Row gives the rows [B, Width] of a step: of the state before it, the action [B, actions], and
-	// the state that it led to. What it does not use of them costs nothing.
+	Every int // steps between rows; the first row is of step 0
+	Width int // numbers per row
+	// Row returns the rows [B, Width] of a step, from the state before it, the action [B, actions]
+	// and the state after it. Inputs that it does not use cost nothing.
 	Row func(before State, action *Node, after State) *Node
 }
 
-// Rows is how many rows are kept of an episode of steps control steps.
+// Rows is the number of rows recorded in an episode of steps control steps.
 func (r Recorder) Rows(steps int) int { return (steps + r.Every - 1) / r.Every }
 
-// Record is [Rollout] that keeps, for each of the recorders, its rows: [B, Rows(steps), Width]. An
-// environment that restarts by itself ([AutoReset]) goes on after the end of an episode, and rows
-// are then of the next one.
+// Record is [Rollout] that also returns the rows of each recorder, [B, Rows(steps), Width]. If the
+// environment resets automatically ([AutoReset]), rows after the end of an episode are of the next
+// one.
 func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Recorder) (fitness,
 	descriptor *Node, records []*Node) {
 	type running struct {
 		Policy  P
 		State   State
 		Score   Score
-		Records []*Node // [rows + 1, B, width]; the last row takes the steps that are not kept
+		Records []*Node // [rows + 1, B, width]; steps that are not recorded go to the last row
 	}
 	g := start.Reward.Graph()
 	batch, spec := start.Reward.Shape().Dimensions[0], env.Spec()
@@ -109,7 +109,7 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 		Score: NewScore(g, batch, spec.Descriptor.Kind, len(spec.Descriptor.Lower))}
 	for _, r := range recorders {
 		if r.Every < 1 {
-			panic(errors.Errorf("rows of an episode cannot be %d steps apart", r.Every))
+			panic(errors.Errorf("a Recorder needs Every of at least 1 step, not %d", r.Every))
 		}
 		run.Records = append(run.Records, Zeros(g,
 			shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
@@ -134,7 +134,7 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 	return fitness, descriptor, records
 }
 
-// at is the row of a step, of an episode of so many.
+// at is the row index of a step in an episode of steps control steps.
 func (r Recorder) at(step *Node, steps int) *Node {
 	if r.Every == 1 {
 		return step
@@ -144,8 +144,8 @@ func (r Recorder) at(step *Node, steps int) *Node {
 	return Where(kept, row, ConstAs(step, int32(r.Rows(steps))))
 }
 
-// Trace runs policies like [Rollout] and returns what there is to see: the state descriptors
-// [steps, B, d] before each step, the rewards and the done flags [steps, B] of each step.
+// Trace runs policies like [Rollout] and returns every step: the state descriptors [steps, B, d]
+// before it, and the rewards and done flags [steps, B] of it.
 func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, rewards,
 	dones *Node) {
 	type running struct {

@@ -6,8 +6,8 @@ import (
 	"example.com/qdnb/envs"
 )
 
-// The walls are where the source's descriptions say: centres, lengths that include the caps, half a
-// metre to both sides.
+// The walls match the source: their centres, their lengths including caps, and half a metre to each
+// side.
 func TestWalls(t *testing.T) {
 	for name, want := range map[string]struct {
 		n    int

@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/pkg/errors"
 
@@ -19,26 +20,22 @@ type algorithm struct {
 	defaults func(envs.Spec) family // the paper's hyperparameters
 }
 
-// algorithms are the methods in the paper's order, and what the reinforcement-learning family
-// stands on.
-var algorithms = []algorithm{
-	{"map-elites", func(s envs.Spec) family { return evolving{evolution.DefaultMapElites(s)} }},
-	{"pga-map-elites", func(s envs.Spec) family { return evolving{evolution.DefaultPGAMapElites(s)} }},
-	{"aurora", func(s envs.Spec) family { return evolving{evolution.DefaultAurora(s)} }},
-	{"pga-aurora", func(s envs.Spec) family { return evolving{evolution.DefaultPGAAurora(s)} }},
-	{"diayn", func(s envs.Spec) family { return discovering{skills.DefaultDIAYN(s)} }},
-	{"dads", func(s envs.Spec) family { return discovering{skills.DefaultDADS(s)} }},
-	{"diayn-reward", func(s envs.Spec) family { return discovering{skills.DefaultDIAYNReward(s)} }},
-	{"dads-reward", func(s envs.Spec) family { return discovering{skills.DefaultDADSReward(s)} }},
-	{"smerl-diayn", func(s envs.Spec) family { return discovering{skills.DefaultSMERLDIAYN(s)} }},
-	{"smerl-dads", func(s envs.Spec) family { return discovering{skills.DefaultSMERLDADS(s)} }},
-	{"sac", func(s envs.Spec) family { return discovering{skills.DefaultSAC(s)} }},
-}
+// algorithms are those of both families, in the paper's order.
+var algorithms = sync.OnceValue(func() (all []algorithm) {
+	for _, a := range evolution.Algorithms {
+		all = append(all, algorithm{a.Name, func(s envs.Spec) family { return evolving{a.Defaults(s)} }})
+	}
+	for _, a := range skills.Algorithms {
+		all = append(all,
+			algorithm{a.Name, func(s envs.Spec) family { return discovering{a.Defaults(s)} }})
+	}
+	return all
+})
 
 // Algorithms lists the algorithms that [Train] knows.
 func Algorithms() []string {
 	var list []string
-	for _, a := range algorithms {
+	for _, a := range algorithms() {
 		list = append(list, a.name)
 	}
 	return list
@@ -54,7 +51,7 @@ var usesSkills = map[string]string{
 
 // findAlgorithm looks an algorithm up.
 func findAlgorithm(name string) (algorithm, error) {
-	i := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == name })
+	i := slices.IndexFunc(algorithms(), func(a algorithm) bool { return a.name == name })
 	if use, ok := usesSkills[name]; ok && i < 0 {
 		return algorithm{},
 			errors.Errorf("%s uses the skills of finished runs and is not trained by itself: %s", name, use)
@@ -62,7 +59,7 @@ func findAlgorithm(name string) (algorithm, error) {
 	if i < 0 {
 		return algorithm{}, names.Unknown("algorithm", name, Algorithms())
 	}
-	return algorithms[i], nil
+	return algorithms()[i], nil
 }
 
 // family is what an algorithm's hyperparameters are to [Train]: those of neuroevolution or of

@@ -221,7 +221,7 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 			func(s *Spec) { s.Set = append(s.Set, "num_skills=0") }},
 		// JSON has no infinity
 		{"smerl_target", "smerl-diayn", func(s *Spec) { s.Set = append(s.Set, "smerl_target=-Inf") }},
-		{"smerl_target is not known for this environment", "smerl-diayn", func(s *Spec) {
+		{"smerl_target is unknown for this environment", "smerl-diayn", func(s *Spec) {
 			s.Env, s.Environment, s.Set = "", plane{"plane"}, s.Set[:len(s.Set)-2]
 		}},
 		{"halfcheetah-hurdles has no descriptor", "diayn",

@@ -211,7 +211,8 @@ func TestPackagesListTheAlgorithmsOfThePaper(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^// # .+ \(Algorithm (\d)\)$`)
 	var numbers []string
 	for _, folder := range []string{"evolution", "skills"} {
-		for _, match := range heading.FindAllStringSubmatch(read(t, filepath.Join(folder, "doc.go")),
+		for _, match := range heading.FindAllStringSubmatch(read(t,
+			filepath.Join("algorithms", folder, "doc.go")),
 			-1) {
 			numbers = append(numbers, match[1])
 		}

@@ -118,7 +118,7 @@ func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
 				"pointmaze"}
 		},
 		"the environment has no name": func(s *Spec) { s.Environment = plane{} },
-		`env "my plane" is not a name`: func(s *Spec) {
+		`env "my plane" is not a valid name`: func(s *Spec) {
 			s.Environment = plane{"my plane"}
 		},
 		"halfcheetah-hurdles has no descriptor by which": func(s *Spec) {

@@ -113,11 +113,11 @@ func TestFamilyIsMeasured(t *testing.T) {
 func TestFamilyMistakesGiveOneLine(t *testing.T) {
 	for want, set := range map[string][]string{
 		"replay_buffer_size must be at least 320":       {"pga-map-elites", "replay_buffer_size=100"},
-		"isoline_share must be from 0 to below 1":       {"pga-map-elites", "isoline_share=1"},
+		"isoline_share must be at least 0 and below 1":  {"pga-map-elites", "isoline_share=1"},
 		"critic_learning_rate must be a number above 0": {"pga-aurora", "critic_learning_rate=0"},
 		`did you mean "no_sd"`:                          {"aurora", "observation=no_s"},
 		"sampling must be between 1 and 10, not 15":     {"aurora", "sampling=15"},
-		"threshold must be from 0 on":                   {"pga-aurora", "threshold=-1"},
+		"threshold must be at least 0":                  {"pga-aurora", "threshold=-1"},
 		`unknown field "critic_hidden"`:                 {"map-elites", "critic_hidden=8"},
 	} {
 		spec := smallOf(set[0], t.TempDir(), 1)

@@ -1,7 +1,6 @@
 package qdnb
 
 import (
-	"os"
 	"slices"
 	"time"
 
@@ -79,14 +78,6 @@ func Generations(n int) runs.Budget { return runs.Budget{Generations: int64(n)} 
 
 // PaperBudget is what the paper gives every run.
 var PaperBudget = runs.Budget{Time: 2 * time.Hour}
-
-// Scaled is full, or smoke where $QDNB_SMOKE is set, as it is when the notebooks are tested.
-func Scaled[T any](full, smoke T) T {
-	if os.Getenv("QDNB_SMOKE") != "" {
-		return smoke
-	}
-	return full
-}
 
 // plan is a Spec with everything looked up.
 type plan struct {

@@ -459,7 +459,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"iso_sigma and line_sigma must be":  func(s *Spec) { s.Set = append(s.Set, "iso_sigma=-1") },
 		"hidden layers must have between 1": func(s *Spec) { s.Set = append(s.Set, "hidden=[8,0]") },
 		"batch":                             func(s *Spec) { s.Set = append(s.Set, "batch=many") },
-		"a budget cannot be negative":       func(s *Spec) { s.Budget.Generations = -1 },
+		"the budget is negative":            func(s *Spec) { s.Budget.Generations = -1 },
 		`unknown backend "nonsense"`:        func(s *Spec) { s.Backend = "nonsense" },
 		obstacle + " is not a folder; ":     func(s *Spec) { s.Runs = obstacle },
 		"set Name beside the parts":         func(s *Spec) { s.Emitter = variant },

@@ -61,8 +61,8 @@ class Result:
 class Times:
     """The duration of each cell's last run, for the estimate of the time left."""
 
-    def __init__(self, notebook: Path) -> None:
-        self._key = os.path.relpath(notebook, ROOT) + (" (smoke)" if os.environ.get("QDNB_SMOKE") else "")
+    def __init__(self, notebook: Path, smoke: bool) -> None:
+        self._key = os.path.relpath(notebook, ROOT) + (" (smoke)" if smoke else "")
         try:
             self._all: dict[str, list[float]] = json.loads(TIMES.read_text())
             self.last = [float(t) for t in self._all.get(self._key, [])]
@@ -118,7 +118,7 @@ async def run_cell(client: NotebookClient, cell: NotebookNode, index: int, numbe
 async def execute(nb: NotebookNode, path: Path, args: argparse.Namespace, status: StatusLine) -> int:
     """Runs all code cells in a new kernel, in the notebook's folder, and returns their number."""
     code = [(i, cell) for i, cell in enumerate(nb.cells) if cell.cell_type == "code" and cell.source.strip()]
-    times, seconds = Times(path), []
+    times, seconds = Times(path, args.smoke), []
     log = args.log / f"{path.stem}.kernel.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     client = NotebookClient(
@@ -207,12 +207,23 @@ def read(path: Path) -> NotebookNode:
         raise NotebookFailed(f"is not a notebook: {str(error).splitlines()[0]}") from None
 
 
+def make_small(nb: NotebookNode) -> None:
+    """Applies the replacements in the cells' metadata `smoke`, {"text of the cell": "smaller"}, so that cells take seconds."""
+    for number, cell in enumerate(nb.cells):
+        for text, smaller in cell.metadata.get("smoke", {}).items():
+            if text not in cell.source:
+                raise NotebookFailed(f"has metadata `smoke` for {text!r}, which cell {number} does not contain")
+            cell.source = cell.source.replace(text, smaller)
+
+
 def run_one(path: Path, args: argparse.Namespace, status: StatusLine) -> Result:
     """Runs, checks and writes one notebook. A failed one is written to --out, but never in place."""
     result, start = Result(path), time.monotonic()
     nb = None
     try:
         nb = read(path)
+        if args.smoke:
+            make_small(nb)
         if args.runs is not None:
             os.environ["QDNB_RUNS"] = str((args.runs / path.stem).resolve())
         result.cells = asyncio.run(execute(nb, path, args, status))
@@ -301,6 +312,7 @@ def arguments() -> argparse.Namespace:
     run.add_argument("--timeout", type=int, metavar="S", help="timeout of a cell in seconds (default: no limit)")
     run.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks to run concurrently (default: 1)")
     run.add_argument("--runs", type=Path, metavar="DIR", help="keep each notebook's runs in its own subfolder")
+    run.add_argument("--smoke", action="store_true", help="run cells at the small sizes given in their metadata; not with --in-place")
     run.add_argument("--kernel", default="gonb", help="name of the kernel spec (default: gonb)")
     run.add_argument("--expect-png", type=int, default=0, metavar="N", help="fail if a notebook shows fewer PNG figures")
     run.add_argument("--summary", action="store_true", help="print the output of cells tagged `summary`")
@@ -308,7 +320,10 @@ def arguments() -> argparse.Namespace:
     page = commands.add_parser("html", help="write the pages of executed notebooks")
     page.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
     page.add_argument("--html", type=Path, required=True, metavar="DIR", help="folder for the pages")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.command == "run" and args.smoke and args.in_place:
+        run.error("--smoke changes cells: it cannot write over the originals")
+    return args
 
 
 def main() -> int:

@@ -14,30 +14,30 @@ import (
 	"github.com/pkg/errors"
 )
 
-// This file adapts GoMLX's backends to three needs of ours (cache.go to a fourth); it can go when
-// GoMLX meets them itself.
+// This file works around three limits of GoMLX's backends (cache.go works around a fourth). It can
+// be deleted when GoMLX lifts them.
 //
-// Loops nest. GoMLX opens every closure on the graph's main function (core/graph/function.go,
-// NewClosureWithSharding), so that a While inside a While is refused although XLA and the Go
-// backend both support it. The adapter wraps backend, builder and function, keeps a stack of the
-// functions being built, and opens each closure on the innermost one; and it keeps two caches,
-// GoMLX's and go-xla's, from handing things across functions. TestNestingStillNeedsTheAdapter fails
-// when GoMLX mends this.
+// Nested loops. GoMLX opens every closure on the graph's main function (core/graph/function.go,
+// NewClosureWithSharding), so a While inside a While is rejected although XLA and the Go backend
+// both support it. The adapter wraps backend, builder and function, keeps a stack of the functions
+// being built, and opens each closure on the innermost one. It also keeps two caches, GoMLX's and
+// go-xla's, from sharing nodes across functions. TestNestingStillNeedsTheAdapter fails when GoMLX
+// fixes this.
 //
-// A loop may return a node twice, and broadcast. The Go backend (compute v0.1.6) allows the first
-// in a main function only ("output not computed"); and it lets arithmetic read what a broadcast
-// reads, which in a loop it then cannot find ("not computed yet"), unless the broadcast adds an
-// axis. And a loop some of whose results nobody reads may not be the last of a function ("index out
+// Results of loops. The Go backend (compute v0.1.6) has three bugs. A function other than the main
+// one cannot return a node twice ("output not computed"). Arithmetic reads the operand of a
+// broadcast in place of the broadcast, and does not find it inside a loop ("not computed yet")
+// unless the broadcast adds an axis. A loop with unread results cannot end a function ("index out
 // of range").
 //
-// Donated inputs are reused. go-xla passes on that a buffer may be reused, but not for which
-// output, and XLA then copies all the same: see alias.
+// Donated inputs. go-xla marks a buffer as reusable but does not say for which output, so XLA
+// copies anyway: see alias.
 
 // adapter is a compute.Backend for one program.
 type adapter struct {
 	compute.Backend
 	kind    Kind
-	text    io.Writer // takes the program's text in place of a compiler; nil: programs are compiled
+	text    io.Writer // receives the program's text instead of compiling it, unless nil
 	builder *nestingBuilder
 }
 
@@ -47,9 +47,9 @@ func (a *adapter) Builder(name string) compute.Builder {
 	return a.builder
 }
 
-// alias tells XLA that an output takes the memory of an input, both by index: the attribute
-// tf.aliasing_output of the parameter. Only go-xla's parameters have attributes; other backends
-// reuse donated memory or do not, by themselves.
+// alias tells XLA that an output reuses the memory of an input, both by index, through the
+// parameter attribute tf.aliasing_output. Only go-xla's parameters have attributes; other backends
+// decide on their own whether to reuse donated memory.
 func (a *adapter) alias(input, output int) {
 	node := reflect.ValueOf(a.builder.parameters[input])
 	if node.Kind() != reflect.Pointer || node.Elem().Kind() != reflect.Struct {
@@ -140,15 +140,16 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 	return f.Function.Return(outputs, shardings)
 }
 
-// bare says whether an output is what the Go backend cannot return as it is: a result of a loop, or
-// an input of a program, which fails where nothing is computed of the inputs behind it.
+// bare reports whether the Go backend cannot return an output as it is: a result of a loop, or an
+// input of the program, which fails if nothing is computed from the inputs after it.
 func (f *nestingFunction) bare(output compute.Value) bool {
 	return slices.Contains(f.loops,
 		output) || f == f.builder.main && slices.Contains(f.builder.parameters, output)
 }
 
-// BroadcastInDim broadcasts on the Go backend what has no axes of one element, by adding axes, and
-// not at all what has the shape.
+// BroadcastInDim avoids a bug of the Go backend (see the top of this file). There it drops axes of
+// one element before the broadcast, so that every broadcast adds an axis, and skips the broadcast
+// if the shape is already right.
 func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
 	axes []int) (compute.Value, error) {
 	if f.builder.kind != Go {
@@ -175,9 +176,9 @@ func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
 	return f.Function.BroadcastInDim(x, output, kept)
 }
 
-// forgetReductions empties go-xla's caches of the little functions that reductions and scatters
-// apply: it keeps them for the whole program, and then refuses those made in another function ("is
-// not a StableHLO closure of"). Backends without such caches are left alone.
+// forgetReductions empties go-xla's caches of the small functions that reductions and scatters
+// apply. go-xla keeps them for the whole program and then rejects those made in another function
+// ("is not a StableHLO closure of"). Backends without such caches are left alone.
 func (b *nestingBuilder) forgetReductions() {
 	inner := reflect.ValueOf(b.Builder)
 	if inner.Kind() != reflect.Pointer || inner.Elem().Kind() != reflect.Struct {
@@ -219,9 +220,9 @@ func unwrap(f compute.Function) compute.Function {
 	return f
 }
 
-// newClosure is graph.NewClosure with a scalar-constant cache of the closure's own: GoMLX keeps one
-// cache per graph, so a constant first used outside would be handed out inside, which go-xla
-// refuses ("operands are not part of the function").
+// newClosure is graph.NewClosure with a scalar-constant cache for the closure alone. GoMLX keeps
+// one cache per graph, so it would reuse a constant of the outer function inside the closure, which
+// go-xla rejects ("operands are not part of the function").
 func newClosure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *graph.Function {
 	cache := scalarCache(g)
 	outer := *cache
@@ -230,8 +231,8 @@ func newClosure(g *graph.Graph, define func(g *graph.Graph) []*graph.Node) *grap
 	return graph.NewClosure(g, define)
 }
 
-// scalarCache reaches the private field Graph.scalars; TestScalarCacheIsReached guards it against a
-// change of GoMLX.
+// scalarCache reaches the private field Graph.scalars. TestScalarCacheIsReached fails if GoMLX
+// changes it.
 func scalarCache(g *graph.Graph) *map[dtypes.DType]map[float64]*graph.Node {
 	field := reflect.ValueOf(g).Elem().FieldByName("scalars")
 	if !field.IsValid() || field.Kind() != reflect.Map {

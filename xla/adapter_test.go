@@ -13,11 +13,11 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// GoMLX itself, on a backend without the adapter, refuses a While inside a While.
+// Plain GoMLX, on a backend without the adapter, rejects a While inside a While.
 func TestNestingStillNeedsTheAdapter(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
-			// count adds 1 to x until it reaches a limit; around each addition goes the inner loop.
+			// count adds 1 to x until it reaches a limit; the inner loop runs at each addition.
 			var count func(g *Graph, x *Node, limit float32, body func(g *Graph, x *Node) *Node) *Node
 			parameter := func(g *Graph) *Node {
 				return Parameter(g, g.UniqueName("x"),
@@ -55,8 +55,8 @@ func TestNestingStillNeedsTheAdapter(t *testing.T) {
 	}
 }
 
-// The body of a loop returns a node several times, also when it does not know: the Go backend makes
-// one of two equal constants.
+// The body of a loop may return a node several times, even unknowingly: the Go backend merges equal
+// constants.
 func TestLoopReturnsANodeTwice(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestLoopReturnsANodeTwice(t *testing.T) {
 	}
 }
 
-// newClosure exchanges GoMLX's cache of scalar constants, by a private field.
+// newClosure replaces GoMLX's cache of scalar constants through a private field.
 func TestScalarCacheIsReached(t *testing.T) {
 	g := NewGraph(platformsUnderTest(t)[0].Backend, "scalars")
 	defer g.Finalize()
@@ -101,9 +101,9 @@ func TestScalarCacheIsReached(t *testing.T) {
 	}
 }
 
-// go-xla keeps the functions that reductions and scatters apply in caches by type, which do not
-// hold across loops: all kinds in the main function, then in a loop, in a loop within, and again
-// outside.
+// go-xla caches the functions that reductions and scatters apply by type, and the caches are
+// invalid across loops. The test uses all kinds in the main function, in a loop, in a nested loop,
+// and outside again.
 func TestReductionsInNestedFunctions(t *testing.T) {
 	for _, p := range platformsUnderTest(t) {
 		t.Run(p.Name(), func(t *testing.T) {
@@ -151,8 +151,7 @@ func TestReductionsInNestedFunctions(t *testing.T) {
 	}
 }
 
-// A donated input that is updated in place stays where it lies in memory; one that is not donated
-// is copied.
+// A donated input that is updated in place keeps its memory; one that is not donated is copied.
 func TestDonatedMemoryIsReused(t *testing.T) {
 	p := platformsUnderTest(t)[0]
 	if p.Kind != CPU {

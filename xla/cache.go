@@ -13,31 +13,31 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Compiled programs are shared in a process: two graphs of the same text (StableHLO, as the
-// compiler gets it) on the same backend are compiled once, so that runs that differ in their inputs
-// alone wait for the compiler once. The text says all there is to say: name, operations, constants,
-// reuse of inputs and number of devices. Executables that nobody uses any more are kept for the
-// next one who builds them, the idleExecutables used last. The pure Go backend has no text, and
-// hardly anything to compile: there every program is its own.
+// Compiled programs are shared in a process: two graphs with the same text (StableHLO, as the
+// compiler gets it) on the same backend are compiled once, so runs that differ only in their inputs
+// wait for the compiler once. The text is complete: it holds the name, operations, constants, reuse
+// of inputs and number of devices. Executables without users are kept for the next program with
+// their text, up to the idleExecutables used most recently. The pure Go backend has no text and
+// compiles hardly anything, so its programs are not shared.
 
-// idleExecutables is how many executables without a user are kept.
+// idleExecutables is the number of executables without users that are kept.
 const idleExecutables = 32
 
 var compilations atomic.Int64
 
-// Compilations is how many programs this process has handed to a compiler: those that were there
-// already do not count.
+// Compilations returns the number of programs that this process has handed to a compiler. Programs
+// found in this process's cache do not count.
 func Compilations() int64 { return compilations.Load() }
 
-// textKey names an executable.
+// textKey identifies an executable.
 type textKey struct {
 	backend compute.Backend
 	text    [sha256.Size]byte
 }
 
-// sharedCode is an executable and who uses it.
+// sharedCode is an executable and its users.
 type sharedCode struct {
-	ready      chan struct{} // closed when executable and err are there
+	ready      chan struct{} // closed when executable and err are set
 	executable compute.Executable
 	err        error
 	users      int
@@ -54,13 +54,13 @@ type codeCache struct {
 
 var executables = newCodeCache(idleExecutables)
 
-// newCodeCache returns an empty cache that keeps so many idle executables.
+// newCodeCache returns an empty cache that keeps at most limit idle executables.
 func newCodeCache(limit int) *codeCache {
 	return &codeCache{held: map[textKey]*sharedCode{}, limit: limit}
 }
 
-// get returns the executable of a text, compiled now unless it is there. Who asks for a text that
-// another one is compiling waits.
+// get returns the executable of a text, compiling it if it is not in the cache. A caller whose text
+// is being compiled waits.
 func (c *codeCache) get(key textKey, compile func() (compute.Executable,
 	error)) (compute.Executable, error) {
 	c.Lock()
@@ -75,9 +75,9 @@ func (c *codeCache) get(key textKey, compile func() (compute.Executable,
 		compilations.Add(1)
 		err := catch(func() { code.executable, code.err = compile() })
 		if code.err == nil {
-			code.err = err // nobody may wait for ever
+			code.err = err // no caller may wait forever
 		}
-		if code.err != nil { // the next one tries again: what was missing may have been memory
+		if code.err != nil { // let the next caller retry: memory may have been short
 			c.Lock()
 			delete(c.held, key)
 			c.Unlock()
@@ -91,7 +91,8 @@ func (c *codeCache) get(key textKey, compile func() (compute.Executable,
 	return newBorrowed(c, code), nil
 }
 
-// release takes a user from an executable, and frees what has been idle longest if too many are.
+// release removes a user from an executable. If too many executables are idle, it frees the one
+// that has been idle longest.
 func (c *codeCache) release(code *sharedCode) {
 	c.Lock()
 	defer c.Unlock()
@@ -116,8 +117,8 @@ func (c *codeCache) release(code *sharedCode) {
 	}
 }
 
-// borrowed is an executable of the cache in the hands of one user, who gives it back by Finalize,
-// or by forgetting it.
+// borrowed is a cached executable held by one user, who returns it with Finalize or by dropping the
+// reference.
 type borrowed struct {
 	compute.Executable
 	giveBack func()
@@ -137,10 +138,10 @@ func (b *borrowed) Execute(inputs []compute.Buffer, donate []bool,
 	return b.Executable.Execute(inputs, donate, device)
 }
 
-// Finalize implements [compute.Executable]: it gives the executable back.
+// Finalize implements [compute.Executable]: it returns the executable to the cache.
 func (b *borrowed) Finalize() { b.giveBack() }
 
-// Compile compiles the program, or finds it compiled, or only writes its text; see adapter.text.
+// Compile compiles the program, takes it from the cache, or only writes its text; see adapter.text.
 func (b *nestingBuilder) Compile() (compute.Executable, error) {
 	builder := stableHLO(b.Builder)
 	if b.text != nil {
@@ -161,8 +162,8 @@ func (b *nestingBuilder) Compile() (compute.Executable, error) {
 	return executables.get(textKey{b.backend, [sha256.Size]byte(hash.Sum(nil))}, b.Builder.Compile)
 }
 
-// stableHLO is what a builder of go-xla writes the text with: its private field builder. nil for
-// other backends; TestProgramsOfOneTextAreCompiledOnce guards it against a change of go-xla.
+// stableHLO returns the private field builder of a go-xla builder, which writes the text, or nil
+// for other backends. TestProgramsOfOneTextAreCompiledOnce fails if go-xla changes it.
 func stableHLO(builder compute.Builder) *stablehlo.Builder {
 	value := reflect.ValueOf(builder)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// shared is the best backend, which must have texts.
+// shared returns the best backend, which must have program texts.
 func shared(t *testing.T) *xla.Platform {
 	t.Helper()
 	p := xlatest.Best(t)
@@ -23,8 +23,7 @@ func shared(t *testing.T) *xla.Platform {
 	return p
 }
 
-// sums compiles a program of nested loops, reductions and a sort, which adds a number to those of a
-// vector.
+// sums compiles a program of nested loops, reductions and a sort that adds a number to a vector.
 func sums(p *xla.Platform, by float64, donate bool) (*xla.Program, error) {
 	input := xla.Input{Shape: shapes.Make(dtypes.Float32, 3), Donate: donate}
 	return p.Compile("sums", []xla.Input{input}, func(in []*Node) []*Node {
@@ -47,7 +46,7 @@ func added(t *testing.T, program *xla.Program) float32 {
 	return xlatest.Flat[float32](t, out[0][0])[2]
 }
 
-// compiledBy is how many compilations a function takes.
+// compiledBy returns the number of compilations of a function.
 func compiledBy(f func()) int64 {
 	before := xla.Compilations()
 	f()
@@ -132,7 +131,7 @@ func TestIdleExecutablesAreFew(t *testing.T) {
 		by   float64
 		want int64
 	}{{603, 0}, {602, 0}, {601, 1}, {602, 0}, {603, 1}} {
-		// 601 pushes out 603, which was used before 602
+		// 601 evicts 603, which was used before 602.
 		if got := compiledBy(func() { must(sums(p, c.by, false)).Free() }); got != c.want {
 			t.Errorf("%g: %d compilations, want %d", c.by, got, c.want)
 		}

@@ -1,17 +1,17 @@
-// Package xla is the platform that everything numeric of qdnb runs on: GoMLX graphs compiled by XLA
-// for the CPU, a CUDA GPU or a TPU, or run by GoMLX's pure Go backend where there is no XLA.
+// Package xla is the platform on which all numeric code of qdnb runs: GoMLX graphs compiled by XLA
+// for the CPU, a CUDA GPU or a TPU, or run by GoMLX's pure Go backend on machines without XLA.
 //
-//   - [Open] and [Default] choose a backend, and fetch the plugin of XLA:CPU on first use; [Platform] says what was found.
-//   - [Platform.Compile] turns a graph function into a [Program]; [Platform.CompileParallel] into one that every worker
-//     (a CPU core, a GPU) runs at once on its own part.
-//   - [For], [Repeat] and [Loop] are loops inside a program over trees of tensors; they nest. [ForUnfused] is for bodies of large
-//     operations, such as updates of networks.
-//   - [Materialize] and [Barrier] keep XLA:CPU from computing the same again for everything that uses it.
-//   - [Key] is a counter-based generator of random numbers, the same on every backend.
-//   - [Parametric] parts of an algorithm have numbers that are inputs of a program: programs of the same text are compiled once in a
-//     process.
+//   - [Open] and [Default] choose a backend and fetch the XLA:CPU plugin on first use. [Platform]
+//     describes the backend.
+//   - [Platform.Compile] turns a graph function into a [Program]. [Platform.CompileParallel]
+//     compiles one that every worker (a CPU core, a GPU) runs at once on its own part.
+//   - [For], [Repeat] and [Loop] are loops inside a program over pytrees. They nest. [ForUnfused]
+//     is for bodies of large operations, such as network updates.
+//   - [Materialize] and [Barrier] keep XLA:CPU from recomputing a value in each of its users.
+//   - [Key] is a counter-based random number generator, the same on every backend.
+//   - [Parametric] parts of an algorithm take their parameters as inputs of a program. A process
+//     compiles programs with the same text once.
 //
-// Graph functions live in files named *_graph.go and panic with the cause; everything else returns
-// errors. Compile is where the two meet: it catches the panics of graph building and names the
-// program.
+// Graph functions live in files named *_graph.go and panic with the cause; all other functions
+// return errors. Compile turns a panic during graph building into an error that names the program.
 package xla

@@ -42,8 +42,8 @@ func ExampleFor() {
 	// Output: after a second: height 94.375 speed -10
 }
 
-// Individuals 0, 1 and 2 draw from streams of their own: individual 1 draws the same whether the
-// others are there or not.
+// Individuals 0, 1 and 2 draw from their own streams: individual 1 draws the same with or without
+// the others.
 func ExampleKey() {
 	p, err := xla.Default()
 	if err != nil {

@@ -18,23 +18,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-// This file turns panics of graph code into errors of one line that name the user's function and
-// line, and the user's sizes.
+// This file turns panics of graph code into one-line errors that name the user's function, its line
+// and the user's sizes.
 
-// Axis names a size, so that errors can say what the axes of a shape are.
+// Axis names a size, so that errors can explain the axes of a shape.
 type Axis struct {
 	Size    int
 	Meaning string // as in "parameters of a policy"
 }
 
-// place is where the code of a function is.
+// place is the location of a function's code.
 type place struct {
-	function string // as a reader of the code knows it, without its package if that is main
+	function string // as written in the source, without its package if that is main
 	file     string
-	line     int // 0: the function is not the user's, or its line is not known
+	line     int // 0: the function is not the user's, or its line is unknown
 }
 
-// String is the form that GoNB turns into a cell and its line, and editors into a link.
+// String formats a place so that GoNB turns it into a cell and its line, and editors into a link.
 func (p place) String() string {
 	if p.line == 0 {
 		return p.function
@@ -42,7 +42,7 @@ func (p place) String() string {
 	return fmt.Sprintf("%s at %s:%d", p.function, p.file, p.line)
 }
 
-// located is an error with the place of the user's code that made it.
+// located is an error with the place in the user's code that caused it.
 type located struct {
 	error
 	at place
@@ -52,15 +52,15 @@ func (l located) Error() string { return fmt.Sprintf("%s: %s", l.at, l.error.Err
 
 func (l located) Unwrap() error { return l.error }
 
-// Misfit is the error of a part of an algorithm whose method returned what does not fit, at the
-// place where the method is defined. Of a part that is a function method is not looked at. Graph
-// code panics with it.
+// Misfit returns an error for a method of an algorithm part whose result does not fit, located
+// where the method is defined. If the part is a function, method is ignored. Graph code panics with
+// it.
 func Misfit(part any, method, format string, args ...any) error {
 	return located{errors.Errorf(format, args...), definition(part, method)}
 }
 
-// CheckShape panics with a [Misfit] if a method of a part returned a result of another type or
-// other dimensions. result names it, in the plural.
+// CheckShape panics with a [Misfit] if the result of a part's method has another type or other
+// dimensions. result names the result, in the plural.
 func CheckShape(part any, method, result string, got *graph.Node, dtype dtypes.DType, dims ...int) {
 	want := shapes.Make(dtype, dims...)
 	if got == nil {
@@ -71,8 +71,7 @@ func CheckShape(part any, method, result string, got *graph.Node, dtype dtypes.D
 	}
 }
 
-// CheckCount panics with a [Misfit] if a method of a part did not return so many tensors for
-// result.
+// CheckCount panics with a [Misfit] if a part's method did not return count tensors for result.
 func CheckCount(part any, method, result string, got []*graph.Node, count int) {
 	if len(got) != count {
 		panic(Misfit(part, method, "it returns %d tensors for %s, not %d", len(got), result, count))
@@ -82,8 +81,8 @@ func CheckCount(part any, method, result string, got []*graph.Node, count int) {
 	}
 }
 
-// CheckLike panics with a [Misfit] if a method of a part did not return as many tensors as are to
-// be replaced, of the same shapes.
+// CheckLike panics with a [Misfit] if a part's method did not return as many tensors as want, of
+// the same shapes.
 func CheckLike(part any, method, result string, got, want []*graph.Node) {
 	CheckCount(part, method, result, got, len(want))
 	for i, x := range want {
@@ -92,14 +91,15 @@ func CheckLike(part any, method, result string, got, want []*graph.Node) {
 	}
 }
 
-// definition is where a method of a part is defined, or the part itself if it is a function.
+// definition returns the place where a method of a part is defined, or the part itself if it is a
+// function.
 func definition(part any, method string) place {
 	v := reflect.ValueOf(part)
 	if v.Kind() == reflect.Func {
 		return definedAt(v.Pointer())
 	}
 	t := v.Type()
-	// of a method without a pointer the compiler makes one that has, and no line
+	// For a value method the compiler generates a pointer wrapper without a line.
 	if t.Kind() == reflect.Pointer {
 		if m, ok := t.Elem().MethodByName(method); ok {
 			return definedAt(m.Func.Pointer())
@@ -111,11 +111,11 @@ func definition(part any, method string) place {
 	return place{function: method}
 }
 
-// definedAt is where the function is defined whose code begins at pc.
+// definedAt returns the place where the function whose code begins at pc is defined.
 func definedAt(pc uintptr) place {
 	frames := runtime.CallersFrames([]uintptr{pc + 1})
 	frame, more := frames.Next()
-	for more { // what is inlined at its beginning comes first
+	for more { // functions inlined at its beginning come first
 		frame, more = frames.Next()
 	}
 	if !users(frame.Function, frame.File) {
@@ -128,9 +128,9 @@ func definedAt(pc uintptr) place {
 	return place{readable(frame.Function), onDisk(frame.File), line}
 }
 
-// catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of someone's
-// own graph function. Where code of the user is on the way from f to the panic, the error is
-// [located] in the innermost function of it.
+// catch turns a panic of f into an error: GoMLX's, a runtime error, or the plain text of a user's
+// graph function. If the stack between f and the panic contains code of the user, the error is
+// [located] in the innermost such function.
 func catch(f func()) (err error) {
 	defer func() {
 		cause := recover()
@@ -162,9 +162,9 @@ func catch(f func()) (err error) {
 }
 
 var (
-	// modulePath is that of this module.
+	// modulePath is the path of this module.
 	modulePath = path.Dir(reflect.TypeFor[Axis]().PkgPath())
-	// goSources is the folder of the standard library, with a slash; "" in programs that were built
+	// goSources is the folder of the standard library with a trailing slash, or "" in programs built
 	// with -trimpath.
 	goSources = func() string {
 		pc := reflect.ValueOf(runtime.Callers).Pointer()
@@ -173,8 +173,8 @@ var (
 	}()
 )
 
-// users tells whether a function of a file is the user's: not this module's, unless a test's, nor
-// GoMLX's, nor Go's own.
+// users reports whether a function of a file belongs to the user: not to this module (except its
+// tests), GoMLX or Go's standard library.
 func users(function, file string) bool {
 	if strings.HasSuffix(file, "_test.go") {
 		return true
@@ -195,7 +195,7 @@ func users(function, file string) bool {
 	return pkg == "main" || strings.Contains(first, ".")
 }
 
-// packageOf is the path of a function's package.
+// packageOf returns the path of a function's package.
 func packageOf(function string) string {
 	function, _, _ = strings.Cut(function, "[")
 	slash := strings.LastIndex(function, "/") + 1
@@ -203,25 +203,25 @@ func packageOf(function string) string {
 	return function[:slash] + last
 }
 
-// compiled is what the compiler puts behind the names of functions: for functions in functions,
-// methods as values, bodies of loops.
+// compiled matches what the compiler appends to function names: closures, method values, loop
+// bodies.
 var compiled = regexp.MustCompile(
 	`(\[\.\.\.\]|\.func\d+|\.\d+|\.gowrap\d+|\.deferwrap\d+|-range\d+|-fm)+$`)
 
-// readable is the name of a function as it stands in its source: with the name of its package,
-// unless that is main.
+// readable returns the name of a function as written in its source: with its package name, unless
+// that is main.
 func readable(function string) string {
 	name := compiled.ReplaceAllString(strings.TrimPrefix(function, path.Dir(packageOf(function))+"/"),
 		"")
 	name = strings.TrimPrefix(name, "main.")
 	if strings.HasSuffix("."+name, ".init") {
-		return "a function" // that a variable of a package holds
+		return "a function" // held by a package variable
 	}
 	return name
 }
 
-// onDisk is the file as GoNB and editors find it: of cells that were built with -trimpath the
-// folder is added.
+// onDisk returns the path of a file as GoNB and editors find it: it adds the folder for cells built
+// with -trimpath.
 func onDisk(file string) string {
 	if folder := os.Getenv("GONB_TMP_DIR"); folder != "" && !filepath.IsAbs(file) {
 		return filepath.Join(folder, filepath.Base(file))
@@ -229,11 +229,11 @@ func onDisk(file string) string {
 	return file
 }
 
-// printed are shapes in errors, as GoMLX and Go print them, and sizes of axes as in "lhs[1]=4".
+// printed matches shapes in errors, as GoMLX and Go print them, and axis sizes as in "lhs[1]=4".
 var printed = regexp.MustCompile(`(?:^|\W)\[\d+(?:[, ] ?\d+)*\]|\w\[\d+\]=\d+`)
 
-// meanings says what those axes are that an error shows the sizes of, as in " (8: policies of a
-// slice; 1218: parameters of a policy)".
+// meanings explains the axis sizes in an error, as in " (8: policies of a slice; 1218: parameters
+// of a policy)".
 func meanings(line string, axes []Axis) string {
 	var seen []int
 	var said []string

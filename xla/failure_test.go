@@ -13,13 +13,13 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// here is the place of the caller, lines further down, as errors print it.
+// here returns the place of the caller, moved down by lines, as errors print it.
 func here(lines int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", file, line+lines)
 }
 
-// lineWith is the place of the line of this file that begins with a text.
+// lineWith returns the place of the line of this file that begins with a text.
 func lineWith(t *testing.T, text string) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
@@ -66,7 +66,7 @@ func TestUsersFunctions(t *testing.T) {
 	}
 }
 
-// With -trimpath nothing tells where the standard library is.
+// With -trimpath the folder of the standard library is unknown.
 func TestUsersFunctionsOfTrimmedPrograms(t *testing.T) {
 	defer func(folder string) { goSources = folder }(goSources)
 	goSources = ""
@@ -132,15 +132,15 @@ type adder struct{}
 
 func (adder) Sum(x *Node) *Node { return InsertAxes(x, 0) }
 
-// outer has a method of what it embeds, which is nobody's line.
+// outer promotes a method of an embedded field, which has no line in the source.
 type outer struct{ adder }
 
-// pointed has a method of a pointer.
+// pointed has a pointer method.
 type pointed struct{ by float64 }
 
 func (p *pointed) Sum(x *Node) *Node { return AddScalar(x, p.by) }
 
-// What goes wrong in graph code names the innermost function of the user's, its line, and the axes.
+// Errors in graph code name the user's innermost function, its line, and the axes.
 func TestFailuresNameTheUsersLine(t *testing.T) {
 	p := platformsUnderTest(t)[0]
 	inputs := []Input{{Shape: shapes.Make(dtypes.Float32, 3)}}
@@ -172,7 +172,7 @@ func TestFailuresNameTheUsersLine(t *testing.T) {
 	}
 }
 
-// The place of what does not fit is the definition of the part.
+// A misfit is located at the definition of the part.
 func TestMisfitsNameThePart(t *testing.T) {
 	sum := func(x *Node) *Node { return x }
 	sumAt := here(-1)
@@ -189,7 +189,7 @@ func TestMisfitsNameThePart(t *testing.T) {
 	}
 }
 
-// What this module does wrong by itself has no line of the user's, although the user called it.
+// Errors of this module name no line of the user, although the user called it.
 func TestFailuresOfTheLibraryNameNoLine(t *testing.T) {
 	err := catch((*Program)(nil).Free)
 	if err == nil || !strings.HasPrefix(err.Error(), "runtime error: ") {

@@ -9,22 +9,22 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 )
 
-// loopBytes is the size of buffers below which XLA:CPU compiles a loop into one function instead of
-// a list of kernels that it dispatches one by one. One function is single-threaded and has simple
+// loopBytes is the buffer size below which XLA:CPU compiles a loop into one function instead of a
+// list of kernels that it dispatches one by one. One function is single-threaded and has simple
 // matrix products: 3 to 10 times faster for the many small operations of a rollout, and ruinous for
-// training, whose products are large. The rule: the rollout of a slice of a population (8 policies
-// of 90 000 parameters: 3 MB, physics included) lies below, loops that hold a repertoire lie above,
-// and learners, whose sizes users choose, loop by ForUnfused.
+// training, whose products are large. The rollout of a slice of a population (8 policies of 90 000
+// parameters: 3 MB, physics included) lies below the limit. Loops that hold a repertoire lie above.
+// Learners, whose sizes users choose, loop with ForUnfused.
 const loopBytes = 30 << 20
 
-// setFlags adds the flags that XLA should have to XLA_FLAGS; what the user set there stands.
+// setFlags adds qdnb's flags to XLA_FLAGS; flags set by the user take precedence.
 //
-// The loops of a slice's physics have few turns. LLVM would unroll them before it looks for
-// vectors, and then finds hardly any: hence no unrolling. The search for vectors in straight code
-// (SLP) is off, too, which saves compilation.
+// The physics loops of a slice have few iterations. LLVM would unroll them before vectorizing and
+// then vectorize hardly anything, so unrolling is off. SLP vectorization is off, too, which saves
+// compile time.
 func setFlags(kind Kind) {
 	if kind != CPU {
-		return // another plugin may not know these flags, and XLA ends the process at an unknown one
+		return // XLA exits at an unknown flag, and another plugin may not know these
 	}
 	flags := os.Getenv("XLA_FLAGS")
 	for name, value := range map[string]string{
@@ -39,12 +39,13 @@ func setFlags(kind Kind) {
 	os.Setenv("XLA_FLAGS", flags)
 }
 
-// cpuDevices is the most devices that XLA:CPU is asked for, as many as the plugin has by itself.
+// cpuDevices is the largest number of devices requested from XLA:CPU, which is the plugin's
+// default.
 const cpuDevices = 4
 
-// clientOptions is what a plugin is told when it is opened. XLA:CPU has as many threads as devices,
-// at least; with four on two cores each product is cut for threads that then wait for each other:
-// updates of a learner take a sixth more of the processor's time.
+// clientOptions returns the options that a plugin is opened with. XLA:CPU starts at least as many
+// threads as devices. With four on two cores each product is split for threads that then wait for
+// each other: updates of a learner take a sixth more processor time.
 func clientOptions(kind Kind) pjrt.NamedValuesMap {
 	if kind != CPU {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The gradient of a sum broadcasts, and the broadcast is read by arithmetic in the body; the other
-// results are not read.
+// The gradient of a sum broadcasts, and arithmetic in the body reads the broadcast; the other
+// results are unread.
 func TestGradientInLoop(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {

@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A program may return an input as it is, and leave others alone.
+// A program may return an input unchanged and ignore others.
 func TestInputsAreReturned(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		var inputs []*tensors.Tensor

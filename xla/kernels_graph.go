@@ -8,23 +8,23 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// ForUnfused is [For] for a body of large operations, matrix products above all. XLA:CPU compiles a
-// loop over little memory into one function (see loopBytes), on one core and with simple products:
-// right for the steps of a rollout, ruinous for those of a learner. How much memory a loop goes
-// through depends on sizes that users choose; ForUnfused always makes a list of kernels, each on
-// all cores.
+// ForUnfused is [For] for a body of large operations, mainly matrix products. XLA:CPU compiles a
+// loop over little memory (see loopBytes) into one function, which runs on one core with simple
+// matrix products: good for the steps of a rollout, ruinous for the updates of a learner. How much
+// memory a loop uses depends on sizes that users choose. ForUnfused always compiles to a list of
+// kernels, each of which runs on all cores.
 func ForUnfused[T any](g *Graph, count int, state T, body func(step *Node, state T) T) T {
 	return RepeatUnfused(Const(g, int32(count)), state, body)
 }
 
-// RepeatUnfused is [ForUnfused] with a count (int32 scalar) that the graph computes.
+// RepeatUnfused is [ForUnfused] with a count (int32 scalar) computed by the graph.
 func RepeatUnfused[T any](count *Node, state T, body func(step *Node, state T) T) T {
 	return repeat(count, state, dispatched, body)
 }
 
-// dispatched is step, an int32 scalar, found by sorting two numbers. XLA:CPU has no code for a sort
-// (nor for a custom call, a Fourier transform or a collective operation) in a function of its own,
-// and so leaves a loop with one, and all around it, alone.
+// dispatched returns step, an int32 scalar, computed by sorting two numbers. XLA:CPU cannot emit a
+// sort (nor a custom call, a Fourier transform or a collective operation) inside a single function,
+// so it does not fuse a loop that contains one, nor the loops around it.
 func dispatched(step *Node) *Node {
 	g := step.Graph()
 	if KindOf(g) != CPU {

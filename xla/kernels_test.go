@@ -22,7 +22,7 @@ func product(loop func(g *Graph, count int, state *Node,
 	}
 }
 
-func TestForKernelsIsFor(t *testing.T) {
+func TestForUnfusedIsFor(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			nested := func(g *Graph, count int, x *Node) *Node {
@@ -36,20 +36,19 @@ func TestForKernelsIsFor(t *testing.T) {
 			}
 			return []*Node{nested(in[0].Graph(), 4, in[0]), nested(in[0].Graph(), 0, in[0])}
 		}, xlatest.Tensor([]float32{1}))
-		// The loops inside add 0, then 1, then 3: +0 *2+1, then +0+1 *2+1, then +0+1+2 *2+1: 3, 7,
-		// 17, 41.
+		// The inner loops add 0, then 1, then 3: +0 *2+1, then +0+1 *2+1, then +0+1+2 *2+1: 3, 7, 17, 41.
 		if got := xlatest.Flat[float32](t, out[0])[0]; got != 41 {
-			t.Errorf("four turns end with %v, want 41", got)
+			t.Errorf("four iterations end with %v, want 41", got)
 		}
 		if got := xlatest.Flat[float32](t, out[1])[0]; got != 1 {
-			t.Errorf("no turn ends with %v, want 1", got)
+			t.Errorf("no iterations end with %v, want 1", got)
 		}
 	})
 }
 
-// What XLA:CPU made of a small loop is read from its dump, in a process of its own: flags are read
-// once.
-func TestForKernelsIsNoFunction(t *testing.T) {
+// The test reads from XLA's dump how XLA:CPU compiled a small loop. It runs in a separate process,
+// because XLA reads its flags once.
+func TestForUnfusedIsNoFunction(t *testing.T) {
 	if xlatest.Best(t).Kind != xla.CPU {
 		t.Skip("SKIPPED: this is about XLA:CPU")
 	}
@@ -60,7 +59,7 @@ func TestForKernelsIsNoFunction(t *testing.T) {
 		return
 	}
 	folder := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestForKernelsIsNoFunction$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestForUnfusedIsNoFunction$")
 	cmd.Env = append(os.Environ(), "QDNB_TEST_DUMP="+folder, "XLA_FLAGS="+os.Getenv("XLA_FLAGS")+
 		" --xla_dump_hlo_as_text --xla_dump_to="+folder)
 	if out, err := cmd.CombinedOutput(); err != nil {

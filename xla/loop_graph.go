@@ -7,23 +7,23 @@ import (
 )
 
 // For runs body count times and returns the last state: state = body(step, state) for step = 0, 1,
-// ..., count-1, an int32 scalar. The state is a tree (see [Flatten]) whose shapes may not change.
+// ..., count-1, an int32 scalar. The state is a pytree (see [Flatten]) whose shapes may not change.
 // Loops nest.
 //
-// The body may use its arguments and constants only, not nodes made outside: what it reads belongs
-// into the state, and what it returns unchanged costs nothing. Gradients do not cross a loop, but
-// may be taken inside one.
+// The body may use only its arguments and constants, not nodes made outside. Carry what it reads in
+// the state; state that it returns unchanged costs nothing. Gradients do not cross a loop, but may
+// be taken inside one.
 func For[T any](g *Graph, count int, state T, body func(step *Node, state T) T) T {
 	return Repeat(Const(g, int32(count)), state, body)
 }
 
-// Repeat is [For] with a count (int32 scalar) that the graph computes.
+// Repeat is [For] with a count (int32 scalar) computed by the graph.
 func Repeat[T any](count *Node, state T, body func(step *Node, state T) T) T {
 	return repeat(count, state, func(step *Node) *Node { return step }, body)
 }
 
-// repeat is [Repeat] with the step to which 1 is added read through a function: the same number, in
-// whatever way.
+// repeat is [Repeat] with a function through, applied to the step before 1 is added. It must return
+// the same number.
 func repeat[T any](count *Node, state T, through func(step *Node) *Node,
 	body func(step *Node, state T) T) T {
 	type counted struct {
@@ -38,8 +38,8 @@ func repeat[T any](count *Node, state T, through func(step *Node) *Node,
 	}).State
 }
 
-// Loop repeats state = body(state) as long as cond(state), a boolean scalar, holds. See [For] for
-// what a body may use.
+// Loop repeats state = body(state) while cond(state), a boolean scalar, is true. See [For] for what
+// a body may use.
 func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 	start := Flatten(state)
 	if len(start) == 0 {
@@ -68,7 +68,7 @@ func Loop[T any](state T, cond func(T) *Node, body func(T) T) T {
 }
 
 // parametersLike declares the parameters of a closure. Their names must be unique in the whole
-// program, not only in it.
+// program, not only in the closure.
 func parametersLike(g *Graph, nodes []*Node) []*Node {
 	params := make([]*Node, len(nodes))
 	for i, node := range nodes {
@@ -77,11 +77,11 @@ func parametersLike(g *Graph, nodes []*Node) []*Node {
 	return params
 }
 
-// Barrier has XLA:CPU compute the nodes of a tree before what uses them. XLA fuses cheap operations
-// into each of their users, and so makes a tree of a chain of vector algebra, which computes the
-// same hundreds of times. Here the nodes go through a loop of one turn, whose number XLA cannot
-// know: a wall that it does not look behind. Other backends have other costs; there the tree stays
-// as it is.
+// Barrier makes XLA:CPU compute the nodes of a pytree before their users. XLA fuses cheap
+// operations into each of their users, which turns a chain of vector algebra into a tree that
+// computes the same values hundreds of times. Barrier passes the nodes through a loop of one
+// iteration whose count XLA cannot know, and XLA does not fuse across it. Other backends have other
+// costs; on them Barrier returns the pytree unchanged.
 func Barrier[T any](tree T) T {
 	in := Flatten(tree)
 	if len(in) == 0 {
@@ -90,17 +90,17 @@ func Barrier[T any](tree T) T {
 	if KindOf(in[0].Graph()) != CPU {
 		return tree
 	}
-	type wall struct{ In, Out []*Node }
+	type barrier struct{ In, Out []*Node }
 	out := make([]*Node, len(in))
 	for i, node := range in {
 		out[i] = ZerosLike(node)
 	}
-	return Unflatten(tree, Repeat(one(in), wall{in, out},
-		func(_ *Node, w wall) wall { return wall{w.In, w.In} }).Out)
+	return Unflatten(tree, Repeat(one(in), barrier{in, out},
+		func(_ *Node, b barrier) barrier { return barrier{b.In, b.In} }).Out)
 }
 
-// KindOf is the kind of backend that a graph is built for; "" if it was not made by
-// [Platform.Compile].
+// KindOf returns the kind of backend that a graph is built for, or "" if [Platform.Compile] did not
+// make the graph.
 func KindOf(g *Graph) Kind {
 	if a, ok := g.Backend().(*adapter); ok {
 		return a.kind
@@ -108,7 +108,7 @@ func KindOf(g *Graph) Kind {
 	return ""
 }
 
-// one is 1, computed from the bits of a number.
+// one returns 1, computed from the bits of one of the nodes.
 func one(nodes []*Node) *Node {
 	for _, x := range nodes {
 		if x.DType() == dtypes.Float32 {
@@ -118,5 +118,5 @@ func one(nodes []*Node) *Node {
 				dtypes.Int32)
 		}
 	}
-	panic(errors.New("there is no float32 among what is to be settled"))
+	panic(errors.New("a barrier needs at least one float32 tensor"))
 }

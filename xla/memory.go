@@ -8,23 +8,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-// CheckMemory tells, before anything is allocated, whether the machine's memory holds what each
-// worker needs, in bytes. It knows the memory of Linux machines; devices with memory of their own
-// say so themselves.
+// CheckMemory returns an error if the machine's free memory cannot hold perWorker bytes for each
+// worker. It runs before anything is allocated. It knows the memory of Linux machines only; GPUs
+// and TPUs report a lack of memory themselves.
 func (p *Platform) CheckMemory(perWorker int64) error {
 	if p.Kind != CPU && p.Kind != Go {
 		return nil
 	}
 	available := availableMemory()
 	if need := perWorker * int64(p.Workers); available > 0 && need > available {
-		return errors.Errorf("this needs %.1f GB of memory on %d workers, %.1f GB are free: lower "+
+		return errors.Errorf("this needs %.1f GB of memory on %d workers, but %.1f GB are free: lower "+
 			"batch, cells or hidden, or set %s=1",
 			float64(need)/1e9, p.Workers, float64(available)/1e9, WorkersEnv)
 	}
 	return nil
 }
 
-// availableMemory is what Linux says can be had without swapping, 0 if unknown.
+// availableMemory returns the bytes that Linux can provide without swapping, or 0 if unknown.
 func availableMemory() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// cheap is how many operations are cheaper to repeat than to store the result of; found by trying.
+// cheap is the number of operations that are cheaper to repeat than to store, found by experiment.
 const cheap = 3
 
-// Materialize has XLA:CPU compute numbers before what uses them, like [Barrier], for less: values
-// that several operations use are divided by 1. XLA does not repeat a division in each of its
-// users, as it does with cheaper operations, and cannot know this 1, which is made of the bits of a
-// parameter. A loop of one turn costs copies, at run time and for the compiler; this is one
-// instruction. What is cheap to compute stays as it is, and so does everything on other backends.
-// The numbers do not change: a quotient by 1 is exact.
+// Materialize makes XLA:CPU compute nodes before their users, like [Barrier] but at a lower cost:
+// it divides values that several operations use by 1. XLA does not duplicate a division in each of
+// its users, as it does with cheaper operations, and it cannot know this 1, which is computed from
+// the bits of a parameter. The loop of a Barrier costs copies at run time and compile time; a
+// division is one instruction. Values that are cheap to compute stay unchanged, and so does
+// everything on other backends. Values do not change: a quotient by 1 is exact.
 func Materialize(nodes []*Node) []*Node {
 	if len(nodes) == 0 {
 		return nodes
@@ -45,8 +45,8 @@ func Materialize(nodes []*Node) []*Node {
 	return out
 }
 
-// long says whether a node takes more than a few operations from what XLA does not repeat anyway:
-// parameters, results of loops, divisions and roots.
+// long reports whether a node takes more than a few operations from nodes that XLA does not
+// duplicate anyway: parameters, results of loops, divisions and roots.
 func long(x *Node) bool {
 	seen := map[*Node]bool{}
 	operations := 0
@@ -71,8 +71,8 @@ func long(x *Node) bool {
 	return operations > cheap
 }
 
-// parameterOf is a parameter, of the program or of the body of a loop, that the nodes depend on;
-// nil if all are constants.
+// parameterOf returns a parameter, of the program or of the body of a loop, on which the nodes
+// depend, or nil if all are constants.
 func parameterOf(nodes []*Node) *Node {
 	seen := map[*Node]bool{}
 	var find func(x *Node) *Node
@@ -102,8 +102,8 @@ func parameterOf(nodes []*Node) *Node {
 	return nil
 }
 
-// hiddenOne is 1, a float32 scalar, computed from the bits of a parameter: once, being a quotient
-// itself.
+// hiddenOne returns 1, a float32 scalar, computed from the bits of a parameter. It is a quotient
+// itself, so XLA computes it once.
 func hiddenOne(parameter *Node) *Node {
 	first := Reshape(Slice(Reshape(parameter, -1), AxisRange(0, 1)))
 	if first.DType() == dtypes.Float32 {

@@ -11,33 +11,34 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// What is computed once is the same to the bit, inside of loops and outside, whatever the parameter
-// that the 1 is made of.
-func TestOnce(t *testing.T) {
+// Materialized values are bit-identical, inside and outside of loops, whatever parameter the 1 is
+// computed from.
+func TestMaterialize(t *testing.T) {
 	start := []float32{-2, 0, 5, float32(math.Inf(1)), 1e-38, math.MaxFloat32}
 	steps := func(x *Node) (number, where *Node) {
 		number = Mul(AddScalar(Mul(AddScalar(x, 1), x), 3), x) // more than is cheap
 		return number, GreaterThan(AddScalar(number, 1), ZerosLike(x))
 	}
-	program := func(once func([]*Node) []*Node) func(in []*Node) []*Node {
+	program := func(materialize func([]*Node) []*Node) func(in []*Node) []*Node {
 		return func(in []*Node) []*Node {
 			number, where := steps(in[0])
-			settled := once([]*Node{number, where})
+			nodes := materialize([]*Node{number, where})
 			type state struct{ Outside, Inside *Node }
-			s := xla.For(in[0].Graph(), 2, state{settled[0], in[0]}, func(_ *Node, s state) state {
+			s := xla.For(in[0].Graph(), 2, state{nodes[0], in[0]}, func(_ *Node, s state) state {
 				number, where := steps(s.Inside)
-				settled := once([]*Node{number, where})
-				s.Inside = Where(settled[1], settled[0], AddScalar(settled[0], 0.5))
+				nodes := materialize([]*Node{number, where})
+				s.Inside = Where(nodes[1], nodes[0], AddScalar(nodes[0], 0.5))
 				return s
 			})
-			return []*Node{s.Outside, s.Inside, Where(settled[1], OnesLike(in[0]), ZerosLike(in[0]))}
+			return []*Node{s.Outside, s.Inside, Where(nodes[1], OnesLike(in[0]), ZerosLike(in[0]))}
 		}
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		bits := func(once func([]*Node) []*Node, first float32) (all []uint32) {
+		bits := func(materialize func([]*Node) []*Node, first float32) (all []uint32) {
 			values := slices.Clone(start)
 			values[0] = first
-			for _, out := range xlatest.Run(t, p, program(once), xlatest.Tensor(values, len(values))) {
+			input := xlatest.Tensor(values, len(values))
+			for _, out := range xlatest.Run(t, p, program(materialize), input) {
 				for _, x := range xlatest.Flat[float32](t, out) {
 					all = append(all, math.Float32bits(x))
 				}
@@ -53,7 +54,7 @@ func TestOnce(t *testing.T) {
 	})
 }
 
-func TestOnceOfConstants(t *testing.T) {
+func TestMaterializeOfConstants(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			g := in[0].Graph()

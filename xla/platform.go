@@ -26,18 +26,18 @@ const (
 	CUDA Kind = "cuda" // XLA on Nvidia GPUs
 	TPU  Kind = "tpu"  // XLA on TPUs
 	CPU  Kind = "cpu"  // XLA on the CPU's cores
-	Go   Kind = "go"   // GoMLX's pure Go backend: always there, slow
+	Go   Kind = "go"   // GoMLX's pure Go backend: always available, slow
 )
 
-// BackendEnv names the environment variable that chooses the backend where the program does not;
-// GOMLX_BACKEND comes after.
+// BackendEnv names the environment variable that chooses the backend when the program does not. It
+// takes precedence over GOMLX_BACKEND.
 const BackendEnv = "QDNB_BACKEND"
 
 // WorkersEnv names the environment variable that limits the number of workers. Results do not
 // depend on it.
 const WorkersEnv = "QDNB_WORKERS"
 
-// Messages receives warnings and the progress of downloads: standard error by default.
+// Messages receives warnings and download progress; it is standard error by default.
 var Messages io.Writer = os.Stderr
 
 // Platform is an open backend.
@@ -56,10 +56,11 @@ var platforms struct {
 // Default is Open("").
 func Default() (*Platform, error) { return Open("") }
 
-// Open opens a backend, or returns the one opened before by the same specification:
+// Open opens a backend, or returns the one already open for the same specification:
 //
-//	""             $QDNB_BACKEND, else $GOMLX_BACKEND, else the first of cuda, tpu, cpu that works, else go with a warning
-//	cuda|tpu|cpu   that one or an error; "xla:cpu" is cpu, and "gpu" is cuda
+//	""             $QDNB_BACKEND, else $GOMLX_BACKEND, else the first of cuda, tpu, cpu
+//	               that works, else go with a warning
+//	cuda|tpu|cpu   that backend or an error; "xla:cpu" is cpu, and "gpu" is cuda
 //	go             the pure Go backend
 //	/path/to.so    a PJRT plugin; "xla:/path/to.so" too
 func Open(spec string) (*Platform, error) {
@@ -69,7 +70,7 @@ func Open(spec string) (*Platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := limitWorkers(1); err != nil { // a slip there is no reason to try another backend
+	if _, err := limitWorkers(1); err != nil { // a bad setting is no reason to try another backend
 		return nil, err
 	}
 	if p, ok := platforms.open[spec]; ok {
@@ -86,9 +87,9 @@ func Open(spec string) (*Platform, error) {
 	return p, nil
 }
 
-// Canonical returns the one name of the backend that a specification of [Open] means: cuda, tpu,
-// cpu, go, the absolute path of a plugin, or "" for the first that works. It opens nothing; a name
-// that [Open] does not know is an error.
+// Canonical returns the canonical name of the backend that a specification of [Open] means: cuda,
+// tpu, cpu, go, the absolute path of a plugin, or "" for the first that works. It opens nothing. It
+// returns an error for a name that [Open] does not know.
 func Canonical(spec string) (string, error) {
 	from := ""
 	for _, variable := range []string{BackendEnv, compute.ConfigEnvVar} {
@@ -134,7 +135,7 @@ func open(spec string) (*Platform, error) {
 	return load(kindOfPlugin(spec), spec)
 }
 
-// openFirst tries the accelerators that are there, then XLA:CPU, then Go.
+// openFirst tries the accelerators of the machine, then XLA:CPU, then Go.
 func openFirst() (*Platform, error) {
 	for _, kind := range []Kind{CUDA, TPU} {
 		if !hasDevice(kind) {
@@ -153,8 +154,8 @@ func openFirst() (*Platform, error) {
 		return p, nil
 	}
 	fmt.Fprintf(Messages,
-		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower. `qdnb doctor` "+
-			"says more.\n", oneLine(err))
+		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run `qdnb doctor` "+
+			"for details\n", oneLine(err))
 	return openGo()
 }
 
@@ -169,7 +170,7 @@ func openPlugin(kind Kind) (*Platform, error) {
 	return load(kind, path)
 }
 
-// load opens a plugin. XLA reads its flags once, when the library is loaded.
+// load opens a plugin. XLA reads its flags only once, when the library is loaded.
 func load(kind Kind, path string) (*Platform, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, errors.Errorf("no PJRT plugin at %s", path)
@@ -183,7 +184,7 @@ func load(kind Kind, path string) (*Platform, error) {
 	}
 	var options string
 	if kind == CUDA {
-		options = ",tf32=false" // physics needs all 24 bits of a float32 product
+		options = ",tf32=false" // physics needs the full 24-bit mantissa of a float32 product
 	}
 	backend, err := gomlxxla.NewWithOptions(path+options, clientOptions(kind))
 	if err != nil {
@@ -199,8 +200,8 @@ func load(kind Kind, path string) (*Platform, error) {
 	return &Platform{Backend: backend, Kind: kind, Plugin: path, Workers: workers}, nil
 }
 
-// openGo opens the backend with one operation after the other: by default it runs several side by
-// side on a few workers, and loops that wait for each other's workers never end (compute v0.1.6).
+// openGo opens the Go backend in sequential mode. By default it runs operations in parallel on a
+// few workers, and loops that wait for each other's workers deadlock (compute v0.1.6).
 func openGo() (*Platform, error) {
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
@@ -222,7 +223,7 @@ func limitWorkers(workers int) (int, error) {
 	return min(n, workers), nil
 }
 
-// Name identifies the backend in run records: results are bit-exact only under the same name.
+// Name identifies the backend in run records: results are bit-identical only under the same name.
 func (p *Platform) Name() string {
 	if p.Kind == Go {
 		return "go"
@@ -230,7 +231,7 @@ func (p *Platform) Name() string {
 	return "xla:" + string(p.Kind)
 }
 
-// String describes the backend in a line.
+// String describes the backend in one line.
 func (p *Platform) String() string {
 	if p.Kind == Go {
 		return "pure Go"
@@ -238,7 +239,7 @@ func (p *Platform) String() string {
 	return fmt.Sprintf("XLA on %s with %d workers", strings.ToUpper(string(p.Kind)), p.Workers)
 }
 
-// oneLine is the first line of an error's text: some carry a stack.
+// oneLine returns the first line of an error's text: some errors carry a stack.
 func oneLine(err error) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
 	return line

@@ -17,7 +17,7 @@ func oneLineWith(t *testing.T, err error, want string) {
 	}
 }
 
-// messages collects what is told to the user.
+// messages collects the messages to the user.
 func messages(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	var told bytes.Buffer
@@ -51,7 +51,7 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 	oneLineWith(t, err, "is no PJRT plugin")
 	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
 		_, err = Open(found[0]) // a library, but no plugin
-		oneLineWith(t, err, "it has no symbol GetPjrtApi")
+		oneLineWith(t, err, "it lacks the symbol GetPjrtApi")
 	}
 }
 
@@ -133,8 +133,7 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 	}
 }
 
-// A machine without a plugin, without Python and without a network still has a backend, and says
-// so.
+// A machine without a plugin, Python or network still has a backend, and a message says so.
 func TestWithoutXLAThereIsGo(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())

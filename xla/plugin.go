@@ -21,8 +21,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The plugin of XLA:CPU: a wheel of the Python package index by the authors of OpenXLA, pinned by
-// its hash.
+// The XLA:CPU plugin: a PyPI wheel by the authors of OpenXLA, pinned by its hash.
 const (
 	cpuPackage = "xla-cpu-pjrt"
 	cpuVersion = "0.0.1"
@@ -32,14 +31,14 @@ const (
 	cpuBytes   = 63461052 // of the wheel
 )
 
-// NoDownloadEnv names the environment variable that, when not empty, forbids to fetch plugins.
+// NoDownloadEnv names the environment variable that forbids fetching plugins when it is not empty.
 const NoDownloadEnv = "QDNB_NO_DOWNLOAD"
 
-// Progress shows how a download gets on: done of total bytes. Commands and notebooks set it to draw
-// a bar.
+// Progress reports the progress of a download: done of total bytes. Commands and notebooks set it
+// to draw a bar.
 var Progress = func(label string, done, total int64) {}
 
-// CacheDir is where plugins are kept: qdnb in the user's cache folder.
+// CacheDir returns the folder in which plugins are kept: qdnb in the user's cache folder.
 func CacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -48,8 +47,9 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "qdnb"), nil
 }
 
-// FindPlugin looks for the PJRT plugin of a kind on this machine: what qdnb fetched, installed
-// Python packages, and where go-xla's installer puts its own. It is empty if there is none.
+// FindPlugin looks for the PJRT plugin of a kind on this machine: among the plugins fetched by
+// qdnb, installed Python packages and the folders of go-xla's installer. It returns "" if there is
+// none.
 func FindPlugin(kind Kind) string {
 	if kind == CPU {
 		if path, err := cachedPlugin(); err == nil && isFile(path) {
@@ -76,12 +76,12 @@ func FindPlugin(kind Kind) string {
 	return ""
 }
 
-// Install fetches the plugin of a kind and returns its path: XLA:CPU's for Linux on amd64 through
-// pip, with pip's own settings for index, proxy and certificates, and only with the hash that is
-// known here; the others through go-xla's installer.
+// Install fetches the plugin of a kind and returns its path. It fetches the XLA:CPU plugin for
+// Linux on amd64 with pip, using pip's settings for index, proxy and certificates, and accepts only
+// the pinned hash. It fetches the others with go-xla's installer.
 func Install(kind Kind) (string, error) {
 	if os.Getenv(NoDownloadEnv) != "" {
-		return "", errors.Errorf("there is no plugin for %q and $%s forbids to fetch one", kind,
+		return "", errors.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
 			NoDownloadEnv)
 	}
 	if kind != CPU {
@@ -91,7 +91,7 @@ func Install(kind Kind) (string, error) {
 		return installGoXLA(kind)
 	}
 	path, err := installCPU()
-	if err != nil { // and not go-xla's installer: it takes what it finds without knowing its hash
+	if err != nil { // no fallback to go-xla's installer: it does not check a hash
 		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
 			"proxy, or copy %s to this machine, "+
 			"`pip install` it, and try again", err, cpuWheel)
@@ -105,8 +105,8 @@ func cachedPlugin() (string, error) {
 		filepath.Base(cpuMember)), err
 }
 
-// installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears whole
-// or not at all.
+// installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears
+// atomically.
 func installCPU() (string, error) {
 	target, err := cachedPlugin()
 	if err != nil {
@@ -139,14 +139,14 @@ func installCPU() (string, error) {
 	if err := unpack(wheel, cpuMember, filepath.Join(unpacked, filepath.Base(cpuMember))); err != nil {
 		return "", err
 	}
-	// another process may have been faster
+	// Another process may have installed it first.
 	if err := os.Rename(unpacked, filepath.Dir(target)); err != nil && !isFile(target) {
 		return "", errors.Errorf("the plugin cannot be put in place: %v", err)
 	}
 	return target, nil
 }
 
-// pipDownload lets pip fetch the wheel into dir, and watches the folder for the progress.
+// pipDownload fetches the wheel into dir with pip and polls the folder size to report progress.
 func pipDownload(python, dir string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -185,8 +185,8 @@ func installGoXLA(kind Kind) (string, error) {
 		return path, nil
 	}
 	return "", errors.Errorf("no plugin for %q was found or could be installed: install JAX for "+
-		"that device, whose plugin is found, or name a PJRT plugin by its path; "+
-		"without such a device leave the backend out", kind)
+		"that device, or give the path of a PJRT plugin; "+
+		"without such a device omit the backend", kind)
 }
 
 func checkHash(path, want string) error {
@@ -247,7 +247,7 @@ func pythonPath() []string {
 		func(dir string) bool { return dir == "" })
 }
 
-// hasDevice tells whether the machine shows a device of the kind: a plugin without one takes
+// hasDevice reports whether the machine has a device of the kind: a plugin without one takes
 // seconds to fail.
 func hasDevice(kind Kind) bool {
 	patterns := map[Kind]string{CUDA: "/dev/nvidia[0-9]*", TPU: "/dev/accel*"}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fakePython puts a shell script in the place of python3, and nothing else on the path.
+// fakePython replaces python3 with a shell script and removes everything else from the path.
 func fakePython(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -21,7 +21,7 @@ func fakePython(t *testing.T, script string) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 }
 
-// leftovers lists what is in the folder of the plugins.
+// leftovers lists the contents of the plugin folder.
 func leftovers(t *testing.T) (names []string) {
 	t.Helper()
 	dir, err := CacheDir()

@@ -13,8 +13,8 @@ typedef struct {
 	struct { size_t size; void *extension; int major, minor; } version;
 } pjrt_api;
 
-// look opens a library and reads the version of its PJRT interface. It returns 0, or what is wrong,
-// to be freed; *opened tells whether the library itself is one.
+// look opens a library and reads its PJRT interface version. It returns 0, or an error text that
+// the caller frees. *opened reports whether the library could be opened.
 static char *look(const char *path, int *opened, int *major, int *minor) {
 	*opened = 0;
 	void *library = dlopen(path, RTLD_LAZY);
@@ -24,10 +24,10 @@ static char *look(const char *path, int *opened, int *major, int *minor) {
 	}
 	*opened = 1;
 	const pjrt_api *(*get)(void) = (const pjrt_api *(*)(void))dlsym(library, "GetPjrtApi");
-	if (!get) return strdup("it has no symbol GetPjrtApi");
+	if (!get) return strdup("it lacks the symbol GetPjrtApi");
 	const pjrt_api *api = get();
 	if (!api) return strdup("its GetPjrtApi returns nothing");
-	if (api->size < sizeof(pjrt_api)) return strdup("its PJRT_Api is cut off");
+	if (api->size < sizeof(pjrt_api)) return strdup("its PJRT_Api is truncated");
 	*major = api->version.major;
 	*minor = api->version.minor;
 	return NULL;
@@ -41,19 +41,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// pjrtMajor is the version of the PJRT interface that go-xla is made for. Minor versions may
-// differ: every structure says its size.
+// pjrtMajor is the major version of the PJRT interface that go-xla supports. Minor versions may
+// differ: every structure states its size.
 const pjrtMajor = 0
 
-// checkPlugin tells why a library is no PJRT plugin that can be used. What go-xla does with a wrong
-// one ends the process, for it calls functions that are not there.
+// checkPlugin returns an error if a library is not a usable PJRT plugin. Without this check go-xla
+// calls functions that such a library lacks, which crashes the process.
 func checkPlugin(kind Kind, path string) error {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	var opened, major, minor C.int
 	if reason := C.look(name, &opened, &major, &minor); reason != nil {
 		defer C.free(unsafe.Pointer(reason))
-		if opened == 0 && kind != CPU { // go-xla knows where the libraries lie that others need
+		if opened == 0 && kind != CPU { // go-xla knows where dependencies of other plugins are
 			return nil
 		}
 		return errors.Errorf("%s is no PJRT plugin (%s): give --backend another, or leave it out", path,

@@ -13,9 +13,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sharded is what a program takes and gives: one tensor for each device that it runs on. A
-// single-device program has Values of one part; a parallel program of [Platform.Workers] parts,
-// which are equal (replicated) or different (sharded).
+// Sharded is an input or output of a program: one tensor for each device that the program runs on.
+// It has one part for a single-device program and [Platform.Workers] parts for a parallel one,
+// either equal (replicated) or different (sharded).
 type Sharded []*tensors.Tensor
 
 // Replicated gives every worker its own copy of a tensor made by f.
@@ -27,7 +27,7 @@ func (p *Platform) Replicated(f func() *tensors.Tensor) Sharded {
 	return v
 }
 
-// WorkerNumbers tells each worker which one it is: int32 scalars.
+// WorkerNumbers returns each worker's index: int32 scalars.
 func (p *Platform) WorkerNumbers() Sharded {
 	v := make(Sharded, p.Workers)
 	for i := range v {
@@ -40,16 +40,16 @@ func (p *Platform) WorkerNumbers() Sharded {
 func (v Sharded) Free() {
 	for _, part := range v {
 		if part != nil {
-			_ = part.FinalizeAll() // nothing can be done about a buffer that does not want to go
+			_ = part.FinalizeAll() // best effort
 		}
 	}
 }
 
-// Program is a graph compiled for given shapes. The compiled code is shared with all programs of
-// the process that are the same.
+// Program is a graph compiled for given shapes. Equal programs of a process share the compiled
+// code.
 type Program struct {
 	Name string
-	// what building the graph took and, if no program was the same, compiling it
+	// CompileTime is the time to build the graph and, if no equal program existed, to compile it.
 	CompileTime time.Duration
 
 	platform *Platform
@@ -61,21 +61,21 @@ type Program struct {
 // Input declares an input of a program.
 type Input struct {
 	Shape shapes.Shape
-	// the program may reuse the input's memory for an output of the same shape; the Value is gone
-	// afterwards
+	// Donate lets the program reuse the input's memory for an output of the same shape. The input is
+	// unusable afterwards.
 	Donate bool
 }
 
 // Compile compiles a program for one device. build receives the inputs in order and returns the
-// outputs. If it panics, the error is one line, which names the innermost function and line of the
-// user's code, and what those axes are whose sizes it shows.
+// outputs. If build panics, the error is one line that names the innermost function and line of the
+// user's code and explains the axis sizes it mentions, as far as axes names them.
 func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node,
 	axes ...Axis) (*Program, error) {
 	return p.compile(name, 1, inputs, build, axes)
 }
 
-// CompileParallel compiles a program that all workers run at once: the same graph, each on its own
-// part of the inputs. What one computes reaches the others by [AllGather].
+// CompileParallel compiles a program that all workers run at once: the same graph, each worker on
+// its own part of the inputs. Workers exchange results with [AllGather].
 func (p *Platform) CompileParallel(name string, inputs []Input,
 	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
 	return p.compile(name, p.Workers, inputs, build, axes)
@@ -109,8 +109,8 @@ func (p *Platform) compile(name string, parts int, inputs []Input,
 	})
 	if err != nil {
 		at := ""
-		// The place comes first: GoNB v0.11.5 crashes over lines of standard error with two colons
-		// before "main.go:1".
+		// The place comes first: GoNB v0.11.5 crashes on lines of standard error with two colons before
+		// "main.go:1".
 		if l := (located{}); errors.As(err, &l) {
 			at, err = l.at.String()+": ", l.error
 		}
@@ -134,7 +134,7 @@ func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
 	}
 }
 
-// Run executes the program and waits for it. The outputs are on the program's devices.
+// Run executes the program and waits for it to finish. The outputs stay on the program's devices.
 func (pr *Program) Run(inputs ...Sharded) (outputs []Sharded, err error) {
 	err = catch(func() {
 		if err := pr.check(inputs); err != nil {
@@ -177,8 +177,7 @@ func (pr *Program) Run(inputs ...Sharded) (outputs []Sharded, err error) {
 	return outputs, nil
 }
 
-// check finds inputs that do not fit before any is donated. XLA itself compares no more than their
-// sizes.
+// check finds unsuitable inputs before any is donated. XLA itself compares only their sizes.
 func (pr *Program) check(inputs []Sharded) error {
 	if len(inputs) != len(pr.inputs) {
 		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
@@ -200,15 +199,15 @@ func (pr *Program) check(inputs []Sharded) error {
 	return nil
 }
 
-// Free releases the compiled code. Other programs that are the same keep it, and for some time it
-// is kept for the next one.
+// Free releases the compiled code. Equal programs keep it, and it stays cached for a while for the
+// next one.
 func (pr *Program) Free() { pr.graph.Finalize() }
 
-// explain adds to an error what the axes of its shapes are, and the next action to the errors of
-// backends that need one.
+// explain adds the meaning of axis sizes to an error and, for known errors of backends, how to fix
+// it.
 func explain(err error, axes []Axis) string {
 	line := oneLine(err)
-	if failure := runtime.Error(nil); !errors.As(err, &failure) { // an index out of range is no shape
+	if failure := runtime.Error(nil); !errors.As(err, &failure) { // not an index error
 		line += meanings(line, axes)
 	}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// platformsUnderTest are the pure Go backend and the best other one of this machine.
+// platformsUnderTest returns the pure Go backend and the best other one of this machine.
 func platformsUnderTest(t *testing.T) []*Platform {
 	t.Helper()
 	best, err := Open("")
@@ -105,7 +105,7 @@ func TestParallelProgramGathersBitForBit(t *testing.T) {
 	}
 }
 
-// What is wrong with a graph is one line that names the program.
+// An error in a graph is one line that names the program.
 func TestMistakesInGraphsGiveOneLine(t *testing.T) {
 	vector := []Input{{Shape: shapes.Make(dtypes.Float32, 3)}}
 	for _, p := range platformsUnderTest(t) {

@@ -21,11 +21,11 @@ import (
 // or names its folder.
 const ProgramsEnv = "QDNB_PROGRAMS"
 
-// programsLimit is the size of the cache of compiled programs in bytes. A program takes 0.1 to 1
-// MB.
+// programsLimit is the size limit of the cache of compiled programs in bytes. A program takes 0.1
+// to 1 MB.
 const programsLimit = 512 << 20
 
-// ProgramsDir is the folder of compiled programs: programs in [CacheDir] unless $QDNB_PROGRAMS
+// ProgramsDir returns the folder of compiled programs: programs in [CacheDir] unless $QDNB_PROGRAMS
 // names another. It is empty if the cache is off.
 func ProgramsDir() (string, error) {
 	switch dir := os.Getenv(ProgramsEnv); {
@@ -40,7 +40,7 @@ func ProgramsDir() (string, error) {
 	return filepath.Join(dir, "programs"), err
 }
 
-// Programs is the cache of compiled programs, or nil if it is off or its folder cannot be used.
+// Programs returns the cache of compiled programs, or nil if it is off or its folder is unusable.
 func Programs() *diskcache.Store {
 	dir, err := ProgramsDir()
 	if err != nil || dir == "" {
@@ -53,8 +53,8 @@ func Programs() *diskcache.Store {
 	return store
 }
 
-// cachePrograms puts the cache of compiled programs behind the plugin of XLA:CPU. Without a cache
-// everything works as well, after a longer compilation.
+// cachePrograms attaches the cache of compiled programs to the XLA:CPU plugin. Failures are
+// ignored: without a cache programs only take longer to compile.
 func cachePrograms(path string) {
 	store := Programs()
 	if store == nil {
@@ -67,13 +67,13 @@ func cachePrograms(path string) {
 	_ = diskcache.Hook(path, store, environment)
 }
 
-// compilerVariables begin the names of environment variables that XLA, its plugins and go-xla read,
-// such as PJRT_NPROC, the number of threads.
+// compilerVariables are prefixes of the environment variables that XLA, its plugins and go-xla
+// read, such as PJRT_NPROC, the number of threads.
 var compilerVariables = []string{"XLA_", "PJRT_", "GOPJRT_", "TF_"}
 
-// codeEnvironment hashes what the machine code of XLA:CPU depends on apart from the program and its
-// compile options: the plugin, its flags and variables, the processor, the cores that this process
-// may use and the devices that it asks for. XLA checks none of it when it loads a program.
+// codeEnvironment hashes what XLA:CPU's machine code depends on besides the program and its compile
+// options: the plugin, its flags and variables, the processor, the cores usable by this process and
+// the number of devices requested. XLA checks none of it when it loads a program.
 func codeEnvironment(plugin string) ([]byte, error) {
 	processor, err := processor("/proc/cpuinfo")
 	if err != nil {
@@ -98,7 +98,7 @@ func codeEnvironment(plugin string) ([]byte, error) {
 	return hash.Sum(nil), nil
 }
 
-// processor is what Linux says of the first processor's model and features.
+// processor returns the model and features of the first processor, as listed by Linux.
 func processor(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -119,8 +119,8 @@ func processor(path string) (string, error) {
 	return strings.Join(found, "|"), nil
 }
 
-// pluginIdentity tells plugins apart: the pinned one by the hash in its path together with its size
-// and date, others by their SHA-256, which takes half a second.
+// pluginIdentity identifies a plugin: the pinned one by the hash in its path with its size and
+// date, others by their SHA-256, which takes half a second.
 func pluginIdentity(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -24,10 +24,11 @@ import (
 	"example.com/qdnb/xla/diskcache"
 )
 
-// childEnv names the variable that makes this test binary a process which compiles two programs.
+// childEnv names the variable that turns this test binary into a process that compiles two
+// programs.
 const childEnv = "QDNB_TEST_COMPILE"
 
-// compiledIn is what such a process prints.
+// compiledIn is the output of such a process.
 type compiledIn struct {
 	Hits int64
 	Bits []uint32 // of the results
@@ -90,7 +91,7 @@ func compileInChild() error {
 	return json.NewEncoder(os.Stdout).Encode(found)
 }
 
-// compileWith runs a process that compiles, with a folder of programs and more of its environment.
+// compileWith runs a process that compiles, with a given program folder and extra environment.
 func compileWith(t *testing.T, dir string, more ...string) compiledIn {
 	t.Helper()
 	child := exec.Command(os.Args[0])
@@ -113,7 +114,7 @@ func compileWith(t *testing.T, dir string, more ...string) compiledIn {
 	return found
 }
 
-// programFiles are the entries of a folder of programs.
+// programFiles returns the entries of a program folder.
 func programFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*.xla"))
@@ -138,7 +139,7 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 		t.Error("results differ with the cache")
 	}
 
-	// What code depends on is in the key: flags in any order, but not other flags or other cores.
+	// The key covers what code depends on: flags in any order, but not other flags or other cores.
 	flags := func(list ...string) string { return "XLA_FLAGS=" + strings.Join(list, " ") }
 	a, b := "--xla_cpu_enable_fast_min_max=true", "--xla_cpu_prefer_vector_width=512"
 	if found := compileWith(t, dir, flags(a, b)); found.Hits != 0 {
@@ -157,7 +158,7 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 		t.Errorf("%d hits with other threads", found.Hits)
 	}
 
-	// A folder that cannot be used is no error.
+	// An unusable folder is no error.
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -167,8 +168,8 @@ func TestProgramsAreKeptOnDisk(t *testing.T) {
 	}
 }
 
-// TestProgramsThatCannotBeLoaded: an entry that is whole but no program, or another program's, or
-// damaged, is compiled again, and the entry is replaced.
+// TestProgramsThatCannotBeLoaded: an entry that is intact but no program, or another program's, or
+// damaged, is compiled again and replaced.
 func TestProgramsThatCannotBeLoaded(t *testing.T) {
 	if xlatest.Best(t).Kind != xla.CPU {
 		t.Skip("SKIPPED: the cache of programs is XLA:CPU's")

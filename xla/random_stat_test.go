@@ -14,7 +14,7 @@ import (
 
 const million = 1_000_000
 
-// Moments within five standard errors, and the distance of Kolmogorov and Smirnov below its 99.9 %
+// Moments are within five standard errors, and the Kolmogorov-Smirnov distance is below its 99.9 %
 // quantile.
 func TestNormalIsNormal(t *testing.T) {
 	x := draw[float32](t, xlatest.Best(t), 3, func(k xla.Key) *Node { return k.Normal(million) })
@@ -38,21 +38,21 @@ func TestNormalIsNormal(t *testing.T) {
 			t.Errorf("moment %d is %g, want %g", k, moments[k], want.moment)
 		}
 	}
-	t.Logf("distance of Kolmogorov and Smirnov: %.5f; %g to %g", distance, x[0], x[million-1])
+	t.Logf("Kolmogorov-Smirnov distance: %.5f; %g to %g", distance, x[0], x[million-1])
 	if distance > 1.95/math.Sqrt(million) {
-		t.Errorf("distance of Kolmogorov and Smirnov %g", distance)
+		t.Errorf("Kolmogorov-Smirnov distance %g", distance)
 	}
 	if x[0] < -6.3 || x[million-1] > 6.3 || x[0] > -4.3 || x[million-1] < 4.3 {
 		t.Errorf("the tails reach from %g to %g", x[0], x[million-1])
 	}
 }
 
-// steps are those that a counter may find hard (and odd words too): the smallest, of few bits, near
-// simple fractions of 2^32.
+// steps are difficult counter steps (even ones are made odd): the smallest, those with few bits,
+// and those near simple fractions of 2^32.
 var steps = []uint32{0, 2, 0x10000, 0x80000000, 0x55555555, 0xffffffff}
 
-// The words of a stream, and of neighbouring rows at one place, are uniform byte by byte and in
-// pairs of neighbours, and no bit of a word tells a bit of the next: all at five standard
+// The words of a stream, and of neighbouring rows at one position, are uniform byte by byte and in
+// pairs of neighbours, and no bit of a word predicts a bit of the next, all at five standard
 // deviations.
 func TestWordsAreUniform(t *testing.T) {
 	chiSquared := func(t *testing.T, what string, counts []float64, n float64) {
@@ -116,7 +116,7 @@ func TestWordsAreUniform(t *testing.T) {
 	}
 }
 
-// correlation is Pearson's of two samples of the same size, in standard errors.
+// correlation returns Pearson's correlation of two samples of the same size, in standard errors.
 func correlation(a, b []float32) float64 {
 	n := float64(min(len(a), len(b)))
 	var sa, sb, saa, sbb, sab float64
@@ -127,9 +127,9 @@ func correlation(a, b []float32) float64 {
 	return (sab/n - sa/n*sb/n) / math.Sqrt((saa/n-sa/n*sa/n)*(sbb/n-sb/n*sb/n)) * math.Sqrt(n)
 }
 
-// Numbers, and what normal ones have of size, are uncorrelated along a stream, between neighbouring
-// rows, between the streams below a key, and between neighbouring seeds, at 4.5 standard errors of
-// each.
+// Numbers, and the magnitudes of normal ones, are uncorrelated along a stream, between neighbouring
+// rows, between the streams derived from a key, and between neighbouring seeds, each at 4.5
+// standard errors.
 func TestStreamsAreUncorrelated(t *testing.T) {
 	const columns = million / 10
 	p := xlatest.Best(t)
@@ -158,7 +158,7 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 				rows[(i+1)*columns:(i+2)*columns])
 		}
 		for i := range 3 {
-			check(name+": a key and those below it", folded[i*columns:(i+1)*columns],
+			check(name+": a key and those derived from it", folded[i*columns:(i+1)*columns],
 				folded[(i+1)*columns:(i+2)*columns])
 		}
 		next := draw[float32](t, p, 6, func(k xla.Key) *Node { return f(k, million) })
@@ -168,8 +168,8 @@ func TestStreamsAreUncorrelated(t *testing.T) {
 	}
 }
 
-// Sums over rows are normal again, and so are the correlations of all pairs of rows: neither is
-// there a drift along streams that lags do not show, nor do some streams overlap.
+// Sums over rows are normal, and so are the correlations of all pairs of rows: streams have no
+// drift that lags do not show, and no streams overlap.
 func TestRowsOfNormalsAreIndependent(t *testing.T) {
 	const rows, columns = 512, 4096
 	x := draw[float32](t, xlatest.Best(t), 7,
@@ -183,10 +183,10 @@ func TestRowsOfNormalsAreIndependent(t *testing.T) {
 			distance = max(distance,
 				math.Abs(math.Erfc(-v/math.Sqrt2)/2-(float64(i)+0.5)/float64(len(scores))))
 		}
-		t.Logf("%s: %d, at most %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f", what,
+		t.Logf("%s: %d, at most %.2f standard deviations, Kolmogorov-Smirnov distance %.5f", what,
 			len(scores), worst, distance)
 		if worst > 6 || distance > 1.95/math.Sqrt(float64(len(scores))) {
-			t.Errorf("%s are not normal: %.2f standard deviations, distance of Kolmogorov and Smirnov %.5f",
+			t.Errorf("%s are not normal: %.2f standard deviations, Kolmogorov-Smirnov distance %.5f",
 				what, worst, distance)
 		}
 	}
@@ -197,7 +197,7 @@ func TestRowsOfNormalsAreIndependent(t *testing.T) {
 			sum, square = sum+float64(v), square+float64(v)*float64(v)
 		}
 		sums = append(sums, sum/math.Sqrt(columns))
-		// Wilson and Hilferty
+		// Wilson-Hilferty transformation.
 		squares = append(squares,
 			(math.Cbrt(square/columns)-1+2.0/(9*columns))/math.Sqrt(2.0/(9*columns)))
 		for j := range i {

@@ -17,7 +17,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// draw computes something random of the root key of a seed.
+// draw computes a random array from the root key of a seed.
 func draw[T gotype.Supported](t *testing.T, p *xla.Platform, seed int64,
 	f func(key xla.Key) *Node) []T {
 	t.Helper()
@@ -26,13 +26,13 @@ func draw[T gotype.Supported](t *testing.T, p *xla.Platform, seed int64,
 	return xlatest.Flat[T](t, out[0])
 }
 
-// rowKeys are the keys of rows first, first+1, ...
+// rowKeys returns the keys of rows first, first+1, ...
 func rowKeys(key xla.Key, first, rows int) xla.Key {
 	return key.FoldInEach(AddScalar(Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, rows), 0),
 		int32(first)))
 }
 
-// The vectors for threefry2x32 with 20 rounds that Random123 publishes (kat_vectors).
+// The test vectors of Random123 for threefry2x32 with 20 rounds (kat_vectors).
 func TestThreefryKnownAnswers(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		const all = math.MaxUint32
@@ -110,8 +110,7 @@ func TestStreamsDrawWhatKeysDraw(t *testing.T) {
 	})
 }
 
-// The row of a key is the same whatever other keys are beside it, in whatever order, and however
-// long it is.
+// The row of a key does not depend on the other keys, their order, or its length.
 func TestARowDependsOnItsKeyAlone(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		words := func(first, rows, columns int) []uint32 {
@@ -127,8 +126,8 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 				t.Errorf("row %d depends on the others", row)
 			}
 		}
-		// No word appears twice among streams of different names, which would be a coincidence of 1
-		// in 1400.
+		// No word appears twice among streams of different names; a coincidence has a chance of 1 in
+		// 1400.
 		streams := draw[uint32](t, p, 8, func(k xla.Key) *Node {
 			return Stack([]*Node{k.Bits(500), k.FoldIn(0).Bits(500), k.FoldIn(1).Bits(500),
 				k.FoldIn(1).FoldIn(0).Bits(500),
@@ -141,7 +140,7 @@ func TestARowDependsOnItsKeyAlone(t *testing.T) {
 	})
 }
 
-// The quantile behind Normal against the exact one, over the floats that it is asked for.
+// The quantile behind Normal against the exact one, over the floats that Normal passes to it.
 func TestAccuracyOfTailQuantile(t *testing.T) {
 	const size = 1 << 20
 	n := make([]float32, size)
@@ -165,15 +164,15 @@ func TestAccuracyOfTailQuantile(t *testing.T) {
 	})
 }
 
-// mix in plain Go.
+// mix is the mixer in plain Go.
 func mix(x uint32) uint32 {
 	x = (x ^ x>>16) * 0x21f0aaad
 	x = (x ^ x>>15) * 0x735a2d97
 	return x ^ x>>15
 }
 
-// Word index of a stream in plain Go, of which first and second are the key, for SplitMix its
-// counter's beginning and step.
+// twoRounds is word index of a stream in plain Go. first and second are the key or, for SplitMix,
+// the counter's start and step.
 func twoRounds(first, second, index uint32) uint32 { return mix(mix(index^first) + second) }
 func splitMix(first, second, index uint32) uint32  { return mix(index*(second|1) + first) }
 
@@ -216,9 +215,9 @@ func TestWordsAreTheHashesOfTheirIndex(t *testing.T) {
 	})
 }
 
-// A flipped bit of the index, or of what a stream's name is hashed to, flips each bit of the word
-// with a probability of 1/2 +- 1.5 %; but not one of SplitMix's step, of which the highest bits do
-// not reach the even words.
+// A flipped bit of the index, or of the hash of a stream's name, flips each bit of the word with a
+// probability of 1/2 +- 1.5 %. The exception is SplitMix's step, whose highest bits do not reach
+// the even words.
 func TestHashesAvalanche(t *testing.T) {
 	const samples = 1 << 17
 	for name, hash := range hashes {

@@ -7,12 +7,12 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Supports tells whether the backend of a graph has an operation. The pure Go backend lacks a few;
-// the functions below choose what it has, and are otherwise the same.
+// Supports reports whether the backend of a graph has an operation. The pure Go backend lacks a
+// few; the functions below fall back to ones that it has, with the same results.
 func Supports(g *Graph, op compute.OpType) bool { return g.Backend().Capabilities().Operations[op] }
 
-// Rows returns count consecutive rows of x, [n, ...], from row start (an int32 scalar, clamped as
-// XLA does).
+// Rows returns count consecutive rows of x, [n, ...], starting at start (an int32 scalar, clamped
+// as in XLA).
 func Rows(x, start *Node, count int) *Node {
 	if Supports(x.Graph(), compute.OpTypeDynamicSlice) {
 		starts, sizes := windows(x, start, count)
@@ -34,7 +34,7 @@ func SetRows(x, start, rows *Node) *Node {
 	}
 	n := x.Shape().Dimensions[0]
 	first := MaxScalar(MinScalar(start, int32(n-count)), int32(0))
-	// row of rows that each row of x would take
+	// offset is the row of rows that each row of x would take.
 	offset := Sub(Iota(x.Graph(), shapes.Make(dtypes.Int32, n), 0), first)
 	inside := And(GreaterOrEqual(offset, ConstAs(offset, int32(0))),
 		LessThan(offset, ConstAs(offset, int32(count))))
@@ -57,9 +57,10 @@ func windows(x, start *Node, count int) (starts []*Node, sizes []int) {
 	return starts, sizes
 }
 
-// AllGather joins the parts that the workers of a parallel program computed: x is [n, ...] on each,
-// the result [workers, n, ...] on all, bit for bit (the sum of all workers' words, of which all but
-// one are zero). worker is the index of the worker, an int32 scalar. x is of a 32-bit type.
+// AllGather joins the parts computed by the workers of a parallel program: x is [n, ...] on each,
+// the result [workers, n, ...] on all. worker is the worker's index, an int32 scalar. x has a
+// 32-bit type and is copied bit for bit: AllGather sums the workers' words, of which all but one
+// are zero.
 func AllGather(x, worker *Node, workers int) *Node {
 	dims := append([]int{1}, x.Shape().Dimensions...)
 	own := Reshape(x, dims...)

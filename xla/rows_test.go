@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A window that would reach over an end is moved back inside, whole, on every backend.
+// A window that would reach past an end is moved back inside, whole, on every backend.
 func TestRowsAndSetRowsClampAtBothEnds(t *testing.T) {
 	const n, count = 5, 2
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -8,8 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// SelfTest runs a small program on every worker: nested loops, random keys, and what the workers
-// exchange.
+// SelfTest runs a small program on every worker: nested loops, random keys and an all-gather.
 func SelfTest(p *Platform) error {
 	program, err := p.CompileParallel("self-test", []Input{{Shape: shapes.Make(dtypes.Int32)}},
 		func(in []*graph.Node) []*graph.Node {

@@ -11,8 +11,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Settling changes no value, of any type, inside of loops and outside.
-func TestSettle(t *testing.T) {
+// A barrier changes no value, of any type, inside and outside of loops.
+func TestBarrier(t *testing.T) {
 	type values struct {
 		Float, Count *Node
 		Where        *Node
@@ -38,7 +38,7 @@ func TestSettle(t *testing.T) {
 			t.Errorf("the booleans are %v", got)
 		}
 		if xla.Barrier(struct{ N int }{3}).N != 3 {
-			t.Error("a tree without tensors changes")
+			t.Error("a pytree without tensors changes")
 		}
 	})
 }

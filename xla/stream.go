@@ -2,10 +2,10 @@ package xla
 
 import "math/bits"
 
-// Stream draws on the host the numbers that a scalar [Key] draws in a graph, bit for bit.
+// Stream draws on the host the same numbers as a scalar [Key] in a graph, bit for bit.
 type Stream struct{ hi, lo uint32 }
 
-// NewStream is the root stream of a seed; see [NewKey].
+// NewStream returns the root stream of a seed; see [NewKey].
 func NewStream(seed int64) Stream {
 	return Stream{uint32(uint64(seed) >> 32), uint32(uint64(seed))}
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // Trace hashes the graphs that a part of an algorithm builds, without compiling them and without
-// opening a backend. All graphs are built as for XLA:CPU with one worker, whatever the backend that
-// runs them later, and hashed as their StableHLO text: operations, static arguments, constants and
-// shapes. Names of variables, comments, addresses and the order of maps are not in it. Versions of
-// GoMLX and go-xla that build other graphs from the same code give other hashes.
+// opening a backend. Every graph is built as for XLA:CPU with one worker, whatever backend runs it
+// later, and hashed as StableHLO text: operations, static arguments, constants and shapes. Variable
+// names, comments, addresses and map order have no effect. Versions of GoMLX and go-xla that build
+// other graphs from the same code give other hashes.
 type Trace struct{ hash hash.Hash }
 
-// NewTrace returns a trace of nothing.
+// NewTrace returns an empty trace.
 func NewTrace() *Trace { return &Trace{sha256.New()} }
 
 // Note hashes plain values that reach no graph, such as a capacity: no pointers, functions or maps.
@@ -32,7 +32,7 @@ func (t *Trace) Note(values ...any) {
 	}
 }
 
-// Graph hashes the graph that build makes of inputs of the given shapes, at least one. It returns
+// Graph hashes the graph that build makes from inputs of the given shapes, at least one. It returns
 // the shapes of the outputs.
 func (t *Trace) Graph(inputs []shapes.Shape,
 	build func(in []*graph.Node) []*graph.Node) (outputs []shapes.Shape, err error) {
@@ -48,7 +48,7 @@ func (t *Trace) Graph(inputs []shapes.Shape,
 			outputs = append(outputs, node.Shape())
 		}
 		if len(out) == 0 {
-			out = in[:1] // a graph has an output
+			out = in[:1] // a graph needs an output
 		}
 		if err := g.Compile(out...); err != nil {
 			panic(err)
@@ -63,14 +63,14 @@ func (t *Trace) Graph(inputs []shapes.Shape,
 	return outputs, nil
 }
 
-// Sum is the hash so far: the first 16 hexadecimal digits of a SHA-256.
+// Sum returns the hash so far: the first 16 hexadecimal digits of a SHA-256.
 func (t *Trace) Sum() string { return hex.EncodeToString(t.hash.Sum(nil)[:8]) }
 
-// unopened is go-xla's backend without a plugin: it builds graphs and runs none.
+// unopened is go-xla's backend without a plugin: it builds graphs but cannot run them.
 type unopened struct{ *gomlxxla.Backend }
 
-// newUnopened sets the private field that go-xla asks to see whether a backend is valid;
-// TestTraceOpensNoBackend guards it against a change of go-xla.
+// newUnopened sets the private field by which go-xla checks that a backend is valid.
+// TestTraceOpensNoBackend fails if go-xla changes it.
 func newUnopened() unopened {
 	backend := &gomlxxla.Backend{}
 	field := reflect.ValueOf(backend).Elem().FieldByName("plugin")

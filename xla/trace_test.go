@@ -11,7 +11,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// tracedEnv makes the test program print the sum of a trace, for [TestTraceOpensNoBackend].
+// tracedEnv makes the test program print the sum of a trace for [TestTraceOpensNoBackend].
 const tracedEnv = "QDNB_TEST_TRACE"
 
 // traceOf traces a graph with loops, random numbers, barriers, reductions, and constants.
@@ -60,7 +60,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// A trace needs no plugin, and hashes the same where there is none.
+// A trace needs no plugin and gives the same hash without one.
 func TestTraceOpensNoBackend(t *testing.T) {
 	if os.Getenv(tracedEnv) != "" {
 		t.Log("trace " + traceOf(t, 0.005, []float32{1, 2}))
@@ -78,7 +78,7 @@ func TestTraceOpensNoBackend(t *testing.T) {
 	}
 }
 
-// What cannot be built is an error of one line.
+// A graph that cannot be built gives an error of one line.
 func TestTraceOfAMistake(t *testing.T) {
 	_, err := NewTrace().Graph([]shapes.Shape{shapes.Make(dtypes.Float32, 3)},
 		func(in []*Node) []*Node {

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Download copies a value to the host, of its first part: float32, int32 or uint32. The value stays
-// on the device alone.
+// Download copies the first part of a value to the host: float32, int32 or uint32. The host copy is
+// not kept in the value.
 func Download(v Sharded) (npz.Array, error) {
 	shape := slices.Clone(v[0].Shape().Dimensions)
 	switch v[0].DType() {
@@ -25,7 +25,7 @@ func Download(v Sharded) (npz.Array, error) {
 	return npz.Array{}, errors.Errorf("a tensor of %s cannot be copied from the device", v[0].Shape())
 }
 
-// Floats is [Download] of numbers alone, without their shape, as float32.
+// Floats is [Download] as flat float32, without the shape.
 func Floats(v Sharded) ([]float32, error) {
 	array, err := Download(v)
 	if err != nil {
@@ -40,7 +40,7 @@ func downloaded[T float32 | int32 | uint32](v Sharded, shape []int) (npz.Array, 
 	return npz.Array{Shape: shape, Data: flat}, err
 }
 
-// Upload makes a tensor of an array of float32, int32 or uint32.
+// Upload makes a tensor from an array of float32, int32 or uint32.
 func Upload(a npz.Array) (*tensors.Tensor, error) {
 	switch data := a.Data.(type) {
 	case []float32:

@@ -11,17 +11,17 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A tree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or pointer
-// of trees; an exported field of a struct may also be an interface that holds one. Loops carry
-// trees, so that the state of an environment is a struct with names rather than a list with
-// indices. Fields that hold no nodes (sizes, options) are constants of the loop and pass through
-// unchanged; nil nodes are left out.
+// A pytree is a Go value that holds graph nodes: a *graph.Node, or a struct, array, slice or
+// pointer of pytrees. An exported struct field may also be an interface that holds one. Loops carry
+// pytrees, so that the state of an environment is a struct with names rather than a list with
+// indices. Fields without nodes (sizes, options) are constants of the loop and pass through
+// unchanged; nil nodes are skipped.
 //
-// The functions here build nothing, but panic as graph functions do, which call them.
+// These functions build no graphs, but they panic like graph functions, which call them.
 
 var nodeType = reflect.TypeFor[*graph.Node]()
 
-// Flatten lists the nodes of a tree in the order of their declaration.
+// Flatten lists the nodes of a pytree in declaration order.
 func Flatten[T any](tree T) []*graph.Node {
 	var leaves []*graph.Node
 	walk(reflect.ValueOf(&tree).Elem(), func(leaf reflect.Value) {
@@ -30,9 +30,9 @@ func Flatten[T any](tree T) []*graph.Node {
 	return leaves
 }
 
-// Names gives every node of a tree, in the order of [Flatten], a name for files, such as
-// "Learner.Actor" or "Rows.1.Left": the fields and indices that lead to it. The tag of a field, as
-// in `checkpoint:"World"`, keeps the name that files have when the field is renamed.
+// Names returns a name for every node of a pytree, in the order of [Flatten]: the path of fields
+// and indices that leads to it, such as "Learner.Actor" or "Rows.1.Left". Files use these names. A
+// field tag such as `checkpoint:"World"` keeps the name in files when the field is renamed.
 func Names[T any](tree T) []string {
 	var names []string
 	named(reflect.ValueOf(&tree).Elem(), "", &names)
@@ -67,8 +67,9 @@ func named(v reflect.Value, path string, names *[]string) {
 	}
 }
 
-// Unflatten returns a copy of tree in which the nodes are replaced, in the order of [Flatten]. The
-// original is not changed, also where it holds slices. It panics if the number of leaves differs.
+// Unflatten returns a copy of a pytree with its nodes replaced, in the order of [Flatten]. The
+// original is not changed, even where it holds slices. Unflatten panics if the number of leaves
+// differs.
 func Unflatten[T any](tree T, leaves []*graph.Node) T {
 	v := reflect.New(reflect.TypeFor[T]()).Elem()
 	v.Set(deepCopy(reflect.ValueOf(&tree).Elem()))
@@ -80,12 +81,12 @@ func Unflatten[T any](tree T, leaves []*graph.Node) T {
 		next++
 	})
 	if next != len(leaves) {
-		panic(errors.Errorf("a tree of %d tensors cannot take %d", next, len(leaves)))
+		panic(errors.Errorf("a pytree of %d tensors cannot take %d", next, len(leaves)))
 	}
 	return v.Interface().(T)
 }
 
-// Map applies f to every node of a tree.
+// Map applies f to every node of a pytree.
 func Map[T any](tree T, f func(*graph.Node) *graph.Node) T {
 	leaves := Flatten(tree)
 	for i, leaf := range leaves {
@@ -94,11 +95,11 @@ func Map[T any](tree T, f func(*graph.Node) *graph.Node) T {
 	return Unflatten(tree, leaves)
 }
 
-// Map2 applies f to the nodes of two trees of the same form, pair by pair.
+// Map2 applies f to the nodes of two pytrees of the same structure, pair by pair.
 func Map2[T any](a, b T, f func(a, b *graph.Node) *graph.Node) T {
 	left, right := Flatten(a), Flatten(b)
 	if len(left) != len(right) {
-		panic(errors.Errorf("trees of %d and %d tensors do not match", len(left), len(right)))
+		panic(errors.Errorf("pytrees of %d and %d tensors do not match", len(left), len(right)))
 	}
 	for i := range left {
 		left[i] = f(left[i], right[i])
@@ -137,7 +138,7 @@ func walk(v reflect.Value, visit func(leaf reflect.Value)) {
 		}
 	case reflect.Interface:
 		if !v.IsNil() && holdsNodes(v.Elem().Type(), map[reflect.Type]bool{}) {
-			// what an interface holds cannot be changed, only replaced
+			// The value in an interface cannot be changed, only replaced.
 			inside := reflect.New(v.Elem().Type()).Elem()
 			inside.Set(deepCopy(v.Elem()))
 			walk(inside, visit)
@@ -146,7 +147,7 @@ func walk(v reflect.Value, visit func(leaf reflect.Value)) {
 	}
 }
 
-// holdsNodes tells whether a type can hold nodes; seen breaks cycles of types.
+// holdsNodes reports whether a type can hold nodes; seen breaks cycles of types.
 func holdsNodes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if t == nodeType {
 		return true
@@ -168,7 +169,7 @@ func holdsNodes(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// deepCopy copies what walk would change, and shares the rest.
+// deepCopy copies what walk may change and shares the rest.
 func deepCopy(v reflect.Value) reflect.Value {
 	if v.Type() == nodeType || !holdsNodes(v.Type(), map[reflect.Type]bool{}) {
 		return v

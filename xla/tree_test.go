@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// forest has everything that a tree may have.
+// forest has everything that a pytree may have.
 type forest struct {
 	First  *Node
 	Size   int
@@ -30,7 +30,7 @@ type branch struct {
 	Name        string
 }
 
-// nodes makes n different nodes.
+// nodes returns n different nodes.
 func nodes(t *testing.T, n int) []*Node {
 	t.Helper()
 	g := NewGraph(xlatest.Pure(t).Backend, "trees")
@@ -54,7 +54,7 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	old, new := nodes(t, 7), nodes(t, 7)
 	tree := plant(old)
 	if !slices.Equal(xla.Flatten(tree), old) {
-		t.Error("Leaves are not in the order of declaration")
+		t.Error("Flatten does not keep declaration order")
 	}
 	names := []string{"First", "Pair.0", "Pair.1", "Rows.0.Left", "Rows.0.Right", "Rows.1.Left",
 		"Deep.Left"}
@@ -63,10 +63,10 @@ func TestTreesKeepTheirForm(t *testing.T) {
 	}
 	other := xla.Unflatten(tree, new)
 	if !slices.Equal(xla.Flatten(other), new) {
-		t.Error("Unflatten does not take the leaves in their order")
+		t.Error("Unflatten does not keep the order of leaves")
 	}
 	if !slices.Equal(xla.Flatten(tree), old) {
-		t.Error("Unflatten changed the tree that it copies")
+		t.Error("Unflatten changed the original")
 	}
 	if other.Size != 7 || other.notes != "kept" || other.Any != 3 || len(other.Rows) !=
 		3 || other.Rows[1].Name != "b" ||
@@ -74,7 +74,7 @@ func TestTreesKeepTheirForm(t *testing.T) {
 		nil || other.Rows[1].Right != nil {
 		t.Errorf("Unflatten lost something: %+v", other)
 	}
-	// Node by node; a single node, a slice and an array are trees too.
+	// Map2 works node by node; a single node, a slice and an array are pytrees too.
 	swap := map[*Node]*Node{}
 	for i := range old {
 		swap[old[i]] = new[i]
@@ -92,7 +92,7 @@ func TestTreesKeepTheirForm(t *testing.T) {
 		xla.Unflatten([1]*Node{old[0]},
 			new[1:2]) != [1]*Node{new[1]} || len(xla.Flatten(3)) != 0 || len(xla.Flatten([]*Node(nil))) !=
 		0 {
-		t.Error("trees that are no struct")
+		t.Error("pytrees that are not structs")
 	}
 }
 
@@ -102,9 +102,9 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	type deeper struct{ Inner []hidden }
 	type embedded struct{ hidden }
 	for want, f := range map[string]func(){
-		"a tree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
-		"a tree of 1 tensors cannot take 2": func() { xla.Unflatten(n[0], n[:2]) },
-		"trees of 7 and 2 tensors do not match": func() {
+		"a pytree of 7 tensors cannot take 6": func() { xla.Unflatten(plant(n), n[:6]) },
+		"a pytree of 1 tensors cannot take 2": func() { xla.Unflatten(n[0], n[:2]) },
+		"pytrees of 7 and 2 tensors do not match": func() {
 			xla.Map2(n, n[:2],
 				func(a, b *Node) *Node { return a })
 		},
@@ -118,7 +118,7 @@ func TestWrongTreesAreExplained(t *testing.T) {
 	}
 }
 
-// What an interface in a field holds is a part of the tree, and is replaced in the copy alone.
+// The value of an interface field is a part of the pytree, and is replaced only in the copy.
 func TestTreesInInterfaces(t *testing.T) {
 	old, new := nodes(t, 3), nodes(t, 3)
 	tree := forest{First: old[0], Any: branch{Left: old[1], Right: old[2], Name: "d"}}

@@ -7,23 +7,23 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Parametric is a part of an algorithm, of type T, whose numbers can be inputs of a program. Runs
-// that differ in them alone then share the program, where numbers that are constants make another
-// one of it. A part need not be tunable.
+// Parametric is implemented by a part of an algorithm, of type T, whose parameters can be inputs of
+// a program. Runs that differ only in them share the program; parameters that are constants make a
+// program of their own. A part need not implement it.
 type Parametric[T any] interface {
-	// Params are those of the part.
+	// Params returns the parameters of the part.
 	Params() []float64
-	// Bind is the part with numbers of the graph in place of its own, float32 scalars in the order
-	// of Numbers. It is called where the part is used: in a loop, with numbers that the loop's
-	// state carries. What else it implements it does then, too.
+	// Bind returns the part with its parameters replaced by nodes of the graph: float32 scalars in the
+	// order of Params. It is called where the part is used; in a loop, with nodes of the loop's state.
+	// The result must implement the same optional interfaces.
 	Bind(numbers []*Node) T
 }
 
-// Params are those of the parts of an algorithm: of a program one input, a vector. None are no
-// input.
+// Params are the parameters of the parts of an algorithm. Together they are one input of a program,
+// a vector; if there are none there is no input.
 type Params []float64
 
-// ParamsOf lists the numbers of a part; none if it is not [Parametric].
+// ParamsOf returns the parameters of a part, or none if it is not [Parametric].
 func ParamsOf[T any](part T) Params {
 	if tunable, ok := any(part).(Parametric[T]); ok {
 		return tunable.Params()
@@ -31,8 +31,8 @@ func ParamsOf[T any](part T) Params {
 	return nil
 }
 
-// Bind is a part with the numbers of [ParamsOf] taken from the graph; the part itself if there are
-// none.
+// Bind returns a part with the parameters of [ParamsOf] taken from the graph, or the part itself if
+// there are none.
 func Bind[T any](part T, numbers []*Node) T {
 	if tunable, ok := any(part).(Parametric[T]); ok && len(numbers) > 0 {
 		return tunable.Bind(numbers)
@@ -40,7 +40,7 @@ func Bind[T any](part T, numbers []*Node) T {
 	return part
 }
 
-// Inputs declares the numbers as the input of a program.
+// Inputs declares the parameters as an input of a program.
 func (n Params) Inputs() []Input {
 	if len(n) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (n Params) Inputs() []Input {
 	return []Input{{Shape: shapes.Make(dtypes.Float32, len(n))}}
 }
 
-// Values are what that input takes, on so many devices.
+// Values returns the value of that input on the given number of devices.
 func (n Params) Values(devices int) []Sharded {
 	if len(n) == 0 {
 		return nil
@@ -64,7 +64,8 @@ func (n Params) Values(devices int) []Sharded {
 	return []Sharded{value}
 }
 
-// Cut takes the numbers, scalars, from the first of a program's inputs. rest are the others.
+// Cut splits a program's inputs into the parameters, scalars taken from the first input, and the
+// rest.
 func (n Params) Cut(in []*Node) (numbers, rest []*Node) {
 	if len(n) == 0 {
 		return nil, in
@@ -75,8 +76,8 @@ func (n Params) Cut(in []*Node) (numbers, rest []*Node) {
 	return numbers, in[1:]
 }
 
-// Constants are the numbers as scalars of the graph and the type of a node: for parts that are used
-// as they are.
+// Constants returns the parameters as scalar constants of the graph and type of a node, for parts
+// that are used without [Bind].
 func (n Params) Constants(like *Node) []*Node {
 	nodes := make([]*Node, len(n))
 	for i, x := range n {

@@ -2,27 +2,27 @@ package xla
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// ForSlices is [For] for what the workers of a parallel program share: each takes count turns, and
-// the more workers there are the fewer these are. worker is the index of the worker, or another
-// int32 scalar from 0 on that XLA cannot know. The body is compiled to the same code whatever the
-// count, and so computes the same to the bit with any number of workers: a loop of one turn XLA
-// would dissolve into what stands around it, and round otherwise.
-func ForSlices[T any](count int, worker *Node, state T, body func(turn *Node, state T) T) T {
+// ForSlices is [For] over the slices that one worker of a parallel program computes: with more
+// workers each takes a smaller count. worker is the worker's index, or another int32 scalar of at
+// least 0 that XLA cannot know. The body compiles to the same code for any count, so results are
+// bit-identical for any number of workers. XLA would inline a loop known to have one iteration, and
+// round differently.
+func ForSlices[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
 	return Repeat(hiddenCount(count, worker), state, body)
 }
 
 // ForSlicesUnfused is [ForSlices] for a body of large operations, as [ForUnfused] is for [For].
-func ForSlicesUnfused[T any](count int, worker *Node, state T, body func(turn *Node, state T) T) T {
+func ForSlicesUnfused[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
 	return RepeatUnfused(hiddenCount(count, worker), state, body)
 }
 
-// hiddenCount is a number that XLA:CPU cannot know. Other backends know it: what becomes of loops
-// of one turn there was not looked at.
+// hiddenCount returns count as a number that XLA:CPU cannot know. On other backends it is a
+// constant: how they compile loops of one iteration has not been studied.
 func hiddenCount(count int, worker *Node) *Node {
-	turns := Const(worker.Graph(), int32(count))
+	constant := Const(worker.Graph(), int32(count))
 	if KindOf(worker.Graph()) != CPU {
-		return turns
+		return constant
 	}
 	one := Min(BitwiseOr(worker, ConstAs(worker, int32(1))), ConstAs(worker, int32(1)))
-	return Mul(turns, one)
+	return Mul(constant, one)
 }

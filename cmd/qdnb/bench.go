@@ -5,31 +5,31 @@ import (
 	"fmt"
 	"os"
 
-	"example.com/qdnb/qdnb"
+	"example.com/qdnb/cmd/qdnb/bench"
 )
 
 type benchCmd struct {
-	Generation benchGenerationCmd `cmd:"" help:"Time the stages of a generation."`
-	Rollout    benchRolloutCmd    `cmd:"" help:"Time rolling out random policies, one per copy of an environment."`
+	Generation benchGenerationCmd `cmd:"" help:"Time the stages of one generation."`
+	Rollout    benchRolloutCmd    `cmd:"" help:"Time rollouts of random policies, one per environment copy."`
 	Updates    benchUpdatesCmd    `cmd:"" help:"Time the gradient updates of a learner."`
-	Insertion  benchInsertionCmd  `cmd:"" help:"Time the insertion of policies into a repertoire."`
-	Adaptation benchAdaptationCmd `cmd:"" help:"Time evaluating policies under multiples of gravity."`
-	Ceilings   benchCeilingsCmd   `cmd:"" help:"Measure what XLA gets from this machine at most: arithmetic, cache, memory."`
+	Insertion  benchInsertionCmd  `cmd:"" help:"Time inserting policies into a repertoire."`
+	Adaptation benchAdaptationCmd `cmd:"" help:"Time evaluating policies under several gravity multipliers."`
+	Ceilings   benchCeilingsCmd   `cmd:"" help:"Measure the peak rates XLA reaches on this machine: arithmetic, cache, memory."`
 }
 
 type benchInsertionCmd struct {
 	backendFlag
-	Batch   int  `default:"1000" help:"Candidates."`
-	Better  int  `default:"50" help:"Candidates that are fitter than all occupants."`
-	Repeats int  `default:"20" help:"Insertions to time; the best counts."`
+	Batch   int  `default:"1000" help:"Number of candidates."`
+	Better  int  `default:"50" help:"Number of candidates that beat every occupant."`
+	Repeats int  `default:"20" help:"Insertions to time; the fastest is reported."`
 	JSON    bool `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
 func (c *benchInsertionCmd) Run() error {
-	r, err := qdnb.BenchInsertion(qdnb.InsertionSpec{Batch: c.Batch, Better: c.Better,
+	r, err := bench.Insertion(bench.InsertionSpec{Batch: c.Batch, Better: c.Better,
 		Repeats: c.Repeats, Backend: c.Backend})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n", r.Backend,
 			r.Batch, r.Params, r.Entered, r.Cells)
 		fmt.Printf("compile    %8.3f s\n", r.CompileSeconds)
@@ -40,25 +40,25 @@ func (c *benchInsertionCmd) Run() error {
 type benchAdaptationCmd struct {
 	backendFlag
 	Env      string `default:"ant-uni" help:"Environment."`
-	Policies int    `default:"64" help:"Policies, all different."`
-	Episodes int    `default:"4" help:"Episodes of each under each value."`
-	Values   int    `default:"5" help:"Multiples of gravity, from 0.25 on."`
-	Steps    int    `default:"250" help:"Control steps."`
-	Repeats  int    `default:"3" help:"Runs to time; the best counts."`
+	Policies int    `default:"64" help:"Number of distinct policies."`
+	Episodes int    `default:"4" help:"Episodes per policy and gravity."`
+	Values   int    `default:"5" help:"Number of gravity multipliers, starting at 0.25."`
+	Steps    int    `default:"250" help:"Control steps per episode."`
+	Repeats  int    `default:"3" help:"Runs to time; the fastest is reported."`
 	JSON     bool   `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
 func (c *benchAdaptationCmd) Run() error {
-	r, err := qdnb.BenchAdaptation(qdnb.AdaptationSpec{
+	r, err := bench.Adaptation(bench.AdaptationSpec{
 		Env: c.Env, Policies: c.Policies, Episodes: c.Episodes, Values: c.Values, Steps: c.Steps,
 		Repeats: c.Repeats, Backend: c.Backend,
 	})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, %d steps\n",
 			r.Env, r.Backend, r.Workers, r.Policies, r.Episodes, r.Values, r.Steps)
-		fmt.Printf("the first time  %8.3f s, compilation included\n", r.WholeSeconds)
-		fmt.Printf("later           %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds,
+		fmt.Printf("first run       %8.3f s, including compilation\n", r.WholeSeconds)
+		fmt.Printf("later runs      %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds,
 			max(1, c.Repeats), r.EnvStepsPerSecond)
 	})
 }
@@ -70,34 +70,34 @@ type benchCeilingsCmd struct {
 
 // Run measures.
 func (c *benchCeilingsCmd) Run() error {
-	r, err := qdnb.BenchCeilings(c.Backend)
-	return tell(c.JSON, r, err, func() {
-		fmt.Printf("%s, %d workers together\n", r.Backend, r.Workers)
-		fmt.Printf("products of large matrices   %8.1f GFLOP/s\n", r.Products)
-		fmt.Printf("arithmetic in registers      %8.1f GFLOP/s\n", r.Arithmetic)
-		fmt.Printf("going through 1 MB a worker  %8.1f GB/s\n", r.Cache)
-		fmt.Printf("going through memory         %8.1f GB/s\n", r.Memory)
+	r, err := bench.MeasureCeilings(c.Backend)
+	return printResult(c.JSON, r, err, func() {
+		fmt.Printf("%s, total of %d workers\n", r.Backend, r.Workers)
+		fmt.Printf("large matrix products        %8.1f GFLOP/s\n", r.Products)
+		fmt.Printf("register arithmetic          %8.1f GFLOP/s\n", r.Arithmetic)
+		fmt.Printf("reading 1 MB per worker      %8.1f GB/s\n", r.Cache)
+		fmt.Printf("reading main memory          %8.1f GB/s\n", r.Memory)
 	})
 }
 
 type benchUpdatesCmd struct {
 	backendFlag
 	Learner string `default:"td3" help:"Learner: td3 or sac."`
-	Steps   int    `default:"300" help:"Updates in a program."`
-	Buffer  int    `default:"100000" help:"Transitions to draw from."`
-	Repeats int    `default:"3" help:"Programs to time; the best counts."`
+	Steps   int    `default:"300" help:"Updates per program."`
+	Buffer  int    `default:"100000" help:"Transitions in the replay buffer."`
+	Repeats int    `default:"3" help:"Programs to time; the fastest is reported."`
 	JSON    bool   `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
 func (c *benchUpdatesCmd) Run() error {
-	r, err := qdnb.BenchUpdates(qdnb.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer,
+	r, err := bench.Updates(bench.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer,
 		Repeats: c.Repeats, Backend: c.Backend})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n",
 			r.Learner, r.Backend)
 		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
-		fmt.Printf("updates  %8.4f s for %d (best of %d)   %.1f a second\n", r.BestSeconds, r.Steps,
+		fmt.Printf("updates  %8.4f s for %d (best of %d)   %.1f updates/s\n", r.BestSeconds, r.Steps,
 			max(1, c.Repeats), r.UpdatesPerSecond)
 	})
 }
@@ -105,26 +105,26 @@ func (c *benchUpdatesCmd) Run() error {
 type benchRolloutCmd struct {
 	backendFlag
 	Env     string `required:"" help:"Environment."`
-	Batch   int    `default:"256" help:"Policies, all different."`
-	Steps   int    `default:"250" help:"Control steps."`
-	Slice   int    `help:"Policies that are rolled out together; 0: as training has it."`
-	Repeats int    `default:"3" help:"Rollouts to time; the best counts."`
+	Batch   int    `default:"256" help:"Number of distinct policies."`
+	Steps   int    `default:"250" help:"Control steps per episode."`
+	Slice   int    `help:"Policies rolled out together; 0: the same as in training."`
+	Repeats int    `default:"3" help:"Rollouts to time; the fastest is reported."`
 	JSON    bool   `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
 func (c *benchRolloutCmd) Run() error {
-	r, err := qdnb.BenchRollout(qdnb.RolloutSpec{
+	r, err := bench.Rollout(bench.RolloutSpec{
 		Env: c.Env, Batch: c.Batch, Steps: c.Steps, Slice: c.Slice, Repeats: c.Repeats,
 		Backend: c.Backend,
 	})
-	return tell(c.JSON, r, err, func() {
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", r.Env, r.Backend,
 			r.Workers, r.Batch, r.Steps, r.Slice)
 		fmt.Printf("compile  %8.3f s\n", r.CompileSeconds)
 		fmt.Printf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", r.BestSeconds,
 			max(1, c.Repeats), r.EnvStepsPerSecond)
-		fmt.Printf("memory   %8.1f MiB at most\n", float64(r.MemoryBytes)/(1<<20))
+		fmt.Printf("memory   %8.1f MiB peak\n", float64(r.MemoryBytes)/(1<<20))
 	})
 }
 
@@ -133,29 +133,31 @@ type benchGenerationCmd struct {
 	Algorithm   string   `default:"map-elites" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
 	Env         string   `default:"pointmaze" help:"Environment."`
 	Generations int      `default:"20" help:"Generations to time."`
-	Warmup      int      `default:"20" help:"Generations before them, which fill the repertoire."`
+	Warmup      int      `default:"20" help:"Untimed generations beforehand, to fill the repertoire."`
 	Set         []string `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000."`
 	JSON        bool     `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
 func (c *benchGenerationCmd) Run() error {
-	r, err := qdnb.BenchGeneration(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Set: c.Set,
-		Backend: c.Backend}, c.Warmup, c.Generations)
-	return tell(c.JSON, r, err, func() {
+	r, err := bench.Generation(bench.GenerationSpec{
+		Algorithm: c.Algorithm, Env: c.Env, Set: c.Set, Warmup: c.Warmup, Generations: c.Generations,
+		Backend: c.Backend,
+	})
+	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", r.Env, r.Backend,
 			r.Workers, r.Batch, r.Steps, r.Slice)
 		fmt.Printf("compile                  %8.3f s\n", r.CompileSeconds)
 		fmt.Printf("generation               %8.4f s (median)   %.0f environment steps/s\n",
 			r.GenerationSeconds, r.EnvStepsPerSecond)
 		fmt.Printf("evaluation alone         %8.4f s\n", r.EvaluationSeconds)
-		fmt.Printf("variation and insertion  %8.4f s, %.1f %% of a generation\n",
+		fmt.Printf("variation and insertion  %8.4f s, %.1f %% of the generation\n",
 			r.GenerationSeconds-r.EvaluationSeconds, 100*r.VariationShare)
 	})
 }
 
-// tell prints what a benchmark found: as one JSON object, or in words.
-func tell(asJSON bool, found any, err error, words func()) error {
+// printResult prints a benchmark's result as one JSON object or as text.
+func printResult(asJSON bool, found any, err error, words func()) error {
 	switch {
 	case err != nil:
 		return err

@@ -15,7 +15,7 @@ import (
 
 type claimsCmd struct {
 	runsFlag
-	Plan []string `placeholder:"FILE" help:"Plans whose runs count, as \"qdnb sweep plan\" prints them (default: all runs of the folder, told apart by their configurations)."`
+	Plan []string `placeholder:"FILE" help:"Plans that list the runs to use, from \"qdnb sweep plan\" (default: all runs in the folder, identified by their configurations)."`
 	JSON bool     `name:"json" help:"Print the result as one JSON object."`
 }
 
@@ -53,13 +53,13 @@ func (c *claimsCmd) Run() error {
 		return json.NewEncoder(os.Stdout).Encode(out)
 	}
 	for _, problem := range out.Problems {
-		fmt.Fprintln(os.Stderr, "qdnb: passed over:", problem)
+		fmt.Fprintln(os.Stderr, "qdnb: skipped:", problem)
 	}
 	out.print()
 	return nil
 }
 
-// lines are those of the plans, or of what lies in the folder.
+// lines returns the lines of the given plans or, without plans, those inferred from the folder.
 func (c *claimsCmd) lines(root string) (lines []sweep.Line, problems []error, err error) {
 	if len(c.Plan) == 0 {
 		return results.Infer(root)
@@ -74,8 +74,8 @@ func (c *claimsCmd) lines(root string) (lines []sweep.Line, problems []error, er
 	return lines, nil, nil
 }
 
-// print writes a block for each claim: verdict, name, seeds and place, and under it the sentence
-// and the evidence.
+// print writes a block for each claim: verdict, ID, location in the paper and number of seeds, then
+// the sentence and the evidence.
 func (c checked) print() {
 	width := 100
 	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
@@ -102,12 +102,12 @@ func (c checked) print() {
 		}
 	}
 	fmt.Printf("\n%d hold, %d do not hold, %d have runs too small for a verdict, %d lack data.\n"+
-		"Of %d runs %d are complete, %d incomplete and %d not begun.\n",
+		"Of %d runs, %d are complete, %d incomplete and %d not started.\n",
 		count[claims.Holds], count[claims.HoldsNot], count[claims.TooSmall], count[claims.NotEnough],
 		c.Lines, c.Complete, c.Incomplete, c.Missing)
 }
 
-// wrap breaks a text into lines of up to so many letters, between words.
+// wrap breaks text between words into lines of at most width characters.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

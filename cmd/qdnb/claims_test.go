@@ -14,8 +14,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// made writes a complete training run on ant-trap whose numbers are made up, and returns its line
-// of a plan.
+// made writes a complete training run on ant-trap with made-up numbers and returns its plan line.
 func made(t *testing.T, root, algorithm string, seed int64, fitness, coverage float64) sweep.Line {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, "ant-trap", seed, map[string]int{"batch": 7})
@@ -90,7 +89,7 @@ func TestClaims(t *testing.T) {
 		}
 	}
 
-	// For people, with a folder that cannot be read.
+	// Text output, with a folder that cannot be read.
 	if err := os.WriteFile(filepath.Join(root, lines[0].Run.Name(), "config.json"),
 		[]byte(`{"version": 2}`), 0o666); err != nil {
 		t.Fatal(err)
@@ -98,13 +97,13 @@ func TestClaims(t *testing.T) {
 	stdout, stderr, status := invoke(t, "claims", "--runs", root)
 	if status != 0 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 || !strings.Contains(stderr,
 		lines[0].Run.Name()) {
-		t.Errorf("of a broken folder: status %d, %q", status, stderr)
+		t.Errorf("with a broken folder: status %d, %q", status, stderr)
 	}
 	for _, want := range []string{
 		"n/a at this scale  ant-trap-smerl (table 1), 2 to 3 seeds\n                   on ant-trap " +
 			"SMERL stays in the trap",
 		"-> fewer than 3 seeds", "not enough data    qd-score (table 1)", "-> needs ",
-		fmt.Sprintf("lack data.\nOf %d runs %d are complete, 0 incomplete and 0 not begun.\n",
+		fmt.Sprintf("lack data.\nOf %d runs, %d are complete, 0 incomplete and 0 not started.\n",
 			len(lines)-1, len(lines)-1),
 	} {
 		if !strings.Contains(stdout, want) {
@@ -119,7 +118,7 @@ func TestClaims(t *testing.T) {
 
 	for want, args := range map[string][]string{
 		"there are no runs in": {"--runs", filepath.Join(root, "none")},
-		"there is no plan":     {"--runs", root, "--plan", filepath.Join(root, "none")},
+		"does not exist":       {"--runs", root, "--plan", filepath.Join(root, "none")},
 	} {
 		stdout, stderr, status := invoke(t, append([]string{"claims"}, args...)...)
 		if status != 1 || stdout != "" || !strings.Contains(stderr,

@@ -21,12 +21,12 @@ import (
 var (
 	codeBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	codeWords = regexp.MustCompile("`([^`\n]+)`")
-	// A command of a shell's line, with what may stand before it.
+	// command matches a shell line with a qdnb command and what may precede it.
 	command = regexp.MustCompile(`^(?:\$ |[A-Z_]+=\S+ )*(?:for .*; do )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/qdnb|build/qdnb|qdnb)(?: (.*))?$`)
 )
 
-// quoted lists the commands of qdnb in a page, without their first word: those in blocks, which are
-// whole, and those within a text, which may name a part.
+// quoted lists the qdnb commands in a page without their first word: complete commands from code
+// blocks, and possibly partial commands from inline code.
 func quoted(page string) (blocks, words []string) {
 	for _, block := range codeBlock.FindAllString(page, -1) {
 		block = strings.ReplaceAll(block, "\\\n", " ")
@@ -77,17 +77,17 @@ func arguments(line string) (args []string) {
 	return args
 }
 
-// declared are the names of environments that a page writes itself.
+// declared matches the names of environments that a page defines.
 var declared = regexp.MustCompile(`Name: "([a-z-]+)", Observations:`)
 
-// parse reads a command of a page. One that is not whole may lack what is required.
+// parse parses a command of a page. A partial command may lack required arguments.
 func parse(page, line string, whole bool) error {
 	flags := cli
 	parser := kong.Must(&flags, kong.Name("qdnb"), kong.Writers(io.Discard, io.Discard),
 		kong.Exit(func(int) {}))
 	var args []string
 	for _, arg := range arguments(line) {
-		if arg == "…" || arg == "..." { // and what else there may be
+		if arg == "…" || arg == "..." { // stands for further arguments
 			whole = false
 			continue
 		}
@@ -100,7 +100,7 @@ func parse(page, line string, whole bool) error {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) && !whole && (strings.HasPrefix(err.Error(),
 		"missing flags") || strings.HasPrefix(err.Error(), "expected ") ||
-		strings.Contains(err.Error(), "which run?")) {
+		strings.Contains(err.Error(), "no run given")) {
 		return nil
 	}
 	if err != nil {
@@ -118,7 +118,7 @@ func parse(page, line string, whole bool) error {
 	case args[0] == "sweep" && args[1] == "plan":
 		p := flags.Sweep.Plan
 		var targets []results.SMERLTarget
-		if p.Targets != "" { // a file that an earlier command of the page writes
+		if p.Targets != "" { // written by an earlier command of the page
 			for _, env := range envs.Names() {
 				targets = append(targets, results.SMERLTarget{Env: env, Target: 1, Margin: 1})
 			}
@@ -173,14 +173,14 @@ func TestEveryCommandHasExamples(t *testing.T) {
 	commands := map[string]bool{}
 	for _, leaf := range parser.Model.Leaves(false) {
 		commands[leaf.Path()] = true
-		// what is timed runs without flags
+		// benchmarks run without flags
 		if examples[leaf.Path()] == "" && !strings.HasPrefix(leaf.Path(), "bench ") {
 			t.Errorf("%s has no example", leaf.FullPath())
 		}
 	}
 	for path, lines := range examples {
 		if !commands[path] {
-			t.Errorf("there is no command %q", path)
+			t.Errorf("unknown command %q", path)
 		}
 		for line := range strings.SplitSeq(lines, "\n") {
 			rest, ok := strings.CutPrefix(line, "qdnb ")

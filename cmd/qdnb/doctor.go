@@ -14,18 +14,18 @@ import (
 
 type doctorCmd struct {
 	backendFlag
-	Install bool `help:"Fetch the plugin of XLA:CPU if none is there."`
-	Forget  bool `help:"Remove the compiled programs that are kept on disk."`
-	JSON    bool `name:"json" help:"Print what was found as one JSON object."`
+	Install bool `help:"Download the XLA:CPU plugin if it is missing."`
+	Forget  bool `help:"Delete the compiled programs cached on disk."`
+	JSON    bool `name:"json" help:"Print the result as one JSON object."`
 }
 
-// diagnosis is what `qdnb doctor` found.
+// diagnosis is the result of `qdnb doctor`.
 type diagnosis struct {
 	Go       string            `json:"go"`
 	Platform string            `json:"platform"`
 	Cores    int               `json:"cores"`
 	Modules  map[string]string `json:"modules"`
-	Plugins  map[string]string `json:"plugins"` // path by kind; empty if there is none
+	Plugins  map[string]string `json:"plugins"` // path by kind; empty if missing
 	Cache    string            `json:"cache"`
 	Programs programsFound     `json:"programs"`
 	Backend  string            `json:"backend"`
@@ -37,7 +37,7 @@ type diagnosis struct {
 	Advice   string            `json:"advice,omitempty"`
 }
 
-// programsFound is what the cache of compiled programs holds; all is zero if it is off.
+// programsFound describes the cache of compiled programs. All fields are zero if the cache is off.
 type programsFound struct {
 	Folder string `json:"folder"`
 	Count  int    `json:"count"`
@@ -45,7 +45,7 @@ type programsFound struct {
 	Limit  int64  `json:"limit"`
 }
 
-// findPrograms looks at the cache of compiled programs, and empties it first if forget is set.
+// findPrograms inspects the cache of compiled programs, after emptying it if forget is set.
 func findPrograms(forget bool) (found programsFound, err error) {
 	if _, err := xla.ProgramsDir(); err != nil {
 		return found, err
@@ -64,7 +64,7 @@ func findPrograms(forget bool) (found programsFound, err error) {
 	return found, nil
 }
 
-// Run looks at the machine and opens the backend.
+// Run inspects the machine and opens the backend.
 func (c *doctorCmd) Run() error {
 	if c.Install && xla.FindPlugin(xla.CPU) == "" {
 		if _, err := xla.Install(xla.CPU); err != nil {
@@ -86,7 +86,7 @@ func (c *doctorCmd) Run() error {
 	platform, err := xla.Open(c.Backend)
 	if err != nil {
 		if !c.JSON {
-			d.printFound() // it is for somebody who looks for the reason
+			d.printFound() // shows what is installed, to help find the cause
 		}
 		return err
 	}
@@ -95,13 +95,13 @@ func (c *doctorCmd) Run() error {
 	for device := range platform.Backend.NumDevices() {
 		d.Devices = append(d.Devices, platform.Backend.DeviceDescription(compute.DeviceNum(device)))
 	}
-	d.Check = "a program with nested loops and one for each worker ran"
+	d.Check = "ran a program with nested loops, and one program on each worker"
 	if err := xla.SelfTest(platform); err != nil {
 		return err
 	}
 	if platform.Kind == xla.Go {
-		d.Advice = "the pure Go backend is slow: `qdnb doctor --install` fetches XLA for the CPU " +
-			"(linux x86-64; it needs python3 with pip, and a network)"
+		d.Advice = "the pure Go backend is slow: `qdnb doctor --install` installs XLA for the CPU " +
+			"(linux x86-64; needs python3 with pip and a network connection)"
 	}
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(d)
@@ -110,7 +110,7 @@ func (c *doctorCmd) Run() error {
 	return nil
 }
 
-// printFound says what is there before a backend is opened.
+// printFound prints what is known before a backend is opened.
 func (d diagnosis) printFound() {
 	fmt.Printf("go        %s on %s, %d cores\n", d.Go, d.Platform, d.Cores)
 	for _, module := range frameworkModules {
@@ -128,7 +128,7 @@ func (d diagnosis) printFound() {
 		fmt.Printf("programs  %d compiled programs, %.1f of %d MB, in %s\n", p.Count,
 			float64(p.Bytes)/(1<<20), p.Limit>>20, p.Folder)
 	} else {
-		fmt.Printf("programs  not kept: %s=off, or the folder cannot be used\n", xla.ProgramsEnv)
+		fmt.Printf("programs  not cached: %s=off, or the folder is not usable\n", xla.ProgramsEnv)
 	}
 }
 

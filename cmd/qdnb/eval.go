@@ -13,14 +13,14 @@ import (
 
 type evalCmd struct {
 	runArg
-	Skill     *int     `placeholder:"N" help:"Evaluate this skill alone (default: all skills of a run that has any)."`
-	Cell      *int     `placeholder:"N" help:"Evaluate the policy in this cell (default: the best one of a run without skills)."`
-	Env       string   `placeholder:"NAME" help:"Environment (default: the run's); it must have as many observations and actions."`
-	Episodes  int      `default:"100" placeholder:"N" help:"Episodes of each policy, each from an initial state of its own (default 100, as in the paper)."`
+	Skill     *int     `placeholder:"N" help:"Evaluate only this skill (default: all skills, if the run has any)."`
+	Cell      *int     `placeholder:"N" help:"Evaluate the policy in this cell (default for runs without skills: the best cell)."`
+	Env       string   `placeholder:"NAME" help:"Environment (default: the run's); observation and action sizes must match."`
+	Episodes  int      `default:"100" placeholder:"N" help:"Episodes per policy, each from a different initial state (default 100, as in the paper)."`
 	Seed      int64    `default:"0" help:"Seed of the initial states."`
-	Gravity   *float64 `placeholder:"FACTOR" help:"Multiply gravity."`
-	Actuators *float64 `placeholder:"FACTOR" help:"Multiply the strength of the actuators of one leg."`
-	Goal      *point   `name:"target" placeholder:"X,Y" help:"Put the target of ant-maze elsewhere."`
+	Gravity   *float64 `placeholder:"FACTOR" help:"Gravity multiplier."`
+	Actuators *float64 `placeholder:"FACTOR" help:"Actuator strength multiplier of one leg."`
+	Goal      *point   `name:"target" placeholder:"X,Y" help:"Move the target of ant-maze."`
 	backendFlag
 	JSON bool `name:"json" help:"Print the result as one JSON object on the last line."`
 }
@@ -29,24 +29,24 @@ type evalCmd struct {
 type evaluation struct {
 	Run      string            `json:"run"` // the folder's path
 	Env      string            `json:"env"`
-	Episodes int               `json:"episodes"` // of each policy
-	Steps    int               `json:"steps"`    // of an episode
+	Episodes int               `json:"episodes"` // per policy
+	Steps    int               `json:"steps"`    // per episode
 	Seed     int64             `json:"seed"`
 	Backend  string            `json:"backend"`
 	Results  []evaluatedPolicy `json:"results"`
 }
 
-// evaluatedPolicy is how a skill or cell did. What is not a finite number is null.
+// evaluatedPolicy is the result of one skill or cell. Numbers that are not finite are null.
 type evaluatedPolicy struct {
 	Skill          *int       `json:"skill,omitempty"`
 	Cell           *int       `json:"cell,omitempty"`
 	FitnessMean    *float64   `json:"fitness_mean"`
-	FitnessStd     *float64   `json:"fitness_std"` // of the episodes as a population
+	FitnessStd     *float64   `json:"fitness_std"` // population standard deviation over episodes
 	FitnessMedian  *float64   `json:"fitness_median"`
-	DescriptorMean []*float64 `json:"descriptor_mean"` // empty where the environment has no descriptor
+	DescriptorMean []*float64 `json:"descriptor_mean"` // empty if the environment has no descriptor
 }
 
-// Run evaluates.
+// Run evaluates the policies.
 func (c *evalCmd) Run() error {
 	run, err := c.find()
 	if err != nil {
@@ -97,7 +97,8 @@ func (c *evalCmd) Run() error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// environment is where to evaluate, and under what; nil for the run's own, and for one as it is.
+// environment returns the environment to evaluate in and its conditions; nil means the run's own
+// environment or unchanged conditions.
 func (c *evalCmd) environment(run *runs.Run) (envs.Env, *envs.Conditions, error) {
 	changed := c.Gravity != nil || c.Actuators != nil || c.Goal != nil
 	if c.Env == "" && !changed {

@@ -6,7 +6,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// examples are what the help of a command shows of its use.
+// examples are the usage examples shown in each command's help.
 var examples = map[string]string{
 	"train": `qdnb train --algorithm map-elites --env pointmaze --generations 1000
 qdnb train --algorithm pga-aurora --env ant-uni --time 2h --seed 3
@@ -49,7 +49,7 @@ qdnb help sweep plan`,
 qdnb verify envs/testdata --backend cuda --against cpu`,
 }
 
-// addExamples puts them into the help of the commands.
+// addExamples adds the examples to the commands' help.
 func addExamples(parser *kong.Kong) {
 	for _, command := range parser.Model.Leaves(false) {
 		if lines := examples[command.Path()]; lines != "" {

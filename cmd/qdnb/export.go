@@ -10,14 +10,14 @@ import (
 
 type exportCmd struct {
 	runArg
-	Skill      *int   `placeholder:"N" help:"Write this skill as a policy of its own (default: the network of all skills, of a run that has any)."`
-	Cell       *int   `placeholder:"N" help:"Write the policy in this cell (default: the best one of a run without skills)."`
+	Skill      *int   `placeholder:"N" help:"Write this skill as a separate policy (default: the network of all skills, if the run has any)."`
+	Cell       *int   `placeholder:"N" help:"Write the policy in this cell (default for runs without skills: the best cell)."`
 	Repertoire bool   `help:"Write the whole repertoire."`
 	Out        string `required:"" placeholder:"FILE" help:"The .npz file to write."`
-	Force      bool   `help:"Replace a file that is there."`
+	Force      bool   `help:"Overwrite an existing file."`
 }
 
-// Run exports.
+// Run exports the policy or repertoire.
 func (c *exportCmd) Run() error {
 	run, err := c.find()
 	if err != nil {

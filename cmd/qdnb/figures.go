@@ -16,16 +16,16 @@ import (
 )
 
 type figuresCmd struct {
-	In         string   `placeholder:"DIR" help:"Experiments folder, with plan.jsonl and runs (default $QDNB_EXPERIMENTS, else that of \"make experiments\")."`
-	Out        string   `default:"figures" placeholder:"DIR" help:"Folder for the files (default: figures)."`
-	Experiment []string `placeholder:"NAME" help:"Only what is made of these experiments: training, adaptation, hurdles, sensitivity, prior or reward."`
-	Only       []string `placeholder:"ID" help:"Only these, such as figure-2,table-1."`
-	Format     []string `default:"png" help:"Formats of figures: png, svg, pdf."`
-	Tables     []string `default:"md,csv,tex" help:"Formats of tables: md (Markdown), csv, tex (LaTeX)."`
-	List       bool     `help:"List the figures and tables, and make nothing."`
+	In         string   `placeholder:"DIR" help:"Experiments folder, with plan.jsonl and runs (default $QDNB_EXPERIMENTS, else the folder used by \"make experiments\")."`
+	Out        string   `default:"figures" placeholder:"DIR" help:"Output folder (default: figures)."`
+	Experiment []string `placeholder:"NAME" help:"Only items drawn from these experiments: training, adaptation, hurdles, sensitivity, prior or reward."`
+	Only       []string `placeholder:"ID" help:"Only these items, such as figure-2,table-1."`
+	Format     []string `default:"png" help:"Figure formats: png, svg, pdf."`
+	Tables     []string `default:"md,csv,tex" help:"Table formats: md (Markdown), csv, tex (LaTeX)."`
+	List       bool     `help:"List the figures and tables without drawing them."`
 }
 
-// formats that the two kinds of items can have.
+// The formats of figures and of tables.
 var (
 	figureFormats = []string{"png", "svg", "pdf"}
 	tableFormats  = []string{"md", "csv", "tex"}
@@ -68,7 +68,7 @@ func (c *figuresCmd) Run() error {
 			fmt.Println(path)
 		}
 		switch {
-		case errors.As(err, new(*fs.PathError)): // the disk: the others would fail, too
+		case errors.As(err, new(*fs.PathError)): // a disk error would fail the others too
 			return err
 		case err != nil:
 			fmt.Fprintf(os.Stderr, "qdnb: %s: %s\n", item.ID, oneLine(err))
@@ -76,13 +76,13 @@ func (c *figuresCmd) Run() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%d of %d could not be made: %s", len(missing), len(items),
+		return fmt.Errorf("failed to draw %d of %d items: %s", len(missing), len(items),
 			strings.Join(missing, ", "))
 	}
 	return nil
 }
 
-// items are those that the flags choose.
+// items returns the items that the flags select.
 func (c *figuresCmd) items() ([]paper.Item, error) {
 	for _, experiment := range c.Experiment {
 		if !slices.Contains(results.Experiments(), experiment) {
@@ -105,13 +105,13 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 			func(e string) bool { return slices.Contains(c.Experiment, e) })
 	})
 	if len(items) == 0 {
-		return nil, fmt.Errorf("no figure or table that is asked for is made of %s: `qdnb figures "+
-			"--list` lists all", strings.Join(c.Experiment, " or "))
+		return nil, fmt.Errorf("no selected figure or table uses the experiment %s: `qdnb figures "+
+			"--list` lists them all", strings.Join(c.Experiment, " or "))
 	}
 	return items, nil
 }
 
-// data opens the experiments folder. What is the same without any run can be made without one.
+// data opens the experiments folder. The folder may be missing if no item needs runs.
 func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
 	dir := c.In
 	if dir == "" {

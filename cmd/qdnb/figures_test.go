@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 )
 
-// experimentsFolder holds made-up training runs of two methods on ant-trap.
+// experimentsFolder writes made-up training runs of two methods on ant-trap.
 func experimentsFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,17 +65,17 @@ func TestFigures(t *testing.T) {
 	for _, row := range rows {
 		text += strings.Join(row, ",") + "\n"
 	}
-	if !strings.Contains(text, "382") || !strings.Contains(text, "1280") { // the medians of the seeds
+	if !strings.Contains(text, "382") || !strings.Contains(text, "1280") { // the medians over seeds
 		t.Errorf("table 1 is\n%s", text)
 	}
 }
 
-// What cannot be made is told in a line each, and the rest is made all the same.
+// Each failure is reported in one line, and the other items are still drawn.
 func TestFiguresOfMissingRuns(t *testing.T) {
 	dir, out := experimentsFolder(t), filepath.Join(t.TempDir(), "figures")
 	_, stderr, status := invoke(t, "figures", "--in", dir, "--out", out, "--only", "figure-5,table-1")
 	if status != 1 || !strings.Contains(stderr, "figure-5") || !strings.Contains(stderr,
-		"1 of 2 could not be made") {
+		"failed to draw 1 of 2 items") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	if _, err := os.Stat(filepath.Join(out, "table-1.md")); err != nil {
@@ -88,13 +88,13 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 		{[]string{"--in", t.TempDir()}, "make experiments"},
 		{[]string{"--in", dir, "--only", "figure-99"}, "figure-99"},
 		{[]string{"--in", dir, "--experiment", "smerl-targets"},
-			"no figure or table that is asked for is made of smerl-targets"},
+			"no selected figure or table uses the experiment smerl-targets"},
 		{[]string{"--in", dir, "--only", "figure-2", "--experiment", "hurdles,prior"},
-			"is made of hurdles or prior"},
+			"uses the experiment hurdles or prior"},
 		{[]string{"--in", dir, "--experiment", "trainig"}, `"training"`},
 		{[]string{"--in", dir, "--only", "table-3", "--tables", "xls"}, "xls"},
 		{[]string{"--in", dir, "--only", "table-3", "--out", filepath.Join(dir, paper.PlanFile)},
-			"name another one"},
+			"choose another one"},
 	} {
 		_, stderr, status := invoke(t, append([]string{"figures"}, test.args...)...)
 		if status == 0 || !strings.Contains(stderr, test.want) || strings.Count(strings.TrimSpace(stderr),
@@ -102,7 +102,7 @@ func TestFiguresOfMissingRuns(t *testing.T) {
 			t.Errorf("%v: status %d, %q; want %q in a line", test.args, status, stderr, test.want)
 		}
 	}
-	// What is the same for all needs no runs.
+	// Items that are the same for all runs need no runs.
 	if _, stderr, status := invoke(t, "figures", "--in", t.TempDir(), "--out", out, "--only",
 		"table-2"); status != 0 {
 		t.Errorf("table 2 without runs: status %d, %s", status, stderr)

@@ -13,30 +13,30 @@ import (
 type importCmd struct {
 	Policy     string   `placeholder:"FILE" help:"A flat policy with skills, .npy of float32 [N]."`
 	Repertoire string   `placeholder:"DIR" help:"A folder with genotypes.npy, fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file with these arrays."`
-	Algorithm  string   `required:"" placeholder:"NAME" help:"Algorithm that found it, such as dads-reward or map-elites."`
+	Algorithm  string   `required:"" placeholder:"NAME" help:"Algorithm that produced it, such as dads-reward or map-elites."`
 	Env        string   `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
-	Seed       int64    `default:"0" help:"Seed that it was found with."`
-	Set        []string `sep:"none" placeholder:"NAME=VALUE" help:"Say what the file cannot tell, as in hidden=[256,256], episode_length=250 or skills=5; repeat for more."`
+	Seed       int64    `default:"0" help:"Seed that it was trained with."`
+	Set        []string `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter that the file does not record, as in hidden=[256,256], episode_length=250 or skills=5; repeat for more."`
 	runsFlag
 	JSON bool `name:"json" help:"Print the result as one JSON object."`
 }
 
-// importResult is what `qdnb import --json` prints.
+// importResult is the output of `qdnb import --json`.
 type importResult struct {
 	Run        string   `json:"run"` // the folder's path
 	Algorithm  string   `json:"algorithm"`
 	Env        string   `json:"env"`
 	Seed       int64    `json:"seed"`
-	Params     int      `json:"params"` // of the network as it was given, or of a genotype
+	Params     int      `json:"params"` // of the original network, or of a genotype
 	Skills     *int     `json:"skills,omitempty"`
 	Cells      *int     `json:"cells,omitempty"`
 	Filled     *int     `json:"filled,omitempty"`
-	MaxFitness *float64 `json:"max_fitness"` // null if nothing is known
-	Coverage   float64  `json:"coverage"`    // per cent
+	MaxFitness *float64 `json:"max_fitness"` // null if unknown
+	Coverage   float64  `json:"coverage"`    // percent
 	QDScore    float64  `json:"qd_score"`
 }
 
-// Run imports.
+// Run imports the policy or repertoire.
 func (c *importCmd) Run() error {
 	run, err := qdnb.Import(qdnb.ImportSpec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Policy: c.Policy, Repertoire: c.Repertoire,
@@ -58,7 +58,7 @@ func (c *importCmd) Run() error {
 		fmt.Printf("skills         %d\n", *r.Skills)
 		return nil
 	}
-	fmt.Printf("cells          %d, %d of them filled\nmax fitness    %.6g\ncoverage       %.2f "+
+	fmt.Printf("cells          %d, %d filled\nmax fitness    %.6g\ncoverage       %.2f "+
 		"%%\nQD score       %.6g\n",
 		*r.Cells, *r.Filled, run.Status.MaxFitness, r.Coverage, r.QDScore)
 	return nil
@@ -87,7 +87,7 @@ func resultOf(run *runs.Run) (importResult, error) {
 	return r, nil
 }
 
-// finite is a number for JSON: nil, which is null, for what JSON cannot say.
+// finite returns x for JSON: nil, and so null, if it is not finite.
 func finite(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/qdnb"
 )
 
-// answer is the last line of what a command printed, as JSON.
+// answer decodes the last line of a command's output as JSON.
 func answer(t *testing.T, into any, args ...string) {
 	t.Helper()
 	stdout, stderr, status := invoke(t, args...)
@@ -27,7 +27,7 @@ func answer(t *testing.T, into any, args ...string) {
 	}
 }
 
-// mazePolicy writes a policy with five skills for pointmaze, of one hidden layer of 3 units, and
+// mazePolicy writes a policy with five skills for pointmaze, with one hidden layer of 3 units, and
 // returns its path and parameters.
 func mazePolicy(t *testing.T) (string, []float32) {
 	t.Helper()
@@ -86,7 +86,7 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 			*one.Results[0].FitnessMean, *all.Results[4].FitnessMean, *same.Results[4].FitnessMean)
 	}
 
-	// In words it says the same numbers.
+	// The text output has the same numbers.
 	stdout, stderr, status := invoke(t, "eval", "--backend", "go", "--runs", root, "--run", "dads",
 		"--episodes", "3", "--seed", "2")
 	for _, want := range []string{
@@ -100,8 +100,8 @@ func TestImportEvalExportOfSkills(t *testing.T) {
 		}
 	}
 
-	// Exported, skill 4 is the network with the skill's row of the kernel in the bias, and the
-	// first two columns of the last layer.
+	// Exporting skill 4 folds the skill's row of the kernel into the bias, and keeps the first two
+	// columns of the last layer.
 	out := filepath.Join(root, "skill.npz")
 	if _, stderr, status := invoke(t, "export", "--runs", root, "--run", "dads", "--skill", "4",
 		"--out", out); status != 0 {
@@ -195,7 +195,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		{eval("--gravity", "0.5"), 1, "neither gravity nor actuators"},
 		{eval("--target", "1,2"), 1, "nor a target"},
 		{eval("--target", "1"), exitUsage,
-			"two coordinates, as in 10,30, and is not \"1\" (`qdnb eval --help` says more)"},
+			"want two coordinates, as in 10,30, not \"1\" (see `qdnb eval --help`)"},
 		{eval("--target", "1,2,3"), exitUsage, "two coordinates"},
 		{eval("--episodes", "0"), 1, "episodes"},
 		{[]string{"eval", "--runs", root, "dads", "--run", "other"}, exitUsage, "one run"},

@@ -17,43 +17,42 @@ import (
 )
 
 var cli struct {
-	Train   trainCmd   `cmd:"" help:"Train an algorithm, go on with a run that was interrupted, or extend one that is complete."`
+	Train   trainCmd   `cmd:"" help:"Train an algorithm, resume an interrupted run, or extend a complete one."`
 	Show    showCmd    `cmd:"" help:"Print the numbers of a run and draw its figures."`
-	Eval    evalCmd    `cmd:"" help:"Roll skills or policies of a run out again, also in a changed environment."`
-	Import  importCmd  `cmd:"" help:"Make a run of a policy or a repertoire that another program found."`
+	Eval    evalCmd    `cmd:"" help:"Re-evaluate skills or policies of a run, optionally in a perturbed environment."`
+	Import  importCmd  `cmd:"" help:"Create a run from a policy or repertoire trained elsewhere."`
 	Export  exportCmd  `cmd:"" help:"Write policies or the repertoire of a run to a NumPy file."`
-	Sweep   sweepCmd   `cmd:"" help:"Make plans of the paper's experiments, carry them out here or on a cluster, and collect their results."`
-	Figures figuresCmd `cmd:"" help:"Draw the figures and write the tables of the paper from the runs of its experiments."`
-	Claims  claimsCmd  `cmd:"" help:"Say which claims of the paper the runs that are there bear out."`
-	Doctor  doctorCmd  `cmd:"" help:"Say which backend is found, and what to do if one is missing."`
-	Bench   benchCmd   `cmd:"" help:"Measure the speed on this machine."`
-	Verify  verifyCmd  `cmd:"" help:"Compare the environments of this build, on this machine's backend, with golden files."`
+	Sweep   sweepCmd   `cmd:"" help:"Plan the paper's experiments, run them here or on a cluster, and collect the results."`
+	Figures figuresCmd `cmd:"" help:"Draw the paper's figures and tables from existing runs."`
+	Claims  claimsCmd  `cmd:"" help:"Check the paper's claims against existing runs."`
+	Doctor  doctorCmd  `cmd:"" help:"Check the installation and show which backend is available."`
+	Bench   benchCmd   `cmd:"" help:"Benchmark this machine."`
+	Verify  verifyCmd  `cmd:"" help:"Verify the environments against golden files on this machine's backend."`
 	Version versionCmd `cmd:"" help:"Print the versions of this build, Go, GoMLX and the XLA plugin."`
 	Help    helpCmd    `cmd:"" help:"Print the help of a command."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
-// exit codes beside 0 and 1.
+// Exit codes other than 0 and 1.
 const (
 	exitUsage       = 2
-	exitInterrupted = 130 // as a shell reports a program that SIGINT ended
+	exitInterrupted = 130 // what a shell reports for a program ended by SIGINT
 )
 
 func main() {
 	parser := kong.Must(&cli,
 		kong.Name("qdnb"),
 		kong.Description("Quality-diversity neuroevolution and skill discovery, compiled by XLA.\n\n"+
-			"Runs are folders: rerun a command that was interrupted to resume its run. The backend is the "+
-			"best that is found, "+
-			"or what --backend or $QDNB_BACKEND says: cpu, cuda (or gpu), tpu, go, or the path of a PJRT "+
-			"plugin."),
+			"Runs are folders: rerun an interrupted command to resume its run. The backend is the best "+
+			"one available, or the one set by --backend or $QDNB_BACKEND: cpu, cuda (or gpu), tpu, go, or "+
+			"the path of a PJRT plugin."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	addExamples(parser)
 	ctx, err := parser.Parse(os.Args[1:])
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "qdnb: %s (`%s --help` says more)\n", oneLine(err), commandOf(err))
+		fmt.Fprintf(os.Stderr, "qdnb: %s (see `%s --help`)\n", oneLine(err), commandOf(err))
 		os.Exit(exitUsage)
 	}
 	err = ctx.Run()
@@ -70,7 +69,7 @@ func main() {
 	}
 }
 
-// commandOf is the command whose flags or arguments are wrong, as far as it was given.
+// commandOf returns the command whose flags or arguments are wrong, as far as it was parsed.
 func commandOf(err error) string {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
@@ -79,13 +78,13 @@ func commandOf(err error) string {
 	return "qdnb"
 }
 
-// usageError is a mistake in the command line that a command finds itself.
+// usageError is a command-line mistake found by the command itself.
 type usageError struct{ error }
 
-// makeFolder makes the folder that a flag names, where it is not there.
+// makeFolder creates the folder named by a flag if it does not exist.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("cannot make the folder %s: name another one (%w)", dir, err)
+		return fmt.Errorf("cannot create the folder %s: choose another one (%w)", dir, err)
 	}
 	return nil
 }

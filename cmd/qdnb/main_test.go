@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 	program = filepath.Join(dir, "qdnb")
 	build := []string{"build", "-o", program}
-	// where processes tell what they ran; `go test` has a GOCOVERDIR of its own
+	// coverage profiles of child processes; `go test` sets its own GOCOVERDIR
 	if folder := os.Getenv("QDNB_COVERAGE"); folder != "" {
 		build = append(build, "-coverpkg=../../...")
 		os.Setenv("GOCOVERDIR", folder)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// invoke runs the program and returns what it printed and its exit status.
+// invoke runs the program and returns its output and exit status.
 func invoke(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -55,14 +55,14 @@ func invoke(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), status
 }
 
-// small are the settings of a run of a second.
+// small are the settings of a run that takes a second.
 var small = []string{"--algorithm", "map-elites", "--env", "pointmaze", "--set", "batch=16",
 	"--set", "cells=32", "--set", "cvt_samples=500",
 	"--set", "hidden=[8,8]", "--set", "episode_length=20"}
 
 func TestTrainPrintsOneJSONObjectAndGoesOn(t *testing.T) {
 	root := t.TempDir()
-	for _, generations := range []string{"2", "4", "3"} { // the last is there already
+	for _, generations := range []string{"2", "4", "3"} { // the last is already done
 		stdout, stderr, status := invoke(t, append([]string{"train", "--json", "--runs", root,
 			"--generations", generations}, small...)...)
 		if status != 0 {
@@ -154,10 +154,10 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 			`did you mean "pga-aurora" or "pga-map-elites"?`},
 		{[]string{"train", "--algorithm", "ppo", "--env", "halfcheetah-hurdles"}, 1,
 			"`qdnb sweep plan --experiment hurdles`"},
-		{[]string{"show"}, exitUsage, "which run?"},
+		{[]string{"show"}, exitUsage, "no run given"},
 		{[]string{"show", "a", "--run", "b"}, exitUsage, "one run"},
-		{[]string{"eval"}, exitUsage, "which run?"},
-		{[]string{"export", "--out", "a.npz"}, exitUsage, "which run?"},
+		{[]string{"eval"}, exitUsage, "no run given"},
+		{[]string{"export", "--out", "a.npz"}, exitUsage, "no run given"},
 		{[]string{"eval", "nothing", "--runs", root}, 1, "nothing"},
 		{[]string{"help", "fly"}, exitUsage, "fly"},
 		{[]string{"help", "sweep", "fly"}, exitUsage, "fly"},
@@ -179,8 +179,8 @@ func TestMistakesAreOneLineAndAStatus(t *testing.T) {
 	}
 }
 
-// Every command that computes refuses a backend that no machine has before it looks at anything
-// else, a finished run too.
+// Every command that computes rejects an unknown backend before anything else, even for a finished
+// run.
 func TestBackendsAreCheckedEverywhere(t *testing.T) {
 	root := t.TempDir()
 	train := append([]string{"train", "-q", "--runs", root, "--generations", "1", "--backend", "go"},
@@ -199,14 +199,15 @@ func TestBackendsAreCheckedEverywhere(t *testing.T) {
 			t.Errorf("qdnb %s: status %d, %s%s", strings.Join(args, " "), status, stdout, stderr)
 		}
 	}
-	// gpu is cuda, and a finished run needs neither.
+	// gpu is an alias of cuda, and a finished run needs neither.
 	if stdout, stderr, status := invoke(t, append(train, "--backend",
 		"gpu")...); status != 0 || !strings.Contains(stdout, "state          complete") {
 		t.Errorf("a finished run with --backend gpu: status %d, %s%s", status, stdout, stderr)
 	}
 }
 
-// Hyperparameters are in short what differs from the defaults, and with -v all of them as JSON.
+// By default, only hyperparameters that differ from the defaults are printed; -v prints all as
+// JSON.
 func TestHyperparametersAreShort(t *testing.T) {
 	root := t.TempDir()
 	train := append([]string{"train", "--runs", root, "--generations", "1", "--backend", "go"},
@@ -287,7 +288,7 @@ func TestDoctorAndVerify(t *testing.T) {
 		"0 compiled programs") {
 		t.Errorf("doctor --forget leaves programs: %s", stdout)
 	}
-	for value, says := range map[string]string{"off": "not kept", "relative": "absolute path"} {
+	for value, says := range map[string]string{"off": "not cached", "relative": "absolute path"} {
 		t.Setenv(xla.ProgramsEnv, value)
 		if stdout, stderr, _ := invoke(t, "doctor", "--backend", "go"); !strings.Contains(stdout+stderr,
 			says) {
@@ -295,12 +296,12 @@ func TestDoctorAndVerify(t *testing.T) {
 		}
 	}
 	t.Setenv(xla.ProgramsEnv, "off")
-	// What was found helps to see why a backend cannot be opened.
+	// The diagnosis is printed even if the backend cannot be opened.
 	stdout, stderr, status = invoke(t, "doctor", "--backend", filepath.Join(t.TempDir(), "plugin.so"))
 	if status == 0 || !strings.Contains(stdout,
 		"plugin    cpu") || strings.Count(strings.TrimSpace(stderr),
 		"\n") > 0 || !strings.Contains(stderr, "plugin.so") {
-		t.Errorf("doctor of a plugin that is not there: status %d, %s%s", status, stdout, stderr)
+		t.Errorf("doctor with a missing plugin: status %d, %s%s", status, stdout, stderr)
 	}
 	golden := filepath.Join("..", "..", "envs", "testdata", "onestep_pointmaze.npz")
 	if stdout, stderr, status := invoke(t, "verify", golden); status != 0 || !strings.Contains(stdout,

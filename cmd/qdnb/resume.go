@@ -13,14 +13,15 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// overrides are the hyperparameters of a run that differ from the defaults of its algorithm in its
-// environment, as `--set` takes them: all of an algorithm that is not of [qdnb.Algorithms].
+// overrides returns the hyperparameters that differ from the algorithm's defaults on its
+// environment, in the form of `--set`. For algorithms outside [qdnb.Algorithms] it returns all
+// hyperparameters.
 func overrides(c runs.Config) []string {
 	var defaults, own map[string]json.RawMessage
 	if standard, err := (qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env}).Config(); err == nil {
 		_ = json.Unmarshal(standard.Hyperparameters, &defaults)
 	}
-	_ = json.Unmarshal(c.Hyperparameters, &own) // an object, as opening the run made sure
+	_ = json.Unmarshal(c.Hyperparameters, &own) // opening the run checked that it is an object
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		value := compact(own[name])
@@ -36,7 +37,7 @@ func overrides(c runs.Config) []string {
 	return list
 }
 
-// summary names the hyperparameters that are not the defaults, those of long values without them.
+// summary lists the hyperparameters that differ from the defaults. Long values are omitted.
 func summary(c runs.Config) string {
 	list := overrides(c)
 	for i, assignment := range list {
@@ -59,7 +60,7 @@ func compact(data []byte) string {
 	return line.String()
 }
 
-// resume says how to resume a run that is not finished: the command, where there is one.
+// resume says how to resume an unfinished run, with the command if there is one.
 func resume(run *runs.Run) string {
 	if holder := runs.Holder(run.Dir); holder != "" {
 		return holder + " is training it"
@@ -68,7 +69,7 @@ func resume(run *runs.Run) string {
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: overrides(c)}
 	// a variant, or a run that uses skills
 	if made, err := spec.Config(); err != nil || made.Name() != c.Name() {
-		return "rerun the `qdnb sweep run` or the notebook cell that began it to resume"
+		return "rerun the `qdnb sweep run` or the notebook cell that started it to resume"
 	}
 	args := []string{"qdnb", "train", "--algorithm", c.Algorithm, "--env", c.Env}
 	if c.Seed != 0 {
@@ -95,7 +96,7 @@ func resume(run *runs.Run) string {
 	return "resume it with `" + strings.Join(args, " ") + "`"
 }
 
-// shellWord quotes a word that a shell would not take as it is.
+// shellWord quotes a word if a shell would not take it literally.
 func shellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <=

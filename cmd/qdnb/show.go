@@ -21,22 +21,26 @@ type showCmd struct {
 	Figures string `placeholder:"DIR" help:"Draw the figures into this folder (default: \"figures\" in the run's folder)."`
 	Format  string `enum:"png,svg,pdf" default:"png" help:"Format of the figures: png, svg or pdf."`
 	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
-	HTML    string `name:"html" placeholder:"FILE" help:"Write a page on which the run's skills can be watched in three dimensions, and draw no figures: of a repertoire a map to choose a cell from."`
-	Cell    *int   `placeholder:"N" help:"Watch the policy in this cell alone (default page: cell-N.html in the folder of the figures)."`
-	Skill   *int   `placeholder:"N" help:"Watch this skill alone (default page: skill-N.html in the folder of the figures)."`
+	HTML    string `name:"html" placeholder:"FILE" help:"Write a page that shows the run's skills in 3D, with a map to pick cells from for a repertoire; draws no figures."`
+	GIF     string `name:"gif" placeholder:"FILE" help:"Write a looping animation of --cell or --skill, else of all skills or of eight cells of a repertoire."`
+	Cell    *int   `placeholder:"N" help:"Show only the policy in this cell (default page: cell-N.html in the figures folder)."`
+	Skill   *int   `placeholder:"N" help:"Show only this skill (default page: skill-N.html in the figures folder)."`
 	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
-	Seed    int64  `default:"0" help:"Seed of the initial state of what is watched."`
+	Seed    int64  `default:"0" help:"Seed of the episodes' initial state."`
 
-	Archived bool `help:"Watch episodes from the initial state of the evaluations in the repertoire, which AURORA and PGA-AURORA share, in place of one by --seed."`
+	Archived bool `help:"Start episodes from the initial state used to evaluate the repertoire (AURORA and PGA-AURORA share one) instead of one drawn from --seed."`
 	backendFlag
 }
 
-// Run prints, and draws or films.
+// Run prints the numbers, and draws figures or writes a page.
 func (c *showCmd) Run() error {
-	watch := c.HTML != "" || c.Cell != nil || c.Skill != nil
+	watch := c.HTML != "" || c.GIF != "" || c.Cell != nil || c.Skill != nil
+	if c.HTML != "" && c.GIF != "" {
+		return errors.New("--html and --gif are mutually exclusive")
+	}
 	if watch && c.JSON {
-		return errors.New("--json prints numbers and makes no page: leave it or --html, --cell and " +
-			"--skill out")
+		return errors.New("--json writes no page: drop it, or drop --html, --cell and " +
+			"--skill")
 	}
 	run, err := c.find()
 	if err != nil {
@@ -60,18 +64,18 @@ func (c *showCmd) Run() error {
 	return err
 }
 
-// watch films what is asked for, and writes the page.
+// watch records the selected episodes and writes the page.
 func (c *showCmd) watch(run *runs.Run, dir string) error {
 	if run.Config.Algorithm == qdnb.Adaptation {
-		return fmt.Errorf("%s has no skills of its own to watch: name the run whose skills it used",
+		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used",
 			run.Name())
 	}
 	if c.Cell != nil && c.Skill != nil {
-		return errors.New("skills and cells cannot be had together: give --cell or --skill")
+		return errors.New("--cell and --skill are mutually exclusive")
 	}
 	controller := run.Config.Algorithm == qdnb.HierarchicalControl
 	if controller && (c.Cell != nil || c.Skill != nil) {
-		return fmt.Errorf("%s chooses among its skills by itself: leave --cell and --skill out",
+		return fmt.Errorf("%s selects skills itself: drop --cell and --skill",
 			run.Name())
 	}
 	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
@@ -91,6 +95,9 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 		if err != nil {
 			return err
 		}
+		if c.GIF != "" {
+			cells = evenly(cells, animatedCells)
+		}
 		spec.Cells, alone = cells, false
 	}
 	film := func() ([]*scene.Film, error) { return qdnb.Films(run, spec) }
@@ -100,6 +107,9 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	films, err := film()
 	if err != nil {
 		return err
+	}
+	if c.GIF != "" {
+		return saveGIF(c.GIF, films, alone)
 	}
 	page := viewer.Skill(films[0])
 	if !alone {
@@ -126,15 +136,53 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	return nil
 }
 
-// drawing is a figure by the name of its file.
+// animatedCells is how many cells of a repertoire an animation shows.
+const animatedCells = 8
+
+// evenly picks n of some cells at equal distances in their order, all if there are fewer.
+func evenly(cells []int, n int) []int {
+	if len(cells) <= n {
+		return cells
+	}
+	picked := make([]int, n)
+	for i := range picked {
+		picked[i] = cells[i*(len(cells)-1)/(n-1)]
+	}
+	return picked
+}
+
+// saveGIF writes films as an animation: a large one of a single film.
+func saveGIF(path string, films []*scene.Film, alone bool) error {
+	bar := runs.NewBar("animation", false)
+	a := viewer.Animation{Progress: func(done, all int) {
+		bar.Update(float64(done)/float64(all), fmt.Sprintf("frame %d of %d", done, all))
+	}}
+	if alone {
+		a.Width, a.Height = 480, 360
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := viewer.SaveGIF(path, films, a); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	bar.Done("drawn")
+	fmt.Printf("animation      %s (%d kB)\n", path, info.Size()/1000)
+	return nil
+}
+
+// drawing is a figure and its file name.
 type drawing struct {
 	name string
 	make func() (*figures.Figure, error)
 }
 
-// drawings are the figures of a run that there is data for: none of an imported policy with skills,
-// which has no repertoire and was not evaluated; those of its newest state of a run that is not
-// finished.
+// drawings returns the figures that a run has data for. An imported policy with skills has none: it
+// has no repertoire and was not evaluated. An unfinished run is drawn from its newest state.
 func drawings(run *runs.Run) ([]drawing, error) {
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
@@ -153,8 +201,8 @@ func drawings(run *runs.Run) ([]drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of descriptors with more dimensions there are no maps, and of an environment of one's own a
-	// checkpoint does not know the limits.
+	// Maps need two descriptor dimensions. A checkpoint does not record the descriptor limits of a
+	// custom environment.
 	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || slices.Contains(envs.Names(),
 		run.Config.Env))
 	if maps {
@@ -163,7 +211,7 @@ func drawings(run *runs.Run) ([]drawing, error) {
 	}
 	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations
-		if run.HasSkills() { // what learns counts its steps
+		if run.HasSkills() { // the learner counts environment steps
 			axis = figures.EnvSteps
 		}
 		list = append(list, drawing{"metrics", func() (*figures.Figure, error) {
@@ -178,7 +226,7 @@ func drawings(run *runs.Run) ([]drawing, error) {
 		list = append(list, drawing{"snapshots",
 			func() (*figures.Figure, error) { return figures.Snapshots(run, 5) }})
 	}
-	// of one's own environment the limits are not known
+	// the descriptor limits of a custom environment are unknown
 	if run.HasSkills() && slices.Contains(envs.Names(), run.Config.Env) {
 		skills, err := run.Skills()
 		if err != nil {
@@ -192,7 +240,7 @@ func drawings(run *runs.Run) ([]drawing, error) {
 	return list, nil
 }
 
-// logged tells whether a run has metrics, or some that cannot be read.
+// logged reports whether a run has metrics, readable or not.
 func logged(run *runs.Run) bool {
 	if !run.HasMetrics() {
 		return false
@@ -201,8 +249,8 @@ func logged(run *runs.Run) bool {
 	return err != nil || len(table.Rows) > 0
 }
 
-// drawingsOfControl are those of a meta-controller: how it learned, and an episode once it is
-// complete.
+// drawingsOfControl returns the figures of a meta-controller: its learning curves, and an episode
+// once it is complete.
 func drawingsOfControl(run *runs.Run) []drawing {
 	list := []drawing{{"control", func() (*figures.Figure, error) {
 		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
@@ -220,7 +268,7 @@ func drawingsOfControl(run *runs.Run) []drawing {
 	return list
 }
 
-// draw saves the figures of a run, and returns their paths.
+// draw saves the figures of a run and returns their paths.
 func draw(run *runs.Run, dir, format string) ([]string, error) {
 	list, err := drawings(run)
 	if err != nil || len(list) == 0 {

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// drawn lists the figures that show draws of the only run in a folder.
+// drawn lists the figures that show draws for the only run in a folder.
 func drawn(t *testing.T, root string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "*-0-*"))
@@ -29,7 +29,7 @@ func drawn(t *testing.T, root string) string {
 	return filesIn(t, dir)
 }
 
-// filesIn lists the files of a folder, which need not be there.
+// filesIn lists the files of a folder, if it exists.
 func filesIn(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -43,8 +43,7 @@ func filesIn(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// Show draws what there is: of skills their trajectories too, of a policy that was imported
-// nothing.
+// Show draws the available data: trajectories for skills, nothing for an imported policy.
 func TestShowDrawsWhatThereIs(t *testing.T) {
 	root := t.TempDir()
 	args := []string{"train", "-q", "--backend", "go", "--runs", root, "--algorithm", "diayn-reward",
@@ -92,8 +91,8 @@ func TestShowDrawsWhatThereIs(t *testing.T) {
 	}
 }
 
-// emptyRun makes the folder of a run that has not begun, and which uses the skills of a run
-// "aurora", and returns its name.
+// emptyRun makes the folder of a run that has not started and uses the skills of a run "aurora". It
+// returns the run's name.
 func emptyRun(t *testing.T, root, algorithm, env string) string {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, env, 0, map[string]string{"skills": "aurora"})
@@ -110,8 +109,7 @@ func emptyRun(t *testing.T, root, algorithm, env string) string {
 	return c.Name()
 }
 
-// A page of a repertoire, of one of its cells, of skills; and what is said of cells and skills that
-// are not there.
+// Pages of a repertoire, a cell and skills, and the errors for missing cells and skills.
 func TestShowMakesPages(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{
@@ -148,18 +146,24 @@ func TestShowMakesPages(t *testing.T) {
 	cell := strconv.Itoa(filled[0])
 	controller := emptyRun(t, root, qdnb.HierarchicalControl, "halfcheetah-hurdles")
 	page := filepath.Join(t.TempDir(), "pages", "page.html")
+	animation := filepath.Join(t.TempDir(), "pages", "skills.gif")
 	for _, c := range []struct {
 		args []string
-		file string // that is made; else
-		want string // what the error says
+		file string // file that is written; or
+		want string // the error
 	}{
 		{[]string{"--run", "map-elites-pointmaze-0", "--html", page}, page, ""},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--cell", cell}, page, ""},
 		{[]string{"map-elites-pointmaze-0", "--cell", cell},
 			filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
 		{[]string{"diayn-reward-pointmaze-0", "--html", page}, page, ""},
+		{[]string{"map-elites-pointmaze-0", "--gif", animation}, animation, ""},
+		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--cell", cell}, animation, ""},
+		{[]string{"diayn-reward-pointmaze-0", "--gif", animation}, animation, ""},
+		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--html", page}, "",
+			"mutually exclusive"},
 		{[]string{"--run", "diayn-reward-pointmaze-0", "--skill", "1", "--html", page}, page, ""},
-		{[]string{controller, "--cell", "0"}, "", "chooses among its skills by itself"},
+		{[]string{controller, "--cell", "0"}, "", "selects skills itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
 		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "",
 			"is empty; the nearest one in the repertoire of map-elites-pointmaze-0"},
@@ -177,15 +181,16 @@ func TestShowMakesPages(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(c.file)
-		if status != 0 || err != nil || !strings.Contains(string(data),
-			"<!DOCTYPE html>") || !strings.Contains(stdout, c.file) {
+		begins := map[string]string{".html": "<!DOCTYPE html>", ".gif": "GIF89a"}[filepath.Ext(c.file)]
+		if status != 0 || err != nil || !strings.HasPrefix(string(data),
+			begins) || !strings.Contains(stdout, c.file) {
 			t.Errorf("%v: status %d, %s%s, %v", c.args, status, stdout, stderr, err)
 		}
 	}
 }
 
-// interrupted trains for so many sessions that are told to stop after their first step, and returns
-// the folder of the run.
+// interrupted trains in the given number of sessions, each stopped after its first step, and
+// returns the run's folder.
 func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 	t.Helper()
 	stopped, cancel := context.WithCancel(context.Background())
@@ -203,8 +208,8 @@ func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 	return filepath.Join(spec.Runs, config.Name())
 }
 
-// What an unfinished run has is drawn, from its checkpoint where it has no snapshot, and its resume
-// command finishes it.
+// An unfinished run is drawn from its snapshot, else from its checkpoint, and its resume command
+// finishes it.
 func TestShowOfAnUnfinishedRun(t *testing.T) {
 	tiny := []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
 	elites := qdnb.Spec{
@@ -248,7 +253,7 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 		}
 	}
 	root := t.TempDir()
-	// have nothing yet
+	// runs without data yet
 	for _, algorithm := range []string{"map-elites", "dads", qdnb.Adaptation,
 		qdnb.HierarchicalControl} {
 		name := emptyRun(t, root, algorithm, "walker-uni")
@@ -259,7 +264,7 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 	}
 }
 
-// A repertoire of descriptors that are no plane has curves and no map.
+// A repertoire with descriptors that are not two-dimensional has curves but no map.
 func TestShowOfFourDescriptors(t *testing.T) {
 	root := t.TempDir()
 	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "ant-uni"}.Config()

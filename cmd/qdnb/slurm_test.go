@@ -20,7 +20,7 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 )
 
-// slurm is a cluster of this machine alone, with a key, sockets and ports of its own.
+// slurm is a single-machine cluster with its own key, sockets and ports.
 type slurm struct {
 	dir string
 	env []string
@@ -117,7 +117,7 @@ func (s *slurm) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// daemon starts a process that ends with the test.
+// daemon starts a process that is stopped when the test ends.
 func (s *slurm) daemon(t *testing.T, name string, args ...string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -141,7 +141,7 @@ func (s *slurm) daemon(t *testing.T, name string, args ...string) {
 
 func tail(text string, n int) string { return text[max(0, len(text)-n):] }
 
-// wait looks again and again whether something has come true.
+// wait polls until a condition holds.
 func (s *slurm) wait(t *testing.T, what string, limit time.Duration, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !is(); time.Sleep(100 * time.Millisecond) {
@@ -151,7 +151,7 @@ func (s *slurm) wait(t *testing.T, what string, limit time.Duration, is func() b
 	}
 }
 
-// queue is what squeue lists: job ids with states.
+// queue lists job IDs with states, from squeue.
 func (s *slurm) queue(t *testing.T) []string {
 	t.Helper()
 	out, err := s.command("squeue", "--noheader", "--array", "--format=%i %T").CombinedOutput()
@@ -161,8 +161,8 @@ func (s *slurm) queue(t *testing.T) []string {
 	return strings.Fields(strings.ReplaceAll(strings.TrimSpace(string(out)), " ", ":"))
 }
 
-// A plan of twelve lines, worked at by a real Slurm, is done in the end whatever happens to its
-// tasks in between, and its runs are those of a process that nobody disturbed.
+// A real Slurm completes a plan of twelve lines despite killed tasks, with the same results as an
+// undisturbed process.
 func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	s := startSlurm(t)
 	const generations = 250
@@ -220,7 +220,7 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		}
 		return report.Lines
 	}
-	// busy waits for a line that a process began to train not long ago, and gives it.
+	// busy waits for a line whose training started recently, and returns it.
 	busy := func() (line lineStatus, process int) {
 		t.Helper()
 		s.wait(t, "line in training", 2*time.Minute, func() bool {
@@ -285,7 +285,7 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 		}
 	}
 
-	// The same, undisturbed.
+	// The same plan, undisturbed.
 	alone := filepath.Join(s.dir, "alone")
 	for i, line := range lines {
 		name := line.Run.Name()

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Whatever is linked into the program is on the page of licences.
+// Every module linked into the program is listed on the page of licences.
 func TestLicencesAreListed(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "licences.md"))
 	if err != nil {
@@ -38,7 +38,7 @@ func TestLicencesAreListed(t *testing.T) {
 	}
 }
 
-// The program fetches nothing but plugins, and starts nothing but the programs that are known here.
+// The program downloads only plugins, and starts only the programs listed here.
 func TestNoOtherWayOut(t *testing.T) {
 	ways := regexp.MustCompile(`^net($|/http|/rpc|/smtp|/textproto)|^os/exec$|go-xla/installer`)
 	known := map[string][]string{
@@ -80,7 +80,7 @@ func TestNoOtherWayOut(t *testing.T) {
 	}
 }
 
-// Once it is set up, the program works without any network.
+// After set-up, the program works without network access.
 func TestWithoutNetwork(t *testing.T) {
 	unshare := []string{"unshare", "--map-root-user", "--net"}
 	if out, err := exec.Command(unshare[0], append(unshare[1:],

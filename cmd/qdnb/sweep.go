@@ -16,25 +16,25 @@ import (
 )
 
 type sweepCmd struct {
-	Plan    sweepPlanCmd    `cmd:"" help:"Print the plan of an experiment of the paper: a run a line."`
-	Run     sweepRunCmd     `cmd:"" help:"Carry out a plan, or one line of it; what is done is left as it is."`
-	Status  sweepStatusCmd  `cmd:"" help:"Tell how a plan stands, from the folders of its runs."`
-	Script  sweepScriptCmd  `cmd:"" help:"Print what hands a plan to a cluster: a Slurm job array or a Kubernetes Indexed Job."`
+	Plan    sweepPlanCmd    `cmd:"" help:"Print the plan of one of the paper's experiments, one run per line."`
+	Run     sweepRunCmd     `cmd:"" help:"Run a plan, or one line of it; completed runs are skipped."`
+	Status  sweepStatusCmd  `cmd:"" help:"Show a plan's progress, read from its run folders."`
+	Script  sweepScriptCmd  `cmd:"" help:"Print a script that runs a plan on a cluster: a Slurm job array or a Kubernetes Indexed Job."`
 	Results sweepResultsCmd `cmd:"" help:"Write the results of a plan as CSV files."`
 }
 
 type sweepPlanCmd struct {
 	Experiment string   `required:"" placeholder:"NAME" help:"Experiment: training, smerl-targets, adaptation, hurdles, sensitivity, prior or reward."`
-	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), medium (the same with small networks and minutes a run), small (minutes on a laptop) or smoke (seconds)."`
-	Seeds      *int     `placeholder:"N" help:"Seeds: 0, 1 and so on; the paper has 5, the scale medium 3, others 1."`
+	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), medium (the same with small networks and minutes per run), small (minutes on a laptop) or smoke (seconds)."`
+	Seeds      *int     `placeholder:"N" help:"Number of seeds, starting at seed 0; default 5 at scale paper, 3 at medium, else 1."`
 	Envs       []string `placeholder:"NAME" help:"Only these environments."`
 	Algorithms []string `placeholder:"NAME" help:"Only these algorithms."`
-	Constants  string   `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its code disagree: code or paper; see \"qdnb train\"."`
-	Targets    string   `placeholder:"FILE" help:"SMERL's targets: the smerl_targets_summary.csv of the experiment smerl-targets. The scale medium needs it, others have targets of their own."`
-	Budget     string   `placeholder:"UNIT" help:"Unit of training budgets: time (as the paper, the default of its scale; processor time at the scale medium) or steps (what its runs reached; the default of other scales)."`
+	Constants  string   `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code or paper; see \"qdnb train\"."`
+	Targets    string   `placeholder:"FILE" help:"SMERL's targets: the smerl_targets_summary.csv of the experiment smerl-targets. Required at scale medium; the other scales have built-in targets."`
+	Budget     string   `placeholder:"UNIT" help:"Unit of training budgets: time (default at scale paper, and processor time at medium) or steps (the environment steps reached in that time; default at the other scales)."`
 }
 
-// Run prints a plan.
+// Run prints the plan.
 func (c *sweepPlanCmd) Run() error {
 	o := experiments.Options{Scale: experiments.Scale(c.Scale), Envs: c.Envs, Algorithms: c.Algorithms,
 		Constants: c.Constants, Budget: c.Budget}
@@ -57,9 +57,9 @@ func (c *sweepPlanCmd) Run() error {
 	return sweep.Write(os.Stdout, lines)
 }
 
-// planFlags are those of all commands that read a plan.
+// planFlags are shared by all commands that read a plan.
 type planFlags struct {
-	Plan string `required:"" placeholder:"FILE" help:"Plan, as \"qdnb sweep plan\" prints it."`
+	Plan string `required:"" placeholder:"FILE" help:"Plan file, from \"qdnb sweep plan\"."`
 	runsFlag
 }
 
@@ -70,15 +70,15 @@ func (f *planFlags) read() ([]sweep.Line, error) {
 
 type sweepRunCmd struct {
 	planFlags
-	Index string `placeholder:"N|auto" help:"Only the line of this index, which counts from 0; auto takes it from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX."`
-	Out   string `placeholder:"DIR" help:"Write the results as CSV files there, too, when the whole plan is done."`
+	Index string `placeholder:"N|auto" help:"Run only the line with this index, from 0; auto reads it from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX."`
+	Out   string `placeholder:"DIR" help:"Also write the results to this folder as CSV files when the plan is done."`
 	backendFlag
-	Poll  time.Duration `default:"10s" help:"How often to look whether another process is done with a run."`
-	Jobs  int           `short:"j" default:"1" help:"Processes that work at the plan side by side, each with its share of the cores; more than one shows no progress bars."`
-	Quiet bool          `short:"q" help:"No progress bars; lines are told all the same."`
+	Poll  time.Duration `default:"10s" help:"How often to check whether another process has finished a run."`
+	Jobs  int           `short:"j" default:"1" help:"Processes that share the plan and the cores; with more than one, no progress bars are shown."`
+	Quiet bool          `short:"q" help:"No progress bars; lines are still logged."`
 }
 
-// Run carries a plan out.
+// Run runs the plan.
 func (c *sweepRunCmd) Run() error {
 	lines, err := c.read()
 	if err != nil {
@@ -88,11 +88,11 @@ func (c *sweepRunCmd) Run() error {
 		return fmt.Errorf("--poll must be a millisecond or more, not %v", c.Poll)
 	}
 	if c.Jobs < 1 || c.Jobs > 1 && c.Index != "" {
-		return fmt.Errorf("--jobs must be 1 or more, and 1 for a single line, not %d", c.Jobs)
+		return fmt.Errorf("--jobs must be at least 1, and 1 with --index, not %d", c.Jobs)
 	}
 	if c.Index != "" && c.Out != "" {
-		return fmt.Errorf("one line has no results of its own: leave --out out, and use `qdnb sweep " +
-			"results` when the plan is done")
+		return fmt.Errorf("--out does not apply to a single line: drop it, and use `qdnb sweep " +
+			"results` once the plan is done")
 	}
 	ctx, stop := qdnb.Interruptible()
 	defer stop()
@@ -113,13 +113,13 @@ func (c *sweepRunCmd) Run() error {
 	if c.Out == "" || isInterrupted(failed) {
 		return failed
 	}
-	if err := writeResults(c.Runs, lines, c.Out); err != nil && failed == nil { // of what there is
+	if err := writeResults(c.Runs, lines, c.Out); err != nil && failed == nil { // writes what there is
 		return err
 	}
 	return failed
 }
 
-// arrayVariables hold the index of a task: of Slurm's job arrays and of Kubernetes' Indexed Jobs.
+// arrayVariables hold the task index of a Slurm job array or a Kubernetes Indexed Job.
 var arrayVariables = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
 
 func indexOf(text string) (int, error) {
@@ -133,24 +133,24 @@ func indexOf(text string) (int, error) {
 			}
 		}
 		if text == "" {
-			return 0, fmt.Errorf("--index=auto takes the index from %s, and neither is set: this is no "+
+			return 0, fmt.Errorf("--index=auto reads %s, and neither is set: this is not a "+
 				"task of a job array", strings.Join(arrayVariables, " or "))
 		}
 	}
 	index, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is %q, not a number from 0 on", from, text)
+		return 0, fmt.Errorf("%s is %q, not a non-negative integer", from, text)
 	}
 	return index, nil
 }
 
 type sweepStatusCmd struct {
 	planFlags
-	All  bool `help:"List all lines, also those that are done or have not begun."`
-	JSON bool `name:"json" help:"Print one JSON object, with all lines."`
+	All  bool `help:"List all lines, including those that are done or not started."`
+	JSON bool `name:"json" help:"Print one JSON object with all lines."`
 }
 
-// lineStatus is a line in the JSON of `qdnb sweep status`.
+// lineStatus is a line in the output of `qdnb sweep status --json`.
 type lineStatus struct {
 	Index    int          `json:"index"`
 	Hash     string       `json:"hash"`
@@ -160,12 +160,12 @@ type lineStatus struct {
 	Fraction float64      `json:"fraction"` // of the budget, from 0 to 1
 	EnvSteps int64        `json:"env_steps"`
 	Seconds  float64      `json:"seconds"`
-	Holder   string       `json:"holder,omitempty"`  // the process that is at it
-	Missing  []string     `json:"missing,omitempty"` // runs that it waits for
+	Holder   string       `json:"holder,omitempty"`  // the process that holds the run
+	Missing  []string     `json:"missing,omitempty"` // runs that the line waits for
 	Error    string       `json:"error,omitempty"`
 }
 
-// Run tells how a plan stands.
+// Run prints the plan's progress.
 func (c *sweepStatusCmd) Run() error {
 	lines, err := c.read()
 	if err != nil {
@@ -207,20 +207,20 @@ func (c *sweepStatusCmd) Run() error {
 	if total.Count[sweep.Done] < total.Lines {
 		unknown := ""
 		if total.Left.Unknown > 0 {
-			unknown = fmt.Sprintf(", and the time of %d lines like none that has begun", total.Left.Unknown)
+			unknown = fmt.Sprintf(", plus %d lines of unknown duration", total.Left.Unknown)
 		}
 		fmt.Printf("to go   about %s%s\n", amount(total.Left.EnvSteps, total.Left.Time), unknown)
 	}
 	return nil
 }
 
-// remark is what else there is to say of a line.
+// remark is additional information on a line.
 func remark(s sweep.State) string {
 	switch s.Status {
 	case sweep.Running:
 		return ": " + s.Holder
 	case sweep.Waiting:
-		return ": for " + strings.Join(s.Missing, ", ")
+		return ": needs " + strings.Join(s.Missing, ", ")
 	case sweep.Broken:
 		return ": " + oneLine(s.Err)
 	}
@@ -228,16 +228,16 @@ func remark(s sweep.State) string {
 }
 
 func amount(steps int64, d time.Duration) string {
-	return fmt.Sprintf("%.3g environment steps, %v one line after the other", float64(steps),
+	return fmt.Sprintf("%.3g environment steps, %v sequentially", float64(steps),
 		d.Round(time.Second))
 }
 
 type sweepResultsCmd struct {
 	planFlags
-	Out string `required:"" placeholder:"DIR" help:"Folder of the CSV files."`
+	Out string `required:"" placeholder:"DIR" help:"Output folder for the CSV files."`
 }
 
-// Run writes CSV files.
+// Run writes the CSV files.
 func (c *sweepResultsCmd) Run() error {
 	lines, err := c.read()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// writePlan writes a plan of runs that take a second or two each; the last of them needs the first.
+// writePlan writes a plan of runs that take a second or two each. The last needs the first.
 func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep.Line) {
 	t.Helper()
 	for seed := range int64(n) {
@@ -46,7 +46,7 @@ func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep
 	return path, lines
 }
 
-// lineStatuses is what `qdnb sweep status --json` says of the lines.
+// lineStatuses returns the lines of `qdnb sweep status --json`.
 func lineStatuses(t *testing.T, plan, root string) (list []sweep.Status) {
 	t.Helper()
 	stdout, stderr, status := invoke(t, "sweep", "status", "--json", "--plan", plan, "--runs", root)
@@ -59,7 +59,7 @@ func lineStatuses(t *testing.T, plan, root string) (list []sweep.Status) {
 	}
 	for i, line := range report.Lines {
 		if line.Index != i || line.Hash == "" || line.Run == "" {
-			t.Errorf("line %d is told as %+v", i, line)
+			t.Errorf("line %d is reported as %+v", i, line)
 		}
 		list = append(list, line.Status)
 	}
@@ -80,7 +80,7 @@ func TestSweepPlanRunStatusResults(t *testing.T) {
 	}
 	check(sweep.Ready, sweep.Ready, sweep.Ready, sweep.Waiting)
 
-	t.Setenv("SLURM_ARRAY_TASK_ID", "3") // what it needs is made, too
+	t.Setenv("SLURM_ARRAY_TASK_ID", "3") // runs what it needs too
 	if _, stderr, status := invoke(t, "sweep", "run", "-q", "--plan", plan, "--runs", root, "--index",
 		"auto"); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
@@ -163,11 +163,11 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{[]string{"sweep", "plan", "--experiment", "prior", "--seeds", "0"}, 1,
 			"--seeds must be 1 or more"},
 		{[]string{"sweep", "plan"}, 2, "--experiment"},
-		{run("no/plan"), 1, "there is no plan no/plan"},
-		{run(plan, "--index", "2"), 1, "its 2 lines have 0 to 1"},
-		{run(plan, "--index=-1"), 1, "no index -1"},
-		{run(plan, "--index", "x"), 1, `--index is "x", not a number`},
-		{run(plan, "--index", "auto"), 1, "no task of a job array"},
+		{run("no/plan"), 1, "plan no/plan does not exist"},
+		{run(plan, "--index", "2"), 1, "2 lines, 0 to 1"},
+		{run(plan, "--index=-1"), 1, "index -1 is out of range"},
+		{run(plan, "--index", "x"), 1, `--index is "x", not a non-negative integer`},
+		{run(plan, "--index", "auto"), 1, "not a task of a job array"},
 		{run(plan, "--index", "0", "--out", root), 1, "sweep results"},
 		{run(plan, "--jobs", "0"), 1, "--jobs must be"},
 		{run(plan, "--poll", "0s"), 1, "--poll must be"},
@@ -175,7 +175,7 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 		{run(changed(`"seed":0`, `"seed":9`)), 1, "plan.jsonl:1: its hash is"},
 		{run(changed(`{"exp`, `{exp`)), 1, "plan.jsonl:1: not valid JSON"},
 		{[]string{"sweep", "script", "lsf", "--plan", plan}, 1, "known: kubernetes, slurm"},
-		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "small letters"},
+		{[]string{"sweep", "script", "slurm", "--plan", plan, "--name", "a b"}, 1, "lower-case letters"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--memory", "8"}, 1, "as in 8G"},
 		{[]string{"sweep", "script", "slurm", "--plan", plan, "--limit", "1m"}, 1, "--limit must be"},
 	} {
@@ -190,8 +190,8 @@ func TestSweepMistakesAreOneLine(t *testing.T) {
 	}
 }
 
-// A process that is stopped, one that is killed, and then two at one plan: the runs end with the
-// numbers of a process that is alone.
+// After a stopped process, a killed process and two processes that share the plan, the runs have
+// the same numbers as those of a single process.
 func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 	endless, lines := writePlan(t, 2, 1_000_000)
 	root, alone := t.TempDir(), t.TempDir()
@@ -231,16 +231,15 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		}
 		err := cmd.Wait()
 		if signal == syscall.SIGTERM && (err == nil || cmd.ProcessState.ExitCode() !=
-			exitInterrupted || !strings.Contains(stderr.String(),
-			"goes on")) {
+			exitInterrupted || !strings.Contains(stderr.String(), "is saved")) {
 			t.Errorf("SIGTERM: %v: %s", err, stderr.String())
 		}
 	}
-	begun, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
+	started, err := runs.Open(filepath.Join(root, lines[0].Run.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	generations := int(begun.Status.Generation) + 300
+	generations := int(started.Status.Generation) + 300
 	plan, _ := writePlan(t, 2, generations)
 	if out, err := exec.Command(program, arguments(plan, root, "--jobs",
 		"2")...).CombinedOutput(); err != nil {
@@ -253,13 +252,13 @@ func TestSweepSurvivesSignalsAndCompany(t *testing.T) {
 		name := line.Run.Name()
 		if got, want := curve(t, filepath.Join(root, name)),
 			curve(t, filepath.Join(alone, name)); got != want || strings.Count(got, "\n") != generations+1 {
-			t.Errorf("%s: %d rows differ from the %d of a process that is alone", name,
+			t.Errorf("%s: %d rows differ from the %d of a single process", name,
 				strings.Count(got, "\n"), strings.Count(want, "\n"))
 		}
 	}
 }
 
-// curve is what a run logged, but for the time.
+// curve returns a run's log without times.
 func curve(t *testing.T, dir string) string {
 	t.Helper()
 	table, err := runs.ReadTable(filepath.Join(dir, "metrics.csv"))

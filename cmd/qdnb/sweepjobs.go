@@ -16,8 +16,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// runJobs carries a plan out by several processes like this one. Each passes over what another is
-// at; each has its share of the cores.
+// runJobs runs a plan with several processes of this program. Each skips runs that another process
+// holds, and each gets a share of the cores.
 func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -39,20 +39,20 @@ func (c *sweepRunCmd) runJobs(ctx context.Context, lines []sweep.Line) error {
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w: what was done is saved; the same command goes on", qdnb.ErrInterrupted)
+		return fmt.Errorf("%w: progress is saved; rerun the same command to resume", qdnb.ErrInterrupted)
 	}
 	if err := errors.Join(ends...); err != nil {
 		left := len(lines) - sweep.Total(sweep.Inspect(c.Runs, lines)).Count[sweep.Done]
-		return fmt.Errorf("%d of %d lines are not done; what was told above says why", left, len(lines))
+		return fmt.Errorf("%d of %d lines are not done; see the log above", left, len(lines))
 	}
 	return nil
 }
 
-// runJob waits for a process. It stands in a group of its own, so that Ctrl-C in a terminal does
-// not reach it beside the signal that it gets from here when ctx is done; a second signal would end
-// it at once. It gets that signal too if this process dies.
+// runJob waits for a process. The process has its own process group: otherwise Ctrl-C in a terminal
+// would reach it directly as well as through ctx, and a second signal would end it at once. It also
+// gets the signal if this process dies.
 func runJob(ctx context.Context, program string, args, env []string) error {
-	runtime.LockOSThread() // the signal comes when the thread dies that started it
+	runtime.LockOSThread() // the signal is sent when the thread that started the process dies
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Stderr = env, os.Stderr

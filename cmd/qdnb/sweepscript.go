@@ -14,18 +14,18 @@ import (
 )
 
 type sweepScriptCmd struct {
-	Engine string `arg:"" help:"What runs the tasks: slurm or kubernetes."`
+	Engine string `arg:"" help:"Cluster: slurm or kubernetes."`
 	planFlags
 	Name     string        `placeholder:"NAME" help:"Name of the job (default: qdnb and the experiment)."`
-	Parallel int           `default:"0" help:"Tasks at the same time; 0: as many as the cluster lets (of Kubernetes 8)."`
-	CPUs     int           `name:"cpus" default:"2" help:"Cores of a task."`
-	Memory   string        `default:"8G" help:"Memory of a task, such as 8G."`
-	GPUs     int           `name:"gpus" default:"0" help:"GPUs of a task: a population is cut into slices over all of them."`
-	Limit    time.Duration `default:"3h" help:"Time limit of a Slurm task. What is not done by then goes on in the queue."`
-	Sbatch   []string      `sep:"none" placeholder:"OPTION" help:"Further option of sbatch, as in --sbatch=--partition=gpu; repeat for more."`
-	Program  string        `placeholder:"PATH" help:"The program on a Slurm node (default: this one)."`
+	Parallel int           `default:"0" help:"Concurrent tasks; 0: no limit on Slurm, 8 on Kubernetes."`
+	CPUs     int           `name:"cpus" default:"2" help:"Cores per task."`
+	Memory   string        `default:"8G" help:"Memory per task, such as 8G."`
+	GPUs     int           `name:"gpus" default:"0" help:"GPUs per task; the population is sharded over them."`
+	Limit    time.Duration `default:"3h" help:"Time limit of a Slurm task. Unfinished runs are requeued."`
+	Sbatch   []string      `sep:"none" placeholder:"OPTION" help:"Extra sbatch option, as in --sbatch=--partition=gpu; repeat for more."`
+	Program  string        `placeholder:"PATH" help:"Path of qdnb on a Slurm node (default: this program)."`
 	Image    string        `default:"qdnb:latest" help:"Image of a Kubernetes task: see Containerfile."`
-	Claim    string        `default:"qdnb" help:"PersistentVolumeClaim that is mounted as /data in Kubernetes; --plan and --runs are paths there."`
+	Claim    string        `default:"qdnb" help:"PersistentVolumeClaim mounted at /data in Kubernetes; --plan and --runs are paths in it."`
 }
 
 //go:embed sweep_slurm.sh.tmpl
@@ -34,12 +34,12 @@ var slurmTemplate string
 //go:embed sweep_kubernetes.yaml.tmpl
 var kubernetesTemplate string
 
-// script is what the templates see.
+// script is the data of the templates.
 type script struct {
 	*sweepScriptCmd
 	Lines       int
-	First, Rest string // indices without and with needs, as Slurm writes lists of them; empty for none
-	Percent     string // Slurm's limit of tasks at the same time
+	First, Rest string // indices without and with needs, as Slurm lists; empty for none
+	Percent     string // Slurm's limit on concurrent tasks
 	Time        string // Limit in Slurm's notation
 	MemoryUnit  string // Memory in Kubernetes' notation
 }
@@ -49,13 +49,13 @@ var (
 	memory  = regexp.MustCompile(`^[1-9][0-9]*[KMGT]$`)
 )
 
-// Run prints a script.
+// Run prints the script.
 func (c *sweepScriptCmd) Run() error {
 	source := map[string]string{"slurm": slurmTemplate, "kubernetes": kubernetesTemplate}[c.Engine]
 	if source == "" {
 		return names.Unknown("engine", c.Engine, []string{"slurm", "kubernetes"})
 	}
-	inCluster := *c // kubernetes' paths are those of its volume
+	inCluster := *c // Kubernetes paths are relative to its volume
 	lines, err := c.read()
 	if err != nil {
 		return err
@@ -65,13 +65,13 @@ func (c *sweepScriptCmd) Run() error {
 	}
 	switch {
 	case !jobName.MatchString(c.Name):
-		return fmt.Errorf("--name %q: use up to 52 small letters, digits and -", c.Name)
+		return fmt.Errorf("--name %q: use up to 52 lower-case letters, digits and -", c.Name)
 	case !memory.MatchString(c.Memory):
-		return fmt.Errorf("--memory %q: use a number and one of K, M, G, T, as in 8G", c.Memory)
+		return fmt.Errorf("--memory %q: use a number and a unit K, M, G or T, as in 8G", c.Memory)
 	case c.CPUs < 1 || c.GPUs < 0 || c.Parallel < 0:
 		return fmt.Errorf("--cpus must be 1 or more, --gpus and --parallel 0 or more")
 	case c.Limit < 5*time.Minute:
-		return fmt.Errorf("--limit must be 5m or more, for a task is told two minutes before, not %v",
+		return fmt.Errorf("--limit must be 5m or more, as tasks are signalled 2m before it, not %v",
 			c.Limit)
 	}
 	if c.Engine == "slurm" {
@@ -109,7 +109,7 @@ func (c *sweepScriptCmd) Run() error {
 	return t.Execute(os.Stdout, s)
 }
 
-// absolute makes paths independent of the folder that a job begins in.
+// absolute makes paths independent of the job's working folder.
 func (c *sweepScriptCmd) absolute() (err error) {
 	if c.Program == "" {
 		if c.Program, err = os.Executable(); err != nil {
@@ -124,7 +124,7 @@ func (c *sweepScriptCmd) absolute() (err error) {
 	return nil
 }
 
-// ranges writes ascending indices as Slurm does: 0-3,7.
+// ranges formats ascending indices as Slurm does: 0-3,7.
 func ranges(indices []int) string {
 	var parts []string
 	for i := 0; i < len(indices); {
@@ -142,5 +142,5 @@ func ranges(indices []int) string {
 	return strings.Join(parts, ",")
 }
 
-// quote is a text as one word of a shell.
+// quote quotes text as one shell word.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

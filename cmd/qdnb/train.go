@@ -15,24 +15,24 @@ import (
 type trainCmd struct {
 	Algorithm   string         `required:"" placeholder:"NAME" help:"Algorithm: map-elites, pga-map-elites, aurora, pga-aurora, diayn, dads, diayn-reward, dads-reward, smerl-diayn, smerl-dads or sac."`
 	Env         string         `required:"" placeholder:"NAME" help:"Environment, such as ant-uni; an unknown name lists all."`
-	Seed        int64          `default:"0" help:"Seed of everything random."`
-	Generations *int64         `placeholder:"N" help:"Stop after so many generations after the initial population; of the reinforcement-learning methods, iterations."`
-	Evaluations *int64         `placeholder:"N" help:"Stop after so many evaluations."`
-	EnvSteps    *int64         `placeholder:"N" help:"Stop after so many environment steps."`
-	Time        *time.Duration `placeholder:"DURATION" help:"Stop after so much time, as in 2h or 90s; the default, if no other limit is given, is the paper's 2h."`
-	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION" help:"Stop after so much processor time of the process, without compilation: fair on a machine that does other work, too."`
+	Seed        int64          `default:"0" help:"Random seed."`
+	Generations *int64         `placeholder:"N" help:"Stop after N generations, not counting the initial population (iterations of the reinforcement-learning methods)."`
+	Evaluations *int64         `placeholder:"N" help:"Stop after N evaluations."`
+	EnvSteps    *int64         `placeholder:"N" help:"Stop after N environment steps."`
+	Time        *time.Duration `placeholder:"DURATION" help:"Stop after this wall-clock time, as in 2h or 90s; without any limit, the paper's 2h."`
+	CPUTime     *time.Duration `name:"cpu-time" placeholder:"DURATION" help:"Stop after this processor time, excluding compilation; comparable on a machine under other load."`
 	Constants   string         `default:"code" placeholder:"ORIGIN" help:"Hyperparameters where the paper and its published code disagree: code (the default) or paper. The only one is reward_scaling on walker-uni, 10 in the code and 1 in print."`
-	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. config.json of a run lists them."`
+	Set         []string       `sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000; repeat for more. A run's config.json lists them."`
 	runsFlag
 	backendFlag
 	JSON       bool `name:"json" help:"Print the result as one JSON object on the last line."`
-	KeepReplay bool `help:"Keep the replay buffer of a finished run on the disk (hundreds of MB), to extend it later as if it had not stopped."`
-	Fresh      bool `help:"Train from the start; a run that is there is moved to the folder set-aside, not deleted."`
-	Quiet      bool `short:"q" help:"No progress."`
+	KeepReplay bool `help:"Keep the replay buffer of a finished run on disk (hundreds of MB), so that extending the run continues exactly."`
+	Fresh      bool `help:"Train from scratch; an existing run is moved to the folder set-aside, not deleted."`
+	Quiet      bool `short:"q" help:"No progress output."`
 	Verbose    bool `short:"v" help:"Print all hyperparameters, as JSON."`
 }
 
-// Run trains.
+// Run trains the algorithm.
 func (c *trainCmd) Run() error {
 	budget, err := c.budget()
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *trainCmd) Run() error {
 	return nil
 }
 
-// budget is what the flags say. A limit that is given must let something happen; one that is not is
-// none.
+// budget returns the limits set by the flags. A limit that is given must be positive; a limit that
+// is not given does not apply.
 func (c *trainCmd) budget() (b runs.Budget, err error) {
 	for _, limit := range []struct {
 		name  string
@@ -75,7 +75,7 @@ func (c *trainCmd) budget() (b runs.Budget, err error) {
 			continue
 		}
 		if *limit.of = *limit.given; *limit.of < 1 {
-			return b, fmt.Errorf("--%s must be 1 or more, not %d: leave it out for no such limit",
+			return b, fmt.Errorf("--%s must be 1 or more, not %d: omit it for no limit",
 				limit.name, *limit.of)
 		}
 	}
@@ -88,7 +88,7 @@ func (c *trainCmd) budget() (b runs.Budget, err error) {
 			continue
 		}
 		if *limit.of = *limit.given; *limit.of <= 0 {
-			return b, fmt.Errorf("--%s must be more than 0, not %v: leave it out for no such limit",
+			return b, fmt.Errorf("--%s must be more than 0, not %v: omit it for no limit",
 				limit.name, *limit.of)
 		}
 	}
@@ -104,16 +104,16 @@ type result struct {
 	Generations int64  `json:"generations"`
 	Evaluations int64  `json:"evaluations"`
 	EnvSteps    int64  `json:"env_steps"`
-	// that the paper's runs took in two hours; 0 where that is not known
+	// environment steps of the paper's runs in two hours; 0 if unknown
 	PaperSteps int64 `json:"paper_steps"`
-	// env_steps / paper_steps; null without the latter
+	// env_steps / paper_steps; null if paper_steps is unknown
 	StepsRatio *float64 `json:"steps_ratio"`
-	// wall-clock over all sessions, compilation included
+	// wall-clock time over all sessions, including compilation
 	Seconds        float64  `json:"seconds"`
 	CompileSeconds float64  `json:"compile_seconds"` // part of seconds
-	CPUSeconds     float64  `json:"cpu_seconds"`     // processor time, without compilation
+	CPUSeconds     float64  `json:"cpu_seconds"`     // processor time, excluding compilation
 	MaxFitness     *float64 `json:"max_fitness"`     // null while the repertoire is empty
-	Coverage       float64  `json:"coverage"`        // per cent
+	Coverage       float64  `json:"coverage"`        // percent
 	QDScore        float64  `json:"qd_score"`
 	Backend        string   `json:"backend"`
 	Finished       bool     `json:"finished"`
@@ -137,7 +137,7 @@ func printJSON(run *runs.Run) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// hyperparameters are those of a run: in short, or all as JSON.
+// hyperparameters returns a summary of a run's hyperparameters or, if verbose, all of them as JSON.
 func hyperparameters(c runs.Config, verbose bool) string {
 	if verbose {
 		return compact(c.Hyperparameters)
@@ -145,8 +145,7 @@ func hyperparameters(c runs.Config, verbose bool) string {
 	return summary(c)
 }
 
-// stepsRatio is the number of environment steps of a run as a part of the paper's; 0 where these
-// are not known.
+// stepsRatio is a run's environment steps divided by the paper's; 0 if the paper's are unknown.
 func stepsRatio(run *runs.Run) float64 {
 	paper := results.PaperSteps(run.Config.Algorithm, run.Config.Env)
 	if paper == 0 {
@@ -167,7 +166,7 @@ func printRun(run *runs.Run, verbose bool) {
 		fmt.Printf(" (%.2g of the paper's in 2h)", ratio)
 	}
 	fmt.Println()
-	fmt.Printf("seconds        %.1f (%.1f of them to compile)\n", s.Seconds, s.CompileSeconds)
+	fmt.Printf("seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
 	switch run.Config.Algorithm {
 	case qdnb.Adaptation, qdnb.HierarchicalControl: // they have no repertoire
 		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)

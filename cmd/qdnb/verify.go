@@ -18,14 +18,14 @@ import (
 type verifyCmd struct {
 	Paths []string `arg:"" name:"path" help:"Golden files, named KIND_ENV.npz or perturb_ENV_WHAT_VALUE.npz, or folders of them."`
 	backendFlag
-	Against string `placeholder:"BACKEND" help:"Say in tables (Markdown) how far the backend is from this one, too, such as cpu or go: single steps and whole episodes."`
+	Against string `placeholder:"BACKEND" help:"Also compare with this backend, such as cpu or go, in Markdown tables of single steps and whole episodes."`
 	JSON    bool   `name:"json" help:"Print the tables of --against as a JSON object."`
 }
 
-// Run compares all files, and fails if one differs or cannot be compared.
+// Run compares all files and fails if one differs or cannot be compared.
 func (c *verifyCmd) Run() error {
 	if c.JSON && c.Against == "" {
-		return errors.New("--json is for --against")
+		return errors.New("--json requires --against")
 	}
 	files, err := goldenFiles(c.Paths)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *verifyCmd) Run() error {
 	})
 }
 
-// verified has all files compared, and counts those that fail.
+// verified compares all files and returns an error with the number that failed.
 func verified(platform *xla.Platform, files []string,
 	file func(path string) (pass bool, err error)) error {
 	failed := 0
@@ -65,7 +65,7 @@ func verified(platform *xla.Platform, files []string,
 	return nil
 }
 
-// against says how far two backends are apart.
+// against measures how far two backends differ.
 func (c *verifyCmd) against(platform *xla.Platform, files []string) error {
 	other, err := xla.Open(c.Against)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *verifyCmd) against(platform *xla.Platform, files []string) error {
 		case err != nil:
 			fmt.Fprintln(os.Stderr, oneLine(err))
 		case !report.Pass:
-			fmt.Fprintf(os.Stderr, "%s: FAIL, without --against more is said\n", path)
+			fmt.Fprintf(os.Stderr, "%s: FAIL; run without --against for details\n", path)
 		}
 		return report.Pass, err
 	})
@@ -121,9 +121,9 @@ func stepTable(names [2]string, steps []verify.StepDistance) *tables.Table {
 
 func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 	t := &tables.Table{
-		Caption: "Episodes of the same policies from the same states: differences of positions after " +
-			"so many steps, and of returns, median / worst",
-		Header:  []string{"environment", "of"},
+		Caption: "Episodes of the same policies from the same states: differences in position after " +
+			"the given number of steps, and in return, median / worst",
+		Header:  []string{"environment", "comparison"},
 		Grouped: true,
 	}
 	for _, d := range drifts {
@@ -136,7 +136,7 @@ func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 		for i, positions := range [][]verify.Distance{d.Other, d.Nudged} {
 			row := []string{d.Env, names[0] + " from " + names[1]}
 			if i == 1 {
-				row[1] = names[0] + " from itself, starts a millionth apart"
+				row[1] = names[0] + " from itself, initial states 1e-6 apart"
 			}
 			for _, at := range positions {
 				row = append(row, spread(at))
@@ -148,8 +148,8 @@ func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 	return t
 }
 
-// spread is a distance with two digits that count: more would say something about this machine
-// alone.
+// spread formats a distance with two significant digits. More digits would only describe this
+// machine.
 func spread(d verify.Distance) string { return twoDigits(d.Median) + " / " + twoDigits(d.Worst) }
 
 func twoDigits(x float64) string {
@@ -159,13 +159,13 @@ func twoDigits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 2, 64)
 }
 
-// goldenFiles replaces folders by the golden files in them, whose names begin with a kind.
+// goldenFiles replaces folders by the golden files in them, whose names start with a kind.
 func goldenFiles(paths []string) ([]string, error) {
 	var files []string
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no golden file or folder %s", path)
+			return nil, fmt.Errorf("golden file or folder %s does not exist", path)
 		} else if err != nil {
 			return nil, err
 		}
@@ -182,7 +182,7 @@ func goldenFiles(paths []string) ([]string, error) {
 			files = append(files, inside...)
 		}
 		if len(files) == before {
-			return nil, fmt.Errorf("no golden file in %s: their names begin with %s", path,
+			return nil, fmt.Errorf("no golden file in %s: their names start with %s", path,
 				strings.Join(verify.Kinds(), "_, ")+"_")
 		}
 	}

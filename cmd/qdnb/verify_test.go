@@ -11,8 +11,8 @@ import (
 
 func goldenFile(name string) string { return filepath.Join("..", "..", "envs", "testdata", name) }
 
-// A backend against itself is as far from golden files as it is, and not at all from the other; as
-// tables and as JSON.
+// Compared with itself, a backend has its usual distance from golden files and none from the other
+// backend, in tables and in JSON.
 func TestVerifyAgainst(t *testing.T) {
 	args := []string{"verify", "--backend", "go", "--against", "go", goldenFile("traj_pointmaze.npz"),
 		goldenFile("onestep_pointmaze.npz")}
@@ -20,8 +20,9 @@ func TestVerifyAgainst(t *testing.T) {
 	for _, want := range []string{
 		"| environment | quantity | numbers | go from golden files | go from go |",
 		"| pointmaze | positions | 512 | 0 / ", "|  | rewards | 256 |",
-		"| environment | of | 1 | 10 | 50 | 100 | 250 | return |", "| pointmaze | go from go | 0 / 0 |",
-		"starts a millionth apart", "2 files PASS on go",
+		"| environment | comparison | 1 | 10 | 50 | 100 | 250 | return |",
+		"| pointmaze | go from go | 0 / 0 |",
+		"initial states 1e−6 apart", "2 files PASS on go",
 	} {
 		if status != 0 || !strings.Contains(stdout, want) {
 			t.Fatalf("status %d, no %q in %s%s", status, want, stdout, stderr)
@@ -86,8 +87,8 @@ func TestVerifyAgainstTellsWhatFails(t *testing.T) {
 		t.Errorf("status %d, %s%s", status, stdout, stderr)
 	}
 	for want, args := range map[string][]string{
-		"--json is for --against":  {"--json"},
-		`unknown backend "abacus"`: {"--backend", "go", "--against", "abacus"},
+		"--json requires --against": {"--json"},
+		`unknown backend "abacus"`:  {"--backend", "go", "--against", "abacus"},
 	} {
 		_, stderr, status := invoke(t, append([]string{"verify", wrong}, args...)...)
 		if status != 1 || !strings.Contains(stderr, want) {

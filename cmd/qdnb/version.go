@@ -21,22 +21,22 @@ func (versionCmd) Run() error {
 	return nil
 }
 
-// versionFlag is `qdnb --version`.
+// versionFlag implements `qdnb --version`.
 type versionFlag bool
 
-// BeforeReset prints the version instead of looking for a command.
+// BeforeReset prints the version and exits before a command is looked up.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
 	printVersion(app.Stdout)
 	app.Exit(0)
 	return nil
 }
 
-// frameworkModules are those that compile and run programs.
+// frameworkModules are the modules that compile and run programs.
 var frameworkModules = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute",
 	"github.com/gomlx/go-xla"}
 
-// printVersion writes the versions of this build, as the go tool recorded them, and the plugin of
-// XLA:CPU. It opens no backend.
+// printVersion writes the versions recorded in this build and the path of the XLA:CPU plugin. It
+// does not open a backend.
 func printVersion(out io.Writer) {
 	version, commit := "(devel)", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -56,14 +56,14 @@ func printVersion(out io.Writer) {
 		fmt.Fprintf(out, "module    %s %s\n", module, found[module])
 	}
 	fmt.Fprintf(out, "plugin    %s\n", cmp.Or(xla.FindPlugin(xla.CPU),
-		"none for the CPU: `qdnb doctor --install` fetches it"))
+		"none for the CPU: `qdnb doctor --install` installs it"))
 }
 
 type helpCmd struct {
 	Command []string `arg:"" optional:"" help:"Command, such as \"sweep plan\"."`
 }
 
-// Run prints the help of a command, or of all.
+// Run prints the help of a command, or of all commands.
 func (c *helpCmd) Run(ctx *kong.Context) error {
 	about, err := kong.Trace(ctx.Kong, c.Command)
 	if err == nil {

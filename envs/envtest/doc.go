@@ -1,14 +1,15 @@
-// Package envtest puts an environment, also one of the user's own, through what the rest of the
-// module relies on:
+// Package envtest checks that an environment, including a user's own, keeps the promises that the
+// rest of the module relies on:
 //
-//   - its constants make sense, and its states have their shapes, which no step changes;
-//   - a reset gives reward 0 and done 0, depends on the key alone, and varies with it;
+//   - its constants are valid, and its states have the promised shapes, which no step changes;
+//   - a reset gives reward 0 and done 0, depends only on the key, and varies with it;
 //   - the same keys and actions give the same bytes, however often it is built and run;
-//   - a copy does not feel its neighbours, not even if their actions are NaN;
-//   - random actions lead to finite numbers, done is 0 or 1, and descriptors whose mean counts keep within their limits;
+//   - a copy does not depend on the other copies, even if their actions are NaN;
+//   - random actions lead to finite numbers, done is 0 or 1, and descriptors of kind Mean stay
+//     within their limits;
 //   - a policy whose actions are NaN has fitness -Inf;
-//   - all backends agree, to rounding.
+//   - all backends agree up to rounding.
 //
-// [Run] is for tests, [Check] for notebooks. Most of the time goes into compiling; environments are
-// run for some twenty steps.
+// [Run] is for tests, [Check] for notebooks. Environments run for about twenty steps; most of the
+// time is compilation.
 package envtest

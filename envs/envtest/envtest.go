@@ -11,17 +11,17 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Suite says how environments are tried. The zero value is what [Run] and [Check] take.
+// Suite configures the checks. [Run] and [Check] use the zero value.
 type Suite struct {
-	// Platforms are the backends to try; nil for the best of this machine and pure Go. The first is
-	// compared with the others, and what need not be tried on all is tried on the last.
+	// Platforms are the backends; nil means the best one of this machine and pure Go. The first is
+	// compared with the others. Checks that do not need all backends use the last.
 	Platforms []*xla.Platform
-	// FixedStart says that all episodes are to start in the same state, whatever their keys.
+	// FixedStart means that all episodes must start in the same state, whatever their keys.
 	FixedStart bool
-	// Steps is the number of control steps; 0 for 20.
+	// Steps is the number of control steps; 0 means 20.
 	Steps int
-	// Tolerance is how far the numbers of two backends may be apart after two steps, in absolute
-	// terms below 1 and relative ones above; 0 for 1e-3.
+	// Tolerance is the allowed difference between two backends after two steps: absolute for values
+	// below 1, relative above; 0 means 1e-3.
 	Tolerance float64
 }
 
@@ -31,10 +31,10 @@ func Run(t testing.TB, env envs.Env) {
 	Suite{}.Run(t, env)
 }
 
-// Check returns an error that lists the promises that env breaks, a line each.
+// Check returns an error that lists the promises that env breaks, one per line.
 func Check(env envs.Env) error { return Suite{}.Check(env) }
 
-// Run is [Run] as the suite says.
+// Run is [Run] with the settings of the suite.
 func (s Suite) Run(t testing.TB, env envs.Env) {
 	t.Helper()
 	broken, err := s.try(env)
@@ -46,7 +46,7 @@ func (s Suite) Run(t testing.TB, env envs.Env) {
 	}
 }
 
-// Check is [Check] as the suite says.
+// Check is [Check] with the settings of the suite.
 func (s Suite) Check(env envs.Env) error {
 	broken, err := s.try(env)
 	if err != nil {
@@ -62,7 +62,8 @@ func (s Suite) Check(env envs.Env) error {
 		strings.Join(broken, "\n  "))
 }
 
-// try lists the promises that an environment breaks. An error is of a backend that cannot be had.
+// try lists the promises that an environment breaks. It returns an error if a backend is not
+// available.
 func (s Suite) try(env envs.Env) (broken []string, err error) {
 	if err := env.Spec().Validate(); err != nil {
 		return []string{"Spec: " + err.Error()}, nil
@@ -83,7 +84,7 @@ func (s Suite) try(env envs.Env) (broken []string, err error) {
 	return t.broken, nil
 }
 
-// everywhere is the best backend of this machine, and pure Go.
+// everywhere returns the best backend of this machine, and pure Go.
 func everywhere() ([]*xla.Platform, error) {
 	best, err := xla.Default()
 	if err != nil || best.Kind == xla.Go {
@@ -93,7 +94,7 @@ func everywhere() ([]*xla.Platform, error) {
 	return []*xla.Platform{best, pure}, err
 }
 
-// trial is a suite at work on an environment.
+// trial is a run of a suite on an environment.
 type trial struct {
 	Suite
 	env    envs.Env

@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// slider is a point on a line that a force of +-1 moves by a tenth. It keeps all promises, unless a
-// function breaks one.
+// slider is a point on a line that moves by a tenth of the action. It keeps all promises, unless
+// one of its functions breaks one.
 type slider struct {
 	spec  func(*envs.Spec)
 	start func(keys xla.Key) *Node // [B]
@@ -66,7 +66,7 @@ func (e slider) Step(s envs.State, action *Node) envs.State {
 	return next
 }
 
-// recorder is a test that keeps what it is told.
+// recorder is a test that records its errors.
 type recorder struct {
 	testing.TB
 	told []string
@@ -92,7 +92,7 @@ func TestGoodEnvironmentPasses(t *testing.T) {
 	envtest.Run(t, none)
 }
 
-// Every promise can be broken, and the failure says which it is.
+// Every promise can be broken, and the failure names it.
 func TestBrokenPromisesAreSaid(t *testing.T) {
 	pure := []*xla.Platform{xlatest.Pure(t)}
 	built := 0
@@ -107,9 +107,8 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		`limits of "share of the right" in slider are 2 and 1`: {spec: func(s *envs.Spec) {
 			s.Descriptor.Lower[0] = 2
 		}},
-		"1 upper ones and 2 names": {spec: func(s *envs.Spec) {
-			s.Descriptor.Components = []string{"a",
-				"b"}
+		"1 upper limits and 2 names": {spec: func(s *envs.Spec) {
+			s.Descriptor.Components = []string{"a", "b"}
 		}},
 		"shapes: Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says " +
 			"(Float32)[5, 3]": {
@@ -117,40 +116,36 @@ func TestBrokenPromisesAreSaid(t *testing.T) {
 		"shapes: Reset returns no Descriptor": {reset: func(s *envs.State) { s.Descriptor = nil }},
 		"shapes: Reset returns PhysicsState[0] of shape (Float32)[5, 1] for 5 copies: the last axis": {
 			reset: func(s *envs.State) { s.PhysicsState[0] = InsertAxes(s.PhysicsState[0], -1) }},
-		"shapes: Reset returns no World": {reset: func(s *envs.State) { s.PhysicsState = nil }},
-		"shapes: Step turns PhysicsState[0] from (Float32)[5] into (Float32)[1, 5]": {
+		"shapes: Reset returns no PhysicsState": {reset: func(s *envs.State) { s.PhysicsState = nil }},
+		"shapes: Step changes PhysicsState[0] from (Float32)[5] to (Float32)[1, 5]": {
 			step: func(_, _ *Node, s *envs.State) {
-				s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0],
-					0)}
+				s.PhysicsState = []*Node{InsertAxes(s.PhysicsState[0], 0)}
 			}},
-		"shapes: Step turns a PhysicsState of 1 tensors into one of 2": {
+		"shapes: Step changes PhysicsState from 1 tensors to 2": {
 			step: func(x, _ *Node, s *envs.State) { s.PhysicsState = append(s.PhysicsState, x) }},
-		"there is no body \"leg\"": {step: func(_, _ *Node,
-			_ *envs.State) {
-			panic(`there is no body "leg"`)
+		`the model has no body "leg"`: {step: func(_, _ *Node, _ *envs.State) {
+			panic(`the model has no body "leg"`)
 		}},
 		"reset: it must give reward 0 and done 0: number 0 of the reward of copy 0 after 0 steps is -1": {
 			reset: func(s *envs.State) { s.Reward = AddScalar(s.Reward, -1) }},
 		"reset: all keys give the same state": {start: same},
-		"reset: the same key gives another state in another place of the batch": {start: func(keys xla.Key) *Node {
-			return xla.Key{Hi: Const(keys.Hi.Graph(), uint32(1)),
-				Lo: Const(keys.Hi.Graph(), uint32(2))}.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0])
-		}},
-		"same bytes: built once more it does something else": {start: func(keys xla.Key) *Node {
+		"reset: the same key gives another state at another batch index": {
+			start: func(keys xla.Key) *Node {
+				return xla.Key{Hi: Const(keys.Hi.Graph(), uint32(1)),
+					Lo: Const(keys.Hi.Graph(), uint32(2))}.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0])
+			}},
+		"same bytes: a second build behaves differently": {start: func(keys xla.Key) *Node {
 			built++
 			return AddScalar(keys.Uniform(-0.5, 0.5, keys.Hi.Shape().Dimensions[0]), 0.1*float64(built%7))
 		}},
-		"independence: a copy feels what its neighbours do, on go": {step: func(x, _ *Node,
+		"independence: a copy depends on the other copies, on go": {step: func(x, _ *Node,
 			s *envs.State) {
 			s.Reward = Sub(s.Reward, ReduceAllMean(Square(x)))
 		}},
-		"finite: random actions lead to something that is not a number: number 0 of the reward": {step: func(x, _ *Node, s *envs.State) {
-			s.Reward = Log(s.Reward)
-		}},
-		"done: it is neither 0 nor 1: number 0 of done of copy 0 after 1 steps is 0.5": {step: func(x,
-			_ *Node, s *envs.State) {
-			s.Done = AddScalar(s.Done, 0.5)
-		}},
+		"finite: random actions lead to a number that is not finite: number 0 of the reward": {
+			step: func(x, _ *Node, s *envs.State) { s.Reward = Log(s.Reward) }},
+		"done: it must be 0 or 1: number 0 of done of copy 0 after 1 steps is 0.5": {
+			step: func(x, _ *Node, s *envs.State) { s.Done = AddScalar(s.Done, 0.5) }},
 		"limits: number 0 of the descriptor of copy": {step: func(x, _ *Node,
 			s *envs.State) {
 			s.Descriptor = MulScalar(s.Descriptor, 2)
@@ -199,7 +194,7 @@ func TestBackendsAreCompared(t *testing.T) {
 	}}
 	err := envtest.Suite{Platforms: []*xla.Platform{best, pure}}.Check(biased)
 	if err == nil || !strings.Contains(err.Error(), "agreement: "+best.Name()+
-		" and go are 0.01 apart, 0.001 is allowed: number 0 of the reward of copy 0 after 1 steps") {
+		" and go differ by 0.01, 0.001 is allowed: number 0 of the reward of copy 0 after 1 steps") {
 		t.Errorf("%v", err)
 	}
 	if err := (envtest.Suite{Platforms: []*xla.Platform{best, pure},
@@ -208,7 +203,7 @@ func TestBackendsAreCompared(t *testing.T) {
 	}
 }
 
-// An error for a list of promises, as a notebook shows it.
+// Check returns a list of promises, as a notebook shows it.
 func TestCheckListsAll(t *testing.T) {
 	err := envtest.Suite{Platforms: []*xla.Platform{xlatest.Pure(t)}}.Check(slider{step: func(x,
 		_ *Node, s *envs.State) {

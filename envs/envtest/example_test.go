@@ -2,12 +2,13 @@ package envtest_test
 
 import (
 	"fmt"
+	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/envtest"
 )
 
-// crooked announces observations that it does not make.
+// crooked returns observations of another size than its Spec promises.
 type crooked struct{ envs.Pointmaze }
 
 func (c crooked) Spec() envs.Spec {
@@ -18,7 +19,11 @@ func (c crooked) Spec() envs.Spec {
 
 func ExampleCheck() {
 	fmt.Println(envtest.Check(envs.Pointmaze{}))
-	fmt.Println(envtest.Check(crooked{}))
-	// Output: <nil> crooked breaks a promise of environments: shapes: Reset returns Observation of
-	// shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 4]
+	err := envtest.Check(crooked{})
+	fmt.Println(strings.ReplaceAll(err.Error(), ": ", ":\n"))
+	// Output:
+	// <nil>
+	// crooked breaks a promise of environments:
+	// shapes:
+	// Reset returns Observation of shape (Float32)[5, 2] for 5 copies; Spec says (Float32)[5, 4]
 }

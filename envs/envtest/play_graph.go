@@ -12,17 +12,20 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// batch is the number of copies: one that hardly anything else has as its size.
+// batch is the number of copies, a number that is unlikely to be another size of an environment.
 const batch = 5
 
-// column is an array of a recording, [B, numbers], before it is read.
+// resetState is the name of the physics state after the reset in a recording.
+const resetState = "the physics state after the reset"
+
+// column is an array of a recording in the graph, [B, numbers].
 type column struct {
 	name  string
-	width int // numbers of a step, from the reset on; 0 for what is recorded once
+	width int // numbers per step, starting at the reset; 0 if recorded once
 	node  *Node
 }
 
-// playing is an episode on its way.
+// playing is the loop state of an episode.
 type playing struct {
 	State   envs.State
 	Score   envs.Score
@@ -30,7 +33,7 @@ type playing struct {
 	Trace   []*Node // [T+1, B, ...] each
 }
 
-// seen is what is recorded of a state after each step.
+// seen returns the parts of a state that are recorded after each step.
 func seen(s envs.State) []*Node {
 	nodes := []*Node{s.Observation, s.Reward, s.Done}
 	if s.Descriptor != nil {
@@ -39,8 +42,8 @@ func seen(s envs.State) []*Node {
 	return nodes
 }
 
-// play runs an episode under given actions [T, B, actions]. It returns nil and what is wrong where
-// shapes are not as promised.
+// play runs an episode under actions [T, B, actions]. It returns an error if shapes are not as
+// promised.
 func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 	g, spec, steps := actions.Graph(), env.Spec(), actions.Shape().Dimensions[0]
 	start := env.Reset(keys)
@@ -79,8 +82,8 @@ func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 		rows := Reshape(TransposeAllAxes(trace, order...), batch, -1)
 		columns = append(columns, column{name, rows.Shape().Dimensions[1] / (steps + 1), rows})
 	}
-	columns = append(columns, column{"the world after the reset", 0, flat(start.PhysicsState)},
-		column{"the world at the end", 0, flat(p.State.PhysicsState)})
+	columns = append(columns, column{resetState, 0, flat(start.PhysicsState)},
+		column{"the physics state at the end", 0, flat(p.State.PhysicsState)})
 	fitness, descriptor := p.Score.Result()
 	columns = append(columns, column{"the fitness", 0, Reshape(fitness, batch, 1)})
 	if descriptor != nil {
@@ -89,19 +92,19 @@ func play(env envs.Env, keys xla.Key, actions *Node) ([]column, error) {
 	return columns, nil
 }
 
-// row is the action of a step.
+// row returns the actions [B, actions] of a step.
 func row(actions, step *Node) *Node { return Squeeze(xla.Rows(actions, step, 1), 0) }
 
-// flat are the numbers of a world, [B, numbers].
-func flat(world []*Node) *Node {
-	rows := make([]*Node, len(world))
-	for i, part := range world {
+// flat flattens a physics state, [B, numbers].
+func flat(state []*Node) *Node {
+	rows := make([]*Node, len(state))
+	for i, part := range state {
 		rows[i] = ConvertDType(Transpose(Reshape(part, -1, batch), 0, 1), dtypes.Float32)
 	}
 	return Concatenate(rows, 1)
 }
 
-// shaped compares a state with what Spec says.
+// shaped compares the shapes of a state with Spec.
 func shaped(method string, spec envs.Spec, s envs.State) error {
 	descriptor := len(spec.Descriptor.Lower)
 	for _, part := range []struct {
@@ -115,7 +118,7 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 	} {
 		if part.name == "Descriptor" && descriptor == 0 {
 			if s.Descriptor != nil {
-				return errors.Errorf("shapes: %s returns a descriptor and Spec says that there is none", method)
+				return errors.Errorf("shapes: %s returns a descriptor, but Spec has none", method)
 			}
 			continue
 		}
@@ -129,8 +132,7 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 		}
 	}
 	if len(s.PhysicsState) == 0 {
-		return errors.Errorf("shapes: %s returns no PhysicsState: there is nothing that a step could "+
-			"start from", method)
+		return errors.Errorf("shapes: %s returns no PhysicsState: steps need one", method)
 	}
 	for i, part := range s.PhysicsState {
 		if part == nil {
@@ -138,16 +140,16 @@ func shaped(method string, spec envs.Spec, s envs.State) error {
 		}
 		if dims := part.Shape().Dimensions; len(dims) == 0 || dims[len(dims)-1] != batch {
 			return errors.Errorf("shapes: %s returns PhysicsState[%d] of shape %s for %d copies: the last "+
-				"axis must be that of the copies", method, i, part.Shape(), batch)
+				"axis must be the batch", method, i, part.Shape(), batch)
 		}
 	}
 	return nil
 }
 
-// unchanged compares the shapes of a state with those of the one before, since loops carry them.
+// unchanged compares the shapes of a state with the state before it: loops need constant shapes.
 func unchanged(before, after envs.State) error {
 	if len(before.PhysicsState) != len(after.PhysicsState) {
-		return errors.Errorf("shapes: Step turns a PhysicsState of %d tensors into one of %d",
+		return errors.Errorf("shapes: Step changes PhysicsState from %d tensors to %d",
 			len(before.PhysicsState), len(after.PhysicsState))
 	}
 	type pair struct {
@@ -165,16 +167,16 @@ func unchanged(before, after envs.State) error {
 		switch {
 		case p.old == nil && p.now == nil:
 		case p.old == nil || p.now == nil:
-			return errors.Errorf("shapes: Reset and Step do not both return %s", p.name)
+			return errors.Errorf("shapes: only one of Reset and Step returns %s", p.name)
 		case !p.old.Shape().Equal(p.now.Shape()):
-			return errors.Errorf("shapes: Step turns %s from %s into %s: loops cannot carry it", p.name,
-				p.old.Shape(), p.now.Shape())
+			return errors.Errorf("shapes: Step changes %s from %s to %s: loops need constant shapes",
+				p.name, p.old.Shape(), p.now.Shape())
 		}
 	}
 	return nil
 }
 
-// steady is a policy that always does the same, [B, actions].
+// steady is a policy with constant actions [B, actions].
 type steady struct{ Action *Node }
 
 // Apply implements [envs.Policy].

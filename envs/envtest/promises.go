@@ -14,15 +14,15 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The copies of the trials. Copies 0 and 4 begin and act alike. In the changed trial copy 1 does
-// what is not a number and copy 3 begins and acts otherwise, while copies 0, 2 and 4 are as before.
+// Roles of the copies. Copies 0 and twin have the same key and actions. In the changed inputs copy
+// spoiled has NaN actions and copy other another key and other actions; the rest do not change.
 const (
 	spoiled = 1
 	other   = 3
 	twin    = 4
 )
 
-// try goes from what all the rest needs to what is of less consequence.
+// try runs all checks. It stops early if a check fails that the others depend on.
 func (t *trial) try() {
 	var first recording // of the first platform
 	for i, platform := range t.Platforms {
@@ -35,7 +35,7 @@ func (t *trial) try() {
 			t.breaks("%v", err)
 			return
 		}
-		if player == nil { // shapes: said, and the same on all platforms
+		if player == nil { // wrong shapes: already reported, and the same on all platforms
 			return
 		}
 		base, again, beside := t.play(player, plain), t.play(player, plain), t.play(player, changed)
@@ -50,7 +50,7 @@ func (t *trial) try() {
 			t.agree(t.Platforms[0].Name(), first, platform.Name(), base)
 		}
 		if at := differ(base, again, allCopies); at != "" {
-			t.breaks("same bytes: the same keys and actions give others when %s runs them again: %s",
+			t.breaks("same bytes: the same keys and actions give other bytes when %s runs them again: %s",
 				platform.Name(), at)
 		}
 		t.independent(platform.Name(), base, beside)
@@ -61,7 +61,7 @@ func (t *trial) try() {
 	}
 }
 
-// inputs are the words of the keys [B], twice, and actions [T, B, actions] in +-1.
+// inputs are the two words of the keys, [B] each, and actions [T, B, actions] in +-1.
 type inputs struct {
 	hi, lo  []uint32
 	actions []float32
@@ -95,7 +95,7 @@ type player struct {
 	columns []column
 }
 
-// compile returns nil if shapes are wrong, after saying so.
+// compile compiles an episode. It reports wrong shapes and then returns nil.
 func (t *trial) compile(platform *xla.Platform) (*player, error) {
 	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, batch)}
 	actions := xla.Input{Shape: shapes.Make(dtypes.Float32, t.Steps, batch, t.spec.Actions)}
@@ -122,13 +122,13 @@ func (t *trial) compile(platform *xla.Platform) (*player, error) {
 	return p, err
 }
 
-// axes names the sizes of the episodes.
+// axes names the array sizes of episodes, for compiling.
 func (t *trial) axes() []xla.Axis {
 	return append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}},
 		t.spec.Axes()...)
 }
 
-// play runs an episode; nil if that fails, after saying so.
+// play runs an episode. It reports a failure and then returns nil.
 func (t *trial) play(p *player, in inputs) recording {
 	arrays, err := fetch(p.Program, tensors.FromValue(in.hi), tensors.FromValue(in.lo),
 		tensors.FromFlatDataAndDimensions(in.actions, t.Steps, batch, t.spec.Actions))
@@ -144,7 +144,7 @@ func (t *trial) play(p *player, in inputs) recording {
 	return r
 }
 
-// fetch runs a program and copies what it returns.
+// fetch runs a program and copies its outputs to the host.
 func fetch(p *xla.Program, in ...*tensors.Tensor) ([][]float32, error) {
 	values := make([]xla.Sharded, len(in))
 	for i, tensor := range in {
@@ -165,20 +165,18 @@ func fetch(p *xla.Program, in ...*tensors.Tensor) ([][]float32, error) {
 	return arrays, nil
 }
 
-// sound looks at an episode by itself.
+// sound checks the values of a single episode.
 func (t *trial) sound(r recording) {
 	d := t.spec.Descriptor
 	for _, a := range r {
 		if at := a.first(allCopies, func(_, i int, x float32) bool { return !finite(x) }); at != "" {
-			t.breaks("finite: random actions lead to something that is not a number: %s", at)
+			t.breaks("finite: random actions lead to a number that is not finite: %s", at)
 		}
 		switch a.name {
 		case "done":
-			if at := a.first(allCopies, func(_, i int,
-				x float32) bool {
-				return x != 0 && x != 1
-			}); at != "" {
-				t.breaks("done: it is neither 0 nor 1: %s", at)
+			binary := func(_, _ int, x float32) bool { return x != 0 && x != 1 }
+			if at := a.first(allCopies, binary); at != "" {
+				t.breaks("done: it must be 0 or 1: %s", at)
 			}
 		case "the descriptor", "the episode's descriptor":
 			outside := func(_, i int, x float32) bool {
@@ -187,57 +185,55 @@ func (t *trial) sound(r recording) {
 			}
 			if d.Kind == envs.Mean {
 				if at := a.first(allCopies, outside); at != "" {
-					t.breaks("limits: %s, which Spec says cannot be", at)
+					t.breaks("limits: %s, outside of the limits in Spec", at)
 				}
 			}
 		}
 		if a.name == "done" || a.name == "the reward" {
-			if at := a.first(allCopies, func(_, i int,
-				x float32) bool {
-				return i == 0 && x != 0
-			}); at != "" {
+			nonzero := func(_, i int, x float32) bool { return i == 0 && x != 0 }
+			if at := a.first(allCopies, nonzero); at != "" {
 				t.breaks("reset: it must give reward 0 and done 0: %s", at)
 			}
 		}
-		if a.name == "the world after the reset" {
+		if a.name == resetState {
 			t.starts(a)
 		}
 	}
 }
 
-// starts looks at the worlds after a reset, of which those of the twins must be alike and others
-// not.
-func (t *trial) starts(world array) {
-	if at, off := world.off(world, 0, twin, len(world.rows[0])); off > 1e-5 {
-		t.breaks("reset: the same key gives another state in another place of the batch: %s", at)
+// starts checks the physics states after a reset: equal for the twins, different for other keys.
+func (t *trial) starts(state array) {
+	if at, off := state.off(state, 0, twin, len(state.rows[0])); off > 1e-5 {
+		t.breaks("reset: the same key gives another state at another batch index: %s", at)
 	}
 	varies := false
-	for _, row := range world.rows[1:twin] {
-		varies = varies || !slices.Equal(row, world.rows[0])
+	for _, row := range state.rows[1:twin] {
+		varies = varies || !slices.Equal(row, state.rows[0])
 	}
 	if !varies && !t.FixedStart {
-		t.breaks("reset: all keys give the same state; if that is meant, set FixedStart")
+		t.breaks("reset: all keys give the same state; set FixedStart if this is intended")
 	}
 	if varies && t.FixedStart {
 		t.breaks("reset: keys give different states in an environment with a fixed start")
 	}
 }
 
-// independent compares an episode with one in which neighbours do something else, one of them what
-// is not a number.
+// independent compares an episode with one in which other copies act differently, one of them with
+// NaN actions.
 func (t *trial) independent(platform string, base, beside recording) {
 	if at := differ(base, beside, []int{0, 2, twin}); at != "" {
-		t.breaks("independence: a copy feels what its neighbours do, on %s: %s", platform, at)
+		t.breaks("independence: a copy depends on the other copies, on %s: %s", platform, at)
 	}
 	for _, a := range beside {
 		if fitness := a.rows[spoiled][0]; a.name == "the fitness" && !math.IsInf(float64(fitness), -1) {
-			t.breaks("NaN: actions that are not numbers give fitness %g on %s; it must be -Inf "+
+			t.breaks("NaN: NaN actions give fitness %g on %s; it must be -Inf "+
 				"(ClipScalar, Min and Max may lose NaN)", fitness, platform)
 		}
 	}
 }
 
-// rebuilt builds an environment once more: methods must not draw numbers or count by themselves.
+// rebuilt builds the environment a second time: its methods must not have hidden randomness or
+// state.
 func (t *trial) rebuilt(platform *xla.Platform, in inputs, base recording) {
 	player, err := t.compile(platform)
 	if err != nil || player == nil {
@@ -247,13 +243,13 @@ func (t *trial) rebuilt(platform *xla.Platform, in inputs, base recording) {
 	defer player.Free()
 	if again := t.play(player, in); again != nil {
 		if at := differ(base, again, allCopies); at != "" {
-			t.breaks("same bytes: built once more it does something else (randomness must come from the "+
+			t.breaks("same bytes: a second build behaves differently (randomness must come from the "+
 				"keys): %s", at)
 		}
 	}
 }
 
-// spoiledPolicy rolls out policies of which one does what is not a number.
+// spoiledPolicy rolls out policies, one of which returns NaN actions.
 func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
 	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, batch)}
 	actions := xla.Input{Shape: shapes.Make(dtypes.Float32, batch, t.spec.Actions)}
@@ -284,26 +280,26 @@ func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
 				"(ClipScalar, Min and Max may lose NaN)", fitness, platform.Name())
 		}
 		if i != spoiled && !finite(fitness) {
-			t.breaks("NaN: a policy beside one whose actions are NaN has fitness %g on %s", fitness,
+			t.breaks("NaN: a policy has fitness %g on %s when the actions of another one are NaN", fitness,
 				platform.Name())
 		}
 	}
 }
 
-// agreed is the number of steps on all backends but the first: later on contacts may make much of
-// the rounding, and pure Go takes its time.
+// agreed is the number of steps on all backends except the first: later, contacts may amplify
+// rounding, and pure Go is slow.
 const agreed = 2
 
 // agree compares the first steps on two backends.
 func (t *trial) agree(one string, a recording, another string, b recording) {
 	for k := range a {
 		n := len(b[k].rows[0])
-		if a[k].width == 0 && a[k].name != "the world after the reset" {
-			continue // it is of the end, which is not the same
+		if a[k].width == 0 && a[k].name != resetState {
+			continue // recorded at the end, which is at another step
 		}
 		for copy := range batch {
 			if at, off := a[k].off(b[k], copy, copy, n); off > t.Tolerance {
-				t.breaks("agreement: %s and %s are %.2g apart, %.2g is allowed: %s", one, another, off,
+				t.breaks("agreement: %s and %s differ by %.2g, %.2g is allowed: %s", one, another, off,
 					t.Tolerance, at)
 				break
 			}

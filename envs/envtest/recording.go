@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// array is what a recording has of one name.
+// array is a named array of a recording.
 type array struct {
 	name  string
-	width int         // numbers of a step; 0 for what is recorded once
-	rows  [][]float32 // of each copy
+	width int         // numbers per step; 0 if recorded once
+	rows  [][]float32 // one row per copy
 }
 
 // recording is an episode of all copies.
 type recording []array
 
-// at says which number of an array is meant.
+// at describes the position of a number in an array.
 func (a array) at(copy, i int) string {
 	if a.width == 0 {
 		return fmt.Sprintf("number %d of %s of copy %d", i, a.name, copy)
@@ -25,7 +25,7 @@ func (a array) at(copy, i int) string {
 
 func finite(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 
-// first finds a number of some copies of which something holds.
+// first describes the first number of some copies for which holds returns true, or returns "".
 func (a array) first(copies []int, holds func(copy, i int, x float32) bool) string {
 	for _, copy := range copies {
 		for i, x := range a.rows[copy] {
@@ -37,8 +37,8 @@ func (a array) first(copies []int, holds func(copy, i int, x float32) bool) stri
 	return ""
 }
 
-// off is the largest difference between the first n numbers of two copies, relative to those above
-// 1, and where that is.
+// off returns the largest difference between the first n numbers of two copies, relative for
+// numbers above 1, and its position.
 func (a array) off(b array, copy, other, n int) (at string, worst float64) {
 	for i, x := range a.rows[copy][:n] {
 		y := b.rows[other][i]
@@ -56,7 +56,8 @@ func (a array) off(b array, copy, other, n int) (at string, worst float64) {
 	return at, worst
 }
 
-// differ finds a number of some copies whose bits are not the same in two recordings.
+// differ describes the first number of some copies whose bits differ between two recordings, or
+// returns "".
 func differ(a, b recording, copies []int) string {
 	for k := range a {
 		for _, copy := range copies {

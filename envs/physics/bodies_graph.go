@@ -5,16 +5,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// State are the coordinates of B copies of a system: a tree that loops can carry. Read it with
-// [System.Frame] and [System.JointAngles].
+// State holds the coordinates of B copies of a system. It is a pytree, so loops can carry it. Read
+// it with [System.Frame] and [System.JointAngles].
 type State struct {
-	// Parts are, for each level of bodies, the components that can change, [limbs, B] each: of the
-	// positions, the rotations as quaternions w, x, y, z, the velocities, and the angular
-	// velocities.
+	// Parts holds, for each level of bodies, the components that can change, [limbs, B] each: of
+	// positions, rotations (quaternions w, x, y, z), velocities and angular velocities.
 	Parts []*Node
 }
 
-// bodies are the coordinates of bodies, a row each.
+// bodies holds the coordinates of bodies, one row per body.
 type bodies struct {
 	pos vector
 	rot quaternion
@@ -22,7 +21,7 @@ type bodies struct {
 	ang vector
 }
 
-// limbs are the coordinates of all bodies that move, level by level.
+// limbs holds the coordinates of all moving bodies, level by level; see [System].
 type limbs []bodies
 
 func (b *bodies) components() [13]*num {
@@ -32,7 +31,7 @@ func (b *bodies) components() [13]*num {
 	}
 }
 
-// places are the positions and rotations, motions the velocities.
+// places returns the positions and rotations of all bodies.
 func (all limbs) places() (components []*num) {
 	for l := range all {
 		c := all[l].components()
@@ -41,6 +40,7 @@ func (all limbs) places() (components []*num) {
 	return components
 }
 
+// motions returns the linear and angular velocities of all bodies.
 func (all limbs) motions() (components []*num) {
 	for l := range all {
 		c := all[l].components()
@@ -53,11 +53,11 @@ func (b bodies) take(rows ...int) bodies {
 	return bodies{b.pos.take(rows...), b.rot.take(rows...), b.vel.take(rows...), b.ang.take(rows...)}
 }
 
-// limbs completes the parts of a state by what cannot change.
+// limbs returns all coordinates of a state, including the components that cannot change.
 func (s *System) limbs(state State) limbs { return s.complete(state.flat()) }
 
-// flat are the parts of a state as the engine has them, [limbs * B]. A loop should carry them so:
-// XLA:CPU reads a tensor of another form number by number.
+// flat returns the parts of a state in the engine's layout, [limbs * B]. Loops should carry them
+// in this layout: XLA:CPU reads tensors of other shapes number by number.
 func (state State) flat() []*Node {
 	var parts []*Node
 	for _, part := range state.Parts {
@@ -66,14 +66,14 @@ func (state State) flat() []*Node {
 	return parts
 }
 
-// complete adds to flat parts what cannot change.
+// complete adds the components that cannot change to flat parts.
 func (s *System) complete(parts []*Node) limbs {
 	var all limbs
 	next := 0
 	for l, level := range s.levels {
 		b := s.rest[l]
 		for i, component := range b.components() {
-			if s.live[i] {
+			if s.varies[i] {
 				*component = num{rows: len(level.body), node: parts[next]}
 				next++
 			}
@@ -83,11 +83,11 @@ func (s *System) complete(parts []*Node) limbs {
 	return all
 }
 
-// changing are the flat parts that can change.
-func (s *System) changing(g *Graph, batch int, all limbs) (parts []*Node) {
+// varyingParts returns the flat parts that can change.
+func (s *System) varyingParts(g *Graph, batch int, all limbs) (parts []*Node) {
 	for l := range all {
 		for i, component := range all[l].components() {
-			if s.live[i] {
+			if s.varies[i] {
 				parts = append(parts, component.spread(g, batch))
 			}
 		}
@@ -95,7 +95,7 @@ func (s *System) changing(g *Graph, batch int, all limbs) (parts []*Node) {
 	return parts
 }
 
-// state makes a state of flat parts.
+// state builds a state from flat parts.
 func (s *System) state(parts []*Node, batch int) State {
 	var state State
 	for _, part := range parts {
@@ -107,7 +107,7 @@ func (s *System) state(parts []*Node, batch int) State {
 func (state State) batch() int    { return state.Parts[0].Shape().Dimensions[1] }
 func (state State) graph() *Graph { return state.Parts[0].Graph() }
 
-// Frame is where a body is and how it moves, [B] each.
+// Frame is the position, rotation and velocity of a body, [B] each.
 type Frame struct {
 	Position        [3]*Node
 	Rotation        [4]*Node // w, x, y, z
@@ -115,15 +115,15 @@ type Frame struct {
 	AngularVelocity [3]*Node
 }
 
-// Frame reads a body of a state. It panics if the model has no body of that name.
+// Frame returns the frame of a body. It panics if the model has no body of that name.
 func (s *System) Frame(state State, body string) Frame {
 	var b bodies
 	if at, ok := s.place[body]; ok {
 		b = s.limbs(state)[at.level].take(at.row)
 	} else if i := s.model.Body(body); i >= 0 {
-		b = s.still[i].bodies()
+		b = s.fixed[i].bodies()
 	} else {
-		panic(errors.Errorf("there is no body %q", body))
+		panic(errors.Errorf("the model has no body %q", body))
 	}
 	var flat [13]*Node
 	for i, component := range b.components() {
@@ -132,7 +132,7 @@ func (s *System) Frame(state State, body string) Frame {
 	return Frame{[3]*Node(flat[:3]), [4]*Node(flat[3:7]), [3]*Node(flat[7:10]), [3]*Node(flat[10:])}
 }
 
-// CenterOfMass is the mean position of the bodies that move, weighted by mass, [B] each.
+// CenterOfMass is the mean position of the moving bodies, weighted by mass, [B] each.
 func (s *System) CenterOfMass(state State) [3]*Node {
 	total := 0.0
 	for _, level := range s.levels {
@@ -150,7 +150,7 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 				share[row] = mass / total
 			}
 		}
-		one := make([]int, len(share)) // all count for the same row
+		one := make([]int, len(share)) // all rows add to row 0
 		for i, c := range []num{b.pos.x, b.pos.y, b.pos.z} {
 			parts[i] = append(parts[i], addend{c.times(known(share...)), each(one)})
 		}
@@ -162,16 +162,16 @@ func (s *System) CenterOfMass(state State) [3]*Node {
 	return center
 }
 
-// bodies is a row for a body that does not move.
+// bodies is one row for a fixed body.
 func (p pose) bodies() bodies {
 	zero := vectors(Vec{})
 	return bodies{vectors(p.position), quaternion{known(p.rotation[0]), known(p.rotation[1]),
 		known(p.rotation[2]), known(p.rotation[3])}, zero, zero}
 }
 
-// Import makes a state from the coordinates of all bodies in the order of the model, [B, bodies,
-// 3], rotations [B, bodies, 4]: what Brax calls a QP. Bodies that do not move stay where the model
-// has them, and so do coordinates that cannot change.
+// Import makes a state from the coordinates of all bodies (Brax's QP): [B, bodies, 3], rotations
+// [B, bodies, 4], in the order of the model. Fixed bodies and coordinates that cannot change keep
+// the values of the model.
 func (s *System) Import(position, rotation, velocity, angular *Node) State {
 	var every bodies
 	components := every.components()
@@ -187,7 +187,7 @@ func (s *System) Import(position, rotation, velocity, angular *Node) State {
 		all = append(all, every.take(level.body...))
 	}
 	batch := position.Shape().Dimensions[0]
-	return s.state(s.changing(position.Graph(), batch, all), batch)
+	return s.state(s.varyingParts(position.Graph(), batch, all), batch)
 }
 
 // split cuts [B, bodies, k] into k times [bodies * B].
@@ -201,7 +201,7 @@ func split(x *Node) []*Node {
 	return parts
 }
 
-// Export is the other way round of [System.Import].
+// Export is the inverse of [System.Import].
 func (s *System) Export(state State) (position, rotation, velocity, angular *Node) {
 	return s.export(state.graph(), state.batch(), s.limbs(state))
 }
@@ -216,8 +216,8 @@ func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, vel
 		}
 		for k, b := range s.model.Bodies {
 			if b.Fixed {
-				still := s.still[k].bodies()
-				parts = append(parts, addend{*still.components()[i], [][]int{{k}}})
+				fixed := s.fixed[k].bodies()
+				parts = append(parts, addend{*fixed.components()[i], [][]int{{k}}})
 			}
 		}
 		stacked[i] = s.table(g, batch, parts...)
@@ -225,7 +225,7 @@ func (s *System) export(g *Graph, batch int, all limbs) (position, rotation, vel
 	return table(stacked[:3]), table(stacked[3:7]), table(stacked[7:10]), table(stacked[10:])
 }
 
-// toModel maps the rows of a level to the bodies of the model that move, without copies.
+// toModel maps the rows of a level to the moving bodies of the model. Copies map to nothing.
 func (l level) toModel() [][]int {
 	to := make([][]int, len(l.body))
 	for row, body := range l.body {
@@ -236,11 +236,11 @@ func (l level) toModel() [][]int {
 	return to
 }
 
-// table sums to a row per body of the model, [bodies, B].
+// table sums addends into one row per body of the model, [bodies, B].
 func (s *System) table(g *Graph, batch int, parts ...addend) *Node {
 	rows := len(s.model.Bodies)
 	return Reshape(sum(rows, parts...).spread(g, batch), rows, batch)
 }
 
-// table puts components [bodies, B] into an array [B, bodies, components].
+// table stacks components [bodies, B] into an array [B, bodies, components].
 func table(parts []*Node) *Node { return TransposeAllAxes(Stack(parts, 0), 2, 1, 0) }

@@ -2,37 +2,36 @@ package physics
 
 import "slices"
 
-// contactGroup are the contacts that share their effect: when several of a group act on a body,
-// each counts for its part only.
+// contactGroup is a group of contacts whose effects on a body are averaged.
 type contactGroup struct {
-	twoWay bool
+	twoWay bool // the contacts also act on the other body
 	sets   []contactSet
-	many   []bool // by level: some body can have several contacts of the group
+	many   []bool // by level: whether some body can have several contacts of the group
 }
 
-// contactSet are contacts of the same kind, a row each: between capsules (both of bodies that move,
-// or the other one still), or of an end of a capsule with a plane.
+// contactSet is a set of contacts of the same kind, one row per contact: between two capsules (the
+// second on a moving or a fixed body), or between an end of a capsule and a plane.
 type contactSet struct {
 	a       side
-	b       *side // nil: the other bodies are still
-	still   []int // the other bodies, as indices in touched; -1 for rows that count for none
-	present num   // 1; 0 for rows without a contact, which are there for the sake of the order
+	b       *side // nil: the other bodies are fixed
+	fixed   []int // the other bodies, as indices in touched; -1 if the row counts for none
+	present num   // 1, or 0 for rows that only pad the order
 
-	center, half vector // of the capsule, in a's frame; of its end where it meets a plane
+	center, half vector // of the capsule, in a's frame; for planes, of the capsule's end
 	radius       num
 
-	otherCenter, otherHalf vector // in b's frame, or in the world if it is still
+	otherCenter, otherHalf vector // in b's frame, or in the world if it is fixed
 	otherRadius            num
 	plane                  bool
 
-	otherWeights  weights // of still bodies
+	otherWeights  weights // of fixed bodies
 	otherPosition vector
 
 	friction, elasticity num
 }
 
-// side are the bodies on one side of contacts: rows of a level, and which rows each contact acts
-// on.
+// side holds the bodies on one side of contacts: their rows in a level, and the rows that each
+// contact acts on.
 type side struct {
 	level   int
 	rows    []int
@@ -40,7 +39,7 @@ type side struct {
 	weights weights
 }
 
-// contact is a row of a contactSet in the making.
+// contact is one row of a contactSet under construction.
 type contact struct {
 	a, b                 int // index of the bodies in the model
 	center, half         Vec
@@ -49,8 +48,8 @@ type contact struct {
 	friction, elasticity float64
 }
 
-// prepareContacts lists the contacts that can occur. Contacts between still bodies have no effect
-// and are left out.
+// prepareContacts lists the possible contacts. Contacts between fixed bodies have no effect and are
+// left out.
 func (s *System) prepareContacts() {
 	m := s.model
 	may := map[[2]int]bool{}
@@ -79,7 +78,7 @@ func (s *System) prepareContacts() {
 							}
 						}
 					case b.Fixed:
-						c.otherCenter = cb.Position.rounded().plus(s.still[ib].position)
+						c.otherCenter = cb.Position.rounded().plus(s.fixed[ib].position)
 						c.other, c.otherRadius = cb.half(), f32(cb.Radius)
 						walls = append(walls, c)
 					case ia < ib:
@@ -118,8 +117,8 @@ func (s *System) addGroup(twoWay bool, sets []contactSet) {
 	s.contacts = append(s.contacts, g)
 }
 
-// rounds makes sets of contacts with still bodies, one for each level that has any: the first
-// contact of each row's body, then the second of each...
+// rounds groups the contacts with fixed bodies into sets, per level: the first set holds the first
+// contact of each row's body, the second set the second contacts, and so on.
 func (s *System) rounds(list []contact, plane bool) []contactSet {
 	byBody := map[int][]contact{}
 	for _, c := range list {
@@ -136,7 +135,7 @@ func (s *System) rounds(list []contact, plane bool) []contactSet {
 		}
 		var contacts []contact
 		var present []float64
-		var rows, still []int
+		var rows, fixed []int
 		for round := range most {
 			for row, body := range level.body {
 				c, here, touched := contact{a: body, b: -1, radius: 1, otherRadius: 1}, 0.0, -1
@@ -146,19 +145,19 @@ func (s *System) rounds(list []contact, plane bool) []contactSet {
 						touched = s.touch(c.b)
 					}
 				}
-				contacts, present, rows, still = append(contacts, c), append(present, here), append(rows, row),
-					append(still, touched)
+				contacts, present, rows, fixed = append(contacts, c), append(present, here), append(rows, row),
+					append(fixed, touched)
 			}
 		}
 		set := s.contactSet(contacts)
 		set.a = side{l, rows, each(rows), level.weights(rows)}
-		set.still, set.present, set.plane = still, known(present...), plane
+		set.fixed, set.present, set.plane = fixed, known(present...), plane
 		sets = append(sets, set)
 	}
 	return sets
 }
 
-// pairs makes a set of each contact between bodies that move.
+// pairs makes one set per contact between two moving bodies.
 func (s *System) pairs(list []contact) []contactSet {
 	var sets []contactSet
 	for _, c := range list {
@@ -181,7 +180,7 @@ func (s *System) sideOf(body int) side {
 	return side{at.level, []int{at.row}, [][]int{copies}, s.levels[at.level].weights([]int{at.row})}
 }
 
-// touch numbers the still bodies that can be touched.
+// touch returns the index of a fixed body in s.touched and adds it if it is new.
 func (s *System) touch(body int) int {
 	if !slices.Contains(s.touched, body) {
 		s.touched = append(s.touched, body)
@@ -223,7 +222,7 @@ func (s *System) contactSet(list []contact) contactSet {
 			if c.b < 0 {
 				return Vec{}
 			}
-			return s.still[c.b].position
+			return s.fixed[c.b].position
 		}),
 		otherWeights: weights{
 			column(func(c contact) float64 { return 1 / f32(other(c).Mass) }),

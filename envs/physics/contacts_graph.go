@@ -1,30 +1,30 @@
 package physics
 
-// contactPoint is where the contacts of a set are, and with which bodies.
+// contactPoint holds the contact points of a set and the bodies in contact.
 type contactPoint struct {
 	*contactSet
-	one, other    bodies // the bodies; of the other side only if it moves
+	one, other    bodies // the two bodies; other is set only if it moves
 	pos           vector // in the world
 	arm, otherArm vector // from the centres of the bodies
 	normal        vector // of the other surface
 	penetration   num    // positive where the two overlap
 }
 
-// meet finds the contacts of a group. With whole it settles their places, too, not only what
-// impulses need.
-func (g *contactGroup) meet(all limbs, whole bool) []contactPoint {
-	meetings := make([]contactPoint, len(g.sets))
+// findContacts finds the contact points of a group. If whole is set it also materializes their
+// positions and penetrations, not only what impulses need.
+func (g *contactGroup) findContacts(all limbs, whole bool) []contactPoint {
+	points := make([]contactPoint, len(g.sets))
 	var made []*num
 	for k := range g.sets {
-		meetings[k] = g.sets[k].meet(all)
-		made = append(made, meetings[k].components(whole)...)
+		points[k] = g.sets[k].findContacts(all)
+		made = append(made, points[k].components(whole)...)
 	}
-	settle(made...)
-	return meetings
+	materialize(made...)
+	return points
 }
 
-// meet finds the contacts of a set (brax/physics/colliders.py).
-func (c *contactSet) meet(all limbs) contactPoint {
+// findContacts finds the contact points of a set (brax/physics/colliders.py).
+func (c *contactSet) findContacts(all limbs) contactPoint {
 	m := contactPoint{contactSet: c, one: c.a.of(all)}
 	turn := m.one.rot.rotation()
 	if c.plane {
@@ -43,16 +43,16 @@ func (c *contactSet) meet(all limbs) contactPoint {
 	center, half := m.one.pos.plus(turn.of(c.center)), turn.of(c.half)
 	a0, a1 := center.plus(half), center.minus(half)
 	b0, b1 := otherCenter.plus(otherHalf), otherCenter.minus(otherHalf)
-	settleVectors(&a0, &a1, &b0, &b1)
+	materializeVectors(&a0, &a1, &b0, &b1)
 	squared := func(v vector) num { return v.dot(v) }
 	d0, d1 := squared(b0.minus(a0)), squared(b1.minus(a0))
 	d2, d3 := squared(b0.minus(a1)), squared(b1.minus(a1))
 	nearest := d2.min(d3).less(d0.max(d1)).chooseVector(a1, a0)
-	settleVectors(&nearest)
+	materializeVectors(&nearest)
 	otherNearest := closest(b0, b1, nearest)
-	settleVectors(&otherNearest)
+	materializeVectors(&otherNearest)
 	nearest = closest(a0, a1, otherNearest)
-	settleVectors(&nearest)
+	materializeVectors(&nearest)
 
 	apart := nearest.minus(otherNearest)
 	distance := apart.norm()
@@ -80,24 +80,24 @@ func (m *contactPoint) components(whole bool) []*num {
 	return all
 }
 
-// of are the bodies of a side.
+// of returns the bodies of a side.
 func (c *side) of(all limbs) bodies {
 	b := all[c.level].take(c.rows...)
 	if len(c.rows) > all[c.level].pos.z.rows {
 		components := b.components()
-		settle(components[:]...) // repeated rows are slow to read
+		materialize(components[:]...) // repeated rows are slow to read
 	}
 	return b
 }
 
-// closest is the point between a and b that is next to p.
+// closest is the point of the segment from a to b that is closest to p.
 func closest(a, b, p vector) vector {
 	ab := b.minus(a)
 	t := p.minus(a).dot(ab).over(ab.dot(ab).add(1e-6))
 	return a.plus(ab.by(t.max(t.zero()).min(constant(t.rows, 1))))
 }
 
-// effect is what the contacts of a set do to the two bodies of each, and which of them are at work.
+// effect is the effect of the contacts of a set on both of their bodies, and which are active.
 type effect struct {
 	on, onOther push
 	active      mask
@@ -108,38 +108,38 @@ func (e *effect) components() []*num {
 	return append(append(on[:], other[:]...), &e.active.num)
 }
 
-// touch is what contacts did to bodies: to those that move, and to those of the rest that can be
-// touched, which feel it without moving.
+// touch is the effect of contacts on bodies. For the fixed bodies that can be touched it is
+// recorded without moving them.
 type touch struct {
 	moving pushes
-	still  push
+	fixed  push
 }
 
-func (s *System) untouched() touch { return touch{s.noPushes(), noPush(len(s.touched))} }
+func (s *System) noTouch() touch { return touch{s.noPushes(), noPush(len(s.touched))} }
 
 func (t touch) plus(o touch) touch {
-	sum := touch{still: t.still.plus(o.still)}
+	sum := touch{fixed: t.fixed.plus(o.fixed)}
 	for l := range t.moving {
 		sum.moving = append(sum.moving, t.moving[l].plus(o.moving[l]))
 	}
 	return sum
 }
 
-// components of the bodies that move, level by level, then of the others.
-func (t *touch) components() (moving, still []*num) {
+// components returns the components of the moving bodies, level by level, and of the fixed ones.
+func (t *touch) components() (moving, fixed []*num) {
 	for l := range t.moving {
 		c := t.moving[l].components()
 		moving = append(moving, c[:]...)
 	}
-	c := t.still.components()
+	c := t.fixed.components()
 	return moving, c[:]
 }
 
-// share adds up the effects of a group's contacts on each body. Contacts of a group that act on the
-// same body share the work: their sum is divided by their number, epsilon more.
+// share averages the effects of a group's contacts on each body: their sum is divided by their
+// number plus epsilon.
 func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch {
 	moving := make([][]portion, len(s.levels))
-	var still []portion
+	var fixed []portion
 	for i, e := range effects {
 		set := &g.sets[i]
 		moving[set.a.level] = append(moving[set.a.level], portion{e.on, set.a.to, e.active})
@@ -147,23 +147,23 @@ func (s *System) share(g *contactGroup, effects []effect, epsilon float64) touch
 		case set.b != nil:
 			moving[set.b.level] = append(moving[set.b.level], portion{e.onOther, set.b.to, e.active})
 		case g.twoWay:
-			to := make([][]int, len(set.still))
-			for row, touched := range set.still {
+			to := make([][]int, len(set.fixed))
+			for row, touched := range set.fixed {
 				if touched >= 0 {
 					to[row] = []int{touched}
 				}
 			}
-			still = append(still, portion{e.onOther, to, e.active})
+			fixed = append(fixed, portion{e.onOther, to, e.active})
 		}
 	}
-	t := touch{still: shared(len(s.touched), true, epsilon, still)}
+	t := touch{fixed: shared(len(s.touched), true, epsilon, fixed)}
 	for l, level := range s.levels {
 		t.moving = append(t.moving, shared(len(level.body), g.many[l], epsilon, moving[l]))
 	}
 	return t
 }
 
-// portion is the effect of contacts on the bodies of one side.
+// portion is the effect of a set's contacts on the bodies of one side.
 type portion struct {
 	push
 	to     [][]int // rows of the bodies
@@ -184,9 +184,9 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 	}
 	weight := constant(rows, 1/(1+epsilon))
 	if many {
-		// The source divides by count + epsilon, its sum being 0 where the count is. Here the
-		// compiler may decide twice, in two kernels that round differently, whether a contact is
-		// active, and a count of 0 would make of an impulse one of 1/epsilon times it.
+		// The source divides by count + epsilon; its sum is 0 where the count is 0. Here the compiler
+		// may decide twice whether a contact is active, in two kernels that round differently. With a
+		// count of 0 an impulse would then be scaled by 1/epsilon.
 		count := sum(rows, counts...).max(constant(rows, 1))
 		weight = constant(rows, 1).over(count.add(epsilon))
 	}
@@ -197,12 +197,12 @@ func shared(rows int, many bool, epsilon float64, portions []portion) push {
 	return total
 }
 
-// impulse is what an impulse does to bodies at arm from their centres.
+// impulse is the velocity change of bodies by an impulse p at arm from their centres.
 func impulse(p, arm vector, w weights) push {
 	return push{p.by(w.mass), arm.cross(p).times(w.inertia)}
 }
 
-// others are the weights of the bodies on the other side.
+// others returns the weights of the bodies on the other side.
 func (m contactPoint) others() weights {
 	if m.b != nil {
 		return m.b.weights
@@ -210,11 +210,11 @@ func (m contactPoint) others() weights {
 	return m.otherWeights
 }
 
-// touching is where two bodies overlap.
-func (m contactPoint) touching() mask { return m.penetration.above(0).and(mask{m.present}) }
+// overlapping masks the contacts whose bodies overlap.
+func (m contactPoint) overlapping() mask { return m.penetration.above(0).and(mask{m.present}) }
 
-// speed is the velocity of the body at the contact against the other body's.
-func (m contactPoint) speed(one, other bodies) vector {
+// relativeVelocity is the velocity of the body at the contact point relative to the other body's.
+func (m contactPoint) relativeVelocity(one, other bodies) vector {
 	v := one.vel.plus(one.ang.cross(m.arm))
 	if m.b != nil {
 		v = v.minus(other.vel.plus(other.ang.cross(m.otherArm)))

@@ -1,23 +1,24 @@
-// Package physics is a rigid-body engine as a graph: it advances a batch of B copies of a system at
-// once. It reproduces Brax v0.0.12 (google/brax, brax/physics), both of its dynamics, its quirks
-// included, to the rounding of float32. It knows no task: rewards and observations are package
-// envs', robots are data of package envs/robots.
+// Package physics is a rigid-body physics engine that builds graphs. It steps a batch of B copies
+// of a system at once. It reproduces both dynamics of Brax v0.0.12 (google/brax, brax/physics),
+// including its quirks, to float32 rounding. It knows no tasks: rewards and observations are in
+// package envs, robots in package envs/robots.
 //
 // A [Model] is data: bodies, joints, actuators, colliders, and the pairs of bodies that may touch.
-// [NewSystem] checks it and lays it out. The methods of the [System] build graphs:
+// [NewSystem] checks it and lays it out. The methods of [System] build graphs:
 //
-//   - [System.Pose] makes a [State] of joint angles, [System.Import] one of the coordinates of bodies;
-//   - [System.Step] advances it by a control step under actions, and tells what contacts did ([Contact]);
-//   - [System.Frame], [System.JointAngles], [System.CenterOfMass] and [System.Export] read it.
+//   - [System.Pose] makes a [State] from joint angles, [System.Import] from body coordinates;
+//   - [System.Step] advances a state by one control step and returns its contact impulses, a
+//     [Contact];
+//   - [System.Frame], [System.JointAngles], [System.CenterOfMass] and [System.Export] read a state.
 //
 // # How it computes
 //
-// A quantity of several bodies is a num, which is known when the graph is built or computed in it;
-// what is known costs nothing (num_graph.go, sum_graph.go; of three components vector_graph.go).
-// Bodies lie by limbs (system.go, hinges.go), so that what joints and contacts do is elementwise:
-// joints_graph.go and contacts_graph.go have what both dynamics share. A substep of [Spring]
-// dynamics is spring_graph.go, a pair of substeps of [PositionBased] ones pbd_graph.go.
-// ARCHITECTURE.md says why it is so.
+// A quantity of several bodies is a num: either known when the graph is built, or computed in the
+// graph. Known quantities cost nothing at run time (num_graph.go, sum_graph.go; vectors in
+// vector_graph.go). Bodies are laid out by limbs (system.go, joints.go), so joints and contacts are
+// elementwise operations. Code that both dynamics share is in joints_graph.go and
+// contacts_graph.go. spring_graph.go is a substep of [Spring] dynamics, pbd_graph.go a pair of
+// substeps of [PositionBased] dynamics. ARCHITECTURE.md explains the design.
 //
-// In comments "the source" is Brax, and file names in parentheses are its.
+// In comments, "the source" is Brax, and file names in parentheses are Brax's.
 package physics

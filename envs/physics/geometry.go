@@ -4,10 +4,10 @@ import "math"
 
 const degree = math.Pi / 180
 
-// quat is a rotation when a model is written down: w, x, y, z.
+// quat is a rotation in a model, as a quaternion w, x, y, z.
 type quat [4]float64
 
-// euler is the rotation of Euler angles x-y-z in degrees.
+// euler converts Euler angles x-y-z in degrees to a rotation.
 func euler(v Vec) quat {
 	q := quat{1}
 	for axis := range 3 {
@@ -28,8 +28,8 @@ func (q quat) times(p quat) quat {
 	}
 }
 
-// rotate turns a vector. What is 0 or 1 but for rounding becomes exactly so: it then costs nothing
-// in the graph.
+// rotate rotates a vector. Components within rounding of an integer become exact: exact zeros and
+// ones cost nothing in the graph.
 func (q quat) rotate(v Vec) Vec {
 	r := q.times(quat{0, v[0], v[1], v[2]}).times(quat{q[0], -q[1], -q[2], -q[3]})
 	return Vec{snap(r[1]), snap(r[2]), snap(r[3])}

@@ -6,7 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// push is a change of the velocities of bodies, a row each.
+// push is a change of linear and angular velocity, one row per body.
 type push struct{ vel, ang vector }
 
 func (p push) plus(q push) push { return push{p.vel.plus(q.vel), p.ang.plus(q.ang)} }
@@ -25,7 +25,7 @@ func noPush(rows int) push {
 	return p
 }
 
-// pushes are changes of the velocities of all bodies that move, level by level.
+// pushes holds the velocity changes of all moving bodies, level by level.
 type pushes []push
 
 func (p pushes) components() (all []*num) {
@@ -44,7 +44,7 @@ func (s *System) noPushes() pushes {
 	return p
 }
 
-// update changes the bodies of every level.
+// update applies f to the bodies of every level.
 func (all limbs) update(f func(level int, b bodies) bodies) limbs {
 	out := make(limbs, len(all))
 	for l, b := range all {
@@ -53,7 +53,7 @@ func (all limbs) update(f func(level int, b bodies) bodies) limbs {
 	return out
 }
 
-// kinetic moves the bodies by their velocities for a substep (brax/physics/integrators.py).
+// kinetic integrates positions and rotations over a substep (brax/physics/integrators.py).
 func (s *System) kinetic(all limbs) limbs {
 	return all.update(func(_ int, b bodies) bodies {
 		b.pos = b.pos.plus(b.vel.scale(s.dt))
@@ -62,8 +62,8 @@ func (s *System) kinetic(all limbs) limbs {
 	})
 }
 
-// accelerate changes the velocities by accelerations, damping and gravity, of which multiplier [B]
-// is a multiplier, or nil.
+// accelerate integrates velocities over a substep: accelerations, damping, and gravity times
+// multiplier [B]. A nil multiplier means 1.
 func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) limbs {
 	m := s.model
 	return all.update(func(l int, b bodies) bodies {
@@ -83,7 +83,7 @@ func (s *System) accelerate(all limbs, accelerations pushes, multiplier *Node) l
 	})
 }
 
-// applyImpulse changes the velocities.
+// applyImpulse adds velocity changes to the bodies.
 func (s *System) applyImpulse(all limbs, p pushes) limbs {
 	return all.update(func(l int, b bodies) bodies {
 		b.vel = b.vel.plus(p[l].vel)
@@ -92,8 +92,7 @@ func (s *System) applyImpulse(all limbs, p pushes) limbs {
 	})
 }
 
-// freeze stops the motion along and about the axes that are frozen, and that of bodies which do not
-// move.
+// freeze sets the velocities along and about frozen axes to 0, and all velocities of fixed bodies.
 func (s *System) freeze(l int, b bodies) bodies {
 	frozen := s.model.Frozen
 	stop := func(v vector, frozen [3]bool) vector {

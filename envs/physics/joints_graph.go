@@ -2,29 +2,29 @@ package physics
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// jointState is a group of joints with their two bodies in a state.
+// jointState is a group of joints with the state of their bodies.
 type jointState struct {
 	*jointGroup
 	parents, children   bodies
 	parentTurn          rotation
 	childTurn           rotation
-	parentArm, childArm vector // from the bodies' centres to the joint, along the axes of the world
+	parentArm, childArm vector // from the bodies' centres to the joint, in the world frame
 	axes                []vector
 	angles              []num // about the axes, rad
 }
 
-// hold looks at the joints of a group.
-func (h *jointGroup) hold(all limbs) jointState {
+// state computes the axes and angles of a group's joints.
+func (h *jointGroup) state(all limbs) jointState {
 	j := h.bodies(all)
 	j.axes, j.angles = j.axisAngle(1e-10)
 	return j
 }
 
-// hold looks at all joints.
-func (s *System) hold(all limbs) []jointState {
-	joints := make([]jointState, len(s.hinges))
+// jointStates computes the axes and angles of all joints.
+func (s *System) jointStates(all limbs) []jointState {
+	joints := make([]jointState, len(s.jointGroups))
 	for i := range joints {
-		joints[i] = s.hinges[i].hold(all)
+		joints[i] = s.jointGroups[i].state(all)
 	}
 	return joints
 }
@@ -37,7 +37,7 @@ func (h *jointGroup) bodies(all limbs) jointState {
 	return j
 }
 
-// components are what is used of a joint again and again.
+// components returns the quantities that are used several times.
 func (j *jointState) components() []*num {
 	all := append(j.parentArm.components(), j.childArm.components()...)
 	for i := range j.axes {
@@ -49,8 +49,8 @@ func (j *jointState) components() []*num {
 func (j jointState) parentAxis(i int) vector { return j.parentTurn.of(j.jointGroup.parentAxis[i]) }
 func (j jointState) childAxis(i int) vector  { return j.childTurn.of(j.jointGroup.childAxis[i]) }
 
-// lineOfNodes gives, for joints with two or three axes, the line of nodes, and the parent's first
-// axis in the plane of the child's first two: unit vectors, but for epsilon.
+// lineOfNodes returns two unit vectors (up to epsilon) for joints with two or three axes: the line
+// of nodes, and the parent's first axis projected on the plane of the child's first two.
 func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 	first, one, two, three := j.parentAxis(0), j.childAxis(0), j.childAxis(1), j.childAxis(2)
 	line = three.cross(first)
@@ -59,14 +59,14 @@ func (j jointState) lineOfNodes(epsilon float64) (line, bend vector) {
 	return line, bend.over(bend.norm().add(epsilon))
 }
 
-// axisAngle gives the axes of the joints in the world and the angles about them: intrinsic Euler
-// angles x-y-z by the line of nodes (brax/physics/joints.py). With one axis the parent's and the
-// child's are held together, which makes it simpler.
+// axisAngle returns the joint axes in the world frame and the angles about them, rad: intrinsic
+// Euler angles x-y-z by the line of nodes (brax/physics/joints.py). Joints with one axis need no
+// line of nodes, since the dynamics keep the axes of parent and child aligned.
 func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
 		from, to := j.parentAxis(2), j.childAxis(2)
-		settleVectors(&first, &from, &to)
+		materializeVectors(&first, &from, &to)
 		return []vector{first}, []num{signedAngle(first, from, to)}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
@@ -80,12 +80,12 @@ func (j jointState) axisAngle(epsilon float64) ([]vector, []num) {
 	return []vector{first, two, three}, []num{psi, theta, phi}
 }
 
-// jointAngles reads the angles and velocities of the joints, in the order of the model.
+// jointAngles returns the angles and velocities of the joints, in the order of the model.
 func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	var a, v []addend
-	for i := range s.hinges {
-		h := &s.hinges[i]
-		j := h.hold(all)
+	for i := range s.jointGroups {
+		h := &s.jointGroups[i]
+		j := h.state(all)
 		relative := j.parents.ang.minus(j.children.ang)
 		for axis := range h.axes {
 			to := make([][]int, len(h.angle))
@@ -101,33 +101,33 @@ func (s *System) jointAngles(all limbs) (angles, velocities num) {
 	return sum(s.dofs, a...), sum(s.dofs, v...)
 }
 
-// drive is what acts on a system from outside for a control step.
+// drive holds the external inputs of a control step: actuator torques and gravity.
 type drive struct {
-	torques [][]num // of the actuators about each axis of the joints, of each group of joints
-	gravity *Node   // multiplier of gravity in each copy, [B]; nil: the model's as it is
+	torques [][]num // actuator torques for each group of joints and each of its axes
+	gravity *Node   // multiplier of gravity in each copy, [B]; nil: 1
 }
 
-// carried is a drive as a loop carries it: a tree.
-type carried struct {
-	Torques []*Node // [rows * B] of each axis of each group of joints
+// carriedDrive is a drive as a pytree that loops can carry.
+type carriedDrive struct {
+	Torques []*Node // [rows * B] for each axis of each group of joints
 	Gravity *Node   // [B], or nil
 }
 
-func (d drive) carry(g *Graph, batch int) carried {
-	return carried{nodes(d.torques, g, batch), d.gravity}
+func (d drive) carry(g *Graph, batch int) carriedDrive {
+	return carriedDrive{nodes(d.torques, g, batch), d.gravity}
 }
 
-func (s *System) driveOf(c carried) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
+func (s *System) driveOf(c carriedDrive) drive { return drive{s.torquesOf(c.Torques), c.Gravity} }
 
-// torquesUnder are those of the actuators under actions [Actions, B], about each axis of the joints
-// of each group; the actions may be nil if there is no actuator.
-func (s *System) torquesUnder(actions *Node) [][]num {
+// actuatorTorques returns the actuator torques for actions [Actions, B], for each group of joints
+// and each of its axes. The actions may be nil if there is no actuator.
+func (s *System) actuatorTorques(actions *Node) [][]num {
 	action := num{rows: s.actions}
 	if s.actions > 0 {
 		action.node = Reshape(actions, actions.Shape().Size())
 	}
-	all := make([][]num, len(s.hinges))
-	for i, h := range s.hinges {
+	all := make([][]num, len(s.jointGroups))
+	for i, h := range s.jointGroups {
 		for axis, strength := range h.strength {
 			torque := strength
 			if !strength.all(0) {
@@ -139,7 +139,7 @@ func (s *System) torquesUnder(actions *Node) [][]num {
 	return all
 }
 
-// nodes are the tensors of torques, for a loop to carry; torquesOf makes torques of them again.
+// nodes flattens torques to tensors that a loop can carry; torquesOf is the inverse.
 func nodes(torques [][]num, g *Graph, batch int) (flat []*Node) {
 	for _, axes := range torques {
 		for _, torque := range axes {
@@ -150,8 +150,8 @@ func nodes(torques [][]num, g *Graph, batch int) (flat []*Node) {
 }
 
 func (s *System) torquesOf(flat []*Node) [][]num {
-	all := make([][]num, len(s.hinges))
-	for i, h := range s.hinges {
+	all := make([][]num, len(s.jointGroups))
+	for i, h := range s.jointGroups {
 		for range h.axes {
 			all[i] = append(all[i], num{rows: len(h.angle), node: flat[0]})
 			flat = flat[1:]
@@ -160,22 +160,22 @@ func (s *System) torquesOf(flat []*Node) [][]num {
 	return all
 }
 
-// driven is the torque of actuators about axis i on the parents: none where the joint is beyond a
-// limit.
-func (j jointState) driven(i int, torque num) num {
+// actuatorTorque is the torque of actuators about axis i on the parents. It is 0 where the joint is
+// beyond a limit.
+func (j jointState) actuatorTorque(i int, torque num) num {
 	outside := j.angles[i].less(j.lower[i]).or(j.upper[i].less(j.angles[i]))
 	return outside.choose(torque.zero(), torque)
 }
 
-// limited is the torque that turns the joints back between the limits of axis i, on the parents.
-func (j jointState) limited(i int) num {
+// limitTorque is the torque on the parents that turns joints back within the limits of axis i.
+func (j jointState) limitTorque(i int) num {
 	angle := j.angles[i]
 	below := angle.less(j.lower[i]).choose(j.lower[i].minus(angle), angle.zero())
 	return j.upper[i].less(angle).choose(j.upper[i].minus(angle), below).times(j.limitStrength).neg()
 }
 
-// along is the sum of torques about the axes.
-func (j jointState) along(torques []num) vector {
+// sumOverAxes sums the torques about the joint axes to one torque vector.
+func (j jointState) sumOverAxes(torques []num) vector {
 	total := j.axes[0].by(torques[0])
 	for i, axis := range j.axes[1:] {
 		total = total.plus(axis.by(torques[i+1]))
@@ -183,15 +183,15 @@ func (j jointState) along(torques []num) vector {
 	return total
 }
 
-// braked is the damping torque of the joints on the parents.
-func (j jointState) braked() vector {
+// dampingTorque is the damping torque of the joints on the parents.
+func (j jointState) dampingTorque() vector {
 	return j.parents.ang.minus(j.children.ang).by(j.damping).neg()
 }
 
 // load is a force and a torque on bodies.
 type load struct{ force, torque vector }
 
-// loads adds up what the joints do to each body, level by level.
+// loads accumulates the joint forces and torques on each body, level by level.
 type loads struct {
 	system *System
 	parts  [][6][]addend
@@ -199,7 +199,7 @@ type loads struct {
 
 func (s *System) newLoads() *loads { return &loads{s, make([][6][]addend, len(s.levels))} }
 
-// add counts what a group of joints does to its parents and to its children.
+// add accumulates the loads of a group of joints on its parents and on its children.
 func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 	put := func(level int, to [][]int, x load) {
 		for i, c := range []num{x.force.x, x.force.y, x.force.z, x.torque.x, x.torque.y, x.torque.z} {
@@ -210,14 +210,14 @@ func (l *loads) add(h *jointGroup, onParents, onChildren load) {
 	put(h.level+1, each(h.childRow), onChildren)
 }
 
-// pull counts forces on the children, opposite ones on the parents, and torques on the parents,
-// opposite ones on the children.
+// pull accumulates a force on the children and a torque on the parents, with the opposite force and
+// torque on the other body.
 func (l *loads) pull(j jointState, force, torque vector) {
 	l.add(j.jointGroup, load{force.neg(), torque.minus(j.parentArm.cross(force))},
 		load{force, j.childArm.cross(force).minus(torque)})
 }
 
-// accelerations are what the loads do to the bodies.
+// accelerations converts the loads to accelerations of the bodies.
 func (l *loads) accelerations() pushes {
 	totals := make([][6]*total, len(l.parts))
 	var shared []*num
@@ -227,7 +227,7 @@ func (l *loads) accelerations() pushes {
 			shared = append(shared, totals[i][k].shared()...)
 		}
 	}
-	settle(shared...)
+	materialize(shared...)
 	var out pushes
 	for i, level := range l.system.levels {
 		var sums [6]num

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// pair is two bodies on a joint with some axes, floating.
+// pair is two floating bodies connected by a joint with some axes.
 func pair(d physics.Dynamics, axes int) physics.Model {
 	m := physics.Model{
 		Dynamics: d, TimeStep: 0.02, Substeps: 20,
@@ -36,7 +36,7 @@ func TestAnglesOfAPose(t *testing.T) {
 	for name, d := range dynamics {
 		for axes := 1; axes <= 3; axes++ {
 			if d == physics.PositionBased && axes == 2 {
-				continue // there, such a joint has a third angle that is held at 0
+				continue // there, such a joint has a third angle with limits [0, 0]
 			}
 			t.Run(fmt.Sprintf("%s, %d axes", name, axes), func(t *testing.T) {
 				s := system(t, pair(d, axes))
@@ -49,8 +49,7 @@ func TestAnglesOfAPose(t *testing.T) {
 					for i, got := range xlatest.Flat[float32](t, out[0]) {
 						near(t, "angle", float64(got), float64(angles[i]), 1e-5)
 					}
-					// The source has the velocities of children against parents the other way
-					// round.
+					// The source measures the velocity of the parent relative to the child.
 					near(t, "velocity", float64(xlatest.Flat[float32](t, out[1])[0]), -1, 1e-5)
 				})
 			})
@@ -58,7 +57,7 @@ func TestAnglesOfAPose(t *testing.T) {
 	}
 }
 
-// A joint beyond its limits comes back, and stays together.
+// A joint beyond its limits returns within them, and its bodies stay together.
 func TestLimits(t *testing.T) {
 	for name, d := range dynamics {
 		for axes := 1; axes <= 3; axes++ {
@@ -87,7 +86,7 @@ func TestLimits(t *testing.T) {
 				}
 				most := math.Sqrt(0.01+0.04+0.09) + math.Sqrt(0.01+0.16)
 				if math.Sqrt(reach) > most+0.02 {
-					t.Errorf("the bodies are %g apart, their joint allows %g", math.Sqrt(reach), most)
+					t.Errorf("the joint gap is %g, want at most %g", math.Sqrt(reach), most)
 				}
 			})
 		}
@@ -96,59 +95,57 @@ func TestLimits(t *testing.T) {
 
 func TestUnusableModels(t *testing.T) {
 	for want, change := range map[string]func(m *physics.Model){
-		"time step":                     func(m *physics.Model) { m.TimeStep = math.NaN() },
-		"substep":                       func(m *physics.Model) { m.Substeps = 0 },
-		`two bodies are called "a"`:     func(m *physics.Model) { m.Bodies[1].Name = "a" },
-		`body "b" moves and has mass 0`: func(m *physics.Model) { m.Bodies[1].Mass = 0 },
-		`"b" has inertia`: func(m *physics.Model) {
-			m.Bodies[1].Inertia = physics.Vec{1,
-				0, 1}
+		"time step":                 func(m *physics.Model) { m.TimeStep = math.NaN() },
+		"substep":                   func(m *physics.Model) { m.Substeps = 0 },
+		`two bodies are called "a"`: func(m *physics.Model) { m.Bodies[1].Name = "a" },
+		`body "b" moves and needs a positive finite mass, not 0`: func(m *physics.Model) {
+			m.Bodies[1].Mass = 0
+		},
+		`"b" needs a positive inertia`: func(m *physics.Model) {
+			m.Bodies[1].Inertia = physics.Vec{1, 0, 1}
 		},
 		`"a" and "c", which are not both`: func(m *physics.Model) { m.Joints[0].Child = "c" },
 		"has 0 axes, not 1 to 3":          func(m *physics.Model) { m.Joints[0].Limits = nil },
 		"needs a stiffness above 0":       func(m *physics.Model) { m.Joints[0].Stiffness = 0 },
-		`there is no joint "x"`: func(m *physics.Model) {
+		`drives joint "x", which does not exist`: func(m *physics.Model) {
 			m.Actuators = []physics.Actuator{{Joint: "x"}}
 		},
 		"the gravity of the model is not": func(m *physics.Model) { m.Gravity[2] = math.NaN() },
 		"has two actuators": func(m *physics.Model) {
 			m.Actuators = []physics.Actuator{{Joint: "joint"}, {Joint: "joint"}}
 		},
-		`the actuator of "joint" is +Inf`: func(m *physics.Model) {
+		`the actuator of joint "joint" has strength +Inf`: func(m *physics.Model) {
 			m.Actuators = []physics.Actuator{{Joint: "joint", Strength: math.Inf(1)}}
 		},
 		`the pose puts "z" at`: func(m *physics.Model) {
 			m.Pose = map[string]physics.Vec{"z": {}}
 		},
-		`the pose turns "a" by`: func(m *physics.Model) {
+		`the default angles of "a" are`: func(m *physics.Model) {
 			m.Angles = map[string]physics.Vec{"a": {}}
 		},
 		"has limits from 3 to 2 degrees": func(m *physics.Model) {
-			m.Joints[0].Limits = [][2]float64{{3,
-				2}}
+			m.Joints[0].Limits = [][2]float64{{3, 2}}
 		},
-		`place of joint "joint" is not`: func(m *physics.Model) {
-			m.Joints[0].ChildOffset[1] = math.Inf(
-				-1)
+		`joint "joint" has an offset or rotation that is not finite`: func(m *physics.Model) {
+			m.Joints[0].ChildOffset[1] = math.Inf(-1)
 		},
 		"they must form a tree": func(m *physics.Model) {
 			m.Joints = append(m.Joints, physics.Joint{Name: "back", Parent: "b", Child: "a",
 				Limits: m.Joints[0].Limits, Stiffness: 1})
 		},
-		"no body of the model moves": func(m *physics.Model) {
+		"all bodies of the model are fixed": func(m *physics.Model) {
 			m.Joints, m.Bodies = nil,
 				[]physics.Body{{Name: "a", Fixed: true}}
 		},
-		"which does not move: make it the": func(m *physics.Model) { m.Bodies[1].Fixed = true },
-		"moves and has a plane": func(m *physics.Model) {
+		"a fixed body: make it the parent": func(m *physics.Model) { m.Bodies[1].Fixed = true },
+		"moves and has a plane collider": func(m *physics.Model) {
 			m.Bodies[0].Colliders = []physics.Collider{{Shape: physics.Plane}}
 		},
 		"has radius 1 and length 1": func(m *physics.Model) {
 			m.Bodies[0].Colliders = []physics.Collider{{Radius: 1, Length: 1}}
 		},
-		"are to collide, which are not both": func(m *physics.Model) {
-			m.Collide = [][2]string{{"a",
-				"z"}}
+		"in Collide are not both bodies": func(m *physics.Model) {
+			m.Collide = [][2]string{{"a", "z"}}
 		},
 	} {
 		m := pair(physics.Spring, 1)
@@ -161,6 +158,6 @@ func TestUnusableModels(t *testing.T) {
 	odd := pair(physics.PositionBased, 1)
 	odd.Substeps = 3
 	if _, err := physics.NewSystem(odd); err == nil {
-		t.Error("position based dynamics take 3 substeps")
+		t.Error("position based dynamics accept 3 substeps")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// coordinates are those of B copies of a system: [B][bodies], as Brax's QP has them.
+// coordinates holds the coordinates of B copies of a system, [B][bodies], as in Brax's QP.
 type coordinates struct{ pos, rot, vel, ang *tensors.Tensor }
 
 // at puts bodies of one copy at positions, upright and at rest, then lets change set more.
@@ -105,8 +105,8 @@ func ball(d physics.Dynamics) physics.Model {
 	return m
 }
 
-// A body falls by the sum that semi-implicit Euler makes of g; its weight does not matter, twice
-// the gravity is twice the fall.
+// A body falls as semi-implicit Euler predicts, whatever its mass. Doubling gravity doubles the
+// fall.
 func TestFreeFall(t *testing.T) {
 	for name, d := range dynamics {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestRest(t *testing.T) {
 				at(2, func(pos, _, _, _ []float32) { pos[2] = 0.25 }), nil, 100)
 			near(t, "x", float64(out[0][0]), 0, 1e-5)
 			near(t, "height", float64(out[0][2]), 0.25, 2e-3)
-			// what gravity gives in a substep is taken back in it or in the next
+			// the contact cancels a substep's gravity in the same substep or in the next
 			near(t, "speed", float64(out[2][2]), 0, 0.06)
 		})
 	}
@@ -158,8 +158,8 @@ func pendulum(d physics.Dynamics, length float64) physics.Model {
 	}
 }
 
-// A physical pendulum swings through after a quarter of its period, 2 pi sqrt((I + m l^2) / (m g
-// l)).
+// A physical pendulum passes its lowest point after a quarter of its period, 2 pi sqrt((I + m l^2)
+// / (m g l)).
 func TestPendulumPeriod(t *testing.T) {
 	const length, angle = 1.0, 0.1
 	for name, d := range dynamics {
@@ -183,7 +183,7 @@ func TestPendulumPeriod(t *testing.T) {
 	}
 }
 
-// Without gravity and contacts the actuators do not move the centre of mass.
+// Without gravity and contacts, actuators do not move the centre of mass.
 func TestMomentum(t *testing.T) {
 	for name, d := range dynamics {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestMomentum(t *testing.T) {
 	}
 }
 
-// The mirror image of an ant under mirrored actions moves like the mirror image.
+// A mirrored ant under mirrored actions follows the mirrored trajectory.
 func TestMirror(t *testing.T) {
 	for name, d := range dynamics {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// A copy whose coordinates are not numbers does not touch its neighbours.
+// A copy with NaN coordinates does not affect the other copies.
 func TestCopiesAreIndependent(t *testing.T) {
 	s := system(t, robots.Trap(robots.Ant(physics.PositionBased)))
 	n := len(s.Model().Bodies)
@@ -303,11 +303,11 @@ func TestCopiesAreIndependent(t *testing.T) {
 		run(t, xlatest.Best(t), s, load(true), actions, 3)
 	for i := range 3 * n {
 		if healthy[0][i] != spoiled[0][i] {
-			t.Fatalf("coordinate %d of the first copy is %g beside a healthy copy and %g beside one that "+
+			t.Fatalf("coordinate %d of the first copy is %g next to a finite copy and %g next to one that "+
 				"is not", i, healthy[0][i], spoiled[0][i])
 		}
 	}
 	if x := spoiled[0][3*n]; x == x {
-		t.Errorf("the spoiled copy is at %g", x)
+		t.Errorf("the copy with NaN coordinates is at %g", x)
 	}
 }

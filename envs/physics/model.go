@@ -7,35 +7,34 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Vec is a vector, or the Euler angles of a rotation, when a model is written down.
+// Vec is a vector or the Euler angles of a rotation in a [Model].
 type Vec [3]float64
 
-// Dynamics is a way to advance a system in time.
+// Dynamics selects how a system is integrated in time.
 type Dynamics int
 
 const (
-	// Spring holds bodies together with damped springs on accelerations and resolves contacts by
-	// impulses with Baumgarte stabilisation (Brax's legacy_spring).
+	// Spring holds joints together with damped springs and resolves contacts by impulses with
+	// Baumgarte stabilisation (Brax's legacy_spring).
 	Spring Dynamics = iota
 	// PositionBased corrects positions and derives velocities from them (Brax's pbd, after XPBD).
 	PositionBased
 )
 
-// Model describes a system of rigid bodies: what does not change while it moves. Units are SI
-// unless said otherwise; z is up. The numbers are rounded to float32, as in the source.
+// Model describes a system of rigid bodies. Units are SI unless stated otherwise; z is up. The
+// numbers are rounded to float32, as in the source.
 type Model struct {
 	Dynamics Dynamics
-	TimeStep float64 // of a control step, during which the torques are constant
-	Substeps int     // of a control step
+	TimeStep float64 // duration of a control step, during which torques are constant
+	Substeps int     // substeps per control step
 	Gravity  Vec
-	// VelocityDamping and AngularDamping are added to the logarithm of the velocities, per second:
-	// negative values brake.
+	// VelocityDamping and AngularDamping are rates per second: velocities scale by exp(rate * time).
+	// Negative values damp the motion.
 	VelocityDamping, AngularDamping float64
-	// Baumgarte is the share of a penetration that a contact of spring dynamics pushes back in a
-	// substep.
+	// Baumgarte is the fraction of a penetration that a contact corrects per substep, for spring
+	// dynamics.
 	Baumgarte float64
-	// Frozen says for all bodies along which axes of the world they cannot move, and about which
-	// they cannot turn.
+	// Frozen marks the world axes along which no body can move and about which none can rotate.
 	Frozen Frozen
 
 	Bodies    []Body
@@ -43,41 +42,41 @@ type Model struct {
 	Actuators []Actuator
 	// Collide lists the pairs of bodies that may touch.
 	Collide [][2]string
-	// Pose says where bodies start that have no parent; those not named stand on the ground by
-	// their lowest collider.
+	// Pose holds the initial positions of bodies without a parent. A body that is not listed stands
+	// with its lowest collider on the ground.
 	Pose map[string]Vec
-	// Angles are the default angles of joints, in degrees; those not named stand midway between
-	// their limits.
+	// Angles holds the default joint angles, in degrees. A joint that is not listed starts midway
+	// between its limits.
 	Angles map[string]Vec
 }
 
-// Frozen marks axes of the world with true.
+// Frozen marks world axes along which (Position) or about which (Rotation) bodies cannot move.
 type Frozen struct{ Position, Rotation [3]bool }
 
-// Body is a rigid body with a spherical inertia: a scalar per axis of the world.
+// Body is a rigid body. Its inertia is one scalar per world axis.
 type Body struct {
 	Name      string
 	Mass      float64
 	Inertia   Vec  // zero: 1 about each axis
-	Fixed     bool // cannot move at all: ground, walls
+	Fixed     bool // cannot move: ground, walls
 	Colliders []Collider
 }
 
-// Collider is a shape by which a body touches others: a plane, or a capsule. A sphere is a capsule
-// whose length is twice its radius.
+// Collider is the collision shape of a body: a plane or a capsule. A sphere is a capsule whose
+// length is twice its radius.
 type Collider struct {
 	Shape    Shape
 	Radius   float64
-	Length   float64 // of a capsule, both caps included
+	Length   float64 // of a capsule, including both caps
 	Position Vec     // of the centre, in the frame of the body
 	Rotation Vec     // Euler angles x-y'-z'' in degrees; a capsule lies along the z axis of this frame
-	// End says which end of a capsule touches planes: 1 the upper, -1 the lower, 0 both.
+	// End selects the end of a capsule that collides with planes: 1 upper, -1 lower, 0 both.
 	End      int
-	Friction float64 // of a contact: the product of both
-	Elastic  float64 // elasticity, as well
+	Friction float64 // a contact uses the product of both colliders' values
+	Elastic  float64 // restitution; a contact uses the product of both colliders' values
 }
 
-// Shape is the form of a collider.
+// Shape is the geometric shape of a collider.
 type Shape int
 
 // The shapes.
@@ -86,39 +85,41 @@ const (
 	Plane         // through the body's origin, facing up
 )
 
-// Joint connects a child body to a parent. It turns about as many axes as it has limits: x first,
-// then y and z as they have turned by then.
+// Joint connects a child body to a parent. It has one axis per entry of Limits: x, then the rotated
+// y, then the rotated z (intrinsic Euler angles).
 type Joint struct {
 	Name          string
 	Parent, Child string
 	ParentOffset  Vec // of the joint, in the frame of the parent
 	ChildOffset   Vec
 	Rotation      Vec // of the joint's frame in the bodies' frames, Euler angles in degrees
-	// of the child's frame in the parent's at angle 0, Euler angles in degrees
+	// Reference is the rotation of the child's frame in the parent's at angle 0, Euler angles in
+	// degrees.
 	Reference Vec
 	Limits    [][2]float64 // of each angle, in degrees
 	Damping   float64      // of the angular motion
 
 	// For spring dynamics.
 	Stiffness     float64
-	SpringDamping float64 // 0: a default multiple of the root of the stiffness
+	SpringDamping float64 // 0: a default multiple of the square root of the stiffness
 	LimitStrength float64 // 0: the stiffness
 }
 
-// Actuator turns a joint: an action of 1 is a torque of Strength about each of its axes.
+// Actuator drives a joint: an action of 1 applies a torque of Strength about its axis.
 type Actuator struct {
 	Joint    string
 	Strength float64
 }
 
-// Validate finds what makes a model unusable, and says which part of it.
+// Validate returns an error that names the part of the model that is invalid.
 func (m Model) Validate() error {
 	if !(m.TimeStep > 0) || m.Substeps < 1 {
 		return errors.Errorf("a model needs a time step above 0 and at least one substep, not %g and %d",
 			m.TimeStep, m.Substeps)
 	}
 	if m.Dynamics == PositionBased && m.Substeps%2 != 0 {
-		return errors.Errorf("position based dynamics take substeps in pairs, %d is odd", m.Substeps)
+		return errors.Errorf("position based dynamics need an even number of substeps, not %d",
+			m.Substeps)
 	}
 	if m.Dynamics == PositionBased && m.Baumgarte != 0 {
 		return errors.New("position based dynamics have no Baumgarte stabilisation")
@@ -136,24 +137,25 @@ func (m Model) Validate() error {
 		}
 		bodies[b.Name] = true
 		if !b.Fixed && !(b.Mass > 0 && b.Mass <= math.MaxFloat32) {
-			return errors.Errorf("body %q moves and has mass %g", b.Name, b.Mass)
+			return errors.Errorf("body %q moves and needs a positive finite mass, not %g", b.Name, b.Mass)
 		}
 		for _, axis := range b.Inertia {
 			if axis < 0 || axis == 0 && b.Inertia != (Vec{}) {
-				return errors.Errorf("body %q has inertia %v", b.Name, b.Inertia)
+				return errors.Errorf("body %q needs a positive inertia about each axis, not %v", b.Name,
+					b.Inertia)
 			}
 		}
 		for _, c := range b.Colliders {
 			if c.Shape == Capsule && (!(c.Radius > 0) || f32(c.Length) < f32(2*c.Radius)) {
-				return errors.Errorf("a capsule of body %q has radius %g and length %g", b.Name, c.Radius,
-					c.Length)
+				return errors.Errorf("a capsule of body %q has radius %g and length %g: the radius must be "+
+					"positive, the length at least twice the radius", b.Name, c.Radius, c.Length)
 			}
 			if !c.Position.finite() || !c.Rotation.finite() {
-				return errors.Errorf("a collider of body %q is at %v, turned by %v", b.Name, c.Position,
-					c.Rotation)
+				return errors.Errorf("a collider of body %q has position %v and rotation %v: both must be "+
+					"finite", b.Name, c.Position, c.Rotation)
 			}
 			if c.Shape == Plane && !b.Fixed {
-				return errors.Errorf("body %q moves and has a plane as a collider", b.Name)
+				return errors.Errorf("body %q moves and has a plane collider: only fixed bodies can", b.Name)
 			}
 		}
 	}
@@ -171,12 +173,14 @@ func (m Model) Validate() error {
 			return errors.Errorf("joint %q has %d axes, not 1 to 3", j.Name, len(j.Limits))
 		case m.Dynamics == Spring && !(j.Stiffness > 0):
 			return errors.Errorf("joint %q needs a stiffness above 0 for spring dynamics", j.Name)
-		case !j.ParentOffset.finite() || !j.ChildOffset.finite() || !j.Rotation.finite() || !j.Reference.finite():
-			return errors.Errorf("the place of joint %q is not finite", j.Name)
+		case !j.ParentOffset.finite() || !j.ChildOffset.finite() || !j.Rotation.finite() ||
+			!j.Reference.finite():
+			return errors.Errorf("joint %q has an offset or rotation that is not finite", j.Name)
 		}
 		for _, limits := range j.Limits {
 			if !(limits[0] <= limits[1]) {
-				return errors.Errorf("joint %q has limits from %g to %g degrees", j.Name, limits[0], limits[1])
+				return errors.Errorf("joint %q has limits from %g to %g degrees: the lower must not exceed "+
+					"the upper", j.Name, limits[0], limits[1])
 			}
 		}
 		joints[j.Name], children[j.Child] = true, true
@@ -185,28 +189,30 @@ func (m Model) Validate() error {
 	for _, a := range m.Actuators {
 		switch {
 		case !joints[a.Joint]:
-			return errors.Errorf("there is no joint %q for an actuator", a.Joint)
+			return errors.Errorf("an actuator drives joint %q, which does not exist", a.Joint)
 		case driven[a.Joint]:
 			return errors.Errorf("joint %q has two actuators", a.Joint)
 		case math.IsNaN(a.Strength) || math.IsInf(a.Strength, 0):
-			return errors.Errorf("the strength of the actuator of %q is %g", a.Joint, a.Strength)
+			return errors.Errorf("the actuator of joint %q has strength %g, which is not finite", a.Joint,
+				a.Strength)
 		}
 		driven[a.Joint] = true
 	}
 	for name, at := range m.Pose {
 		if !bodies[name] || !at.finite() {
-			return errors.Errorf("the pose puts %q at %v: it must be a body, at a finite place", name, at)
+			return errors.Errorf("the pose puts %q at %v: it must name a body and a finite position", name,
+				at)
 		}
 	}
 	for name, angle := range m.Angles {
 		if !joints[name] || !angle.finite() {
-			return errors.Errorf("the pose turns %q by %v: it must be a joint, by finite angles", name,
-				angle)
+			return errors.Errorf("the default angles of %q are %v: they must name a joint and be finite",
+				name, angle)
 		}
 	}
 	for _, pair := range m.Collide {
 		if !bodies[pair[0]] || !bodies[pair[1]] {
-			return errors.Errorf("%q and %q are to collide, which are not both bodies", pair[0], pair[1])
+			return errors.Errorf("the pair %q and %q in Collide are not both bodies", pair[0], pair[1])
 		}
 	}
 	return nil
@@ -221,10 +227,10 @@ func (v Vec) finite() bool {
 	return true
 }
 
-// f32 rounds to the precision of the graphs, and of the source's configurations.
+// f32 rounds to float32, the precision of the graphs and of the source's configurations.
 func f32(x float64) float64 { return float64(float32(x)) }
 
-// Body is the index of the body of a name, or -1.
+// Body is the index of the body with a name, or -1.
 func (m Model) Body(name string) int {
 	return slices.IndexFunc(m.Bodies, func(b Body) bool { return b.Name == name })
 }

@@ -10,15 +10,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// num is a quantity of several rows (bodies, joints or contacts) in each of the B copies of a
-// system. Rows that are known when the graph is built (masses, offsets, the pose of the ground)
-// stay numbers of the host, and arithmetic with them is done there: what is multiplied by 0
-// vanishes, what is multiplied by 1 stays as it is. That is how a robot that can only move in a
-// plane gets the equations of a plane from the same code.
+// num is a quantity with a value per row (body, joint or contact) in each of the B copies of a
+// system. Rows that are known when the graph is built (masses, offsets, the pose of the ground) are
+// constants on the host and folded there: a product with 0 vanishes, a product with 1 adds no
+// operation. So a robot that only moves in a plane gets planar equations from the same code.
 type num struct {
 	rows  int
 	known []float64 // a value per row, or nil
-	// [rows * B]: the copies of a row beside each other, so that loops over it are long
+	// node is [rows * B]: the copies of a row are contiguous, so that loops over them are long.
 	node *Node
 }
 
@@ -29,16 +28,16 @@ func constant(rows int, value float64) num {
 	return known(slices.Repeat([]float64{value}, rows)...)
 }
 
-// all says whether every row is known to be value.
+// all reports whether every row is known and equal to value.
 func (a num) all(value float64) bool {
 	return a.node == nil && !slices.ContainsFunc(a.known, func(k float64) bool { return k != value })
 }
 
-// maxLiteral is the size up to which known rows are written out for every copy; beyond, the backend
-// repeats them.
+// maxLiteral is the size up to which known rows become a literal with all copies. Larger ones are
+// broadcast by the backend.
 const maxLiteral = 8192
 
-// like gives known rows a form that combines with a tensor.
+// like returns the value as a tensor that combines elementwise with x.
 func (a num) like(x *Node) *Node {
 	if a.node != nil {
 		return a.node
@@ -49,7 +48,7 @@ func (a num) like(x *Node) *Node {
 	return a.spread(x.Graph(), x.Shape().Size()/a.rows)
 }
 
-// spread is the tensor for batch copies.
+// spread returns the value as a tensor [rows * batch].
 func (a num) spread(g *Graph, batch int) *Node {
 	if a.node != nil {
 		return a.node
@@ -71,7 +70,7 @@ func (a num) spread(g *Graph, batch int) *Node {
 	return Const(g, flat)
 }
 
-// combine does arithmetic on the host where both are known, else in the graph.
+// combine applies a binary operation, on the host if both operands are known, else in the graph.
 func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *Node) num {
 	switch {
 	case a.node != nil:
@@ -199,13 +198,13 @@ func (m mask) or(o mask) mask {
 	return mask{num{rows: m.rows, node: Or(m.node, o.node)}}
 }
 
-// number is 1 where the mask holds, else 0.
+// number is 1 where the mask is true, else 0.
 func (m mask) number() num {
 	return m.apply(func(k float64) float64 { return k },
 		func(x *Node) *Node { return ConvertDType(x, dtypes.Float32) })
 }
 
-// choose takes a where the mask holds, else b.
+// choose returns a where the mask is true, else b.
 func (m mask) choose(a, b num) num {
 	switch {
 	case m.all(1) || a.node == nil && b.node == nil && slices.Equal(a.known, b.known):
@@ -216,7 +215,7 @@ func (m mask) choose(a, b num) num {
 	return num{rows: a.rows, node: Where(m.node, a.like(m.node), b.like(m.node))}
 }
 
-// take picks rows, in any order and with repetitions.
+// take selects rows, in any order and with repetitions.
 func (a num) take(rows ...int) num {
 	if a.node == nil {
 		out := make([]float64, len(rows))
@@ -264,17 +263,17 @@ func join(parts []*Node) *Node {
 	return Concatenate(parts, 0)
 }
 
-// settleVectors is settle for vectors.
-func settleVectors(vectors ...*vector) {
+// materializeVectors is materialize for vectors.
+func materializeVectors(vectors ...*vector) {
 	var all []*num
 	for _, v := range vectors {
 		all = append(all, v.components()...)
 	}
-	settle(all...)
+	materialize(all...)
 }
 
-// settle computes quantities before what uses them; see [xla.Materialize].
-func settle(values ...*num) {
+// materialize makes the compiler compute values once, before their uses; see [xla.Materialize].
+func materialize(values ...*num) {
 	var open []*num
 	var nodes []*Node
 	for _, v := range values {

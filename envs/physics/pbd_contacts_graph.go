@@ -1,53 +1,54 @@
 package physics
 
-// pressed is what a contact set does to positions: the shift of the first body, and the normal
-// multiplier, which the source leaves unmasked where two bodies meet.
+// pressed is the position correction of a contact set: the shift of its bodies, and the normal
+// multiplier, which the source does not mask for contacts of two bodies.
 type pressed struct {
 	effect
 	multiplier num
 }
 
-// solveContactPosition pushes bodies out of each other and holds them where they stick
+// solveContactPosition corrects positions for penetration and static friction
 // (brax/physics/colliders.py, _position_contact).
 func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before limbs) pressed {
 	w, other := m.a.weights, m.others()
 	arm, otherArm := m.arm, m.otherArm
 	share := 1.0
-	var ease num
+	var inverseMass num
 	if g.twoWay {
 		half := m.normal.by(m.penetration.scale(0.5))
 		arm, otherArm = arm.minus(half), otherArm.plus(half)
-		ease = w.give(arm, m.normal).plus(other.give(otherArm, m.normal))
+		inverseMass = w.inverseMassAt(arm, m.normal).plus(other.inverseMassAt(otherArm, m.normal))
 		share = contactShare
 	} else {
-		ease = w.give(arm, m.normal)
+		inverseMass = w.inverseMassAt(arm, m.normal)
 	}
-	multiplier := m.penetration.over(ease.add(1e-6)) // computed once: XLA does not repeat divisions
-	active := m.touching()
+	// Computed once: XLA does not repeat divisions.
+	multiplier := m.penetration.over(inverseMass.add(1e-6))
+	active := m.overlapping()
 	zero := multiplier.zero()
 	p := m.normal.by(active.choose(multiplier, zero))
 
-	// Static friction: undo what the point of contact moved along the surface.
+	// Static friction: undo the tangential displacement of the contact point.
 	slip := m.moved(m.a.of(before), m.one, m.arm)
 	if m.b != nil {
 		slip = slip.minus(m.moved(m.b.of(before), m.other, m.otherArm))
 	}
-	settleVectors(&slip)
+	materializeVectors(&slip)
 	slip = slip.minus(m.normal.by(slip.dot(m.normal)))
-	settle(append(slip.components(), append(p.components(), arm.components()...)...)...)
+	materialize(append(slip.components(), append(p.components(), arm.components()...)...)...)
 	distance := slip.norm()
 	direction := slip.over(distance.add(1e-6))
-	ease = w.give(m.arm, direction)
+	inverseMass = w.inverseMassAt(m.arm, direction)
 	bound := multiplier.abs()
 	if g.twoWay {
-		ease = ease.plus(other.give(m.otherArm, direction))
+		inverseMass = inverseMass.plus(other.inverseMassAt(m.otherArm, direction))
 	} else {
 		bound = m.friction.times(multiplier).abs()
 	}
-	hold := distance.over(ease)
+	hold := distance.over(inverseMass)
 	stuck := active.and(hold.less(bound))
 	f := direction.by(stuck.choose(hold, zero)).neg()
-	settle(f.components()...)
+	materialize(f.components()...)
 
 	out := pressed{effect: effect{active: active}, multiplier: active.choose(multiplier, zero)}
 	out.on = push{p.plus(f).by(w.mass),
@@ -60,69 +61,72 @@ func (s *System) solveContactPosition(g *contactGroup, m contactPoint, before li
 	return out
 }
 
-// moved is what the point of contact moved with a body since before.
+// moved is the displacement of a body's contact point since before.
 func (m contactPoint) moved(before, now bodies, arm vector) vector {
 	inBody := now.rot.inverse().rotation().of(arm)
-	settleVectors(&inBody)
+	materializeVectors(&inBody)
 	return now.pos.plus(arm).minus(before.pos.plus(before.rot.rotation().of(inBody)))
 }
 
-// solveContactVelocity brakes bodies that slide on each other and stops them from parting or
-// meeting at their contact, by the multipliers of their bodies (brax/physics/colliders.py,
-// _velocity_contact). Before are the velocities of the collision pass's start.
+// solveContactVelocity applies dynamic friction and restitution to velocities. Friction is bounded
+// by the normal multipliers of the bodies (brax/physics/colliders.py, _velocity_contact). before is
+// the state at the start of the collision pass.
 func (s *System) solveContactVelocity(g *contactGroup, m contactPoint, now, before limbs,
 	multipliers []num) effect {
 	w, others := m.a.weights, m.others()
 	one, was := m.a.of(now), m.a.of(before)
 	var other, otherWas bodies
-	// The arms are those of the positions now; the contact is where the collision pass found it.
+	// The arms use the current positions; the contact point is the one the collision pass found.
 	m.arm = m.pos.minus(one.pos)
 	if m.b != nil {
 		other, otherWas = m.b.of(now), m.b.of(before)
 		m.otherArm = m.pos.minus(other.pos)
 	}
-	speed := m.speed(one, other)
-	settle(append(append(m.arm.components(), m.otherArm.components()...), speed.components()...)...)
+	speed := m.relativeVelocity(one, other)
+	materialize(append(append(m.arm.components(), m.otherArm.components()...),
+		speed.components()...)...)
 	approach := speed.dot(m.normal)
 	slip := speed.minus(m.normal.by(approach))
-	settle(append(slip.components(), &approach)...)
+	materialize(append(slip.components(), &approach)...)
 	slipping := slip.norm()
 	direction := slip.over(slipping.add(1e-6))
-	// Twice the substep: collisions are resolved every other one.
+	// Twice the substep: collisions are resolved every other substep.
 	multiplier := multipliers[m.a.level].take(m.a.rows...).abs()
 	brake := m.friction.times(multiplier).scale(1 / (2 * s.dt)).min(slipping)
-	var ease num
+	var inverseMass num
 	if g.twoWay {
-		ease = w.give(m.arm, direction).plus(others.give(m.otherArm, direction))
+		inverseMass = w.inverseMassAt(m.arm, direction).plus(others.inverseMassAt(m.otherArm, direction))
 	} else {
 		lever := m.arm.cross(direction)
-		ease = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
+		inverseMass = w.mass.plus(lever.dot(lever)) // the source leaves out the inertia here
 	}
-	braking := direction.by(brake.over(ease.add(1e-6))).neg()
-	settle(braking.components()...)
+	braking := direction.by(brake.over(inverseMass.add(1e-6))).neg()
+	materialize(braking.components()...)
 
-	// Restitution, none below the speed that gravity gives in two substeps.
+	// Restitution: none below the speed that gravity adds in two substeps.
 	restored := approach.zero()
 	if !m.elasticity.all(0) {
 		slow := approach.abs().below(2 * s.dt * 9.81)
 		elasticity := slow.choose(m.elasticity.zero(), m.elasticity)
-		restored = elasticity.times(m.speed(was, otherWas).dot(m.normal)).neg().min(approach.zero())
+		approached := m.relativeVelocity(was, otherWas).dot(m.normal)
+		restored = elasticity.times(approached).neg().min(approach.zero())
 	}
 	change := m.normal.by(restored.minus(approach))
 	size := change.norm()
 	along := change.over(size.add(1e-6))
-	ease = w.give(m.arm, along)
+	inverseMass = w.inverseMassAt(m.arm, along)
 	if g.twoWay {
-		ease = ease.plus(others.give(m.otherArm.plus(m.normal.by(m.penetration)), along))
+		otherArm := m.otherArm.plus(m.normal.by(m.penetration))
+		inverseMass = inverseMass.plus(others.inverseMassAt(otherArm, along))
 	}
-	p := along.by(size.over(ease.add(1e-6))).plus(braking)
-	p = m.touching().chooseVector(p, p.scale(0))
-	settle(p.components()...)
+	p := along.by(size.over(inverseMass.add(1e-6))).plus(braking)
+	p = m.overlapping().chooseVector(p, p.scale(0))
+	materialize(p.components()...)
 
 	e := effect{active: p.dot(p).above(0)}
 	e.on = push{p.by(w.mass), m.arm.times(w.inertia).cross(p)}
 	if g.twoWay {
-		// The source gives the other body its velocity by the mass of the first.
+		// The source uses the first body's mass for the other body's velocity change.
 		e.onOther = push{p.neg().by(w.mass), m.otherArm.times(others.inertia).cross(p.neg())}
 	}
 	return e

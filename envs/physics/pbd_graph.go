@@ -6,19 +6,19 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Shares of the corrections that are applied at once (brax/physics/joints.py, colliders.py).
+// Fractions of each correction that are applied (brax/physics/joints.py, colliders.py).
 const (
-	jointShare   = 0.6 // of positions, by joints
-	angleShare   = 0.2 // of angles, by joints
-	contactShare = 0.3 // by contacts of two bodies; contacts with the ground apply all
+	jointShare   = 0.6 // joint positions
+	angleShare   = 0.2 // joint angles
+	contactShare = 0.3 // contacts of two bodies; contacts with the ground apply all of it
 )
 
-// shift is a change of positions and of rotations, the latter as a small rotation vector in the
-// world: q += vq/2.
+// shift is a change of position and rotation, the latter as a small rotation vector v in the world
+// frame: q += vq/2.
 type shift struct{ pos, turn vector }
 
-// move changes positions. Like the source it leaves the length of the quaternions to a later
-// normalisation.
+// move applies position corrections. Like the source it does not normalise the quaternions; that is
+// done later.
 func (s *System) move(all limbs, d pushes) limbs {
 	return all.update(func(l int, b bodies) bodies { return s.shift(l, b, shift{d[l].vel, d[l].ang}) })
 }
@@ -42,7 +42,7 @@ func (s *System) shift(l int, b bodies, d shift) bodies {
 	return b
 }
 
-// project derives the velocities from where the bodies were a substep ago.
+// project derives the velocities from the positions now and a substep before.
 func (s *System) project(all, before limbs) limbs {
 	return all.update(func(l int, b bodies) bodies {
 		b.rot = b.rot.normalized()
@@ -55,134 +55,136 @@ func (s *System) project(all, before limbs) limbs {
 }
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions
-// (brax/physics/system.py, _pbd_step). It returns what the contacts did to velocities as well.
-func (s *System) positionIteration(all limbs, d drive, show *viewer) (limbs, touch) {
-	all, before := s.integratePositionBased(all, d, show)
-	show.bodies("s2_joint", all)
+// (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
+func (s *System) positionIteration(all limbs, d drive, record *stageRecorder) (limbs, touch) {
+	all, before := s.integratePositionBased(all, d, record)
+	record.bodies("s2_joint", all)
 
-	meetings := make([][]contactPoint, len(s.contacts))
+	points := make([][]contactPoint, len(s.contacts))
 	parts := make([][]addend, len(s.levels))
-	pressure := s.untouched() // of positions: what does not move is asked, too, but only shown
+	pressure := s.noTouch() // position corrections; those of fixed bodies are only recorded
 	for i := range s.contacts {
 		g := &s.contacts[i]
-		meetings[i] = g.meet(all, true)
+		points[i] = g.findContacts(all, true)
 		effects := make([]effect, len(g.sets))
 		var made []*num
-		for k, m := range meetings[i] {
+		for k, m := range points[i] {
 			pressed := s.solveContactPosition(g, m, before)
 			effects[k] = pressed.effect
 			made = append(append(made, effects[k].components()...), &pressed.multiplier)
 			parts[m.a.level] = append(parts[m.a.level], addend{pressed.multiplier, m.a.to})
 		}
-		settle(made...)
+		materialize(made...)
 		pressure = pressure.plus(s.share(g, effects, 1e-6))
 	}
 	var multipliers []num
 	for l, level := range s.levels {
 		multipliers = append(multipliers, sum(len(level.body), parts[l]...))
 	}
-	show.shift("dqc", pressure, all)
-	show.multipliers("dlambda", multipliers)
+	record.shift("dqc", pressure, all)
+	record.multipliers("dlambda", multipliers)
 	all = s.move(all, pressure.moving)
 	unprojected := all
 	all = s.project(all, before)
-	settle(append(all.places(), all.motions()...)...)
-	show.bodies("s2_proj", all)
+	materialize(append(all.places(), all.motions()...)...)
+	record.bodies("s2_proj", all)
 
-	t := s.untouched()
+	t := s.noTouch()
 	for i := range s.contacts {
 		g := &s.contacts[i]
 		effects := make([]effect, len(g.sets))
 		var made []*num
-		for k, m := range meetings[i] {
+		for k, m := range points[i] {
 			effects[k] = s.solveContactVelocity(g, m, all, unprojected, multipliers)
 			made = append(made, effects[k].components()...)
 		}
-		settle(made...)
+		materialize(made...)
 		t = t.plus(s.share(g, effects, 1e-6))
 	}
-	show.touch("dpc", t)
+	record.touch("dpc", t)
 	all = s.applyImpulse(all, t.moving)
-	show.bodies("after", all)
+	record.bodies("after", all)
 	return all, t
 }
 
-// integratePositionBased does what the two substeps have in common twice: coast, then bring the
-// joints together. It returns the bodies before the second one's collisions and velocities, and as
-// they were before that substep.
-func (s *System) integratePositionBased(all limbs, from drive, show *viewer) (now, before limbs) {
-	step := func(all limbs, from drive, show *viewer) limbs {
-		all = s.coast(all, from, show, "s1_")
-		show.bodies("s1_kinetic", all)
-		d := s.joined(all)
-		settle(d.components()...)
-		show.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
+// integratePositionBased runs the common part of both substeps twice: integrate forces, then solve
+// the joints. It returns the bodies as they are before the second substep's collisions, and as they
+// were before that substep.
+func (s *System) integratePositionBased(all limbs, from drive, record *stageRecorder) (now,
+	before limbs) {
+	step := func(all limbs, from drive, record *stageRecorder) limbs {
+		all = s.integrateForces(all, from, record, "s1_")
+		record.bodies("s1_kinetic", all)
+		d := s.jointCorrections(all)
+		materialize(d.components()...)
+		record.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
 		return s.move(all, d)
 	}
-	if show != nil {
-		before = s.project(step(all, from, show), all)
-		show.bodies("s1_after", before)
+	if record != nil {
+		before = s.project(step(all, from, record), all)
+		record.bodies("s1_after", before)
 		return step(before, from, nil), before
 	}
-	// A loop of two turns is half the code, which must fit a cache, and be compiled.
+	// A loop of two iterations halves the code to compile and to fit into a cache.
 	type running struct {
 		Now, Before []*Node
-		Drive       carried
+		Drive       carriedDrive
 	}
 	z := all[0].pos.z
 	g, batch := z.node.Graph(), z.node.Shape().Size()/z.rows
-	run := running{Now: s.changing(g, batch, all), Before: s.changing(g, batch, all),
+	run := running{Now: s.varyingParts(g, batch, all), Before: s.varyingParts(g, batch, all),
 		Drive: from.carry(g, batch)}
-	run = xla.For(g, 2, run, func(turn *Node, r running) running {
-		g := turn.Graph()
+	run = xla.For(g, 2, run, func(substep *Node, r running) running {
+		g := substep.Graph()
 		unprojected := s.complete(r.Now)
 		projected := s.project(unprojected, s.complete(r.Before))
-		first := Equal(turn, ConstAs(turn, int32(0)))
-		for i, after := range s.changing(g, batch, projected) {
+		first := Equal(substep, ConstAs(substep, int32(0)))
+		for i, after := range s.varyingParts(g, batch, projected) {
 			r.Before[i] = Where(BroadcastToDims(first, after.Shape().Dimensions...), r.Now[i], after)
 		}
 		start := s.complete(r.Before)
-		settle(append(start.places(), start.motions()...)...)
-		r.Before = s.changing(g, batch, start)
-		r.Now = s.changing(g, batch, step(start, s.driveOf(r.Drive), nil))
+		materialize(append(start.places(), start.motions()...)...)
+		r.Before = s.varyingParts(g, batch, start)
+		r.Now = s.varyingParts(g, batch, step(start, s.driveOf(r.Drive), nil))
 		return r
 	})
 	now = s.complete(run.Now)
-	settle(now.places()...)
+	materialize(now.places()...)
 	return now, s.complete(run.Before)
 }
 
-// coast accelerates by actuators, the damping of joints and gravity, and moves.
-func (s *System) coast(all limbs, from drive, show *viewer, stage string) limbs {
+// integrateForces integrates actuators, joint damping and gravity, without joint constraints or
+// contacts.
+func (s *System) integrateForces(all limbs, from drive, record *stageRecorder, stage string) limbs {
 	total, actuators, damping := s.newLoads(), s.newLoads(), s.newLoads()
-	joints := s.hold(all)
+	joints := s.jointStates(all)
 	torques := make([]vector, len(joints))
 	var made []*num
 	for i, j := range joints {
 		var drives []num
 		for axis := range j.axes {
-			drives = append(drives, j.driven(axis, from.torques[i][axis]))
-			settle(&drives[axis])
+			drives = append(drives, j.actuatorTorque(axis, from.torques[i][axis]))
+			materialize(&drives[axis])
 		}
-		torques[i] = j.along(drives).plus(j.braked())
+		torques[i] = j.sumOverAxes(drives).plus(j.dampingTorque())
 		made = append(made, torques[i].components()...)
-		if show != nil {
-			actuators.pull(j, torques[i].scale(0), j.along(drives))
-			damping.pull(j, torques[i].scale(0), j.braked())
+		if record != nil {
+			actuators.pull(j, torques[i].scale(0), j.sumOverAxes(drives))
+			damping.pull(j, torques[i].scale(0), j.dampingTorque())
 		}
 	}
-	settle(made...)
+	materialize(made...)
 	for i, j := range joints {
 		total.pull(j, torques[i].scale(0), torques[i])
 	}
-	if show != nil {
-		show.pushes(stage+"dpa", actuators.accelerations())
-		show.pushes(stage+"damp", damping.accelerations())
+	if record != nil {
+		record.pushes(stage+"dpa", actuators.accelerations())
+		record.pushes(stage+"damp", damping.accelerations())
 	}
 	all = s.accelerate(all, total.accelerations(), from.gravity)
-	settle(all.motions()...)
-	show.bodies(stage+"acc", all)
+	materialize(all.motions()...)
+	record.bodies(stage+"acc", all)
 	all = s.kinetic(all)
-	settle(all.places()...)
+	materialize(all.places()...)
 	return all
 }

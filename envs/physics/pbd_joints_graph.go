@@ -2,40 +2,40 @@ package physics
 
 import "math"
 
-// joined is the shift by which the joints bring their bodies together, align their axes and keep
-// their limits.
-func (s *System) joined(all limbs) pushes {
-	joints := make([]jointState, len(s.hinges))
+// jointCorrections returns the shifts by which the joints close their gaps, align their axes and
+// enforce their limits.
+func (s *System) jointCorrections(all limbs) pushes {
+	joints := make([]jointState, len(s.jointGroups))
 	var made []*num
 	for i := range joints {
-		joints[i] = s.hinges[i].bodies(all)
+		joints[i] = s.jointGroups[i].bodies(all)
 		made = append(made, joints[i].components()...)
 	}
-	settle(made...)
+	materialize(made...)
 	pulls, turns := make([]vector, len(joints)), make([]vector, len(joints))
 	made = nil
 	for i := range joints {
-		h, j := &s.hinges[i], joints[i]
+		h, j := &s.jointGroups[i], joints[i]
 		apart := j.parents.pos.plus(j.parentArm).minus(j.children.pos.plus(j.childArm))
-		settleVectors(&apart)
+		materializeVectors(&apart)
 		distance := apart.norm()
 		direction := apart.over(distance.add(1e-6))
-		ease := h.parentWeights.give(j.parentArm,
-			direction).plus(h.childWeights.give(j.childArm, direction))
-		pull := direction.by(distance.over(ease.add(1e-6))).scale(-jointShare)
+		inverseMass := h.parentWeights.inverseMassAt(j.parentArm,
+			direction).plus(h.childWeights.inverseMassAt(j.childArm, direction))
+		pull := direction.by(distance.over(inverseMass.add(1e-6))).scale(-jointShare)
 
-		errors := j.misaligned()
+		errors := j.angularErrors()
 		for i := range errors {
-			settle(errors[i].components()...)
+			materialize(errors[i].components()...)
 		}
 		turn := errors[0].scale(0)
 		for _, error := range errors {
-			turn = turn.plus(j.aligning(error))
+			turn = turn.plus(j.correction(error))
 		}
 		pulls[i], turns[i] = pull, turn.scale(angleShare)
 		made = append(made, append(pulls[i].components(), turns[i].components()...)...)
 	}
-	settle(made...)
+	materialize(made...)
 	total := s.newLoads()
 	for i := range joints {
 		j, pull, turn := joints[i], pulls[i], turns[i]
@@ -45,58 +45,60 @@ func (s *System) joined(all limbs) pushes {
 	return total.accelerations()
 }
 
-// give is how much a body yields to a force along a direction at arm from its centre.
-func (w weights) give(arm, direction vector) num {
+// inverseMassAt is the generalised inverse mass of a body for an impulse along a direction at arm
+// from its centre.
+func (w weights) inverseMassAt(arm, direction vector) num {
 	lever := arm.cross(direction)
 	return w.mass.plus(lever.dot(lever.times(w.inertia)))
 }
 
-// aligning is the angular impulse on the parent that undoes an angular error of the child.
-func (j jointState) aligning(error vector) vector {
+// correction is the angular impulse on the parent that corrects an angular error of the child.
+func (j jointState) correction(error vector) vector {
 	size := error.norm()
 	axis := error.over(size.add(1e-6))
-	ease := axis.dot(axis.times(j.parentWeights.inertia)).plus(axis.dot(axis.times(
+	inverseMass := axis.dot(axis.times(j.parentWeights.inertia)).plus(axis.dot(axis.times(
 		j.childWeights.inertia)))
-	return axis.by(size.over(ease.add(1e-6)))
+	return axis.by(size.over(inverseMass.add(1e-6)))
 }
 
-// misaligned are the angular errors of the joints: between the axes of the two bodies, and beyond
-// the limits.
-func (j jointState) misaligned() []vector {
+// angularErrors returns the angular errors of the joints: misalignment of the axes, and angles
+// beyond the limits.
+func (j jointState) angularErrors() []vector {
 	first := j.parentAxis(0)
 	if j.jointGroup.axes == 1 {
 		from, to := j.parentAxis(2), j.childAxis(2)
-		settleVectors(&first, &from, &to)
-		return []vector{first.cross(j.childAxis(0)), j.beyond(0, first, from, to, false)}
+		materializeVectors(&first, &from, &to)
+		return []vector{first.cross(j.childAxis(0)), j.limitError(0, first, from, to, false)}
 	}
 	two, three := j.childAxis(1), j.childAxis(2)
 	line, bend := j.lineOfNodes(1e-6)
 	level := bend.cross(first)
 	level = level.over(level.norm().add(1e-6)).by(first.dot(three).sign()).neg()
 	return []vector{
-		j.beyond(0, first, j.parentAxis(1), line, true),
-		j.beyond(1, level, first, bend, true),
-		j.beyond(2, three, line, two, true),
+		j.limitError(0, first, j.parentAxis(1), line, true),
+		j.limitError(1, level, first, bend, true),
+		j.limitError(2, three, line, two, true),
 	}
 }
 
-// beyond is the angular error of the angle from one vector to another about an axis at right angles
-// to the first: how far the second is from where the limits of angle i would have it. With strict
-// it is 0 within the limits, else it also holds how far the second is out of the plane.
-func (j jointState) beyond(i int, axis, from, to vector, strict bool) vector {
+// limitError is the angular error of the angle from one vector to another about an axis
+// perpendicular to the first: how far the second vector is from where the limits of angle i allow
+// it. With strict it is 0 within the limits; without, it includes how far the second vector is out
+// of the plane.
+func (j jointState) limitError(i int, axis, from, to vector, strict bool) vector {
 	sin, cos := from.cross(to).dot(axis), from.dot(to)
-	settle(&sin, &cos)
+	materialize(&sin, &cos)
 	angle := atan2(sin, cos)
-	settle(&angle)
+	materialize(&angle)
 	length := sin.square().plus(cos.square()).sqrt().max(constant(sin.rows, 1e-30))
 	low, high := angle.less(j.lower[i]), j.upper[i].less(angle)
 	pick := func(inside num, f func(float64) float64) num {
 		return low.choose(j.lower[i].apply(f, nil), high.choose(j.upper[i].apply(f, nil), inside))
 	}
 	along, across := pick(cos.over(length), math.Cos), pick(sin.over(length), math.Sin)
-	settle(&along, &across)
+	materialize(&along, &across)
 	allowed := from.by(along).plus(axis.cross(from).by(across))
-	settleVectors(&allowed)
+	materializeVectors(&allowed)
 	error := allowed.cross(to)
 	if strict {
 		return low.or(high).chooseVector(error, error.scale(0))

@@ -7,24 +7,24 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Pose makes a state from the angles of the joints, rad, and the angular velocities about their
-// axes, rad/s, [Angles, B] each: bodies without a parent are where the model says, or lifted with
-// all that hangs on them until the lowest collider touches z = 0 (brax/physics/system.py,
-// default_qp). The bodies' velocities are 0: the source leaves them out.
+// Pose makes a state from joint angles, rad, and joint velocities, rad/s, [Angles, B] each. Bodies
+// without a parent are at the model's pose; without one they are lifted, with all their
+// descendants, until the lowest collider touches z = 0 (brax/physics/system.py, default_qp). As in
+// the source, the linear velocities of the bodies are 0.
 func (s *System) Pose(angles, velocities *Node) State {
 	batch := angles.Shape().Dimensions[1]
 	flat := func(x *Node) num { return num{rows: s.dofs, node: Reshape(x, s.dofs*batch)} }
-	return s.state(s.changing(angles.Graph(), batch, s.pose(flat(angles), flat(velocities))), batch)
+	all := s.pose(flat(angles), flat(velocities))
+	return s.state(s.varyingParts(angles.Graph(), batch, all), batch)
 }
 
-// DefaultAngles are the angles of the model's pose, rad: as the model says, else midway between the
-// limits.
+// DefaultAngles returns the default joint angles, rad: the model's, or midway between the limits.
 func (s *System) DefaultAngles() []float64 { return s.defaultAngles()[:s.dofs] }
 
-// pose builds the bodies level after level, as the rest of the engine moves them. Each level is
-// settled: what hangs on it would compute it again for every component.
+// pose computes the bodies level by level. Each level is materialized; otherwise the levels below
+// would recompute it for every component.
 func (s *System) pose(angles, velocities num) limbs {
-	settle(&angles, &velocities)
+	materialize(&angles, &velocities)
 	all, roots := make(limbs, len(s.levels)), s.roots()
 	for l, level := range s.levels {
 		var parts [13][]addend
@@ -39,8 +39,8 @@ func (s *System) pose(angles, velocities num) limbs {
 				add(pose{position, quat{1}}.bodies(), []int{row})
 			}
 		}
-		for k := range s.hinges {
-			if h := &s.hinges[k]; h.level+1 == l {
+		for k := range s.jointGroups {
+			if h := &s.jointGroups[k]; h.level+1 == l {
 				add(h.attach(all[l-1].take(h.parentRow...), angles, velocities), h.childRow)
 			}
 		}
@@ -48,13 +48,13 @@ func (s *System) pose(angles, velocities num) limbs {
 			*c = sum(len(level.body), parts[i]...)
 		}
 		components := all[l].components()
-		settle(components[:]...)
+		materialize(components[:]...)
 	}
 	lowest := s.lowest(all, roots)
 	hanging := slices.Sorted(maps.Keys(lowest))
 	for _, root := range hanging {
 		low := lowest[root]
-		settle(&low)
+		materialize(&low)
 		lowest[root] = low
 	}
 	for l := range all {
@@ -73,13 +73,13 @@ func (s *System) pose(angles, velocities num) limbs {
 	return all
 }
 
-// roots are, for each row of each level, the body that its limb hangs on, as an index in the model.
+// roots returns the root body of each row's limb, for each level, as an index in the model.
 func (s *System) roots() [][]int {
 	roots := [][]int{s.levels[0].body}
 	for l := range s.levels[1:] {
 		next := make([]int, len(s.levels[l+1].body))
-		for i := range s.hinges {
-			if h := &s.hinges[i]; h.level == l {
+		for i := range s.jointGroups {
+			if h := &s.jointGroups[i]; h.level == l {
 				for unit, row := range h.childRow {
 					next[row] = roots[l][h.parentRow[unit]]
 				}
@@ -90,7 +90,7 @@ func (s *System) roots() [][]int {
 	return roots
 }
 
-// attach is where the children of joints are, from where their parents are.
+// attach returns the children of joints, given their parents.
 func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 	var turn quaternion
 	for i, c := range turn.components() {
@@ -113,9 +113,9 @@ func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 		} else {
 			spin = spin.plus(part)
 		}
-		// Intrinsic rotations: later axes turn with the earlier ones.
-		turn = about(turn.rotation().of(fixed), angles.take(at...)).times(turn)
-		settle(turn.components()...)
+		// Intrinsic rotations: later axes rotate with the earlier ones.
+		turn = fromAxisAngle(turn.rotation().of(fixed), angles.take(at...)).times(turn)
+		materialize(turn.components()...)
 	}
 	parentTurn := parents.rot.rotation()
 	arm := h.parentOffset.minus(turn.rotation().of(h.childOffset))
@@ -126,8 +126,8 @@ func (h *jointGroup) attach(parents bodies, angles, velocities num) bodies {
 	return children
 }
 
-// lowest is the height of the lowest point of the colliders on all that hangs on a root, by the
-// root's index in the model; of those roots alone for which the model has no pose.
+// lowest returns the height of the lowest collider point of each root and its descendants, by the
+// root's index in the model. Roots with a pose in the model are left out.
 func (s *System) lowest(all limbs, roots [][]int) map[int]num {
 	lowest := map[int]num{}
 	for l, level := range s.levels {
@@ -142,7 +142,7 @@ func (s *System) lowest(all limbs, roots [][]int) map[int]num {
 		for k := range most {
 			at, radius := make([]Vec, len(points)), make([]float64, len(points))
 			for row, of := range points {
-				if len(of) > 0 { // those with fewer count their last one again
+				if len(of) > 0 { // bodies with fewer points repeat their last one
 					last := of[min(k, len(of)-1)]
 					at[row], radius[row] = last.at, -last.radius
 				}
@@ -174,7 +174,7 @@ type point struct {
 	radius float64
 }
 
-// points are the ends of a body's colliders.
+// points returns the end spheres of a body's colliders.
 func (b Body) points() (points []point) {
 	for _, c := range b.Colliders {
 		for _, end := range []float64{-1, 1} {

@@ -2,25 +2,25 @@ package physics
 
 import "github.com/pkg/errors"
 
-// Place is where a body is: its position, m, and its rotation as a quaternion w, x, y, z.
+// Place is the position of a body, m, and its rotation as a quaternion w, x, y, z.
 type Place struct {
 	Position Vec
 	Rotation [4]float64
 }
 
-// Places are those of all bodies in the order of the model when the joints have the given angles,
-// rad, as [System.Pose] has them, but on the host: [System.DefaultAngles] if there are none.
-// Another number of angles than [System.Angles] is an error.
+// Places computes forward kinematics on the host: the places of all bodies, in the order of the
+// model, for joint angles, rad, in the order of [System.Pose]. Without angles it uses
+// [System.DefaultAngles]. Any other number of angles than [System.Angles] is an error.
 func (s *System) Places(angles ...float64) ([]Place, error) {
 	all := s.rest
 	if len(angles) > 0 {
 		if len(angles) != s.dofs {
-			return nil, errors.Errorf("%d angles for %d joints' axes", len(angles), s.dofs)
+			return nil, errors.Errorf("the system has %d joint angles, not %d", s.dofs, len(angles))
 		}
 		all = s.pose(known(angles...), constant(s.dofs, 0))
 	}
 	places := make([]Place, len(s.model.Bodies))
-	for i, p := range s.still {
+	for i, p := range s.fixed {
 		if s.model.Bodies[i].Fixed {
 			places[i] = Place{p.position, p.rotation}
 		}
@@ -37,8 +37,8 @@ func (s *System) Places(angles ...float64) ([]Place, error) {
 	return places, nil
 }
 
-// Segment is the line that a capsule is made around, in the frame of its body: from the centre of
-// its lower cap to that of its upper one.
+// Segment is the axis of a capsule in the frame of its body, from the centre of its lower cap to
+// the centre of its upper cap.
 func (c Collider) Segment() (from, to Vec) {
 	half := c.half()
 	return c.Position.plus(half.scaled(-1)), c.Position.plus(half)

@@ -9,45 +9,44 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Contact is what contacts did to all bodies in the order of the model, [bodies, B] each: changes
-// of velocity and of angular velocity. Bodies that do not move feel contacts, too.
+// Contact holds the velocity changes of all bodies by contacts, linear and angular, [bodies, B]
+// each, in the order of the model. They include fixed bodies, which do not move.
 type Contact struct {
 	Velocity, AngularVelocity [3]*Node
 }
 
-// Step advances a system by a control step under actions [Actions, B], which are not clipped; nil
-// for a system without actuators. The contact is the sum over the substeps.
+// Step advances a state by one control step under actions [Actions, B]. Actions are not clipped;
+// nil is allowed for a system without actuators. The contact is the sum over the substeps.
 func (s *System) Step(state State, action *Node) (State, Contact) {
 	return s.StepUnder(state, action, nil)
 }
 
-// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B], or as it is if
-// that is nil.
+// StepUnder is [System.Step] with the model's gravity multiplied by gravity [B]; nil means 1.
 func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) {
 	if s.actions > 0 && (action == nil || action.Rank() != 2 || action.Shape().Dimensions[0] !=
 		s.actions || action.Shape().Dimensions[1] != state.batch()) {
-		panic(errors.Errorf("%d actions for %d copies of a system must be a tensor [%d, %d]", s.actions,
+		panic(errors.Errorf("actions must be a tensor [%d, %d], for %d actions and %d copies", s.actions,
 			state.batch(), s.actions, state.batch()))
 	}
 	type running struct {
 		Parts []*Node // [limbs * B], see [State]
-		Drive carried
+		Drive carriedDrive
 		Touch []*Node // [rows * B] each
 	}
 	g, batch := state.graph(), state.batch()
 	run := running{Parts: state.flat()}
-	run.Drive = drive{s.torquesUnder(action), gravity}.carry(g, batch)
-	total := s.untouched()
+	run.Drive = drive{s.actuatorTorques(action), gravity}.carry(g, batch)
+	total := s.noTouch()
 	for _, c := range total.all() {
 		run.Touch = append(run.Touch, Zeros(g, shapes.Make(dtypes.Float32, c.rows*batch)))
 	}
-	substep, count := s.least()
+	substep, count := s.smallestStep()
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
 		all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive), nil)
 		for i, c := range t.all() {
 			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 		}
-		r.Parts = s.changing(r.Parts[0].Graph(), batch, all)
+		r.Parts = s.varyingParts(r.Parts[0].Graph(), batch, all)
 		return r
 	})
 	for i, c := range total.all() {
@@ -56,46 +55,47 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	return s.state(run.Parts, batch), s.contact(g, batch, total)
 }
 
-// least is the least step that the dynamics make, and how many of it are a control step.
-func (s *System) least() (step func(limbs, drive, *viewer) (limbs, touch), count int) {
+// smallestStep returns the smallest step of the dynamics and its count per control step.
+func (s *System) smallestStep() (step func(limbs, drive, *stageRecorder) (limbs, touch),
+	count int) {
 	if s.model.Dynamics == PositionBased {
 		return s.positionIteration, s.model.Substeps / 2
 	}
 	return s.springSubstep, s.model.Substeps
 }
 
-// all are the components of a touch that have rows.
+// all returns the components of a touch that have rows.
 func (t *touch) all() []*num {
-	moving, still := t.components()
-	if still[0].rows == 0 {
+	moving, fixed := t.components()
+	if fixed[0].rows == 0 {
 		return moving
 	}
-	return append(moving, still...)
+	return append(moving, fixed...)
 }
 
-// Contact is what the contacts of a state would do: Brax's info of a state, impulses of spring
-// dynamics for both dynamics.
+// Contact computes the velocity changes that the contacts of a state would cause (Brax's info of a
+// state). It uses the impulses of spring dynamics for both dynamics.
 func (s *System) Contact(state State) Contact {
 	return s.contact(state.graph(), state.batch(), s.resolveContacts(s.limbs(state)))
 }
 
-// contact puts what contacts did in the order of the model.
+// contact reorders a touch to the order of the model.
 func (s *System) contact(g *Graph, batch int, t touch) Contact {
-	moving, still := t.components()
+	moving, fixed := t.components()
 	all := make([]*Node, 6)
 	for i := range all {
 		var parts []addend
 		for l, level := range s.levels {
 			parts = append(parts, addend{*moving[6*l+i], level.toModel()})
 		}
-		parts = append(parts, addend{*still[i], each(s.touched)})
+		parts = append(parts, addend{*fixed[i], each(s.touched)})
 		all[i] = s.table(g, batch, parts...)
 	}
 	return Contact{[3]*Node(all[:3]), [3]*Node(all[3:])}
 }
 
-// JointAngles reads the angles of the joints, rad, and the angular velocities about their axes,
-// rad/s, [Angles, B] each, in the order of the model.
+// JointAngles returns the joint angles, rad, and joint velocities, rad/s, [Angles, B] each, in the
+// order of the model.
 func (s *System) JointAngles(state State) (angles, velocities *Node) {
 	a, v := s.jointAngles(s.limbs(state))
 	g, batch := state.graph(), state.batch()

@@ -6,8 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// addend is something to be summed over the rows that belong together: row i of value counts for
-// the rows to[i] of the sum.
+// addend is a term of a segment sum: row i of value is added to the rows to[i] of the sum.
 type addend struct {
 	value num
 	to    [][]int
@@ -22,20 +21,21 @@ func each(rows []int) [][]int {
 	return to
 }
 
-// sum adds up rows of addends for each of the rows of the result.
+// sum is a segment sum of addends into a num of so many rows.
 func sum(rows int, addends ...addend) num {
 	total := newTotal(rows, addends...)
 	return total.join()
 }
 
-// total is a sum in two steps, so that many can settle what is the same in several rows at once.
+// total is a sum in two stages, so that values which several rows share can be materialized for
+// many sums at once.
 type total struct {
 	rows  int
 	batch int
 	parts []part
 }
 
-// part are consecutive rows of a total: value, repeated times.
+// part is a run of consecutive rows of a total: value, repeated times.
 type part struct {
 	value num
 	times int
@@ -69,8 +69,8 @@ func newTotal(rows int, addends ...addend) *total {
 		}
 		return sum
 	}
-	// Consecutive rows that add up consecutive rows of the same addends are computed at once; so
-	// are rows that add up the same.
+	// Consecutive rows that sum consecutive rows of the same addends are computed at once, as are
+	// rows with the same sum.
 	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
 	for start := 0; start < rows; {
 		end := start + 1
@@ -91,7 +91,7 @@ func newTotal(rows int, addends ...addend) *total {
 	return t
 }
 
-// shared are the values that are repeated.
+// shared returns the values that are repeated.
 func (t *total) shared() (values []*num) {
 	for i := range t.parts {
 		if t.parts[i].times > 1 {

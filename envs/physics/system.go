@@ -7,53 +7,53 @@ import (
 	"github.com/pkg/errors"
 )
 
-// System is a model made ready for building graphs. The tree of its joints is laid out by limbs:
-// level l of the state has a row for each limb, which is the limb's l-th body from the root. A body
-// that several limbs share has a copy in each, all of which move alike. So the parents of the
-// joints of a level stand beside their children, and nothing has to be gathered; the results for
-// users keep the order of the model.
+// System is a model prepared for building graphs. Its kinematic tree is laid out by limbs, the
+// paths from a root to a leaf: level l of the state has a row per limb, the limb's l-th body from
+// the root. A body that several limbs share has a copy in each; all copies move alike. So the
+// parents of a level's joints are in rows next to their children, and no gather is needed. Results
+// for users keep the order of the model.
 type System struct {
 	model  Model
 	dt     float64 // of a substep, s
 	levels []level
-	place  map[string]place // of the bodies that move
-	still  []pose           // of bodies that do not move, by index in the model
-	live   [13]bool         // which components of the state are carried: the others are as at rest
+	place  map[string]place // of the moving bodies
+	fixed  []pose           // of the fixed bodies, by index in the model
+	varies [13]bool         // components of the state that can change; the others are as in rest
 	rest   limbs            // the default pose
 
-	hinges   []jointGroup
-	dofs     int // angles of all joints
-	actions  int
-	contacts []contactGroup
-	touched  []int // index in the model of each still body that something can touch
+	jointGroups []jointGroup
+	dofs        int // number of joint angles
+	actions     int
+	contacts    []contactGroup
+	touched     []int // index in the model of each fixed body that something can touch
 }
 
-// level are the bodies at the same depth of the tree, a row for each limb that is long enough.
+// level holds the bodies at the same depth of the tree, one row per limb that reaches it.
 type level struct {
 	body              []int  // index in the model
-	first             []bool // the row is the first copy of its body
-	mobile            num    // 1; 0 for a body that does not move but holds others
+	first             []bool // whether the row is the first copy of its body
+	mobile            num    // 1, or 0 for a fixed body that is a parent
 	mass, inverseMass num
 	inverseInertia    vector
 }
 
-// place is where a body stands in the state: its first copy.
+// place locates the first copy of a body in the state.
 type place struct{ level, row int }
 
-// pose is where a body is that does not move.
+// pose is the position and rotation of a fixed body.
 type pose struct {
 	position Vec
 	rotation quat
 }
 
-// NewSystem prepares a model, or says what is wrong with it.
+// NewSystem prepares a model. A model that is not valid is an error; see [Model.Validate].
 func NewSystem(m Model) (*System, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
 	s := &System{model: m, dt: f32(m.TimeStep) / float64(m.Substeps), place: map[string]place{},
-		still: make([]pose, len(m.Bodies))}
-	if m.Dynamics == PositionBased { // there, two axes are three of which the last cannot turn
+		fixed: make([]pose, len(m.Bodies))}
+	if m.Dynamics == PositionBased { // two axes become three, the last with limits [0, 0]
 		s.model.Joints = slices.Clone(m.Joints)
 		for i, j := range m.Joints {
 			if len(j.Limits) == 2 {
@@ -65,31 +65,31 @@ func NewSystem(m Model) (*System, error) {
 		return nil, err
 	}
 	s.prepareJoints()
-	s.placeStillBodies()
+	s.placeFixedBodies()
 	s.prepareContacts()
 
 	turns := m.Frozen.Rotation
 	for axis := range 3 {
-		// A body that does not turn about two axes turns about the third alone.
+		// A body that cannot rotate about two axes rotates about the third only.
 		one, other := !turns[(axis+1)%3], !turns[(axis+2)%3]
-		s.live[axis] = !m.Frozen.Position[axis] || one || other // joints could not move it either
-		s.live[4+axis] = !turns[axis] || one && other
-		s.live[7+axis] = !m.Frozen.Position[axis]
-		s.live[10+axis] = !turns[axis]
+		s.varies[axis] = !m.Frozen.Position[axis] || one || other // joints could not move it either
+		s.varies[4+axis] = !turns[axis] || one && other
+		s.varies[7+axis] = !m.Frozen.Position[axis]
+		s.varies[10+axis] = !turns[axis]
 	}
-	s.live[3] = true
+	s.varies[3] = true
 	s.rest = s.pose(known(s.defaultAngles()...), constant(max(1, s.dofs), 0))
 	return s, nil
 }
 
-// Model is the description of the system.
+// Model returns the model of the system.
 func (s *System) Model() Model { return s.model }
 
 // Actions is the number of actions: one for each axis of each actuator's joint.
 func (s *System) Actions() int { return s.actions }
 
-// ActionsOf are the indices of the actions that turn joints, those of a joint of several axes
-// beside each other. Joints that no actuator turns have none.
+// ActionsOf returns the indices of the actions that drive joints. The actions of a joint with
+// several axes are adjacent; a joint without an actuator has none.
 func (s *System) ActionsOf(joints ...string) (indices []int) {
 	next := 0
 	for _, a := range s.model.Actuators {
@@ -108,8 +108,7 @@ func (s *System) ActionsOf(joints ...string) (indices []int) {
 // Angles is the number of joint angles.
 func (s *System) Angles() int { return s.dofs }
 
-// layOut numbers the limbs, in the order in which a walk through the tree comes to their ends,
-// longest branches first.
+// layOut numbers the limbs by a depth-first walk that visits the longest branches first.
 func (s *System) layOut() error {
 	m := s.model
 	children := map[string][]string{}
@@ -118,7 +117,7 @@ func (s *System) layOut() error {
 		children[j.Parent] = append(children[j.Parent], j.Child)
 		isChild[j.Child] = true
 		if m.Bodies[m.Body(j.Child)].Fixed {
-			return errors.Errorf("joint %q holds body %q, which does not move: make it the parent", j.Name,
+			return errors.Errorf("the child of joint %q is %q, a fixed body: make it the parent", j.Name,
 				j.Child)
 		}
 	}
@@ -169,7 +168,7 @@ func (s *System) layOut() error {
 			if !b.Fixed {
 				mobile[row] = 1
 			} else if b.Mass == 0 {
-				b.Mass = 1 // it does not matter
+				b.Mass = 1 // any value will do: the body does not move
 			}
 			_, copied := s.place[b.Name]
 			lv.first = append(lv.first, !copied)
@@ -184,9 +183,9 @@ func (s *System) layOut() error {
 	}
 	switch {
 	case !moving:
-		return errors.New("no body of the model moves")
+		return errors.New("all bodies of the model are fixed: at least one must move")
 	case len(s.place) < inTrees:
-		return errors.New("the joints of the model close a circle: they must form a tree")
+		return errors.New("the joints of the model form a cycle: they must form a tree")
 	}
 	return nil
 }
@@ -198,9 +197,8 @@ func (b Body) inverseInertia() Vec {
 	return Vec{1 / f32(b.Inertia[0]), 1 / f32(b.Inertia[1]), 1 / f32(b.Inertia[2])}
 }
 
-// placeStillBodies finds where the bodies are that do not move: where the model says, or upon z =
-// 0.
-func (s *System) placeStillBodies() {
+// placeFixedBodies sets the positions of the fixed bodies: the model's pose, or resting on z = 0.
+func (s *System) placeFixedBodies() {
 	for i, b := range s.model.Bodies {
 		if !b.Fixed {
 			continue
@@ -211,12 +209,12 @@ func (s *System) placeStillBodies() {
 		} else if low := b.lowest(); !math.IsInf(low, 1) {
 			p.position[2] = snap(-low)
 		}
-		s.still[i] = p
+		s.fixed[i] = p
 	}
 }
 
-// lowest is the z of the lowest point of a body's colliders, as long as it is not turned; a plane
-// counts as 0.
+// lowest is the z of the lowest point of a body's colliders when it is not rotated. A plane counts
+// as 0.
 func (b Body) lowest() float64 {
 	low := math.Inf(1)
 	for _, c := range b.Colliders {

@@ -1,6 +1,6 @@
 package physics
 
-// vector is a vector of the world or of a body's frame, row by row.
+// vector is a vector in the world frame or a body's frame, one per row.
 type vector struct{ x, y, z num }
 
 func (a vector) each(f func(num) num) vector { return vector{f(a.x), f(a.y), f(a.z)} }
@@ -12,7 +12,7 @@ func (a vector) minus(b vector) vector {
 	return vector{a.x.minus(b.x), a.y.minus(b.y), a.z.minus(b.z)}
 }
 
-// times multiplies axis by axis, as with an inertia.
+// times multiplies componentwise, for example by an inertia.
 func (a vector) times(b vector) vector {
 	return vector{a.x.times(b.x), a.y.times(b.y), a.z.times(b.z)}
 }
@@ -34,7 +34,7 @@ func (a vector) cross(b vector) vector {
 	}
 }
 
-// norm is the length. Like the source's, it is exactly 0 for vectors that are all but 0.
+// norm is the length. As in the source it is exactly 0 for vectors that are almost 0.
 func (a vector) norm() num {
 	square := a.dot(a)
 	if square.node == nil {
@@ -51,7 +51,7 @@ func (m mask) chooseVector(a, b vector) vector {
 	return vector{m.choose(a.x, b.x), m.choose(a.y, b.y), m.choose(a.z, b.z)}
 }
 
-// vectors are known vectors, a row each.
+// vectors makes known vectors, one per row.
 func vectors(rows ...Vec) vector {
 	component := func(axis int) num {
 		out := make([]float64, len(rows))
@@ -106,8 +106,8 @@ func (q quaternion) take(rows ...int) quaternion {
 // pure is the quaternion of a vector: w = 0.
 func pure(v vector) quaternion { return quaternion{v.x.zero(), v.x, v.y, v.z} }
 
-// rotation is what a quaternion does to vectors, v -> 2 (u.v) u + (w^2 - u.u) v + 2 w (u x v), as a
-// matrix by columns. Like the source's formula it scales by the square of the quaternion's length.
+// rotation is a quaternion's rotation v -> 2 (u.v) u + (w^2 - u.u) v + 2 w (u x v) as a matrix, by
+// columns. Like the source's formula it scales by the squared length of the quaternion.
 type rotation struct{ x, y, z vector }
 
 func (q quaternion) rotation() rotation {

@@ -2,26 +2,26 @@ package physics
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// Substep advances a system by the least that its dynamics do, from actions [Actions, B] as the
-// bodies feel them: a substep of spring dynamics, two of position based ones. It returns the stages
-// on the way by the names of Brax's golden files, in the order of the model: [B, bodies, 3],
-// rotations [B, bodies, 4]. It is how the engine is compared with the source.
+// Substep advances a state by the smallest step of its dynamics, under actions [Actions, B]: one
+// substep of spring dynamics, two of position based dynamics. It returns the intermediate stages by
+// their names in Brax's golden files, in the order of the model: [B, bodies, 3], rotations [B,
+// bodies, 4]. It serves to compare the engine with the source.
 func (s *System) Substep(state State, action *Node) map[string]*Node {
-	look := &viewer{s, state.graph(), state.batch(), map[string]*Node{}}
-	step, _ := s.least()
-	step(s.limbs(state), drive{torques: s.torquesUnder(action)}, look)
-	return look.stages
+	record := &stageRecorder{s, state.graph(), state.batch(), map[string]*Node{}}
+	step, _ := s.smallestStep()
+	step(s.limbs(state), drive{torques: s.actuatorTorques(action)}, record)
+	return record.stages
 }
 
-// viewer collects the stages of a substep. A nil one does not look.
-type viewer struct {
+// stageRecorder records the stages of a substep. A nil stageRecorder records nothing.
+type stageRecorder struct {
 	system *System
 	g      *Graph
 	batch  int
 	stages map[string]*Node
 }
 
-func (v *viewer) bodies(stage string, all limbs) {
+func (v *stageRecorder) bodies(stage string, all limbs) {
 	if v == nil {
 		return
 	}
@@ -32,8 +32,8 @@ func (v *viewer) bodies(stage string, all limbs) {
 	}
 }
 
-// springs shows what joints and actuators do.
-func (v *viewer) springs(joints []jointState, torques [][]num) {
+// springs records the accelerations by joints and by actuators.
+func (v *stageRecorder) springs(joints []jointState, torques [][]num) {
 	if v == nil {
 		return
 	}
@@ -41,22 +41,22 @@ func (v *viewer) springs(joints []jointState, torques [][]num) {
 	for i, j := range joints {
 		var limits, drives []num
 		for axis := range j.axes {
-			limits, drives = append(limits, j.limited(axis)),
-				append(drives, j.driven(axis, torques[i][axis]))
+			limits, drives = append(limits, j.limitTorque(axis)),
+				append(drives, j.actuatorTorque(axis, torques[i][axis]))
 		}
-		force, torque := j.sprung()
-		springs.pull(j, force, torque.plus(j.along(limits)))
-		actuators.pull(j, force.scale(0), j.along(drives))
+		force, torque := j.springForce()
+		springs.pull(j, force, torque.plus(j.sumOverAxes(limits)))
+		actuators.pull(j, force.scale(0), j.sumOverAxes(drives))
 	}
 	v.pushes("dpj", springs.accelerations())
 	v.pushes("dpa", actuators.accelerations())
 }
 
-func (v *viewer) pushes(stage string, p pushes) {
+func (v *stageRecorder) pushes(stage string, p pushes) {
 	v.touch(stage, touch{p, noPush(len(v.system.touched))})
 }
 
-func (v *viewer) touch(stage string, t touch) {
+func (v *stageRecorder) touch(stage string, t touch) {
 	if v == nil {
 		return
 	}
@@ -65,8 +65,8 @@ func (v *viewer) touch(stage string, t touch) {
 	v.stages[stage+"_ang"] = table(c.AngularVelocity[:])
 }
 
-// shift shows a change of positions and quaternions.
-func (v *viewer) shift(stage string, d touch, all limbs) {
+// shift records a change of positions and quaternions.
+func (v *stageRecorder) shift(stage string, d touch, all limbs) {
 	if v == nil {
 		return
 	}
@@ -87,8 +87,8 @@ func (v *viewer) shift(stage string, d touch, all limbs) {
 	}
 	rows := len(s.touched)
 	upright := quaternion{constant(rows, 1), constant(rows, 0), constant(rows, 0), constant(rows, 0)}
-	put(each(s.touched), append([]num{d.still.vel.x, d.still.vel.y, d.still.vel.z},
-		turned(d.still.ang, upright)...)...)
+	put(each(s.touched), append([]num{d.fixed.vel.x, d.fixed.vel.y, d.fixed.vel.z},
+		turned(d.fixed.ang, upright)...)...)
 	nodes := make([]*Node, len(parts))
 	for i := range parts {
 		nodes[i] = s.table(v.g, v.batch, parts[i]...)
@@ -96,8 +96,8 @@ func (v *viewer) shift(stage string, d touch, all limbs) {
 	v.stages[stage+"_pos"], v.stages[stage+"_rot"] = table(nodes[:3]), table(nodes[3:])
 }
 
-// multipliers shows a number per body, [B, bodies].
-func (v *viewer) multipliers(stage string, values []num) {
+// multipliers records a number per body, [B, bodies].
+func (v *stageRecorder) multipliers(stage string, values []num) {
 	if v == nil {
 		return
 	}

@@ -6,11 +6,11 @@ import (
 	"example.com/qdnb/envs/physics"
 )
 
-// AntFeet are the bodies whose contacts are the descriptor of ant-uni, in its order: the lower legs
-// (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
+// AntFeet lists the bodies whose contacts are the descriptor of ant-uni, in its order: the lower
+// legs (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
 var AntFeet = []string{"$ Body 4", "$ Body 7", "$ Body 10", "$ Body 13"}
 
-// AntLeg are the joints of the leg whose actuators the paper perturbs (qdbenchmark,
+// AntLeg lists the joints of the leg whose actuators the paper perturbs (qdbenchmark,
 // adaptation/constants.py).
 var AntLeg = []string{"$ Torso_Aux 4", "Aux 4_$ Body 13"}
 
@@ -19,9 +19,9 @@ const (
 	antFriction = 1
 )
 
-// Ant is a torso on four legs of two parts, with a hip and a knee each (Brax, envs/ant.py): for
-// spring dynamics, as ant-uni and ant-omni have it, it is _SYSTEM_CONFIG_SPRING; for position based
-// dynamics, as ant-trap and ant-maze have it, _SYSTEM_CONFIG.
+// Ant is a torso on four legs of two links, with a hip and a knee each (Brax, envs/ant.py). With
+// spring dynamics, used by ant-uni and ant-omni, it is _SYSTEM_CONFIG_SPRING. With position based
+// dynamics, used by ant-trap and ant-maze, it is _SYSTEM_CONFIG.
 func Ant(dynamics physics.Dynamics) physics.Model {
 	m := physics.Model{
 		Dynamics:       dynamics,
@@ -49,7 +49,7 @@ func Ant(dynamics physics.Dynamics) physics.Model {
 }
 
 func addAntLeg(m *physics.Model, upper, lower string, x, y float64) {
-	// turns a capsule's z axis to the torso: its lower end is the outer one
+	// Rotates a capsule's z axis towards the torso, so its lower end is the outer one.
 	inward := physics.Vec{90 * y, -45 * x, 0}
 	part := func(name string, length float64, end int) physics.Body {
 		capsule := physics.Collider{Radius: 0.08, Length: length, Rotation: inward, End: end,
@@ -68,11 +68,11 @@ func addAntLeg(m *physics.Model, upper, lower string, x, y float64) {
 	knee := physics.Joint{
 		Name: upper + "_" + lower, Parent: upper, Child: lower,
 		ParentOffset: at(0.1), ChildOffset: at(-0.2),
-		// about the horizontal that is at right angles to the leg
+		// about the horizontal axis perpendicular to the leg
 		Rotation: physics.Vec{0, 0, 90 + 45*x*y},
 		Limits:   [][2]float64{{30, 70}},
 	}
-	if x < 0 { // where that axis makes a negative angle bend the leg down
+	if x < 0 { // there, a negative angle about that axis bends the leg down
 		knee.Limits = [][2]float64{{-70, -30}}
 	}
 	for _, joint := range []physics.Joint{hip, knee} {
@@ -85,5 +85,5 @@ func addAntLeg(m *physics.Model, upper, lower string, x, y float64) {
 	}
 }
 
-// antTouching are the parts of the ant that touch ground and obstacles.
+// antTouching lists the bodies of the ant that collide with ground and obstacles.
 func antTouching() []string { return append([]string{antTorso}, AntFeet...) }

@@ -8,7 +8,7 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// An ant with half its strength in one leg, where gravity is twice as strong.
+// An ant with half the actuator strength in one leg and twice the gravity.
 func Example() {
 	ant, err := robots.WithGravity(robots.Ant(physics.Spring), 2)
 	if err != nil {

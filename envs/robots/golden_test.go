@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// model_*.json: the systems that the published code builds.
+// model_*.json holds the systems that the published code builds.
 func TestGoldenModels(t *testing.T) {
 	spring, positions := robots.Ant(physics.Spring), robots.Ant(physics.PositionBased)
 	for _, test := range []struct {
@@ -46,7 +46,7 @@ func TestGoldenModels(t *testing.T) {
 	}
 }
 
-// plain spells out what a model leaves to a default.
+// plain replaces the defaults of a model by explicit values.
 func plain(m physics.Model) physics.Model {
 	m.Bodies = slices.Clone(m.Bodies)
 	for i := range m.Bodies {
@@ -57,7 +57,7 @@ func plain(m physics.Model) physics.Model {
 	return m
 }
 
-// same compares two values of a type part by part, numbers by their float32.
+// same compares two values recursively, numbers as float32.
 func same(t *testing.T, path string, got, want any) {
 	t.Helper()
 	sameValue(t, path, reflect.ValueOf(got), reflect.ValueOf(want))

@@ -2,21 +2,21 @@ package robots
 
 import "example.com/qdnb/envs/physics"
 
-// HalfCheetahFeet are the bodies whose contacts are the descriptor of halfcheetah-uni, in its order
-// (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
+// HalfCheetahFeet lists the bodies whose contacts are the descriptor of halfcheetah-uni, in its
+// order (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
 var HalfCheetahFeet = []string{"ffoot", "bfoot"}
 
-// HalfCheetahLeg are the joints of the leg whose actuators the paper perturbs (qdbenchmark,
+// HalfCheetahLeg lists the joints of the leg whose actuators the paper perturbs (qdbenchmark,
 // adaptation/constants.py).
 var HalfCheetahLeg = []string{"fthigh", "fshin", "ffoot"}
 
-const cheetahFriction = 0.7745967 // of two: 0.6
+const cheetahFriction = 0.7745967 // a contact of two such colliders has friction 0.6
 
-// cheetahTouching are the parts of the half-cheetah that touch floor and hurdles.
+// cheetahTouching lists the bodies of the half-cheetah that collide with floor and hurdles.
 var cheetahTouching = []string{"torso", "bfoot", "ffoot", "bthigh", "fthigh", "bshin", "fshin"}
 
-// HalfCheetah is a torso with a head, on a back and a front leg of three parts, in the plane of x
-// and z (Brax, envs/halfcheetah.py, _SYSTEM_CONFIG_SPRING).
+// HalfCheetah is a torso with a head, on a back and a front leg of three links, in the x-z plane
+// (Brax, envs/halfcheetah.py, _SYSTEM_CONFIG_SPRING).
 func HalfCheetah() physics.Model {
 	capsule := func(length, x, z float64, rotation physics.Vec) physics.Collider {
 		return physics.Collider{Radius: 0.046, Length: length, Position: physics.Vec{x, 0, z},
@@ -41,7 +41,7 @@ func HalfCheetah() physics.Model {
 		name, parent  string
 		mass, inertia float64
 		shape         physics.Collider
-		x, z          float64 // where the part hangs on its parent
+		x, z          float64 // position of the joint on the parent
 		limits        [2]float64
 		springDamping float64
 		strength      float64

@@ -10,8 +10,8 @@ import (
 // wallRadius is half the width and half the height of the walls around an ant.
 const wallRadius = 0.5
 
-// Trap adds to an [Ant] a dead end before it, three walls open to the origin (QDax,
-// environments/exploration_wrappers.py, TRAP_CONFIG and ANT_TRAP_COLLISIONS). It is ant-trap.
+// Trap adds a dead end in front of an [Ant]: three walls, open towards the origin (QDax,
+// environments/exploration_wrappers.py, TRAP_CONFIG and ANT_TRAP_COLLISIONS). ant-trap uses it.
 func Trap(m physics.Model) physics.Model {
 	m.Bodies = append(slices.Clone(m.Bodies), walls("Trap",
 		alongY(12, 0, wallRadius, 5, antFriction),
@@ -26,10 +26,9 @@ func Trap(m physics.Model) physics.Model {
 	return m
 }
 
-// Maze adds to an [Ant] the walls of a maze, x and y in -5 to 40, and a target at a position x, y,
-// which nothing touches (QDax, environments/exploration_wrappers.py, MAZE_CONFIG and
-// ANT_MAZE_COLLISIONS). It is ant-maze; the paper trains with [MazeTarget] and adapts to each of
-// [Targets].
+// Maze adds the walls of a maze to an [Ant], x and y in -5 to 40, and a target at x, y that does
+// not collide (QDax, environments/exploration_wrappers.py, MAZE_CONFIG and ANT_MAZE_COLLISIONS).
+// ant-maze uses it. The paper trains with [MazeTarget] and adapts to each of [Targets].
 func Maze(m physics.Model, target [2]float64) physics.Model {
 	const targetRadius = 0.5
 	m.Bodies = append(slices.Clone(m.Bodies),
@@ -59,10 +58,10 @@ func Maze(m physics.Model, target [2]float64) physics.Model {
 	return m
 }
 
-// MazeTarget is the target's position x, y in the maze that the paper trains in.
+// MazeTarget is the target position x, y in the maze that the paper trains in.
 var MazeTarget = [2]float64{35, 0}
 
-// The hurdles of [Hurdles].
+// Dimensions of [Hurdles].
 const (
 	HurdleNumber  = 10
 	HurdleSpacing = 3.0 // metres from one to the next, and from the origin to the first
@@ -70,7 +69,7 @@ const (
 )
 
 // Hurdles adds to a [HalfCheetah] ten hurdles, 3 m apart (qdbenchmark,
-// environments/hurdles_wrapper.py). It is halfcheetah-hurdles.
+// environments/hurdles_wrapper.py). halfcheetah-hurdles uses it.
 func Hurdles(m physics.Model) physics.Model {
 	const width = 1
 	hurdles := make([]physics.Collider, HurdleNumber)
@@ -82,7 +81,7 @@ func Hurdles(m physics.Model) physics.Model {
 	for _, name := range cheetahTouching {
 		m.Collide = append(m.Collide, [2]string{name, "Hurdles"})
 	}
-	// The source has "Hurdles" collide with "Ground" as well, which is void: this robot's ground is
-	// called "floor".
+	// In the source "Hurdles" also collides with "Ground". That has no effect: this robot's ground
+	// is called "floor".
 	return m
 }

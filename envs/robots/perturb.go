@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/envs/physics"
 )
 
-// Targets are the positions x, y of the target of ant-maze to which the paper adapts repertoires,
+// Targets returns the target positions x, y of ant-maze that the paper adapts repertoires to,
 // numbered from 0 (qdbenchmark, adaptation/constants.py).
 func Targets() [][2]float64 {
 	return [][2]float64{
@@ -20,8 +20,8 @@ func Targets() [][2]float64 {
 	}
 }
 
-// WithGravity multiplies the gravity of a model, which is along z. The paper has 0.25, 0.5, ..., 5.
-// A multiplier that is negative or not finite is an error.
+// WithGravity multiplies the gravity of a model along z. The paper uses 0.25, 0.5, ..., 5. A
+// multiplier that is negative or not finite is an error.
 func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
 	if err := CheckMultiplier("gravity", multiplier); err != nil {
 		return physics.Model{}, err
@@ -30,11 +30,11 @@ func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {
 	return m, nil
 }
 
-// WithStrength multiplies the strength of the actuators of some joints, such as [AntLeg]. The paper
-// has 0, 0.25, ..., 4.75. A joint without an actuator is an error, as is a multiplier that is
-// negative or not finite.
+// WithStrength multiplies the strength of the actuators of joints, such as [AntLeg]. The paper uses
+// 0, 0.25, ..., 4.75. A joint without an actuator is an error, as is a multiplier that is negative
+// or not finite.
 func WithStrength(m physics.Model, multiplier float64, joints ...string) (physics.Model, error) {
-	if err := CheckMultiplier("the strength of actuators", multiplier); err != nil {
+	if err := CheckMultiplier("actuator strength", multiplier); err != nil {
 		return physics.Model{}, err
 	}
 	actuators := slices.Clone(m.Actuators)
@@ -42,8 +42,8 @@ func WithStrength(m physics.Model, multiplier float64, joints ...string) (physic
 		i := slices.IndexFunc(m.Actuators, func(a physics.Actuator) bool { return a.Joint == joint })
 		if i < 0 {
 			return physics.Model{},
-				errors.Errorf("no actuator turns a joint %q; the joints that actuators turn are %q", joint,
-					turned(m))
+				errors.Errorf("joint %q has no actuator; the joints with actuators are %q", joint,
+					actuated(m))
 		}
 		actuators[i].Strength = multiplier * m.Actuators[i].Strength
 	}
@@ -51,7 +51,7 @@ func WithStrength(m physics.Model, multiplier float64, joints ...string) (physic
 	return m, nil
 }
 
-func turned(m physics.Model) []string {
+func actuated(m physics.Model) []string {
 	joints := make([]string, len(m.Actuators))
 	for i, a := range m.Actuators {
 		joints[i] = a.Joint
@@ -59,11 +59,11 @@ func turned(m physics.Model) []string {
 	return joints
 }
 
-// CheckMultiplier tells why something (gravity, the strength of actuators) cannot be multiplied by
-// k.
+// CheckMultiplier returns an error if k is not a valid multiplier of a quantity, such as gravity:
+// it must be finite and not negative.
 func CheckMultiplier(of string, k float64) error {
 	if !(k >= 0) || math.IsInf(k, 1) {
-		return errors.Errorf("%s can be multiplied by a finite number from 0 up, not by %g", of, k)
+		return errors.Errorf("the multiplier of %s must be finite and not negative, not %g", of, k)
 	}
 	return nil
 }

@@ -10,8 +10,7 @@ import (
 	"example.com/qdnb/envs/robots"
 )
 
-// What is made of a model shares no memory with it that it writes to, not even behind the ends of
-// slices.
+// Functions that take a model do not write to its memory, not even past the ends of slices.
 func TestModelsStay(t *testing.T) {
 	build := func() physics.Model {
 		m := robots.Maze(robots.Ant(physics.PositionBased), robots.MazeTarget)
@@ -73,11 +72,11 @@ func TestPerturbationErrors(t *testing.T) {
 	}
 	if _, err := robots.WithStrength(walker, 1, "knee"); err == nil || !strings.Contains(err.Error(),
 		`"knee"`) {
-		t.Errorf("strength of a joint that is not there: %v", err)
+		t.Errorf("strength of a joint that does not exist: %v", err)
 	}
 	if m, err := robots.WithStrength(walker, 0,
 		robots.Walker2dLeg...); err != nil || m.Validate() != nil {
-		t.Errorf("a lame leg: %v", err)
+		t.Errorf("strength 0: %v", err)
 	}
 	if err := robots.Trap(walker).Validate(); err == nil {
 		t.Error("a trap for a walker is valid")

@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/internal/golden"
 )
 
-// source is a model_*.json.
+// source is the content of a model_*.json.
 type source struct {
 	Mode            string  `json:"dynamics_mode"`
 	TimeStep        float64 `json:"dt"`
@@ -97,7 +97,7 @@ func readSource(t *testing.T, env string) source {
 	return s
 }
 
-// model says the same as a model, and fails the test where the source says more than that.
+// model converts the source to a model. It fails the test if a model cannot express the source.
 func (s source) model(t *testing.T) physics.Model {
 	mode, ok := map[string]physics.Dynamics{"legacy_spring": physics.Spring,
 		"pbd": physics.PositionBased}[s.Mode]
@@ -184,7 +184,7 @@ func (c collider) collider(t *testing.T) physics.Collider {
 	return out
 }
 
-// feet are the bodies that the descriptor names, if it is of contacts.
+// feet returns the bodies in the descriptor, if it is of foot contacts.
 func (s source) feet() []string {
 	if !strings.Contains(s.Descriptor, "feet contacts") {
 		return nil

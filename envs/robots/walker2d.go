@@ -2,17 +2,17 @@ package robots
 
 import "example.com/qdnb/envs/physics"
 
-// Walker2dFeet are the bodies whose contacts are the descriptor of walker-uni, in its order (QDax,
-// environments/locomotion_wrappers.py, FEET_NAMES).
+// Walker2dFeet lists the bodies whose contacts are the descriptor of walker-uni, in its order
+// (QDax, environments/locomotion_wrappers.py, FEET_NAMES).
 var Walker2dFeet = []string{"foot", "foot_left"}
 
-// Walker2dLeg are the joints of the leg whose actuators the paper perturbs (qdbenchmark,
+// Walker2dLeg lists the joints of the leg whose actuators the paper perturbs (qdbenchmark,
 // adaptation/constants.py).
 var Walker2dLeg = []string{"thigh_left_joint", "leg_left_joint", "foot_left_joint"}
 
-const walkerFriction = 0.9486833 // of two: 0.9
+const walkerFriction = 0.9486833 // a contact of two such colliders has friction 0.9
 
-// Walker2d is a torso on two legs of three parts, in the plane of x and z (Brax, envs/walker2d.py,
+// Walker2d is a torso on two legs of three links, in the x-z plane (Brax, envs/walker2d.py,
 // _SYSTEM_CONFIG_SPRING). It stands upright, with straight legs.
 func Walker2d() physics.Model {
 	m := physics.Model{
@@ -20,7 +20,7 @@ func Walker2d() physics.Model {
 		TimeStep:        0.02,
 		Substeps:        4,
 		Gravity:         physics.Vec{0, 0, -9.81},
-		VelocityDamping: 1, // positive: it accelerates what moves. So it is in the source.
+		VelocityDamping: 1, // positive as in the source: it accelerates moving bodies
 		AngularDamping:  -0.05,
 		Baumgarte:       0.1,
 		Frozen:          plane,
@@ -61,7 +61,7 @@ func Walker2d() physics.Model {
 		joint("leg", "foot", side, physics.Vec{0, 0, -0.25}, physics.Vec{-0.2, -0.2, -0.1},
 			[2]float64{-45, 45})
 
-		// Else these would start midway between their limits; the feet do.
+		// Otherwise these would start midway between their limits, as the feet do.
 		m.Angles["thigh"+side+"_joint"] = physics.Vec{}
 		m.Angles["leg"+side+"_joint"] = physics.Vec{}
 	}

@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// axis names an axis whose length a file is free to choose, the same in all arrays that have it.
+// axis names an axis whose length depends on the file but is the same in all of its arrays.
 type axis string
 
 // The axes.
@@ -18,22 +18,22 @@ const (
 	steps   axis = "steps"
 )
 
-// column describes an array of a golden file: float32 [axes..., dims...].
+// column specifies an array of a golden file: float32 [axes..., dims...].
 type column struct {
 	name      string
 	axes      []axis
 	dims      []int
-	tolerance tolerance // for arrays that are compared
-	ignore    int       // how many of the last elements of dims are not compared
+	tolerance tolerance // of arrays that are compared
+	ignore    int       // number of last elements of dims that are not compared
 }
 
-// at is the column of the same quantity at some time: its name says when.
+// at returns the column of the same quantity at another time, given by the affixes of its name.
 func (c column) at(prefix, suffix string, axes ...axis) column {
 	c.name, c.axes = prefix+c.name+suffix, axes
 	return c
 }
 
-// at gives all columns of a list the same time.
+// at applies [column.at] to all columns.
 func at(columns []column, prefix, suffix string, axes ...axis) []column {
 	out := make([]column, len(columns))
 	for i, c := range columns {
@@ -42,13 +42,13 @@ func at(columns []column, prefix, suffix string, axes ...axis) []column {
 	return out
 }
 
-// arrays are the contents of a golden file.
+// arrays holds the contents of a golden file.
 type arrays struct {
 	byName map[string]npz.Array
-	sizes  map[axis]int // as in the first array that was read
+	sizes  map[axis]int // set by the first array that was read
 }
 
-// array is an array that was read.
+// array is an array of a golden file.
 type array struct {
 	flat  []float32
 	shape []int
@@ -62,7 +62,8 @@ func read(path string) (*arrays, error) {
 	return &arrays{byName, map[axis]int{}}, nil
 }
 
-// get reads an array, whose elements must be finite.
+// get returns an array. A missing array, a wrong shape or an element that is not finite is an
+// error.
 func (a *arrays) get(c column) (array, error) {
 	stored, ok := a.byName[c.name]
 	if !ok {
@@ -96,7 +97,7 @@ func (a *arrays) get(c column) (array, error) {
 	return array{flat, shape}, nil
 }
 
-// all reads several arrays.
+// all returns several arrays.
 func (a *arrays) all(columns []column) ([]array, error) {
 	out := make([]array, len(columns))
 	for i, c := range columns {

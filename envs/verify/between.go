@@ -11,38 +11,37 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Between says how far a backend is from another one, and from golden files: of all files that it
-// was given.
+// Between accumulates the differences of a backend from another one and from golden files.
 type Between struct {
 	platforms [2]*xla.Platform
 	apart     map[quantity]*differences
 	drifts    []Drift
 }
 
-// NewBetween compares a backend with another one.
+// NewBetween returns an empty comparison of a backend with another one; see [Between.File].
 func NewBetween(p, other *xla.Platform) *Between {
 	return &Between{platforms: [2]*xla.Platform{p, other}, apart: map[quantity]*differences{}}
 }
 
-// quantity is a row of [Between.Steps].
+// quantity identifies a row of [Between.Steps].
 type quantity struct{ env, what string }
 
-// differences are absolute differences of numbers.
+// differences holds absolute differences from the golden files and from the other backend.
 type differences struct{ golden, other []float64 }
 
-// Distance are absolute differences of many numbers.
+// Distance summarises the absolute differences of many numbers.
 type Distance struct {
 	Median float64 `json:"median"`
-	Worst  float64 `json:"worst"` // the largest number there is if one of a pair is none
+	Worst  float64 `json:"worst"` // math.MaxFloat64 if a number is not finite
 }
 
-// distance is that of the differences, which it sorts.
+// distance summarises differences. It sorts them.
 func distance(differences []float64) Distance {
 	slices.Sort(differences)
 	return Distance{differences[len(differences)/2], differences[len(differences)-1]}
 }
 
-// off is an absolute difference.
+// off is the absolute difference of a and b; math.MaxFloat64 if it is not finite.
 func off(a, b float32) float64 {
 	switch d := math.Abs(float64(a) - float64(b)); {
 	case a == b:
@@ -54,29 +53,28 @@ func off(a, b float32) float64 {
 	}
 }
 
-// StepDistance is how far single steps from the same states end from each other.
+// StepDistance summarises the differences of single steps from the same states.
 type StepDistance struct {
 	Env      string   `json:"env"`
 	Quantity string   `json:"quantity"` // positions, rotations, velocities, observations, rewards
-	Numbers  int      `json:"numbers"`  // that were compared
-	Golden   Distance `json:"golden"`   // of the backend from the golden files
-	Other    Distance `json:"other"`    // of the backend from the other one
+	Numbers  int      `json:"numbers"`  // how many were compared
+	Golden   Distance `json:"golden"`   // from the golden files
+	Other    Distance `json:"other"`    // from the other backend
 }
 
-// quantities are what arrays of single steps hold. Bodies have positions, rotations, velocities,
-// angular velocities; the point a position.
+// quantities maps arrays of single steps to quantities. Bodies have positions, rotations and linear
+// and angular velocities; the point has only a position.
 var quantities = map[string]string{
 	"xy_after": "positions", "pos_after": "positions", "rot_after": "rotations",
 	"vel_after": "velocities", "ang_after": "velocities",
 	"obs": "observations", "reward": "rewards",
 }
 
-// order is that of a robot's rows.
+// order is the order of the rows of an environment in [Between.Steps].
 var order = []string{"positions", "rotations", "velocities", "observations", "rewards"}
 
-// File compares what both backends compute of a golden file, and returns the report about the first
-// one. Single steps go into [Between.Steps]; a file of trajectories gives the starts of episodes
-// for [Between.Drifts].
+// File runs a golden file on both backends and returns the report of the first. Single steps add to
+// [Between.Steps]. The starts of trajectories are used for episodes in [Between.Drifts].
 func (b *Between) File(path string) (Report, error) {
 	var found [2]examined
 	for i, p := range b.platforms {
@@ -118,7 +116,7 @@ func (b *Between) steps(found [2]examined) {
 	}
 }
 
-// Steps are the distances of single steps, by environment and quantity.
+// Steps returns the distances of single steps, sorted by environment and quantity.
 func (b *Between) Steps() (all []StepDistance) {
 	for key, d := range b.apart {
 		all = append(all, StepDistance{key.env, key.what, len(d.golden), distance(d.golden),
@@ -131,7 +129,7 @@ func (b *Between) Steps() (all []StepDistance) {
 	return all
 }
 
-// Drifts are how episodes part, by environment.
+// Drifts returns the divergence of episodes, sorted by environment.
 func (b *Between) Drifts() []Drift {
 	slices.SortFunc(b.drifts, func(a, b Drift) int { return strings.Compare(a.Env, b.Env) })
 	return b.drifts

@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// What is wrong in a file is far from the backend, and says nothing of the other one.
+// A wrong array in a file is far from the backend and does not affect the distance to the other
+// backend.
 func TestBetween(t *testing.T) {
 	const name = "onestep_walker-uni.npz"
 	p := xlatest.Pure(t)
@@ -52,8 +53,8 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// Two backends of one machine agree on a step of the point, and part no more than starts a
-// millionth apart do.
+// Two backends of one machine agree on a step of the point, and diverge no more than starts that
+// are a millionth apart.
 func TestDriftBetweenBackends(t *testing.T) {
 	b := NewBetween(xlatest.Best(t), xlatest.Pure(t))
 	if _, err := b.File(filepath.Join("..", "testdata", "traj_pointmaze.npz")); err != nil {

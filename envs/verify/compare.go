@@ -9,13 +9,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// subject is what is verified, and where.
+// subject is the environment to verify and its backend.
 type subject struct {
 	platform *xla.Platform
 	form
 }
 
-// run computes what a file holds: a program on stored inputs.
+// run compiles a program, runs it on stored inputs and returns its outputs.
 func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node) ([][]float32,
 	error) {
 	var declared []xla.Input
@@ -43,22 +43,22 @@ func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node)
 	return computed, nil
 }
 
-// group are the comparisons of arrays with the same parts.
+// group compares arrays with the same parts.
 type group struct {
 	Group
 	results []Result
-	outside []bool // the parts for which some array is outside of its tolerance
+	outside []bool // parts with an array outside of its tolerance
 	numbers []numbers
 }
 
-// numbers are the elements of an array that count: those of the file, and those that were computed.
+// numbers holds the compared elements of an array: stored and computed.
 type numbers struct {
 	name      string
 	want, got []float32
 }
 
-// newGroup starts a group, of those parts that count. Of these percent may be outside, one in any
-// case, unless it is 0.
+// newGroup returns an empty group. Only parts with counts set are compared. percent of them may be
+// outside, at least one unless percent is 0.
 func newGroup(parts string, counts []bool, percent int) *group {
 	g := &group{Group: Group{Parts: parts}, outside: make([]bool, len(counts))}
 	for _, count := range counts {
@@ -72,7 +72,7 @@ func newGroup(parts string, counts []bool, percent int) *group {
 	return g
 }
 
-// compare compares computed arrays with stored ones, in those parts that count.
+// compare compares computed arrays with stored ones, in the parts with counts set.
 func (g *group) compare(stored *arrays, columns []column, computed [][]float32,
 	counts []bool) error {
 	for i, c := range columns {
@@ -103,7 +103,7 @@ func (g *group) compare(stored *arrays, columns []column, computed [][]float32,
 	return nil
 }
 
-// counted leaves out what is not compared.
+// counted selects the elements that are compared.
 func counted(c column, counts []bool, got, want []float32) numbers {
 	n := numbers{name: c.name}
 	size := len(want) / len(counts)
@@ -115,7 +115,7 @@ func counted(c column, counts []bool, got, want []float32) numbers {
 	return n
 }
 
-// every counts all of n parts.
+// every returns counts for all of n parts.
 func every(n int) []bool {
 	counts := make([]bool, n)
 	for i := range counts {

@@ -13,19 +13,20 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Drift is how episodes of the same policies from the same states part between two backends:
-// rounding is the same everywhere, to a few units of the last place, but contacts make more of it
-// with every step. A measure of that is Nudged: the first backend against itself, from states whose
-// numbers are a millionth larger.
+// Drift measures how episodes of the same policies from the same states diverge between two
+// backends. Backends agree to a few units in the last place, but contacts amplify rounding with
+// every step. Nudged is the scale of this effect: the first backend compared with itself, from
+// states whose numbers are a millionth larger.
 type Drift struct {
 	Env      string `json:"env"`
 	Episodes int    `json:"episodes"`
-	Steps    []int  `json:"steps"` // after which positions are compared
-	// of episodes: the largest difference of a coordinate of a body
+	Steps    []int  `json:"steps"` // steps after which positions are compared
+	// Other and Nudged summarise, for each of Steps, the largest difference of a body coordinate in
+	// an episode.
 	Other  []Distance `json:"other"`
-	Nudged []Distance `json:"nudged"` // the same
+	Nudged []Distance `json:"nudged"`
 	Return float64    `json:"return"` // median absolute return of the first backend's episodes
-	// ReturnOther and ReturnNudged are differences of returns.
+	// ReturnOther and ReturnNudged summarise the differences of returns.
 	ReturnOther  Distance `json:"return_other"`
 	ReturnNudged Distance `json:"return_nudged"`
 }
@@ -40,8 +41,8 @@ var (
 	driftSteps  = []int{1, 10, 50, 100, 250}
 )
 
-// driftBetween rolls policies of random weights out, from the starts of a file of trajectories.
-// Episodes do not end before their time.
+// driftBetween rolls out policies with random weights from the starts of a trajectory file.
+// Episodes do not stop when the task is done.
 func driftBetween(found [2]examined) (Drift, error) {
 	s, stored := found[0].subject, found[0].stored
 	starts, err := stored.all(at(s.state, "init_", "", samples))
@@ -81,8 +82,8 @@ func driftBetween(found [2]examined) (Drift, error) {
 	}
 
 	d := Drift{Env: spec.Name, Episodes: episodes, Steps: driftSteps}
-	d.Other, d.ReturnOther = parted(own, other, episodes)
-	d.Nudged, d.ReturnNudged = parted(own, moved, episodes)
+	d.Other, d.ReturnOther = divergence(own, other, episodes)
+	d.Nudged, d.ReturnNudged = divergence(own, moved, episodes)
 	sizes := make([]float64, episodes)
 	for i, x := range own[1] {
 		sizes[i] = math.Abs(float64(x))
@@ -91,8 +92,8 @@ func driftBetween(found [2]examined) (Drift, error) {
 	return d, nil
 }
 
-// parted compares the positions [steps, episodes, ...] and the returns of two runs.
-func parted(a, b [][]float32, episodes int) (positions []Distance, returns Distance) {
+// divergence compares the positions [steps, episodes, ...] and the returns of two runs.
+func divergence(a, b [][]float32, episodes int) (positions []Distance, returns Distance) {
 	last := driftSteps[len(driftSteps)-1]
 	width := len(a[0]) / last / episodes
 	for _, step := range driftSteps {
@@ -112,8 +113,7 @@ func parted(a, b [][]float32, episodes int) (positions []Distance, returns Dista
 	return positions, distance(differences)
 }
 
-// episodes are the positions [steps, B, ...] after each step of policies, and the sums of rewards
-// [B].
+// episodes returns the positions [steps, B, ...] after each step of policies, and the returns [B].
 func (s subject) episodes(policies nn.Net, start envs.State) []*Node {
 	type running struct {
 		Policies  nn.Net
@@ -135,7 +135,7 @@ func (s subject) episodes(policies nn.Net, start envs.State) []*Node {
 	return []*Node{run.Positions, run.Return}
 }
 
-// repeated has all parts of an array several times.
+// repeated repeats an array along its first axis.
 func (a array) repeated(times int) array {
 	out := array{shape: append([]int{a.shape[0] * times}, a.shape[1:]...)}
 	for range times {
@@ -144,7 +144,7 @@ func (a array) repeated(times int) array {
 	return out
 }
 
-// randomPolicies are weights as policies have at first, the same numbers for all backends.
+// randomPolicies draws initial policy weights, the same for all backends.
 func randomPolicies(policy nn.MLP, count int) array {
 	random := rand.New(rand.NewPCG(1, 0))
 	weights := array{make([]float32, count*policy.Params()), []int{count, policy.Params()}}

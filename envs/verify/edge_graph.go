@@ -7,15 +7,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// edge is how far, in m, a start is moved up and down to find a contact at its edge: far more than
-// what rounding makes of the height of a foot that a reset puts on the ground, and too little to
-// change the impulse of a contact by its tolerance.
+// edge is the distance in m that a start is moved up and down to find marginal contacts. It is much
+// larger than the rounding error of the height of a foot that a reset puts on the ground, and too
+// small to change a contact impulse by its tolerance.
 const edge = 1e-6
 
-// settleEdges finds the starts that differ from the stored ones only because a contact is at its
-// edge: the penetration of a body and the ground is 0 but for rounding, so one float32 program has
-// the contact and another one lacks it. In these starts, it replaces what contacts decide by what
-// it is a micrometre higher or lower. It returns how many they are.
+// settleEdges finds the starts that differ from the stored ones only by a marginal contact: the
+// penetration of the ground is 0 up to rounding, so one float32 program has the contact and another
+// one does not. In these starts it replaces the differing elements by their values a micrometre
+// higher or lower. It returns the number of such starts.
 func (s subject) settleEdges(stored *arrays, started []column, inputs []array,
 	computed [][]float32) (int, error) {
 	rows := stored.sizes[samples]
@@ -32,7 +32,7 @@ func (s subject) settleEdges(stored *arrays, started []column, inputs []array,
 			return 0, err
 		}
 		size, first := c.dims[0], 0
-		if of == 0 { // the observation ends in the contacts
+		if of == 0 { // contacts are the last components of the observation
 			first = size - s.rigid.contacts
 		}
 		for row := range rows {

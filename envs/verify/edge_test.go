@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// startAt moves a start of a file of trajectories up, and returns its positions, observation and
+// startAt moves a start of a trajectory file up and returns its positions, observation and
 // descriptor.
 func startAt(t *testing.T, env string, stored map[string]npz.Array, row int,
 	up float32) map[string][]float32 {
@@ -96,7 +96,7 @@ func TestContactsOfStartsAtTheirEdge(t *testing.T) {
 			replace["init_pos"] = withRow(t, stored["init_pos"], row, test.at["init_pos"])
 			r := report(t, change(t, name, replace))
 			starts := r.Groups[0]
-			note := fmt.Sprintf("1/%d starts have a contact at its edge", starts.Of)
+			note := fmt.Sprintf("1/%d starts have a marginal contact", starts.Of)
 			if (starts.Outside == 0) != test.pass || starts.Edges != test.edges || strings.Contains(
 				r.String(), note) != (test.edges > 0) || test.pass && !r.Pass {
 				t.Errorf("%s, %s: %d edges\n%v", name, what, starts.Edges, r)

@@ -7,25 +7,25 @@ import (
 	"example.com/qdnb/envs"
 )
 
-// form is how golden files write down an environment, and how far off each array may be. Columns
-// have names without what says when: a file has pos_before, init_pos, pos.
+// form specifies how golden files store an environment, with the tolerance of each array. Column
+// names lack the affixes for the time: a file has pos_before, init_pos, pos.
 type form struct {
 	env   envs.Env
-	state []column                       // the arrays that make up a state
-	start func(state []*Node) envs.State // B states of their arrays, [B, ...] each
-	read  func(s envs.State) []*Node     // the other way round
+	state []column                       // the arrays of a state
+	start func(state []*Node) envs.State // builds B states from arrays [B, ...]
+	read  func(s envs.State) []*Node     // the inverse of start
 
-	stepped []column // what a single step shows beside the state after it
+	stepped []column // outputs of a single step, without the state after it
 	step    func(s envs.State, action *Node) (after envs.State, shown []*Node)
-	percent int // of the steps that may be outside of the tolerance; 0: none
+	percent int // percentage of steps that may be outside of the tolerance
 
 	started []column // observation and descriptor of the start of a trajectory
-	traced  []column // what each of its steps shows
+	traced  []column // outputs of each step of a trajectory
 	trace   func(s envs.State) []*Node
-	restart bool // its steps start from the stored states, not from the ones before
-	bounded bool // rounding grows in it: arrays say how many steps can be the same
+	restart bool // steps of trajectories start from the stored states, not from the computed ones
+	bounded bool // rounding grows along trajectories: the horizon arrays limit the compared steps
 
-	rigid *rigidForm // of systems of rigid bodies
+	rigid *rigidForm // nil unless the environment is a system of rigid bodies
 }
 
 func formOf(env envs.Env) (form, error) {
@@ -35,11 +35,11 @@ func formOf(env envs.Env) (form, error) {
 	case *envs.Rigid:
 		return formOfRigid(env), nil
 	}
-	return form{}, errors.Errorf("%s cannot be verified: golden files are about pointmaze and tasks "+
-		"of rigid bodies", env.Spec().Name)
+	return form{}, errors.Errorf("%s cannot be verified: golden files exist for pointmaze and tasks "+
+		"of rigid bodies only", env.Spec().Name)
 }
 
-// pointForm is exact to rounding everywhere.
+// pointForm is the form of pointmaze. All arrays are exact up to rounding.
 func pointForm(env envs.Pointmaze) form {
 	spec, near := env.Spec(), tolerance{base: 1e-6}
 	xy := column{name: "xy", dims: []int{2}, tolerance: near}
@@ -69,7 +69,7 @@ func observation(spec envs.Spec, t tolerance) column {
 	return column{name: "obs", dims: []int{spec.Observations}, tolerance: t}
 }
 
-// descriptor is a column, or none.
+// descriptor returns the column of the descriptor, or none if the task has no descriptor.
 func descriptor(spec envs.Spec, t tolerance) []column {
 	if spec.Descriptor.Kind == envs.None {
 		return nil
@@ -77,18 +77,18 @@ func descriptor(spec envs.Spec, t tolerance) []column {
 	return []column{{name: "desc", dims: []int{len(spec.Descriptor.Lower)}, tolerance: t}}
 }
 
-// outcome is what a step leads to, beside observation and state.
+// outcome returns the columns of a step's reward, done and descriptor.
 func outcome(spec envs.Spec, reward, desc tolerance) []column {
 	return append([]column{{name: "reward", tolerance: reward}, {name: "done"}},
 		descriptor(spec, desc)...)
 }
 
-// outcomes are the values of [outcome].
+// outcomes returns the values of [outcome].
 func outcomes(s envs.State) []*Node {
 	return append([]*Node{s.Reward, s.Done}, present(s.Descriptor)...)
 }
 
-// present leaves out what a task does not have.
+// present returns node as a list, empty if it is nil.
 func present(node *Node) []*Node {
 	if node == nil {
 		return nil

@@ -27,12 +27,12 @@ func FuzzFile(f *testing.F) {
 	p := xlatest.Pure(f)
 	f.Fuzz(func(t *testing.T, name, text string) {
 		if filepath.Base(name) != name || strings.ContainsFunc(name, unicode.IsControl) {
-			return // a person has typed it, and sees it in errors as it is
+			return // a user typed the name, and errors quote it verbatim
 		}
 		path := filepath.Join(t.TempDir(), name)
 		data := hostile.Archive(text)
 		if os.WriteFile(path, data, 0o666) != nil {
-			return // no name for a file
+			return // not a valid file name
 		}
 		hostile.Bounded(t, 4<<10+len(data), func() {
 			_, err := File(p, path)

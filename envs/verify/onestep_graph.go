@@ -4,7 +4,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// oneStep compares single steps from stored states, of an environment as it is or perturbed.
+// oneStep compares single steps from stored states, of a nominal or perturbed environment.
 func oneStep(s subject, stored *arrays) ([]*group, error) {
 	inputs, err := stored.all(append(at(s.state, "", "_before", samples),
 		column{name: "action", axes: []axis{samples}, dims: []int{s.env.Spec().Actions}}))

@@ -12,15 +12,15 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// perturbations are the options by what a file's name says is perturbed; the parameter is an array
-// of the file.
+// perturbations maps the <what> in a file's name to an option. The parameter is an array of the
+// file.
 var perturbations = map[string]func(parameter float64, stored *arrays) (envs.Option, error){
 	"gravity":  func(k float64, _ *arrays) (envs.Option, error) { return envs.Gravity(k), nil },
 	"actuator": func(k float64, _ *arrays) (envs.Option, error) { return envs.Actuators(k), nil },
 	"target":   target,
 }
 
-// perturbation is the option that perturbs what a file's name says.
+// perturbation returns the option for the <what> in a file's name.
 func perturbation(what string, stored *arrays) (envs.Option, error) {
 	option, ok := perturbations[what]
 	if !ok {
@@ -33,7 +33,8 @@ func perturbation(what string, stored *arrays) (envs.Option, error) {
 	return option(float64(parameter.flat[0]), stored)
 }
 
-// target is a target of the paper's list, by number; the file also says where that is.
+// target returns the option for a target of the paper, by its number. The position in the file must
+// match.
 func target(number float64, stored *arrays) (envs.Option, error) {
 	targets := robots.Targets()
 	n := int(number)
@@ -47,7 +48,7 @@ func target(number float64, stored *arrays) (envs.Option, error) {
 	}
 	at := targets[n]
 	if x, y := float64(where.flat[0]), float64(where.flat[1]); math.Hypot(x-at[0], y-at[1]) > 1e-5 {
-		return nil, errors.Errorf("array \"target\" says (%g, %g), but target number %d is at (%g, %g)",
+		return nil, errors.Errorf("array \"target\" is (%g, %g), but target number %d is at (%g, %g)",
 			x, y, n, at[0], at[1])
 	}
 	return envs.Target(at[0], at[1]), nil

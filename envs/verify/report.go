@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what the comparison with a golden file found.
+// Report is the result of a comparison with a golden file.
 type Report struct {
 	File   string // path of the golden file
 	Env    string
@@ -21,29 +21,28 @@ type Result struct {
 	Name     string
 	WorstAbs float64 // largest absolute difference; +Inf if this build computed NaN
 	WorstRel float64 // largest difference relative to the stored number, where that is not 0
-	// largest difference as a share of what the tolerance allows there: beyond 1 it is outside
+	// WorstShare is the largest difference as a fraction of its tolerance; above 1 it is outside.
 	WorstShare float64
-	Tolerance  string // in words
+	Tolerance  string // as text
 	Outside    int    // parts of the array with a difference outside of the tolerance
-	Pass       bool   // no more than the array's group allows
+	Pass       bool   // Outside is no more than the array's group allows
 }
 
-// Group counts the parts of a file's arrays: samples, starts of trajectories, steps of them. A part
-// is outside if any of its arrays is outside of its tolerance there.
+// Group counts the parts of a file's arrays: samples, starts of trajectories, or their steps. A
+// part is outside if any of its arrays is outside of its tolerance.
 type Group struct {
-	Parts   string // what they are
+	Parts   string // what the parts are
 	Of      int    // how many were compared
 	Outside int
 	Allowed int // how many may be outside
-	// starts with a contact at its edge that the file decides otherwise; they are not outside for
-	// that
+	// Edges counts starts that differ from the file only by a marginal contact. They do not count as
+	// outside.
 	Edges int
 }
 
-// String is a table of the arrays, in lines that end with PASS or FAIL; so does the last, which is
-// about the file. The line before it counts the contacts at their edge, if there are any. The
-// errors are the worst of each array, share is [Result.WorstShare], out counts the parts that are
-// outside.
+// String formats the report as a table with one line per array and a last line for the file, which
+// all end with PASS or FAIL. The line before the last counts marginal contacts, if any. The errors
+// are the worst of each array, share is [Result.WorstShare], out counts the parts outside.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.File)
@@ -53,7 +52,7 @@ func (r Report) String() string {
 		fmt.Fprintf(table, "  %s\t%.2g\t%.2g\t%s\t%.2g\t%d\t%s\n",
 			a.Name, a.WorstAbs, a.WorstRel, a.Tolerance, a.WorstShare, a.Outside, verdict(a.Pass))
 	}
-	_ = table.Flush() // a strings.Builder takes everything
+	_ = table.Flush() // a strings.Builder never fails
 	counts := make([]string, len(r.Groups))
 	for i, g := range r.Groups {
 		counts[i] = fmt.Sprintf("%d/%d %s", g.Outside, g.Of, g.Parts)
@@ -62,7 +61,7 @@ func (r Report) String() string {
 		}
 		if g.Edges > 0 {
 			fmt.Fprintf(&b,
-				"  %d/%d %s have a contact at its edge (within %.0e m), which the file decides otherwise: "+
+				"  %d/%d %s have a marginal contact (within %.0e m) that the file resolves differently: "+
 					"not counted\n",
 				g.Edges, g.Of, g.Parts, edge)
 		}

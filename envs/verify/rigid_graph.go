@@ -7,19 +7,20 @@ import (
 	"example.com/qdnb/envs/physics"
 )
 
-// rigidForm is what golden files hold of systems of rigid bodies only.
+// rigidForm is the part of a form that only systems of rigid bodies have.
 type rigidForm struct {
 	system   *physics.System
 	bodies   int
-	contacts int      // of the last components of an observation: what contacts did
-	posed    []column // the arrays of a state that comes from the angles of the joints
+	contacts int      // number of contact components at the end of an observation
+	posed    []column // the arrays of a state made from joint angles
 }
 
-// chaotic are the environments in which a step loses a digit or more, with the tolerance of the
-// steps of their trajectories.
+// chaotic lists the environments in which a step loses a digit or more of precision, with the
+// tolerance of trajectory steps.
 var chaotic = map[string]float64{"halfcheetah-uni": 1e-2, "halfcheetah-hurdles": 5e-2}
 
-// formOfRigid: a step is as exact as the published code's own float32 is to its float64.
+// formOfRigid returns the form of a rigid-body task. Steps must be as exact as the published code's
+// float32 is compared with its float64.
 func formOfRigid(env *envs.Rigid) form {
 	r := &rigidForm{system: env.System, bodies: len(env.System.Model().Bodies), contacts: env.Contacts}
 	spec := env.Spec()
@@ -28,7 +29,7 @@ func formOfRigid(env *envs.Rigid) form {
 	touch, desc := tolerance{base: 1e-3, err64: "err64_velang", value: 1e-5}, place
 	startDesc := tolerance{base: 1e-5}
 	if spec.Descriptor.Kind == envs.Mean {
-		desc, startDesc = tolerance{}, tolerance{} // bits
+		desc, startDesc = tolerance{}, tolerance{} // contact bits must be equal
 	}
 	r.posed = r.coordinates(tolerance{base: 1e-5}, tolerance{base: 1e-4})
 
@@ -59,7 +60,7 @@ func formOfRigid(env *envs.Rigid) form {
 		apart.base, f.percent, f.restart, f.bounded = base, 3, true, false
 	}
 	obs := observation(spec, apart)
-	obs.ignore = env.Contacts // a contact that comes a substep later changes them by all it does
+	obs.ignore = env.Contacts // a contact one substep later changes them by its whole impulse
 	f.traced = []column{obs, r.column("pos", 3, apart)}
 	return f
 }
@@ -68,7 +69,7 @@ func (r *rigidForm) column(name string, components int, t tolerance) column {
 	return column{name: name, dims: []int{r.bodies, components}, tolerance: t}
 }
 
-// coordinates are the arrays of a state.
+// coordinates returns the columns of a state.
 func (r *rigidForm) coordinates(place, speed tolerance) []column {
 	return []column{r.column("pos", 3, place), r.column("rot", 4, place), r.column("vel", 3, speed),
 		r.column("ang", 3, speed)}
@@ -83,7 +84,7 @@ func (r *rigidForm) write(s physics.State) []*Node {
 	return []*Node{position, rotation, velocity, angular}
 }
 
-// stepWithContact is a step with what contacts did to the bodies in it.
+// stepWithContact is a step that also returns its contact.
 func stepWithContact(env *envs.Rigid, s envs.State, action *Node) (envs.State, physics.Contact) {
 	witness := *env
 	var contact physics.Contact
@@ -95,5 +96,5 @@ func stepWithContact(env *envs.Rigid, s envs.State, action *Node) (envs.State, p
 	return s, contact
 }
 
-// byBody joins components [bodies, B] to an array [B, bodies, 3].
+// byBody stacks components [bodies, B] to an array [B, bodies, 3].
 func byBody(components [3]*Node) *Node { return TransposeAllAxes(Stack(components[:], 0), 2, 1, 0) }

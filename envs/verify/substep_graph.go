@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// stages are the names of what a substep goes through, in this order: position based dynamics,
-// spring dynamics, both.
+// stages lists the names of a substep's stages: of position based dynamics, of spring dynamics, and
+// of both.
 var stages = []string{
 	"s1_dpa", "s1_damp", "s1_acc", "s1_kinetic", "s1_dqj", "s1_after", "s2_joint", "dqc", "dlambda",
 	"s2_proj",
@@ -19,7 +19,7 @@ var stages = []string{
 	"dpc", "after",
 }
 
-// subStep compares the stages of single substeps from stored states: all that the file holds.
+// subStep compares all stored stages of single substeps from stored states.
 func subStep(s subject, stored *arrays) ([]*group, error) {
 	if s.rigid == nil {
 		return nil, errors.Errorf("%s has no substeps", s.env.Spec().Name)
@@ -36,7 +36,7 @@ func subStep(s subject, stored *arrays) ([]*group, error) {
 		}
 	}
 	if len(outputs) == 0 {
-		return nil, errors.New("there is no stage of a substep in it")
+		return nil, errors.New("the file has no stage of a substep")
 	}
 	if _, err := stored.all(outputs); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func subStep(s subject, stored *arrays) ([]*group, error) {
 	return []*group{g}, g.compare(stored, outputs, computed, all)
 }
 
-// stage is the column of a stage: a number, a vector or a quaternion for each body.
+// stage returns the column of a stage: a number, a vector or a quaternion per body.
 func (r *rigidForm) stage(name string) column {
 	c := column{name: name, axes: []axis{samples}, dims: []int{r.bodies},
 		tolerance: tolerance{base: 1e-4, largest: true}}

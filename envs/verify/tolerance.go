@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// tolerance is the largest difference that counts as rounding. The zero value asks for equality.
+// tolerance is the largest difference that counts as rounding. The zero value requires equality.
 type tolerance struct {
 	base    float64
-	largest bool // base is for the array's largest absolute number, 1 at least
-	// array with the rounding errors of the published code by sample: ten times that is added
+	largest bool // base is multiplied by the array's largest absolute number, at least 1
+	// err64 names the array with the published code's rounding error per sample. Ten times this is
+	// added to the tolerance.
 	err64 string
-	value float64 // this times the absolute stored number is added
+	value float64 // added after multiplication by the absolute stored number
 }
 
 func (t tolerance) String() string {
@@ -34,8 +35,9 @@ func (t tolerance) String() string {
 	return strings.Join(terms, " + ")
 }
 
-// compare finds the worst differences of an array in those of its parts (samples, steps) that
-// count, and which are outside of the tolerance. err64 has a number for each part, or is nil.
+// compare returns the worst differences of an array and which of its parts (samples, steps) are
+// outside of the tolerance. It compares the parts with counts set. err64 has a number per part, or
+// is nil.
 func compare(c column, counts []bool, got, want, err64 []float32) (r Result, outside []bool) {
 	t := c.tolerance
 	base := t.base

@@ -8,9 +8,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// trajectories compares the starts of trajectories and their steps, which are neither stopped nor
-// reset at the end of an episode. They run freely from their starts, as long as rounding lets them;
-// chaotic ones start each step anew.
+// trajectories compares the starts and the steps of trajectories, which neither stop nor reset at
+// the end of an episode. They run freely from their starts up to a horizon where rounding makes
+// them diverge. In chaotic environments each step starts from the stored state before it.
 func trajectories(s subject, stored *arrays) ([]*group, error) {
 	columns := append(at(s.state, "init_", "", samples),
 		column{name: "actions", axes: []axis{samples, steps}, dims: []int{s.env.Spec().Actions}})
@@ -76,9 +76,9 @@ func trajectories(s subject, stored *arrays) ([]*group, error) {
 	return groups, moves.compare(stored, traced, computed[len(started):], within)
 }
 
-// parts tells which starts come from the joints' angles as they are, and which steps are compared:
-// of each row the first half of those in which the published code agrees with itself in float64 and
-// after a change of the start by 1e-6.
+// parts returns which starts come directly from joint angles, and which steps are compared: in each
+// row the first half of the horizon up to which the published code agrees with itself in float64
+// and after a change of the start by 1e-6.
 func (s subject) parts(stored *arrays) (fromReset, within []bool, err error) {
 	rows := stored.sizes[samples]
 	fromReset, within = every(rows), every(rows*stored.sizes[steps])
@@ -107,14 +107,14 @@ func (s subject) parts(stored *arrays) (fromReset, within []bool, err error) {
 	return fromReset, within, nil
 }
 
-// pose is the state of joints at angles, rad, with velocities, rad/s, [B, angles] each.
+// pose returns the state for joint angles, rad, and velocities, rad/s, [B, angles] each.
 func (r *rigidForm) pose(angles, velocities *Node) []*Node {
 	return r.write(r.system.Pose(Transpose(angles, 0, 1), Transpose(velocities, 0, 1)))
 }
 
-// restarted steps from all stored states: those of the start [B, ...] and those after each step [B,
-// T, ...] but the last, under actions [B, T, ...]. It returns what the steps show, [B * T, ...]
-// each.
+// restarted steps from all stored states, the starts [B, ...] and the states after each step but
+// the last [B, T, ...], under actions [B, T, ...]. It returns the outputs of the steps, [B * T,
+// ...] each.
 func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 	flat := func(x *Node) *Node {
 		dims := x.Shape().Dimensions
@@ -129,7 +129,7 @@ func (s subject) restarted(init, after []*Node, actions *Node) []*Node {
 	return s.trace(s.env.Step(s.start(before), flat(actions)))
 }
 
-// follow runs B states under actions [B, T, ...] and returns what each step shows, [B, T, ...]
+// follow runs B states under actions [B, T, ...] and returns the outputs of each step, [B, T, ...]
 // each.
 func (s subject) follow(start envs.State, actions *Node) []*Node {
 	type running struct {

@@ -13,10 +13,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// perturbed is the kind of file whose name says what of the environment is perturbed.
+// perturbed is the kind of files of perturbed environments.
 const perturbed = "perturb"
 
-// kinds are the functions that verify a kind of file, by the first part of the file's name.
+// kinds maps the first part of a file's name to the function that verifies this kind of file.
 var kinds = map[string]func(subject, *arrays) ([]*group, error){
 	"onestep": oneStep,
 	perturbed: oneStep,
@@ -24,13 +24,13 @@ var kinds = map[string]func(subject, *arrays) ([]*group, error){
 	"traj":    trajectories,
 }
 
-// Kinds lists the kinds of golden files, sorted: the first parts of their names, before the
-// underscore.
+// Kinds lists the kinds of golden files, sorted. A kind is the part of a file's name before the
+// first underscore.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// File computes what a golden file holds with this build on a backend, and compares. An error means
-// that there was nothing to compare: an unknown name, or an array that is missing, misshapen or not
-// finite. Differences are in the report.
+// File recomputes a golden file with this build on a backend and compares. Differences are in the
+// report. An error means that the comparison was not possible: an unknown name, or an array that is
+// missing, has a wrong shape or is not finite.
 func File(p *xla.Platform, path string) (Report, error) {
 	report, err := file(p, path)
 	if err != nil {
@@ -44,7 +44,7 @@ func file(p *xla.Platform, path string) (Report, error) {
 	return found.Report, err
 }
 
-// examined is what was found in a golden file.
+// examined holds a report and the arrays that it compares.
 type examined struct {
 	Report
 	subject subject
@@ -62,8 +62,8 @@ func examine(p *xla.Platform, path string) (examined, error) {
 	if isPerturbed := kind == perturbed; !isArchive || isPerturbed && len(parts) !=
 		4 || !isPerturbed && len(parts) != 2 {
 		return examined{},
-			errors.New("the name of a golden file is <kind>_<environment>.npz, such as traj_ant-uni.npz, " +
-				"or perturb_<environment>_<what>_<value>.npz")
+			errors.New("the name of a golden file must be <kind>_<environment>.npz, such as " +
+				"traj_ant-uni.npz, or perturb_<environment>_<what>_<value>.npz")
 	}
 	stored, err := read(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func examine(p *xla.Platform, path string) (examined, error) {
 	return examined{report, subject, stored, groups}, nil
 }
 
-// list lists the keys of a table, sorted.
+// list joins the sorted keys of a table.
 func list[V any](table map[string]V) string {
 	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }

@@ -22,7 +22,7 @@ func golden(t *testing.T, name string) map[string]npz.Array {
 	return arrays
 }
 
-// change writes a golden file with some arrays replaced; an array without a shape is left out.
+// change writes a golden file with some arrays replaced. An array without a shape is left out.
 func change(t *testing.T, name string, replace map[string]npz.Array) string {
 	t.Helper()
 	return changeAs(t, name, name, replace)
@@ -41,8 +41,8 @@ func changeAs(t *testing.T, name, as string, replace map[string]npz.Array) strin
 	return path
 }
 
-// shift is an array with delta added to the first element of each of the first count parts: samples
-// or trajectories.
+// shift adds delta to the first element of each of an array's first count parts: samples or
+// trajectories.
 func shift(t *testing.T, a npz.Array, count int, delta float32) npz.Array {
 	t.Helper()
 	flat, err := a.Float32s()
@@ -93,7 +93,7 @@ func TestReportOfAFileThatHolds(t *testing.T) {
 	}
 }
 
-// What differs in more samples than are allowed fails its array and no other.
+// An array that differs in more samples than allowed fails; the other arrays pass.
 func TestCorruptedArrayIsNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		count  int // of samples
@@ -131,8 +131,8 @@ func TestCorruptedArrayIsNamed(t *testing.T) {
 	}
 }
 
-// A share of single steps may be outside, however far and in whatever array. Arrays are outside
-// together if they are in the same sample.
+// A fraction of single steps may be outside, however far and in any array. Arrays that are outside
+// in the same sample count once.
 func TestShareOfSamplesMayBeOutside(t *testing.T) {
 	const name = "onestep_walker-uni.npz"
 	stored := golden(t, name)
@@ -153,8 +153,8 @@ func TestShareOfSamplesMayBeOutside(t *testing.T) {
 	}
 }
 
-// Chaotic trajectories may be outside in a share of their steps; others in none, as far as the
-// horizon.
+// Chaotic trajectories may be outside in a fraction of their steps. Other trajectories may not, up
+// to the horizon.
 func TestStepsOfTrajectories(t *testing.T) {
 	for name, share := range map[string]struct{ of, allowed int }{
 		"traj_halfcheetah-uni.npz": {500, 15}, "traj_walker-uni.npz": {250, 0},
@@ -173,7 +173,7 @@ func TestStepsOfTrajectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	flat = slices.Clone(flat)
-	flat[50*far.Shape[2]] += 1 // row 0, after step 51 of 100 that are the same
+	flat[50*far.Shape[2]] += 1 // row 0, after step 51 of 100 up to the horizon
 	r := report(t, change(t, name, map[string]npz.Array{"obs": npz.Of(flat, far.Shape...)}))
 	if !r.Pass {
 		t.Errorf("a step beyond the horizon was changed:\n%v", r)
@@ -186,7 +186,7 @@ func TestStepsOfTrajectories(t *testing.T) {
 	}
 }
 
-// What follows from an input shows it.
+// A changed input changes the arrays that depend on it.
 func TestCorruptedInputFails(t *testing.T) {
 	for _, test := range []struct {
 		name, input string
@@ -241,9 +241,10 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		"traj_pointmaze.csv":           "<kind>_<environment>.npz",
 		"traj_pointmaze_gravity_2.npz": "<kind>_<environment>.npz",
 		"perturb_ant-uni_gravity.npz":  "perturb_<environment>_<what>_<value>.npz",
-		"walk_pointmaze.npz":           `unknown kind of golden file "walk"; known: onestep, perturb, substep, traj`,
-		"onstep_pointmaze.npz":         `did you mean "onestep"?`,
-		"none/" + traj:                 "no such file",
+		"walk_pointmaze.npz": `unknown kind of golden file "walk"; known: onestep, perturb, ` +
+			`substep, traj`,
+		"onstep_pointmaze.npz": `did you mean "onestep"?`,
+		"none/" + traj:         "no such file",
 		changeAs(t, traj, "traj_moon.npz",
 			nil): `unknown environment "moon"; known: `,
 		changeAs(t, traj, "traj_ant-uni.npz", nil): `there is no array "init_pos"`,
@@ -289,13 +290,13 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 		one(gravity, "parameter",
 			zeros(2)): `array "parameter" has shape [2], not [1]`,
 		one(gravity, "parameter",
-			number(-1)): "gravity can be multiplied by a finite number from 0 up, not by -1",
+			number(-1)): "the multiplier of gravity must be finite and not negative, not -1",
 		one(gravity, "parameter", number(nan)): `array "parameter" holds NaN`,
 		one(target, "parameter",
 			number(10)): `there is no target number 10: array "parameter" must be one of 0 to 9`,
 		one(target, "parameter", number(2.5)): "there is no target number 2.5",
 		one(target, "parameter", number(-1)):  "there is no target number -1",
-		one(target, "parameter", number(4)):   `array "target" says (29.5`,
+		one(target, "parameter", number(4)):   `array "target" is (29.5`,
 		one(target, "target", npz.Array{}):    `there is no array "target"`,
 	} {
 		report, err := File(p, path)
@@ -309,7 +310,7 @@ func TestUnusableFilesGiveOneLine(t *testing.T) {
 	}
 }
 
-// A substep file without stages would pass.
+// A substep file without stages is an error; it must not pass.
 func TestSubstepFileWithoutStages(t *testing.T) {
 	const name = "substep_walker-uni.npz"
 	none := map[string]npz.Array{}
@@ -324,7 +325,7 @@ func TestSubstepFileWithoutStages(t *testing.T) {
 	}
 }
 
-// stranger is an environment of someone else's.
+// stranger is an environment of an unknown type.
 type stranger struct{ envs.Env }
 
 func TestOnlyKnownKindsOfEnvironments(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package cell shows things below the cell of a notebook, or, in a program that runs by itself,
-// says where files for them go.
+// Package cell displays output below a notebook cell, or says where a program outside a notebook
+// saves its files.
 package cell
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// In tells whether the program runs in a notebook's cell.
+// In reports whether the program runs in a notebook cell.
 func In() bool { return gonbui.IsNotebook }
 
-// Send shows something in some formats, of which the notebook chooses, and waits until it has
-// arrived, as the cell's program may end next.
+// Send displays data in several formats, from which the notebook chooses. It waits until the data
+// has arrived, because the cell's program may end next.
 func Send(formats map[protocol.MIMEType]any) error {
 	return send(&protocol.DisplayData{Data: formats})
 }
 
-// SendPNG shows a PNG file at a size in CSS pixels. Jupyter reads it from metadata under the
-// format's name; gonbui.DisplayPng sends none.
+// SendPNG displays a PNG file at a size in CSS pixels. Jupyter reads the size from metadata under
+// the format's name, which gonbui.DisplayPng does not send.
 func SendPNG(data []byte, width, height int) error {
 	return send(&protocol.DisplayData{
 		Data: map[protocol.MIMEType]any{protocol.MIMEImagePNG: data},
@@ -41,13 +41,13 @@ func send(data *protocol.DisplayData) error {
 	return nil
 }
 
-// FolderVariable is the environment variable that names the folder for files of programs outside a
-// notebook.
+// FolderVariable is the environment variable that names the folder in which programs outside a
+// notebook save files.
 const FolderVariable = "QDNB_FIGURES"
 
-// Save saves what is called name in the folder of FolderVariable (default: the current one), which
-// is made if missing, and prints the path on standard error. A name without one of the endings gets
-// the first.
+// Save saves a file in the folder of FolderVariable (default: the current folder), which it creates
+// if missing, and prints the path on standard error. what describes the file in messages. A name
+// without one of the endings gets the first.
 func Save(what, name string, save func(path string) error, endings ...string) error {
 	if name == "" {
 		return fmt.Errorf("a %s needs a name to be saved under", what)
@@ -57,7 +57,7 @@ func Save(what, name string, save func(path string) error, endings ...string) er
 	}
 	path := filepath.Join(os.Getenv(FolderVariable), name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("folder for each %s (see $%s): %w", what, FolderVariable, err)
+		return fmt.Errorf("cannot create the folder for each %s (see $%s): %w", what, FolderVariable, err)
 	}
 	if err := save(path); err != nil {
 		return err

@@ -16,15 +16,14 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// undisturbed is the folder of what a subject makes when it is left alone.
+// undisturbed returns the folder that a subject makes when nothing disturbs it.
 func undisturbed(t *testing.T, s subject) (root string, e ending) {
 	t.Helper()
 	root = t.TempDir()
 	return root, must(t, s.command(t, root)...)
 }
 
-// same checks that the runs of a subject below two folders are the same, byte for byte, but for
-// times.
+// same checks that the runs of a subject in two folders are byte-identical, except for times.
 func same(t *testing.T, s subject, got, want string) {
 	t.Helper()
 	for _, name := range s.results(t) {
@@ -35,7 +34,7 @@ func same(t *testing.T, s subject, got, want string) {
 	}
 }
 
-// compareRuns says in what the folders of two finished runs differ; it is empty if they do not.
+// compareRuns describes the differences between the folders of two finished runs, or returns "".
 func compareRuns(got, want string) string {
 	have, err := listing(got)
 	if err != nil {
@@ -71,8 +70,8 @@ func compareRuns(got, want string) string {
 	return ""
 }
 
-// listing is what lies in the folder of a run, without the checkpoints, of which only the last one
-// does not depend on times.
+// listing lists the files of a run's folder without the checkpoints, of which only the last is
+// independent of timing.
 func listing(dir string) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -99,7 +98,7 @@ func newestCheckpoint(dir string) (string, error) {
 	return slices.Max(files), nil
 }
 
-// compareFiles says in what two files of runs differ.
+// compareFiles describes the differences between two files of runs.
 func compareFiles(got, want string) string {
 	switch base := filepath.Base(got); {
 	case base == "metrics.csv":
@@ -123,7 +122,7 @@ func compareFiles(got, want string) string {
 	return ""
 }
 
-// compareTables compares the text of two tables, but for the column of times.
+// compareTables compares the text of two tables, except for the time column.
 func compareTables(got, want string) string {
 	a, errA := os.ReadFile(got)
 	b, errB := os.ReadFile(want)
@@ -142,7 +141,7 @@ func compareTables(got, want string) string {
 	return ""
 }
 
-// withoutSeconds are the lines of a table without its column of seconds.
+// withoutSeconds returns the lines of a table without its column of seconds.
 func withoutSeconds(data []byte) (lines []string) {
 	at := -1
 	for i, line := range strings.Split(string(data), "\n") {
@@ -158,7 +157,7 @@ func withoutSeconds(data []byte) (lines []string) {
 	return lines
 }
 
-// timeless is a status without what depends on time.
+// timeless returns a status without the fields that depend on time.
 func timeless(s runs.Status) runs.Status {
 	s.Seconds, s.CPUSeconds, s.CompileSeconds, s.Updated = 0, 0, 0, time.Time{}
 	s.Log = runs.LogSeal{} // its rows have times
@@ -183,7 +182,7 @@ func compareStatus(got, want string) string {
 	return ""
 }
 
-// compareArrays compares all arrays of two files, but for times.
+// compareArrays compares all arrays of two files, except for times.
 func compareArrays(got, want string) string {
 	a, err := npz.Read(got)
 	if err != nil {
@@ -193,7 +192,7 @@ func compareArrays(got, want string) string {
 	if err != nil {
 		return err.Error()
 	}
-	// of snapshots; of checkpoints, whose status is compared as status.json
+	// "seconds" is in snapshots; "meta" is in checkpoints, whose status is compared as status.json.
 	for _, name := range []string{"seconds", "meta"} {
 		delete(a, name)
 		delete(b, name)
@@ -216,10 +215,10 @@ func compareArrays(got, want string) string {
 	return ""
 }
 
-// raw are the numbers of an array as text, in which NaN is itself.
+// raw returns the elements of an array as text, in which NaN equals NaN.
 func raw(a npz.Array) string { return fmt.Sprintf("%s %x", a.DType(), a.Data) }
 
-// What is compared tells runs apart: otherwise all the rest of this package shows nothing.
+// The comparison must detect a difference of one bit: otherwise the other tests prove nothing.
 func TestComparisonSeesOneBit(t *testing.T) {
 	begin(t)
 	s := training(spec("smerl-diayn"))

@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/qdnb"
 )
 
-// damage does something to a file that disks and careless hands do, and says what.
+// damage damages a file as disks and careless users do, and returns a description.
 func damage(t *testing.T, random *rand.Rand, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func damage(t *testing.T, random *rand.Rand, path string) string {
 	return what
 }
 
-// halfway are folders of a subject's runs, stopped in the middle.
+// halfway returns a folder of a subject's runs, stopped in the middle.
 func halfway(t *testing.T, s subject) string {
 	t.Helper()
 	alone := invoke(t, s.command(t, t.TempDir())...).took
@@ -58,7 +58,7 @@ func halfway(t *testing.T, s subject) string {
 	}
 }
 
-// filesOf are the files of the first run of a subject that may be damaged.
+// filesOf lists the files of a subject's first run that may be damaged.
 func filesOf(t *testing.T, s subject, root string) (files []string) {
 	t.Helper()
 	dir := filepath.Join(root, s.results(t)[0])
@@ -72,14 +72,14 @@ func filesOf(t *testing.T, s subject, root string) (files []string) {
 	return files
 }
 
-// kindOf tells files apart as the table of docs/faults.md does.
+// kindOf classifies files as in the table of docs/faults.md.
 func kindOf(dir, path string) string {
 	name, _ := filepath.Rel(dir, path)
 	folder, _, _ := strings.Cut(filepath.ToSlash(name), "/")
 	return folder
 }
 
-// A run that was stopped and has one damaged file goes on to the same bytes, or names the file.
+// A stopped run with one damaged file resumes to the same bytes, or names the file.
 func TestDamagedWhileStopped(t *testing.T) {
 	begin(t)
 	const trials = 8 // of each kind of file
@@ -108,14 +108,14 @@ func TestDamagedWhileStopped(t *testing.T) {
 						difference := compareRuns(filepath.Join(root, s.results(t)[0]),
 							filepath.Join(want, s.results(t)[0]))
 						if kind == "snapshots" && strings.Contains(difference, filepath.Join(root, relative)+": ") {
-							// nothing reads it in training, and nothing could make it again; who
-							// reads it is told
+							// Training does not read it, and nothing can recreate it; commands that read it report the
+							// damage.
 							survived--
 							refused++
 							continue
 						}
 						if difference != "" {
-							t.Errorf("%s: it goes on to another end: %s; it said %q", what, difference, e.stderr)
+							t.Errorf("%s: it resumes to a different result: %s; it said %q", what, difference, e.stderr)
 						}
 						continue
 					}
@@ -125,7 +125,7 @@ func TestDamagedWhileStopped(t *testing.T) {
 						t.Errorf("%s: status %d, %q does not name the file", what, e.status, e.stderr)
 					}
 				}
-				t.Logf("%s: %d damaged, %d went on to the same bytes, %d were refused by name", kind, trials,
+				t.Logf("%s: %d damaged, %d resumed to the same bytes, %d were rejected by name", kind, trials,
 					survived, refused)
 			}
 		})
@@ -137,8 +137,8 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// Of a finished run with one damaged file, what is shown and exported is what it was, or the file
-// is named.
+// A finished run with one damaged file shows and exports the same as before, or the error names the
+// file.
 func TestDamagedWhenFinished(t *testing.T) {
 	begin(t)
 	const trials = 4
@@ -162,7 +162,7 @@ func TestDamagedWhenFinished(t *testing.T) {
 				}
 				return list
 			}
-			// shown is what the commands show, and what they write.
+			// shown returns the output of the commands that show and export, and how they ended.
 			shown := func(root string) (texts map[string]string, ends map[string]ending) {
 				texts, ends = map[string]string{}, map[string]ending{}
 				for command, args := range commands(root) {

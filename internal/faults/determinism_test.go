@@ -10,10 +10,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// determinismEnv switches on the tests of what docs/determinism.md promises.
+// determinismEnv enables the tests of the guarantees of docs/determinism.md.
 const determinismEnv = "QDNB_DETERMINISM"
 
-// onXLA has the processes of a test use XLA:CPU.
+// onXLA makes the processes of a test use XLA:CPU.
 func onXLA(t *testing.T) {
 	t.Helper()
 	if plugin == "" {
@@ -22,7 +22,7 @@ func onXLA(t *testing.T) {
 	t.Setenv(xla.BackendEnv, plugin)
 }
 
-// ants are the settings of a small run that compiles the physics of a robot, too.
+// ants is a small run that also compiles the physics of a robot.
 func ants(algorithm string) qdnb.Spec {
 	s := spec(algorithm)
 	s.Env = "ant-uni"
@@ -31,14 +31,14 @@ func ants(algorithm string) qdnb.Spec {
 	}
 	for i, set := range s.Set {
 		if set == "smerl_target=-20" {
-			s.Set[i] = "smerl_target=18" // what some skills reach
+			s.Set[i] = "smerl_target=18" // a return that some skills reach
 		}
 	}
 	return s
 }
 
-// paperSized are runs of few generations whose networks have the paper's sizes: XLA gives their
-// products to all its threads.
+// paperSized is a run of few generations whose networks have the paper's sizes, so that XLA
+// distributes their matrix products over all its threads.
 func paperSized(algorithm string) qdnb.Spec {
 	s := qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Seed: 1, Budget: qdnb.Generations(12),
 		Set: []string{"cells=64", "cvt_samples=500"}}
@@ -51,12 +51,12 @@ func paperSized(algorithm string) qdnb.Spec {
 	return s
 }
 
-// way is a way to come to the end of a run.
-type way struct {
+// variant is a sequence of processes that completes a run.
+type variant struct {
 	name string
 	env  []string // of the process
-	// of the process that goes on with the run after the first one was stopped at a checkpoint;
-	// nil: it is not stopped
+	// then is the environment of the process that resumes the run after the first one was stopped at a
+	// checkpoint; nil: it is not stopped.
 	then []string
 }
 
@@ -66,9 +66,9 @@ var (
 	allWorkers = []string{xla.WorkersEnv + "="}
 )
 
-// The same seed ends in the same bytes on XLA:CPU: again, with one worker and with all, and stopped
-// at a checkpoint and gone on with by one. XLA's threads are as many as the machine's cores in all
-// of these: sums are cut by them.
+// The same seed gives the same bytes on XLA:CPU: in a second run, with one worker and with all, and
+// when stopped at a checkpoint and resumed with one. All have as many XLA threads as the machine
+// has cores: sums are split by threads.
 func TestSameBytes(t *testing.T) {
 	if os.Getenv(determinismEnv) == "" {
 		t.Skip("SKIPPED: it takes some twenty minutes; `make test-determinism`, or QDNB_DETERMINISM=1, " +
@@ -78,7 +78,7 @@ func TestSameBytes(t *testing.T) {
 	if runtime.NumCPU() == 1 {
 		t.Log("SKIPPED: several workers, since this machine has one core")
 	}
-	ways := []way{
+	variants := []variant{
 		{"again", allWorkers, nil}, {"one worker", oneWorker, nil},
 		{"all workers, then one", allWorkers, oneWorker},
 	}
@@ -87,26 +87,26 @@ func TestSameBytes(t *testing.T) {
 		subjects = append(subjects, training(ants(algorithm)))
 	}
 	for _, s := range append(subjects, adaptation, control) {
-		t.Run(s.name, func(t *testing.T) { sameByEach(t, s, ways) })
+		t.Run(s.name, func(t *testing.T) { sameByEach(t, s, variants) })
 	}
 	for _, algorithm := range []string{"pga-map-elites", "dads-reward"} {
 		s := training(paperSized(algorithm))
 		t.Run(s.name+" of the paper's size", func(t *testing.T) {
-			sameByEach(t, s, []way{{"again", allWorkers, nil}, {"one worker", oneWorker, nil}})
+			sameByEach(t, s, []variant{{"again", allWorkers, nil}, {"one worker", oneWorker, nil}})
 		})
 	}
 }
 
-// sameByEach comes to the end of a subject's runs by each way, and compares with what all workers
-// make of it.
-func sameByEach(t *testing.T, s subject, ways []way) {
+// sameByEach completes a subject's runs in each variant and compares them with the result of all
+// workers.
+func sameByEach(t *testing.T, s subject, variants []variant) {
 	t.Helper()
 	want := t.TempDir()
 	p := startWith(t, allWorkers, s.command(t, want)...)
 	if e := p.wait(); e.status != 0 {
 		t.Fatalf("status %d, %s", e.status, e.stderr)
 	}
-	for _, w := range ways {
+	for _, w := range variants {
 		t.Run(w.name, func(t *testing.T) {
 			root := t.TempDir()
 			if w.then != nil {
@@ -121,8 +121,8 @@ func sameByEach(t *testing.T, s subject, ways []way) {
 	}
 }
 
-// stoppedAtCheckpoint is the folder of a subject's runs that a signal stopped once there were some
-// checkpoints.
+// stoppedAtCheckpoint returns the folder of a subject's runs, stopped by a signal once there were
+// some checkpoints.
 func stoppedAtCheckpoint(t *testing.T, s subject, env []string) (root string) {
 	t.Helper()
 	for range 10 {
@@ -135,11 +135,11 @@ func stoppedAtCheckpoint(t *testing.T, s subject, env []string) (root string) {
 		switch e := p.wait(); e.status {
 		case 130:
 			return root
-		case 0: // it was done before the signal came: a busy machine
+		case 0: // it finished before the signal: a busy machine
 		default:
-			t.Fatalf("told to stop at a checkpoint: status %d, %s", e.status, e.stderr)
+			t.Fatalf("stopped at a checkpoint: status %d, %s", e.status, e.stderr)
 		}
 	}
-	t.Fatal("it is always done before it can be stopped")
+	t.Fatal("it always finishes before it can be stopped")
 	return ""
 }

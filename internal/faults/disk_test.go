@@ -12,7 +12,7 @@ import (
 // disk is a small file system in memory.
 type disk struct{ dir string }
 
-// mounted makes one; that needs root.
+// mounted mounts a disk of the given size; that needs root.
 func mounted(t *testing.T, size string) disk {
 	t.Helper()
 	begin(t)
@@ -29,7 +29,7 @@ func mounted(t *testing.T, size string) disk {
 	return d
 }
 
-// remount changes its options, such as size=1m or ro.
+// remount changes the disk's options, such as size=1m or ro.
 func (d disk) remount(t *testing.T, options string) {
 	t.Helper()
 	out, err := exec.Command("mount", "-o", "remount,"+options, d.dir).CombinedOutput()
@@ -38,7 +38,7 @@ func (d disk) remount(t *testing.T, options string) {
 	}
 }
 
-// refused checks that a process failed with a last line that holds all the words.
+// refused checks that a process failed with a last line that contains all words.
 func (e ending) refused(t *testing.T, words ...string) {
 	t.Helper()
 	last := lastLine(e.stderr)
@@ -53,7 +53,7 @@ func (e ending) refused(t *testing.T, words ...string) {
 	}
 }
 
-// On a disk that fills while it trains, a run ends with a line; with more space it goes on to the
+// If the disk fills during training, a run fails with one line; with more space it resumes to the
 // same bytes.
 func TestFullDisk(t *testing.T) {
 	for _, s := range []subject{training(spec("map-elites")), training(spec("pga-aurora")),
@@ -86,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// The same where the results of a plan, figures, or what is exported are written.
+// The same holds when the results of a plan, figures or exports are written.
 func TestFullDiskOfResults(t *testing.T) {
 	d := mounted(t, "12k")
 	s := training(spec("map-elites"))
@@ -105,7 +105,7 @@ func TestFullDiskOfResults(t *testing.T) {
 	}
 }
 
-// A folder that cannot be written is said to be one, and what is finished in it can be read.
+// An error names a folder that is not writable; finished runs in it can be read.
 func TestReadOnlyDisk(t *testing.T) {
 	d := mounted(t, "4m")
 	s := training(spec("map-elites"))

@@ -1,5 +1,5 @@
-// Package faults is a harness that breaks what runs of qdnb stand on: processes are killed, disks
-// are full or cannot be written, files are damaged, plugins are missing. After each the same
-// command must go on to the same bytes as if nothing had happened, or say in one line what to do.
-// It is slow, and so behind `make test-faults`; docs/faults.md says what was tried.
+// Package faults is a fault-injection harness for runs of qdnb: it kills processes, fills disks or
+// makes them read-only, damages files and removes plugins. After each fault the same command must
+// resume and produce the same bytes as an undisturbed run, or say in one line what to do. The tests
+// are slow and run only with `make test-faults`; docs/faults.md lists what was tried.
 package faults

@@ -16,11 +16,11 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// faultsEnv switches the harness on.
+// faultsEnv enables the harness.
 const faultsEnv = "QDNB_FAULTS"
 
 var (
-	program string // the path of a qdnb that was built for the tests
+	program string // the path of a qdnb built for the tests
 	plugin  string // of XLA:CPU on this machine, empty if there is none
 )
 
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(prepared(m.Run))
 }
 
-// prepared builds the program and keeps what it computes out of the user's cache.
+// prepared builds the program and keeps its caches out of the user's cache folder.
 func prepared(run func() int) int {
 	dir, err := os.MkdirTemp("", "qdnb-faults-")
 	if err != nil {
@@ -56,7 +56,7 @@ func prepared(run func() int) int {
 	return run()
 }
 
-// begin skips a test unless the harness is on.
+// begin skips a test unless the harness is enabled.
 func begin(t *testing.T) {
 	t.Helper()
 	if os.Getenv(faultsEnv) == "" {
@@ -64,7 +64,7 @@ func begin(t *testing.T) {
 	}
 }
 
-// dice are the random numbers of a test, the same each time.
+// dice returns a random number generator that is the same at each run of a test.
 func dice(t *testing.T) *rand.Rand {
 	seed := uint64(0)
 	for _, b := range []byte(t.Name()) {
@@ -73,7 +73,7 @@ func dice(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// ending is what a process left behind.
+// ending is the result of a process.
 type ending struct {
 	status         int // -1 if a signal ended it
 	signal         syscall.Signal
@@ -81,7 +81,7 @@ type ending struct {
 	took           time.Duration
 }
 
-// process is a qdnb that runs.
+// process is a running qdnb.
 type process struct {
 	t              *testing.T
 	cmd            *exec.Cmd
@@ -90,8 +90,8 @@ type process struct {
 	stop           context.CancelFunc
 }
 
-// hung is when a process is killed: one that hangs is a fault, too. What takes seconds may take
-// many minutes on a busy machine.
+// hung is the time after which a process is killed: hanging is a fault, too. What takes seconds may
+// take many minutes on a busy machine.
 const hung = 40 * time.Minute
 
 // start starts the program.
@@ -113,8 +113,8 @@ func startWith(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// killedOrDone waits for the end of a process that may have been killed, which it counts, and tells
-// whether it came to its end by itself.
+// killedOrDone waits for the end of a process that may have been killed. It counts kills and
+// reports whether the process finished by itself.
 func (p *process) killedOrDone(killed *int) (e ending, done bool) {
 	p.t.Helper()
 	switch e = p.wait(); {
@@ -128,7 +128,7 @@ func (p *process) killedOrDone(killed *int) (e ending, done bool) {
 	return e, done
 }
 
-// wait waits for the end, whatever it is. A panic is an error of the test in any case.
+// wait waits for the process to end in any way. A panic always fails the test.
 func (p *process) wait() ending {
 	p.t.Helper()
 	defer p.stop()
@@ -153,7 +153,7 @@ func invoke(t *testing.T, args ...string) ending {
 	return start(t, args...).wait()
 }
 
-// must runs a command that has to succeed.
+// must runs a command that must succeed.
 func must(t *testing.T, args ...string) ending {
 	t.Helper()
 	e := invoke(t, args...)
@@ -163,7 +163,7 @@ func must(t *testing.T, args ...string) ending {
 	return e
 }
 
-// oneLine checks that a process failed with one line that holds all the words.
+// oneLine checks that a process failed with one line that contains all words.
 func (e ending) oneLine(t *testing.T, status int, words ...string) {
 	t.Helper()
 	text := strings.TrimSpace(e.stderr)
@@ -178,7 +178,7 @@ func (e ending) oneLine(t *testing.T, status int, words ...string) {
 	}
 }
 
-// check fails a test for an error of its own.
+// check fails the test on an error of the test itself.
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

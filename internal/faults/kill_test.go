@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// kills is how often a process of each subject is killed: over a hundred in all.
+// kills is the number of times that a process of each subject is killed: over a hundred in all.
 const kills = 8
 
-// Killed at random moments, and started again each time, runs end in the bytes of an undisturbed
-// one.
+// Runs that are killed at random moments and restarted each time end with the bytes of an
+// undisturbed run.
 func TestKilledAtRandomMoments(t *testing.T) {
 	begin(t)
 	total := 0

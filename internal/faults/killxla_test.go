@@ -7,11 +7,10 @@ import (
 	"example.com/qdnb/qdnb"
 )
 
-// killsOnXLA is how often a process of each subject is killed there, where most of a small run's
-// time is a compiler's.
+// killsOnXLA is the number of kills per subject on XLA, where a small run mostly compiles.
 const killsOnXLA = 3
 
-// The same as [TestKilledAtRandomMoments] where XLA's threads compute: the first process of a round
+// TestKilledOnXLA is [TestKilledAtRandomMoments] with XLA's threads. The first process of a round
 // is killed at any moment, mostly while it compiles, the others some time after a checkpoint.
 func TestKilledOnXLA(t *testing.T) {
 	begin(t)

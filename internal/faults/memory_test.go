@@ -7,7 +7,8 @@ import (
 	"example.com/qdnb/qdnb"
 )
 
-// What no machine holds is refused before anything is allocated, with what to lower.
+// A run that no machine can hold is rejected before anything is allocated, and the error says which
+// settings to lower.
 func TestTooLarge(t *testing.T) {
 	begin(t)
 	for _, c := range []struct {

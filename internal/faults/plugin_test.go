@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Without a plugin, or with a wrong one, a line says so; where no backend was asked for, the Go
-// backend takes over and that is said.
+// Without a plugin, or with a wrong one, one line says so. If no backend was requested, the Go
+// backend takes over with a message.
 func TestPlugins(t *testing.T) {
 	begin(t)
 	s := training(spec("map-elites"))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// checkpoints are those of a subject's runs below a folder.
+// checkpoints lists the checkpoints of a subject's runs in a folder.
 func checkpoints(t *testing.T, s subject, root string) (all []string) {
 	t.Helper()
 	for _, name := range s.results(t) {
@@ -19,8 +19,8 @@ func checkpoints(t *testing.T, s subject, root string) (all []string) {
 	return all
 }
 
-// began waits until a process has kept a checkpoint beside those there were: before that, what it
-// does is to begin.
+// began waits until a process has written a checkpoint that is not in before: until then it is
+// still starting.
 func began(t *testing.T, s subject, p *process, root string, before []string) {
 	t.Helper()
 	for deadline := time.Now().Add(hung); time.Now().Before(deadline); time.Sleep(2 *
@@ -35,8 +35,8 @@ func began(t *testing.T, s subject, p *process, root string, before []string) {
 	t.Fatalf("no checkpoint: %s", p.wait().stderr)
 }
 
-// Told to stop, a process saves a checkpoint, says so in a line, and ends with status 130; told
-// twice, it ends at once. In both cases the same command ends with the same bytes.
+// A signal makes a process save a checkpoint, say so in one line, and exit with status 130; a
+// second signal makes it exit at once. In both cases rerunning the command gives the same bytes.
 func TestToldToStop(t *testing.T) {
 	begin(t)
 	for _, s := range subjects() {
@@ -46,8 +46,8 @@ func TestToldToStop(t *testing.T) {
 			for _, signals := range [][]syscall.Signal{{syscall.SIGINT, syscall.SIGINT},
 				{syscall.SIGTERM, syscall.SIGINT}, {syscall.SIGTERM}, {syscall.SIGINT}} {
 				once := len(signals) == 1
-				// A checkpoint by the clock is out of the question here: what is saved was saved
-				// because of the signal.
+				// The interval between checkpoints is too long to matter: a checkpoint is saved because of the
+				// signal.
 				pause := "1h"
 				if !once {
 					pause = "0s"
@@ -87,8 +87,7 @@ func TestToldToStop(t *testing.T) {
 	}
 }
 
-// interrupted checks that a process ended as one that was told to stop, and that what it says is
-// true.
+// interrupted checks that a process ended as after a signal, and that its message is true.
 func (e ending) interrupted(t *testing.T, s subject) {
 	t.Helper()
 	if s.command(t, t.TempDir())[0] == "train" {
@@ -100,7 +99,7 @@ func (e ending) interrupted(t *testing.T, s subject) {
 	}
 }
 
-// A signal that comes before there is anything to save is obeyed, too.
+// A signal before there is anything to save also stops the process.
 func TestToldToStopAtOnce(t *testing.T) {
 	begin(t)
 	s := training(spec("map-elites"))

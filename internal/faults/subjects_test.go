@@ -17,14 +17,13 @@ import (
 // subject is a command whose runs are disturbed.
 type subject struct {
 	name string
-	// command gives the arguments that work below a folder, which may be new; it puts there what
-	// the runs need.
+	// command returns the arguments for a folder, which may be new, and puts there what the runs need.
 	command func(t *testing.T, root string) []string
-	// results are the names of the runs' folders.
+	// results returns the names of the runs' folders.
 	results func(t *testing.T) []string
 }
 
-// smallSettings make a generation a matter of milliseconds; what all algorithms have.
+// smallSettings, shared by all algorithms, make a generation take milliseconds.
 var smallSettings = []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
 
 // spec is a small run of an algorithm.
@@ -62,13 +61,13 @@ func spec(algorithm string) qdnb.Spec {
 	return s
 }
 
-// algorithms are all that train.
+// algorithms lists all algorithms that train.
 var algorithms = []string{
 	"map-elites", "pga-map-elites", "aurora", "pga-aurora", "sac", "diayn", "dads", "diayn-reward",
 	"dads-reward", "smerl-diayn", "smerl-dads",
 }
 
-// training is `qdnb train` of a specification.
+// training is the subject `qdnb train` of a specification.
 func training(s qdnb.Spec) subject {
 	return subject{
 		name:    s.Algorithm,
@@ -94,7 +93,7 @@ func configOf(t *testing.T, s qdnb.Spec) runs.Config {
 	return c
 }
 
-// planned is `qdnb sweep run` of a plan.
+// planned is the subject `qdnb sweep run` of a plan.
 func planned(name string, lines func(t *testing.T) []sweep.Line,
 	needed func(t *testing.T, root string), more ...string) subject {
 	return subject{
@@ -122,7 +121,7 @@ func planned(name string, lines func(t *testing.T) []sweep.Line,
 	}
 }
 
-// skillsConfig is that of an imported run of three skills.
+// skillsConfig returns the configuration of an imported run of three skills.
 func skillsConfig(t *testing.T, env string) runs.Config {
 	t.Helper()
 	c, err := runs.NewConfig("diayn", env, 3, map[string]any{"hidden": []int{8}, "episode_length": 20})
@@ -130,7 +129,7 @@ func skillsConfig(t *testing.T, env string) runs.Config {
 	return c
 }
 
-// importSkills makes that run, of made-up skills.
+// importSkills makes that run, with made-up skills.
 func importSkills(env string) func(t *testing.T, root string) {
 	return func(t *testing.T, root string) {
 		t.Helper()
@@ -168,7 +167,7 @@ var adaptation = planned("adaptation", func(t *testing.T) []sweep.Line {
 		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
 }, importSkills("walker-uni"))
 
-// control learns to lead skills over hurdles.
+// control trains a hierarchical controller that leads skills over hurdles.
 var control = planned("ppo", func(t *testing.T) []sweep.Line {
 	trained := skillsConfig(t, "halfcheetah-uni")
 	budget := qdnb.Generations(1)
@@ -199,7 +198,7 @@ func planLines(t *testing.T) (lines []sweep.Line) {
 	return lines
 }
 
-// subjects are all that is disturbed.
+// subjects lists all subjects.
 func subjects() (all []subject) {
 	for _, algorithm := range algorithms {
 		all = append(all, training(spec(algorithm)))

@@ -15,7 +15,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// A second process on a run is refused with a line, and the first one does not notice.
+// A second process on a run is rejected with one line, and the first is unaffected.
 func TestTwoOnOneRun(t *testing.T) {
 	begin(t)
 	for _, s := range []subject{training(spec("map-elites")), training(spec("smerl-dads"))} {
@@ -38,7 +38,7 @@ func TestTwoOnOneRun(t *testing.T) {
 	}
 }
 
-// Three processes on one plan share it, and one of them is killed.
+// Three processes share a plan while one of them is killed.
 func TestThreeOnOnePlan(t *testing.T) {
 	begin(t)
 	want, alone := undisturbed(t, plan)

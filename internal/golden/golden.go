@@ -1,9 +1,9 @@
-// Package golden finds and reads golden files for tests: arrays that the published code computed,
-// in .npz files.
+// Package golden finds and reads golden files for tests: arrays computed by the published code, in
+// .npz files.
 //
-// They lie in the testdata folder of the package that they test. The environment variable
-// QDNB_GOLDEN names another folder, with other data of the same names and format; there algorithms'
-// files may lie in a folder "algorithms".
+// The files are in the testdata folder of the package that they test. The environment variable
+// QDNB_GOLDEN names another folder with other data of the same names and format; there the
+// algorithms' files may be in a subfolder "algorithms".
 package golden
 
 import (
@@ -17,11 +17,11 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// FolderEnv names the environment variable that says where golden files are instead of in testdata.
+// FolderEnv names the environment variable that replaces testdata as the folder of golden files.
 const FolderEnv = "QDNB_GOLDEN"
 
-// Path finds a golden file by its name. It skips the test, saying so, if the folder that
-// QDNB_GOLDEN names does not have it; a file missing in testdata fails where it is read.
+// Path returns the path of a golden file. If the folder named by QDNB_GOLDEN lacks it, Path skips
+// the test with a message; a file missing in testdata fails when it is read.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	root := os.Getenv(FolderEnv)
@@ -33,13 +33,13 @@ func Path(t testing.TB, name string) string {
 			return path
 		}
 	}
-	t.Skipf("SKIPPED: the folder %s, which %s names, has no %s", root, FolderEnv, name)
+	t.Skipf("SKIPPED: folder %s (from $%s) has no %s", root, FolderEnv, name)
 	return ""
 }
 
 // Glob lists the golden files whose names match one of the patterns (see [filepath.Match]), sorted
-// by pattern. It skips the test, saying so, if the folder that QDNB_GOLDEN names has none; none in
-// testdata is a failure.
+// by pattern. If the folder named by QDNB_GOLDEN has none, Glob skips the test with a message; it
+// fails the test if testdata has none.
 func Glob(t testing.TB, patterns ...string) []string {
 	t.Helper()
 	root := cmp.Or(os.Getenv(FolderEnv), "testdata")
@@ -56,21 +56,21 @@ func Glob(t testing.TB, patterns ...string) []string {
 	case root == "testdata":
 		t.Fatalf("there is no file %s in testdata", strings.Join(patterns, ", "))
 	default:
-		t.Skipf("SKIPPED: the folder %s, which %s names, has no %s", root, FolderEnv,
+		t.Skipf("SKIPPED: folder %s (from $%s) has no %s", root, FolderEnv,
 			strings.Join(patterns, ", "))
 	}
 	return paths
 }
 
-// File is a golden file in memory. Its methods end the test if an array is not there or not of the
-// type.
+// File is a golden file in memory. Its methods fail the test immediately if an array is missing or
+// has another type.
 type File struct {
 	t      testing.TB
 	path   string
 	arrays map[string]npz.Array
 }
 
-// Read reads the golden file that [Path] finds.
+// Read reads the golden file found by [Path].
 func Read(t testing.TB, name string) File {
 	t.Helper()
 	path := Path(t, name)
@@ -81,7 +81,7 @@ func Read(t testing.TB, name string) File {
 	return File{t, path, arrays}
 }
 
-// Has tells whether there is an array of that name.
+// Has reports whether the file has an array of that name.
 func (f File) Has(name string) bool { _, ok := f.arrays[name]; return ok }
 
 func (f File) array(name string) npz.Array {
@@ -93,31 +93,31 @@ func (f File) array(name string) npz.Array {
 	return array
 }
 
-// Shape is the shape of an array.
+// Shape returns the shape of an array.
 func (f File) Shape(name string) []int {
 	f.t.Helper()
 	return slices.Clone(f.array(name).Shape)
 }
 
-// Float32s gives the elements of an array.
+// Float32s returns the elements of an array.
 func (f File) Float32s(name string) []float32 {
 	f.t.Helper()
 	return elements(f, name, npz.Array.Float32s)
 }
 
-// Float64s gives the elements of an array.
+// Float64s returns the elements of an array.
 func (f File) Float64s(name string) []float64 {
 	f.t.Helper()
 	return elements(f, name, npz.Array.Float64s)
 }
 
-// Int32s gives the elements of an array.
+// Int32s returns the elements of an array.
 func (f File) Int32s(name string) []int32 {
 	f.t.Helper()
 	return elements(f, name, npz.Array.Int32s)
 }
 
-// Number is the only element of an array, such as a "const." one.
+// Number returns the only element of an array, such as a "const." one.
 func (f File) Number(name string) float64 {
 	f.t.Helper()
 	values := f.Float64s(name)

@@ -1,5 +1,5 @@
-// Package hostile is what the fuzz targets share: archives that are wrong in ways that flipped bits
-// never reach, and what is asked of whoever reads them.
+// Package hostile is shared by the fuzz targets: archives with faults that flipped bits never
+// produce, and the checks that every reader must pass.
 package hostile
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Error fails the test if an error is not one line that people can read.
+// Error fails the test if an error is not one readable line.
 func Error(t testing.TB, err error) {
 	t.Helper()
 	if err == nil {
@@ -24,15 +24,15 @@ func Error(t testing.TB, err error) {
 	}
 	text := err.Error()
 	if text == "" || len(text) > 8<<10 || strings.ContainsAny(text, "\n\r\x00\x1b") {
-		t.Errorf("the error is not one clear line of text, it has %d bytes: %.300q", len(text), text)
+		t.Errorf("the error is not one clear line of text but has %d bytes: %.300q", len(text), text)
 	}
 }
 
-// patience is after how much work something is taken to be endless: time of the process, since
-// others may have the machine.
+// patience is the processor time after which a call counts as endless. It is the process's own
+// time, because others may be using the machine.
 const patience = time.Minute
 
-// worked is the processor time that this process has had.
+// worked returns the processor time used by this process.
 func worked() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
@@ -41,9 +41,9 @@ func worked() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// Bounded fails the test if f takes more memory than a file of so many bytes can be the reason for:
-// Deflate makes data up to 1032 times smaller, and numbers are held in a few forms at once. If f
-// does not end it ends the process, so that the fuzzer keeps the input.
+// Bounded fails the test if f takes more memory than a file of size bytes can justify: Deflate
+// compresses up to 1032 times, and numbers are held in a few forms at once. If f does not end,
+// Bounded ends the process, so that the fuzzer keeps the input.
 func Bounded(t testing.TB, size int, f func()) {
 	t.Helper()
 	done, begun := make(chan struct{}), worked()
@@ -67,20 +67,19 @@ func Bounded(t testing.TB, size int, f func()) {
 	}
 }
 
-// allocated counts the bytes that were ever taken from the heap.
+// allocated returns the bytes ever allocated on the heap.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// Archive makes an .npz file whose members are whole, and say what the text says. A line is an
-// array:
+// Archive makes an .npz file with intact members from a text. Each line is an array:
 //
 //	name descr shape value value ...
 //
 // such as "fitnesses <f4 3, 1.5 -inf". The values are repeated until the shape is full; a shape
-// that is too large for that gets none. Any word may be nonsense.
+// that is too large gets none. Any word may be nonsense.
 func Archive(text string) []byte {
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
@@ -94,13 +93,13 @@ func Archive(text string) []byte {
 		if err != nil {
 			continue
 		}
-		_, _ = w.Write(array(words[1], words[2], words[3:])) // memory takes all
+		_, _ = w.Write(array(words[1], words[2], words[3:])) // a buffer never fails
 	}
 	_ = archive.Close()
 	return out.Bytes()
 }
 
-// Array is an .npy file of a line as of [Archive], without the name.
+// Array makes an .npy file from a line as in [Archive], without the name.
 func Array(text string) []byte {
 	words := strings.Split(text, " ")
 	if len(words) < 2 {
@@ -132,7 +131,7 @@ func array(descr, shape string, values []string) []byte {
 	return out
 }
 
-// appendNumber adds a number in the form that descr says, as far as it is known.
+// appendNumber appends a number in the format descr, as far as it is known.
 func appendNumber(out []byte, descr, text string) []byte {
 	x, _ := strconv.ParseFloat(text, 64) // else 0
 	order := binary.AppendByteOrder(binary.LittleEndian)

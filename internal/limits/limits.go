@@ -1,5 +1,5 @@
-// Package limits refuses hyperparameters that cannot work, in one line that names the setting and
-// what it may be.
+// Package limits rejects hyperparameters that cannot work, in one line that names the setting and
+// its valid range.
 package limits
 
 import (
@@ -15,13 +15,13 @@ type Number struct {
 	Positive   bool // 0 is not allowed
 }
 
-// Numbers gives the error of the first number that is out of its range; NaN always is.
+// Numbers returns an error for the first number out of its range; NaN always is.
 func Numbers(list ...Number) error {
 	for _, n := range list {
 		switch {
 		case n.Value >= 0 && n.Value <= n.Max && !(n.Positive && n.Value == 0): // NaN is none of these
 		case n.Positive:
-			return errors.Errorf("%s must be a number above 0 to %g, not %g", n.Name, n.Max, n.Value)
+			return errors.Errorf("%s must be a number above 0 and at most %g, not %g", n.Name, n.Max, n.Value)
 		default:
 			return errors.Errorf("%s must be a number from 0 to %g, not %g", n.Name, n.Max, n.Value)
 		}
@@ -29,7 +29,7 @@ func Numbers(list ...Number) error {
 	return nil
 }
 
-// Factor gives the error of a factor, of either sign, that is not a number or beyond all measure.
+// Factor returns an error for a factor, of either sign, that is NaN or extreme.
 func Factor(name string, value float64) error {
 	if math.IsNaN(value) || math.Abs(value) > 1e6 {
 		return errors.Errorf("%s must be a number from -1e6 to 1e6, not %g", name, value)
@@ -43,7 +43,7 @@ type Count struct {
 	Value, Min, Max int64
 }
 
-// Counts gives the error of the first count that is out of its range.
+// Counts returns an error for the first count out of its range.
 func Counts(list ...Count) error {
 	for _, c := range list {
 		if c.Value < c.Min || c.Value > c.Max {
@@ -53,13 +53,13 @@ func Counts(list ...Count) error {
 	return nil
 }
 
-// Of layers beyond these it is a slip of the pen rather than an experiment.
+// More layers or units than these are a typing error rather than an experiment.
 const (
 	maxLayers = 16
 	maxUnits  = 1 << 14
 )
 
-// Layers gives the error of hidden layers that are fewer than least, too many, or too small or
+// Layers returns an error for hidden layers that are fewer than least, too many, too small or too
 // large.
 func Layers(name string, units []int, least int64) error {
 	if err := Counts(Count{"number of " + name + " layers", int64(len(units)), least,

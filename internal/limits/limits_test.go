@@ -26,8 +26,8 @@ func TestLimits(t *testing.T) {
 	}{
 		{rate(1), ""}, {share(0), ""}, {size(9), ""}, {limits.Factor("scale", -3), ""},
 		{layers(1, 1<<14), ""},
-		{rate(0), "rate must be a number above 0 to 1, not 0"},
-		{rate(math.NaN()), "rate must be a number above 0 to 1, not NaN"},
+		{rate(0), "rate must be a number above 0 and at most 1, not 0"},
+		{rate(math.NaN()), "rate must be a number above 0 and at most 1, not NaN"},
 		{share(1.5), "share must be a number from 0 to 1, not 1.5"},
 		{size(0), "size must be between 1 and 9, not 0"},
 		{limits.Factor("scale", math.Inf(1)), "scale must be a number from -1e6 to 1e6, not +Inf"},

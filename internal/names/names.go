@@ -1,4 +1,5 @@
-// Package names finds the name that was meant, and shows names of any origin in one line.
+// Package names suggests the name that a user probably meant and formats untrusted names in one
+// line.
 package names
 
 import (
@@ -8,9 +9,9 @@ import (
 	"unicode"
 )
 
-// Nearest finds the known names that were probably meant by name: those with the fewest letters to
-// insert, delete, replace or swap. A name that begins with it counts as one letter away, one that
-// contains it or is contained in it as two. It is empty if none is close.
+// Nearest returns the known names closest to name by edit distance: insertions, deletions,
+// replacements and swaps of letters. A candidate that begins with name counts as one edit away, one
+// that contains name or is contained in it as two. The result is empty if none is close.
 func Nearest(name string, known []string) []string {
 	lower := strings.ToLower(name)
 	var best []string
@@ -28,7 +29,7 @@ func Nearest(name string, known []string) []string {
 	return best
 }
 
-// distance is the edit distance of two names, or less where one is a part of the other.
+// distance returns the edit distance of two names, or less if one is a part of the other.
 func distance(name, candidate string) int {
 	d := editDistance(name, candidate)
 	switch {
@@ -41,16 +42,16 @@ func distance(name, candidate string) int {
 	return d
 }
 
-// Unknown is the error for a name that is not one of those known; kind says of what ("environment",
-// "field"). It suggests the nearest names and lists all.
+// Unknown returns the error for an unknown name; kind says what it names ("environment", "field").
+// The error suggests the nearest known names and lists all.
 func Unknown(kind, name string, known []string) error {
 	known = slices.Sorted(slices.Values(known))
 	return fmt.Errorf("unknown %s %s%s known: %s", kind, Quote(name), Suggestion(name, known),
 		List(known))
 }
 
-// Suggestion asks in an error whether the nearest of known names was meant; it is a semicolon if
-// none is close.
+// Suggestion returns the part of an error that suggests the nearest known names; it is a semicolon
+// if none is close.
 func Suggestion(name string, known []string) string {
 	var quoted []string
 	for _, nearest := range Nearest(name, known) {
@@ -66,14 +67,14 @@ func Suggestion(name string, known []string) string {
 	}
 }
 
-// What is longer than this helps nobody in an error.
+// Limits on what an error shows.
 const (
 	maxRunes = 120
 	maxNames = 200
 )
 
-// Plain is text from a file as an error shows it: as it is, or quoted if it has anything that does
-// not print, and cut off if it is long.
+// Plain formats text from a file for an error: as it is, or quoted if it has unprintable
+// characters, and truncated if it is long.
 func Plain(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return Quote(text)
@@ -81,7 +82,7 @@ func Plain(text string) string {
 	return cut(text)
 }
 
-// Quote is text from a file in quotes, cut off if it is long.
+// Quote formats text from a file in quotes, truncated if it is long.
 func Quote(text string) string { return fmt.Sprintf("%q", cut(text)) }
 
 func cut(text string) string {
@@ -93,7 +94,7 @@ func cut(text string) string {
 	return text
 }
 
-// List is names from a file with commas between them, each [Plain].
+// List joins names from a file with commas, each formatted by [Plain].
 func List(names []string) string {
 	var shown []string
 	for _, name := range names[:min(len(names), maxNames)] {

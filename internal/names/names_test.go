@@ -29,7 +29,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Text from a file cannot break a line, nor fill a page.
+// Text from a file cannot break a line or fill a page.
 func TestTextOfFilesIsShownInALine(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
 	for text, want := range map[string]string{"seed": "seed", "größe 3": "größe 3", "a\nb": `"a\nb"`,

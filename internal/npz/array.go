@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Element lists the types that an array may hold. NumPy names them float32, float64, int32, int64,
+// Element lists the element types of an array. NumPy names them float32, float64, int32, int64,
 // uint32, uint64, uint8 and bool.
 type Element interface {
 	float32 | float64 | int32 | int64 | uint32 | uint64 | uint8 | bool
@@ -13,16 +13,15 @@ type Element interface {
 
 // Array is a dense array in C order.
 type Array struct {
-	// Shape is the length of each axis; no axes means a scalar, which has one element.
+	// Shape holds the length of each axis. Without axes the array is a scalar, with one element.
 	Shape []int
-	// Data is a slice of one of the types of Element, with as many elements as the product of
-	// Shape.
+	// Data is a slice of an Element type with as many elements as the product of Shape.
 	Data any
 }
 
-// Of makes an array of the given shape, without copying data; with no shape given the array has one
-// axis. It panics if the shape does not fit the number of elements, which is a mistake in the
-// program and never in its input.
+// Of makes an array of the given shape without copying data; if no shape is given the array has one
+// axis. It panics if the shape does not fit the number of elements, which is a bug in the program
+// and never in its input.
 func Of[T Element](data []T, shape ...int) Array {
 	if len(shape) == 0 {
 		shape = []int{len(data)}
@@ -37,8 +36,8 @@ func Of[T Element](data []T, shape ...int) Array {
 // Scalar makes an array without axes, as NumPy does for a plain number.
 func Scalar[T Element](value T) Array { return Array{Shape: []int{}, Data: []T{value}} }
 
-// Check tells what is wrong with an array that was not made by [Of]: a type that is not an Element,
-// or a shape that does not fit the number of elements.
+// Check returns an error for an invalid array that was not made by [Of]: a type that is not an
+// Element, or a shape that does not fit the number of elements.
 func (a Array) Check() error {
 	t, n := typeOf(a.Data)
 	if t.name == "" {
@@ -49,26 +48,26 @@ func (a Array) Check() error {
 		return err
 	}
 	if want != n {
-		return fmt.Errorf("shape %v needs %d elements, the data has %d", a.Shape, want, n)
+		return fmt.Errorf("shape %v needs %d elements, but the data has %d", a.Shape, want, n)
 	}
 	return nil
 }
 
-// DType is NumPy's name of the type of the elements, such as "float32"; empty if Data is not a
-// slice of an Element.
+// DType returns NumPy's name of the element type, such as "float32", or "" if Data is not a slice
+// of an Element.
 func (a Array) DType() string {
 	t, _ := typeOf(a.Data)
 	return t.name
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (a Array) Len() int {
 	_, n := typeOf(a.Data)
 	return n
 }
 
-// Float32s gives the elements as float32, rounding where the array holds something finer; false is
-// 0 and true is 1. A float32 array is not copied.
+// Float32s returns the elements as float32, rounded if the array has a higher precision; false is 0
+// and true is 1. It does not copy a float32 array.
 func (a Array) Float32s() ([]float32, error) {
 	if data, ok := a.Data.([]float32); ok {
 		return data, nil
@@ -78,7 +77,8 @@ func (a Array) Float32s() ([]float32, error) {
 		func(v uint64) float32 { return float32(v) })
 }
 
-// Float64s gives the elements as float64; false is 0 and true is 1. A float64 array is not copied.
+// Float64s returns the elements as float64; false is 0 and true is 1. It does not copy a float64
+// array.
 func (a Array) Float64s() ([]float64, error) {
 	if data, ok := a.Data.([]float64); ok {
 		return data, nil
@@ -88,8 +88,8 @@ func (a Array) Float64s() ([]float64, error) {
 		func(v uint64) float64 { return float64(v) })
 }
 
-// Int64s gives the elements as int64, or an error if one of them is not a whole number of that
-// range. An int64 array is not copied.
+// Int64s returns the elements as int64, or an error if one of them is not an integer in that range.
+// It does not copy an int64 array.
 func (a Array) Int64s() ([]int64, error) {
 	if data, ok := a.Data.([]int64); ok {
 		return data, nil
@@ -97,8 +97,8 @@ func (a Array) Int64s() ([]int64, error) {
 	return integers[int64](a, math.MinInt64, math.MaxInt64)
 }
 
-// Int32s gives the elements as int32, or an error if one of them is not a whole number of that
-// range. An int32 array is not copied.
+// Int32s returns the elements as int32, or an error if one of them is not an integer in that range.
+// It does not copy an int32 array.
 func (a Array) Int32s() ([]int32, error) {
 	if data, ok := a.Data.([]int32); ok {
 		return data, nil
@@ -106,8 +106,8 @@ func (a Array) Int32s() ([]int32, error) {
 	return integers[int32](a, math.MinInt32, math.MaxInt32)
 }
 
-// integers converts to a signed integer type of the range [low, high] and refuses what does not
-// fit.
+// integers converts to a signed integer type of the range [low, high] and rejects elements that do
+// not fit.
 func integers[T int32 | int64](a Array, low, high int64) ([]T, error) {
 	var bad any
 	refuse := func(v any) T {

@@ -11,15 +11,15 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// dtype ties a Go slice type to NumPy's name and code of it.
+// dtype maps a Go slice type to its NumPy name and code.
 type dtype struct {
 	name string                    // NumPy's name: float32
 	code string                    // NumPy's code without byte order: f4
 	size int                       // bytes of an element
 	make func(n int) (any, []byte) // a new slice, and its memory
-	// the memory of a slice of this type, and its length; -1 if it is of another type
-	view func(data any) ([]byte, int)
-	turn func(data any, shape []int) any
+	// view returns the memory of a slice of this type and its length, or -1 for another type.
+	view    func(data any) ([]byte, int)
+	reorder func(data any, shape []int) any
 }
 
 func newType[T Element](name, code string) dtype {
@@ -40,7 +40,7 @@ func newType[T Element](name, code string) dtype {
 			}
 			return nil, -1
 		},
-		turn: func(data any, shape []int) any { return fromFortran(data.([]T), shape) },
+		reorder: func(data any, shape []int) any { return fromFortran(data.([]T), shape) },
 	}
 }
 
@@ -55,7 +55,8 @@ var dtypes = []dtype{
 	newType[bool]("bool", "b1"),
 }
 
-// typeOf gives the type and number of elements of a slice; the zero dtype if it is not one of ours.
+// typeOf returns the type and number of elements of a slice, or the zero dtype if it is
+// unsupported.
 func typeOf(data any) (dtype, int) {
 	for _, t := range dtypes {
 		if _, n := t.view(data); n >= 0 {
@@ -73,8 +74,8 @@ func typeNames() string {
 	return strings.Join(list, ", ")
 }
 
-// parseDType reads a code such as "<f4"; swap is true if the bytes of an element are in the other
-// order than this machine's.
+// parseDType reads a code such as "<f4"; swap is true if the byte order differs from this
+// machine's.
 func parseDType(descr string) (t dtype, swap bool, err error) {
 	order, code := byte('='), descr
 	if len(descr) > 0 && strings.IndexByte("<>=|", descr[0]) >= 0 {
@@ -92,7 +93,7 @@ func parseDType(descr string) (t dtype, swap bool, err error) {
 	return t, t.size > 1 && (order == '<' || order == '>') && order != nativeOrder, nil
 }
 
-// descr is the code that is written to a header, with this machine's byte order.
+// descr returns the code written to a header, with this machine's byte order.
 func (t dtype) descr() string {
 	if t.size == 1 {
 		return "|" + t.code
@@ -100,8 +101,8 @@ func (t dtype) descr() string {
 	return string(nativeOrder) + t.code
 }
 
-// nativeOrder is NumPy's sign for the byte order of this machine: arrays are written as they lie in
-// memory.
+// nativeOrder is NumPy's symbol for this machine's byte order: arrays are written in their memory
+// layout.
 var nativeOrder = func() byte {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
 		return '<'
@@ -116,8 +117,8 @@ func swapBytes(memory []byte, size int) {
 	}
 }
 
-// product multiplies the lengths of the axes; an error if one is negative or the result is not an
-// int.
+// product multiplies the lengths of the axes. It returns an error if one is negative or the result
+// overflows an int.
 func product(shape []int) (int, error) {
 	n := 1
 	for _, length := range shape {
@@ -132,8 +133,8 @@ func product(shape []int) (int, error) {
 	return n, nil
 }
 
-// fromFortran gives the elements in C order (last axis contiguous) of an array that has its first
-// axis contiguous.
+// fromFortran returns in C order (last axis contiguous) the elements of an array whose first axis
+// is contiguous.
 func fromFortran[T any](in []T, shape []int) []T {
 	stride := make([]int, len(shape)) // distance in the input between neighbours along each axis
 	step := 1

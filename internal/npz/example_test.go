@@ -26,7 +26,7 @@ func Example() {
 		return
 	}
 
-	// Read the fitnesses alone, and only the shape of the genotypes.
+	// Read only the fitnesses, and only the shape of the genotypes.
 	file, err := npz.Open(path)
 	if err != nil {
 		fmt.Println(err)

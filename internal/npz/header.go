@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// header is what the first bytes of an .npy file say.
+// header is the parsed header of an .npy file.
 type header struct {
 	dtype   dtype
 	swap    bool // the elements have the other byte order than this machine
@@ -25,14 +25,14 @@ type header struct {
 
 const (
 	magic     = "\x93NUMPY"
-	alignment = 64 // the data starts at a multiple of this, as NumPy does since 1.14
-	// bytes; NumPy refuses to read more than 10 000 from a file that it does not trust
+	alignment = 64 // of the start of the data, as in NumPy since 1.14
+	// maxHeader is in bytes; NumPy reads at most 10 000 from an untrusted file.
 	maxHeader  = 1 << 20
 	maxRank    = 64 // axes of an array in NumPy 2
 	headSizeV1 = len(magic) + 2 + 2
 )
 
-// The header is a Python dictionary. Three keys are always there, in any order.
+// The header is a Python dictionary with three keys in any order.
 var (
 	descrField   = regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([^'"]*)['"]`)
 	fortranField = regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)\b`)
@@ -64,10 +64,10 @@ func readHeader(r io.Reader) (header, error) {
 		}
 		length, size = int64(binary.LittleEndian.Uint32(field[:])), size+4
 	default:
-		return header{}, fmt.Errorf("format version %d is not known; versions 1 to 3 are", major)
+		return header{}, fmt.Errorf("unsupported format version %d: use version 1, 2 or 3", major)
 	}
 	if length > maxHeader {
-		return header{}, fmt.Errorf("the header claims %d bytes, at most %d are read", length, maxHeader)
+		return header{}, fmt.Errorf("the header claims %d bytes, but the limit is %d", length, maxHeader)
 	}
 	text := make([]byte, length)
 	if err := readFull(r, text); err != nil {
@@ -111,24 +111,24 @@ func parseHeader(text string) (h header, err error) {
 	return h, err
 }
 
-// bytes is the size of the elements in a file of the given size, or an error if the file cannot
-// hold them. It is called before memory is taken for the elements.
+// bytes returns the size of the elements in a file of the given size, or an error if the file
+// cannot hold them. Call it before allocating memory for the elements.
 func (h header) bytes(fileSize int64) (int64, error) {
 	have := fileSize - h.size
 	if int64(h.count) > have/int64(h.dtype.size) {
-		return 0, fmt.Errorf("cut off: shape %v of %s needs %d elements, %d bytes are there", h.shape,
+		return 0, fmt.Errorf("cut off: shape %v of %s needs %d elements, but there are %d bytes", h.shape,
 			h.dtype.name, h.count,
 			max(have, 0))
 	}
 	need := int64(h.count) * int64(h.dtype.size)
 	if need != have {
-		return 0, fmt.Errorf("shape %v of %s needs %d bytes, %d are there", h.shape, h.dtype.name, need,
+		return 0, fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name, need,
 			have)
 	}
 	return need, nil
 }
 
-// encodeHeader is the header, version 1.0, that NumPy itself would write.
+// encodeHeader returns the version 1.0 header that NumPy itself would write.
 func encodeHeader(t dtype, shape []int) ([]byte, error) {
 	var tuple strings.Builder
 	for i, length := range shape {
@@ -156,7 +156,7 @@ func encodeHeader(t dtype, shape []int) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// readFull fills buf, and says so if the file is too short.
+// readFull fills buf and returns a clear error if the file is too short.
 func readFull(r io.Reader, buf []byte) error {
 	_, err := io.ReadFull(r, buf)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {

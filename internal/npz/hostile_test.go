@@ -89,8 +89,8 @@ func TestHostileHeadersGiveOneLine(t *testing.T) {
 		"overflow":     {npyBytes("'<f4'", "False", "(4294967296, 4294967296)", four), "too large"},
 		"wraps to one": {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
 		"rank":         {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
-		"cut off":      {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, 4 bytes"},
-		"too much":     {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)), "needs 4 bytes, 5"},
+		"cut off":      {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, but there are 4 bytes"},
+		"too much":     {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)), "needs 4 bytes, but there are 5"},
 	} {
 		_, err := readBytes(c.data)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -99,7 +99,7 @@ func TestHostileHeadersGiveOneLine(t *testing.T) {
 	}
 }
 
-// A small archive may claim that its member is as large as one likes.
+// A small archive may claim any size for its member.
 func TestClaimedSizesAreChecked(t *testing.T) {
 	const claimed = 1 << 40
 	var packed bytes.Buffer
@@ -131,7 +131,7 @@ func TestClaimedSizesAreChecked(t *testing.T) {
 	}
 }
 
-// Every truncation and every flipped bit is noticed, or has no effect on the arrays.
+// Every truncation and every flipped bit is detected, or does not change the arrays.
 func TestDamageIsNoticed(t *testing.T) {
 	want := sample()
 	var buffer bytes.Buffer
@@ -174,7 +174,7 @@ func TestDamageIsNoticed(t *testing.T) {
 	}
 }
 
-// Members may share their bytes: a small file would then make a large one of each.
+// Members may share their bytes: a small file could then make a large one of each.
 func TestOverlapIsRefused(t *testing.T) {
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
@@ -190,7 +190,7 @@ func TestOverlapIsRefused(t *testing.T) {
 	}
 	whole := packed.Bytes()
 	const signature = "PK\x01\x02"
-	// the list at the end has one entry; a second one names the same bytes
+	// The list at the end has one entry; add a second one for the same bytes.
 	at := bytes.Index(whole, []byte(signature))
 	end := bytes.Index(whole, []byte("PK\x05\x06"))
 	entry := bytes.Replace(whole[at:end], []byte("aa.npy"), []byte("bb.npy"), 1)
@@ -229,7 +229,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// readAll reads data as an array and as an archive, and checks what there is.
+// readAll reads data as an array and as an archive, and checks the result.
 func readAll(t *testing.T, data []byte) {
 	a, err := readBytes(data)
 	hostile.Error(t, err)

@@ -27,7 +27,7 @@ func ReadNPY(path string) (Array, error) {
 	return a, nil
 }
 
-// WriteNPY writes an .npy file, atomically.
+// WriteNPY writes an .npy file atomically.
 func WriteNPY(path string, a Array) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return writeArray(w, a) })
 }
@@ -55,9 +55,9 @@ func readArray(r io.Reader, size int64) (Array, error) {
 	} else if err := readFull(buffered, memory); err != nil {
 		return Array{}, err
 	}
-	// The zip reader compares the checksum when it meets the end, so the end must be read.
+	// The zip reader verifies the checksum at the end of the member, so read to the end.
 	if _, err := buffered.ReadByte(); err == nil {
-		return Array{}, fmt.Errorf("there is more data than shape %v needs", h.shape)
+		return Array{}, fmt.Errorf("it has more data than shape %v needs", h.shape)
 	} else if err != io.EOF {
 		return Array{}, err
 	}
@@ -65,7 +65,7 @@ func readArray(r io.Reader, size int64) (Array, error) {
 		swapBytes(memory, h.dtype.size)
 	}
 	if h.fortran {
-		data = h.dtype.turn(data, h.shape)
+		data = h.dtype.reorder(data, h.shape)
 	}
 	return Array{Shape: h.shape, Data: data}, nil
 }

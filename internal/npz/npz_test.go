@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sample has every type, and shapes of no axis, one, several and none of any length.
+// sample returns arrays of every type, with no axis, one, several, and axes of length 0.
 func sample() map[string]Array {
 	return map[string]Array{
 		"f4": Of([]float32{0, -1.5, float32(math.Inf(-1)), math.MaxFloat32,
@@ -68,7 +68,7 @@ func TestRoundTripNPY(t *testing.T) {
 	}
 }
 
-// Large arrays take another path through the zip writer: they are stored.
+// Large arrays take another path through the zip writer: they are stored uncompressed.
 func TestLargeArraysAreStoredAndComeBack(t *testing.T) {
 	large := make([]float32, 3*deflateBelow/4)
 	for i := range large {

@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Reader reads arrays of an .npz file one by one. It may be used by several goroutines at once.
+// Reader reads arrays of an .npz file one by one. It is safe for concurrent use.
 type Reader struct {
 	name    string
 	size    int64
@@ -33,7 +33,7 @@ func Read(path string) (map[string]Array, error) {
 	return r.ReadAll()
 }
 
-// Open opens an .npz file and reads its list of arrays, but none of them.
+// Open opens an .npz file and reads its list of arrays, but not their contents.
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads an .npz file of the given size from memory or from any other source.
+// NewReader reads an .npz file of the given size from memory or any other source.
 func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 	archive, err := zip.NewReader(source, size)
 	if errors.Is(err, zip.ErrFormat) {
@@ -65,21 +65,21 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 		close: func() error { return nil }}
 	packed := uint64(0)
 	for _, member := range archive.File {
-		if each := member.CompressedSize64; each <= uint64(size) { // else reading it says so
+		if each := member.CompressedSize64; each <= uint64(size) { // else reading it fails
 			packed += each
 		}
 		key, ok := strings.CutSuffix(member.Name, ".npy")
 		if !ok {
-			continue // NumPy writes nothing else; other programs may add notes of their own
+			continue // NumPy writes nothing else; other programs may add files
 		}
 		if r.members[key] != nil {
-			return nil, fmt.Errorf("array %s is there twice", names.Quote(key))
+			return nil, fmt.Errorf("array %s appears twice", names.Quote(key))
 		}
 		r.members[key] = member
 		r.keys = append(r.keys, key)
 	}
-	if packed > uint64(size) { // many members of the same bytes would take memory many times
-		return nil, fmt.Errorf("damaged: its arrays have %d bytes, and the file %d", packed, size)
+	if packed > uint64(size) { // overlapping members would multiply memory use
+		return nil, fmt.Errorf("damaged: its arrays have %d bytes, but the file has %d", packed, size)
 	}
 	slices.Sort(r.keys)
 	for _, member := range archive.File {
@@ -90,9 +90,9 @@ func NewReader(source io.ReaderAt, size int64) (*Reader, error) {
 	return r, nil
 }
 
-// checkName compares the name that the list at the archive's end has for a member with the one that
-// stands before its contents. Checksums are of contents alone, and an array under a damaged name is
-// one that seems not to be there.
+// checkName compares a member's name in the list at the archive's end with the name in front of its
+// contents. Checksums cover contents only, and an array under a damaged name would seem to be
+// missing.
 func checkName(source io.ReaderAt, member *zip.File) error {
 	const fixed = 30 // bytes of a header before the name, which "extra" bytes follow
 	data, err := member.DataOffset()
@@ -106,7 +106,7 @@ func checkName(source io.ReaderAt, member *zip.File) error {
 	for extra := 0; ; extra++ {
 		at := len(head) - extra - len(member.Name) - fixed
 		if at < 0 {
-			return errors.New("damaged: the list of arrays has another name for it than the array itself")
+			return errors.New("damaged: its name differs between the archive's list and its own header")
 		}
 		size := func(field int) int { return int(binary.LittleEndian.Uint16(head[at+field:])) }
 		if bytes.HasPrefix(head[at:],
@@ -120,14 +120,14 @@ func checkName(source io.ReaderAt, member *zip.File) error {
 // Close closes the file.
 func (r *Reader) Close() error { return r.close() }
 
-// Keys lists the names of the arrays, sorted.
+// Keys returns the names of the arrays, sorted.
 func (r *Reader) Keys() []string { return slices.Clone(r.keys) }
 
-// Has tells whether there is an array of that name.
+// Has reports whether the file has an array of that name.
 func (r *Reader) Has(name string) bool { return r.members[name] != nil }
 
-// Header tells the type (NumPy's name, such as "float32") and the shape of an array without reading
-// it.
+// Header returns the type (NumPy's name, such as "float32") and the shape of an array without
+// reading it.
 func (r *Reader) Header(name string) (dtype string, shape []int, err error) {
 	err = r.open(name, func(stream io.Reader, size int64) error {
 		h, err := readHeader(stream)
@@ -169,8 +169,8 @@ func (r *Reader) ReadAll() (map[string]Array, error) {
 	return arrays, nil
 }
 
-// open calls f with the contents of an array's member and the number of bytes that they have by the
-// archive's own list.
+// open calls f with the contents of an array's member and their size according to the archive's
+// list.
 func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) error {
 	member := r.members[name]
 	if member == nil {
@@ -193,14 +193,14 @@ func (r *Reader) open(name string, f func(stream io.Reader, size int64) error) e
 	return nil
 }
 
-// plausible refuses a member whose size on the list cannot be true: memory is taken by that size.
-// Deflate cannot make data more than 1032 times smaller.
+// plausible rejects a member whose listed size is impossible, because memory is allocated by that
+// size. Deflate compresses at most 1032 times.
 func (r *Reader) plausible(member *zip.File) error {
 	const ratio, slack = 1032, 1 << 10
 	packed, size := member.CompressedSize64, member.UncompressedSize64
 	switch {
 	case packed > uint64(r.size):
-		return fmt.Errorf("cut off: %d bytes of a file of %d", packed, r.size)
+		return fmt.Errorf("cut off: it needs %d bytes, but the file has %d", packed, r.size)
 	case member.Method == zip.Store && packed != size,
 		size > slack && (size-slack)/ratio > packed:
 		return fmt.Errorf("damaged: %d bytes cannot hold %d", packed, size)

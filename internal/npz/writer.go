@@ -13,24 +13,23 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// deflateBelow is the size in bytes from which arrays are stored as they are: parameters of
-// networks hardly compress and deflate is some twenty times slower than a disk.
+// deflateBelow is the size in bytes from which arrays are stored uncompressed: network parameters
+// hardly compress, and deflate is some twenty times slower than a disk.
 const deflateBelow = 1 << 20
 
-// writtenAt is the time that every array gets, so that the same arrays give the same bytes; the
-// first that zip can tell, and the one that NumPy uses.
+// writtenAt is the time stamp of every array, so that the same arrays give the same bytes. It is
+// the earliest that zip can represent, and the one that NumPy uses.
 var writtenAt = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Option changes how an .npz file is written.
 type Option func(*zip.Writer) error
 
-// Comment puts a text at the very end of the file, where zip has room for a remark of up to 65 535
-// bytes.
+// Comment adds a text at the end of the file, as a zip comment of up to 65 535 bytes.
 func Comment(text string) Option {
 	return func(w *zip.Writer) error { return w.SetComment(text) }
 }
 
-// Write writes an .npz file, atomically: a crash at any moment leaves the old file or the new one.
+// Write writes an .npz file atomically: a crash leaves the old file or the new one.
 func Write(path string, arrays map[string]Array, options ...Option) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return WriteTo(w, arrays, options...) })
 }
@@ -54,7 +53,7 @@ func WriteTo(w io.Writer, arrays map[string]Array, options ...Option) error {
 func addMember(archive *zip.Writer, name string, a Array) error {
 	if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name,
 		"\x00\\") || strings.HasPrefix(name, "/") {
-		return fmt.Errorf("not a name for an array")
+		return fmt.Errorf("not a valid array name")
 	}
 	if err := a.Check(); err != nil {
 		return err

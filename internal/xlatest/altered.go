@@ -13,9 +13,9 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Altered is what a fuzz target makes of the arrays of a checkpoint: those of a text as of
-// [hostile.Archive] take the places of theirs, and one that is named "-x" takes x away. It is nil
-// if the text is no archive that can be read.
+// Altered returns the arrays of a checkpoint as altered by a fuzz target. Arrays of the text (see
+// [hostile.Archive]) replace those of the same name, and one named "-x" removes x. Altered returns
+// nil if the text is not a readable archive.
 func Altered(whole map[string]npz.Array, text string) map[string]npz.Array {
 	archive := hostile.Archive(text)
 	r, err := npz.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -37,7 +37,7 @@ func Altered(whole map[string]npz.Array, text string) map[string]npz.Array {
 	return arrays
 }
 
-// Bytes is how much arrays hold, about.
+// Bytes returns the approximate size of arrays.
 func Bytes(arrays map[string]npz.Array) int {
 	n := 0
 	for _, array := range arrays {
@@ -46,7 +46,7 @@ func Bytes(arrays map[string]npz.Array) int {
 	return n
 }
 
-// Differ names the arrays that are not the same to the bit.
+// Differ returns the names of the arrays that are not bit-identical.
 func Differ(a, b map[string]npz.Array) (names []string) {
 	bits := func(x npz.Array) any {
 		if data, ok := x.Data.([]float32); ok { // NaN is not equal to itself
@@ -73,16 +73,16 @@ func Differ(a, b map[string]npz.Array) (names []string) {
 	return names
 }
 
-// Restorable is a search whose state is the arrays of a checkpoint.
+// Restorable is a search that saves and restores its state as the arrays of a checkpoint.
 type Restorable[Outcome any] interface {
 	Step() (Outcome, error)
 	Arrays() (map[string]npz.Array, error)
 	Restore(generation int64, arrays map[string]npz.Array) error
 }
 
-// FuzzRestore puts a search, which stands at a generation, where any arrays say: those that the
-// texts make of its own, see [Altered], and any others. What it takes it goes on from, and what it
-// refuses leaves it as it was.
+// FuzzRestore restores a search at the given generation from arrays: the search's own as altered by
+// texts, see [Altered], and arbitrary ones. The search must be able to resume from arrays that it
+// accepts, and arrays that it rejects must leave its state unchanged.
 func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation int64,
 	texts ...string) {
 	f.Helper()
@@ -116,7 +116,7 @@ func FuzzRestore[Outcome any](f *testing.F, s Restorable[Outcome], generation in
 			}
 			if err != nil {
 				if names := Differ(after, whole); len(names) > 0 {
-					t.Errorf("%v, and the search has other %v", err, names)
+					t.Errorf("%v, but it changed the search's %v", err, names)
 				}
 				return
 			}

@@ -42,7 +42,7 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 	}
 }
 
-// Run compiles a graph function, runs it once, and returns its outputs.
+// Run compiles a graph function, runs it once and returns its outputs.
 func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node,
 	inputs ...*tensors.Tensor) []*tensors.Tensor {
 	t.Helper()
@@ -69,12 +69,12 @@ func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.No
 	return outputs
 }
 
-// Tensor makes a tensor of flat data.
+// Tensor makes a tensor from flat data.
 func Tensor[T gotype.Supported](data []T, dimensions ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(data, dimensions...)
 }
 
-// Flat gives the elements of a tensor.
+// Flat returns the elements of a tensor.
 func Flat[T gotype.Supported](t testing.TB, x *tensors.Tensor) []T {
 	t.Helper()
 	flat, err := tensors.CopyFlatData[T](x)
@@ -84,8 +84,8 @@ func Flat[T gotype.Supported](t testing.TB, x *tensors.Tensor) []T {
 	return flat
 }
 
-// Close fails the test if numbers differ by more than tolerance times max(1, |want|), naming the
-// worst.
+// Close fails the test if numbers differ by more than tolerance times max(1, |want|), and reports
+// the largest error.
 func Close(t testing.TB, what string, got, want []float32, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -29,19 +29,20 @@ var adaptationItems = []Item{
 // gaits are the environments whose gravity and legs change.
 var gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
 
-// rewardMethods are those of the experiment "reward": each kind of diversity without the task's
-// reward, added to it, and in SMERL.
+// rewardMethods are the methods of the experiment "reward": each diversity without the task's
+// reward, summed with it, and in SMERL.
 var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward",
 	"smerl-dads"}
 
-// Adaptation draws figure 4: how well the skills of each method do, without any further training,
-// where gravity or the actuator strength of one leg is multiplied (left, the three environments of
-// gaits), and where the target of ant-maze moves (right).
+// Adaptation draws figure 4: the fitness of each method's skills, without further training, under
+// multiples of gravity or of one leg's actuator strength (left, the three gait environments), and
+// with moved targets on ant-maze (right).
 //
-// The score of a method and a seed is that of its best skill, which is the median fitness over
-// initial states. Lines are medians over seeds, bands the quartiles; a broken line marks the
-// multiplier 1. Gravity has a logarithmic axis. On ant-maze the scores of a seed are averaged over
-// the targets, which the paper does not say how it joins; bars are quartiles, rings the seeds.
+// The score of a method and seed is the score of its best skill: the highest median fitness over
+// initial states. Lines are medians over seeds, bands are quartiles, and a dashed line marks
+// multiplier 1.
+// The gravity axis is logarithmic. On ant-maze a seed's scores are averaged over targets, since the
+// paper does not say how it combines them; bars are quartiles, rings are seeds.
 func Adaptation(data *Data) (*figures.Figure, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
@@ -51,9 +52,9 @@ func Adaptation(data *Data) (*figures.Figure, error) {
 }
 
 // AdaptationIQM draws figure 18: the panels of [Adaptation] and [Hurdles] with interquartile means
-// over seeds in place of medians, to show that the order of methods does not depend on the
-// statistic. Bands remain the quartiles. Where there are no runs on hurdles, or none of adaptation,
-// the other part is drawn alone.
+// over seeds instead of medians, to show that the order of methods does not depend on the
+// statistic. Bands are still quartiles. If only adaptation or only hurdles has runs, that part is
+// drawn alone.
 func AdaptationIQM(data *Data) (*figures.Figure, error) {
 	if data == nil || data.Tables == nil {
 		return nil, noRuns(results.ExperimentAdaptation)
@@ -74,8 +75,8 @@ func AdaptationIQM(data *Data) (*figures.Figure, error) {
 }
 
 // RewardAdaptation draws figure 16: the panels of [Adaptation] for DIAYN and DADS, which learn
-// without the task's reward, beside DIAYN+REWARD, DADS+REWARD and both kinds of SMERL. Fitness is
-// the task's for all of them.
+// without the task's reward, compared with DIAYN+REWARD, DADS+REWARD and both SMERL variants.
+// Fitness is the task's for all of them.
 func RewardAdaptation(data *Data) (*figures.Figure, error) {
 	labels := data.rewardLabels()
 	if len(labels) == 0 {
@@ -84,20 +85,20 @@ func RewardAdaptation(data *Data) (*figures.Figure, error) {
 	return data.adaptation(labels, Median).Figure()
 }
 
-// rewardLabels are those of rewardMethods that have runs of adaptation.
+// rewardLabels returns the rewardMethods that have adaptation runs.
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
 	return slices.DeleteFunc(slices.Clone(rewardMethods),
 		func(label string) bool { return !slices.Contains(adapted, label) })
 }
 
-// AdaptationTargets is what stands behind the right panel of [Adaptation]: the best fitness on
-// ant-maze for each place of the target, the median over seeds. The best of a column is bold. The
-// table is empty where targets were not moved, but other worlds were changed.
+// AdaptationTargets returns the data of the right panel of [Adaptation]: the best fitness on
+// ant-maze for each target position, the median over seeds. The best of a column is bold. The table
+// is empty if no targets were moved but other perturbations were evaluated.
 func AdaptationTargets(data *Data) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	var places [][2]float64
-	scores := map[string]map[[2]float64][]float64{} // by label and place, one per seed
+	scores := map[string]map[[2]float64][]float64{} // by label and target position, one per seed
 	for _, label := range labels {
 		scores[label] = map[[2]float64][]float64{}
 		for _, a := range data.Adapted {
@@ -117,10 +118,10 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	if len(labels) == 0 {
 		return nil, noRuns(results.ExperimentAdaptation)
 	}
-	table := &tables.Table{Caption: "Best fitness on ant-maze by the place of the target (m), " +
+	table := &tables.Table{Caption: "Best fitness on ant-maze by target position (m), " +
 		"median over seeds", Header: []string{"method"}}
 	if len(places) == 0 {
-		table.Notes = []string{"No run with a moved target is complete."}
+		table.Notes = []string{"No complete run has a moved target."}
 	}
 	labels = slices.DeleteFunc(labels, func(label string) bool { return len(scores[label]) == 0 })
 	for _, label := range labels {
@@ -131,7 +132,7 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 		best, column := math.Inf(-1), make([]float64, len(labels))
 		for i, label := range labels {
 			column[i] = stats.Median(scores[label][place])
-			if column[i] > best { // not that of none
+			if column[i] > best { // false for NaN
 				best = column[i]
 			}
 		}
@@ -146,9 +147,10 @@ func AdaptationTargets(data *Data) (*tables.Table, error) {
 	return table, nil
 }
 
-// AdaptationSkills is a table of the skills that are best in an environment under each multiplier
-// of a perturbation, [results.Gravity] or [results.Actuators]: of each method those of its first
-// seed, a cell of the repertoire or a latent code, and how many there were to choose from.
+// AdaptationSkills returns a table of the best skills in an environment at each multiplier of a
+// perturbation, [results.Gravity] or [results.Actuators]. Skills are those of each method's first
+// seed: a cell of the repertoire or a latent code. The table includes the number of skills
+// evaluated.
 func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
@@ -164,7 +166,7 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 		table.Header = append(table.Header, fmt.Sprintf("× %g", x))
 	}
 	for _, label := range labels {
-		// of the smallest seed: they are in order
+		// the smallest seed: runs are sorted by seed
 		i := slices.IndexFunc(data.Adapted, func(a results.Adapted) bool {
 			return a.Label == label && a.Perturbation == perturbation && a.Env == env && len(a.Values) > 0
 		})
@@ -186,17 +188,17 @@ func AdaptationSkills(data *Data, perturbation, env string) (*tables.Table, erro
 	return table, nil
 }
 
-// gainLimit is where the axes of [AdaptationGain] end at the latest, in per cent.
+// gainLimit bounds the axes of [AdaptationGain], in percent.
 const gainLimit = 150
 
 // AdaptationGain draws figure 13: the fitness gain
 //
 //	(F - F₁) / |F₁|
 //
-// in per cent over the multipliers of gravity and of one leg's actuator strength, where F₁ is the
-// same seed's score at multiplier 1: medians and quartiles over seeds. Axes end at ±150 % where
-// gains are larger, which happens where a score without changes is close to 0 and says little.
-// Targets are left out: the plan evaluates none at its usual place by the same protocol.
+// in percent over the multipliers of gravity and of one leg's actuator strength, where F₁ is the
+// same seed's score at multiplier 1, as medians and quartiles over seeds. Axes are cut at ±150 %:
+// larger gains occur where a score without perturbation is close to 0, and say little. Targets are
+// left out because the plan does not evaluate the nominal target with the same protocol.
 func AdaptationGain(data *Data) (*figures.Figure, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if len(labels) == 0 {
@@ -222,8 +224,7 @@ func (d *Data) gainRows(labels []string) [][]figures.Panel {
 	return rows
 }
 
-// gainLimits are the ends of an axis of gains: those of the data with a margin, but at most
-// gainLimit.
+// gainLimits returns axis limits for gains: the range of the data with a margin, within gainLimit.
 func gainLimits(series []figures.Series) [2]float64 {
 	low, high := 0.0, 0.0
 	for _, s := range series {
@@ -240,8 +241,8 @@ func gainLimits(series []figures.Series) [2]float64 {
 	return [2]float64{max(low-margin, -gainLimit), min(high+margin, gainLimit)}
 }
 
-// adaptedLabels are the labels that have a run of adaptation in an experiment, or in any if it is
-// "", in the paper's order.
+// adaptedLabels returns the labels with adaptation runs in an experiment, or in any experiment if
+// it is "", in the paper's order.
 func (d *Data) adaptedLabels(experiment string) []string {
 	if d == nil || d.Tables == nil {
 		return nil
@@ -257,13 +258,13 @@ func (d *Data) adaptedLabels(experiment string) []string {
 	return labels
 }
 
-// adaptation makes the panels of figure 4 of some labels.
+// adaptation makes the panels of figure 4 for some labels.
 func (d *Data) adaptation(labels []string, aggregate Aggregate) figures.Responses {
 	r := figures.Responses{
 		Rows:    d.multiplierRows(labels, aggregate, "Best fitness", d.Tables.Adaptation),
 		Nominal: 1,
 	}
-	targets := figures.IntervalPanel{Title: "ant-maze", XLabel: "Best fitness, mean of targets"}
+	targets := figures.IntervalPanel{Title: "ant-maze", XLabel: "Best fitness, mean over targets"}
 	for _, label := range labels {
 		if scores := d.TargetMeans(label); len(scores) > 0 {
 			low, high := stats.Quartiles(scores)
@@ -277,7 +278,7 @@ func (d *Data) adaptation(labels []string, aggregate Aggregate) figures.Response
 	return r
 }
 
-// multiplierRows makes the two rows of panels over multipliers. scores gives one per seed.
+// multiplierRows makes the two rows of panels over multipliers. scores returns one score per seed.
 func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel string,
 	scores func(perturbation, env, label string, multiplier float64) []float64) [][]figures.Panel {
 	var rows [][]figures.Panel
@@ -286,7 +287,7 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 		logarithmic bool
 	}{{results.Gravity, true}, {results.Actuators, false}} {
 		var row []figures.Panel
-		var all []float64 // so that panels below each other have one axis
+		var all []float64 // shared by the panels of a column, so that they have one axis
 		for _, env := range gaits {
 			all = append(all, d.Multipliers(perturbation.name, env)...)
 		}
@@ -317,7 +318,7 @@ func (d *Data) multiplierRows(labels []string, aggregate Aggregate, yLabel strin
 	return rows
 }
 
-// responses are an aggregate and the quartiles of scores at multipliers; those without scores are
+// responses aggregates scores at multipliers, with their quartiles. Multipliers without scores are
 // left out.
 func responses(label string, multipliers []float64, aggregate Aggregate,
 	scores func(multiplier float64) []float64) figures.Series {

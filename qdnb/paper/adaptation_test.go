@@ -15,10 +15,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// adaptedFolder is a folder of runs of adaptation, each of which has two skills.
+// adaptedFolder is a folder of adaptation runs with two skills each.
 type adaptedFolder struct{ folder }
 
-// add makes a run whose best skill has the given scores: of values for gravity or the actuators, of
+// add makes a run whose best skill has the given scores: at values for gravity or actuators, at
 // points for targets.
 func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed int64,
 	perturbation string, at [][2]float64, scores ...float64) {
@@ -38,8 +38,8 @@ func (f *adaptedFolder) add(t *testing.T, experiment, label, env string, seed in
 	f.run(t, sweep.Line{Experiment: experiment, Label: label, Run: c}, status, metrics)
 }
 
-// adapted has MAP-Elites and DIAYN+REWARD over four seeds on ant-uni, the latter also in the
-// experiment "reward" with DIAYN, and the rest is holes.
+// adapted has MAP-Elites and DIAYN+REWARD over four seeds on ant-uni, and DIAYN+REWARD and DIAYN in
+// the experiment "reward". Everything else is missing.
 func adapted(t *testing.T) *Data {
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	nan := math.NaN()
@@ -55,21 +55,21 @@ func adapted(t *testing.T) *Data {
 		f.add(t, results.ExperimentReward, "diayn", "walker-uni", seed, results.Actuators,
 			multipliers[:2], 7, 8)
 	}
-	f.lines = append(f.lines, f.lines[0]) // the experiment "reward" evaluates the same run
+	f.lines = append(f.lines, f.lines[0]) // the experiment "reward" shares this run
 	f.lines[len(f.lines)-1].Experiment = results.ExperimentReward
 	return f.open(t)
 }
 
-// Scores become medians or interquartile means over seeds, with quartiles, in the panel of their
-// environment and change.
+// Panels have medians or interquartile means over seeds, with quartiles, for their environment and
+// perturbation.
 func TestAdaptationPanels(t *testing.T) {
 	data := adapted(t)
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
 	if want := []string{"map-elites", "diayn-reward"}; !reflect.DeepEqual(labels, want) {
 		t.Fatalf("labels %v, want %v: DIAYN belongs to figure 16 alone", labels, want)
 	}
-	// Of 0, 10, 20, 90 the median is 15, the interquartile mean that of 10 and 20, the quartiles
-	// 7.5 and 37.5.
+	// For 0, 10, 20, 90 the median is 15, the interquartile mean 15, and the quartiles are 7.5 and
+	// 37.5.
 	drawn := data.adaptation(labels, Median)
 	want := []figures.Series{
 		{Name: "map-elites", X: []float64{0.25, 1, 5}, Y: []float64{315, 400, 215},
@@ -86,7 +86,7 @@ func TestAdaptationPanels(t *testing.T) {
 		drawn.Rows[0][1].Series)+len(drawn.Rows[1][0].Series) > 0 {
 		t.Errorf("%+v", drawn)
 	}
-	// Per seed the mean over targets: -200 - 2x.
+	// Means over targets, per seed: -200 - 2x.
 	targets := []figures.Interval{{Name: "map-elites", Value: -230, Low: -275, High: -215,
 		Points: []float64{-200, -220, -240, -380}}}
 	if !reflect.DeepEqual(drawn.Beside.Rows, targets) {
@@ -106,8 +106,8 @@ func TestAdaptationPanels(t *testing.T) {
 	}
 }
 
-// The gain is relative to the seed's own score without changes, whatever its sign, and its axis
-// ends where it says little.
+// The gain is relative to the seed's own score without perturbation, whatever its sign. Its axis is
+// cut where gains say little.
 func TestGainPanels(t *testing.T) {
 	data := adapted(t)
 	rows := data.gainRows(data.adaptedLabels(results.ExperimentAdaptation))
@@ -129,8 +129,8 @@ func TestGainPanels(t *testing.T) {
 	}
 }
 
-// Figure 16 has the methods of the experiment "reward" alone, wherever their runs belong, and
-// shared runs once.
+// Figure 16 has only the methods of the experiment "reward", from any experiment, and shared runs
+// once.
 func TestRewardAdaptation(t *testing.T) {
 	data := adapted(t)
 	if labels, want := data.rewardLabels(), []string{"diayn",
@@ -149,8 +149,8 @@ func TestRewardAdaptation(t *testing.T) {
 	}
 }
 
-// The medians of the seeds for each place of the target, the best in bold; methods without such
-// runs are left out.
+// Medians over seeds for each target position, the best in bold. Methods without such runs are left
+// out.
 func TestAdaptationTargets(t *testing.T) {
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	for seed, x := range []float64{0, 10, 80} {
@@ -192,7 +192,7 @@ func TestAdaptationTargets(t *testing.T) {
 	}
 }
 
-// The best skills of the first seed, with holes where a run has no such value.
+// The best skills of the first seed, with empty entries for missing values.
 func TestAdaptationSkills(t *testing.T) {
 	f := &adaptedFolder{folder{dir: t.TempDir()}}
 	nan := math.NaN()
@@ -223,7 +223,7 @@ func TestAdaptationSkills(t *testing.T) {
 	}
 }
 
-// Every item draws what there is, and says what to run where there is nothing.
+// Every item draws available data, or says what to run.
 func TestAdaptationItems(t *testing.T) {
 	data := adapted(t)
 	for _, item := range adaptationItems {

@@ -8,15 +8,16 @@ import (
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
-// Claims is a table of sentences of the paper and of what the runs say of them: the claims of
-// package claims with the given IDs, or whose IDs begin with one and a hyphen ("sensitivity" stands
-// for "sensitivity-median" and so on). Without IDs it has all claims.
+// Claims returns a table of the paper's claims and their verdicts on these runs. It includes the
+// claims of package claims with the given IDs, and those whose IDs start with a given ID and a
+// hyphen ("sensitivity" selects "sensitivity-median" and so on). Without IDs it includes all
+// claims.
 func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	if data == nil || data.Tables == nil {
 		return nil, errNoData
 	}
-	t := &tables.Table{Caption: "What the paper says, and what these runs say of it",
-		Header: []string{"the paper", "here", "evidence", "seeds"}}
+	t := &tables.Table{Caption: "The paper's claims, checked against these runs",
+		Header: []string{"claim", "verdict", "evidence", "seeds"}}
 	used := map[string]bool{}
 	for _, claim := range claims.All() {
 		wanted := len(ids) == 0
@@ -35,13 +36,13 @@ func Claims(data *Data, ids ...string) (*tables.Table, error) {
 	}
 	for _, id := range ids {
 		if !used[id] {
-			return nil, fmt.Errorf("the paper has no claim %q: `qdnb claims` lists them by their IDs", id)
+			return nil, fmt.Errorf("unknown claim %q: `qdnb claims` lists the IDs", id)
 		}
 	}
 	return t, nil
 }
 
-// seedsOf is how many seeds a claim was checked with.
+// seedsOf formats the number of seeds a claim was checked with.
 func seedsOf(r claims.Result) string {
 	if r.MinSeeds == r.MaxSeeds {
 		return fmt.Sprint(r.MaxSeeds)

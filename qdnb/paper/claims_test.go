@@ -11,7 +11,7 @@ import (
 func TestClaims(t *testing.T) {
 	data := &Data{Tables: &results.Tables{}}
 	for _, method := range []string{"map-elites", "dads-reward"} {
-		for i := range 9 { // a whole grid
+		for i := range 9 { // a full grid
 			score := 10 - float64(i)
 			if method == "map-elites" {
 				score += 9
@@ -46,8 +46,8 @@ func TestClaims(t *testing.T) {
 		t.Errorf("all: %v", err)
 	}
 	if _, err := Claims(data, "sensitivit"); err == nil || !strings.Contains(err.Error(),
-		`no claim "sensitivit"`) {
-		t.Errorf("of no claim: %v", err)
+		`unknown claim "sensitivit"`) {
+		t.Errorf("for an unknown claim: %v", err)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// comparedPairs are the comparisons that the paper's text makes most of: the families against each
-// other, and within each what was added.
+// comparedPairs are the comparisons that the paper's text emphasises: the families against each
+// other, and the variants within each family.
 var comparedPairs = [][2]string{
 	{"pga-map-elites", "dads-reward"}, {"pga-map-elites", "diayn-reward"},
 	{"map-elites", "dads-reward"}, {"map-elites", "diayn-reward"},
@@ -19,18 +19,18 @@ var comparedPairs = [][2]string{
 	{"smerl-dads", "dads-reward"},
 }
 
-// significance is the P below which [Comparisons] prints an entry in bold.
+// significance is the P value below which [Comparisons] prints an entry in bold.
 const significance = 0.05
 
-// Comparisons tests pairs of methods against each other on each environment of training, in maximum
-// fitness and QD score: the effect size of Vargha and Delaney, see [stats.A12], and in brackets P
-// of the two-sided test of Mann and Whitney, see [stats.MannWhitney]. An entry without runs of both
-// methods is empty. Without pairs they are those that the paper's text makes most of, families
-// against each other and what was added within each. Pairs of which there is no run are left out;
-// it is an error if that is all of them.
+// Comparisons tests pairs of methods against each other on each training environment, in maximum
+// fitness and QD score. Entries are Vargha and Delaney's effect size A (see [stats.A12]) and, in
+// parentheses, P of the two-sided Mann-Whitney test (see [stats.MannWhitney]). Entries without runs
+// of both methods are empty. Without pairs, the table has the pairs that the paper's text
+// emphasises: families against each other and variants within each. Pairs without runs are left
+// out; it is an error if no pair has runs.
 //
-// There are as many tests as entries, and P is of each alone: of a hundred without any difference
-// five are below 0.05.
+// There are as many tests as entries, and each P is for a single test: without any difference, five
+// in a hundred are below 0.05.
 func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	methods, envs, err := trained(data, results.ExperimentTraining)
 	if err != nil {
@@ -43,7 +43,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		return !slices.Contains(methods, pair[0]) || !slices.Contains(methods, pair[1])
 	})
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("none of the pairs of methods has runs: %w",
+		return nil, fmt.Errorf("no pair of methods has runs: %w",
 			noRuns(results.ExperimentTraining))
 	}
 	var names []string
@@ -63,9 +63,9 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 	table := tables.Stack("metric", names, parts...)
 	table.Caption = "Pairs of methods: effect size A (P)"
 	table.Notes = []string{
-		"A is the chance that a seed of the first method has the larger score; 0.5 is no difference, " +
-			"and by custom 0.71 or 0.29 is a large one.",
-		fmt.Sprintf("P is that of the two-sided rank test of Mann and Whitney, of each entry alone; "+
+		"A is the probability that a seed of the first method has the larger score. 0.5 is no " +
+			"difference; 0.71 and 0.29 are conventionally large ones.",
+		fmt.Sprintf("P is from the two-sided Mann-Whitney test, uncorrected for multiple tests; "+
 			"bold: below %g. %s", significance,
 			seedRange(data, methods, envs)),
 	}
@@ -84,11 +84,10 @@ func comparison(x, y []float64) tables.Entry {
 	return tables.Entry{Text: text, Bold: p < significance}
 }
 
-// Overall draws how methods do on all environments together: the interquartile mean of QD scores of
-// all environments and seeds, each as a part of the largest on its environment, with the 95 %
-// interval of a bootstrap that draws seeds anew on each environment (after rliable, Agarwal et al.
-// 2021; see [results.Tables.Overall]). Methods that lack runs on one of the environments are left
-// out.
+// Overall draws the methods' performance over all environments: the interquartile mean of QD scores
+// over environments and seeds, each divided by the largest on its environment, with the 95 %
+// interval of a bootstrap that resamples seeds within each environment (after rliable, Agarwal et
+// al. 2021; see [results.Tables.Overall]). Methods without runs on every environment are left out.
 func Overall(data *Data) (*figures.Figure, error) {
 	panel, err := overallPanel(data)
 	if err != nil {
@@ -114,7 +113,8 @@ func overallPanel(data *Data) (figures.IntervalPanel, error) {
 		}
 	}
 	if len(panel.Rows) == 0 {
-		return panel, fmt.Errorf("no method has runs on all of %v: experiments.Prepare(%q) makes them",
+		return panel, fmt.Errorf("no method has runs on all of %v: make them with "+
+			"experiments.Prepare(%q)",
 			envs, results.ExperimentTraining)
 	}
 	return panel, nil

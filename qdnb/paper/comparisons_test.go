@@ -9,8 +9,8 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// scored are training runs of two methods on two environments, on the second with one seed of the
-// first method alone.
+// scored are training runs of two methods on two environments; the second environment has one seed
+// of the first method only.
 func scored() *Data {
 	t := &results.Tables{}
 	add := func(label, env string, qd ...float64) {
@@ -27,7 +27,7 @@ func scored() *Data {
 }
 
 // The first four against the second: 15 of 16 pairs are larger. Of the 70 orders, 4 have a U of 15,
-// 16, or as extreme on the other side.
+// 16 or as extreme on the other side.
 func TestComparisons(t *testing.T) {
 	table, err := Comparisons(scored())
 	if err != nil {
@@ -51,7 +51,7 @@ func TestComparisons(t *testing.T) {
 		}
 	}
 	separate := scored()
-	separate.Trained[7].QDScore = 5 // all of the first method are larger: P is 2/70
+	separate.Trained[7].QDScore = 5 // all scores of the first method are larger: P is 2/70
 	if table, err = Comparisons(separate, [2]string{"pga-map-elites", "dads-reward"}); err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// Scores are parts of the largest on their environment; a method that lacks an environment is left
-// out.
+// Scores are divided by the largest on their environment. A method that lacks an environment is
+// left out.
 func TestOverall(t *testing.T) {
 	panel, err := overallPanel(scored())
 	if err != nil {
@@ -92,7 +92,7 @@ func TestOverall(t *testing.T) {
 		t.Error(err)
 	}
 	holes := scored()
-	holes.Trained = holes.Trained[4:] // no method is on both
+	holes.Trained = holes.Trained[4:] // no method has both environments
 	if _, err := Overall(holes); err == nil || !strings.Contains(err.Error(), "training") {
 		t.Errorf("no method on all environments: %v", err)
 	}

@@ -26,8 +26,8 @@ var curveItems = []Item{
 		Figure:      PriorCoverage},
 }
 
-// The methods that the paper trains, in its order, and its environments. Figures of curves have a
-// row for each environment.
+// The paper's methods and environments, in its order. Figures of curves have a row for each
+// environment.
 var (
 	qdMethods    = results.Neuroevolution()
 	rlMethods    = results.Reinforcement()
@@ -42,7 +42,7 @@ var (
 		true}
 )
 
-// curveMetric is a y axis of curves.
+// curveMetric is the y axis of a curve.
 type curveMetric struct {
 	title    string
 	of       func(results.Point) float64
@@ -50,39 +50,39 @@ type curveMetric struct {
 }
 
 // CurvesOverTime draws figure 6: max fitness, coverage and QD score of the eight methods on each
-// environment against the time since the first evaluation. What came before, the compilation of
-// programs, is little of the paper's two hours, which include it, and much of a small run. Lines
-// are medians over seeds, bands lie between the quartiles; the paper does not say what its are. A
-// seed that ended before others of its method keeps its last values, so that curves end at the
-// numbers of table 1. Environments without a complete run are left out.
+// environment, over the time since the first evaluation. This excludes compilation, which is a
+// small part of the paper's two hours, where it is included, and a large part of a small run. Lines
+// are medians over seeds and bands are quartiles; the paper does not define its own. A seed that
+// ends before others of its method keeps its last values, so curves end at the numbers of table 1.
+// Environments without a complete run are left out.
 //
-// The time axis is logarithmic where a method ends before a fifth of it, as in small runs, whose
-// budgets are steps rather than hours.
+// The time axis is logarithmic if a method ends in its first fifth, as in small runs, whose budgets
+// are in steps.
 func CurvesOverTime(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, allMethods, timeAxis)
 }
 
-// CurvesOverStepsQD draws figure 7: as [CurvesOverTime], against environment steps, of the
-// quality-diversity methods. The axis ends at 1.5e8 steps, as in the paper, or where the data end
-// before.
+// CurvesOverStepsQD draws figure 7: the metrics of [CurvesOverTime] over environment steps for the
+// quality-diversity methods. The axis ends at 1.5e8 steps, as in the paper, or at the end of the
+// data.
 func CurvesOverStepsQD(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, qdMethods, stepsAxis(1.5e8))
 }
 
-// CurvesOverStepsRL draws figure 8: as [CurvesOverStepsQD], of the methods of mutual information
-// and reinforcement learning, to 1e7 steps.
+// CurvesOverStepsRL draws figure 8: like [CurvesOverStepsQD] for the mutual-information and
+// reinforcement-learning methods, up to 1e7 steps.
 func CurvesOverStepsRL(data *Data) (*figures.Figure, error) {
 	return metricCurves(data, rlMethods, stepsAxis(1e7))
 }
 
-// curveAxis is an x axis of curves.
+// curveAxis is the x axis of curves.
 type curveAxis struct {
 	of    func(results.Point) float64
 	label func(end float64) (label string, unit float64) // for data up to end
-	most  float64                                        // where the axis ends at the latest
+	most  float64                                        // upper limit of the axis
 }
 
-// clock is what the times of figures 6, 11, 12 and 15 are: those since the first evaluation.
+// clock labels the time axes of figures 6, 11, 12 and 15: time since the first evaluation.
 const clock = "time without compilation"
 
 var timeAxis = curveAxis{
@@ -107,14 +107,14 @@ func stepsAxis(most float64) curveAxis {
 	}
 }
 
-// seeds are the runs of one line of a panel.
+// seeds are the runs behind one line of a panel.
 type seeds struct {
 	name   string
 	style  *figures.Style
 	curves [][]results.Point
 }
 
-// metricCurves draws environments by metrics.
+// metricCurves draws a grid of environments by metrics.
 func metricCurves(data *Data, methods []string, axis curveAxis) (*figures.Figure, error) {
 	g, err := metricGrid(data, methods, axis)
 	if err != nil {
@@ -161,8 +161,8 @@ func metricGrid(data *Data, methods []string, axis curveAxis) (figures.CurveGrid
 }
 
 // PriorCoverage draws figure 15: coverage of DIAYN+REWARD and DADS+REWARD on ant-omni over time,
-// where skills are told apart by the descriptor (the prior) and where by the whole observation.
-// Lines and bands are those of [CurvesOverTime].
+// with skills discriminated by the descriptor (the prior) or by the whole observation. Lines and
+// bands are as in [CurvesOverTime].
 func PriorCoverage(data *Data) (*figures.Figure, error) {
 	panel, err := priorPanel(data)
 	if err != nil {
@@ -195,10 +195,9 @@ func priorPanel(data *Data) (figures.Panel, error) {
 	return panel, err
 }
 
-// curvesOf are the curves of runs of a method. Those of AURORA and PGA-AURORA are of a repertoire
-// that is filled every ten generations while rows are logged more often, with the values of the
-// last time: rows without news are left out, so that lines run from one evaluation to the next
-// instead of in stairs.
+// curvesOf returns the curves of a method's runs. The repertoires of AURORA and PGA-AURORA are
+// filled every ten generations, but logged more often with repeated values. Repeated rows are
+// dropped, so that lines connect evaluations instead of forming steps.
 func curvesOf(method string, trained []results.Trained) seeds {
 	s := seeds{name: method}
 	for _, r := range trained {
@@ -213,25 +212,25 @@ func curvesOf(method string, trained []results.Trained) seeds {
 	return s
 }
 
-// sinceFirst is a curve whose time begins with its first point.
+// sinceFirst shifts a curve's time to start at its first point.
 func sinceFirst(curve []results.Point) []results.Point {
 	shifted := slices.Clone(curve)
 	for i := range shifted {
-		shifted[i].Seconds -= begun(curve)
+		shifted[i].Seconds -= firstEvaluation(curve)
 	}
 	return shifted
 }
 
-// begun is the time at which a run had its first evaluation; before it programs were compiled. It
-// is 0 of no curve.
-func begun(curve []results.Point) float64 {
+// firstEvaluation returns the time of a run's first evaluation, after compilation; 0 for an empty
+// curve.
+func firstEvaluation(curve []results.Point) float64 {
 	if len(curve) == 0 {
 		return 0
 	}
 	return curve[0].Seconds
 }
 
-// news are the points whose metrics are not those of the point before, and the last one.
+// news returns the points whose metrics differ from the previous point, and the last point.
 func news(curve []results.Point) []results.Point {
 	var kept []results.Point
 	for i, p := range curve {
@@ -244,16 +243,16 @@ func news(curve []results.Point) []results.Point {
 	return kept
 }
 
-// span is an x axis as it is drawn.
+// span is an x axis with its limits.
 type span struct {
 	of        func(results.Point) float64
 	label     string
 	unit      float64
-	low, high float64 // in what `of` gives
+	low, high float64 // in units of `of`
 	log       bool
 }
 
-// over makes the axis that shows all lines.
+// over returns the axis that shows all lines.
 func (a curveAxis) over(lines []seeds) span {
 	x := span{of: a.of, low: math.Inf(1)}
 	shortest := math.Inf(1)
@@ -278,7 +277,7 @@ func (a curveAxis) over(lines []seeds) span {
 	return x
 }
 
-// curvePoints is how many points a curve has at most: more cannot be told apart in print.
+// curvePoints is the maximum number of points of a curve. More would be indistinguishable in print.
 const curvePoints = 200
 
 // panel draws a metric of lines.
@@ -304,7 +303,7 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 		if len(curves) == 0 {
 			continue
 		}
-		for i, s := range curves { // what has ended stays as it is
+		for i, s := range curves { // extend finished seeds with their last value
 			if n := len(s.X); s.X[n-1] < end {
 				curves[i].X, curves[i].Y = append(s.X, end), append(s.Y, s.Y[n-1])
 			}
@@ -316,7 +315,7 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 		series.Style = line.style
 		p.Series = append(p.Series, series)
 		for _, y := range series.High {
-			if y > largest { // not NaN
+			if y > largest { // false for NaN
 				largest = y
 			}
 		}
@@ -327,8 +326,8 @@ func (x span) panel(lines []seeds, metric curveMetric) (figures.Panel, error) {
 	return p, nil
 }
 
-// series is a metric of a run in the units of the axis, cut at its end. What does not come later
-// than what was logged before, as after a run that was killed and went on, is left out.
+// series returns a metric of a run in the units of the axis, cut at its end. Points that are not
+// later than the previous point are dropped; a run that was killed and resumed has such points.
 func (x span) series(curve []results.Point, metric func(results.Point) float64) figures.Series {
 	var s figures.Series
 	for _, p := range curve {
@@ -341,8 +340,7 @@ func (x span) series(curve []results.Point, metric func(results.Point) float64) 
 	return s
 }
 
-// grid are the x values of a line up to its end: those of its runs, or as many as print can tell
-// apart.
+// grid returns the x values of a line up to its end: those of its runs, thinned to curvePoints.
 func (x span) grid(at []float64, end float64) []float64 {
 	slices.Sort(at)
 	at = slices.Compact(at)

@@ -96,7 +96,7 @@ func TestCurvesOverTime(t *testing.T) {
 	if at := slices.Index(me.X, 2); at < 0 || me.Y[at] != 35 {
 		t.Errorf("after 2 s it is %v at %v, want a median with seeds that are not done", me.Y, me.X)
 	}
-	// Nothing is known of the fitness of an empty repertoire.
+	// The fitness of an empty repertoire is unknown.
 	if fitness := seriesNamed(t, g.Panels[0][0],
 		"map-elites"); !math.IsNaN(fitness.Y[0]) || math.IsNaN(fitness.Y[len(fitness.Y)-1]) {
 		t.Errorf("fitness %v, want a gap first", fitness.Y)
@@ -126,12 +126,12 @@ func TestCurvesOverSteps(t *testing.T) {
 		4000} || score.XLabel != figures.EnvSteps.Label || len(score.Series) != 2 {
 		t.Errorf("log %v, %q, %v, %d curves", score.LogX, score.XLabel, score.XLimits, len(score.Series))
 	}
-	// A row that repeats the steps of the one before is left out.
+	// A row that repeats the previous steps is left out.
 	if me := seriesNamed(t, score, "map-elites"); !slices.Equal(me.X,
 		[]float64{0, 1000, 2000}) || !slices.Equal(me.Y, []float64{0, 100, 200}) {
 		t.Errorf("at %v: %v", me.X, me.Y)
 	}
-	// An axis that ends before the data cuts them.
+	// An axis that ends before the data cuts the curves.
 	if g, err = metricGrid(data, qdMethods, stepsAxis(2500)); err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +152,8 @@ func TestCurvesOverSteps(t *testing.T) {
 	}
 }
 
-// Where one method ends long before another the axis is logarithmic and begins with the first
-// positive value; long curves are thinned out.
+// If one method ends long before another, the axis is logarithmic and starts at the first positive
+// value. Long curves are thinned.
 func TestCurveAxis(t *testing.T) {
 	short := seeds{name: "a", curves: [][]results.Point{{{EnvSteps: 0}, {EnvSteps: 10},
 		{EnvSteps: 100, Coverage: 1}}}}
@@ -206,7 +206,7 @@ func TestPriorCoverage(t *testing.T) {
 			[5]float64{0, 1, 0, 0, 0},
 			[5]float64{10, 5, 0, 10 + s, 0})
 	}
-	// of another experiment
+	// in another experiment
 	f.add(t, "training", "diayn-reward", "ant-omni", 0, `{}`, [5]float64{0, 1, 0, 90, 0})
 	data := f.open(t)
 	p, err := priorPanel(data)
@@ -260,7 +260,7 @@ func TestHurdles(t *testing.T) {
 			t.Errorf("%s: %g hurdles", aggregate, hurdles.Y[1])
 		}
 	}
-	tables.Controlled = tables.Controlled[1:] // three: the median is not the mean of the middle
+	tables.Controlled = tables.Controlled[1:] // three: the median differs from the mean of the middle
 	tables.Controlled[0].Curve[1].FitnessMean = 0
 	panels, _ := HurdlesPanels(data, Median)
 	if y := panels[0].Series[0].Y[1]; y != 30 {
@@ -341,7 +341,7 @@ func TestSensitivity(t *testing.T) {
 	}
 }
 
-// Without runs there is one line that says what makes them.
+// Without runs, a one-line error says how to make them.
 func TestCurvesWithoutRuns(t *testing.T) {
 	data := &Data{Tables: &results.Tables{}}
 	for _, item := range slices.Concat(curveItems, sensitivityItems) {

@@ -15,8 +15,8 @@ type folder struct {
 	lines []sweep.Line
 }
 
-// run makes the run of a line: with a status, the text of metrics.csv if there is any, and what
-// fill adds to it.
+// run writes the run of a line: its status, the text of metrics.csv if not empty, and the additions
+// of fill.
 func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics string,
 	fill ...func(*runs.Writer)) {
 	t.Helper()
@@ -40,7 +40,7 @@ func (f *folder) run(t *testing.T, line sweep.Line, status runs.Status, metrics 
 	f.lines = append(f.lines, line)
 }
 
-// open reads the folder by its plan, as users do. All runs must be complete.
+// open reads the folder by its plan. All runs must be complete.
 func (f *folder) open(t *testing.T) *Data {
 	t.Helper()
 	file, err := os.Create(filepath.Join(f.dir, PlanFile))

@@ -13,11 +13,12 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// everyColumn is what runs of all kinds log.
+// everyColumn has the columns of all kinds of runs.
 const everyColumn = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,index,x,y,skill,fitness_median,fitness_mean,fitness_max," +
 	"hurdles_mean,hurdles_max\n"
 
-// hostileFolder is an experiments folder of all kinds of runs whose files are to be written.
+// hostileFolder writes an experiments folder with all kinds of runs, whose files are to be
+// overwritten.
 func hostileFolder(f *testing.F) (dir string, files []string) {
 	dir = f.TempDir()
 	var lines []sweep.Line
@@ -63,7 +64,7 @@ func hostileFolder(f *testing.F) (dir string, files []string) {
 	return dir, files
 }
 
-// FuzzItems makes a figure or a table of runs whose files hold anything.
+// FuzzItems makes a figure or a table from runs with arbitrary file contents.
 func FuzzItems(f *testing.F) {
 	const status = `{"generation":3,"evaluations":30,"env_steps":3000,"seconds":9,"max_fitness":5,"coverage":50,"qd_score":70,"finished":true,` +
 		`"budget":{"generations":3}}`
@@ -75,7 +76,7 @@ func FuzzItems(f *testing.F) {
 	const skills = "observations <i8  2\nactions <i8  1\nskills <i8  2\nhidden <i8 1, 3\npolicy <f4 " +
 		"23,\nwhich <i4 2, 0 1\nfitnesses <f4 2, 1 2\n" +
 		"descriptors <f4 2,2 0.5\ntrajectories <f4 2,3,2 1 2 3"
-	// what is left needs runs
+	// the remaining items need runs
 	items := slices.DeleteFunc(Items(), func(item Item) bool { return len(item.Experiments) == 0 })
 	for i := range items {
 		f.Add(status, rows, cells, skills, uint8(i))
@@ -122,7 +123,7 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// produce makes an item, and draws or writes it.
+// produce makes an item, then draws or writes it.
 func produce(item Item, data *Data) error {
 	if item.Table != nil {
 		table, err := item.Table(data)

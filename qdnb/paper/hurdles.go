@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Aggregate is how the seeds of a method become one number: the paper's main text takes the median,
-// its last appendix the interquartile mean.
+// Aggregate is a statistic over seeds: the paper's main text uses the median, its last appendix the
+// interquartile mean.
 type Aggregate int
 
 // The aggregates.
@@ -18,7 +18,7 @@ const (
 	IQM
 )
 
-// String is the aggregate's name as figures print it.
+// String returns the aggregate's name in figures.
 func (a Aggregate) String() string {
 	if a == IQM {
 		return "interquartile mean"
@@ -26,7 +26,7 @@ func (a Aggregate) String() string {
 	return "median"
 }
 
-// Of is the aggregate of a sample, see [stats.Median] and [stats.IQM].
+// Of returns the aggregate of a sample; see [stats.Median] and [stats.IQM].
 func (a Aggregate) Of(x []float64) float64 {
 	if a == IQM {
 		return stats.IQM(x)
@@ -34,11 +34,11 @@ func (a Aggregate) Of(x []float64) float64 {
 	return stats.Median(x)
 }
 
-// Hurdles draws figure 5: PPO learns to choose among the skills of each method and leads a cheetah
-// over hurdles. Against the environment steps of the meta-controller stand the mean return of its
-// evaluations and, which the paper's figure lacks, how many hurdles it passes in an episode: the
-// median over seeds, the band between the quartiles. The paper does not say whether its curve is
-// the mean return of an evaluation or the best so far; it is the mean here.
+// Hurdles draws figure 5: PPO trains a meta-controller that selects skills of each method to lead a
+// cheetah over hurdles. The panels show, over the meta-controller's environment steps, the mean
+// return of its evaluations and, unlike the paper's figure, the number of hurdles passed per
+// episode, as medians and quartiles over seeds. The paper does not say whether its curve is the
+// mean return of an evaluation or the best so far; here it is the mean.
 func Hurdles(data *Data) (*figures.Figure, error) {
 	panels, err := HurdlesPanels(data, Median)
 	if err != nil {
@@ -47,8 +47,8 @@ func Hurdles(data *Data) (*figures.Figure, error) {
 	return figures.Curves(panels, len(panels))
 }
 
-// HurdlesPanels are the two panels of [Hurdles], return and hurdles passed, with either aggregate
-// of the seeds; figure 18 has those of the interquartile mean. Methods without a complete run are
+// HurdlesPanels returns the two panels of [Hurdles], return and hurdles passed, with either
+// aggregate over seeds. Figure 18 uses the interquartile mean. Methods without a complete run are
 // left out.
 func HurdlesPanels(data *Data, aggregate Aggregate) ([]figures.Panel, error) {
 	panels := []figures.Panel{
@@ -81,9 +81,9 @@ func controlSeries(label string, points []results.CurvePoint, aggregate Aggregat
 	return s
 }
 
-// noRuns says that there is nothing to draw, and what makes it.
+// noRuns returns the error for missing runs, with the command that makes them.
 func noRuns(experiment string) error {
-	return fmt.Errorf("no run of the experiment %q is complete: experiments.Prepare(%q) in a "+
-		"notebook, or `make experiments`, makes them",
+	return fmt.Errorf("no run of the experiment %q is complete: make runs with "+
+		"experiments.Prepare(%q) in a notebook, or `make experiments`",
 		experiment, experiment)
 }

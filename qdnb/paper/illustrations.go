@@ -9,13 +9,13 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// illustrationItems are the drawings of the paper, which need no runs.
+// illustrationItems are the paper's drawings, which need no runs.
 var illustrationItems = []Item{
 	{ID: "figure-1", Title: "The environments, and the perturbations of the adaptation experiments",
 		Figure: func(*Data) (*figures.Figure, error) { return Environments() }},
 }
 
-// The pictures of figure 1: their size in pixels, and what is drawn beside robots.
+// Picture size of figure 1 in pixels.
 const (
 	pictureWidth  = 400
 	pictureHeight = 300
@@ -23,11 +23,10 @@ const (
 
 var noteColor = color.NRGBA{R: 0xb0, G: 0x3a, B: 0x7a, A: 0xff}
 
-// Environments draws figure 1 from the models of the robots: the seven environments of the paper's
-// training, its hurdles, and the three perturbations of its adaptation experiments, gravity, the
-// strength of one leg's actuators, and the position of ant-maze's target, of which its ten
-// positions are numbered as in table 3. Arrows show what a task rewards: ant-uni to run along x,
-// ant-omni to get anywhere.
+// Environments draws figure 1 from the robot models: the paper's seven training environments, its
+// hurdles, and the three perturbations of its adaptation experiments: gravity, actuator strength of
+// one leg, and the target position of ant-maze. The ten targets are numbered as in table 3. Arrows
+// show what a task rewards: ant-uni runs along x, ant-omni moves in any direction.
 func Environments() (*figures.Figure, error) {
 	var pictures []figures.Picture
 	for i, draw := range illustrations {
@@ -54,7 +53,7 @@ func Environments() (*figures.Figure, error) {
 type illustration struct {
 	film, title string
 	view        func(*scene.Film) scene.Camera
-	// adds bodies to the film, and returns labels
+	// notes adds bodies to the film and returns labels
 	notes func(*scene.Film, scene.Camera) []figures.Label
 }
 
@@ -86,8 +85,8 @@ func wholeFrom(azimuth, elevation float64) func(*scene.Film) scene.Camera {
 	}
 }
 
-// near looks at the robot from so many times as far as it would have to be, and so many metres to
-// the right of it.
+// near looks at the robot from factor times the distance needed to see it, shifted to the right by
+// metres.
 func near(factor, right float64) func(*scene.Film) scene.Camera {
 	return func(f *scene.Film) scene.Camera {
 		c := scene.Near(f, 0, pictureAspect).Closer(factor)
@@ -100,7 +99,7 @@ func near(factor, right float64) func(*scene.Film) scene.Camera {
 	}
 }
 
-// rightOf is the direction to the right in a picture.
+// rightOf returns the picture's rightward direction.
 func rightOf(c scene.Camera) scene.Vec {
 	x, y := c.Target[0]-c.Eye[0], c.Target[1]-c.Eye[1]
 	length := math.Hypot(x, y)
@@ -114,7 +113,7 @@ func from(eye, target scene.Vec, angle float64) func(*scene.Film) scene.Camera {
 	}
 }
 
-// arrow adds an arrow to a film: a shaft, and balls that get smaller to its point.
+// arrow adds an arrow to a film: a shaft, and balls that shrink towards its tip.
 func arrow(f *scene.Film, start, end scene.Vec, radius float64) {
 	var way scene.Vec
 	length := 0.0
@@ -139,13 +138,13 @@ func arrow(f *scene.Film, start, end scene.Vec, radius float64) {
 		Pose: scene.Pose{Rotation: scene.Quat{1}}, Shapes: shapes})
 }
 
-// forward is the direction in which uni tasks reward speed.
+// forward draws the direction in which uni tasks reward speed.
 func forward(f *scene.Film, _ scene.Camera) []figures.Label {
 	arrow(f, scene.Vec{0.5, 0, 0.04}, scene.Vec{1.2, 0, 0.04}, 0.03)
 	return nil
 }
 
-// anywhere are directions all around.
+// anywhere draws arrows in all directions.
 func anywhere(f *scene.Film, _ scene.Camera) []figures.Label {
 	for i := range 8 {
 		sin, cos := math.Sincos(math.Pi * (float64(i)/4 + 0.125))
@@ -154,8 +153,7 @@ func anywhere(f *scene.Film, _ scene.Camera) []figures.Label {
 	return nil
 }
 
-// gravity are arrows of different lengths, with the multipliers that they stand for; the lengths
-// are not to scale.
+// gravity draws arrows of different lengths with their multipliers. The lengths are not to scale.
 func gravity(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	side := rightOf(c)
 	for i, g := range []struct {
@@ -172,7 +170,7 @@ func gravity(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	return labels
 }
 
-// targets are numbered as in table 3, larger than they are.
+// targets numbers the targets as in table 3 and enlarges them.
 func targets(f *scene.Film, c scene.Camera) (labels []figures.Label) {
 	for i := range f.Bodies {
 		b := &f.Bodies[i]

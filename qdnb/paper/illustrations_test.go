@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Figure 1 needs no runs, and has a picture of each environment and perturbation, in a size for a
+// Figure 1 needs no runs. It has a picture of each environment and perturbation, and fits on a
 // page.
 func TestFigure1(t *testing.T) {
 	item, err := Find("Figure 1")
@@ -47,7 +47,7 @@ func TestFigure1(t *testing.T) {
 	}
 }
 
-// What is drawn into a picture is inside of it: robots, arrows, the numbers of targets.
+// Robots, arrows and target numbers are inside the picture.
 func TestIllustrationsAreInThePicture(t *testing.T) {
 	for _, draw := range illustrations {
 		film, err := scene.Illustration(draw.film)
@@ -67,7 +67,7 @@ func TestIllustrationsAreInThePicture(t *testing.T) {
 		for i, pose := range film.Poses(0) {
 			body := film.Bodies[i]
 			if body.Fixed && body.Name != "arrow" && !strings.HasPrefix(body.Name, "Target") {
-				continue // hurdles go on
+				continue // hurdles extend beyond it
 			}
 			for _, s := range body.Shapes {
 				for _, end := range []scene.Vec{s.A, s.B} {
@@ -85,7 +85,7 @@ func TestIllustrationsAreInThePicture(t *testing.T) {
 	}
 }
 
-// An arrow ends where it is to end.
+// An arrow ends at its end point.
 func TestArrow(t *testing.T) {
 	f := &scene.Film{}
 	arrow(f, scene.Vec{1, 0, 0}, scene.Vec{1, 2, 0}, 0.05)

@@ -14,13 +14,13 @@ var mapItems = []Item{
 	{ID: "figure-2", Title: "Repertoires of all methods at the end of training",
 		Experiments: []string{results.ExperimentTraining},
 		Figure:      Repertoires},
-	{ID: "figure-9", Title: "Ways of the skills of DADS+REWARD on ant-omni",
+	{ID: "figure-9", Title: "Trajectories of the skills of DADS+REWARD on ant-omni",
 		Experiments: []string{results.ExperimentTraining},
 		Figure: func(d *Data) (*figures.Figure,
 			error) {
 			return SkillWays(d, "ant-omni", "dads-reward")
 		}},
-	{ID: "figure-10", Title: "Ways of the skills of DIAYN+REWARD and DADS+REWARD on ant-trap",
+	{ID: "figure-10", Title: "Trajectories of the skills of DIAYN+REWARD and DADS+REWARD on ant-trap",
 		Experiments: []string{results.ExperimentTraining},
 		Figure: func(d *Data) (*figures.Figure, error) {
 			return SkillWays(d, "ant-trap", "diayn-reward", "dads-reward")
@@ -40,17 +40,17 @@ var mapItems = []Item{
 		Figure: func(d *Data) (*figures.Figure, error) {
 			return Intermediate(d, "ant-omni", "pga-map-elites", "dads-reward")
 		}},
-	{ID: "figure-17", Title: "Repertoires and ways of skills with and without prior",
+	{ID: "figure-17", Title: "Repertoires and skill trajectories with and without prior",
 		Experiments: []string{results.ExperimentPrior},
 		Figure:      Prior},
 }
 
-// mapEnvs are the environments of the paper whose descriptor has two dimensions, in its order.
+// mapEnvs are the paper's environments with a two-dimensional descriptor, in its order.
 var mapEnvs = slices.DeleteFunc(results.Environments(),
 	func(env string) bool { return env == "ant-uni" })
 
-// PublishedRanges are the fitnesses at the ends of the colours of the paper's repertoires, by
-// environment: for runs of its scale.
+// PublishedRanges returns the fitness limits of the paper's repertoire colours, by environment, for
+// runs at its scale.
 func PublishedRanges() map[string][2]float64 {
 	return map[string][2]float64{
 		"pointmaze": {-1000, 0}, "ant-uni": {-1000, 2500}, "ant-omni": {-500, 250},
@@ -59,16 +59,16 @@ func PublishedRanges() map[string][2]float64 {
 	}
 }
 
-// Repertoires draws figure 2: the repertoire at the end of training, a row for each method and a
-// column for each environment with a descriptor of two dimensions. A map is that of the seed with
-// the best QD score. Voronoi cells of the centroids are coloured by fitness, from the lowest to the
-// highest of the column; the horizontal axis is the first descriptor, the vertical one the second.
-// What AURORA and the methods of reinforcement learning show is their passive repertoire. Methods
-// and environments of which nothing is trained have no row and no column.
+// Repertoires draws figure 2: final repertoires, with a row for each method and a column for each
+// environment with a two-dimensional descriptor. Each map is the seed with the best QD score. The
+// Voronoi cells of the centroids are coloured by fitness, from the lowest to the highest of the
+// column, with the first descriptor on the horizontal axis and the second on the vertical axis.
+// AURORA and the reinforcement-learning methods show their passive repertoires. Methods and
+// environments without trained runs have no row or column.
 func Repertoires(d *Data) (*figures.Figure, error) { return RepertoiresWithin(d, nil) }
 
-// RepertoiresWithin is [Repertoires] with the fitness at the ends of the colours, by environment,
-// as in [PublishedRanges]. An environment that the ranges lack has that of its data.
+// RepertoiresWithin is [Repertoires] with the given fitness limits of the colours, by environment,
+// as in [PublishedRanges]. Environments without limits use the range of their data.
 func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, error) {
 	var rows [][]*figures.Cells
 	var failed error
@@ -95,8 +95,8 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 	return figures.MapGrid(grid)
 }
 
-// table is a grid of maps of methods (rows) by environments (columns) without empty rows and
-// columns.
+// table returns a grid of maps with methods as rows and environments as columns, without empty rows
+// and columns.
 func table(rows [][]*figures.Cells, methods, envs []string) figures.Grid {
 	var g figures.Grid
 	var filled []int // columns
@@ -124,7 +124,7 @@ func table(rows [][]*figures.Cells, methods, envs []string) figures.Grid {
 	return g
 }
 
-// finalCells are the cells of a run's repertoire; nil without a run.
+// finalCells returns the cells of a run's repertoire; nil without a run.
 func (d *Data) finalCells(trained *results.Trained) (*figures.Cells, error) {
 	if trained == nil {
 		return nil, nil
@@ -140,7 +140,7 @@ func (d *Data) finalCells(trained *results.Trained) (*figures.Cells, error) {
 	return smallCells(run, r)
 }
 
-// smallCells are cells without the dots of solutions, which small maps have no room for.
+// smallCells returns cells without the dots of solutions, which do not fit into small maps.
 func smallCells(run *runs.Run, r *runs.Repertoire) (*figures.Cells, error) {
 	cells, err := figures.CellsOf(run, r)
 	if err != nil {
@@ -150,14 +150,14 @@ func smallCells(run *runs.Run, r *runs.Repertoire) (*figures.Cells, error) {
 	return cells, nil
 }
 
-// shorten leaves of the names of descriptors what small maps have room for.
+// shorten shortens the names of descriptors to fit small maps.
 func shorten(c *figures.Cells) {
 	for _, label := range []*string{&c.XLabel, &c.YLabel} {
 		*label = strings.TrimPrefix(strings.TrimPrefix(*label, "final "), "contact of ")
 	}
 }
 
-// Best opens the training run of a method on an environment whose seed has the best QD score.
+// Best opens the training run of a method on an environment with the best QD score over seeds.
 func (d *Data) Best(label, env string) (*runs.Run, error) {
 	best := bestQDScore(d.FinishedRuns(label, env))
 	if best == nil {
@@ -166,7 +166,7 @@ func (d *Data) Best(label, env string) (*runs.Run, error) {
 	return d.Run(best.Run)
 }
 
-// bestQDScore is the run with the highest QD score, the first of equals; nil of none.
+// bestQDScore returns the run with the highest QD score, the first of equals; nil without runs.
 func bestQDScore(trained []results.Trained) *results.Trained {
 	var best *results.Trained
 	for i := range trained {
@@ -177,11 +177,11 @@ func bestQDScore(trained []results.Trained) *results.Trained {
 	return best
 }
 
-// nothing is why a figure cannot be drawn: no run of an experiment is complete, or what reading
-// them said.
+// nothing returns why a figure cannot be drawn: the error of reading the runs, or that no run is
+// complete.
 func nothing(failed error, what, experiment string) error {
 	if failed != nil {
 		return failed
 	}
-	return fmt.Errorf("there are no %s to draw: %w", what, noRuns(experiment))
+	return fmt.Errorf("no %s to draw: %w", what, noRuns(experiment))
 }

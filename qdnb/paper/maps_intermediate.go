@@ -10,12 +10,11 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Intermediate draws figures 11, 12a and 12b: the repertoires that methods kept on an environment
-// at nine points of the first half of training, which are rows named by the part of the budget that
-// was spent; the paper's are of the first hour of two. A column is the seed of a method with the
-// best QD score at the end. Above each map are its environment steps and the time since the first
-// evaluation, as in [CurvesOverTime]. All maps share the range of colours, which is that of the
-// data.
+// Intermediate draws figures 11, 12a and 12b: the repertoires of methods on an environment at nine
+// points in the first half of training (in the paper, the first of two hours). A row is the
+// fraction of the budget spent, a column the seed of a method with the best final QD score. Above
+// each map are its environment steps and the time since the first evaluation, as in
+// [CurvesOverTime]. All maps share one colour range, from the data.
 func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var columns [][]*figures.Cells
 	var grid figures.Grid
@@ -53,8 +52,8 @@ func Intermediate(d *Data, env string, methods ...string) (*figures.Figure, erro
 	return figures.MapGrid(grid)
 }
 
-// intermediate are the cells of the snapshots of a run by the point of its budget that was passed,
-// nil where none was kept.
+// intermediate returns the cells of a run's snapshots by the point of the budget passed; nil where
+// no snapshot was kept.
 func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) {
 	run, err := d.Run(trained.Run)
 	if err != nil {
@@ -76,13 +75,13 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 		}
 		shorten(cells)
 		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)),
-			duration(max(0, snapshot.Seconds-begun(trained.Curve))))
+			duration(max(0, snapshot.Seconds-firstEvaluation(trained.Curve))))
 		column[point] = cells
 	}
 	return column, nil
 }
 
-// pointOf is the last of the points of the first half of a budget that a progress has passed: 0 for
+// pointOf returns the last point in the first half of the budget that a progress has passed: 0 for
 // 1/18 of it, 8 for a half; -1 for none, and at the end.
 func pointOf(b runs.Budget, p runs.Progress) int {
 	fraction := b.Fraction(p)
@@ -92,7 +91,7 @@ func pointOf(b runs.Budget, p runs.Progress) int {
 	return min(int(math.Floor(fraction*2*runs.SnapshotPoints+1e-9)), runs.SnapshotPoints) - 1
 }
 
-// count writes a number of up to three digits and its thousands: 950, 1.2k, 35k, 1.1M, 120M.
+// count formats a number with up to three digits and a unit: 950, 1.2k, 35k, 1.1M, 120M.
 func count(n float64) string {
 	for _, unit := range []struct {
 		size float64
@@ -110,7 +109,7 @@ func count(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
-// duration writes seconds, from two minutes on as minutes.
+// duration formats seconds, as minutes from two minutes on.
 func duration(seconds float64) string {
 	if seconds < 120 {
 		return strings.TrimSuffix(fmt.Sprintf("%.*f", decimals(seconds), seconds), ".0") + " s"

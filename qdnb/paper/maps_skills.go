@@ -8,11 +8,10 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// SkillWays draws figures 9 and 10: the ways of all episodes in which the skills of methods were
-// evaluated at the end of training on an environment where the descriptor is a position, those of
-// one skill in one colour, a map for each method. The paper evaluates each of five skills from 40
-// initial states. A map is that of the seed with the best QD score; the paper does not say which
-// its are.
+// SkillWays draws figures 9 and 10: the trajectories of skills on an environment whose descriptor
+// is a position, with one map for each method and one colour for each skill. They are all episodes
+// of the final evaluation; the paper evaluates each of five skills from 40 initial states. Each map
+// is the seed with the best QD score; the paper does not say which seed it used.
 func SkillWays(d *Data, env string, methods ...string) (*figures.Figure, error) {
 	var row []figures.Map
 	var failed error
@@ -28,7 +27,7 @@ func SkillWays(d *Data, env string, methods ...string) (*figures.Figure, error) 
 		}
 	}
 	if len(row) == 0 {
-		return nil, nothing(failed, "ways of skills on "+env, results.ExperimentTraining)
+		return nil, nothing(failed, "skill trajectories on "+env, results.ExperimentTraining)
 	}
 	zoom(row)
 	if len(row) == 1 {
@@ -37,7 +36,7 @@ func SkillWays(d *Data, env string, methods ...string) (*figures.Figure, error) 
 	return figures.MapGrid(figures.Grid{Maps: [][]figures.Map{row}})
 }
 
-// ways are those of the skills of a run; nil without a run.
+// ways returns the skill trajectories of a run; nil without a run.
 func (d *Data) ways(trained *results.Trained) (*figures.Arena, error) {
 	if trained == nil {
 		return nil, nil
@@ -53,13 +52,13 @@ func (d *Data) ways(trained *results.Trained) (*figures.Arena, error) {
 	return arena, arena.AddSkills(run)
 }
 
-// zooms are the parts of the descriptor's limits that ways may be shown in, which make round
-// numbers of 30 m.
+// zooms are the fractions of the descriptor limits that a map may show. They give round fractions
+// of 30 m.
 var zooms = []float64{1. / 30, 1. / 15, 1. / 10, 1. / 6, 1. / 5, 1. / 3, 1. / 2, 1}
 
-// zoom sets the limits of arenas of one environment to the smallest part of them that holds all
-// ways and walls. Robots start at the origin, and those of runs of minutes do not come far: all
-// limits would show a dot.
+// zoom sets the limits of an environment's arenas to the smallest zoom that contains all
+// trajectories and walls. Robots start at the origin and do not move far in short runs, where the
+// full limits would show only a dot.
 func zoom(arenas []figures.Map) {
 	for _, part := range zooms {
 		if part < 1 && slices.ContainsFunc(arenas,
@@ -76,7 +75,7 @@ func zoom(arenas []figures.Map) {
 	}
 }
 
-// shows tells whether a part of an arena's limits holds its ways and walls.
+// shows reports whether a fraction of an arena's limits contains its trajectories and walls.
 func shows(a *figures.Arena, part float64) bool {
 	holds := func(x, y []float64) bool {
 		return within(x, part*a.Lower[0], part*a.Upper[0]) && within(y, part*a.Lower[1], part*a.Upper[1])
@@ -88,21 +87,21 @@ func shows(a *figures.Arena, part float64) bool {
 		!slices.ContainsFunc(a.Paths, func(p figures.Path) bool { return !holds(p.X, p.Y) })
 }
 
-// within tells whether values are between limits. A lower limit of 0, as that of x in ant-trap,
-// cuts off what lies behind the start at any zoom, and does not count.
+// within reports whether values are between limits. A lower limit of 0, such as that of x in
+// ant-trap, cuts off everything behind the start at any zoom, and is ignored.
 func within(values []float64, lower, upper float64) bool {
 	return !slices.ContainsFunc(values,
 		func(v float64) bool { return v > upper || v < lower && lower < 0 })
 }
 
-// priorMethods are those of figures 15 and 17, in the order in which figure 17 has them.
+// priorMethods are the methods of figures 15 and 17, in the order of figure 17.
 var priorMethods = []string{"dads-reward", "diayn-reward"}
 
-// Prior draws figure 17: on ant-omni, the repertoires (above) and the ways of the skills (below) of
-// DADS+REWARD and DIAYN+REWARD, without the prior and with it: told apart by the whole observation,
-// or by the position. Of each it is the seed with the median final coverage, the lower of the two
-// in the middle of an even number. All repertoires share the range of colours, which is that of the
-// data; ways are drawn as by [SkillWays].
+// Prior draws figure 17: repertoires (above) and skill trajectories (below) of DADS+REWARD and
+// DIAYN+REWARD on ant-omni, without and with the prior. Skills are discriminated by the position
+// with the prior and by the whole observation without it. Each map is the seed with the median
+// final coverage, the lower one for an even number of seeds. All repertoires share one colour
+// range, from the data. Trajectories are drawn as in [SkillWays].
 func Prior(d *Data) (*figures.Figure, error) {
 	var grid figures.Grid
 	var repertoires, ways []figures.Map
@@ -142,7 +141,8 @@ func Prior(d *Data) (*figures.Figure, error) {
 	return figures.MapGrid(grid)
 }
 
-// medianCoverage is the run of the experiment prior with the median coverage; nil of none.
+// medianCoverage returns the run of the experiment "prior" with the median coverage; nil without
+// runs.
 func (d *Data) medianCoverage(algorithm string, prior bool) *results.Trained {
 	found := d.PriorRuns(algorithm, prior)
 	if len(found) == 0 {

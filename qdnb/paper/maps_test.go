@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// mapFolder is a folder of training runs with repertoires, and the data of them.
+// mapFolder is a folder of training runs with repertoires, and their data.
 type mapFolder struct {
 	folder
 	t    *testing.T
@@ -25,8 +25,8 @@ func newMapFolder(t *testing.T) *mapFolder {
 	return &mapFolder{folder{dir: dir}, t, &Data{Tables: &results.Tables{}, Dir: dir}}
 }
 
-// add makes a run of 100 generations whose repertoire has four cells, one of them empty and the
-// best of a fitness, and what change adds.
+// add makes a run of 100 generations with a repertoire of four cells, one empty and the best with
+// the given fitness, plus the additions of change.
 func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness float32, lower,
 	upper [2]float32, change ...func(*runs.Writer)) {
 	f.t.Helper()
@@ -52,7 +52,7 @@ func (f *mapFolder) add(experiment, algorithm, env string, seed int64, fitness f
 	})
 }
 
-// fourCells is a repertoire of fitness, fitness - 10 and fitness - 100, and an empty cell.
+// fourCells is a repertoire with fitness, fitness - 10, fitness - 100 and an empty cell.
 func fourCells(fitness float32, lower, upper [2]float32) *runs.Repertoire {
 	r := &runs.Repertoire{
 		Params: 1, Dims: 2, Genotypes: make([]float32, 4), Lower: lower[:], Upper: upper[:],
@@ -67,8 +67,7 @@ func fourCells(fitness float32, lower, upper [2]float32) *runs.Repertoire {
 	return r
 }
 
-// ways writes an evaluation of two skills, of which one goes to (x, y) and the other half of the
-// way.
+// ways writes an evaluation of two skills: one goes to (x, y), the other half-way there.
 func ways(t *testing.T, x, y float32) func(*runs.Writer) {
 	return func(w *runs.Writer) {
 		t.Helper()
@@ -83,7 +82,7 @@ func ways(t *testing.T, x, y float32) func(*runs.Writer) {
 	}
 }
 
-// says is the text of a figure, each piece between > and <.
+// says returns the text of a figure, each piece between > and <.
 func says(t *testing.T, f *figures.Figure, err error) string {
 	t.Helper()
 	if err != nil {
@@ -124,14 +123,14 @@ var (
 	feetLower, feetUpper = [2]float32{0, 0}, [2]float32{1, 1}
 )
 
-// The seed with the best QD score is drawn, and its fitness makes the range of colours; what is not
-// trained has no row or column.
+// The seed with the best QD score is drawn, and its fitness sets the colour range. Untrained
+// methods and environments have no row or column.
 func TestRepertoires(t *testing.T) {
 	f := newMapFolder(t)
 	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper)
 	f.add("training", "map-elites", "ant-trap", 1, 5300, trapLower, trapUpper) // 5200 to 5300
 	f.add("training", "smerl-dads", "walker-uni", 0, 60, feetLower, feetUpper)
-	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper) // not compared
+	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper) // not in the paper's comparison
 	figure, err := Repertoires(f.data)
 	text := says(t, figure, err)
 	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)",
@@ -156,7 +155,7 @@ func TestRepertoires(t *testing.T) {
 	}
 }
 
-// What cannot be read leaves a hole, unless there is nothing else.
+// An unreadable run leaves an empty panel unless there is no other.
 func TestRepertoiresWithHoles(t *testing.T) {
 	f := newMapFolder(t)
 	f.add("training", "aurora", "ant-omni", 0, 1, omniLower, omniUpper)
@@ -175,8 +174,8 @@ func TestRepertoiresWithHoles(t *testing.T) {
 	containsNot(t, text, "AURORA")
 }
 
-// Snapshots stand in the row of the point of the budget that they passed; the seed is the one with
-// the best QD score at the end.
+// Snapshots are in the row of the budget point that they passed. The seed is the one with the best
+// final QD score.
 func TestIntermediate(t *testing.T) {
 	f := newMapFolder(t)
 	keep := func(fitness float32, generations ...int64) func(*runs.Writer) {
@@ -217,7 +216,7 @@ func TestPointOf(t *testing.T) {
 			t.Errorf("generation %d of 100: point %d, want %d", generation, got, want)
 		}
 	}
-	// The points of a budget that nine divides are hit to the bit.
+	// Budgets divisible by nine hit the points exactly.
 	for k := range int64(runs.SnapshotPoints) {
 		if got := pointOf(runs.Budget{EnvSteps: 18e7},
 			runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
@@ -244,7 +243,7 @@ func TestCountAndDuration(t *testing.T) {
 	}
 }
 
-// Ways that end near the origin are shown from near, in all maps alike.
+// Trajectories that end near the origin are zoomed in, equally in all maps.
 func TestSkillWays(t *testing.T) {
 	f := newMapFolder(t)
 	f.add("training", "dads-reward", "ant-omni", 0, 1, omniLower, omniUpper, ways(t, 25, 25))
@@ -317,7 +316,7 @@ func TestZoom(t *testing.T) {
 	}
 }
 
-// Of each variant the seed with the median coverage is drawn.
+// For each variant, the seed with the median coverage is drawn.
 func TestPrior(t *testing.T) {
 	f := newMapFolder(t)
 	for seed, fitness := range []float32{9000, 8000, 7000} {
@@ -345,7 +344,7 @@ func TestPrior(t *testing.T) {
 	}
 }
 
-// Every item says what is missing in one line, of nothing at all.
+// Without data, every item says in one line what is missing.
 func TestMapItemsOfNothing(t *testing.T) {
 	for _, item := range mapItems {
 		if _, err := item.Figure(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(),

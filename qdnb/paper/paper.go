@@ -1,9 +1,9 @@
-// Package paper draws every figure and table of the paper by its number, from the runs of its
-// experiments, and compares with the numbers that the paper prints.
+// Package paper draws every figure and table of the paper, by number, from the runs of its
+// experiments, and compares results with the paper's printed numbers.
 //
-// [Open] reads an experiments folder: plan.jsonl, and the run folders below runs. [Items] lists
-// what there is to make of it. The package draws and aggregates only: it does not import GoMLX, so
-// that a cell which uses it starts in a second.
+// [Open] reads an experiments folder, which has plan.jsonl and a folder runs. [Items] lists the
+// figures and tables. The package only draws and aggregates. It does not import GoMLX, so a
+// notebook cell that uses it starts in a second.
 package paper
 
 import (
@@ -25,23 +25,18 @@ import (
 // FolderVariable is the environment variable that names the experiments folder.
 const FolderVariable = "QDNB_EXPERIMENTS"
 
-// PlanFile and RunsFolder are what an experiments folder holds.
+// Contents of an experiments folder.
 const (
 	PlanFile   = "plan.jsonl"
 	RunsFolder = "runs"
 )
 
-// Folder is the experiments folder: that of [FolderVariable], else build/experiments/small in the
-// current folder or the nearest one above that has a Makefile and a go.mod beside it (a checkout of
-// qdnb), else experiments in the current folder. Where $QDNB_SMOKE is set, as it is when notebooks
-// are tested, it is smoke in place of small.
+// Folder returns the experiments folder: the value of [FolderVariable] if set; else
+// build/experiments/small in the current folder or the nearest parent with a Makefile and a go.mod
+// (a checkout of qdnb); else experiments in the current folder.
 func Folder() string {
 	if dir := os.Getenv(FolderVariable); dir != "" {
 		return dir
-	}
-	scale := "small"
-	if os.Getenv("QDNB_SMOKE") != "" {
-		scale = "smoke"
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -49,7 +44,7 @@ func Folder() string {
 	}
 	for dir := here; ; dir = filepath.Dir(dir) {
 		if exists(filepath.Join(dir, "Makefile")) && exists(filepath.Join(dir, "go.mod")) {
-			return filepath.Join(dir, "build", "experiments", scale)
+			return filepath.Join(dir, "build", "experiments", "small")
 		}
 		if dir == filepath.Dir(dir) {
 			return filepath.Join(here, "experiments")
@@ -62,20 +57,20 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Data are the runs that figures and tables are made of.
+// Data are the runs for figures and tables.
 type Data struct {
 	*results.Tables
 	Dir   string // the experiments folder
 	Lines []sweep.Line
 }
 
-// Open reads an experiments folder. Runs that are not complete, or cannot be read, leave holes in
-// figures; they are counted in Tables.
+// Open reads an experiments folder. Runs that are incomplete or unreadable are left out of figures
+// and counted in Tables.
 func Open(dir string) (*Data, error) {
 	path := filepath.Join(dir, PlanFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: experiments.Prepare in a notebook, or `make "+
-			"experiments`, makes the runs", dir, PlanFile)
+		return nil, fmt.Errorf("%s has no %s: make the runs with experiments.Prepare in a notebook, or "+
+			"`make experiments`", dir, PlanFile)
 	}
 	lines, err := sweep.ReadFile(path)
 	if err != nil {
@@ -88,10 +83,10 @@ func Open(dir string) (*Data, error) {
 	return &Data{Tables: t, Dir: dir, Lines: lines}, nil
 }
 
-// errNoData is that of functions that get no data.
+// errNoData is returned by functions called without data.
 var errNoData = errors.New("there are no runs: open an experiments folder with paper.Open")
 
-// Run opens the folder of one of the runs, by its name.
+// Run opens a run by its name.
 func (d *Data) Run(name string) (*runs.Run, error) {
 	return runs.Open(filepath.Join(d.Dir, RunsFolder, name))
 }
@@ -99,15 +94,15 @@ func (d *Data) Run(name string) (*runs.Run, error) {
 // Item is a figure or a table of the paper.
 type Item struct {
 	ID    string // "figure-2", "table-1", or "figure-12a"
-	Title string // what it shows, in a line
-	// Experiments are those whose runs it needs, as in [results.Experiments]; none for what is the
-	// same without any run.
+	Title string // one-line description
+	// Experiments are the experiments whose runs it needs, as in [results.Experiments]; none for items
+	// that need no runs.
 	Experiments []string
-	Figure      func(*Data) (*figures.Figure, error) // either this
-	Table       func(*Data) (*tables.Table, error)   // or this
+	Figure      func(*Data) (*figures.Figure, error) // nil for a table
+	Table       func(*Data) (*tables.Table, error)   // nil for a figure
 }
 
-// Items lists the figures, then the tables, of the paper by their numbers.
+// Items lists the paper's figures, then its tables, by number.
 func Items() []Item {
 	items := slices.Concat(illustrationItems, settingItems, mapItems, scoreItems, curveItems,
 		adaptationItems, sensitivityItems)
@@ -115,7 +110,7 @@ func Items() []Item {
 	return items
 }
 
-// Find is the item of an ID such as "figure-2"; "Figure 2" and "fig 2" find it, too.
+// Find returns the item with an ID such as "figure-2". It also accepts "Figure 2" and "fig 2".
 func Find(id string) (Item, error) {
 	wanted := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(id)), " ", "-")
 	if rest, ok := strings.CutPrefix(wanted, "fig-"); ok {
@@ -129,11 +124,11 @@ func Find(id string) (Item, error) {
 		}
 		names[i] = item.ID
 	}
-	return Item{}, fmt.Errorf("%q is no figure or table of the paper; there are %s", id,
+	return Item{}, fmt.Errorf("the paper has no figure or table %q; it has %s", id,
 		strings.Join(names, ", "))
 }
 
-// compareID puts figures before tables, numbers in their order, and 12a before 12b.
+// compareID orders figures before tables, then by number, and 12a before 12b.
 func compareID(a, b string) int {
 	kindA, numberA, partA := cutID(a)
 	kindB, numberB, partB := cutID(b)

@@ -13,17 +13,18 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// PublishedScore is a number that the paper prints of a method's runs on an environment: five seeds
+// PublishedScore is a number printed in the paper for a method on an environment, over five seeds
 // of two hours each.
 //
-// Where print has an evident slip the numbers are what is meant, Printed is what is there, and Note
-// says why. Where tables disagree and none is evidently right each is as printed, with a Note.
+// For evident misprints the numbers are corrected, Printed is the printed text and Note explains
+// the correction. If tables disagree and neither is evidently right, each number is as printed,
+// with a Note.
 type PublishedScore struct {
 	Table       int // 1, 8, 9, 10 or 11
 	Metric      results.Metric
-	Method, Env string // Env is empty in table 8: the mean over environments
-	// What a table does not print is NaN. Tables 1, 9 and 10 have the median, 9 and 10 the standard
-	// deviation, 8 the mean, 11 mean, median and interquartile mean.
+	Method, Env string // Env is empty in table 8, which averages over environments
+	// Numbers that a table does not print are NaN. Tables 1, 9 and 10 print the median, 9 and 10 also
+	// the standard deviation, 8 the mean, 11 the mean, median and interquartile mean.
 	Mean, Median, Std, IQM float64
 	Printed                string
 	Note                   string
@@ -68,16 +69,16 @@ func parsePublished(text string) ([]PublishedScore, error) {
 	return list, nil
 }
 
-// Published are the numbers of a table of the paper: 1 and 9 (max fitness and QD score), 8
-// (environment steps), 10 (the same as 9 of the methods without rewards; its other rows repeat
-// table 9) or 11 (averages). Of other tables there are none.
+// Published returns the numbers of a table of the paper: 1 and 9 (max fitness and QD score), 8
+// (environment steps), 10 (as table 9, for the methods without rewards; its other rows repeat table
+// 9) or 11 (averages). Other tables return nil.
 func Published(table int) []PublishedScore {
 	all, err := publishedScores()
-	if err != nil { // a test reads it
+	if err != nil { // cannot happen: tests parse the file
 		return nil
 	}
 	from := table
-	if table == 1 { // table 9 without standard deviations
+	if table == 1 { // table 1 is table 9 without standard deviations
 		from = 9
 	}
 	var list []PublishedScore
@@ -93,7 +94,7 @@ func Published(table int) []PublishedScore {
 	return list
 }
 
-// PublishedOf looks a number of a table up; ok is false if the table does not have it.
+// PublishedOf looks up a number of a table; ok is false if the table does not have it.
 func PublishedOf(table int, method, env string, metric results.Metric) (score PublishedScore,
 	ok bool) {
 	list := Published(table)
@@ -105,7 +106,7 @@ func PublishedOf(table int, method, env string, metric results.Metric) (score Pu
 	return list[i], true
 }
 
-// publishedMedian is the median of table 9, or of table 10 for the methods that it adds.
+// publishedMedian returns the median of table 9, or of table 10 for methods only printed there.
 func publishedMedian(method, env string, metric results.Metric) (PublishedScore, bool) {
 	if p, ok := PublishedOf(9, method, env, metric); ok {
 		return p, true

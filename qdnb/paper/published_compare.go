@@ -13,12 +13,12 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// CompareScores puts the medians of runs beside those that the paper prints (tables 1, 9 and 10),
-// for some environments or, without names, for all. Fitness, which may be negative, is compared by
-// the difference (ours - paper), the QD score by the ratio (ours / paper).
+// CompareScores compares the medians of runs with the paper's (tables 1, 9 and 10), on the given
+// environments or, without names, on all. Fitness, which may be negative, is compared by the
+// difference (ours - paper), and the QD score by the ratio (ours / paper).
 //
-// Small runs are not expected to reach the paper's numbers. What can be compared is the order of
-// the methods, see [CompareOrder].
+// Small runs are not expected to reach the paper's numbers. For them, compare the order of the
+// methods with [CompareOrder].
 func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	methods, all, err := compared(d)
 	if err != nil {
@@ -27,11 +27,11 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	chosen := slices.DeleteFunc(slices.Clone(all),
 		func(env string) bool { return len(envs) > 0 && !slices.Contains(envs, env) })
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no run on %s is complete; there are %s", strings.Join(envs, ", "),
+		return nil, fmt.Errorf("no run on %s is complete; there are runs on %s", strings.Join(envs, ", "),
 			strings.Join(all, ", "))
 	}
 	table := &tables.Table{
-		Caption: "Medians over seeds beside the paper's",
+		Caption: "Medians over seeds, compared with the paper's",
 		Header: []string{"environment", "method", "seeds", "max fitness", "paper's", "difference",
 			"QD score", "paper's", "ratio"},
 		Grouped: true,
@@ -71,14 +71,14 @@ func CompareScores(d *Data, envs ...string) (*tables.Table, error) {
 	return table, nil
 }
 
-// CompareOrder says how far runs put the methods in the order that the paper's numbers put them in:
-// Spearman's rank correlation of the medians over methods, for each environment and metric, and the
-// mean over environments. It is 1 for the same order, -1 for the opposite one and 0 for no
-// relation. It does not ask how large scores are, so that it makes sense for small runs, too; of
-// few methods or one seed it is still a matter of luck.
+// CompareOrder compares the order of methods with the paper's, by Spearman's rank correlation of
+// the medians over methods, for each environment and metric, and its mean over environments. It is
+// 1 for the same order, -1 for the reverse order and 0 for no relation. It ignores the magnitude of
+// scores, so it is meaningful for small runs too. With few methods or one seed it is still
+// dominated by chance.
 //
-// It is of the methods of table 1. DIAYN and DADS without rewards, which are behind everywhere,
-// would only make it look better.
+// It covers the methods of table 1. DIAYN and DADS without rewards, which are worst everywhere,
+// would only inflate it.
 func CompareOrder(d *Data) (*tables.Table, error) {
 	methods, envs, err := trained(d, results.ExperimentTraining)
 	if err != nil {
@@ -106,20 +106,20 @@ func CompareOrder(d *Data) (*tables.Table, error) {
 		mean = append(mean, correlation(stats.Mean(correlations[m.of])))
 	}
 	table.Rows = append(table.Rows, tables.Row(mean...))
-	table.Notes = []string{"1: the paper's order; 0: none; -1: the opposite one. " + seedRange(d,
-		methods, envs)}
+	table.Notes = []string{"1: the paper's order; 0: no relation; -1: the reverse order. " +
+		seedRange(d,
+			methods, envs)}
 	return table, nil
 }
 
-// CompareSteps puts the environment steps of training beside those of the paper's two hours (table
-// 8).
+// CompareSteps compares the environment steps of training with the paper's in two hours (table 8).
 func CompareSteps(d *Data) (*tables.Table, error) {
 	methods, envs, err := trained(d, results.ExperimentTraining)
 	if err != nil {
 		return nil, err
 	}
 	table := &tables.Table{
-		Caption: "Environment steps beside the paper's: mean over environments and seeds",
+		Caption: "Environment steps compared with the paper's: mean over environments and seeds",
 		Header:  []string{"method", "environments", "steps", "paper's", "ratio"},
 	}
 	var own, paper, ratios []float64
@@ -131,16 +131,16 @@ func CompareSteps(d *Data) (*tables.Table, error) {
 	for _, column := range [][]float64{own, paper, ratios} {
 		addNumbers(table, column)
 	}
-	table.Notes = []string{"The paper's are those of two hours on a Quadro RTX 4000. It prints the " +
-		"mean over its environments; here it is that over the environments of the row (see " +
+	table.Notes = []string{"The paper's steps are for two hours on a Quadro RTX 4000. It prints the " +
+		"mean over its environments; here the mean is over the row's environments (see " +
 		"docs/experiments.md)."}
 	return table, nil
 }
 
-// none stands for what is not known.
+// none marks unknown values.
 const none = "–"
 
-// addNumbers adds a column to the rows of a table; what is not known is a dash.
+// addNumbers adds a column to the rows of a table. Unknown values are a dash.
 func addNumbers(table *tables.Table, column []float64) {
 	for i, text := range tables.Numbers(column...) {
 		if math.IsNaN(column[i]) {
@@ -150,7 +150,7 @@ func addNumbers(table *tables.Table, column []float64) {
 	}
 }
 
-// correlation writes two decimals.
+// correlation formats a correlation with two decimals.
 func correlation(rho float64) string {
 	if math.IsNaN(rho) {
 		return none
@@ -158,8 +158,8 @@ func correlation(rho float64) string {
 	return strconv.FormatFloat(rho, 'f', 2, 64)
 }
 
-// compared are the methods and environments of training, and those of the experiment on the reward
-// that are not trained otherwise.
+// compared returns the methods and environments of training, plus the methods that only the
+// experiment "reward" trains.
 func compared(d *Data) (methods, envs []string, err error) {
 	if methods, envs, err = trained(d, results.ExperimentTraining); err == nil {
 		more, _ := d.Axes(results.ExperimentReward)
@@ -171,8 +171,8 @@ func compared(d *Data) (methods, envs []string, err error) {
 	return nil, nil, err
 }
 
-// order is Spearman's rank correlation of medians with the paper's over the methods that both have;
-// NaN of less than three.
+// order returns Spearman's rank correlation of our medians with the paper's over the methods that
+// have both; NaN for fewer than three methods.
 func order(d *Data, methods []string, env string, metric results.Metric) (rho float64, n int) {
 	var own, paper []float64
 	for _, method := range methods {

@@ -52,7 +52,7 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 			t.Errorf("table 8 has %+v of %s", p, method)
 		}
 	}
-	for _, p := range Published(8) { // what budgets and ratios are made of
+	for _, p := range Published(8) { // used for budgets and ratios
 		sum := int64(0)
 		for _, env := range paperEnvs {
 			sum += results.PaperSteps(p.Method, env)
@@ -69,7 +69,7 @@ func TestPublishedTablesAreComplete(t *testing.T) {
 	}
 }
 
-// inconsistent are where tables 9 and 11 print different medians. Elsewhere they agree to 1 %, a
+// inconsistent lists where tables 9 and 11 print different medians. Elsewhere they agree to 1 %, a
 // unit or two of the last digit.
 var inconsistent = map[[3]string]bool{
 	{"dads-reward", "ant-maze", "qd_score"}:          true,
@@ -93,8 +93,7 @@ func TestPublishedTablesAgree(t *testing.T) {
 		if (p.Printed != "" || q.Printed != "") && p.Note+q.Note == "" {
 			t.Errorf("%+v and %+v: why is it read otherwise than printed?", p, q)
 		}
-		// A mean is never further from the median than a standard deviation; what is printed is
-		// rounded.
+		// A mean is never further from the median than a standard deviation, up to rounding in print.
 		possible := math.Abs(q.Mean-q.Median) <= 1.1*p.Std+0.01*math.Abs(q.Median)
 		if !possible && !apart && !math.IsNaN(p.Std) && !strings.Contains(p.Note, "standard deviation") {
 			t.Errorf("%s of %s on %s: mean %g and median %g with a standard deviation of %g", p.Metric,
@@ -103,7 +102,7 @@ func TestPublishedTablesAgree(t *testing.T) {
 	}
 }
 
-// The best medians of table 1 are those that it prints in bold.
+// The best medians of table 1 are those printed in bold.
 func TestPublishedBest(t *testing.T) {
 	bold := map[string]string{
 		"max_fitness ant-trap": "dads-reward", "max_fitness ant-maze": "smerl-dads",

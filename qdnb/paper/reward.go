@@ -9,19 +9,19 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// RewardImpact is what the task's reward is worth, in these runs and in the paper's tables 9 and
-// 10: on each environment the median QD score of DIAYN and DADS as a part of that of DIAYN+REWARD
-// and DADS+REWARD. It compares scores of one budget with each other, so that small runs can stand
-// beside the paper's.
+// RewardImpact compares the effect of the task's reward in these runs and in the paper's tables 9
+// and 10: on each environment, the median QD score of DIAYN and DADS divided by that of
+// DIAYN+REWARD and DADS+REWARD. Both scores have the same budget, so small runs are comparable with
+// the paper's.
 func RewardImpact(data *Data) (*tables.Table, error) {
 	_, envs, err := trained(data, results.ExperimentReward)
 	if err != nil {
 		return nil, err
 	}
 	table := &tables.Table{
-		Caption: "QD score without the task's reward, as a part of that with it (medians over seeds)",
+		Caption: "QD score without the task's reward, relative to that with it (medians over seeds)",
 		Header:  []string{"environment"},
-		Notes:   []string{"1: nothing is lost; below it, the reward helps."},
+		Notes:   []string{"1: no loss; below 1: the reward helps."},
 	}
 	for _, label := range []string{"diayn", "dads"} {
 		table.Header = append(table.Header, figures.MethodName(label)+", here", "in the paper")
@@ -47,7 +47,7 @@ func RewardImpact(data *Data) (*tables.Table, error) {
 	return table, nil
 }
 
-// ratio writes a / b with two decimals; of b = 0, which is no repertoire at all, there is none.
+// ratio formats a / b with two decimals. It is empty for b = 0, an empty repertoire.
 func ratio(a, b float64) string {
 	if b == 0 {
 		return ""

@@ -23,47 +23,46 @@ var scoreItems = []Item{
 		Experiments: []string{results.ExperimentTraining}, Table: Aggregates},
 }
 
-// scoreMetrics are those of the paper's tables, by the names that it gives them.
+// scoreMetrics are the metrics of the paper's tables, by their names there.
 var scoreMetrics = []struct {
 	name string
 	of   results.Metric
 }{{"max fitness", results.MaxFitness}, {"QD score", results.QDScore}}
 
-// Scores is table 1: the median over seeds of the maximum fitness and of the QD score at the end of
-// training, a row for each method and a column for each environment. The best of a column is bold.
-// There are rows and columns for what has been trained, and a combination that has not is empty.
+// Scores returns table 1: the median over seeds of the final maximum fitness and QD score, with a
+// row for each method and a column for each environment. The best of a column is bold. Only trained
+// methods and environments are included; combinations without runs are empty.
 func Scores(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
 		"Median over seeds of maximum fitness and QD score (the paper's table 1)",
 		func(n tables.Notation, x []float64) string { return n.Number(stats.Median(x)) })
 }
 
-// ScoresWithStd is table 9: table 1 with the standard deviation over seeds, for which see
-// [stats.Std].
+// ScoresWithStd returns table 9: table 1 with the standard deviation over seeds (see [stats.Std]).
 func ScoresWithStd(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
 		"Maximum fitness and QD score: median (± standard deviation) over seeds (the paper's table 9)",
 		results.Spread)
 }
 
-// Unsupervised is table 10: table 9 for the experiment on the reward, in which DIAYN and DADS see
-// nothing of the task. Fitness and QD score are measured with the task's reward all the same.
+// Unsupervised returns table 10: table 9 for the experiment "reward", in which DIAYN and DADS do
+// not see the task's reward. Fitness and QD score still use it.
 func Unsupervised(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentReward,
 		"With and without the task's reward: median (± standard deviation) over seeds (the paper's "+
 			"table 10)", results.Spread)
 }
 
-// Aggregates is table 11: table 1 with three averages over seeds, mean | median | interquartile
-// mean.
+// Aggregates returns table 11: table 1 with three averages over seeds, mean | median |
+// interquartile mean.
 func Aggregates(d *Data) (*tables.Table, error) {
 	return scoreTable(d, results.ExperimentTraining,
 		"Maximum fitness and QD score: mean | median | interquartile mean over seeds (the paper's "+
 			"table 11)", results.Averages)
 }
 
-// Steps is table 8: the environment steps of training, the mean over environments of the mean over
-// seeds.
+// Steps returns table 8: the environment steps of training, averaged over seeds and then over
+// environments.
 func Steps(d *Data) (*tables.Table, error) {
 	methods, envs, err := trained(d, results.ExperimentTraining)
 	if err != nil {
@@ -74,7 +73,7 @@ func Steps(d *Data) (*tables.Table, error) {
 	return table, nil
 }
 
-// scoreTable is a table of both metrics for the methods of an experiment.
+// scoreTable returns a table of both metrics for the methods of an experiment.
 func scoreTable(d *Data, experiment, caption string,
 	format func(n tables.Notation, scores []float64) string) (*tables.Table, error) {
 	methods, envs, err := trained(d, experiment)
@@ -93,7 +92,7 @@ func scoreTable(d *Data, experiment, caption string,
 	return table, nil
 }
 
-// trained are the methods and environments that an experiment has complete runs of.
+// trained returns the methods and environments with complete runs in an experiment.
 func trained(d *Data, experiment string) (methods, envs []string, err error) {
 	if d == nil || d.Tables == nil {
 		return nil, nil, errNoData
@@ -105,7 +104,7 @@ func trained(d *Data, experiment string) (methods, envs []string, err error) {
 	return methods, envs, nil
 }
 
-// seedRange says in a sentence how many seeds there are.
+// seedRange states the number of seeds in a sentence.
 func seedRange(d *Data, methods, envs []string) string {
 	least, most := 0, 0
 	for _, method := range methods {

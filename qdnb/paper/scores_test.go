@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
-// seededRuns are training runs of max fitness and QD score, a seed each.
+// seededRuns are training runs with max fitness and QD score, one per seed.
 func seededRuns(experiment, label, env string, steps int64,
 	scores ...[2]float64) []results.Trained {
 	var list []results.Trained
@@ -34,7 +34,7 @@ func scoresData() *Data {
 	)}}
 }
 
-// csvOf makes a table that must work.
+// csvOf makes a table that must not fail.
 func csvOf(t *testing.T, make func(*Data) (*tables.Table, error), d *Data) string {
 	t.Helper()
 	table, err := make(d)
@@ -119,11 +119,11 @@ func TestCompare(t *testing.T) {
 	}
 	if _, err := CompareScores(d,
 		"pointmaze"); err == nil || err.Error() != "no run on pointmaze is complete; there are "+
-		"ant-trap, ant-uni" {
+		"runs on ant-trap, ant-uni" {
 		t.Error(err)
 	}
 
-	// What is odd in print is said.
+	// Notes mention the misprints.
 	maze := &Data{Tables: &results.Tables{Trained: seededRuns("training", "smerl-diayn", "pointmaze",
 		1, [2]float64{-40, 38_900})}}
 	if table, err := CompareScores(maze); err != nil || table.Rows[0][8].Text != "1.00" || len(
@@ -132,9 +132,8 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%v, %v", table, err)
 	}
 
-	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as it
-	// is here; of max fitness SMERL(DADS), PGA-MAP-Elites, MAP-Elites, of which the first is last
-	// here.
+	// On ant-uni the paper's order of QD scores is PGA-MAP-Elites, MAP-Elites, SMERL(DADS), as here.
+	// Its order of max fitness is SMERL(DADS), PGA-MAP-Elites, MAP-Elites; here the first is last.
 	if got, want := csvOf(t, CompareOrder, d),
 		"environment,methods,max fitness,QD "+
 			"score\nant-trap,2,–,–\nant-uni,3,-0.50,1.00\nmean,,-0.50,1.00\n"; got != want {
@@ -157,7 +156,7 @@ func TestScoresOfNothing(t *testing.T) {
 	} {
 		for _, d := range []*Data{nil, {}, {Tables: &results.Tables{}}} {
 			if table, err := make(d); err == nil || table != nil || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s of nothing: %v, %v", name, table, err)
+				t.Errorf("%s without data: %v, %v", name, table, err)
 			}
 		}
 	}

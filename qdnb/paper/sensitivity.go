@@ -15,7 +15,7 @@ var sensitivityItems = []Item{
 	{ID: "figure-3", Title: "QD score over the hyperparameters of MAP-Elites and DADS+REWARD",
 		Experiments: []string{results.ExperimentSensitivity}, Figure: Sensitivity},
 	{ID: "figure-14",
-		Title:       "QD score over the hyperparameters of MAP-Elites and DADS+REWARD, in full",
+		Title:       "QD score over the hyperparameters of MAP-Elites and DADS+REWARD, by setting",
 		Experiments: []string{results.ExperimentSensitivity}, Figure: SensitivityInFull},
 }
 
@@ -25,10 +25,10 @@ var sensitivityEnvs = []string{"ant-omni", "halfcheetah-uni", "ant-uni", "walker
 // sensitivityMethods are the methods whose hyperparameters are varied.
 var sensitivityMethods = []string{"map-elites", "dads-reward"}
 
-// Sensitivity draws figure 3: how the QD scores of the nine settings of MAP-Elites and of
-// DADS+REWARD are distributed, a pair of boxes for each environment. A setting's score is the mean
-// over its seeds divided by the largest of any setting of either method on the environment; a box
-// lies between the quartiles of the settings, the bar is at their median.
+// Sensitivity draws figure 3: the distribution of QD scores over the nine settings of MAP-Elites
+// and of DADS+REWARD, with a pair of boxes for each environment. A setting's score is the mean over
+// its seeds, divided by the largest of any setting of either method on the environment. Boxes are
+// quartiles over settings; bars are medians.
 func Sensitivity(data *Data) (*figures.Figure, error) {
 	panels, err := sensitivityPanels(data)
 	if err != nil {
@@ -43,9 +43,10 @@ func Sensitivity(data *Data) (*figures.Figure, error) {
 }
 
 // SensitivityInFull draws figure 14: figure 3 with a panel for each environment, a light box
-// between the 0.125 and 0.875 quantiles, and the settings themselves: in each box from left to
-// right the three values of the first hyperparameter (the iso sigma, or the scale of the diversity
-// reward), and for each of them those of the second (the line sigma, or the entropy coefficient).
+// between the 0.125 and 0.875 quantiles, and the individual settings. In each box, from left to
+// right, the settings are grouped by the three values of the first hyperparameter (the iso sigma,
+// or the scale of the diversity reward), and within a group ordered by the second (the line sigma,
+// or the entropy coefficient).
 func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	panels, err := sensitivityPanels(data)
 	if err != nil {
@@ -54,11 +55,11 @@ func SensitivityInFull(data *Data) (*figures.Figure, error) {
 	return figures.Boxes(panels, figures.BoxOptions{Outer: true, Points: true, PointName: "setting"})
 }
 
-// SensitivitySettings is a table beside figure 14: the best and the worst setting of each method on
-// each environment, with their QD scores (means over seeds) and the worst one's part of the best.
+// SensitivitySettings returns a table for figure 14: the best and the worst setting of each method
+// on each environment, with their QD scores (means over seeds) and the ratio of worst to best.
 func SensitivitySettings(data *Data) (*tables.Table, error) {
 	t := &tables.Table{
-		Caption: "The best and the worst settings of the grids",
+		Caption: "Best and worst settings of the grids",
 		Header: []string{"environment", "method", "settings", "best", "QD score", "worst", "QD score",
 			"worst / best"},
 		Notes:   []string{"σ1 is iso_sigma, σ2 line_sigma, β diversity_reward_scale and α alpha_init."},
@@ -93,17 +94,17 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	return t, nil
 }
 
-// gridSymbols are the paper's for the hyperparameters of the grids.
+// gridSymbols are the paper's symbols for the hyperparameters of the grids.
 var gridSymbols = map[string]string{"iso_sigma": "σ1", "line_sigma": "σ2",
 	"diversity_reward_scale": "β", "alpha_init": "α"}
 
-// settingsOf names the hyperparameters of a point of a grid.
+// settingsOf formats the hyperparameters of a grid point.
 func settingsOf(p results.GridPoint) string {
 	symbol := func(s results.Setting) string { return cmp.Or(gridSymbols[s.Name], s.Name) }
 	return fmt.Sprintf("%s %g, %s %g", symbol(p.A), p.A.Value, symbol(p.B), p.B.Value)
 }
 
-// sensitivityPanels has a panel for each environment, all with one y axis.
+// sensitivityPanels returns a panel for each environment, with a shared y axis.
 func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
 	var panels []figures.BoxPanel
 	var groups []figures.BoxGroup
@@ -125,10 +126,10 @@ func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
 	return panels, nil
 }
 
-// sensitivitySamples are the normalised scores of the settings on an environment, by method.
+// sensitivitySamples returns the normalised scores of the settings on an environment, by method.
 func sensitivitySamples(data *Data, env string) []figures.Sample {
 	var samples []figures.Sample
-	points := data.Sensitivity() // by environment, method and setting
+	points := data.Sensitivity() // sorted by environment, method and setting
 	for _, method := range sensitivityMethods {
 		s := figures.Sample{Name: method}
 		for _, p := range points {
@@ -147,8 +148,8 @@ func anySample(groups []figures.BoxGroup) bool {
 	return slices.ContainsFunc(groups, func(g figures.BoxGroup) bool { return len(g.Samples) > 0 })
 }
 
-// fromZero is the range of normalised scores with a margin: 0 to 1, or that of the data where a
-// score is negative.
+// fromZero returns the axis range of normalised scores with a margin: 0 to 1, or the data's range
+// if a score is negative.
 func fromZero(groups []figures.BoxGroup) [2]float64 {
 	for _, g := range groups {
 		for _, s := range g.Samples {

@@ -13,8 +13,8 @@ import (
 )
 
 var settingItems = []Item{
-	{ID: "table-2", Title: "What the methods share", Table: withoutRuns(Components)},
-	{ID: "table-3", Title: "Targets of ant-maze in few-shot adaptation",
+	{ID: "table-2", Title: "Components shared by the methods", Table: withoutRuns(Components)},
+	{ID: "table-3", Title: "Target positions of ant-maze in few-shot adaptation",
 		Table: withoutRuns(MazeTargets)},
 	{ID: "table-4", Title: "Hyperparameters of DIAYN, DADS and SMERL", Table: hyperparameters(4)},
 	{ID: "table-5", Title: "Hyperparameters of MAP-Elites", Table: hyperparameters(5)},
@@ -22,12 +22,12 @@ var settingItems = []Item{
 	{ID: "table-7", Title: "Hyperparameters of AURORA", Table: hyperparameters(7)},
 }
 
-// withoutRuns is the function of an item that is the same for all runs, and for none.
+// withoutRuns adapts a table that needs no runs.
 func withoutRuns(table func() *tables.Table) func(*Data) (*tables.Table, error) {
 	return func(*Data) (*tables.Table, error) { return table(), nil }
 }
 
-// hyperparameters is the function of the item of one of the tables 4 to 7.
+// hyperparameters returns the table function of one of the tables 4 to 7.
 func hyperparameters(number int) func(*Data) (*tables.Table, error) {
 	return func(d *Data) (*tables.Table, error) {
 		table, err := HyperparameterTable(number)
@@ -38,7 +38,7 @@ func hyperparameters(number int) func(*Data) (*tables.Table, error) {
 	}
 }
 
-// components are those of table 2, and who has them.
+// components are the components of table 2 and the methods that have them.
 var components = []struct {
 	name    string
 	methods []string
@@ -54,9 +54,9 @@ var components = []struct {
 	{"DIAYN's diversity", []string{"diayn-reward", "smerl-diayn"}},
 }
 
-// Components is table 2: what the eight methods are made of, and so what they share.
+// Components returns table 2: the components of the eight methods.
 func Components() *tables.Table {
-	table := &tables.Table{Caption: "What the methods share (the paper's table 2)",
+	table := &tables.Table{Caption: "Components shared by the methods (the paper's table 2)",
 		Header: []string{"method"}}
 	for _, c := range components {
 		table.Header = append(table.Header, c.name)
@@ -75,8 +75,8 @@ func Components() *tables.Table {
 	return table
 }
 
-// mazeTargets are the positions x and y in metres to which skills of ant-maze adapt, as printed;
-// [envs/robots.Targets] has them for training, where GoMLX is at hand.
+// mazeTargets are the target positions x and y in metres for adaptation on ant-maze, as printed in
+// the paper. [envs/robots.Targets] has them for training, which may import GoMLX.
 var mazeTargets = [][2]float64{
 	{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098},
 	{12.460787, 7.0494328},
@@ -84,12 +84,12 @@ var mazeTargets = [][2]float64{
 	{19.50973, 14.577911},
 }
 
-// MazeTargets is table 3: the ten positions of the target to which skills of ant-maze adapt.
+// MazeTargets returns table 3: the ten target positions for adaptation on ant-maze.
 func MazeTargets() *tables.Table {
 	table := &tables.Table{
-		Caption: "Targets of ant-maze in few-shot adaptation (the paper's table 3)",
+		Caption: "Target positions of ant-maze in few-shot adaptation (the paper's table 3)",
 		Header:  []string{"target", "x (m)", "y (m)"},
-		Notes: []string{"Targets are numbered from 0, as in results. In training the target is at " +
+		Notes: []string{"Targets are numbered from 0, as in results. The training target is at " +
 			"(35, 0)."},
 	}
 	for i, p := range mazeTargets {
@@ -102,18 +102,18 @@ func MazeTargets() *tables.Table {
 // Hyperparameter is a row of the paper's tables 4 to 7.
 type Hyperparameter struct {
 	Name    string
-	Setting string            // its name among our settings, as in `qdnb train --set`
-	Value   string            // JSON, for environments that Values lacks; empty if Values has all
+	Setting string            // its name in `qdnb train --set`
+	Value   string            // JSON, for environments not in Values; empty if Values has all
 	Values  map[string]string // JSON by environment
-	// Printed tells that the paper gives it. Of the others only its published code knows.
+	// Printed means that the paper gives the value. Other values are only in its published code.
 	Printed bool
-	Note    string // what the sources disagree on
-	Here    string // JSON of the default of `qdnb train`, if it is not the value
-	// Only are the methods that have it; nil for all of the table.
+	Note    string // disagreement between sources
+	Here    string // JSON of the default of `qdnb train`, if different
+	// Only are the methods that have it; nil for all methods of the table.
 	Only []string
 }
 
-// On is the value on an environment, in JSON.
+// On returns the value on an environment, in JSON.
 func (h Hyperparameter) On(env string) string {
 	if value, ok := h.Values[env]; ok {
 		return value
@@ -121,7 +121,7 @@ func (h Hyperparameter) On(env string) string {
 	return h.Value
 }
 
-// The hyperparameters that several tables have.
+// Hyperparameters in several tables.
 var (
 	rewarded  = rlMethods
 	selective = []string{"smerl-diayn", "smerl-dads"}
@@ -140,7 +140,7 @@ var (
 		Printed: true}
 )
 
-// hyperparameterTables are those of the paper, by their numbers.
+// hyperparameterTables are the paper's tables by number.
 var hyperparameterTables = map[int]struct {
 	caption string
 	methods []string
@@ -148,13 +148,13 @@ var hyperparameterTables = map[int]struct {
 }{
 	4: {"Hyperparameters of DIAYN, DADS and SMERL",
 		slices.Concat(rlMethods, []string{"diayn", "dads"}), []Hyperparameter{
-			{Name: "environments side by side", Setting: "env_batch_size", Value: "200", Printed: true},
+			{Name: "parallel environments", Setting: "env_batch_size", Value: "200", Printed: true},
 			{Name: "batch size", Setting: "batch_size", Value: "256", Printed: true},
 			{Name: "learning rate", Setting: "learning_rate", Value: "0.0003", Printed: true},
 			{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
 			{Name: "entropy coefficient α", Setting: "alpha_init", Value: "0.1", Printed: true},
-			{Name: "α is not learned", Setting: "fix_alpha", Value: "true"},
-			{Name: "target networks' step τ", Setting: "tau", Value: "0.005"},
+			{Name: "fixed α", Setting: "fix_alpha", Value: "true"},
+			{Name: "target network update rate τ", Setting: "tau", Value: "0.005"},
 			{Name: "updates per transition", Setting: "grad_updates_per_step", Value: "1"},
 			{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
 			{Name: "hidden layers of actor and critics", Setting: "hidden", Value: "[256,256]",
@@ -168,7 +168,7 @@ var hyperparameterTables = map[int]struct {
 					"takes 1)"},
 			{Name: "diversity reward scale β", Setting: "diversity_reward_scale", Value: "2", Printed: true,
 				Values: map[string]string{"ant-omni": "4", "ant-maze": "3"}, Only: rewarded},
-			{Name: "diversity of the whole observation", Setting: "descriptor_full_state", Value: "false",
+			{Name: "diversity on whole observations", Setting: "descriptor_full_state", Value: "false",
 				Printed: true,
 				Values:  map[string]string{"ant-uni": "true", "walker-uni": "true", "halfcheetah-uni": "true"}},
 			{Name: "SMERL's target R*", Setting: "smerl_target", Printed: true, Only: selective,
@@ -185,9 +185,9 @@ var hyperparameterTables = map[int]struct {
 			cells,
 			{Name: "steps between evaluations", Setting: "evaluation_interval", Value: "100000",
 				Printed: true},
-			{Name: "steps between earlier ones", Setting: "early_interval", Value: "0", Here: "5000",
-				Note: "0 in plans at scale paper; 5000 by default, for short runs to have something to show"},
-			{Name: "episodes of a skill in an evaluation", Setting: "evaluation_states", Value: "40"},
+			{Name: "steps between early evaluations", Setting: "early_interval", Value: "0", Here: "5000",
+				Note: "0 in plans at scale paper; 5000 by default, to get results from short runs"},
+			{Name: "episodes per skill and evaluation", Setting: "evaluation_states", Value: "40"},
 		}},
 	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}, []Hyperparameter{
 		{Name: "policies per generation", Setting: "batch", Value: "1000", Printed: true},
@@ -196,7 +196,7 @@ var hyperparameterTables = map[int]struct {
 	6: {"Hyperparameters of PGA-MAP-Elites", []string{"pga-map-elites", "pga-aurora"},
 		[]Hyperparameter{
 			{Name: "policies per generation", Setting: "batch", Value: "100", Printed: true},
-			{Name: "share of genetic variation", Setting: "isoline_share", Value: "0.5", Printed: true},
+			{Name: "fraction of genetic variation", Setting: "isoline_share", Value: "0.5", Printed: true},
 			isoSigma, lineSigma,
 			{Name: "critic steps per generation", Setting: "num_critic_training_steps", Value: "300",
 				Printed: true},
@@ -208,35 +208,35 @@ var hyperparameterTables = map[int]struct {
 				Printed: true},
 			{Name: "learning rate of the greedy actor", Setting: "greedy_learning_rate", Value: "0.0003"},
 			{Name: "noise of target actions", Setting: "policy_noise", Value: "0.2", Printed: true},
-			{Name: "limit of that noise", Setting: "noise_clip", Value: "0.5", Printed: true},
+			{Name: "clip of target noise", Setting: "noise_clip", Value: "0.5", Printed: true},
 			{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
 			{Name: "reward scaling", Setting: "reward_scaling", Value: "1", Printed: true},
-			{Name: "transitions of a batch", Setting: "transitions_batch_size", Value: "256"},
-			{Name: "target networks' step τ", Setting: "soft_tau_update", Value: "0.005"},
+			{Name: "batch size", Setting: "transitions_batch_size", Value: "256"},
+			{Name: "target network update rate τ", Setting: "soft_tau_update", Value: "0.005"},
 			{Name: "critic steps per actor step", Setting: "policy_delay", Value: "2"},
 			{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
 			{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]", Printed: true},
 			cells, samples, policies, episodes,
 		}},
 	7: {"Hyperparameters of AURORA", []string{"aurora", "pga-aurora"}, []Hyperparameter{
-		{Name: "components of the learned descriptor", Setting: "latent", Value: "5", Printed: true},
-		{Name: "first distance between members", Setting: "threshold", Value: "0.2", Printed: true},
-		{Name: "slots of the archive", Setting: "capacity", Value: "1024"},
+		{Name: "dimensions of the learned descriptor", Setting: "latent", Value: "5", Printed: true},
+		{Name: "initial distance threshold", Setting: "threshold", Value: "0.2", Printed: true},
+		{Name: "archive capacity", Setting: "capacity", Value: "1024"},
 		{Name: "policies per generation", Setting: "batch", Value: "1000", Only: []string{"aurora"},
-			Note: "of PGA-AURORA 100"},
+			Note: "100 for PGA-AURORA"},
 		isoSigma, lineSigma,
-		{Name: "sequences hold", Setting: "observation", Value: `"only_sd"`, Printed: true,
+		{Name: "content of sequences", Setting: "observation", Value: `"only_sd"`, Printed: true,
 			Values: map[string]string{"ant-uni": `"no_sd"`, "walker-uni": `"no_sd"`,
 				"halfcheetah-uni": `"no_sd"`},
 			Note: "only_sd: positions; no_sd: observations"},
-		{Name: "steps between their elements", Setting: "sampling", Value: "10"},
-		{Name: "features of an observation", Setting: "max_observation", Value: "25",
-			Note: "the paper speaks of the full state"},
-		{Name: "generations of a loop", Setting: "loop", Value: "10"},
-		{Name: "epochs of a training, loops to 100", Setting: "epochs", Value: "100"},
-		{Name: "epochs of a later one", Setting: "late_epochs", Value: "25"},
-		{Name: "sequences of a batch", Setting: "training_batch", Value: "128"},
-		{Name: "learning rate of the auto-encoder", Setting: "ae_learning_rate", Value: "0.0001"},
+		{Name: "steps between sequence elements", Setting: "sampling", Value: "10"},
+		{Name: "features per observation", Setting: "max_observation", Value: "25",
+			Note: "the paper says full state"},
+		{Name: "generations per loop", Setting: "loop", Value: "10"},
+		{Name: "auto-encoder epochs, loops up to 100", Setting: "epochs", Value: "100"},
+		{Name: "auto-encoder epochs, later loops", Setting: "late_epochs", Value: "25"},
+		{Name: "auto-encoder batch size", Setting: "training_batch", Value: "128"},
+		{Name: "auto-encoder learning rate", Setting: "ae_learning_rate", Value: "0.0001"},
 		cells, samples,
 		{Name: policies.Name, Setting: policies.Setting, Value: policies.Value},
 		{Name: episodes.Name, Setting: episodes.Setting, Value: episodes.Value, Values: episodes.Values,
@@ -244,27 +244,27 @@ var hyperparameterTables = map[int]struct {
 	}},
 }
 
-// Hyperparameters are the rows of one of the paper's tables 4 to 7, and the methods whose they are:
-// 4 of DIAYN, DADS and SMERL with and without reward, 5 of MAP-Elites, 6 of PGA-MAP-Elites, 7 of
-// AURORA. PGA-AURORA has those of 6 and 7. Of other tables there are none.
+// Hyperparameters returns the rows of one of the paper's tables 4 to 7 and the methods it covers: 4
+// DIAYN, DADS and SMERL with and without reward, 5 MAP-Elites, 6 PGA-MAP-Elites, 7 AURORA.
+// PGA-AURORA uses tables 6 and 7. Other tables return nothing.
 func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
 	p := hyperparameterTables[table]
 	return slices.Clone(p.rows), slices.Clone(p.methods)
 }
 
-// HyperparameterTable is one of the paper's tables 4 to 7, see [Hyperparameters]. Another number is
-// an error.
+// HyperparameterTable returns one of the paper's tables 4 to 7; see [Hyperparameters]. Other
+// numbers are an error.
 func HyperparameterTable(number int) (*tables.Table, error) {
 	rows, _ := Hyperparameters(number)
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("table %d of the paper is not one of hyperparameters: these are 4 to 7",
+		return nil, fmt.Errorf("table %d of the paper has no hyperparameters: tables 4 to 7 do",
 			number)
 	}
 	table := &tables.Table{
 		Caption: fmt.Sprintf("%s (the paper's table %d)", hyperparameterTables[number].caption, number),
 		Header:  []string{"hyperparameter", "value", "setting", "source"},
-		Notes: []string{"Setting: its name in configurations of runs. Source: whether the paper " +
-			"gives it, or its published code alone."},
+		Notes: []string{"Setting: name in run configurations. Source: the paper, or only its " +
+			"published code."},
 	}
 	for _, h := range rows {
 		source := "code"
@@ -279,8 +279,8 @@ func HyperparameterTable(number int) (*tables.Table, error) {
 	return table, nil
 }
 
-// scalingNotes say which reward scaling the training runs on walker-uni have, on which the paper
-// and its code disagree.
+// scalingNotes states the reward scaling of the training runs on walker-uni, where the paper and
+// its code disagree.
 func scalingNotes(d *Data) (notes []string) {
 	if d == nil {
 		return nil
@@ -289,7 +289,7 @@ func scalingNotes(d *Data) (notes []string) {
 	for _, line := range d.Lines {
 		var s struct {
 			Scaling *float64 `json:"reward_scaling"`
-			Envs    int      `json:"env_batch_size"` // what methods of reinforcement learning have
+			Envs    int      `json:"env_batch_size"` // set by reinforcement-learning methods only
 		}
 		if line.Run.Env != "walker-uni" || json.Unmarshal(line.Run.Hyperparameters,
 			&s) != nil || s.Scaling == nil || s.Envs == 0 {
@@ -311,7 +311,7 @@ func scalingNotes(d *Data) (notes []string) {
 	return notes
 }
 
-// text is the value for readers, and where it is another one.
+// text formats the value for readers, with its exceptions.
 func (h Hyperparameter) text() string {
 	var values []string
 	envs := map[string][]string{}
@@ -337,7 +337,7 @@ func (h Hyperparameter) text() string {
 	return plain(h.Value) + " (" + exceptions + ")"
 }
 
-// plain writes a value in JSON for readers.
+// plain formats a JSON value for readers.
 func plain(value string) string {
 	var v any
 	if json.Unmarshal([]byte(value), &v) != nil {

@@ -19,15 +19,15 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 			"hidden layers of discriminator or dynamics,\"256, 256\",diversity_hidden,paper\n",
 			"reward scaling κ,\"1 (ant-uni, walker-uni: 10; halfcheetah-uni: 5)\",reward_scaling,",
 			"SMERL's target R*,ant-trap: 450; ant-maze: -6820; pointmaze: -66;",
-			"steps between earlier ones,0,early_interval,", "skills,5,num_skills,paper\n",
-			"α is not learned,yes,fix_alpha,code\n"},
+			"steps between early evaluations,0,early_interval,", "skills,5,num_skills,paper\n",
+			"fixed α,yes,fix_alpha,code\n"},
 		"table-5": {"iso sigma σ₁,0.005,iso_sigma,paper\n",
 			"hidden layers of policies,\"256, 256\",hidden,paper\n"},
 		"table-6": {"critic steps per generation,300,",
 			"hidden layers of critics,\"256, 256\",critic_hidden,paper\n"},
 		"table-7": {"hidden layers of policies,\"256, 256\",hidden,code\n",
-			"components of the learned descriptor,5,latent,paper\n",
-			"sequences hold,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
+			"dimensions of the learned descriptor,5,latent,paper\n",
+			"content of sequences,\"only_sd (ant-uni, walker-uni, halfcheetah-uni: no_sd)\","},
 	} {
 		item, err := Find(id)
 		if err != nil {
@@ -44,12 +44,12 @@ func TestSettingsNeedNoRuns(t *testing.T) {
 		}
 		if number := strings.TrimPrefix(id, "table-"); !strings.Contains(table.Caption,
 			"the paper's table "+number) {
-			t.Errorf("%s is called %q", id, table.Caption)
+			t.Errorf("%s has the caption %q", id, table.Caption)
 		}
 	}
 }
 
-// Table 4 says which reward scaling the runs have where the paper and its code disagree.
+// Table 4 notes the runs' reward scaling where the paper and its code disagree.
 func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 	item, err := Find("table-4")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestTableOfHyperparametersSaysWhichScalingRunsHave(t *testing.T) {
 	}
 }
 
-// A row has the values of all environments, and none of a table is there twice.
+// A row has values for all environments, and no row of a table is repeated.
 func TestHyperparameters(t *testing.T) {
 	for _, number := range []int{4, 5, 6, 7} {
 		rows, methods := Hyperparameters(number)
@@ -110,7 +110,7 @@ func TestHyperparameters(t *testing.T) {
 	}
 }
 
-// Every table of the paper is there by its number.
+// Items has every table of the paper.
 func TestTablesOfThePaper(t *testing.T) {
 	var ids []string
 	for _, item := range Items() {

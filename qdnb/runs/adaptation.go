@@ -8,24 +8,24 @@ import (
 	"slices"
 )
 
-// Adaptation is what a run of adaptation has evaluated: the skills of another run, each under each
-// value of a perturbation.
+// Adaptation holds the results of an adaptation run: the skills of another run, each evaluated
+// under each value of a perturbation.
 type Adaptation struct {
 	Perturbation string
-	Skills       string         // name of the run that the skills are of
+	Skills       string         // name of the run that supplies the skills
 	Values       []AdaptedValue // by index
 }
 
-// AdaptedValue is one value of a perturbation, and how skills did under it.
+// AdaptedValue is one value of a perturbation and the scores of the skills under it.
 type AdaptedValue struct {
-	Index  int       // place in the plan's list of values
-	X, Y   float64   // the multiplier and NaN, or the target's position in metres
-	Skills []int     // cells or numbers of the skills
-	Scores []float64 // of each: the median fitness over initial states
+	Index  int       // index in the plan's list of values
+	X, Y   float64   // multiplier and NaN, or target position in metres
+	Skills []int     // cell or number of each skill
+	Scores []float64 // of each skill: median fitness over initial states
 }
 
-// Best is the skill of the largest score, the first of equals. NaNs do not count; where there is
-// nothing else it is -1 and NaN.
+// Best returns the skill with the largest score, the first one on ties. NaN scores are ignored; if
+// all are NaN, it returns -1 and NaN.
 func (v AdaptedValue) Best() (skill int, score float64) {
 	skill, score = -1, math.NaN()
 	for i, s := range v.Scores {
@@ -36,7 +36,7 @@ func (v AdaptedValue) Best() (skill int, score float64) {
 	return skill, score
 }
 
-// Score is that of a skill; NaN if it was not evaluated.
+// Score returns the score of a skill; NaN if it was not evaluated.
 func (v AdaptedValue) Score(skill int) float64 {
 	if i := slices.Index(v.Skills, skill); i >= 0 {
 		return v.Scores[i]
@@ -44,8 +44,8 @@ func (v AdaptedValue) Score(skill int) float64 {
 	return math.NaN()
 }
 
-// Adaptation reads what a run of adaptation has evaluated so far. It is an error if the run is of
-// another kind, or has evaluated nothing.
+// Adaptation reads the results of an adaptation run so far. It is an error if the run is of another
+// kind or has no results yet.
 func (r *Run) Adaptation() (*Adaptation, error) {
 	var settings struct {
 		Perturbation string `json:"perturbation"`
@@ -78,7 +78,7 @@ func (r *Run) Adaptation() (*Adaptation, error) {
 		v.Skills, v.Scores = append(v.Skills, int(columns[3][i])), append(v.Scores, columns[4][i])
 	}
 	if len(a.Values) == 0 {
-		return nil, fmt.Errorf("%s has evaluated nothing yet: its metrics.csv has no rows", r.Name())
+		return nil, fmt.Errorf("%s has no results yet: its metrics.csv has no rows", r.Name())
 	}
 	slices.SortFunc(a.Values, func(a, b AdaptedValue) int { return cmp.Compare(a.Index, b.Index) })
 	return a, nil

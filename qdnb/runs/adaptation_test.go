@@ -53,7 +53,7 @@ func TestAdaptation(t *testing.T) {
 		t.Errorf("scores of skills 9, 3 and 8: %g, %g, %g", v.Score(9), v.Score(3), v.Score(8))
 	}
 	for text, want := range map[string]string{
-		"index,x,y,skill,fitness_median\n": "nothing yet",
+		"index,x,y,skill,fitness_median\n": "no results yet",
 		"generation,max_fitness\n1,2\n":    "index",
 	} {
 		metrics(text)

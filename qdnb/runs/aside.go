@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// asideDir is the folder below that of the runs that holds runs which were set aside. [Find] does
-// not look into it.
+// asideDir is the subfolder of the runs folder that holds runs that were set aside. [Find] ignores
+// it.
 const asideDir = "set-aside"
 
 // SetAside moves the folder of a run to set-aside/NAME.N below root, where it is not listed as a
-// run, and returns its new path; "" if there is no such folder. Nothing is deleted. It is an error
-// if another process trains the run.
+// run, and returns its new path, or "" if there is no such folder. It deletes nothing. It is an
+// error if another process trains the run.
 func SetAside(root string, c Config) (string, error) {
 	dir := filepath.Join(root, c.Name())
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,7 @@ func SetAside(root string, c Config) (string, error) {
 			continue
 		}
 		if err := os.Rename(dir, aside); err != nil {
-			return "", fmt.Errorf("%s cannot be set aside: %w", dir, err)
+			return "", fmt.Errorf("cannot set %s aside: %w", dir, err)
 		}
 		return aside, nil
 	}

@@ -8,45 +8,44 @@ import (
 	"time"
 )
 
-// Progress is how far a run is, over all the sessions it took.
+// Progress is the progress of a run over all its sessions.
 type Progress struct {
 	Generation  int64   `json:"generation"`  // generation 0 is the initial population
 	Evaluations int64   `json:"evaluations"` // episodes
 	EnvSteps    int64   `json:"env_steps"`   // environment steps: evaluations times episode length
-	Seconds     float64 `json:"seconds"`     // wall-clock time of training, compilation included
-	// CPUSeconds is the processor time (user and system) of the process while it trained, without
-	// compilation, which is shared by the runs of a process. It is 0 in runs of older programs.
+	Seconds     float64 `json:"seconds"`     // wall-clock training time, including compilation
+	// CPUSeconds is the process's CPU time (user and system) during training, excluding compilation,
+	// which the runs of a process share. It is 0 in runs of older programs.
 	CPUSeconds float64 `json:"cpu_seconds,omitzero"`
 }
 
-// Budget says when to stop. The first limit that is reached ends the run; a field that is zero is
-// no limit.
+// Budget says when to stop: at the first limit reached. A zero field is no limit.
 type Budget struct {
 	Generations int64
 	Evaluations int64
 	EnvSteps    int64
-	Time        time.Duration // wall-clock, over all sessions
-	// processor time, over all sessions: equal for runs that share a machine with other work
+	Time        time.Duration // wall-clock time over all sessions
+	// CPU is processor time over all sessions, comparable between runs that share a machine.
 	CPU time.Duration
 }
 
 // Validate refuses negative limits.
 func (b Budget) Validate() error {
 	if b.Generations < 0 || b.Evaluations < 0 || b.EnvSteps < 0 || b.Time < 0 || b.CPU < 0 {
-		return fmt.Errorf("a budget cannot be negative: %v", b)
+		return fmt.Errorf("the budget is negative: %v", b)
 	}
 	return nil
 }
 
-// Timed tells whether a limit is one of time, within which the amount of work depends on the
+// Timed reports whether the budget has a time limit, within which the amount of work depends on the
 // machine.
 func (b Budget) Timed() bool { return b.Time > 0 || b.CPU > 0 }
 
-// Done tells whether a limit is reached. A budget without limits is never done.
+// Done reports whether a limit is reached. A budget without limits is never done.
 func (b Budget) Done(p Progress) bool { return b.Fraction(p) >= 1 }
 
-// Fraction is how much of the budget is spent, from 0 to 1: that of the limit which is nearest. It
-// is 0 without limits.
+// Fraction returns how much of the budget is spent, from 0 to 1, by the limit closest to being
+// reached. It is 0 without limits.
 func (b Budget) Fraction(p Progress) float64 {
 	fraction := 0.0
 	for _, limit := range []struct{ spent, of float64 }{
@@ -63,7 +62,7 @@ func (b Budget) Fraction(p Progress) float64 {
 	return min(fraction, 1)
 }
 
-// String is the budget in words: "100 generations or 2h0m0s".
+// String describes the budget in words: "100 generations or 2h0m0s".
 func (b Budget) String() string {
 	var limits []string
 	for _, limit := range []struct {
@@ -87,8 +86,7 @@ func (b Budget) String() string {
 	return strings.Join(limits, " or ")
 }
 
-// budgetFile is a budget in JSON: limits that are not set are left out, and times are text such as
-// "2h0m0s".
+// budgetFile is a budget in JSON: unset limits are omitted, and times are strings such as "2h0m0s".
 type budgetFile struct {
 	Generations int64  `json:"generations,omitempty"`
 	Evaluations int64  `json:"evaluations,omitempty"`
@@ -136,10 +134,10 @@ func (b *Budget) UnmarshalJSON(data []byte) error {
 // and 12 show nine repertoires, evenly spaced over the first hour of two.
 const SnapshotPoints = 9
 
-// SnapshotDue tells whether a snapshot of the repertoire is to be kept on going from one progress
-// to another: when one of nine even points of the first half of the budget, or its end, was passed.
-// It depends on nothing else, so that a run which was cut off keeps the same snapshots as one that
-// was not.
+// SnapshotDue reports whether to save a snapshot of the repertoire between two progress values:
+// when training passed one of nine evenly spaced points of the first half of the budget, or its
+// end. It depends on nothing else, so an interrupted run saves the same snapshots as an
+// uninterrupted one.
 func SnapshotDue(b Budget, before, after Progress) bool {
 	from, to := b.Fraction(before), b.Fraction(after)
 	for i := 1; i <= SnapshotPoints; i++ {

@@ -130,7 +130,7 @@ func TestUseBackendTellsOfAChange(t *testing.T) {
 		{"xla:cpu", 50, false, 1},
 		{"xla:cuda", 100, true, 2},
 		{"xla:cuda", 150, true, 2}, // once mixed, always mixed
-		{"xla:cpu", 100, false, 1}, // the generations of the other one are computed again
+		{"xla:cpu", 100, false, 1}, // the other backend's generations are recomputed
 		{"go", -1, false, 1},
 	} {
 		if got := s.UseBackend(c.backend,

@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// canonical rewrites JSON so that the same values always give the same bytes: keys sorted, no white
-// space, numbers in one form (1, 1.0 and 1e0 are all 1).
+// canonical rewrites JSON so that equal values give equal bytes: sorted keys, no white space, one
+// number format (1, 1.0 and 1e0 all become 1).
 func canonical(data []byte) ([]byte, error) {
 	value, err := parseJSON(data)
 	if err != nil {
@@ -31,7 +31,7 @@ func canonical(data []byte) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// parseJSON reads exactly one JSON value, with its numbers as they were written.
+// parseJSON parses exactly one JSON value, keeping numbers as written.
 func parseJSON(data []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -40,7 +40,7 @@ func parseJSON(data []byte) (any, error) {
 		return nil, syntaxError(err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("not valid JSON: something follows after byte %d", decoder.InputOffset())
+		return nil, fmt.Errorf("not valid JSON: extra data after byte %d", decoder.InputOffset())
 	}
 	return value, nil
 }
@@ -77,8 +77,8 @@ func normalise(value any) (any, error) {
 	return value, nil
 }
 
-// normaliseNumber writes whole numbers of 64 bits with all their digits, and other numbers with the
-// fewest digits that give the same float64.
+// normaliseNumber formats 64-bit integers with all their digits, and other numbers with the fewest
+// digits that give the same float64.
 func normaliseNumber(number json.Number) (json.Number, error) {
 	text := string(number)
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -89,7 +89,7 @@ func normaliseNumber(number json.Number) (json.Number, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a number of 64 bits", names.Plain(text))
+		return "", fmt.Errorf("%s is not a 64-bit number", names.Plain(text))
 	}
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return json.Number(strconv.FormatInt(int64(f), 10)), nil

@@ -16,34 +16,33 @@ import (
 )
 
 const (
-	// keptCheckpoints is how many checkpoints a run keeps: the second one is for the case that the
-	// newest is damaged.
+	// keptCheckpoints is how many checkpoints a run keeps: the second one is used if the newest is
+	// damaged.
 	keptCheckpoints = 2
-	// metaKey names the array of a checkpoint that holds a checkpointMeta as JSON.
+	// metaKey names a checkpoint's array of a checkpointMeta as JSON.
 	metaKey = "meta"
-	// logKey names the array of a checkpoint that holds the text of metrics.csv up to it.
+	// logKey names a checkpoint's array of the text of metrics.csv up to the checkpoint.
 	logKey = "log"
 )
 
-// checkpointMeta is what a checkpoint says about itself.
+// checkpointMeta is the metadata of a checkpoint.
 type checkpointMeta struct {
-	// so that a checkpoint of another run is not taken for one of this
-	Run        string          `json:"run"`
+	Run        string          `json:"run"` // detects checkpoints of another run
 	Generation int64           `json:"generation"`
 	Meta       json.RawMessage `json:"meta"`
 }
 
-// SaveCheckpoint keeps everything that is needed to go on after a generation: arrays, and anything
-// else as meta, which is written as JSON; metrics.csv is kept in it, too. It is on the disk when
-// SaveCheckpoint returns; only then are older checkpoints than the newest two removed. The names
-// "meta" and "log" are taken.
+// SaveCheckpoint saves everything needed to resume after a generation: arrays, and any other state
+// as meta, which is written as JSON. It also stores metrics.csv. The checkpoint is on disk when
+// SaveCheckpoint returns; only then are checkpoints other than the newest two removed. The names
+// "meta" and "log" are reserved.
 func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, meta any) error {
 	if generation < 0 {
 		return fmt.Errorf("checkpoint of %s: generation %d", w.Dir, generation)
 	}
 	for _, name := range []string{metaKey, logKey} {
 		if _, taken := arrays[name]; taken {
-			return fmt.Errorf("checkpoint of %s: an array cannot be named %q", w.Dir, name)
+			return fmt.Errorf("checkpoint of %s: the array name %q is reserved", w.Dir, name)
 		}
 	}
 	inner, err := json.Marshal(meta)
@@ -68,7 +67,7 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		}
 	}
 
-	// what was logged up to here must be there when training goes on from here
+	// rows logged up to here must exist when training resumes from here
 	if err := w.Sync(); err != nil {
 		return err
 	}
@@ -83,8 +82,8 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 	return w.failure(w.pruneReplay(generation))
 }
 
-// prune removes checkpoints later than the newest, which are of a session that was given up, and
-// all but the newest few.
+// prune removes checkpoints later than the newest, which an abandoned session left, and all but the
+// newest keptCheckpoints.
 func prune(dir string, newest int64) error {
 	if err := removeLater(dir, newest); err != nil {
 		return err
@@ -101,9 +100,9 @@ func prune(dir string, newest int64) error {
 	return nil
 }
 
-// LoadCheckpoint reads the newest checkpoint that is whole, and decodes what was saved as meta into
-// a pointer (nil to leave it). Generation is -1, without arrays, if there is none. Checkpoints that
-// are cut off or damaged are passed over; warnings has a line for each, to be shown.
+// LoadCheckpoint reads the newest intact checkpoint and decodes its meta into a pointer (nil to
+// skip it). If there is none, generation is -1 and arrays is nil. Truncated or damaged checkpoints
+// are skipped; warnings has a line to show for each.
 func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generation int64,
 	warnings []string, err error) {
 	dir := filepath.Join(w.Dir, checkpointsDir)
@@ -117,11 +116,11 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 		path := filepath.Join(dir, name)
 		arrays, inner, log, err := w.readCheckpoint(path, generation)
 		var disk *fs.PathError
-		// the disk or a permission, not the contents: starting from an older one would lose work
+		// a disk or permission error, not damage: starting from an older checkpoint would lose work
 		if errors.As(err, &disk) {
 			return nil, -1, warnings,
-				fmt.Errorf("cannot read checkpoint %s; mend that, or remove the file to go on from an older "+
-					"one (%w)", path, err)
+				fmt.Errorf("cannot read checkpoint %s; fix the cause, or remove the file to resume from an "+
+					"older one (%w)", path, err)
 		}
 		if err != nil {
 			next := "starting from the beginning"
@@ -133,8 +132,8 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 		}
 		if meta != nil {
 			if err := json.Unmarshal(inner, meta); err != nil {
-				return nil, -1, warnings, fmt.Errorf("checkpoint %s is of another version of the program: %w",
-					path, err)
+				return nil, -1, warnings, fmt.Errorf("checkpoint %s was written by another version of the "+
+					"program: %w", path, err)
 			}
 		}
 		w.last, w.log = generation, log
@@ -150,9 +149,9 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 	return nil, -1, warnings, nil
 }
 
-// readCheckpoint reads a checkpoint that must be of this run and of the given generation: its
-// arrays, what was saved as meta, and metrics.csv as it was then, nil where an older program wrote
-// it.
+// readCheckpoint reads a checkpoint, which must be of this run and of the given generation. It
+// returns its arrays, its meta and metrics.csv at that time; log is nil if an older program wrote
+// the checkpoint.
 func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array,
 	meta json.RawMessage, log []byte, err error) {
 	arrays, err = readSealed(path)
@@ -161,7 +160,7 @@ func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[strin
 	}
 	outer, ok := arrays[metaKey].Data.([]uint8)
 	if !ok {
-		return nil, nil, nil, errors.New("it has no meta")
+		return nil, nil, nil, errors.New("it has no metadata")
 	}
 	if text, ok := arrays[logKey]; ok {
 		log, _ = text.Data.([]uint8)

@@ -14,17 +14,16 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Config is what determines every generation of a run. How long it runs, where it is kept, what it
-// logs and the machine it runs on do not belong here.
+// Config determines every generation of a run. It excludes the budget, the run's location, logging
+// and the machine.
 type Config struct {
 	Algorithm string `json:"algorithm"` // such as "map-elites"
 	Env       string `json:"env"`       // such as "pointmaze"
 	Seed      int64  `json:"seed"`
-	// Hyperparameters is the algorithm's typed settings as a JSON object; see NewConfig and
-	// Settings.
+	// Hyperparameters is the algorithm's typed settings as a JSON object; see NewConfig and Settings.
 	Hyperparameters json.RawMessage `json:"hyperparameters"`
-	// Parts are hashes of what parts of the user's own build, by the names of the parts, such as
-	// "emitter"; none where all code is qdnb's.
+	// Parts are hashes of what user-supplied parts build, by part name such as "emitter"; none if all
+	// code is qdnb's.
 	Parts map[string]string `json:"parts,omitempty"`
 }
 
@@ -32,7 +31,7 @@ type Config struct {
 func NewConfig(algorithm, env string, seed int64, settings any) (Config, error) {
 	data, err := json.Marshal(settings)
 	if err != nil {
-		return Config{}, fmt.Errorf("the settings of %s cannot be written as JSON: %w", algorithm, err)
+		return Config{}, fmt.Errorf("cannot encode the settings of %s as JSON: %w", algorithm, err)
 	}
 	c := Config{Algorithm: algorithm, Env: env, Seed: seed, Hyperparameters: data}
 	if err := c.Validate(); err != nil {
@@ -50,18 +49,18 @@ func (c Config) Settings(settings any) error {
 	return nil
 }
 
-// fileName is what the names of algorithms and environments consist of: they become names of
-// folders on all systems.
+// fileName matches valid names of algorithms and environments, which become folder names on all
+// systems.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]{0,99}$`)
 
-// Validate tells why a run could not be kept in a folder: a name that is not fit for a file, or
-// hyperparameters that are not a JSON object. Whether algorithm and environment exist is not known
-// here.
+// Validate returns an error if a run cannot be stored in a folder: a name is not a valid file name,
+// or the hyperparameters are not a JSON object. It does not check that the algorithm and the
+// environment exist.
 func (c Config) Validate() error {
 	for _, field := range [][2]string{{"algorithm", c.Algorithm}, {"env", c.Env}} {
 		if !fileName.MatchString(field[1]) {
-			return fmt.Errorf("%s %s is not a name; use up to 100 letters, digits and + . _ -", field[0],
-				names.Quote(field[1]))
+			return fmt.Errorf("%s %s is not a valid name; use up to 100 letters, digits and + . _ -",
+				field[0], names.Quote(field[1]))
 		}
 	}
 	value, err := parseJSON(c.hyperparameters())
@@ -78,7 +77,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// hyperparameters gives the object, also of an algorithm that has none.
+// hyperparameters returns the object, which is empty for an algorithm without any.
 func (c Config) hyperparameters() []byte {
 	if len(c.Hyperparameters) == 0 {
 		return []byte("{}")
@@ -86,20 +85,20 @@ func (c Config) hyperparameters() []byte {
 	return c.Hyperparameters
 }
 
-// Hash is the first eight hexadecimal digits of the SHA-256 of the configuration in canonical form:
-// the order of keys and the way in which numbers are written do not matter.
+// Hash returns the first eight hexadecimal digits of the SHA-256 of the configuration in canonical
+// form: key order and number formatting do not matter.
 func (c Config) Hash() string {
 	sum := sha256.Sum256(c.canonical())
 	return hex.EncodeToString(sum[:4])
 }
 
-// Name is the name of the run's folder, such as "map-elites-pointmaze-0-1a2b3c4d".
+// Name returns the name of the run's folder, such as "map-elites-pointmaze-0-1a2b3c4d".
 func (c Config) Name() string {
 	return fmt.Sprintf("%s-%s-%d-%s", c.Algorithm, c.Env, c.Seed, c.Hash())
 }
 
-// canonical is the whole configuration with one spelling for one meaning. Hyperparameters that are
-// not JSON, which Validate refuses, count as their text.
+// canonical returns the whole configuration in canonical JSON. Hyperparameters that are not JSON,
+// which Validate refuses, count as text.
 func (c Config) canonical() []byte {
 	hyperparameters, err := canonical(c.hyperparameters())
 	if err != nil {
@@ -116,7 +115,7 @@ func (c Config) canonical() []byte {
 	return data
 }
 
-// file is config.json: the canonical form, laid out for people.
+// file returns config.json: the canonical form, indented.
 func (c Config) file() ([]byte, error) {
 	hyperparameters, err := canonical(c.hyperparameters())
 	if err != nil {
@@ -127,7 +126,7 @@ func (c Config) file() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// parseConfig reads config.json.
+// parseConfig parses config.json.
 func parseConfig(data []byte) (Config, error) {
 	var c Config
 	if err := Decode(data, &c); err != nil {
@@ -151,7 +150,7 @@ func differences(have, want Config) string {
 	return strings.Join(lines, ", ")
 }
 
-// differing lists the keys whose values are not the same in all configurations, see [flatten].
+// differing lists the keys whose values differ between configurations; see [flatten].
 func differing(all ...map[string]any) []string {
 	keys := map[string]bool{}
 	for _, values := range all {
@@ -173,7 +172,7 @@ func show(value any) string {
 	return fmt.Sprint(value)
 }
 
-// flatten lists a configuration's values by name; nested names are joined by dots.
+// flatten writes a configuration's values to out by name; nested names are joined by dots.
 func flatten(c Config, out map[string]any) {
 	value, err := parseJSON(c.canonical())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// settings stands for the typed settings of an algorithm.
+// settings is an example of an algorithm's typed settings.
 type settings struct {
 	Batch     int     `json:"batch"`
 	IsoSigma  float64 `json:"iso_sigma"`
@@ -25,7 +25,7 @@ type settings struct {
 		} `json:"layers"`
 	} `json:"critic"`
 	Limit  *float64 `json:"limit"`
-	Budget Budget   `json:"budget"` // a type with its own JSON
+	Budget Budget   `json:"budget"` // a type with custom JSON
 	common
 	secret int
 }
@@ -50,7 +50,7 @@ func testConfig(t testing.TB) Config {
 	return c
 }
 
-// The folder of a run is found by this hash: a change of it orphans all runs there are.
+// Runs are found by this hash: changing it orphans all existing runs.
 func TestHashIsStable(t *testing.T) {
 	c := Config{Algorithm: "map-elites", Env: "pointmaze", Seed: 0,
 		Hyperparameters: json.RawMessage(
@@ -132,7 +132,7 @@ func TestConfigIsValidated(t *testing.T) {
 		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`[1]`)}, "object"},
 		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{"a"`)}, "JSON"},
 		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{} {}`)}, "JSON"},
-		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{"a":1e999}`)}, "64 bits"},
+		{Config{Algorithm: "a", Env: "b", Hyperparameters: json.RawMessage(`{"a":1e999}`)}, "64-bit"},
 	} {
 		err := c.config.Validate()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -181,7 +181,7 @@ func TestSetRefuses(t *testing.T) {
 		"batch=null":                 `batch: null is not an integer`,
 		"batch=99999999999999999999": `is not an integer`,
 		"small=128":                  `small: 128 is not an integer of 8 bits`,
-		"count=-1":                   `count: -1 is not an integer of at least 0`,
+		"count=-1":                   `count: -1 is not a non-negative integer`,
 		"iso_sigma=x":                `iso_sigma: "x" is not a number`,
 		"iso_sigma=NaN":              `iso_sigma: "NaN" is not a number`,
 		"line_sigma=1e300":           `is not a number`,

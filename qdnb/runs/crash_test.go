@@ -12,8 +12,7 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// crashRoot makes this test binary a process that trains below the folder it names until it is
-// killed.
+// crashRoot makes this test binary train below the folder it names until it is killed.
 const crashRoot = "QDNB_TEST_CRASH_ROOT"
 
 func TestMain(m *testing.M) {
@@ -68,8 +67,8 @@ func trainForever(root string) error {
 	}
 }
 
-// Whenever a process is killed, the next one finds a whole checkpoint, no older than what was said
-// and what the status promised, all rows of the log up to it and all rows of the replay buffer.
+// Whenever a process is killed, the next one finds an intact checkpoint at least as new as reported
+// and as the status says, with all log rows and replay buffer rows up to it.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED in short mode: killing processes takes seconds")
@@ -94,8 +93,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 			return true
 		}
-		// It comes as far as it is let, however slow the machine is, and is killed somewhere in the
-		// generation that follows.
+		// The process reaches a fixed generation, however slow the machine, and is killed at some point
+		// in the next one.
 		for range 1 + attempt%3 {
 			begun := time.Now()
 			listen()
@@ -105,7 +104,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		must(t, cmd.Process.Kill())
 		for listen() {
 		}
-		cmd.Wait() // it was killed, so this is an error
+		cmd.Wait() // an error, since it was killed
 
 		w := create(t, root) // the lock is free again
 		arrays, generation, warnings, err := w.LoadCheckpoint(nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// trained is the folder of a finished run of three rows, and its metrics.
+// trained returns the folder of a finished run with three rows, and its metrics.
 func trained(t *testing.T, root string) (dir string, log []byte) {
 	t.Helper()
 	w := create(t, root)
@@ -23,7 +23,7 @@ func trained(t *testing.T, root string) (dir string, log []byte) {
 	return w.Dir, log
 }
 
-// Rows of the log that were lost or changed come back from the checkpoint, and that is said.
+// Lost or changed log rows are restored from the checkpoint, with a warning.
 func TestLogIsRestoredFromTheCheckpoint(t *testing.T) {
 	for name, spoil := range map[string]func([]byte) []byte{
 		"cut":     func(b []byte) []byte { return b[:len(b)/2] },
@@ -57,7 +57,7 @@ func TestLogIsRestoredFromTheCheckpoint(t *testing.T) {
 	}
 }
 
-// No bit of a status can change unnoticed, but for those of the checksum's own name.
+// Any changed bit of a status is detected, except in the checksum's key.
 func TestStatusIsSealed(t *testing.T) {
 	dir, _ := trained(t, t.TempDir())
 	path := filepath.Join(dir, statusFileName)
@@ -75,7 +75,7 @@ func TestStatusIsSealed(t *testing.T) {
 	}
 }
 
-// A configuration that is not that of the folder's name is refused.
+// A configuration that does not match the folder's name is refused.
 func TestConfigIsThatOfTheName(t *testing.T) {
 	dir, _ := trained(t, t.TempDir())
 	path := filepath.Join(dir, configFile)
@@ -83,10 +83,11 @@ func TestConfigIsThatOfTheName(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(path, []byte(strings.Replace(string(data), `"seed": 0`, `"seed": 1`, 1)),
 		0o666))
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), path+" is not of this run") {
+	_, err = Open(dir)
+	if err == nil || !strings.Contains(err.Error(), path+" does not match its folder") {
 		t.Errorf("%v", err)
 	}
-	other := filepath.Join(filepath.Dir(dir), "mine") // a name without a hash promises nothing
+	other := filepath.Join(filepath.Dir(dir), "mine") // a name without a hash is not checked
 	must(t, os.Rename(dir, other))
 	if _, err := Open(other); err != nil {
 		t.Error(err)

@@ -1,38 +1,37 @@
-// Package runs keeps training runs in folders: what was asked for, how it went, where to go on, and
-// what came out.
+// Package runs stores training runs in folders: configuration, progress, checkpoints and results.
 //
 //	runs/map-elites-pointmaze-0-1a2b3c4d/
 //	    config.json                  what determines every generation: algorithm, environment, seed, hyperparameters
-//	    status.json                  the newest numbers: progress, metrics, backend, budget, finished or not
+//	    status.json                  newest progress, metrics, backend and budget; whether the run is finished
 //	    metrics.csv                  one row per logging step
-//	    checkpoints/gen-000000100.npz  everything needed to go on, the newest two
+//	    checkpoints/gen-000000100.npz  everything needed to resume, the newest two
 //	    snapshots/gen-000000050.npz    the repertoire without genotypes, nine in the first half of the budget and one at its end
-//	    replay/000000000000-000000025000.npz  rows of a replay buffer, if the algorithm has one; see [Writer.SaveReplay]
+//	    replay/000000000000-000000025000.npz  rows of the replay buffer, if the algorithm has one; see [Writer.SaveReplay]
 //	    repertoire.npz               the final repertoire, with genotypes
-//	    skills.npz                   a policy with skills and its newest evaluation, if the algorithm has one; see [Skills]
+//	    skills.npz                   a skill-conditioned policy and its newest evaluation, if the algorithm has one; see [Skills]
 //	    lock                         held by the process that trains
 //
-// The folder's name ends in a hash of the configuration, so training is idempotent: asking for a
-// run that is there finds it, one that was cut off goes on, and one that is asked for with a larger
-// budget is extended. The hash covers what determines generation g and nothing else: not the
-// budget, not paths, not logging, not the device. Which backend computed what is written in the
-// status, since going on with another one is allowed, but no longer exact to the bit.
+// The folder's name ends in a hash of the configuration, so training is idempotent: requesting an
+// existing run finds it, an interrupted run resumes, and a larger budget extends it. The hash
+// covers only what determines the generations. It does not cover the budget, paths, logging or the
+// device. The status records which backend computed which generations: a run can be resumed on
+// another backend, but the result is then no longer bit-identical.
 //
-// The package has two halves. [Open] and [Find] read runs, also while they are being trained, for
-// figures and tables. [Create] returns a [Writer], which owns the folder while it trains: a second
-// one, in this process or another, is refused, and [Holder] names who has it. [Import] makes the
-// folder of a run that was not trained here.
+// The package has two halves. [Open] and [Find] read runs for figures and tables, also during
+// training. [Create] returns a [Writer], which owns the folder while it trains. A second writer, in
+// this process or another, is refused; [Holder] names the process that holds the folder. [Import]
+// creates the folder of a run that was trained elsewhere.
 //
 // # After a crash
 //
-// Files are written beside their targets, forced to the disk and renamed, so a process killed at
-// any moment leaves whole files. A checkpoint ends in the SHA-256 of all that comes before; one
-// that is cut off or damaged is passed over, with a warning, for the one before it. What was logged
-// after the checkpoint from which training goes on is dropped ([Writer.Begin]), so that a run that
-// was killed ends with the same files as one that was not. A checkpoint holds metrics.csv up to it,
-// from which a damaged one is restored; status.json has a checksum of itself and of the log, the
-// folder's name one of config.json, and arrays have those of zip.
+// Each file is written to a temporary file, synced and renamed, so a process killed at any time
+// leaves only complete files. A checkpoint ends in the SHA-256 of all preceding bytes. A truncated
+// or damaged checkpoint is skipped with a warning, and the previous one is used. Rows logged after
+// the checkpoint are dropped on resuming ([Writer.Begin]), so a killed run ends with the same files
+// as an uninterrupted one. A checkpoint contains metrics.csv up to its generation, which restores a
+// damaged file. status.json contains checksums of itself and of the log. The folder's name contains
+// one of config.json, and zip checksums the arrays.
 //
-// Files are .npz, CSV and JSON: NumPy, spreadsheets and every language read them. This package does
-// not import GoMLX, so that programs which only draw figures build fast.
+// Files are .npz, CSV and JSON, which NumPy, spreadsheets and every language can read. This package
+// does not import GoMLX, so programs that only draw figures build fast.
 package runs

@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// count trains the simplest of algorithms: its state is a number that grows by one each generation.
+// count trains a trivial algorithm: its state is a number that grows by one per generation.
 func count(root string, config runs.Config, budget runs.Budget) error {
 	w, err := runs.Create(root, config)
 	if err != nil {
@@ -30,7 +30,7 @@ func count(root string, config runs.Config, budget runs.Budget) error {
 			return err
 		}
 	}
-	fmt.Printf("%s goes on after generation %d\n", w.Name(), generation)
+	fmt.Printf("%s continues after generation %d\n", w.Name(), generation)
 
 	if err := w.Begin(generation, "generation", "state"); err != nil {
 		return err
@@ -52,7 +52,7 @@ func count(root string, config runs.Config, budget runs.Budget) error {
 	return w.SaveStatus(status)
 }
 
-// A run that is asked for again with a larger budget goes on where it ended.
+// A run requested again with a larger budget resumes where it ended.
 func Example() {
 	root, err := os.MkdirTemp("", "runs")
 	if err != nil {
@@ -80,7 +80,7 @@ func Example() {
 	metrics, err := run.Metrics()
 	fmt.Println(run.Status.Generation, run.Status.Budget, metrics.Columns, metrics.Rows, err)
 	// Output:
-	// count-nothing-0-97902ac3 goes on after generation -1
-	// count-nothing-0-97902ac3 goes on after generation 2
+	// count-nothing-0-97902ac3 continues after generation -1
+	// count-nothing-0-97902ac3 continues after generation 2
 	// 4 4 generations [generation state] [[1 1] [2 2] [3 3] [4 4]] <nil>
 }

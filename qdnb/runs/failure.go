@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// advice is an error whose text says what to do; the error of the file system, with a path that
-// nobody asked for, lies below.
+// advice is an error whose text says what to do. It wraps the file system's error, whose path would
+// not help the user.
 type advice struct {
 	text  string
 	cause error
@@ -17,8 +17,8 @@ type advice struct {
 func (a *advice) Error() string { return a.text }
 func (a *advice) Unwrap() error { return a.cause }
 
-// failure turns an error of the file system into one line that says what to do. last is the
-// generation of the newest good checkpoint, or -1.
+// failure turns a file system error into one line that says what to do. last is the generation of
+// the newest intact checkpoint, or -1.
 func failure(dir string, last int64, err error) error {
 	kept := "there is no checkpoint yet"
 	if last >= 0 {
@@ -31,11 +31,11 @@ func failure(dir string, last int64, err error) error {
 		return &advice{fmt.Sprintf("no space left in %s; free space or give --runs another folder; %s",
 			dir, kept), err}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return &advice{fmt.Sprintf("cannot write to %s; give --runs a folder that you may write to; %s",
+		return &advice{fmt.Sprintf("cannot write to %s; give --runs a writable folder; %s",
 			dir, kept), err}
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
 		return &advice{fmt.Sprintf("%s is not a folder; move the file away or give --runs another folder",
 			dir), err}
 	}
-	return fmt.Errorf("cannot keep the run in %s; %s (%w)", dir, kept, err)
+	return fmt.Errorf("cannot store the run in %s; %s (%w)", dir, kept, err)
 }

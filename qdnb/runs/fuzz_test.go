@@ -30,7 +30,7 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		if name := c.Name(); filepath.Base(name) != name {
-			t.Errorf("the folder %q is not a name", name)
+			t.Errorf("the folder name %q is invalid", name)
 		}
 		text, err := c.file()
 		if err != nil {
@@ -46,7 +46,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// tuned has a field of each kind that settings have.
+// tuned has a field of each kind used in settings.
 type tuned struct {
 	Batch   int       `json:"batch"`
 	Sigma   float64   `json:"sigma"`
@@ -77,7 +77,7 @@ func FuzzSet(f *testing.F) {
 		hostile.Bounded(t, len(assignment), func() { err = Set(&s, assignment) })
 		hostile.Error(t, err)
 		if err != nil && !reflect.DeepEqual(s, before) {
-			t.Errorf("%q: %v, and still it changed the settings to %+v", assignment, err, s)
+			t.Errorf("%q: %v, but it changed the settings to %+v", assignment, err, s)
 		}
 		hostile.Error(t, Decode([]byte(assignment), &s))
 	})
@@ -103,7 +103,7 @@ func FuzzStatus(f *testing.F) {
 		}
 		text, err := json.Marshal(s)
 		if err != nil {
-			t.Fatalf("%s was read as %+v, and cannot be written: %v", data, s, err)
+			t.Fatalf("%s was read as %+v, which cannot be written: %v", data, s, err)
 		}
 		if again, err := parseStatus(text); err != nil || !reflect.DeepEqual(again.Progress,
 			s.Progress) || again.MaxFitness != s.MaxFitness {
@@ -151,7 +151,7 @@ func FuzzMetrics(f *testing.F) {
 	})
 }
 
-// FuzzWriterOnOldMetrics goes on with metrics that anything may have written.
+// FuzzWriterOnOldMetrics resumes with arbitrary existing metrics.
 func FuzzWriterOnOldMetrics(f *testing.F) {
 	f.Add([]byte("generation,x\n0,1.5\n1,-inf\n2,nan\n3,"), int64(1))
 	f.Add([]byte("generation,x\nnan,1\ninf,1\n"), int64(1))
@@ -177,8 +177,8 @@ func FuzzWriterOnOldMetrics(f *testing.F) {
 	})
 }
 
-// archives are seeds of two kinds: bytes of a file as it is, and the text that [hostile.Archive]
-// makes one of.
+// archives are seeds of two kinds: raw file bytes, and text from which [hostile.Archive] makes a
+// file.
 func archives(f *testing.F, arrays map[string]npz.Array, texts ...string) {
 	f.Helper()
 	var whole bytes.Buffer
@@ -236,7 +236,7 @@ func FuzzRepertoire(f *testing.F) {
 					r.Centroid(cell)
 					r.Genotype(cell)
 				}
-				_ = make([]float32, r.Dims) // as who draws it does
+				_ = make([]float32, r.Dims) // as figures do
 				if err := npz.WriteTo(io.Discard, r.arrays()); err != nil {
 					t.Errorf("it cannot be written: %v", err)
 				}
@@ -280,7 +280,7 @@ func FuzzSkills(f *testing.F) {
 				}
 			}
 			_ = make([]float32, s.Dims()+s.Steps())
-			hostile.Error(t, npz.WriteTo(io.Discard, s.arrays())) // of names that are none
+			hostile.Error(t, npz.WriteTo(io.Discard, s.arrays())) // possibly with invalid names
 		})
 	})
 }
@@ -312,7 +312,7 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// sealed puts the digest at the end that makes a file pass for one that was written whole.
+// sealed appends the digest that makes a file pass as complete.
 func sealed(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -387,7 +387,7 @@ func FuzzLoadReplay(f *testing.F) {
 			t.Fatal(err)
 		}
 		data = archive(data, isText)
-		if isText { // with a meta of this very segment, so that the rows are looked at
+		if isText { // with valid metadata, so that the rows are read
 			arrays := map[string]npz.Array{}
 			if r, err := npz.NewReader(bytes.NewReader(data), int64(len(data))); err == nil {
 				if all, err := r.ReadAll(); err == nil {
@@ -401,7 +401,7 @@ func FuzzLoadReplay(f *testing.F) {
 			arrays[metaKey] = npz.Of(meta)
 			var out bytes.Buffer
 			if npz.WriteTo(&out, arrays) != nil {
-				return // a name that is none
+				return // an invalid name
 			}
 			data = out.Bytes()
 		}

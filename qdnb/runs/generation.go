@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// generationFile is the name of a checkpoint or snapshot: gen-000000100.npz.
+// generationFile returns the name of a checkpoint or snapshot: gen-000000100.npz.
 func generationFile(generation int64) string { return fmt.Sprintf("gen-%09d.npz", generation) }
 
-// generationFiles lists the generations of the files in a folder, oldest first. Files of other
-// names are passed over, and a folder that is not there is empty.
+// generationFiles lists the generations of the files in a folder, oldest first. Files with other
+// names are skipped. A missing folder counts as empty.
 func generationFiles(dir string) ([]int64, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,10 +10,10 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Import makes the folder of a run below root that was not trained here: write fills it through a
-// writer. The folder appears whole or not at all: it is written under another name, hidden and of
-// this call alone, and then renamed. A run of the same configuration that is there and finished is
-// returned as it is; the configuration must tell contents apart.
+// Import creates the folder of a run that was trained elsewhere, below root. write fills it through
+// a writer. The folder is written under a unique hidden name and then renamed, so it appears
+// complete or not at all. If a finished run with the same configuration exists, it is returned
+// unchanged; the configuration must therefore identify the contents.
 func Import(root string, c Config, write func(*Writer) error) (*Run, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -29,20 +29,20 @@ func Import(root string, c Config, write func(*Writer) error) (*Run, error) {
 	run, err := importInto(root, target, c, write)
 	if err != nil {
 		for _, dir := range made {
-			_ = os.Remove(dir) // stays if anything is in it
+			_ = os.Remove(dir) // fails if it is not empty
 		}
 	}
 	return run, err
 }
 
-// imported opens a run that is there already.
+// imported opens a run that exists already.
 func imported(dir string) (*Run, error) {
 	run, err := Open(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s is in the way: %w", dir, err)
+		return nil, fmt.Errorf("%s already exists: %w", dir, err)
 	}
 	if !run.Status.Finished {
-		return nil, fmt.Errorf("%s is in the way and not complete; move it away", dir)
+		return nil, fmt.Errorf("%s already exists and is incomplete; move it away", dir)
 	}
 	return run, nil
 }
@@ -73,8 +73,8 @@ func importInto(root, target string, c Config, write func(*Writer) error) (*Run,
 	return Open(target)
 }
 
-// makeFolders makes a folder and those above it that are not there, and lists what it made, the
-// innermost first.
+// makeFolders creates a folder and its missing parents, and returns those it created, innermost
+// first.
 func makeFolders(dir string) ([]string, error) {
 	var missing []string
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {

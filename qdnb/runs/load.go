@@ -9,8 +9,7 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Folder is where runs are kept if nothing else is said: $QDNB_RUNS, else "runs" in the current
-// folder.
+// Folder returns the default folder of runs: $QDNB_RUNS if set, else "runs" in the current folder.
 func Folder() string {
 	if dir := os.Getenv("QDNB_RUNS"); dir != "" {
 		return dir
@@ -18,9 +17,9 @@ func Folder() string {
 	return "runs"
 }
 
-// Load opens a run by the path of its folder, or by its name in [Folder], of which the beginning is
-// enough if no other run begins so: Load("map-elites-pointmaze-0"). The error for several runs says
-// in which settings they differ. qdnb.Load opens the run of a Spec.
+// Load opens a run by the path of its folder or by its name in [Folder]. A prefix of the name is
+// enough if it is unique: Load("map-elites-pointmaze-0"). If several runs match, the error lists
+// the settings in which they differ. qdnb.Load opens the run of a Spec.
 func Load(target string) (*Run, error) { return LoadFrom(Folder(), target) }
 
 // LoadFrom is [Load] with another folder of runs.
@@ -34,18 +33,18 @@ func LoadFrom(root, target string) (*Run, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s: train it first", target, root)
+		return nil, fmt.Errorf("no run %q, neither as a folder nor in %s; train it first", target, root)
 	case 1:
 		return found[0], nil
 	}
-	return nil, fmt.Errorf("%d runs begin with %q: give more of one of these names:%s", len(found),
+	return nil, fmt.Errorf("%d runs begin with %q; give a longer prefix:%s", len(found),
 		target, candidates(found))
 }
 
-// maxCandidates is how many runs an error lists.
+// maxCandidates is the maximum number of runs that an error lists.
 const maxCandidates = 20
 
-// candidates lists runs, a line each, with the settings in which those of the same algorithm,
+// candidates lists runs, one per line, with the settings in which runs with the same algorithm,
 // environment and seed differ.
 func candidates(found []*Run) string {
 	values := make([]map[string]any, len(found))

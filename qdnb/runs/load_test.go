@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A second configuration under the same name is listed with what differs.
+// Configurations with the same name prefix are listed with their differences.
 func TestLoadListsTheCandidates(t *testing.T) {
 	root := t.TempDir()
 	for _, batch := range []int{1000, 200} {

@@ -9,7 +9,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// takeLock takes the lock of a folder, which the system gives up when the process ends, however it
+// takeLock takes the lock of a folder. The system releases it when the process ends, however it
 // ends.
 func takeLock(dir string) (*flock.Flock, error) {
 	path := filepath.Join(dir, lockFile)
@@ -30,21 +30,21 @@ func takeLock(dir string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// Holder names the process that holds the folder of a run, such as "process 12 on node3"; it is
-// empty if none does. It asks for a shared lock and gives it back at once, so that a process which
-// begins at the same moment finds the folder held.
+// Holder returns the process that holds the folder of a run, such as "process 12 on node3", or ""
+// if none does. It briefly takes a shared lock, so a process that starts at the same time may find
+// the folder locked.
 func Holder(dir string) string {
 	path := filepath.Join(dir, lockFile)
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	taken, err := lock.TryRLock()
 	defer lock.Close()
-	if taken || err != nil { // there is no such file, or the file system knows no locks
+	if taken || err != nil { // no lock file, or the file system does not support locks
 		return ""
 	}
 	return holderOf(path)
 }
 
-// holderOf is what the file of a lock says of the process that has it.
+// holderOf returns the holder named in a lock file.
 func holderOf(path string) string {
 	text, err := os.ReadFile(path)
 	if holder := strings.TrimSpace(string(text)); err == nil && holder != "" {

@@ -14,22 +14,22 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// metricsLog appends to metrics.csv. Each row is written at once, so that a killed process leaves
-// at most the last row unfinished.
+// metricsLog appends to metrics.csv. Each row is written immediately, so that a killed process
+// leaves at most one partial row.
 type metricsLog struct {
 	file    *os.File
 	columns []string
 	last    float64 // generation of the last row
-	text    []byte  // the header and all rows: a checkpoint has them, too
+	text    []byte  // the header and all rows; checkpoints store it
 }
 
-// LogSeal tells whether metrics.csv is as it was written.
+// LogSeal is a checksum of metrics.csv.
 type LogSeal struct {
-	Bytes  int64  `json:"bytes"` // that were written; more may have been since
+	Bytes  int64  `json:"bytes"` // bytes covered; the file may have grown since
 	SHA256 string `json:"sha256"`
 }
 
-// seal is that of what was logged; zero before Begin.
+// seal returns the seal of the rows logged so far; zero before Begin.
 func (m *metricsLog) seal() LogSeal {
 	if m == nil {
 		return LogSeal{}
@@ -37,7 +37,7 @@ func (m *metricsLog) seal() LogSeal {
 	return LogSeal{int64(len(m.text)), digest(m.text)}
 }
 
-// check tells whether a file begins with what was sealed.
+// check returns an error unless a file begins with the sealed bytes.
 func (s LogSeal) check(path string) error {
 	if s == (LogSeal{}) {
 		return nil
@@ -47,23 +47,23 @@ func (s LogSeal) check(path string) error {
 		return err
 	}
 	if s.Bytes < 0 || int64(len(data)) < s.Bytes || digest(data[:s.Bytes]) != s.SHA256 {
-		return fmt.Errorf("%s is damaged: it is not what was logged; remove status.json beside it and "+
-			"train again, which restores both from the checkpoint", path)
+		return fmt.Errorf("%s is damaged: it differs from what was logged; remove status.json next to "+
+			"it and train again to restore both from the checkpoint", path)
 	}
 	return nil
 }
 
-// Begin readies the folder for going on after a generation, that of the checkpoint which was
-// loaded, or -1 to begin anew: rows of metrics.csv, snapshots and (damaged) checkpoints of later
-// generations, which a session that was cut off has left, are dropped. The columns of metrics.csv
-// are fixed for the life of a run; the first one must be "generation".
+// Begin prepares the folder for training after a generation: that of the loaded checkpoint, or -1
+// to start from scratch. It drops rows of metrics.csv, snapshots and (damaged) checkpoints of later
+// generations, which an interrupted session left. The columns of metrics.csv are fixed for the life
+// of a run; the first one must be "generation".
 func (w *Writer) Begin(generation int64, columns ...string) error {
 	if len(columns) == 0 || columns[0] != "generation" {
 		return fmt.Errorf("the first column of %s must be generation, not %q", metricsFile, columns)
 	}
 	for i, name := range columns {
 		if slices.Contains(columns[:i], name) || name == "" || strings.ContainsAny(name, ",\"\r\n ") {
-			return fmt.Errorf("%q is not a name for a column of %s", name, metricsFile)
+			return fmt.Errorf("%q is not a valid column name for %s", name, metricsFile)
 		}
 	}
 	for _, dir := range []string{checkpointsDir, snapshotsDir} {
@@ -91,9 +91,9 @@ func (w *Writer) Begin(generation int64, columns ...string) error {
 	return nil
 }
 
-// rewind rewrites metrics.csv if it has more, or less, than the header and whole rows up to a
-// generation: those that the checkpoint has, or, where that is of an older program, those of the
-// file. It returns the generation of the last row, or -1, and the text of the file.
+// rewind rewrites metrics.csv unless it holds exactly the header and the complete rows up to a
+// generation. The rows come from the checkpoint, or from the file if an older program wrote the
+// checkpoint. It returns the generation of the last row, or -1, and the text of the file.
 func (w *Writer) rewind(path string, generation float64, columns []string) (last float64,
 	text []byte, err error) {
 	header := strings.Join(columns, ",") + "\n"
@@ -114,8 +114,8 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 			return 0, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if len(table.Rows) > 0 && !slices.Equal(table.Columns, columns) {
-			return 0, nil, fmt.Errorf("%s has the columns %s, this program logs %s; move the folder away "+
-				"to train anew", path,
+			return 0, nil, fmt.Errorf("%s has the columns %s, but this program logs %s; move the folder "+
+				"away to start over", path,
 				names.List(table.Columns), names.List(columns))
 		}
 		for _, row := range table.Rows {
@@ -133,13 +133,14 @@ func (w *Writer) rewind(path string, generation float64, columns []string) (last
 	return last, kept.Bytes(), nil
 }
 
-// Log appends a row to metrics.csv: one value per column of Begin, the first being a generation
-// after that of the row before. Numbers are written so that they are read back as they are.
+// Log appends a row to metrics.csv: one value per column of Begin. The first value is a generation,
+// which must exceed that of the previous row. Numbers are formatted so that they parse back
+// exactly.
 func (w *Writer) Log(values ...float64) error {
 	m := w.metrics
 	switch {
 	case m == nil:
-		return fmt.Errorf("%s: Begin must come before Log", w.Dir)
+		return fmt.Errorf("%s: call Begin before Log", w.Dir)
 	case len(values) != len(m.columns):
 		return fmt.Errorf("%s: %d values for the columns %s", metricsFile, len(values),
 			strings.Join(m.columns, ","))
@@ -148,16 +149,15 @@ func (w *Writer) Log(values ...float64) error {
 	}
 	row := formatRow(values)
 	if _, err := m.file.WriteString(row); err != nil {
-		// A full disk may have taken half of the row. If that cannot be undone either, the next
-		// Begin does it.
+		// A full disk may have taken part of the row. If truncating fails too, the next Begin repairs it.
 		return w.failure(errors.Join(err, m.file.Truncate(int64(len(m.text)))))
 	}
 	m.last, m.text = values[0], append(m.text, row...)
 	return nil
 }
 
-// Sync makes sure that the rows logged so far survive a power failure. SaveCheckpoint does so
-// itself.
+// Sync flushes the rows logged so far to disk, so that they survive a power failure. SaveCheckpoint
+// calls it.
 func (w *Writer) Sync() error {
 	if w.metrics == nil {
 		return nil

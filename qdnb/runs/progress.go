@@ -16,10 +16,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Bar shows how far something is and when it will be done: in a notebook by one output that changes
-// in place, in a terminal by one line of stderr, and elsewhere by a plain line on stderr now and
-// then. A line begins with the percentage and the time left; the label comes last, shortened to the
-// room that is left. Bar writes nothing to stdout, and may be used by several goroutines.
+// Bar shows progress and the estimated time left: in a notebook as one output that updates in
+// place, in a terminal as one line on stderr, and elsewhere as occasional plain lines on stderr. A
+// line starts with the percentage and the time left. The label comes last, shortened to fit. Bar
+// writes nothing to stdout and is safe for concurrent use.
 type Bar struct {
 	mu    sync.Mutex
 	show  display
@@ -27,21 +27,21 @@ type Bar struct {
 	now   func() time.Time
 
 	start, shown time.Time
-	begun        time.Time // when the work began that the time left is extrapolated from
-	base         float64   // fraction at that time: a resumed run does not begin at 0
+	begun        time.Time // start of the work from which the time left is extrapolated
+	base         float64   // fraction at that time; a resumed run does not start at 0
 	based        bool
 	done         bool
 }
 
-// display draws a bar somewhere.
+// display draws a bar.
 type display interface {
-	every() time.Duration // the shortest time between two drawings
-	columns() int         // room for the text
+	every() time.Duration // minimum time between two updates
+	columns() int         // width of the text
 	update(fraction float64, text string)
 	finish(text string)
 }
 
-// NewBar makes a progress bar with a label such as the name of a run. A quiet one shows nothing.
+// NewBar makes a progress bar with a label such as the name of a run. If quiet, it shows nothing.
 func NewBar(label string, quiet bool) *Bar {
 	switch {
 	case quiet:
@@ -60,22 +60,22 @@ func newBar(label string, show display, now func() time.Time) *Bar {
 	b := &Bar{show: show, label: label, now: now, start: now()}
 	b.begun = b.start
 	if _, ok := show.(plain); ok {
-		b.shown = b.start // what takes less than the pause between two lines needs none but the last
+		b.shown = b.start // short work prints only its last line
 	}
 	return b
 }
 
-// Begin says that the work begins now, with a fraction done before, such as by earlier sessions.
-// The time left is extrapolated from what is done after Begin, so compilation does not count.
-// Without Begin it is extrapolated from the bar's beginning and the fraction of the first Update.
+// Begin marks the start of the work, with the fraction done before, such as by earlier sessions.
+// The time left is extrapolated from progress after Begin, so compilation does not count. Without
+// Begin it is extrapolated from the bar's creation and the fraction of the first Update.
 func (b *Bar) Begin(fraction float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begun, b.base, b.based = b.now(), fraction, true
 }
 
-// Update shows that a fraction, from 0 to 1, is done, with details such as the newest numbers, the
-// most important first; those without room are left out. It may be called at any rate.
+// Update shows that a fraction, from 0 to 1, is done. details, such as the newest metrics, come
+// most important first; those that do not fit are left out. It can be called at any rate.
 func (b *Bar) Update(fraction float64, details ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +97,8 @@ func (b *Bar) Update(fraction float64, details ...string) {
 	b.show.update(fraction, fit(b.show.columns(), b.times(now, fraction), details, b.label))
 }
 
-// Left is the time from a fraction to the end at the rate of the work since Begin, and whether that
-// is known.
+// Left estimates the time from a fraction to the end at the rate since Begin. known is false if
+// there is no estimate.
 func (b *Bar) Left(fraction float64) (left time.Duration, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +113,7 @@ func (b *Bar) left(now time.Time, fraction float64) (time.Duration, bool) {
 	return time.Duration(min(left, math.MaxInt64/2)), true
 }
 
-// times is the time left, or the time since the bar was made if that is not known.
+// times returns the time left, or the time since the bar's creation if that is unknown.
 func (b *Bar) times(now time.Time, fraction float64) string {
 	if left, known := b.left(now, fraction); known {
 		return shortTime(left) + " left"
@@ -121,10 +121,10 @@ func (b *Bar) times(now time.Time, fraction float64) string {
 	return shortTime(now.Sub(b.start))
 }
 
-// fit joins what a line of so many columns has room for: the times and the first detail in any
-// case, other details if they are not cut, and what fits of the label.
+// fit joins what fits on a line: always the times and the first detail, other details if they fit
+// uncut, and as much of the label as fits.
 func fit(columns int, times string, details []string, label string) string {
-	const gap, least = 2, 6 // columns between two parts, and of a shortened label
+	const gap, least = 2, 6 // columns between two parts; minimum of a shortened label
 	line := times
 	for i, detail := range details {
 		if detail == "" {
@@ -140,10 +140,10 @@ func fit(columns int, times string, details []string, label string) string {
 	return shorten(line, columns)
 }
 
-// width is the number of columns of a text.
+// width returns the number of columns of a text.
 func width(text string) int { return utf8.RuneCountInString(text) }
 
-// shorten cuts a text off at so many columns.
+// shorten truncates a text to a number of columns.
 func shorten(text string, columns int) string {
 	if width(text) <= columns {
 		return text
@@ -162,7 +162,7 @@ func (b *Bar) Done(summary string) {
 	b.show.finish(strings.TrimSpace(b.label + "  " + summary))
 }
 
-// shortTime writes a duration with the precision that a person wants: 41s, 3m05s, 2h07m.
+// shortTime formats a duration with a precision that suits readers: 41s, 3m05s, 2h07m.
 func shortTime(d time.Duration) string {
 	seconds := int64(d.Round(time.Second) / time.Second)
 	switch {
@@ -184,15 +184,14 @@ func (nothing) columns() int           { return 0 }
 func (nothing) update(float64, string) {}
 func (nothing) finish(string)          {}
 
-// notebook replaces the contents of one output of a cell. Plain HTML is also shown in a notebook
-// that is not trusted.
+// notebook replaces one output of a cell. Plain HTML is shown even in an untrusted notebook.
 type notebook struct {
 	send  func(page string)
-	flush func() // the program of a cell may end right after Done
+	flush func() // the cell's program may end right after Done
 }
 
 func (notebook) every() time.Duration { return time.Second / 10 }
-func (notebook) columns() int         { return 88 } // a line of a cell's output beside the bar
+func (notebook) columns() int         { return 88 } // a line of a cell's output, next to the bar
 
 func (n notebook) update(fraction float64, text string) {
 	n.send(fmt.Sprintf(`<progress max="1000" value="%.0f" style="width:16em;vertical-align:middle"></progress> `+
@@ -204,19 +203,18 @@ func (n notebook) finish(text string) {
 	n.flush()
 }
 
-// terminal draws a line of a terminal again and again.
+// terminal redraws one line of a terminal.
 type terminal struct {
 	out   io.Writer
-	width func() int // columns of the terminal, which may change
-	cells int        // columns of the bar without its frame
+	width func() int // current width of the terminal
+	cells int        // columns of the bar, without its frame
 	bar   *progressbar.ProgressBar
 }
 
-// barExtra are the columns of the percentage, the frame of the bar, and the space at the end of the
-// line.
+// barExtra is the width of the percentage, the bar's frame and the space at the end of the line.
 const barExtra = 11
 
-// widthOf asks a terminal for its width.
+// widthOf returns a function that queries a terminal's width.
 func widthOf(f *os.File) func() int {
 	return func() int {
 		width, _, err := term.GetSize(int(f.Fd()))
@@ -228,7 +226,7 @@ func widthOf(f *os.File) func() int {
 }
 
 func newTerminal(out io.Writer, width func() int) *terminal {
-	cells := min(max((width()-60)/2, 2), 24) // numbers come first
+	cells := min(max((width()-60)/2, 2), 24) // numbers take precedence
 	return &terminal{out: out, width: width, cells: cells, bar: progressbar.NewOptions(1000,
 		progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(cells),
 		progressbar.OptionSetElapsedTime(false),
@@ -238,13 +236,13 @@ func newTerminal(out io.Writer, width func() int) *terminal {
 
 func (*terminal) every() time.Duration { return time.Second / 10 }
 
-// columns is what is left of a line: one that wraps cannot be replaced.
+// columns returns the rest of the line: a line that wraps cannot be replaced.
 func (t *terminal) columns() int { return max(t.width()-t.cells-barExtra, 0) }
 
 func (t *terminal) update(fraction float64, text string) {
 	t.bar.Describe(text)
-	// 1000 of 1000 would end the bar; only Done does.
-	// nolint:errcheck // a terminal that is gone is no reason to stop training
+	// 1000 of 1000 would end the bar, which only Done may do.
+	// nolint:errcheck // training continues without a terminal
 	t.bar.Set(min(int(1000*fraction), 999))
 }
 

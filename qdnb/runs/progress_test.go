@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fakeClock is a time that only moves when told to.
+// fakeClock is a clock that only advances on demand.
 type fakeClock struct{ t time.Time }
 
 func (c *fakeClock) now() time.Time          { return c.t }
@@ -49,7 +49,7 @@ func TestPlainBarIsALineNowAndThen(t *testing.T) {
 	clock := newClock()
 	var out bytes.Buffer
 	b := newBar("run", plain{&out}, clock.now)
-	for i := range 36 { // goes on at a half; 35 seconds
+	for i := range 36 { // resumes at one half; 35 seconds
 		b.Update(0.5+float64(i)/200, "")
 		clock.advance(time.Second)
 	}
@@ -91,7 +91,7 @@ func TestTerminalBarKeepsToOneLine(t *testing.T) {
 	}
 }
 
-// lastLine is what a terminal shows after what was written to it.
+// lastLine is what a terminal shows after the given output.
 func lastLine(written string) string {
 	line := ""
 	for part := range strings.SplitSeq(written, "\r") {
@@ -102,8 +102,8 @@ func lastLine(written string) string {
 	return line
 }
 
-// What matters comes first, at any width; compilation and earlier sessions do not count for the
-// time left.
+// Important parts come first at any width. Compilation and earlier sessions do not affect the time
+// left.
 func TestBarOfAResumedRun(t *testing.T) {
 	figures := []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}
 	const name = "map-elites-pointmaze-0-1a2b3c4d"
@@ -175,7 +175,7 @@ func TestShortTime(t *testing.T) {
 	}
 }
 
-// Standard output belongs to results.
+// Standard output is reserved for results.
 func TestBarsLeaveStdoutAlone(t *testing.T) {
 	out, err := os.CreateTemp(t.TempDir(), "stdout")
 	must(t, err)

@@ -8,37 +8,37 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Repertoire is the host's copy of a repertoire: the best solution found for each cell of
-// descriptor space. In an empty cell the fitness is -Inf and the rest means nothing.
+// Repertoire is the host copy of a repertoire: the best solution found for each cell of descriptor
+// space. An empty cell has fitness -Inf; its other values are meaningless.
 type Repertoire struct {
-	Params       int       // parameters of a genotype
-	Dims         int       // dimensions of a descriptor
+	Params       int       // parameters per genotype
+	Dims         int       // descriptor dimensions
 	Genotypes    []float32 // [cells, params]; nil if not read
 	Fitnesses    []float32 // [cells]
 	Descriptors  []float32 // [cells, dims]
 	Centroids    []float32 // [cells, dims]
-	Lower, Upper []float32 // [dims], the limits of descriptors; nil in files of other programs
-	// Offset is added to each fitness in the QD score: minus the lowest fitness to be expected, so
-	// that a newly filled cell never lowers the score.
+	Lower, Upper []float32 // [dims], descriptor limits; nil in files of other programs
+	// Offset is added to each fitness in the QD score: minus the lowest expected fitness, so that
+	// filling a cell never lowers the score.
 	Offset float64
 }
 
-// Stats are the figures by which repertoires are compared.
+// Stats are the metrics by which repertoires are compared.
 type Stats struct {
 	MaxFitness float64 // -Inf if all cells are empty
-	Coverage   float64 // filled cells in per cent
+	Coverage   float64 // filled cells, per cent
 	QDScore    float64 // sum over filled cells of fitness + Offset
 	Filled     int
 	Cells      int
 }
 
-// Cells is the number of cells, filled or not.
+// Cells returns the number of cells, filled or not.
 func (r *Repertoire) Cells() int { return len(r.Fitnesses) }
 
-// filled tells whether a cell holds a solution; NaN never does.
+// filled reports whether a cell holds a solution; a NaN fitness does not count.
 func (r *Repertoire) filled(cell int) bool { return r.Fitnesses[cell] > float32(math.Inf(-1)) }
 
-// Stats computes the figures in float64, cell by cell.
+// Stats computes the metrics in float64, cell by cell.
 func (r *Repertoire) Stats() Stats {
 	s := Stats{MaxFitness: math.Inf(-1), Cells: r.Cells()}
 	for cell, fitness := range r.Fitnesses {
@@ -55,7 +55,7 @@ func (r *Repertoire) Stats() Stats {
 	return s
 }
 
-// Filled lists the cells that hold a solution.
+// Filled returns the indices of the filled cells.
 func (r *Repertoire) Filled() []int {
 	cells := []int{}
 	for cell := range r.Fitnesses {
@@ -66,7 +66,7 @@ func (r *Repertoire) Filled() []int {
 	return cells
 }
 
-// Best is the cell of the highest fitness, the first one of equals; -1 if all are empty.
+// Best returns the cell with the highest fitness, the first one on ties; -1 if all are empty.
 func (r *Repertoire) Best() int {
 	best := -1
 	for cell, fitness := range r.Fitnesses {
@@ -77,8 +77,8 @@ func (r *Repertoire) Best() int {
 	return best
 }
 
-// Near is the filled cell whose solution's descriptor is nearest to the given one; -1 if all are
-// empty.
+// Near returns the filled cell whose solution has the descriptor nearest to the given one; -1 if
+// all are empty.
 func (r *Repertoire) Near(descriptor ...float32) int {
 	best, least := -1, math.Inf(1)
 	for _, cell := range r.Filled() {
@@ -95,7 +95,7 @@ func (r *Repertoire) Near(descriptor ...float32) int {
 	return best
 }
 
-// Genotype is the genotype in a cell, [params], not copied; nil if genotypes were not read.
+// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read.
 func (r *Repertoire) Genotype(cell int) []float32 {
 	if r.Genotypes == nil {
 		return nil
@@ -103,12 +103,12 @@ func (r *Repertoire) Genotype(cell int) []float32 {
 	return r.Genotypes[cell*r.Params : (cell+1)*r.Params]
 }
 
-// Descriptor is the descriptor of the solution in a cell, [dims], not copied.
+// Descriptor returns the descriptor of a cell's solution, [dims], not copied.
 func (r *Repertoire) Descriptor(cell int) []float32 {
 	return r.Descriptors[cell*r.Dims : (cell+1)*r.Dims]
 }
 
-// Centroid is the centre of a cell, [dims], not copied.
+// Centroid returns the centre of a cell, [dims], not copied.
 func (r *Repertoire) Centroid(cell int) []float32 {
 	return r.Centroids[cell*r.Dims : (cell+1)*r.Dims]
 }
@@ -120,18 +120,18 @@ const (
 	lowerKey, upperKey, offsetKey = "descriptor_min", "descriptor_max", "qd_offset"
 )
 
-// Limits of the sizes: beyond them a file is damaged rather than large. An array without rows may
+// Size limits: a file that exceeds them is damaged rather than large. An array without rows can
 // claim any width.
 const (
 	maxDims   = 1 << 14
 	maxParams = 1 << 28
 )
 
-// check tells what does not fit together.
+// check returns an error if the parts are inconsistent.
 func (r *Repertoire) check() error {
 	cells := r.Cells()
 	if r.Dims < 0 || r.Params < 0 {
-		return fmt.Errorf("%d dimensions and %d parameters cannot be", r.Dims, r.Params)
+		return fmt.Errorf("negative size: %d dimensions and %d parameters", r.Dims, r.Params)
 	}
 	for _, part := range []struct {
 		name       string
@@ -158,7 +158,7 @@ func (r *Repertoire) check() error {
 	return nil
 }
 
-// arrays names the parts of a repertoire as in repertoire.npz.
+// arrays returns the arrays of repertoire.npz by name.
 func (r *Repertoire) arrays() map[string]npz.Array {
 	cells := r.Cells()
 	arrays := map[string]npz.Array{
@@ -179,7 +179,7 @@ func (r *Repertoire) arrays() map[string]npz.Array {
 	return arrays
 }
 
-// Write writes a repertoire to an .npz file, atomically.
+// Write atomically writes a repertoire to an .npz file.
 func (r *Repertoire) Write(path string) error {
 	if err := r.check(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -188,8 +188,8 @@ func (r *Repertoire) Write(path string) error {
 }
 
 // ReadRepertoire reads an .npz file with the arrays genotypes [cells, params], fitnesses [cells],
-// descriptors and centroids [cells, dims], and, if there, descriptor_min and descriptor_max [dims]
-// and qd_offset [1]. Genotypes are only read if asked for; Params is known in any case.
+// descriptors and centroids [cells, dims]; optionally descriptor_min and descriptor_max [dims] and
+// qd_offset [1]. Genotypes are read only if requested; Params is always set.
 func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	file, err := npz.Open(path)
 	if err != nil {
@@ -203,7 +203,7 @@ func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	return r, nil
 }
 
-// readRepertoire reads the arrays of a repertoire, whose names begin with a prefix.
+// readRepertoire reads the arrays of a repertoire, whose names start with a prefix.
 func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoire, error) {
 	r := &Repertoire{}
 	var err error
@@ -222,7 +222,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 		return nil, fmt.Errorf("centroids has %d dimensions, descriptors %d", shape[1], r.Dims)
 	}
 	if r.Dims > maxDims {
-		return nil, fmt.Errorf("descriptors of %d dimensions are more than %d", r.Dims, maxDims)
+		return nil, fmt.Errorf("%d descriptor dimensions exceed the limit of %d", r.Dims, maxDims)
 	}
 	if file.Has(prefix + genotypesKey) {
 		if _, shape, err = file.Header(prefix + genotypesKey); err != nil {
@@ -232,7 +232,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			return nil, fmt.Errorf("genotypes has shape %v, not [%d, parameters]", shape, r.Cells())
 		}
 		if r.Params = shape[1]; r.Params > maxParams {
-			return nil, fmt.Errorf("genotypes of %d parameters are more than %d", r.Params, maxParams)
+			return nil, fmt.Errorf("%d parameters per genotype exceed the limit of %d", r.Params, maxParams)
 		}
 	} else if genotypes {
 		return nil, errors.New("it has no genotypes")
@@ -259,7 +259,7 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 	return r, r.check()
 }
 
-// floats reads an array of the given number of axes.
+// floats reads an array with the given number of axes.
 func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
 	a, err := file.Read(name)
 	if err != nil {
@@ -275,7 +275,7 @@ func floats(file *npz.Reader, name string, axes int) ([]float32, []int, error) {
 	return data, a.Shape, nil
 }
 
-// number reads an array of one element.
+// number reads an array with one element.
 func number(file *npz.Reader, name string) (float64, error) {
 	a, err := file.Read(name)
 	if err != nil {

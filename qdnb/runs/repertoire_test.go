@@ -88,7 +88,7 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 	for _, key := range []string{lowerKey, upperKey, offsetKey} {
 		delete(arrays, key)
 	}
-	arrays[fitnessesKey] = npz.Of([]float64{math.Inf(-1), -3, math.Inf(-1), -1}) // float64 will do
+	arrays[fitnessesKey] = npz.Of([]float64{math.Inf(-1), -3, math.Inf(-1), -1}) // float64 is accepted
 	if err := npz.Write(path, arrays); err != nil {
 		t.Fatal(err)
 	}

@@ -24,15 +24,15 @@ const (
 	replayDir      = "replay"
 )
 
-// Run is a run as read from its folder. It may be in training; then it is what was there when it
-// was opened.
+// Run is a run as read from its folder. For a run in training it is the state at the time of
+// opening.
 type Run struct {
 	Dir    string // path of the folder
 	Config Config
 	Status Status
 }
 
-// Open reads the configuration and the status of the run in a folder.
+// Open reads the configuration and status of the run in a folder.
 func Open(dir string) (*Run, error) {
 	data, err := os.ReadFile(filepath.Join(dir, configFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func Open(dir string) (*Run, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), err)
 	}
 	if hash := hashInName.FindString(nameOf(dir)); hash != "" && hash != "-"+config.Hash() {
-		return nil, fmt.Errorf("%s is not of this run, whose folder's name ends in %s: it was edited "+
+		return nil, fmt.Errorf("%s does not match its folder, whose name ends in %s: it was edited "+
 			"or is damaged; restore it or move the folder away",
 			filepath.Join(dir, configFile), hash)
 	}
@@ -56,11 +56,11 @@ func Open(dir string) (*Run, error) {
 	return &Run{Dir: dir, Config: config, Status: status}, nil
 }
 
-// hashInName is the end of a folder's name that has one. A folder may be given another name,
-// without a hash; then nothing is compared.
+// hashInName matches the hash at the end of a folder's name. A renamed folder without a hash is not
+// checked.
 var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
-// nameOf is the name of a folder, also of the current one.
+// nameOf returns the name of a folder, including that of ".".
 func nameOf(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		dir = whole
@@ -68,7 +68,7 @@ func nameOf(dir string) string {
 	return filepath.Base(dir)
 }
 
-// readStatus reads the status of a run; a run that was killed before it wrote one has not begun.
+// readStatus reads the status of a run. A run killed before it wrote one has not begun.
 func readStatus(dir string) (Status, error) {
 	file := filepath.Join(dir, statusFileName)
 	data, err := os.ReadFile(file)
@@ -79,15 +79,15 @@ func readStatus(dir string) (Status, error) {
 	}
 	status, err := parseStatus(data)
 	if err != nil {
-		return status, fmt.Errorf("%s is damaged (%w); remove it, training writes a new one", file, err)
+		return status, fmt.Errorf("%s is damaged (%w); remove it: training writes a new one", file, err)
 	}
 	return status, nil
 }
 
 // Find opens the runs below root whose folder names match a pattern of path.Match, such as
-// "map-elites-*" or "*"; sorted by algorithm, environment and seed. Folders that hold no run are
-// passed over. A run that cannot be read does not hide the others: it is among the errors in
-// broken. It is not an error if nothing matches or root does not exist.
+// "map-elites-*" or "*", sorted by algorithm, environment and seed. Folders without a run are
+// skipped. Runs that cannot be read are reported in broken and do not hide the others. It is not an
+// error if nothing matches or root does not exist.
 func Find(root, pattern string) (found []*Run, broken []error, err error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, nil, fmt.Errorf("pattern %q: %w", pattern, err)
@@ -96,7 +96,7 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	} else if err != nil {
-		return nil, nil, fmt.Errorf("cannot read the folder of the runs: name another one (%w)", err)
+		return nil, nil, fmt.Errorf("cannot read the runs folder; give another one (%w)", err)
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(root, entry.Name())
@@ -121,11 +121,11 @@ func Find(root, pattern string) (found []*Run, broken []error, err error) {
 	return found, broken, nil
 }
 
-// Name is the name of the run's folder.
+// Name returns the name of the run's folder.
 func (r *Run) Name() string { return r.Config.Name() }
 
-// Metrics reads metrics.csv. Of a finished run the rows are those that were logged, or it is an
-// error.
+// Metrics reads metrics.csv. For a finished run it is an error if the file differs from what was
+// logged.
 func (r *Run) Metrics() (*Table, error) {
 	path := filepath.Join(r.Dir, metricsFile)
 	if r.Status.Finished {
@@ -136,23 +136,22 @@ func (r *Run) Metrics() (*Table, error) {
 	return ReadTable(path)
 }
 
-// Repertoire reads repertoire.npz with its genotypes, which may take hundreds of megabytes; see
+// Repertoire reads repertoire.npz with its genotypes, which can take hundreds of megabytes; see
 // RepertoireMap.
 func (r *Run) Repertoire() (*Repertoire, error) { return r.repertoire(true) }
 
-// RepertoireMap reads repertoire.npz without its genotypes: all that a drawing of the repertoire
-// needs.
+// RepertoireMap reads repertoire.npz without its genotypes, which is enough to draw the repertoire.
 func (r *Run) RepertoireMap() (*Repertoire, error) { return r.repertoire(false) }
 
 func (r *Run) repertoire(genotypes bool) (*Repertoire, error) {
 	repertoire, err := ReadRepertoire(filepath.Join(r.Dir, repertoireFile), genotypes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s yet; train it to the end first", r.Dir, repertoireFile)
+		return nil, fmt.Errorf("%s has no %s yet; finish training first", r.Dir, repertoireFile)
 	}
 	return repertoire, err
 }
 
-// Snapshots reads the snapshots of the repertoire in the order of their generations.
+// Snapshots reads the snapshots of the repertoire, ordered by generation.
 func (r *Run) Snapshots() ([]Snapshot, error) {
 	dir := filepath.Join(r.Dir, snapshotsDir)
 	generations, err := generationFiles(dir)

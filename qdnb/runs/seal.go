@@ -14,17 +14,17 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// A sealed file is an .npz file whose last bytes, within zip's comment, are the SHA-256 in
-// hexadecimal of all bytes before them. One file holds both, so they are replaced in one step, and
-// NumPy still reads it.
+// A sealed file is an .npz file whose last bytes, inside zip's comment, are the hexadecimal SHA-256
+// of all preceding bytes. A single file holds both, so they are replaced in one step, and NumPy can
+// still read it.
 
-// sealSize is the length of the digest in hexadecimal.
+// sealSize is the length of the hexadecimal digest.
 const sealSize = 2 * sha256.Size
 
-// unsealed is the comment that leaves room for the digest.
+// unsealed is the comment that reserves space for the digest.
 var unsealed = "sha256:" + strings.Repeat("0", sealSize)
 
-// sealer passes on what is written, except for the last sealSize bytes.
+// sealer forwards what is written, except for the last sealSize bytes.
 type sealer struct {
 	out  io.Writer
 	hash hash.Hash
@@ -32,8 +32,8 @@ type sealer struct {
 }
 
 func (s *sealer) Write(data []byte) (int, error) {
-	// Of tail and data together all but the last sealSize bytes go on: first from the tail, then
-	// from the data.
+	// Forward all but the last sealSize bytes of tail and data: first from the tail, then from the
+	// data.
 	surplus := len(s.tail) + len(data) - sealSize
 	if surplus <= 0 {
 		s.tail = append(s.tail, data...)
@@ -56,7 +56,7 @@ func (s *sealer) pass(data []byte) error {
 	return err
 }
 
-// writeSealed writes what the function writes, with the digest in place of the last sealSize bytes.
+// writeSealed writes the output of write, with the digest in place of the last sealSize bytes.
 func writeSealed(out io.Writer, write func(io.Writer) error) error {
 	s := &sealer{out: out, hash: sha256.New()}
 	if err := write(s); err != nil {
@@ -66,7 +66,7 @@ func writeSealed(out io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// saveSealed makes or replaces a sealed file that holds arrays.
+// saveSealed creates or replaces a sealed file of arrays.
 func saveSealed(path string, arrays map[string]npz.Array) error {
 	return atomicfile.Write(path, func(out io.Writer) error {
 		return writeSealed(out, func(out io.Writer) error {
@@ -76,8 +76,8 @@ func saveSealed(path string, arrays map[string]npz.Array) error {
 	})
 }
 
-// readSealed reads the arrays of a sealed file. An error is an [fs.PathError] if it comes from the
-// disk and not from the contents.
+// readSealed reads the arrays of a sealed file. A disk error, unlike damaged contents, is an
+// [fs.PathError].
 func readSealed(path string) (map[string]npz.Array, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -103,10 +103,10 @@ func unseal(file io.ReaderAt, size int64) (map[string]npz.Array, error) {
 	return r.ReadAll()
 }
 
-// checkSeal tells whether a sealed file of the given size is as it was written.
+// checkSeal returns an error if a sealed file of the given size was modified since it was written.
 func checkSeal(file io.ReaderAt, size int64) error {
 	if size < sealSize {
-		return errors.New("cut off")
+		return errors.New("truncated")
 	}
 	body := io.NewSectionReader(file, 0, size-sealSize)
 	sum := sha256.New()

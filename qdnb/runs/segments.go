@@ -17,49 +17,49 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// A replay buffer is a ring of capacity rows, into which total rows were written so far; row r went
-// to r mod capacity. It may be large, and between two checkpoints only some of it changes. So its
-// rows are kept beside the checkpoints, in the folder replay, in segments: files that hold the rows
-// from one number to another and are never written again. A checkpoint need only know its total.
-// Segments are sealed like checkpoints.
+// A replay buffer is a ring of capacity rows. total rows were written to it so far; row r is stored
+// at r mod capacity. It can be large, and only part of it changes between two checkpoints. Its rows
+// are therefore stored apart from the checkpoints, in the folder replay, in segments: files of a
+// range of rows that are never rewritten. A checkpoint only needs to know its total. Segments are
+// sealed like checkpoints.
 
-// ErrNoReplay is what [Writer.LoadReplay] returns if the folder keeps no row of the buffer.
-var ErrNoReplay = errors.New("no replay buffer is kept")
+// ErrNoReplay is returned by [Writer.LoadReplay] if the folder holds no rows of the buffer.
+var ErrNoReplay = errors.New("no replay buffer saved")
 
-// segmentBytes is how many bytes of rows a segment holds at most.
+// segmentBytes is the maximum size of a segment's rows in bytes.
 var segmentBytes int64 = 96 << 20
 
-// rowsKey names the array of a segment that holds its rows, float32 [to - from, width].
+// rowsKey names a segment's array of rows, float32 [to - from, width].
 const rowsKey = "rows"
 
-// segment is the file of the rows from, from+1, ..., to-1.
+// segment is the file of rows from (inclusive) to to (exclusive).
 type segment struct{ from, to int64 }
 
-// file is the name of a segment: 000000025000-000000050000.npz.
+// file returns the name of a segment: 000000025000-000000050000.npz.
 func (s segment) file() string { return fmt.Sprintf("%012d-%012d.npz", s.from, s.to) }
 
-// segmentMeta is what a segment says about itself.
+// segmentMeta is the metadata of a segment.
 type segmentMeta struct {
 	Run  string `json:"run"`
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
 }
 
-// replayFiles is what a writer knows of the segments in its folder.
+// replayFiles is what a writer knows about the segments in its folder.
 type replayFiles struct {
-	capacity int64 // 0 as long as nothing was saved or loaded
-	total    int64 // rows of the segments; files beyond are of a session that was given up
-	// of the checkpoints that are kept, by generation, as far as they are known
+	capacity int64 // 0 until something is saved or loaded
+	total    int64 // rows of the segments; later files are from an abandoned session
+	// totals of the kept checkpoints by generation, as far as known
 	totals map[int64]int64
 }
 
-// SaveReplay keeps the rows of a replay buffer, a ring of capacity rows into which total rows were
-// written so far. It comes before the SaveCheckpoint of the same state. The rows that no segment
-// holds yet are asked for part by part: rows(from, to) gives float32 [to - from, width], row after
-// row. They are on the disk when SaveReplay returns; if it fails, a second try goes on where it
-// ended. Rows that no checkpoint needs any more are removed by SaveCheckpoint.
+// SaveReplay saves the rows of a replay buffer, a ring of capacity rows to which total rows were
+// written so far. Call it before the SaveCheckpoint of the same state. It requests the rows that no
+// segment holds yet in parts: rows(from, to) returns float32 [to - from, width], row-major. They
+// are on disk when SaveReplay returns. After an error, another call continues where it stopped.
+// SaveCheckpoint removes rows that no checkpoint needs.
 //
-// A session that goes on from a checkpoint must have called [Writer.LoadReplay].
+// A session that resumes from a checkpoint must call [Writer.LoadReplay] first.
 func (w *Writer) SaveReplay(total, capacity int64, width int,
 	rows func(from, to int64) ([]float32, error)) error {
 	r := &w.replay
@@ -75,8 +75,8 @@ func (w *Writer) SaveReplay(total, capacity int64, width int,
 	}
 	if all, err := segmentFiles(dir); err != nil {
 		return w.failure(err)
-	} else if r.capacity == 0 && w.last >= 0 && len(all) > 0 { // a checkpoint needs them
-		return fmt.Errorf("replay buffer of %s: LoadReplay must come before SaveReplay", w.Dir)
+	} else if r.capacity == 0 && w.last >= 0 && len(all) > 0 { // a checkpoint needs the files
+		return fmt.Errorf("replay buffer of %s: call LoadReplay before SaveReplay", w.Dir)
 	}
 	if err := removeSegments(dir, func(s segment) bool { return s.to > r.total }); err != nil {
 		return w.failure(err)
@@ -100,8 +100,8 @@ func (w *Writer) SaveReplay(total, capacity int64, width int,
 
 func (w *Writer) checkReplay(total, capacity int64, width int) error {
 	if total < 0 || capacity < 1 || width < 1 {
-		return fmt.Errorf("replay buffer of %s: %d rows in a ring of %d times %d", w.Dir, total, capacity,
-			width)
+		return fmt.Errorf("replay buffer of %s: invalid size: %d rows in a ring of %d x %d", w.Dir,
+			total, capacity, width)
 	}
 	return nil
 }
@@ -119,13 +119,14 @@ func (w *Writer) saveSegment(dir string, s segment, width int, flat []float32) e
 	return w.failure(saveSealed(filepath.Join(dir, s.file()), arrays))
 }
 
-// LoadReplay reads the rows that a replay buffer held when total rows were written to it, as the
-// checkpoint that was loaded says: those from max(0, total - capacity) to total. put takes them
-// part by part in their order, float32 [n, width] from a row number on. LoadReplay changes no file;
-// rows after total, which a session that was given up has left, are removed by the next SaveReplay.
+// LoadReplay reads the rows that a replay buffer held when total rows had been written to it, as
+// the loaded checkpoint says: rows max(0, total - capacity) to total. put receives them in parts
+// and in order, as float32 [n, width] starting at a row number. LoadReplay changes no file; the
+// next SaveReplay removes rows after total that an abandoned session left.
 //
-// If rows are missing or damaged, the checkpoint is of no use. The error names the file and says
-// what to do; it is [ErrNoReplay] if there are none at all. Some rows may have been put then.
+// If rows are missing or damaged, the checkpoint is unusable. The error names the file and says
+// what to do. It is [ErrNoReplay] if there are no rows at all. Some rows may have been put before
+// an error.
 func (w *Writer) LoadReplay(total, capacity int64, width int,
 	put func(from int64, rows []float32) error) error {
 	if err := w.checkReplay(total, capacity, width); err != nil {
@@ -138,16 +139,15 @@ func (w *Writer) LoadReplay(total, capacity int64, width int,
 	}
 	first := max(0, total-capacity)
 	if total > 0 && len(all) == 0 {
-		return fmt.Errorf("%w in %s, and %d rows of it are needed to go on; move the folder away to "+
-			"train anew", ErrNoReplay, w.Dir,
-			total-first)
+		return fmt.Errorf("%w in %s, but resuming needs %d rows of it; move the folder away to "+
+			"start over", ErrNoReplay, w.Dir, total-first)
 	}
 	var chain []segment
 	for next := first; next < total; {
 		i := slices.IndexFunc(all,
 			func(s segment) bool { return s.from <= next && next < s.to && s.to <= total })
 		if i < 0 {
-			return fmt.Errorf("%s lacks the segment that holds row %d; %s", dir, next, w.otherwise())
+			return fmt.Errorf("%s lacks the segment with row %d; %s", dir, next, w.otherwise())
 		}
 		chain = append(chain, all[i])
 		next = all[i].to
@@ -171,7 +171,7 @@ func (w *Writer) readSegment(path string, s segment, width int) ([]float32, erro
 	arrays, err := readSealed(path)
 	var disk *fs.PathError
 	if errors.As(err, &disk) {
-		return nil, fmt.Errorf("cannot read replay segment %s; mend that, or %s (%w)", path,
+		return nil, fmt.Errorf("cannot read replay segment %s; fix the cause, or %s (%w)", path,
 			w.otherwise(), err)
 	}
 	var flat []float32
@@ -184,18 +184,18 @@ func (w *Writer) readSegment(path string, s segment, width int) ([]float32, erro
 	return flat, nil
 }
 
-// segmentRows takes the rows out of the arrays of a segment, which must be the one that is wanted.
+// segmentRows returns the rows in the arrays of a segment, whose metadata must match want.
 func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]float32, error) {
 	text, ok := arrays[metaKey].Data.([]uint8)
 	if !ok {
-		return nil, errors.New("it has no meta")
+		return nil, errors.New("it has no metadata")
 	}
 	var meta segmentMeta
 	if err := json.Unmarshal(text, &meta); err != nil {
 		return nil, syntaxError(err)
 	}
 	if meta != want {
-		return nil, fmt.Errorf("it is rows %d to %d of %s", meta.From, meta.To, names.Plain(meta.Run))
+		return nil, fmt.Errorf("it holds rows %d to %d of %s", meta.From, meta.To, names.Plain(meta.Run))
 	}
 	rows := arrays[rowsKey]
 	flat, ok := rows.Data.([]float32)
@@ -206,19 +206,19 @@ func segmentRows(arrays map[string]npz.Array, want segmentMeta, width int) ([]fl
 	return flat, nil
 }
 
-// otherwise says what to do about a checkpoint that cannot be used.
+// otherwise says what to do if a checkpoint is unusable.
 func (w *Writer) otherwise() string {
 	dir := filepath.Join(w.Dir, checkpointsDir)
 	generations, err := generationFiles(dir)
 	if i := slices.Index(generations, w.last); err == nil && i > 0 {
-		return fmt.Sprintf("remove %s to go on from %s", filepath.Join(dir, generationFile(w.last)),
+		return fmt.Sprintf("remove %s to resume from %s", filepath.Join(dir, generationFile(w.last)),
 			generationFile(generations[i-1]))
 	}
-	return fmt.Sprintf("move %s away to train anew", w.Dir)
+	return fmt.Sprintf("move %s away to start over", w.Dir)
 }
 
-// DropReplay removes the replay buffer from the folder. Training cannot go on from its checkpoints
-// then.
+// DropReplay removes the replay buffer from the folder. Its checkpoints can then no longer be
+// resumed.
 func (w *Writer) DropReplay() error {
 	dir := filepath.Join(w.Dir, replayDir)
 	w.replay = replayFiles{}
@@ -228,12 +228,12 @@ func (w *Writer) DropReplay() error {
 	if err := atomicfile.Sweep(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return w.failure(err)
 	}
-	_ = os.Remove(dir) // stays if anything else is in it
+	_ = os.Remove(dir) // fails if other files are in it
 	return nil
 }
 
-// pruneReplay removes the segments that lie before what the kept checkpoints need, now that one of
-// a generation was written.
+// pruneReplay removes the segments that no kept checkpoint needs, after the checkpoint of a
+// generation was written.
 func (w *Writer) pruneReplay(generation int64) error {
 	r := &w.replay
 	if r.capacity == 0 {
@@ -249,7 +249,7 @@ func (w *Writer) pruneReplay(generation int64) error {
 	}
 	oldest, totals := r.total, map[int64]int64{}
 	for _, g := range kept {
-		// else it is older than the one that was loaded, and may need any of them
+		// an unknown checkpoint is older than the loaded one and may need any segment
 		total, known := r.totals[g]
 		if known {
 			totals[g] = total
@@ -261,8 +261,8 @@ func (w *Writer) pruneReplay(generation int64) error {
 		func(s segment) bool { return s.to <= oldest-r.capacity })
 }
 
-// segmentFiles lists the segments in a folder in the order of their rows. Files of other names are
-// passed over, and a folder that is not there is empty.
+// segmentFiles lists the segments in a folder in row order. Files with other names are skipped. A
+// missing folder counts as empty.
 func segmentFiles(dir string) ([]segment, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -288,7 +288,7 @@ func parseSegment(name string) (s segment, ok bool) {
 	return s, errFrom == nil && errTo == nil && 0 <= s.from && s.from < s.to && s.file() == name
 }
 
-// removeSegments removes the segments of a folder that are meant.
+// removeSegments removes the segments of a folder that meant selects.
 func removeSegments(dir string, meant func(segment) bool) error {
 	all, err := segmentFiles(dir)
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// testRing is a replay buffer whose numbers tell their row, their column and the session that wrote
-// them.
+// testRing is a replay buffer whose values encode their row, column and writing session.
 type testRing struct {
 	capacity int64
 	width    int
 	session  int
-	asked    int64 // rows that were asked for by the last save
+	asked    int64 // rows requested by the last save
 }
 
 func (r *testRing) row(row int64) []float32 {
@@ -72,7 +71,7 @@ func (r *testRing) load(w *Writer, total int64) error {
 	return err
 }
 
-// smallSegments lets segments hold so many numbers for the time of a test.
+// smallSegments limits segments to a number of values during a test.
 func smallSegments(t testing.TB, numbers int64) {
 	before := segmentBytes
 	segmentBytes = 4 * numbers
@@ -90,7 +89,7 @@ func segmentNames(t testing.TB, w *Writer) []string {
 	return names
 }
 
-// ranges lists the segments in short: 0-6 6-9.
+// ranges lists the segments in short form: 0-6 6-9.
 func ranges(t testing.TB, w *Writer) string {
 	t.Helper()
 	var short []string
@@ -101,7 +100,7 @@ func ranges(t testing.TB, w *Writer) string {
 	return strings.Join(short, " ")
 }
 
-// resume closes a writer and opens its folder again, at the newest checkpoint.
+// resume closes a writer and reopens its folder at the newest checkpoint.
 func resume(t testing.TB, w *Writer, root string, want int64) *Writer {
 	t.Helper()
 	must(t, w.Close())
@@ -112,9 +111,8 @@ func resume(t testing.TB, w *Writer, root string, want int64) *Writer {
 	return w
 }
 
-// Buffers of all kinds, filled in steps of all sizes, in sessions of all lengths: each checkpoint
-// of the two that are kept has all of its rows, no row is written twice, and what nobody needs is
-// gone.
+// Buffers of different shapes, filled in steps and sessions of different lengths: each of the two
+// kept checkpoints has all of its rows, no row is written twice, and unneeded segments are removed.
 func TestReplayRoundTrip(t *testing.T) {
 	smallSegments(t, 100)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -186,7 +184,7 @@ func TestReplaySegmentsAreNotRewritten(t *testing.T) {
 		}
 		before = now
 	}
-	// The same generation once more, as at the end of a run, is still one checkpoint of two.
+	// A second checkpoint of the same generation, as at the end of a run, still counts as one of two.
 	now := list(100, 5)
 	if len(now) != len(before) {
 		t.Errorf("after a second checkpoint of a generation: %v", segmentNames(t, w))
@@ -200,7 +198,7 @@ func TestReplaySegmentsAreNotRewritten(t *testing.T) {
 	}
 }
 
-// copyFolder is what a process that is killed now leaves.
+// copyFolder copies what a process killed now leaves behind.
 func copyFolder(t testing.TB, from string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -208,9 +206,8 @@ func copyFolder(t testing.TB, from string) (root string) {
 	return root
 }
 
-// The process is killed before and after every file that it writes, also half way through one. The
-// next session finds the rows of its checkpoint, goes on with rows of its own, and what the first
-// one left behind does no harm.
+// The process is killed before, during and after each file that it writes. The next session finds
+// the rows of its checkpoint and adds its own; leftovers of the first do no harm.
 func TestReplayAfterACrash(t *testing.T) {
 	smallSegments(t, 30)
 	first := create(t, t.TempDir())
@@ -278,7 +275,7 @@ func TestReplayAfterACrash(t *testing.T) {
 	}
 }
 
-// mixed gives rows of a ring, and from a row on those of another session.
+// mixed returns the rows of a ring, and from a row number on those of another session.
 func mixed(ring *testRing, from int64) func(from, to int64) ([]float32, error) {
 	other := *ring
 	other.session++
@@ -310,8 +307,8 @@ func loadMixed(w *Writer, ring *testRing, from, total int64) error {
 	return err
 }
 
-// The newest checkpoint is damaged: training goes on from the one before, whose rows are all there,
-// and writes other rows over those of the newest.
+// The newest checkpoint is damaged: training resumes from the previous one, whose rows are
+// complete, and overwrites rows of the newest.
 func TestReplayOfTheCheckpointBefore(t *testing.T) {
 	smallSegments(t, 10)
 	root := t.TempDir()
@@ -321,8 +318,8 @@ func TestReplayOfTheCheckpointBefore(t *testing.T) {
 		must(t, ring.save(w, total))
 		must(t, w.SaveCheckpoint(int64(g), nil, nil))
 	}
-	// A session that goes on from the newest and only saves it again does not know what the one
-	// before needs.
+	// A session that resumes from the newest checkpoint and only saves it again does not know what the
+	// previous one needs.
 	w = resume(t, w, root, 3)
 	must(t, ring.load(w, 38))
 	must(t, w.SaveCheckpoint(3, nil, nil))
@@ -354,7 +351,7 @@ func TestDamagedSegments(t *testing.T) {
 		t.Fatalf("segments %s", got)
 	}
 	remove := "; remove " + filepath.Join(w.Dir, checkpointsDir, generationFile(1)) +
-		" to go on from " + generationFile(0)
+		" to resume from " + generationFile(0)
 	path := filepath.Join(dir, (segment{6, 9}).file())
 	whole := mustRead(t, path)
 	check := func(what string, damaged []byte, want string) {
@@ -379,9 +376,9 @@ func TestDamagedSegments(t *testing.T) {
 	}
 	check("a byte more", append(slices.Clone(whole), 0), "sha256 differs")
 	check("another segment", mustRead(t, filepath.Join(dir, (segment{0, 6}).file())),
-		"it is rows 0 to 6 of "+w.Name())
+		"it holds rows 0 to 6 of "+w.Name())
 	check("a checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(0))),
-		"it is rows 0 to 0 of "+w.Name())
+		"it holds rows 0 to 0 of "+w.Name())
 	text := npz.Of(fmt.Appendf(nil, `{"run":%q,"from":6,"to":9}`, w.Name()))
 	right := npz.Of(make([]float32, 6), 3, 2)
 	type arrays = map[string]npz.Array
@@ -404,35 +401,35 @@ func TestDamagedSegments(t *testing.T) {
 	}
 	if _, err := segmentRows(arrays{metaKey: text, rowsKey: right}, segmentMeta{w.Name(), 6, 9},
 		2); err != nil {
-		t.Errorf("what is right is refused: %v", err)
+		t.Errorf("a valid segment is refused: %v", err)
 	}
 
-	// What only the newest checkpoint needs may be lost: the one before does not read it.
+	// Rows that only the newest checkpoint needs may be lost: the previous one does not read them.
 	must(t, os.WriteFile(path, whole, 0o666))
 	must(t, os.Remove(filepath.Join(dir, (segment{9, 14}).file())))
 	if err := ring.load(w, 14); err == nil || err.Error() != dir+
-		" lacks the segment that holds row 9"+remove {
+		" lacks the segment with row 9"+remove {
 		t.Errorf("a missing segment: %v", err)
 	}
-	must(t, os.Remove(filepath.Join(w.Dir, checkpointsDir, generationFile(1)))) // as the error says
+	must(t, os.Remove(filepath.Join(w.Dir, checkpointsDir, generationFile(1)))) // as the error advises
 	w = resume(t, w, root, 0)
 	must(t, ring.load(w, 9))
 	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
-	move := "; move " + w.Dir + " away to train anew"
+	move := "; move " + w.Dir + " away to start over"
 	if err := ring.load(w, 9); err == nil || err.Error() != dir+
-		" lacks the segment that holds row 0"+move {
+		" lacks the segment with row 0"+move {
 		t.Errorf("a missing segment of the only checkpoint: %v", err)
 	}
 	must(t, os.Remove(path))
 	must(t, os.Mkdir(path, 0o777)) // the disk refuses to read it
 	must(t, os.WriteFile(filepath.Join(dir, (segment{0, 6}).file()), nil, 0o666))
-	if err := ring.load(w, 9); err == nil || !strings.Contains(err.Error(), "damaged (cut off)") {
+	if err := ring.load(w, 9); err == nil || !strings.Contains(err.Error(), "damaged (truncated)") {
 		t.Errorf("an empty segment: %v", err)
 	}
 	must(t, os.Remove(filepath.Join(dir, (segment{0, 6}).file())))
 	err := (&testRing{capacity: 3, width: 2}).load(w, 9)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read replay segment "+path+
-		"; mend that, or move ") {
+		"; fix the cause, or move ") {
 		t.Errorf("a segment that cannot be read: %v", err)
 	}
 	must(t, os.Remove(path))
@@ -459,7 +456,7 @@ func TestDropReplay(t *testing.T) {
 	if err := ring.load(w, 30); !errors.Is(err, ErrNoReplay) {
 		t.Errorf("%v", err)
 	}
-	must(t, ring.save(w, 31)) // whoever still has the rows may go on
+	must(t, ring.save(w, 31)) // a session that still has the rows can continue
 	must(t, w.SaveCheckpoint(1, nil, nil))
 	w = resume(t, w, root, 1)
 	must(t, ring.load(w, 31))
@@ -500,8 +497,8 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	}
 	must(t, ring.save(w, 5))
 	if err := ring.load(w, 4); err == nil || !strings.Contains(err.Error(),
-		"lacks the segment that holds row 0") {
-		t.Errorf("a segment that goes on beyond the checkpoint: %v", err)
+		"lacks the segment with row 0") {
+		t.Errorf("a segment that extends beyond the checkpoint: %v", err)
 	}
 	if err := ring.save(w, 4); err == nil || !strings.Contains(err.Error(), "4 rows after 5") {
 		t.Errorf("fewer rows: %v", err)
@@ -520,7 +517,7 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	must(t, w.SaveCheckpoint(0, nil, nil))
 	w = resume(t, w, root, 0)
 	err := ring.save(w, 6)
-	if err == nil || !strings.Contains(err.Error(), "LoadReplay must come before") || ranges(t,
+	if err == nil || !strings.Contains(err.Error(), "call LoadReplay before") || ranges(t,
 		w) != "0-5" {
 		t.Errorf("rows were not loaded: %v", err)
 	}
@@ -528,9 +525,9 @@ func TestWrongReplaysAreRefused(t *testing.T) {
 	must(t, ring.save(w, 6))
 }
 
-// A disk that fills up in the middle: the error is one line, what was written is whole, and a
-// second try writes the rest. Here a file in the place of the folder stands for the full disk,
-// since tests may run as root.
+// The disk fills up in the middle of a save: the error is one line, written files are complete, and
+// a retry writes the rest. A file in place of the folder stands in for the full disk, since tests
+// may run as root.
 func TestReplayGoesOnAfterAFailure(t *testing.T) {
 	smallSegments(t, 8)
 	root := t.TempDir()
@@ -586,8 +583,7 @@ func TestSegmentNames(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, also below a seal that fits, reading it gives the rows that were asked for
-// or an error.
+// Reading any file, even one with a valid seal, gives the requested rows or an error.
 func FuzzSegment(f *testing.F) {
 	meta := segmentMeta{"run", 3, 5}
 	text := []byte(`{"run":"run","from":3,"to":5}`)

@@ -13,12 +13,12 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Set changes fields of a pointer to a settings struct by assignments such as "batch=1000". Fields
-// go by their JSON names; "network.layers=3" is a field of a struct within, and lists are written
-// as "hidden=256,256" or "hidden=[256,256]".
+// Set changes fields of a settings struct by assignments such as "batch=1000". settings is a
+// pointer to the struct. Fields are named by their JSON names; "network.layers=3" sets a field of a
+// nested struct. Lists are written as "hidden=256,256" or "hidden=[256,256]".
 //
-// An unknown field is refused with the name that was probably meant, a value of the wrong type with
-// the type that is expected. After an error the settings are as they were.
+// For an unknown field, the error suggests the most similar name. For a value of the wrong type, it
+// names the expected type. After an error the settings are unchanged.
 func Set(settings any, assignments ...string) error {
 	target, err := structOf(settings)
 	if err != nil {
@@ -44,9 +44,9 @@ func Set(settings any, assignments ...string) error {
 	return nil
 }
 
-// Decode reads a JSON object into a pointer to a struct. Fields that the object lacks keep their
-// values, which are the defaults; fields that the struct lacks are refused, with the name that was
-// probably meant, also when only capitals differ. After an error the struct is as it was.
+// Decode reads a JSON object into a pointer to a struct. Fields missing from the object keep their
+// values, which are the defaults. Fields unknown to the struct are refused with the most similar
+// name, even if only the case differs. After an error the struct is unchanged.
 func Decode(data []byte, settings any) error {
 	target, err := structOf(settings)
 	if err != nil {
@@ -64,7 +64,7 @@ func Decode(data []byte, settings any) error {
 	return nil
 }
 
-// structOf gives the struct that a pointer points to.
+// structOf returns the struct that a pointer points to.
 func structOf(pointer any) (reflect.Value, error) {
 	v := reflect.ValueOf(pointer)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -99,7 +99,7 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	return fields
 }
 
-// find follows a dotted name through structs.
+// find resolves a dotted name in nested structs.
 func find(v reflect.Value, name string) (reflect.Value, error) {
 	path := ""
 	for part := range strings.SplitSeq(name, ".") {
@@ -131,8 +131,7 @@ func unknownField(path, name string, fields map[string]reflect.Value) error {
 	return err
 }
 
-// jsonOf turns what a person wrote for a value into JSON, which for numbers and truth values it is
-// already.
+// jsonOf converts a value as typed by a user into JSON. Numbers and booleans already are JSON.
 func jsonOf(text string, t reflect.Type) json.RawMessage {
 	trimmed := strings.TrimSpace(text)
 	switch {
@@ -153,12 +152,12 @@ func jsonOf(text string, t reflect.Type) json.RawMessage {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// nested tells whether a type's fields are settings of their own.
+// nested reports whether a type's fields are settings themselves.
 func nested(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(unmarshaler)
 }
 
-// assign decodes JSON into a value whose name is path.
+// assign decodes JSON into the value at a dotted path.
 func assign(path string, data json.RawMessage, v reflect.Value) error {
 	if nested(v.Type()) {
 		var object map[string]json.RawMessage
@@ -183,9 +182,9 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 		return wrong(path, data, v.Type())
 	}
 	if number, err := normaliseNumber(json.Number(data)); err == nil && (v.CanInt() || v.CanUint()) {
-		data = json.RawMessage(number) // 1e3 is an integer
+		data = json.RawMessage(number) // 1e3 counts as an integer
 	}
-	fresh := reflect.New(v.Type()) // a slice that is shared with the original must not be written to
+	fresh := reflect.New(v.Type()) // do not write to a slice shared with the original
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(fresh.Interface())
@@ -201,7 +200,7 @@ func assign(path string, data json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// wrong says what was expected.
+// wrong returns an error that names the expected type.
 func wrong(path string, data []byte, t reflect.Type) error {
 	text := string(bytes.TrimSpace(data))
 	if runes := []rune(text); len(runes) > 60 {
@@ -216,7 +215,7 @@ func wrong(path string, data []byte, t reflect.Type) error {
 	return fmt.Errorf("%s: %s is not %s", path, text, describe(t))
 }
 
-// describe names a type for people.
+// describe returns a readable name of a type.
 func describe(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -226,13 +225,13 @@ func describe(t reflect.Type) string {
 	case reflect.Int8, reflect.Int16, reflect.Int32:
 		return fmt.Sprintf("an integer of %d bits", t.Bits())
 	case reflect.Uint, reflect.Uint64:
-		return "an integer of at least 0"
+		return "a non-negative integer"
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return fmt.Sprintf("an integer of at least 0 and of %d bits", t.Bits())
+		return fmt.Sprintf("a non-negative %d-bit integer", t.Bits())
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.String:
-		return "a text"
+		return "a string"
 	case reflect.Slice, reflect.Array:
 		return "a list, each item " + describe(t.Elem())
 	case reflect.Struct, reflect.Map:

@@ -12,44 +12,43 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Skills is what is left of a policy that is told which of a few skills to play: one network
+// Skills is a trained skill-conditioned policy: one network
 //
 //	observation and one-hot skill -> hidden layers with ReLU -> means and raw scales of the actions
 //
-// whose deterministic action is tanh of the means; and how its skills did when they were last
-// evaluated.
+// whose deterministic action is tanh of the means. It includes the newest evaluation of its skills.
 type Skills struct {
 	Observations int
 	Actions      int
-	Count        int       // of skills; 0 where the policy is not told any (SAC)
-	Hidden       []int     // units of the hidden layers
-	Policy       []float32 // flat row: for each layer its bias, then its kernel [in, out]; see Sizes
+	Count        int       // number of skills; 0 if the policy is not conditioned on one (SAC)
+	Hidden       []int     // units per hidden layer
+	Policy       []float32 // flat row: per layer its bias, then its kernel [in, out]; see Sizes
 
-	// The newest evaluation of n episodes; without one all are nil.
-	Which        []int     // [n], the skill of each episode
+	// The newest evaluation, of n episodes; all fields are nil without one.
+	Which        []int     // [n], skill of each episode
 	Fitnesses    []float32 // [n]
 	Descriptors  []float32 // [n, d]
-	Trajectories []float32 // [n, steps, 2], positions at each step; nil where the task has none
+	Trajectories []float32 // [n, steps, 2], position at each step; nil if the task has none
 
-	// Extra is what the diversity reward knows: discriminator, dynamics, their normaliser. Names
-	// must not be those of the other arrays.
+	// Extra holds the state of the diversity reward: discriminator, dynamics, their normaliser. Its
+	// names must differ from those of the other arrays.
 	Extra map[string]npz.Array
 }
 
-// Limits of the sizes: beyond them a file is damaged rather than large.
+// Size limits: a file that exceeds them is damaged rather than large.
 const (
 	maxLayers = 16
 	maxUnits  = 1 << 14
 )
 
-// Sizes are those of the network's input, hidden layers and output.
+// Sizes returns the sizes of the network's input, hidden layers and output.
 func (s *Skills) Sizes() []int {
 	sizes := append([]int{s.Observations + s.Count}, s.Hidden...)
 	return append(sizes, 2*s.Actions)
 }
 
-// Row is the number of parameters of a network: of biases and kernels between layers of the given
-// sizes.
+// Row returns the number of parameters of a network with the given layer sizes: its biases and
+// kernels.
 func Row(sizes []int) int {
 	n := 0
 	for layer := range len(sizes) - 1 {
@@ -58,18 +57,18 @@ func Row(sizes []int) int {
 	return n
 }
 
-// Params is the number of parameters of a skill as a policy of its own; see Genotype.
+// Params returns the number of parameters of a skill as a separate policy; see Genotype.
 func (s *Skills) Params() int { return Row(s.single()) }
 
-// single are the sizes of a skill as a policy of its own.
+// single returns the layer sizes of a skill as a separate policy.
 func (s *Skills) single() []int {
 	return append(append([]int{s.Observations}, s.Hidden...), s.Actions)
 }
 
-// Skills is the number of policies that there are: Count, or the one that is not told a skill.
+// Skills returns the number of policies: Count, or 1 if the policy is not conditioned on a skill.
 func (s *Skills) Skills() int { return max(1, s.Count) }
 
-// Dims is the number of components of a descriptor of the evaluation; 0 without one.
+// Dims returns the number of descriptor components of the evaluation; 0 without one.
 func (s *Skills) Dims() int {
 	if len(s.Which) == 0 {
 		return 0
@@ -77,7 +76,7 @@ func (s *Skills) Dims() int {
 	return len(s.Descriptors) / len(s.Which)
 }
 
-// Steps is the number of positions in a trajectory of the evaluation; 0 without any.
+// Steps returns the number of positions per trajectory of the evaluation; 0 without any.
 func (s *Skills) Steps() int {
 	if len(s.Which) == 0 {
 		return 0
@@ -85,8 +84,8 @@ func (s *Skills) Steps() int {
 	return len(s.Trajectories) / (2 * len(s.Which))
 }
 
-// Mean is the mean fitness and the mean descriptor, [d], of a skill over the episodes of its
-// evaluation; NaN and nil without one.
+// Mean returns the mean fitness and mean descriptor, [d], of a skill over its evaluation episodes;
+// NaN and nil without any.
 func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
 	d, n := s.Dims(), 0.0
 	for i, which := range s.Which {
@@ -107,11 +106,11 @@ func (s *Skills) Mean(skill int) (fitness float64, descriptor []float64) {
 	return fitness / n, descriptor // 0 / 0 is NaN
 }
 
-// Genotype is a skill as a policy of its own, in the form of the quality-diversity algorithms:
-// observation -> hidden layers -> actions, whose outputs go through tanh. The one-hot skill k adds
-// row Observations+k of the first kernel to whatever the first layer computes, so it becomes part
-// of the bias; the columns of the last layer that make scales fall away. Everything that works on
-// genotypes so works on skills. k must be below Skills().
+// Genotype returns skill k as a separate policy, in the form of the quality-diversity algorithms:
+// observation -> hidden layers -> actions, with tanh on the outputs. The one-hot skill k adds row
+// Observations+k of the first kernel to the first layer's output, so the row becomes part of the
+// bias. The columns of the last layer that produce scales are dropped. Everything that works on
+// genotypes thus works on skills. k must be below Skills().
 func (s *Skills) Genotype(k int) []float32 {
 	if k < 0 || k >= s.Skills() {
 		panic(fmt.Sprintf("skill %d of %d", k, s.Skills()))
@@ -151,11 +150,11 @@ const (
 	whichKey, trajectoriesKey = "which", "trajectories"
 )
 
-// skillsKeys are the names that Extra cannot have.
+// skillsKeys are the names that Extra must not use.
 var skillsKeys = []string{policyKey, observationsKey, actionsKey, countKey, hiddenKey, whichKey,
 	fitnessesKey, descriptorsKey, trajectoriesKey}
 
-// Check tells what does not fit together.
+// Check returns an error if the parts are inconsistent.
 func (s *Skills) Check() error {
 	for _, size := range []struct {
 		name       string
@@ -167,11 +166,11 @@ func (s *Skills) Check() error {
 		}
 	}
 	if len(s.Hidden) > maxLayers {
-		return fmt.Errorf("%d hidden layers are more than %d", len(s.Hidden), maxLayers)
+		return fmt.Errorf("%d hidden layers exceed the limit of %d", len(s.Hidden), maxLayers)
 	}
 	for _, units := range s.Hidden {
 		if units < 1 || units > maxUnits {
-			return fmt.Errorf("a hidden layer has between 1 and %d units, not %d", maxUnits, units)
+			return fmt.Errorf("a hidden layer must have between 1 and %d units, not %d", maxUnits, units)
 		}
 	}
 	if want := Row(s.Sizes()); len(s.Policy) != want {
@@ -180,12 +179,12 @@ func (s *Skills) Check() error {
 	}
 	n := len(s.Which)
 	if len(s.Fitnesses) != n {
-		return fmt.Errorf("%d fitnesses of %d evaluated skills", len(s.Fitnesses), n)
+		return fmt.Errorf("%d fitnesses for %d evaluated skills", len(s.Fitnesses), n)
 	}
 	for _, part := range []struct {
 		name string
 		have int
-		unit int // numbers of one evaluation are a multiple of it
+		unit int // the numbers per evaluation are a multiple of unit
 	}{{descriptorsKey, len(s.Descriptors), 1}, {trajectoriesKey, len(s.Trajectories), 2}} {
 		if n == 0 && part.have > 0 || n > 0 && part.have%(n*part.unit) != 0 {
 			return fmt.Errorf("%s has %d numbers for %d evaluated skills", part.name, part.have, n)
@@ -193,12 +192,12 @@ func (s *Skills) Check() error {
 	}
 	for i, k := range s.Which {
 		if k < 0 || k >= s.Skills() {
-			return fmt.Errorf("evaluation %d is of skill %d, and there are %d", i, k, s.Skills())
+			return fmt.Errorf("evaluation %d is of skill %d, but there are only %d", i, k, s.Skills())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Extra)) {
 		if slices.Contains(skillsKeys, name) {
-			return fmt.Errorf("%q names an array of its own, and cannot be another", name)
+			return fmt.Errorf("%q is the name of another array; rename it", name)
 		}
 		if err := s.Extra[name].Check(); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -207,7 +206,7 @@ func (s *Skills) Check() error {
 	return nil
 }
 
-// arrays names the parts as in skills.npz.
+// arrays returns the arrays of skills.npz by name.
 func (s *Skills) arrays() map[string]npz.Array {
 	arrays := maps.Clone(s.Extra)
 	if arrays == nil {
@@ -237,9 +236,9 @@ func (s *Skills) arrays() map[string]npz.Array {
 	return arrays
 }
 
-// ReadSkills reads an .npz file with the arrays policy [N], observations, actions, skills (numbers)
-// and hidden [layers]; if there, which and fitnesses [n], descriptors [n, d] and trajectories [n,
-// steps, 2]; and whatever else it holds as Extra.
+// ReadSkills reads an .npz file with the arrays policy [N], observations, actions, skills (scalars)
+// and hidden [layers]; optionally which and fitnesses [n], descriptors [n, d] and trajectories [n,
+// steps, 2]. All other arrays become Extra.
 func ReadSkills(path string) (*Skills, error) {
 	file, err := npz.Open(path)
 	if err != nil {
@@ -294,7 +293,7 @@ func readSkills(file *npz.Reader) (*Skills, error) {
 	return s, s.Check()
 }
 
-// readEvaluation reads what there is of the newest evaluation.
+// readEvaluation reads the newest evaluation as far as the file has it.
 func (s *Skills) readEvaluation(file *npz.Reader) (err error) {
 	if s.Which, err = integers(file, whichKey); err != nil {
 		return err
@@ -321,7 +320,7 @@ func (s *Skills) readEvaluation(file *npz.Reader) (err error) {
 	return nil
 }
 
-// integers reads an array of whole numbers; its shape does not matter.
+// integers reads an array of integers of any shape.
 func integers(file *npz.Reader, name string) ([]int, error) {
 	a, err := file.Read(name)
 	if err != nil {
@@ -338,7 +337,7 @@ func integers(file *npz.Reader, name string) ([]int, error) {
 	return numbers, nil
 }
 
-// skillsFile is the name of the file within a run's folder.
+// skillsFile is the name of the file in a run's folder.
 const skillsFile = "skills.npz"
 
 func exists(path string) bool {
@@ -346,21 +345,21 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// HasSkills tells whether there is a skills.npz.
+// HasSkills reports whether skills.npz exists.
 func (r *Run) HasSkills() bool { return exists(filepath.Join(r.Dir, skillsFile)) }
 
-// HasRepertoire tells whether there is a repertoire.npz.
+// HasRepertoire reports whether repertoire.npz exists.
 func (r *Run) HasRepertoire() bool { return exists(filepath.Join(r.Dir, repertoireFile)) }
 
-// HasMetrics tells whether there is a metrics.csv.
+// HasMetrics reports whether metrics.csv exists.
 func (r *Run) HasMetrics() bool { return exists(filepath.Join(r.Dir, metricsFile)) }
 
 // Skills reads skills.npz.
 func (r *Run) Skills() (*Skills, error) {
 	skills, err := ReadSkills(filepath.Join(r.Dir, skillsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s has no %s: it is not a run of a policy with skills, or not yet "+
-			"trained to the end", r.Dir, skillsFile)
+		return nil, fmt.Errorf("%s has no %s: the algorithm does not write one, or training is not "+
+			"finished", r.Dir, skillsFile)
 	}
 	return skills, err
 }

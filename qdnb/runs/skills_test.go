@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// testSkills are three skills of a made-up network.
+// testSkills returns three skills of a made-up network.
 func testSkills(count int, hidden ...int) *Skills {
 	s := &Skills{Observations: 4, Actions: 2, Count: count, Hidden: hidden}
 	random := rand.New(rand.NewPCG(1, uint64(count)))
@@ -24,7 +24,7 @@ func testSkills(count int, hidden ...int) *Skills {
 	return s
 }
 
-// evaluated adds an evaluation and what a discriminator knows.
+// evaluated adds an evaluation and the parameters of a discriminator.
 func evaluated(s *Skills) *Skills {
 	s.Which = []int{0, 2}
 	s.Fitnesses = []float32{1.5, -2}
@@ -35,7 +35,7 @@ func evaluated(s *Skills) *Skills {
 	return s
 }
 
-// forward computes a network of flat parameters in float64, with ReLU between its layers.
+// forward computes a ReLU network with flat parameters in float64.
 func forward(row []float32, sizes []int, input []float64) []float64 {
 	at := 0
 	for layer := range len(sizes) - 1 {
@@ -55,7 +55,7 @@ func forward(row []float32, sizes []int, input []float64) []float64 {
 	return input
 }
 
-// A skill as a policy of its own does what the network does that is told the skill.
+// A skill as a separate policy equals the network conditioned on it.
 func TestSkillsAreGenotypes(t *testing.T) {
 	observation := []float64{0.3, -1.2, 0.7, 2}
 	for _, c := range []struct {
@@ -129,10 +129,10 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 			s.Hidden = slices.Repeat([]int{1},
 				17)
 		},
-		"a hidden layer has between 1 and 16384": func(s *Skills) { s.Hidden = []int{0} },
-		"evaluation 1 is of skill 3":             func(s *Skills) { s.Which[1] = 3 },
-		"evaluation 0 is of skill -1":            func(s *Skills) { s.Which[0] = -1 },
-		"fitnesses":                              func(s *Skills) { s.Fitnesses = s.Fitnesses[:1] },
+		"a hidden layer must have between 1 and 16384": func(s *Skills) { s.Hidden = []int{0} },
+		"evaluation 1 is of skill 3":                   func(s *Skills) { s.Which[1] = 3 },
+		"evaluation 0 is of skill -1":                  func(s *Skills) { s.Which[0] = -1 },
+		"fitnesses":                                    func(s *Skills) { s.Fitnesses = s.Fitnesses[:1] },
 	} {
 		s := evaluated(testSkills(3, 8))
 		change(s)
@@ -153,7 +153,7 @@ func TestWrongSkillsAreNeitherWrittenNorRead(t *testing.T) {
 		"descriptors has 5 numbers":        func(s *Skills) { s.Descriptors = s.Descriptors[:5] },
 		"trajectories has 6 numbers for 2": func(s *Skills) { s.Trajectories = s.Trajectories[:6] },
 		"descriptors has 6 numbers for 0":  func(s *Skills) { s.Which, s.Fitnesses = nil, nil },
-		`"policy" names an array`:          func(s *Skills) { s.Extra["policy"] = npz.Scalar(1.5) },
+		`"policy" is the name of another`:  func(s *Skills) { s.Extra["policy"] = npz.Scalar(1.5) },
 		"odd": func(s *Skills) {
 			s.Extra["odd"] = npz.Array{Shape: []int{3},
 				Data: []float32{1}}
@@ -171,7 +171,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "skills.npz")
 	arrays := testSkills(3, 8).arrays()
 	wide := make([]float64, len(testSkills(3, 8).Policy))
-	// any type will do
+	// any numeric type is accepted
 	arrays[policyKey], arrays[hiddenKey], arrays[countKey] = npz.Of(wide), npz.Of([]uint8{8}),
 		npz.Of([]float32{3})
 	must(t, npz.Write(path, arrays))
@@ -226,7 +226,7 @@ func TestSkillsOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// A run that is imported is there whole or not at all, and never changed.
+// An imported run appears completely or not at all, and is never changed.
 func TestImportIsWholeOrNothing(t *testing.T) {
 	parent := t.TempDir()
 	root := filepath.Join(parent, "a", "runs")
@@ -267,7 +267,7 @@ func TestImportIsWholeOrNothing(t *testing.T) {
 	must(t, w.SaveStatus(Status{}))
 	must(t, w.Close())
 	if _, err := Import(root, config, save); err == nil || !strings.Contains(err.Error(),
-		"in the way and not complete") {
+		"already exists and is incomplete") {
 		t.Errorf("over a run that is not complete: %v", err)
 	}
 	file := filepath.Join(parent, "file")

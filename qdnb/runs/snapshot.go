@@ -9,13 +9,13 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Snapshot is a repertoire, without genotypes, at some moment of its training.
+// Snapshot is a repertoire, without genotypes, at some point of training.
 type Snapshot struct {
 	Progress
 	Repertoire
 }
 
-// readSnapshot reads a file of the folder snapshots.
+// readSnapshot reads a file from the folder snapshots.
 func readSnapshot(path string) (Snapshot, error) {
 	var s Snapshot
 	file, err := npz.Open(path)
@@ -44,9 +44,9 @@ func readSnapshot(path string) (Snapshot, error) {
 }
 
 // Newest reads the newest repertoire of a run, without genotypes: the final one of a finished run,
-// else that of the newest snapshot or of a later checkpoint. It is nil without an error if there is
-// none, as of imported skills. Checkpoints lack the limits of descriptors, which then come from a
-// snapshot, if there is one.
+// else that of the newest snapshot or of a later checkpoint. It returns nil without an error if
+// there is none, as for imported skills. Checkpoints lack the descriptor limits, which then come
+// from a snapshot if there is one.
 func (r *Run) Newest() (*Snapshot, error) {
 	if r.Status.Finished {
 		if !r.HasRepertoire() && r.HasSkills() {
@@ -80,7 +80,7 @@ func (r *Run) Newest() (*Snapshot, error) {
 			break
 		}
 		repertoire, err := readCheckpointRepertoire(filepath.Join(dir, generationFile(generation)))
-		if err != nil { // training says what is wrong with it
+		if err != nil { // training reports the problem
 			continue
 		}
 		if newest != nil {
@@ -91,9 +91,8 @@ func (r *Run) Newest() (*Snapshot, error) {
 	return newest, nil
 }
 
-// readCheckpointRepertoire reads the repertoire that is measured from a checkpoint, without
-// genotypes. Where a search keeps an archive of its own the names of its arrays begin with
-// "passive_".
+// readCheckpointRepertoire reads the measured repertoire from a checkpoint, without genotypes. If a
+// search has a separate passive archive, its array names start with "passive_".
 func readCheckpointRepertoire(path string) (*Repertoire, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -118,7 +117,7 @@ func readCheckpointRepertoire(path string) (*Repertoire, error) {
 	return readRepertoire(file, "", false)
 }
 
-// arrays names the parts of a snapshot: a repertoire's and the progress.
+// arrays returns the repertoire's arrays and the progress by name.
 func (s Snapshot) arrays() map[string]npz.Array {
 	repertoire := s.Repertoire
 	repertoire.Genotypes = nil

@@ -9,8 +9,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// The newest repertoire is that of the newest whole checkpoint or snapshot; of a finished run the
-// final one.
+// The newest repertoire comes from the newest intact checkpoint or snapshot; for a finished run it
+// is the final one.
 func TestNewestRepertoire(t *testing.T) {
 	config, err := NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})
 	must(t, err)
@@ -37,7 +37,7 @@ func TestNewestRepertoire(t *testing.T) {
 	checkpoint := func(generation int64, prefix string, fitness float32) {
 		t.Helper()
 		arrays := map[string]npz.Array{}
-		if prefix != "" { // an archive of its own, which is not what is measured
+		if prefix != "" { // a separate archive, which is not measured
 			arrays["fitnesses"] = npz.Of([]float32{99})
 		}
 		for name, array := range of(fitness).arrays() {

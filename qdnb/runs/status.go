@@ -11,40 +11,38 @@ import (
 	"time"
 )
 
-// Status is the newest state of a run, as kept in status.json. What training goes on from is a
-// checkpoint, which may be a little older.
+// Status is the newest state of a run, as stored in status.json. Training resumes from a
+// checkpoint, which may be slightly older.
 type Status struct {
 	Progress
-	CompileSeconds float64 `json:"compile_seconds"` // part of Seconds
-	// -Inf, in JSON null, while the repertoire is empty
-	MaxFitness float64 `json:"max_fitness"`
-	Coverage   float64 `json:"coverage"` // per cent of the cells
-	QDScore    float64 `json:"qd_score"` // see Stats
-	Backend    string  `json:"backend"`  // what computes, such as "xla:cpu"
-	// Backends is the history of backends. A run that more than one computed is not exact to the
-	// bit.
+	CompileSeconds float64 `json:"compile_seconds"` // included in Seconds
+	MaxFitness     float64 `json:"max_fitness"`     // -Inf, in JSON null, if the repertoire is empty
+	Coverage       float64 `json:"coverage"`        // per cent of the cells
+	QDScore        float64 `json:"qd_score"`        // see Stats
+	Backend        string  `json:"backend"`         // such as "xla:cpu"
+	// Backends is the history of backends. A run computed on more than one is not bit-reproducible.
 	Backends []BackendUse `json:"backends"`
 	Budget   Budget       `json:"budget"`
-	// Descriptor names the components of descriptors, with units, for figures; nil in runs of older
+	// Descriptor names the descriptor components, with units, for figures; nil in runs of older
 	// programs.
 	Descriptor []string  `json:"descriptor,omitempty"`
 	Finished   bool      `json:"finished"` // the budget is spent
 	Version    string    `json:"version"`  // of the program
 	Updated    time.Time `json:"updated"`  // set by Writer.SaveStatus
-	// set by Writer.SaveStatus; zero in runs of older programs
+	// Log is set by Writer.SaveStatus; zero in runs of older programs.
 	Log LogSeal `json:"log,omitzero"`
 }
 
-// BackendUse says that a backend computed the generations after one.
+// BackendUse records the backend that computed the generations after a given one.
 type BackendUse struct {
 	Backend string `json:"backend"`
-	After   int64  `json:"after_generation"` // -1 for a run that begins
+	After   int64  `json:"after_generation"` // -1 from the start of the run
 }
 
-// UseBackend records what computes the generations after the given one (-1 for a run that begins),
-// and forgets what was recorded of later ones, which are computed again. It tells whether that
-// differs from what computed the run so far: going on is allowed, but the result is then not that
-// of any single backend.
+// UseBackend records the backend for the generations after the given one (-1 from the start of the
+// run). It drops records of later generations, which are recomputed. It reports whether the run has
+// used more than one backend: resuming on another backend is allowed, but the result then differs
+// from that of any single backend.
 func (s *Status) UseBackend(backend string, after int64) (differs bool) {
 	kept := []BackendUse{}
 	for _, use := range s.Backends {
@@ -59,10 +57,10 @@ func (s *Status) UseBackend(backend string, after int64) (differs bool) {
 	return len(kept) > 1
 }
 
-// emptyStatus is that of a run which has not begun.
+// emptyStatus returns the status of a run that has not begun.
 func emptyStatus() Status { return Status{MaxFitness: math.Inf(-1)} }
 
-// statusFile lets MaxFitness be null, since JSON has no infinity.
+// statusFile encodes a MaxFitness of -Inf as null, since JSON has no infinity.
 type statusFile struct {
 	statusFields
 	MaxFitness *float64 `json:"max_fitness"`
@@ -80,8 +78,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Fields that it does not know, of a newer program,
-// are passed over.
+// UnmarshalJSON reads what MarshalJSON writes. Unknown fields, from a newer program, are ignored.
 func (s *Status) UnmarshalJSON(data []byte) error {
 	file := statusFile{statusFields: statusFields(*s)}
 	if err := json.Unmarshal(data, &file); err != nil {
@@ -95,10 +92,10 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// sumKey begins the last field of status.json, which tells that all before it is as it was written.
+// sumKey starts the last field of status.json: the checksum of everything before it.
 const sumKey = ",\n  \"sha256\": \""
 
-// file is status.json.
+// file returns status.json.
 func (s Status) file() ([]byte, error) {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -113,8 +110,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseStatus reads status.json. One without a checksum is of an older program, or was written by
-// hand.
+// parseStatus parses status.json. A file without a checksum comes from an older program or was
+// written by hand.
 func parseStatus(data []byte) (Status, error) {
 	if at := bytes.LastIndex(data, []byte(sumKey)); at >= 0 && !bytes.HasPrefix(data[at+len(sumKey):],
 		[]byte(digest(data[:at])+"\"")) {

@@ -16,18 +16,18 @@ import (
 	"example.com/qdnb/internal/names"
 )
 
-// Table is the contents of a CSV file of numbers.
+// Table is a CSV file of numbers.
 type Table struct {
 	Columns []string
-	Rows    [][]float64 // each as long as Columns
+	Rows    [][]float64 // each of length len(Columns)
 }
 
-// ReadTable reads a CSV file of numbers with a header. A last line without its end, which a killed
-// process may leave, is passed over.
+// ReadTable reads a CSV file of numbers with a header. An unterminated last line, which a killed
+// process can leave, is ignored.
 func ReadTable(path string) (*Table, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is not there: the run has logged nothing yet", path)
+		return nil, fmt.Errorf("%s does not exist: the run has logged nothing yet", path)
 	} else if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func ReadTable(path string) (*Table, error) {
 	return table, nil
 }
 
-// Column gives the numbers of a column, or an error that names the columns there are.
+// Column returns the numbers of a column, or an error that lists the columns.
 func (t *Table) Column(name string) ([]float64, error) {
 	i := slices.Index(t.Columns, name)
 	if i < 0 {
@@ -51,7 +51,7 @@ func (t *Table) Column(name string) ([]float64, error) {
 	return column, nil
 }
 
-// parseTable reads the whole lines of a CSV file.
+// parseTable parses the complete lines of a CSV file.
 func parseTable(data []byte) (*Table, error) {
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	reader := csv.NewReader(bytes.NewReader(data))
@@ -64,21 +64,21 @@ func parseTable(data []byte) (*Table, error) {
 	table := &Table{Columns: header}
 	for i, name := range header {
 		if name == "" || slices.Contains(header[:i], name) {
-			return nil, fmt.Errorf("column %d of the header is empty or there twice", i+1)
+			return nil, fmt.Errorf("column %d of the header is empty or repeated", i+1)
 		}
 	}
 	for {
 		fields, err := reader.Read()
 		if err == io.EOF {
 			return table, nil
-		} else if err != nil { // says the line and what is wrong: the number of fields, a quote
+		} else if err != nil { // names the line and the problem: number of fields, a quote
 			return nil, err
 		}
 		row := make([]float64, len(fields))
 		for i, field := range fields {
 			if row[i], err = strconv.ParseFloat(field, 64); err != nil {
 				line, _ := reader.FieldPos(i)
-				return nil, fmt.Errorf("line %d: %s is %s, which is not a number", line, names.Plain(header[i]),
+				return nil, fmt.Errorf("line %d: %s is %s, not a number", line, names.Plain(header[i]),
 					names.Quote(field))
 			}
 		}
@@ -86,7 +86,7 @@ func parseTable(data []byte) (*Table, error) {
 	}
 }
 
-// formatRow writes a line of a table. Every number is read back as the same float64.
+// formatRow formats a line of a table. Every number parses back to the same float64.
 func formatRow(values []float64) string {
 	fields := make([]string, len(values))
 	for i, v := range values {
@@ -95,8 +95,8 @@ func formatRow(values []float64) string {
 	return strings.Join(fields, ",") + "\n"
 }
 
-// FormatNumber writes a number of a CSV file: whole ones without an exponent (1000000, not 1e+06)
-// and what is not finite as Python does.
+// FormatNumber formats a number for a CSV file: integers without an exponent (1000000, not 1e+06),
+// non-finite values as Python does.
 func FormatNumber(v float64) string {
 	switch {
 	case math.IsNaN(v):

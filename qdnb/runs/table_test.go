@@ -30,7 +30,7 @@ func TestNumbersComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	// the last row is unfinished
+	// the last row is incomplete
 	table, err := parseTable([]byte("generation,qd_score\n1,2.5\n2,-inf\n3,4"))
 	if err != nil {
 		t.Fatal(err)
@@ -41,12 +41,12 @@ func TestTable(t *testing.T) {
 	}
 	if _, err := table.Column("qdscore"); err == nil || !strings.Contains(err.Error(),
 		`did you mean "qd_score"?`) {
-		t.Errorf("a column that is not there: %v", err)
+		t.Errorf("a missing column: %v", err)
 	}
 	for data, want := range map[string]string{
 		"":                "no header",
 		"generation":      "no header",
-		"a,a\n":           "twice",
+		"a,a\n":           "repeated",
 		"a,\n":            "empty",
 		"a,b\n1\n":        "wrong number of fields",
 		"a,b\n1,2\n3,x\n": `line 3: b is "x"`,

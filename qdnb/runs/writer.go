@@ -13,29 +13,29 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Writer owns the folder of a run while it trains. Its Status is that of the last SaveStatus.
+// Writer owns the folder of a run during training. Its Status is that of the last SaveStatus.
 //
-// A session of training calls
+// A training session calls
 //
-//	w, err := Create(root, config)         // takes the folder
+//	w, err := Create(root, config)         // takes the lock
 //	defer w.Close()
 //	state, generation, warnings, err := w.LoadCheckpoint(&meta)
 //	err = w.Begin(generation, "generation", "qd_score")
 //	... w.Log, w.SaveSnapshot, w.SaveCheckpoint, w.SaveStatus
 //	err = w.SaveRepertoire(repertoire)
 //
-// Errors of its methods that come from the file system say in one line what to do. It is not safe
-// for concurrent use.
+// Its methods report file system errors in one line that says what to do. It is not safe for
+// concurrent use.
 type Writer struct {
 	*Run
 	lock    *flock.Flock
 	metrics *metricsLog
-	last    int64  // generation of the newest checkpoint known to be good, or -1
-	log     []byte // metrics.csv as that checkpoint has it, if one was loaded that does
+	last    int64  // generation of the newest checkpoint known to be intact, or -1
+	log     []byte // metrics.csv as stored in the loaded checkpoint, if any
 	replay  replayFiles
 }
 
-// Create makes the folder of a run below root, or opens the one that is there, and takes its lock.
+// Create creates the folder of a run below root, or opens an existing one, and takes its lock.
 func Create(root string, c Config) (*Writer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func Create(root string, c Config) (*Writer, error) {
 	return w, nil
 }
 
-// open reads or writes the configuration, and removes what a killed process left half done.
+// open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
 	for _, d := range []string{"", checkpointsDir, snapshotsDir, replayDir} {
 		if err := atomicfile.Sweep(filepath.Join(w.Dir,
@@ -85,17 +85,18 @@ func (w *Writer) open() error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if different := differences(have, w.Config); different != "" {
-			return fmt.Errorf("%s is not of this run (%s): it was edited; restore it or move the folder away", path, different)
+			return fmt.Errorf("%s does not match this run (%s): it was edited; restore it or move the "+
+				"folder away", path, different)
 		}
 	}
 	w.Status, err = readStatus(w.Dir)
 	return err
 }
 
-// failure tells what to do about an error of the file system.
+// failure adds advice to an error of the file system.
 func (w *Writer) failure(err error) error { return failure(w.Dir, w.last, err) }
 
-// SaveStatus writes status.json, with the time of now as Updated.
+// SaveStatus writes status.json, with the current time as Updated.
 func (w *Writer) SaveStatus(s Status) error {
 	s.Updated = time.Now().UTC().Truncate(time.Millisecond)
 	s.Log = w.metrics.seal()
@@ -121,7 +122,7 @@ func (w *Writer) SaveRepertoire(r *Repertoire) error {
 	return w.saveArrays(repertoireFile, r.arrays())
 }
 
-// SaveSnapshot keeps a repertoire without its genotypes in the folder snapshots; see [SnapshotDue]
+// SaveSnapshot writes a repertoire without its genotypes to the folder snapshots; see [SnapshotDue]
 // for when.
 func (w *Writer) SaveSnapshot(s Snapshot) error {
 	s.Genotypes = nil
@@ -141,7 +142,7 @@ func (w *Writer) saveArrays(name string, arrays map[string]npz.Array) error {
 	return nil
 }
 
-// Close gives the folder free. Calling it again does nothing.
+// Close releases the folder's lock. Further calls do nothing.
 func (w *Writer) Close() error {
 	var err error
 	if w.metrics != nil {
@@ -151,18 +152,18 @@ func (w *Writer) Close() error {
 	return errors.Join(err, w.lock.Unlock())
 }
 
-// Discard closes a run that never began, and removes its folder if nothing was trained in it: files
-// that are not of such a run keep it.
+// Discard closes a run that never began. It removes the folder unless something was trained in it
+// or it holds other files.
 func (w *Writer) Discard() error {
 	for _, d := range []string{checkpointsDir, snapshotsDir} {
-		if os.Remove(filepath.Join(w.Dir, d)) != nil { // it holds something
+		if os.Remove(filepath.Join(w.Dir, d)) != nil { // not empty
 			return w.Close()
 		}
 	}
-	_ = w.DropReplay() // without a checkpoint it is of no use
+	_ = w.DropReplay() // useless without a checkpoint
 	for _, name := range []string{configFile, lockFile} {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}
-	_ = os.Remove(w.Dir) // stays if anything else is in it
+	_ = os.Remove(w.Dir) // fails if other files are in it
 	return w.Close()
 }

@@ -33,7 +33,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// train saves what a session of training saves, from a generation to another, every 10 generations.
+// train saves what a training session saves between two generations, every 10 generations.
 func train(t testing.TB, w *Writer, from, to int64) {
 	t.Helper()
 	must(t, w.Begin(from, "generation", "qd_score"))
@@ -98,8 +98,8 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 }
 
-// A session that was cut off after its last checkpoint leaves rows, snapshots and a status that lie
-// ahead of it. Going on gives the same files as a session that was not cut off.
+// A session interrupted after its last checkpoint leaves later rows, snapshots and status. Resuming
+// gives the same files as an uninterrupted session.
 func TestResumeEndsWithTheSameFiles(t *testing.T) {
 	whole := create(t, t.TempDir())
 	train(t, whole, -1, 60)
@@ -111,7 +111,7 @@ func TestResumeEndsWithTheSameFiles(t *testing.T) {
 	must(t, w.Log(37, 2))
 	must(t, w.SaveSnapshot(Snapshot{Progress: Progress{Generation: 35},
 		Repertoire: *testRepertoire()}))
-	_, err := w.metrics.file.WriteString("40,12") // a row that was being written
+	_, err := w.metrics.file.WriteString("40,12") // a partial row
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(w.Dir, checkpointsDir, ".writing-gen-000000040.npz-0"),
 		[]byte("half"), 0o666))
@@ -127,7 +127,7 @@ func TestResumeEndsWithTheSameFiles(t *testing.T) {
 	list := func(dir string) map[string]string {
 		files := map[string]string{}
 		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			// these hold the time and the process
+			// these contain the time and the process id
 			if err != nil || d.IsDir() || d.Name() == statusFileName || d.Name() == lockFile {
 				return err
 			}
@@ -184,8 +184,8 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	check("a byte more", append(slices.Clone(whole), 0))
 	check("another checkpoint", mustRead(t, filepath.Join(w.Dir, checkpointsDir, generationFile(10))))
 
-	// Going on from the older one removes the damaged one, so that it does not count as one of the
-	// two that are kept.
+	// Resuming from the older checkpoint removes the damaged one, so that it does not count as one of
+	// the two kept.
 	train(t, w, 10, 10)
 	must(t, w.SaveCheckpoint(15, nil, nil))
 	if kept, err := generationFiles(filepath.Join(w.Dir,
@@ -228,7 +228,7 @@ func TestCheckpointOfAnotherRunIsRefused(t *testing.T) {
 func TestNumPyCanReadCheckpoints(t *testing.T) {
 	w := create(t, t.TempDir())
 	must(t, w.SaveCheckpoint(7, map[string]npz.Array{"state": npz.Scalar(1.5)}, "text"))
-	// an .npz file like any other
+	// a regular .npz file
 	arrays, err := npz.Read(filepath.Join(w.Dir, checkpointsDir, generationFile(7)))
 	must(t, err)
 	if !reflect.DeepEqual(arrays["state"],
@@ -264,7 +264,7 @@ func TestEditedConfigIsRefused(t *testing.T) {
 		strings.Replace(text, `"seed"`, `"sed"`, 1):   `did you mean "seed"?`,
 		text[:len(text)/2]:                            "ends too early",
 		"":                                            "ends too early",
-		strings.Replace(text, "pointmaze", "../../etc", 1): "not a name",
+		strings.Replace(text, "pointmaze", "../../etc", 1): "not a valid name",
 	} {
 		must(t, os.WriteFile(path, []byte(edit), 0o666))
 		if _, err := Create(root, testConfig(t)); err == nil || !strings.Contains(err.Error(),
@@ -272,7 +272,7 @@ func TestEditedConfigIsRefused(t *testing.T) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	var value any // another layout of the same is no edit
+	var value any // reformatting is not an edit
 	must(t, json.Unmarshal([]byte(text), &value))
 	compact, err := json.Marshal(value)
 	must(t, err)
@@ -315,7 +315,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("no folder: %v, %v", found, err)
 	}
 	if _, _, err := Find(root, "["); err == nil {
-		t.Error("a wrong pattern is no error")
+		t.Error("an invalid pattern is accepted")
 	}
 }
 
@@ -324,7 +324,7 @@ func TestReadingWhatIsNotThere(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	w := create(t, t.TempDir())
-	if _, err := w.Repertoire(); err == nil || !strings.Contains(err.Error(), "train it") {
+	if _, err := w.Repertoire(); err == nil || !strings.Contains(err.Error(), "finish training") {
 		t.Errorf("no repertoire: %v", err)
 	}
 	if _, err := w.Metrics(); err == nil || !strings.Contains(err.Error(), "logged nothing") {
@@ -361,7 +361,7 @@ func TestLogChecksItsRows(t *testing.T) {
 		"has the columns generation, qd_score") {
 		t.Errorf("other columns: %v", err)
 	}
-	must(t, w.Begin(-1, "generation", "coverage")) // nothing is kept, so other columns are welcome
+	must(t, w.Begin(-1, "generation", "coverage")) // starting over allows other columns
 	if got := string(mustRead(t, filepath.Join(w.Dir, metricsFile))); got != "generation,coverage\n" {
 		t.Errorf("metrics.csv is %q", got)
 	}
@@ -390,8 +390,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 	}
 }
 
-// Tests may run as root, who may write everywhere: a file where a folder should be is an obstacle
-// for root too.
+// Tests may run as root, who can write everywhere. A file in place of a folder stops root too.
 func TestObstaclesGiveOneLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o666))
@@ -415,10 +414,10 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 		syscall.ENOSPC: "no space left in runs/a; free space or give --runs another folder; the last " +
 			"checkpoint is generation 50",
 		syscall.EDQUOT: "no space left in runs/a; ",
-		syscall.EROFS: "cannot write to runs/a; give --runs a folder that you may write to; the last " +
+		syscall.EROFS: "cannot write to runs/a; give --runs a writable folder; the last " +
 			"checkpoint is generation 50",
 		syscall.EACCES: "cannot write to runs/a; ",
-		syscall.EIO:    "cannot keep the run in runs/a; the last checkpoint is generation 50 (",
+		syscall.EIO:    "cannot store the run in runs/a; the last checkpoint is generation 50 (",
 	} {
 		err := failure("runs/a", 50, &fs.PathError{Op: "write", Path: "x", Err: cause})
 		if !strings.HasPrefix(err.Error(), want) || !errors.Is(err, cause) {
@@ -426,6 +425,6 @@ func TestObstaclesGiveOneLine(t *testing.T) {
 		}
 	}
 	if failure("runs/a", -1, nil) != nil {
-		t.Error("no error became one")
+		t.Error("nil became an error")
 	}
 }

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// Interval is an interval of confidence.
+// Interval is a confidence interval.
 type Interval struct{ Low, High float64 }
 
-// DefaultResamples is how often statistics of runs are drawn again: enough for the ends of a 95 %
-// interval to two digits.
+// DefaultResamples is the number of bootstrap resamples: enough for two digits of the ends of a 95
+// % interval.
 const DefaultResamples = 2000
 
-// Source makes the source of random numbers of a [Bootstrap].
+// Source returns a source of random numbers for [Bootstrap].
 func Source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// Bootstrap is the percentile interval of a statistic (Efron 1979), such as that of level 0.95:
-// between the (1-level)/2- and the (1+level)/2-quantile of the statistic of resamples, in which
-// every stratum is drawn anew from its own values, with replacement and with as many.
+// Bootstrap returns the percentile interval of a statistic (Efron 1979) at a level such as 0.95:
+// between the (1-level)/2- and the (1+level)/2-quantile of the statistic over resamples. Each
+// resample draws every stratum from its own values, with replacement and of the same size.
 //
-// One stratum is one sample. With several tasks a stratum is a task with a score per seed, and the
-// statistic that of all: the stratified bootstrap of rliable (Agarwal et al. 2021), which varies
-// the seeds and leaves the tasks as they are; see [Pooled]. The statistic must not keep or change
-// what it is given.
+// One stratum is one sample. With several tasks, a stratum holds a task's scores, one per seed, and
+// the statistic covers all tasks. This is the stratified bootstrap of rliable (Agarwal et al.
+// 2021), which varies the seeds and keeps the tasks fixed; see [Pooled]. The statistic must not
+// retain or modify its argument.
 //
-// It is NaN if there is no stratum, one is empty or holds a NaN, the statistic of a resample is
-// NaN, resamples is below 1, or level is not above 0 and below 1. A sample of one value has an
-// interval of no width, which says that nothing is known of how it varies.
+// The result is NaN if there is no stratum, a stratum is empty or contains a NaN, the statistic of
+// a resample is NaN, resamples is below 1, or level is not strictly between 0 and 1. A sample of
+// one value has an interval of zero width, which says nothing about its variation.
 func Bootstrap(random *rand.Rand, strata [][]float64, statistic func(strata [][]float64) float64,
 	resamples int, level float64) Interval {
 	undefined := Interval{math.NaN(), math.NaN()}
@@ -57,8 +57,8 @@ func Bootstrap(random *rand.Rand, strata [][]float64, statistic func(strata [][]
 	return Interval{quantile(values, (1-level)/2), quantile(values, (1+level)/2)}
 }
 
-// Pooled is a statistic of all values of all strata together, as rliable's aggregate IQM over tasks
-// and seeds. Scores of different tasks should be normalised first.
+// Pooled applies a statistic to the values of all strata together, as rliable's aggregate IQM over
+// tasks and seeds. Normalise scores of different tasks first.
 func Pooled(statistic func([]float64) float64) func(strata [][]float64) float64 {
 	return func(strata [][]float64) float64 { return statistic(slices.Concat(strata...)) }
 }

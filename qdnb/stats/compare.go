@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// Alternative is what a test asks for against the hypothesis that two samples come from one
-// distribution.
+// Alternative is the alternative hypothesis of a test; the null hypothesis is that both samples
+// come from one distribution.
 type Alternative int
 
 // The alternatives.
 const (
-	TwoSided Alternative = iota // x tends to other values than y
-	Greater                     // x tends to larger values
-	Less                        // x tends to smaller values
+	TwoSided Alternative = iota // x tends to be larger or smaller than y
+	Greater                     // x tends to be larger
+	Less                        // x tends to be smaller
 )
 
-// RankTest is the outcome of [MannWhitney].
+// RankTest is the result of [MannWhitney].
 type RankTest struct {
-	U     float64 // of x: pairs (x_i, y_j) with x_i > y_j, and half of those that are equal
-	P     float64 // probability of a U as extreme, if both samples come from one distribution
-	Exact bool    // by counting, not by the normal approximation
+	U     float64 // U of x: number of pairs with x_i > y_j, ties counting half
+	P     float64 // probability of a U at least as extreme under the null hypothesis
+	Exact bool    // computed by counting, not by the normal approximation
 }
 
-// maxExact is the largest number of pairs whose distribution is counted; beyond it the normal
-// approximation is good to many digits.
+// maxExact is the largest number of pairs for which the distribution is counted. Beyond it the
+// normal approximation is accurate to many digits.
 const maxExact = 2500
 
-// MannWhitney is the test of Mann and Whitney (1947) of two independent samples of sizes n and m.
+// MannWhitney is the Mann-Whitney U test (1947) of two independent samples of sizes n and m.
 //
-// Without ties and up to 2500 pairs, P is exact: of all (n+m choose n) equally likely orders, the
-// part with a U as extreme. Otherwise it is the tail of a normal distribution with mean nm/2, half
-// a unit of correction for continuity, and the variance
+// Without ties and up to 2500 pairs, P is exact: the fraction of the (n+m choose n) equally likely
+// orders whose U is at least as extreme. Otherwise it is the tail of a normal distribution with
+// mean nm/2, a continuity correction of one half, and the variance
 //
 //	nm/12 (n + m + 1 - Σ_t (t³ - t) / ((n+m)(n+m-1)))
 //
-// with t over the numbers of values that are equal. Both are what scipy.stats.mannwhitneyu gives
-// with method exact and asymptotic. Samples whose values are all equal have P = 1. Of three seeds
-// against three, P is at least 0.1: the test cannot find more in so few.
+// where t runs over the sizes of groups of equal values. Both match scipy.stats.mannwhitneyu with
+// method exact and asymptotic. Samples whose values are all equal have P = 1. For three seeds
+// against three, P is at least 0.1: such small samples cannot show more.
 func MannWhitney(x, y []float64, alternative Alternative) RankTest {
 	n, m := len(x), len(y)
 	if n == 0 || m == 0 || hasNaN(x) || hasNaN(y) {
@@ -61,10 +61,10 @@ func MannWhitney(x, y []float64, alternative Alternative) RankTest {
 	total := float64(n + m)
 	pairs := float64(n) * float64(m)
 	sigma := math.Sqrt(pairs / 12 * (total + 1 - ties/(total*(total-1))))
-	if !(sigma > 0) { // all equal, or rounding of that
+	if !(sigma > 0) { // all equal, up to rounding
 		return RankTest{U: u, P: 1}
 	}
-	tail := func(distance float64) float64 { // probability of that far above the mean
+	tail := func(distance float64) float64 { // probability of being that far above the mean
 		return math.Erfc((distance-0.5)/sigma/math.Sqrt2) / 2
 	}
 	var p float64
@@ -79,7 +79,7 @@ func MannWhitney(x, y []float64, alternative Alternative) RankTest {
 	return RankTest{U: u, P: min(p, 1)}
 }
 
-// wins counts the pairs of which x is the larger, and half of those that are equal.
+// wins counts the pairs in which x is larger, ties counting half.
 func wins(x, y []float64) float64 {
 	count := 0.0
 	for _, a := range x {
@@ -95,7 +95,8 @@ func wins(x, y []float64) float64 {
 	return count
 }
 
-// exactP is the probability of a U as extreme as u among orders of n and m distinct values.
+// exactP is the probability of a U at least as extreme as u over all orders of n and m distinct
+// values.
 func exactP(u, n, m int, alternative Alternative) float64 {
 	p := distribution(n, m)
 	upper, lower := 0.0, 0.0 // P(U >= u), P(U <= u)
@@ -114,11 +115,11 @@ func exactP(u, n, m int, alternative Alternative) float64 {
 	return min(2*min(upper, lower), 1)
 }
 
-// distribution gives P(U = u) for u from 0 to nm, by what the largest of all values is: one of x
-// with probability n/(n+m), which then wins m pairs, or one of y, which wins none. All terms are
-// positive, so nothing cancels.
+// distribution returns P(U = u) for u from 0 to nm. The recursion is over the largest of all
+// values: it belongs to x with probability n/(n+m) and then wins m pairs, or to y and wins none.
+// All terms are positive, so nothing cancels.
 func distribution(n, m int) []float64 {
-	// above[j] is the distribution for i-1 values of x and j of y, row that for i.
+	// above[j] is the distribution for i-1 values of x and j of y; row[j] for i values of x.
 	above := make([][]float64, m+1)
 	for j := range above {
 		above[j] = []float64{1}
@@ -143,12 +144,12 @@ func distribution(n, m int) []float64 {
 }
 
 // A12 is the effect size of Vargha and Delaney (2000): the probability that a value of x is larger
-// than one of y, equal ones counting half,
+// than one of y, ties counting half,
 //
 //	A = U / (nm)
 //
-// It is 0.5 for samples of one distribution and 1 if all of x are larger. By custom 0.56, 0.64 and
-// 0.71 are a small, a medium and a large effect.
+// It is 0.5 for samples from one distribution and 1 if all of x are larger. By convention 0.56,
+// 0.64 and 0.71 are a small, a medium and a large effect.
 func A12(x, y []float64) float64 {
 	if len(x) == 0 || len(y) == 0 || hasNaN(x) || hasNaN(y) {
 		return math.NaN()

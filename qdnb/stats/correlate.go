@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Spearman is the rank correlation of paired samples: the correlation of their ranks, equal values
-// having the mean of theirs. It is NaN of less than three pairs, of NaN, and where all values of a
-// sample are equal.
+// Spearman is the rank correlation of paired samples: the correlation of their ranks, with ties
+// sharing their mean rank. It is NaN for fewer than three pairs, for samples that contain NaN, and
+// if all values of a sample are equal.
 func Spearman(x, y []float64) float64 {
 	if len(x) != len(y) || len(x) < 3 || hasNaN(x) || hasNaN(y) {
 		return math.NaN()
@@ -18,7 +18,7 @@ func Spearman(x, y []float64) float64 {
 	return stat.Correlation(ranks(x), ranks(y), nil)
 }
 
-// ranks counts from 1; equal values have the mean of theirs.
+// ranks returns ranks counted from 1; ties share their mean rank.
 func ranks(x []float64) []float64 {
 	places := make([]int, len(x))
 	for i := range places {

@@ -13,7 +13,7 @@ func TestSpearman(t *testing.T) {
 	}{
 		{[]float64{1, 2, 3, 4}, []float64{10, 200, 3000, 4e9}, 1},
 		{[]float64{1, 2, 3}, []float64{3, 2, 1}, -1},
-		// the example of SciPy's spearmanr
+		// example from SciPy's spearmanr
 		{[]float64{1, 2, 3, 4, 5}, []float64{5, 6, 7, 8, 7}, 0.8207826816681233},
 		{[]float64{1, 1, 2}, []float64{1, 1, 1}, math.NaN()},
 		{[]float64{1, 2}, []float64{1, 2}, math.NaN()},

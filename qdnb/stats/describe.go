@@ -16,7 +16,7 @@ func Mean(x []float64) float64 {
 }
 
 // Std is the standard deviation sqrt(Σ (x_i - mean)² / n): NumPy's default, ddof = 0. The paper
-// does not say which it prints; its code is written in NumPy. Of one value it is 0.
+// does not say which one it prints; its code uses NumPy. It is 0 for a single value.
 func Std(x []float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
@@ -24,13 +24,13 @@ func Std(x []float64) float64 {
 	return stat.PopStdDev(x, nil)
 }
 
-// Quantile is the p-quantile with linear interpolation, as NumPy's default and type 7 of Hyndman
-// and Fan (1996): with the values in order and h = p (n - 1),
+// Quantile is the p-quantile with linear interpolation, like NumPy's default and type 7 of Hyndman
+// and Fan (1996): for sorted values and h = p (n - 1),
 //
 //	x_⌊h⌋ + (h - ⌊h⌋) (x_⌊h⌋₊₁ - x_⌊h⌋)
 //
-// It is NaN where p is not within 0 and 1. Package gonum/stat has another interpolation, whose
-// 0.5-quantile is not the median.
+// It is NaN if p is outside [0, 1]. Package gonum/stat interpolates differently; its 0.5-quantile
+// is not the median.
 func Quantile(x []float64, p float64) float64 {
 	if len(x) == 0 || hasNaN(x) {
 		return math.NaN()
@@ -38,9 +38,9 @@ func Quantile(x []float64, p float64) float64 {
 	return quantile(slices.Sorted(slices.Values(x)), p)
 }
 
-// quantile is Quantile of values in order, at least one and none of them NaN.
+// quantile is Quantile of sorted values, at least one and none of them NaN.
 func quantile(sorted []float64, p float64) float64 {
-	if !(p >= 0 && p <= 1) { // NaN is neither
+	if !(p >= 0 && p <= 1) { // also rejects NaN
 		return math.NaN()
 	}
 	h := p * float64(len(sorted)-1)
@@ -60,7 +60,7 @@ func quantile(sorted []float64, p float64) float64 {
 // Median is the 0.5-quantile: the middle value, or the mean of the two in the middle.
 func Median(x []float64) float64 { return Quantile(x, 0.5) }
 
-// Quartiles are the 0.25- and the 0.75-quantile.
+// Quartiles returns the 0.25- and 0.75-quantiles.
 func Quartiles(x []float64) (q1, q3 float64) {
 	if len(x) == 0 || hasNaN(x) {
 		return math.NaN(), math.NaN()
@@ -69,8 +69,8 @@ func Quartiles(x []float64) (q1, q3 float64) {
 	return quantile(sorted, 0.25), quantile(sorted, 0.75)
 }
 
-// IQM is the interquartile mean: that of the values which are left when ⌊n/4⌋ are dropped on each
-// side, as scipy.stats.trim_mean(x, 0.25). Of five seeds it is the mean of the middle three.
+// IQM is the interquartile mean: the mean of the values left after dropping ⌊n/4⌋ on each side, as
+// scipy.stats.trim_mean(x, 0.25). For five seeds it is the mean of the middle three.
 func IQM(x []float64) float64 {
 	if len(x) == 0 || hasNaN(x) {
 		return math.NaN()

@@ -9,9 +9,8 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// The iqm.* arrays of 12_stats.npz: scipy.stats.trim_mean(x, 0.25) of samples of several sizes. Its
-// other arrays are of metrics, running statistics and rings, which packages runs, xla/nn and replay
-// test.
+// The iqm.* arrays of 12_stats.npz: scipy.stats.trim_mean(x, 0.25) of samples of several sizes.
+// Packages runs, xla/nn and replay test its other arrays: metrics, running statistics and rings.
 func TestGoldenIQM(t *testing.T) {
 	data := golden.Read(t, "12_stats.npz")
 	samples := 0

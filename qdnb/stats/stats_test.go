@@ -16,7 +16,7 @@ func near(a, b float64) bool {
 	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-12*max(1, math.Abs(a))
 }
 
-// Numbers of numpy.percentile, numpy.mean, numpy.std and scipy.stats.trim_mean.
+// Values from numpy.percentile, numpy.mean, numpy.std and scipy.stats.trim_mean.
 func TestDescriptions(t *testing.T) {
 	for _, c := range []struct {
 		x                              []float64
@@ -45,7 +45,7 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// Descriptions move with a sample, stretch with it, and do not look at its order; quantiles rise.
+// Statistics shift and scale with a sample and do not depend on its order; quantiles are monotonic.
 func TestLawsOfDescriptions(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	location := map[string]func([]float64) float64{
@@ -90,7 +90,7 @@ func TestLawsOfDescriptions(t *testing.T) {
 	}
 }
 
-// enumerate counts U over all choices of which of n+m different values are those of x.
+// enumerate counts U over all choices of which n of n+m distinct values belong to x.
 func enumerate(n, m int) (counts map[int]int, total int) {
 	counts = map[int]int{}
 	for set := range 1 << (n + m) {
@@ -111,7 +111,7 @@ func enumerate(n, m int) (counts map[int]int, total int) {
 	return counts, total
 }
 
-// sampleWith makes samples of n and m distinct values whose U is u.
+// sampleWith makes samples of n and m distinct values with the given U.
 func sampleWith(n, m, u int) (x, y []float64) {
 	for j := range m {
 		y = append(y, float64(j)+0.5)
@@ -154,14 +154,14 @@ func TestMannWhitneyIsWhatPermutationsSay(t *testing.T) {
 	}
 }
 
-// With ties the approximation is near to what permutations of the values say.
+// With ties the approximation is close to the permutation distribution.
 func TestMannWhitneyWithTies(t *testing.T) {
 	x, y := []float64{1, 2, 2, 4, 5, 6, 6}, []float64{2, 3, 4, 7, 7, 8, 9, 9}
 	got := stats.MannWhitney(x, y, stats.TwoSided)
 	if got.Exact || got.U != 12.5 {
 		t.Errorf("U is %v, exact %v, want 12.5 by the approximation", got.U, got.Exact)
 	}
-	// The oracle: all ways to deal the values out, U from their definition.
+	// The oracle: all assignments of the values, with U from its definition.
 	all := slices.Concat(x, y)
 	extreme, total := 0, 0
 	for set := range 1 << len(all) {
@@ -184,7 +184,7 @@ func TestMannWhitneyWithTies(t *testing.T) {
 	if want := float64(extreme) / float64(total); math.Abs(got.P-want) > 0.015 {
 		t.Errorf("P is %v, permutations say %v", got.P, want)
 	}
-	// Equal values on both sides say nothing.
+	// Equal values on both sides carry no information.
 	if same := stats.MannWhitney([]float64{3, 3}, []float64{3, 3, 3},
 		stats.Greater); same.P != 1 || same.U != 3 {
 		t.Errorf("of equal values: %+v", same)
@@ -206,8 +206,8 @@ func pairs(x, y []float64) float64 {
 	return u
 }
 
-// Beyond what is counted the approximation continues the exact numbers, and sides are mirror
-// images.
+// Beyond the exact range the approximation continues the exact values, and the two sides are
+// symmetric.
 func TestMannWhitneyOfLargerSamples(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	draw := func(n int, shift float64) []float64 {
@@ -220,7 +220,7 @@ func TestMannWhitneyOfLargerSamples(t *testing.T) {
 	x, y := draw(50, 0.3), draw(50, 0)
 	exact := stats.MannWhitney(x, y, stats.Greater)
 	tied := slices.Clone(y)
-	tied[0] = tied[1] // one tie: the approximation, of a sample that is almost the same
+	tied[0] = tied[1] // one tie forces the approximation for nearly the same sample
 	approximate := stats.MannWhitney(x, tied, stats.Greater)
 	if !exact.Exact || approximate.Exact || math.Abs(exact.P-approximate.P) > 0.02 {
 		t.Errorf("exact %+v, approximate %+v", exact, approximate)
@@ -291,8 +291,8 @@ func TestBootstrapIsWhatAllResamplesSay(t *testing.T) {
 	}
 }
 
-// Strata are drawn each from its own values: sums of one value of each have all combinations and no
-// other.
+// Each stratum is drawn from its own values: the sums of one value per stratum take all
+// combinations and no others.
 func TestBootstrapIsStratified(t *testing.T) {
 	strata := [][]float64{{100, 100}, {1, 2}}
 	seen := map[string]bool{}
@@ -315,7 +315,7 @@ func TestBootstrapDependsOnItsSourceAlone(t *testing.T) {
 	if c := stats.Bootstrap(stats.Source(6), x, mean, 50, 0.9); a != b || a == c {
 		t.Errorf("equal sources give %v and %v, another one %v", a, b, c)
 	}
-	// The interval of many resamples has the width of theory: 2 · 1.645 standard errors, ddof 0.
+	// With many resamples the width matches theory: 2 · 1.645 standard errors, ddof 0.
 	got := stats.Bootstrap(stats.Source(5), x, mean, 20000, 0.9)
 	if want := 2 * 1.645 * stats.Std(x[0]) / math.Sqrt(5); math.Abs(got.High-got.Low-want) >
 		0.05*want {
@@ -347,6 +347,6 @@ func TestSummarize(t *testing.T) {
 	}
 	if none := stats.Summarize(nil); none.N != 0 || !math.IsNaN(none.Median) || !math.IsNaN(
 		none.IQMCI.High) {
-		t.Errorf("the summary of nothing is %+v", none)
+		t.Errorf("the summary of an empty sample is %+v", none)
 	}
 }

@@ -12,13 +12,13 @@ type Summary struct {
 	MedianCI, IQMCI Interval // 95 %, by [Bootstrap]
 }
 
-// summarySeed makes the intervals of a summary a function of the sample alone.
+// summarySeed is fixed, so that a summary's intervals depend on the sample alone.
 const summarySeed = 1
 
-// Summarize describes a sample. Its intervals depend on the values alone, so that a table written
-// twice is the same file.
+// Summarize describes a sample. Its intervals depend on the values alone, so that repeated runs
+// write identical tables.
 func Summarize(x []float64) Summary {
-	x = slices.Sorted(slices.Values(x)) // the order in which runs were found must not count
+	x = slices.Sorted(slices.Values(x)) // independent of the order in which runs were found
 	q1, q3 := Quartiles(x)
 	interval := func(statistic func([]float64) float64) Interval {
 		return Bootstrap(Source(summarySeed), [][]float64{x}, Pooled(statistic), DefaultResamples, 0.95)

@@ -5,13 +5,13 @@
 #include "hook.h"
 #include "_cgo_export.h"
 
-// What the hook needs of PJRT's C interface (openxla/xla, xla/pjrt/c/pjrt_c_api.h, Apache License
-// 2.0). Structures grow at their end only, so these beginnings hold for every version 0.x.
+// The parts of PJRT's C interface that the hook uses (openxla/xla, xla/pjrt/c/pjrt_c_api.h, Apache
+// License 2.0). Structures grow only at their end, so these prefixes hold for all versions 0.x.
 typedef struct {
 	size_t size;
 	void *extension;
 	struct { size_t size; void *extension; int major, minor; } version;
-	void *calls[57]; // the first ones; see the numbers in hook.c
+	void *calls[57]; // the first 57 calls, by the numbers below
 } pjrt_api;
 
 typedef struct {
@@ -67,7 +67,7 @@ typedef struct {
 	void *object;
 } destroy_args;
 
-// Numbers of calls in pjrt_api.calls.
+// Indices in pjrt_api.calls.
 enum {
 	ERROR_DESTROY = 0,
 	CLIENT_COMPILE = 20,
@@ -77,7 +77,7 @@ enum {
 	DESERIALIZE_AND_LOAD = 56,
 };
 
-typedef void *(*call)(void *args); // returns a PJRT_Error, NULL if all went well
+typedef void *(*call)(void *args); // returns a PJRT_Error, or NULL on success
 
 static const pjrt_api *plugin; // the plugin's own table
 
@@ -88,7 +88,7 @@ static void free_error(void *error) {
 	do_call(ERROR_DESTROY, &args);
 }
 
-// load makes an executable of what the cache holds. It returns 0 if that cannot be loaded.
+// load makes an executable from a cache entry. It returns 0 if the entry cannot be loaded.
 static int load(compile_args *args, const char *bytes, size_t size) {
 	load_args l = {sizeof l, NULL, args->client, bytes, size, NULL, NULL, 0};
 	void *error = do_call(DESERIALIZE_AND_LOAD, &l);
@@ -121,9 +121,10 @@ static void store(compile_args *args, unsigned char *key) {
 	if (error) free_error(error);
 }
 
-// compile stands in for PJRT_Client_Compile.
+// compile replaces PJRT_Client_Compile.
 //
-// All locals whose addresses go to Go are initialised: Go's write barrier reads what it overwrites.
+// All locals whose addresses are passed to Go are initialised: Go's write barrier reads the values
+// that it overwrites.
 static void *compile(compile_args *args) {
 	unsigned char key[32] = {0};
 	void *bytes = NULL;
@@ -142,7 +143,7 @@ static void *compile(compile_args *args) {
 }
 
 uintptr_t hook_plugin(const char *path) {
-	static pjrt_api *hooked; // a process has one plugin behind the cache
+	static pjrt_api *hooked; // a process can hook one plugin
 	if (hooked) return 0;
 	void *library = dlopen(path, RTLD_LAZY);
 	if (!library) return 0;

@@ -18,21 +18,21 @@ import (
 	"github.com/pkg/errors"
 )
 
-// hooked is the store behind the plugin that has a cache.
+// hooked is the store attached to the plugin.
 var hooked struct {
 	store       *Store
-	environment []byte   // hash of all but program and options
+	environment []byte   // hash of everything but program and options
 	loading     sync.Map // Key to the func that removes the mark
 	hits        atomic.Int64
 }
 
-// Hits is how many programs this process loaded from disk.
+// Hits returns the number of programs that this process loaded from disk.
 func Hits() int64 { return hooked.hits.Load() }
 
-// Hook opens the plugin at path with the store between go-xla and its compiler: go-xla finds the
-// plugin by this path afterwards. environment is all that machine code depends on apart from the
-// program and its compile options: flags, plugin, processor, devices. A process can hook one
-// plugin, before it is used.
+// Hook opens the plugin at path and puts the store between go-xla and the plugin's compiler. go-xla
+// then finds the plugin by this path. environment hashes everything that machine code depends on
+// besides the program and its compile options: flags, plugin, processor, devices. A process can
+// hook one plugin, before it is used.
 func Hook(path string, store *Store, environment []byte) error {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
@@ -44,7 +44,7 @@ func Hook(path string, store *Store, environment []byte) error {
 	return pjrt.RegisterPreloadedPlugin(path, uintptr(table))
 }
 
-// keyOf is the name of a program under the environment of this process.
+// keyOf returns the key of a program in this process's environment.
 func keyOf(environment, program, options []byte) Key {
 	hash := sha256.New()
 	for _, part := range [][]byte{environment, program, options} {
@@ -56,7 +56,7 @@ func keyOf(environment, program, options []byte) Key {
 	return Key(hash.Sum(nil))
 }
 
-// view is C's memory as a slice, valid during the call.
+// view returns C memory as a slice, valid during the call.
 func view(data unsafe.Pointer, size C.size_t) []byte {
 	return unsafe.Slice((*byte)(data), int(size))
 }

@@ -1,8 +1,8 @@
-// Package diskcache keeps compiled XLA programs on disk, so that a process that builds a program
-// which was compiled before loads it in tenths of a second.
+// Package diskcache keeps compiled XLA programs on disk. A process that builds a program compiled
+// before loads it in tenths of a second.
 //
 // [Hook] puts the cache between go-xla and a PJRT plugin; [Store] is the folder. Cache failures are
-// never errors: the program is then compiled.
+// ignored: the program is then compiled.
 package diskcache
 
 import (
@@ -20,25 +20,25 @@ import (
 	"time"
 )
 
-// Key names a program: a hash of all that its machine code depends on.
+// Key identifies a program: a hash of everything that its machine code depends on.
 type Key [sha256.Size]byte
 
-// header begins an entry; the SHA-256 of the rest of the file follows it. The digit is the version
-// of the format.
+// header starts an entry; the SHA-256 of the rest of the file follows it. The digit is the format
+// version.
 const header = "qdnb compiled program 1\n"
 
-// suffix of an entry's file name.
+// suffix is the ending of an entry's file name.
 const suffix = ".xla"
 
 // Store is a folder of compiled programs. It holds native code, so only its owner may read and
-// write it. Processes may share a folder.
+// write it. Several processes may share a folder.
 type Store struct {
 	Dir   string
-	Limit int64 // bytes; the entries used longest ago are removed beyond it
+	Limit int64 // bytes; beyond it the least recently used entries are removed
 }
 
-// Open creates the folder of a store if need be. A folder that others may write to, or that belongs
-// to somebody else, is an error: its entries would be run as code.
+// Open opens a store and creates its folder if needed. A folder that others can access is made
+// private; one that belongs to another user is an error, because its entries would run as code.
 func Open(dir string, limit int64) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -58,12 +58,12 @@ func Open(dir string, limit int64) (*Store, error) {
 	return &Store{dir, limit}, nil
 }
 
-// path is an entry's file.
+// path returns the path of an entry's file.
 func (s *Store) path(key Key) string {
 	return filepath.Join(s.Dir, hex.EncodeToString(key[:])+suffix)
 }
 
-// Get returns what [Store.Put] stored, or nil. Damaged entries are removed, and so are entries
+// Get returns the program stored by [Store.Put], or nil. It removes damaged entries and entries
 // whose loading ended a process, see [Store.Loading].
 func (s *Store) Get(key Key) []byte {
 	path := s.path(key)
@@ -85,8 +85,7 @@ func (s *Store) Get(key Key) []byte {
 	return program
 }
 
-// Put stores a program and removes the oldest ones if the store has become too large. The entry
-// appears whole or not at all.
+// Put stores a program atomically and removes the oldest ones if the store exceeds its limit.
 func (s *Store) Put(key Key, program []byte) {
 	file, err := os.CreateTemp(s.Dir, ".new-*")
 	if err != nil {
@@ -106,7 +105,7 @@ func (s *Store) Put(key Key, program []byte) {
 	s.trim()
 }
 
-// Remove forgets a program.
+// Remove removes a program.
 func (s *Store) Remove(key Key) {
 	path := s.path(key)
 	_ = os.Remove(path)
@@ -116,8 +115,8 @@ func (s *Store) Remove(key Key) {
 	}
 }
 
-// Loading marks an entry while it is being loaded; done removes the mark. An entry whose mark was
-// left by a process that is gone has probably killed it, and [Store.Get] does not return it again.
+// Loading marks an entry while it is being loaded; done removes the mark. If a process died and
+// left a mark, the entry has probably killed it, and [Store.Get] no longer returns it.
 func (s *Store) Loading(key Key) (done func()) {
 	marker := s.path(key) + "." + strconv.Itoa(os.Getpid())
 	if err := os.WriteFile(marker, nil, 0o600); err != nil {
@@ -126,7 +125,7 @@ func (s *Store) Loading(key Key) (done func()) {
 	return func() { _ = os.Remove(marker) }
 }
 
-// killed tells whether a process ended while it loaded an entry.
+// killed reports whether a process ended while it loaded an entry.
 func (s *Store) killed(path string) bool {
 	markers, _ := filepath.Glob(path + ".*")
 	return slices.ContainsFunc(markers, func(marker string) bool {
@@ -135,7 +134,7 @@ func (s *Store) killed(path string) bool {
 	})
 }
 
-// Usage is the number of programs in the store and the bytes that they take.
+// Usage returns the number of programs in the store and their size in bytes.
 func (s *Store) Usage() (programs int, bytes int64) {
 	for _, entry := range s.entries() {
 		programs, bytes = programs+1, bytes+entry.Size()
@@ -146,7 +145,7 @@ func (s *Store) Usage() (programs int, bytes int64) {
 // Clear removes all programs.
 func (s *Store) Clear() error { return os.RemoveAll(s.Dir) }
 
-// entries lists the programs, the one used longest ago first.
+// entries lists the programs, least recently used first.
 func (s *Store) entries() []os.FileInfo {
 	names, _ := filepath.Glob(filepath.Join(s.Dir, "*"+suffix))
 	var found []os.FileInfo
@@ -159,10 +158,10 @@ func (s *Store) entries() []os.FileInfo {
 	return found
 }
 
-// abandoned is the age of a file under another name whose writer must be gone.
+// abandoned is the age at which the writer of a temporary file must be gone.
 const abandoned = time.Hour
 
-// trim removes the oldest entries beyond the limit, and what killed processes left.
+// trim removes the least recently used entries beyond the limit and the files of killed processes.
 func (s *Store) trim() {
 	_, total := s.Usage()
 	for _, entry := range s.entries() {
@@ -181,7 +180,7 @@ func (s *Store) trim() {
 	}
 }
 
-// encode makes a file of a program.
+// encode returns the contents of an entry's file for a program.
 func encode(program []byte) []byte {
 	var packed bytes.Buffer
 	writer, _ := flate.NewWriter(&packed, flate.BestSpeed) // the level is valid
@@ -191,7 +190,7 @@ func encode(program []byte) []byte {
 	return slices.Concat([]byte(header), sum[:], packed.Bytes())
 }
 
-// decode is the program of a file, if the file is whole.
+// decode returns the program in a file; ok is false if the file is damaged.
 func decode(file []byte) (program []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(file, []byte(header))
 	if !ok || len(rest) < sha256.Size {

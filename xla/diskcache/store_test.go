@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// program is a made-up program of n bytes.
+// program returns n bytes of made-up program.
 func program(n int, seed uint64) []byte {
 	random, p := rand.New(rand.NewPCG(seed, 0)), make([]byte, n)
 	for i := range p {
@@ -53,7 +53,7 @@ func TestPutGet(t *testing.T) {
 	}
 }
 
-// TestDamage flips every bit of an entry and cuts it everywhere: XLA would end the process at some.
+// TestDamage flips every bit of an entry and truncates it at every length: XLA would crash at some.
 func TestDamage(t *testing.T) {
 	store := open(t, 1<<20)
 	store.Put(Key{1}, program(40, 1))
@@ -105,7 +105,7 @@ func TestLimitRemovesTheOldest(t *testing.T) {
 	}
 }
 
-// TestLoadingKilledTheProcess: an entry that a process did not survive is not loaded again.
+// TestLoadingKilledTheProcess: an entry that killed a process is not loaded again.
 func TestLoadingKilledTheProcess(t *testing.T) {
 	store := open(t, 1<<20)
 	store.Put(Key{1}, program(100, 1))
@@ -194,7 +194,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilledWhileWriting kills processes in the middle of writing: entries are whole or not there.
+// TestKilledWhileWriting kills processes during writes: entries are complete or absent.
 func TestKilledWhileWriting(t *testing.T) {
 	store := open(t, 1<<30)
 	for i := range 10 {
@@ -227,7 +227,7 @@ func TestKilledWhileWriting(t *testing.T) {
 		t.Errorf("%d of 7 programs were stored", found)
 	}
 
-	// What the killed left is removed once its writer must be gone.
+	// Files of killed processes are removed once their writer must be gone.
 	leftover := filepath.Join(store.Dir, ".new-1")
 	if err := os.WriteFile(leftover, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -8,28 +8,29 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Adam is the optimiser of Kingma and Ba (ICLR 2015), for parameters that are flat rows; GoMLX's
-// own works on named variables. Every row is optimised as if it were alone.
+// Adam is the optimiser of Kingma and Ba (ICLR 2015) for parameters in flat rows; GoMLX's Adam
+// works on named variables. Each row is optimised independently.
 type Adam struct {
 	LearningRate float64
 	Beta1, Beta2 float64 // decay of the averages of the gradient and of its square
-	Epsilon      float64 // added to the root, after the correction of the bias
+	Epsilon      float64 // added to the root, after bias correction
 }
 
-// NewAdam has the usual constants: 0.9, 0.999 and 1e-8.
+// NewAdam returns Adam with the usual constants: 0.9, 0.999 and 1e-8.
 func NewAdam(learningRate float64) Adam { return Adam{learningRate, 0.9, 0.999, 1e-8} }
 
-// Moments is what Adam remembers: a tree.
+// Moments is the state of Adam: a pytree.
 type Moments struct {
-	// running averages of the gradient and of its square, in the shape of the parameters
+	// First and Second are the running averages of the gradient and of its square, in the shape of the
+	// parameters.
 	First, Second *Node
-	// Weight1 and Weight2 are what the weights of the two averages add up to so far, 1 - beta^t:
-	// scalars. They are averages too, of ones, and so keep their digits where a power of beta would
-	// lose them.
+	// Weight1 and Weight2 are the sums of the weights in the two averages so far, 1 - beta^t: scalars.
+	// They are computed as running averages of ones, which keeps digits that a power of beta would
+	// lose.
 	Weight1, Weight2 *Node
 }
 
-// Start is the memory before the first step.
+// Start returns the state before the first step.
 func (a Adam) Start(params *Node) Moments {
 	none := Zeros(params.Graph(), shapes.Make(dtypes.Float32))
 	return Moments{ZerosLike(params), ZerosLike(params), none, none}
@@ -49,15 +50,15 @@ func (a Adam) Update(params, gradient *Node, m Moments) (*Node, Moments) {
 		average(m.Second, Square(gradient), a.Beta2)
 	m.Weight1, m.Weight2 = AddScalar(MulScalar(m.Weight1, a.Beta1), 1-a.Beta1),
 		AddScalar(MulScalar(m.Weight2, a.Beta2), 1-a.Beta2)
-	// The quotient is expanded by the root of the second weight: one division an element instead of
+	// The quotient is expanded by the root of the second weight: one division per element instead of
 	// three.
 	root := Sqrt(m.Weight2)
 	rate := Div(MulScalar(root, a.LearningRate), m.Weight1)
 	return Sub(params, Div(Mul(m.First, rate), Add(Sqrt(m.Second), MulScalar(root, a.Epsilon)))), m
 }
 
-// Polyak moves a tree of target parameters towards their source: target + tau * (source - target),
-// as (1-tau) target + tau source.
+// Polyak moves a pytree of target parameters towards their source: target + tau * (source -
+// target), computed as (1-tau) target + tau source.
 func Polyak[T any](target, source T, tau float64) T {
 	return xla.Map2(target, source, func(t, s *Node) *Node {
 		return Add(MulScalar(t, 1-tau),

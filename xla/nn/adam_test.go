@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Many steps in a loop agree with the equations in float64; the rows do not see each other.
+// Many steps in a loop agree with the equations in float64; rows are independent.
 func TestAdamOracle(t *testing.T) {
 	const steps, rate = 200, 0.05
 	start, target := []float32{3, -2, 0.5, 0, 1e-3, 7}, []float32{1, 1, 1, 1, 1, 1}

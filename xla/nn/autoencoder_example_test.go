@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// The auto-encoder of the paper for ant-uni: 25 of the observation's features at 25 steps.
+// The paper's auto-encoder for ant-uni: 25 features of the observation at 25 steps.
 func ExampleAutoencoder_Layout() {
 	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
 	fmt.Println(form.Params(), "parameters")
@@ -28,8 +28,8 @@ func ExampleAutoencoder_Layout() {
 	// decoder.hf.kernel [5 5] 155
 }
 
-// An archive of two kinds of behaviour, one to the left and one to the right: trained on it,
-// descriptors tell the kinds apart.
+// An archive of two kinds of behaviour, one to the left and one to the right. After training the
+// descriptors separate the kinds.
 func ExampleAutoencoderTraining_Train() {
 	p, err := xla.Default()
 	if err != nil {
@@ -42,7 +42,7 @@ func ExampleAutoencoderTraining_Train() {
 		form.Steps, form.Features)}},
 		func(in []*Node) []*Node {
 			sequences, g := in[0], in[0].Graph()
-			// the last slot is empty
+			// The last slot is empty.
 			filled := LessThan(Iota(g, shapes.Make(dtypes.Int32, slots), 0), Const(g, int32(slots-1)))
 			key := xla.NewKey(g, 1)
 			before := form.Init(key.FoldIn(0))

@@ -9,21 +9,22 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Autoencoder is the form of AURORA's sequence auto-encoder (Chalumeau et al. 2023, appendix; the
-// LSTM auto-encoder of Srivastava et al. 2015). The encoder is an LSTM that starts from zeros; its
-// last cell state, not its output, is the descriptor. The decoder is an LSTM that starts from the
-// encoder's last state, with a dense layer on its outputs. It is taught: at step t it reads the
-// true values of step t-1, and at step 0 the number -1000 in all features. Nothing in it is random.
+// Autoencoder describes AURORA's sequence auto-encoder (Chalumeau et al. 2023, appendix; the LSTM
+// auto-encoder of Srivastava et al. 2015). The encoder is an LSTM that starts from zeros; its last
+// cell state, not its output, is the descriptor. The decoder is an LSTM that starts from the
+// encoder's last state, with a dense layer on its outputs. It uses teacher forcing: at step t it
+// reads the true values of step t-1, and at step 0 the value -1000 in all features. It is
+// deterministic.
 //
 // A row, [1, N] or [N], holds the decoder (bias and kernel of the dense layer, then the LSTM), then
 // the encoder's LSTM.
 type Autoencoder struct {
-	Features int // of a step
+	Features int // features of a step
 	Hidden   int // size of a descriptor: 5 in the paper
-	Steps    int // L, of a sequence: at least 2
+	Steps    int // L, the length of a sequence: at least 2
 }
 
-// beforeFirst is what the decoder reads in place of the step before the first.
+// beforeFirst is the value that the decoder reads at step 0.
 const beforeFirst = -1000
 
 func (a Autoencoder) cell() LSTM { return LSTM{a.Features, a.Hidden} }
@@ -46,8 +47,8 @@ func (a Autoencoder) Layout() []NamedLeaf {
 	return placed(leaves)
 }
 
-// Init draws a row [1, N] from a single key: the cells as [LSTM.Init] does, the kernel of the dense
-// layer of variance 1/Hidden in the same way, its bias 0.
+// Init draws a row [1, N] from a single key: the cells as in [LSTM.Init], the kernel of the dense
+// layer from the same distribution as their input kernels with variance 1/Hidden, its bias 0.
 func (a Autoencoder) Init(key xla.Key) *Node {
 	row := Concatenate([]*Node{
 		Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, a.Features)),
@@ -58,7 +59,7 @@ func (a Autoencoder) Init(key xla.Key) *Node {
 	return InsertAxes(row, 0)
 }
 
-// coder is an auto-encoder cut out of its row: a tree.
+// coder is an auto-encoder cut out of its row: a pytree.
 type coder struct {
 	Bias, Kernel     *Node // of the dense layer: [Features] and [Hidden, Features]
 	Decoder, Encoder Cell
@@ -87,20 +88,20 @@ func (c coder) row() *Node {
 	return Concatenate([]*Node{c.Bias, Reshape(c.Kernel, -1), c.Decoder.Row(), c.Encoder.Row()}, 0)
 }
 
-// lessons turns sequences [N, L, F] into what the decoder reads, [1+L, F, N]: the constant, then
-// the sequence. What the encoder reads begins at index 1.
-func (a Autoencoder) lessons(sequences *Node) *Node {
+// decoderInputs turns sequences [N, L, F] into the decoder's inputs, [1+L, F, N]: the constant,
+// then the sequence. The encoder's inputs begin at index 1.
+func (a Autoencoder) decoderInputs(sequences *Node) *Node {
 	dims := sequences.Shape().Dimensions
 	if len(dims) != 3 || dims[1] != a.Steps || dims[2] != a.Features || a.Steps < 2 {
 		panic(errors.Errorf("an auto-encoder of %d steps of %d features cannot read sequences of shape "+
 			"%s: it takes "+
 			"[N, steps, features], of two steps or more", a.Steps, a.Features, sequences.Shape()))
 	}
-	return batchLast(a.taught(sequences))
+	return batchLast(a.withStart(sequences))
 }
 
-// taught puts the constant before sequences [N, L, F]: [N, 1+L, F].
-func (a Autoencoder) taught(sequences *Node) *Node {
+// withStart prepends the constant to sequences [N, L, F]: [N, 1+L, F].
+func (a Autoencoder) withStart(sequences *Node) *Node {
 	first := Ones(sequences.Graph(), shapes.Make(dtypes.Float32, sequences.Shape().Dimensions[0], 1,
 		a.Features))
 	return Concatenate([]*Node{MulScalar(first, beforeFirst), sequences}, 1)
@@ -108,29 +109,29 @@ func (a Autoencoder) taught(sequences *Node) *Node {
 
 func batchLast(sequences *Node) *Node { return TransposeAllAxes(sequences, 1, 2, 0) }
 
-// Encode gives the descriptors [N, Hidden] of normalised sequences [N, L, F]. Descriptors are not
-// bounded. A sequence with a NaN has a descriptor of NaN.
+// Encode returns the descriptors [N, Hidden] of normalised sequences [N, L, F]. Descriptors are not
+// bounded. The descriptor of a sequence with a NaN is NaN.
 func (a Autoencoder) Encode(row, sequences *Node) *Node {
-	memory, _ := a.view(row).encode(a.lessons(sequences), false)
+	memory, _ := a.view(row).encode(a.decoderInputs(sequences), false)
 	return Transpose(memory.Cell, 0, 1)
 }
 
-func (c coder) encode(lessons *Node, traced bool) (Memory, trace) {
-	dims := lessons.Shape().Dimensions
-	return c.Encoder.run(lessons, 1, dims[0]-1, c.Encoder.Start(dims[2]), traced)
+func (c coder) encode(inputs *Node, traced bool) (Memory, trace) {
+	dims := inputs.Shape().Dimensions
+	return c.Encoder.run(inputs, 1, dims[0]-1, c.Encoder.Start(dims[2]), traced)
 }
 
-// Reconstruct gives the decoder's outputs [N, L, F] for normalised sequences [N, L, F].
+// Reconstruct returns the decoder's outputs [N, L, F] for normalised sequences [N, L, F].
 func (a Autoencoder) Reconstruct(row, sequences *Node) *Node {
-	c, lessons := a.view(row), a.lessons(sequences)
-	memory, _ := c.encode(lessons, false)
-	_, done := c.Decoder.run(lessons, 0, a.Steps, memory, true)
+	c, inputs := a.view(row), a.decoderInputs(sequences)
+	memory, _ := c.encode(inputs, false)
+	_, done := c.Decoder.run(inputs, 0, a.Steps, memory, true)
 	return TransposeAllAxes(c.dense(done.Outputs, a.Steps, nil), 2, 0, 1)
 }
 
-// dense applies the last layer to the outputs [steps+1, Hidden, N] of a decoder, but the one before
-// its first step, and subtracts the truth, [>=steps+1, F, N], which has an entry before the first
-// step, too (nil: nothing): [steps, F, N].
+// dense applies the last layer to a decoder's outputs [steps+1, Hidden, N] except the one before
+// its first step, and subtracts truth, [>=steps+1, F, N], which also has an entry before the first
+// step (nil: subtracts nothing). The result is [steps, F, N].
 func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	type state struct{ Bias, Kernel, Outputs, Truth, Result *Node }
 	features, n := c.Bias.Shape().Dimensions[0], outputs.Shape().Dimensions[2]
@@ -147,24 +148,24 @@ func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	}).Result
 }
 
-// Loss is the mean of (output - x)^2 over normalised sequences [N, L, F]: over the sequences, their
-// steps but the last, and the features.
+// Loss returns the mean of (output - x)^2 over normalised sequences [N, L, F]: over the sequences,
+// all steps but the last, and the features.
 func (a Autoencoder) Loss(row, sequences *Node) *Node {
-	loss, _ := a.LossGradient(row, sequences) // XLA leaves out what nobody reads
+	loss, _ := a.LossGradient(row, sequences) // XLA drops unread results
 	return loss
 }
 
-// LossGradient is [Autoencoder.Loss] with its gradient by the row, in the row's shape. GoMLX's own
-// Gradient cannot be taken: see [LSTM].
+// LossGradient returns [Autoencoder.Loss] and its gradient with respect to the row, in the row's
+// shape. GoMLX's Gradient cannot be used: see [LSTM].
 func (a Autoencoder) LossGradient(row, sequences *Node) (loss, gradient *Node) {
-	return a.lossGradient(row, a.lessons(sequences))
+	return a.lossGradient(row, a.decoderInputs(sequences))
 }
 
-func (a Autoencoder) lossGradient(row, lessons *Node) (loss, gradient *Node) {
-	c, scored, n := a.view(row), a.Steps-1, lessons.Shape().Dimensions[2]
-	memory, encoding := c.encode(lessons, true)
-	_, decoding := c.Decoder.run(lessons, 0, scored, memory, true)
-	off := c.dense(decoding.Outputs, scored, lessons)
+func (a Autoencoder) lossGradient(row, inputs *Node) (loss, gradient *Node) {
+	c, scored, n := a.view(row), a.Steps-1, inputs.Shape().Dimensions[2]
+	memory, encoding := c.encode(inputs, true)
+	_, decoding := c.Decoder.run(inputs, 0, scored, memory, true)
+	off := c.dense(decoding.Outputs, scored, inputs)
 
 	var by coder
 	count := float64(scored * a.Features * n)
@@ -177,14 +178,14 @@ func (a Autoencoder) lossGradient(row, lessons *Node) (loss, gradient *Node) {
 			return MulScalar(addWeighted(ScalarZero(step.Graph(), dtypes.Float32), s.Kernel,
 				at(s.Off, step)), 2/count)
 		})
-	by.Decoder = c.Decoder.gradient(lessons, 0, decoding, byZ)
+	by.Decoder = c.Decoder.gradient(inputs, 0, decoding, byZ)
 	byZ, _ = back(c.Encoder, encoding, between, struct{}{}, nil)
-	by.Encoder = c.Encoder.gradient(lessons, 1, encoding, byZ)
+	by.Encoder = c.Encoder.gradient(inputs, 1, encoding, byZ)
 	return loss, Reshape(by.row(), row.Shape().Dimensions...)
 }
 
-// denseGradient gives the sum of squares of off [steps, F, N] over count, and its derivatives by
-// bias and kernel, for the outputs of the decoder from before its first step on.
+// denseGradient returns the sum of squares of off [steps, F, N] over count and its derivatives with
+// respect to bias and kernel. outputs are the decoder's, from before its first step on.
 func (c coder) denseGradient(outputs, off *Node, count float64) (loss, bias, kernel *Node) {
 	type state struct{ Outputs, Off, Squares, Bias, Kernel *Node }
 	features, width := c.Bias.Shape().Dimensions[0], lanes(off)

@@ -18,7 +18,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// goldenAutoencoder reads the form of the stored auto-encoder from the shapes of the arrays.
+// goldenAutoencoder reads the sizes of the stored auto-encoder from the shapes of the arrays.
 func goldenAutoencoder(t *testing.T) (golden.File, nn.Autoencoder) {
 	data := golden.Read(t, "09_aurora_seq2seq.npz")
 	shape := data.Shape("batch")
@@ -47,10 +47,10 @@ func TestGoldenAutoencoder(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			loss, gradient := form.LossGradient(in[0], in[1])
-			lessons := Slice(form.Lessons(in[1]), AxisRange(0, form.Steps))
+			inputs := Slice(form.DecoderInputs(in[1]), AxisRange(0, form.Steps))
 			return []*Node{form.Encode(in[0], in[1]), form.Reconstruct(in[0], in[1]),
 				form.Loss(in[0], in[1]), loss, gradient,
-				TransposeAllAxes(lessons, 2, 0, 1)}
+				TransposeAllAxes(inputs, 2, 0, 1)}
 		}, xlatest.Tensor(flat, 1, form.Params()),
 			xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...))
 		for i, name := range []string{"encoder_c", "outputs", "loss", "loss", "grad.flat",
@@ -64,7 +64,7 @@ func TestGoldenAutoencoder(t *testing.T) {
 }
 
 // train.* of 09_aurora_seq2seq.npz: three steps of Adam on one batch, which are three epochs of one
-// batch. The loss of each is that before the step.
+// batch. Each loss is the one before the step.
 func TestGoldenAutoencoderSteps(t *testing.T) {
 	data, form := goldenAutoencoder(t)
 	n := data.Shape("batch")[0]
@@ -101,7 +101,7 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 	})
 }
 
-// init.* of 09_aurora_seq2seq.npz: moments of the input kernels of the paper's auto-encoder. Own
+// init.* of 09_aurora_seq2seq.npz: moments of the input kernels of the paper's auto-encoder. Our
 // draws agree with theory within five standard errors, and so does the stored sample, whose size is
 // at least that of one cell.
 func TestGoldenAutoencoderInit(t *testing.T) {
@@ -142,8 +142,8 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	if slices.Equal(seen[0], seen[1]) {
 		t.Error("two seeds draw the same row")
 	}
-	// Of a normal distribution cut off at +-2: standard deviation, kurtosis, and density of the
-	// magnitude at its end.
+	// For a normal distribution truncated at +-2: standard deviation, kurtosis, and density of the
+	// magnitude at the limit.
 	const cut, kurtosis, end = 0.87962566103423978, 2.3656, 0.1131
 	stored := data.Float64s("init.input_kernel_moments")
 	for inputs, x := range drawn {
@@ -159,7 +159,7 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 			}{
 				{"mean", mean, 5 * sigma / math.Sqrt(n)},
 				{"standard deviation", deviation - sigma, 5 * sigma * math.Sqrt((kurtosis-1)/n) / 2},
-				// exponential: a chance of 3e-7
+				// The distance is exponential: the chance of exceeding this is 3e-7.
 				{"largest magnitude", largest - 2*sigma/cut, 15 / (n * end) * sigma / cut},
 			} {
 				if !(math.Abs(moment.off) <= moment.tolerance+1e-7) {
@@ -212,8 +212,8 @@ func autoencoderLoss(form nn.Autoencoder, row, x []float64) (loss float64, descr
 	return loss, descriptors, outputs
 }
 
-// Other sizes agree with the equations in float64; the gradient with differences of the loss. The
-// batches are cut in different ways.
+// Other sizes agree with the equations in float64, and the gradient with finite differences of the
+// loss. The batches are split in different ways.
 func TestAutoencoderOracle(t *testing.T) {
 	for _, c := range []struct {
 		form nn.Autoencoder
@@ -249,7 +249,7 @@ func TestAutoencoderOracle(t *testing.T) {
 	}
 }
 
-// A NaN in any place of a sequence makes its descriptor and the loss NaN, and no other sequence's
+// A NaN anywhere in a sequence makes its descriptor and the loss NaN, but no other sequence's
 // descriptor.
 func TestAutoencoderShowsNaN(t *testing.T) {
 	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 4}

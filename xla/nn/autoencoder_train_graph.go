@@ -11,21 +11,21 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Normaliser shifts and scales the features of sequences: a tree.
+// Normaliser shifts and scales the features of sequences: a pytree.
 type Normaliser struct {
 	Mean, Deviation *Node // [F]
 }
 
-// NoNormaliser changes nothing: mean 0, deviation 1. It is AURORA's before the first training.
+// NoNormaliser returns the identity: mean 0, deviation 1. AURORA uses it before the first training.
 func NoNormaliser(g *Graph, features int) Normaliser {
 	shape := shapes.Make(dtypes.Float32, features)
 	return Normaliser{Zeros(g, shape), Ones(g, shape)}
 }
 
-// NewNormaliser takes mean and standard deviation (of the population) of each feature over the
+// NewNormaliser computes the mean and the population standard deviation of each feature over the
 // filled slots and all their steps: sequences [slots, L, F], filled bool [slots]. The deviation of
-// a feature that is the same everywhere is +Inf, which makes it 0. What empty slots hold does not
-// matter. With no filled slot all is NaN.
+// a constant feature is +Inf, which normalises it to 0. The contents of empty slots do not matter.
+// Without a filled slot the result is NaN.
 func NewNormaliser(sequences, filled *Node) Normaliser {
 	dims := sequences.Shape().Dimensions
 	mask := BroadcastToDims(InsertAxes(filled, -1, -1), dims...)
@@ -36,8 +36,8 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	}
 	wide := func(x *Node) *Node { return Reshape(x, 1, 1, dims[2]) }
 
-	// Distances from a member make a feature that never changes exactly 0, and lose fewer digits of
-	// one that is far from 0.
+	// Distances from a member are exactly 0 for a constant feature, and lose fewer digits for one that
+	// is far from 0.
 	one := xla.NthTrue(upTo(filled), Zeros(filled.Graph(), shapes.Make(dtypes.Int32, 1)))
 	member := Reshape(Slice(Gather(sequences, InsertAxes(one, -1)), AxisRange(), AxisElem(0)), dims[2])
 	offset := Sub(sequences, wide(member))
@@ -51,7 +51,7 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 	}
 }
 
-// Apply is (x - mean) / deviation for x [..., F].
+// Apply returns (x - mean) / deviation for x [..., F].
 func (n Normaliser) Apply(x *Node) *Node {
 	dims := make([]int, x.Rank())
 	for i := range dims {
@@ -61,11 +61,11 @@ func (n Normaliser) Apply(x *Node) *Node {
 	return Div(Sub(x, Reshape(n.Mean, dims...)), Reshape(n.Deviation, dims...))
 }
 
-// upTo is how many slots are filled up to and including each, int32 [slots].
+// upTo counts the filled slots up to and including each slot, int32 [slots].
 func upTo(filled *Node) *Node { return CumSum(ConvertDType(filled, dtypes.Int32), 0) }
 
-// drawFilled draws as many slots as there are, int32 [slots], uniformly among the filled ones and
-// with replacement.
+// drawFilled draws slots uniformly with replacement from the filled ones, as many as there are
+// slots: int32 [slots].
 func drawFilled(key xla.Key, filled *Node) *Node {
 	slots := filled.Shape().Dimensions[0]
 	count := ReduceSum(ConvertDType(filled, dtypes.Float32))
@@ -73,13 +73,13 @@ func drawFilled(key xla.Key, filled *Node) *Node {
 	return xla.NthTrue(upTo(filled), n)
 }
 
-// shuffle draws a permutation, int32 [n], all equally likely: the ranks of random words, found by
-// comparing all with all. A sort would be less work, but XLA:CPU does not compile a loop with one
-// into a function, nor the loops around it.
+// shuffle draws a uniform random permutation, int32 [n]: the ranks of random words, found by
+// comparing all pairs. A sort would be less work, but XLA:CPU does not compile a loop that contains
+// one, nor the loops around it, into a function.
 func shuffle(key xla.Key, n int) *Node {
 	g := key.Hi.Graph()
 	words := Bitcast(BitwiseShiftRightLogicalScalar(key.Bits(n), uint32(1)), dtypes.Int32)
-	// Of equal words the one that stands first comes first: it is smaller than the other plus 1.
+	// Of equal words the first comes first: it is smaller than the other plus 1.
 	first := LessThan(Iota(g, shapes.Make(dtypes.Int32, 1, n), 1),
 		Iota(g, shapes.Make(dtypes.Int32, n, 1), 0))
 	before := LessThan(Sub(InsertAxes(words, 0), ConvertDType(first, dtypes.Int32)),
@@ -87,31 +87,31 @@ func shuffle(key xla.Key, n int) *Node {
 	return ReduceSum(ConvertDType(before, dtypes.Int32), 1)
 }
 
-// AutoencoderTraining are the settings of a training of AURORA's auto-encoder.
+// AutoencoderTraining holds the settings for training AURORA's auto-encoder.
 type AutoencoderTraining struct {
-	Batch        int     // sequences of a step of Adam; 128 in the paper
-	LearningRate float64 // of Adam; 1e-4 in the paper
+	Batch        int     // sequences per Adam step; 128 in the paper
+	LearningRate float64 // Adam's; 1e-4 in the paper
 }
 
-// NewAutoencoderTraining has the paper's settings.
+// NewAutoencoderTraining returns the paper's settings.
 func NewAutoencoderTraining() AutoencoderTraining { return AutoencoderTraining{128, 1e-4} }
 
-// Trained is what a training gives: a tree.
+// Trained is the result of a training: a pytree.
 type Trained struct {
-	Row        *Node // in the shape of the row before
+	Row        *Node // in the shape of the initial row
 	Normaliser Normaliser
-	// mean over the batches of the last epoch, each before its step; NaN without an epoch
+	// Loss is the mean over the batches of the last epoch, each before its step; NaN without an epoch.
 	Loss *Node
 }
 
-// Train goes on training a row on the sequences of an archive, [slots, L, F] and not normalised, of
-// which those count that are filled, bool [slots]; at least one has to be. epochs is an int32
-// scalar. Adam starts anew.
+// Train resumes the training of a row on the sequences of an archive, [slots, L, F], not
+// normalised. Only slots that are filled, bool [slots], count; at least one must be. epochs is an
+// int32 scalar. Adam starts from a fresh state.
 //
-// Filled slots are drawn once, with replacement, as many as there are slots; every epoch takes them
+// As many filled slots as there are slots are drawn once, with replacement; every epoch takes them
 // in a new random order (train_seq2seq.py). The published code then picks from the drawn sequences
-// by the same numbers a second time, which leaves more of the filled slots out and counts others
-// more often. Here this is not so. [TrainEpochs] takes any order.
+// by the same numbers a second time, which omits more of the filled slots and overweights others.
+// Train does not. [TrainEpochs] takes any order.
 func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs *Node,
 	key xla.Key) Trained {
 	normaliser := NewNormaliser(sequences, filled)
@@ -128,10 +128,10 @@ func (t AutoencoderTraining) Train(a Autoencoder, row, sequences, filled, epochs
 	return Trained{row, normaliser, loss}
 }
 
-// TrainEpochs trains a row on normalised sequences [slots, L, F], in an order of one's own: order
-// gives the slots that an epoch takes, int32 [n], from the number of the epoch and a tree that it
-// may use. They are cut into n / Batch batches, one behind the other; what is left over is not
-// used. If there are fewer than Batch, all are one batch. The loss is that of [Trained].
+// TrainEpochs trains a row on normalised sequences [slots, L, F] in a given order. order returns
+// the slots of an epoch, int32 [n], from the epoch's index and source, a pytree. They are cut into
+// n / Batch consecutive batches; the remainder is not used. If n is less than Batch, all are one
+// batch. The loss is that of [Trained].
 func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, epochs *Node,
 	source T,
 	order func(epoch *Node, source T) *Node) (trained, loss *Node) {
@@ -152,7 +152,7 @@ func TrainEpochs[T any](t AutoencoderTraining, a Autoencoder, row, sequences, ep
 		Source    T
 	}
 	adam, none := NewAdam(t.LearningRate), ConstAs(sequences, float32(math.NaN()))
-	start := all{learner{row, none, adam.Start(row)}, a.taught(sequences), source}
+	start := all{learner{row, none, adam.Start(row)}, a.withStart(sequences), source}
 	end := xla.Repeat(epochs, start, func(epoch *Node, s all) all {
 		slots := order(epoch, s.Source)
 		n := slots.Shape().Dimensions[0]

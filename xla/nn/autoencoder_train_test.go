@@ -17,7 +17,7 @@ import (
 )
 
 // ae.* of 09_aurora_seq2seq.npz: a training on an archive with empty slots, which hold NaN, in the
-// stored orders. The published code indexes twice: the sequences drawn, by the draw.
+// stored orders. The published code indexes twice: it indexes the drawn sequences by the draw.
 func TestGoldenAutoencoderTraining(t *testing.T) {
 	data, form := goldenAutoencoder(t)
 	const batch = 8 // fixed by the page that describes the file
@@ -58,8 +58,7 @@ func TestGoldenAutoencoderTraining(t *testing.T) {
 	})
 }
 
-// Mean and deviation are those of the filled slots, also far from 0; a feature that is the same
-// everywhere becomes 0.
+// Mean and deviation are those of the filled slots, even far from 0; a constant feature becomes 0.
 func TestNormaliser(t *testing.T) {
 	const slots, length, features = 40, 7, 4
 	x, filled := numbers(slots*length*features, 1), make([]bool, slots)
@@ -131,12 +130,12 @@ func TestNormaliser(t *testing.T) {
 				t.Fatalf("without a normaliser %g becomes %g", data[i], same[i])
 			}
 		}
-		// the mean of the second feature is a float32 of 5000
+		// The mean of the second feature is a float32 of 5000.
 		xlatest.Close(t, "normalised", normalised, want, 2e-4)
 	})
 }
 
-// A permutation takes each number once; all are equally likely.
+// A permutation has each number once; all are equally likely.
 func TestShuffle(t *testing.T) {
 	const n, draws = 4, 1200
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -181,7 +180,7 @@ func TestShuffle(t *testing.T) {
 	})
 }
 
-// Only filled slots are drawn, all of them equally often.
+// Only filled slots are drawn, all equally often.
 func TestDrawFilled(t *testing.T) {
 	const slots = 3000
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -220,7 +219,7 @@ func TestDrawFilled(t *testing.T) {
 	})
 }
 
-// archive makes slots of waves that differ, of which every third is empty and holds junk.
+// archive makes slots of different waves. Every third slot is empty and holds junk.
 func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled []bool) {
 	phases := numbers(2*slots, 3)
 	for slot := range slots {
@@ -238,8 +237,8 @@ func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled 
 	return x, filled
 }
 
-// compileTraining makes a program of (seed, sequences, filled, epochs) that trains a new row: the
-// row before, the row, mean, deviation, loss.
+// compileTraining compiles a program of (seed, sequences, filled, epochs) that trains a new row. It
+// returns the initial row, the trained row, mean, deviation and loss.
 func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining,
 	form nn.Autoencoder,
 	slots int) *xla.Program {
@@ -276,8 +275,8 @@ func train(t testing.TB, program *xla.Program, form nn.Autoencoder, seed int64, 
 	return trained{flat(0), flat(1), flat(2), flat(3), flat(4)}
 }
 
-// A training is the same for the same key and another one for another; what empty slots hold does
-// not matter; it learns.
+// Training is deterministic for a key and differs for another key. The contents of empty slots do
+// not matter. The loss falls.
 func TestAutoencoderTraining(t *testing.T) {
 	form := nn.Autoencoder{Features: 2, Hidden: 3, Steps: 6}
 	const slots = 21 // two batches and a rest

@@ -2,11 +2,11 @@ package nn
 
 import . "github.com/gomlx/gomlx/core/graph"
 
-// What tests see of the inside.
+// Unexported names for tests.
 var (
 	Shuffle    = shuffle
 	DrawFilled = drawFilled
 )
 
-// Lessons is [Autoencoder.lessons].
-func (a Autoencoder) Lessons(sequences *Node) *Node { return a.lessons(sequences) }
+// DecoderInputs is [Autoencoder.decoderInputs].
+func (a Autoencoder) DecoderInputs(sequences *Node) *Node { return a.decoderInputs(sequences) }

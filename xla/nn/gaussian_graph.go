@@ -7,14 +7,14 @@ import (
 )
 
 // TanhGaussian is a distribution over actions in (-1, 1): the hyperbolic tangent of independent
-// normal variables (Haarnoja et al., ICML 2018), as Brax v0.0.12 has it (training/distribution.py).
-type TanhGaussian struct{ Mean, Scale *Node } // [..., actions], of the variables before the tangent
+// normal variables (Haarnoja et al., ICML 2018), as in Brax v0.0.12 (training/distribution.py).
+type TanhGaussian struct{ Mean, Scale *Node } // [..., actions], before the tanh
 
-// minScale is the least standard deviation.
+// minScale is the smallest standard deviation.
 const minScale = 1e-3
 
-// NewTanhGaussian reads a network's outputs [..., 2 actions]: means, and then what becomes standard
-// deviations, softplus(x) + 0.001.
+// NewTanhGaussian returns the distribution of a network's outputs [..., 2 actions]: the means, then
+// x of the standard deviations softplus(x) + 0.001.
 func NewTanhGaussian(outputs *Node) TanhGaussian {
 	last := outputs.Rank() - 1
 	actions := outputs.Shape().Dimensions[last] / 2
@@ -29,11 +29,11 @@ func NewTanhGaussian(outputs *Node) TanhGaussian {
 	return TanhGaussian{part(0, actions), AddScalar(softplus(part(actions, 2*actions)), minScale)}
 }
 
-// Mode is the action without noise, tanh(mean).
+// Mode returns the deterministic action, tanh(mean).
 func (d TanhGaussian) Mode() *Node { return Tanh(d.Mean) }
 
-// Sample is the action that standard normal noise [..., actions] leads to, tanh(u), and log pi of
-// it [...], with u = mean + scale noise:
+// Sample returns the action tanh(u) [..., actions] for standard normal noise [..., actions] and its
+// log pi [...], with u = mean + scale noise:
 //
 //	log pi = sum over i of log N(u_i; mean_i, scale_i) - 2 (log 2 - u_i - softplus(-2 u_i))
 func (d TanhGaussian) Sample(noise *Node) (action, logProb *Node) {
@@ -43,7 +43,7 @@ func (d TanhGaussian) Sample(noise *Node) (action, logProb *Node) {
 	return Tanh(u), ReduceSum(Sub(normal, slope), -1)
 }
 
-// softplus is log(1 + exp(x)), also for large x.
+// softplus returns log(1 + exp(x)) without overflow for large x.
 func softplus(x *Node) *Node {
 	positive := GreaterThan(x, ZerosLike(x))
 	size := Where(positive, x, Neg(x))

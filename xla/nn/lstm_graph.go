@@ -11,24 +11,24 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// LSTM is the form of a cell of long short-term memory. The equations are those of Flax's LSTMCell,
-// with one bias a gate and no offset of the forget gate:
+// LSTM describes a long short-term memory cell. The equations are those of Flax's LSTMCell, with
+// one bias per gate and no offset of the forget gate:
 //
 //	f = sigmoid(x Wf + h Uf + bf)    i = sigmoid(x Wi + h Ui + bi)    o = sigmoid(x Wo + h Uo + bo)
 //	g = tanh(x Wg + h Ug + bg)       c' = f c + i g                   h' = o tanh(c')
 //
-// A row holds, for f, g, i and o, bias and recurrent kernel U; then the input kernels W in the same
+// A row holds bias and recurrent kernel U of f, g, i and o, then the input kernels W in the same
 // order.
 //
-// Inside, sequences are [L, Inputs, B], the batch on the last axis. The matrices are small
-// (AURORA's gates have 5 units), and in a loop that XLA:CPU compiles into one function a product of
-// matrices is a plain loop over single numbers. So products are written out as sums of a number
-// times a row of the batch, which become vector instructions: 10 to 20 times faster. For the same
-// reason the way back is written out, too: GoMLX's Gradient does not cross loops, and would end in
-// such products.
+// Internally, sequences are [L, Inputs, B] with the batch on the last axis. The matrices are small
+// (AURORA's gates have 5 units), and in a loop that XLA:CPU compiles into one function a matrix
+// product is a scalar loop. Products are therefore written out as sums of a number times a row of
+// the batch, which become vector instructions: 10 to 20 times faster. The backward pass is written
+// out for the same reason: GoMLX's Gradient does not cross loops and would produce such matrix
+// products.
 type LSTM struct{ Inputs, Hidden int }
 
-// lstmGates are the names of the gates in their order, in rows and in all arrays of four gates.
+// lstmGates names the gates in their order, in rows and in all arrays of four gates.
 const lstmGates = "fgio"
 
 // NamedLeaf is one array of a flat row.
@@ -38,7 +38,7 @@ type NamedLeaf struct {
 	Offset int   // in the row
 }
 
-// Params is the number of parameters.
+// Params returns the number of parameters.
 func (l LSTM) Params() int { return 4 * l.Hidden * (1 + l.Hidden + l.Inputs) }
 
 // Layout lists the leaves of a row in their order, with Flax's names: hf.bias, hf.kernel, ...,
@@ -56,7 +56,7 @@ func (l LSTM) Layout() []NamedLeaf {
 	return placed(leaves)
 }
 
-// placed fills in the offsets of leaves that lie one behind the other.
+// placed fills in the offsets of consecutive leaves.
 func placed(leaves []NamedLeaf) []NamedLeaf {
 	offset := 0
 	for i := range leaves {
@@ -70,8 +70,8 @@ func placed(leaves []NamedLeaf) []NamedLeaf {
 	return leaves
 }
 
-// Init draws a row [N]: input kernels of LeCun's truncated normal distribution (variance 1/Inputs),
-// recurrent kernels uniform among the orthogonal matrices, gate by gate, and biases 0.
+// Init draws a row [N]: input kernels from LeCun's truncated normal distribution (variance
+// 1/Inputs), recurrent kernels uniform over the orthogonal matrices, gate by gate, and biases 0.
 func (l LSTM) Init(key xla.Key) *Node {
 	biases := Zeros(key.Hi.Graph(), shapes.Make(dtypes.Float32, 4, 1, l.Hidden))
 	recurrent := Concatenate([]*Node{biases, orthogonal(key.FoldIn(0), 4, l.Hidden)}, 1)
@@ -79,28 +79,27 @@ func (l LSTM) Init(key xla.Key) *Node {
 		leCunNormal(key.FoldIn(1), l.Inputs, 4*l.Inputs*l.Hidden)}, 0)
 }
 
-// leCunNormal draws n numbers of mean 0 and variance 1/inputs: normal ones within two standard
-// deviations, widened to that variance.
+// leCunNormal draws n numbers of mean 0 and variance 1/inputs from a normal distribution truncated
+// at two standard deviations and rescaled to that variance.
 func leCunNormal(key xla.Key, inputs, n int) *Node {
 	const (
-		tries = 8 // of 6e10 numbers one fails all of them
-		// standard deviation of a standard normal number known to be within +-2
+		tries = 8 // one number in 6e10 fails all of them
+		// shrinks is the standard deviation of a standard normal number truncated to +-2.
 		shrinks = 0.879625661034239780
 	)
 	draws := key.Normal(tries, n)
 	try := func(i int) *Node { return Reshape(Slice(draws, AxisElem(i)), n) }
-	x := MulScalar(try(0), 0.25) // Normal ends before 8
+	x := MulScalar(try(0), 0.25) // Normal stays below 8
 	for i := range tries {
 		x = Where(LessThan(Abs(try(i)), ConstAs(x, float32(2))), try(i), x)
 	}
 	return MulScalar(x, 1/(shrinks*math.Sqrt(float64(inputs))))
 }
 
-// orthogonal draws matrices [count, n, n] uniformly (by Haar's measure): Gram and Schmidt make the
-// rows of normal ones orthonormal. Projecting twice is enough in float32 also for rows that are
-// nearly dependent.
+// orthogonal draws matrices [count, n, n] uniformly (Haar measure): Gram-Schmidt orthonormalises
+// normal rows. In float32 projecting twice suffices even for nearly dependent rows.
 func orthogonal(key xla.Key, count, n int) *Node {
-	type state struct{ Normal, Done *Node } // [row, count, n]; the rows to come are 0 in Done
+	type state struct{ Normal, Done *Node } // [row, count, n]; rows not yet done are 0 in Done
 	normal := key.Normal(n, count, n)
 	rows := xla.For(normal.Graph(), n, state{normal, ZerosLike(normal)}, func(i *Node, s state) state {
 		v := at(s.Normal, i)
@@ -115,7 +114,7 @@ func orthogonal(key xla.Key, count, n int) *Node {
 	return Transpose(rows, 0, 1)
 }
 
-// Cell is a cell cut out of a row, its gates joined: a tree that loops can carry.
+// Cell is a cell cut out of a row, its gates joined: a pytree that loops can carry.
 type Cell struct {
 	Input     *Node // [Inputs, 4 Hidden]
 	Recurrent *Node // [Hidden, 4 Hidden]
@@ -131,7 +130,7 @@ func (l LSTM) View(row *Node) Cell {
 			l.Inputs, l.Hidden, l.Params(), row.Shape()))
 	}
 	h, split := l.Hidden, 4*l.Hidden*(1+l.Hidden)
-	// bias, then kernel
+	// The bias comes first, then the kernel.
 	own := Reshape(Transpose(Reshape(Slice(row, AxisRange(0, split)), 4, 1+h, h), 0, 1), 1+h, 4*h)
 	return Cell{
 		Input: Reshape(Transpose(Reshape(Slice(row, AxisRangeToEnd(split)), 4, l.Inputs, h), 0, 1),
@@ -154,13 +153,13 @@ func (c Cell) Row() *Node {
 // Memory is the state of a cell: c and h of the equations, [Hidden, B] each.
 type Memory struct{ Cell, Output *Node }
 
-// Start is the state before a sequence: zeros.
+// Start returns the state before a sequence: zeros.
 func (c Cell) Start(batch int) Memory {
 	zero := Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, c.Form.Hidden, batch))
 	return Memory{zero, zero}
 }
 
-// Step takes an input [Inputs, B]. It gives the new state, and f, g, i and o, [4 Hidden, B].
+// Step takes an input [Inputs, B] and returns the new state and f, g, i and o, [4 Hidden, B].
 func (c Cell) Step(x *Node, m Memory) (next Memory, gates *Node) {
 	z := addWeighted(addWeighted(InsertAxes(c.Bias, -1), c.Input, x), c.Recurrent, m.Output)
 	gates = c.Form.activate(z)
@@ -170,8 +169,8 @@ func (c Cell) Step(x *Node, m Memory) (next Memory, gates *Node) {
 	return next, gates
 }
 
-// activate applies the functions of the gates to z, [4 Hidden, B]: all by one tanh, as sigmoid(z) =
-// (1 + tanh(z/2)) / 2.
+// activate applies the functions of the gates to z, [4 Hidden, B], with a single tanh, as
+// sigmoid(z) = (1 + tanh(z/2)) / 2.
 func (l LSTM) activate(z *Node) *Node {
 	scale, offset := make([]float32, 4*l.Hidden), make([]float32, 4*l.Hidden)
 	for i := range scale {
@@ -190,8 +189,8 @@ func (l LSTM) split(gates *Node) (f, g, i, o *Node) {
 	return part(0), part(1), part(2), part(3)
 }
 
-// addWeighted is sum + kernel^T x for a kernel [K, J] and x [K, B], in two sums that processors can
-// add up at the same time. sum is [J, B] or [J, 1].
+// addWeighted returns sum + kernel^T x for a kernel [K, J] and x [K, B], as two partial sums that
+// processors can add in parallel. sum is [J, B] or [J, 1].
 func addWeighted(sum, kernel, x *Node) *Node {
 	var other *Node
 	for k := range kernel.Shape().Dimensions[0] {
@@ -211,21 +210,21 @@ func addWeighted(sum, kernel, x *Node) *Node {
 	return Add(sum, other)
 }
 
-// at is x[i] of x [n, J, B]: [J, B].
+// at returns x[i] of x [n, J, B]: [J, B].
 func at(x, i *Node) *Node { return Reshape(xla.Rows(x, i, 1), x.Shape().Dimensions[1:]...) }
 
 // set replaces x[i].
 func set(x, i, value *Node) *Node { return xla.SetRows(x, i, InsertAxes(value, 0)) }
 
-// trace is what a cell did with a sequence of L steps: a tree.
+// trace records the forward pass of a cell over L steps: a pytree.
 type trace struct {
 	Gates   *Node // [L, 4 Hidden, B]
-	Cells   *Node // [L+1, Hidden, B], from the state before the first step on
+	Cells   *Node // [L+1, Hidden, B], starting with the state before the first step
 	Outputs *Node // [L+1, Hidden, B]
 }
 
-// run takes the inputs x[first], ..., x[first+steps-1] of x [n, Inputs, B]. A trace is kept if that
-// is wished.
+// run takes the inputs x[first], ..., x[first+steps-1] of x [n, Inputs, B]. It keeps a trace if
+// traced is set.
 func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, trace) {
 	type state struct {
 		Cell   Cell
@@ -259,17 +258,18 @@ func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, tra
 	return s.Memory, s.Trace
 }
 
-// back goes back through time. It takes the derivatives of a loss by the state after the last step
-// and, from read, by the output of each step as far as the loss reads it directly, [Hidden, B]
-// (read nil: it does not); source is what read may use. It gives the derivatives by the sums z in
-// the gates, [L, 4 Hidden, B], and by the state before the first step.
+// back backpropagates through time. It takes the derivatives of a loss with respect to the state
+// after the last step and, from read, with respect to the output of each step as far as the loss
+// reads it directly, [Hidden, B] (read nil: it does not); source holds what read may use. It
+// returns the derivatives with respect to the pre-activations z of the gates, [L, 4 Hidden, B], and
+// to the state before the first step.
 func back[T any](c Cell, done trace, last Memory, source T,
 	read func(step *Node, source T) *Node) (byZ *Node, first Memory) {
 	type state struct {
 		Recurrent *Node // [4 Hidden, Hidden]
 		Trace     trace
-		Last      Memory // by c and, apart from the way through z, by h
-		Z         *Node  // [4 (L+1), Hidden, B]; none behind the last step
+		Last      Memory // with respect to c and, except through z, to h
+		Z         *Node  // [4 (L+1), Hidden, B]; zero after the last step
 		Source    T
 	}
 	dims := done.Gates.Shape().Dimensions
@@ -306,12 +306,12 @@ func back[T any](c Cell, done trace, last Memory, source T,
 	return Reshape(Slice(s.Z, AxisRange(0, 4*steps)), dims...), first
 }
 
-// gradient turns the derivatives by z, [L, 4 Hidden, B], into those by the parameters, for the
-// inputs x[first], ...
+// gradient turns the derivatives with respect to z, [L, 4 Hidden, B], into those with respect to
+// the parameters, for the inputs x[first], ...
 func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 	type state struct {
 		X, Outputs, Z          *Node
-		Input, Recurrent, Bias *Node // by the parameters, times the lanes of the batch
+		Input, Recurrent, Bias *Node // derivatives, with an axis for the lanes of the batch
 	}
 	steps, width := byZ.Shape().Dimensions[0], lanes(byZ)
 	zeros := func(dims ...int) *Node {
@@ -330,8 +330,8 @@ func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
 	return Cell{ReduceSum(s.Input, 2), ReduceSum(s.Recurrent, 2), ReduceSum(s.Bias, 1), c.Form}
 }
 
-// lanes are how many numbers of a batch, the last axis of x, are summed side by side, so that sums
-// are vectors: a divisor of it.
+// lanes returns how many numbers of a batch, the last axis of x, are summed in parallel so that
+// sums vectorize: a divisor of the batch size.
 func lanes(x *Node) int {
 	n, batch := 1, x.Shape().Dimensions[x.Rank()-1]
 	for n < 16 && batch%(2*n) == 0 {
@@ -340,8 +340,8 @@ func lanes(x *Node) int {
 	return n
 }
 
-// addOuter adds the products of all rows of x [K, B] and y [J, B], summed over the batch, to sum
-// [K, J, lanes].
+// addOuter adds the outer products of x [K, B] and y [J, B], summed over the batch, to sum [K, J,
+// lanes].
 func addOuter(sum, x, y *Node) *Node {
 	width := lanes(x)
 	for from := 0; from < x.Shape().Dimensions[1]; from += width {

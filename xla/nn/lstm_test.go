@@ -17,7 +17,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// lstmOracle is a cell in float64, by the equations, from the leaves of a row.
+// lstmOracle is a cell in float64 by the equations, made from the leaves of a row.
 type lstmOracle struct {
 	form nn.LSTM
 	leaf map[string][]float64
@@ -35,7 +35,7 @@ func newLSTMOracle(form nn.LSTM, row []float64) lstmOracle {
 	return o
 }
 
-// step takes an input and changes c and h.
+// step takes an input and updates c and h.
 func (o lstmOracle) step(x, c, h []float64) {
 	n := o.form.Hidden
 	z := map[string][]float64{}
@@ -58,7 +58,7 @@ func (o lstmOracle) step(x, c, h []float64) {
 	}
 }
 
-// numbers are n numbers between -scale and scale, the same each time.
+// numbers returns n numbers between -scale and scale, the same at each call.
 func numbers(n int, scale float64) []float64 {
 	out, word := make([]float64, n), uint64(n)
 	for i := range out {
@@ -76,8 +76,7 @@ func float32s(x []float64) []float32 {
 	return out
 }
 
-// steps runs a cell step by step over inputs [L, in, B]; it gives c, h and the row that the cell
-// makes of itself.
+// steps runs a cell step by step over inputs [L, in, B]. It returns c, h and the cell's row.
 func steps(form nn.LSTM) func(in []*Node) []*Node {
 	return func(in []*Node) []*Node {
 		cell := form.View(in[0])
@@ -89,7 +88,7 @@ func steps(form nn.LSTM) func(in []*Node) []*Node {
 	}
 }
 
-// 09_aurora_seq2seq.npz: the encoder of an auto-encoder of QDax, its state after a sequence.
+// 09_aurora_seq2seq.npz: the encoder of a QDax auto-encoder and its state after a sequence.
 func TestGoldenLSTM(t *testing.T) {
 	data := golden.Read(t, "09_aurora_seq2seq.npz")
 	shape := data.Shape("batch")
@@ -118,7 +117,7 @@ func TestGoldenLSTM(t *testing.T) {
 	})
 }
 
-// Cells of other sizes agree with the equations in float64, also where the gates are saturated.
+// Cells of other sizes agree with the equations in float64, even where the gates saturate.
 func TestLSTMOracle(t *testing.T) {
 	const batch, length = 3, 4
 	for _, form := range []nn.LSTM{{Inputs: 4, Hidden: 7}, {Inputs: 9, Hidden: 2}} {
@@ -152,7 +151,7 @@ func TestLSTMOracle(t *testing.T) {
 	}
 }
 
-// The distributions of the first parameters, see also TestGoldenAutoencoderInit.
+// The distributions of the initial parameters, see also TestGoldenAutoencoderInit.
 func TestLSTMInit(t *testing.T) {
 	form := nn.LSTM{Inputs: 2, Hidden: 5}
 	const draws = 500
@@ -207,9 +206,9 @@ func TestLSTMInit(t *testing.T) {
 			matrices, trace, squares, first = matrices+1, trace+sum, squares+sum*sum, first+float64(q[0])
 		}
 	}
-	// By Haar's measure the trace of an orthogonal matrix of 5 rows has the moments of a normal
-	// number: 0, 1, 0, 3; an element has mean 0 and variance 1/5. Without the signs that make it
-	// uniform, the diagonal of a QR decomposition has a mean.
+	// Under Haar's measure the trace of an orthogonal matrix of 5 rows has the moments of a normal
+	// number: 0, 1, 0, 3; an element has mean 0 and variance 1/5. The diagonal of a QR decomposition
+	// without the sign correction that makes it uniform has a nonzero mean.
 	root := math.Sqrt(matrices)
 	for _, moment := range []struct {
 		name      string

@@ -14,23 +14,23 @@ import (
 // Activation is an elementwise function. Nil is the identity.
 type Activation func(*Node) *Node
 
-// ReLU is max(x, 0), and NaN where x is; its slope at 0 is 0. It chooses, where a maximum's
-// gradient would multiply by signs and XLA:CPU's maximum may turn NaN into 0.
+// ReLU is max(x, 0), and NaN where x is NaN; its slope at 0 is 0. It uses Where: the gradient of a
+// maximum would multiply by signs, and XLA:CPU's maximum may turn NaN into 0.
 func ReLU(x *Node) *Node {
 	zero := ZerosLike(x)
 	return Where(LessOrEqual(x, zero), zero, x)
 }
 
-// MLP is the form of a multilayer perceptron. The paper's policies are MLP{[]int{obs, 256, 256,
-// act}, ReLU, Tanh}.
+// MLP describes a multilayer perceptron. The paper's policies are MLP{[]int{obs, 256, 256, act},
+// ReLU, Tanh}.
 type MLP struct {
-	Sizes  []int      // of the input, the hidden layers, the output
-	Hidden Activation // after every layer but the last
-	Output Activation // after the last
+	Sizes  []int      // of the input, the hidden layers and the output
+	Hidden Activation // after all layers but the last
+	Output Activation // after the last layer
 }
 
-// Policy is the deterministic policy of the quality-diversity algorithms: ReLU inside, tanh at the
-// end.
+// Policy returns the deterministic policy of the quality-diversity algorithms: ReLU hidden layers
+// and a tanh output.
 func Policy(obs int, hidden []int, act int) MLP {
 	sizes := append(append([]int{obs}, hidden...), act)
 	return MLP{Sizes: sizes, Hidden: ReLU, Output: Tanh}
@@ -39,7 +39,7 @@ func Policy(obs int, hidden []int, act int) MLP {
 // Leaf is one array of a flat row.
 type Leaf struct {
 	Layer  int
-	Kernel bool  // else a bias
+	Kernel bool  // false: a bias
 	Shape  []int // [out] of a bias, [in, out] of a kernel
 	Offset int   // in the row
 }
@@ -58,7 +58,7 @@ func (m MLP) Layout() []Leaf {
 	return leaves
 }
 
-// Params is the number N of parameters.
+// Params returns the number N of parameters.
 func (m MLP) Params() int {
 	n := 0
 	for layer := range len(m.Sizes) - 1 {
@@ -67,8 +67,8 @@ func (m MLP) Params() int {
 	return n
 }
 
-// Init draws rows [P, N] for P keys: biases 0, kernels uniform in +-sqrt(3/in), of variance 1/in
-// (LeCun's).
+// Init draws rows [P, N] for P keys: biases 0, kernels uniform in +-sqrt(3/in), which have variance
+// 1/in (LeCun's).
 func (m MLP) Init(keys xla.Key) *Node {
 	g, rows := keys.Hi.Graph(), keys.Hi.Shape().Dimensions[0]
 	var parts []*Node
@@ -84,7 +84,7 @@ func (m MLP) Init(keys xla.Key) *Node {
 	return Concatenate(parts, 1)
 }
 
-// Net is a population of networks cut out of its rows: a tree that loops can carry.
+// Net is a population of networks cut out of its rows: a pytree that loops can carry.
 type Net struct {
 	Bias   []*Node // [P, out] a layer
 	Kernel []*Node // [P, in, out] a layer
@@ -135,11 +135,11 @@ func (n Net) Apply(x *Node) *Node {
 	return x
 }
 
-// Join puts the networks into rows again, [P, N]: the inverse of [MLP.View].
+// Join joins the networks into rows, [P, N]: the inverse of [MLP.View].
 func (n Net) Join() *Node {
 	p := n.Bias[0].Shape().Dimensions[0]
 	var parts []*Node
-	for _, leaf := range n.Form.Layout() { // a row is laid out as the form says
+	for _, leaf := range n.Form.Layout() { // the form defines the layout of a row
 		array := n.Bias[leaf.Layer]
 		if leaf.Kernel {
 			array = n.Kernel[leaf.Layer]

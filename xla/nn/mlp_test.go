@@ -20,7 +20,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// goldenPolicy reads the form of the stored policies from the shapes of their leaves.
+// goldenPolicy reads the sizes of the stored policies from the shapes of their leaves.
 func goldenPolicy(data golden.File) (policy nn.MLP, leaves []string) {
 	for layer := 0; data.Has(fmt.Sprintf("params.Dense_%d.kernel", layer)); layer++ {
 		shape := data.Shape(fmt.Sprintf("params.Dense_%d.kernel", layer))
@@ -75,7 +75,7 @@ func TestGoldenPolicy(t *testing.T) {
 }
 
 // init_theory of 03_policy_mlp.npz: mean, standard deviation, minimum and maximum of the initial
-// kernels of each layer. Own draws agree within five standard errors.
+// kernels of each layer. Our draws agree within five standard errors.
 func TestGoldenInitMoments(t *testing.T) {
 	data := golden.Read(t, "03_policy_mlp.npz")
 	theory, layers := data.Float64s("init_theory"), data.Shape("init_theory")[0]
@@ -128,8 +128,8 @@ func TestGoldenInitMoments(t *testing.T) {
 		}{
 			{"mean", mean, want[0], want[1] / math.Sqrt(n)},
 			{"standard deviation", math.Sqrt(variance), want[1], want[1] * math.Sqrt((kurtosis-1)/n) / 2},
-			// The distance of an extreme from the limit is exponential, of mean width/n: 12 means
-			// are a chance of 1 in 160 000.
+			// The distance of an extreme from the limit is exponential with mean width/n; the chance of 12
+			// means is 1 in 160 000.
 			{"minimum", slices.Min(drawn), want[2], 12. / 5 * (want[3] - want[2]) / n},
 			{"maximum", slices.Max(drawn), want[3], 12. / 5 * (want[3] - want[2]) / n},
 		} {
@@ -155,7 +155,7 @@ func TestWrongRowsAreRefused(t *testing.T) {
 	}
 }
 
-// A policy does not depend on those that are drawn beside it.
+// A policy does not depend on the policies drawn with it.
 func TestInitRowByRow(t *testing.T) {
 	policy := nn.Policy(3, nil, 2)
 	draw := func(numbers ...int32) []float32 {
@@ -169,7 +169,7 @@ func TestInitRowByRow(t *testing.T) {
 	}
 }
 
-// The form of the paper's policies for pointmaze, and where the first layer's parameters lie in a
+// The layout of the paper's policies for pointmaze: where the first layer's parameters are in a
 // flat row.
 func ExampleMLP_Layout() {
 	policy := nn.Policy(2, []int{256, 256}, 2)

@@ -7,19 +7,19 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// XLA:CPU's minimum and maximum are fast ones, which of NaN may make the other number. What a run
-// has to notice goes through these two.
+// XLA:CPU uses fast variants of minimum and maximum: of NaN and a number they may return the
+// number. Values in which a run must notice NaN go through these two functions.
 
-// Bounded is x between two limits, and NaN where x is: as [ReLU] it chooses.
+// Bounded clamps x between two limits, and is NaN where x is NaN: like [ReLU] it uses Where.
 func Bounded(x *Node, low, high float64) *Node {
 	bottom, top := ConstAs(x, low), ConstAs(x, high)
 	x = Where(LessThan(x, bottom), bottom, x)
 	return Where(GreaterThan(x, top), top, x)
 }
 
-// PropagateNaN is a loss, a scalar, or NaN if any of the arrays that were learnt under it holds
-// one. A loss need not be NaN by itself then: it is that of the networks before an update, and a
-// minimum on the way may lose what is not a number.
+// PropagateNaN returns a loss, a scalar, or NaN if any of the arrays trained with it holds a NaN.
+// The loss itself need not be NaN then: it belongs to the networks before an update, and a minimum
+// on the way may drop a NaN.
 func PropagateNaN(loss *Node, learnt ...*Node) *Node {
 	for _, array := range learnt {
 		bad := ReduceAllSum(ConvertDType(NotEqual(array, array), dtypes.Int32))

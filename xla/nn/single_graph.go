@@ -7,14 +7,14 @@ import (
 )
 
 // Network is one network cut out of its row, for batches that all go through the same network: a
-// tree.
+// pytree.
 type Network struct {
 	Bias   []*Node // [1, out] a layer
 	Kernel []*Node // [in, out] a layer
 	Form   MLP
 }
 
-// Network is the network of row i of rows [P, N].
+// Network returns the network of row i of rows [P, N].
 func (m MLP) Network(rows *Node, i int) Network {
 	view := m.View(Slice(rows, AxisRange(i, i+1)))
 	n := Network{Bias: view.Bias, Form: m}
@@ -24,7 +24,7 @@ func (m MLP) Network(rows *Node, i int) Network {
 	return n
 }
 
-// Networks are the networks of all rows [P, N].
+// Networks returns the networks of all rows [P, N].
 func (m MLP) Networks(rows *Node) []Network {
 	nets := make([]Network, rows.Shape().Dimensions[0])
 	for i := range nets {
@@ -33,7 +33,7 @@ func (m MLP) Networks(rows *Node) []Network {
 	return nets
 }
 
-// JoinNetworks puts networks into rows again, [P, N].
+// JoinNetworks joins networks into rows, [P, N].
 func JoinNetworks(nets []Network) *Node {
 	rows := make([]*Node, len(nets))
 	for i, n := range nets {
@@ -46,8 +46,8 @@ func JoinNetworks(nets []Network) *Node {
 	return Concatenate(rows, 0)
 }
 
-// Apply is the output [B, out] for inputs [B, in], given in one or several parts that lie side by
-// side.
+// Apply returns the output [B, out] for inputs [B, in], given as one or several parts along the
+// last axis.
 func (n Network) Apply(inputs ...*Node) *Node {
 	x := inputs[0]
 	if len(inputs) > 1 {
@@ -56,7 +56,7 @@ func (n Network) Apply(inputs ...*Node) *Node {
 	return n.after(0, x)
 }
 
-// after is the output for x, the input of a layer.
+// after returns the output for x, the input of the given layer.
 func (n Network) after(layer int, x *Node) *Node {
 	for ; layer < len(n.Kernel); layer++ {
 		x = n.activate(layer, Add(Dot(x, n.Kernel[layer]).Product(), n.Bias[layer]))
@@ -64,7 +64,7 @@ func (n Network) after(layer int, x *Node) *Node {
 	return x
 }
 
-// activate is what follows the sums of a layer.
+// activate applies the activation function of a layer.
 func (n Network) activate(layer int, x *Node) *Node {
 	activation := n.Form.Hidden
 	if layer == len(n.Kernel)-1 {
@@ -76,24 +76,24 @@ func (n Network) activate(layer int, x *Node) *Node {
 	return activation(x)
 }
 
-// FixedInputs is a network whose first inputs are fixed, as a critic's observations are where an
-// action is looked for: a tree. What they add to the first layer is computed once, and no gradient
-// goes back to them.
+// FixedInputs is a network whose first inputs are fixed, such as a critic's observations while
+// actions are optimised: a pytree. Their contribution to the first layer is computed once, and no
+// gradient flows back to them.
 type FixedInputs struct {
 	Fixed *Node // [B, out] of the first layer, bias included
 	Free  *Node // [rest, out], the rows of its kernel for the other inputs
 	Net   Network
 }
 
-// FixedInputs fixes the first inputs, [B, k].
+// WithFixedInputs fixes the first inputs, [B, k].
 func (n Network) WithFixedInputs(x *Node) FixedInputs {
 	first, width := n.Kernel[0], x.Shape().Dimensions[1]
 	fixed := Add(Dot(x, Slice(first, AxisRange(0, width))).Product(), n.Bias[0])
 	return FixedInputs{fixed, Slice(first, AxisRange(width)), n}
 }
 
-// Apply is the output [P * B, out] for the other inputs [P, B, rest], P of them for each of the
-// fixed ones.
+// Apply returns the output [P * B, out] for the other inputs [P, B, rest], P of them for each of
+// the fixed ones.
 func (c FixedInputs) Apply(x *Node) *Node {
 	p, batch := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	free := Dot(Reshape(x, p*batch, -1), c.Free).Product()
@@ -101,13 +101,13 @@ func (c FixedInputs) Apply(x *Node) *Node {
 	return c.Net.after(1, c.Net.activate(0, sums))
 }
 
-// MomentsOf is what [Adam] remembers of networks whose tree is T: a tree.
+// MomentsOf is the state of [Adam] for networks whose pytree is T: a pytree.
 type MomentsOf[T any] struct {
 	First, Second    T
 	Weight1, Weight2 *Node // see [Moments]
 }
 
-// CutMoments cuts what Adam remembers of rows as cut does the rows.
+// CutMoments applies cut, which cuts rows into networks, to Adam's state for rows.
 func CutMoments[T any](m Moments, cut func(rows *Node) T) MomentsOf[T] {
 	return MomentsOf[T]{cut(m.First), cut(m.Second), m.Weight1, m.Weight2}
 }
@@ -118,8 +118,7 @@ func JoinMoments[T any](m MomentsOf[T], join func(T) *Node) Moments {
 }
 
 // UpdateTree takes a step of [Adam.Update] for every array of networks; gradient is in the order of
-// the networks' leaves. In a loop it is cheaper than cutting rows and joining them again at every
-// turn.
+// the networks' leaves. In a loop it is cheaper than cutting and joining rows at every iteration.
 func UpdateTree[T any](a Adam, nets T, gradient []*Node, m MomentsOf[T]) (T, MomentsOf[T]) {
 	params, first, second := xla.Flatten(nets), xla.Flatten(m.First), xla.Flatten(m.Second)
 	next := m

@@ -6,22 +6,21 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// Statistics are the running mean and spread of vectors of d numbers: a tree.
+// Statistics are the running mean and variance of vectors of d numbers: a pytree.
 type Statistics struct {
 	Mean    *Node // [d]
-	Squares *Node // [d], 1 more than the sum of the squared distances from the mean
+	Squares *Node // [d], 1 + the sum of squared distances from the mean
 	Count   *Node // float32: vectors so far
 }
 
-// NewStatistics are those of no vector: mean 0 and, by the 1 in Squares, variance 1.
+// NewStatistics returns the statistics of no vectors: mean 0 and, by the 1 in Squares, variance 1.
 func NewStatistics(g *Graph, d int) Statistics {
 	zeros := Zeros(g, shapes.Make(dtypes.Float32, d))
 	return Statistics{Mean: zeros, Squares: OnesLike(zeros),
 		Count: Zeros(g, shapes.Make(dtypes.Float32))}
 }
 
-// Update counts vectors x [B, d] in, by Welford's method for batches (QDax,
-// normalization_utils.py):
+// Update adds vectors x [B, d] by Welford's method for batches (QDax, normalization_utils.py):
 //
 //	mean' = mean + sum(x - mean) / count'
 //	squares' = squares + sum((x - mean) (x - mean'))
@@ -33,7 +32,8 @@ func (s Statistics) Update(x *Node) Statistics {
 	return Statistics{mean, squares, count}
 }
 
-// Normalise takes the mean from vectors x [B, d], divides by the deviation and clamps to +-limit:
+// Normalise subtracts the mean from vectors x [B, d], divides by the deviation and clamps to
+// +-limit:
 //
 //	clamp((x - mean) / sqrt(clamp(squares / (count + 1), 1e-6, 1e6)), -limit, limit)
 func (s Statistics) Normalise(x *Node, limit float64) *Node {

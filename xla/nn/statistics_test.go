@@ -17,7 +17,7 @@ import (
 )
 
 // The rms.* arrays of 12_stats.npz: statistics after each of three batches, and vectors normalised
-// with the last ones.
+// with the last statistics.
 func TestGoldenStatistics(t *testing.T) {
 	data := golden.Read(t, "12_stats.npz")
 	const limit = 5
@@ -53,8 +53,8 @@ func TestGoldenStatistics(t *testing.T) {
 	})
 }
 
-// Batches of any size give the mean and the squared distances of all vectors together, as computed
-// at once in float64.
+// Batches of any size give the mean and the squared distances of all vectors, as computed at once
+// in float64.
 func TestStatisticsOfBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const d = 2

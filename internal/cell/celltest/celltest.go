@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package celltest plays a notebook for tests of what shows something in one.
+// Package celltest emulates a notebook for tests of code that displays output in one.
 package celltest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// kernel is the kernel's end of the two named pipes by which a cell's program talks to it.
+// kernel is the kernel's end of the two named pipes over which a cell's program communicates.
 type kernel struct {
 	broken chan error
 
@@ -24,7 +24,7 @@ type kernel struct {
 	displayed []*protocol.DisplayData
 }
 
-// take gives what was displayed since it was asked last.
+// take returns what was displayed since the last call.
 func (k *kernel) take() []*protocol.DisplayData {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -33,11 +33,11 @@ func (k *kernel) take() []*protocol.DisplayData {
 	return taken
 }
 
-// connected is the one that this process talks to: gonbui opens the pipes once.
+// connected is the kernel of this process, or nil: gonbui opens the pipes once.
 var connected *kernel
 
-// Displayed is what a function displays in a notebook, whose kernel the test plays: at least one
-// output. Tests that display something take turns.
+// Displayed returns what a function displays in a notebook whose kernel the test emulates: at least
+// one output. Tests that call it must not run in parallel.
 func Displayed(t *testing.T, show func() error) []*protocol.DisplayData {
 	t.Helper()
 	if connected == nil {
@@ -67,16 +67,16 @@ func Displayed(t *testing.T, show func() error) []*protocol.DisplayData {
 			t.Fatal(err)
 		}
 	case <-time.After(5 * time.Minute):
-		t.Fatal("it is not displayed")
+		t.Fatal("timed out waiting for the display")
 	}
-	data := connected.take() // it arrives before the answers that show waits for
+	data := connected.take() // data arrives before the answers that show waits for
 	if len(data) == 0 {
 		t.Fatal("nothing is displayed")
 	}
 	return data
 }
 
-// play passes on what is to be displayed and answers the requests to synchronise that follow.
+// play collects displayed data and answers the synchronisation requests that follow.
 func (k *kernel) play(toKernel, fromKernel string) error {
 	in, err := os.Open(toKernel)
 	if err != nil {

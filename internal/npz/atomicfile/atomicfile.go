@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are either whole or not there: a crash, a full disk or a
-// pulled plug leaves the old contents, or the new ones, and never a part.
+// Package atomicfile writes files atomically: after a crash, a full disk or a power failure a file
+// has its old contents or the new ones, never a part.
 package atomicfile
 
 import (
@@ -14,12 +14,12 @@ import (
 	"syscall"
 )
 
-// prefix marks files that are being written, beside their targets. They are hidden, and [Sweep]
-// knows them by it.
+// prefix marks files being written, next to their targets. They are hidden, and [Sweep] recognises
+// them by it.
 const prefix = ".writing-"
 
-// Write makes or replaces the file at path by what the function writes. The new contents go to a
-// file of another name in the same folder, which is renamed once they are safely on the disk.
+// Write creates or replaces the file at path with what the function writes. The new contents go to
+// a temporary file in the same folder, which is renamed once it is synced to disk.
 func Write(path string, write func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
 	if dir == "" {
@@ -54,7 +54,7 @@ func Write(path string, write func(io.Writer) error) (err error) {
 	return SyncDir(dir)
 }
 
-// WriteBytes makes or replaces the file at path by the given bytes.
+// WriteBytes creates or replaces the file at path with the given bytes.
 func WriteBytes(path string, data []byte) error {
 	return Write(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -62,8 +62,8 @@ func WriteBytes(path string, data []byte) error {
 	})
 }
 
-// create opens a new file in dir with the usual permissions (os.CreateTemp would make it private to
-// the user).
+// create creates a new file in dir with the default permissions (os.CreateTemp would make it
+// private to the user).
 func create(dir, name string) (*os.File, error) {
 	for attempt := 0; ; attempt++ {
 		path := filepath.Join(dir, fmt.Sprintf("%s%s-%08x", prefix, name, rand.Uint32()))
@@ -75,8 +75,8 @@ func create(dir, name string) (*os.File, error) {
 	}
 }
 
-// SyncDir makes sure that files which were made, renamed or removed in a folder stay so after a
-// power failure. File systems that cannot do this (some network shares) are taken as they are.
+// SyncDir makes created, renamed or removed files of a folder survive a power failure. It does
+// nothing on file systems that cannot do this (some network shares).
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -90,8 +90,8 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Sweep removes the unfinished files that a killed process left in a folder. Nobody else may be
-// writing there.
+// Sweep removes the unfinished files that a killed process left in a folder. No other process may
+// be writing there.
 func Sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -15,50 +15,48 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Archive is the factor of a search that keeps: it tells behaviours apart and decides which
-// offspring enter. Beside the genotypes, which the search moves, its contents are a list of
-// tensors, its fields, of which the first two are always the fitness [cells], -Inf where a cell is
-// empty, and the descriptors [cells, d].
+// Archive is the part of a method that keeps offspring: it distinguishes behaviours and decides
+// which offspring enter. The search moves the genotypes. The rest of an archive's contents is a
+// list of tensors, its fields. The first two fields are always the fitness [cells], -Inf where a
+// cell is empty, and the descriptors [cells, d].
 //
-// Its methods build graphs, except where they return no node.
+// Its methods build graphs, except those that return no node.
 type Archive interface {
 	// Fields names the tensors; the first two are "fitnesses" and "descriptors".
 	Fields() []string
-	// Empty gives the tensors of an archive in which nothing is. What is random in them is drawn
-	// with the key.
+	// Empty returns the fields of an empty archive. Random initial values are drawn with the key.
 	Empty(task Task, key xla.Key) []*Node
-	// Sequence says what of an episode's steps is to be recorded for the descriptor; false:
-	// nothing, for it is the task's own. Episodes that are recorded restart by themselves, see
-	// [envs.AutoReset].
+	// Sequence returns the recorder of the steps that the descriptor needs, or false if the archive
+	// uses the task's own descriptor. Recorded episodes restart automatically, see [envs.AutoReset].
 	Sequence(task Task) (envs.Recorder, bool)
-	// SameStart is true where all evaluations of a run begin in the same initial state.
+	// SameStart reports whether all evaluations of a run start in the same initial state.
 	SameStart() bool
-	// Insert decides which of the evaluated offspring enter. index is int32 [cells], the individual
+	// Insert decides which of the evaluated offspring enter. index, int32 [cells], is the individual
 	// that enters each cell where accepted, bool [cells], is true. valid, bool [P], is false for
 	// individuals that can never enter.
 	Insert(fields []*Node, found Evaluated) (after []*Node, index, accepted, valid *Node)
-	// Maintenance names what is to be done beside, after a generation; "" for nothing. Each name is
-	// one program.
+	// Maintenance returns the name of the maintenance that is due after a generation, or "". Each name
+	// is a separate program.
 	Maintenance(generation int64) string
-	// Maintain does it: it gives the fields after the upkeep of that name and generation (int32
+	// Maintain returns the fields after the maintenance of the given name in a generation (int32
 	// scalar).
-	Maintain(upkeep string, fields []*Node, generation *Node, key xla.Key) []*Node
-	// PassiveEvery is 0 where the archive's descriptors are the task's, so that it can be measured
-	// itself. Else the search keeps a grid of cells beside it, into which every so many generations
-	// all that the archive holds is evaluated: the passive repertoire.
+	Maintain(name string, fields []*Node, generation *Node, key xla.Key) []*Node
+	// PassiveEvery is 0 if the archive uses the task's descriptors, so that it can be measured itself.
+	// Otherwise the search also keeps a grid of cells, the passive repertoire. All members of the
+	// archive are evaluated into it every PassiveEvery generations.
 	PassiveEvery() int
 }
 
-// Evaluated is what is known of P evaluated individuals: a tree.
+// Evaluated holds the results of P evaluated individuals: a pytree.
 type Evaluated struct {
-	Fitness     *Node // [P], -Inf where the episode had something that is not a number
-	Descriptors *Node // [P, d], of the task
-	Sequences   *Node // [P, L, F], what the archive's Sequence recorded, or nil
-	Transitions *Node // [P * T, width], what a learner learns from, or nil: see [replay.Layout]
+	Fitness     *Node // [P], -Inf where an episode produced NaN
+	Descriptors *Node // [P, d], the task's descriptors
+	Sequences   *Node // [P, L, F], recorded by the archive's Sequence, or nil
+	Transitions *Node // [P * T, width], for the learner, or nil: see [replay.Layout]
 }
 
-// Grid is the archive of MAP-Elites: cells around given centroids, and in each the fittest
-// individual found.
+// Grid is the archive of MAP-Elites: one cell per centroid, which holds the fittest individual
+// found there.
 type Grid struct {
 	Centroids npz.Array // float32 [cells, d]
 }
@@ -83,10 +81,10 @@ func (a Grid) Empty(task Task, key xla.Key) []*Node {
 	}
 }
 
-// Sequence implements [Archive]: nothing.
+// Sequence implements [Archive]: nothing is recorded.
 func (Grid) Sequence(Task) (envs.Recorder, bool) { return envs.Recorder{}, false }
 
-// SameStart implements [Archive]: every evaluation begins in a state of its own.
+// SameStart implements [Archive]: every evaluation draws its own initial state.
 func (Grid) SameStart() bool { return false }
 
 // Insert implements [Archive] by [repertoire.Winners].
@@ -99,17 +97,17 @@ func (a Grid) Insert(fields []*Node, found Evaluated) (after []*Node, index, acc
 	return xla.Flatten(cells), index, accepted, batch.Valid()
 }
 
-// Maintenance implements [Archive]: there is none.
+// Maintenance implements [Archive]: none is due.
 func (Grid) Maintenance(int64) string { return "" }
 
 // Maintain implements [Archive].
 func (Grid) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node { return fields }
 
-// PassiveEvery implements [Archive]: it is measured itself.
+// PassiveEvery implements [Archive]: the grid is measured itself.
 func (Grid) PassiveEvery() int { return 0 }
 
-// checkFields panics with a [xla.Misfit] if a method of an archive does not return its fields in
-// the shapes that they had.
+// checkFields panics with a [xla.Misfit] if a method of an archive changes the shapes of its
+// fields.
 func checkFields(archive Archive, method string, after, before []*Node) {
 	names := archive.Fields()
 	xla.CheckCount(archive, method, fmt.Sprintf("the fields %v", names), after, len(names))
@@ -118,7 +116,7 @@ func checkFields(archive Archive, method string, after, before []*Node) {
 	}
 }
 
-// cellsOf reads the fields that all archives have, and the centroids, if it has any.
+// cellsOf reads the fields that all archives have, and the centroids if present.
 func cellsOf(archive Archive, fields []*Node) repertoire.Cells {
 	cells := repertoire.Cells{Fitness: fields[0], Descriptors: fields[1]}
 	if i := slices.Index(archive.Fields(), "centroids"); i >= 0 && i < len(fields) {

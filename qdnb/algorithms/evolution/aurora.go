@@ -9,29 +9,32 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// AuroraSettings are the hyperparameters of AURORA's archive (reference: train_aurora.py; appendix
-// of the paper).
+// AuroraSettings are the hyperparameters of AURORA's archive (source: train_aurora.py and the
+// paper's appendix).
 type AuroraSettings struct {
 	Capacity    int    `json:"capacity"`    // slots of the archive; paper: 1024
-	Observation string `json:"observation"` // what the sequences hold: only_sd, no_sd or full
-	// control steps from one element of a sequence to the next; paper: 10
+	Observation string `json:"observation"` // contents of the sequences: only_sd, no_sd or full
+	// Sampling is the number of control steps between two elements of a sequence; paper: 10.
 	Sampling int `json:"sampling"`
-	// features of the observation that are kept: the first ones; paper: 25
+	// MaxObservation is the number of leading observation features that are kept; paper: 25.
 	MaxObservation int `json:"max_observation"`
-	Latent         int `json:"latent"` // components of the learned descriptor; paper: 5
-	// the distance l between members at first; paper: 0.2
+	Latent         int `json:"latent"` // dimensions of the learned descriptor; paper: 5
+	// Threshold is the initial distance threshold l between members; paper: 0.2.
 	Threshold float64 `json:"threshold"`
-	// generations of a loop, after which there is upkeep; paper: 10
+	// Every is the number of generations per loop, after which maintenance runs; paper: 10.
 	Every int `json:"loop"`
-	// of a training of the auto-encoder in the first 100 loops; paper: 100
-	Epochs        int     `json:"epochs"`
-	LateEpochs    int     `json:"late_epochs"`      // of a later one; paper: 25
-	TrainingBatch int     `json:"training_batch"`   // sequences of a gradient step; paper: 128
-	LearningRate  float64 `json:"ae_learning_rate"` // of the auto-encoder; paper: 1e-4
+	// Epochs is the number of epochs per training of the auto-encoder in the first 100 loops; paper:
+	// 100.
+	Epochs        int `json:"epochs"`
+	LateEpochs    int `json:"late_epochs"`    // epochs per training in later loops; paper: 25
+	TrainingBatch int `json:"training_batch"` // sequences per gradient step; paper: 128
+	// learning rate of the auto-encoder; paper: 1e-4
+	LearningRate float64 `json:"ae_learning_rate"`
 }
 
-// DefaultAuroraSettings are the paper's, for an environment: the sequences hold positions where the
-// descriptor is a position, and observations where it tells of contacts, which is no prior.
+// DefaultAuroraSettings returns the paper's hyperparameters for an environment. The sequences hold
+// positions if the descriptor is a position. They hold observations if the descriptor measures
+// contacts, which gives no prior.
 func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 	s := AuroraSettings{
 		Capacity: 1024, Observation: NoDescriptor, Sampling: 10, MaxObservation: 25, Latent: 5,
@@ -44,7 +47,7 @@ func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 	return s
 }
 
-// check finds values that cannot work, for episodes of so many steps.
+// check rejects values that cannot work, for episodes of the given length.
 func (s AuroraSettings) check(length int) error {
 	if err := limits.Counts(
 		limits.Count{Name: "capacity", Value: int64(s.Capacity), Min: 2, Max: maxCells},
@@ -65,14 +68,13 @@ func (s AuroraSettings) check(length int) error {
 			[]string{OnlyDescriptor, NoDescriptor, FullState})
 	}
 	if !(s.Threshold >= 0 && s.Threshold < 1e6) || !(s.LearningRate > 0 && s.LearningRate < 1e3) {
-		return errors.Errorf("threshold must be from 0 on and ae_learning_rate above 0, not %g and %g",
+		return errors.Errorf("threshold must be at least 0 and ae_learning_rate above 0, not %g and %g",
 			s.Threshold, s.LearningRate)
 	}
 	return nil
 }
 
-// Aurora are the hyperparameters of AURORA: MAP-Elites with an archive that learns what tells
-// behaviours apart.
+// Aurora are the hyperparameters of AURORA: MAP-Elites with an archive that learns its descriptors.
 type Aurora struct {
 	MapElites
 	AuroraSettings
@@ -80,7 +82,7 @@ type Aurora struct {
 
 var _ Hyperparameters = (*Aurora)(nil)
 
-// DefaultAurora are the paper's hyperparameters for an environment.
+// DefaultAurora returns the paper's hyperparameters for an environment.
 func DefaultAurora(env envs.Spec) *Aurora {
 	return &Aurora{*DefaultMapElites(env), DefaultAuroraSettings(env)}
 }
@@ -93,7 +95,7 @@ func (a *Aurora) Check() error {
 	return a.AuroraSettings.check(a.EpisodeLength)
 }
 
-// Method implements [Hyperparameters]: that of MAP-Elites with another archive.
+// Method implements [Hyperparameters]: MAP-Elites with AURORA's archive.
 func (a *Aurora) Method(centroids npz.Array) Method {
 	method := a.MapElites.Method(centroids)
 	method.Archive = AuroraArchive{AuroraSettings: a.AuroraSettings}

@@ -15,40 +15,43 @@ import (
 )
 
 // AuroraArchive is the archive of AURORA (Grillotti and Cully 2022, "Unsupervised behavior
-// discovery with quality-diversity optimization"): nobody says what tells behaviours apart. A
-// sequence auto-encoder learns it from what the policies in the archive observed; its latent is the
-// descriptor. The archive has no cells, its members keep a distance, see [repertoire.Unstructured].
+// discovery with quality-diversity optimization"). A sequence auto-encoder learns the descriptor,
+// its latent, from what the policies in the archive observed. The archive has no cells; its members
+// keep a minimum distance, see [repertoire.Unstructured].
 //
-// Every loop of Every generations ends with what is due of the source's schedule (train_aurora.py):
+// After every loop of Every generations one of these maintenance steps may be due, on the source's
+// schedule (train_aurora.py):
 //
-//   - The auto-encoder is trained anew after the loops 2, 5, 9, 14, ... ([repertoire.Retrains]), and once before the first. All stored
-//     sequences are encoded again, except after the training before the first loop, and offered again to an empty archive.
-//   - Else, after every other loop, the distance is adapted ([repertoire.Threshold]) and all members are offered again.
+//   - The auto-encoder is retrained after the loops 2, 5, 9, 14, ... ([repertoire.Retrains]), and
+//     trained once before the first loop. All stored sequences are then encoded again, except after
+//     that first training, and re-inserted into an empty archive.
+//   - Otherwise, after every other loop, the distance threshold is adapted ([repertoire.Threshold])
+//     and all members are re-inserted.
 //
-// Fitness is not evaluated again. Empty slots take no part in anything; in the source they hold
-// NaN, which blocks one cell of its passive repertoire until the archive is full.
+// Fitness is not evaluated again. Empty slots are ignored. In the source they hold NaN, which
+// blocks one cell of its passive repertoire until the archive is full.
 type AuroraArchive struct {
 	AuroraSettings
-	// Features says what of a step the sequences hold, and how often, in place of the settings: a
-	// variant of one's own.
+	// Features is a custom recorder of the sequences, which replaces the settings Observation,
+	// Sampling and MaxObservation.
 	Features *envs.Recorder
 }
 
 var _ Archive = AuroraArchive{}
 
-// Observation options of AURORA: what of an episode its sequences hold.
+// Observation options of AURORA: the contents of its sequences.
 const (
-	OnlyDescriptor = "only_sd" // the state descriptors: where a prior is given
+	OnlyDescriptor = "only_sd" // the state descriptors: used where a prior is given
 	NoDescriptor   = "no_sd"   // the first features of the observation
 	FullState      = "full"    // the state descriptor, then the first features of the observation
 )
 
-// slots are the fields of the archive: a tree in the order of Fields.
+// slots holds the fields of the archive: a pytree in the order of Fields.
 type slots struct {
 	Fitnesses, Descriptors *Node // [n], [n, latent]
 	Sequences              *Node // [n, L, F]
 	Autoencoder            *Node // [1, parameters]
-	Mean, Deviation        *Node // [F], of the features
+	Mean, Deviation        *Node // [F], mean and standard deviation of the features
 	Threshold, Error       *Node // see [repertoire.Threshold]
 }
 
@@ -70,7 +73,7 @@ func (AuroraArchive) read(fields []*Node) slots {
 	return s
 }
 
-// features is how many numbers of a step the sequences hold.
+// features is the number of features that the sequences hold per step.
 func (a AuroraArchive) features(spec envs.Spec) int {
 	descriptor, observation := len(spec.Descriptor.Lower), min(spec.Observations, a.MaxObservation)
 	switch a.Observation {
@@ -82,13 +85,13 @@ func (a AuroraArchive) features(spec envs.Spec) int {
 	return descriptor + observation
 }
 
-// autoencoder is the form of the network for sequences [n, L, F].
+// autoencoder is the architecture of the network for sequences [n, L, F].
 func (a AuroraArchive) autoencoder(steps, features int) nn.Autoencoder {
 	return nn.Autoencoder{Features: features, Hidden: a.Latent, Steps: steps}
 }
 
-// Sequence implements [Archive]: the observations and the state descriptors before every tenth
-// step.
+// Sequence implements [Archive]: the observations and state descriptors before every tenth step,
+// with the default Sampling.
 func (a AuroraArchive) Sequence(task Task) (envs.Recorder, bool) {
 	if a.Features != nil {
 		return *a.Features, true
@@ -126,10 +129,10 @@ func (a AuroraArchive) Empty(task Task, key xla.Key) []*Node {
 	})
 }
 
-// SameStart implements [Archive]: evaluations differ in their policies only.
+// SameStart implements [Archive]: evaluations differ only in their policies.
 func (AuroraArchive) SameStart() bool { return true }
 
-// encode gives the descriptors [m, latent] of sequences [m, L, F].
+// encode returns the descriptors [m, latent] of sequences [m, L, F].
 func (a AuroraArchive) encode(s slots, sequences *Node) *Node {
 	dims := sequences.Shape().Dimensions
 	normal := nn.Normaliser{Mean: s.Mean, Deviation: s.Deviation}
@@ -151,7 +154,7 @@ func (a AuroraArchive) Insert(fields []*Node, found Evaluated) (after []*Node, i
 	return xla.Flatten(s), index, accepted, batch.Valid()
 }
 
-// The upkeep of AURORA.
+// Names of AURORA's maintenance programs.
 const (
 	trainFirst     = "first training"
 	trainAgain     = "retraining"
@@ -175,11 +178,11 @@ func (a AuroraArchive) Maintenance(generation int64) string {
 }
 
 // Maintain implements [Archive].
-func (a AuroraArchive) Maintain(upkeep string, fields []*Node, generation *Node,
+func (a AuroraArchive) Maintain(name string, fields []*Node, generation *Node,
 	key xla.Key) []*Node {
 	s := a.read(fields)
 	u := repertoire.Unstructured{Fitness: s.Fitnesses, Descriptors: s.Descriptors}
-	switch upkeep {
+	switch name {
 	case trainFirst:
 		s = a.train(s, u.Filled(), generation, key)
 		s.Error = repertoire.NewThreshold(a.Threshold, u.Size(), a.Capacity).Error
@@ -191,14 +194,14 @@ func (a AuroraArchive) Maintain(upkeep string, fields []*Node, generation *Node,
 		t := repertoire.Threshold{Length: s.Threshold, Error: s.Error}.Update(u.Size(), a.Capacity)
 		s.Threshold, s.Error = t.Length, t.Error
 	default:
-		panic(errors.Errorf("AURORA has no upkeep %q", upkeep))
+		panic(errors.Errorf("AURORA has no maintenance step %q", name))
 	}
 	u = u.Maintain(u.Survivors(s.Threshold))
 	s.Fitnesses, s.Descriptors = u.Fitness, u.Descriptors
 	return xla.Flatten(s)
 }
 
-// train trains the auto-encoder on the sequences of the archive, for more epochs in the first
+// train trains the auto-encoder on the sequences of the archive, with more epochs in the first
 // hundred loops.
 func (a AuroraArchive) train(s slots, filled, generation *Node, key xla.Key) slots {
 	dims := s.Sequences.Shape().Dimensions
@@ -213,5 +216,5 @@ func (a AuroraArchive) train(s slots, filled, generation *Node, key xla.Key) slo
 	return s
 }
 
-// PassiveEvery implements [Archive]: the passive repertoire is filled once in a loop.
+// PassiveEvery implements [Archive]: the passive repertoire is filled once per loop.
 func (a AuroraArchive) PassiveEvery() int { return a.Every }

@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The aurora_ arrays of 11_scoring.npz: what QDax takes of an episode for each of its options, and
-// the descriptors that it makes of it.
+// The aurora_ arrays of 11_scoring.npz: the sequences that QDax records for each observation
+// option, and the descriptors that it computes from them.
 func TestGoldenAuroraSequences(t *testing.T) {
 	data := golden.Read(t, "11_scoring.npz")
 	n, steps, observations := data.Shape("obs")[0], data.Shape("obs")[1], data.Shape("obs")[2]
@@ -88,9 +88,9 @@ func auroraSearch(t *testing.T, p *xla.Platform) *Search {
 	return s
 }
 
-// A search with AURORA's archive: its members keep their distance, their descriptors are those of
-// their sequences, they are what the passive repertoire is filled from, and all of them start
-// alike.
+// In a search with AURORA's archive, members keep their distance, their descriptors are the
+// encodings of their sequences, the passive repertoire is filled from them, and all of them share
+// one initial state.
 func TestAuroraSearch(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := auroraSearch(t, p)
@@ -115,7 +115,8 @@ func TestAuroraSearch(t *testing.T) {
 			}
 			if len(members) < 3 || outcome.Extra[0] != float64(len(members)) || outcome.Extra[1] != float64(
 				slices.Max(fitnesses)) {
-				t.Fatalf("generation %d: %d members, said are %v", generation, len(members), outcome.Extra)
+				t.Fatalf("generation %d: %d members, but the outcome reports %v", generation,
+					len(members), outcome.Extra)
 			}
 			first := sequences[members[0]*elements:][:2]
 			for _, slot := range members {
@@ -134,14 +135,14 @@ func TestAuroraSearch(t *testing.T) {
 							sum += x * x
 						}
 						if fitnesses[a] != fitnesses[b] && math.Sqrt(sum) < 0.999*float64(length) {
-							t.Errorf("generation %d: members %d and %d are %g apart, and have to be %g", generation, a,
+							t.Errorf("generation %d: members %d and %d are %g apart, want at least %g", generation, a,
 								b, math.Sqrt(sum), length)
 						}
 					}
 				}
 			}
 			if generation == 0 {
-				continue // its training does not encode anew
+				continue // the first training does not re-encode
 			}
 			encoded := encodedBy(t, p, s, arrays)
 			for _, slot := range members {
@@ -153,11 +154,11 @@ func TestAuroraSearch(t *testing.T) {
 				passive, fitness := floats(t, arrays, "passive_genotypes"),
 					floats(t, arrays, "passive_fitnesses")
 				if !slices.Equal(fitness, outcome.Fitnesses) {
-					t.Errorf("generation %d: the passive repertoire is not what is measured", generation)
+					t.Errorf("generation %d: the passive repertoire is not the measured one", generation)
 				}
 				for cell, f := range fitness {
 					if !math.IsInf(float64(f), -1) && !known[name(passive[cell*params:(cell+1)*params])] {
-						t.Errorf("generation %d: cell %d of the passive repertoire holds what was never a member",
+						t.Errorf("generation %d: cell %d of the passive repertoire was never a member",
 							generation, cell)
 					}
 				}
@@ -166,8 +167,8 @@ func TestAuroraSearch(t *testing.T) {
 	})
 }
 
-// encodedTolerance is infinite as long as members are from before the first retraining, whose
-// descriptors are an untrained encoder's.
+// encodedTolerance is infinite while some members date from before the first retraining, because
+// their descriptors come from an untrained encoder.
 func encodedTolerance(generation int) float64 {
 	if generation < 4 {
 		return math.Inf(1)
@@ -175,7 +176,7 @@ func encodedTolerance(generation int) float64 {
 	return 1e-5
 }
 
-// encodedBy encodes the sequences of an archive apart from a search.
+// encodedBy encodes the sequences of an archive outside a search.
 func encodedBy(t *testing.T, p *xla.Platform, s *Search, arrays map[string]npz.Array) []float32 {
 	t.Helper()
 	archive := s.method.Archive.(AuroraArchive)
@@ -188,7 +189,7 @@ func encodedBy(t *testing.T, p *xla.Platform, s *Search, arrays map[string]npz.A
 	return xlatest.Flat[float32](t, out[0])
 }
 
-// What the recorder of a search puts into the archive is what the policies observed.
+// The sequences in the archive are what the policies observed.
 func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	p := xlatest.Pure(t)
 	s := auroraSearch(t, p)

@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ReplayShape is that of the replay buffer of the search's learner: its rows, the numbers in a row,
-// and how many rows were ever written to it up to now. Without a learner all are 0.
+// ReplayShape describes the replay buffer of the search's learner: its capacity in rows, the
+// numbers per row, and the number of rows written so far. Without a learner all are 0.
 func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
 	if s.learning == nil {
 		return 0, 0, 0
@@ -18,7 +18,7 @@ func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
 	return capacity, width, (s.generation + 1) * s.replayStep()
 }
 
-// replayStep is how many transitions a generation has.
+// replayStep is the number of transitions per generation.
 func (s *Search) replayStep() int64 { return int64(s.settings.Batch) * int64(s.task.Length) }
 
 // ReplayRows reads rows of the replay buffer, see [replay.Store.Rows].
@@ -27,15 +27,16 @@ func (s *Search) ReplayRows(from, to int64) ([]float32, error) {
 	return s.learning.buffer.Rows(total, from, to)
 }
 
-// SetReplay fills the replay buffer as it was after the newest generation, see [replay.Store.Set].
+// SetReplay restores the replay buffer as it was after the latest generation, see
+// [replay.Store.Set].
 func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error) error) error {
 	_, _, total := s.ReplayShape()
 	return s.learning.buffer.Set(total, read)
 }
 
-// Refill fills the replay buffer anew, as far as it was filled after the newest generation, with
-// episodes of policies drawn from the archive. It returns the number of episodes. What a search
-// learns then is not what it would have learnt.
+// Refill fills the replay buffer with new episodes of policies drawn from the archive, up to the
+// number of rows that it held after the latest generation. It returns the number of episodes. The
+// resumed search is not bit-identical to an uninterrupted one.
 func (s *Search) Refill() (episodes int64, err error) {
 	gen, st := s.evaluation(), s.main
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)},
@@ -48,7 +49,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 			root := xla.KeyOf(in[0])
 			from := source{Parents: NewParents(in[3], cellsOf(st.archive, in[4:])),
 				Key: root.FoldIn(streamRefill).FoldInEach(in[2])}
-			from.Number = graph.MaxScalar(in[2], int32(1)) // some generation after the first
+			from.Number = graph.MaxScalar(in[2], int32(1)) // any generation after the first
 			if s.method.Archive.SameStart() {
 				from.Start = root.FoldIn(streamStart)
 			}

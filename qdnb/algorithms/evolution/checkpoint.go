@@ -11,10 +11,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// jointState lists what is on the device, by the names it has in checkpoints: of the archive as it
-// is, of the passive repertoire and of the learner with a prefix. How each is put back: on all
-// workers, or on the first device alone.
-func (s *Search) held() (values map[string]*xla.Sharded, single map[string]bool) {
+// deviceState lists the arrays on the device by their names in checkpoints: those of the archive
+// without a prefix, those of the passive repertoire and of the learner with one. single is true for
+// arrays that are restored on the first device only, not on all workers.
+func (s *Search) deviceState() (values map[string]*xla.Sharded, single map[string]bool) {
 	values, single = map[string]*xla.Sharded{}, map[string]bool{}
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if st == nil {
@@ -33,10 +33,10 @@ func (s *Search) held() (values map[string]*xla.Sharded, single map[string]bool)
 	return values, single
 }
 
-// Arrays is the state of the search on the host, without the replay buffer. With them it is what
-// [Search.Restore] goes on from, bit for bit.
+// Arrays returns the state of the search on the host, without the replay buffer. From both,
+// [Search.Restore] and [Search.SetReplay] restore the search bit for bit.
 func (s *Search) Arrays() (map[string]npz.Array, error) {
-	values, _ := s.held()
+	values, _ := s.deviceState()
 	return arraysOf(values)
 }
 
@@ -45,15 +45,15 @@ func arraysOf(values map[string]*xla.Sharded) (map[string]npz.Array, error) {
 	for name, value := range values {
 		flat, err := xla.Floats(*value)
 		if err != nil {
-			return nil, errors.Errorf("%s cannot be read from the device: %v", name, err)
+			return nil, errors.Errorf("cannot read %s from the device: %v", name, err)
 		}
 		arrays[name] = npz.Array{Shape: slices.Clone((*value)[0].Shape().Dimensions), Data: flat}
 	}
 	return arrays, nil
 }
 
-// Repertoire is the repertoire that is measured, on the host: fitnesses, descriptors, centroids
-// and, if asked for, the genotypes.
+// Repertoire returns the measured repertoire on the host: fitnesses, descriptors, centroids and, on
+// request, the genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	st := s.main
 	if s.passive != nil {
@@ -61,7 +61,7 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	}
 	values := map[string]*xla.Sharded{}
 	for i, name := range (Grid{}).Fields() {
-		values[name] = &st.fields[i] // the centroids, too: those of a checkpoint stand
+		values[name] = &st.fields[i] // centroids, too: a checkpoint's centroids take precedence
 	}
 	if genotypes {
 		values["genotypes"] = &st.genotypes
@@ -69,16 +69,16 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	return arraysOf(values)
 }
 
-// Restore puts the search where [Search.Arrays] was taken, after generation. A replay buffer is put
-// back by itself, see [Search.SetReplay].
+// Restore sets the search to the state that [Search.Arrays] returned after the given generation.
+// The replay buffer is restored separately, see [Search.SetReplay].
 func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
-	values, single := s.held()
+	values, single := s.deviceState()
 	flats := map[string][]float32{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		want := (*values[name])[0].Shape().Dimensions
 		got, ok := arrays[name]
 		if !ok || !slices.Equal(got.Shape, want) {
-			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape,
+			return errors.Errorf("the checkpoint's %s has shape %v, but this run needs %v", name, got.Shape,
 				want)
 		}
 		flat, err := got.Float32s()

@@ -1,25 +1,28 @@
 // Package evolution is the neuroevolution loop of the paper: emit, evaluate, insert.
 //
-// A [Method] is an [Emitter], perhaps a [Learner], and an [Archive]; a [Search] evaluates what they
-// propose in a [Task], all on the device. The paper's four algorithms are two emitters times two
-// archives:
+// A [Method] consists of an [Emitter], an optional [Learner] and an [Archive]. A [Search] evaluates
+// their offspring in a [Task], all on the device. The paper's four algorithms combine two emitters
+// with two archives:
 //
-//	                           Grid              AuroraArchive
+//	                                  Grid              AuroraArchive
 //	IsoLineEmitter                    MAP-Elites        AURORA
 //	IsoLineEmitter, PolicyGradient    PGA-MAP-Elites    PGA-AURORA
 //
 // Sources:
 //
 //	Mouret and Clune 2015, "Illuminating search spaces by mapping elites";
-//	Vassiliades and Mouret 2018, "Discovering the elite hypervolume by leveraging interspecies correlation" (Iso+LineDD);
+//	Vassiliades and Mouret 2018, "Discovering the elite hypervolume by leveraging interspecies
+//		correlation" (Iso+LineDD);
 //	Nilsson and Cully 2021, "Policy gradient assisted MAP-Elites";
-//	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity optimization" (AURORA);
-//	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning for skill discovery" (the paper).
+//	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity
+//		optimization" (AURORA);
+//	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
+//		for skill discovery" (the paper).
 //
-// The listings below are those of the paper's appendix, numbered as there, as this package carries
-// them out. Names in them are settings (see [MapElites], [PolicyGradientSettings] and
-// [AuroraSettings]); numbers are the paper's. After -- is what does it. docs/algorithms has a page
-// on each algorithm, with equations, figures, settings and commands.
+// The listings below show the algorithms of the paper's appendix as this package implements them,
+// with the paper's numbering. Names in them are settings (see [MapElites], [PolicyGradientSettings]
+// and [AuroraSettings]); numbers are the paper's. The identifier after -- implements the step.
+// docs/algorithms has a page on each algorithm, with equations, figures, settings and commands.
 //
 // # MAP-Elites (Algorithm 1)
 //
@@ -27,99 +30,111 @@
 //	in generation 0:
 //		x[1..batch] := random policies
 //	in every later generation:
-//		x1[i], x2[i] := genotypes of filled cells, drawn uniformly and with replacement  -- Parents.Sample
+//		x1[i], x2[i] := genotypes drawn uniformly from filled cells, with replacement  -- Parents.Sample
 //		x[i] := x1[i] + iso_sigma N(0, I) + line_sigma N(0, 1) (x2[i] - x1[i])  -- IsoLineEmitter
-//	in all:
+//	in every generation:
 //		f[i], d[i] := fitness and descriptor of one episode of x[i], from a random state
-//		for each cell c, of the i whose d[i] is nearest to the centroid of c:
-//			the one of greatest f[i], and of lowest i among equals,
-//			takes the cell if f[i] is greater than the fitness there  -- repertoire.Winners
+//		for each cell c, among the i whose d[i] is nearest to the centroid of c:
+//			the one with the greatest f[i] (the lowest i among equals)
+//			enters the cell if f[i] is greater than the fitness there  -- repertoire.Winners
 //
-// There are batch = 1000 policies in a generation and 1024 cells.
+// A generation has batch = 1000 policies; the grid has 1024 cells.
 //
 // # PGA-MAP-Elites (Algorithm 2)
 //
-// Half of the offspring climb the gradient of a critic, which TD3 trains on the transitions of all
-// episodes. Package [example.com/qdnb/qdnb/algorithms/td3] has both.
+// Half of the offspring come from gradient ascent on a critic, which TD3 trains on the transitions
+// of all episodes. Package [example.com/qdnb/qdnb/algorithms/td3] implements both.
 //
 //	A := cells, all empty; B := replay buffer, empty
-//	Q1, Q2 := critics, drawn; actor := first individual of generation 0; targets := copies of these
+//	Q1, Q2 := random critics; actor := first individual of generation 0; targets := copies of these
 //	in generation 0:
 //		x[1..batch] := random policies
 //	in every later generation:
-//		x[1..49] := genotypes of filled cells, each after 100 steps of a new Adam
-//			against -mean Q1(s, x[i](s)), for states s drawn from B: the same for all i  -- td3.TD3.Vary
-//		x[50] := actor, as it is
+//		x[1..49] := genotypes of filled cells, each after 100 Adam steps, with fresh moments,
+//			on -mean Q1(s, x[i](s)), for states s drawn from B, the same for all i  -- td3.TD3.Vary
+//		x[50] := actor, unchanged
 //		x[51..100] := Iso+LineDD of filled cells, as in MAP-Elites  -- IsoLineEmitter
-//	in all:
+//	in every generation:
 //		f[i], d[i], transitions := one episode of x[i], from a random state
-//		insert x in A, as in MAP-Elites
-//		insert all transitions in B, those after the end of an episode too
+//		insert x into A, as in MAP-Elites
+//		insert all transitions into B, including those after the end of an episode
 //		300 times: draw 256 transitions from B and update the critics;
-//			every other time the actor; targets follow  -- td3.TD3.Train
+//			every other time update the actor; targets follow  -- td3.TD3.Train
 //
-// The paper's listing trains the critics before the evaluation; its code, and this package, after
-// it. The listing leaves out that the actor is one of the offspring.
+// The paper's listing trains the critics before the evaluation. Its code and this package train
+// them after it. The listing does not mention that the actor is one of the offspring.
 //
 // # AURORA (Algorithm 3)
 //
-// MAP-Elites whose descriptors are learned: d is what an auto-encoder's encoder E makes of what the
-// policy observed, and members of the archive keep a distance l.
+// AURORA is MAP-Elites with learned descriptors: d is the encoding of the policy's observations by
+// the encoder E of an auto-encoder. Members of the archive keep a minimum distance l.
 //
-//	A := archive of 1024 slots, all empty; E := encoder, drawn; l := 0.2  -- AuroraArchive
+//	A := archive of 1024 slots, all empty; E := random encoder; l := 0.2  -- AuroraArchive
 //	P := cells around the centroids, all empty: the passive repertoire, which is measured  -- Grid
-//	s0, s0' := two initial states, the same in the whole run
+//	s0, s0' := two initial states, fixed for the whole run
 //	in every generation:
 //		x[1..batch] := random policies in generation 0, else Iso+LineDD of members of A
-//		f[i], o[i] := fitness, and every tenth observation, of an episode of x[i] from s0
+//		f[i], o[i] := fitness and every tenth observation of an episode of x[i] from s0
 //		d[i] := E(o[i])
-//		insert x in A:  -- repertoire.Unstructured.Winners
-//			who has two members at a distance of l or less is refused;
-//			who has a fitter one of the batch nearer than l is refused;
-//			who has one member at a distance of l or less takes its slot if it is fitter;
-//			all others take empty slots, while there are any
+//		insert x into A:  -- repertoire.Unstructured.Winners
+//			x[i] with two members of A within a distance of l is rejected;
+//			x[i] with a fitter offspring of the batch nearer than l is rejected;
+//			x[i] with one member of A within a distance of l replaces it if x[i] is fitter;
+//			any other x[i] takes an empty slot, while there are any
 //	after generation 0:
-//		train the auto-encoder on the o of A; the descriptors of A stay
+//		train the auto-encoder on the o of A; keep the descriptors of A
 //	after every tenth generation, which ends loop i = 1, 2, ...:
 //		if i + 1 is a triangular number (i = 2, 5, 9, 14, ...):
 //			train the auto-encoder on the o of A
-//			d := E(o) for all of A; offer A to an empty archive  -- repertoire.Unstructured.Survivors
+//			d := E(o) for all of A
+//			re-insert A into an empty archive  -- repertoire.Unstructured.Survivors
 //		else if i is even:
-//			e := members of A - 1024; l := l + 1e-5 e + 1e-5 (e - e of the time before)  -- repertoire.Threshold
-//			offer A to an empty archive
+//			e := members of A - 1024
+//			l := l + 1e-5 e + 1e-5 (e - previous e)  -- repertoire.Threshold
+//			re-insert A into an empty archive
 //	after generation 0 and every tenth:
-//		insert all of A in P, each with the fitness and the task's descriptor of an episode from s0'
+//		insert all of A into P, with the fitness and the task's descriptor of an episode from s0'
 //
-// A training has 100 epochs up to loop 100, later 25. The paper's listing evaluates fitness again
-// when the encoder has changed; its code, and this package, do not.
+// A training has 100 epochs up to loop 100 and 25 later. The paper's listing evaluates fitness
+// again after the encoder has changed. Its code and this package do not.
 //
 // # PGA-AURORA (Algorithm 4)
 //
-//	as AURORA, but in every generation after the first
-//		x[1..100] := 49 that climbed the critic's gradient, the actor, 50 of Iso+LineDD; parents are members of A
-//	and after the insertion
-//		insert all transitions in B, and train critics and actor 300 times
+//	as AURORA, but in every generation after the first:
+//		x[1..49] := policy-gradient offspring, x[50] := actor, x[51..100] := Iso+LineDD,
+//			as in PGA-MAP-Elites; parents are members of A
+//	and after the insertion:
+//		insert all transitions into B; train critics and actor 300 times, as in PGA-MAP-Elites
 //
-// as in PGA-MAP-Elites. The critics know the task's reward alone.
+// The critics see only the task's reward.
 //
 // # Differences from the published code
 //
-// The published code is that of QDax, branch qdbenchmark, and of qd-skill-discovery-benchmark.
+// The published code is QDax, branch qdbenchmark, and qd-skill-discovery-benchmark.
 //
-//   - Of candidates of one batch that tie for a cell the one of lowest index enters (there: unspecified).
-//   - The centroids are the same for all runs of an environment, as the paper says (there: new ones for each seed). k-means++ draws one
-//     candidate for each centroid (scikit-learn's tries several).
+//   - If candidates of one batch tie for a cell, the one with the lowest index enters (there:
+//     unspecified).
+//   - The centroids are the same for all runs of an environment, as the paper says (there: new ones
+//     for each seed). k-means++ draws one candidate per centroid (scikit-learn tries several).
 //   - A NaN fitness or descriptor never enters (there: it blocks its cell for the batch).
-//   - Empty slots of AURORA's archive take no part in anything (there: they hold NaN, which keeps a cell of the passive repertoire empty).
-//   - An auto-encoder's training set is drawn once from the archive (there: and once more from what was drawn).
-//   - Episodes of pointmaze have 250 steps in all algorithms (there: 200 for AURORA's), so that QD scores compare.
-//   - The replay buffer is a ring without state descriptors, which nothing reads (there: its content is shifted at the end).
+//   - Empty slots of AURORA's archive are ignored (there: they hold NaN, which keeps a cell of the
+//     passive repertoire empty).
+//   - When AURORA's archive is inserted again after a training, the weaker of two members that are
+//     too close is dropped (there: both are, while any slot is empty, because the NaN distances of
+//     empty slots sort before a member's own; later releases of QDax drop the weaker one).
+//   - An auto-encoder's training set is drawn once from the archive (there: drawn again from the
+//     first draw).
+//   - Episodes of pointmaze have 250 steps in all algorithms (there: 200 for AURORA), so that QD
+//     scores are comparable.
+//   - The replay buffer is a ring without state descriptors, which nothing reads (there: its
+//     content is shifted at the end).
 //
 // # How a generation runs
 //
-// A generation is one program. The population is cut into slices of a few policies, whose weights
-// fit the cache of a core; the workers take slices in turn, and every worker holds the repertoire.
-// A slice emits its offspring and rolls them out; offspring are not stored, for most do not enter:
-// random numbers are named by (seed, generation, individual, purpose), so that those which do are
-// emitted a second time from their names. Results therefore do not depend on the number of workers.
+// A generation is one program. The population is divided into slices of a few policies, whose
+// weights fit the cache of a core. The workers process slices in rounds, and every worker holds the
+// whole repertoire. The program emits the offspring of a slice and rolls them out, but does not
+// store them, because most do not enter. Random numbers are identified by (seed, generation,
+// individual, purpose), so the offspring that do enter are emitted again from the same random
+// numbers. Results therefore do not depend on the number of workers.
 package evolution

@@ -7,46 +7,43 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Parents is what an emitter may draw from: the repertoire as it was before the generation.
+// Parents is the repertoire before the generation, from which an emitter draws.
 type Parents struct {
 	Genotypes *Node // [cells, N]
 	Cells     repertoire.Cells
 	Sampler   repertoire.Sampler
 }
 
-// NewParents prepares a repertoire for drawing.
+// NewParents prepares a repertoire for sampling.
 func NewParents(genotypes *Node, cells repertoire.Cells) Parents {
 	return Parents{genotypes, cells, cells.Sampler()}
 }
 
-// Sample draws a genotype for each of the keys, [keys, N], uniformly over the filled cells and with
-// replacement.
+// Sample draws one genotype per key, [keys, N], uniformly from the filled cells with replacement.
 func (p Parents) Sample(keys xla.Key) *Node {
 	return Gather(p.Genotypes, InsertAxes(p.Sampler.Draw(keys), -1))
 }
 
-// Emitter proposes offspring. It must be a function of its arguments alone, individual by
-// individual: the row of a child may depend on the parents and on its own key only, not on the
-// other keys of the call. Its numbers are constants of the search's program, unless it is an
-// [xla.Parametric] of Emitter as [IsoLineEmitter] is: then searches that differ in them are
-// compiled once.
+// Emitter proposes offspring. It must be a pure function, individual by individual: each child may
+// depend on the parents and on its own key, but not on the other keys of the call. The emitter's
+// parameters are constants of the compiled program. If it is an [xla.Parametric] of Emitter, like
+// [IsoLineEmitter], searches that differ only in these parameters share one compilation.
 type Emitter interface {
-	// Offspring gives one child for each of the keys, [keys, N].
+	// Offspring returns one child per key, [keys, N].
 	Offspring(parents Parents, keys xla.Key) *Node
 }
 
-// EmitterFunc is an emitter that is just a function, such as a variation operator written in a
-// notebook.
+// EmitterFunc is a function as an emitter, for example a variation operator written in a notebook.
 type EmitterFunc func(parents Parents, keys xla.Key) *Node
 
 // Offspring implements [Emitter].
 func (f EmitterFunc) Offspring(parents Parents, keys xla.Key) *Node { return f(parents, keys) }
 
-// IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. Two parents are drawn
-// for each child.
+// IsoLineEmitter is the Iso+LineDD emitter of MAP-Elites, see [IsoLineDD]. It draws two parents for
+// each child.
 type IsoLineEmitter struct {
-	IsoSigma  float64 // standard deviation of the isotropic noise; the paper: 0.005
-	LineSigma float64 // standard deviation along the line through the parents; the paper: 0.05
+	IsoSigma  float64 // standard deviation of the isotropic noise; paper: 0.005
+	LineSigma float64 // standard deviation along the line through the parents; paper: 0.05
 }
 
 var _ xla.Parametric[Emitter] = IsoLineEmitter{}
@@ -56,7 +53,7 @@ func (e IsoLineEmitter) Offspring(parents Parents, keys xla.Key) *Node {
 	return e.Bind(xla.ParamsOf[Emitter](e).Constants(parents.Genotypes)).Offspring(parents, keys)
 }
 
-// Numbers implements [xla.Parametric].
+// Params implements [xla.Parametric].
 func (e IsoLineEmitter) Params() []float64 { return []float64{e.IsoSigma, e.LineSigma} }
 
 // Bind implements [xla.Parametric].
@@ -69,18 +66,19 @@ func (IsoLineEmitter) Bind(numbers []*Node) Emitter {
 	})
 }
 
-// IsoLineDD varies pairs of parents (Vassiliades and Mouret 2018, equation 1):
+// IsoLineDD is the Iso+LineDD variation of pairs of parents (Vassiliades and Mouret 2018, equation
+// 1):
 //
 //	child = x1 + isoSigma * isoNoise + lineSigma * lineNoise * (x2 - x1)
 //
-// x1, x2 and isoNoise are [P, N]; lineNoise is [P], one number for all parameters of a child. The
-// noise is standard normal, an input so that tests are exact. Nothing is clipped.
+// x1, x2 and isoNoise are [P, N]. lineNoise is [P], one number for all parameters of a child. The
+// noise is standard normal; it is an input so that tests are exact. Nothing is clipped.
 func IsoLineDD(x1, x2, isoNoise, lineNoise *Node, isoSigma, lineSigma float64) *Node {
 	sigmas := xla.Params{isoSigma, lineSigma}.Constants(x1)
 	return isoLine(x1, x2, isoNoise, lineNoise, sigmas[0], sigmas[1])
 }
 
-// isoLine is [IsoLineDD] with sigmas of the graph, scalars.
+// isoLine is [IsoLineDD] with scalar nodes as sigmas.
 func isoLine(x1, x2, isoNoise, lineNoise, isoSigma, lineSigma *Node) *Node {
 	line := InsertAxes(Mul(lineNoise, lineSigma), -1)
 	return Add(Add(x1, Mul(isoNoise, isoSigma)), Mul(line, Sub(x2, x1)))

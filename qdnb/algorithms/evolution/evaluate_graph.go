@@ -11,40 +11,39 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Evaluator rolls out given policies, in slices and on all workers as a generation does: for
-// repertoires in changed environments, and for timings.
+// Evaluator rolls out given policies in slices on all workers, like a generation. It is used for
+// repertoires in changed environments and for timings.
 type Evaluator struct {
 	*xla.Program
 	platform  *xla.Platform
 	task      Task
 	policies  int
-	states    int // initial states that all policies share; 0: every episode has its own
+	states    int // initial states shared by all policies; 0: one per episode
 	batch     int
 	slice     int
 	recorders []envs.Recorder
 }
 
-// NewEvaluator compiles the rollout of batch policies for whole episodes. A slice of 0 is
+// NewEvaluator compiles the rollout of a batch of policies for whole episodes. A slice of 0 means
 // [DefaultSlice].
 func NewEvaluator(p *xla.Platform, task Task, batch, slice int) (*Evaluator, error) {
 	return NewRepeatedEvaluator(p, task, batch, batch, slice)
 }
 
-// NewRepeatedEvaluator is [NewEvaluator] for a few policies, each of which plays several of the
-// batch's episodes: episode i is that of policy i mod policies. What recorders keep of the episodes
-// is had from [Evaluator.Record].
+// NewRepeatedEvaluator is [NewEvaluator] for fewer policies than episodes: episode i is played by
+// policy i mod policies. [Evaluator.Record] returns what the recorders kept.
 func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int,
 	recorders ...envs.Recorder) (*Evaluator, error) {
 	return newEvaluator(p, task, policies, 0, batch, slice, recorders)
 }
 
-// NewCrossedEvaluator is [NewEvaluator] for every policy from each of some initial states, the same
-// for all policies: episode i is that of policy i / states from state i mod states. What it finds
-// of a policy does not depend on the others.
+// NewCrossedEvaluator is [NewEvaluator] for every policy from each of several initial states, the
+// same for all policies. Episode i is played by policy i / states from initial state i mod states.
+// The results for a policy do not depend on the other policies.
 func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int,
 	recorders ...envs.Recorder) (*Evaluator, error) {
 	if states < 1 {
-		return nil, errors.Errorf("policies need at least 1 initial state, not %d", states)
+		return nil, errors.Errorf("states must be at least 1, not %d", states)
 	}
 	return newEvaluator(p, task, policies, states, policies*states, slice, recorders)
 }
@@ -84,17 +83,17 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 	return e, nil
 }
 
-// Slice is the number of policies that are rolled out together.
+// Slice is the number of policies rolled out together.
 func (e *Evaluator) Slice() int { return e.slice }
 
-// build returns the fitness [batch], the descriptors [batch, d], where the task has any, and what
-// is recorded [batch, rows * width].
+// build returns the fitness [batch], the descriptors [batch, d] if the task has any, and the
+// records [batch, rows * width].
 func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node) []*Node {
 	type state struct {
 		Genotypes            *Node
 		Key                  xla.Key
 		Worker               *Node
-		Conditions           *Node   // see envs.Perturbable; nil of other tasks
+		Conditions           *Node   // see envs.Perturbable; nil for other tasks
 		Fitness, Descriptors *Node   // [turns, slice], [turns, slice, d]
 		Records              []*Node // [turns, slice, rows * width]
 	}
@@ -112,7 +111,7 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 	}
 	local := xla.ForSlices(turns, worker, start, func(turn *Node, s state) state {
 		first := MulScalar(Add(MulScalar(turn, workers), s.Worker), e.slice)
-		first = MinScalar(first, e.batch-e.slice) // the last slice may do some again
+		first = MinScalar(first, e.batch-e.slice) // the last slice may repeat some episodes
 		episodes := Add(Iota(g, shapes.Make(dtypes.Int32, e.slice), 0), first)
 		states := episodes
 		var genotypes *Node
@@ -158,8 +157,8 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 	return out
 }
 
-// place puts what the slices found in the order of the policies: the last slices may have moved
-// back to stay inside.
+// place reorders the slices' results by episode: the last slices may have been shifted back to stay
+// within the batch.
 func (e *Evaluator) place(flat *Node, turns int) *Node {
 	slices := turns * e.platform.Workers
 	index := make([]int32, e.batch)
@@ -172,27 +171,28 @@ func (e *Evaluator) place(flat *Node, turns int) *Node {
 	return Gather(flat, InsertAxes(Const(flat.Graph(), index), -1))
 }
 
-// Evaluate rolls the policies out: genotypes [policies, N] on every worker, initial states drawn by
-// a seed. It returns the fitness and the descriptors [batch * d] of the episodes.
+// Evaluate rolls out the policies: genotypes [policies, N] on every worker, with initial states
+// drawn from the seed. It returns the fitness and the descriptors [batch * d] of the episodes.
 func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32,
 	err error) {
 	fitness, descriptors, _, err = e.Record(genotypes, seed)
 	return fitness, descriptors, err
 }
 
-// RecordUnder is [Evaluator.Record] under conditions, of a task that is live.
+// RecordUnder is [Evaluator.Record] under changed conditions, for a task that is
+// [envs.Perturbable].
 func (e *Evaluator) RecordUnder(genotypes xla.Sharded, seed int64,
 	conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
 	return e.record(genotypes, seed, &conditions)
 }
 
-// Record is [Evaluator.Evaluate] with what the recorders kept, [batch * rows * width] each.
+// Record is [Evaluator.Evaluate] with the records of each recorder, [batch * rows * width].
 func (e *Evaluator) Record(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32,
 	records [][]float32, err error) {
 	return e.record(genotypes, seed, nil)
 }
 
-// record takes nil for the conditions of the task as it is.
+// record uses the task's nominal conditions if conditions is nil.
 func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.Conditions) (fitness,
 	descriptors []float32, records [][]float32, err error) {
 	live, ok := e.task.Env.(envs.Perturbable)

@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Every policy is rolled out once, whatever the slices and workers, and stands where it was given.
-// One that is not a number has fitness -Inf.
+// Every policy is rolled out once and keeps its position, for all slice sizes and numbers of
+// workers. A NaN policy has fitness -Inf.
 func TestEvaluator(t *testing.T) {
 	const batch = 7
 	genotypes := make([]float32, 4*batch)
@@ -44,8 +44,8 @@ func TestEvaluator(t *testing.T) {
 				if i == 5 {
 					want = float32(math.Inf(-1))
 				}
-				// The descriptor is that of the state before the last step: the second action of
-				// the first.
+				// The descriptor is that of the state before the last step: the second component of the first
+				// action.
 				if descriptor := genotypes[4*i+1] + genotypes[4*i+3]; fitness[i] != want || i !=
 					5 && descriptors[i] != descriptor {
 					t.Errorf("slices of %d: policy %d has fitness %g and descriptor %g, want %g and %g", slice, i,
@@ -57,13 +57,14 @@ func TestEvaluator(t *testing.T) {
 		}
 		for _, bad := range [][2]int{{0, 1}, {3, -1}, {-1, 0}} {
 			if _, err := NewEvaluator(p, unlimited.task(), bad[0], bad[1]); err == nil {
-				t.Errorf("%d policies in slices of %d are evaluated", bad[0], bad[1])
+				t.Errorf("%d policies in slices of %d were accepted", bad[0], bad[1])
 			}
 		}
 	})
 }
 
-// Every policy starts from the same initial states, whatever the other policies and the workers.
+// Every policy starts from the same initial states, independent of the other policies and the
+// number of workers.
 func TestCrossedEvaluator(t *testing.T) {
 	const policies, states = 3, 5
 	task := mazeTask()
@@ -102,14 +103,14 @@ func TestCrossedEvaluator(t *testing.T) {
 			xlatest.Close(t, "a policy's descriptor alone", there, where[2*k*states:2*(k+1)*states], 0)
 		}
 		if all[0] == all[1] || all[0] == all[states] {
-			t.Errorf("states or policies do not differ: %v", all)
+			t.Errorf("all states or all policies give the same result: %v", all)
 		}
 		single := *p
 		single.Workers = 1
 		less, _ := evaluate(&single, genotypes)
 		xlatest.Close(t, "the fitness on one device", less, all, 0)
 		if _, err := NewCrossedEvaluator(p, task, 2, 0, 1); err == nil {
-			t.Error("policies are evaluated from no states")
+			t.Error("an evaluator with 0 initial states was accepted")
 		}
 	})
 }

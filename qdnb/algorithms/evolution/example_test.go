@@ -12,7 +12,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A variation operator of one's own: crossover, each parameter from one of two parents.
+// A custom variation operator: uniform crossover, which takes each parameter from one of two
+// parents.
 func ExampleEmitterFunc() {
 	crossover := evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *graph.Node {
 		a, b := parents.Sample(keys.FoldIn(0)), parents.Sample(keys.FoldIn(1))

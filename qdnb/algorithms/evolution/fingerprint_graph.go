@@ -13,17 +13,18 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// tracedChildren is how many offspring a traced emitter makes at once.
+// tracedChildren is the number of offspring that a traced emitter makes at once.
 const tracedChildren = 2
 
-// tracedGenerations is for how many generations the upkeep of a traced archive is asked for.
+// tracedGenerations is the number of generations whose maintenance is traced.
 const tracedGenerations = 10_000
 
-// Fingerprints hashes what parts of a search build, see [xla.Trace]: those that own supplies, by
-// their names "emitter", "learner" and "archive". method is the whole that they are a part of. The
-// hashes do not depend on the backend, the slice size and the number of workers. They cover the
-// graphs and the numbers of a part, and all that its other methods return; not what the upkeep of
-// an archive is after generation 10 000, and not state that its methods change.
+// Fingerprints hashes the graphs that user-supplied parts of a search build, see [xla.Trace]. own
+// holds these parts, and the keys of the result are "emitter", "learner" and "archive". method is
+// the complete method that they belong to. The hashes do not depend on the backend, the slice size
+// or the number of workers. They cover the graphs and the parameters of a part, and everything that
+// its other methods return. They do not cover the maintenance of an archive after generation 10
+// 000, nor state that the methods change.
 func Fingerprints(task Task, method, own Method, batch int) (map[string]string, error) {
 	prints := map[string]string{}
 	if own.Emitter == nil && own.Learner == nil && own.Archive == nil {
@@ -50,7 +51,7 @@ type fingerprinter struct {
 	task   Task
 	method Method
 	batch  int
-	fields []shapes.Shape // of the archive
+	fields []shapes.Shape // shapes of the archive's fields
 }
 
 var (
@@ -58,12 +59,12 @@ var (
 	traceNumber = shapes.Make(dtypes.Int32)
 )
 
-// empty traces the empty archive, which has the shapes of the fields.
+// empty traces the empty archive, which defines the shapes of the fields.
 func (f *fingerprinter) empty(t *xla.Trace) (err error) {
 	f.fields, err = t.Graph([]shapes.Shape{traceSeed}, func(in []*Node) []*Node {
 		return empty(f.method.Archive, f.task, xla.KeyOf(in[0]))
 	})
-	return errors.WithMessage(err, "the archive cannot be built")
+	return errors.WithMessage(err, "cannot build the archive")
 }
 
 // archive traces the rest of the archive.
@@ -76,7 +77,7 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	recorder, records := a.Sequence(f.task)
 	if records {
 		if err := envs.TraceRecorder(t, envs.AutoReset(f.task.Env, f.task.Length), recorder); err != nil {
-			return errors.WithMessage(err, "the sequences of the archive cannot be built")
+			return errors.WithMessage(err, "cannot build the sequences of the archive")
 		}
 		found = append(found, shapes.Make(dtypes.Float32, f.batch, recorder.Rows(f.task.Length),
 			recorder.Width))
@@ -100,7 +101,7 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 		return append(after, index, accepted, valid)
 	})
 	if err != nil {
-		return errors.WithMessage(err, "the insertion of the archive cannot be built")
+		return errors.WithMessage(err, "cannot build the insertion of the archive")
 	}
 	var names []string
 	for generation := range int64(tracedGenerations) {
@@ -115,13 +116,13 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 				return a.Maintain(name, in[2:2+n], in[1], xla.KeyOf(in[0]))
 			})
 		if err != nil {
-			return errors.WithMessagef(err, "the upkeep %q of the archive cannot be built", name)
+			return errors.WithMessagef(err, "cannot build the maintenance %q of the archive", name)
 		}
 	}
 	return nil
 }
 
-// parents are the inputs that [fingerprinter.readParents] makes parents of.
+// parents are the shapes of the inputs of [fingerprinter.readParents].
 func (f *fingerprinter) parents() []shapes.Shape {
 	genotypes := shapes.Make(dtypes.Float32, f.fields[0].Dimensions[0], f.task.Policy.Params())
 	return append([]shapes.Shape{genotypes}, f.fields...)
@@ -145,7 +146,7 @@ func (f *fingerprinter) emitter() (string, error) {
 		scalars, rest := numbers.Cut(in[2:])
 		return []*Node{xla.Bind(f.method.Emitter, scalars).Offspring(f.readParents(rest), keys)}
 	})
-	return t.Sum(), errors.WithMessage(err, "the emitter cannot be built")
+	return t.Sum(), errors.WithMessage(err, "cannot build the emitter")
 }
 
 func (f *fingerprinter) learner() (string, error) {
@@ -154,7 +155,7 @@ func (f *fingerprinter) learner() (string, error) {
 	t.Note(l.Fields(), l.Losses(), l.Capacity(), proposals)
 	failed := func(err error) (string, error) {
 		return "",
-			errors.WithMessage(err, "the learner cannot be built")
+			errors.WithMessage(err, "cannot build the learner")
 	}
 	individual := shapes.Make(dtypes.Float32, 1, f.task.Policy.Params())
 	known, err := t.Graph([]shapes.Shape{traceSeed, individual}, func(in []*Node) []*Node {
@@ -182,9 +183,9 @@ func (f *fingerprinter) learner() (string, error) {
 		return append(after, losses...)
 	})
 	if err != nil || proposals < 1 {
-		return t.Sum(), errors.WithMessage(err, "the learner cannot be built")
+		return t.Sum(), errors.WithMessage(err, "cannot build the learner")
 	}
-	studied, err := t.Graph(state, func(in []*Node) []*Node {
+	prepared, err := t.Graph(state, func(in []*Node) []*Node {
 		known, buffer, key := read(in)
 		return l.Prepare(f.task, known, buffer, key)
 	})
@@ -192,10 +193,10 @@ func (f *fingerprinter) learner() (string, error) {
 		return failed(err)
 	}
 	which := shapes.Make(dtypes.Int32, proposals)
-	_, err = t.Graph(slices.Concat([]shapes.Shape{traceSeed, which}, f.parents(), studied),
+	_, err = t.Graph(slices.Concat([]shapes.Shape{traceSeed, which}, f.parents(), prepared),
 		func(in []*Node) []*Node {
 			rest := in[2+len(f.parents()):]
 			return []*Node{l.Propose(f.task, rest, f.readParents(in[2:]), in[1], f.batch, xla.KeyOf(in[0]))}
 		})
-	return t.Sum(), errors.WithMessage(err, "the learner cannot be built")
+	return t.Sum(), errors.WithMessage(err, "cannot build the learner")
 }

@@ -7,9 +7,9 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// FuzzRestore puts a search where any arrays say, one that holds all that a search can: a learned
-// archive, a passive repertoire and a learner. What it takes it goes on from, and what it refuses
-// leaves it as it was.
+// FuzzRestore restores a search from arbitrary arrays. The search has every kind of state: a
+// learned archive, a passive repertoire and a learner. It continues from arrays that it accepts;
+// arrays that it rejects leave it unchanged.
 func FuzzRestore(f *testing.F) {
 	archive := AuroraArchive{AuroraSettings: DefaultAuroraSettings(envs.Pointmaze{}.Spec())}
 	archive.Capacity, archive.Sampling, archive.Every, archive.Epochs, archive.TrainingBatch = 12, 5,

@@ -12,61 +12,62 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// generation is the program of one generation, as every worker runs it.
+// generation is the program of one generation, which every worker runs.
 type generation struct {
 	task    Task
-	emitter Emitter // nil: the members of another archive, as they are
-	archive Archive // where offspring go
-	observe Archive // what is recorded of episodes; nil: nothing
+	emitter Emitter // nil: the offspring are the members of another archive, unchanged
+	archive Archive // the archive that offspring enter
+	observe Archive // defines the recorded sequences; nil: none are recorded
 	learns  bool    // whether transitions are recorded
 	batch   int     // individuals, P
-	slice   int     // individuals that are rolled out together
+	slice   int     // individuals rolled out together
 	workers int
 }
 
-// contents is the state of an archive on the device: a tree.
+// contents is the state of an archive on the device: a pytree.
 type contents struct {
 	Genotypes *Node   // [cells, N]
-	Scratch   *Node   // [min(cells, P), N], room for the offspring that enter
+	Scratch   *Node   // [min(cells, P), N], space for the accepted offspring
 	Fields    []*Node // see [Archive]
 }
 
-// The purposes of an individual's random streams.
+// Random streams of an individual.
 const (
 	streamEmit = iota
 	streamReset
 )
 
-// Streams of a run beside its generations, which are named by their numbers from 0 on.
+// Random streams of a run. Non-negative numbers are its generations.
 const (
-	streamStart   = -1 - iota // the initial state that evaluations share
-	streamPassive             // the one of the passive repertoire
-	streamLearner             // of generation: what the learner draws
-	streamPropose             // of generation: what it draws when it proposes
-	streamUpkeep              // of generation
-	streamEmpty               // of an archive that is made
-	streamFirst               // of what a learner knows at first
-	streamRefill              // of episodes for a replay buffer that was dropped
+	streamStart   = -1 - iota // initial state shared by evaluations
+	streamPassive             // initial state of the passive repertoire
+	streamLearner             // per generation: draws of the learner
+	streamPropose             // per generation: draws of the learner's proposals
+	streamUpkeep              // per generation: maintenance
+	streamEmpty               // empty archive
+	streamFirst               // initial state of the learner
+	streamRefill              // episodes that refill a dropped replay buffer
 )
 
-// turns is the number of slices that each worker evaluates.
+// turns is the number of slices per worker.
 func (gen generation) turns() int {
 	perTurn := gen.slice * gen.workers
 	return (gen.batch + perTurn - 1) / perTurn
 }
 
-// source is where offspring come from: a tree.
+// source is everything that offspring are made from: a pytree.
 type source struct {
-	Parents  Parents
-	Key      xla.Key // of the generation
-	Number   *Node   // of the generation, int32: 0 is the initial population
-	Start    xla.Key // of the initial state, where all evaluations share one
-	Numbers  []*Node // of the emitter, see [xla.Params]
-	Proposed *Node   // [n, N], the first offspring, which a learner made; nil if there is no learner
+	Parents Parents
+	Key     xla.Key // key of the generation
+	Number  *Node   // number of the generation, int32: 0 is the initial population
+	// key of the shared initial state; the zero Key if every evaluation has its own
+	Start    xla.Key
+	Numbers  []*Node // parameters of the emitter, see [xla.Params]
+	Proposed *Node   // [n, N], the first offspring, from the learner; nil without a learner
 }
 
-// build returns the archive after the generation, the number of candidates with a fitness or
-// descriptor that is not a number, and the transitions of the evaluations, or nil.
+// build returns the archive after the generation, the number of candidates with a NaN fitness or
+// descriptor, and the transitions of the evaluations, or nil.
 func (gen generation) build(before contents, from source, worker *Node) (after contents, invalid,
 	transitions *Node) {
 	found := gen.evaluate(from, worker)
@@ -83,7 +84,7 @@ func (gen generation) build(before contents, from source, worker *Node) (after c
 	return after, invalid, found.Transitions
 }
 
-// insert is the archive's Insert, of whose results the shapes are checked.
+// insert is the archive's Insert with a check of the result's shapes.
 func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, index, accepted,
 	valid *Node) {
 	after, index, accepted, valid = gen.archive.Insert(fields, found)
@@ -95,7 +96,7 @@ func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, in
 	return after, index, accepted, valid
 }
 
-// evaluate emits and rolls out the batch, slice by slice, and joins what the workers found.
+// evaluate emits and rolls out the batch slice by slice, and gathers the results of all workers.
 func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	type state struct {
 		From                 source
@@ -134,7 +135,7 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 		}
 		return s
 	})
-	// [workers, turns, slice, ...] in the order of the individuals, without those beyond the batch.
+	// Reorders [workers, turns, slice, ...] by individual and drops those beyond the batch.
 	ordered := func(x *Node, tail ...int) *Node {
 		all := xla.AllGather(x, worker, gen.workers)
 		axes := []int{1, 0, 2, 3}[:all.Rank()]
@@ -155,8 +156,8 @@ func (gen generation) evaluate(from source, worker *Node) Evaluated {
 	return found
 }
 
-// observed is the environment as it is evaluated, and what is recorded: the archive's sequences and
-// the learner's transitions, in this order. What is recorded goes on after the end of an episode.
+// observed returns the environment for the evaluation and the recorders: the archive's sequences
+// and the learner's transitions, in this order. Recording continues after the end of an episode.
 func (gen generation) observed() (envs.Env, []envs.Recorder) {
 	var recorders []envs.Recorder
 	if gen.observe != nil {
@@ -174,12 +175,14 @@ func (gen generation) observed() (envs.Env, []envs.Recorder) {
 	return episodes, recorders
 }
 
-// emit writes the offspring of a slice over children, [slice, N]: random policies in generation 0,
-// later what the learner and the emitter propose. Each is a loop of one turn or none, whose number
-// XLA cannot know: a wall behind which the offspring are computed once and whole, and not again for
-// every layer that is cut out of them. The turn, which is 0, goes into the keys: what is the same
-// at every turn XLA would move out of the loop, computed for those of no turn too, and copy into
-// it.
+// emit returns the offspring of a slice, [slice, N]: random policies in generation 0, later those
+// of the learner and the emitter. children provides the memory.
+//
+// Each case is a loop of zero or one iterations, a count that XLA cannot know. The loop is a
+// barrier: the offspring are computed once as a whole, not again for every layer that is sliced out
+// of them. The iteration number, always 0, is added to the keys. Otherwise XLA would move the
+// loop-invariant computation out of the loop, where it would also run for zero iterations, and copy
+// its result in.
 func (gen generation) emit(from source, individuals, children *Node) *Node {
 	type state struct {
 		From                  source
@@ -213,12 +216,12 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 	}).Children
 }
 
-// member gives rows by their numbers, the last one for those beyond.
+// member returns rows by their numbers; numbers beyond the end return the last row.
 func member(rows, which *Node) *Node {
 	return Gather(rows, InsertAxes(MinScalar(which, int32(rows.Shape().Dimensions[0]-1)), -1))
 }
 
-// emitAgain writes the children individuals[i], i < count, to the rows of the scratch matrix.
+// emitAgain recomputes the children individuals[i], i < count, into the rows of the scratch matrix.
 func (gen generation) emitAgain(from source, scratch, individuals, count *Node) *Node {
 	type state struct {
 		From                           source
@@ -229,7 +232,7 @@ func (gen generation) emitAgain(from source, scratch, individuals, count *Node) 
 		Slice(individuals, AxisRange(0, rows)), scratch}
 	turns := Div(AddScalar(count, int32(gen.slice-1)), ConstAs(count, int32(gen.slice)))
 	return xla.Repeat(turns, start, func(turn *Node, s state) state {
-		first := MulScalar(turn, gen.slice) // Rows and SetRows both move the last slice back inside
+		first := MulScalar(turn, gen.slice) // Rows and SetRows both shift the last slice back inside
 		s.Children = gen.emit(s.From, xla.Rows(s.Individuals, first, gen.slice), s.Children)
 		s.Scratch = xla.SetRows(s.Scratch, first, s.Children)
 		return s

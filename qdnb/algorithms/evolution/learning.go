@@ -16,34 +16,34 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// learning is a learner on the first device, with its replay buffer and its programs. The products
-// in them are large, and XLA spreads each over the cores by itself; what is proposed is many
-// products of many policies, which all workers share.
+// learning is a learner on the first device, with its replay buffer and its programs. The learner's
+// matrix products are large, so XLA parallelises each over the cores. Proposals consist of many
+// products for many policies, which are divided among all workers.
 type learning struct {
 	learner  Learner
 	start    *xla.Program
-	absorb   *xla.Program // takes the transitions and learns
-	study    *xla.Program // what proposals need of the buffer
+	absorb   *xla.Program // inserts the transitions into the buffer and learns
+	prepare  *xla.Program // extracts what proposals need from the buffer
 	proposal *xla.Program
 	known    []xla.Sharded
 	buffer   replay.Store
 	form     replay.Buffer
 }
 
-// learningMemory is what a learner holds, in bytes: its buffer and the transitions of a generation,
-// as they are recorded and as they are gathered.
+// learningMemory is the memory of a learner in bytes: its buffer, and the transitions of a
+// generation as recorded and as gathered.
 func learningMemory(task Task, learner Learner, batch int) int64 {
 	width := int64(layoutOf(task).Width())
 	return 4 * width * (int64(learner.Capacity()) + 3*int64(batch)*int64(task.Length))
 }
 
-// layoutOf is that of the transitions in a task.
+// layoutOf is the layout of a task's transitions.
 func layoutOf(task Task) replay.Layout {
 	spec := task.Env.Spec()
 	return replay.Transitions(spec.Observations, spec.Actions)
 }
 
-// transitions records every step of episodes that restart by themselves.
+// transitions records every step of episodes that restart automatically.
 func transitions(episodes envs.Episodes) envs.Recorder {
 	spec := episodes.Spec()
 	layout := replay.Transitions(spec.Observations, spec.Actions)
@@ -56,13 +56,13 @@ func transitions(episodes envs.Episodes) envs.Recorder {
 		}}
 }
 
-// newLearning makes what the learner knows at first, and its programs.
+// newLearning initialises the learner's state and compiles its programs.
 func (s *Search) newLearning() (*learning, error) {
 	l := &learning{learner: s.method.Learner, buffer: replay.Store{Platform: s.platform}}
 	steps := s.settings.Batch * s.task.Length
 	if l.learner.Capacity() < steps {
-		return nil, errors.Errorf("a replay buffer of %d transitions does not hold the %d of a "+
-			"generation: raise its size or lower the batch", l.learner.Capacity(), steps)
+		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
+			"generation: raise its capacity or lower the batch", l.learner.Capacity(), steps)
 	}
 	layout := layoutOf(s.task)
 	var err error
@@ -93,7 +93,7 @@ func (s *Search) newLearning() (*learning, error) {
 		buffer = buffer.Insert(in[2])
 		after, losses := l.learner.Learn(s.task, known, buffer,
 			xla.KeyOf(in[0]).FoldIn(streamLearner).FoldInEach(in[1]))
-		xla.CheckLike(l.learner, "Learn", "what it knows", after, known)
+		xla.CheckLike(l.learner, "Learn", "the state", after, known)
 		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
 		for i, name := range l.learner.Losses() {
 			xla.CheckShape(l.learner, "Learn", name, losses[i], dtypes.Float32)
@@ -104,40 +104,41 @@ func (s *Search) newLearning() (*learning, error) {
 		return nil, err
 	}
 	if n := l.learner.Proposals(s.settings.Batch); n < 0 || n > s.settings.Batch {
-		return nil, errors.Errorf("a learner cannot make %d of %d offspring", n, s.settings.Batch)
+		return nil, errors.Errorf("the learner proposes %d of %d offspring, which is not possible", n,
+			s.settings.Batch)
 	} else if n > 0 {
 		err = l.compileProposal(s, n)
 	}
 	return l, err
 }
 
-// start gives what a learner knows at first.
+// start returns the initial state of a learner.
 func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.Node {
 	known, names := learner.Start(task, first, key), learner.Fields()
 	xla.CheckCount(learner, "Start", fmt.Sprintf("the fields %v", names), known, len(names))
 	return known
 }
 
-// compileProposal builds the two programs that make n offspring: the first device has the buffer,
-// and what is to be known of it goes to all workers, each of which makes a part of the offspring
-// and gets those of the others.
+// compileProposal builds the two programs that propose n offspring. The first runs on the first
+// device, which has the buffer, and its outputs are copied to all workers. In the second each
+// worker makes a share of the offspring, and an all-gather gives every worker all of them.
 func (l *learning) compileProposal(s *Search, n int) (err error) {
 	drawing := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
 	key := func(in []*graph.Node) xla.Key {
 		return xla.KeyOf(in[0]).FoldIn(streamPropose).FoldInEach(
 			in[1])
 	}
-	var studied []shapes.Shape
-	l.study, err = s.platform.Compile("study", append(drawing, l.inputs(false)...),
+	var prepared []shapes.Shape
+	l.prepare, err = s.platform.Compile("study", append(drawing, l.inputs(false)...),
 		func(in []*graph.Node) []*graph.Node {
 			known, buffer := l.read(in[2:])
 			out := l.learner.Prepare(s.task, known, buffer, key(in))
-			studied = nil
-			xla.CheckCount(l.learner, "Prepare", "what proposals need", out, len(out))
+			prepared = nil
+			xla.CheckCount(l.learner, "Prepare", "the inputs of proposals", out, len(out))
 			for _, x := range out {
-				xla.CheckShape(l.learner, "Prepare", "what proposals need", x, dtypes.Float32,
+				xla.CheckShape(l.learner, "Prepare", "the inputs of proposals", x, dtypes.Float32,
 					x.Shape().Dimensions...)
-				studied = append(studied, x.Shape())
+				prepared = append(prepared, x.Shape())
 			}
 			return out
 		}, s.axes()...)
@@ -149,18 +150,18 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 	for _, field := range s.main.fields {
 		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
 	}
-	for _, shape := range studied {
+	for _, shape := range prepared {
 		inputs = append(inputs, xla.Input{Shape: shape})
 	}
 	workers := s.platform.Workers
 	share := (n + workers - 1) / workers
 	l.proposal, err = s.platform.CompileParallel("proposals", inputs,
 		func(in []*graph.Node) []*graph.Node {
-			worker, fields, studied := in[2], in[4:4+len(s.main.fields)], in[4+len(s.main.fields):]
+			worker, fields, prepared := in[2], in[4:4+len(s.main.fields)], in[4+len(s.main.fields):]
 			which := graph.Add(graph.MulScalar(worker, int32(share)),
 				graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
-			which = graph.MinScalar(which, int32(n-1)) // the last share may be a smaller one
-			rows := l.learner.Propose(s.task, studied, NewParents(in[3], cellsOf(s.main.archive, fields)),
+			which = graph.MinScalar(which, int32(n-1)) // the last share may be smaller
+			rows := l.learner.Propose(s.task, prepared, NewParents(in[3], cellsOf(s.main.archive, fields)),
 				which, s.settings.Batch, key(in))
 			xla.CheckShape(l.learner, "Propose", "offspring", rows, dtypes.Float32, share,
 				s.task.Policy.Params())
@@ -171,7 +172,7 @@ func (l *learning) compileProposal(s *Search, n int) (err error) {
 	return err
 }
 
-// inputs declares what the learner knows and its buffer.
+// inputs declares the learner's state and its buffer.
 func (l *learning) inputs(donate bool) []xla.Input {
 	var inputs []xla.Input
 	for _, v := range l.state() {
@@ -188,8 +189,8 @@ func (l *learning) read(in []*graph.Node) (known []*graph.Node, buffer replay.Bu
 	return in[:len(l.known)], xla.Unflatten(l.form, in[len(l.known):])
 }
 
-// propose makes the first offspring of a generation, on all workers; before the initial population
-// there is nothing to make them of.
+// propose makes the first offspring of a generation, on all workers. Before the initial population
+// there are no parents, so it returns zeros.
 func (l *learning) propose(s *Search, number xla.Sharded) (xla.Sharded, error) {
 	if l.proposal == nil {
 		return nil, nil
@@ -200,29 +201,30 @@ func (l *learning) propose(s *Search, number xla.Sharded) (xla.Sharded, error) {
 			return tensors.FromShape(shapes.Make(dtypes.Float32, n, s.task.Policy.Params()))
 		}), nil
 	}
-	studied, err := l.study.Run(append([]xla.Sharded{s.seed[:1], number[:1]}, l.state()...)...)
+	prepared, err := l.prepare.Run(append([]xla.Sharded{s.seed[:1], number[:1]}, l.state()...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		for _, v := range studied {
+		for _, v := range prepared {
 			v.Free()
 		}
 	}()
-	for i := range studied {
-		if studied[i], err = s.spread(studied[i]); err != nil {
+	for i := range prepared {
+		if prepared[i], err = s.spread(prepared[i]); err != nil {
 			return nil, err
 		}
 	}
 	inputs := append([]xla.Sharded{s.seed, number, s.worker, s.main.genotypes}, s.main.fields...)
-	out, err := l.proposal.Run(append(inputs, studied...)...)
+	out, err := l.proposal.Run(append(inputs, prepared...)...)
 	if err != nil {
 		return nil, err
 	}
 	return out[0], nil
 }
 
-// learn takes the transitions of a generation and learns from the buffer. It returns the losses.
+// learn inserts the transitions of a generation into the buffer, trains the learner, and returns
+// the losses.
 func (l *learning) learn(s *Search, transitions, number xla.Sharded) ([]float64, error) {
 	out, err := l.absorb.Run(append([]xla.Sharded{s.seed[:1], number[:1], transitions[:1]},
 		l.state()...)...)
@@ -246,7 +248,7 @@ func (l *learning) learn(s *Search, transitions, number xla.Sharded) ([]float64,
 }
 
 func (l *learning) programs() []*xla.Program {
-	return append([]*xla.Program{l.start, l.absorb, l.study, l.proposal}, l.buffer.Programs()...)
+	return append([]*xla.Program{l.start, l.absorb, l.prepare, l.proposal}, l.buffer.Programs()...)
 }
 
 func (l *learning) free() {

@@ -18,12 +18,11 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// bookkeeper is a learner that plain Go can follow: it counts generations, its loss is the mean
-// reward of all that its buffer holds, and it proposes policies whose every parameter is a 64th of
-// its count.
+// bookkeeper is a learner that plain Go can reproduce. It counts generations, its loss is the mean
+// reward in its buffer, and all parameters of its proposals are its count divided by 64.
 type bookkeeper struct {
 	Share, Room int
-	LossLimit   float64 // beyond it the loss is NaN
+	LossLimit   float64 // above it the loss is NaN
 }
 
 func (b bookkeeper) Proposals(batch int) int { return batch / b.Share }
@@ -37,7 +36,7 @@ func (bookkeeper) Start(_ Task, first *Node, _ xla.Key) []*Node {
 
 func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.Key) (after,
 	losses []*Node) {
-	rewards := layoutOf(task).Split(buffer.Rows).Reward // rows that are not filled are 0
+	rewards := layoutOf(task).Split(buffer.Rows).Reward // empty rows are 0
 	mean := Div(ReduceAllSum(rewards), ConvertDType(buffer.Size, dtypes.Float32))
 	mean = Where(GreaterThan(mean, ConstAs(mean, b.LossLimit)), ConstAs(mean, math.NaN()), mean)
 	return []*Node{AddScalar(known[0], 1), known[1]}, []*Node{mean}
@@ -47,9 +46,9 @@ func (bookkeeper) Prepare(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*
 	return []*Node{DivScalar(known[0], 64)}
 }
 
-func (bookkeeper) Propose(task Task, studied []*Node, _ Parents, which *Node, _ int,
+func (bookkeeper) Propose(task Task, prepared []*Node, _ Parents, which *Node, _ int,
 	_ xla.Key) *Node {
-	return BroadcastToDims(Reshape(studied[0], 1, 1), which.Shape().Dimensions[0],
+	return BroadcastToDims(Reshape(prepared[0], 1, 1), which.Shape().Dimensions[0],
 		task.Policy.Params())
 }
 
@@ -65,8 +64,8 @@ func newLearningSearch(t *testing.T, p *xla.Platform, learner Learner, settings 
 	return s
 }
 
-// The first offspring are the learner's, the others the emitter's, and every step of all of them is
-// in the buffer.
+// The first offspring come from the learner, the others from the emitter, and the buffer contains
+// every step of all of them.
 func TestLearnerProposesAndIsTold(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		settings := Settings{Batch: 12, Slice: 5, Centroids: line(20), Seed: 3}
@@ -77,7 +76,7 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 			t.Errorf("columns %v", got)
 		}
 		want := stateOf(t, s)
-		var rows []float32 // of the buffer
+		var rows []float32 // rows of the buffer
 		for generation := range int32(6) {
 			offspring := children(t, p, task, noisy, want, settings, generation)
 			if generation == 0 && !slices.Equal(floats(t, want, "learner_first"), offspring[:params]) {
@@ -124,12 +123,12 @@ func TestLearnerProposesAndIsTold(t *testing.T) {
 			}
 		}
 		if _, err := s.ReplayRows(0, 10); err == nil {
-			t.Error("rows that were written over are read")
+			t.Error("overwritten rows can be read")
 		}
 	})
 }
 
-// replayOf reads all that a buffer holds.
+// replayOf reads all rows of a buffer.
 func replayOf(t *testing.T, s *Search) (from int64, rows []float32) {
 	t.Helper()
 	capacity, _, total := s.ReplayShape()
@@ -145,7 +144,7 @@ func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		settings := Settings{Batch: 12, Slice: 4, Centroids: line(9), Seed: 1}
 		whole := newLearningSearch(t, p, honest, settings)
-		steps(t, whole, 5) // 120 rows of 100
+		steps(t, whole, 5) // 120 rows, more than the capacity of 100
 		saved := stateOf(t, whole)
 		from, rows := replayOf(t, whole)
 		steps(t, whole, 3)
@@ -162,7 +161,7 @@ func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, again := replayOf(t, fresh); !slices.Equal(again, rows) {
-			t.Error("the buffer that was put back is not what was read")
+			t.Error("the restored buffer differs from the saved one")
 		}
 		steps(t, fresh, 3)
 		if !reflect.DeepEqual(stateOf(t, fresh), stateOf(t, whole)) {
@@ -175,8 +174,7 @@ func TestRestoredLearnerGoesOnBitForBit(t *testing.T) {
 	})
 }
 
-// A buffer that was dropped is filled with episodes of what is in the archive, as far as it was
-// filled before.
+// A dropped buffer is refilled with episodes of archive members, up to its previous size.
 func TestRefill(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, generations := range []int{3, 6} {
@@ -197,7 +195,7 @@ func TestRefill(t *testing.T) {
 			for at := 0; at < len(flat); at += 7 {
 				known := slices.ContainsFunc(fitnesses, func(f float32) bool { return f == 2*flat[at+4] })
 				if !known {
-					t.Fatalf("row %d has reward %v, which no member of the archive gets: %v (%d parameters)", at/7,
+					t.Fatalf("row %d has reward %v, which no archive member earns: %v (%d parameters)", at/7,
 						flat[at+4], fitnesses, len(genotypes))
 				}
 			}
@@ -212,7 +210,7 @@ func TestNaNLossEndsTheSearch(t *testing.T) {
 	s := newLearningSearch(t, xlatest.Pure(t), wary, Settings{Batch: 4, Centroids: line(3)})
 	if _, err := s.Step(); err == nil || !strings.Contains(err.Error(),
 		"mean_reward is NaN in generation 0") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a loss that is not a number: %v", err)
+		t.Errorf("NaN loss: %v", err)
 	}
 }
 
@@ -221,8 +219,8 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	small := honest
 	small.Room = 7
 	for want, learner := range map[string]Learner{
-		"a replay buffer of 7 transitions does not hold the 8 of a generation": small,
-		"a learner cannot make -4 of 4 offspring": bookkeeper{Share: -1,
+		"a replay buffer of 7 transitions is too small for the 8 of a generation": small,
+		"the learner proposes -4 of 4 offspring": bookkeeper{Share: -1,
 			Room: 100},
 	} {
 		_, err := New(p, unlimited.task(), Method{Emitter: noisy, Learner: learner},
@@ -235,7 +233,7 @@ func TestUnusableLearnersGiveOneLine(t *testing.T) {
 	arrays := stateOf(t, s)
 	arrays["learner_count"] = npz.Of([]float32{1, 2}, 2)
 	if err := s.Restore(0, arrays); err == nil || !strings.Contains(err.Error(),
-		"the checkpoint's learner_count have shape [2]") {
+		"the checkpoint's learner_count has shape [2]") {
 		t.Errorf("a checkpoint of another learner: %v", err)
 	}
 }

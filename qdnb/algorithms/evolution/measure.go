@@ -11,13 +11,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Timing is what the stages of a generation take, in seconds: the median of several.
+// Timing holds median durations of the stages of a generation, in seconds.
 type Timing struct {
-	Generation float64 // all of it
-	Evaluation float64 // rolling out as many stored policies, without variation and insertion
+	Generation float64 // a whole generation
+	Evaluation float64 // the rollout of as many stored policies, without variation and insertion
 }
 
-// Measure times generations of a search, which goes on by as many, and evaluations alone.
+// Measure times evaluations alone and whole generations, by which the search advances.
 func (s *Search) Measure(generations int) (Timing, error) {
 	evaluate, err := s.compileEvaluation()
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Search) Measure(generations int) (Timing, error) {
 	}
 	defer evaluate.Free()
 	var all, evaluation []float64
-	// in turns, so that a machine whose speed drifts is fair to both; the first pair warms up
+	// alternate, so that a drift in machine speed affects both equally; the first pair warms up
 	for i := range generations + 1 {
 		start := time.Now()
 		inputs := append([]xla.Sharded{s.main.genotypes}, s.main.fields...)
@@ -66,12 +66,13 @@ func (s *Search) compileEvaluation() (*xla.Program, error) {
 		n := len(in) - 2
 		root, worker := xla.KeyOf(in[n]), in[n+1]
 		from := source{Parents: NewParents(in[0], cellsOf(st.archive, in[1:n])), Key: root}
-		// some generation after the first, without XLA's knowing which
+		// any generation after the first, as a value that XLA cannot fold
 		from.Number = graph.AddScalar(worker, 1)
 		if s.method.Archive.SameStart() {
 			from.Start = root.FoldIn(streamStart)
 		}
-		return xla.Flatten(gen.evaluate(from, worker)) // all, or XLA leaves out what makes the others
+		// return all of it, or XLA eliminates the code for the rest
+		return xla.Flatten(gen.evaluate(from, worker))
 	}, s.axes()...)
 }
 

@@ -8,26 +8,27 @@ import (
 	"example.com/qdnb/qdnb/algorithms/td3"
 )
 
-// PolicyGradientSettings are the hyperparameters of [PolicyGradient]: those of TD3, and how the
-// offspring are shared.
+// PolicyGradientSettings are the hyperparameters of [PolicyGradient]: those of TD3, and the share
+// of offspring per emitter.
 type PolicyGradientSettings struct {
 	td3.Config
-	// of the offspring that the isoline emitter makes; paper: 0.5
+	// IsolineShare is the share of offspring from the Iso+LineDD emitter; paper: 0.5.
 	IsolineShare float64 `json:"isoline_share"`
 }
 
-// DefaultPolicyGradient are the paper's (table 6).
+// DefaultPolicyGradient returns the paper's hyperparameters (table 6).
 func DefaultPolicyGradient() PolicyGradientSettings {
 	return PolicyGradientSettings{td3.Default(), 0.5}
 }
 
-// check finds values that cannot work, for generations of so many offspring of so many steps.
+// check rejects values that cannot work, for generations of the given batch size and episode
+// length.
 func (s PolicyGradientSettings) check(batch, length int) error {
 	if err := s.Config.Check(); err != nil {
 		return err
 	}
 	if !(s.IsolineShare >= 0 && s.IsolineShare < 1) {
-		return errors.Errorf("isoline_share must be from 0 to below 1, not %g", s.IsolineShare)
+		return errors.Errorf("isoline_share must be at least 0 and below 1, not %g", s.IsolineShare)
 	}
 	if rows := batch * length; s.ReplayBufferSize < max(rows, s.TransitionsBatchSize) {
 		return errors.Errorf("replay_buffer_size must be at least %d, the transitions of a generation "+
@@ -37,11 +38,11 @@ func (s PolicyGradientSettings) check(batch, length int) error {
 	return nil
 }
 
-// pgaBatch is how many policies a generation of PGA-MAP-Elites and PGA-AURORA has in the paper.
+// pgaBatch is the paper's batch size for PGA-MAP-Elites and PGA-AURORA.
 const pgaBatch = 100
 
-// PGAMapElites are the hyperparameters of PGA-MAP-Elites: MAP-Elites, half of whose offspring a
-// policy gradient makes.
+// PGAMapElites are the hyperparameters of PGA-MAP-Elites: MAP-Elites with half of the offspring
+// from a policy-gradient emitter.
 type PGAMapElites struct {
 	MapElites
 	PolicyGradientSettings
@@ -49,7 +50,7 @@ type PGAMapElites struct {
 
 var _ Hyperparameters = (*PGAMapElites)(nil)
 
-// DefaultPGAMapElites are the paper's hyperparameters for an environment.
+// DefaultPGAMapElites returns the paper's hyperparameters for an environment.
 func DefaultPGAMapElites(env envs.Spec) *PGAMapElites {
 	p := &PGAMapElites{*DefaultMapElites(env), DefaultPolicyGradient()}
 	p.Batch = pgaBatch
@@ -64,7 +65,7 @@ func (p *PGAMapElites) Check() error {
 	return p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength)
 }
 
-// Method implements [Hyperparameters]: that of MAP-Elites with a learner.
+// Method implements [Hyperparameters]: MAP-Elites with a learner.
 func (p *PGAMapElites) Method(centroids npz.Array) Method {
 	method := p.MapElites.Method(centroids)
 	method.Learner = PolicyGradient{p.PolicyGradientSettings}
@@ -81,7 +82,7 @@ type PGAAurora struct {
 
 var _ Hyperparameters = (*PGAAurora)(nil)
 
-// DefaultPGAAurora are the paper's hyperparameters for an environment.
+// DefaultPGAAurora returns the paper's hyperparameters for an environment.
 func DefaultPGAAurora(env envs.Spec) *PGAAurora {
 	p := &PGAAurora{*DefaultMapElites(env), DefaultPolicyGradient(), DefaultAuroraSettings(env)}
 	p.Batch = pgaBatch
@@ -99,7 +100,7 @@ func (p *PGAAurora) Check() error {
 	return p.AuroraSettings.check(p.EpisodeLength)
 }
 
-// Method implements [Hyperparameters]: the two put together.
+// Method implements [Hyperparameters]: MAP-Elites with a learner and AURORA's archive.
 func (p *PGAAurora) Method(centroids npz.Array) Method {
 	method := p.MapElites.Method(centroids)
 	method.Learner = PolicyGradient{p.PolicyGradientSettings}

@@ -12,18 +12,18 @@ import (
 
 // PolicyGradient is the learner of PGA-MAP-Elites (Nilsson and Cully 2021, "Policy gradient
 // assisted MAP-Elites"): critics and a greedy actor that TD3 trains on the transitions of all
-// evaluations. Of its proposals all but the last are parents from the archive that climbed the
-// critic's gradient for some steps, and the last is the greedy actor as it is.
+// evaluations. Its last proposal is the greedy actor, unchanged. All others are parents from the
+// archive after some gradient steps on the critic's value.
 //
-// As in the published code, and not as in the paper's listing, the critics are trained after a
-// generation is evaluated, and all parents of a generation see the same transitions.
+// The critics are trained after a generation is evaluated, and all parents of a generation see the
+// same transitions. This follows the published code, not the paper's listing.
 type PolicyGradient struct{ PolicyGradientSettings }
 
 var _ Learner = PolicyGradient{}
 
 func (l PolicyGradient) td3(policy nn.MLP) td3.TD3 { return td3.New(l.Config, policy) }
 
-// Proposals implements [Learner]: what the isoline emitter's share leaves.
+// Proposals implements [Learner]: all offspring outside the share of the Iso+LineDD emitter.
 func (l PolicyGradient) Proposals(batch int) int {
 	return batch - int(l.IsolineShare*float64(batch))
 }
@@ -40,8 +40,8 @@ func (PolicyGradient) Fields() []string {
 	}
 }
 
-// leaves are the tensors of a learner, all float32: of its counter the remainder by the delay of
-// the actor is enough.
+// leaves returns the tensors of a learner, all float32. The step counter is reduced modulo the
+// policy delay, which is all that the updates need.
 func (l PolicyGradient) leaves(learner td3.Learner) []*Node {
 	learner.Step = ConvertDType(ModScalar(learner.Step, int32(l.PolicyDelay)), dtypes.Float32)
 	return xla.Flatten(learner)
@@ -75,7 +75,8 @@ func (l PolicyGradient) Learn(task Task, known []*Node, buffer replay.Buffer, ke
 // Losses implements [Learner].
 func (PolicyGradient) Losses() []string { return []string{"critic_loss", "actor_loss"} }
 
-// Prepare implements [Learner]: the observations to climb on, the critics, and the greedy actor.
+// Prepare implements [Learner]: the observations for the gradient steps, the critics and the greedy
+// actor.
 func (l PolicyGradient) Prepare(task Task, known []*Node, buffer replay.Buffer,
 	key xla.Key) []*Node {
 	learner := l.learner(known)
@@ -84,9 +85,9 @@ func (l PolicyGradient) Prepare(task Task, known []*Node, buffer replay.Buffer,
 }
 
 // Propose implements [Learner].
-func (l PolicyGradient) Propose(task Task, studied []*Node, parents Parents, which *Node, batch int,
-	key xla.Key) *Node {
-	observations, critics, greedy := studied[0], studied[1], studied[2]
+func (l PolicyGradient) Propose(task Task, prepared []*Node, parents Parents, which *Node,
+	batch int, key xla.Key) *Node {
+	observations, critics, greedy := prepared[0], prepared[1], prepared[2]
 	together := td3.Together(xla.KindOf(which.Graph()), l.Proposals(batch))
 	children := l.td3(task.Policy).Vary(parents.Sample(key.FoldIn(0).FoldInEach(which)), critics,
 		observations, Reshape(Slice(which, AxisRange(0, 1))), together)

@@ -11,15 +11,15 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Episode is what a replayed policy did, up to and including the step that ended the episode.
+// Episode is the record of a replayed episode, up to and including its last step.
 type Episode struct {
 	Fitness     float64
-	Descriptors [][]float32 // of the state before each valid step, [steps][d]
-	Rewards     []float32   // of each valid step
+	Descriptors [][]float32 // descriptors of the state before each valid step, [steps][d]
+	Rewards     []float32   // rewards of each valid step
 }
 
-// Replay runs policies again, given as genotype rows, from initial states that a seed draws: one
-// episode each.
+// Replay rolls out policies, given as genotype rows, for one episode each. The seed draws the
+// initial states.
 func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Episode, error) {
 	n, params := len(genotypes), task.Policy.Params()
 	if n == 0 {
@@ -29,8 +29,8 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	flat := make([]float32, batch*params)
 	for i, genotype := range genotypes {
 		if len(genotype) != params {
-			return nil, errors.Errorf("genotype %d has %d parameters, the policy %d", i, len(genotype),
-				params)
+			return nil, errors.Errorf("genotype %d has %d parameters, but the policy needs %d", i,
+				len(genotype), params)
 		}
 		copy(flat[i*params:], genotype)
 	}
@@ -76,9 +76,9 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	return episodes, nil
 }
 
-// ArchivedStart is an environment whose episodes all start where those of a run's passive
-// repertoire did, which is known where [Archive.SameStart] holds: there they share the state that
-// the run's seed draws.
+// ArchivedStart is an environment whose episodes start in the same state as those of a run's
+// passive repertoire. Where [Archive.SameStart] is true these share one state, which the run's seed
+// draws.
 func ArchivedStart(env envs.Env, seed int64) envs.Env { return archivedStart{env, seed} }
 
 type archivedStart struct {
@@ -86,7 +86,7 @@ type archivedStart struct {
 	seed int64
 }
 
-// Unwrap is the task whose episodes start elsewhere, see [envs.Inner].
+// Unwrap returns the wrapped environment, see [envs.Inner].
 func (a archivedStart) Unwrap() envs.Env { return a.Env }
 
 // Reset implements [envs.Env].

@@ -17,9 +17,9 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// scripted is a task that plain Go can compute to the bit: the observation is 1, a step's reward is
-// the first action and the descriptor after it the second one. Rewards and descriptors are NaN
-// where actions exceed a limit.
+// scripted is a task that plain Go can compute exactly: the observation is 1, the reward of a step
+// is the first action component and the descriptor after it the second. Rewards and descriptors are
+// NaN for actions beyond a limit.
 type scripted struct{ RewardLimit, DescriptorLimit float64 }
 
 var unlimited = scripted{math.Inf(1), math.Inf(1)}
@@ -46,8 +46,8 @@ func (e scripted) Step(s envs.State, action *Node) envs.State {
 	return s
 }
 
-// task makes the scripted task of two steps: fitness is twice the first action, the descriptor is
-// the second one. Its policy is linear: action k is row[k] + row[2+k].
+// task returns the scripted task of two steps: the fitness is twice the first action component, the
+// descriptor is the second. Its policy is linear: action k is row[k] + row[2+k].
 func (e scripted) task() Task { return Task{Env: e, Policy: nn.MLP{Sizes: []int{1, 2}}, Length: 2} }
 
 func evaluateScripted(genotype []float32) (fitness, descriptor float32) {
@@ -55,7 +55,7 @@ func evaluateScripted(genotype []float32) (fitness, descriptor float32) {
 	return reward + reward, genotype[1] + genotype[3]
 }
 
-// line is a repertoire of n cells between -1 and 1.
+// line returns n centroids between -1 and 1.
 func line(n int) npz.Array {
 	centroids := make([]float32, n)
 	for i := range centroids {
@@ -64,7 +64,7 @@ func line(n int) npz.Array {
 	return npz.Of(centroids, n, 1)
 }
 
-// noisy adds noise to a parent. Its sums are exact however they are compiled, since nothing is
+// noisy adds noise to a parent. Its sums do not depend on how they are compiled, because nothing is
 // multiplied.
 var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 	x := parents.Sample(keys.FoldIn(0))
@@ -112,7 +112,7 @@ func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
 	return flat
 }
 
-// children emits a generation apart from a search: from the state before it.
+// children emits a generation outside a search, from the state before it.
 func children(t *testing.T, p *xla.Platform, task Task, emitter Emitter,
 	before map[string]npz.Array, settings Settings, number int32) []float32 {
 	t.Helper()

@@ -15,70 +15,71 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Method is what an algorithm is made of.
+// Method is the set of parts that make up an algorithm.
 type Method struct {
-	Emitter Emitter // varies parents
-	Learner Learner // makes the first offspring of a generation; nil: there is none
-	Archive Archive // keeps
+	Emitter Emitter // emits offspring from parents
+	Learner Learner // emits the first offspring of a generation; nil if there is none
+	Archive Archive // decides which offspring are kept
 }
 
-// Settings are what a search needs beside its task and its method.
+// Settings are the options of a search that belong neither to its task nor to its method.
 type Settings struct {
-	Batch     int       // individuals of a generation
-	Slice     int       // policies that are rolled out together; 0: [DefaultSlice]
-	Seed      int64     // of everything random
-	Centroids npz.Array // float32 [cells, d], of the repertoire that is measured
+	Batch     int       // individuals per generation
+	Slice     int       // policies rolled out together; 0: [DefaultSlice]
+	Seed      int64     // seed of all random numbers
+	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
 }
 
-// DefaultSlice is the slice size for a backend: on a CPU as many policies as have their weights in
-// the cache of a core, at least two, for XLA multiplies a single row slowly; elsewhere the whole
-// batch.
+// DefaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
+// fit the cache of one core, but at least two, because XLA multiplies a single row slowly. On other
+// backends it is the whole batch.
 func DefaultSlice(kind xla.Kind, batch, params int) int {
 	if kind != xla.CPU {
 		return batch
 	}
-	const cache = 1536 << 10 // bytes of weights; cores have 1 to 2 MB of their own
-	slice := 8               // a power of two: the physics fills vectors then
+	const cache = 1536 << 10 // bytes of weights; a core has 1 to 2 MB of private cache
+	slice := 8               // a power of two, so that the physics fills vector registers
 	for slice > 2 && slice*4*params > cache {
 		slice /= 2
 	}
 	return min(batch, slice)
 }
 
-// Search is a running neuroevolution. Its state is on the device; the host sees fitness and
+// Search is a running neuroevolution. Its state is on the device; the host sees only fitnesses and
 // descriptors.
 type Search struct {
-	platform   *xla.Platform
-	task       Task
-	method     Method
-	settings   Settings
-	main       *store    // the archive
-	passive    *store    // the repertoire beside it that is measured; nil if that is the archive
-	learning   *learning // nil if there is no learner
-	upkeep     map[string]*xla.Program
-	seed       xla.Sharded
-	worker     xla.Sharded
-	numbers    xla.Params    // of the emitter
-	tuning     []xla.Sharded // the numbers on the workers
-	generation int64         // the newest; -1 before the initial population
+	platform    *xla.Platform
+	task        Task
+	method      Method
+	settings    Settings
+	main        *store    // the method's archive
+	passive     *store    // the passive repertoire, which is measured; nil if the archive itself is
+	learning    *learning // nil without a learner
+	maintenance map[string]*xla.Program
+	seed        xla.Sharded
+	worker      xla.Sharded
+	numbers     xla.Params    // parameters of the emitter
+	tuning      []xla.Sharded // these parameters on the workers
+	generation  int64         // latest generation; -1 before the initial population
 }
 
-// Outcome is what the host learns of a generation.
+// Outcome is the result of a generation, as the host sees it.
 type Outcome struct {
 	Generation int64
-	Fitnesses  []float32 // of the repertoire that is measured, [cells]; -Inf where empty
-	// evaluations of the generation with a NaN fitness or descriptor: they never enter
+	Fitnesses  []float32 // of the measured repertoire, [cells]; -Inf where empty
+	// Invalid is the number of evaluations with a NaN fitness or descriptor; they never enter.
 	Invalid int
 	Extra   []float64 // see [Search.Columns]
 	Seconds float64
 }
 
-// New compiles a search; what is compiled already, as one that differs in seed and numbers of the
-// emitter alone, is not compiled again. CompileTime says how long that took.
+// New compiles a search. It reuses programs that are already compiled, for example those of a
+// search that differs only in its seed and the parameters of its emitter. [Search.CompileTime]
+// reports the compile time.
 func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	if settings.Batch < 1 {
-		return nil, errors.Errorf("a generation needs a batch of at least 1, not %d", settings.Batch)
+		return nil, errors.Errorf("batch must be at least 1, not %d", settings.Batch)
 	}
 	if len(settings.Centroids.Shape) != 2 || settings.Centroids.Shape[0] <
 		1 || settings.Centroids.Shape[1] != d {
@@ -90,13 +91,13 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 	}
 	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
 	if settings.Slice < 1 {
-		return nil, errors.Errorf("slices need at least 1 policy, not %d", settings.Slice)
+		return nil, errors.Errorf("slice must be at least 0, not %d", settings.Slice)
 	}
 	if method.Archive == nil {
 		method.Archive = Grid{settings.Centroids}
 	}
 	s := &Search{platform: p, task: task, method: method, settings: settings,
-		upkeep: map[string]*xla.Program{}, generation: -1}
+		maintenance: map[string]*xla.Program{}, generation: -1}
 	if err := s.checkMemory(); err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 	return s, nil
 }
 
-// checkMemory compares what the search will hold with what there is.
+// checkMemory compares the memory that the search needs with the memory available.
 func (s *Search) checkMemory() error {
 	cells, params := s.settings.Centroids.Shape[0], s.task.Policy.Params()
 	rows := int64(cells) + int64(min(cells, s.settings.Batch)) + int64(s.settings.Slice)
@@ -121,7 +122,7 @@ func (s *Search) checkMemory() error {
 	return s.platform.CheckMemory(bytes)
 }
 
-// axes names the sizes of the search.
+// axes names the axis sizes of the search.
 func (s *Search) axes() []xla.Axis {
 	cells := s.settings.Centroids.Shape[0]
 	if s.main != nil {
@@ -130,7 +131,7 @@ func (s *Search) axes() []xla.Axis {
 	return s.task.axes(s.settings.Batch, s.settings.Slice, cells)
 }
 
-// build makes the programs and the state before the first generation.
+// build compiles the programs and initialises the state.
 func (s *Search) build() error {
 	s.seed = s.platform.Replicated(func() *tensors.Tensor {
 		return tensors.FromValue(xla.SeedWords(
@@ -165,13 +166,13 @@ func (s *Search) build() error {
 	return s.passive.compile(s, "passive repertoire", gen, s.main)
 }
 
-// Generation is the newest generation, 0 for the initial population and -1 before it.
+// Generation is the latest generation: 0 for the initial population, -1 before it.
 func (s *Search) Generation() int64 { return s.generation }
 
-// Slice is the number of policies that are rolled out together.
+// Slice is the number of policies rolled out together.
 func (s *Search) Slice() int { return s.settings.Slice }
 
-// CompileTime is what XLA took to compile the search so far.
+// CompileTime is the time that XLA has spent compiling the search so far.
 func (s *Search) CompileTime() time.Duration {
 	var total time.Duration
 	for _, program := range s.programs() {
@@ -190,13 +191,13 @@ func (s *Search) programs() []*xla.Program {
 	if s.learning != nil {
 		all = append(all, s.learning.programs()...)
 	}
-	for _, program := range s.upkeep {
+	for _, program := range s.maintenance {
 		all = append(all, program)
 	}
 	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
 }
 
-// Step runs the next generation: the first call the initial population.
+// Step runs the next generation. The first call runs the initial population.
 func (s *Search) Step() (Outcome, error) {
 	start := time.Now()
 	number := s.number(s.generation + 1)
@@ -222,7 +223,7 @@ func (s *Search) Step() (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
-	if err := s.keep(number); err != nil {
+	if err := s.maintain(number); err != nil {
 		return Outcome{}, err
 	}
 	measured := s.main
@@ -233,7 +234,7 @@ func (s *Search) Step() (Outcome, error) {
 				return Outcome{}, err
 			}
 		}
-		extra, err := s.main.figures()
+		extra, err := s.main.metrics()
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -246,8 +247,8 @@ func (s *Search) Step() (Outcome, error) {
 	return outcome, nil
 }
 
-// Columns names the numbers in [Outcome].Extra: the losses of a learner, and how much an archive
-// holds that is not measured itself.
+// Columns names the numbers in [Outcome].Extra: the losses of the learner, and the size and maximum
+// fitness of an archive that is not measured itself.
 func (s *Search) Columns() []string {
 	var names []string
 	if s.method.Learner != nil {
@@ -259,7 +260,7 @@ func (s *Search) Columns() []string {
 	return names
 }
 
-// number is that of a generation, on all workers.
+// number is the number of a generation, on all workers.
 func (s *Search) number(generation int64) xla.Sharded {
 	return s.platform.Replicated(func() *tensors.Tensor {
 		return tensors.FromScalar(int32(
@@ -267,14 +268,15 @@ func (s *Search) number(generation int64) xla.Sharded {
 	})
 }
 
-// keep does the archive's upkeep that is due: on one device, for it is the same on all.
-func (s *Search) keep(number xla.Sharded) error {
+// maintain runs the archive's maintenance if it is due. It runs on one device, because the result
+// is the same on all.
+func (s *Search) maintain(number xla.Sharded) error {
 	name := s.method.Archive.Maintenance(s.generation)
 	if name == "" {
 		return nil
 	}
 	fields := s.main.fields
-	program, ok := s.upkeep[name]
+	program, ok := s.maintenance[name]
 	if !ok {
 		inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
 		for _, field := range fields {
@@ -290,7 +292,7 @@ func (s *Search) keep(number xla.Sharded) error {
 		if err != nil {
 			return err
 		}
-		s.upkeep[name] = program
+		s.maintenance[name] = program
 	}
 	inputs := []xla.Sharded{s.seed[:1], number[:1]}
 	for _, field := range fields {
@@ -309,7 +311,7 @@ func (s *Search) keep(number xla.Sharded) error {
 	return nil
 }
 
-// spread gives every worker a copy of what is on the first device, and frees that.
+// spread copies a value from the first device to every worker and frees the original.
 func (s *Search) spread(v xla.Sharded) (xla.Sharded, error) {
 	if s.platform.Workers == 1 {
 		return v, nil
@@ -326,8 +328,8 @@ func (s *Search) spread(v xla.Sharded) (xla.Sharded, error) {
 	}), nil
 }
 
-// figures are the numbers of an archive that is not measured itself.
-func (st *store) figures() ([]float64, error) {
+// metrics returns the size and the maximum fitness of an archive that is not measured itself.
+func (st *store) metrics() ([]float64, error) {
 	fitnesses, err := xla.Floats(st.fields[0])
 	if err != nil {
 		return nil, err
@@ -341,7 +343,7 @@ func (st *store) figures() ([]float64, error) {
 	return []float64{size, best}, nil
 }
 
-// Close frees the device's memory and the programs.
+// Close frees the device memory and the programs.
 func (s *Search) Close() {
 	for _, st := range []*store{s.main, s.passive} {
 		if st != nil {

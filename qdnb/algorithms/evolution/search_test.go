@@ -18,13 +18,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A search is, to the bit, what plain Go makes of the same offspring: in particular are the stored
-// genotypes, which are emitted a second time, those that were evaluated. In all relations of batch,
-// slice and cells.
+// A search equals, bit for bit, a plain Go insertion of the same offspring. In particular, the
+// stored genotypes, which are emitted a second time, are those that were evaluated. The cases cover
+// all relations of batch, slice and cells.
 func TestGenerationsEqualTheOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		cases := []Settings{
-			// slices do not divide the batch, nor workers the slices
+			// the workers do not divide the slices, nor the slice size the batch
 			{Batch: 7, Slice: 3, Centroids: line(30), Seed: 1},
 			{Batch: 40, Slice: 8, Centroids: line(12)},          // more offspring than cells
 			{Batch: 2, Slice: 100, Centroids: line(5), Seed: 2}, // a batch smaller than a slice
@@ -61,8 +61,8 @@ func TestGenerationsEqualTheOracle(t *testing.T) {
 	})
 }
 
-// With the emitter of MAP-Elites: the fitness and descriptor of each cell are those of the genotype
-// in it, to the bit.
+// With the emitter of MAP-Elites, the fitness and descriptor of each cell equal those of its
+// genotype, bit for bit.
 func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		s := newSearch(t, p, unlimited.task(), IsoLineEmitter{IsoSigma: 0.2, LineSigma: 0.3},
@@ -89,7 +89,7 @@ func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 	})
 }
 
-// mazeTask is a small version of the paper's.
+// mazeTask is a small version of the paper's task.
 func mazeTask() Task { return NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
 
 func mazeSettings(seed int64) Settings {
@@ -102,12 +102,11 @@ func mazeSettings(seed int64) Settings {
 
 var isoline = IsoLineEmitter{IsoSigma: 0.05, LineSigma: 0.1}
 
-// The same with hidden layers, tanh and an episode: evaluated again, by another program, the stored
-// genotypes give what is stored.
+// The same with hidden layers, tanh and a full episode: another program evaluates the stored
+// genotypes again and gets the stored results.
 func TestReplayGivesWhatIsStored(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		// The initial states of the maze are random: a maze whose start is fixed makes episodes
-		// repeatable.
+		// The maze draws random initial states; a fixed start makes episodes repeatable.
 		task := mazeTask()
 		task.Env = fixedStart{envs.Pointmaze{}}
 		s := newSearch(t, p, task, isoline, mazeSettings(1))
@@ -140,7 +139,7 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 	})
 }
 
-// fixedStart is a maze that starts where it always starts.
+// fixedStart is a maze with a fixed initial state.
 type fixedStart struct{ envs.Pointmaze }
 
 func (e fixedStart) Reset(keys xla.Key) envs.State {
@@ -167,8 +166,8 @@ func TestWorkersDoNotChangeResults(t *testing.T) {
 	}
 }
 
-// The size of slices decides which code XLA makes of the matrix products, and so the last bits.
-// What is random does not depend on it: where arithmetic is exact, so is the repertoire.
+// The slice size decides which code XLA generates for the matrix products, and so their last bits.
+// Random numbers do not depend on it: where arithmetic is exact, so is the repertoire.
 func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 	var states []map[string]npz.Array
 	for _, slice := range []int{2, 7, 1, 64} {
@@ -182,22 +181,22 @@ func TestSliceSizeDoesNotChangeResults(t *testing.T) {
 	}
 }
 
-// A search that was put down after a generation and taken up in another process ends with the same
+// A search that is saved after a generation and restored in another process ends with the same
 // bytes.
 func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
-	p := xlatest.Pure(t) // with XLA package qdnb resumes whole runs
+	p := xlatest.Pure(t) // on XLA, the tests of package qdnb resume whole runs
 	whole := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
 	steps(t, whole, 3)
 	saved := stateOf(t, whole)
 	steps(t, whole, 3)
 
 	fresh := newSearch(t, p, mazeTask(), isoline, mazeSettings(4))
-	steps(t, fresh, 1) // what it did before does not matter
+	steps(t, fresh, 1) // its earlier state does not matter
 	if err := fresh.Restore(2, saved); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(stateOf(t, fresh), saved) || fresh.Generation() != 2 {
-		t.Error("what was restored is not what was saved")
+		t.Error("the restored state differs from the saved one")
 	}
 	if outcome := steps(t, fresh, 3)[2]; outcome.Generation != 5 {
 		t.Errorf("generation %d", outcome.Generation)
@@ -207,7 +206,7 @@ func TestRestoredSearchGoesOnBitForBit(t *testing.T) {
 	}
 }
 
-// A run that another version of qdnb began, with other centroids, keeps them: its cells are theirs.
+// A run started by another version of qdnb with other centroids keeps these centroids.
 func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
 	p := xlatest.Pure(t)
 	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy,
@@ -242,7 +241,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 		}
 		arrays[name] = npz.Of(make([]float32, size), shape...)
 		if err := s.Restore(1, arrays); err == nil || !strings.Contains(err.Error(),
-			"the checkpoint's "+name+" have shape") {
+			"the checkpoint's "+name+" has shape") {
 			t.Errorf("%s of shape %v: %v", name, shape, err)
 		}
 		delete(arrays, name)
@@ -252,7 +251,7 @@ func TestWrongCheckpointsAreRefused(t *testing.T) {
 		}
 	}
 	if outcome := steps(t, s, 1)[0]; outcome.Generation != 2 {
-		t.Errorf("refused checkpoints changed the search: generation %d", outcome.Generation)
+		t.Errorf("rejected checkpoints changed the search: generation %d", outcome.Generation)
 	}
 }
 
@@ -264,13 +263,13 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 		} {
 			s := newSearch(t, xlatest.Pure(t), env.task(), noisy,
 				Settings{Batch: 10, Slice: 4, Centroids: line(4)})
-			for _, outcome := range steps(t, s, 2) { // the second generation draws from an empty repertoire
+			for _, outcome := range steps(t, s, 2) { // the second generation samples an empty repertoire
 				if outcome.Invalid != 10 || slices.Max(outcome.Fitnesses) != float32(math.Inf(-1)) {
-					t.Errorf("all have a NaN %s: %+v", what, outcome)
+					t.Errorf("all individuals have a NaN %s: %+v", what, outcome)
 				}
 			}
 		}
-		// Some have, and the others enter as if those were not there.
+		// Some individuals have NaN; the others enter as if those were absent.
 		env := scripted{RewardLimit: 0.1, DescriptorLimit: 0.5}
 		settings := Settings{Batch: 50, Slice: 8, Centroids: line(20), Seed: 9}
 		s := newSearch(t, p, env.task(), noisy, settings)
@@ -301,13 +300,13 @@ func TestNaNNeverEntersAndIsCounted(t *testing.T) {
 			total += invalid
 		}
 		if total == 0 || total == 150 {
-			t.Errorf("%d of 150 were invalid: the test tells nothing", total)
+			t.Errorf("%d of 150 were invalid: the test is inconclusive", total)
 		}
 	})
 }
 
 // Elites are never lost: the highest fitness, the coverage and the fitness of every cell never
-// fall.
+// decrease.
 func TestRepertoiresOnlyImprove(t *testing.T) {
 	s := newSearch(t, xlatest.Pure(t), mazeTask(), isoline, mazeSettings(6))
 	outcomes := steps(t, s, 25)
@@ -328,7 +327,7 @@ func TestRepertoiresOnlyImprove(t *testing.T) {
 		return n
 	}
 	if first, last := filled(outcomes[0]), filled(outcomes[24]); first == 0 || last < first+3 {
-		t.Errorf("%d cells at first, %d at last: nothing was learnt", first, last)
+		t.Errorf("%d cells at first, %d at the end: no progress", first, last)
 	}
 }
 
@@ -340,7 +339,7 @@ func TestSeedsNameTheRandomNumbers(t *testing.T) {
 	}
 	a, again, b, negative := first(1), first(1), first(2), first(-1)
 	if !reflect.DeepEqual(a, again) {
-		t.Error("the same seed gives another initial population")
+		t.Error("the same seed gives a different initial population")
 	}
 	for _, other := range []map[string]npz.Array{b, negative} {
 		if slices.Equal(floats(t, a, "genotypes"), floats(t, other, "genotypes")) {
@@ -352,10 +351,10 @@ func TestSeedsNameTheRandomNumbers(t *testing.T) {
 func TestUnusableSettingsGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	for want, settings := range map[string]Settings{
-		"a batch of at least 1, not 0":          {Centroids: line(3)},
-		"slices need at least 1 policy, not -2": {Batch: 3, Slice: -2, Centroids: line(3)},
-		"centroids of shape [] do not fit":      {Batch: 3},
-		"centroids of shape [2 3] do not fit":   {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
+		"a batch of at least 1, not 0":        {Centroids: line(3)},
+		"slice must be at least 0, not -2":    {Batch: 3, Slice: -2, Centroids: line(3)},
+		"centroids of shape [] do not fit":    {Batch: 3},
+		"centroids of shape [2 3] do not fit": {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},
 	} {
 		if _, err := New(p, unlimited.task(), Method{Emitter: noisy},
 			settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(),
@@ -373,7 +372,8 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		t.Errorf("an emitter of the wrong shape: %v", err)
 	}
 	_, err = Replay(p, unlimited.task(), [][]float32{{1, 2, 3}}, 0)
-	if err == nil || !strings.Contains(err.Error(), "genotype 0 has 3 parameters, the policy 4") {
+	if err == nil || !strings.Contains(err.Error(),
+		"genotype 0 has 3 parameters, but the policy needs 4") {
 		t.Errorf("a genotype of the wrong size: %v", err)
 	}
 	if episodes, err := Replay(p, unlimited.task(), nil, 0); err != nil || episodes != nil {

@@ -14,24 +14,25 @@ import (
 // [DefaultMapElites].
 type MapElites struct {
 	Batch int `json:"batch"` // policies per generation; paper: 1000
-	// standard deviation of the isotropic noise on each parameter; paper: 0.005
+	// IsoSigma is the standard deviation of the isotropic noise on each parameter; paper: 0.005.
 	IsoSigma float64 `json:"iso_sigma"`
-	// standard deviation along the line through two parents; paper: 0.05
+	// LineSigma is the standard deviation along the line through two parents; paper: 0.05.
 	LineSigma float64 `json:"line_sigma"`
-	Cells     int     `json:"cells"` // of the repertoire; paper: 1024
-	// points that the tessellation clusters; paper: 50 000
+	Cells     int     `json:"cells"` // cells of the repertoire; paper: 1024
+	// CVTSamples is the number of points that the tessellation clusters; paper: 50 000.
 	CVTSamples int `json:"cvt_samples"`
-	// of the tessellation: one for all runs of an environment, as in the paper
+	// CVTSeed is the seed of the tessellation, the same for all runs of an environment, as in the
+	// paper.
 	CVTSeed       int64 `json:"cvt_seed"`
 	Hidden        []int `json:"hidden"`         // units of the policy's hidden layers; paper: 256, 256
 	EpisodeLength int   `json:"episode_length"` // control steps; paper: 250, ant-maze 500
-	// policies rolled out together; 0: what suits the backend
+	// Slice is the number of policies rolled out together; 0: chosen for the backend.
 	Slice int `json:"slice"`
 }
 
-// DefaultMapElites are the paper's hyperparameters for an environment (table 5). The tessellation
-// is one of six that were tried: on some, pointmaze's upper room stays empty for thousands of
-// generations (ARCHITECTURE.md has the numbers).
+// DefaultMapElites returns the paper's hyperparameters for an environment (table 5). The
+// tessellation seed is one of six that were tried: with some seeds, pointmaze's upper room stays
+// empty for thousands of generations (ARCHITECTURE.md has the numbers).
 func DefaultMapElites(env envs.Spec) *MapElites {
 	return &MapElites{
 		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Cells: 1024, CVTSamples: 50_000, CVTSeed: 4,
@@ -42,26 +43,24 @@ func DefaultMapElites(env envs.Spec) *MapElites {
 // Base implements [Hyperparameters].
 func (m *MapElites) Base() MapElites { return *m }
 
-// Method implements [Hyperparameters]: the isoline emitter and a grid.
+// Method implements [Hyperparameters]: the Iso+LineDD emitter and a grid.
 func (m *MapElites) Method(centroids npz.Array) Method {
 	return Method{Emitter: IsoLineEmitter{IsoSigma: m.IsoSigma, LineSigma: m.LineSigma},
 		Archive: Grid{centroids}}
 }
 
-// Hyperparameters are the settings of an algorithm: a pointer to one of [MapElites],
-// [PGAMapElites], [AuroraME] and [PGAAurora].
+// Hyperparameters are the hyperparameters of an algorithm: a pointer to a [MapElites],
+// [PGAMapElites], [Aurora] or [PGAAurora].
 type Hyperparameters interface {
-	// Base gives those that all algorithms have.
+	// Base returns the hyperparameters that all algorithms share.
 	Base() MapElites
-	// Check finds values that cannot work, before anything is compiled.
+	// Check rejects values that cannot work, before anything is compiled.
 	Check() error
-	// Method makes the algorithm, given the centroids [cells, d] of the repertoire that is
-	// measured.
+	// Method returns the algorithm, given the centroids [cells, d] of the measured repertoire.
 	Method(centroids npz.Array) Method
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory
-// would end first.
+// Limits of the sizes. A larger value is probably a typo, and would not fit in memory.
 const (
 	maxBatch    = 1 << 20
 	maxCells    = 1 << 17
@@ -71,7 +70,7 @@ const (
 	maxLatent   = 1 << 6
 )
 
-// Check finds values that cannot work, before anything is compiled.
+// Check rejects values that cannot work, before anything is compiled.
 func (m *MapElites) Check() error {
 	if err := cmp.Or(
 		limits.Counts(
@@ -86,9 +85,9 @@ func (m *MapElites) Check() error {
 	); err != nil {
 		return err
 	}
-	// NaN is neither
+	// written so that NaN fails, too
 	if !(m.IsoSigma >= 0 && m.IsoSigma < 1e6) || !(m.LineSigma >= 0 && m.LineSigma < 1e6) {
-		return errors.Errorf("iso_sigma and line_sigma must be numbers from 0 on, not %g and %g",
+		return errors.Errorf("iso_sigma and line_sigma must be at least 0 and below 1e6, not %g and %g",
 			m.IsoSigma, m.LineSigma)
 	}
 	return nil

@@ -12,19 +12,19 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// store is an archive on the workers, each of which has all of it, and the program that fills it.
+// store is an archive, which every worker holds in full, and the program that fills it.
 type store struct {
 	archive   Archive
 	params    int
-	empty     *xla.Program // makes an empty one
-	program   *xla.Program // of a generation
+	empty     *xla.Program // makes an empty archive
+	program   *xla.Program // runs a generation
 	genotypes xla.Sharded  // [cells, N]
 	scratch   xla.Sharded  // [min(cells, P), N]
 	fields    []xla.Sharded
-	proposed  int // offspring of a generation that a learner makes
+	proposed  int // offspring per generation that the learner proposes
 }
 
-// newStore makes an empty archive that takes batches of the given size.
+// newStore makes an empty archive for batches of the given size.
 func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	st := &store{archive: archive, params: s.task.Policy.Params()}
 	var err error
@@ -49,11 +49,11 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	return st, nil
 }
 
-// empty gives the fields of an empty archive.
+// empty returns the fields of an empty archive.
 func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
 	names := archive.Fields()
 	if len(names) < 2 || names[0] != "fitnesses" || names[1] != "descriptors" {
-		panic(errors.Errorf("the fields of an archive begin with fitnesses and descriptors, not %v",
+		panic(errors.Errorf("the fields of an archive must begin with fitnesses and descriptors, not %v",
 			names))
 	}
 	fields := archive.Empty(task, key)
@@ -67,8 +67,8 @@ func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
 
 func (st *store) cells() int { return st.genotypes[0].Shape().Dimensions[0] }
 
-// compile builds the program of a generation: of offspring of the archive itself, or of the members
-// of another one.
+// compile builds the program of a generation. Its offspring come from the archive itself, or are
+// the members of another archive.
 func (st *store) compile(s *Search, name string, gen generation, members *store) (err error) {
 	if members == nil && s.learning != nil {
 		st.proposed = s.method.Learner.Proposals(s.settings.Batch)
@@ -95,7 +95,7 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 	return err
 }
 
-// inputs declares the inputs of the program, which may reuse all that it replaces.
+// inputs declares the inputs of the program, which may reuse the memory of all that it replaces.
 func (st *store) inputs(s *Search, members *store) []xla.Input {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)},
 		{Shape: shapes.Make(dtypes.Int32)}}
@@ -120,7 +120,7 @@ func (st *store) inputs(s *Search, members *store) []xla.Input {
 	return inputs
 }
 
-// source reads the first inputs of the program; rest are the others.
+// source reads the first inputs of the program and returns the others as rest.
 func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *graph.Node,
 	from source, rest []*graph.Node) {
 	root := xla.KeyOf(in[0])
@@ -136,7 +136,7 @@ func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *gr
 			from.Start = root.FoldIn(streamPassive)
 		}
 		from.Key = root.FoldIn(streamPassive).FoldInEach(from.Number)
-		// members there are from the initial population on
+		// the other archive has members from the initial population on
 		from.Number = graph.MaxScalar(from.Number, int32(1))
 		cells := cellsOf(members.archive, in[4:6])
 		from.Parents = Parents{Genotypes: in[3], Cells: cells, Sampler: cells.Sampler()}
@@ -145,7 +145,7 @@ func (st *store) source(s *Search, in []*graph.Node, members *store) (worker *gr
 	return worker, from, rest
 }
 
-// run runs the program and takes its outputs as the new state.
+// run runs the program and makes its outputs the new state.
 func (st *store) run(s *Search, number xla.Sharded, members *store,
 	proposed xla.Sharded) (invalid int, transitions xla.Sharded, err error) {
 	inputs := []xla.Sharded{s.seed, s.worker, number}

@@ -8,12 +8,12 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// turns counts what is compiled to be counted: with -count programs of the time before are still
-// there, so that it needs other constants.
+// turns counts the runs of this test in a process: with -count, the programs of earlier runs stay
+// cached, so each run needs other constants.
 var turns int
 
-// Searches that differ in sigmas and seed alone are compiled once, and do what each says: what an
-// emitter with the same numbers as constants does.
+// Searches that differ only in sigmas and seed are compiled once, and each gives the result of an
+// emitter with its parameters as constants.
 func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {
@@ -47,13 +47,13 @@ func TestSigmasAndSeedsAreInputs(t *testing.T) {
 	}
 	fixed, compiled := evolve(EmitterFunc(large.Offspring), seed)
 	if compiled != 1 {
-		t.Errorf("an emitter that is not tunable: %d programs were compiled, not that of a generation",
+		t.Errorf("an emitter that is not Parametric: %d programs were compiled, want 1",
 			compiled)
 	}
 	xlatest.Close(t, "children by constants", fixed, all[len(all)-1], 1e-6)
 }
 
-// A learner's proposals do not take the numbers away.
+// A learner's proposals do not disturb the emitter's parameters.
 func TestSigmasBesideALearnerAreInputs(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {

@@ -9,8 +9,8 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// Where all workers have one slice each, one worker has them all, one after the other: a loop of
-// one turn beside a loop of several, whose physics XLA must not round otherwise.
+// If each of several workers has one slice, a single worker runs them all in sequence: a loop of
+// one iteration compared with a loop of several. XLA must not round their physics differently.
 func TestOneTurnIsTheSameCode(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Workers == 1 {

@@ -16,25 +16,25 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Evaluation is what a meta-controller did, in one episode from each of n initial states.
+// Evaluation holds the results of a meta-controller for one episode from each of n initial states.
 type Evaluation struct {
 	Fitnesses []float32 // [n], returns of the episodes
-	Steps     []float32 // [n], of each episode
-	Choices   []int32   // [n * decisions], the skills chosen
-	// [n * length * (2 + looks)], see [Task].Place, after each step; those beyond Steps mean
-	// nothing
+	Steps     []float32 // [n], length of each episode
+	Choices   []int32   // [n * decisions], chosen skills
+	// Positions is [n * length * (2 + looks)], after each step; see [Task].Place. Entries beyond Steps
+	// are undefined.
 	Positions []float32
 	length    int
 	looks     int
 	decisions int
 }
 
-// Position is where episode i was after a step.
+// Position returns the robot's position in episode i after a step.
 func (e Evaluation) Position(i, step int) [2]float32 {
 	return [2]float32(e.kept(i, step)[:2])
 }
 
-// Looked is what [Task].Look read of episode i after a step.
+// Looked returns the output of [Task].Look in episode i after a step.
 func (e Evaluation) Looked(i, step int) []float32 { return e.kept(i, step)[2:] }
 
 func (e Evaluation) kept(i, step int) []float32 {
@@ -43,10 +43,10 @@ func (e Evaluation) kept(i, step int) []float32 {
 	return e.Positions[at : at+width]
 }
 
-// Chosen are the skills that were chosen in episode i.
+// Chosen returns the skills chosen in episode i.
 func (e Evaluation) Chosen(i int) []int32 { return e.Choices[i*e.decisions : (i+1)*e.decisions] }
 
-// Farthest is the greatest first coordinate of episode i's positions.
+// Farthest returns the greatest first coordinate of episode i's positions.
 func (e Evaluation) Farthest(i int) float32 {
 	far := float32(math.Inf(-1))
 	for step := range int(e.Steps[i]) {
@@ -55,10 +55,10 @@ func (e Evaluation) Farthest(i int) float32 {
 	return far
 }
 
-// Policy is a meta-controller's on the host, by the names of its arrays: what a run keeps.
+// Policy is a meta-controller on the host, as a run stores it: its arrays by name.
 type Policy map[string]npz.Array
 
-// Chooses tells whether the policy learned to choose among skills, rows [skills, N].
+// Chooses returns an error if the policy was not trained with these skills, rows [skills, N].
 func (p Policy) Chooses(skills npz.Array) error {
 	rows, err := skills.Float32s()
 	if err != nil {
@@ -67,8 +67,8 @@ func (p Policy) Chooses(skills npz.Array) error {
 	return matches(p, checksum(rows))
 }
 
-// The arrays of a policy beside the checksum of its skills: its row, as [nn.MLP.Layout] says, and
-// the statistics of observations where they are normalised.
+// Arrays of a policy, besides the checksum of its skills: its row (see [nn.MLP.Layout]) and, if
+// observations are normalised, their statistics.
 const policyKey = "policy"
 
 var statisticsKeys = []string{"observation_mean", "observation_squares", "observation_count"}
@@ -78,11 +78,11 @@ type Evaluator struct {
 	platform *xla.Platform
 	task     Task
 	program  *xla.Program
-	inputs   []xla.Input // the actor's leaves
+	inputs   []xla.Input // leaves of the actor
 }
 
-// NewEvaluator compiles the evaluation of policies among skills of a shape [skills, N], of n
-// episodes each.
+// NewEvaluator compiles the evaluation of policies for skills of shape [skills, N], with n episodes
+// each.
 func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n int) (*Evaluator,
 	error) {
 	task = task.with(settings)
@@ -116,7 +116,7 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	return ev, nil
 }
 
-// actorInputs declares what an actor is made of.
+// actorInputs declares the leaves of an actor as inputs.
 func actorInputs(algorithm ppo.PPO) []xla.Input {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 1, algorithm.Policy.Params())}}
 	if algorithm.NormalizeObservations {
@@ -128,8 +128,9 @@ func actorInputs(algorithm ppo.PPO) []xla.Input {
 	return inputs
 }
 
-// Evaluate plays an episode from each initial state. A seed draws the states, the same ones every
-// time; number and seed draw what is chosen. skills are rows [skills, N] on every worker.
+// Evaluate plays one episode from each initial state. The seed alone draws the initial states, so
+// they are the same every time; seed and number together draw the choices. skills are rows [skills,
+// N] on every worker.
 func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int64) (Evaluation,
 	error) {
 	act, err := e.upload(policy)
@@ -140,7 +141,7 @@ func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int
 	return e.evaluate(act, skills, seed, number)
 }
 
-// upload gives every worker a policy.
+// upload copies a policy to every worker.
 func (e *Evaluator) upload(policy Policy) ([]xla.Sharded, error) {
 	var act []xla.Sharded
 	for i, name := range append([]string{policyKey}, statisticsKeys...)[:len(e.inputs)] {
@@ -149,8 +150,8 @@ func (e *Evaluator) upload(policy Policy) ([]xla.Sharded, error) {
 		flat, err := array.Float32s()
 		if !ok || err != nil || len(flat) != want.Size() {
 			freeAll(act)
-			return nil, errors.Errorf("%s of the policy has shape %v, %v is needed: it chooses among "+
-				"other skills", name, array.Shape, want.Dimensions)
+			return nil, errors.Errorf("%s of the policy has shape %v, but %v is needed: it was trained "+
+				"with other skills", name, array.Shape, want.Dimensions)
 		}
 		act = append(act, e.platform.Replicated(func() *tensors.Tensor {
 			return tensors.FromFlatDataAndDimensions(slices.Clone(flat), want.Dimensions...)
@@ -191,15 +192,15 @@ func (e *Evaluator) evaluate(act []xla.Sharded, skills xla.Sharded, seed, number
 	return result, nil
 }
 
-// Upload gives every worker the rows of skills, [skills, N].
+// Upload copies the rows of skills, [skills, N], to every worker.
 func Upload(p *xla.Platform, rows npz.Array) (xla.Sharded, error) {
 	flat, err := rows.Float32s()
 	if err != nil {
 		return nil, err
 	}
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
-		return nil, errors.Errorf("skills of shape %v are no rows: there must be at least one",
-			rows.Shape)
+		return nil, errors.Errorf("skills must have shape [skills, parameters] with at least one skill, "+
+			"not %v", rows.Shape)
 	}
 	if err := p.CheckMemory(4 * int64(len(flat))); err != nil {
 		return nil, err

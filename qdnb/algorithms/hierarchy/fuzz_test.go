@@ -9,8 +9,8 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// FuzzRestore puts a search where any arrays say. What it takes it goes on from, and what it
-// refuses leaves it as it was.
+// FuzzRestore restores a search from arbitrary arrays. The search continues from arrays that it
+// accepts; arrays that it rejects leave it unchanged.
 func FuzzRestore(f *testing.F) {
 	settings := small()
 	settings.NormalizeObservations = true
@@ -38,8 +38,8 @@ func FuzzRestore(f *testing.F) {
 	)
 }
 
-// FuzzPolicy evaluates any meta-controller: whatever it holds, it chooses among the skills that
-// there are.
+// FuzzPolicy evaluates arbitrary meta-controllers: whatever their arrays hold, they choose among
+// the existing skills.
 func FuzzPolicy(f *testing.F) {
 	settings := small()
 	settings.NormalizeObservations = true
@@ -88,7 +88,7 @@ func FuzzPolicy(f *testing.F) {
 				return
 			}
 			if len(e.Choices) == 0 || slices.Min(e.Choices) < 0 || slices.Max(e.Choices) > 2 {
-				t.Errorf("chosen are %v", e.Choices)
+				t.Errorf("choices %v", e.Choices)
 			}
 			for i, steps := range e.Steps {
 				if !(steps >= 1 && steps <= 12) {

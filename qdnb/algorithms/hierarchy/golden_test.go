@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// scripted is an environment whose states are written down: rewards, ends and observations of state
-// t, [t, B] and [t, B, observations].
+// scripted is an environment with predefined states: rewards, ends and observations of state t, [t,
+// B] and [t, B, observations].
 type scripted struct {
 	rewards, dones, truncations, obs []float32
 	states, batch, observations      int
@@ -35,7 +35,7 @@ func (s scripted) Spec() envs.Spec {
 		Descriptor: envs.Descriptor{Kind: envs.None}}
 }
 
-// at is state t. The world is the time and the truncation.
+// at returns state t. The physics state is the time and the truncation.
 func (s scripted) at(time *Node) envs.State {
 	g := time.Graph()
 	row := func(data []float32, dims ...int) *Node {
@@ -57,7 +57,7 @@ func (s scripted) Step(state envs.State, _ *Node) envs.State {
 }
 func (s scripted) Truncation(state envs.State) *Node { return state.PhysicsState[1] }
 
-// unrolled plays the script, time-major.
+// unrolled plays the script and returns time-major data.
 func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
 	published bool) [][]float32 {
 	task := Task{Env: s, length: s.states, decision: decision,
@@ -70,7 +70,7 @@ func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
 		playing := playing{
 			Acting: algorithm.Acting(algorithm.Start(key).Nets.Policy, nil),
 			Rows:   Zeros(g, shapes.Make(dtypes.Float32, 2, task.Skills.Net.Params())),
-			Worlds: s.Reset(keys), Keys: keys,
+			States: s.Reset(keys), Keys: keys,
 		}
 		_, d := task.unroll(s, playing, Const(g, int32(0)), steps, true, published)
 		var outputs []*Node
@@ -86,7 +86,8 @@ func (s scripted) unrolled(t *testing.T, p *xla.Platform, decision, steps int,
 	return flat
 }
 
-// The published credit: theirs has a row before the first, of which their loss makes no use.
+// The published credit. The published code has an additional first row, which its loss does not
+// use.
 func TestGoldenPublishedCredit(t *testing.T) {
 	s, f := readScript(t)
 	decision, steps := int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))
@@ -99,7 +100,7 @@ func TestGoldenPublishedCredit(t *testing.T) {
 	})
 }
 
-// The clean credit, counted step by step.
+// The correct credit, computed step by step.
 func TestCleanCredit(t *testing.T) {
 	s, f := readScript(t)
 	decision, steps := int(f.Number("const.num_h_steps")), int(f.Number("const.unroll_length"))

@@ -10,23 +10,23 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The purposes of random streams, of a run or of an iteration.
+// Random streams of a run or of an iteration.
 const (
-	streamWorlds     = -1 - iota // initial states
-	streamLearner                // first networks
+	streamStates     = -1 - iota // initial states
+	streamLearner                // initial networks
 	streamEvaluation             // initial states of evaluations
-	streamCollect                // of an iteration
+	streamCollect                // data collection of an iteration
 	streamUpdates
-	streamDecisions // of an evaluation
+	streamDecisions // decisions of an evaluation
 )
 
-// actor is what chooses, as every worker holds it: a tree.
+// actor is the policy that chooses skills, replicated on every worker: a pytree.
 type actor struct {
 	Policy     *Node // [1, N]
 	Statistics []*Node
 }
 
-// acting is the actor cut out of its row.
+// acting returns the actor with its networks cut out of the row.
 func (a actor) acting(algorithm ppo.PPO, l ppo.Learner) ppo.Acting {
 	acting := algorithm.Acting(a.Policy, nil)
 	if l.Statistics != nil {
@@ -36,19 +36,20 @@ func (a actor) acting(algorithm ppo.PPO, l ppo.Learner) ppo.Acting {
 	return acting
 }
 
-// collecting is the program in which environments play on.
+// collecting is the program that collects data; its environments continue across iterations.
 type collecting struct {
 	task      Task
 	algorithm ppo.PPO
 	settings  Settings
 	shared    shared
-	form      ppo.Learner // to know what an actor is made of
-	world     envs.State  // the form of a slice's state
+	form      ppo.Learner // the structure of the learner
+	stateForm envs.State  // the structure of a slice's state
 }
 
 func (c *collecting) episodes() envs.Episodes { return envs.AutoReset(c.task.Env, c.task.length) }
 
-// start resets the environments of a worker: the leaves of their states, [turns, slice, ...].
+// start resets the environments of a worker and returns the leaves of their states, [turns, slice,
+// ...].
 func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 	type state struct {
 		Key    xla.Key
@@ -57,11 +58,11 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 	}
 	g := worker.Graph()
 	reset := func(s state, turn *Node) envs.State {
-		return c.episodes().Reset(s.Key.FoldIn(streamWorlds).FoldInEach(c.shared.numbers(turn, s.Worker)))
+		return c.episodes().Reset(s.Key.FoldIn(streamStates).FoldInEach(c.shared.numbers(turn, s.Worker)))
 	}
 	begin := state{Key: key, Worker: worker}
-	c.world = reset(begin, Const(g, int32(0)))
-	for _, leaf := range packed(c.world) {
+	c.stateForm = reset(begin, Const(g, int32(0)))
+	for _, leaf := range packed(c.stateForm) {
 		begin.Kept = append(begin.Kept, c.shared.kept(leaf))
 	}
 	return xla.ForSlices(c.shared.turns(), worker, begin, func(turn *Node, s state) state {
@@ -72,8 +73,8 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 	}).Kept
 }
 
-// collect plays the sequences of an iteration, of whose key it is given the stream. It returns the
-// states of the worker's environments, and the sequences of all.
+// collect plays the sequences of an iteration; key is the iteration's collection stream. It returns
+// the states of the worker's environments and the sequences of all workers.
 func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, worker *Node) ([]*Node,
 	ppo.Data) {
 	type state struct {
@@ -104,7 +105,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 			return Reshape(xla.Rows(x, turn, 1), x.Shape().Dimensions[1:]...)
 		})
 		p := playing{
-			Acting: st.Actor.acting(c.algorithm, c.form), Rows: st.Rows, Worlds: unpacked(c.world, mine),
+			Acting: st.Actor.acting(c.algorithm, c.form), Rows: st.Rows, States: unpacked(c.stateForm, mine),
 			Keys: st.Key.FoldInEach(c.shared.numbers(turn, st.Worker)),
 		}
 		part := xla.Map(st.Data, func(x *Node) *Node {
@@ -112,16 +113,16 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 			return Zeros(g, shapes.Make(x.DType(), append([]int{unrolls, c.shared.slice}, dims[3:]...)...))
 		})
 		after := xla.For(g, unrolls, slice{p, part}, func(unroll *Node, sl slice) slice {
-			worlds, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps,
+			states, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps,
 				s.SampleSkills, s.PublishedCredit)
-			sl.Playing.Worlds = worlds
+			sl.Playing.States = states
 			sl.Data = xla.Map2(sl.Data, data, func(all,
 				one *Node) *Node {
 				return xla.SetRows(all, unroll, InsertAxes(one, 0))
 			})
 			return sl
 		})
-		for i, leaf := range packed(after.Playing.Worlds) {
+		for i, leaf := range packed(after.Playing.States) {
 			st.Kept[i] = xla.SetRows(st.Kept[i], turn, InsertAxes(leaf, 0))
 		}
 		st.Data = xla.Map2(st.Data, after.Data, func(all, one *Node) *Node {
@@ -143,8 +144,8 @@ type evaluating struct {
 	form      ppo.Learner
 }
 
-// evaluate plays an episode in each environment, and returns those of all workers. states draws the
-// initial states, decisions what is chosen.
+// evaluate plays one episode in each environment and returns the episodes of all workers. states is
+// the key of the initial states, decisions the key of the choices.
 func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key,
 	worker *Node) episode {
 	type state struct {
@@ -166,7 +167,7 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key,
 		numbers := e.shared.numbers(turn, s.Worker)
 		found := e.task.evaluate(playing{
 			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows,
-			Worlds: envs.Reset(e.task.Env, s.States.FoldInEach(numbers)),
+			States: envs.Reset(e.task.Env, s.States.FoldInEach(numbers)),
 			Keys:   s.Decisions.FoldInEach(numbers),
 		})
 		s.Episodes = xla.Map2(s.Episodes, found,

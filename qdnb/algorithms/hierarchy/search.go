@@ -17,14 +17,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Search is a running training of a meta-controller. The environments are on all workers, the
+// Search is a running training of a meta-controller. The environments run on all workers, the
 // networks on the first device.
 type Search struct {
 	platform *xla.Platform
 	settings Settings
 	seed     int64
 	skills   xla.Sharded // [skills, N], on all workers
-	checksum npz.Array   // of the skills
+	checksum npz.Array   // checksum of the skills
 
 	collecting *collecting
 	collect    *xla.Program
@@ -32,28 +32,28 @@ type Search struct {
 	start      *xla.Program
 	evaluator  *Evaluator
 
-	words, workers xla.Sharded   // the seed, and the numbers of the workers: on all of them
-	worlds         []xla.Sharded // of the environments, a part each
-	worldNames     []string
+	words, workers xla.Sharded   // the seed and the worker numbers, on all workers
+	states         []xla.Sharded // environment states, a share per worker
+	stateNames     []string
 	known          []xla.Sharded // leaves of the learner
-	act            []xla.Sharded // of them those that choose, on all workers
+	act            []xla.Sharded // the actor's leaves, on all workers
 
-	iteration   int64 // the newest; 0 after the first evaluation, -1 before it
-	evaluations int64 // episodes of evaluations so far
+	iteration   int64 // latest iteration; 0 after the first evaluation, -1 before it
+	evaluations int64 // evaluation episodes so far
 	best        float64
-	sums        []float64 // of the losses since the last evaluation, and of how many iterations
-	summed      float64
+	sums        []float64 // sums of the losses since the last evaluation
+	summed      float64   // number of iterations in sums
 }
 
-// Outcome is what the host learns of an iteration.
+// Outcome is the result of an iteration, as the host sees it.
 type Outcome struct {
 	Iteration   int64 // 0 is the evaluation before the first step
-	Evaluations int64 // episodes of evaluations so far
-	EnvSteps    int64 // of training so far
+	Evaluations int64 // evaluation episodes so far
+	EnvSteps    int64 // training steps so far
 	Evaluation  *Evaluation
-	Best        float64 // the greatest return of an episode of any evaluation so far
-	// see [Search.Losses]: means over the iterations since the evaluation before; nil where nothing
-	// was evaluated
+	Best        float64 // greatest return of an evaluation episode so far
+	// Losses are means over the iterations since the previous evaluation, see [Search.Losses]; nil if
+	// this iteration has no evaluation.
 	Losses []float64
 }
 
@@ -86,7 +86,7 @@ func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed i
 	return s, nil
 }
 
-// build makes the programs and the state before the first iteration.
+// build compiles the programs and initialises the state.
 func (s *Search) build(skills npz.Array) (err error) {
 	p, c := s.platform, s.collecting
 	s.words = p.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.seed)) })
@@ -120,11 +120,11 @@ func (s *Search) build(skills npz.Array) (err error) {
 		}, c.task.axes(s.settings, c.shared)...); err != nil {
 		return err
 	}
-	if s.worlds, err = s.start.Run(s.words, s.workers); err != nil {
+	if s.states, err = s.start.Run(s.words, s.workers); err != nil {
 		return err
 	}
-	for _, name := range xla.Names(c.world) {
-		s.worldNames = append(s.worldNames, worldsPrefix+strings.ToLower(name))
+	for _, name := range xla.Names(c.stateForm) {
+		s.stateNames = append(s.stateNames, statesPrefix+strings.ToLower(name))
 	}
 	if err := s.compileCollect(words, number); err != nil {
 		return err
@@ -136,13 +136,13 @@ func (s *Search) build(skills npz.Array) (err error) {
 	return s.spread()
 }
 
-// compileCollect makes the programs that collect sequences and learn from them.
+// compileCollect compiles the programs that collect sequences and learn from them.
 func (s *Search) compileCollect(words, number xla.Input) (err error) {
 	c := s.collecting
 	inputs := []xla.Input{words, number, number, {Shape: s.skills[0].Shape()}}
 	inputs = append(inputs, actorInputs(c.algorithm)...)
-	actor0, worlds0 := 4, len(inputs)
-	for _, v := range s.worlds {
+	actor0, states0 := 4, len(inputs)
+	for _, v := range s.states {
 		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
 	}
 	var data ppo.Data
@@ -151,7 +151,7 @@ func (s *Search) compileCollect(words, number xla.Input) (err error) {
 		func(in []*graph.Node) []*graph.Node {
 			key := xla.KeyOf(in[0]).FoldInEach(in[2]).FoldIn(streamCollect)
 			var kept []*graph.Node
-			kept, data = c.collect(actor{in[actor0], in[actor0+1 : worlds0]}, in[3], in[worlds0:], key,
+			kept, data = c.collect(actor{in[actor0], in[actor0+1 : states0]}, in[3], in[states0:], key,
 				in[1])
 			for _, x := range xla.Flatten(data) {
 				shapesOf = append(shapesOf, x.Shape())
@@ -178,14 +178,13 @@ func (s *Search) compileCollect(words, number xla.Input) (err error) {
 	return err
 }
 
-// lossNames are those of what learning returns.
+// lossNames are the names of the losses.
 var lossNames = []string{"policy_loss", "value_loss", "entropy"}
 
 // Losses names the numbers in [Outcome].Losses.
 func (s *Search) Losses() []string { return slices.Clone(lossNames) }
 
-// Step runs the next iteration; the first call only evaluates the networks that nothing has taught
-// yet.
+// Step runs the next iteration. The first call only evaluates the untrained networks.
 func (s *Search) Step() (Outcome, error) {
 	next := s.iteration + 1
 	if next > 0 {
@@ -219,7 +218,7 @@ func (s *Search) Step() (Outcome, error) {
 	}
 	s.evaluations += int64(len(evaluation.Fitnesses))
 	for _, sum := range s.sums {
-		o.Losses = append(o.Losses, sum/s.summed) // NaN while nothing was learnt
+		o.Losses = append(o.Losses, sum/s.summed) // NaN before the first update
 	}
 	clear(s.sums)
 	s.summed = 0
@@ -227,17 +226,17 @@ func (s *Search) Step() (Outcome, error) {
 	return o, nil
 }
 
-// train collects the sequences of an iteration and learns from them. It returns the losses.
+// train collects the sequences of an iteration, learns from them, and returns the losses.
 func (s *Search) train(number int64) ([]float64, error) {
 	at := s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
 	defer at.Free()
 	out, err := s.collect.Run(slices.Concat([]xla.Sharded{s.words, s.workers, at, s.skills}, s.act,
-		s.worlds)...)
+		s.states)...)
 	if err != nil {
 		return nil, err
 	}
-	n := len(s.worlds)
-	s.worlds = out[:n:n]
+	n := len(s.states)
+	s.states = out[:n:n]
 	data := out[n:]
 	defer freeAll(data)
 	inputs := slices.Concat([]xla.Sharded{s.words[:1], at[:1]}, s.known)
@@ -257,7 +256,7 @@ func (s *Search) train(number int64) ([]float64, error) {
 	return losses, s.spread()
 }
 
-// Policy is the meta-controller as it is now.
+// Policy returns the current meta-controller.
 func (s *Search) Policy() (Policy, error) {
 	names, policy := xla.Names(s.collecting.form), Policy{skillsName: s.checksum}
 	of := map[string]string{
@@ -276,7 +275,7 @@ func (s *Search) Policy() (Policy, error) {
 	return policy, nil
 }
 
-// spread gives every worker the policy as it is now.
+// spread copies the current policy to every worker.
 func (s *Search) spread() error {
 	policy, err := s.Policy()
 	if err != nil {
@@ -291,10 +290,10 @@ func (s *Search) spread() error {
 	return nil
 }
 
-// Iteration is the newest, 0 after the first evaluation and -1 before it.
+// Iteration is the latest iteration: 0 after the first evaluation, -1 before it.
 func (s *Search) Iteration() int64 { return s.iteration }
 
-// CompileTime is what XLA took to compile the search.
+// CompileTime is the time that XLA has spent compiling the search.
 func (s *Search) CompileTime() time.Duration {
 	var total time.Duration
 	for _, program := range s.programs() {
@@ -311,9 +310,9 @@ func (s *Search) programs() []*xla.Program {
 	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
 }
 
-// Close frees the device's memory and the programs.
+// Close frees the device memory and the programs.
 func (s *Search) Close() {
-	freeAll(slices.Concat([]xla.Sharded{s.words, s.workers, s.skills}, s.worlds, s.known, s.act))
+	freeAll(slices.Concat([]xla.Sharded{s.words, s.workers, s.skills}, s.states, s.known, s.act))
 	for _, program := range s.programs() {
 		program.Free()
 	}

@@ -16,8 +16,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// signs is a line on which half of the robots are paid for going right and the other half for going
-// left; the sign that tells is in what the skills do not see. Episodes end by themselves beyond 4.
+// signs is a line on which half of the robots are rewarded for going right and the other half for
+// going left. Only the part of the observation that skills do not see tells which. Episodes end
+// beyond 4.
 type signs struct{}
 
 func (signs) Spec() envs.Spec {
@@ -44,7 +45,7 @@ func (e signs) Step(s envs.State, action *Node) envs.State {
 	return e.state(Add(s.PhysicsState[0], a), s.PhysicsState[1], Mul(a, s.PhysicsState[1]))
 }
 
-// three skills: left, stay, right; Gaussian ones are nearly without noise.
+// signSkills returns three skills: left, stay, right. Gaussian ones have almost no noise.
 func signSkills(gaussian bool) (Task, npz.Array) {
 	task := Task{Env: signs{}, Unseen: 2, Skills: NewForm(1, nil, 1, gaussian), Place: [2]int{0, 1}}
 	var rows []float32
@@ -94,8 +95,8 @@ func mean(x []float32) float64 {
 	return sum / float64(len(x))
 }
 
-// The meta-controller learns which skill is paid for. The best return is that of the best skill for
-// as many steps as an episode has: until the end beyond 4, tanh(0.5) a step.
+// The meta-controller learns which skill is rewarded. The best return is that of the best skill
+// until the episode ends beyond 4, at tanh(0.5) per step.
 func TestSearchLearns(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		gaussian := p.Kind == xla.Go // each kind of skill on one backend, to save time
@@ -122,7 +123,7 @@ func TestSearchLearns(t *testing.T) {
 		for i, fitness := range last.Evaluation.Fitnesses {
 			e := last.Evaluation
 			steps := int(e.Steps[i])
-			// A way is as long as what was paid for it, if it goes in one direction.
+			// A trajectory in one direction is as long as its return.
 			if far := math.Abs(float64(e.Position(i,
 				steps-1)[0])); fitness > 4 && math.Abs(far-float64(fitness)) > 0.11 {
 				t.Errorf("episode %d ends at %v after %d steps, return %v", i, far, steps, fitness)
@@ -134,7 +135,7 @@ func TestSearchLearns(t *testing.T) {
 	})
 }
 
-// arraysOf are the arrays of a search.
+// arraysOf returns the arrays of a search.
 func arraysOf(t *testing.T, s *Search) map[string]npz.Array {
 	t.Helper()
 	arrays, err := s.Arrays()
@@ -156,7 +157,7 @@ func same(t *testing.T, what string, a, b map[string]npz.Array) {
 	}
 }
 
-// A search that goes on from arrays does what it would have done, to the bit: in the middle of
+// A search resumed from arrays equals the uninterrupted one bit for bit, also in the middle of
 // episodes and between two evaluations.
 func TestRestore(t *testing.T) {
 	settings := small()
@@ -190,7 +191,7 @@ func TestRestore(t *testing.T) {
 		}
 		rows.Data.([]float32)[0]++
 		if err := policy.Chooses(rows); err == nil || !strings.Contains(err.Error(),
-			"the skills are not those") {
+			"trained with other skills") {
 			t.Error(err)
 		}
 		if p.Kind == xla.Go {
@@ -200,7 +201,7 @@ func TestRestore(t *testing.T) {
 			}
 			defer strange.Close()
 			if err := strange.Restore(3, saved); err == nil || !strings.Contains(err.Error(),
-				"the skills are not those") {
+				"trained with other skills") {
 				t.Error(err)
 			}
 		}
@@ -211,7 +212,7 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// Slices and workers share environments without a change of what they do.
+// The division among slices and workers does not change the results.
 func TestShares(t *testing.T) {
 	p := xlatest.Best(t)
 	var want map[string]npz.Array
@@ -249,7 +250,7 @@ func TestNewRefuses(t *testing.T) {
 			_ *Settings) {
 			*rows = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
-		"skills see": func(task *Task, _ *npz.Array, _ *Settings) { task.Unseen = 1 },
+		"skills expect": func(task *Task, _ *npz.Array, _ *Settings) { task.Unseen = 1 },
 		"no observations": func(task *Task, _ *npz.Array,
 			_ *Settings) {
 			task.Place = [2]int{0, 3}

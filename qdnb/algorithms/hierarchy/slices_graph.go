@@ -9,45 +9,45 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// shared is how n environments are shared among workers: in turns of a slice each, turn by turn.
-// The last ones may be beyond n, and do not count.
+// shared divides n environments among workers: in slices of a fixed size, dealt to the workers in
+// rounds. Environments beyond n are padding.
 type shared struct{ n, slice, workers int }
 
-// sliceOnCPU is how many environments are stepped together there, found by trying: the physics
-// fills vectors then, and the weights of as many skills of the paper's size nearly fit the cache of
-// a core.
+// sliceOnCPU is the number of environments stepped together on a CPU, found by measurement: the
+// physics then fills vector registers, and the weights of as many skills of the paper's size nearly
+// fit the cache of a core.
 const sliceOnCPU = 8
 
 func share(p *xla.Platform, n, slice int) shared {
 	if slice == 0 {
 		slice = (n + p.Workers - 1) / p.Workers
 		if p.Kind == xla.CPU {
-			slice = sliceOnCPU // with any number of workers: the size of slices decides about the last bits
+			// independent of the number of workers, because the slice size affects rounding
+			slice = sliceOnCPU
 		}
 	}
 	return shared{n, min(slice, n), p.Workers}
 }
 
-// turns is how many slices each worker has.
+// turns is the number of slices per worker.
 func (s shared) turns() int {
 	perTurn := s.slice * s.workers
 	return (s.n + perTurn - 1) / perTurn
 }
 
-// numbers are those of the environments in a worker's turn, int32 [slice].
+// numbers returns the numbers of the environments in a worker's slice, int32 [slice].
 func (s shared) numbers(turn, worker *Node) *Node {
 	first := MulScalar(Add(MulScalar(turn, s.workers), worker), s.slice)
 	return Add(Iota(turn.Graph(), shapes.Make(dtypes.Int32, s.slice), 0), first)
 }
 
-// index is the place of an environment on the host: its worker, and its row there.
+// index returns the location of an environment on the host: its worker and its row there.
 func (s shared) index(number int) (worker, row int) {
 	slice, k := number/s.slice, number%s.slice
 	return slice % s.workers, slice/s.workers*s.slice + k
 }
 
-// joined puts what the workers have of each environment, [turns, slice, ...], in order and
-// together: [n, ...].
+// joined gathers the workers' values of each environment, [turns, slice, ...], in order: [n, ...].
 func (s shared) joined(x, worker *Node) *Node {
 	all := xla.AllGather(x, worker, s.workers) // [workers, turns, slice, ...]
 	dims := all.Shape().Dimensions
@@ -55,14 +55,14 @@ func (s shared) joined(x, worker *Node) *Node {
 		AxisRange(0, s.n))
 }
 
-// kept is room for something of all environments of a worker, [turns, slice, ...], given what a
-// slice has.
+// kept allocates space for a value of all environments of a worker, [turns, slice, ...], given the
+// value of one slice.
 func (s shared) kept(slice *Node) *Node {
 	return Zeros(slice.Graph(), shapes.Make(slice.DType(),
 		append([]int{s.turns()}, slice.Shape().Dimensions...)...))
 }
 
-// packed are the arrays of a slice's state with the batch on their first axis.
+// packed returns the leaves of a slice's state with the batch on the first axis.
 func packed(s envs.State) []*Node {
 	leaves := xla.Flatten(s)
 	for i := range s.PhysicsState {
@@ -71,7 +71,7 @@ func packed(s envs.State) []*Node {
 	return leaves
 }
 
-// unpacked is the inverse of packed, for a state of some form.
+// unpacked is the inverse of packed, for a state of the given form.
 func unpacked(form envs.State, leaves []*Node) envs.State {
 	leaves = append([]*Node{}, leaves...)
 	for i := range form.PhysicsState {
@@ -80,7 +80,7 @@ func unpacked(form envs.State, leaves []*Node) envs.State {
 	return xla.Unflatten(form, leaves)
 }
 
-// moved moves an axis to another place.
+// moved moves an axis to another position.
 func moved(x *Node, from, to int) *Node {
 	if from == to {
 		return x

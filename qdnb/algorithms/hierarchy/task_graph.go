@@ -12,28 +12,29 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Task is what decisions are made in.
+// Task is the environment and the architecture of the skills for a meta-controller.
 type Task struct {
 	Env    envs.Env
-	Unseen int // leading observations that skills do not see: where the robot is
+	Unseen int // number of leading observations that skills do not see: the robot's position
 	Skills Form
-	// the observations that evaluations keep of every step: where the robot is, and how high
+	// Place holds the indices of two observations that evaluations record after every step: the
+	// robot's position and height.
 	Place [2]int
-	// Look reads what else they keep of the state after every step, [B, Looks]; nil for nothing.
+	// Look returns additional quantities to record after every step, [B, Looks]; nil for none.
 	Look  func(after envs.State) *Node
 	Looks int
 
-	length   int // environment steps of an episode
-	decision int // environment steps for which a chosen skill acts
+	length   int // environment steps per episode
+	decision int // environment steps per decision
 }
 
-// with is the task with the lengths of some settings.
+// with returns the task with the lengths from the settings.
 func (t Task) with(s Settings) Task {
 	t.length, t.decision = s.EpisodeLength, s.DecisionLength
 	return t
 }
 
-// check tells why skills, rows [skills, N], do not fit the task.
+// check returns an error if skills of shape [skills, N] do not fit the task.
 func (t Task) check(skills []int) error {
 	spec := t.Env.Spec()
 	switch sizes := t.Skills.Net.Sizes; {
@@ -41,7 +42,7 @@ func (t Task) check(skills []int) error {
 		return errors.Errorf("skills of shape %v do not fit networks of %d parameters", skills,
 			t.Skills.Net.Params())
 	case t.Unseen < 0 || sizes[0] != spec.Observations-t.Unseen:
-		return errors.Errorf("skills see %d observations, %s has %d, of which they do not see %d",
+		return errors.Errorf("skills expect %d observations, but %s has %d, of which %d are hidden",
 			sizes[0], spec.Name, spec.Observations, t.Unseen)
 	case max(t.Place[0], t.Place[1]) >= spec.Observations || min(t.Place[0], t.Place[1]) < 0:
 		return errors.Errorf("%s has no observations %v", spec.Name, t.Place)
@@ -49,7 +50,7 @@ func (t Task) check(skills []int) error {
 	return nil
 }
 
-// axes names the sizes of the task for environments that are shared among workers.
+// axes names the axis sizes of the task for environments that are divided among workers.
 func (t Task) axes(s Settings, shared shared) []xla.Axis {
 	return append([]xla.Axis{
 		{Size: shared.slice, Meaning: "environments of a slice"},
@@ -61,15 +62,15 @@ func (t Task) axes(s Settings, shared shared) []xla.Axis {
 	}, t.Env.Spec().Axes()...)
 }
 
-// Form is what skills look like: networks of one form, a row each.
+// Form is the architecture that all skills share; each skill is one row of parameters.
 type Form struct {
 	Net nn.MLP
-	// Gaussian skills are distributions over actions, see [nn.TanhGaussian], whose means and raw
-	// scales the networks give. Others give actions.
+	// Gaussian skills are distributions over actions, see [nn.TanhGaussian]; the networks return the
+	// means and raw scales. Other skills return actions.
 	Gaussian bool
 }
 
-// NewForm is the form of skills for a task of some sizes.
+// NewForm returns the form of skills for the given sizes.
 func NewForm(observations int, hidden []int, actions int, gaussian bool) Form {
 	net := nn.Policy(observations, hidden, actions)
 	if gaussian {
@@ -79,11 +80,11 @@ func NewForm(observations int, hidden []int, actions int, gaussian bool) Form {
 	return Form{net, gaussian}
 }
 
-// decisions is how many decisions an episode has, the last of which may be cut short.
+// decisions is the number of decisions per episode; the last one may be cut short.
 func (t Task) decisions() int { return (t.length + t.decision - 1) / t.decision }
 
-// action is what skills [B] do at observations [B, observations] of the task. keys are those of the
-// step; without any, nothing is drawn.
+// action returns the actions of skills [B] at observations [B, observations] of the task. keys are
+// the keys of the step; with a zero Key the mode is used.
 func (t Task) action(skills nn.Net, obs *Node, keys xla.Key) *Node {
 	out := skills.Apply(Slice(obs, AxisRange(), AxisRange(t.Unseen)))
 	if !t.Skills.Gaussian {
@@ -97,37 +98,37 @@ func (t Task) action(skills nn.Net, obs *Node, keys xla.Key) *Node {
 	return action
 }
 
-// episodic is an environment that restarts by itself, as [envs.AutoReset] makes them.
+// episodic is an environment that restarts automatically, as returned by [envs.AutoReset].
 type episodic interface {
 	envs.Env
 	Truncation(envs.State) *Node
 }
 
-// Credit is what a decision is worth: a tree. Reward is the sum of its steps' rewards up to and
-// including the one that ends an episode, if one does; Done and Truncation are those of that end. A
-// skill goes on acting in the next episode, for nothing.
+// Credit is the return of a decision: a pytree. Reward is the sum of the rewards of its steps, up
+// to and including a step that ends an episode. Done and Truncation are those of that step. The
+// skill keeps acting in the next episode, but earns nothing.
 //
-// In the published code the window of a decision begins one step earlier, with the last step before
-// it, and the decision gets the window of the next one; the last decision of a sequence gets the
-// reward of the step before the end alone. Where a decision ends an episode the next window so
-// holds no more than that step's reward, and counts as an end again.
+// In the published code, the window of a decision starts one step earlier, with the last step
+// before the decision, and each decision receives the window of the next one. The last decision of
+// a sequence receives only the reward of the sequence's last step. So if a decision ends an
+// episode, the next window contains only that step's reward and counts as a second end.
 type Credit struct {
 	Reward, Done, Truncation *Node // [B]
 	Alive                    *Node // [B], 1 until an episode ends
 }
 
-// opened is the credit of a window that begins with a state.
+// opened returns the credit of a window that starts with state s.
 func opened(env episodic, s envs.State) Credit {
 	return Credit{s.Reward, s.Done, env.Truncation(s), OneMinus(s.Done)}
 }
 
-// noCredit is that of a window without steps.
+// noCredit returns the credit of an empty window.
 func noCredit(s envs.State) Credit {
 	zero := ZerosLike(s.Reward)
 	return Credit{zero, zero, zero, OnesLike(s.Reward)}
 }
 
-// add counts a step that led to a state.
+// add adds a step that led to state s.
 func (c Credit) add(env episodic, s envs.State, published bool) Credit {
 	c.Reward = Add(c.Reward, Where(GreaterThan(c.Alive, ZerosLike(c.Alive)), s.Reward,
 		ZerosLike(s.Reward)))
@@ -141,31 +142,31 @@ func (c Credit) add(env episodic, s envs.State, published bool) Credit {
 	return c
 }
 
-// The purposes of a decision's streams.
+// Random streams of a decision.
 const (
 	streamChoice = iota
 	streamNoise
 )
 
-// playing is what a slice of environments plays with: a tree.
+// playing is the input for a slice of environments: a pytree.
 type playing struct {
 	Acting ppo.Acting
 	Rows   *Node // [skills, N]
-	Worlds envs.State
-	Keys   xla.Key // [B], of the environments
+	States envs.State
+	Keys   xla.Key // [B], one per environment
 }
 
-// choose makes the decision of a number (int32 scalar) and cuts the chosen skills out.
+// choose makes decision number (int32 scalar) and slices out the chosen skills.
 func (t Task) choose(p playing, number *Node) (choice, logProb *Node, skills nn.Net, keys xla.Key) {
 	keys = p.Keys.FoldInEach(number)
-	choices := p.Acting.Choices(p.Worlds.Observation)
+	choices := p.Acting.Choices(p.States.Observation)
 	choice = choices.Sample(keys.FoldIn(streamChoice))
 	skills = t.Skills.Net.View(Gather(p.Rows, InsertAxes(choice, -1)))
 	return choice, choices.LogProb(choice), skills, keys.FoldIn(streamNoise)
 }
 
-// unroll plays steps decisions, the first of which has a number, and returns the worlds after them
-// and the sequences that they make.
+// unroll plays the given number of decisions, starting with decision first. It returns the final
+// environment states and the sequences.
 func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled,
 	published bool) (envs.State, ppo.Data) {
 	type state struct {
@@ -174,7 +175,7 @@ func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled,
 		Data    ppo.Data // time-major
 	}
 	g := first.Graph()
-	batch, observations := p.Worlds.Reward.Shape().Dimensions[0], env.Spec().Observations
+	batch, observations := p.States.Reward.Shape().Dimensions[0], env.Spec().Observations
 	zeros := func(steps int) *Node { return Zeros(g, shapes.Make(dtypes.Float32, steps, batch)) }
 	rows := steps
 	if published {
@@ -193,63 +194,63 @@ func (t Task) unroll(env episodic, p playing, first *Node, steps int, sampled,
 	}
 	end := xla.For(g, steps, start, func(step *Node, s state) state {
 		choice, logProb, skills, keys := t.choose(s.Playing, Add(s.First, step))
-		s.Data.Obs = xla.SetRows(s.Data.Obs, step, InsertAxes(s.Playing.Worlds.Observation, 0))
+		s.Data.Obs = xla.SetRows(s.Data.Obs, step, InsertAxes(s.Playing.States.Observation, 0))
 		s.Data.Choice = xla.SetRows(s.Data.Choice, step, InsertAxes(choice, 0))
 		s.Data.LogProb = xla.SetRows(s.Data.LogProb, step, InsertAxes(logProb, 0))
-		credit := noCredit(s.Playing.Worlds)
+		credit := noCredit(s.Playing.States)
 		if published {
-			credit = opened(env, s.Playing.Worlds)
+			credit = opened(env, s.Playing.States)
 		}
-		s.Playing.Worlds, credit = t.act(env, skills, s.Playing.Worlds, keys, credit, sampled, published)
+		s.Playing.States, credit = t.act(env, skills, s.Playing.States, keys, credit, sampled, published)
 		credited(&s.Data, step, credit)
 		return s
 	})
-	worlds, d := end.Playing.Worlds, end.Data
+	states, d := end.Playing.States, end.Data
 	last := Const(g, int32(steps))
-	d.Obs = xla.SetRows(d.Obs, last, InsertAxes(worlds.Observation, 0))
+	d.Obs = xla.SetRows(d.Obs, last, InsertAxes(states.Observation, 0))
 	if published {
-		credited(&d, last, opened(env, worlds))
+		credited(&d, last, opened(env, states))
 		next := func(x *Node) *Node { return Slice(x, AxisRange(1)) }
 		d.Reward, d.Done, d.Truncation = next(d.Reward), next(d.Done), next(d.Truncation)
 	}
-	return worlds, xla.Map(d, swapped)
+	return states, xla.Map(d, swapped)
 }
 
-// swapped exchanges the first two axes.
+// swapped transposes the first two axes.
 func swapped(x *Node) *Node { return Transpose(x, 0, 1) }
 
-// act lets skills act for a decision.
-func (t Task) act(env episodic, skills nn.Net, worlds envs.State, keys xla.Key, credit Credit,
+// act runs the skills for one decision.
+func (t Task) act(env episodic, skills nn.Net, states envs.State, keys xla.Key, credit Credit,
 	sampled, published bool) (envs.State, Credit) {
 	type state struct {
 		Skills nn.Net
-		Worlds envs.State
+		States envs.State
 		Keys   xla.Key
 		Credit Credit
 	}
-	end := xla.For(worlds.Reward.Graph(), t.decision, state{skills, worlds, keys, credit},
+	end := xla.For(states.Reward.Graph(), t.decision, state{skills, states, keys, credit},
 		func(step *Node, s state) state {
 			var noise xla.Key
 			if sampled {
 				noise = s.Keys.FoldInEach(step)
 			}
-			s.Worlds = envs.Step(env, s.Worlds, t.action(s.Skills, s.Worlds.Observation, noise))
-			s.Credit = s.Credit.add(env, s.Worlds, published)
+			s.States = envs.Step(env, s.States, t.action(s.Skills, s.States.Observation, noise))
+			s.Credit = s.Credit.add(env, s.States, published)
 			return s
 		})
-	return end.Worlds, end.Credit
+	return end.States, end.Credit
 }
 
-// episode is what an evaluation keeps: a tree, of B environments.
+// episode holds the recorded episodes of B environments: a pytree.
 type episode struct {
-	Return    *Node // [B], of the first episode
-	Length    *Node // [B], its steps
+	Return    *Node // [B]
+	Length    *Node // [B], in steps
 	Choices   *Node // int32 [B, decisions]
-	Positions *Node // [B, Length, 2 + Looks], see [Task].Place, after each step
+	Positions *Node // [B, length, 2 + Looks], after each step; see [Task].Place
 }
 
-// evaluate plays an episode in each environment, from states that were just reset. Decisions are
-// drawn, skills act without noise.
+// evaluate plays one episode in each environment, from freshly reset states. Decisions are sampled;
+// skills act without noise.
 func (t Task) evaluate(p playing) episode {
 	type state struct {
 		Playing playing
@@ -259,12 +260,12 @@ func (t Task) evaluate(p playing) episode {
 	}
 	type acting struct {
 		Skills  nn.Net
-		Worlds  envs.State
+		States  envs.State
 		Score   envs.Score
 		Records *Node
 		First   *Node // number of the first step
 	}
-	g, batch, decisions := p.Worlds.Reward.Graph(), p.Worlds.Reward.Shape().Dimensions[0],
+	g, batch, decisions := p.States.Reward.Graph(), p.States.Reward.Shape().Dimensions[0],
 		t.decisions()
 	start := state{
 		p, envs.NewScore(g, batch, envs.None, 0), Zeros(g, shapes.Make(dtypes.Int32, decisions, batch)),
@@ -274,24 +275,24 @@ func (t Task) evaluate(p playing) episode {
 		choice, _, skills, _ := t.choose(s.Playing, decision)
 		s.Choices = xla.SetRows(s.Choices, decision, InsertAxes(choice, 0))
 		first := MulScalar(decision, int32(t.decision))
-		after := xla.For(g, t.decision, acting{skills, s.Playing.Worlds, s.Score, s.Records, first},
+		after := xla.For(g, t.decision, acting{skills, s.Playing.States, s.Score, s.Records, first},
 			func(step *Node, a acting) acting {
 				at := Add(a.First, step)
-				a.Worlds = envs.Step(t.Env, a.Worlds, t.action(a.Skills, a.Worlds.Observation, xla.Key{}))
+				a.States = envs.Step(t.Env, a.States, t.action(a.Skills, a.States.Observation, xla.Key{}))
 				over := ConvertDType(GreaterOrEqual(at, ConstAs(at, int32(t.length-1))), dtypes.Float32)
-				a.Score = a.Score.Add(nil, a.Worlds.Reward, Max(a.Worlds.Done, BroadcastToDims(over, batch)))
-				obs := a.Worlds.Observation
+				a.Score = a.Score.Add(nil, a.States.Reward, Max(a.States.Done, BroadcastToDims(over, batch)))
+				obs := a.States.Observation
 				seen := []*Node{Slice(obs, AxisRange(), AxisElem(t.Place[0])),
 					Slice(obs, AxisRange(), AxisElem(t.Place[1]))}
 				if t.Look != nil {
-					look := t.Look(a.Worlds)
-					xla.CheckShape(t.Look, "", "what it reads of a state", look, dtypes.Float32, batch, t.Looks)
+					look := t.Look(a.States)
+					xla.CheckShape(t.Look, "", "quantities to record", look, dtypes.Float32, batch, t.Looks)
 					seen = append(seen, look)
 				}
 				a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
 				return a
 			})
-		s.Playing.Worlds, s.Score, s.Records = after.Worlds, after.Score, after.Records
+		s.Playing.States, s.Score, s.Records = after.States, after.Score, after.Records
 		return s
 	})
 	returns, _ := end.Score.Result()

@@ -6,8 +6,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Environments are stepped in slices of the same size with any number of workers on CPUs: it
-// decides about the last bits.
+// On CPUs, the slice size does not depend on the number of workers, because it affects the last
+// bits.
 func TestSlicesDoNotDependOnWorkers(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 9, 16, 64, 2048} {
 		for workers := 1; workers <= 4; workers++ {

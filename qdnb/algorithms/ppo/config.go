@@ -10,29 +10,31 @@ import (
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
-	LearningRate float64 `json:"learning_rate"` // Adam of policy and value function; paper: 1e-4
-	Discount     float64 `json:"discount"`      // of later rewards, per decision; paper: 0.99
-	// decay of later errors in the advantage, per decision; paper: 0.95
+	// LearningRate is Adam's learning rate for the policy and the value function; paper: 1e-4.
+	LearningRate float64 `json:"learning_rate"`
+	Discount     float64 `json:"discount"` // discount factor per decision; paper: 0.99
+	// GAELambda is the decay of later TD errors in the advantage, per decision; paper: 0.95.
 	GAELambda float64 `json:"gae_lambda"`
-	// how far a probability may move before the loss stops caring; paper: 0.3
+	// ClipEpsilon bounds the probability ratio in the loss to 1 +- ClipEpsilon; paper: 0.3.
 	ClipEpsilon   float64 `json:"clip_epsilon"`
 	EntropyCost   float64 `json:"entropy_cost"`   // weight of the entropy in the loss; paper: 1e-3
-	RewardScaling float64 `json:"reward_scaling"` // factor of rewards; paper: 1
+	RewardScaling float64 `json:"reward_scaling"` // factor on rewards; paper: 1
 
-	UnrollLength int `json:"unroll_length"` // decisions of a sequence; paper: 20
-	BatchSize    int `json:"batch_size"`    // sequences of a minibatch; paper: 512
-	// steps of Adam in which all sequences are used once; paper: 32
+	UnrollLength int `json:"unroll_length"` // decisions per sequence; paper: 20
+	BatchSize    int `json:"batch_size"`    // sequences per minibatch; paper: 512
+	// NumMinibatches is the number of Adam steps per epoch, which together use each sequence once;
+	// paper: 32.
 	NumMinibatches int `json:"num_minibatches"`
-	UpdateEpochs   int `json:"update_epochs"` // how often they are; paper: 8
+	UpdateEpochs   int `json:"update_epochs"` // epochs per iteration; paper: 8
 
 	PolicyHidden []int `json:"policy_hidden"` // units of the hidden layers; paper: 32, 32, 32, 32
-	ValueHidden  []int `json:"value_hidden"`  // paper: 256, 256, 256, 256, 256
-	// NormalizeObservations takes the running mean from what the networks see, and divides by the
-	// deviation. Paper: false.
+	ValueHidden  []int `json:"value_hidden"`  // likewise; paper: 256, 256, 256, 256, 256
+	// NormalizeObservations subtracts the running mean from the observations and divides by the
+	// standard deviation. Paper: false.
 	NormalizeObservations bool `json:"normalize_observations"`
 }
 
-// Default are the paper's hyperparameters.
+// Default returns the paper's hyperparameters.
 func Default() Config {
 	return Config{
 		LearningRate: 1e-4, Discount: 0.99, GAELambda: 0.95, ClipEpsilon: 0.3, EntropyCost: 1e-3,
@@ -42,18 +44,18 @@ func Default() Config {
 	}
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment. The
-// permutation of an epoch compares all sequences with each other.
+// Limits of the sizes; a larger value is probably a typo. On the Go backend, the permutation of an
+// epoch compares all pairs of sequences.
 const (
 	maxUnroll    = 1 << 12
 	maxSequences = 1 << 17
 	maxEpochs    = 1 << 10
 )
 
-// Sequences is the number of sequences that an iteration learns from.
+// Sequences is the number of sequences per iteration.
 func (c Config) Sequences() int { return c.BatchSize * c.NumMinibatches }
 
-// Check finds values that cannot work, before anything is compiled.
+// Check rejects values that cannot work, before anything is compiled.
 func (c Config) Check() error {
 	if err := cmp.Or(
 		limits.Numbers(

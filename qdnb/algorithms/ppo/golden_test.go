@@ -13,10 +13,10 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// tolerance is of max(1, |x|).
+// tolerance is relative to max(1, |x|).
 const tolerance = 1e-4
 
-// published is 10_ppo_hierarchical.npz: what the published code makes of given networks and
+// published is 10_ppo_hierarchical.npz: the outputs of the published code for given networks and
 // decisions. Its data are time-major.
 type published struct {
 	golden.File
@@ -59,7 +59,7 @@ func (f published) row(name string) *tensors.Tensor {
 	return xlatest.Tensor(data, 1, len(data))
 }
 
-// inputs are those of given: networks, then the decisions.
+// inputs returns the inputs of given: networks, then decisions.
 func (f published) inputs() []*tensors.Tensor {
 	in := []*tensors.Tensor{f.row("policy.flat"), f.row("value.flat")}
 	for _, name := range []string{"data.obs", "data.logits", "data.rewards", "data.dones",
@@ -69,7 +69,7 @@ func (f published) inputs() []*tensors.Tensor {
 	return append(in, xlatest.Tensor(f.Int32s("data.actions"), f.Shape("data.actions")...))
 }
 
-// given are the networks and the sequences. The reward of a decision is that of the next row.
+// given returns the networks and the sequences. The reward of a decision is in the next row.
 func (f published) given(in []*Node) (Nets[nn.Network], Data) {
 	turned := func(x *Node) *Node { return Transpose(x, 0, 1) }
 	after := func(x *Node) *Node { return turned(Slice(x, AxisRange(1))) }
@@ -91,7 +91,7 @@ func (f published) learner(policy, value *Node) Learning {
 	})
 }
 
-// joined are the rows of networks.
+// joined returns the rows of networks.
 func (f published) joined(l Learning) []*Node {
 	return []*Node{nn.JoinNetworks([]nn.Network{l.Nets.Policy}),
 		nn.JoinNetworks([]nn.Network{l.Nets.Value})}
@@ -167,7 +167,7 @@ func TestGoldenEpoch(t *testing.T) {
 	})
 }
 
-// Statistics of observations, and the loss and the logits on what they make of them.
+// Statistics of observations, and the loss and the logits for the normalised observations.
 func TestGoldenNormalisation(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

@@ -9,14 +9,14 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// PPO is the algorithm for networks of given forms. Its methods build graphs.
+// PPO is the algorithm for given network architectures. Its methods build graphs.
 type PPO struct {
 	Config
-	Policy nn.MLP // observations to the logits of the choices
-	Value  nn.MLP // observations to one number
+	Policy nn.MLP // observation to the logits of the choices
+	Value  nn.MLP // observation to one value
 }
 
-// New is the algorithm for observations of so many numbers and so many choices.
+// New returns the algorithm for the given numbers of observations and choices.
 func New(config Config, observations, choices int) PPO {
 	form := func(hidden []int, outputs int) nn.MLP {
 		return nn.MLP{Sizes: slices.Concat([]int{observations}, hidden, []int{outputs}), Hidden: nn.ReLU}
@@ -24,22 +24,23 @@ func New(config Config, observations, choices int) PPO {
 	return PPO{config, form(config.PolicyHidden, choices), form(config.ValueHidden, 1)}
 }
 
-// Nets are the networks, in whatever form T they have: a tree.
+// Nets holds the two networks in any representation T: a pytree.
 type Nets[T any] struct{ Policy, Value T }
 
-// Learner is what the algorithm knows: a tree. Rows are [1, N] each, as [nn.MLP.Layout] says.
+// Learner is the state of the algorithm: a pytree. Rows are [1, N] each, see [nn.MLP.Layout].
 type Learner struct {
 	Nets       Nets[*Node]
-	Moments    nn.MomentsOf[Nets[*Node]] // one Adam
-	Statistics *nn.Statistics            // of observations; nil if they are not normalised
+	Moments    nn.MomentsOf[Nets[*Node]] // one Adam for both
+	Statistics *nn.Statistics            // of observations; nil without normalisation
 }
 
-// Start is a learner before its first update.
+// Start returns a learner before its first update.
 func (p PPO) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
 	policy := p.Policy.Init(key.FoldInEach(Const(g, []int32{0})))
 	value := p.Value.Init(key.FoldInEach(Const(g, []int32{1})))
-	moments := nn.NewAdam(p.LearningRate).Start(policy) // its weights are those of any parameters
+	// its weights do not depend on the parameters
+	moments := nn.NewAdam(p.LearningRate).Start(policy)
 	none := Nets[*Node]{ZerosLike(policy), ZerosLike(value)}
 	l := Learner{
 		Nets: Nets[*Node]{policy, value},
@@ -53,13 +54,13 @@ func (p PPO) Start(key xla.Key) Learner {
 	return l
 }
 
-// Learning is a learner whose networks are cut, for many updates: a tree.
+// Learning is a learner with its networks cut into arrays, for many updates: a pytree.
 type Learning struct {
 	Nets    Nets[nn.Network]
 	Moments nn.MomentsOf[Nets[nn.Network]]
 }
 
-// Cut makes the networks of a learner ready for updates.
+// Cut cuts the networks of a learner into arrays for updates.
 func (p PPO) Cut(l Learner) Learning {
 	cut := func(n Nets[*Node]) Nets[nn.Network] {
 		return Nets[nn.Network]{p.Policy.Network(n.Policy, 0), p.Value.Network(n.Value, 0)}
@@ -69,7 +70,7 @@ func (p PPO) Cut(l Learner) Learning {
 		Second: cut(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}}
 }
 
-// Join puts cut networks back into a learner: the inverse of [PPO.Cut].
+// Join is the inverse of [PPO.Cut]: it joins the networks back into rows.
 func (l Learner) Join(after Learning) Learner {
 	join := func(n Nets[nn.Network]) Nets[*Node] {
 		row := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
@@ -82,11 +83,11 @@ func (l Learner) Join(after Learning) Learner {
 	return l
 }
 
-// clip is how far from 0 a normalised observation may be, as in Brax.
+// clip bounds the absolute value of a normalised observation, as in Brax.
 const clip = 5
 
-// normalised are observations [..., observations] as the networks see them. Without statistics they
-// stay as they are.
+// normalised returns observations [..., observations] normalised for the networks; unchanged if
+// statistics are nil.
 func normalised(s *nn.Statistics, obs *Node) *Node {
 	if s == nil {
 		return obs
@@ -95,7 +96,7 @@ func normalised(s *nn.Statistics, obs *Node) *Node {
 	return Reshape(s.Normalise(Reshape(obs, -1, dims[len(dims)-1]), clip), dims...)
 }
 
-// Acting is what choosing needs of a learner: a tree.
+// Acting is the part of a learner that choosing needs: a pytree.
 type Acting struct {
 	Policy     nn.Network
 	Statistics *nn.Statistics
@@ -106,7 +107,7 @@ func (p PPO) Acting(policy *Node, statistics *nn.Statistics) Acting {
 	return Acting{p.Policy.Network(policy, 0), statistics}
 }
 
-// Choices are what may be chosen at observations [B, observations].
+// Choices returns the distribution over choices at observations [B, observations].
 func (a Acting) Choices(obs *Node) Categorical {
 	return NewCategorical(a.Policy.Apply(normalised(a.Statistics, obs)))
 }

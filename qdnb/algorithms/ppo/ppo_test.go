@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The estimates against their definition, step by step in float64, with episodes that end and that
-// are cut off.
+// The estimates equal their definition, computed step by step in float64, for episodes that
+// terminate or are truncated.
 func TestAdvantages(t *testing.T) {
 	config := Default()
 	config.RewardScaling = 0.5
@@ -72,7 +72,8 @@ func TestAdvantages(t *testing.T) {
 	}
 }
 
-// A permutation holds every number once, and keys give different ones, the same on all backends.
+// A permutation contains every number once. Different keys give different permutations, and all
+// backends give the same.
 func TestPermutation(t *testing.T) {
 	const n = 1000
 	var everywhere []int32
@@ -89,7 +90,7 @@ func TestPermutation(t *testing.T) {
 			orders = append(orders, order)
 			for i, x := range slices.Sorted(slices.Values(order)) {
 				if int(x) != i {
-					t.Fatalf("%d is not once in the permutation", i)
+					t.Fatalf("%d does not occur exactly once in the permutation", i)
 				}
 			}
 		}
@@ -101,9 +102,9 @@ func TestPermutation(t *testing.T) {
 		}
 		if slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0],
 			orders[2]) || slices.IsSorted(orders[0]) {
-			t.Error("permutations do not follow from their keys")
+			t.Error("permutations are not a function of their keys")
 		}
-		moved := 0.0 // the mean distance from the place is a third of n
+		moved := 0.0 // the expected mean displacement is n / 3
 		for i, x := range orders[0] {
 			moved += math.Abs(float64(i)-float64(x)) / n
 		}
@@ -113,8 +114,8 @@ func TestPermutation(t *testing.T) {
 	})
 }
 
-// Frequencies of choices are their probabilities, within five standard errors; what cannot be is
-// never chosen.
+// The frequencies of choices equal their probabilities within five standard errors, and impossible
+// choices never occur.
 func TestSample(t *testing.T) {
 	const draws = 20000
 	probabilities := []float64{0.5, 0.3, 0.15, 0.05, 0}
@@ -141,9 +142,9 @@ func TestSample(t *testing.T) {
 	})
 }
 
-// A bandit with four contexts: the choice of the context's number is worth 1, any other nothing,
-// and every decision is an episode. PPO must learn to choose right, and the value function what
-// that is worth.
+// A bandit with four contexts: only the choice with the number of the context is rewarded, with 1,
+// and every decision is an episode. PPO must learn the right choices, and the value function their
+// expected reward.
 func TestLearns(t *testing.T) {
 	config := Default()
 	config.LearningRate, config.UnrollLength, config.BatchSize, config.NumMinibatches = 3e-3, 4, 16, 4
@@ -157,7 +158,7 @@ func TestLearns(t *testing.T) {
 			type state struct {
 				Learner Learner
 				Key     xla.Key
-				Rewards *Node // mean of each iteration
+				Rewards *Node // mean per iteration
 			}
 			g := in[0].Graph()
 			key := xla.KeyOf(in[0])

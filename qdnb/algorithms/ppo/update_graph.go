@@ -9,22 +9,23 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Losses are scalars, of the networks before an update: a tree.
+// Losses are scalars, computed with the networks before an update: a pytree.
 type Losses struct {
-	Total   *Node // Policy + Value - entropy_cost Entropy, which falls
+	Total   *Node // Policy + Value - entropy_cost Entropy, which is minimised
 	Policy  *Node
 	Value   *Node
 	Entropy *Node // mean entropy of the policy
 }
 
-// Loss is that of networks on sequences (Brax, ppo.py, compute_ppo_loss), whose observations are as
-// the networks see them:
+// Loss is the loss of the networks on sequences (Brax, ppo.py, compute_ppo_loss), with normalised
+// observations if normalisation is enabled:
 //
-//	policy = -mean min(rho A, clip(rho, 1 - epsilon, 1 + epsilon) A), rho = pi(choice) / pi of the policy that chose
+//	rho    = pi(choice) / probability of the choice under the policy that chose
+//	policy = -mean min(rho A, clip(rho, 1 - epsilon, 1 + epsilon) A)
 //	value  = 1/4 mean (target - V)^2
 //
-// Advantages A and targets are those of [Config.Advantages] under the same networks, and no
-// gradient goes through them.
+// Advantages A and targets are those of [Config.Advantages] with the same networks, and gradients
+// do not flow through them.
 func (p PPO) Loss(nets Nets[nn.Network], d Data) Losses {
 	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1],
 		p.Policy.Sizes[0]
@@ -49,7 +50,7 @@ func (p PPO) Loss(nets Nets[nn.Network], d Data) Losses {
 	return l
 }
 
-// Update is a step of Adam against the loss.
+// Update is one step of Adam on the loss.
 func (p PPO) Update(l Learning, d Data) (Learning, Losses) {
 	losses := p.Loss(l.Nets, d)
 	gradient := Gradient(losses.Total, xla.Flatten(l.Nets)...)
@@ -57,8 +58,8 @@ func (p PPO) Update(l Learning, d Data) (Learning, Losses) {
 	return l, losses
 }
 
-// Epoch uses all sequences once, in the order of a permutation int32 [n]: num_minibatches updates
-// of n / num_minibatches sequences each. The losses are sums over them.
+// Epoch uses each sequence once, in the order of a permutation int32 [n]: num_minibatches updates
+// with n / num_minibatches sequences each. The losses are sums over the updates.
 func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 	type state struct {
 		Learning Learning
@@ -78,9 +79,9 @@ func (p PPO) Epoch(l Learning, d Data, order *Node) (Learning, Losses) {
 	return end.Learning, end.Sums
 }
 
-// Train learns from sequences: update_epochs times all of them, each time in another order. Where
-// observations are normalised, the statistics count them first, as in Brax. The losses are means;
-// one that is not a number says that the learner is of no use any more.
+// Train learns from sequences for update_epochs epochs, each in a new random order. With
+// normalisation, the statistics are updated first, as in Brax. The losses are means. A NaN loss
+// means that the learner is no longer usable.
 func (p PPO) Train(l Learner, d Data, key xla.Key) (Learner, Losses) {
 	n, steps, observations := d.Choice.Shape().Dimensions[0], d.Choice.Shape().Dimensions[1],
 		p.Policy.Sizes[0]
@@ -117,7 +118,7 @@ func noLosses(g *Graph) Losses {
 	return Losses{zero, zero, zero, zero}
 }
 
-// of makes losses NaN where a network is.
+// of makes a loss NaN if its network contains NaN.
 func (l Losses) of(after Learner) Losses {
 	l.Policy, l.Value = nn.PropagateNaN(l.Policy, after.Nets.Policy),
 		nn.PropagateNaN(l.Value, after.Nets.Value)

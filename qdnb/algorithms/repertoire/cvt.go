@@ -16,10 +16,10 @@ import (
 
 // CVT describes a centroidal Voronoi tessellation of descriptor space (Vassiliades,
 // Chatzilygeroudis and Mouret 2018): k-means over Samples points drawn uniformly in the unit cube,
-// scaled to the limits afterwards.
+// then scaled to the limits.
 type CVT struct {
 	Cells   int
-	Samples int // the paper: 50 000
+	Samples int // paper: 50 000
 	Seed    int64
 	Lower   []float32
 	Upper   []float32
@@ -32,14 +32,14 @@ const (
 	cvtTolerance  = 1e-4 / 12
 )
 
-// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache: all runs of
-// an environment share one tessellation, as the paper says, on every backend. Cache failures are
+// Centroids computes the centroids, [Cells*d] row-major, or loads them from the cache. All runs of
+// an environment share one tessellation on every backend, as the paper says. Cache failures are
 // ignored.
 func (c CVT) Centroids() ([]float32, error) {
 	d := len(c.Lower)
 	switch {
 	case d == 0 || len(c.Upper) != d:
-		return nil, errors.Errorf("a tessellation needs as many lower as upper limits, got %d and %d", d,
+		return nil, errors.Errorf("a tessellation needs as many lower as upper limits, not %d and %d", d,
 			len(c.Upper))
 	case c.Cells < 1:
 		return nil, errors.Errorf("a repertoire needs at least 1 cell, not %d", c.Cells)
@@ -52,13 +52,13 @@ func (c CVT) Centroids() ([]float32, error) {
 	if unit == nil {
 		unit = c.unitCentroids()
 		if os.MkdirAll(filepath.Dir(path), 0o755) == nil {
-			// the cache saves seconds, no more
+			// the cache only saves seconds
 			_ = npz.Write(path, map[string]npz.Array{"centroids": npz.Of(unit, c.Cells, d)})
 		}
 	}
 	scaled := make([]float32, len(unit))
 	for i, x := range unit {
-		// float32: never fused with the sum
+		// the conversion to float32 prevents fusion with the sum
 		scaled[i] = c.Lower[i%d] + float32(x*(c.Upper[i%d]-c.Lower[i%d]))
 	}
 	return scaled, nil
@@ -78,7 +78,7 @@ func (c CVT) unitCentroids() []float32 {
 	return kMeans(stream.FoldIn(0), points, d, c.Cells, cvtIterations, cvtTolerance)
 }
 
-// cachePath is empty where there is no cache folder.
+// cachePath returns the path of the cache file, or "" without a cache folder.
 func (c CVT) cachePath() string {
 	dir, err := xla.CacheDir()
 	if err != nil {
@@ -89,7 +89,7 @@ func (c CVT) cachePath() string {
 		hex.EncodeToString(sum[:4])))
 }
 
-// readCentroids gives the centroids in the unit cube, or nil if the file does not hold them.
+// readCentroids returns the centroids in the unit cube, or nil if the file does not contain them.
 func readCentroids(path string, cells, d int) []float32 {
 	arrays, err := npz.Read(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func readCentroids(path string, cells, d int) []float32 {
 		return nil
 	}
 	flat, err := array.Float32s()
-	// NaN is neither
+	// written so that NaN fails, too
 	if err != nil || slices.ContainsFunc(flat, func(x float32) bool { return !(x >= 0 && x <= 1) }) {
 		return nil
 	}

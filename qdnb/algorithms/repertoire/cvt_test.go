@@ -29,8 +29,8 @@ func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 	if !slices.Equal(centroids, again) {
 		t.Error("the cached centroids differ from the computed ones")
 	}
-	// A tessellation of 1024 cells of the unit square has cells of side 1/32: every point has a
-	// centroid near by, and no two centroids coincide.
+	// A tessellation of the unit square into 1024 cells has cells of side 1/32: every point has a
+	// centroid nearby, and no two centroids coincide.
 	nearest := func(x, y float64, not int) float64 {
 		best := math.Inf(1)
 		for i := 0; i < len(centroids); i += 2 {
@@ -60,7 +60,7 @@ func TestCentroidsAreAVoronoiTessellation(t *testing.T) {
 	}
 }
 
-// One sample for each cell: the samples are the centroids.
+// With one sample per cell, the samples are the centroids.
 func TestAsManyCellsAsSamples(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	centroids, err := CVT{Cells: 20, Samples: 20, Lower: []float32{0}, Upper: []float32{1}}.Centroids()
@@ -112,7 +112,7 @@ func TestDamagedCacheIsComputedAgain(t *testing.T) {
 			t.Errorf("a cache that is %s: %v, %v", what, got, err)
 		}
 		if again, err := os.ReadFile(path); err != nil || !slices.Equal(again, whole) {
-			t.Errorf("a cache that is %s was not mended", what)
+			t.Errorf("a cache that is %s was not repaired", what)
 		}
 	}
 }

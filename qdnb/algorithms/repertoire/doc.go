@@ -1,17 +1,18 @@
-// Package repertoire holds collections of solutions in cells of descriptor space: centroids by a
-// centroidal Voronoi tessellation, insertion, and what is measured of them.
+// Package repertoire implements repertoires, collections of solutions in cells of descriptor space:
+// centroids by centroidal Voronoi tessellation, insertion, and what is measured.
 //
-// [CVT] makes the centroids, [Cells] are the grid of MAP-Elites and of all passive repertoires,
-// with [Winners] as the rule of insertion:
+// [CVT] computes the centroids. [Cells] is the grid of MAP-Elites and of all passive repertoires,
+// with [Winners] as its insertion rule:
 //
 //	Mouret and Clune 2015, "Illuminating search spaces by mapping elites";
-//	Vassiliades, Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi tessellations to scale up MAP-Elites".
+//	Vassiliades, Chatzilygeroudis and Mouret 2018, "Using centroidal Voronoi tessellations to scale
+//		up MAP-Elites".
 //
-// [Unstructured] is AURORA's archive, which has no cells: members keep a distance, which a
-// [Threshold] adapts, and [Retrains] says when descriptors change:
+// [Unstructured] is AURORA's archive, which has no cells: its members keep a distance from each
+// other, which a [Threshold] adapts. [Retrains] says when the descriptors change:
 //
 //	Grillotti and Cully 2022, "Unsupervised behavior discovery with quality-diversity optimization".
 //
-// None of them moves genotypes: they decide, in small tensors, and the caller moves what is large
-// ([SetGenotypes]). Package evolution says where this differs from the published code.
+// These types do not move genotypes. They make decisions on small tensors, and the caller moves the
+// large ones ([SetGenotypes]). Package evolution lists the differences from the published code.
 package repertoire

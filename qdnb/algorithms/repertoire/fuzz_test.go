@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/internal/hostile"
 )
 
-// FuzzCentroids reads any file of the cache: what is no tessellation of the unit cube is computed
-// anew.
+// FuzzCentroids reads arbitrary cache files: a file without a tessellation of the unit cube is
+// recomputed.
 func FuzzCentroids(f *testing.F) {
 	for _, text := range []string{
 		"centroids <f4 3,2 0 0.5 1", "centroids <f4 3,2 0.5 1.5", "centroids <f8 3,2 nan",
@@ -35,7 +35,7 @@ func FuzzCentroids(f *testing.F) {
 			}
 			for _, x := range centroids {
 				if !(x >= 0 && x <= 1) {
-					t.Errorf("%v lies outside of the unit cube", x)
+					t.Errorf("%v lies outside the unit cube", x)
 				}
 			}
 		})

@@ -12,7 +12,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// 01_repertoire_cvt.npz: batches inserted one after the other by QDax, from an empty repertoire on.
+// 01_repertoire_cvt.npz: batches that QDax inserted one after the other, starting with an empty
+// repertoire.
 func TestGoldenRepertoire(t *testing.T) {
 	data := golden.Read(t, "01_repertoire_cvt.npz")
 	dims := data.Shape("centroids")[1]
@@ -38,15 +39,15 @@ func TestGoldenRepertoire(t *testing.T) {
 						value, metrics[i])
 				}
 			}
-			// so that the choice among equals, which is the backend's there, does not matter later
+			// so that the order of equals, which depends on the backend there, does not affect later batches
 			now = want
 		}
 	})
 }
 
-// The nan_ arrays hold a batch with NaN fitnesses, under the published rule: a NaN fitness keeps
-// its whole batch out of its cell. Ours is that it does not count: the others enter as if it were
-// not there.
+// The nan_ arrays hold a batch with NaN fitnesses under the published rule: a NaN fitness keeps its
+// whole batch out of its cell. Our rule ignores such a candidate; the others enter as if it were
+// absent.
 func TestGoldenNaN(t *testing.T) {
 	data := golden.Read(t, "01_repertoire_cvt.npz")
 	dims := data.Shape("centroids")[1]
@@ -74,7 +75,7 @@ func TestGoldenNaN(t *testing.T) {
 		same(t, "our rule", got, ours, nil)
 		for i, want := range data.Int32s("nan_cells") {
 			if x := batch.descriptors[i*dims]; x == x && cells[i] != want {
-				t.Errorf("candidate %d is of cell %d, want %d", i, cells[i], want)
+				t.Errorf("candidate %d is in cell %d, want %d", i, cells[i], want)
 			}
 		}
 	})

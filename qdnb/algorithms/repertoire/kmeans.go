@@ -10,13 +10,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// kMeans clusters points [n*d] into k centroids [k*d]: k-means++ (Arthur and Vassilvitskii 2007)
-// for the start, then Lloyd's iterations until the centroids move, in sum of squares, by tolerance
-// at most, or maxIterations. A centroid that loses all points stays where it is.
+// kMeans clusters points [n*d] into k centroids [k*d]. It initialises with k-means++ (Arthur and
+// Vassilvitskii 2007), then runs Lloyd's iterations until the sum of squared centroid movements is
+// at most tolerance, or for maxIterations. A centroid that loses all points stays where it is.
 //
 // Every operation is rounded to float32 in a fixed order, so that the bytes are the same on every
-// machine and for any number of goroutines. The order is that of the code which XLA generated for
-// CPUs with AVX-512, from a graph that this function replaces.
+// machine and for any number of goroutines. The order is that of the code that XLA generated for
+// CPUs with AVX-512 from the graph that this function replaces.
 func kMeans(stream xla.Stream, points []float32, d, k, maxIterations int,
 	tolerance float64) []float32 {
 	centroids, nearest := plusPlus(stream, points, d, k)
@@ -34,8 +34,8 @@ func kMeans(stream xla.Stream, points []float32, d, k, maxIterations int,
 	return centroids
 }
 
-// assign gives each point its nearest centroid, the lowest index among equals. What nearest holds
-// before is where the search starts.
+// assign sets the nearest centroid of each point, the lowest index among equals. The previous
+// contents of nearest are the start of the search.
 func assign(nearest []int, points, centroids []float32, d int) {
 	tree := newTree(centroids, d)
 	share := len(nearest)/runtime.GOMAXPROCS(0) + 1
@@ -59,11 +59,11 @@ func assign(nearest []int, points, centroids []float32, d int) {
 type tree struct {
 	d         int
 	centroids []float32 // [k*d], in the order of the tree
-	index     []int     // of each centroid before
-	splits    []float32 // where a range is divided: the least coordinate of its second half
+	index     []int     // original index of each centroid
+	splits    []float32 // split value of a range: the least coordinate of its second half
 }
 
-// leaf is the most centroids of a range that is not divided.
+// leaf is the maximum number of centroids in an undivided range.
 const leaf = 4
 
 func newTree(centroids []float32, d int) tree {
@@ -92,20 +92,20 @@ func newTree(centroids []float32, d int) tree {
 	return t
 }
 
-// search looks for the centroid nearest to a point.
+// search finds the centroid nearest to a point.
 type search struct {
 	tree
 	point   []float32
-	offsets []float64 // of the point from the region of the tree that is visited
-	best    float32   // squared distance of
-	at      int       // this centroid, the nearest one so far
+	offsets []float64 // per axis: offset of the point from the visited region
+	best    float32   // squared distance to centroid at
+	at      int       // index of the nearest centroid so far
 }
 
-// slack is far more than what rounding makes of a squared distance.
+// slack is far above the rounding error of a squared distance.
 const slack = 1 + 1e-4
 
-// visit searches a range of the tree that is divided by an axis first, and whose region is as far
-// from the point as the square root of bound.
+// visit searches a range of the tree, which is divided along axis. bound is the squared distance of
+// the point from the range's region.
 func (s *search) visit(from, to, axis int, bound float64) {
 	if to-from <= leaf {
 		for i := from; i < to; i++ {
@@ -136,8 +136,7 @@ func (s *search) visit(from, to, axis int, bound float64) {
 	}
 }
 
-// toMeans moves each centroid to the mean of the points that are nearest to it, summed in the order
-// of their indices.
+// toMeans moves each centroid to the mean of its nearest points, summed in index order.
 func toMeans(centroids, points []float32, nearest []int, d int) {
 	sums, counts := make([]float32, len(centroids)), make([]float32, len(centroids)/d)
 	for i, c := range nearest {
@@ -153,9 +152,9 @@ func toMeans(centroids, points []float32, nearest []int, d int) {
 	}
 }
 
-// plusPlus draws k starting centroids [k*d] among the points: each with a probability proportional
-// to its squared distance from the nearest of those drawn before. It also returns which of them is
-// nearest to each point.
+// plusPlus draws k starting centroids [k*d] from the points, each with a probability proportional
+// to its squared distance from the nearest centroid drawn before. It also returns the nearest
+// centroid of each point.
 func plusPlus(stream xla.Stream, points []float32, d, k int) (chosen []float32, nearest []int) {
 	n := len(points) / d
 	nearest = make([]int, n)
@@ -181,11 +180,11 @@ func plusPlus(stream xla.Stream, points []float32, d, k int) (chosen []float32, 
 	return chosen, nearest
 }
 
-// lanes is how many numbers are summed at once, cumulative sums half as many.
+// lanes is the number of values summed per block; cumulative sums use half as many.
 const lanes = 32
 
-// weights is a table of n weights, then zeros, of which an index is drawn in two levels, so that
-// the sums are short.
+// weights is a table of n weights, padded with zeros. An index is drawn in two levels, row and
+// column, so that the sums are short.
 type weights struct {
 	n, columns int
 	table      []float32 // [rows*columns]
@@ -202,7 +201,7 @@ func newWeights(n int) weights {
 	return w
 }
 
-// choose returns an index with a probability proportional to its weight, for a uniform number in
+// choose returns an index with probability proportional to its weight, given a uniform number in
 // [0, 1).
 func (w weights) choose(uniform float32) int {
 	var rows []float32
@@ -216,7 +215,7 @@ func (w weights) choose(uniform float32) int {
 	return min(row*w.columns+column, w.n-1)
 }
 
-// pick is the first index whose cumulative sum exceeds target, or the last index.
+// pick returns the first index whose cumulative sum exceeds target, or the last index.
 func pick(numbers []float32, target float32) int {
 	picked := 0
 	for _, upTo := range cumulative(numbers) {
@@ -227,8 +226,8 @@ func pick(numbers []float32, target float32) int {
 	return min(picked, len(numbers)-1)
 }
 
-// sum adds blocks of numbers, then blocks of the results, until one number is left. The first and
-// the last block share what is missing to whole blocks.
+// sum adds blocks of numbers, then blocks of the results, until one number is left. Padding to
+// whole blocks is divided between the first and the last block.
 func sum(numbers []float32) float32 {
 	for len(numbers) > lanes {
 		sums := make([]float32, (len(numbers)+lanes-1)/lanes)
@@ -244,12 +243,12 @@ func sum(numbers []float32) float32 {
 	return halved(slices.Clone(numbers))
 }
 
-// cumulative are the sums of the numbers up to each, itself included: of those in its block of
-// lanes/2, and of the blocks before.
+// cumulative returns the inclusive prefix sums of the numbers: the sum within a block of lanes/2,
+// plus the sum of the blocks before.
 func cumulative(numbers []float32) []float32 {
 	size := min(lanes/2, len(numbers))
 	upTo := make([]float32, len(numbers))
-	var ends []float32 // the sums of whole blocks
+	var ends []float32 // sums of whole blocks
 	window := make([]float32, size)
 	for i := range upTo {
 		clear(window)
@@ -272,7 +271,7 @@ func cumulative(numbers []float32) []float32 {
 	return upTo
 }
 
-// halved sums numbers as a processor sums a vector, in place: the second half, with zeros up to a
+// halved sums numbers in place like a vector reduction: the second half, padded with zeros to a
 // power of two, is added to the first until one number is left.
 func halved(x []float32) float32 {
 	half := 1
@@ -288,7 +287,8 @@ func halved(x []float32) float32 {
 	return x[0]
 }
 
-// squaredDistance of two points: each square after the first is added by a fused multiply-add.
+// squaredDistance returns the squared distance of two points; each square after the first is added
+// by a fused multiply-add.
 func squaredDistance(a, b []float32) float32 {
 	off := a[0] - b[0]
 	if len(a) == 1 {
@@ -302,7 +302,7 @@ func squaredDistance(a, b []float32) float32 {
 	return distance
 }
 
-// fma is x*x + y for y >= 0, rounded once to float32. The product is exact in float64.
+// fma returns x*x + y for y >= 0, rounded once to float32. The product is exact in float64.
 func fma(x, y float32) float32 {
 	square := float64(x) * float64(x)
 	total := square + float64(y)
@@ -312,7 +312,7 @@ func fma(x, y float32) float32 {
 	return float32(total)
 }
 
-// untie moves the rounded sum of a and b, which lies halfway between two float32, to the side of
+// untie moves the rounded sum of a and b, which lies halfway between two float32 values, towards
 // the exact sum.
 func untie(sum, a, b float64) float64 {
 	switch lost := min(a, b) - (sum - max(a, b)); {

@@ -11,8 +11,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The tree finds what a scan over all centroids finds, also where centroids are equally near, and
-// for whatever the search starts at.
+// The tree finds the same centroid as a scan over all centroids, also for equally near centroids
+// and for any start of the search.
 func TestNearestIsThatOfAScan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for d := 1; d <= 5; d++ {
@@ -52,11 +52,11 @@ func TestKMeansIsTheSameForAnyNumberOfGoroutines(t *testing.T) {
 	want := cvt.unitCentroids()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	if !slices.Equal(cvt.unitCentroids(), want) {
-		t.Error("other centroids")
+		t.Error("the centroids differ")
 	}
 }
 
-// k-means++ passes over points that the new centroid cannot be nearer to.
+// k-means++ skips points that cannot be nearer to the new centroid.
 func TestPlusPlusKnowsTheNearest(t *testing.T) {
 	const n, d, k = 3000, 2, 100
 	points := make([]float32, n*d)
@@ -65,11 +65,11 @@ func TestPlusPlusKnowsTheNearest(t *testing.T) {
 	want := make([]int, n)
 	assign(want, points, chosen, d)
 	if !slices.Equal(nearest, want) {
-		t.Error("some points have another nearest centroid")
+		t.Error("some points have a different nearest centroid")
 	}
 }
 
-// fma rounds once, also where the sum is halfway between two float32 only after rounding to
+// fma rounds once, even if the sum lies halfway between two float32 values only after rounding to
 // float64.
 func TestFMARoundsOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
@@ -85,7 +85,7 @@ func TestFMARoundsOnce(t *testing.T) {
 	for range 100_000 {
 		check(random.Float32()-random.Float32(), random.Float32())
 	}
-	// Half a unit of the last place above 1, and as good as nothing more, or less.
+	// Half a unit in the last place above 1, plus or minus a negligible amount.
 	half := float32(1.0 / (1 << 12))
 	for _, y := range []float32{1, math.Nextafter32(1, 2), 2, 3} {
 		for _, x := range []float32{half, math.Nextafter32(half, 1), math.Nextafter32(half, 0),

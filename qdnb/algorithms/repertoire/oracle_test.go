@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// contents is a repertoire whose genotypes are one number each, on the host.
+// contents is a repertoire on the host whose genotypes are one number each.
 type contents struct {
 	dims                               int
 	centroids                          []float32 // [cells, dims]
@@ -39,7 +39,7 @@ func (c contents) clone() contents {
 	return c
 }
 
-// cellOf is [CellOf] in plain Go, in float32 as there.
+// cellOf is [CellOf] in plain Go, also in float32.
 func (c contents) cellOf(descriptor []float32) int {
 	best, nearest := float32(math.Inf(1)), 0
 	for cell := range c.fitnesses {
@@ -56,8 +56,8 @@ func (c contents) cellOf(descriptor []float32) int {
 }
 
 // insert is the insertion in plain Go: one candidate after the other, and only a strictly fitter
-// one takes a cell. Where nanBlocks, a NaN fitness keeps the whole batch out of its cell, as in the
-// published code; else it is passed over.
+// one enters a cell. With nanBlocks, a NaN fitness keeps the whole batch out of its cell, as in the
+// published code; otherwise it is skipped.
 func (c contents) insert(batch candidates, nanBlocks bool) contents {
 	blocked := map[int]bool{}
 	before := c.clone()
@@ -82,8 +82,8 @@ func (c contents) insert(batch candidates, nanBlocks bool) contents {
 	return c
 }
 
-// insertOn is the insertion as a generation of evolution does it, on a backend. It also returns the
-// cells of the candidates.
+// insertOn is the insertion on a backend, as in a generation of package evolution. It also returns
+// the cells of the candidates.
 func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (after contents,
 	cells []int32) {
 	t.Helper()
@@ -107,8 +107,8 @@ func (c contents) insertOn(t *testing.T, p *xla.Platform, batch candidates) (aft
 	return after, xlatest.Flat[int32](t, out[3])
 }
 
-// same compares fitnesses everywhere, and who holds a cell and where, but in the cells that are
-// left out.
+// same compares the fitnesses of all cells, and the identities and descriptors of all but the
+// excluded cells.
 func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 	t.Helper()
 	for cell := range want.fitnesses {
@@ -131,7 +131,7 @@ func same(t *testing.T, what string, got, want contents, leftOut []int32) {
 	}
 }
 
-// keysOf makes n keys of a seed.
+// keysOf returns n keys from a seed.
 func keysOf(g *Graph, seed int64, n int) xla.Key {
 	return xla.NewKey(g, seed).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, n), 0))
 }

@@ -11,34 +11,34 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Cells is what a repertoire knows of its cells, without the genotypes: a tree.
+// Cells is the state of a repertoire's cells without the genotypes: a pytree.
 type Cells struct {
 	Fitness     *Node // [cells], -Inf where a cell is empty
-	Descriptors *Node // [cells, d], of the occupants, not of the centroids; 0 where empty
+	Descriptors *Node // [cells, d], of the occupants, not the centroids; 0 where empty
 	Centroids   *Node // [cells, d]
 }
 
-// Batch is a set of candidates for insertion, P of them.
+// Batch is a batch of P candidates for insertion.
 type Batch struct {
 	Fitness     *Node // [P]; NaN and -Inf never enter
 	Descriptors *Node // [P, d]
 }
 
-// CellOf gives the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance
-// in raw descriptor units, the lowest index among equally near ones. Descriptors outside the limits
-// fall into a cell at the border.
+// CellOf returns the cell of each descriptor, int32 [P]: the nearest centroid by Euclidean distance
+// in raw descriptor units, or the lowest index among equals. Descriptors outside the limits map to
+// a cell at the border.
 func CellOf(centroids, descriptors *Node) *Node {
-	// [cells, P], the candidates in the minor axis
+	// [cells, P], with the candidates on the minor axis
 	distance := squaredDistances(components(centroids), components(descriptors))
 	return xla.FirstTrue(Equal(distance, InsertAxes(ReduceMin(distance, 0), 0)), 0)
 }
 
-// component is column k of points x [m, d], [m].
+// component returns column k of points [m, d], [m].
 func component(x *Node, k int) *Node {
 	return Reshape(Slice(x, AxisRange(), AxisElem(k)), x.Shape().Dimensions[0])
 }
 
-// components are the columns of points [m, d], [m] each.
+// components returns the columns of points [m, d], [m] each.
 func components(points *Node) []*Node {
 	columns := make([]*Node, points.Shape().Dimensions[1])
 	for k := range columns {
@@ -47,8 +47,8 @@ func components(points *Node) []*Node {
 	return columns
 }
 
-// squaredDistances are those from each of m points to each of P others, [m, P], given their
-// components.
+// squaredDistances returns the squared distances from each of m points to each of P others, [m, P],
+// given their components.
 func squaredDistances(from, to []*Node) *Node {
 	var sum *Node
 	for k := range from {
@@ -62,10 +62,10 @@ func squaredDistances(from, to []*Node) *Node {
 	return sum
 }
 
-// Winners decides an insertion: for each cell, which candidate takes it. A candidate takes its cell
-// if it is the fittest of the batch there (the lowest index among equals) and strictly fitter than
-// the occupant (QDax, containers/ mapelites_repertoire.py, where the choice among equals is the
-// backend's).
+// Winners decides an insertion: which candidate enters each cell. A candidate enters its cell if it
+// is the fittest of the batch there (the lowest index among equals) and strictly fitter than the
+// occupant (QDax, containers/mapelites_repertoire.py, where the order of equals depends on the
+// backend).
 //
 // index is int32 [cells], the candidate of each cell (0 where accepted is false); accepted is bool
 // [cells].
@@ -75,7 +75,8 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	fitness := Where(batch.Valid(), batch.Fitness, ConstAs(batch.Fitness, math.Inf(-1)))
 	cell := InsertAxes(CellOf(cells.Centroids, batch.Descriptors), -1)
 
-	best := ScatterMax(cells.Fitness, cell, fitness, false, false) // of occupant and candidates
+	// best of occupant and candidates
+	best := ScatterMax(cells.Fitness, cell, fitness, false, false)
 	enters := And(Equal(fitness, Gather(best, cell)),
 		GreaterThan(fitness, Gather(cells.Fitness, cell)))
 	none := BroadcastToDims(Const(g, int32(p)), n)
@@ -85,8 +86,8 @@ func Winners(cells Cells, batch Batch) (index, accepted *Node) {
 	return Where(accepted, index, ZerosLike(index)), accepted
 }
 
-// Valid is false for candidates whose fitness is not a finite number or whose descriptor is NaN,
-// bool [P]: they never enter.
+// Valid is bool [P], false for candidates with a fitness that is not finite or a NaN descriptor;
+// they never enter.
 func (b Batch) Valid() *Node {
 	valid := LessThan(Abs(b.Fitness), ConstAs(b.Fitness, math.Inf(1))) // false for NaN
 	for k := range b.Descriptors.Shape().Dimensions[1] {
@@ -105,50 +106,49 @@ func (c Cells) Update(batch Batch, index, accepted *Node) Cells {
 	return c
 }
 
-// Compact lists the accepted cells in ascending order: cells int32 [n], of which the first count
-// (int32 scalar) are meant and the others repeat cell 0.
+// Compact lists the accepted cells in ascending order in cells, int32 [n]. Only the first count
+// (int32 scalar) entries are valid; the others are cell 0.
 func Compact(accepted *Node) (cells, count *Node) {
 	g, n := accepted.Graph(), accepted.Shape().Dimensions[0]
 	flags := ConvertDType(accepted, dtypes.Int32)
-	rank := Sub(CumSum(flags, 0), flags) // of each accepted cell among the accepted
+	rank := Sub(CumSum(flags, 0), flags) // rank of each accepted cell among the accepted
 	place := Where(accepted, rank, Const(g, int32(n)))
 	list := Scatter(InsertAxes(place, -1), Where(accepted, Iota(g, shapes.Make(dtypes.Int32, n), 0),
 		ZerosLike(place)),
-		shapes.Make(dtypes.Int32, n+1), false, false) // the last place takes those that are not accepted
+		// the extra slot takes the cells that are not accepted
+		shapes.Make(dtypes.Int32, n+1), false, false)
 	return Slice(list, AxisRange(0, n)), ReduceSum(flags)
 }
 
-// Sampler draws filled cells uniformly and with replacement: a tree, made once for a generation.
+// Sampler draws filled cells uniformly with replacement: a pytree, built once per generation.
 type Sampler struct {
-	UpTo *Node // int32 [cells], the number of filled cells up to and including each
+	UpTo *Node // int32 [cells], cumulative number of filled cells
 }
 
-// Sampler prepares to draw from the filled cells.
+// Sampler returns a sampler of the filled cells.
 func (c Cells) Sampler() Sampler {
 	filled := GreaterThan(c.Fitness, ConstAs(c.Fitness, math.Inf(-1)))
 	return Sampler{CumSum(ConvertDType(filled, dtypes.Int32), 0)}
 }
 
-// Draw gives a cell for each of the keys, int32 [keys]. In an empty repertoire it gives the last
-// cell.
+// Draw returns one cell per key, int32 [keys]. In an empty repertoire it returns the last cell.
 func (s Sampler) Draw(keys xla.Key) *Node {
 	count := ConvertDType(Reshape(Slice(s.UpTo, AxisElem(s.UpTo.Shape().Dimensions[0]-1))),
 		dtypes.Float32)
-	// of 0 .. count-1
+	// a rank from 0 to count-1
 	return xla.NthTrue(s.UpTo, ConvertDType(Mul(keys.Uniform(0, 1, keys.Hi.Shape().Dimensions...),
 		count), dtypes.Int32))
 }
 
 // SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row
-// from[i] to cell cells[i] for i < count, where those cells are all different; a nil from stands
-// for 0, 1, 2 and so on. On XLA only those rows are touched, in place; the pure Go backend copies
-// the matrix.
+// from[i] into cell cells[i] for i < count. These cells must be distinct. A nil from means 0, 1, 2
+// and so on. On XLA only those rows are written, in place; the pure Go backend copies the matrix.
 func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
 	g := genotypes.Graph()
 	if !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
 		n, m := genotypes.Shape().Dimensions[0], cells.Shape().Dimensions[0]
 		if from == nil {
-			m = min(m, rows.Shape().Dimensions[0]) // count is not larger
+			m = min(m, rows.Shape().Dimensions[0]) // count is at most that
 		}
 		meant := LessThan(Iota(g, shapes.Make(dtypes.Int32, n, m), 1), count)
 		here := And(meant, Equal(InsertAxes(Slice(cells, AxisRange(0, m)), 0),

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Random batches, with ties, NaN and infinities, give what the oracle gives, on every backend.
+// Random batches with ties, NaN and infinities give the oracle's result on every backend.
 func TestInsertionIsTheOraclesInsertion(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, size := range []struct{ cells, batch, dims, rounds int }{{1, 5, 2, 3}, {7, 40, 2, 3},
@@ -68,7 +68,7 @@ func TestTiesKeepTheFirstAndTheOccupant(t *testing.T) {
 		batch.identities = []float32{5, 6, 7, 8}
 		now, _ = now.insertOn(t, p, batch)
 		if !slices.Equal(now.identities, []float32{4, 2}) {
-			t.Errorf("an equal took the occupant's place: %+v", now)
+			t.Errorf("an equally fit candidate replaced the occupant: %+v", now)
 		}
 	})
 }
@@ -157,7 +157,7 @@ func TestSamplerOfFewCells(t *testing.T) {
 			}, xlatest.Tensor(c.fitness, len(c.fitness)))
 			for _, cell := range xlatest.Flat[int32](t, out[0]) {
 				if cell != c.want {
-					t.Errorf("of %v cell %d was drawn, want %d", c.fitness, cell, c.want)
+					t.Errorf("with fitnesses %v, cell %d was drawn, want %d", c.fitness, cell, c.want)
 				}
 			}
 		}
@@ -174,7 +174,7 @@ func TestSetGenotypesTouchesOnlyWhatIsMeant(t *testing.T) {
 				all = append(all, SetGenotypes(in[0], rows, nil, Const(g, []int32{3, 1, 0, 0, 0}),
 					Const(g, int32(count))))
 			}
-			for count := range 4 { // 10 twice, then 12; what lies beyond count does not matter
+			for count := range 4 { // 10 twice, then 12; entries beyond count do not matter
 				all = append(all, SetGenotypes(in[0], rows, Const(g, []int32{0, 0, 2, 1, 1}),
 					Const(g, []int32{3, 1, 0, 3, 3}), Const(g, int32(count))))
 			}

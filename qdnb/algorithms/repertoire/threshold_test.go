@@ -14,14 +14,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The l_rule arrays of 09_aurora_repertoire.npz: the threshold after each of a row of updates, here
-// in a loop.
+// The l_rule arrays of 09_aurora_repertoire.npz: the threshold after each of a series of updates,
+// here in a loop.
 func TestGoldenThreshold(t *testing.T) {
 	data := golden.Read(t, "09_aurora_repertoire.npz")
 	sizes, want := data.Int32s("l_rule.num_indivs"), data.Float32s("l_rule.l_values")
 	target, first := int(data.Number("const.n_target")), data.Number("const.l_rule_initial")
 	if gain := data.Number("const.prop_gain"); math.Abs(gain-thresholdGain) > 1e-12 {
-		t.Errorf("the gain is %g, stored is %g", thresholdGain, gain)
+		t.Errorf("the gain is %g, want %g", thresholdGain, gain)
 	}
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -43,12 +43,13 @@ func TestGoldenThreshold(t *testing.T) {
 	})
 }
 
-// The stored schedule lists loop+1 for the loops with a training.
+// The stored schedule lists loop+1 for the loops that end with a training.
 func TestGoldenSchedule(t *testing.T) {
 	want := golden.Read(t, "09_aurora_repertoire.npz").Int32s("schedule")
 	k := 0
 	for loop := int64(1); k < len(want); loop++ {
-		for k < len(want) && int64(want[k]) < loop+1 { // the training before the first loop is not ours
+		// Retrains excludes the training before the first loop
+		for k < len(want) && int64(want[k]) < loop+1 {
 			k++
 		}
 		stored := k < len(want) && int64(want[k]) == loop+1
@@ -69,7 +70,7 @@ func TestScheduleFarOut(t *testing.T) {
 	}
 	for loop := int64(-3); loop <= 0; loop++ {
 		if Retrains(loop) || Adapts(loop) {
-			t.Errorf("something happens after loop %d", loop)
+			t.Errorf("loop %d retrains or adapts", loop)
 		}
 	}
 	var adapts []int64

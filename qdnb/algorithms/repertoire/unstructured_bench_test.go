@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// One insertion of AURORA's size on one core, into an archive that is three quarters full, and one
-// re-insertion.
+// One insertion and one re-insertion of AURORA's size on one core, with an archive that is three
+// quarters full.
 func BenchmarkUnstructuredWinners(b *testing.B) { benchmarkUnstructured(b, false) }
 
 func BenchmarkUnstructuredSurvivors(b *testing.B) { benchmarkUnstructured(b, true) }

@@ -12,9 +12,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Of three candidates for an empty archive, two are nearer to each other than the threshold: the
-// fitter one of them enters, and the slot that was meant for the other stays empty. A re-insertion
-// with a larger threshold then makes room.
+// Two of three candidates for an empty archive are nearer to each other than the threshold. The
+// fitter one enters, and the slot of the other stays empty. A re-insertion with a larger threshold
+// then makes room.
 func ExampleUnstructured() {
 	p, err := xla.Default()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// slots is an unstructured archive on the host, whose genotypes are one number each, 0 where there
-// is none.
+// slots is an unstructured archive on the host, whose genotypes are one number each, or 0 in empty
+// slots.
 type slots struct {
 	dims                               int
 	fitnesses, descriptors, identities []float32 // [n], [n, dims], [n]
@@ -34,7 +34,7 @@ func (s slots) candidates() candidates {
 	return candidates{s.fitnesses, s.descriptors, s.identities}
 }
 
-// distance is Euclid's, rounded once.
+// distance is the Euclidean distance, rounded once.
 func distance(a, b []float32) float32 {
 	sum := 0.0
 	for k := range a {
@@ -48,12 +48,12 @@ func isValid(fitness float32, descriptor []float32) bool {
 		!slices.ContainsFunc(descriptor, func(x float32) bool { return x != x })
 }
 
-// one is a candidate as the rules of the insertion see it.
+// one is a candidate as the insertion rules see it.
 type one struct {
 	index      int // in the batch
 	fitness    float32
 	descriptor []float32
-	slot       int // -1 for a newcomer; then the empty slot that it is for, or n
+	slot       int // -1 for a newcomer at first; then its empty slot, or n if there is none
 	refused    bool
 }
 
@@ -116,7 +116,7 @@ func (s slots) insert(l float32, batch candidates) slots {
 	return after
 }
 
-// refuseDominated is the rule inside the batch.
+// refuseDominated is rule 2, within the batch.
 func refuseDominated(sorted []*one, l float32) {
 	score := make([]float64, len(sorted))
 	flat := true
@@ -142,7 +142,7 @@ func refuseDominated(sorted []*one, l float32) {
 	}
 }
 
-// reinsert is [Unstructured.Survivors] in plain Go: an insertion into an empty archive, but that
+// reinsert is [Unstructured.Survivors] in plain Go: an insertion into an empty archive, except that
 // survivors keep their slots.
 func (s slots) reinsert(l float32) slots {
 	survivors := emptySlots(len(s.fitnesses), s.dims).insert(l,
@@ -157,7 +157,7 @@ func (s slots) reinsert(l float32) slots {
 	return after
 }
 
-// numbers are those of the slots, from 1 on.
+// numbers returns the numbers of the slots, starting with 1.
 func (s slots) numbers() []float32 {
 	var numbers []float32
 	for i := range s.fitnesses {
@@ -166,7 +166,7 @@ func (s slots) numbers() []float32 {
 	return numbers
 }
 
-// archivist inserts and re-inserts on a backend, for one size of archive and batch.
+// archivist inserts and re-inserts on a backend, for fixed sizes of archive and batch.
 type archivist struct {
 	t       testing.TB
 	program *xla.Program // both, of the same archive
@@ -232,8 +232,8 @@ func (a *archivist) reinsert(s slots, l float32) slots {
 	return after
 }
 
-// sameSlots compares archives to the bit, but that NaN equals NaN. It tells whether they are the
-// same.
+// sameSlots compares archives bit for bit, except that NaN equals NaN, and reports whether they are
+// the same.
 func sameSlots(t testing.TB, what string, got, want slots) bool {
 	t.Helper()
 	equal := func(a, b float32) bool { return a == b || (a != a && b != b) }

@@ -14,7 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// storedSlots reads an archive of golden data. There the identity of an empty slot is NaN, here 0.
+// storedSlots reads an archive from golden data. There the identity of an empty slot is NaN, here
+// it is 0.
 func storedSlots(data golden.File, name string) slots {
 	array := func(part string) []float32 { return data.Float32s(name + part) }
 	s := slots{data.Shape(name + ".descriptors")[1], array(".fitnesses"), array(".descriptors"),
@@ -74,8 +75,8 @@ func TestGoldenUnstructured(t *testing.T) {
 	})
 }
 
-// A wild world: descriptors on a coarse grid, so that distances are exact, many are equal and many
-// are just l; ties, and fitnesses and descriptors that are not numbers.
+// Adversarial archives: descriptors on a coarse grid, so that distances are exact, many are equal
+// and many are exactly l; ties; and fitnesses and descriptors that are NaN.
 func randomBatch(rng *rand.Rand, p, d, steps int, firstIdentity int) (batch candidates) {
 	levels := []int{1, 3, 1000}[rng.IntN(3)] // 1: all are equal
 	invalid := rng.IntN(2) * 10
@@ -124,7 +125,7 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 					now = want
 					if round == 2 {
 						l = thresholds[rng.IntN(len(thresholds))]
-						for i := range now.descriptors { // a new encoder, which may fail
+						for i := range now.descriptors { // a new encoder, which may produce NaN
 							if now.descriptors[i] += float32(rng.IntN(3)) / 4; rng.IntN(40) == 0 {
 								now.descriptors[i] = float32(math.NaN())
 							}
@@ -147,7 +148,7 @@ func TestUnstructuredIsTheOraclesArchive(t *testing.T) {
 	})
 }
 
-// What the rules promise whatever comes in.
+// Invariants of the rules for any input.
 func TestUnstructuredLaws(t *testing.T) {
 	const n, size, d = 48, 40, 2
 	a := newArchivist(t, xlatest.Best(t), n, size, d)
@@ -160,7 +161,8 @@ func TestUnstructuredLaws(t *testing.T) {
 			after := a.insert(now, l, batch)
 			what := fmt.Sprintf("series %d, round %d", series, round)
 
-			for i := range n { // no slot loses; and who is in a slot is as he was in the batch
+			// no slot's fitness decreases, and an entering candidate is stored unchanged
+			for i := range n {
 				was, is := now.fitnesses[i], after.fitnesses[i]
 				if is < was || (after.identities[i] == now.identities[i]) != (is == was) {
 					t.Fatalf("%s: slot %d went from %g (%g) to %g (%g)", what, i, now.identities[i], was,
@@ -173,19 +175,18 @@ func TestUnstructuredLaws(t *testing.T) {
 				}
 			}
 
-			// Who enters a slot that was empty is further than l from all who were there before.
+			// A candidate that enters an empty slot is further than l from all previous members.
 			for i := range n {
 				for j := range n {
 					if math.IsInf(float64(now.fitnesses[i]),
 						-1) && after.identities[i] > 0 && now.identities[j] > 0 &&
 						distance(after.descriptors[i*d:(i+1)*d], now.descriptors[j*d:(j+1)*d]) <= l {
-						t.Fatalf("%s: newcomer in slot %d stands beside %d", what, i, j)
+						t.Fatalf("%s: newcomer in slot %d is too near to slot %d", what, i, j)
 					}
 				}
 			}
 
-			// The invalid are as if they were not there: others of their kind in the same places
-			// change nothing.
+			// Invalid candidates are ignored: replacing them with other invalid ones changes nothing.
 			other := candidates{slices.Clone(batch.fitnesses), slices.Clone(batch.descriptors),
 				batch.identities}
 			for i := range size {
@@ -198,8 +199,8 @@ func TestUnstructuredLaws(t *testing.T) {
 			}
 			sameSlots(t, what+", other invalid ones", a.insert(now, l, other), after)
 
-			// Nothing but invalid ones changes nothing, and neither do those who are inside: no one
-			// is fitter than himself.
+			// A batch of invalid candidates changes nothing. Nor do copies of the members, because none is
+			// strictly fitter than itself.
 			nothing := candidates{slices.Repeat([]float32{float32(math.NaN())}, size), batch.descriptors,
 				batch.identities}
 			sameSlots(t, what+", nothing", a.insert(now, l, nothing), now)
@@ -209,7 +210,8 @@ func TestUnstructuredLaws(t *testing.T) {
 			now = after
 		}
 
-		// With l of 0 or less all remain. Survivors stay, unless copies help each other.
+		// With l <= 0 all members survive. With a larger l, those survive that no fitter member nearer
+		// than l dominates, unless copies or equal fitnesses interfere.
 		sameSlots(t, "l = 0", a.reinsert(now, 0), now)
 		sameSlots(t, "l < 0", a.reinsert(now, -1), now)
 		wider := l + 0.5
@@ -236,7 +238,7 @@ func TestUnstructuredLaws(t *testing.T) {
 	}
 }
 
-// hasCopies tells whether two members have the same descriptor.
+// hasCopies reports whether two members have the same descriptor.
 func hasCopies(s slots) bool {
 	for i := range s.identities {
 		for j := range i {
@@ -249,25 +251,25 @@ func hasCopies(s slots) bool {
 	return false
 }
 
-// isFlat tells whether all members are equally fit.
+// isFlat reports whether all members are equally fit.
 func isFlat(s slots) bool {
 	fitnesses := slices.DeleteFunc(slices.Clone(s.fitnesses),
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	return len(slices.Compact(fitnesses)) < 2
 }
 
-// The rules one by one, on a line, with l = 1.
+// Each rule by itself, on a line, with l = 1.
 func TestUnstructuredRules(t *testing.T) {
 	inf, nan := float32(math.Inf(-1)), float32(math.NaN())
 	type line = []float32
-	// what a case leaves out is taken by slots far away and candidates that are invalid
+	// unused places are filled with distant slots and invalid candidates
 	const n, size = 6, 4
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		a := newArchivist(t, p, n, size, 1)
 		for _, c := range []struct {
 			name                string
-			fitnesses, at       line // of the archive; its identities are 1, 2, ...
-			newFitnesses, newAt line // of the batch; its identities are 101, 102, ...
+			fitnesses, at       line // the archive; its identities are 1, 2, ...
+			newFitnesses, newAt line // the batch; its identities are 101, 102, ...
 			want                line // identities
 			kept                line // identities after a re-insertion of the archive
 		}{
@@ -335,7 +337,7 @@ func TestUnstructuredRules(t *testing.T) {
 	})
 }
 
-// An insertion must be possible inside a loop: its graph reads nothing from outside.
+// An insertion must work inside a loop: its graph captures nothing from outside.
 func TestUnstructuredInALoop(t *testing.T) {
 	const n, size, d, rounds = 20, 10, 2, 4
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -9,27 +9,27 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Buffer is a ring of the latest rows: a tree. The rows below Size are filled, in the order of
-// their insertion until the ring is full; then those from Position on are the oldest. Both counters
-// are bounded by the capacity, and so never overflow.
+// Buffer is a ring of the latest rows: a pytree. The first Size rows are filled, in insertion order
+// until the ring is full. After that, the oldest row is the one at Position. Both counters are
+// bounded by the capacity, so they never overflow.
 type Buffer struct {
 	Rows     *Node // [capacity, width]
-	Size     *Node // int32: rows that are filled
-	Position *Node // int32: where the next row goes, below the capacity
+	Size     *Node // int32: number of filled rows
+	Position *Node // int32: index of the next row to write, below the capacity
 }
 
-// NewBuffer is an empty buffer for rows of a layout.
+// NewBuffer returns an empty buffer for rows of a layout.
 func NewBuffer(g *Graph, layout Layout, capacity int) Buffer {
 	return Buffer{Zeros(g, shapes.Make(dtypes.Float32, capacity, layout.Width())), Const(g, int32(0)),
 		Const(g, int32(0))}
 }
 
-// Insert writes rows [n, width] over the oldest ones, in their order. Of more rows than the
-// capacity only the last stay. A buffer that is donated to the program, or carried by a loop, is
-// written in place: an insertion costs what its rows cost, whatever the capacity.
+// Insert writes rows [n, width] over the oldest rows, in order. If n exceeds the capacity, only the
+// last rows are kept. A buffer that is donated to the program or carried by a loop is updated in
+// place, so the cost depends on n, not on the capacity.
 //
-// The published code (QDax, buffers/buffer.py) shifts the whole content where a batch would reach
-// over the end; the set of rows is the same.
+// The published code (QDax, buffers/buffer.py) shifts the whole content if a batch would extend
+// past the end. The set of rows is the same.
 func (b Buffer) Insert(rows *Node) Buffer {
 	capacity := b.Rows.Shape().Dimensions[0]
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != b.Rows.Shape().Dimensions[1] {
@@ -41,9 +41,9 @@ func (b Buffer) Insert(rows *Node) Buffer {
 		rows, n = Slice(rows, AxisRange(n-capacity)), capacity
 	}
 
-	// A window of n rows ends where the buffer ends, at the latest; over is how many rows reach
-	// over the end. They go to the beginning, a second window. Both take the rows turned round by
-	// over, each its part, and leave the rest as it is.
+	// Rows are written through windows of n rows, which cannot extend past the end of the buffer. over
+	// is the number of rows that would; they wrap to the beginning, in a second window. Both windows
+	// take the rows rotated by over, write their own part and keep the rest.
 	over := MaxScalar(AddScalar(b.Position, int32(n-capacity)), int32(0))
 	turned := xla.Rows(Concatenate([]*Node{rows, rows}, 0), Sub(ConstAs(over, int32(n)), over), n)
 	inside := GreaterOrEqual(Iota(rows.Graph(), shapes.Make(dtypes.Int32, n, 1), 0), over)
@@ -61,17 +61,17 @@ func (b Buffer) Insert(rows *Node) Buffer {
 	}
 }
 
-// Draw gives the indices of n of the filled rows, uniformly and with replacement: int32 [n, 1]. Of
-// an empty buffer it draws the first row.
+// Draw draws the indices of n filled rows, uniformly with replacement: int32 [n, 1]. In an empty
+// buffer it draws the first row.
 func (b Buffer) Draw(key xla.Key, n int) *Node {
-	// The remainder of a 32-bit word by Size is uniform to Size / 2^32.
+	// A 32-bit word modulo Size deviates from uniform by at most Size / 2^32.
 	filled := ConvertDType(MaxScalar(b.Size, int32(1)), dtypes.Uint32)
 	return ConvertDType(Mod(key.Bits(n, 1), filled), dtypes.Int32)
 }
 
-// At is the rows of given indices [n, 1], [n, width].
+// At returns the rows with the given indices [n, 1], [n, width].
 func (b Buffer) At(index *Node) *Node { return Gather(b.Rows, index) }
 
-// Sample draws n of the filled rows uniformly and with replacement, [n, width]. An empty buffer
-// gives rows of zeros.
+// Sample draws n filled rows uniformly with replacement, [n, width]. An empty buffer returns rows
+// of zeros.
 func (b Buffer) Sample(key xla.Key, n int) *Node { return b.At(b.Draw(key, n)) }

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The ring.* arrays of 12_stats.npz: inserts of four rows into ten. The published buffer moves its
-// content where ours wraps; the rows that are kept are the same.
+// The ring.* arrays of 12_stats.npz: insertions of four rows each into a capacity of ten. The
+// published buffer shifts its content where ours wraps; both keep the same rows.
 func TestGoldenRing(t *testing.T) {
 	const insert = 4
 	data := golden.Read(t, "12_stats.npz")

@@ -5,13 +5,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Column is a named part of a row of Width numbers.
+// Column is a named part of a row, Width numbers wide.
 type Column struct {
 	Name  string
 	Width int
 }
 
-// The names of the columns that become fields of a [Batch].
+// Names of the columns that become fields of a [Batch].
 const (
 	Obs        = "obs"
 	NextObs    = "next_obs"
@@ -21,11 +21,11 @@ const (
 	Truncation = "truncation"
 )
 
-// Layout lists the columns of a row in their order. Names are unique.
+// Layout lists the columns of a row in order. Names are unique.
 type Layout []Column
 
-// Transitions is the layout of a step of an environment with so many observations and actions, and
-// of what a learner keeps beside:
+// Transitions returns the layout of an environment step with the given numbers of observations and
+// actions, followed by a learner's additional columns:
 //
 //	obs, next_obs, action, reward, done, truncation, more...
 func Transitions(obs, actions int, more ...Column) Layout {
@@ -33,7 +33,7 @@ func Transitions(obs, actions int, more ...Column) Layout {
 		{Truncation, 1}}, more...)
 }
 
-// Width is the number of float32 in a row.
+// Width is the number of float32 values in a row.
 func (l Layout) Width() int {
 	width := 0
 	for _, column := range l {
@@ -42,21 +42,21 @@ func (l Layout) Width() int {
 	return width
 }
 
-// Batch is a set of n transitions: a tree. Fields whose columns the layout lacks are nil.
+// Batch is a batch of n transitions: a pytree. Fields without a column in the layout are nil.
 type Batch struct {
 	Obs, NextObs *Node // [n, observations]
 	Action       *Node // [n, actions]
 	Reward       *Node // [n]
-	Done         *Node // [n], 1 where the episode ended with this step, also by its length
-	Truncation   *Node // [n], 1 where it ended by its length alone
-	// More are the other columns in the order of the layout, [n, width].
+	Done         *Node // [n], 1 where the episode ended with this step, also by truncation
+	Truncation   *Node // [n], 1 where it ended only because of its length
+	// More holds the other columns in layout order, [n, width].
 	More []*Node
 }
 
-// Split cuts rows [n, width] into their columns.
+// Split splits rows [n, width] into their columns.
 func (l Layout) Split(rows *Node) Batch {
 	if rows.Rank() != 2 || rows.Shape().Dimensions[1] != l.Width() {
-		panic(errors.Errorf("rows of shape %s do not fit a layout of %d columns of together %d numbers",
+		panic(errors.Errorf("rows of shape %s do not fit a layout of %d columns with %d numbers in total",
 			rows.Shape(), len(l), l.Width()))
 	}
 	var batch Batch
@@ -75,7 +75,7 @@ func (l Layout) Split(rows *Node) Batch {
 	return batch
 }
 
-// Join puts the columns of a batch together, [n, width]: the inverse of [Layout.Split].
+// Join joins the columns of a batch, [n, width]: the inverse of [Layout.Split].
 func (l Layout) Join(batch Batch) *Node {
 	parts := make([]*Node, len(l))
 	more := batch.More
@@ -90,19 +90,19 @@ func (l Layout) Join(batch Batch) *Node {
 			parts[i], more = more[0], more[1:]
 		}
 		if parts[i] == nil || parts[i].Rank() != 2 || parts[i].Shape().Dimensions[1] != column.Width {
-			panic(errors.Errorf("a batch cannot be joined: column %q needs %d numbers a row", column.Name,
+			panic(errors.Errorf("cannot join a batch: column %q needs %d numbers per row", column.Name,
 				column.Width))
 		}
 	}
 	if len(more) > 0 {
-		panic(errors.Errorf("a batch cannot be joined: it has %d columns that the layout does not know",
+		panic(errors.Errorf("cannot join a batch: it has %d columns that are not in the layout",
 			len(more)))
 	}
 	return Concatenate(parts, 1)
 }
 
-// field is where a column of that name goes, and whether it is one number a row; nil if it goes to
-// More.
+// field returns the field for a column name and whether it is one number per row; nil means that
+// the column goes to More.
 func (b *Batch) field(name string) (field **Node, scalar bool) {
 	switch name {
 	case Obs:

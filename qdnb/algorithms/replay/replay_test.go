@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A ring in plain Go holds the same rows in the same places, whatever the sizes of the insertions.
+// A ring in plain Go holds the same rows in the same places, for insertions of any size.
 func TestInsertOracle(t *testing.T) {
 	const width = 2
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -25,7 +25,7 @@ func TestInsertOracle(t *testing.T) {
 			want, size, position := make([]float32, capacity*width), 0, 0
 			next := float32(1)
 			for step := range 40 {
-				n := 1 + rng.IntN(capacity+2) // also more rows than the ring takes
+				n := 1 + rng.IntN(capacity+2) // sometimes more rows than the capacity
 				rows := make([]float32, 0, n*width)
 				for range n {
 					rows = append(rows, next, -next)
@@ -45,7 +45,7 @@ func TestInsertOracle(t *testing.T) {
 	})
 }
 
-// A loop may carry a buffer.
+// A loop can carry a buffer.
 func TestInsertInLoop(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -69,7 +69,7 @@ func TestInsertInLoop(t *testing.T) {
 	})
 }
 
-// sample draws n rows of a buffer of 100 rows that are numbered, of which size are filled.
+// sample draws n rows from a buffer of 100 numbered rows, of which size are filled.
 func sample(t *testing.T, p *xla.Platform, size int32, seed int64, n int) []float32 {
 	t.Helper()
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -80,8 +80,8 @@ func sample(t *testing.T, p *xla.Platform, size int32, seed int64, n int) []floa
 	return xlatest.Flat[float32](t, out[0])
 }
 
-// Draws are uniform over the filled rows: counts within 5 standard deviations, and chi-squared
-// within 5 of its own.
+// Draws are uniform over the filled rows: counts are within 5 standard deviations, and chi-squared
+// is within 5 of its own.
 func TestSampleIsUniform(t *testing.T) {
 	const n = 7000
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -98,7 +98,7 @@ func TestSampleIsUniform(t *testing.T) {
 				case i < int(size):
 					squares += (c - mean) * (c - mean) / mean
 					if (c-mean)*(c-mean) > 25*mean {
-						t.Errorf("of %d filled rows, row %d was drawn %g times, %g are expected", size, i, c, mean)
+						t.Errorf("of %d filled rows, row %d was drawn %g times, want about %g", size, i, c, mean)
 					}
 				}
 			}
@@ -114,10 +114,10 @@ func TestSampleIsOfItsKey(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		first := sample(t, p, 100, 5, 50)
 		if again := sample(t, p, 100, 5, 50); !slices.Equal(first, again) {
-			t.Error("the same key draws other rows")
+			t.Error("the same key draws different rows")
 		}
 		if other := sample(t, p, 100, 6, 50); slices.Equal(first, other) {
-			t.Error("another key draws the same rows")
+			t.Error("different keys draw the same rows")
 		}
 	})
 	if best := xlatest.Best(t); !slices.Equal(sample(t, best, 77, 5, 50),
@@ -129,7 +129,7 @@ func TestSampleIsOfItsKey(t *testing.T) {
 func TestSampleOfEmptyBuffer(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, row := range sample(t, p, 0, 5, 10) {
-			if row != 1 { // what lies in the first row
+			if row != 1 { // the content of the first row
 				t.Errorf("an empty buffer gave row %v", row)
 			}
 		}
@@ -172,7 +172,7 @@ func TestSplitAndJoin(t *testing.T) {
 	})
 }
 
-// What does not fit is refused when the program is built, with a line that says why.
+// Inputs that do not fit are rejected when the program is built, with a one-line reason.
 func TestMisfits(t *testing.T) {
 	layout := replay.Transitions(3, 2)
 	for name, build := range map[string]func(x *Node) *Node{
@@ -188,7 +188,7 @@ func TestMisfits(t *testing.T) {
 				return []*Node{build(in[0])}
 			})
 		if err == nil {
-			t.Errorf("%s: rows of 4 numbers were taken", name)
+			t.Errorf("%s: rows of 4 numbers were accepted", name)
 		}
 	}
 }

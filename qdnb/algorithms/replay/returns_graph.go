@@ -11,26 +11,26 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Returns keeps, for every row of a [Buffer] that n environments fill in turn, the sum of the
-// rewards of the row's episode so far: a tree. Row s*n+e of the buffer, modulo its capacity, is of
-// step s and environment e. While an episode runs its rows all have its partial return, and what
-// they have at its end they keep.
+// Returns tracks the return so far of every row's episode, for a [Buffer] that n environments fill
+// in lockstep: a pytree. Row s*n+e of the buffer, modulo its capacity, belongs to step s and
+// environment e. While an episode runs, all its rows hold its partial return. After its end they
+// keep the final return.
 //
 // The published code (QDax, buffers/trajectory_buffer.py) lists the rows of each episode in a table
-// and sums all of them anew at every insertion; where a row of the table outlives its transitions
-// it mixes episodes. Here an episode's return is a running sum.
+// and sums all of them again at every insertion. It mixes episodes if a row of the table outlives
+// its transitions. Here an episode's return is a running sum.
 type Returns struct {
-	Rows     *Node // [capacity / n, n], -Inf where nothing was written yet
-	Running  *Node // [n], return of the running episode
-	Age      *Node // [n] int32: steps of the running episode so far
-	Position *Node // int32: row of Rows where the next step goes
+	Rows     *Node // [capacity / n, n], -Inf where nothing is written yet
+	Running  *Node // [n], return of the current episode so far
+	Age      *Node // [n] int32: steps of the current episode so far
+	Position *Node // int32: row of Rows for the next step
 }
 
-// NewReturns are those of an empty buffer. The capacity must be a multiple of the number of
+// NewReturns returns those of an empty buffer. The capacity must be a multiple of the number of
 // environments.
 func NewReturns(g *Graph, capacity, environments int) Returns {
 	if environments < 1 || capacity < environments || capacity%environments != 0 {
-		panic(errors.Errorf("a buffer of %d rows does not hold whole steps of %d environments", capacity,
+		panic(errors.Errorf("buffer capacity %d is not a multiple of the %d environments", capacity,
 			environments))
 	}
 	rows := Zeros(g, shapes.Make(dtypes.Float32, capacity/environments, environments))
@@ -42,14 +42,14 @@ func NewReturns(g *Graph, capacity, environments int) Returns {
 	}
 }
 
-// Insert sees the step that is written into the buffer: rewards and ends of episodes, both [n].
-// length is the number of steps that an episode takes at most, and no more than the buffer holds.
-// (Of an episode that goes on for longer only the latest rows follow.) State that is donated or
-// carried by a loop is changed in place, at a cost of length * n whatever the capacity.
+// Insert records the step that is written into the buffer: rewards and episode ends, both [n].
+// length is the maximum number of steps per episode, at most the steps that the buffer holds. (In a
+// longer episode, only the latest rows are updated.) State that is donated or carried by a loop is
+// updated in place, at a cost of length * n, independent of the capacity.
 func (r Returns) Insert(reward, done *Node, length int) Returns {
 	steps, n := r.Rows.Shape().Dimensions[0], r.Rows.Shape().Dimensions[1]
 	if !reward.Shape().Equal(r.Running.Shape()) || !done.Shape().Equal(r.Running.Shape()) {
-		panic(errors.Errorf("rewards of shape %s and ends of shape %s are not of %d environments",
+		panic(errors.Errorf("rewards of shape %s and ends of shape %s do not fit %d environments",
 			reward.Shape(), done.Shape(), n))
 	}
 	if length < 1 || length > steps {
@@ -57,12 +57,12 @@ func (r Returns) Insert(reward, done *Node, length int) Returns {
 	}
 	running := Add(r.Running, reward)
 
-	// A step is the running episode's if it is no more than Age steps back from this one, round the
-	// ring. Age is below length, and length no more than the ring's steps, so that these are
-	// different rows which this episode has written, the latest now; none is what a step that has
-	// been overwritten left, or what a later pass will overwrite first. The last length steps lie
-	// in two windows: one ends here, or begins where the ring does; the other ends where the ring
-	// does. A row that is in both gets the same number twice.
+	// A step belongs to the current episode if it is at most Age steps before this one, around the
+	// ring. Age is below length, and length is at most the number of steps in the ring. So these rows
+	// are distinct and were all written by this episode; none is a leftover of an overwritten step.
+	// The last length steps lie in two windows: one ends at this step, or begins at the start of the
+	// ring; the other ends at the end of the ring. A row in both windows receives the same number
+	// twice.
 	rows := r.Rows
 	wide := []int{length, n}
 	begins := MaxScalar(AddScalar(r.Position, int32(1-length)), int32(0))
@@ -70,8 +70,8 @@ func (r Returns) Insert(reward, done *Node, length int) Returns {
 		back := Sub(Sub(r.Position, first), Iota(rows.Graph(), shapes.Make(dtypes.Int32, length, 1), 0))
 		back = Where(LessThan(back, ZerosLike(back)), AddScalar(back, int32(steps)), back)
 		own := LessOrEqual(BroadcastToDims(back, wide...), BroadcastToDims(InsertAxes(r.Age, 0), wide...))
-		told := BroadcastToDims(InsertAxes(running, 0), wide...)
-		rows = xla.SetRows(rows, first, Where(own, told, xla.Rows(rows, first, length)))
+		partial := BroadcastToDims(InsertAxes(running, 0), wide...)
+		rows = xla.SetRows(rows, first, Where(own, partial, xla.Rows(rows, first, length)))
 	}
 
 	ended := GreaterThan(done, ZerosLike(done))
@@ -85,5 +85,5 @@ func (r Returns) Insert(reward, done *Node, length int) Returns {
 	}
 }
 
-// At is the returns of rows of the buffer, [m], by their indices [m, 1] (see [Buffer.Draw]).
+// At returns the returns of buffer rows, [m], by their indices [m, 1] (see [Buffer.Draw]).
 func (r Returns) At(index *Node) *Node { return Gather(Reshape(r.Rows, -1), index) }

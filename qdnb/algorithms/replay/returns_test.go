@@ -18,7 +18,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// returnsAfter gives the rows after each step of rewards and ends [steps, n], flat. The state is
+// returnsAfter returns the rows after each step of rewards and ends [steps, n], flat. The state is
 // donated from step to step.
 func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards,
 	dones []float32) [][]float32 {
@@ -65,8 +65,8 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 	return after
 }
 
-// The buffer.* arrays of 08_smerl.npz: the return of each row after each step, also of steps that
-// overwrite others. The last number that is stored is of no row.
+// The buffer.* arrays of 08_smerl.npz: the return of each row after each step, including steps that
+// overwrite others. The last stored number belongs to no row.
 func TestGoldenReturns(t *testing.T) {
 	data := golden.Read(t, "08_smerl.npz")
 	n, length, capacity := int(data.Number("const.env_batch_size")),
@@ -80,8 +80,8 @@ func TestGoldenReturns(t *testing.T) {
 	})
 }
 
-// episodes is a random history of n environments: rewards, ends [steps, n], and for each step and
-// environment the number of its episode. Rewards are whole numbers, so that sums are exact.
+// episodes is a random history of n environments: rewards, ends [steps, n], and the episode number
+// of each step and environment. Rewards are integers, so that sums are exact.
 func episodes(rng *rand.Rand, steps, n, length int) (rewards, dones []float32, episode []int) {
 	age, number := make([]int, n), make([]int, n)
 	for range steps {
@@ -99,8 +99,8 @@ func episodes(rng *rand.Rand, steps, n, length int) (rewards, dones []float32, e
 	return rewards, dones, episode
 }
 
-// oracle is the return of each row after a step: the rewards of all steps so far of the same
-// environment and episode, whether the ring still has them or not.
+// oracle returns the return of each row after a step: the sum of all rewards so far of the same
+// environment and episode, including those no longer in the ring.
 func oracle(rewards []float32, episode []int, last, capacity, n int) []float32 {
 	rows := make([]float32, capacity)
 	for i := range rows {
@@ -120,7 +120,7 @@ func oracle(rewards []float32, episode []int, last, capacity, n int) []float32 {
 	return rows
 }
 
-// Episodes end at random, rings of all sizes wrap several times.
+// Episodes end at random, and rings of all sizes wrap several times.
 func TestReturnsOracle(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, c := range []struct{ n, length, ring int }{{1, 1, 1}, {2, 3, 3}, {3, 4, 5}, {2, 5, 11},
@@ -136,12 +136,12 @@ func TestReturnsOracle(t *testing.T) {
 	})
 }
 
-// A loop may carry returns beside the buffer; what is drawn of one fits what is drawn of the other.
+// A loop can carry returns together with the buffer, and draws from both match.
 func TestReturnsInLoop(t *testing.T) {
 	const n, length, ring, steps, draws = 3, 4, 5, 13, 40
 	rewards, dones, episode := episodes(rand.New(rand.NewPCG(5, 6)), steps, n, length)
 	want := oracle(rewards, episode, steps-1, ring*n, n)
-	number := make([]float32, ring*n) // of the row that was written last
+	number := make([]float32, ring*n) // number of the row written last
 	for i := range steps * n {
 		number[i%len(number)] = float32(i)
 	}
@@ -174,7 +174,7 @@ func TestReturnsInLoop(t *testing.T) {
 		rows, returns := xlatest.Flat[float32](t, out[2]), xlatest.Flat[float32](t, out[3])
 		for i, row := range xlatest.Flat[int32](t, out[1]) {
 			if rows[i] != number[row] || returns[i] != want[row] {
-				t.Errorf("row %d is %v of return %v, want %v of %v", row, rows[i], returns[i], number[row],
+				t.Errorf("row %d is %v with return %v, want %v with %v", row, rows[i], returns[i], number[row],
 					want[row])
 			}
 		}
@@ -187,7 +187,7 @@ func TestReturnsInLoop(t *testing.T) {
 	})
 }
 
-// A return that is not a number stays one until the episode ends, and does not reach the next.
+// A NaN return remains NaN until the episode ends, and does not affect the next episode.
 func TestReturnsOfNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -198,7 +198,7 @@ func TestReturnsOfNaN(t *testing.T) {
 	})
 }
 
-// What does not fit is refused when the program is built.
+// Inputs that do not fit are rejected when the program is built.
 func TestReturnsMisfits(t *testing.T) {
 	for name, build := range map[string]func(g *Graph, x *Node) replay.Returns{
 		"capacity": func(g *Graph, x *Node) replay.Returns { return replay.NewReturns(g, 10, 3) },
@@ -216,7 +216,7 @@ func TestReturnsMisfits(t *testing.T) {
 				return xla.Flatten(build(in[0].Graph(), in[0]))
 			})
 		if err == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }

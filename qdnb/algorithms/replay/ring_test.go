@@ -13,12 +13,12 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ring is a buffer on a backend, whose content the host reads after each insertion.
+// ring is a buffer on a backend; the host reads its content after each insertion.
 type ring struct {
 	t               *testing.T
 	p               *xla.Platform
 	capacity, width int
-	programs        map[int]*xla.Program // by the number of rows
+	programs        map[int]*xla.Program // by number of rows
 	rows            []float32
 	size, position  int32
 }
@@ -43,7 +43,7 @@ func (r *ring) read(out []*tensors.Tensor) {
 	r.size, r.position = xlatest.Flat[int32](r.t, out[1])[0], xlatest.Flat[int32](r.t, out[2])[0]
 }
 
-// insert puts rows of the ring's width into it.
+// insert inserts rows of the ring's width.
 func (r *ring) insert(rows []float32) {
 	r.t.Helper()
 	n := len(rows) / r.width
@@ -73,7 +73,7 @@ func (r *ring) insert(rows []float32) {
 	}
 }
 
-// column lists a column of the filled rows.
+// column returns a column of the filled rows.
 func (r *ring) column(k int) []float32 {
 	var column []float32
 	for i := range int(r.size) {

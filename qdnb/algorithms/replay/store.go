@@ -10,16 +10,16 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Store is a [Buffer] on the first device, as the host sees it: rows are numbered from the first
-// that was ever written, and of those it holds the last ones.
+// Store is a [Buffer] on the first device, as the host sees it. Rows are numbered from the first
+// row ever written; the buffer holds the last ones.
 type Store struct {
 	Platform *xla.Platform
-	Leaves   []xla.Sharded // of the buffer, in the order of its fields
+	Leaves   []xla.Sharded // leaves of the buffer, in field order
 
 	download *xla.Program
 }
 
-// Shape is the number of rows that the buffer can hold, and of the numbers in a row.
+// Shape returns the capacity in rows and the numbers per row.
 func (s *Store) Shape() (capacity int64, width int) {
 	dims := s.Leaves[0][0].Shape().Dimensions
 	return int64(dims[0]), dims[1]
@@ -34,11 +34,11 @@ func (s *Store) Inputs(donate bool) []xla.Input {
 	return inputs
 }
 
-// downloadRows is how many rows are cut out of the buffer at once.
+// downloadRows is the number of rows downloaded at once.
 const downloadRows = 1 << 13
 
-// Rows reads rows [to - from, width] of a buffer into which total were written. They must still be
-// in it.
+// Rows returns rows [to - from, width] of a buffer into which total rows were written. They must
+// still be in the buffer.
 func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	capacity, width := s.Shape()
 	if from < max(0, total-capacity) || to > total || from > to {
@@ -59,7 +59,7 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	rows := make([]float32, 0, (to-from)*int64(width))
 	for from < to {
 		at := from % capacity
-		start := min(at, capacity-n) // a window does not reach over the end
+		start := min(at, capacity-n) // a window does not extend past the end
 		count := min(to-from, n-(at-start))
 		first := xla.Sharded{tensors.FromScalar(int32(start))}
 		out, err := s.download.Run(s.Leaves[0], first)
@@ -79,8 +79,8 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 	return rows, nil
 }
 
-// Set fills the buffer as it was after total rows: read is given a function that takes rows from a
-// row number on, and calls it for all that the buffer held.
+// Set restores the buffer as it was after total rows. read receives a function that takes rows,
+// starting at a row number, and must call it for all rows that the buffer held.
 func (s *Store) Set(total int64, read func(put func(from int64,
 	rows []float32) error) error) error {
 	capacity, width := s.Shape()
@@ -105,7 +105,7 @@ func (s *Store) Clear() {
 	s.put(make([]float32, capacity*int64(width)), 0)
 }
 
-// put puts rows, [capacity * width], into the buffer, of which total were ever written.
+// put writes rows, [capacity * width], to the buffer, with total rows written so far.
 func (s *Store) put(flat []float32, total int64) {
 	capacity, width := s.Shape()
 	s.Leaves[0].Free()
@@ -113,7 +113,7 @@ func (s *Store) put(flat []float32, total int64) {
 	s.Count(total)
 }
 
-// Count says how many rows were ever written.
+// Count sets the number of rows written so far.
 func (s *Store) Count(total int64) {
 	capacity, _ := s.Shape()
 	for i, x := range []int64{min(total, capacity), total % capacity} {
@@ -122,10 +122,10 @@ func (s *Store) Count(total int64) {
 	}
 }
 
-// Programs are those that the store has compiled.
+// Programs returns the programs that the store has compiled.
 func (s *Store) Programs() []*xla.Program { return []*xla.Program{s.download} }
 
-// Free gives the device's memory back.
+// Free frees the device memory.
 func (s *Store) Free() {
 	for _, leaf := range s.Leaves {
 		leaf.Free()

@@ -8,21 +8,21 @@ import (
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
-	// Adam of actor, critics and entropy coefficient; paper: 3e-4
+	// LearningRate is Adam's learning rate for actor, critics and entropy coefficient; paper: 3e-4.
 	LearningRate float64 `json:"learning_rate"`
-	Discount     float64 `json:"discount"` // of later rewards, per step; paper: 0.99
-	// share of the new in a target, per update; paper: 0.005
+	Discount     float64 `json:"discount"` // discount factor per step; paper: 0.99
+	// Tau is the Polyak factor of the target networks, per update; paper: 0.005.
 	Tau float64 `json:"tau"`
-	// factor of rewards; paper: 1, 5 or 10 by environment
+	// RewardScaling is a factor on rewards; paper: 1, 5 or 10, depending on the environment.
 	RewardScaling float64 `json:"reward_scaling"`
-	AlphaInit     float64 `json:"alpha_init"` // entropy coefficient at first; paper: 0.1
-	FixAlpha      bool    `json:"fix_alpha"`  // leave it there; paper: true
-	BatchSize     int     `json:"batch_size"` // transitions drawn for an update; paper: 256
-	// units of the hidden layers of actor and critics; paper: 256, 256
+	AlphaInit     float64 `json:"alpha_init"` // initial entropy coefficient; paper: 0.1
+	FixAlpha      bool    `json:"fix_alpha"`  // keep the entropy coefficient fixed; paper: true
+	BatchSize     int     `json:"batch_size"` // transitions per update; paper: 256
+	// Hidden is the number of units per hidden layer of actor and critics; paper: 256, 256.
 	Hidden []int `json:"hidden"`
 }
 
-// Default are the paper's hyperparameters.
+// Default returns the paper's hyperparameters.
 func Default() Config {
 	return Config{
 		LearningRate: 3e-4, Discount: 0.99, Tau: 0.005, RewardScaling: 1, AlphaInit: 0.1, FixAlpha: true,
@@ -30,10 +30,10 @@ func Default() Config {
 	}
 }
 
-// maxBatch is the largest batch: a larger one is a slip of the pen rather than an experiment.
+// maxBatch is the largest batch; a larger value is probably a typo.
 const maxBatch = 1 << 20
 
-// Check finds values that cannot work, before anything is compiled.
+// Check rejects values that cannot work, before anything is compiled.
 func (c Config) Check() error {
 	return cmp.Or(
 		limits.Numbers(

@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// published is 05_sac.npz: what QDax makes of given networks, transitions and noise.
+// published is 05_sac.npz: QDax's results for given networks, transitions and noise.
 type published struct {
 	golden.File
 	sac    SAC
@@ -40,13 +40,13 @@ func readPublished(t *testing.T) published {
 	return published{f, New(config, obs, actions), replay.Transitions(obs, actions)}
 }
 
-// rows are flat parameter sets as rows of one form.
+// rows returns flat parameter sets as rows of one form.
 func (f published) rows(name string, form nn.MLP) *tensors.Tensor {
 	data := f.Float32s(name)
 	return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
 }
 
-// batch is the transitions of given rows of the data, joined to rows of the layout.
+// batch returns the transitions in the given rows of the data, joined to rows of the layout.
 func (f published) batch(rows []int32) *tensors.Tensor {
 	var joined []float32
 	for _, row := range rows {
@@ -77,7 +77,7 @@ func TestGoldenDistribution(t *testing.T) {
 		}, f.tensor("dist.logits"), f.tensor("dist.eps"))
 		for i, name := range []string{"dist.action", "dist.log_prob", "dist.mode",
 			"dist.mode_adaptation"} {
-			// Theirs takes the noise back out of the action, which costs digits where the scale is
+			// The published code recovers the noise from the action, which loses digits where the scale is
 			// small.
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), f.Float32s(name), 5e-5)
 		}
@@ -104,7 +104,7 @@ func TestGoldenLosses(t *testing.T) {
 	})
 }
 
-// Successive updates, with the entropy coefficient learnt and fixed.
+// Successive updates, with the entropy coefficient learned and fixed.
 func TestGoldenUpdates(t *testing.T) {
 	f := readPublished(t)
 	for _, prefix := range []string{"update", "update_fix"} {

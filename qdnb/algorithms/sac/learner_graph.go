@@ -10,19 +10,19 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// SAC is the algorithm for networks of given forms. Its methods build graphs.
+// SAC is the algorithm for given network architectures. Its methods build graphs.
 type SAC struct {
 	Config
 	Actor  nn.MLP // input to means and raw scales of the actions, see nn.NewTanhGaussian
-	Critic nn.MLP // input beside action to one number; each of the two
+	Critic nn.MLP // input and action to one value; each of the two
 
-	tuned []*Node // the numbers, if they are of the graph
+	tuned []*Node // traced parameters, if bound
 }
 
 var _ xla.Parametric[SAC] = SAC{}
 
-// New is the algorithm for inputs of so many numbers (observations, beside a skill if there is one)
-// and actions of so many.
+// New returns the algorithm for the given numbers of inputs (observations, plus the skill if there
+// is one) and action components.
 func New(config Config, inputs, actions int) SAC {
 	return SAC{
 		Config: config,
@@ -33,11 +33,11 @@ func New(config Config, inputs, actions int) SAC {
 	}
 }
 
-// Actions is the number of an action's components.
+// Actions is the number of action components.
 func (s SAC) Actions() int { return s.Actor.Sizes[len(s.Actor.Sizes)-1] / 2 }
 
-// Numbers implements [xla.Parametric]: the scaling of rewards, and the logarithm of the entropy
-// coefficient at first.
+// Params implements [xla.Parametric]: the reward scaling and the logarithm of the initial entropy
+// coefficient.
 func (s SAC) Params() []float64 { return []float64{s.RewardScaling, math.Log(s.AlphaInit)} }
 
 // Bind implements [xla.Parametric].
@@ -46,7 +46,7 @@ func (s SAC) Bind(numbers []*Node) SAC {
 	return s
 }
 
-// number is one of Numbers, a scalar.
+// number returns one of Params as a scalar.
 func (s SAC) number(g *Graph, i int) *Node {
 	if s.tuned != nil {
 		return s.tuned[i]
@@ -54,18 +54,18 @@ func (s SAC) number(g *Graph, i int) *Node {
 	return Const(g, float32(s.Params()[i]))
 }
 
-// Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a
-// critic and N of an actor.
+// Learner is the state of the algorithm: a pytree. Rows follow [nn.MLP.Layout], with C parameters
+// per critic and N per actor.
 type Learner struct {
 	Actor                *Node // [1, N]
 	Critic, TargetCritic *Node // [2, C]
-	LogAlpha             *Node // scalar, the logarithm of the entropy coefficient
+	LogAlpha             *Node // scalar, log of the entropy coefficient
 	ActorMoments         nn.Moments
 	CriticMoments        nn.Moments
-	AlphaMoments         nn.Moments // of nothing while the coefficient is fixed
+	AlphaMoments         nn.Moments // unused while the coefficient is fixed
 }
 
-// Start is a learner before its first update.
+// Start returns a learner before its first update.
 func (s SAC) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
 	actor := s.Actor.Init(key.FoldInEach(Const(g, []int32{0})))
@@ -78,7 +78,7 @@ func (s SAC) Start(key xla.Key) Learner {
 
 func (s SAC) adam() nn.Adam { return nn.NewAdam(s.LearningRate) }
 
-// Learning is a learner whose networks are cut, for many updates: a tree.
+// Learning is a learner with its networks cut into arrays, for many updates: a pytree.
 type Learning struct {
 	Actor, Critic, TargetCritic []nn.Network // one actor, two critics
 	LogAlpha                    *Node
@@ -86,7 +86,7 @@ type Learning struct {
 	AlphaMoments                nn.Moments
 }
 
-// Cut makes a learner ready for updates.
+// Cut cuts the networks of a learner into arrays for updates.
 func (s SAC) Cut(l Learner) Learning {
 	actor, critics := s.Actor.Networks, s.Critic.Networks
 	return Learning{

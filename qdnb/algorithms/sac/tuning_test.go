@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// With the published numbers as inputs an algorithm that has others of its own gives what is
-// published.
+// With the published parameters bound as inputs, an algorithm with other parameters of its own
+// reproduces the published results.
 func TestNumbersAreTakenFromTheInputs(t *testing.T) {
 	f := readPublished(t)
 	numbers := xla.ParamsOf(f.sac)

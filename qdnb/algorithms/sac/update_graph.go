@@ -8,14 +8,15 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Noise is standard normal, [B, actions] each, for the actions that an update draws: a tree.
+// Noise is standard normal noise, [B, actions] each, for the actions sampled in an update: a
+// pytree.
 type Noise struct {
 	Critic *Node // at the next observations
 	Actor  *Node // at the observations
-	Alpha  *Node // at the observations again; nil if the entropy coefficient is fixed
+	Alpha  *Node // at the observations, drawn separately; nil if the entropy coefficient is fixed
 }
 
-// NewNoise draws the noise of an update.
+// NewNoise draws the noise for an update.
 func (s SAC) NewNoise(key xla.Key) Noise {
 	draw := func(stream int) *Node { return key.FoldIn(stream).Normal(s.BatchSize, s.Actions()) }
 	noise := Noise{Critic: draw(0), Actor: draw(1)}
@@ -25,22 +26,22 @@ func (s SAC) NewNoise(key xla.Key) Noise {
 	return noise
 }
 
-// Losses are scalars, of the networks before an update: a tree.
+// Losses are scalars, computed with the networks before an update: a pytree.
 type Losses struct{ Critic, Actor, Alpha *Node }
 
-// Policy is what an actor [1, N] does at inputs [B, inputs].
+// Policy returns the action distribution of an actor [1, N] at inputs [B, inputs].
 func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
 	return nn.NewTanhGaussian(s.Actor.Network(actor, 0).Apply(inputs))
 }
 
-// CriticLoss is how far the critics [2, C] are from the target, a scalar:
+// CriticLoss is the error of the critics [2, C] relative to the target, a scalar:
 //
-//	a', log pi' = a draw of the actor at s'
+//	a', log pi' = a sample from the actor at s', and its log-probability
 //	y = reward_scaling r + (1 - done) discount (min(Q1', Q2')(s', a') - alpha log pi')
 //	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
 //
-// Primes of Q are the target networks. Steps that end an episode by its length are left out, but
-// counted in the mean (QDax, losses/sac_loss.py).
+// Q' are the target networks. Truncated steps are masked out, but still count in the mean's
+// denominator (QDax, losses/sac_loss.py).
 func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch replay.Batch,
 	noise *Node) *Node {
 	target := s.target(s.Critic.Networks(targetCritic), s.Actor.Network(actor, 0), logAlpha, batch,
@@ -48,13 +49,14 @@ func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch repla
 	return criticLoss(s.Critic.Networks(critic), target, batch)
 }
 
-// ActorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) of a draw a of the actor [1, N], a scalar.
+// ActorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor [1,
+// N], a scalar.
 func (s SAC) ActorLoss(actor, critic, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
 	return actorLoss(s.Actor.Network(actor, 0), s.Critic.Networks(critic), logAlpha, batch.Obs, noise)
 }
 
-// AlphaLoss is mean(alpha (-log pi - H)) of a draw of the actor, a scalar, where H = -actions / 2
-// is the entropy aimed at.
+// AlphaLoss is mean(alpha (-log pi - H)) for an action sampled from the actor, a scalar, with the
+// target entropy H = -actions / 2.
 func (s SAC) AlphaLoss(logAlpha, actor *Node, batch replay.Batch, noise *Node) *Node {
 	return s.alphaLoss(logAlpha, s.Actor.Network(actor, 0), batch.Obs, noise)
 }
@@ -76,7 +78,7 @@ func criticLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
 	return MulScalar(Add(loss(critics[0]), loss(critics[1])), 0.25)
 }
 
-// values are a critic's, [B].
+// values returns a critic's values, [B].
 func values(critic nn.Network, obs, action *Node) *Node {
 	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
 }
@@ -97,9 +99,9 @@ func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node
 	return ReduceAllMean(Mul(Exp(logAlpha), StopGradient(AddScalar(Neg(logProb), -entropy))))
 }
 
-// Update is one step of the algorithm. All three losses are those of the networks before it:
-// critics' and actor's fall by a step of Adam, the critics' targets follow by tau, and the entropy
-// coefficient falls too unless it is fixed.
+// Update is one step of the algorithm. All three losses are computed with the networks before the
+// step. Critics and actor take one Adam step, the target critics follow with factor tau, and the
+// entropy coefficient takes an Adam step unless it is fixed.
 func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Losses) {
 	adam, next := s.adam(), l
 	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch,

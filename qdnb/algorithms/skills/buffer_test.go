@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The rows of the replay buffer are the transitions in their order, to the bit: also where episodes
-// end by themselves or by their length, and where the ring begins again.
+// The rows of the replay buffer are the transitions in order, bit for bit, across both kinds of
+// episode ends and where the ring wraps.
 func TestReplayHoldsTheTransitions(t *testing.T) {
 	const n, width = 6, 14
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -25,7 +25,7 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 		var age [n]int
 		ended, cut := 0, 0
 		steps(t, s, 1)
-		for step := range 3 { // of ten iterations: the ring begins again with each
+		for step := range 3 { // each of ten iterations, which fill the ring once
 			steps(t, s, 10)
 			total := s.envSteps(s.Iteration())
 			rows, err := s.ReplayRows(total-10*n, total)
@@ -61,10 +61,10 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 			}
 		}
 		if ended == cut || cut == 0 {
-			t.Errorf("%d episodes ended, %d by their length: the test tells nothing", ended, cut)
+			t.Errorf("%d episodes ended, %d by their length: the test is vacuous", ended, cut)
 		}
 		if first[0] == first[3] {
-			t.Error("two environments of one skill begin at the same place")
+			t.Error("two environments of one skill have the same initial state")
 		}
 		if _, err := s.ReplayRows(0, 1); err == nil {
 			t.Error("the first row is still there")
@@ -75,7 +75,7 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 func TestRefill(t *testing.T) {
 	const n, capacity = 6, 60
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		// a buffer that is filled in part, just full, and in the middle of the ring
+		// a buffer that is partly filled, exactly full, and in the middle of the ring
 		ends := []int{5, 10, 23}
 		if p.Kind != xla.Go {
 			ends = ends[2:]
@@ -101,7 +101,7 @@ func TestRefill(t *testing.T) {
 			}
 			if before["replay"].Shape[0] != filled*n || !slices.Contains(xlatest.Differ(before, after),
 				"replay") {
-				t.Errorf("after %d steps: the buffer had %v rows and is not filled anew", end,
+				t.Errorf("after %d steps: the buffer had %v rows and is not refilled", end,
 					before["replay"].Shape)
 			}
 			for i, want := range []int32{int32(filled * n), int32(end * n % capacity)} {
@@ -113,17 +113,17 @@ func TestRefill(t *testing.T) {
 
 			outcomes := steps(t, s, 12)
 			if last := outcomes[11]; last.Iteration != int64(end+12) || last.EnvSteps != int64((end+12)*n) {
-				t.Errorf("it goes on to %+v", last)
+				t.Errorf("the next outcome is %+v", last)
 			}
-			// Every row was written since; those of the first episodes, which began before the
-			// buffer was filled, may be gone.
+			// Every row has been written since. Rows of the first episodes, which began before the buffer
+			// was filled, may be gone.
 			checkReturns(t, fmt.Sprintf("%d steps and 12 more", end), memory(t, s), end+12, n, 10)
 		}
 	})
 }
 
-// checkReturns compares the returns of a full buffer's rows with sums of the rewards in it, for the
-// episodes that begin in it. ring is the steps that it holds.
+// checkReturns compares the returns of a full buffer's rows with the sums of its rewards, for
+// episodes that begin in it. ring is its capacity in steps.
 func checkReturns(t *testing.T, what string, held map[string]npz.Array, end, n, ring int) {
 	t.Helper()
 	rows, returns := floatsOf(t, held, "replay"), floatsOf(t, held, "Returns.Rows")

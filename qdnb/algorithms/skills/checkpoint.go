@@ -13,8 +13,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// jointState lists what is on the first device but the replay buffer, by the names it has in
-// checkpoints.
+// held lists the state on the first device except the replay buffer, by its names in checkpoints.
 func (s *Search) held() (names []string, values []*xla.Sharded) {
 	add := func(name string, value *xla.Sharded) {
 		names, values = append(names, name),
@@ -30,40 +29,40 @@ func (s *Search) held() (names []string, values []*xla.Sharded) {
 	return names, values
 }
 
-// Arrays is the state of the search on the host, without the replay buffer. With them it is what
-// [Search.Restore] goes on from, bit for bit.
+// Arrays returns the state of the search on the host, without the replay buffer. [Search.Restore]
+// resumes from it and the replay buffer, bit for bit.
 func (s *Search) Arrays() (map[string]npz.Array, error) {
 	names, values := s.held()
 	arrays := map[string]npz.Array{}
 	for i, name := range names {
 		array, err := xla.Download(*values[i])
 		if err != nil {
-			return nil, errors.Errorf("%s cannot be read from the device: %v", name, err)
+			return nil, errors.Errorf("cannot read %s from the device: %v", name, err)
 		}
 		arrays[name] = array
 	}
 	arrays[evaluationsName] = npz.Scalar(s.evaluations)
-	arrays[figuresName] = npz.Of(append(slices.Clone(s.sums), s.summed))
+	arrays[sumsName] = npz.Of(append(slices.Clone(s.sums), s.summed))
 	return arrays, nil
 }
 
-// What the host counts, in checkpoints: the episodes that measured skills, and the sums of the
-// figures since then.
+// Host counters in checkpoints: the evaluation episodes, and the sums of the metrics since the last
+// evaluation.
 const (
 	evaluationsName = "passive_evaluations"
-	figuresName     = "figures"
+	sumsName        = "figures"
 )
 
-// Restore puts the search where [Search.Arrays] was taken, after an iteration. The replay buffer is
-// put back by itself, see [Search.SetReplay].
+// Restore restores the state that [Search.Arrays] returned after an iteration. The replay buffer is
+// restored separately; see [Search.SetReplay].
 func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 	evaluations, err := arrays[evaluationsName].Int64s()
 	if err != nil || len(evaluations) != 1 {
-		return errors.Errorf("the checkpoint does not say how many evaluations there were")
+		return errors.Errorf("the checkpoint lacks the number of evaluations")
 	}
-	figures, err := arrays[figuresName].Float64s()
-	if err != nil || len(figures) != len(s.sums)+1 {
-		return errors.Errorf("the checkpoint has %d sums of figures, this run needs %d", len(figures),
+	sums, err := arrays[sumsName].Float64s()
+	if err != nil || len(sums) != len(s.sums)+1 {
+		return errors.Errorf("the checkpoint has %d metric sums, but this run needs %d", len(sums),
 			len(s.sums)+1)
 	}
 	names, values := s.held()
@@ -72,15 +71,15 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		want := (*values[i])[0].Shape()
 		got, ok := arrays[name]
 		if !ok || !slices.Equal(got.Shape, want.Dimensions) {
-			return errors.Errorf("the checkpoint's %s have shape %v, this run needs %v", name, got.Shape,
+			return errors.Errorf("%s in the checkpoint has shape %v, but this run needs %v", name, got.Shape,
 				want.Dimensions)
 		}
 		tensor, err := xla.Upload(got)
 		if err != nil {
-			return errors.Errorf("the checkpoint's %s: %v", name, err)
+			return errors.Errorf("%s in the checkpoint: %v", name, err)
 		}
 		if tensor.DType() != want.DType {
-			return errors.Errorf("the checkpoint's %s are of %s, this run needs %s", name, tensor.DType(),
+			return errors.Errorf("%s in the checkpoint is %s, but this run needs %s", name, tensor.DType(),
 				want.DType)
 		}
 		restored[i] = xla.Sharded{tensor}
@@ -90,12 +89,12 @@ func (s *Search) Restore(iteration int64, arrays map[string]npz.Array) error {
 		*value = restored[i]
 	}
 	s.iteration, s.evaluations = iteration, evaluations[0]
-	s.sums, s.summed = slices.Clone(figures[:len(s.sums)]), figures[len(s.sums)]
+	s.sums, s.summed = slices.Clone(sums[:len(s.sums)]), sums[len(s.sums)]
 	return nil
 }
 
-// Params is what is left of a run when it is done: the actor's row and what the diversity reward
-// knows, by name.
+// Params returns the results of a finished run: the actor's row, and the state of the diversity
+// reward by name.
 func (s *Search) Params() (actor []float32, known map[string]npz.Array, err error) {
 	array, err := xla.Download(s.actor())
 	if err != nil {
@@ -114,32 +113,32 @@ func (s *Search) Params() (actor []float32, known map[string]npz.Array, err erro
 	return actor, known, nil
 }
 
-// ReplayShape is that of the replay buffer: its rows, the numbers in a row, and how many rows were
-// ever written to it up to now.
+// ReplayShape returns the replay buffer's capacity in rows, the width of a row, and the total
+// number of rows written so far.
 func (s *Search) ReplayShape() (capacity int64, width int, total int64) {
 	capacity, width = s.buffer.Shape()
 	return capacity, width, s.envSteps(s.iteration)
 }
 
-// ReplayRows reads rows of the replay buffer, see [replay.Store.Rows].
+// ReplayRows reads rows of the replay buffer; see [replay.Store.Rows].
 func (s *Search) ReplayRows(from, to int64) ([]float32, error) {
 	return s.buffer.Rows(s.envSteps(s.iteration), from, to)
 }
 
-// SetReplay fills the replay buffer as it was after the newest iteration, see [replay.Store.Set].
+// SetReplay restores the replay buffer as of the newest iteration; see [replay.Store.Set].
 func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error) error) error {
 	return s.buffer.Set(s.envSteps(s.iteration), read)
 }
 
-// Refill fills the replay buffer anew, as far as it was filled after the newest iteration, with
-// steps of the actor as it is now. It returns the number of episodes, whole ones if none ends
-// early. What a search learns then is not what it would have learnt.
+// Refill refills a lost replay buffer with steps of the current actor, to the fill level of the
+// newest iteration. It returns the number of episodes, assuming that none ends early. Later
+// learning differs from that of an uninterrupted search.
 func (s *Search) Refill() (episodes int64, err error) {
 	act, err := s.compile("steps for the replay buffer",
 		func(st state, buffer replay.Buffer, _ []*graph.Node, key xla.Key) (state, replay.Buffer,
-			figures) {
+			metrics) {
 			st, buffer, _ = s.it.act(st, buffer, key.FoldIn(streamRefill))
-			return st, buffer, figures{Task: graph.ReduceAllMean(st.Worlds.Reward)}
+			return st, buffer, metrics{Task: graph.ReduceAllMean(st.Worlds.Reward)}
 		})
 	if err != nil {
 		return 0, err
@@ -162,7 +161,7 @@ func (s *Search) Refill() (episodes int64, err error) {
 	return steps * n / int64(s.it.task.Length), nil
 }
 
-// forgetReturns makes the returns those of an empty buffer whose next step goes to a row.
+// forgetReturns resets the returns to those of an empty buffer whose next step is stored at a row.
 func (s *Search) forgetReturns(row int64) {
 	for i, name := range xla.Names(s.form) {
 		v := s.known[i]

@@ -13,25 +13,25 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// DADS rewards a transition that its skill foretells better than the others do (Sharma et al., ICLR
-// 2020). Skill dynamics q foretell the change x = next - now, less its running mean and over its
-// running deviation, clamped to +-5:
+// DADS rewards transitions that their skill predicts better than other skills do (Sharma et al.,
+// ICLR 2020). Skill dynamics q predict the change x = next - now, normalised by its running mean
+// and deviation and clamped to +-5:
 //
 //	q(x|z) = sum over k of w_k(z) N(x; mean_k(z), I)
 //	reward = log(skills) - log(sum over j of exp(clamp(log q(x|z_j) - log q(x|z), -50, 50)))
 //	loss = -mean(log q(x|z) (1 - done))
 //
-// j counts all skills, z's own too. The networks are one of ReLU units, also at its end, and two
-// layers side by side that make of its output the logits of w and the means. As in the published
-// code (QDax, baselines/dads.py) the running statistics are of what [Model.Observe] sees, changes
-// that end an episode counted as 0, and rewards are not masked.
+// j runs over all skills, including z. The network has ReLU layers, including the last hidden one,
+// followed by two parallel layers for the logits of w and the means. As in the published code
+// (QDax, baselines/dads.py), the running statistics cover what [Model.Observe] receives, with
+// changes that end an episode counted as 0, and rewards are not masked.
 type DADS struct {
 	LearningRate float64
 	Hidden       []int // sizes of the hidden layers, one or more
-	Components   int   // of the mixture; 4 in the paper
-	// Sees is how many numbers of now, its last ones, the dynamics are told beside the skill. The
-	// paper tells them none, and none is cheap: the networks are evaluated for each skill, not for
-	// each transition. In QDax's words it is d - omit_input_dynamics_dim.
+	Components   int   // of the mixture; paper: 4
+	// Sees is how many features of now, the last ones, the dynamics receive in addition to the skill.
+	// The paper uses none, which is cheap: the networks are evaluated once per skill rather than per
+	// transition. In QDax it is d - omit_input_dynamics_dim.
 	Sees int
 }
 
@@ -62,7 +62,7 @@ func (d DADS) Model(known []*Node, skills, changes int) Model {
 		nn.NewAdam(d.LearningRate), d.Sees}
 }
 
-// skillDynamics is the model of [DADS]: a tree.
+// skillDynamics is the model of [DADS]. It is a pytree.
 type skillDynamics struct {
 	Learned    learned[dynamics]
 	Normaliser nn.Statistics
@@ -79,7 +79,7 @@ func (m skillDynamics) Observe(fresh Batch) Model {
 
 // Reward implements [Model].
 func (m skillDynamics) Reward(b Batch) *Node {
-	// What all skills have in common does not count.
+	// Terms common to all skills cancel.
 	return distinction(m.all(b, m.change(b)), b.Skill)
 }
 
@@ -105,7 +105,7 @@ func (m skillDynamics) change(b Batch) *Node {
 	return m.Normaliser.Normalise(Sub(b.Next, b.Now), dadsLimit)
 }
 
-// seen is what of now the dynamics are told, [B, Sees].
+// seen is the part of now that the dynamics receive, [B, Sees].
 func (m skillDynamics) seen(b Batch) *Node {
 	return Slice(b.Now, AxisRange(), AxisRange(b.Now.Shape().Dimensions[1]-m.Sees))
 }
@@ -117,7 +117,7 @@ func (m skillDynamics) all(b Batch, change *Node) *Node {
 	if m.Sees == 0 {
 		return m.Learned.Net.ofAll(every, change)
 	}
-	repeated := func(x *Node) *Node { // a row for each skill, [B * skills, ...]
+	repeated := func(x *Node) *Node { // one row per skill, [B * skills, ...]
 		width := x.Shape().Dimensions[1]
 		return Reshape(BroadcastToDims(InsertAxes(x, 1), batch, skills, width), -1, width)
 	}
@@ -128,12 +128,12 @@ func (m skillDynamics) all(b Batch, change *Node) *Node {
 // own is log q(x|z) - common(x) for the skill of each transition, [B].
 func (m skillDynamics) own(b Batch, change *Node) *Node {
 	if m.Sees == 0 {
-		return ofSkill(m.all(b, change), b.Skill) // which the reward needs too
+		return ofSkill(m.all(b, change), b.Skill) // the reward needs it too
 	}
 	return m.Learned.Net.ofEach(change, m.seen(b), b.Skill)
 }
 
-// common is the part of log q(x|z) that does not depend on the skill nor on the networks, [B]:
+// common is the part of log q(x|z) that depends on neither the skill nor the networks, [B]:
 //
 //	-|x|^2 / 2 - d log(2 pi) / 2
 func common(x *Node) *Node {
@@ -141,27 +141,25 @@ func common(x *Node) *Node {
 	return AddScalar(MulScalar(ReduceSum(Square(x), 1), -0.5), -0.5*d*math.Log(2*math.Pi))
 }
 
-// distinction is the reward for log q(x|z_j) of all skills [B, skills], up to a number for each
-// row.
+// distinction is the reward, given log q(x|z_j) of all skills [B, skills] up to a constant per row.
 func distinction(all, skill *Node) *Node {
 	off := nn.Bounded(Sub(all, InsertAxes(ofSkill(all, skill), 1)), -50, 50)
 	return Neg(AddScalar(Log(ReduceSum(Exp(off), 1)), -math.Log(float64(skill.Shape().Dimensions[1]))))
 }
 
-// oneHots are all skills, [skills, skills].
+// oneHots are the one-hot vectors of all skills, [skills, skills].
 func oneHots(g *Graph, skills int) *Node {
 	return OneHot(Iota(g, shapes.Make(dtypes.Int32, skills), 0), skills, dtypes.Float32)
 }
 
-// dynamicsForm is the form of skill dynamics. A row is laid out as the source's: logits, means,
-// hidden layers, each as [nn.MLP.Layout] says; the means are in the order of the components.
+// dynamicsForm is the architecture of skill dynamics. A row is laid out as in the source: logits,
+// means, hidden layers, each as in [nn.MLP.Layout]; the means are ordered by component.
 type dynamicsForm struct{ logits, means, hidden nn.MLP }
 
 func (d DADS) form(skills, changes int) dynamicsForm {
 	if d.Sees < 0 || d.Sees > changes || d.Components < 1 || len(d.Hidden) == 0 {
 		panic(errors.Errorf("skill dynamics of %d components and %d hidden layers cannot see %d of %d "+
-			"numbers",
-			d.Components, len(d.Hidden), d.Sees, changes))
+			"features", d.Components, len(d.Hidden), d.Sees, changes))
 	}
 	last := d.Hidden[len(d.Hidden)-1]
 	return dynamicsForm{
@@ -172,7 +170,7 @@ func (d DADS) form(skills, changes int) dynamicsForm {
 	}
 }
 
-// init draws a row [1, N].
+// init returns a random row [1, N].
 func (f dynamicsForm) init(key xla.Key) *Node {
 	var parts []*Node
 	for i, form := range []nn.MLP{f.logits, f.means, f.hidden} {
@@ -181,10 +179,10 @@ func (f dynamicsForm) init(key xla.Key) *Node {
 	return Concatenate(parts, 1)
 }
 
-// dynamics are the networks of a row: a tree.
+// dynamics are the networks of a row. They are a pytree.
 type dynamics struct{ Logits, Means, Hidden nn.Network }
 
-// cut cuts a row [1, N] into networks.
+// cut splits a row [1, N] into networks.
 func (f dynamicsForm) cut(row *Node) dynamics {
 	forms := []nn.MLP{f.logits, f.means, f.hidden}
 	nets, start := make([]nn.Network, len(forms)), 0
@@ -193,7 +191,7 @@ func (f dynamicsForm) cut(row *Node) dynamics {
 		start += form.Params()
 	}
 	if width := row.Shape().Dimensions[1]; width != start {
-		panic(errors.Errorf("skill dynamics have %d parameters, a row of %d does not fit", start, width))
+		panic(errors.Errorf("skill dynamics have %d parameters, but the row has %d", start, width))
 	}
 	return dynamics{nets[0], nets[1], nets[2]}
 }
@@ -207,8 +205,8 @@ func (n dynamics) join() *Node {
 	return Concatenate(parts, 1)
 }
 
-// mixtures are the logarithms of the weights [R, k] and the means [R, k, d] for inputs of R rows, d
-// numbers foretold.
+// mixtures are the log weights [R, k] and the means [R, k, d] of the mixture for inputs with R
+// rows; d is the number of predicted features.
 func (n dynamics) mixtures(d int, inputs ...*Node) (weights, means *Node) {
 	hidden := n.Hidden.Apply(inputs...)
 	logits := n.Logits.Apply(hidden)
@@ -216,10 +214,10 @@ func (n dynamics) mixtures(d int, inputs ...*Node) (weights, means *Node) {
 		Reshape(n.Means.Apply(hidden), logits.Shape().Dimensions[0], -1, d)
 }
 
-// Of a component, log N(x; mean, I) is x . mean - |mean|^2 / 2 and what all have in common.
+// For a component, log N(x; mean, I) is x . mean - |mean|^2 / 2 + common(x).
 
-// ofAll is log q(x|z) - common(x) for changes [B, d] and skills [S, skills], each with each, [B,
-// S]. All products are one matrix product.
+// ofAll is log q(x|z) - common(x) for every pair of changes [B, d] and skills [S, skills], [B, S].
+// It takes a single matrix product.
 func (n dynamics) ofAll(skills, x *Node) *Node {
 	batch, d := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	weights, means := n.mixtures(d, skills)
@@ -229,7 +227,7 @@ func (n dynamics) ofAll(skills, x *Node) *Node {
 	return logSumExp(Add(Reshape(products, batch, count, -1), InsertAxes(offset, 0)))
 }
 
-// ofEach is log q(x|inputs) - common(x) for changes [B, d] and as many rows of inputs, [B].
+// ofEach is log q(x|inputs) - common(x) for changes [B, d] and B rows of inputs, [B].
 func (n dynamics) ofEach(x *Node, inputs ...*Node) *Node {
 	weights, means := n.mixtures(x.Shape().Dimensions[1], inputs...)
 	near := ReduceSum(Mul(means, Sub(InsertAxes(x, 1), MulScalar(means, 0.5))), 2)

@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// density is log q(x|z) of DADS with two hidden layers, for x normalised.
+// density is log q(x|z) of DADS with two hidden layers, for normalised x.
 func (h history) density(d DADS, row []float32, z int, now []float32, x []float64) float64 {
 	last := d.Hidden[1]
 	logits, rest := layer(row, last, d.Components, false)
@@ -37,8 +37,8 @@ func (h history) density(d DADS, row []float32, z int, now []float32, x []float6
 	return logOfSum(logs)
 }
 
-// Rewards and losses of drawn networks are those of a float64 program, with all, some or none of
-// the descriptor seen.
+// Rewards and losses of random networks match a float64 implementation, with all, part or none of
+// the descriptor as input.
 func TestDADSOracle(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 23, 4, 3)
 	for sees := range h.d + 1 {
@@ -75,8 +75,8 @@ func TestDADSOracle(t *testing.T) {
 	}
 }
 
-// Where only the skill is seen, one evaluation for each skill gives what one for each transition
-// gives, and so does its gradient.
+// If the dynamics see only the skill, evaluating them once per skill gives the same values and
+// gradients as once per transition.
 func TestSkillAlone(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 17, 4, 3)
 	dads := DADS{LearningRate: 1e-3, Hidden: []int{7, 6}, Components: 5}
@@ -98,8 +98,8 @@ func TestSkillAlone(t *testing.T) {
 	})
 }
 
-// Skills that go different ways are told apart: the reward comes near its greatest value,
-// log(skills).
+// Skills that move in different directions become distinguishable: the reward approaches its
+// maximum, log(skills).
 func TestDADSLearns(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 60, 3, 3)
 	clear(h.done)
@@ -108,15 +108,14 @@ func TestDADSLearns(t *testing.T) {
 			reward, first, last, _ := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16},
 				Components: 4, Sees: sees}, h, 200)
 			if most := float32(math.Log(3)); reward < 0.8*most || reward > most+1e-6 || last > first-0.5 {
-				t.Errorf("seeing %d numbers: the reward is %g of %g, the loss fell from %g to %g", sees, reward,
+				t.Errorf("seeing %d features: the reward is %g of %g, the loss fell from %g to %g", sees, reward,
 					most, first, last)
 			}
 		}
 	})
 }
 
-// Transitions that end an episode are not learnt from, but are counted, and are seen as ones that
-// change nothing.
+// Transitions that end an episode are not learnt from. The statistics count them as zero changes.
 func TestDADSOfEnds(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for i := range h.done {
@@ -143,7 +142,7 @@ func TestDADSOfEnds(t *testing.T) {
 	})
 }
 
-// What cannot be is refused when the program is built.
+// Invalid settings are refused when the program is built.
 func TestDADSMisfits(t *testing.T) {
 	good := DADS{LearningRate: 1e-2, Hidden: []int{6, 5}, Components: 3}
 	sees, blind, none, flat := good, good, good, good
@@ -162,7 +161,7 @@ func TestDADSMisfits(t *testing.T) {
 				return c.dads.Model(known, 5, 3).Params()
 			})
 		if err == nil {
-			t.Errorf("%s: it was taken", name)
+			t.Errorf("%s: it was accepted", name)
 		}
 	}
 }

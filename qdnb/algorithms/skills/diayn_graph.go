@@ -12,15 +12,15 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// DIAYN rewards a transition whose skill can be told from where it leads to (Eysenbach et al., ICLR
-// 2019). A discriminator q(z|x), a network of ReLU units, learns skills from where transitions
-// begin:
+// DIAYN rewards a transition if its skill can be inferred from its next state (Eysenbach et al.,
+// ICLR 2019). A discriminator q(z|x), a ReLU network, learns skills from the states before
+// transitions:
 //
 //	reward = log q(z|next) + log(skills)
 //	loss = -mean log q(z|now)
 //
-// As in the published code (QDax, losses/diayn_loss.py) transitions that end an episode count as
-// others do.
+// As in the published code (QDax, losses/diayn_loss.py), transitions that end an episode count like
+// others.
 type DIAYN struct {
 	LearningRate float64
 	Hidden       []int // sizes of the hidden layers
@@ -32,7 +32,7 @@ func (DIAYN) Fields() []string { return learnedFields("discriminator") }
 // Loss implements [Diversity].
 func (DIAYN) Loss() string { return "discriminator_loss" }
 
-// form is that of the discriminator: x to the logits of the skills.
+// form is the architecture of the discriminator: x to the logits of the skills.
 func (d DIAYN) form(skills, inputs int) nn.MLP {
 	return nn.MLP{Sizes: slices.Concat([]int{inputs}, d.Hidden, []int{skills}), Hidden: nn.ReLU}
 }
@@ -49,13 +49,13 @@ func (d DIAYN) Model(known []*Node, skills, inputs int) Model {
 	return discriminator{cutLearned(known, cut), nn.NewAdam(d.LearningRate)}
 }
 
-// discriminator is the model of [DIAYN]: a tree.
+// discriminator is the model of [DIAYN]. It is a pytree.
 type discriminator struct {
 	Learned learned[nn.Network]
 	Adam    nn.Adam
 }
 
-// Observe implements [Model]: there is nothing to see before learning.
+// Observe implements [Model]. It does nothing.
 func (m discriminator) Observe(Batch) Model { return m }
 
 // Reward implements [Model].
@@ -86,7 +86,7 @@ func (m discriminator) logProbability(x, skill *Node) *Node {
 	return Sub(ofSkill(logits, skill), logSumExp(logits))
 }
 
-// ofSkill takes each row's number of its skill, [B], from numbers of all skills [B, skills].
+// ofSkill selects each row's value for its skill, [B], from values of all skills [B, skills].
 func ofSkill(all, skill *Node) *Node { return ReduceSum(Mul(all, skill), 1) }
 
 // logSumExp is log(sum(exp(x))) over the last axis.
@@ -95,24 +95,24 @@ func logSumExp(x *Node) *Node {
 	return Add(Log(ReduceSum(Exp(Sub(x, InsertAxes(top, -1))), -1)), top)
 }
 
-// learned are networks whose tree is T, which learn by [nn.Adam]: a tree.
+// learned holds networks, a pytree T, and their [nn.Adam] moments. It is a pytree.
 type learned[T any] struct {
 	Net     T
 	Moments nn.MomentsOf[T]
 }
 
-// learnedFields names what [learned.known] lists.
+// learnedFields names the tensors that [learned.known] lists.
 func learnedFields(name string) []string {
 	return []string{name, name + "_first", name + "_second", name + "_weight1", name + "_weight2"}
 }
 
-// startLearned is what is known of networks of a row [1, N] before they learn.
+// startLearned returns the initial tensors of networks with the parameters of a row [1, N].
 func startLearned(row *Node) []*Node {
 	none := Zeros(row.Graph(), shapes.Make(dtypes.Float32))
 	return []*Node{row, ZerosLike(row), ZerosLike(row), none, none}
 }
 
-// cutLearned is the inverse of [learned.known]; cut cuts a row into networks.
+// cutLearned is the inverse of [learned.known]; cut splits a row into networks.
 func cutLearned[T any](known []*Node, cut func(row *Node) T) learned[T] {
 	moments := nn.Moments{First: known[1], Second: known[2], Weight1: known[3], Weight2: known[4]}
 	return learned[T]{cut(known[0]), nn.CutMoments(moments, cut)}
@@ -123,11 +123,11 @@ func (l learned[T]) known(join func(T) *Node) []*Node {
 	return []*Node{join(l.Net), moments.First, moments.Second, moments.Weight1, moments.Weight2}
 }
 
-// step is a step against the gradient of a loss.
+// step takes a gradient step that decreases a loss.
 func (l learned[T]) step(adam nn.Adam, loss *Node) learned[T] {
 	net, moments := nn.UpdateTree(adam, l.Net, Gradient(loss, xla.Flatten(l.Net)...), l.Moments)
 	return learned[T]{net, moments}
 }
 
-// oneOf makes of a key the keys of a population of one.
+// oneOf turns a key into the keys of a population of one.
 func oneOf(key xla.Key) xla.Key { return key.FoldInEach(Const(key.Hi.Graph(), []int32{0})) }

@@ -23,8 +23,8 @@ type history struct {
 	now, next, done []float32
 }
 
-// random are transitions of skills that go different ways: the step of skill z is z+1 along the
-// axis z mod d, and noise.
+// random returns transitions of skills that move in different directions: skill z steps by z+1
+// along axis z mod d, plus noise.
 func random(rng *rand.Rand, batch, skills, d int) history {
 	h := history{skills: skills, d: d}
 	for i := range batch {
@@ -42,7 +42,7 @@ func random(rng *rand.Rand, batch, skills, d int) history {
 	return h
 }
 
-// tensors are inputs of which batchOf makes a batch.
+// tensors returns the inputs of batchOf.
 func (h history) tensors() []*tensors.Tensor {
 	hot := make([]float32, len(h.skill)*h.skills)
 	for i, z := range h.skill {
@@ -55,8 +55,8 @@ func (h history) tensors() []*tensors.Tensor {
 
 func batchOf(in []*Node) Batch { return Batch{in[0], in[1], in[2], in[3]} }
 
-// layer is a layer of a network in plain Go: the parameters at the beginning of a row, and those
-// that follow.
+// layer is a network layer in plain Go: its parameters are at the start of a row, and it returns
+// those that follow.
 func layer(row []float32, in, out int, relu bool) (apply func(x []float64) []float64,
 	rest []float32) {
 	bias, kernel := row[:out], row[out:out+in*out]
@@ -100,7 +100,7 @@ func (h history) logProbability(row []float32, hidden, z int, x []float32) float
 	return logits[z] - logOfSum(logits)
 }
 
-// Rewards and losses of drawn networks are those of a float64 program, whatever is done.
+// Rewards and losses of random networks match a float64 implementation.
 func TestDIAYNOracle(t *testing.T) {
 	const hidden = 7
 	h := random(rand.New(rand.NewPCG(1, 2)), 23, 4, 3)
@@ -125,9 +125,9 @@ func TestDIAYNOracle(t *testing.T) {
 	})
 }
 
-// learn takes steps from one batch, in a loop that carries the model, from what Start knows after
-// it has seen the batch. It gives the mean reward, and the loss before the first and the last step;
-// last what is known.
+// learn takes steps on one batch, in a loop that carries the model, after the initial model has
+// observed the batch. It returns the mean reward, the losses before the first and the last step,
+// and the final parameters.
 func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (reward, first,
 	last float32, known []*tensors.Tensor) {
 	t.Helper()
@@ -153,11 +153,10 @@ func learn(t *testing.T, p *xla.Platform, d Diversity, h history, steps int) (re
 	return scalar(0), scalar(1), scalar(2), out[3:]
 }
 
-// Skills that can be told apart are told apart: the reward comes near its greatest value,
-// log(skills).
+// Distinguishable skills are recognised: the reward approaches its maximum, log(skills).
 func TestDIAYNLearns(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 60, 3, 2)
-	for i := range h.now { // places far apart, where the skills stay
+	for i := range h.now { // skills stay at distant positions
 		h.now[i] += 8 * float32(h.skill[i/h.d])
 	}
 	h.next = h.now
@@ -170,7 +169,7 @@ func TestDIAYNLearns(t *testing.T) {
 	})
 }
 
-// What a diversity knows has as many names, and a model made of it knows the same.
+// A diversity's parameters match its field names, and a model made from them returns them.
 func TestKnown(t *testing.T) {
 	for _, d := range []Diversity{
 		DIAYN{LearningRate: 1e-2, Hidden: []int{6, 5}},
@@ -185,7 +184,7 @@ func TestKnown(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			_, _, _, learnt := learn(t, p, d, h, 3)
 			if len(learnt) != len(fields) {
-				t.Fatalf("%T knows %d tensors of %d names", d, len(learnt), len(fields))
+				t.Fatalf("%T has %d tensors for %d names", d, len(learnt), len(fields))
 			}
 			var inputs []*tensors.Tensor
 			var want [][]float32
@@ -211,7 +210,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A step of a model is one of Adam for the row of its networks, and observing does not learn.
+// Learning is an Adam step on the row of a model's networks, and observing does not learn.
 func TestStepIsAdam(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for _, d := range []Diversity{
@@ -221,7 +220,7 @@ func TestStepIsAdam(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				known := d.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
-				known[0] = Add(known[0], MulScalar(OnesLike(known[0]), 0.01)) // no unit on its edge
+				known[0] = Add(known[0], MulScalar(OnesLike(known[0]), 0.01)) // keeps units away from the kink of ReLU
 				known[3], known[4] = AddScalar(known[3], 0.1), AddScalar(known[4], 0.001)
 				adam := nn.NewAdam(1e-2)
 				next, loss := d.Model(known, h.skills, h.d).Learn(batchOf(in))
@@ -236,13 +235,13 @@ func TestStepIsAdam(t *testing.T) {
 					1e-6)
 			}
 			if !slices.Equal(xlatest.Flat[float32](t, out[10]), xlatest.Flat[float32](t, out[11])) {
-				t.Errorf("%T learns where it only sees", d)
+				t.Errorf("%T learns while observing", d)
 			}
 		})
 	}
 }
 
-// A loss is not a number where a parameter is not.
+// A NaN parameter makes the loss NaN.
 func TestLossOfNaN(t *testing.T) {
 	h := random(rand.New(rand.NewPCG(1, 2)), 12, 3, 2)
 	for _, d := range []Diversity{
@@ -272,7 +271,7 @@ func TestLossOfNaN(t *testing.T) {
 			}, h.tensors()...)
 			for i, loss := range xlatest.Flat[float32](t, out[0]) {
 				if loss == loss {
-					t.Errorf("%T: of %d parameters number %d is NaN, the loss is %g", d, n, i, loss)
+					t.Errorf("%T: with NaN as parameter %[3]d of %[2]d, the loss is %[4]g", d, n, i, loss)
 				}
 			}
 		})

@@ -6,61 +6,60 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Batch is what a diversity reward sees of B transitions: a tree.
+// Batch is what a diversity reward sees of B transitions. It is a pytree.
 type Batch struct {
 	Skill *graph.Node // [B, skills], one-hot
-	// Now and Next are what skills are told apart by, before and after the step, [B, d]: the task's
-	// state descriptors, or whole observations without the skill. Where an episode ended, Next is
-	// of the beginning of the next one (see envs.AutoReset).
+	// Now and Next are the features that distinguish skills, before and after the step, [B, d]: the
+	// task's state descriptors, or whole observations without the skill. If an episode ended, Next is
+	// from the start of the next one (see envs.AutoReset).
 	Now, Next *graph.Node
-	Done      *graph.Node // [B], 1 where the episode ended with this step
+	Done      *graph.Node // [B], 1 if the episode ended with this step
 }
 
-// Diversity rewards skills for being told apart. What it knows is a list of tensors on the first
-// device, for checkpoints; networks are rows [1, N]. Its methods build graphs, except where they
-// return no node.
+// Diversity rewards skills for being distinguishable. Its parameters are a list of tensors on the
+// first device, for checkpoints; networks are rows [1, N]. Its methods build graphs, except those
+// that return no node.
 type Diversity interface {
-	// Fields names what it knows, for checkpoints and for the files of a finished run.
+	// Fields names the parameters, for checkpoints and for the files of a finished run.
 	Fields() []string
-	// Start is what it knows at first, for so many skills that are told apart by vectors of d
-	// numbers.
+	// Start returns the initial parameters for a number of skills, distinguished by d features.
 	Start(skills, d int, key xla.Key) []*graph.Node
-	// Model is what it knows, ready for many updates.
+	// Model returns a model with the given parameters, ready for many updates.
 	Model(known []*graph.Node, skills, d int) Model
-	// Loss names the loss of the model, for metrics.csv. A loss that is not a number ends the
-	// search.
+	// Loss names the model's loss in metrics.csv. A NaN or infinite loss ends the search.
 	Loss() string
 }
 
-// Model tells skills apart: a tree, of a type whose exported fields hold its tensors.
+// Model distinguishes skills. It is a pytree whose type holds its tensors in exported fields.
 type Model interface {
-	// Observe sees the transitions of one step of all environments, once, before any of them is
+	// Observe receives the transitions of one step of all environments, once, before any of them is
 	// learnt from.
 	Observe(fresh Batch) Model
-	// Reward is how clearly each transition is its skill's, [B].
+	// Reward returns how clearly each transition belongs to its skill, [B].
 	Reward(b Batch) *graph.Node
-	// Learn takes one gradient step, and gives the loss before it, a scalar.
+	// Learn takes one gradient step and returns the loss before it, a scalar.
 	Learn(b Batch) (Model, *graph.Node)
-	// Params is what the model knows: the inverse of [Diversity.Model].
+	// Params returns the model's parameters: the inverse of [Diversity.Model].
 	Params() []*graph.Node
 }
 
-// Objective is what a transition is worth, of what the task gives for it and how clearly it is its
-// skill's. All are [B]. Its numbers are constants of the search's program, unless it is an
-// [xla.Parametric] of Objective as [PlusReward] is: then searches that differ in them are compiled
-// once. What such a one is tuned to is a [Gate] if it is one.
+// Objective combines the task reward of a transition with its diversity reward. All are [B]. Its
+// numbers are constants of the search's program, unless it is an [xla.Parametric] of Objective like
+// [PlusReward]: then searches that differ only in them share one compiled program. If the objective
+// is a [Gate], so must be what Bind returns.
 type Objective interface {
 	// Reward combines the task's reward and the diversity reward. returns is the return of the
 	// transition's episode so far (see replay.Returns); nil unless NeedsReturns.
 	Reward(task, diversity, returns *graph.Node) *graph.Node
-	// NeedsReturns tells whether Reward looks at returns.
+	// NeedsReturns reports whether Reward uses returns.
 	NeedsReturns() bool
 }
 
-// Gate is an [Objective] that asks for diversity in some episodes only. The share of transitions
-// that pass is logged.
+// Gate is an [Objective] that rewards diversity only in some episodes. The share of accepted
+// transitions is logged.
 type Gate interface {
 	Objective
-	// Accepts tells which transitions pass, booleans [B], by the returns of their episodes.
+	// Accepts returns which transitions are accepted, booleans [B], given the returns of their
+	// episodes.
 	Accepts(returns *graph.Node) *graph.Node
 }

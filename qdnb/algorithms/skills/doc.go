@@ -1,17 +1,17 @@
-// Package skills is the reinforcement-learning family: one policy that is told which of a few
-// skills to play, trained by [example.com/qdnb/qdnb/algorithms/sac] so that its skills do different
-// things.
+// Package skills implements skill discovery by reinforcement learning: one policy, conditioned on
+// a discrete skill and trained with [example.com/qdnb/qdnb/algorithms/sac], whose skills learn to
+// behave differently.
 //
-// Its methods are two factors. A [Diversity] rewards skills for being told apart: [DIAYN] by a
-// discriminator, [DADS] by how well each skill foretells what it does. An [Objective] says what
-// that is worth beside the task: [DiversityOnly], [PlusReward] or [SMERL].
+// A method has two factors. A [Diversity] rewards skills for being distinguishable: [DIAYN] uses a
+// discriminator, [DADS] a model that predicts what each skill does. An [Objective] combines this
+// reward with the task's: [DiversityOnly], [PlusReward] or [SMERL].
 //
 //	                 DiversityOnly   PlusReward     SMERL
 //	DIAYN            DIAYN           DIAYN+REWARD   SMERL(DIAYN)
 //	DADS             DADS            DADS+REWARD    SMERL(DADS)
 //
-// A new variant is one new factor. [Search] is the loop: act, store, update; it knows no factor by
-// name.
+// A new variant is one new factor. [Search] is the loop: act, store, update. It refers to no factor
+// by name.
 //
 // Sources:
 //
@@ -21,47 +21,47 @@
 //	Kumar et al. 2020, "One solution is not all you need: few-shot extrapolation via structured MaxEnt RL" (SMERL);
 //	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning for skill discovery" (the paper).
 //
-// The listings below are those of the paper's appendix, numbered as there, as this package carries
-// them out. Names in them are settings (see [SAC], [Discovery], [Rewarded] and [Selective]);
-// numbers are the paper's. After -- is what does it. docs/algorithms has a page on each algorithm,
-// with equations, figures, settings and commands.
+// The listings below are those of the paper's appendix, with its numbering, as implemented here.
+// Names in them are hyperparameters (see [SAC], [Discovery], [Rewarded] and [Selective]); numbers
+// are the paper's. A name after -- is the code that implements the line. docs/algorithms has a page
+// on each algorithm, with equations, figures, settings and commands.
 //
 // # DIAYN+REWARD (Algorithm 5)
 //
-//	z := one of 5 skills, one-hot; environment k plays skill k mod 5 in the whole run
-//	x := what skills are told apart by: the position, or (descriptor_full_state) the whole observation
-//	actor(s, z), Q1, Q2(s, z, a) := networks, drawn; targets of Q1 and Q2 := copies; q(z|x) := discriminator, drawn  -- DIAYN
-//	B := replay buffer, empty; P := cells around the centroids, all empty: the passive repertoire
-//	in every iteration:
-//		in each of 200 environments, which restart by themselves:
-//			a := draw of actor(s, z); take a step; insert (s, a, r, s', x, x', z, end) in B
+//	z := one of 5 skills, one-hot; environment k plays skill k mod 5 during the whole run
+//	x := features that distinguish skills: the position, or (descriptor_full_state) the observation
+//	initialise actor(s, z), critics Q1, Q2(s, z, a), their targets, discriminator q(z|x)  -- DIAYN
+//	B := empty replay buffer; P := empty cells around the centroids: the passive repertoire
+//	for each iteration:
+//		in each of 200 auto-reset environments:
+//			a ~ actor(s, z); take a step; insert (s, a, r, s', x, x', z, end) in B
 //		200 times:
-//			draw 256 transitions from B
+//			sample 256 transitions from B
 //			diversity := log q(z|x') + log 5
 //			reward := reward_scaling (r + diversity_reward_scale diversity)  -- PlusReward
 //			q := a step of Adam against -mean log q(z|x)
 //			actor, Q1, Q2, targets := an update of SAC with this reward  -- sac.SAC.Update
-//		(diversity is of q, and the update of networks, as they were before)
-//	before all, and every 100 000 environment steps:
-//		play each skill without noise from 40 initial states, the same every time
-//		insert each of the 200 episodes in P, as an individual of MAP-Elites  -- repertoire.Winners
+//		(each update uses q and the networks from before the update)
+//	before the first iteration, and every 100 000 environment steps:
+//		roll out each skill without noise from 40 initial states, always the same ones
+//		insert each of the 200 episodes in P, like an individual of MAP-Elites  -- repertoire.Winners
 //
 // # SMERL(DIAYN) (Algorithm 6)
 //
 //	as DIAYN+REWARD, but
-//		R := sum of r of the transition's episode so far; of one that has ended, of all of it  -- replay.Returns
+//		R := return of the transition's episode so far, or in full once it ended  -- replay.Returns
 //		reward := reward_scaling (r + [R >= smerl_target - smerl_margin] diversity_reward_scale diversity)  -- SMERL
 //
 // # DADS+REWARD (Algorithm 7)
 //
 //	as DIAYN+REWARD, but
-//		q(change|z) := mixture of 4 normal distributions of unit variance, whose weights and means are a network of z  -- DADS
-//		mean, deviation := running statistics of x' - x, which see each new transition once, as 0 if it is an end
+//		q(change|z) := mixture of 4 unit-variance Gaussians; weights and means: a network of z  -- DADS
+//		mean, deviation := running statistics of x' - x over new transitions; 0 where an episode ends
 //		change := clamp((x' - x - mean) / deviation, -5, 5)
 //		diversity := log 5 - log(sum over all skills j of exp(clamp(log q(change|z_j) - log q(change|z), -50, 50)))
 //		q := a step of Adam against -mean(log q(change|z) (1 - end))
 //
-// Positions of ant-omni and ant-trap may go beyond the limits of the descriptor
+// Positions in ant-omni and ant-trap can exceed the descriptor limits
 // ([example.com/qdnb/envs.WidePositions]); the cells do not.
 //
 // # SMERL(DADS) (Algorithm 8)
@@ -70,26 +70,34 @@
 //
 // # DIAYN, DADS and SAC
 //
-// The paper's appendix has two more. DIAYN and DADS without a task:
+// The paper's appendix has two more listings. DIAYN and DADS without a task reward:
 //
 //	reward := reward_scaling diversity  -- DiversityOnly
 //
-// and SAC without skills, whose best returns are the targets of SMERL: no z, no q, and the reward
-// is reward_scaling r.
+// SAC without skills, whose best returns are SMERL's targets: no z, no q, and the reward is
+// reward_scaling r.
 //
 // # Differences from the paper and the published code
 //
-// The published code is that of QDax, branch qdbenchmark, and of qd-skill-discovery-benchmark.
-// Where it differs from the paper this package follows the code: skills belong to environments (the
-// paper draws one for each episode); DIAYN's discriminator learns from where transitions begin and
-// rewards where they lead to; reward_scaling is of the sum, and 10 on walker-uni (the paper: 1);
-// SMERL's gate has >= (the paper: >) and sees running episodes by what they have so far; there are
-// 200 updates for a step of all environments. Here, and not there:
+// The published code is QDax, branch qdbenchmark, and qd-skill-discovery-benchmark. Where it
+// differs from the paper, this package follows the code:
 //
-//   - The return of an episode is a running sum over the ring of transitions ([example.com/qdnb/qdnb/algorithms/replay.Returns]; there: a table of
-//     episodes, which mixes episodes where a row of it outlives its transitions).
-//   - The centroids of P are the same for all runs of an environment, as the paper says (there: new ones for each seed).
-//   - P is filled more often in the first 100 000 steps (early_interval), so that short runs have something to show. Learning does not look
-//     at it.
-//   - warmup_steps may begin a run with random actions; by default it does not, as there.
+//   - Each environment keeps its skill (the paper draws one per episode).
+//   - DIAYN's discriminator learns from the state before a transition and rewards the state after
+//     it.
+//   - reward_scaling applies to the sum, and is 10 on walker-uni (the paper: 1).
+//   - SMERL's gate uses >= (the paper: >) and judges running episodes by their return so far.
+//   - There are 200 updates per step of all environments.
+//
+// This package differs from the published code as follows:
+//
+//   - The return of an episode is a running sum over the ring of transitions
+//     ([example.com/qdnb/qdnb/algorithms/replay.Returns]). The published code uses a table of
+//     episodes, which mixes episodes if a row outlives its transitions.
+//   - All runs of an environment share the centroids of P, as the paper says. The published code
+//     draws new ones for each seed.
+//   - P is updated more often in the first 100 000 steps (early_interval), so that short runs have
+//     results. This does not affect learning.
+//   - warmup_steps can start a run with random actions. The default is none, as in the published
+//     code.
 package skills

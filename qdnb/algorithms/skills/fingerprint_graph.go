@@ -11,9 +11,9 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Fingerprints hashes what parts of a search build, see [xla.Trace]: those that own supplies, by
-// their names "diversity" and "objective". batch is the number of transitions of an update. The
-// hashes cover the graphs and the numbers of a part, and all that its other methods return.
+// Fingerprints hashes what user-supplied parts of a search build; see [xla.Trace]. The parts in own
+// are named "diversity" and "objective". batch is the number of transitions per update. The hashes
+// cover the graphs and parameters of a part and everything its other methods return.
 func Fingerprints(task Task, own Method, batch int) (map[string]string, error) {
 	prints := map[string]string{}
 	var err error
@@ -44,7 +44,7 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 			return slices.Concat(model.Params(), learned.Params(), []*Node{model.Reward(b), loss})
 		})
 	}
-	return t.Sum(), errors.WithMessage(err, "the diversity reward cannot be built")
+	return t.Sum(), errors.WithMessage(err, "cannot build the diversity reward")
 }
 
 func fingerprintObjective(objective Objective, batch int) (string, error) {
@@ -68,5 +68,5 @@ func fingerprintObjective(objective Objective, batch int) (string, error) {
 		}
 		return out
 	})
-	return t.Sum(), errors.WithMessage(err, "the objective cannot be built")
+	return t.Sum(), errors.WithMessage(err, "cannot build the objective")
 }

@@ -6,8 +6,8 @@ import (
 	"example.com/qdnb/internal/xlatest"
 )
 
-// FuzzRestore puts a search where any arrays say. What it takes it goes on from, and what it
-// refuses leaves it as it was.
+// FuzzRestore restores a search from arbitrary arrays. It resumes if they are accepted, and is
+// unchanged if they are refused.
 func FuzzRestore(f *testing.F) {
 	s, err := New(xlatest.Pure(f), Task{Env: short, Length: 8, Skills: 3}, smerlDADS.method, small())
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// array is an array of a golden file as a tensor of its shape.
+// array returns an array of a golden file as a tensor.
 func array(f golden.File, name string) *tensors.Tensor {
 	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
 }
 
-// published is 06_diayn.npz or 07_dads.npz: what QDax makes of given networks and transitions.
+// published is 06_diayn.npz or 07_dads.npz: results of QDax for given networks and transitions.
 type published struct {
 	golden.File
 	skills int
@@ -28,7 +28,7 @@ func readPublished(t *testing.T, name string) published {
 	return published{f, int(f.Number("const.num_skills"))}
 }
 
-// transitions are inputs of which transitionsOf makes a batch.
+// transitions returns the inputs of transitionsOf.
 func (f published) transitions() []*tensors.Tensor {
 	var inputs []*tensors.Tensor
 	for _, name := range []string{"obs", "next_obs", "state_desc", "next_state_desc", "dones",
@@ -38,8 +38,8 @@ func (f published) transitions() []*tensors.Tensor {
 	return inputs
 }
 
-// transitionsOf is the first rows of the transitions, and their rewards of the task. The skill is
-// at the end of the observations; full takes the rest of them for descriptors.
+// transitionsOf returns the first rows of the transitions and their task rewards. The observations
+// end in the skill; full uses the rest of them as descriptors.
 func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task *Node) {
 	first := func(x *Node) *Node { return Slice(x, AxisRange(0, rows)) }
 	obs := in[0].Shape().Dimensions[1] - f.skills
@@ -52,7 +52,7 @@ func (f published) transitionsOf(in []*Node, rows int, full bool) (b Batch, task
 	return b, first(in[5])
 }
 
-// compare compares outputs with arrays, by their names behind a prefix.
+// compare compares outputs with arrays whose names have a prefix.
 func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, names []string,
 	tolerance float64) {
 	t.Helper()
@@ -62,7 +62,7 @@ func (f published) compare(t *testing.T, out []*tensors.Tensor, prefix string, n
 	}
 }
 
-// knownOf is what is known of networks of a row before they learn.
+// knownOf returns the initial parameters for networks of a row.
 func knownOf(row *Node) []*Node { return startLearned(InsertAxes(row, 0)) }
 
 func TestGoldenDIAYN(t *testing.T) {
@@ -89,7 +89,7 @@ func TestGoldenDIAYN(t *testing.T) {
 	}
 }
 
-// dads is the algorithm that a set of networks of 07_dads.npz is of, and the length of its
+// dads returns the algorithm of a set of networks in 07_dads.npz, and the length of its
 // descriptors.
 func (f published) dads(prefix string) (DADS, int) {
 	leaf := prefix + "dynamics.dynamics_network."
@@ -102,7 +102,7 @@ func (f published) dads(prefix string) (DADS, int) {
 	return d, f.Shape("data.state_desc")[1]
 }
 
-// normaliser is the statistics that the golden networks go with: after the last batch.
+// normaliser returns the statistics used by the golden networks: those after the last batch.
 func (f published) normaliser() []*tensors.Tensor {
 	last := f.statistics() - 1
 	return []*tensors.Tensor{
@@ -125,7 +125,7 @@ func TestGoldenDADS(t *testing.T) {
 	for _, prefix := range []string{"paper.", "omit2."} {
 		dads, changes := f.dads(prefix)
 		if alone := dads.Sees == 0; alone != (prefix == "paper.") {
-			t.Errorf("%s: the dynamics see %d numbers", prefix, dads.Sees)
+			t.Errorf("%s: the dynamics see %d features", prefix, dads.Sees)
 		}
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -146,8 +146,8 @@ func TestGoldenDADS(t *testing.T) {
 	}
 }
 
-// The stats.* arrays of 07_dads.npz: what the model observes of each batch, and changes normalised
-// before and after.
+// The stats.* arrays of 07_dads.npz: the model's statistics after each batch, and changes
+// normalised before and after it.
 func TestGoldenObserve(t *testing.T) {
 	f := readPublished(t, "07_dads.npz")
 	dads, changes := f.dads("paper.")
@@ -195,7 +195,7 @@ func TestGoldenDistinction(t *testing.T) {
 	})
 }
 
-// 08_smerl.npz: what transitions are worth, by the returns of their episodes.
+// 08_smerl.npz: the rewards of transitions, given the returns of their episodes.
 func TestGoldenSMERL(t *testing.T) {
 	f := golden.Read(t, "08_smerl.npz")
 	smerl := SMERL{f.Number("const.smerl_target"), f.Number("const.smerl_margin"),
@@ -209,7 +209,7 @@ func TestGoldenSMERL(t *testing.T) {
 		xlatest.Close(t, "combined", xlatest.Flat[float32](t, out[0]), f.Float32s("combined"), 1e-5)
 		variant := f.Float32s("combined_reward_variant")
 		xlatest.Close(t, "combined_reward_variant", xlatest.Flat[float32](t, out[1]), variant, 1e-5)
-		plus := xlatest.Flat[float32](t, out[2]) // the variant but where a return is no number
+		plus := xlatest.Flat[float32](t, out[2]) // the variant except where a return is NaN
 		for i, x := range f.Float32s("returns") {
 			if x != x {
 				plus[i] = variant[i]

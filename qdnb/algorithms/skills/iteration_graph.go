@@ -15,52 +15,52 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// iteration is the program of one step of all environments and the updates after it.
+// iteration builds the program of one step of all environments and the updates that follow.
 type iteration struct {
 	task         Task
 	method       Method
 	sac          sac.SAC
 	environments int
 	updates      int
-	random       bool // actions are uniform, and not the actor's
+	random       bool // uniformly random actions instead of the actor's
 }
 
-// state is what a search holds on the device, but for its replay buffer: a tree.
+// state is the device state of a search except its replay buffer. It is a pytree.
 type state struct {
 	Learner sac.Learner
-	Known   []*Node         // of the diversity reward
-	Worlds  envs.State      // of the environments, which restart by themselves
-	Returns *replay.Returns // of the buffer's rows; nil if the objective does not look at them
+	Known   []*Node         // parameters of the diversity reward
+	Worlds  envs.State      // state of the auto-reset environments
+	Returns *replay.Returns // returns of the buffer's rows; nil if the objective does not use them
 }
 
-// figures are means over the updates of an iteration: scalars, a tree. Those of what a method lacks
-// are 0.
-type figures struct {
+// metrics are scalars, averaged over the updates of an iteration. They are a pytree. Metrics
+// that a method lacks are 0.
+type metrics struct {
 	Critic, Actor, Alpha *Node // losses, see [sac.Losses]
-	Diversity            *Node // loss of the model
-	Reward               *Node // that was learnt from, before its scaling
+	Diversity            *Node // loss of the diversity model
+	Reward               *Node // reward learnt from, before scaling
 	DiversityReward      *Node
-	Accepted             *Node // share of the transitions that pass a [Gate]
+	Accepted             *Node // share of the transitions accepted by a [Gate]
 	Task                 *Node // mean task reward of the fresh transitions
 }
 
-// The purposes of random streams, of a run or of an iteration.
+// Random streams of a run or of an iteration.
 const (
 	streamWorlds  = -1 - iota // initial states
-	streamLearner             // first networks
-	streamModel               // of the diversity reward
-	streamRefill              // of steps for a replay buffer that was dropped
-	streamAct                 // of an iteration
+	streamLearner             // initial networks
+	streamModel               // initial diversity model
+	streamRefill              // steps that refill a lost replay buffer
+	streamAct                 // actions of an iteration
 	streamUpdates
 )
 
-// The purposes of an update's streams.
+// Random streams of an update.
 const (
 	streamDraw = iota
 	streamNoise
 )
 
-// episodes are the environments as they are trained in.
+// episodes returns the training environments, with auto-reset.
 func (it iteration) episodes() envs.Episodes { return envs.AutoReset(it.task.Env, it.task.Length) }
 
 // axes names the sizes of the programs.
@@ -72,7 +72,7 @@ func (it iteration) axes() []xla.Axis {
 	}, it.task.Env.Spec().Axes()...)
 }
 
-// start is the state before the first iteration.
+// start returns the state before the first iteration.
 func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	g := root.Hi.Graph()
 	worlds := root.FoldIn(streamWorlds).FoldInEach(Iota(g, shapes.Make(dtypes.Int32, it.environments),
@@ -89,12 +89,13 @@ func (it iteration) start(root xla.Key, capacity int) (state, replay.Buffer) {
 	return s, replay.NewBuffer(g, it.task.layout(), capacity)
 }
 
-// numbers are those that programs take as an input: the objective's, then the learner's.
+// numbers returns the parameters that programs take as an input: the objective's, then the
+// learner's.
 func (it iteration) numbers() xla.Params {
 	return slices.Concat(xla.ParamsOf(it.method.Objective), xla.ParamsOf(it.sac))
 }
 
-// tuned takes the numbers from the graph; of none it leaves all as it is.
+// tuned binds the parameters to graph nodes; without nodes it changes nothing.
 func (it iteration) tuned(numbers []*Node) iteration {
 	if len(numbers) > 0 {
 		n := len(xla.ParamsOf(it.method.Objective))
@@ -108,7 +109,7 @@ func (it iteration) needsReturns() bool {
 	return it.method.Objective != nil && it.method.Objective.NeedsReturns()
 }
 
-// act takes one step in all environments, with actions drawn from the actor, and stores the
+// act takes one step in all environments, with actions sampled from the actor, and stores the
 // transitions.
 func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, replay.Buffer, *Node) {
 	g := key.Hi.Graph()
@@ -135,9 +136,9 @@ func (it iteration) act(s state, buffer replay.Buffer, key xla.Key) (state, repl
 	return s, buffer, rows
 }
 
-// build is one iteration: act, store, update.
+// build builds one iteration: act, store, update.
 func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xla.Key) (state,
-	replay.Buffer, figures) {
+	replay.Buffer, metrics) {
 	s, buffer, rows := it.act(s, buffer, key.FoldIn(streamAct))
 	if it.method.Diversity != nil {
 		_, fresh := it.task.read(rows)
@@ -146,7 +147,7 @@ func (it iteration) build(s state, buffer replay.Buffer, numbers []*Node, key xl
 		xla.CheckLike(before, "Observe", "what the model knows", after, s.Known)
 		s.Known = after
 	}
-	var means figures
+	var means metrics
 	s.Learner, s.Known, means = it.train(s.Learner, s.Known, buffer, s.Returns, numbers,
 		key.FoldIn(streamUpdates))
 	means.Task = ReduceAllMean(s.Worlds.Reward)
@@ -157,23 +158,23 @@ func (it iteration) model(known []*Node) Model {
 	return it.method.Diversity.Model(known, it.task.Skills, it.task.features())
 }
 
-// train makes the updates of an iteration, from transitions drawn anew for each. The figures are
-// means. Without numbers they are constants.
+// train performs the updates of an iteration, each on freshly sampled transitions. The metrics are
+// means over updates. Without numbers, the parameters are constants.
 func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buffer,
 	returns *replay.Returns, numbers []*Node,
-	key xla.Key) (sac.Learner, []*Node, figures) {
+	key xla.Key) (sac.Learner, []*Node, metrics) {
 	type state struct {
 		Learning learning
 		Buffer   replay.Buffer
 		Returns  *replay.Returns
 		Numbers  []*Node
 		Key      xla.Key
-		Sums     figures
+		Sums     metrics
 	}
 	g := key.Hi.Graph()
 	zero := Zeros(g, shapes.Make(dtypes.Float32))
 	start := state{learning{SAC: it.sac.Cut(learner)}, buffer, returns, numbers, key,
-		figures{zero, zero, zero, zero, zero, zero, zero, zero}}
+		metrics{zero, zero, zero, zero, zero, zero, zero, zero}}
 	if it.method.Diversity != nil {
 		start.Learning.Model = it.model(known)
 	}
@@ -185,7 +186,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 		if u.Returns != nil {
 			returns = u.Returns.At(index)
 		}
-		var f figures
+		var f metrics
 		u.Learning, f = it.tuned(u.Numbers).learn(u.Learning, batch, skills, returns,
 			it.sac.NewNoise(draw.FoldIn(streamNoise)))
 		u.Sums = xla.Map2(u.Sums, f, func(sum, x *Node) *Node { return Add(sum, x) })
@@ -201,18 +202,18 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 	return end.Learning.SAC.Join(), known, means
 }
 
-// learning is what updates change: a tree.
+// learning is what updates change. It is a pytree.
 type learning struct {
 	SAC   sac.Learning
 	Model Model // nil if there is no diversity reward
 }
 
-// learn is one update. The rewards are those of the model before it; all networks learn from those
-// of the others before it.
+// learn is one update. Rewards come from the model before the update, and each network learns from
+// the others as they were before it.
 func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns *Node,
-	noise sac.Noise) (learning, figures) {
+	noise sac.Noise) (learning, metrics) {
 	zero := ZerosLike(l.SAC.LogAlpha)
-	f := figures{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
+	f := metrics{Diversity: zero, DiversityReward: zero, Accepted: zero, Task: zero}
 	if l.Model != nil {
 		model, objective, n := l.Model, it.method.Objective, batch.Reward.Shape().Dimensions[0]
 		diversity := model.Reward(*skills)
@@ -237,8 +238,8 @@ func (it iteration) learn(l learning, batch replay.Batch, skills *Batch, returns
 	return l, f
 }
 
-// checked makes losses NaN where what was learned is.
-func (it iteration) checked(f figures, s state) figures {
+// checked makes a loss NaN if the parameters it trained contain a NaN.
+func (it iteration) checked(f metrics, s state) metrics {
 	f.Critic, f.Actor = nn.PropagateNaN(f.Critic, s.Learner.Critic),
 		nn.PropagateNaN(f.Actor, s.Learner.Actor)
 	f.Diversity = nn.PropagateNaN(f.Diversity, s.Known...)

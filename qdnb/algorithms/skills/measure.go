@@ -16,18 +16,18 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Evaluation is what skills did without noise, in one episode from each of the initial states.
-// Episode i is that of skill i mod skills.
+// Evaluation is the result of evaluating skills without noise, in one episode from each initial
+// state. Episode i is that of skill i mod skills.
 type Evaluation struct {
 	Genotypes   xla.Sharded // [skills, params] on all workers, see [Task.Genotypes]; of the search
 	Fitnesses   []float32   // [episodes]
 	Descriptors []float32   // [episodes * d]
-	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil where they
-	// are no positions in a plane.
+	// Positions are the state descriptors before each step, [episodes * steps * 2]; nil if they are
+	// not positions in a plane.
 	Positions []float32
 }
 
-// invalid is how many episodes have a fitness or a descriptor that is not a number.
+// invalid counts the episodes with a NaN or infinite fitness or a NaN descriptor.
 func (e Evaluation) invalid() int {
 	count, d := 0, len(e.Descriptors)/max(1, len(e.Fitnesses))
 	for i, fitness := range e.Fitnesses {
@@ -42,7 +42,7 @@ func (e Evaluation) invalid() int {
 	return count
 }
 
-// measuring evaluates skills, and holds the passive repertoire.
+// measuring evaluates skills and holds the passive repertoire.
 type measuring struct {
 	search    *Search
 	episodes  int
@@ -81,12 +81,12 @@ func (s *Search) newMeasuring() (*measuring, error) {
 	return m, m.empty(evaluated.Policy.Params())
 }
 
-// actor is the actor's row on the device.
+// actor returns the actor's row on the device.
 func (s *Search) actor() xla.Sharded {
 	return s.known[slices.Index(xla.Names(s.form), "Learner.Actor")]
 }
 
-// empty makes the passive repertoire, with nothing in it, and the program that fills it.
+// empty creates the empty passive repertoire and the program that inserts into it.
 func (m *measuring) empty(params int) error {
 	cells, d := m.search.config.Centroids.Shape[0], m.search.config.Centroids.Shape[1]
 	centroids, err := m.search.config.Centroids.Float32s()
@@ -126,7 +126,7 @@ func (m *measuring) empty(params int) error {
 	return err
 }
 
-// Evaluate rolls out the skills as they are now. It changes nothing.
+// Evaluate rolls out the current skills. It does not change the search.
 func (s *Search) Evaluate() (Evaluation, error) {
 	m := s.measuring
 	out, err := m.skills.Run(s.actor())
@@ -152,8 +152,8 @@ func (s *Search) Evaluate() (Evaluation, error) {
 	return e, err
 }
 
-// insert puts the episodes of an evaluation into the passive repertoire, and returns the fitness of
-// its cells.
+// insert inserts the episodes of an evaluation into the passive repertoire and returns the
+// fitnesses of its cells.
 func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	d := m.search.config.Centroids.Shape[1]
 	found := []xla.Sharded{
@@ -177,8 +177,8 @@ func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	return array.Data.([]float32), nil
 }
 
-// Repertoire is the passive repertoire on the host: fitnesses, descriptors, centroids and, if asked
-// for, the genotypes.
+// Repertoire downloads the passive repertoire: fitnesses, descriptors, centroids and, on request,
+// genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	arrays := map[string]npz.Array{}
 	var err error

@@ -17,16 +17,20 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 	s := begun(t, xlatest.Pure(t), diaynReward)
 	good := memory(t, s)
 	for want, change := range map[string]func(map[string]npz.Array){
-		"does not say how many evaluations there were": func(a map[string]npz.Array) {
+		"lacks the number of evaluations": func(a map[string]npz.Array) {
 			delete(a,
 				evaluationsName)
 		},
-		"Learner.Actor have shape [1, 3], this run": func(a map[string]npz.Array) { a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3) },
-		"Known.0 have shape [], this run": func(a map[string]npz.Array) {
+		"Learner.Actor in the checkpoint has shape [1, 3], but this run": func(a map[string]npz.Array) {
+			a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3)
+		},
+		"Known.0 in the checkpoint has shape [], but this run": func(a map[string]npz.Array) {
 			delete(a,
 				"Known.0")
 		},
-		"Learner.LogAlpha are of Int32, this run needs Float32": func(a map[string]npz.Array) { a["Learner.LogAlpha"] = npz.Scalar(int32(1)) },
+		"Learner.LogAlpha in the checkpoint is Int32, but this run needs Float32": func(a map[string]npz.Array) {
+			a["Learner.LogAlpha"] = npz.Scalar(int32(1))
+		},
 	} {
 		arrays := maps.Clone(good)
 		change(arrays)
@@ -65,8 +69,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 			steps(t, s, 3)
 			held := memory(t, s)
 			for _, c := range []struct {
-				// that is named first; with updates it may be that of another network, which learnt
-				// from the broken one
+				// the column named first; after updates it may be that of another network, which learnt from
+				// the broken one
 				column string
 				change func(map[string]npz.Array)
 			}{
@@ -96,7 +100,7 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 	})
 }
 
-// Rewards that are no numbers are found in the iteration in which they come.
+// NaN rewards are detected in the iteration in which they occur.
 func TestBrokenRewardsEndTheSearch(t *testing.T) {
 	s := newSearch(t, xlatest.Pure(t), point{Edge: math.Inf(1), Limit: 0.6, Spread: 0.1}, Method{},
 		small())
@@ -112,10 +116,10 @@ func TestBrokenRewardsEndTheSearch(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	capacity, _, total := s.ReplayShape()
-	// the last iteration wrote over the oldest rows
+	// the last iteration overwrote the oldest rows
 	rows, err := s.ReplayRows(max(0, total+6-capacity), total)
 	if err != nil || slices.ContainsFunc(rows, func(x float32) bool { return x != x }) {
-		t.Errorf("the iterations before had rewards that are no numbers, %v", err)
+		t.Errorf("earlier iterations had NaN rewards, %v", err)
 	}
 }
 
@@ -132,8 +136,8 @@ func TestMisfitsGiveOneLine(t *testing.T) {
 		change func(*all)
 	}{
 		{"a search needs at least 1 environment", func(a *all) { a.config.Environments = 0 }},
-		{"updates from 0 on, not 6 and -1", func(a *all) { a.config.Updates = -1 }},
-		{"2 environments do not play all of 3 skills", func(a *all) { a.config.Environments = 2 }},
+		{"at least 0 updates, not 6 and -1", func(a *all) { a.config.Updates = -1 }},
+		{"2 environments cannot play all of 3 skills", func(a *all) { a.config.Environments = 2 }},
 		{"must hold a multiple of the 6 environments, not 61 transitions",
 			func(a *all) { a.config.Capacity = 61 }},
 		{"must hold a multiple of the 6 environments, not 0 transitions",

@@ -6,8 +6,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// DiversityOnly is the objective of DIAYN and DADS: the diversity reward, and nothing of the
-// task's.
+// DiversityOnly is the objective of DIAYN and DADS: the diversity reward alone.
 type DiversityOnly struct{}
 
 // Reward implements [Objective].
@@ -31,13 +30,13 @@ func (o PlusReward) Reward(task, diversity, returns *graph.Node) *graph.Node {
 // NeedsReturns implements [Objective].
 func (PlusReward) NeedsReturns() bool { return false }
 
-// Numbers implements [xla.Parametric].
+// Params implements [xla.Parametric].
 func (o PlusReward) Params() []float64 { return []float64{o.Scale} }
 
 // Bind implements [xla.Parametric].
 func (PlusReward) Bind(numbers []*graph.Node) Objective { return plusReward{numbers[0]} }
 
-// plusReward is a [PlusReward] whose scale is of the graph.
+// plusReward is a [PlusReward] whose scale is a graph node.
 type plusReward struct{ scale *graph.Node }
 
 func (o plusReward) Reward(task, diversity, _ *graph.Node) *graph.Node {
@@ -46,13 +45,13 @@ func (o plusReward) Reward(task, diversity, _ *graph.Node) *graph.Node {
 
 func (plusReward) NeedsReturns() bool { return false }
 
-// SMERL asks for diversity only of episodes that solve the task (Kumar et al., NeurIPS 2020):
+// SMERL rewards diversity only in episodes that solve the task (Kumar et al., NeurIPS 2020):
 //
 //	task + [return >= target - margin] scale diversity
 //
-// A return that is not a number never passes. As in the published code the return of a running
-// episode is what it has so far, so that where rewards are negative young episodes pass, and where
-// they are positive none does before it has gathered enough; the paper writes > in place of >=.
+// A NaN return is never accepted. As in the published code, the return of a running episode is what
+// it has collected so far. With negative rewards, young episodes are therefore accepted; with
+// positive rewards, none is until it has collected enough. The paper writes > instead of >=.
 type SMERL struct{ Target, Margin, Scale float64 }
 
 var (
@@ -73,7 +72,7 @@ func (o SMERL) Accepts(returns *graph.Node) *graph.Node {
 // NeedsReturns implements [Objective].
 func (SMERL) NeedsReturns() bool { return true }
 
-// Numbers implements [xla.Parametric].
+// Params implements [xla.Parametric].
 func (o SMERL) Params() []float64 { return []float64{o.Target - o.Margin, o.Scale} }
 
 // Bind implements [xla.Parametric].
@@ -81,9 +80,9 @@ func (SMERL) Bind(numbers []*graph.Node) Objective {
 	return smerl{numbers[0], plusReward{numbers[1]}}
 }
 
-// smerl is a [SMERL] whose numbers are of the graph: a [Gate].
+// smerl is a [SMERL] whose parameters are graph nodes. It is a [Gate].
 type smerl struct {
-	least *graph.Node // return that passes
+	least *graph.Node // lowest accepted return
 	pays  plusReward
 }
 

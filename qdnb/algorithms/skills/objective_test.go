@@ -13,8 +13,8 @@ import (
 
 var negativeInfinity = math.Inf(-1)
 
-// Each objective with numbers that are exact in float32; the return of the second transition is the
-// least that passes.
+// Each objective with values that are exact in float32; the return of the second transition is the
+// lowest accepted one.
 func TestObjectives(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	task, diversity := []float32{1, 2, 3, 4, 5, 6}, []float32{0.5, -1, 2, 4, 8, nan}
@@ -26,7 +26,7 @@ func TestObjectives(t *testing.T) {
 	}{
 		{DiversityOnly{}, false, []float32{0.5, -1, 2, 4, 8}},
 		{PlusReward{3}, false, []float32{2.5, -1, 9, 16, 29}},
-		// The last episode does not pass, and so takes nothing of what is no number.
+		// The last episode is not accepted, so its NaN does not propagate.
 		{SMERL{Target: 12, Margin: 2, Scale: 3}, true, []float32{1, -1, 9, 4, 5, 6}},
 	} {
 		if c.objective.NeedsReturns() != c.needs {

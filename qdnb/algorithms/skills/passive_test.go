@@ -38,12 +38,11 @@ func TestPassiveSchedule(t *testing.T) {
 	}
 }
 
-// The passive repertoire changes where it is measured and nowhere else, and its cells hold policies
-// that do again what the cells say, from one of the initial states in which their skill was
-// evaluated.
+// The passive repertoire changes only when skills are measured. Replaying a cell's policy from one
+// of the initial states of its evaluation reproduces the cell's fitness and descriptor.
 func TestPassiveRepertoire(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		s := begun(t, p, diaynReward) // 6 steps an iteration, measured every 18
+		s := begun(t, p, diaynReward) // 6 steps per iteration, measured every 18
 		repertoire := func() map[string]npz.Array {
 			arrays, err := s.Repertoire(true)
 			if err != nil {
@@ -54,7 +53,7 @@ func TestPassiveRepertoire(t *testing.T) {
 		empty := floatsOf(t, repertoire(), "fitnesses")
 		if len(empty) != 25 || slices.ContainsFunc(empty,
 			func(f float32) bool { return f != float32(negativeInfinity) }) {
-			t.Errorf("before anything was measured there is %v", empty)
+			t.Errorf("before the first evaluation there is %v", empty)
 		}
 		evaluations, changed := int64(0), 0
 		for i := range int64(14) {
@@ -90,10 +89,10 @@ func TestPassiveRepertoire(t *testing.T) {
 			}
 		}
 		if changed < 3 {
-			t.Errorf("the repertoire changed %d times: the test tells nothing", changed)
+			t.Errorf("the repertoire changed %d times: the test is vacuous", changed)
 		}
 
-		// The skills as they are now: measuring changes nothing, and is the same every time.
+		// Measuring the current skills changes nothing and is repeatable.
 		held := memory(t, s)
 		first, err := s.Evaluate()
 		if err != nil {
@@ -111,10 +110,10 @@ func TestPassiveRepertoire(t *testing.T) {
 		if len(first.Positions) != 6*8*2 {
 			t.Errorf("%d numbers of positions", len(first.Positions))
 		}
-		for i, f := range first.Fitnesses { // the positions say the same
+		for i, f := range first.Fitnesses { // the positions agree with the fitness and the descriptor
 			path := first.Positions[i*16 : (i+1)*16]
 			last := 7
-			// an episode's descriptor is from before its last step
+			// an episode's descriptor is the one before its last step
 			for last > 0 && float64(path[2*last]) > short.Edge {
 				last--
 			}
@@ -162,7 +161,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			}
 		}
 		if filled < 4 {
-			t.Errorf("%d cells are filled: the test tells nothing", filled)
+			t.Errorf("%d cells are filled: the test is vacuous", filled)
 		}
 	})
 }

@@ -17,31 +17,29 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Config is what a search needs beside its task and its method.
+// Config holds the settings of a search apart from its task and method.
 type Config struct {
 	SAC          sac.Config
-	Environments int   // that act side by side; environment k plays skill k mod skills
-	Updates      int   // after every step of all of them
-	Capacity     int   // transitions of the replay buffer: a multiple of Environments
+	Environments int   // parallel environments; environment k plays skill k mod skills
+	Updates      int   // per step of all environments
+	Capacity     int   // replay buffer size in transitions: a multiple of Environments
 	Warmup       int64 // environment steps before the first update
 	Seed         int64
 
 	Passive   Passive
-	Centroids npz.Array // float32 [cells, d], of the passive repertoire
+	Centroids npz.Array // of the passive repertoire, float32 [cells, d]
 }
 
-// PassiveEvery says when and how skills are measured: they are evaluated, and enter a repertoire of
-// cells as an individual of MAP-Elites does. Learning does not look at it.
+// Passive says when and how skills are measured: they are evaluated and inserted into a repertoire
+// of cells like individuals of MAP-Elites. This does not affect learning.
 type Passive struct {
-	// episodes of each skill, each from an initial state of its own, the same ones every time
-	States int
-	// environment steps from one evaluation to the next; the first is before the first step
-	Every int64
-	Early int64 // the same, before the first Every; 0: none in between
+	States int   // episodes per skill, each from a different initial state, always the same ones
+	Every  int64 // environment steps between evaluations; the first is before the first step
+	Early  int64 // the same up to the first Every steps; 0 for no extra evaluations
 }
 
-// due tells whether skills are measured after an iteration, which led from one number of
-// environment steps to another.
+// due reports whether to measure skills after an iteration that went from one number of environment
+// steps to another.
 func (p Passive) due(before, after int64) bool {
 	every := p.Every
 	if p.Early > 0 && after < p.Every {
@@ -50,41 +48,41 @@ func (p Passive) due(before, after int64) bool {
 	return after == 0 || before/every != after/every
 }
 
-// Search is a running discovery of skills. Its state is on the first device.
+// Search is a running skill discovery. Its state is on the first device.
 type Search struct {
 	platform  *xla.Platform
 	it        iteration
 	config    Config
-	form      state // of the tree
+	form      state // structure of the state's pytree
 	known     []xla.Sharded
 	buffer    replay.Store
 	program   *xla.Program
-	warmup    *xla.Program // the same with random actions and without updates; nil until it is needed
+	warmup    *xla.Program // program with random actions and without updates; nil until needed
 	others    []*xla.Program
 	measuring *measuring
 	seed      xla.Sharded
-	numbers   xla.Params    // of the method
-	tuning    []xla.Sharded // the numbers on the device
-	iteration int64         // the newest; 0 after the first evaluation, -1 before it
+	numbers   xla.Params    // parameters of the method
+	tuning    []xla.Sharded // numbers, on the device
+	iteration int64         // newest iteration; 0 after the first evaluation, -1 before it
 
-	evaluations int64     // episodes that measured skills so far
-	sums        []float64 // of the figures since then, and of how many iterations
-	summed      float64
+	evaluations int64     // evaluation episodes so far
+	sums        []float64 // sums of the metrics since the last evaluation
+	summed      float64   // number of summed iterations
 }
 
-// Outcome is what the host learns of an iteration.
+// Outcome is the result of an iteration on the host.
 type Outcome struct {
 	Iteration   int64 // 0 is the evaluation before the first step
-	Evaluations int64 // episodes that measured skills so far
-	EnvSteps    int64 // of training so far
-	// Fitnesses are those of the passive repertoire, [cells], -Inf where empty; nil where skills
-	// were not measured.
+	Evaluations int64 // evaluation episodes so far
+	EnvSteps    int64 // training steps so far
+	// Fitnesses are those of the passive repertoire, [cells], -Inf if empty; nil if skills were not
+	// measured.
 	Fitnesses []float32
-	// episodes of the evaluation with a fitness or descriptor that is not a number: they never
-	// enter
+	// Invalid is the number of evaluation episodes with a NaN or infinite fitness or a NaN
+	// descriptor. They are never inserted.
 	Invalid int
-	// see [Search.Columns]: means over the iterations since skills were measured before; NaN at
-	// first
+	// Extra are means over the iterations since the last evaluation; NaN at first. See
+	// [Search.Columns].
 	Extra []float64
 }
 
@@ -93,19 +91,20 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	d := len(task.Env.Spec().Descriptor.Lower)
 	switch {
 	case config.Environments < 1 || config.Updates < 0:
-		return nil, errors.Errorf("a search needs at least 1 environment, and updates from 0 on, not "+
+		return nil, errors.Errorf("a search needs at least 1 environment and at least 0 updates, not "+
 			"%d and %d", config.Environments, config.Updates)
 	case task.Skills > config.Environments:
-		return nil, errors.Errorf("%d environments do not play all of %d skills", config.Environments,
+		return nil, errors.Errorf("%d environments cannot play all of %d skills", config.Environments,
 			task.Skills)
 	case config.Capacity < config.Environments || config.Capacity%config.Environments != 0:
 		return nil, errors.Errorf("the replay buffer must hold a multiple of the %d environments, not "+
 			"%d transitions", config.Environments, config.Capacity)
 	case (method.Diversity == nil) != (task.Skills == 0) || (method.Diversity == nil) !=
 		(method.Objective == nil):
-		return nil, errors.New("skills, a diversity reward and an objective go together: give all of " +
+		return nil, errors.New("skills, a diversity reward and an objective go together: set all of " +
 			"them or none")
-	case method.Objective != nil && method.Objective.NeedsReturns() && config.Capacity/config.Environments < task.Length:
+	case method.Objective != nil && method.Objective.NeedsReturns() &&
+		config.Capacity/config.Environments < task.Length:
 		return nil, errors.Errorf("the replay buffer must hold whole episodes: at least %d "+
 			"transitions, not %d", config.Environments*task.Length, config.Capacity)
 	case len(config.Centroids.Shape) != 2 || config.Centroids.Shape[0] <
@@ -113,9 +112,9 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 		return nil, errors.Errorf("centroids of shape %v do not fit descriptors of %d components",
 			config.Centroids.Shape, d)
 	case config.Warmup < 0:
-		return nil, errors.Errorf("a search cannot warm up for %d steps", config.Warmup)
+		return nil, errors.Errorf("warm-up must be at least 0 steps, not %d", config.Warmup)
 	case config.Passive.States < 1 || config.Passive.Every < 1 || config.Passive.Early < 0:
-		return nil, errors.Errorf("skills must be measured in at least 1 episode, and at least 1 step "+
+		return nil, errors.Errorf("skills must be measured in at least 1 episode and at least 1 step "+
 			"apart, not %+v", config.Passive)
 	}
 	spec := task.Env.Spec()
@@ -141,7 +140,7 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	return s, nil
 }
 
-// build makes the programs and the state before the first iteration.
+// build compiles the programs and creates the state before the first iteration.
 func (s *Search) build() error {
 	s.seed = xla.Sharded{tensors.FromValue(xla.SeedWords(s.config.Seed))}
 	s.numbers = s.it.numbers()
@@ -171,10 +170,10 @@ func (s *Search) build() error {
 	return err
 }
 
-// compile makes a program of the whole state, after the seed, the number of the iteration and the
-// numbers of the method.
+// compile compiles a program on the whole state, whose first inputs are the seed, the iteration and
+// the method's parameters.
 func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node,
-	xla.Key) (state, replay.Buffer, figures)) (*xla.Program, error) {
+	xla.Key) (state, replay.Buffer, metrics)) (*xla.Program, error) {
 	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
 		{Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
 	for _, v := range s.known {
@@ -191,7 +190,7 @@ func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.
 	}, s.it.axes()...)
 }
 
-// run runs such a program and takes its outputs as the new state. It returns the figures.
+// run executes such a program and keeps its outputs as the new state. It returns the metrics.
 func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
 	at := xla.Sharded{tensors.FromScalar(int32(number))}
 	defer at.Free()
@@ -211,10 +210,10 @@ func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
 	return means, nil
 }
 
-// Columns names the numbers in [Outcome].Extra: losses and rewards.
+// Columns names the values in [Outcome].Extra: losses and rewards.
 func (s *Search) Columns() []string { return picked(s.it, s.names()) }
 
-// names are those of the figures, in the order of their fields.
+// names are the names of all metrics, in field order.
 func (s *Search) names() []string {
 	loss := ""
 	if s.it.method.Diversity != nil {
@@ -224,13 +223,13 @@ func (s *Search) names() []string {
 		"diversity_reward", "accepted_share", "task_reward"}
 }
 
-// picked are the figures, or what belongs to them, that the method has.
+// picked selects the metrics that the method has, or values that belong to them.
 func picked[T any](it iteration, all []T) []T {
 	var some []T
 	_, gate := it.method.Objective.(Gate)
 	for i, x := range all {
 		switch i {
-		case 3, 5: // the diversity's
+		case 3, 5: // of the diversity reward
 			if it.method.Diversity == nil {
 				continue
 			}
@@ -244,8 +243,7 @@ func picked[T any](it iteration, all []T) []T {
 	return some
 }
 
-// Step runs the next iteration; the first call only measures the skills that nothing has taught
-// yet.
+// Step runs the next iteration. The first call only measures the untrained skills.
 func (s *Search) Step() (Outcome, error) {
 	next := s.iteration + 1
 	before, after := s.envSteps(s.iteration), s.envSteps(next)
@@ -262,8 +260,8 @@ func (s *Search) Step() (Outcome, error) {
 		for i, x := range picked(s.it, means) {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return Outcome{},
-					errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate "+
-						"or reward_scaling, or look at the environment's rewards",
+					errors.Errorf("%s is %v in iteration %d: the last checkpoint is intact; lower learning_rate "+
+						"or reward_scaling, or check the environment's rewards",
 						s.Columns()[i], x, next)
 			}
 			s.sums[i] += x
@@ -271,7 +269,7 @@ func (s *Search) Step() (Outcome, error) {
 		s.summed++
 	}
 	for _, sum := range s.sums {
-		outcome.Extra = append(outcome.Extra, sum/s.summed) // NaN while nothing was learnt
+		outcome.Extra = append(outcome.Extra, sum/s.summed) // NaN before the first update
 	}
 	s.iteration = next
 	if s.config.Passive.due(before, after) {
@@ -291,7 +289,8 @@ func (s *Search) Step() (Outcome, error) {
 	return outcome, nil
 }
 
-// programFor is that of an iteration: random actions and no updates while the search warms up.
+// programFor returns the program of an iteration: with random actions and without updates during
+// warm-up.
 func (s *Search) programFor(number int64) (*xla.Program, error) {
 	if s.envSteps(number) > s.config.Warmup {
 		return s.program, nil
@@ -307,15 +306,15 @@ func (s *Search) programFor(number int64) (*xla.Program, error) {
 	return s.warmup, nil
 }
 
-// envSteps is how many steps were taken after an iteration.
+// envSteps is the number of environment steps taken after an iteration.
 func (s *Search) envSteps(iteration int64) int64 {
 	return max(0, iteration) * int64(s.config.Environments)
 }
 
-// Iteration is the newest, 0 after the first evaluation and -1 before it.
+// Iteration returns the newest iteration, 0 after the first evaluation and -1 before it.
 func (s *Search) Iteration() int64 { return s.iteration }
 
-// CompileTime is what XLA took to compile the search so far.
+// CompileTime is the time that XLA has spent on compiling the search.
 func (s *Search) CompileTime() time.Duration {
 	var total time.Duration
 	for _, program := range s.programs() {
@@ -332,7 +331,7 @@ func (s *Search) programs() []*xla.Program {
 	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
 }
 
-// Close frees the device's memory and the programs.
+// Close frees the device memory and the programs.
 func (s *Search) Close() {
 	for _, v := range s.known {
 		v.Free()

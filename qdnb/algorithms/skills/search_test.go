@@ -13,10 +13,10 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A search that is restored goes on to the same bytes; so does one that begins again with the same
-// seed, and none with another one.
+// A restored search continues to the same bytes, as does a new one with the same seed, but none
+// with another seed.
 func TestSearchGoesOnBitForBit(t *testing.T) {
-	const stop, end = 7, 13 // the ring of ten steps begins again in between
+	const stop, end = 7, 13 // the ring of ten steps wraps in between
 	for _, k := range []kind{diaynReward, smerlDADS, sacAlone} {
 		t.Run(k.name, func(t *testing.T) {
 			xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
@@ -28,7 +28,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				want := memory(t, s)
 				if names := xlatest.Differ(stopped, want); !slices.Contains(names,
 					"Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
-					t.Errorf("on the way only %v change: the test tells nothing", names)
+					t.Errorf("only %v change: the test is vacuous", names)
 				}
 				same := func(what string, outcomes, wanted []Outcome, held map[string]npz.Array) {
 					t.Helper()
@@ -41,14 +41,14 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				}
 
 				other := s
-				if k.name != "sac" || p.Kind == xla.Go { // one program of XLA's less to compile
+				if k.name != "sac" || p.Kind == xla.Go { // avoids compiling another XLA program
 					other = newSearch(t, p, k.env, k.method, k.config(p.Kind))
 					defer other.Close()
 				} else {
 					restore(t, s, -1, start)
 				}
 				if names := xlatest.Differ(start, memory(t, other)); len(names) > 0 {
-					t.Errorf("with the same seed %v begin elsewhere", names)
+					t.Errorf("with the same seed %v start differently", names)
 				}
 				fresh := memory(t, other)
 				restore(t, other, stop, stopped)
@@ -79,9 +79,9 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 	}
 }
 
-// A buffer that was dropped is filled anew, to the same size, with transitions of the actor as it
-// is; the returns that SMERL looks at are those of its rows. While a search warms up it acts and
-// remembers, and what it knows stays as it is.
+// A lost buffer is refilled to the same size with transitions of the current actor, and SMERL's
+// returns are those of its rows. During warm-up a search acts and stores transitions, and its
+// parameters do not change.
 func TestWarmup(t *testing.T) {
 	p := xlatest.Pure(t)
 	config := diaynReward.config(p.Kind)
@@ -105,7 +105,7 @@ func TestWarmup(t *testing.T) {
 	steps(t, s, 1)
 	end := memory(t, s)
 
-	// What it does has nothing to do with the actor, whose first networks may all lean to one side.
+	// The actions do not depend on the actor, whose initial networks may all favour one direction.
 	other := newSearch(t, p, diaynReward.env, diaynReward.method, config)
 	defer other.Close()
 	held := memory(t, other)
@@ -117,7 +117,7 @@ func TestWarmup(t *testing.T) {
 	restore(t, other, -1, held)
 	steps(t, other, 4)
 	if !slices.Equal(floatsOf(t, memory(t, other), "replay"), floatsOf(t, warm, "replay")) {
-		t.Error("another actor warms up otherwise")
+		t.Error("warm-up depends on the actor")
 	}
 	if changed := xlatest.Differ(warm, end); !slices.Contains(changed,
 		"Learner.Actor") || !slices.Contains(changed, "Learner.Critic") {
@@ -125,8 +125,8 @@ func TestWarmup(t *testing.T) {
 	}
 }
 
-// Every return is above a target of -Inf, where SMERL is PlusReward, to the bit; with a target that
-// nothing reaches it learns the task alone.
+// Every return exceeds a target of -Inf: SMERL then equals PlusReward, bit for bit. With an
+// unreachable target it learns only the task.
 func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 	p := xlatest.Pure(t)
 	after := func(objective Objective) map[string]npz.Array {
@@ -134,16 +134,16 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 		defer s.Close()
 		steps(t, s, 12)
 		held := memory(t, s)
-		// SMERL logs a figure more.
+		// SMERL logs one more metric.
 		maps.DeleteFunc(held, func(name string, _ npz.Array) bool {
 			return strings.HasPrefix(name,
-				"Returns.") || name == figuresName
+				"Returns.") || name == sumsName
 		})
 		return held
 	}
 	plus, task := after(PlusReward{2}), after(PlusReward{0})
 	if len(xlatest.Differ(plus, task)) == 0 {
-		t.Error("the diversity reward changes nothing: the test tells nothing")
+		t.Error("the diversity reward changes nothing: the test is vacuous")
 	}
 	if names := xlatest.Differ(plus, after(SMERL{Target: negativeInfinity,
 		Scale: 2})); len(names) > 0 {
@@ -154,7 +154,7 @@ func TestSMERLWithoutATargetIsPlusReward(t *testing.T) {
 	}
 }
 
-// SAC goes where nothing has to be paid, and stays there.
+// SAC moves to where the cost is zero and stays there.
 func TestSACSolvesThePoint(t *testing.T) {
 	s := begun(t, xlatest.Best(t), sacAlone)
 	mean := func() (sum float64) {
@@ -169,15 +169,15 @@ func TestSACSolvesThePoint(t *testing.T) {
 	}
 	untaught := mean()
 	steps(t, s, 151)
-	taught := mean() // the best there is: 3/4 + 1/2 + 1/4
+	taught := mean() // the optimum is 3/4 + 1/2 + 1/4
 	t.Logf("the mean return goes from %.2f to %.2f", untaught, taught)
 	if untaught > -4 || taught < -2.2 {
 		t.Errorf("the mean return goes from %.2f to %.2f", untaught, taught)
 	}
 }
 
-// DIAYN without a task: the discriminator learns to tell skills apart, and they end in different
-// places.
+// DIAYN without a task reward: the discriminator learns to distinguish the skills, and they end in
+// different places.
 func TestDIAYNParts(t *testing.T) {
 	method := Method{DIAYN{LearningRate: 3e-3, Hidden: []int{32}}, DiversityOnly{}}
 	s := newSearch(t, xlatest.Best(t), sacAlone.env, method, quick(15))
@@ -198,7 +198,7 @@ func TestDIAYNParts(t *testing.T) {
 		return math.Hypot(float64(e.Descriptors[2*i]-e.Descriptors[2*k]),
 			float64(e.Descriptors[2*i+1]-e.Descriptors[2*k+1]))
 	}
-	within, between := 0.0, math.Inf(1) // the farthest of one skill, the nearest of two
+	within, between := 0.0, math.Inf(1) // largest distance within a skill, smallest between two
 	for i := range e.Fitnesses {
 		for k := range i {
 			if i%3 == k%3 {

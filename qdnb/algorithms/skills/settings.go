@@ -11,81 +11,87 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 )
 
-// SAC are the hyperparameters of soft actor-critic alone. A zero value is not useful; see
+// SAC holds the hyperparameters of soft actor-critic. The zero value is not usable; see
 // [DefaultSAC].
 type SAC struct {
 	sac.Config
-	// environments that act side by side; paper: 200
+	// EnvBatchSize is the number of parallel environments; paper: 200.
 	EnvBatchSize int `json:"env_batch_size"`
-	// updates for each transition; paper: 1, so 200 after every step of all
+	// GradUpdatesPerStep is the number of updates per transition; paper: 1, so 200 per step of all
+	// environments.
 	GradUpdatesPerStep float64 `json:"grad_updates_per_step"`
-	// transitions that are kept; paper: 1 000 000
+	// ReplayBufferSize is the capacity in transitions; paper: 1 000 000.
 	ReplayBufferSize int `json:"replay_buffer_size"`
 	EpisodeLength    int `json:"episode_length"` // control steps; paper: 250, ant-maze 500
-	// WarmupSteps is how many environment steps are taken with uniformly random actions before the
-	// first update. Where near rewards lead into a dead end, as in pointmaze, what they stumble
-	// upon is all that is ever seen of the rest. Paper: 0.
+	// WarmupSteps is the number of environment steps with uniformly random actions before the first
+	// update. If nearby rewards lead into a dead end, as in pointmaze, the warm-up may provide the
+	// only data beyond it. Paper: 0.
 	WarmupSteps int64 `json:"warmup_steps"`
 
 	// The passive repertoire.
-	// episodes of each skill in an evaluation; paper: 40
+
+	// EvaluationStates is the number of episodes per skill in an evaluation; paper: 40.
 	EvaluationStates int `json:"evaluation_states"`
-	// environment steps between two; paper: 100 000
+	// EvaluationInterval is the number of environment steps between evaluations; paper: 100 000.
 	EvaluationInterval int64 `json:"evaluation_interval"`
-	// EarlyInterval is the same before the first EvaluationInterval, so that short runs have
-	// something to show; 0, as in the paper: none in between.
+	// EarlyInterval replaces EvaluationInterval during the first such interval, so that short runs
+	// have results. 0, as in the paper: no extra evaluations.
 	EarlyInterval int64 `json:"early_interval"`
-	Cells         int   `json:"cells"`       // of the repertoire; paper: 1024
-	CVTSamples    int   `json:"cvt_samples"` // points that the tessellation clusters; paper: 50 000
-	CVTSeed       int64 `json:"cvt_seed"`    // of the tessellation: one for all runs of an environment
+	Cells         int   `json:"cells"`       // cells of the repertoire; paper: 1024
+	CVTSamples    int   `json:"cvt_samples"` // points clustered by the tessellation; paper: 50 000
+	CVTSeed       int64 `json:"cvt_seed"`    // tessellation seed, shared by all runs of an environment
 }
 
-// Discovery are the hyperparameters of DIAYN and DADS without a task.
+// Discovery holds the hyperparameters of DIAYN and DADS without a task reward.
 type Discovery struct {
 	SAC
 	NumSkills int `json:"num_skills"` // paper: 5
-	// tell skills apart by observations, not by descriptors; paper: by environment
+	// DescriptorFullState distinguishes skills by observations instead of descriptors; paper: by
+	// environment.
 	DescriptorFullState bool `json:"descriptor_full_state"`
-	// units of the hidden layers of discriminator or dynamics; paper: 256, 256
+	// DiversityHidden are the units per hidden layer of the discriminator or dynamics; paper: 256,
+	// 256.
 	DiversityHidden []int `json:"diversity_hidden"`
 }
 
-// Rewarded are the hyperparameters of DIAYN+REWARD and DADS+REWARD.
+// Rewarded holds the hyperparameters of DIAYN+REWARD and DADS+REWARD.
 type Rewarded struct {
 	Discovery
-	// weight of the diversity reward beside the task's; paper: 2 to 4 by environment
+	// DiversityRewardScale weights the diversity reward against the task's; paper: 2 to 4 by
+	// environment.
 	DiversityRewardScale float64 `json:"diversity_reward_scale"`
 }
 
-// Selective are the hyperparameters of SMERL(DIAYN) and SMERL(DADS).
+// Selective holds the hyperparameters of SMERL(DIAYN) and SMERL(DADS).
 type Selective struct {
 	Rewarded
-	// return of a policy that solves the task; paper: by environment
+	// SMERLTarget is the return of a policy that solves the task; paper: by environment.
 	SMERLTarget float64 `json:"smerl_target"`
-	// how much less still counts; paper: a tenth of the target's size
+	// SMERLMargin is the tolerated shortfall; paper: a tenth of the target's absolute value.
 	SMERLMargin float64 `json:"smerl_margin"`
 }
 
-// Hyperparameters are the settings of an algorithm: a pointer to one of [SAC], or what
-// [DefaultDiscovery] and its like give.
+// Hyperparameters are the settings of an algorithm: a pointer to [SAC], or the result of a function
+// such as [DefaultDIAYN].
 type Hyperparameters interface {
-	// Base gives those that all algorithms have.
+	// Base returns the settings that all algorithms share.
 	Base() SAC
-	// Check finds values that cannot work, before anything is compiled.
+	// Check reports invalid values before anything is compiled.
 	Check() error
-	// Options are those that the algorithm trains an environment with.
+	// Options are the options of the training environment.
 	Options() []envs.Option
-	// Task and Method make the algorithm.
+	// Task and Method define the algorithm.
 	Task(env envs.Env) Task
 	Method() Method
 }
 
-// perEnvironment is what the paper's scripts set by environment (qdbenchmark, configs).
+// perEnvironment holds the settings that the paper's scripts choose per environment (qdbenchmark,
+// configs).
 type perEnvironment struct {
-	rewardScaling  float64 // as the scripts have it; see [Printed]
+	rewardScaling  float64 // as in the scripts; see [Printed]
 	diversityScale float64
 	fullState      bool
-	target, margin float64 // median of the best returns of five runs of SAC, and a tenth of it
+	target, margin float64 // median of the best returns of five SAC runs, and a tenth of it
 }
 
 var perEnvironments = map[string]perEnvironment{
@@ -98,9 +104,9 @@ var perEnvironments = map[string]perEnvironment{
 	"halfcheetah-uni": {5, 2, true, 2050, 205},
 }
 
-// Printed are the assignments, as [runs.Set] takes them, that replace hyperparameters of an
-// environment which the published scripts have by what the paper prints: on walker-uni a reward
-// scaling of 1, not 10. Everywhere else the two agree.
+// Printed returns assignments for [runs.Set] that replace an environment's hyperparameters from the
+// published scripts by those that the paper prints: on walker-uni a reward scaling of 1 instead of
+// 10. For all others the two agree.
 func Printed(env string) []string {
 	if env == "walker-uni" {
 		return []string{"reward_scaling=1"}
@@ -108,8 +114,8 @@ func Printed(env string) []string {
 	return nil
 }
 
-// of is what is published for an environment; for another one, rewards as they are, and skills told
-// apart by positions where the descriptor is one.
+// of returns the published settings of an environment. For other environments rewards are not
+// scaled, and skills are distinguished by positions if the descriptor is one.
 func of(env envs.Spec) perEnvironment {
 	if p, ok := perEnvironments[env.Name]; ok {
 		return p
@@ -117,7 +123,7 @@ func of(env envs.Spec) perEnvironment {
 	return perEnvironment{1, 2, env.Descriptor.Kind != envs.Final, math.NaN(), 0}
 }
 
-// DefaultSAC are the paper's hyperparameters for an environment.
+// DefaultSAC returns the paper's hyperparameters for an environment.
 func DefaultSAC(env envs.Spec) *SAC {
 	s := SAC{
 		Config: sac.Default(), EnvBatchSize: 200, GradUpdatesPerStep: 1, ReplayBufferSize: 1_000_000,
@@ -144,7 +150,8 @@ func defaultSelective(env envs.Spec) Selective {
 	return Selective{Rewarded: defaultRewarded(env), SMERLTarget: p.target, SMERLMargin: p.margin}
 }
 
-// factor is which diversity reward an algorithm has. It is no setting: the algorithm's name tells.
+// factor is an algorithm's diversity reward. It is not a setting: the algorithm's name determines
+// it.
 type factor interface {
 	diversity(Discovery) Diversity
 	options() []envs.Option
@@ -166,35 +173,35 @@ func (dads) diversity(d Discovery) Diversity {
 
 func (dads) options() []envs.Option { return []envs.Option{envs.WidePositions()} }
 
-// The algorithms of the family: settings beside a factor.
+// The algorithms of the family: settings combined with a factor.
 type (
 	alone[F factor]     struct{ Discovery }
 	rewarded[F factor]  struct{ Rewarded }
 	selective[F factor] struct{ Selective }
 )
 
-// DefaultDIAYN are the paper's hyperparameters of DIAYN for an environment.
+// DefaultDIAYN returns the paper's hyperparameters of DIAYN for an environment.
 func DefaultDIAYN(env envs.Spec) Hyperparameters { return &alone[diayn]{defaultDiscovery(env)} }
 
-// DefaultDADS are the paper's hyperparameters of DADS for an environment.
+// DefaultDADS returns the paper's hyperparameters of DADS for an environment.
 func DefaultDADS(env envs.Spec) Hyperparameters { return &alone[dads]{defaultDiscovery(env)} }
 
-// DefaultDIAYNReward are the paper's hyperparameters of DIAYN+REWARD for an environment.
+// DefaultDIAYNReward returns the paper's hyperparameters of DIAYN+REWARD for an environment.
 func DefaultDIAYNReward(env envs.Spec) Hyperparameters {
 	return &rewarded[diayn]{defaultRewarded(env)}
 }
 
-// DefaultDADSReward are the paper's hyperparameters of DADS+REWARD for an environment.
+// DefaultDADSReward returns the paper's hyperparameters of DADS+REWARD for an environment.
 func DefaultDADSReward(env envs.Spec) Hyperparameters {
 	return &rewarded[dads]{defaultRewarded(env)}
 }
 
-// DefaultSMERLDIAYN are the paper's hyperparameters of SMERL(DIAYN) for an environment.
+// DefaultSMERLDIAYN returns the paper's hyperparameters of SMERL(DIAYN) for an environment.
 func DefaultSMERLDIAYN(env envs.Spec) Hyperparameters {
 	return &selective[diayn]{defaultSelective(env)}
 }
 
-// DefaultSMERLDADS are the paper's hyperparameters of SMERL(DADS) for an environment.
+// DefaultSMERLDADS returns the paper's hyperparameters of SMERL(DADS) for an environment.
 func DefaultSMERLDADS(env envs.Spec) Hyperparameters {
 	return &selective[dads]{defaultSelective(env)}
 }
@@ -202,7 +209,7 @@ func DefaultSMERLDADS(env envs.Spec) Hyperparameters {
 // Base implements [Hyperparameters].
 func (s SAC) Base() SAC { return s }
 
-// Updates is how many updates follow a step of all environments.
+// Updates is the number of updates per step of all environments.
 func (s SAC) Updates() int {
 	return int(math.Round(s.GradUpdatesPerStep * float64(s.EnvBatchSize)))
 }
@@ -213,7 +220,7 @@ func (s SAC) Options() []envs.Option { return nil }
 // Task implements [Hyperparameters].
 func (s SAC) Task(env envs.Env) Task { return Task{Env: env, Length: s.EpisodeLength} }
 
-// Method implements [Hyperparameters]: nothing but the task.
+// Method implements [Hyperparameters]: the task alone.
 func (s SAC) Method() Method { return Method{} }
 
 // Task implements [Hyperparameters].
@@ -259,8 +266,7 @@ func (s *selective[F]) Method() Method {
 		s.DiversityRewardScale}}
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment, and memory
-// would end first.
+// Size limits: larger values are typing errors rather than experiments, and would exhaust memory.
 const (
 	maxEnvironments = 1 << 16
 	maxUpdates      = 1 << 24
@@ -292,14 +298,14 @@ func (s SAC) Check() error {
 	); err != nil {
 		return err
 	}
-	// NaN is neither
+	// also rejects NaN
 	if !(s.GradUpdatesPerStep >= 0 && s.GradUpdatesPerStep*float64(s.EnvBatchSize) <= maxUpdates) {
-		return errors.Errorf("grad_updates_per_step must be a number from 0 on, not %g",
-			s.GradUpdatesPerStep)
+		return errors.Errorf("grad_updates_per_step must be between 0 and %g, not %g",
+			maxUpdates/float64(s.EnvBatchSize), s.GradUpdatesPerStep)
 	}
 	if s.ReplayBufferSize%s.EnvBatchSize != 0 {
-		return errors.Errorf("replay_buffer_size must be a multiple of env_batch_size, %d is not of %d",
-			s.ReplayBufferSize, s.EnvBatchSize)
+		return errors.Errorf("replay_buffer_size must be a multiple of env_batch_size (%d), not %d",
+			s.EnvBatchSize, s.ReplayBufferSize)
 	}
 	return nil
 }
@@ -314,8 +320,8 @@ func (d Discovery) Check() error {
 		return err
 	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
-		return errors.Errorf("num_skills must be at most env_batch_size, %d, for each to be played, "+
-			"not %d", d.EnvBatchSize, d.NumSkills)
+		return errors.Errorf("num_skills must be at most env_batch_size (%d), so that each skill is "+
+			"played, not %d", d.EnvBatchSize, d.NumSkills)
 	}
 	return limits.Layers("diversity_hidden", d.DiversityHidden, 1)
 }
@@ -334,11 +340,11 @@ func (s Selective) Check() error {
 		return err
 	}
 	if math.IsNaN(s.SMERLTarget) {
-		return errors.New("smerl_target is not known for this environment: set it to the return of a " +
-			"policy that solves the task, as `qdnb train --algorithm sac` finds one")
+		return errors.New("smerl_target is unknown for this environment; set it to the return of a " +
+			"policy that solves the task, such as one trained by `qdnb train --algorithm sac`")
 	}
 	if math.IsNaN(s.SMERLMargin) || s.SMERLMargin < 0 {
-		return errors.Errorf("smerl_margin must be a number from 0 on, not %g", s.SMERLMargin)
+		return errors.Errorf("smerl_margin must be at least 0, not %g", s.SMERLMargin)
 	}
 	if steps := s.ReplayBufferSize / s.EnvBatchSize; steps < s.EpisodeLength {
 		return errors.Errorf("replay_buffer_size must hold whole episodes of all environments, at "+

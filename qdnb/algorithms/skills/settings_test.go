@@ -9,8 +9,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/sac"
 )
 
-// Of an environment that nothing is published about all is as it is by itself; only a SMERL must be
-// told its target.
+// An environment without published settings uses defaults; only SMERL's target must be set.
 func TestUnknownEnvironments(t *testing.T) {
 	spec := endless.Spec()
 	mean := spec
@@ -32,20 +31,20 @@ func TestUnknownEnvironments(t *testing.T) {
 			continue
 		}
 		if h.Task(endless).FullState || !defaults(mean).Task(endless).FullState {
-			t.Errorf("%s: skills are told apart by positions where they are the descriptor, else by "+
+			t.Errorf("%s: skills are distinguished by positions if they are the descriptor, else by "+
 				"observations", name)
 		}
 	}
 	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{"smerl-diayn": DefaultSMERLDIAYN,
 		"smerl-dads": DefaultSMERLDADS} {
 		if err := defaults(spec).Check(); err == nil || !strings.Contains(err.Error(),
-			"smerl_target is not known") || strings.Contains(err.Error(), "\n") {
+			"smerl_target is unknown") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// Each algorithm is made of its factors, with its settings in them.
+// Each algorithm has the right factors, with its settings.
 func TestMethods(t *testing.T) {
 	spec := endless.Spec()
 	spec.Name = "ant-maze"
@@ -95,7 +94,7 @@ func TestUpdatesAreRounded(t *testing.T) {
 		want int
 	}{{1, 200}, {0, 0}, {0.5, 100}, {0.001, 0}, {0.0051, 1}, {2.5, 500}} {
 		if got := (SAC{EnvBatchSize: 200, GradUpdatesPerStep: c.per}).Updates(); got != c.want {
-			t.Errorf("%g updates for each of 200 transitions: %d, want %d", c.per, got, c.want)
+			t.Errorf("%g updates per transition, 200 transitions: %d, want %d", c.per, got, c.want)
 		}
 	}
 }
@@ -105,12 +104,12 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 	spec.Name = "pointmaze"
 	nan, inf := math.NaN(), math.Inf(1)
 	for want, changes := range map[string][]func(*Selective){
-		"learning_rate must be a number above 0 to 1": {
+		"learning_rate must be a number above 0 and at most 1": {
 			func(s *Selective) { s.LearningRate = 0 }, func(s *Selective) { s.LearningRate = nan },
 			func(s *Selective) { s.LearningRate = 2 }},
 		"discount must be a number from 0 to 1": {func(s *Selective) { s.Discount = -0.1 },
 			func(s *Selective) { s.Discount = nan }},
-		"tau must be a number above 0 to 1": {func(s *Selective) { s.Tau = 0 },
+		"tau must be a number above 0 and at most 1": {func(s *Selective) { s.Tau = 0 },
 			func(s *Selective) { s.Tau = 1.5 }},
 		"alpha_init must be a number above 0": {func(s *Selective) { s.AlphaInit = 0 },
 			func(s *Selective) { s.AlphaInit = inf }},
@@ -150,11 +149,11 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		"cells must be between 1 and 131072": {func(s *Selective) { s.Cells = 0 },
 			func(s *Selective) { s.Cells = 1 << 20 }},
 		"cvt_samples must be between 1024 and": {func(s *Selective) { s.CVTSamples = 1000 }},
-		"grad_updates_per_step must be a number from 0 on": {func(s *Selective) {
+		"grad_updates_per_step must be between 0 and ": {func(s *Selective) {
 			s.GradUpdatesPerStep = -1
 		}, func(s *Selective) { s.GradUpdatesPerStep = nan },
 			func(s *Selective) { s.GradUpdatesPerStep = 1e9 }},
-		"num_skills must be at most env_batch_size, 200": {func(s *Selective) { s.NumSkills = 201 }},
+		"num_skills must be at most env_batch_size (200)": {func(s *Selective) { s.NumSkills = 201 }},
 		"num_skills must be between 1 and 1024": {func(s *Selective) { s.NumSkills = 0 },
 			func(s *Selective) { s.NumSkills = 5000 }},
 		"number of diversity_hidden layers must be": {func(s *Selective) { s.DiversityHidden = nil },
@@ -164,8 +163,8 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		}, func(s *Selective) { s.DiversityHidden = []int{8, 1 << 20} }},
 		"diversity_reward_scale must be a number": {func(s *Selective) { s.DiversityRewardScale = nan },
 			func(s *Selective) { s.DiversityRewardScale = inf }},
-		"smerl_target is not known": {func(s *Selective) { s.SMERLTarget = nan }},
-		"smerl_margin must be a number from 0 on": {func(s *Selective) { s.SMERLMargin = -1 },
+		"smerl_target is unknown": {func(s *Selective) { s.SMERLTarget = nan }},
+		"smerl_margin must be at least 0": {func(s *Selective) { s.SMERLMargin = -1 },
 			func(s *Selective) { s.SMERLMargin = nan }},
 	} {
 		for _, change := range changes {
@@ -189,6 +188,6 @@ func TestBadSettingsGiveOneLine(t *testing.T) {
 		t.Errorf("values at the limits: %v", err)
 	}
 	if (sac.Config{}).Check() == nil || (SAC{}).Check() == nil {
-		t.Error("settings of zeros pass")
+		t.Error("zero settings are accepted")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// grid is a repertoire of n x n cells between -2 and 2.
+// grid returns a repertoire of n x n cells between -2 and 2.
 func grid(n int) npz.Array {
 	var centroids []float32
 	at := func(i int) float32 { return 4*(float32(i)+0.5)/float32(n) - 2 }
@@ -22,7 +22,7 @@ func grid(n int) npz.Array {
 	return npz.Of(centroids, n*n, 2)
 }
 
-// small is a search of milliseconds.
+// small configures a search that takes milliseconds.
 func small() Config {
 	algorithm := sac.Default()
 	algorithm.Hidden, algorithm.BatchSize, algorithm.LearningRate = []int{8, 8}, 16, 1e-2
@@ -37,7 +37,7 @@ var (
 	smallDADS  = DADS{LearningRate: 1e-2, Hidden: []int{8}, Components: 2}
 )
 
-// quick is a search that learns something in a second.
+// quick configures a search that learns something within a second.
 func quick(environments int) Config {
 	config := small()
 	config.SAC.Hidden, config.SAC.BatchSize, config.SAC.LearningRate, config.SAC.Tau,
@@ -47,10 +47,10 @@ func quick(environments int) Config {
 	return config
 }
 
-// short is a point whose episodes end by themselves, or by their length.
+// short is a point whose episodes end early or by their length.
 var short = point{Edge: 1, Limit: math.Inf(1), Spread: 0.5}
 
-// kind is a search of some method.
+// kind is a search with some method.
 type kind struct {
 	name   string
 	env    point
@@ -60,8 +60,7 @@ type kind struct {
 
 func smallFor(xla.Kind) Config { return small() }
 
-// One of each kind; SAC alone learns its entropy coefficient, and, where updates are fast, the
-// task.
+// One of each kind. SAC alone learns its entropy coefficient and, on fast backends, the task.
 var (
 	diaynReward = kind{"diayn-reward", short, Method{smallDIAYN, PlusReward{2}}, smallFor}
 	smerlDADS   = kind{"smerl-dads", short, Method{smallDADS, SMERL{Target: -8, Margin: 1, Scale: 2}},
@@ -90,8 +89,8 @@ func newSearch(t *testing.T, p *xla.Platform, env point, method Method, config C
 	return s
 }
 
-// begun gives a search of a kind before its first iteration. XLA takes seconds to compile one:
-// there, tests take turns with it.
+// begun returns a search of a kind before its first iteration. XLA takes seconds to compile one, so
+// tests share it there.
 func begun(t *testing.T, p *xla.Platform, k kind) *Search {
 	t.Helper()
 	if p.Kind == xla.Go {
@@ -127,7 +126,8 @@ func steps(t *testing.T, s *Search, n int) (outcomes []Outcome) {
 	return outcomes
 }
 
-// memory is all that a search holds: what goes into checkpoints, and the rows of its replay buffer.
+// memory returns the whole state of a search: its checkpoint arrays and the rows of its replay
+// buffer.
 func memory(t *testing.T, s *Search) map[string]npz.Array {
 	t.Helper()
 	arrays, err := s.Arrays()
@@ -144,7 +144,7 @@ func memory(t *testing.T, s *Search) map[string]npz.Array {
 	return arrays
 }
 
-// restore puts a search where memory was taken.
+// restore restores the state that memory returned.
 func restore(t *testing.T, s *Search, iteration int64, held map[string]npz.Array) {
 	t.Helper()
 	arrays := maps.Clone(held)

@@ -13,29 +13,28 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Task is what a policy learns in.
+// Task is the environment that a policy learns in.
 type Task struct {
 	Env    envs.Env
-	Length int // control steps of an episode
-	Skills int // that the policy is told of, one at a time; 0: none, as in SAC alone
-	// FullState tells skills apart by whole observations; else they are by the task's state
-	// descriptors.
+	Length int // control steps per episode
+	Skills int // number of skills to condition the policy on; 0 for SAC alone
+	// FullState distinguishes skills by whole observations instead of the task's state descriptors.
 	FullState bool
 }
 
-// Method is what an algorithm is made of.
+// Method defines an algorithm by its two factors.
 type Method struct {
-	Diversity Diversity // tells skills apart; nil: nothing does, and the policy learns the task alone
-	Objective Objective // what both rewards are worth together; nil as well
+	Diversity Diversity // distinguishes skills; nil: the policy learns only the task
+	Objective Objective // combines both rewards; nil if Diversity is nil
 }
 
-// policy is the form of a skill as a policy of its own; see [Task.Genotypes].
+// policy is the network of a skill as a separate policy; see [Task.Genotypes].
 func (t Task) policy(hidden []int) nn.MLP {
 	spec := t.Env.Spec()
 	return nn.Policy(spec.Observations, hidden, spec.Actions)
 }
 
-// features is how many numbers skills are told apart by.
+// features is the number of features that distinguish skills.
 func (t Task) features() int {
 	if t.FullState {
 		return t.Env.Spec().Observations
@@ -43,14 +42,14 @@ func (t Task) features() int {
 	return len(t.Env.Spec().Descriptor.Lower)
 }
 
-// The columns of a transition that follow those of replay.Transitions.
+// Columns of a transition that follow those of replay.Transitions.
 const (
-	skillColumn      = "skill" // its number
+	skillColumn      = "skill" // skill index
 	descriptorColumn = "descriptor"
 	nextColumn       = "next_descriptor"
 )
 
-// layout is that of the transitions in the replay buffer.
+// layout is the layout of transitions in the replay buffer.
 func (t Task) layout() replay.Layout {
 	spec := t.Env.Spec()
 	layout := replay.Transitions(spec.Observations, spec.Actions)
@@ -65,7 +64,7 @@ func (t Task) layout() replay.Layout {
 	return layout
 }
 
-// row is the transition from one state of n environments to the next, [n, width].
+// row returns the transitions of n environments from one state to the next, [n, width].
 func (t Task) row(before, after envs.State, action, skill, truncation *Node) *Node {
 	b := replay.Batch{
 		Obs: before.Observation, NextObs: after.Observation, Action: action, Reward: after.Reward,
@@ -80,14 +79,14 @@ func (t Task) row(before, after envs.State, action, skill, truncation *Node) *No
 	return t.layout().Join(b)
 }
 
-// conditioned puts the skills [B, skills] beside the observations [B, observations]: what the
-// networks see.
+// conditioned appends the skills [B, skills] to the observations [B, observations], as network
+// input.
 func conditioned(observations, skills *Node) *Node {
 	return Concatenate([]*Node{observations, skills}, 1)
 }
 
-// read cuts transitions [B, width] into what learns of them; the networks' inputs are told the
-// skill. The second is nil if there are none.
+// read splits transitions [B, width] into learner batches; network inputs are conditioned on the
+// skill. The second result is nil if there are no skills.
 func (t Task) read(rows *Node) (replay.Batch, *Batch) {
 	b := t.layout().Split(rows)
 	more := b.More
@@ -103,23 +102,24 @@ func (t Task) read(rows *Node) (replay.Batch, *Batch) {
 	return b, s
 }
 
-// oneHot is a 1 in the column of each number [B, 1], [B, skills].
+// oneHot returns the one-hot encoding of skill indices [B, 1], [B, skills].
 func oneHot(number *Node, skills int) *Node {
 	shape := shapes.Make(dtypes.Float32, number.Shape().Dimensions[0], skills)
 	column := Iota(number.Graph(), shape, 1)
 	return ConvertDType(Equal(BroadcastToDims(number, shape.Dimensions...), column), dtypes.Float32)
 }
 
-// playing is the skill that each of n environments plays, for the whole of a run: k mod skills,
-// float32 [n, 1].
+// playing returns the fixed skill of each of n environments during a run, k mod skills, as float32
+// [n, 1].
 func (t Task) playing(g *Graph, n int) *Node {
 	return ModScalar(Iota(g, shapes.Make(dtypes.Float32, n, 1), 0), float64(max(1, t.Skills)))
 }
 
-// Genotypes are the skills of an actor [1, N] as policies of their own, rows of observations ->
-// hidden -> actions with tanh, as the neuroevolution has them: [skills, params], or one of a policy
-// that is told nothing. What a skill adds to the first layer goes into its bias, and of the last
-// layer the means stay. They do what the actor does without noise.
+// Genotypes converts an actor [1, N] into one policy per skill, in the network form of the
+// neuroevolution methods: observations -> hidden -> actions with tanh. The result is [skills,
+// params], with one row if there are no skills. A skill's contribution to the first layer becomes
+// part of its bias, and the last layer keeps only the means. Each policy equals the actor without
+// noise.
 func (t Task) Genotypes(algorithm sac.SAC, actor *Node) *Node {
 	net := algorithm.Actor.View(actor)
 	spec, last, skills := t.Env.Spec(), len(net.Kernel)-1, max(1, t.Skills)

@@ -18,16 +18,16 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// point is a task that plain Go can compute to the bit: a point in the plane moves by a quarter of
-// its action, and pays for its distance from (1, 0), |x-1| + |y|. Its observation and its
-// descriptor are where it is.
+// point is a task that plain Go computes exactly: a point in the plane moves by a quarter of its
+// action and pays its distance |x-1| + |y| from (1, 0). Its observation and descriptor are its
+// position.
 type point struct {
-	Edge   float64 // an episode ends where x is beyond it
-	Limit  float64 // rewards are NaN where x is beyond it
-	Spread float64 // of the initial states around 0
+	Edge   float64 // an episode ends if x exceeds it
+	Limit  float64 // rewards are NaN if x exceeds it
+	Spread float64 // spread of the initial states around 0
 }
 
-// endless is a point whose episodes all begin at 0 and end by their length.
+// endless is a point whose episodes all start at 0 and end by their length.
 var endless = point{Edge: math.Inf(1), Limit: math.Inf(1)}
 
 func (point) Spec() envs.Spec {
@@ -59,14 +59,14 @@ func (p point) Step(s envs.State, action *Node) envs.State {
 	return p.at(xy, Where(GreaterThan(x, ConstAs(x, p.Limit)), ConstAs(x, math.NaN()), reward))
 }
 
-// moved is a step in plain Go.
+// moved computes a step in plain Go.
 func (p point) moved(x, y, right, up float32) (nextX, nextY, reward float32, done bool) {
 	x, y = x+right/4, y+up/4
 	return x, y, -(float32(math.Abs(float64(x-1))) + float32(math.Abs(float64(y)))),
 		float64(x) > p.Edge
 }
 
-// Every skill on its own does what the actor does that is told it, without noise.
+// Every skill as a separate policy acts like the conditioned actor without noise.
 func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 	const batch = 6
 	for _, skills := range []int{0, 1, 3} {
@@ -117,7 +117,7 @@ func TestGenotypesDoWhatTheActorDoes(t *testing.T) {
 	}
 }
 
-// What is joined into a row is read from it again, and the networks are told the skill.
+// Splitting a row inverts joining it, and network inputs are conditioned on the skill.
 func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 	const n = 5
 	before := []float32{0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5}
@@ -130,7 +130,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 	}{{0, false, 9}, {3, true, 10}, {3, false, 14}} {
 		task := Task{Env: endless, Length: 8, Skills: c.skills, FullState: c.full}
 		if got := task.layout().Width(); got != c.width {
-			t.Errorf("%+v: rows of %d numbers", c, got)
+			t.Errorf("%+v: rows of width %d", c, got)
 		}
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
@@ -183,8 +183,8 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// Where every step costs something young episodes pass SMERL's gate, and fail once their returns
-// have sunk below it: all their steps at once. Environment e pays (e+1)/2 a step.
+// If every step costs something, young episodes are accepted by SMERL's gate. Once their returns
+// fall below it, all their steps are rejected at once. Environment e pays (e+1)/2 per step.
 func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
 	const n, length, steps = 4, 6, 13
 	reward := []float32{-0.5, -1, -1.5, -2}
@@ -212,14 +212,14 @@ func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
 			return append(results, diversity)
 		}, xlatest.Tensor(reward, n))
 		diversity := xlatest.Flat[float32](t, out[2*steps])
-		var shares []float64 // of the steps so far, that pass
+		var shares []float64 // accepted share of the steps so far
 		for step := range steps {
-			// The ring holds two episodes of each environment; at step 12 the third begins, over
+			// The ring holds two episodes of each environment; at step 12 the third begins and overwrites
 			// the first row of the first.
 			want, passing := make([]float32, 2*length*n), 0
 			for row := range want {
 				age, own := row/n%length, row/n/length == step/length%2
-				taken := length // steps of the row's episode so far
+				taken := length // steps so far in the row's episode
 				switch {
 				case step == 2*length && row/n == 0:
 					taken = 1
@@ -240,12 +240,12 @@ func TestSMERLsGateClosesAsReturnsSink(t *testing.T) {
 				func(x float32) bool { return x != 0 }) {
 				t.Errorf("step %d: without a target it differs from PlusReward by %v", step, got)
 			}
-			if step < length { // of the first episode
+			if step < length { // first episode
 				shares = append(shares, float64(passing)/float64((step+1)*n))
 			}
 		}
 		if !slices.Equal(shares, []float64{1, 0.75, 0.5, 0.25, 0.25, 0.25}) {
-			t.Errorf("the share that passes falls as %v", shares)
+			t.Errorf("the accepted shares are %v", shares)
 		}
 	})
 }

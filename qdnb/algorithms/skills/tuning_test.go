@@ -8,7 +8,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The changes of a search that are no changes of its programs.
+// Changes of a search that do not change its programs.
 var tunings = map[string]func(objective *SMERL, config *Config){
 	"nothing":        func(*SMERL, *Config) {},
 	"smerl_target":   func(o *SMERL, _ *Config) { o.Target = 1e3 },
@@ -25,7 +25,7 @@ func tuned(change func(*SMERL, *Config)) (SMERL, Config) {
 	return objective, config
 }
 
-// Searches that differ in the numbers of an algorithm and in seeds alone are compiled once.
+// Searches that differ only in hyperparameters bound at run time and in seeds are compiled once.
 func TestNumbersOfAMethodAreInputs(t *testing.T) {
 	p := xlatest.Best(t)
 	if p.Kind == xla.Go {
@@ -47,11 +47,11 @@ func TestNumbersOfAMethodAreInputs(t *testing.T) {
 	}
 }
 
-// untuned is an objective whose numbers are constants.
+// untuned is an objective whose parameters are constants.
 type untuned struct{ Gate }
 
-// Each search does what it says, to the bit: what one with the same numbers as constants does, and
-// none of the others.
+// Each search equals, bit for bit, one with the same parameters as constants, and differs from the
+// others.
 func TestNumbersOfAMethodAreTakenFromTheInputs(t *testing.T) {
 	p := xlatest.Pure(t)
 	after := func(objective Objective, config Config) map[string]npz.Array {
@@ -66,7 +66,7 @@ func TestNumbersOfAMethodAreTakenFromTheInputs(t *testing.T) {
 		got := after(objective, config)
 		for other, held := range all {
 			if len(xlatest.Differ(got, held)) == 0 {
-				t.Errorf("%s and %s make no difference", name, other)
+				t.Errorf("%s and %s give equal results", name, other)
 			}
 		}
 		all[name] = got

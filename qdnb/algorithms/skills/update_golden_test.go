@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// rowsOf are the transitions of given rows of the data, and the skills in them.
+// rowsOf returns the given rows of the transitions and their skills.
 func (f published) rowsOf(in []*Node, index *Node, full bool) (replay.Batch, *Batch) {
 	at := func(x *Node) *Node { return Gather(x, InsertAxes(index, -1)) }
 	obs, nextObs, now, next, done, reward, action, truncation := at(in[0]), at(in[1]), at(in[2]),
@@ -30,7 +30,7 @@ func (f published) rowsOf(in []*Node, index *Node, full bool) (replay.Batch, *Ba
 		Truncation: truncation}, &b
 }
 
-// sac is the algorithm under the golden networks.
+// sac returns the algorithm of the golden networks.
 func (f published) sac(prefix string) sac.SAC {
 	config := sac.Config{
 		LearningRate: f.Number("const.learning_rate"), Discount: f.Number("const.discount"),
@@ -45,8 +45,8 @@ func (f published) sac(prefix string) sac.SAC {
 	return sac.New(config, f.Shape("data.obs")[1], f.Shape("data.actions")[1])
 }
 
-// updates compares successive updates of +REWARD with the arrays of a prefix: the model of the
-// diversity reward is called name, and begins with what else is known beside its network.
+// updates compares successive updates of +REWARD with the arrays of a prefix. name names the
+// diversity reward's model, and beside returns its initial parameters other than its network.
 func (f published) updates(t *testing.T, prefix, name string, diversity Diversity, d int, full bool,
 	beside func() []*tensors.Tensor) {
 	steps := f.Shape(prefix + "update.idx")[0]
@@ -88,7 +88,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 						x.Shape().Dimensions[1:]...)
 				}
 				batch, skills := f.rowsOf(in[own:data], step(in[4]), full)
-				var means figures
+				var means metrics
 				l, means = it.learn(l, batch, skills, nil, sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
 				now := l.SAC.Join()
 				results = append(results, now.Actor, now.Critic, now.TargetCritic, l.Model.Params()[0],

@@ -10,14 +10,14 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Updates are those of a search without its environments, for timing: its state is a tree.
+// Updates holds the updates of a search without its environments, for timing. It is a pytree.
 type Updates struct {
 	Learner sac.Learner
 	Known   []*Node
 	Buffer  replay.Buffer
 }
 
-// NewUpdates starts from new networks and a full buffer of random transitions, none of which ends
+// NewUpdates starts with new networks and a full buffer of random transitions, none of which ends
 // an episode.
 func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.Key) Updates {
 	g, spec := key.Hi.Graph(), task.Env.Spec()
@@ -45,13 +45,13 @@ func NewUpdates(task Task, method Method, config sac.Config, rows int, key xla.K
 	return u
 }
 
-// Run makes n updates, and gives the critics' and the actor's mean loss, scalars.
+// Run performs n updates and returns the mean critic and actor losses, scalars.
 func (u Updates) Run(task Task, method Method, config sac.Config, n int, key xla.Key) (Updates,
 	[]*Node) {
 	spec := task.Env.Spec()
 	it := iteration{task: task, method: method,
 		sac: sac.New(config, spec.Observations+task.Skills, spec.Actions), updates: n}
-	var f figures
+	var f metrics
 	u.Learner, u.Known, f = it.train(u.Learner, u.Known, u.Buffer, nil, nil, key)
 	return u, []*Node{f.Critic, f.Actor}
 }

@@ -8,34 +8,34 @@ import (
 
 // Config are the hyperparameters. A zero value is not useful; see [Default].
 type Config struct {
-	// Adam of the critics; paper: 3e-4
+	// CriticLearningRate is Adam's learning rate for the critics; paper: 3e-4.
 	CriticLearningRate float64 `json:"critic_learning_rate"`
-	// Adam of the greedy actor; paper: 3e-4
+	// GreedyLearningRate is Adam's learning rate for the greedy actor; paper: 3e-4.
 	GreedyLearningRate float64 `json:"greedy_learning_rate"`
-	// Adam of the variation; paper: 1e-3
+	// PolicyLearningRate is Adam's learning rate for the variation; paper: 1e-3.
 	PolicyLearningRate float64 `json:"policy_learning_rate"`
-	// limit of the target's noise; paper: 0.5
+	// NoiseClip bounds the target policy's noise; paper: 0.5.
 	NoiseClip float64 `json:"noise_clip"`
-	// standard deviation of the target's noise; paper: 0.2
+	// PolicyNoise is the standard deviation of the target policy's noise; paper: 0.2.
 	PolicyNoise float64 `json:"policy_noise"`
-	// of later rewards, per step; paper: 0.99
+	// Discount is the discount factor per step; paper: 0.99.
 	Discount      float64 `json:"discount"`
-	RewardScaling float64 `json:"reward_scaling"` // factor of rewards; paper: 1
-	// share of the new in a target, per step; paper: 0.005
+	RewardScaling float64 `json:"reward_scaling"` // factor on rewards; paper: 1
+	// SoftTauUpdate is the Polyak factor of the target networks, per step; paper: 0.005.
 	SoftTauUpdate float64 `json:"soft_tau_update"`
-	// steps of the critics for one of the actor; paper: 2
+	// PolicyDelay is the number of critic steps per actor step; paper: 2.
 	PolicyDelay int `json:"policy_delay"`
-	// transitions drawn for a step; paper: 256
+	// TransitionsBatchSize is the number of transitions per step; paper: 256.
 	TransitionsBatchSize int `json:"transitions_batch_size"`
-	// units of the critics' hidden layers; paper: 256, 256
+	// CriticHidden is the number of units per hidden layer of the critics; paper: 256, 256.
 	CriticHidden []int `json:"critic_hidden"`
-	// transitions that are kept; paper: 1 000 000
+	// ReplayBufferSize is the capacity of the replay buffer in transitions; paper: 1 000 000.
 	ReplayBufferSize       int `json:"replay_buffer_size"`
 	NumCriticTrainingSteps int `json:"num_critic_training_steps"` // per generation; paper: 300
 	NumPGTrainingSteps     int `json:"num_pg_training_steps"`     // per variation; paper: 100
 }
 
-// Default are the paper's hyperparameters.
+// Default returns the paper's hyperparameters.
 func Default() Config {
 	return Config{
 		CriticLearningRate: 3e-4, GreedyLearningRate: 3e-4, PolicyLearningRate: 1e-3,
@@ -46,14 +46,14 @@ func Default() Config {
 	}
 }
 
-// Limits of the sizes: beyond them it is a slip of the pen rather than an experiment.
+// Limits of the sizes; a larger value is probably a typo.
 const (
 	maxBatch = 1 << 20
 	maxRows  = 1 << 30
 	maxSteps = 1 << 24
 )
 
-// Check finds values that cannot work, before anything is compiled.
+// Check rejects values that cannot work, before anything is compiled.
 func (c Config) Check() error {
 	return cmp.Or(
 		limits.Numbers(

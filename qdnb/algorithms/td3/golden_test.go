@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// published is 04_td3_pga.npz: what QDax makes of given networks, transitions and noise.
+// published is 04_td3_pga.npz: QDax's results for given networks, transitions and noise.
 type published struct {
 	golden.File
 	t   *testing.T
@@ -50,7 +50,7 @@ func readPublished(t *testing.T) published {
 		f.Shape("data.actions")[1]))}
 }
 
-// batch is the transitions of given rows of the data, joined to rows of the layout.
+// batch returns the transitions in the given rows of the data, joined to rows of the layout.
 func (f published) batch(rows []int32) *tensors.Tensor {
 	names := []string{"obs", "next_obs", "actions", "rewards", "dones", "truncations"}
 	var joined []float32
@@ -64,7 +64,7 @@ func (f published) batch(rows []int32) *tensors.Tensor {
 	return xlatest.Tensor(joined, len(rows), f.td3.Layout().Width())
 }
 
-// rows is a flat parameter set as rows of one form.
+// rows returns flat parameter sets as rows of one form.
 func (f published) rows(name string, form nn.MLP) *tensors.Tensor {
 	data := f.Float32s(name)
 	return xlatest.Tensor(data, len(data)/form.Params(), form.Params())
@@ -77,7 +77,7 @@ func (f published) noise(name string) *tensors.Tensor {
 	return xlatest.Tensor(f.Float32s(name), f.Shape(name)...)
 }
 
-// start is the learner that the data start from.
+// start returns the initial learner of the data.
 func (f published) start(critic, targetCritic, actor, targetActor *Node) Learner {
 	return Learner{
 		Critic: critic, TargetCritic: targetCritic, Actor: actor, TargetActor: targetActor,
@@ -87,8 +87,8 @@ func (f published) start(critic, targetCritic, actor, targetActor *Node) Learner
 	}
 }
 
-// stepped compares parameters after a step of Adam where the gradient is no rounding noise: Adam
-// divides it by its own size.
+// stepped compares parameters after an Adam step where the gradient exceeds rounding noise, because
+// Adam normalises the gradient's magnitude.
 func stepped(t *testing.T, what string, got, want, gradient []float32) {
 	t.Helper()
 	got = slices.Clone(got)
@@ -144,7 +144,7 @@ func TestGoldenUpdate(t *testing.T) {
 	})
 }
 
-// Four steps in one loop, with their moments and the delay of the actor.
+// Four steps in one loop, with their moments and the actor's delay.
 func TestGoldenChain(t *testing.T) {
 	f := readPublished(t)
 	steps := f.Shape("chain.idx")[0]
@@ -184,7 +184,7 @@ func TestGoldenChain(t *testing.T) {
 	})
 }
 
-// The data's three steps of the variation, of both individuals at once: batches given, not drawn.
+// The data's three steps of the variation, of both individuals at once, on given batches.
 func TestGoldenVariation(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {

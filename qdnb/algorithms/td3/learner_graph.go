@@ -10,43 +10,43 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// TD3 is the algorithm for networks of given forms. Its methods build graphs.
+// TD3 is the algorithm for given network architectures. Its methods build graphs.
 type TD3 struct {
 	Config
 	Actor  nn.MLP // observation to action in [-1, 1]
-	Critic nn.MLP // observation beside action to one number; each of the two
+	Critic nn.MLP // observation and action to one value; each of the two
 }
 
-// New is the algorithm for policies of one form, with critics of ReLU units as the configuration
-// says. Other critics are had by setting the field.
+// New returns the algorithm for policies of one architecture, with ReLU critics of the configured
+// sizes. For other critics, set the field Critic.
 func New(config Config, actor nn.MLP) TD3 {
 	inputs := actor.Sizes[0] + actor.Sizes[len(actor.Sizes)-1]
 	sizes := slices.Concat([]int{inputs}, config.CriticHidden, []int{1})
 	return TD3{Config: config, Actor: actor, Critic: nn.MLP{Sizes: sizes, Hidden: nn.ReLU}}
 }
 
-// Observations is the number of an observation's components.
+// Observations is the number of observation components.
 func (t TD3) Observations() int { return t.Actor.Sizes[0] }
 
-// Actions is the number of an action's components.
+// Actions is the number of action components.
 func (t TD3) Actions() int { return t.Actor.Sizes[len(t.Actor.Sizes)-1] }
 
-// Layout is that of the transitions which the algorithm learns from.
+// Layout returns the layout of the transitions that the algorithm learns from.
 func (t TD3) Layout() replay.Layout { return replay.Transitions(t.Observations(), t.Actions()) }
 
-// Learner is what the algorithm knows: a tree. Rows are as [nn.MLP.Layout] says, C parameters of a
-// critic and N of a policy.
+// Learner is the state of the algorithm: a pytree. Rows follow [nn.MLP.Layout], with C parameters
+// per critic and N per policy.
 type Learner struct {
 	Critic, TargetCritic *Node // [2, C]
 	Actor, TargetActor   *Node // [1, N]
 	CriticMoments        nn.Moments
 	ActorMoments         nn.Moments
-	Step                 *Node // int32: updates of the critics so far
+	Step                 *Node // int32: critic updates so far
 }
 
-// Start is a learner before its first update, whose actor is the given row [1, N] (in
-// PGA-MAP-Elites the first individual of the initial population). The critics are drawn; targets
-// are copies.
+// Start returns a learner before its first update with the given actor [1, N] (in PGA-MAP-Elites
+// the first individual of the initial population). The critics are initialised randomly; the
+// targets are copies.
 func (t TD3) Start(actor *Node, key xla.Key) Learner {
 	critic := t.Critic.Init(key.FoldInEach(Const(actor.Graph(), []int32{0, 1})))
 	return Learner{
@@ -57,7 +57,7 @@ func (t TD3) Start(actor *Node, key xla.Key) Learner {
 	}
 }
 
-// learning is a learner whose networks are cut: a tree.
+// learning is a learner with its networks cut into arrays: a pytree.
 type learning struct {
 	Critic, TargetCritic []nn.Network // two
 	Actor, TargetActor   []nn.Network // one

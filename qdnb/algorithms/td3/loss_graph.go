@@ -7,28 +7,28 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// CriticLoss is how far the critics [2, C] are from the target, a scalar:
+// CriticLoss is the error of the critics [2, C] relative to the target, a scalar:
 //
 //	a' = clip(actor'(s') + clip(policy_noise noise, +-noise_clip), -1, 1)
 //	y = reward_scaling r + (1 - done) discount min(Q1', Q2')(s', a')
 //	loss = sum over j of mean(((Qj(s, a) - y) (1 - truncation))^2)
 //
-// Primes are the target networks. Steps that end an episode by its length bootstrap nothing and so
-// are left out, but counted in the mean (QDax, losses/td3_loss.py). noise [B, actions] is standard
-// normal.
+// Primes denote the target networks. Truncated steps have no bootstrap target, so they are masked
+// out, but still count in the mean's denominator (QDax, losses/td3_loss.py). noise [B, actions] is
+// standard normal.
 func (t TD3) CriticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch,
 	noise *Node) *Node {
 	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
 	return criticLoss(t.Critic.Networks(critic), target, batch)
 }
 
-// PolicyLoss is the negated mean of the first critic's value of what an actor [1, N] would do, a
-// scalar: -mean Q1(s, actor(s)).
+// PolicyLoss is the negative mean value, by the first critic, of the actions of an actor [1, N]:
+// the scalar -mean Q1(s, actor(s)).
 func (t TD3) PolicyLoss(actor, critic *Node, batch replay.Batch) *Node {
 	return policyLoss(t.Actor.Network(actor, 0), t.Critic.Network(critic, 0), batch.Obs)
 }
 
-// target is what the critics should say, [B].
+// target returns the critics' target values, [B].
 func (t TD3) target(critics []nn.Network, actor nn.Network, batch replay.Batch, noise *Node) *Node {
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
@@ -49,7 +49,7 @@ func policyLoss(actor, critic nn.Network, obs *Node) *Node {
 	return Neg(ReduceAllMean(critic.WithFixedInputs(obs).Apply(InsertAxes(actor.Apply(obs), 0))))
 }
 
-// values are a critic's, [B].
+// values returns a critic's values, [B].
 func values(critic nn.Network, obs, action *Node) *Node {
 	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
 }

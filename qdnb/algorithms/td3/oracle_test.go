@@ -13,7 +13,8 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// plain is a network in float64 on the host: ReLU inside, the identity or tanh at the end.
+// plain is a network in float64 on the host, with ReLU in hidden layers and the identity or tanh at
+// the output.
 type plain struct {
 	form nn.MLP
 	tanh bool
@@ -27,7 +28,7 @@ func (n plain) at(leaf nn.Leaf, i, j int) *float64 {
 	return &n.row[leaf.Offset+j]
 }
 
-// forward gives the values before the first layer and after each.
+// forward returns the values before the first layer and after each layer.
 func (n plain) forward(x []float64) [][]float64 {
 	values := [][]float64{x}
 	leaves := n.form.Layout()
@@ -52,8 +53,8 @@ func (n plain) forward(x []float64) [][]float64 {
 
 func (n plain) out(x []float64) []float64 { return n.forward(x)[len(n.form.Sizes)-1] }
 
-// backward adds what v, the gradient of the output, makes of the gradient of the parameters, and
-// returns that of the input.
+// backward backpropagates v, the gradient of the output: it accumulates the gradient of the
+// parameters and returns the gradient of the input.
 func (n plain) backward(values [][]float64, v []float64, gradient []float64) []float64 {
 	g := plain{form: n.form, row: gradient}
 	leaves := n.form.Layout()
@@ -80,7 +81,7 @@ func (n plain) backward(values [][]float64, v []float64, gradient []float64) []f
 	return v
 }
 
-// plainAdam steps parameters in place.
+// plainAdam updates parameters in place.
 type plainAdam struct {
 	rate          float64
 	first, second []float64
@@ -118,8 +119,8 @@ func narrow(x ...[]float64) []float32 {
 	return y
 }
 
-// Three updates, so that the actor moves, rests and moves, agree with the algorithm written out in
-// float64.
+// Three updates, of which the first and the third update the actor, agree with the algorithm
+// written out in float64.
 func TestUpdateOracle(t *testing.T) {
 	const obs, act, batch, steps = 4, 2, 8, 3
 	config := Default()

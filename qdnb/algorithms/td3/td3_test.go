@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// tiny is the algorithm for small networks.
+// tiny returns the algorithm for small networks.
 func tiny() TD3 {
 	config := Default()
 	config.CriticHidden, config.TransitionsBatchSize = []int{16}, 32
@@ -23,8 +23,8 @@ func tiny() TD3 {
 	return New(config, nn.Policy(2, []int{16}, 1))
 }
 
-// bandit fills a buffer with episodes of one step: the reward of an action is minus its squared
-// distance to half the first component of the observation, so that the best policy is known.
+// bandit fills a buffer with episodes of one step. The reward of an action is its negative squared
+// distance to half the first component of the observation, so the best policy is known.
 func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 	g := key.Hi.Graph()
 	obs, action := key.FoldIn(0).Uniform(-1, 1, rows, 2), key.FoldIn(1).Uniform(-1, 1, rows, 1)
@@ -40,9 +40,8 @@ func bandit(t TD3, key xla.Key, rows int) replay.Buffer {
 // noWorker is the index of the only worker.
 func noWorker(key xla.Key) *Node { return Const(key.Hi.Graph(), int32(0)) }
 
-// Where the best actions are known the greedy actor comes near them, and so does an individual that
-// climbs the critic's gradient; the critics, whose targets are rewards alone, come near the
-// rewards.
+// With known best actions, the greedy actor and an individual that ascends the critic's gradient
+// come near them. The critics, whose targets are only rewards, come near the rewards.
 func TestLearnsABandit(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
@@ -74,9 +73,8 @@ func TestLearnsABandit(t *testing.T) {
 	})
 }
 
-// A step that ends an episode bootstraps nothing; one that ends it by its length is no error at
-// all; the actor and its target move at every second step only, and varying several individuals is
-// varying each alone.
+// Terminal steps do not bootstrap. Truncated steps contribute no error. The actor and its target
+// move only at every second step. Varying several individuals equals varying each alone.
 func TestLaws(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
@@ -102,7 +100,7 @@ func TestLaws(t *testing.T) {
 			three, _ := td3.Update(two, batch, noise)
 
 			observations := td3.DrawObservations(buffer, key.FoldIn(4), 3)
-			// the last five begin among those before
+			// the last five overlap with those before
 			all := td3.Vary(rows, l.Critic, observations, noWorker(key), 5)
 			alone := td3.Vary(Slice(rows, AxisRange(9, 10)), l.Critic, observations, noWorker(key), 5)
 			return []*Node{
@@ -113,14 +111,15 @@ func TestLaws(t *testing.T) {
 		}, xlatest.Tensor(xla.SeedWords(2), 2))
 		flat := func(i int) []float32 { return xlatest.Flat[float32](t, out[i]) }
 		if flat(0)[0] != flat(1)[0] || flat(0)[0] == 0 {
-			t.Errorf("the loss of episodes that end is %v, and %v if they ended elsewhere", flat(0), flat(1))
+			t.Errorf("the loss of terminal steps is %v, and %v with other next observations", flat(0),
+				flat(1))
 		}
 		if flat(2)[0] != 0 {
 			t.Errorf("the loss of truncated steps is %v", flat(2))
 		}
 		if slices.Equal(flat(3), flat(4)) || !slices.Equal(flat(4), flat(5)) || slices.Equal(flat(5),
 			flat(6)) || !slices.Equal(flat(7), flat(8)) {
-			t.Error("the actor does not move at the first and third step alone")
+			t.Error("the actor does not move exactly at the first and third step")
 		}
 		xlatest.Close(t, "an individual among others", flat(9), flat(10), 1e-6)
 	})

@@ -16,14 +16,14 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// first is a learner and an actor of a key.
+// first returns a learner and an actor from a key.
 func (t TD3) first(key xla.Key) Learner {
 	return t.Start(t.Actor.Init(key.FoldIn(1).FoldInEach(Const(key.Hi.Graph(), []int32{0}))),
 		key.FoldIn(2))
 }
 
-// Training is updates from drawn batches, one after the other, in one call or two; and of its key,
-// to the bit.
+// Training equals successive updates with drawn batches, in one call or two, and is a function of
+// its key, bit for bit.
 func TestTrainIsUpdates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
@@ -82,16 +82,16 @@ func TestTrainIsUpdates(t *testing.T) {
 			got := xlatest.Flat[float32](t, out[i])
 			xlatest.Close(t, "a tensor of the learner", got, xlatest.Flat[float32](t, out[n+i]), 1e-5)
 			if !slices.Equal(got, xlatest.Flat[float32](t, again[i])) {
-				t.Errorf("tensor %d of the learner differs between two runs of one key", i)
+				t.Errorf("tensor %d of the learner differs between two runs with the same key", i)
 			}
 		}
 		if slices.Equal(xlatest.Flat[float32](t, out[0]), xlatest.Flat[float32](t, other[0])) {
-			t.Error("another key trains the same critics")
+			t.Error("different keys train the same critics")
 		}
 	})
 }
 
-// What is not a number shows in the losses, also where units make 0 of it.
+// NaN appears in the losses, even if units turn it into 0.
 func TestLossesShowNaN(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
@@ -131,13 +131,13 @@ func TestLossesShowNaN(t *testing.T) {
 			}
 			critic, actor := xlatest.Flat[float32](t, out[0][0])[0], xlatest.Flat[float32](t, out[1][0])[0]
 			if shows := critic != critic || actor != actor; shows != (at < 3) {
-				t.Errorf("%s is no number: losses %v and %v", what, critic, actor)
+				t.Errorf("%s is NaN: losses %v and %v", what, critic, actor)
 			}
 		}
 	})
 }
 
-// The form of the critics is a field: other activations, no hidden layer.
+// The architecture of the critics is a field: other activations, no hidden layer.
 func TestFormsOfCritics(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for name, form := range map[string]nn.MLP{
@@ -151,8 +151,8 @@ func TestFormsOfCritics(t *testing.T) {
 				buffer, l := bandit(td3, key.FoldIn(0), 100), td3.first(key)
 				batch := replay.Batch{Obs: xla.Rows(td3.Layout().Split(buffer.Rows).Obs,
 					Const(key.Hi.Graph(), int32(0)), td3.TransitionsBatchSize)}
-				// One step of the variation, which cuts the critic's first layer in two, against
-				// the loss as it is written.
+				// One step of the variation, which splits the critic's first layer, compared with the loss as
+				// written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
 				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
 					adam.Start(l.Actor))

@@ -10,26 +10,26 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// Losses are means over the updates of a call: scalars. One that is not a number says that some
-// update of the call went wrong, and that the learner is of no use any more; so does a parameter
-// that is not.
+// Losses are scalar means over the updates of a call. A NaN loss or a NaN parameter means that an
+// update of the call failed and that the learner is no longer usable.
 type Losses struct {
 	Critic *Node // see [TD3.CriticLoss]
 	Actor  *Node // see [TD3.PolicyLoss]; 0 if the actor was not updated
 }
 
-// Update is one step of the algorithm from a batch and standard normal noise [B, actions]:
+// Update is one step of the algorithm on a batch, with standard normal noise [B, actions]:
 //
-//	critics' losses fall by a step of Adam; their targets follow, by soft_tau_update
-//	if the step's number is a multiple of policy_delay:
-//		the actor's loss, under the first critic as it was before, falls by a step of Adam; its target follows
+//	one Adam step of the critics; their targets follow with factor soft_tau_update
+//	if the step number is a multiple of policy_delay:
+//		one Adam step of the actor, on the loss with the first critic before this update;
+//		the actor's target follows
 func (t TD3) Update(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
 	cut, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
 	after := cut.join()
 	return after, sums.mean().of(after)
 }
 
-// Train makes updates from the transitions of a buffer, drawn anew for each.
+// Train runs updates, each on a new batch of transitions drawn from the buffer.
 func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Learner, Losses) {
 	g := l.Step.Graph()
 	type state struct {
@@ -50,18 +50,18 @@ func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Lea
 	return after, end.Sums.mean().of(after)
 }
 
-// The purposes of a step's random streams.
+// Random streams of a step.
 const (
 	streamBatch = iota
 	streamNoise
 )
 
-// draw is the batch of a step.
+// draw draws the batch of a step.
 func (t TD3) draw(buffer replay.Buffer, key xla.Key) replay.Batch {
 	return t.Layout().Split(buffer.Sample(key.FoldIn(streamBatch), t.TransitionsBatchSize))
 }
 
-// sums are those of the losses, and the numbers of updates, float32: a tree.
+// sums holds the sums of the losses and the numbers of updates, float32: a pytree.
 type sums struct{ Critic, Critics, Actor, Actors *Node }
 
 func none(g *Graph) sums {
@@ -73,7 +73,7 @@ func (s sums) mean() Losses {
 	return Losses{Div(s.Critic, MaxScalar(s.Critics, 1)), Div(s.Actor, MaxScalar(s.Actors, 1))}
 }
 
-// of makes the losses NaN where what was learned is.
+// of makes a loss NaN if its networks contain NaN.
 func (l Losses) of(after Learner) Losses {
 	return Losses{nn.PropagateNaN(l.Critic, after.Critic), nn.PropagateNaN(l.Actor, after.Actor)}
 }
@@ -88,8 +88,8 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	l.TargetCritic = nn.Polyak(l.TargetCritic, l.Critic, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
-	// The update of the actor is the body of a loop of one turn or none: XLA evaluates both sides
-	// of a Where.
+	// The actor's update is the body of a loop of zero or one iterations, because XLA evaluates both
+	// branches of a Where.
 	type actor struct {
 		Actor, Target []nn.Network
 		Moments       nn.MomentsOf[[]nn.Network]

@@ -15,9 +15,9 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// BenchmarkVary is the policy-gradient variation of one individual and of the paper's 50 by the
-// paper's 100 steps, sizes of ant-uni. The 50 are shared by the workers, as in training; one alone
-// is a program of the first device, whose products XLA spreads over the cores.
+// BenchmarkVary is the policy-gradient variation of one individual and of the paper's 50, with the
+// paper's 100 steps and the sizes of ant-uni. The 50 are divided among the workers, as in training.
+// A single one is a program on the first device, whose matrix products XLA spreads over the cores.
 func BenchmarkVary(b *testing.B) {
 	t := New(Default(), nn.Policy(87, []int{256, 256}, 8))
 	for _, individuals := range []int{1, 50} {

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// DrawObservations draws what [TD3.Vary] climbs on: the observations of a batch of transitions for
-// each of some steps, [steps * B, observations].
+// DrawObservations draws the observations for [TD3.Vary]: those of one batch of transitions per
+// step, [steps * B, observations].
 func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Node {
 	type state struct {
 		Buffer replay.Buffer
@@ -28,17 +28,17 @@ func (t TD3) DrawObservations(buffer replay.Buffer, key xla.Key, steps int) *Nod
 	}).Obs
 }
 
-// shared is what all individuals read: a tree.
+// shared is the data that all individuals read: a pytree.
 type shared struct {
-	Obs    *Node // of all steps, [steps * B, observations]
+	Obs    *Node // observations of all steps, [steps * B, observations]
 	Critic nn.FixedInputs
 }
 
-// Vary is the policy-gradient variation: each of the parents [M, N] takes a step for each batch of
-// the observations [steps * B, observations], with new Adam against [TD3.PolicyLoss] under critics
-// [2, C] that do not change, and the result is their children [M, N]. A child depends on its parent
-// alone, not on the others; so many are varied together (see [Together]), which changes the speed
-// and not the numbers. worker is that of [xla.ForSlices].
+// Vary is the policy-gradient variation of parents [M, N]. It returns their children [M, N]. For
+// each parent, a freshly initialised Adam takes one step on [TD3.PolicyLoss] per batch of the
+// observations [steps * B, observations], with fixed critics [2, C]. A child depends only on its
+// own parent. together is the number of parents varied at once (see [Together]); it affects the
+// speed, not the result. worker is the worker argument of [xla.ForSlices].
 func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *Node {
 	type state struct {
 		Parents, Children *Node
@@ -49,7 +49,7 @@ func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *N
 	m := parents.Shape().Dimensions[0]
 	together = min(together, m)
 	return xla.ForSlicesUnfused((m+together-1)/together, worker, start, func(i *Node, s state) state {
-		// Rows and SetRows both move the last ones back inside, where some are varied again
+		// Rows and SetRows both shift the last group back inside, so some are varied twice
 		first := MulScalar(i, int32(together))
 		s.Children = xla.SetRows(s.Children, first,
 			t.varyGroup(xla.Rows(s.Parents, first, together), s.Shared))
@@ -57,9 +57,10 @@ func (t TD3) Vary(parents, critics, observations, worker *Node, together int) *N
 	}).Children
 }
 
-// Together is how many of m individuals should be varied together on a kind of backend. On XLA:CPU
-// it is the largest divisor of m up to 8: one alone leaves gaps between its products and reads the
-// critic for itself; many do not fit the cache with their moments.
+// Together returns how many of m individuals should be varied at once on a kind of backend. On
+// XLA:CPU it is the largest divisor of m up to 8. A single individual leaves gaps between its
+// matrix products and does not share reads of the critic; with many, the parameters and their
+// moments do not fit the cache.
 func Together(kind xla.Kind, m int) int {
 	if kind != xla.CPU {
 		return m
@@ -73,8 +74,8 @@ func Together(kind xla.Kind, m int) int {
 	return together
 }
 
-// varyGroup varies the individuals of some rows [P, N] side by side: their losses add up, and none
-// depends on another's parameters.
+// varyGroup varies the individuals of the given rows [P, N] together: the loss is the sum of their
+// losses, and no individual's loss depends on another's parameters.
 func (t TD3) varyGroup(rows *Node, from shared) *Node {
 	type state struct {
 		Policies nn.Net
@@ -91,7 +92,7 @@ func (t TD3) varyGroup(rows *Node, from shared) *Node {
 			actions := s.Policies.Apply(BroadcastToDims(obs, p, batch, t.Observations()))
 			critic := s.Shared.Critic
 			critic.Fixed = xla.Rows(critic.Fixed, at, batch)
-			// the sum of the individuals' losses
+			// sum of the individuals' losses
 			loss := DivScalar(Neg(ReduceAllSum(critic.Apply(actions))), float64(batch))
 			gradient := Gradient(loss, xla.Flatten(s.Policies)...)
 			s.Policies, s.Moments = nn.UpdateTree(adam, s.Policies, gradient, s.Moments)

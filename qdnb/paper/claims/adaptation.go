@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// ofAdaptation are what the paper says of few-shot adaptation.
+// ofAdaptation are the paper's claims on few-shot adaptation.
 var ofAdaptation = []Claim{
 	{"adaptation-small",
 		"PGA variants match mutual-information methods for changes of gravity and legs below 50 % " +
@@ -135,7 +135,7 @@ var ofAdaptation = []Claim{
 		}},
 	{"pga-aurora-adapts",
 		"on ant-uni PGA-AURORA adapts better than MAP-Elites over the whole range of gravity and 80 % " +
-			"of that of the leg",
+			"of the leg's",
 		"figure 4", func(d *data) (bool, string) {
 			holds := true
 			var words []string
@@ -156,11 +156,11 @@ var ofAdaptation = []Claim{
 		}},
 }
 
-// ofHurdles are what it says of hierarchical control.
+// ofHurdles are the paper's claims on hierarchical control.
 var ofHurdles = []Claim{
 	{"hurdles-jump",
-		"only with skills of PGA-MAP-Elites and DIAYN+REWARD the controller jumps repeatedly (2 " +
-			"hurdles an episode)",
+		"only with skills of PGA-MAP-Elites and DIAYN+REWARD does the controller jump repeatedly (2 " +
+			"hurdles per episode)",
 		"figure 5", func(d *data) (bool, string) {
 			holds := true
 			var words []string
@@ -183,7 +183,7 @@ var ofHurdles = []Claim{
 		}},
 }
 
-// ofAverages are what it says of all that by another average over seeds.
+// ofAverages are the paper's claims on results with other averages over seeds.
 var ofAverages = []Claim{
 	{"statistic", "the best method of a task is the same by mean, median and interquartile mean (at " +
 		"75 % of max fitnesses and QD scores)",
@@ -194,7 +194,7 @@ var ofAverages = []Claim{
 					samples := of(methods, func(label string) []float64 {
 						x := d.scores(label, env, m)
 						if len(x) > 0 && len(x) < minIQM {
-							d.need(fmt.Sprintf("%d seeds on %s (fewer have no interquartile mean of their own)", minIQM,
+							d.need(fmt.Sprintf("%d seeds on %s (with fewer the interquartile mean is the mean)", minIQM,
 								env))
 						}
 						return x
@@ -206,7 +206,7 @@ var ofAverages = []Claim{
 						for _, s := range samples {
 							highest = max(highest, average(s.x))
 						}
-						// equal in the digits that a table has
+						// equal in the digits of a table
 						same = same && average(top.x) >= highest-1e-3*math.Abs(highest)
 					}
 					wins.add(same, fmt.Sprintf("%s on %s", m, env))
@@ -222,7 +222,7 @@ var ofAverages = []Claim{
 			rank := func(name string, samples []sample, swap bool) {
 				for _, s := range samples {
 					if len(s.x) > 0 && len(s.x) < minIQM {
-						d.need(fmt.Sprintf("%d seeds of %s (fewer have no interquartile mean of their own)", minIQM,
+						d.need(fmt.Sprintf("%d seeds of %s (with fewer the interquartile mean is the mean)", minIQM,
 							name))
 					}
 				}
@@ -232,7 +232,7 @@ var ofAverages = []Claim{
 				}
 				same.add(slices.Equal(order, other), name)
 			}
-			for _, p := range panels() { // the mean over the multipliers of a seed stands for its curve
+			for _, p := range panels() { // a seed's mean over the multipliers stands for its curve
 				values := append(d.multipliers(p.perturbation, p.env), 1)
 				rank(p.env+" "+p.perturbation, of(methods, func(label string) []float64 {
 					var sums []float64
@@ -259,11 +259,11 @@ var ofAverages = []Claim{
 		}},
 }
 
-// slight is a change below 50 %, every is any change.
+// slight selects changes below 50 %, every selects all changes.
 func slight(x float64) bool { return math.Abs(x-1) < 0.5-1e-9 }
 func every(float64) bool    { return true }
 
-// mostly tells whether something is so at most of the multipliers of all panels that are wanted.
+// mostly checks whether a condition holds at most of the wanted multipliers of all panels.
 func (d *data) mostly(wanted func(x float64) bool, so func(p panel, x float64) bool) (bool,
 	string) {
 	wins := tally{unit: " values"}
@@ -280,7 +280,7 @@ func (d *data) mostly(wanted func(x float64) bool, so func(p panel, x float64) b
 	return float64(wins.yes) >= mostly*float64(wins.all), wins.String()
 }
 
-// panel is one of the six of figure 4, left.
+// panel is one of the six left panels of figure 4.
 type panel struct{ perturbation, env string }
 
 func panels() (list []panel) {
@@ -292,7 +292,7 @@ func panels() (list []panel) {
 	return list
 }
 
-// bestAt is the best of some methods at a multiplier.
+// bestAt returns the best of some methods at a multiplier.
 func (d *data) bestAt(p panel, labels []string, x float64) sample {
 	return best(of(labels, func(label string) []float64 {
 		return d.adaptation(p.perturbation, p.env,
@@ -300,7 +300,7 @@ func (d *data) bestAt(p panel, labels []string, x float64) sample {
 	}))
 }
 
-// leg compares SMERL(DIAYN) and DIAYN+REWARD at multipliers of a leg of the ant.
+// leg compares SMERL(DIAYN) and DIAYN+REWARD at actuator strength multipliers of ant-uni.
 func (d *data) leg(at func(x float64) bool, holds func(smerl, sum float64) bool) (bool, string) {
 	wins := tally{unit: " values"}
 	for _, x := range append(d.multipliers(results.Actuators, "ant-uni"), 1) {
@@ -317,7 +317,7 @@ func (d *data) leg(at func(x float64) bool, holds func(smerl, sum float64) bool)
 	return wins.yes == wins.all, wins.String()
 }
 
-// ranking are the labels from the best on.
+// ranking returns the labels from best to worst.
 func ranking(samples []sample, by func([]float64) float64) []string {
 	sorted := slices.SortedStableFunc(slices.Values(samples),
 		func(a, b sample) int { return cmp.Compare(by(b.x), by(a.x)) })
@@ -328,7 +328,7 @@ func ranking(samples []sample, by func([]float64) float64) []string {
 	return labels
 }
 
-// exchange swaps two names that stand beside each other.
+// exchange swaps two adjacent names.
 func exchange(list []string, a, b string) {
 	i, j := slices.Index(list, a), slices.Index(list, b)
 	if i >= 0 && j >= 0 && (i-j == 1 || j-i == 1) {

@@ -1,17 +1,18 @@
-// Package claims checks what the paper says of its results against the results of runs.
+// Package claims checks the paper's claims against the results of runs.
 //
-// A [Claim] is a sentence of the paper and a check of it, which takes tables and answers whether it
-// holds, with a line of evidence. A claim is only decided when there is a run of every method on
-// every environment that it speaks of, and these can bear a verdict: episodes of full length, 1024
-// cells, a budget that brings the method's own schedule into play (see [results.Trained]), and
-// three seeds, except where settings of a grid are the sample. How many seeds there are is said
-// beside it. Where samples of seeds are compared, the evidence has Vargha and Delaney's effect size
-// A (the chance that a seed of the first is better) and P of the two-sided rank test of Mann and
-// Whitney: whether a claim holds is decided by medians, as in the paper, and P says how much so few
-// seeds can tell.
+// A [Claim] is a sentence of the paper with a check, which decides from tables whether it holds and
+// gives one line of evidence. A verdict requires a run of every method on every environment in the
+// claim. These runs need episodes of full length, 1024 cells, a budget that reaches the method's
+// own schedule (see [results.Trained]), and three seeds unless the settings of a grid are the
+// sample. The result includes the number of seeds.
 //
-// Words of the paper without a number have one here, which the evidence or the sentence names: see
-// the constants.
+// For comparisons of samples over seeds, the evidence includes Vargha and Delaney's effect size A
+// (the probability that a seed of the first method is better) and P of the two-sided Mann-Whitney
+// test. Medians decide whether a claim holds, as in the paper; P shows how much so few seeds can
+// tell.
+//
+// Where the paper uses words without a number, a constant of this package gives the number, and the
+// evidence or the sentence states it.
 package claims
 
 import (
@@ -25,7 +26,7 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Verdict is what the runs say of a claim.
+// Verdict is the outcome of a claim's check.
 type Verdict string
 
 // The verdicts.
@@ -33,19 +34,19 @@ const (
 	Holds     Verdict = "holds"
 	HoldsNot  Verdict = "does not hold"
 	NotEnough Verdict = "not enough data"
-	// there are runs of all that it takes, but too small or too few to bear a verdict
+	// TooSmall means that all runs exist, but are too small or too few for a verdict.
 	TooSmall Verdict = "n/a at this scale"
 )
 
-// Result is the outcome of a check.
+// Result is a claim with its verdict and evidence.
 type Result struct {
 	ID       string  `json:"id"`
-	Claim    string  `json:"claim"` // the sentence
-	Where    string  `json:"where"` // in the paper
+	Claim    string  `json:"claim"` // the paper's sentence
+	Where    string  `json:"where"` // location in the paper
 	Verdict  Verdict `json:"verdict"`
 	Evidence string  `json:"evidence"` // one line: numbers, or what is missing
-	// MinSeeds and MaxSeeds are how many seeds there are of the methods and environments that were
-	// looked at; 0 where none.
+	// MinSeeds and MaxSeeds are the smallest and largest number of seeds among the methods and
+	// environments of the claim; 0 without runs.
 	MinSeeds int `json:"min_seeds"`
 	MaxSeeds int `json:"max_seeds"`
 }
@@ -58,7 +59,7 @@ type Claim struct {
 	check    func(*data) (holds bool, evidence string)
 }
 
-// Check tells what tables say of the claim.
+// Check checks the claim against tables.
 func (c Claim) Check(t *results.Tables) Result {
 	d := &data{t: t}
 	holds, evidence := c.check(d)
@@ -91,17 +92,17 @@ func Check(t *results.Tables) []Result {
 	return all
 }
 
-// data gives samples of tables to a check, and notes what is missing and how many seeds there are.
+// data provides samples of tables to a check. It records missing data and the number of seeds.
 type data struct {
 	t        *results.Tables
 	missing  []string
 	min, max int
-	settings bool                // the sample are settings of a grid, so that a seed of each is enough
-	reasons  []string            // what makes runs too small
-	where    map[string][]string // of each reason: the runs
+	settings bool                // the sample is the settings of a grid, so one seed of each is enough
+	reasons  []string            // reasons why runs are too small
+	where    map[string][]string // the runs of each reason
 }
 
-// tooSmall notes what makes a run too small, and which one.
+// tooSmall records a reason why a run is too small.
 func (d *data) tooSmall(reason, where string) {
 	if d.where == nil {
 		d.where = map[string][]string{}
@@ -135,7 +136,7 @@ func (d *data) why() string {
 	return strings.Join(parts, "; ")
 }
 
-// trained notes what makes training runs too small, and returns them.
+// trained records what makes training runs too small, and returns the runs.
 func (d *data) trained(found []results.Trained) []results.Trained {
 	for _, r := range found {
 		for _, reason := range r.Short {
@@ -145,8 +146,7 @@ func (d *data) trained(found []results.Trained) []results.Trained {
 	return found
 }
 
-// note counts the seeds of a sample, or notes that it is missing: empty, or of scores that are not
-// known.
+// note counts the seeds of a sample, or records it as missing if it is empty or contains NaN.
 func (d *data) note(x []float64, what string) []float64 {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
 		d.need(what)
@@ -159,14 +159,14 @@ func (d *data) note(x []float64, what string) []float64 {
 	return x
 }
 
-// need notes that something is missing.
+// need records missing data.
 func (d *data) need(what string) {
 	if !slices.Contains(d.missing, what) {
 		d.missing = append(d.missing, what)
 	}
 }
 
-// lacks lists what is missing.
+// lacks lists the missing data.
 func (d *data) lacks() string {
 	const most = 4
 	text := "needs " + strings.Join(d.missing[:min(len(d.missing), most)], ", ")
@@ -176,13 +176,13 @@ func (d *data) lacks() string {
 	return text
 }
 
-// scores are those of complete training runs, one per seed.
+// scores returns the scores of complete training runs, one per seed.
 func (d *data) scores(label, env string, m results.Metric) []float64 {
 	d.trained(d.t.FinishedRuns(label, env))
 	return d.note(d.t.Scores(label, env, m), label+" on "+env)
 }
 
-// adapted notes what makes the runs of an adaptation too small.
+// adapted records what makes adaptation runs too small.
 func (d *data) adapted(perturbation, env, label string) {
 	for _, a := range d.t.AdaptedRuns(perturbation, env, label) {
 		for _, reason := range a.Short {
@@ -191,27 +191,27 @@ func (d *data) adapted(perturbation, env, label string) {
 	}
 }
 
-// adaptation are the scores at a multiplier, one per seed.
+// adaptation returns the scores at a multiplier, one per seed.
 func (d *data) adaptation(perturbation, env, label string, multiplier float64) []float64 {
 	d.adapted(perturbation, env, label)
 	return d.note(d.t.Adaptation(perturbation, env, label, multiplier),
 		d.at(label, env, perturbation, multiplier))
 }
 
-// gains are the relative changes at a multiplier, one per seed.
+// gains returns the relative changes at a multiplier, one per seed.
 func (d *data) gains(perturbation, env, label string, multiplier float64) []float64 {
 	d.adapted(perturbation, env, label)
 	return d.note(d.t.Gains(perturbation, env, label, multiplier),
 		d.at(label, env, perturbation, multiplier))
 }
 
-// targets are the means over the targets of ant-maze, one per seed.
+// targets returns the means over the targets of ant-maze, one per seed.
 func (d *data) targets(label string) []float64 {
 	d.adapted(results.Target, "ant-maze", label)
 	return d.note(d.t.TargetMeans(label), evaluated(label, "ant-maze", results.Target))
 }
 
-// control are the final fitnesses and hurdles of a controller, one per seed.
+// control returns a meta-controller's final fitnesses and hurdles, one per seed.
 func (d *data) control(label string) (fitness, hurdles []float64) {
 	what := "hurdles with " + label
 	for _, c := range d.t.Controlled {
@@ -225,7 +225,7 @@ func (d *data) control(label string) (fitness, hurdles []float64) {
 	return d.note(fitness, what), d.note(hurdles, what)
 }
 
-// at is what is missing: the evaluation, or a value of it.
+// at describes missing data: an adaptation run, or one of its values.
 func (d *data) at(label, env, perturbation string, multiplier float64) string {
 	what := evaluated(label, env, perturbation)
 	if slices.ContainsFunc(d.t.Adapted, func(a results.Adapted) bool {
@@ -240,7 +240,7 @@ func evaluated(label, env, perturbation string) string {
 	return fmt.Sprintf("adaptation of %s on %s to %s", label, env, perturbation)
 }
 
-// multipliers are the values of a perturbation that there are results of, without the nominal one.
+// multipliers returns the multipliers of a perturbation that have results, except 1.
 func (d *data) multipliers(perturbation, env string) []float64 {
 	values := slices.DeleteFunc(d.t.Multipliers(perturbation, env),
 		func(x float64) bool { return x == 1 })
@@ -250,7 +250,7 @@ func (d *data) multipliers(perturbation, env string) []float64 {
 	return values
 }
 
-// sample is a method's.
+// sample is the sample of a method.
 type sample struct {
 	label string
 	x     []float64
@@ -258,7 +258,7 @@ type sample struct {
 
 func (s sample) median() float64 { return stats.Median(s.x) }
 
-// best is the sample with the highest median; the first of equals.
+// best returns the sample with the highest median, the first of equals.
 func best(samples []sample) sample {
 	top := samples[0]
 	for _, s := range samples[1:] {
@@ -269,7 +269,7 @@ func best(samples []sample) sample {
 	return top
 }
 
-// of gathers the samples of labels.
+// of collects the samples of labels.
 func of(labels []string, sampleOf func(label string) []float64) []sample {
 	var list []sample
 	for _, label := range labels {
@@ -292,20 +292,20 @@ func probability(p float64) string {
 	return fmt.Sprintf("%.3f", p)
 }
 
-// number writes three digits, or all before the point.
+// number formats three significant digits, or all digits before the decimal point.
 func number(v float64) string {
-	if size := math.Abs(v); size >= 999.5 { // else 999.7 would be 1e+03
+	if size := math.Abs(v); size >= 999.5 { // 999.7 would print as 1e+03 otherwise
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
 }
 
-// percent writes a part.
+// percent formats a fraction as a percentage.
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-// tally counts where something is so, and keeps a word on each place where it is not.
+// tally counts where a condition holds and lists where it does not.
 type tally struct {
-	unit     string // what is counted, after a space; empty for tasks
+	unit     string // unit of the count, with a leading space; empty for tasks
 	yes, all int
 	not      []string
 }
@@ -319,7 +319,7 @@ func (t *tally) add(yes bool, otherwise string) {
 	}
 }
 
-// String is such as "5 of 7; not ant-uni, pointmaze".
+// String formats the tally, such as "5 of 7; not ant-uni, pointmaze".
 func (t *tally) String() string {
 	text := fmt.Sprintf("%d of %d", t.yes, t.all) + t.unit
 	const most = 3

@@ -10,8 +10,8 @@ import (
 )
 
 // published are the medians of the paper's tables 1 and 10: max fitness and QD score in the order
-// of environments; of plain DIAYN and DADS there are none on pointmaze. SMERL(DIAYN)'s QD score
-// there is that of table 11.
+// of environments. Plain DIAYN and DADS have none on pointmaze. SMERL(DIAYN)'s QD score there is
+// from table 11.
 var published = map[string][2][7]float64{
 	"smerl-diayn": {{449, -7880, -40, 1710, 249, 1190, 1890},
 		{1.02e5, 7.84e5, 3.89e4, 6.2e4, 1.95e3, 3.01e5, 7.92e5}},
@@ -37,7 +37,7 @@ var published = map[string][2][7]float64{
 
 const seeds = 5
 
-// paper makes tables of which all claims hold: the published medians, with a made-up spread over
+// paper makes tables for which all claims hold: the published medians with a made-up spread over
 // five seeds, and made-up results of the other experiments.
 func paper() *results.Tables {
 	t := &results.Tables{}
@@ -164,8 +164,8 @@ func paper() *results.Tables {
 	return t
 }
 
-// change alters the training runs of an experiment, a label and an environment; an empty name is
-// any.
+// change alters the training runs of an experiment, a label and an environment. An empty name
+// matches all.
 func change(experiment, label, env string, to func(*results.Trained)) func(*results.Tables) {
 	return func(t *results.Tables) {
 		for i := range t.Trained {
@@ -189,12 +189,12 @@ func scored(label, env string, score float64) func(*results.Tables) {
 		func(r *results.Trained) { r.QDScore = score })
 }
 
-// unfinished takes runs of an experiment away.
+// unfinished removes runs of an experiment.
 func unfinished(experiment, label, env string) func(*results.Tables) {
 	return change(experiment, label, env, func(r *results.Trained) { r.Finished = false })
 }
 
-// adapt sets scores of a label by the multiplier.
+// adapt sets a label's scores by multiplier.
 func adapt(perturbation, label, env string, to func(v *results.Value)) func(*results.Tables) {
 	return func(t *results.Tables) {
 		for i, a := range t.Adapted {
@@ -207,7 +207,7 @@ func adapt(perturbation, label, env string, to func(v *results.Value)) func(*res
 	}
 }
 
-// adaptAll sets scores of a label in all panels.
+// adaptAll sets a label's scores in all panels.
 func adaptAll(label string, to func(v *results.Value)) func(*results.Tables) {
 	return func(t *results.Tables) {
 		for _, p := range panels() {
@@ -250,8 +250,8 @@ func all(changes ...func(*results.Tables)) func(*results.Tables) {
 	}
 }
 
-// cases are, for each claim, a change of the tables with which it does not hold, and one with which
-// it cannot be told.
+// cases has, for each claim, a change of the tables that breaks it and one that makes it
+// undecidable.
 var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 	"qd-score": {scored("diayn-reward", "walker-uni", 9e5),
 		unfinished("training", "aurora", "pointmaze")},
@@ -286,7 +286,7 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 	"pga-efficiency": {change("training", "map-elites", "",
 		func(r *results.Trained) { r.Curve[0].MaxFitness = 1e6 }),
 		change("training", "map-elites", "ant-uni", func(r *results.Trained) { r.Curve = nil })},
-	// one seed far up: the best by the mean, and not by the median
+	// one outlier: the best by the mean, but not by the median
 	"statistic": {func(t *results.Tables) {
 		for _, env := range environments[:4] {
 			change("training", "aurora", env, func(r *results.Trained) {
@@ -317,7 +317,7 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 	"adaptation-extreme": {all(
 		adapt("gravity", "diayn-reward", "ant-uni", func(v *results.Value) { v.Score = 1e4 }),
 		adapt("actuators", "diayn-reward", "walker-uni", func(v *results.Value) { v.Score = 1e4 * v.X }),
-	), func(t *results.Tables) { // nothing below 1
+	), func(t *results.Tables) { // no multiplier below 1
 		for i, a := range t.Adapted {
 			t.Adapted[i].Values = slices.DeleteFunc(slices.Clone(a.Values),
 				func(v results.Value) bool { return v.X < 1 && a.Env == "ant-uni" })
@@ -398,7 +398,7 @@ var cases = map[string]struct{ breaks, lacks func(*results.Tables) }{
 	"aurora-little-loss": {change("training", "aurora", "",
 		func(r *results.Trained) { r.QDScore /= 2 }),
 		unfinished("training", "aurora", "ant-uni")},
-	// two seeds of the second far up: above the first by the interquartile mean
+	// two outliers of the second: above the first by the interquartile mean
 	"iqm-ranking": {func(t *results.Tables) {
 		n := 0
 		for i, c := range t.Controlled {
@@ -437,7 +437,7 @@ func find(t *testing.T, id string) Claim {
 	t.Helper()
 	i := slices.IndexFunc(All(), func(c Claim) bool { return c.ID == id })
 	if i < 0 {
-		t.Fatalf("there is no claim %q", id)
+		t.Fatalf("unknown claim %q", id)
 	}
 	return All()[i]
 }
@@ -455,26 +455,26 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 	for _, c := range All() {
 		test, ok := cases[c.ID]
 		if !ok || seen[c.ID] || c.Sentence == "" || c.Where == "" {
-			t.Errorf("the claim %q has no case, is there twice, or lacks words", c.ID)
+			t.Errorf("the claim %q has no case, is repeated, or lacks text", c.ID)
 			continue
 		}
 		seen[c.ID] = true
 		holds := c.Check(paper())
 		if holds.Verdict != Holds || holds.MinSeeds != seeds || holds.MaxSeeds != seeds {
-			t.Errorf("of the paper's numbers %s: %s with %d to %d seeds: %s", c.ID, holds.Verdict,
+			t.Errorf("for the paper's numbers, %s: %s with %d to %d seeds: %s", c.ID, holds.Verdict,
 				holds.MinSeeds, holds.MaxSeeds, holds.Evidence)
 		}
 		broken := paper()
 		test.breaks(broken)
 		fails := c.Check(broken)
 		if fails.Verdict != HoldsNot {
-			t.Errorf("of numbers against it, %s: %s: %s", c.ID, fails.Verdict, fails.Evidence)
+			t.Errorf("for contrary numbers, %s: %s: %s", c.ID, fails.Verdict, fails.Evidence)
 		}
 		less := paper()
 		test.lacks(less)
 		lacks := c.Check(less)
 		if lacks.Verdict != NotEnough || !strings.HasPrefix(lacks.Evidence, "needs ") {
-			t.Errorf("without what it needs, %s: %s: %s", c.ID, lacks.Verdict, lacks.Evidence)
+			t.Errorf("without required data, %s: %s: %s", c.ID, lacks.Verdict, lacks.Evidence)
 		}
 		for _, r := range []Result{holds, fails, lacks} {
 			oneLine(t, r)
@@ -488,7 +488,7 @@ func TestEachClaimHoldsFailsAndLacksData(t *testing.T) {
 	}
 }
 
-// Runs that are too small, or too few, bear no verdict.
+// Runs that are too small or too few give no verdict.
 func TestSmallRunsBearNoVerdict(t *testing.T) {
 	short := []string{"32 cells, not 1024"}
 	small, few := paper(), paper()
@@ -508,18 +508,18 @@ func TestSmallRunsBearNoVerdict(t *testing.T) {
 	for _, c := range All() {
 		got := c.Check(small)
 		if got.Verdict != TooSmall || !strings.HasPrefix(got.Evidence, "32 cells, not 1024 (") {
-			t.Errorf("of small runs, %s: %s: %s", c.ID, got.Verdict, got.Evidence)
+			t.Errorf("for small runs, %s: %s: %s", c.ID, got.Verdict, got.Evidence)
 		}
 		oneLine(t, got)
 		want, evidence := TooSmall, "fewer than 3 seeds"
 		switch {
-		case strings.HasPrefix(c.ID, "sensitivity-"): // its sample are the settings
+		case strings.HasPrefix(c.ID, "sensitivity-"): // the sample is the settings
 			want, evidence = Holds, ""
 		case c.ID == "iqm-ranking" || c.ID == "statistic":
 			want, evidence = NotEnough, "needs 4 seeds"
 		}
 		if got := c.Check(few); got.Verdict != want || !strings.HasPrefix(got.Evidence, evidence) {
-			t.Errorf("of two seeds, %s: %s: %s", c.ID, got.Verdict, got.Evidence)
+			t.Errorf("for two seeds, %s: %s: %s", c.ID, got.Verdict, got.Evidence)
 		}
 	}
 	one := paper()
@@ -528,7 +528,7 @@ func TestSmallRunsBearNoVerdict(t *testing.T) {
 	got := find(t, "smerl-fitness").Check(one)
 	if got.Verdict != TooSmall || got.Evidence != "SMERL's gate never opened (SMERL(DADS) on "+
 		"walker-uni)" {
-		t.Errorf("of a gate that never opened: %+v", got)
+		t.Errorf("for a gate that never opened: %+v", got)
 	}
 	if got := find(t, "ant-trap-smerl").Check(one); got.Verdict != Holds {
 		t.Errorf("another environment: %+v", got)
@@ -538,11 +538,11 @@ func TestSmallRunsBearNoVerdict(t *testing.T) {
 func TestNothingIsKnownOfNothing(t *testing.T) {
 	for _, r := range Check(&results.Tables{}) {
 		if r.Verdict != NotEnough || r.MinSeeds != 0 || r.MaxSeeds != 0 {
-			t.Errorf("of no runs: %+v", r)
+			t.Errorf("without runs: %+v", r)
 		}
 		oneLine(t, r)
 	}
-	// Nor of runs without finite numbers.
+	// Runs with NaN give no verdict either.
 	broken := paper()
 	for i := range broken.Trained {
 		r := &broken.Trained[i]
@@ -553,12 +553,12 @@ func TestNothingIsKnownOfNothing(t *testing.T) {
 	broken.Adapted, broken.Controlled = nil, nil
 	for _, r := range Check(broken) {
 		if r.Verdict != NotEnough {
-			t.Errorf("of NaN, %s: %s: %s", r.ID, r.Verdict, r.Evidence)
+			t.Errorf("for NaN, %s: %s: %s", r.ID, r.Verdict, r.Evidence)
 		}
 	}
 }
 
-// The evidence is what a person checks a verdict by.
+// The evidence is what readers check a verdict by.
 func TestEvidence(t *testing.T) {
 	tables := paper()
 	got := find(t, "ant-trap-fitness").Check(tables).Evidence
@@ -577,7 +577,7 @@ func TestEvidence(t *testing.T) {
 		"ant-uni and 2 more"; got != want {
 		t.Errorf("the evidence is %q, want %q", got, want)
 	}
-	// A swap on ant-maze is what the paper says, another one is not.
+	// The paper allows a swap on ant-maze, but no other.
 	for label, want := range map[string]Verdict{"pga-aurora": Holds, "dads-reward": HoldsNot} {
 		tables := paper()
 		n := 0
@@ -602,7 +602,7 @@ func TestEvidence(t *testing.T) {
 			}
 		}
 		if got := find(t, "iqm-ranking").Check(tables); got.Verdict != want {
-			t.Errorf("if %s changes places: %+v", label, got)
+			t.Errorf("if %s is swapped: %+v", label, got)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// ofScores are what the main text says of the scores at the end of training.
+// ofScores are the main text's claims on scores at the end of training.
 var ofScores = []Claim{
 	{"qd-score", "QD methods have a better QD score than mutual-information methods on every task " +
 		"but ant-omni (best against best)",
 		"table 1", func(d *data) (bool, string) { return d.superior(results.QDScore) }},
-	{"coverage", "QD methods have a better coverage than mutual-information methods on every task " +
+	{"coverage", "QD methods have better coverage than mutual-information methods on every task " +
 		"but ant-omni (best against best)",
 		"figure 6", func(d *data) (bool, string) { return d.superior(results.Coverage) }},
 	{"coverage-map-elites",
@@ -35,12 +35,12 @@ var ofScores = []Claim{
 			return d.first("pga-map-elites", []string{"pointmaze", "walker-uni"}, results.MaxFitness)
 		}},
 	{"pga-efficiency",
-		"PGA-MAP-Elites is more sample-efficient than MAP-Elites: after as many environment steps its " +
+		"PGA-MAP-Elites is more sample-efficient than MAP-Elites: after the same number of steps its " +
 			"max fitness is " +
 			"better on most tasks", "figure 7", func(d *data) (bool, string) {
 			var wins tally
 			for _, env := range environments {
-				steps := math.Inf(1) // that both reach
+				steps := math.Inf(1) // reached by both
 				pair := []string{"pga-map-elites", "map-elites"}
 				for _, label := range pair {
 					for _, x := range d.scores(label, env, results.EnvSteps) {
@@ -77,7 +77,7 @@ var ofScores = []Claim{
 					highest = max(highest, s.median())
 				}
 				for _, s := range samples {
-					if s.median() >= highest-1e-3*math.Abs(highest) { // equal in the digits that a table has
+					if s.median() >= highest-1e-3*math.Abs(highest) { // equal in the digits of a table
 						count[s.label]++
 					}
 				}
@@ -143,8 +143,8 @@ var ofScores = []Claim{
 		}},
 }
 
-// ofRewards are what the appendix says of them: of SMERL against the plain sum of rewards, and of
-// single methods.
+// ofRewards are the appendix's claims on scores: SMERL against the plain sum of rewards, and single
+// methods.
 var ofRewards = []Claim{
 	{"smerl-fitness",
 		"SMERL has a better max fitness than the plain sum of rewards on most tasks (both variants)",
@@ -199,7 +199,7 @@ var ofRewards = []Claim{
 			return d.first("map-elites", []string{"ant-maze", "halfcheetah-uni"}, results.QDScore)
 		}},
 	{"aurora-little-loss",
-		"AURORA loses little QD score against MAP-Elites (median over the tasks of the ratio at least " +
+		"AURORA loses little QD score against MAP-Elites (median ratio over the tasks at least " +
 			"0.75)",
 		"table 1", func(d *data) (bool, string) {
 			var ratios []float64
@@ -215,8 +215,8 @@ var ofRewards = []Claim{
 		}},
 }
 
-// superior tells whether the best QD method beats the best mutual-information method everywhere but
-// on ant-omni.
+// superior checks whether the best QD method beats the best mutual-information method on all tasks
+// except ant-omni.
 func (d *data) superior(m results.Metric) (bool, string) {
 	var wins tally
 	weakest := ""
@@ -234,7 +234,7 @@ func (d *data) superior(m results.Metric) (bool, string) {
 	return wins.yes == wins.all, join(wins.String(), weakest)
 }
 
-// first tells whether a method is the best on all of some tasks.
+// first checks whether a method is the best on each of the given tasks.
 func (d *data) first(label string, envs []string, m results.Metric) (bool, string) {
 	holds := true
 	var words []string
@@ -246,8 +246,8 @@ func (d *data) first(label string, envs []string, m results.Metric) (bool, strin
 	return holds, "best on " + strings.Join(words, ", on ")
 }
 
-// fitnessAfter is the max fitness of a curve after a number of environment steps; NaN before its
-// first point.
+// fitnessAfter returns the max fitness of a curve after a number of environment steps; NaN before
+// its first point.
 func fitnessAfter(curve []results.Point, steps float64) float64 {
 	fitness := math.NaN()
 	for _, p := range curve {
@@ -258,7 +258,7 @@ func fitnessAfter(curve []results.Point, steps float64) float64 {
 	return fitness
 }
 
-// sumVaries tells whether the plain sum varies more over seeds than SMERL on most tasks.
+// sumVaries checks whether the plain sum varies more over seeds than SMERL on most tasks.
 func (d *data) sumVaries(m results.Metric) (bool, string) {
 	return d.smerlAgainstSum(func(smerl, sum []float64,
 		env string) bool {
@@ -266,18 +266,18 @@ func (d *data) sumVaries(m results.Metric) (bool, string) {
 	}, m)
 }
 
-// families are the best methods of both families by a metric.
+// families returns the best method of each family by a metric.
 func (d *data) families(env string, m results.Metric) (evolved, learnt sample) {
 	samples := func(label string) []float64 { return d.scores(label, env, m) }
 	return best(of(neuroevolution, samples)), best(of(reinforcement, samples))
 }
 
-// pair are two methods on an environment.
+// pair returns the samples of two methods on an environment.
 func (d *data) pair(a, b, env string, m results.Metric) (sample, sample) {
 	return sample{a, d.scores(a, env, m)}, sample{b, d.scores(b, env, m)}
 }
 
-// smerlAgainstSum counts the tasks on which something is so, for DIAYN and DADS.
+// smerlAgainstSum counts the tasks on which a condition holds, for DIAYN and DADS.
 func (d *data) smerlAgainstSum(so func(smerl, sum []float64, env string) bool,
 	m results.Metric) (bool, string) {
 	holds := true

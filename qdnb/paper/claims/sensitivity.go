@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// ofSensitivity are what the paper says of grids of hyperparameters.
+// ofSensitivity are the paper's claims on grids of hyperparameters.
 var ofSensitivity = []Claim{
 	{"sensitivity-median",
 		"over the grids MAP-Elites' median QD score is better than DADS+REWARD's on all four tasks",
@@ -29,7 +29,7 @@ var ofSensitivity = []Claim{
 	{"sensitivity-spread",
 		"over the grids DADS+REWARD's QD score spreads more than MAP-Elites' on most tasks " +
 			"(interquartile range, " +
-			"in parts of the median)", "figure 3", func(d *data) (bool, string) {
+			"relative to the median)", "figure 3", func(d *data) (bool, string) {
 			var wins tally
 			var words []string
 			for _, env := range grids {
@@ -54,7 +54,7 @@ var ofSensitivity = []Claim{
 			return similar(low, high), fmt.Sprintf("from %.2f to %.2f of the task's maximum", low, high)
 		}},
 	{"sensitivity-walker-uni",
-		"on walker-uni both vary alike over their grids (ranges, in parts of the task's maximum, that " +
+		"on walker-uni both vary alike over their grids (ranges, relative to the task's maximum, that " +
 			"differ " +
 			"by at most 0.2)",
 		"figure 14", func(d *data) (bool, string) {
@@ -65,7 +65,7 @@ var ofSensitivity = []Claim{
 		}},
 }
 
-// ofAblations are what it says of methods without the prior, and without the task's reward.
+// ofAblations are the paper's claims on methods without the prior or without the task's reward.
 var ofAblations = []Claim{
 	{"prior-dads", "without the prior the coverage of DADS+REWARD on ant-omni falls to about a " +
 		"quarter (15 to 35 %)",
@@ -96,7 +96,7 @@ var ofAblations = []Claim{
 }
 
 // withoutReward compares DIAYN and DADS with their +REWARD versions on all tasks of the paper's
-// table 10 but one.
+// table 10 except one.
 func (d *data) withoutReward(m results.Metric, but string) (bool, string) {
 	wins := tally{unit: " comparisons"}
 	for _, env := range environments {
@@ -111,7 +111,7 @@ func (d *data) withoutReward(m results.Metric, but string) (bool, string) {
 	return wins.yes == wins.all, wins.String()
 }
 
-// grid are the normalised QD scores of the settings of a method.
+// grid returns the normalised QD scores of a method's settings.
 func (d *data) grid(label, env string) sample {
 	s := sample{label: label}
 	d.settings = true
@@ -131,7 +131,7 @@ func (d *data) grid(label, env string) sample {
 	return s
 }
 
-// spread is the interquartile range in parts of the median.
+// spread returns the interquartile range divided by the median.
 func spread(s sample) float64 {
 	q1, q3 := stats.Quartiles(s.x)
 	return (q3 - q1) / s.median()
@@ -140,7 +140,7 @@ func spread(s sample) float64 {
 func lowest(x []float64) float64  { return stats.Quantile(x, 0) }
 func highest(x []float64) float64 { return stats.Quantile(x, 1) }
 
-// prior compares the coverages of a method with the prior and without.
+// prior compares a method's coverages with and without the prior.
 func (d *data) prior(algorithm string, low, high float64) (bool, string) {
 	d.trained(d.t.PriorRuns(algorithm, false))
 	d.trained(d.t.PriorRuns(algorithm, true))

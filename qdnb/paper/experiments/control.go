@@ -9,14 +9,14 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// control is the training of a controller that chooses among the skills of a run.
+// control returns the run that trains a meta-controller on the skills of a run, and its budget.
 func (p planner) control(trained sweep.Need) (runs.Config, runs.Budget, error) {
 	set, budget := p.Scale.control()
 	config, err := qdnb.ControlConfig(trained.Run, trained.Budget, qdnb.ControlSpec{Set: set})
 	return config, budget, err
 }
 
-// control is how much a controller learns: hyperparameters that differ from the paper's, and the
+// control returns the meta-controller's hyperparameters that differ from the paper's, and its
 // budget.
 func (s Scale) control() (set []string, budget runs.Budget) {
 	switch s {
@@ -38,8 +38,8 @@ func (s Scale) control() (set []string, budget runs.Budget) {
 	}, runs.Budget{Generations: 3}
 }
 
-// steer trains the controller of a line.
-func (e *executor) steer(ctx context.Context, line sweep.Line) error {
+// trainController trains the meta-controller of a line.
+func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 	skills, trained, err := e.skillsOf(line)
 	if err != nil {
 		return err

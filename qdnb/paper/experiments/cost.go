@@ -11,26 +11,26 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// stepsPerCPUSecond are environment steps of rollouts in a second of one core, at policies of two
-// layers of 64 units: from the times of control steps that ARCHITECTURE.md measures.
+// stepsPerCPUSecond are environment steps per second and core in rollouts of policies with two
+// layers of 64 units, from the control-step times in ARCHITECTURE.md.
 var stepsPerCPUSecond = map[string]float64{
 	"ant-uni": 330_000, "walker-uni": 650_000, "halfcheetah-uni": 230_000, "ant-maze": 50_000,
 }
 
-// compiling is the processor time that a run's programs take to compile, which budgets leave out.
-const compiling = 60 * time.Second
+// compileTime is the processor time to compile a run's programs, which budgets exclude.
+const compileTime = 60 * time.Second
 
-// estimate is the processor time of a line in seconds; 0 where its budget is not one of processor
-// time, and its scale not Medium.
+// estimate returns the processor time of a line in seconds; 0 unless its budget is in processor
+// time or its scale is Medium.
 func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 {
 	if p.Scale != Medium {
 		return 0
 	}
 	steps := float64(episodes) * float64(fullLength(run.Env))
-	return (compiling + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
+	return (compileTime + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
 }
 
-// fullLength is the number of control steps of an episode in the paper.
+// fullLength returns the number of control steps of an episode in the paper.
 func fullLength(env string) int {
 	if env == "ant-maze" {
 		return 500
@@ -38,8 +38,8 @@ func fullLength(env string) int {
 	return 250
 }
 
-// WriteCost says in a few lines what a plan costs, if its lines have estimates: for each kind of
-// lines, and in total on the cores of this machine. Runs that several lines name count once.
+// WriteCost prints the estimated cost of a plan, per kind of line and in total on this machine's
+// cores. Lines without estimates are left out. Runs that several lines name count once.
 func WriteCost(w io.Writer, lines []sweep.Line) {
 	type kind struct {
 		experiment, algorithm string
@@ -83,7 +83,7 @@ func WriteCost(w io.Writer, lines []sweep.Line) {
 			k.experiment, k.count, k.algorithm, each,
 			hours(k.sum/cores), cores)
 	}
-	fmt.Fprintf(w, "in total %d runs, about %s on %.0f cores\n", len(seen), hours(total/cores), cores)
+	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen), hours(total/cores), cores)
 }
 
 func minutes(seconds float64) string { return fmt.Sprintf("%.0f min", max(1, seconds/60)) }

@@ -16,34 +16,34 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Options say how much of an experiment a plan holds.
+// Options select the part of an experiment to plan.
 type Options struct {
-	Scale      Scale    // Paper if empty
-	Seeds      int      // runs that differ in the seed alone, from 0 on; 0: the scale's
-	Envs       []string // of the training runs; all of the experiment if empty
-	Algorithms []string // of the training runs; all of the experiment if empty
-	Constants  string   // of the training runs; see [qdnb.Spec]
-	// Budget is Steps or Time. Empty: Time at the scales Paper and Medium (there it is processor
-	// time, and there is no other), Steps at others, which gives the same results on all machines.
+	Scale      Scale    // default Paper
+	Seeds      int      // number of seeds, from 0; 0: the scale's default
+	Envs       []string // environments of the training runs; default: all of the experiment
+	Algorithms []string // algorithms of the training runs; default: all of the experiment
+	Constants  string   // origin of the training runs' constants; see [qdnb.Spec]
+	// Budget is Steps or Time. The default is Time at scales Paper and Medium (processor time at
+	// Medium, which has no other unit) and Steps at the others, which gives the same results on all
+	// machines.
 	Budget string
-	// Targets are those of SMERL, in the place of the scale's: what SAC reached in the experiment
-	// smerl-targets. The scale Medium has none of its own, as what fits into its budgets depends on
-	// the machine.
+	// Targets replace the scale's SMERL targets with the returns of SAC from the experiment
+	// smerl-targets. Scale Medium has no built-in targets, since its budgets depend on the machine.
 	Targets []results.SMERLTarget
 }
 
-// experiment is what a plan is made from.
+// experiment is the template of a plan.
 type experiment struct {
 	name       string
 	algorithms []string
 	envs       []string
-	smoke      []string // algorithms of the scale Smoke
+	smoke      []string // algorithms at scale Smoke
 	smokeEnvs  []string
 	// adds the lines of an algorithm, an environment and a seed
 	lines func(planner, string, string, int64) error
 }
 
-// The methods of the paper's comparison, and its environments, those first that take little time.
+// The paper's methods and environments, the cheapest environments first.
 var (
 	methods = slices.Concat(results.Neuroevolution(), results.Reinforcement())
 	all     = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni",
@@ -51,7 +51,7 @@ var (
 	adapted = []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-uni"}
 )
 
-// list are the experiments of the paper, in the order in which they share the most.
+// list has the paper's experiments, ordered so that they share the most runs.
 var list = []experiment{
 	{results.ExperimentTraining, methods, all,
 		[]string{"map-elites", "dads-reward"}, []string{"ant-trap", "ant-omni", "halfcheetah-uni"},
@@ -72,7 +72,8 @@ var list = []experiment{
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.reward},
 }
 
-// Plan lists the runs of an experiment, one of [results.Experiments], those that others need first.
+// Plan lists the runs of an experiment, one of [results.Experiments]. Runs that others need come
+// first.
 func Plan(name string, o Options) ([]sweep.Line, error) {
 	i := slices.IndexFunc(list, func(e experiment) bool { return e.name == name })
 	if i < 0 {
@@ -96,7 +97,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		o.Seeds = o.Scale.seeds(e.name)
 	}
 	if o.Seeds < 1 || o.Seeds > 1000 {
-		return nil, errors.Errorf("there can be 1 to 1000 seeds, not %d", o.Seeds)
+		return nil, errors.Errorf("the number of seeds must be 1 to 1000, not %d", o.Seeds)
 	}
 	switch o.Budget {
 	case "":
@@ -105,7 +106,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		}
 	case Steps, Time:
 		if o.Budget == Steps && o.Scale == Medium {
-			return nil, errors.New("budgets of the scale medium are of processor time: leave the unit out")
+			return nil, errors.New("the budgets of scale medium are in processor time: omit the unit")
 		}
 	default:
 		return nil, names.Unknown("unit of budgets", o.Budget, []string{Steps, Time})
@@ -128,7 +129,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 			}
 		}
 	}
-	// What is needed comes first, and all who are free may begin at once.
+	// Needed runs come first, so that all independent lines can start at once.
 	slices.SortStableFunc(*p.lines, func(a, b sweep.Line) int {
 		return min(len(a.Needs),
 			1) - min(len(b.Needs), 1)
@@ -136,14 +137,14 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 	return *p.lines, nil
 }
 
-// chosen are the wanted among those that an experiment has, in its order.
+// chosen returns the wanted items among those of an experiment, in the experiment's order.
 func chosen(kind, experiment string, wanted, has []string) (some []string, err error) {
 	if len(wanted) == 0 {
 		return has, nil
 	}
 	for _, name := range wanted {
 		if !slices.Contains(has, name) {
-			return nil, fmt.Errorf("the experiment %s at this scale: %w", experiment,
+			return nil, fmt.Errorf("experiment %s at this scale: %w", experiment,
 				names.Unknown(kind, name, has))
 		}
 	}
@@ -155,7 +156,7 @@ func chosen(kind, experiment string, wanted, has []string) (some []string, err e
 	return some, nil
 }
 
-// planner gathers lines.
+// planner collects lines.
 type planner struct {
 	Options
 	experiment string
@@ -166,7 +167,7 @@ func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ..
 	return p.addEpisodes(label, run, budget, 0, needs...)
 }
 
-// addEpisodes is add for a line that plays so many episodes beyond its budget.
+// addEpisodes is add for a line that evaluates the given episodes beyond its budget.
 func (p planner) addEpisodes(label string, run runs.Config, budget runs.Budget, episodes int,
 	needs ...sweep.Need) error {
 	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget,
@@ -178,7 +179,7 @@ func (p planner) addEpisodes(label string, run runs.Config, budget runs.Budget, 
 	return err
 }
 
-// train is the training run of an algorithm, with further settings.
+// train returns the training run of an algorithm with additional settings.
 func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep.Need, error) {
 	targets, err := p.targets(algorithm, env)
 	if err != nil {
@@ -190,7 +191,7 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
 }
 
-// targets are the assignments of SMERL's target and margin, if they are not the scale's.
+// targets returns SMERL's target and margin as assignments if they are not the scale's.
 func (p planner) targets(algorithm, env string) ([]string, error) {
 	if !strings.HasPrefix(algorithm, "smerl-") {
 		return nil, nil
@@ -201,9 +202,9 @@ func (p planner) targets(algorithm, env string) ([]string, error) {
 		return []string{assign("smerl_target", p.Targets[i].Target),
 			assign("smerl_margin", p.Targets[i].Margin)}, nil
 	case len(p.Targets) > 0 || p.Scale == Medium:
-		return nil, errors.Errorf("there is no target of SMERL on %s at the scale %s: run the "+
-			"experiment smerl-targets of that scale first, and name "+
-			"its smerl_targets_summary.csv with --targets", env, p.Scale)
+		return nil, errors.Errorf("SMERL has no target on %s at scale %s: run the experiment "+
+			"smerl-targets at that scale first, and pass its smerl_targets_summary.csv with "+
+			"--targets", env, p.Scale)
 	}
 	return nil, nil
 }
@@ -216,7 +217,7 @@ func (p planner) training(algorithm, env string, seed int64) error {
 	return p.add(algorithm, run.Run, run.Budget)
 }
 
-// adaptation adds a training run, and a run for each perturbation that its environment takes.
+// adaptation adds a training run, and an adaptation run for each perturbation of its environment.
 func (p planner) adaptation(algorithm, env string, seed int64) error {
 	trained, err := p.train(algorithm, env, seed)
 	if err != nil {
@@ -243,8 +244,8 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 	return nil
 }
 
-// skills is how many skills a method has at most: the cells of a whole repertoire, or those that a
-// policy is told.
+// skills returns the maximum number of skills of a method: the cells of a full repertoire, or the
+// number of skills that a policy is conditioned on.
 func (p planner) skills(algorithm string) int {
 	if slices.Contains(neuroevolution, algorithm) {
 		return 1024
@@ -252,7 +253,7 @@ func (p planner) skills(algorithm string) int {
 	return 5
 }
 
-// perturbations are those of the paper for an environment; none where it adapts to nothing.
+// perturbations returns the paper's perturbations of an environment; none if it is not adapted.
 func perturbations(env string) []envs.Perturbation {
 	switch env {
 	case "ant-uni", "walker-uni", "halfcheetah-uni":
@@ -263,7 +264,8 @@ func perturbations(env string) []envs.Perturbation {
 	return nil
 }
 
-// hurdles adds a training run on halfcheetah-uni, and the training of a controller of its skills.
+// hurdles adds a training run on halfcheetah-uni, and the training of a meta-controller on its
+// skills.
 func (p planner) hurdles(algorithm, env string, seed int64) error {
 	trained, err := p.train(algorithm, env, seed)
 	if err != nil {
@@ -279,7 +281,7 @@ func (p planner) hurdles(algorithm, env string, seed int64) error {
 	return p.add(algorithm, config, budget, trained)
 }
 
-// The grids of the paper's section on sensitivity.
+// The grids of the paper's sensitivity section.
 var grids = map[string]struct {
 	a, b   string
 	av, bv []float64
@@ -313,8 +315,8 @@ func assign(name string, value float64) string {
 	return name + "=" + strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// prior adds the method as it is, and without the prior: skills told apart by whole observations,
-// not by positions.
+// prior adds the method with and without the prior. Without it, skills are discriminated by whole
+// observations instead of positions.
 func (p planner) prior(algorithm, env string, seed int64) error {
 	for _, full := range []bool{false, true} {
 		run, err := p.train(algorithm, env, seed, "descriptor_full_state="+strconv.FormatBool(full))
@@ -332,7 +334,7 @@ func (p planner) prior(algorithm, env string, seed int64) error {
 	return nil
 }
 
-// reward adds what training adds, and what adaptation adds.
+// reward adds the training run and its adaptation runs.
 func (p planner) reward(algorithm, env string, seed int64) error {
 	return p.adaptation(algorithm, env, seed)
 }

@@ -23,7 +23,7 @@ func plan(t *testing.T, name string, o Options) []sweep.Line {
 	return lines
 }
 
-// What the paper's section on each experiment counts up, times five seeds.
+// Numbers of runs from the paper's sections on each experiment, times five seeds.
 func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 	for name, want := range map[string]struct{ training, rest int }{
 		"training":      {8 * 7, 0},
@@ -57,8 +57,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 				want.rest)
 		}
 	}
-	// In steps, each method gets as many as table 8 says in the mean over environments, and PGA
-	// twice as many where episodes are twice as long: as many generations.
+	// In steps, each method gets the mean over environments of table 8. PGA methods get twice as many
+	// steps where episodes are twice as long, and so the same number of generations.
 	steps := map[string]map[string]int64{}
 	for _, line := range plan(t, "training", Options{Budget: Steps, Seeds: 1}) {
 		if steps[line.Label] == nil {
@@ -94,8 +94,8 @@ func TestPaperPlansHaveThePapersRuns(t *testing.T) {
 	}
 }
 
-// The passive repertoire of skills is offered what the paper's was: 101 checkpoints of 200 episodes
-// in ten million steps.
+// The passive repertoire of skills is offered as many candidates as the paper's: 101 checkpoints of
+// 200 episodes in ten million steps.
 func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 	lines := plan(t, "training", Options{Budget: Steps, Seeds: 1,
 		Algorithms: []string{"diayn-reward"}})
@@ -133,8 +133,8 @@ func TestPaperPlansFillThePassiveRepertoireAsThePaper(t *testing.T) {
 	}
 }
 
-// The paper's constants are numbers of the configuration: they change the runs on which paper and
-// code disagree, and no others.
+// The paper's constants are part of the configuration. They change only the runs on which the paper
+// and its code disagree.
 func TestPlansWithThePapersConstants(t *testing.T) {
 	for _, name := range []string{"training", "smerl-targets"} {
 		code, printed := plan(t, name, Options{Seeds: 1}),
@@ -166,8 +166,8 @@ func TestPlansWithThePapersConstants(t *testing.T) {
 	}
 }
 
-// Every line of every plan is what this program makes of it, its needs stand before it as lines,
-// and no folder has two budgets.
+// This program can make every line of every plan, needs come before the lines that need them, and
+// each folder has one budget.
 func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 	for _, scale := range Scales() {
 		budgets := map[string]runs.Budget{}
@@ -179,7 +179,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 			hashes := map[string]bool{}
 			for i, line := range lines {
 				if hashes[line.Hash] || line.Hash == "" {
-					t.Errorf("%s %s: line %d is there twice", scale, name, i)
+					t.Errorf("%s %s: line %d is repeated", scale, name, i)
 				}
 				hashes[line.Hash] = true
 				for _, need := range line.Needs {
@@ -215,7 +215,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 		}
 		for _, c := range []struct {
 			a, b string
-			full int // runs in common for a seed, at all scales but the smallest
+			full int // shared runs per seed, at all scales but the smallest
 		}{{"adaptation", "training", 8 * 4}, {"hurdles", "training", 8}, {"prior", "training", 2},
 			{"reward", "training", 4 * 6}, {"reward", "adaptation", 4 * 4}} {
 			got, want := common(c.a, c.b), c.full*scale.seeds(c.a)
@@ -232,7 +232,7 @@ func TestPlansAreCompleteAndShareTheirRuns(t *testing.T) {
 	}
 }
 
-// targetsOf are made-up results of SAC for the scale that needs them.
+// targetsOf returns made-up SAC results for scales that need them.
 func targetsOf(scale Scale) (list []results.SMERLTarget) {
 	if scale == Medium {
 		for i, env := range all {
@@ -243,8 +243,8 @@ func targetsOf(scale Scale) (list []results.SMERLTarget) {
 	return list
 }
 
-// The scale Medium is the paper's protocol but for the size of networks, the interval of
-// evaluations, and the time.
+// Scale Medium is the paper's protocol except for network sizes, the evaluation interval and the
+// time.
 func TestMediumPlans(t *testing.T) {
 	time12 := runs.Budget{CPU: 12 * time.Minute}
 	paper := plan(t, "training", Options{Seeds: 3})
@@ -306,12 +306,12 @@ func TestMediumPlans(t *testing.T) {
 	var cost bytes.Buffer
 	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
 	if want := "sensitivity: 72 runs (training), each about 7 min of processor time, "; !strings.HasPrefix(cost.String(), want) ||
-		!strings.Contains(cost.String(), "\nin total 72 runs, about ") {
+		!strings.Contains(cost.String(), "\ntotal: 72 runs, about ") {
 		t.Errorf("the cost is %q", cost.String())
 	}
 	cost.Reset()
 	if WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Small})); cost.Len() > 0 {
-		t.Errorf("of a plan without estimates: %q", cost.String())
+		t.Errorf("for a plan without estimates: %q", cost.String())
 	}
 }
 
@@ -336,7 +336,7 @@ func TestPlanOptions(t *testing.T) {
 	}{
 		{"trainin", Options{}, `did you mean "training"?`},
 		{"training", Options{Scale: "tiny"}, `unknown scale "tiny"; known: medium, paper, small, smoke`},
-		{"training", Options{Seeds: -1}, "1 to 1000 seeds, not -1"},
+		{"training", Options{Seeds: -1}, "1 to 1000, not -1"},
 		{"training", Options{Budget: "hours"}, `unknown unit of budgets "hours"; known: steps, time`},
 		{"training", Options{Envs: []string{"ant-umi"}}, `did you mean "ant-uni"?`},
 		{"hurdles", Options{Envs: []string{"ant-uni"}},
@@ -350,8 +350,8 @@ func TestPlanOptions(t *testing.T) {
 	}
 }
 
-// The grids are those of the paper's section 6.4, and the two priors differ in nothing but what
-// skills are told apart by.
+// The grids are those of the paper's section 6.4. The two priors differ only in what discriminates
+// skills.
 func TestGridsAndPriors(t *testing.T) {
 	points := map[string]map[[2]float64]bool{}
 	for _, line := range plan(t, "sensitivity", Options{Envs: []string{"ant-uni"}, Seeds: 1}) {
@@ -401,7 +401,7 @@ func TestGridsAndPriors(t *testing.T) {
 	}
 }
 
-// All training runs at the scale Small are possible ones, whatever the environment.
+// All training runs at scale Small are valid, for every environment.
 func TestSmallSettingsAreComplete(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
 		for _, env := range all {

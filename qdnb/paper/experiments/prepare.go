@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,27 +19,27 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Prepare makes sure that the runs of experiments are there, for the figures of package paper, and
-// says so in a line each on standard output. The plan and the runs lie in [paper.Folder]. An
-// experiment that the plan there has, at whatever scale, is completed; of one that it lacks, small
-// runs are planned and made at once, which takes half an hour or more for all experiments on two
-// cores. Under $QDNB_SMOKE they are of the scale Smoke.
+// Prepare completes the runs that package paper needs to draw the figures of experiments, and
+// prints one line per experiment on standard output. The plan and the runs are in [paper.Folder].
+// Experiments in the existing plan are completed at their scale. Experiments that the plan lacks
+// are planned at scale Small and run at once, which takes half an hour or more for all experiments
+// on two cores.
 //
-// SIGINT and SIGTERM (an interrupted cell) save the run in progress and end Prepare with
-// [qdnb.ErrInterrupted]; the same call goes on.
+// On SIGINT and SIGTERM (an interrupted cell) Prepare saves the current run and returns
+// [qdnb.ErrInterrupted]. Call it again to resume.
 func Prepare(experiments ...string) error {
 	ctx, stop := qdnb.Interruptible()
 	defer stop()
 	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
 }
 
-// PrepareIn is [Prepare] in a given experiments folder, with what it says in o.Log (standard output
-// if nil). The folder of the runs is its own matter.
+// PrepareIn is [Prepare] for a given experiments folder, logging to o.Log (standard output if nil).
+// It ignores o.Runs and uses the folder's own runs.
 func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...string) error {
 	if o.Log == nil {
 		o.Log = os.Stdout
 	}
-	lines, err := planOf(dir, experiments)
+	lines, err := planOf(dir, cmp.Or(o.Scale, Small), experiments)
 	if err != nil {
 		return err
 	}
@@ -53,13 +54,15 @@ func PrepareIn(ctx context.Context, dir string, o RunOptions, experiments ...str
 		if err := complete(ctx, experiment, wanted, o); err != nil {
 			return fmt.Errorf("experiment %s: %w", experiment, err)
 		}
-		fmt.Fprintf(o.Log, "%s: all %d runs are in %s\n", experiment, len(wanted), shortPath(o.Runs))
+		fmt.Fprintf(o.Log, "%s: all %d runs are complete in %s\n", experiment, len(wanted),
+			shortPath(o.Runs))
 	}
 	return nil
 }
 
-// planOf reads the plan of an experiments folder and adds experiments that it lacks.
-func planOf(dir string, experiments []string) ([]sweep.Line, error) {
+// planOf reads the plan of an experiments folder and adds the experiments that it lacks, at the
+// given scale.
+func planOf(dir string, scale Scale, experiments []string) ([]sweep.Line, error) {
 	path := filepath.Join(dir, paper.PlanFile)
 	var lines []sweep.Line
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +70,6 @@ func planOf(dir string, experiments []string) ([]sweep.Line, error) {
 			return nil, err
 		}
 	}
-	scale := qdnb.Scaled(Small, Smoke)
 	added := false
 	for _, experiment := range experiments {
 		if slices.ContainsFunc(lines, func(l sweep.Line) bool { return l.Experiment == experiment }) {
@@ -88,7 +90,7 @@ func planOf(dir string, experiments []string) ([]sweep.Line, error) {
 	return lines, atomicfile.Write(path, func(w io.Writer) error { return sweep.Write(w, lines) })
 }
 
-// complete carries out what is missing, under one progress bar.
+// complete runs the missing lines under one progress bar.
 func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunOptions) error {
 	missing := 0
 	for _, state := range sweep.Inspect(o.Runs, lines) {
@@ -100,7 +102,7 @@ func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunO
 		return nil
 	}
 	fmt.Fprintf(o.Log,
-		"%s: %d of %d runs are not there yet and are made now; interrupt it, and the same cell goes on\n",
+		"%s: running the %d missing of %d runs; if interrupted, rerun the cell to resume\n",
 		experiment, missing, len(lines))
 	bar := runs.NewBar(experiment, o.Quiet)
 	o.Quiet = true
@@ -120,18 +122,18 @@ func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunO
 	return err
 }
 
-// lineWriter hands on what an executor says, without the time of day.
+// lineWriter forwards an executor's log without the time of day.
 type lineWriter func(string)
 
-// Write implements io.Writer. An executor writes a line at a time.
+// Write implements io.Writer. An executor writes one line at a time.
 func (w lineWriter) Write(data []byte) (int, error) {
 	_, text, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
 	w(text)
 	return len(data), nil
 }
 
-// shortPath is a path from the current folder, if it lies near: outputs of notebooks should not
-// name the folders of a machine.
+// shortPath returns a path relative to the current folder if it is near. Outputs of notebooks
+// should not contain a machine's folders.
 func shortPath(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

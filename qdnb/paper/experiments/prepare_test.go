@@ -14,8 +14,8 @@ import (
 	"example.com/qdnb/qdnb/paper/sweep"
 )
 
-// A plan that is there decides what is made; what is missing is made once; what is there is only
-// told.
+// An existing plan decides what to run. Missing runs are made once, and complete runs are only
+// reported.
 func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	var plan bytes.Buffer
@@ -26,7 +26,7 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(path, plan.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 of 2 runs are not there yet", "all 2 runs are in"} {
+	for _, want := range []string{"running the 2 missing of 2 runs", "all 2 runs are complete in"} {
 		var log bytes.Buffer
 		if err := PrepareIn(context.Background(), dir, RunOptions{Quiet: true, Log: &log},
 			"training"); err != nil {
@@ -35,8 +35,8 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 		if !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "all 2 runs") {
 			t.Errorf("said %q, want %q", log.String(), want)
 		}
-		if want == "all 2 runs are in" && strings.Contains(log.String(), "not there") {
-			t.Errorf("made again what was there: %q", log.String())
+		if want == "all 2 runs are complete in" && strings.Contains(log.String(), "missing") {
+			t.Errorf("repeated a complete run: %q", log.String())
 		}
 	}
 	data, err := paper.Open(dir)
@@ -52,15 +52,14 @@ func TestPrepareMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// An experiment that the plan lacks is added to it, and an interrupted Prepare leaves a plan with
-// which the same call goes on.
+// Missing experiments are added to the plan, and an interrupted Prepare leaves a plan that the same
+// call resumes.
 func TestPreparePlansWhatIsNot(t *testing.T) {
-	t.Setenv("QDNB_SMOKE", "1")
 	dir := filepath.Join(t.TempDir(), "new")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, experiment := range []string{"smerl-targets", "prior"} {
-		err := PrepareIn(ctx, dir, RunOptions{Quiet: true, Log: new(bytes.Buffer)}, experiment)
+		err := PrepareIn(ctx, dir, RunOptions{Scale: Smoke, Quiet: true, Log: new(bytes.Buffer)}, experiment)
 		if !errors.Is(err, qdnb.ErrInterrupted) {
 			t.Fatalf("%v; want %v", err, qdnb.ErrInterrupted)
 		}

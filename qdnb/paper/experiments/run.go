@@ -20,26 +20,27 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// RunOptions say how lines are carried out.
+// RunOptions configure [Run] and [RunIndex].
 type RunOptions struct {
-	Runs    string // folder of the runs; [runs.Folder] if empty
-	Backend string // see [xla.Open]; empty for the best there is
-	Quiet   bool   // no progress bars; the lines are told all the same
+	Runs    string // folder of the runs; default [runs.Folder]
+	Backend string // see [xla.Open]; default: the best available
+	Quiet   bool   // no progress bars; lines are still logged
+	Scale   Scale  // of experiments that [PrepareIn] plans; default [Small]
 
-	Log  io.Writer     // for what is being done, a line at a time; standard error if nil
-	Poll time.Duration // between two looks at a folder that another process holds; 0: 10 seconds
+	Log  io.Writer     // log of the lines being run; default standard error
+	Poll time.Duration // interval between checks of a folder held by another process; default 10 s
 }
 
-// ErrFailed is what [Run] returns if lines failed; it told of each.
+// ErrFailed is returned by [Run] if lines failed. Each failure has been logged.
 var ErrFailed = errors.New("failed")
 
-// Run carries out the lines of a plan that are not done, each after the runs that it needs, in one
-// process: programs that lines have in common are compiled once. A line that fails does not stop
-// the others, except those that need it. Lines that another process works at are left for the end,
-// and then waited for, so that any number of processes may work at one plan.
+// Run runs the unfinished lines of a plan in one process, each after the runs that it needs.
+// Programs that lines share are compiled once. If a line fails, the others still run, except those
+// that need it. Lines held by another process are left for the end and then waited for, so any
+// number of processes can share a plan.
 //
-// When ctx is done, the run in progress is saved and Run ends with [qdnb.ErrInterrupted]; the same
-// call goes on.
+// When ctx is done, the current run is saved and Run returns [qdnb.ErrInterrupted]. Call it again
+// to resume.
 func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 	e := newExecutor(o, lines)
 	if left := sweep.Total(sweep.Inspect(e.Runs, lines)).Left; left.Time > 0 {
@@ -74,8 +75,8 @@ func Run(ctx context.Context, lines []sweep.Line, o RunOptions) error {
 	return nil
 }
 
-// RunIndex carries out one line of a plan, counted from 0, after the runs that it needs: a task of
-// a job array. It waits for other processes that work at the same runs.
+// RunIndex runs one line of a plan, counted from 0, after the runs that it needs, as a task of a
+// job array. It waits for other processes that hold the same runs.
 func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) error {
 	if _, err := sweep.At(lines, index); err != nil {
 		return err
@@ -83,14 +84,14 @@ func RunIndex(ctx context.Context, lines []sweep.Line, index int, o RunOptions) 
 	return newExecutor(o, lines).line(ctx, index, true)
 }
 
-// errHeld says that another process holds the folder of a run.
-var errHeld = errors.New("another process is at it")
+// errHeld means that another process holds a run's folder.
+var errHeld = errors.New("another process holds the run")
 
-// executor carries out lines.
+// executor runs lines.
 type executor struct {
 	RunOptions
 	lines  []sweep.Line
-	failed map[string]error // by the names of runs
+	failed map[string]error // by run name
 }
 
 func newExecutor(o RunOptions, lines []sweep.Line) *executor {
@@ -110,14 +111,14 @@ func (e *executor) say(format string, args ...any) {
 	fmt.Fprintf(e.Log, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// line carries out a line unless it is done. If it may not wait, it ends with errHeld where another
-// process is at it.
+// line runs a line unless it is done. If another process holds the run, it waits or, if wait is
+// false, returns errHeld.
 func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	line := e.lines[index]
 	if done, err := sweep.IsDone(e.Runs, line.Run, line.Budget); err != nil || done {
 		return err
 	}
-	if err := e.allow(ctx); err != nil {
+	if err := e.stopped(ctx); err != nil {
 		return err
 	}
 	announced := false
@@ -133,24 +134,24 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	}
 	for _, need := range line.Needs {
 		if err := e.failed[need.Run.Name()]; err != nil {
-			return fmt.Errorf("it needs %s, which failed", need.Run.Name())
+			return fmt.Errorf("needs %s, which failed", need.Run.Name())
 		}
-		err := e.free(ctx, need.Run, need.Budget, wait, announce,
+		err := e.ensure(ctx, need.Run, need.Budget, wait, announce,
 			func() error { return e.train(ctx, need.Run, need.Budget) })
 		if err != nil {
 			return err
 		}
 	}
-	return e.free(ctx, line.Run, line.Budget, wait, announce,
+	return e.ensure(ctx, line.Run, line.Budget, wait, announce,
 		func() error { return e.execute(ctx, line) })
 }
 
-// free does work that makes a run complete, unless it is. While another process holds the run's
-// folder it waits, or ends with errHeld.
-func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait bool,
+// ensure calls work to complete a run unless it is already complete. If another process holds the
+// run's folder, it waits or, if wait is false, returns errHeld.
+func (e *executor) ensure(ctx context.Context, c runs.Config, b runs.Budget, wait bool,
 	announce func(), work func() error) error {
 	dir := filepath.Join(e.Runs, c.Name())
-	told := ""
+	reported := ""
 	for {
 		if done, err := sweep.IsDone(e.Runs, c, b); err != nil || done {
 			return err
@@ -162,7 +163,7 @@ func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait 
 			if err == nil || errors.Is(err, qdnb.ErrInterrupted) {
 				return err
 			}
-			if holder = runs.Holder(dir); holder == "" { // else somebody was faster
+			if holder = runs.Holder(dir); holder == "" { // otherwise another process was faster
 				e.failed[c.Name()] = err
 				return err
 			}
@@ -170,52 +171,52 @@ func (e *executor) free(ctx context.Context, c runs.Config, b runs.Budget, wait 
 		if !wait {
 			return errHeld
 		}
-		if holder != told {
-			e.say("%s is at %s; waiting", holder, c.Name())
-			told = holder
+		if holder != reported {
+			e.say("waiting for %s, which holds %s", holder, c.Name())
+			reported = holder
 		}
 		select {
 		case <-ctx.Done():
-			return e.allow(ctx)
+			return e.stopped(ctx)
 		case <-time.After(e.Poll):
 		}
 	}
 }
 
-// allow is the error of having been told to stop.
-func (e *executor) allow(ctx context.Context) error {
+// stopped returns an error if the executor was told to stop.
+func (e *executor) stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: what was done is saved; the same command goes on", qdnb.ErrInterrupted)
+	return fmt.Errorf("%w: progress is saved; rerun the same command to resume", qdnb.ErrInterrupted)
 }
 
-// left says how much of the plan there is still to do.
+// left describes the work that remains in the plan.
 func (e *executor) left() string {
 	total := sweep.Total(sweep.Inspect(e.Runs, e.lines))
 	text := fmt.Sprintf(", %d done", total.Count[sweep.Done])
 	if total.Left.Time > 0 {
 		unknown := ""
 		if total.Left.Unknown > 0 {
-			unknown = fmt.Sprintf(" and %d lines like none before", total.Left.Unknown)
+			unknown = fmt.Sprintf(" plus %d lines of unknown duration", total.Left.Unknown)
 		}
 		text += fmt.Sprintf(", about %v%s to go", total.Left.Time, unknown)
 	}
 	return text
 }
 
-// execute does what a line says.
+// execute runs a line by its kind.
 func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 	switch line.Run.Algorithm {
 	case qdnb.Adaptation:
 		return e.adapt(ctx, line)
 	case qdnb.HierarchicalControl:
-		return e.steer(ctx, line)
+		return e.trainController(ctx, line)
 	}
 	return e.train(ctx, line.Run, line.Budget)
 }
 
-// train makes or completes a training run.
+// train starts or resumes a training run.
 func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) error {
 	spec, err := trainingSpec(c)
 	if err != nil {
@@ -228,13 +229,13 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 	run, err := qdnb.TrainContext(ctx, spec)
 	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Timed() && paper > 0 {
 		steps := float64(run.Status.EnvSteps)
-		e.say("%s took %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps,
+		e.say("%s ran %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps,
 			steps/float64(paper), float64(paper))
 	}
 	return err
 }
 
-// trainingSpec is what trains the run of a configuration.
+// trainingSpec returns the spec that trains the run of a configuration.
 func trainingSpec(c runs.Config) (qdnb.Spec, error) {
 	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed}
 	fields := map[string]json.RawMessage{}
@@ -251,7 +252,7 @@ func trainingSpec(c runs.Config) (qdnb.Spec, error) {
 	return spec, sameRun(c, resolved)
 }
 
-// assignments are hyperparameters as [runs.Set] takes them.
+// assignments formats hyperparameters for [runs.Set].
 func assignments(fields map[string]json.RawMessage) (set []string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		text := string(fields[name])
@@ -264,27 +265,27 @@ func assignments(fields map[string]json.RawMessage) (set []string) {
 	return set
 }
 
-// sameRun tells whether this program would make the run that a plan names.
+// sameRun checks that this program would make the run named by the plan.
 func sameRun(wanted, made runs.Config) error {
 	if wanted.Name() == made.Name() {
 		return nil
 	}
-	return fmt.Errorf("%s would be %s with this version of the program, which has other "+
-		"hyperparameters: write the plan again", wanted.Name(), made.Name())
+	return fmt.Errorf("this version of the program has other hyperparameters: %s would be %s; "+
+		"write the plan again with `qdnb sweep plan`", wanted.Name(), made.Name())
 }
 
-// skillsOf opens the run that a line needs.
+// skillsOf opens the run whose skills a line uses.
 func (e *executor) skillsOf(line sweep.Line) (*runs.Run, runs.Budget, error) {
 	if len(line.Needs) != 1 {
-		return nil, runs.Budget{}, fmt.Errorf("it must need one run, whose skills it uses, not %d",
-			len(line.Needs))
+		return nil, runs.Budget{}, fmt.Errorf("the line must need one run, whose skills it uses, "+
+			"not %d", len(line.Needs))
 	}
 	need := line.Needs[0]
 	run, err := runs.Open(filepath.Join(e.Runs, need.Run.Name()))
 	return run, need.Budget, err
 }
 
-// adapt evaluates the skills of the run that a line needs.
+// adapt evaluates the skills of the run that a line needs in perturbed environments.
 func (e *executor) adapt(ctx context.Context, line sweep.Line) error {
 	skills, budget, err := e.skillsOf(line)
 	if err != nil {

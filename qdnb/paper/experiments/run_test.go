@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// lenient reads some of the hyperparameters of a run.
+// lenient decodes some of a run's hyperparameters.
 func lenient(t *testing.T, c runs.Config, into any) {
 	t.Helper()
 	if err := json.Unmarshal(c.Hyperparameters, into); err != nil {
@@ -23,7 +23,7 @@ func lenient(t *testing.T, c runs.Config, into any) {
 	}
 }
 
-// tiny is a line that trains for a second.
+// tiny returns a line that trains for a second.
 func tiny(t *testing.T, seed int64, generations int) sweep.Line {
 	t.Helper()
 	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Set: []string{
@@ -40,7 +40,7 @@ func tiny(t *testing.T, seed int64, generations int) sweep.Line {
 	return line
 }
 
-// edited is a line with other hyperparameters.
+// edited returns a line with other hyperparameters.
 func edited(t *testing.T, line sweep.Line, old, new string) sweep.Line {
 	t.Helper()
 	line.Run.Hyperparameters = json.RawMessage(strings.Replace(string(line.Run.Hyperparameters), old,
@@ -64,7 +64,7 @@ func done(t *testing.T, root string, line sweep.Line) bool {
 func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	good, bad := tiny(t, 0, 2), edited(t, tiny(t, 1, 2), `"batch":8`, `"batch":0`)
 	unknown := edited(t, tiny(t, 2, 2), `"batch":8`, `"batch":8,"bach":8`)
-	older := edited(t, tiny(t, 3, 2), `"batch":8,`, ``) // of a version that had no such hyperparameter
+	older := edited(t, tiny(t, 3, 2), `"batch":8,`, ``) // from a version without this hyperparameter
 	needs := tiny(t, 4, 2)
 	needs.Needs = []sweep.Need{{Run: bad.Run, Budget: bad.Budget}}
 	last := tiny(t, 5, 2)
@@ -92,17 +92,17 @@ func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	log.Reset()
 	if err := Run(context.Background(), lines[4:], o); err != nil || strings.Contains(log.String(),
 		"line 0") {
-		t.Errorf("what is done is done again: %v, %s", err, log.String())
+		t.Errorf("a complete line was repeated: %v, %s", err, log.String())
 	}
 	for _, index := range []int{-1, 6} {
 		if err := RunIndex(context.Background(), lines, index,
-			o); err == nil || !strings.Contains(err.Error(), "its 6 lines have 0 to 5") {
+			o); err == nil || !strings.Contains(err.Error(), "6 lines, 0 to 5") {
 			t.Errorf("index %d: %v", index, err)
 		}
 	}
 }
 
-// A line of an index makes what it needs first.
+// A single line runs its needs first.
 func TestIndexMakesItsNeeds(t *testing.T) {
 	needed, line := tiny(t, 0, 2), tiny(t, 1, 2)
 	line.Needs = []sweep.Need{{Run: needed.Run, Budget: needed.Budget}}
@@ -112,11 +112,11 @@ func TestIndexMakesItsNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !done(t, root, needed) || !done(t, root, line) || done(t, root, tiny(t, 2, 2)) {
-		t.Error("the line and what it needs are to be done, and nothing else")
+		t.Error("expected only the line and its needs to be done")
 	}
 }
 
-// A folder that somebody holds is left for the end, and then waited for.
+// A folder held by another process is left for the end, and then waited for.
 func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	held, free := tiny(t, 0, 2), tiny(t, 1, 2)
 	root := t.TempDir()
@@ -145,12 +145,12 @@ func TestHeldFoldersAreWaitedFor(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if !done(t, root, held) || !strings.Contains(log.String(), "is at "+held.Run.Name()+"; waiting") {
+	if !done(t, root, held) || !strings.Contains(log.String(), "which holds "+held.Run.Name()) {
 		t.Errorf("done: %v; %s", done(t, root, held), log.String())
 	}
 }
 
-// Told to stop, it saves what it is at, also while it waits; the same call goes on.
+// When stopped, it saves the current run, also while it waits. The same call resumes.
 func TestStopAndGoOn(t *testing.T) {
 	line := tiny(t, 0, 1_000_000)
 	root := t.TempDir()
@@ -162,12 +162,12 @@ func TestStopAndGoOn(t *testing.T) {
 		if s := sweep.Inspect(root, []sweep.Line{line})[0]; s.Status == sweep.Running {
 			break
 		} else if time.Now().After(deadline) {
-			t.Fatalf("after minutes the line is %s", s.Status)
+			t.Fatalf("the line is still %s after minutes", s.Status)
 		}
 	}
 	stop()
 	if err := <-ended; !errors.Is(err, qdnb.ErrInterrupted) {
-		t.Fatalf("told to stop: %v", err)
+		t.Fatalf("stopped: %v", err)
 	}
 	run, err := runs.Open(filepath.Join(root, line.Run.Name()))
 	if err != nil || run.Status.Finished {
@@ -175,7 +175,7 @@ func TestStopAndGoOn(t *testing.T) {
 	}
 	line.Budget = qdnb.Generations(int(run.Status.Generation) + 1)
 	if err := Run(context.Background(), []sweep.Line{line}, o); err != nil || !done(t, root, line) {
-		t.Errorf("going on: %v", err)
+		t.Errorf("resuming: %v", err)
 	}
 
 	more := tiny(t, 0, int(line.Budget.Generations)+1)
@@ -187,6 +187,6 @@ func TestStopAndGoOn(t *testing.T) {
 	ctx, stop = context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer stop()
 	if err := RunIndex(ctx, []sweep.Line{more}, 0, o); !errors.Is(err, qdnb.ErrInterrupted) {
-		t.Errorf("told to stop while it waits: %v", err)
+		t.Errorf("stopped while waiting: %v", err)
 	}
 }

@@ -17,27 +17,27 @@ type Scale string
 // The scales.
 const (
 	Paper Scale = "paper" // the paper's protocol: five seeds of two hours each
-	// the paper's protocol with small networks and minutes a run: what two cores can do in two days
+	// the paper's protocol with small networks and minutes per run: two days on two cores
 	Medium Scale = "medium"
-	Small  Scale = "small" // all methods and environments at sizes for a laptop: minutes an experiment
-	Smoke  Scale = "smoke" // a few lines of each experiment, to see that they work
+	Small  Scale = "small" // all methods and environments at laptop size: minutes per experiment
+	Smoke  Scale = "smoke" // a few lines of each experiment, as a functional test
 )
 
-// Scales lists all.
+// Scales lists all scales.
 func Scales() []Scale { return []Scale{Paper, Medium, Small, Smoke} }
 
-// neuroevolution are the methods that breed policies; the others learn by gradients alone.
+// neuroevolution are the methods that evolve policies; the others learn by gradients alone.
 var neuroevolution = results.Neuroevolution()
 
-// smallTargets are what SMERL aims at on the scale Small: the best returns that SAC finds there,
-// seed 0, as the experiment smerl-targets measures them. Those of the paper are out of reach, so
-// that no episode would ever be diverse.
+// smallTargets are SMERL's target returns at scale Small: the best returns of SAC at that scale
+// with seed 0, as measured by the experiment smerl-targets. The paper's targets are out of reach at
+// this scale, so no episode would ever get a diversity reward.
 var smallTargets = map[string]float64{
 	"pointmaze": -157, "ant-uni": 167, "ant-omni": 241, "ant-trap": 232, "ant-maze": -17200,
 	"walker-uni": 131, "halfcheetah-uni": 477,
 }
 
-// settings are the hyperparameters of an algorithm on an environment that differ from the paper's,
+// settings returns an algorithm's hyperparameters that differ from the paper's on an environment,
 // as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
 	if s == Paper {
@@ -93,11 +93,11 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 	return set
 }
 
-// mediumSettings are those of the scale Medium: small networks, and all else as in the paper but
-// the interval between evaluations of skills. Runs get to 10⁵ to 10⁶ environment steps (2.4 × 10⁵
-// to 2.8 × 10⁵ on two busy cores), of which an evaluation every 100 000, as in the paper, would see
-// a few; every 10 000 fills the repertoire some 25 times or more (the paper's 101) and costs a
-// tenth of the time on ant-maze, where episodes are dearest.
+// mediumSettings are the settings of scale Medium: small networks and a shorter interval between
+// evaluations of skills, everything else as in the paper. Runs reach 10⁵ to 10⁶ environment steps
+// (2.4 × 10⁵ to 2.8 × 10⁵ on two busy cores). The paper's evaluation every 100 000 steps would
+// happen only a few times. One every 10 000 steps fills the repertoire 25 times or more (101 in the
+// paper) and costs a tenth of the time on ant-maze, where episodes are the most expensive.
 func mediumSettings(algorithm string) []string {
 	set := []string{"hidden=64,64"}
 	switch {
@@ -112,8 +112,9 @@ func mediumSettings(algorithm string) []string {
 	return append(set, "evaluation_interval=10000", "early_interval=0")
 }
 
-// mediumBudget is what a training run of the scale Medium gets, and mediumControl what a controller
-// gets: processor time, the same for all methods whatever else the machine does.
+// mediumBudget and mediumControl are the budgets of a training run and of a meta-controller at
+// scale Medium. They are in processor time, so all methods get the same whatever the machine's
+// load.
 var (
 	mediumBudget  = runs.Budget{CPU: 12 * time.Minute}
 	mediumControl = runs.Budget{CPU: 24 * time.Minute}
@@ -125,8 +126,8 @@ const (
 	Time  = "time"
 )
 
-// budget is what a training run gets. In time it is the same for all methods; in steps it is what
-// the method does in that time.
+// budget returns the budget of a training run. In units of time all methods get the same; in steps
+// a method gets as many as it does in that time.
 func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	evolves := slices.Contains(neuroevolution, algorithm)
 	switch {
@@ -148,7 +149,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 		return runs.Budget{EnvSteps: 10_000}
 	case strings.HasPrefix(algorithm, "pga-"):
 		return runs.Budget{EnvSteps: 320_000}
-	case env == "ant-maze": // walls are dear, and episodes twice as long
+	case env == "ant-maze": // walls are expensive, and episodes twice as long
 		return runs.Budget{EnvSteps: 640_000}
 	case env == "ant-trap":
 		return runs.Budget{EnvSteps: 1_280_000}
@@ -156,7 +157,7 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 	return runs.Budget{EnvSteps: 2_560_000}
 }
 
-// sensitivityBudget is what a setting of a grid gets: there are 72 of them a seed.
+// sensitivityBudget returns the budget of a setting of a grid. There are 72 settings per seed.
 func (s Scale) sensitivityBudget(algorithm, env, unit string) runs.Budget {
 	b := s.budget(algorithm, env, unit)
 	if s == Small || s == Medium {
@@ -167,8 +168,8 @@ func (s Scale) sensitivityBudget(algorithm, env, unit string) runs.Budget {
 	return b
 }
 
-// seeds is how many runs of an experiment differ in nothing else. Of the grids at the scale Medium
-// one is enough: settings are the sample.
+// seeds returns how many seeds an experiment runs. For grids at scale Medium one is enough: the
+// settings are the sample.
 func (s Scale) seeds(experiment string) int {
 	switch {
 	case s == Paper:
@@ -179,8 +180,7 @@ func (s Scale) seeds(experiment string) int {
 	return 1
 }
 
-// adaptation is to how much skills adapt: values of a perturbation, nil for the paper's, and
-// episodes of each.
+// adaptation returns the values of a perturbation, nil for the paper's, and the episodes per value.
 func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int) {
 	all := p.Values()
 	near := func(wanted ...float64) (some [][]float64) {
@@ -196,7 +196,7 @@ func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int
 	switch {
 	case s == Paper:
 		return nil, 100
-	case s == Medium && p == envs.TargetPosition: // ant-maze is dear
+	case s == Medium && p == envs.TargetPosition: // ant-maze is expensive
 		return nil, 10
 	case s == Medium:
 		return nil, 20

@@ -7,11 +7,10 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// near tells whether two values of a perturbation are the same; they come from decimals.
+// near reports whether two values of a perturbation are equal up to decimal rounding.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(b)) }
 
-// Multipliers are the values of a perturbation by a multiplier that any run on an environment has,
-// in order.
+// Multipliers returns the sorted multipliers of a perturbation that any run on an environment has.
 func (t *Tables) Multipliers(perturbation, env string) []float64 {
 	var list []float64
 	for _, a := range t.Adapted {
@@ -26,7 +25,7 @@ func (t *Tables) Multipliers(perturbation, env string) []float64 {
 	return slices.CompactFunc(list, near)
 }
 
-// Adaptation are the scores of a label at a multiplier, one per seed.
+// Adaptation returns a label's scores at a multiplier, one per seed.
 func (t *Tables) Adaptation(perturbation, env, label string, multiplier float64) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(perturbation, env, label) {
@@ -37,7 +36,7 @@ func (t *Tables) Adaptation(perturbation, env, label string, multiplier float64)
 	return x
 }
 
-// AdaptedRuns are the runs of a label, those that two experiments share once.
+// AdaptedRuns returns a label's runs. A run shared by two experiments is returned once.
 func (t *Tables) AdaptedRuns(perturbation, env, label string) []Adapted {
 	var found []Adapted
 	for _, a := range t.Adapted {
@@ -57,11 +56,11 @@ func (a Adapted) at(multiplier float64) (Value, bool) {
 	return a.Values[i], true
 }
 
-// Gain is the relative change of a run's score at a multiplier against that at multiplier 1,
+// Gain returns the relative change of a run's score at a multiplier from multiplier 1,
 //
 //	(F - F_nominal) / |F_nominal|
 //
-// the paper's fitness gain (figure 13). It is NaN if the run has no nominal score, or that is 0.
+// the paper's fitness gain (figure 13). It is NaN if the nominal score is missing or 0.
 func (a Adapted) Gain(multiplier float64) float64 {
 	v, ok := a.at(multiplier)
 	nominal, known := a.at(1)
@@ -71,8 +70,8 @@ func (a Adapted) Gain(multiplier float64) float64 {
 	return (v.Score - nominal.Score) / math.Abs(nominal.Score)
 }
 
-// Gains are the fitness gains of a label at a multiplier, one per seed. Each is relative to the
-// seed's own nominal score.
+// Gains returns a label's fitness gains at a multiplier, one per seed, each relative to the seed's
+// own nominal score.
 func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(perturbation, env, label) {
@@ -83,8 +82,8 @@ func (t *Tables) Gains(perturbation, env, label string, multiplier float64) []fl
 	return x
 }
 
-// TargetMeans are the means over the targets of a label's scores on ant-maze, one per seed. The
-// paper does not say how its figure 4 joins the ten targets.
+// TargetMeans returns a label's scores on ant-maze averaged over the targets, one per seed. The
+// paper does not say how its figure 4 combines the ten targets.
 func (t *Tables) TargetMeans(label string) []float64 {
 	var x []float64
 	for _, a := range t.AdaptedRuns(Target, "ant-maze", label) {
@@ -93,7 +92,7 @@ func (t *Tables) TargetMeans(label string) []float64 {
 	return x
 }
 
-// mean of the scores over all values.
+// mean is the mean score over all values.
 func (a Adapted) mean() float64 {
 	var x []float64
 	for _, v := range a.Values {

@@ -7,20 +7,20 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Metric is a number at the end of a training run, by its column's name.
+// Metric is a number at the end of a training run, named by its column.
 type Metric string
 
 // The metrics.
 const (
 	MaxFitness Metric = "max_fitness"
 	QDScore    Metric = "qd_score"
-	Coverage   Metric = "coverage" // per cent
+	Coverage   Metric = "coverage" // percent
 	EnvSteps   Metric = "env_steps"
-	// EdgeCoverage is the coverage of the cells at the edge of the descriptor's range, in per cent.
+	// EdgeCoverage is the coverage of the cells at the edge of the descriptor range, in percent.
 	EdgeCoverage Metric = "edge_coverage"
 )
 
-// Of is the metric of a run.
+// Of returns the metric of a run.
 func (m Metric) Of(r Trained) float64 {
 	switch m {
 	case MaxFitness:
@@ -37,10 +37,10 @@ func (m Metric) Of(r Trained) float64 {
 	return math.NaN()
 }
 
-// FinishedRuns are the complete training runs of a label on an environment with the hyperparameters
-// of the method, by seed. They are taken from the first experiment that has any: training, reward
-// impact, then the others, which need such runs too; of "sensitivity" none, and of "smerl-targets"
-// none, whose runs are SAC's and may be of other hyperparameters.
+// FinishedRuns returns a label's complete training runs on an environment with the method's
+// hyperparameters, by seed. They come from the first experiment that has any: training, then
+// reward, then the others that need such runs. The experiments "sensitivity" and "smerl-targets"
+// are excluded; the SAC runs of the latter may have other hyperparameters.
 func (t *Tables) FinishedRuns(label, env string) []Trained {
 	for _, experiment := range []string{ExperimentTraining, ExperimentReward, ExperimentAdaptation,
 		ExperimentHurdles, ExperimentPrior} {
@@ -51,7 +51,7 @@ func (t *Tables) FinishedRuns(label, env string) []Trained {
 	return nil
 }
 
-// TrainedIn are the complete training runs of an experiment, a label and an environment, by seed.
+// TrainedIn returns the complete training runs of an experiment, label and environment, by seed.
 func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
 	var found []Trained
 	for _, r := range t.Trained {
@@ -62,7 +62,7 @@ func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
 	return found
 }
 
-// Scores are the final values of a metric of a label on an environment, one per seed.
+// Scores returns a label's final values of a metric on an environment, one per seed.
 func (t *Tables) Scores(label, env string, m Metric) []float64 {
 	return scores(t.FinishedRuns(label, env), m)
 }
@@ -75,15 +75,15 @@ func scores(trained []Trained, m Metric) []float64 {
 	return x
 }
 
-// Summary describes Scores over seeds: one entry of the paper's tables 1, 9 and 11.
+// Summary summarises [Tables.Scores] over seeds: one entry of the paper's tables 1, 9 and 11.
 func (t *Tables) Summary(label, env string, m Metric) stats.Summary {
 	return stats.Summarize(t.Scores(label, env, m))
 }
 
-// Overall is the interquartile mean of a label's QD scores over environments and seeds, with its 95
-// % interval by the stratified bootstrap: seeds are drawn again on each environment. Scores are
-// divided by the largest of any label and seed on the environment, as for the paper's figure 3. It
-// is not ok if the label lacks runs on one of the environments.
+// Overall returns the interquartile mean of a label's QD scores over environments and seeds, with a
+// 95 % interval from the stratified bootstrap: seeds are resampled within each environment. Scores
+// are divided by the largest score of any label and seed on the environment, as in the paper's
+// figure 3. ok is false if the label lacks runs on an environment.
 func (t *Tables) Overall(label string, envs []string) (iqm float64, interval stats.Interval,
 	ok bool) {
 	var strata [][]float64
@@ -111,7 +111,7 @@ func (t *Tables) Overall(label string, envs []string) (iqm float64, interval sta
 		stats.DefaultResamples, 0.95), true
 }
 
-// normalised is a score as a part of the largest, which must be positive.
+// normalised divides a score by the largest, which must be positive.
 func normalised(score, largest float64) float64 {
 	if !(largest > 0) {
 		return math.NaN()
@@ -141,11 +141,11 @@ type GridPoint struct {
 	A, B       Setting
 	Seeds      int
 	QDScore    float64 // mean over seeds
-	Normalised float64 // divided by the largest of all settings of all labels on the environment
+	Normalised float64 // divided by the largest score of any label and setting on the environment
 }
 
-// Sensitivity are the settings of the grids. The paper's caption averages over seeds and divides by
-// the maximum on each task.
+// Sensitivity returns the settings of the grids. As the paper's caption says, scores are averaged
+// over seeds and divided by the maximum on each task.
 func (t *Tables) Sensitivity() []GridPoint {
 	type key struct {
 		label, env string
@@ -179,8 +179,8 @@ func (t *Tables) Sensitivity() []GridPoint {
 	return points
 }
 
-// PriorRuns are the complete runs of an algorithm on ant-omni in the experiment "prior", with the
-// prior or without, by seed.
+// PriorRuns returns an algorithm's complete runs on ant-omni in the experiment "prior", with or
+// without the prior, by seed.
 func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
 	var found []Trained
 	for _, r := range t.Trained {
@@ -191,20 +191,20 @@ func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
 	return found
 }
 
-// PriorCoverages are the final coverages of [Tables.PriorRuns], one per seed.
+// PriorCoverages returns the final coverages of [Tables.PriorRuns], one per seed.
 func (t *Tables) PriorCoverages(algorithm string, prior bool) []float64 {
 	return scores(t.PriorRuns(algorithm, prior), Coverage)
 }
 
-// SMERLTarget is what SMERL aims at on an environment.
+// SMERLTarget is SMERL's target return on an environment.
 type SMERLTarget struct {
 	Env    string
 	Seeds  int
-	Target float64 // median over seeds of the best return of SAC
-	Margin float64 // 10 % of its size
+	Target float64 // median over seeds of SAC's best return
+	Margin float64 // 10 % of the target's magnitude
 }
 
-// SMERLTargets are the targets that the runs of SAC give.
+// SMERLTargets returns the targets measured by the SAC runs.
 func (t *Tables) SMERLTargets() []SMERLTarget {
 	samples := map[string][]float64{}
 	for _, r := range t.Trained {

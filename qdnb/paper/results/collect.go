@@ -12,11 +12,12 @@ import (
 )
 
 // Collect reads the runs of a plan's lines from the folders below root. A run that several lines of
-// one experiment and label name is read once. Errors of single runs are among the tables' Problems;
-// it is an error if there is no line.
+// one experiment and label name is read once. Errors of single runs are added to Problems; a plan
+// without lines is an error.
 func Collect(root string, lines []sweep.Line) (*Tables, error) {
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("there are no runs in %s: `qdnb sweep plan` and `qdnb sweep run` make them", root)
+		return nil, fmt.Errorf("there are no runs in %s: make some with `qdnb sweep plan` and `qdnb "+
+			"sweep run`", root)
 	}
 	t := &Tables{Lines: len(lines)}
 	type key struct{ experiment, label, run string }
@@ -27,19 +28,19 @@ func Collect(root string, lines []sweep.Line) (*Tables, error) {
 		}
 		name := state.Run.Name()
 		complete := state.Status == sweep.Done
-		begun := complete || state.Progress != (runs.Progress{})
+		started := complete || state.Progress != (runs.Progress{})
 		switch {
 		case state.Err != nil:
 			t.Problems = append(t.Problems, state.Err)
 		case complete:
 			t.Complete++
-		case begun:
+		case started:
 			t.Incomplete++
 		default:
 			t.Missing++
 		}
 		k := key{state.Experiment, state.Label, name}
-		if seen[k] || state.Err != nil || !begun {
+		if seen[k] || state.Err != nil || !started {
 			continue
 		}
 		seen[k] = true
@@ -92,15 +93,15 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 	return nil
 }
 
-// unreadable says what to do about a run whose files are not those that this program writes.
+// unreadable explains how to recover from a run whose files this program cannot have written.
 func unreadable(run *runs.Run, err error) error {
-	return fmt.Errorf("%s cannot be read (%w): it is damaged or of another version of the program; "+
-		"move it away and run its line again",
+	return fmt.Errorf("%s cannot be read (%w): it is damaged or from another version of the program; "+
+		"move it away and rerun its line",
 		run.Dir, err)
 }
 
-// grids are the hyperparameters of the experiment "sensitivity" by algorithm: σ1 and σ2 of
-// MAP-Elites, β and α of DADS+REWARD.
+// grids are the hyperparameters varied in the experiment "sensitivity": σ1 and σ2 of MAP-Elites, β
+// and α of DADS+REWARD.
 var grids = map[string][2]string{
 	"map-elites":  {"iso_sigma", "line_sigma"},
 	"dads-reward": {"diversity_reward_scale", "alpha_init"},
@@ -156,9 +157,9 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	return r, nil
 }
 
-// edgeCoverage is the part, in per cent, of the cells at the edge of the final repertoire that are
-// filled: those whose centroids lie within a tenth of the range of a descriptor's component from
-// one of its limits. It is NaN without a repertoire, limits or such cells.
+// edgeCoverage returns the percentage of edge cells of the final repertoire that are filled. A cell
+// is at the edge if a component of its centroid is within a tenth of the descriptor range from a
+// limit. The result is NaN without a repertoire, limits or edge cells.
 func edgeCoverage(run *runs.Run) (float64, error) {
 	if !run.HasRepertoire() {
 		return math.NaN(), nil
@@ -188,10 +189,10 @@ func edgeCoverage(run *runs.Run) (float64, error) {
 			}
 		}
 	}
-	return 100 * float64(filled) / float64(cells), nil // NaN of none
+	return 100 * float64(filled) / float64(cells), nil // NaN without edge cells
 }
 
-// columnsOf reads columns of metrics.csv, all of n rows.
+// columnsOf reads columns of metrics.csv, each of n rows.
 func columnsOf(run *runs.Run, names ...string) (columns [][]float64, n int, err error) {
 	table, err := run.Metrics()
 	if err != nil {
@@ -213,7 +214,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 		return Adapted{}, err
 	}
 	if !slices.Contains([]string{Gravity, Actuators, Target}, adaptation.Perturbation) {
-		return Adapted{}, fmt.Errorf("its perturbation is %q", adaptation.Perturbation)
+		return Adapted{}, fmt.Errorf("unknown perturbation %q", adaptation.Perturbation)
 	}
 	a := Adapted{
 		Experiment: line.Experiment, Label: line.Label, Env: run.Config.Env, Seed: run.Config.Seed,

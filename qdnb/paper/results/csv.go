@@ -14,11 +14,11 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Write writes the tables of the experiments that the plan's lines belong to into a folder, which
-// is made if it is not there, and returns the paths. Each file is replaced whole. Numbers are read
-// back as they are; what is not finite is nan, inf or -inf.
+// Write writes the tables of the plan's experiments into a folder and returns the paths. It creates
+// the folder if needed and replaces existing files. Numbers are written with full precision;
+// numbers that are not finite are nan, inf or -inf.
 //
-// Per experiment:
+// Files by experiment:
 //
 //	training       training.csv, curves.csv, training_summary.csv, training_summary.md
 //	smerl-targets  smerl_targets.csv, smerl_targets_summary.csv
@@ -26,10 +26,11 @@ import (
 //	hurdles        hurdles.csv, hurdles_summary.csv
 //	sensitivity    sensitivity.csv, sensitivity_summary.csv
 //	prior          prior.csv
-//	reward         reward.csv, reward_summary.csv, reward_summary.md, and the files of adaptation as reward_adaptation.csv and so on
+//	reward         reward.csv, reward_summary.csv, reward_summary.md, and the files of adaptation
+//	               prefixed with reward_, such as reward_adaptation.csv
 func (t *Tables) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("cannot make the folder %s: name another one (%w)", dir, err)
+		return nil, fmt.Errorf("cannot create the folder %s: choose another one (%w)", dir, err)
 	}
 	var paths []string
 	for _, f := range t.files() {
@@ -47,7 +48,7 @@ type file struct {
 	write func(io.Writer) error
 }
 
-// files are those of the experiments that there are.
+// files returns the files of the experiments in the tables.
 func (t *Tables) files() []file {
 	var list []file
 	add := func(name string, header []string, rows [][]any) {
@@ -149,7 +150,7 @@ var (
 		"hurdles_median", "hurdles_q1", "hurdles_q3"}
 )
 
-// trainedRows are the runs of an experiment, complete or not.
+// trainedRows returns a row for each run of an experiment, complete or not.
 func (t *Tables) trainedRows(experiment string) (rows [][]any) {
 	for _, r := range t.Trained {
 		if r.Experiment == experiment {
@@ -174,7 +175,7 @@ func (t *Tables) curveRows() (rows [][]any) {
 	return rows
 }
 
-// summaryRows describe each metric over the seeds of a label on an environment. The last row of a
+// summaryRows summarises each metric over the seeds of a label on an environment. The last row of a
 // label, with env "all", is [Tables.Overall].
 func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 	rowLabels, envs := t.Axes(experiment)
@@ -205,8 +206,9 @@ func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 	return rows
 }
 
-// Axes are the rows and columns of an experiment's summary: labels and environments. That of reward
-// impact also has the methods with rewards, trained for the main table, as the paper's table 10.
+// Axes returns the rows and columns of an experiment's summary: labels and environments. The
+// experiment "reward" includes the methods with rewards, trained for the main table, as in the
+// paper's table 10.
 func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	for _, r := range t.Trained {
 		if r.Finished && r.Experiment == experiment {
@@ -230,7 +232,7 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	return slices.Compact(rowLabels), envs
 }
 
-// adaptationFiles are those of the evaluations that belong to an experiment.
+// adaptationFiles adds the files of an experiment's adaptation runs.
 func (t *Tables) adaptationFiles(prefix, experiment string,
 	add func(name string, header []string, rows [][]any)) {
 	var own []Adapted
@@ -260,8 +262,8 @@ func adaptationRows(adapted []Adapted) (rows [][]any) {
 	return rows
 }
 
-// adaptationSummary describes scores and gains over seeds for each value; the targets' mean has
-// index -1.
+// adaptationSummary summarises scores and gains over seeds for each value. The mean over targets
+// has index -1.
 func adaptationSummary(adapted []Adapted) (rows [][]any) {
 	type key struct {
 		label, env, perturbation string
@@ -302,7 +304,7 @@ func adaptationSummary(adapted []Adapted) (rows [][]any) {
 func (t *Tables) hurdlesSummary() (rows [][]any) {
 	for _, label := range t.Labels() {
 		fitness, hurdles := t.HurdlesCurve(label), t.HurdlesPassed(label)
-		for i, f := range fitness { // both have the same steps
+		for i, f := range fitness { // fitness and hurdles have the same steps
 			h := hurdles[i]
 			rows = append(rows, []any{label, f.EnvSteps, f.Seeds, f.Median, f.Q1, f.Q3, f.IQM, h.Median,
 				h.Q1, h.Q3})

@@ -8,21 +8,20 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// CurvePoint describes the runs of a label at a number of environment steps.
+// CurvePoint summarises a label's runs at a number of environment steps.
 type CurvePoint struct {
 	EnvSteps            float64
 	Seeds               int
 	Median, Q1, Q3, IQM float64
 }
 
-// HurdlesCurve is the mean return of evaluations of a label over environment steps, and
-// HurdlesPassed the mean number of hurdles: each at the steps of any of its runs that all of them
-// cover. Between its own steps a run is interpolated linearly.
+// HurdlesCurve returns a label's mean evaluation return over environment steps. It has a point at
+// each logged step within the range that all its runs cover, interpolating each run linearly.
 func (t *Tables) HurdlesCurve(label string) []CurvePoint {
 	return t.controlCurve(label, func(p ControlPoint) float64 { return p.FitnessMean })
 }
 
-// HurdlesPassed is as HurdlesCurve, of the hurdles that are passed per episode.
+// HurdlesPassed is like [Tables.HurdlesCurve] for the mean number of hurdles passed per episode.
 func (t *Tables) HurdlesPassed(label string) []CurvePoint {
 	return t.controlCurve(label, func(p ControlPoint) float64 { return p.HurdlesMean })
 }
@@ -44,7 +43,7 @@ func (t *Tables) controlCurve(label string, of func(ControlPoint) float64) []Cur
 	return common(curves)
 }
 
-// common describes curves of rising x at the x values that all of them cover.
+// common summarises curves of increasing x at the x values that all of them cover.
 func common(curves [][][2]float64) []CurvePoint {
 	from, to := math.Inf(-1), math.Inf(1)
 	var steps []float64
@@ -74,7 +73,7 @@ func common(curves [][][2]float64) []CurvePoint {
 	return points
 }
 
-// interpolate gives y at an x within a curve.
+// interpolate returns y at an x within a curve.
 func interpolate(curve [][2]float64, x float64) float64 {
 	i, exact := slices.BinarySearchFunc(curve, x,
 		func(p [2]float64, x float64) int { return cmp.Compare(p[0], x) })
@@ -86,8 +85,8 @@ func interpolate(curve [][2]float64, x float64) float64 {
 	return (1-f)*a[1] + f*b[1]
 }
 
-// FinalControl are the last values of a label's curves on hurdles, one per seed: the mean return of
-// evaluations, and the hurdles passed.
+// FinalControl returns the last values of a label's hurdles curves, one per seed: the mean
+// evaluation return and the hurdles passed.
 func (t *Tables) FinalControl(label string) (fitness, hurdles []float64) {
 	for _, c := range t.Controlled {
 		if c.Label == label && len(c.Curve) > 0 {

@@ -12,28 +12,30 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Infer makes the plan of the runs that lie in the folders below root, for results without a plan.
-// What cannot be read, and what had to be chosen, is among the problems. Experiment and label
-// follow from the configuration:
+// Infer reconstructs a plan from the runs in the folders below root, for results without a plan.
+// Problems lists the runs that cannot be read and the choices made between runs. Experiment and
+// label follow from the configuration:
 //
-//   - An "adaptation" or a "ppo" run belongs to adaptation or hurdles. It names the folder of the training run whose skills it uses; that
-//     run's label is its own.
-//   - diayn-reward and dads-reward on an environment whose descriptor is a position (ant-omni, ant-trap, ant-maze, pointmaze) with
-//     descriptor_full_state belong to "prior", as "<algorithm>, no prior"; where there are such runs, those with the prior belong there,
-//     too.
-//   - map-elites with iso_sigma and line_sigma on the paper's grid, and dads-reward with diversity_reward_scale and alpha_init on theirs,
-//     belong to sensitivity alone. The defaults of training lie beside the grids.
-//   - sac belongs to smerl-targets, diayn and dads to reward, everything else to training. The label is the algorithm's name.
+//   - A run of algorithm "adaptation" or "ppo" belongs to adaptation or hurdles. It names the
+//     folder of the training run whose skills it uses, and takes that run's label.
+//   - diayn-reward and dads-reward with descriptor_full_state on an environment whose descriptor is
+//     a position (ant-omni, ant-trap, ant-maze, pointmaze) belong to prior, as "<algorithm>, no
+//     prior". If there are such runs, the corresponding runs with the prior belong there too.
+//   - map-elites with iso_sigma and line_sigma on the paper's grid, and dads-reward with
+//     diversity_reward_scale and alpha_init on its grid, belong only to sensitivity. The defaults
+//     of training are not on the grids.
+//   - sac belongs to smerl-targets, diayn and dads to reward, everything else to training. The
+//     label is the algorithm's name.
 //
-// Of runs with one experiment, label, environment, seed (and grid setting or perturbation), which
-// then differ in other hyperparameters, the longest complete one counts: a folder with runs of
-// several scales needs a plan.
+// Among runs with the same experiment, label, environment and seed (and grid setting or
+// perturbation) that differ in other hyperparameters, the longest complete run is used. A folder
+// with runs at several scales needs a plan.
 func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	found, problems, err := runs.Find(root, "*")
 	if err != nil {
 		return nil, nil, err
 	}
-	trained := map[string]string{} // labels by the name of the run
+	trained := map[string]string{} // labels by run name
 	for _, run := range found {
 		if !follows(run.Config) {
 			trained[run.Name()] = labelOf(run.Config)
@@ -79,7 +81,7 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 			}
 			if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil || settings.Skills == "" {
 				problems = append(problems, unreadable(run,
-					errors.New("it does not name the run whose skills it uses")))
+					errors.New("the run whose skills it uses is not named")))
 				continue
 			}
 			label, ok := trained[settings.Skills]
@@ -115,7 +117,7 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	}
 	for _, key := range order {
 		if n := rivals[key]; n > 1 {
-			problems = append(problems, fmt.Errorf("%s: %d runs, of which %s counts; give a plan to choose",
+			problems = append(problems, fmt.Errorf("%s: %d runs, using %s; give a plan to choose",
 				key, n, chosen[key].run.Name()))
 		}
 		lines = append(lines, chosen[key].line)
@@ -123,12 +125,12 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	return lines, problems, nil
 }
 
-// follows tells whether a run uses the skills of another.
+// follows reports whether a run uses the skills of another run.
 func follows(c runs.Config) bool {
 	return c.Algorithm == algorithmAdaptation || c.Algorithm == algorithmControl
 }
 
-// longer tells whether a run counts rather than another one.
+// longer reports whether run a is preferred to run b.
 func longer(a, b *runs.Run) bool {
 	if a.Status.Finished != b.Status.Finished {
 		return a.Status.Finished
@@ -136,11 +138,10 @@ func longer(a, b *runs.Run) bool {
 	return a.Status.EnvSteps > b.Status.EnvSteps
 }
 
-// positions are the environments whose descriptor is a position: the prior of the paper's section
-// on it.
+// positions are the environments whose descriptor is a position: the prior in the paper.
 var positions = []string{"ant-omni", "ant-trap", "ant-maze", "pointmaze"}
 
-// labelOf is the label of a training run.
+// labelOf returns the label of a training run.
 func labelOf(c runs.Config) string {
 	if c.Algorithm != "diayn-reward" && c.Algorithm != "dads-reward" || !slices.Contains(positions,
 		c.Env) {
@@ -155,13 +156,13 @@ func labelOf(c runs.Config) string {
 	return c.Algorithm
 }
 
-// gridValues are the paper's grids; both values of the published σ2 that it is unsure of.
+// gridValues are the paper's grids, with both values of the published σ2 that is ambiguous.
 var gridValues = map[string][2][]float64{
 	"map-elites":  {{0.001, 0.01, 0.1}, {0.01, 0.1, 0.5, 1}},
 	"dads-reward": {{0.1, 1, 10}, {0.1, 0.5, 1}},
 }
 
-// gridOf gives the two hyperparameters of an algorithm's grid.
+// gridOf returns the two grid hyperparameters of a run.
 func gridOf(c runs.Config) (a, b float64) {
 	settings := map[string]json.RawMessage{}
 	var values [2]float64
@@ -185,12 +186,12 @@ func onGrid(c runs.Config) bool {
 	return slices.Contains(grid[0], a) && slices.Contains(grid[1], b)
 }
 
-// folderName is the name of a run's folder: algorithm, environment, seed and hash.
+// folderName matches the name of a run's folder: algorithm, environment, seed and hash.
 var folderName = regexp.MustCompile(`^(.+)-(?:` + strings.Join(environments, "|") +
 	`)--?\d+-[0-9a-f]{8}$`)
 
-// algorithmOf reads the algorithm from the name of a run that is not there any more; of names of
-// other environments it is the whole.
+// algorithmOf returns the algorithm in the name of a run that no longer exists, or the whole name
+// if its environment is unknown.
 func algorithmOf(name string) string {
 	if match := folderName.FindStringSubmatch(name); match != nil {
 		return match[1]

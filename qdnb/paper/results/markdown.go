@@ -12,10 +12,10 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Markdown are tables of an experiment over training runs in the paper's layout, a row for each
-// label and a column for each environment: median and standard deviation of max fitness and QD
-// score (tables 1, 9 and 10), mean, median and interquartile mean (table 11), and for the
-// experiment "training" the environment steps (table 8). The best median of a column is bold.
+// Markdown returns an experiment's training results as tables in the paper's layout, with a row for
+// each label and a column for each environment: median and standard deviation of max fitness and QD
+// score (tables 1, 9 and 10), mean, median and interquartile mean (table 11), and environment steps
+// for the experiment "training" (table 8). The best median of a column is bold.
 func (t *Tables) Markdown(experiment string) string {
 	rowLabels, envs := t.Axes(experiment)
 	if len(rowLabels) == 0 {
@@ -42,10 +42,10 @@ func (t *Tables) Markdown(experiment string) string {
 	return strings.Join(parts, "\n")
 }
 
-// ScoreTable is a table of a metric at the end of training runs: a row for each label and a column
-// for each environment, of which format writes the scores over seeds (see [Tables.Scores]) in the
-// notation of its column. Where there is no run the entry is empty. Bold is what prints the best
-// median of its column.
+// ScoreTable returns a table of a metric at the end of training, with a row for each label and a
+// column for each environment. format writes the scores over seeds (see [Tables.Scores]) in the
+// notation of the column. Entries without runs are empty. Entries that print the best median of
+// their column are bold.
 func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string,
 	format func(n tables.Notation, scores []float64) string) *tables.Table {
 	best, notations := make([]string, len(envs)), make([]tables.Notation, len(envs))
@@ -79,20 +79,20 @@ func (t *Tables) ScoreTable(m Metric, rowLabels, envs []string,
 	return table
 }
 
-// Spread writes a sample as "median (± standard deviation)".
+// Spread formats a sample as "median (± standard deviation)".
 func Spread(n tables.Notation, x []float64) string {
 	return fmt.Sprintf("%s (± %s)", n.Number(stats.Median(x)), n.Number(stats.Std(x)))
 }
 
-// Averages writes a sample as "mean | median | interquartile mean".
+// Averages formats a sample as "mean | median | interquartile mean".
 func Averages(n tables.Notation, x []float64) string {
 	return strings.Join([]string{n.Number(stats.Mean(x)), n.Number(stats.Median(x)),
 		n.Number(stats.IQM(x))}, " | ")
 }
 
-// MeanSteps are the environment steps of a label's training runs: the mean over the environments
-// that have any of the mean over seeds; and as a part of the paper's on the same environments, NaN
-// where these are not known (see [PaperSteps]).
+// MeanSteps returns the environment steps of a label's training runs, averaged over seeds and then
+// over the environments with runs. ratio divides them by the paper's on the same environments; it
+// is NaN if those are unknown (see [PaperSteps]).
 func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, environments int) {
 	var means, published []float64
 	for _, env := range envs {
@@ -108,9 +108,11 @@ func (t *Tables) MeanSteps(label string, envs []string) (steps, ratio float64, e
 	return steps, ratio, len(means)
 }
 
-// StepTable is a table of [Tables.MeanSteps], a row for each label.
+// StepTable returns a table of [Tables.MeanSteps] with a row for each label.
 func (t *Tables) StepTable(rowLabels, envs []string) *tables.Table {
-	table := &tables.Table{Header: []string{"method", "steps", "part of the paper's", "environments"}}
+	table := &tables.Table{
+		Header: []string{"method", "steps", "part of the paper's", "environments"},
+	}
 	var all, parts []float64
 	for _, label := range rowLabels {
 		steps, ratio, _ := t.MeanSteps(label, envs)

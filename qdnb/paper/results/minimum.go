@@ -9,17 +9,17 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// The least that a training run must have for a verdict on what the paper says of its method.
+// Minimum requirements on a training run for a verdict on the paper's claims.
 const (
 	minCells     = 1024 // of the repertoire
-	fullEpisode  = 250  // control steps
-	mazeEpisode  = 500  // the same, of ant-maze
-	firstRetrain = 2    // loops after which AURORA trains its auto-encoder again
+	fullEpisode  = 250  // control steps per episode
+	mazeEpisode  = 500  // control steps per episode of ant-maze
+	firstRetrain = 2    // loops after which AURORA retrains its auto-encoder
 )
 
-// shortcomings are what keeps a training run from bearing out, or refuting, a statement of the
-// paper: each a phrase such as "episodes of 50 steps, not 250"; nil if nothing does. What a run of
-// another program or of a variant does not tell is taken for granted.
+// shortcomings returns why a training run can neither support nor refute the paper's claims, as
+// phrases such as "episodes of 50 steps, not 250"; nil if it can. Values that an imported run or a
+// variant does not record are assumed sufficient.
 func shortcomings(run *runs.Run) (short []string, err error) {
 	var s struct {
 		Length int64 `json:"episode_length"`
@@ -41,7 +41,7 @@ func shortcomings(run *runs.Run) (short []string, err error) {
 		short = append(short, fmt.Sprintf("%d cells, not %d", s.Cells, minCells))
 	}
 	if s.Loop > 0 && run.Status.Generation < firstRetrain*s.Loop {
-		short = append(short, fmt.Sprintf("the auto-encoder was not trained again (generation %d of %d)",
+		short = append(short, fmt.Sprintf("the auto-encoder was not retrained (generation %d of %d)",
 			run.Status.Generation, firstRetrain*s.Loop))
 	}
 	if s.Every > 0 && run.Status.EnvSteps < s.Every {
@@ -59,15 +59,15 @@ func shortcomings(run *runs.Run) (short []string, err error) {
 
 func anyAbove(x []float64, limit float64) bool {
 	for _, v := range x {
-		if v > limit { // not NaN
+		if v > limit { // false for NaN
 			return true
 		}
 	}
 	return false
 }
 
-// skillsShortcomings are those of the training run whose skills a run of adaptation or control
-// below root uses.
+// skillsShortcomings returns the shortcomings of the training run whose skills an adaptation or
+// control run below root uses.
 func skillsShortcomings(root string, c runs.Config) ([]string, error) {
 	var s struct {
 		Skills string `json:"skills"`
@@ -77,7 +77,7 @@ func skillsShortcomings(root string, c runs.Config) ([]string, error) {
 	}
 	trained, err := runs.Open(filepath.Join(root, s.Skills))
 	if err != nil {
-		return []string{"the training run of its skills is not there"}, nil
+		return []string{"the training run of its skills is missing"}, nil
 	}
 	return shortcomings(trained)
 }

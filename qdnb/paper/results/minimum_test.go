@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// What a training run lacks for a verdict on its method is told by its configuration and metrics,
-// also for who uses its skills.
+// Shortcomings of a training run follow from its configuration and metrics, and also apply to runs
+// that use its skills.
 func TestShortcomings(t *testing.T) {
 	for _, c := range []struct {
 		algorithm, env, settings, metrics string
@@ -25,7 +25,7 @@ func TestShortcomings(t *testing.T) {
 		{"map-elites", "ant-maze", `{"episode_length":250,"cells":1024}`, "", 1, 1,
 			"episodes of 250 steps, not 500"},
 		{"aurora", "ant-uni", `{"loop":10}`, "", 19, 1,
-			"the auto-encoder was not trained again (generation 19 of 20)"},
+			"the auto-encoder was not retrained (generation 19 of 20)"},
 		{"aurora", "ant-uni", `{"loop":10}`, "", 20, 1, ""},
 		{"dads-reward", "ant-uni", `{"evaluation_interval":100000}`, "", 1, 99_800,
 			"skills were not evaluated on schedule (99800 of 100000 steps)"},
@@ -59,7 +59,7 @@ func TestShortcomings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for skills, want := range map[string]string{trained.Name(): "32 cells, not 1024",
-		"gone": "the training run of its skills is not there"} {
+		"gone": "the training run of its skills is missing"} {
 		short, err := skillsShortcomings(root,
 			runs.Config{Hyperparameters: json.RawMessage(`{"skills":"` + skills + `"}`)})
 		if err != nil || len(short) != 1 || short[0] != want {

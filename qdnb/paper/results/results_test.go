@@ -16,7 +16,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// config is a run's; hyperparameters are JSON.
+// config returns a run's configuration; hyperparameters are JSON.
 func config(t testing.TB, algorithm, env string, seed int64, hyperparameters string) runs.Config {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, env, seed, json.RawMessage(hyperparameters))
@@ -28,7 +28,7 @@ func config(t testing.TB, algorithm, env string, seed int64, hyperparameters str
 
 const trainedColumns = "generation,evaluations,env_steps,seconds,max_fitness,coverage,qd_score,invalid\n"
 
-// put makes the folder of a run.
+// put writes the folder of a run.
 func put(t testing.TB, root string, c runs.Config, status runs.Status, metrics string) {
 	t.Helper()
 	w, err := runs.Create(root, c)
@@ -44,7 +44,7 @@ func put(t testing.TB, root string, c runs.Config, status runs.Status, metrics s
 	}
 }
 
-// finished is the status of a complete training run.
+// finished returns the status of a complete training run.
 func finished(fitness, coverage, score float64) runs.Status {
 	return runs.Status{
 		Progress:   runs.Progress{Generation: 2, Evaluations: 20, EnvSteps: 5000, Seconds: 2.5},
@@ -53,7 +53,7 @@ func finished(fitness, coverage, score float64) runs.Status {
 	}
 }
 
-// folder is a made-up experiment of every kind.
+// folder has made-up runs of every experiment.
 type folder struct {
 	root  string
 	lines []sweep.Line
@@ -76,7 +76,7 @@ func (f *folder) other(t testing.TB, experiment, label string, c runs.Config, me
 	f.lines = append(f.lines, sweep.Line{Experiment: experiment, Label: label, Run: c})
 }
 
-// everything has runs of all experiments.
+// everything returns a folder with runs of all experiments.
 func everything(t testing.TB) *folder {
 	f := &folder{root: t.TempDir()}
 	for seed := range int64(2) {
@@ -206,7 +206,7 @@ func TestCollectWritesTheTables(t *testing.T) {
 	}
 }
 
-// Without a plan the folders tell the same.
+// Without a plan, Infer finds the same lines in the folders.
 func TestInferFindsThePlan(t *testing.T) {
 	f := everything(t)
 	lines, problems, err := results.Infer(f.root)
@@ -220,7 +220,7 @@ func TestInferFindsThePlan(t *testing.T) {
 	}
 	for _, l := range f.lines {
 		want = append(want, key(l))
-		// by itself it is training, too
+		// by itself it also belongs to training
 		if l.Experiment == "prior" && !strings.HasSuffix(l.Label, "no prior") {
 			l.Experiment = "training"
 			want = append(want, key(l))
@@ -232,15 +232,15 @@ func TestInferFindsThePlan(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 	}
 
-	// A second scale of one run: the longer one counts, and that is said.
+	// With two scales of one run, the longer one is used and reported.
 	c := config(t, "map-elites", "ant-uni", 0, `{"iso_sigma":0.005,"line_sigma":0.05,"batch":7}`)
 	status := finished(1, 1, 1)
 	status.EnvSteps = 9999
 	put(t, f.root, c, status, trainedColumns)
 	lines, problems, err = results.Infer(f.root)
 	if err != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(),
-		"training: map-elites on ant-uni, seed 0: 2 runs, of which "+c.Name()+" counts") {
-		t.Errorf("of two rivals: %v, %v", err, problems)
+		"training: map-elites on ant-uni, seed 0: 2 runs, using "+c.Name()+";") {
+		t.Errorf("with two candidates: %v, %v", err, problems)
 	}
 	if !slices.ContainsFunc(lines,
 		func(l sweep.Line) bool { return l.Run.Name() == c.Name() }) || len(lines) != len(got) {
@@ -248,7 +248,7 @@ func TestInferFindsThePlan(t *testing.T) {
 	}
 	if none, problems, err := results.Infer(filepath.Join(f.root,
 		"none")); len(none) > 0 || len(problems) > 0 || err != nil {
-		t.Errorf("of no folder: %v, %v, %v", none, problems, err)
+		t.Errorf("without a folder: %v, %v, %v", none, problems, err)
 	}
 }
 
@@ -273,12 +273,12 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 		}
 	}
 	perSeed := len(f.lines) / 2
-	damage(0, "metrics.csv", "generation,steps\n1,2\n")                        // of another version
+	damage(0, "metrics.csv", "generation,steps\n1,2\n")                        // from another version
 	damage(1, "config.json", `{"algorithm":"dads-reward","version":3}`)        // unknown field
-	damage(2, "status.json", `{"generation":`)                                 // half
+	damage(2, "status.json", `{"generation":`)                                 // truncated
 	damage(8, "metrics.csv", "index,x\n")                                      // adaptation
 	damage(10, "metrics.csv", strings.Repeat("x", 100))                        // hurdles
-	damage(perSeed, "config.json", `{"algorithm":"other","env":"e","seed":0}`) // of another run
+	damage(perSeed, "config.json", `{"algorithm":"other","env":"e","seed":0}`) // another run's
 	tables, err := results.Collect(f.root, f.lines)
 	if err != nil {
 		t.Fatal(err)
@@ -293,30 +293,30 @@ func TestIncompleteAndBrokenRuns(t *testing.T) {
 		}
 	}
 	if got := tables.Scores("aurora", "ant-uni", results.QDScore); len(got) != 0 {
-		t.Errorf("incomplete runs give the scores %v", got)
+		t.Errorf("incomplete runs have scores %v", got)
 	}
 	if i := slices.IndexFunc(tables.Trained,
 		func(r results.Trained) bool { return r.Run == half.Name() }); i < 0 ||
 		tables.Trained[i].Finished {
-		t.Error("the run that is not complete is not marked")
+		t.Error("the incomplete run is not marked")
 	}
 	if _, err := tables.Write(t.TempDir()); err != nil {
 		t.Error(err)
 	}
 	if _, err := results.Collect(f.root, nil); err == nil || !strings.Contains(err.Error(),
 		"no runs") {
-		t.Errorf("of no lines: %v", err)
+		t.Errorf("without lines: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tables.Write(filepath.Join(file, "dir")); err == nil {
-		t.Error("a file took the tables")
+		t.Error("tables were written below a file")
 	}
 }
 
-// Whatever part of a metrics.csv is there, it is read or reported.
+// A truncated metrics.csv is read or reported, whatever its length.
 func TestHalfFilesDoNotPanic(t *testing.T) {
 	f := everything(t)
 	for line, l := range f.lines[:11] {
@@ -372,7 +372,7 @@ func TestAggregates(t *testing.T) {
 		t.Errorf("nominal scores %v", got)
 	}
 	if got := tables.Adaptation(results.Actuators, "e", "a", 4); !slices.Equal(got, []float64{5}) {
-		t.Errorf("the scores of a run that two experiments share are %v", got)
+		t.Errorf("a run shared by two experiments has scores %v", got)
 	}
 	curve := tables.HurdlesCurve("a")
 	if len(curve) != 2 || curve[0].EnvSteps != 4 || curve[1].EnvSteps != 10 || curve[0].Median !=
@@ -422,6 +422,6 @@ func TestEdgeCoverage(t *testing.T) {
 	}
 	if tables, err := results.Collect(root,
 		[]sweep.Line{line}); err != nil || len(tables.Problems) != 1 {
-		t.Errorf("of a damaged repertoire: %v, %v", err, tables)
+		t.Errorf("with a damaged repertoire: %v, %v", err, tables)
 	}
 }

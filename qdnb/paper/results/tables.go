@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Experiments that lines of plans name.
+// Names of the experiments in plans.
 const (
 	ExperimentTraining    = "training"
 	ExperimentTargets     = "smerl-targets"
@@ -16,7 +16,7 @@ const (
 	ExperimentReward      = "reward"
 )
 
-// Experiments lists them in the paper's order.
+// Experiments lists the experiments in the paper's order.
 func Experiments() []string {
 	return []string{
 		ExperimentTargets, ExperimentTraining, ExperimentAdaptation, ExperimentHurdles,
@@ -32,7 +32,7 @@ const (
 	Target    = "target"
 )
 
-// Algorithms of runs that are not training.
+// Algorithms of runs that are not training runs.
 const (
 	algorithmAdaptation = "adaptation"
 	algorithmControl    = "ppo"
@@ -44,36 +44,36 @@ type Tables struct {
 	Adapted    []Adapted
 	Controlled []Controlled
 
-	Lines      int // of the plan
-	Complete   int // of them
-	Incomplete int // begun, but not complete
-	Missing    int // not begun
-	// Problems are runs that could not be read, each in one line that names the folder.
+	Lines      int // lines of the plan
+	Complete   int // complete lines
+	Incomplete int // started, but not complete
+	Missing    int // not started
+	// Problems are runs that could not be read, each a one-line error that names the folder.
 	Problems []error
 
-	experiments []string // that the lines belong to
+	experiments []string // experiments of the lines
 }
 
 // Trained is a training run.
 type Trained struct {
 	Experiment, Label, Algorithm, Env string
 	Seed                              int64
-	Run                               string // name of the folder
+	Run                               string // name of the run's folder
 	Finished                          bool
 	Generation, EnvSteps              int64
 	Seconds                           float64
-	MaxFitness, Coverage, QDScore     float64 // at the end; -Inf, 0 and 0 without solutions
-	// of the grid of the experiment "sensitivity", if the algorithm has one
+	MaxFitness, Coverage, QDScore     float64 // final values; -Inf, 0 and 0 without solutions
+	// A and B are the settings of the experiment "sensitivity", if the algorithm has a grid.
 	A, B         Setting
-	EdgeCoverage float64 // see [edgeCoverage]; NaN where it is not known
-	Prior        bool    // what tells skills apart is the descriptor, not the whole observation
+	EdgeCoverage float64 // see [edgeCoverage]; NaN if unknown
+	Prior        bool    // skills are discriminated by the descriptor, not the whole observation
 	Curve        []Point // nil if not finished
-	// Short are phrases on what makes the run too small for a verdict on what the paper says of its
-	// method; nil if it is not.
+	// Short are the reasons why the run is too small for a verdict on the paper's claims; nil if there
+	// are none.
 	Short []string
 }
 
-// Setting is a hyperparameter of a grid.
+// Setting is a hyperparameter in a grid.
 type Setting struct {
 	Name  string
 	Value float64
@@ -82,39 +82,39 @@ type Setting struct {
 // Point is a row of a training run's metrics.csv.
 type Point struct{ EnvSteps, Seconds, MaxFitness, Coverage, QDScore float64 }
 
-// Adapted is an evaluation of the skills of a training run in a changed environment; see
+// Adapted is an evaluation of a training run's skills in perturbed environments; see
 // [Adapted.Values].
 type Adapted struct {
-	Experiment   string // "adaptation" or "reward", which evaluates its runs, too
+	Experiment   string // "adaptation" or "reward", whose runs are also evaluated
 	Label, Env   string
-	Seed         int64 // of the training
+	Seed         int64 // of the training run
 	Run          string
 	Perturbation string
-	Values       []Value  // by index
-	Short        []string // as [Trained], of the training run
+	Values       []Value  // sorted by index
+	Short        []string // as in [Trained], for the training run
 }
 
-// Sharded is the outcome of one value of a perturbation.
+// Value is the outcome of one value of a perturbation.
 type Value struct {
 	Index int
 	X, Y  float64 // the multiplier and NaN, or the target's position in metres
-	// Score is the best skill's: the maximum over skills of the median over initial states. Skills
-	// whose median is NaN do not count; without any other it is NaN.
+	// Score is the maximum over skills of the median fitness over initial states. Skills whose median
+	// is NaN do not count; without any other skill it is NaN.
 	Score  float64
-	Skill  int // of that score; a cell or the number of a skill
-	Skills int // how many were evaluated
+	Skill  int // the skill with that score: a cell or the number of a skill
+	Skills int // number of skills evaluated
 }
 
-// Controlled is a run of the meta-controller on hurdles.
+// Controlled is a meta-controller's run on hurdles.
 type Controlled struct {
 	Label string
-	Seed  int64 // of the training
+	Seed  int64 // of the training run
 	Run   string
 	Curve []ControlPoint
-	Short []string // as [Trained], of the training run
+	Short []string // as in [Trained], for the training run
 }
 
-// ControlPoint is a row of its metrics.csv.
+// ControlPoint is a row of a meta-controller's metrics.csv.
 type ControlPoint struct{ EnvSteps, FitnessMean, FitnessMax, HurdlesMean, HurdlesMax float64 }
 
 // Neuroevolution lists the paper's quality-diversity methods in its order.
@@ -122,26 +122,24 @@ func Neuroevolution() []string {
 	return []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
 }
 
-// Reinforcement lists the methods of reinforcement learning that the paper compares them with, in
-// its order.
+// Reinforcement lists the reinforcement-learning methods that the paper compares, in its order.
 func Reinforcement() []string {
 	return []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
 }
 
-// Environments lists those in which the paper trains, in its order.
+// Environments lists the paper's training environments in its order.
 func Environments() []string {
 	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
 		"halfcheetah-uni"}
 }
 
-// labels are the methods in the order of the paper; others follow by name. environments are so,
-// too.
+// labels and environments are in the paper's order. Other names follow alphabetically.
 var (
 	labels       = slices.Concat(Neuroevolution(), Reinforcement(), []string{"diayn", "dads", "sac"})
 	environments = Environments()
 )
 
-// byList compares names by their place in a list; names that are not in it come last, in order.
+// byList compares names by their place in a list. Names not in the list come last, alphabetically.
 func byList(list []string) func(a, b string) int {
 	place := func(name string) int {
 		if i := slices.Index(list, name); i >= 0 {
@@ -157,7 +155,7 @@ var (
 	byEnv   = byList(environments)
 )
 
-// sort puts rows in the paper's order, whatever the plan's is.
+// sort puts rows in the paper's order, independent of the plan's order.
 func (t *Tables) sort() {
 	slices.SortStableFunc(t.Trained, func(a, b Trained) int {
 		return cmp.Or(byList(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),

@@ -12,13 +12,13 @@ import (
 // smerlTargetsHeader are the columns of smerl_targets_summary.csv.
 var smerlTargetsHeader = []string{"env", "seeds", "target", "margin"}
 
-// ReadSMERLTargets reads a smerl_targets_summary.csv that [Tables.Write] wrote: what SMERL aims at
-// on each environment.
+// ReadSMERLTargets reads the SMERL targets of each environment from a smerl_targets_summary.csv
+// written by [Tables.Write].
 func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("SMERL's targets: %w; `qdnb sweep results` of the experiment "+
-			"smerl-targets writes them", err)
+		return nil, fmt.Errorf("SMERL's targets: %w; write them with `qdnb sweep results` for the "+
+			"experiment smerl-targets", err)
 	}
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
@@ -26,7 +26,7 @@ func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(rows) < 2 || !slices.Equal(rows[0], smerlTargetsHeader) {
-		return nil, fmt.Errorf("%s has no targets: name the smerl_targets_summary.csv of a complete "+
+		return nil, fmt.Errorf("%s has no targets: use the smerl_targets_summary.csv of a complete "+
 			"experiment smerl-targets", path)
 	}
 	var list []SMERLTarget
@@ -36,7 +36,7 @@ func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 		for i := range numbers {
 			if numbers[i], err = strconv.ParseFloat(row[1+i],
 				64); err != nil || math.IsNaN(numbers[i]) || math.IsInf(numbers[i], 0) {
-				return nil, fmt.Errorf("%s: the target on %s is %q, not a number: the runs of SAC there are "+
+				return nil, fmt.Errorf("%s: the target on %s is %q, not a number: the SAC runs on it are "+
 					"damaged or empty", path, row[0], row[1+i])
 			}
 		}

@@ -1,10 +1,9 @@
-// Package sweep keeps plans: lists of runs that stand on their own, one JSON object a line, which a
-// laptop works through and a cluster's job array shares out.
+// Package sweep reads and writes plans: lists of independent runs, one JSON object per line, for a
+// laptop to run in sequence or a cluster's job array to run in parallel.
 //
-// All that is known of a plan's progress lies in the folders of its runs. So nothing has to be told
-// who does what, a task that was killed is started again, and the same plan can be worked at from
-// several machines that share the folder of the runs.
+// A plan's progress is stored only in the folders of its runs. So work needs no coordinator, a
+// killed task can simply be restarted, and machines that share the runs folder can share a plan.
 //
-// The package reads plans and folders. It does not import GoMLX; what a line does is
-// qdnb/experiments' matter.
+// The package reads plans and folders and does not import GoMLX. Package experiments runs the
+// lines.
 package sweep

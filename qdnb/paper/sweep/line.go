@@ -12,30 +12,30 @@ import (
 
 // Line is one run of a plan.
 type Line struct {
-	// whose plan it belongs to, such as "adaptation"; also of the training runs which that needs
+	// Experiment is the experiment that the line is planned for, such as "adaptation". The training
+	// runs that it needs name it too.
 	Experiment string `json:"experiment"`
 	// Label names the method in figures and tables, such as "dads-reward" or "dads-reward, no
 	// prior". Lines of one label differ in seed, environment or, in the experiment "sensitivity",
 	// hyperparameters.
 	Label  string      `json:"label"`
 	Run    runs.Config `json:"run"`
-	Budget runs.Budget `json:"budget"` // none for a run that ends by itself
+	Budget runs.Budget `json:"budget"` // empty for a run that ends by itself
 	Needs  []Need      `json:"needs,omitempty"`
-	// CPUSeconds is an estimate of the processor time that the line takes; 0 where there is none.
+	// CPUSeconds is the estimated processor time of the line; 0 if unknown.
 	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
-	// of all other fields, so that a plan that was changed by accident is not run; see
-	// [Line.Sealed]
+	// Hash covers all other fields, so that an accidentally edited plan is not run; see [Line.Sealed].
 	Hash string `json:"hash"`
 }
 
-// Need is a run that must be complete before a line can begin.
+// Need is a run that must be complete before a line can start.
 type Need struct {
 	Run    runs.Config `json:"run"`
 	Budget runs.Budget `json:"budget"`
 }
 
-// Sealed is the line in canonical form with its hash: the first eight hexadecimal digits of the
-// SHA-256 of its other fields.
+// Sealed returns the line in canonical form with its hash: the first eight hexadecimal digits of
+// the SHA-256 of its other fields.
 func (l Line) Sealed() (Line, error) {
 	if err := l.check(); err != nil {
 		return l, err
@@ -58,20 +58,20 @@ func (l Line) Sealed() (Line, error) {
 	return l, nil
 }
 
-// check tells what a line lacks.
+// check validates a line.
 func (l Line) check() error {
 	if l.Experiment == "" || l.Label == "" {
 		return errors.New(`it needs both "experiment" and "label"`)
 	}
-	if !(l.CPUSeconds >= 0 && l.CPUSeconds < 1e12) { // NaN is neither
-		return fmt.Errorf(`"cpu_seconds" must be a number from 0 on, not %g`, l.CPUSeconds)
+	if !(l.CPUSeconds >= 0 && l.CPUSeconds < 1e12) { // false for NaN
+		return fmt.Errorf(`"cpu_seconds" must be a non-negative number, not %g`, l.CPUSeconds)
 	}
 	if err := checkRun(l.Run, l.Budget); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	for i, need := range l.Needs {
 		if err := checkRun(need.Run, need.Budget); err != nil {
-			return fmt.Errorf("needs, number %d: %w", i, err)
+			return fmt.Errorf("needs[%d]: %w", i, err)
 		}
 	}
 	return nil
@@ -84,21 +84,21 @@ func checkRun(c runs.Config, b runs.Budget) error {
 	return b.Validate()
 }
 
-// canonical is a valid configuration with one spelling for one meaning.
+// canonical returns a valid configuration with equal settings spelt equally.
 func canonical(c runs.Config) runs.Config {
 	hyperparameters := c.Hyperparameters
 	if len(hyperparameters) == 0 {
 		hyperparameters = json.RawMessage("{}")
 	}
 	written, err := runs.NewConfig(c.Algorithm, c.Env, c.Seed, hyperparameters)
-	if err != nil { // it was checked
+	if err != nil { // cannot happen: the configuration was checked
 		return c
 	}
 	written.Parts = c.Parts
 	return written
 }
 
-// lineFile is a line as it is read: what refuses unknown fields at every depth.
+// lineFile is a line in JSON. It rejects unknown fields at every depth.
 type lineFile struct {
 	Experiment string          `json:"experiment"`
 	Label      string          `json:"label"`
@@ -123,7 +123,7 @@ type budgetFile struct {
 	CPU         string `json:"cpu"`
 }
 
-// parse reads one line. A hash that is there must be right.
+// parse reads one line. A hash, if present, must match.
 func parse(data []byte) (Line, error) {
 	var file lineFile
 	if err := runs.Decode(data, &file); err != nil {
@@ -142,8 +142,8 @@ func parse(data []byte) (Line, error) {
 		return Line{}, err
 	}
 	if file.Hash != "" && file.Hash != l.Hash {
-		return Line{}, fmt.Errorf("its hash is %q, but its fields have %q: it was edited; if that was "+
-			"meant, empty the hash", file.Hash, l.Hash)
+		return Line{}, fmt.Errorf("its hash is %q, but its fields hash to %q: the line was edited; if "+
+			"that was intended, empty the hash", file.Hash, l.Hash)
 	}
 	return l, nil
 }
@@ -161,18 +161,18 @@ func parseNeeds(data json.RawMessage) ([]Need, error) {
 		var file needFile
 		err := runs.Decode(item, &file)
 		if err != nil {
-			return nil, fmt.Errorf("needs, number %d: %w", i, err)
+			return nil, fmt.Errorf("needs[%d]: %w", i, err)
 		}
 		need := Need{Run: file.Run}
 		if need.Budget, err = parseBudget(file.Budget); err != nil {
-			return nil, fmt.Errorf("needs, number %d: %w", i, err)
+			return nil, fmt.Errorf("needs[%d]: %w", i, err)
 		}
 		needs = append(needs, need)
 	}
 	return needs, nil
 }
 
-// parseBudget reads a budget as strictly as the rest: a limit that is misspelt would be none.
+// parseBudget rejects unknown fields too: a misspelt limit would be no limit.
 func parseBudget(data json.RawMessage) (b runs.Budget, err error) {
 	if len(data) == 0 {
 		return b, nil

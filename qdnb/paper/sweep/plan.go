@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Read reads a plan. Errors name it and the line's number, counted from 1 as an editor does. Empty
-// lines are passed over. A line without a hash gets one.
+// Read reads a plan. Errors give the plan's name and the line number, counted from 1. Empty lines
+// are skipped. A line without a hash gets one.
 func Read(r io.Reader, name string) ([]Line, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -32,7 +32,7 @@ func Read(r io.Reader, name string) ([]Line, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
 		if before, twice := first[line.Hash]; twice {
-			return nil, fmt.Errorf("%s:%d: it is the same as line %d; remove one of them", name, number,
+			return nil, fmt.Errorf("%s:%d: duplicate of line %d; remove one of them", name, number,
 				before)
 		}
 		first[line.Hash] = number
@@ -48,8 +48,8 @@ func Read(r io.Reader, name string) ([]Line, error) {
 func ReadFile(path string) ([]Line, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no plan %s: `qdnb sweep plan --experiment training > %s` "+
-			"writes one", path, path)
+		return nil, fmt.Errorf("plan %s does not exist: write one with `qdnb sweep plan "+
+			"--experiment training > %s`", path, path)
 	} else if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func ReadFile(path string) ([]Line, error) {
 	return Read(file, path)
 }
 
-// Write writes a plan, with hashes.
+// Write writes a plan with hashes.
 func Write(w io.Writer, lines []Line) error {
 	out := bufio.NewWriter(w)
 	encoder := json.NewEncoder(out)
@@ -74,16 +74,16 @@ func Write(w io.Writer, lines []Line) error {
 	return out.Flush()
 }
 
-// At is the line of an index, which counts from 0 as job arrays do.
+// At returns the line of an index, counted from 0 as in job arrays.
 func At(lines []Line, index int) (Line, error) {
 	if index < 0 || index >= len(lines) {
-		return Line{}, fmt.Errorf("the plan has no index %d: its %d lines have 0 to %d", index,
+		return Line{}, fmt.Errorf("index %d is out of range: the plan has %d lines, 0 to %d", index,
 			len(lines), len(lines)-1)
 	}
 	return lines[index], nil
 }
 
-// Name is how messages call a line: its label where that is more than the algorithm, and its run.
+// Name identifies a line in messages: its run, and its label unless that is just the algorithm.
 func (l Line) Name() string {
 	if l.Label == l.Run.Algorithm || strings.HasPrefix(l.Run.Name(), l.Label+"-") {
 		return l.Run.Name()

@@ -12,43 +12,43 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Status is how far a line is.
+// Status is the progress of a line.
 type Status string
 
-// What a line can be, as its folder tells.
+// Statuses of a line, from its folder.
 const (
-	Done        Status = "done"        // nothing is left to do
+	Done        Status = "done"        // nothing left to do
 	Running     Status = "running"     // a process holds its folder
-	Interrupted Status = "interrupted" // begun, and nobody is at it
-	Ready       Status = "not begun"   // it can begin
+	Interrupted Status = "interrupted" // started, and held by no process
+	Ready       Status = "not begun"   // can start
 	Waiting     Status = "waiting"     // a run that it needs is not complete
 	Broken      Status = "broken"      // its folder cannot be read; State.Err says why
 )
 
-// Statuses are all, in the order in which they are told.
+// Statuses lists all statuses in the order of reports.
 var Statuses = []Status{Done, Running, Interrupted, Ready, Waiting, Broken}
 
-// State is how a line stands.
+// State is a line with its progress.
 type State struct {
 	Line
 	Index    int
 	Status   Status
 	Progress runs.Progress
-	Compile  float64  // seconds of Progress that compilation took
-	Fraction float64  // how much of the budget is spent, from 0 to 1
-	Holder   string   // who holds the folder, such as "process 12 on node3", while running
-	Missing  []string // names of the runs that it waits for
+	Compile  float64  // compilation time within Progress, in seconds
+	Fraction float64  // fraction of the budget spent, from 0 to 1
+	Holder   string   // the process that holds the folder while running, such as "process 12 on node3"
+	Missing  []string // names of the runs the line waits for
 	Err      error    // why it is broken
 }
 
-// folder is what the folder of a run tells.
+// folder is what a run's folder contains.
 type folder struct {
 	run    *runs.Run // nil if there is none
 	holder string
 	err    error
 }
 
-// Inspect tells how the lines of a plan stand. It reads the folders below root and writes nothing.
+// Inspect returns the states of a plan's lines. It reads the folders below root and writes nothing.
 func Inspect(root string, lines []Line) []State {
 	seen := map[string]folder{}
 	look := func(c runs.Config) folder {
@@ -98,7 +98,7 @@ func stateOf(line Line, index int, look func(runs.Config) folder) State {
 	return s
 }
 
-// limits are those of a line, or what a run without limits of its own wrote into its status.
+// limits returns the line's budget or, if it has none, the budget recorded in the run's status.
 func limits(b runs.Budget, run *runs.Run) runs.Budget {
 	if b == (runs.Budget{}) {
 		return run.Status.Budget
@@ -106,13 +106,13 @@ func limits(b runs.Budget, run *runs.Run) runs.Budget {
 	return b
 }
 
-// done tells whether a run is complete and has spent a budget.
+// done reports whether a run is complete and has spent a budget.
 func done(run *runs.Run, b runs.Budget) bool {
 	return run.Status.Finished && (b == (runs.Budget{}) || b.Done(run.Status.Progress))
 }
 
-// IsDone tells whether the run of a configuration below root is complete and has spent a budget. It
-// is an error if its folder cannot be read.
+// IsDone reports whether the run of a configuration below root is complete and has spent a budget.
+// It fails if the run's folder cannot be read.
 func IsDone(root string, c runs.Config, b runs.Budget) (bool, error) {
 	run, err := open(root, c)
 	return err == nil && run != nil && done(run, b), err
@@ -125,7 +125,7 @@ func inspect(root string, c runs.Config) (f folder) {
 	return f
 }
 
-// open reads the run of a configuration; nil if there is none, or it has no configuration yet.
+// open reads the run of a configuration; nil if the folder or its config.json does not exist.
 func open(root string, c runs.Config) (*runs.Run, error) {
 	dir := filepath.Join(root, c.Name())
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); errors.Is(err, fs.ErrNotExist) {
@@ -136,13 +136,13 @@ func open(root string, c runs.Config) (*runs.Run, error) {
 		return nil, err
 	}
 	if run.Config.Name() != c.Name() {
-		return nil, fmt.Errorf("%s is the folder of another run, %s: its config.json was edited; "+
-			"restore it or move the folder away", dir, run.Config.Name())
+		return nil, fmt.Errorf("%s holds another run, %s: its config.json was edited; restore it or "+
+			"move the folder away", dir, run.Config.Name())
 	}
 	return run, nil
 }
 
-// Totals are the numbers of a plan.
+// Totals summarise a plan.
 type Totals struct {
 	Lines    int            `json:"lines"`
 	Count    map[Status]int `json:"count"`
@@ -151,21 +151,20 @@ type Totals struct {
 	Left     Left           `json:"left"`
 }
 
-// Left is an estimate of what a plan still takes, on machines like those that did the rest, one
-// line after the other. Where a plan estimates processor times it is for all cores of this machine
-// together.
+// Left estimates the remaining work of a plan, run sequentially on machines like those used so far.
+// For plans with estimates of processor time it assumes all cores of this machine.
 type Left struct {
 	EnvSteps int64         `json:"env_steps"`
 	Time     time.Duration `json:"-"`
 	Seconds  float64       `json:"seconds"` // Time
-	// Unknown counts lines whose time is not known, since no run like them has begun; it is not in
-	// the other numbers.
+	// Unknown counts lines whose time is unknown because no similar run has started. The other numbers
+	// exclude them.
 	Unknown int `json:"unknown_lines"`
 }
 
-// Total adds the states of a plan up; runs that several lines name count once. What is left of a
-// line follows from its budget, and else from how far it is, or from lines of the same algorithm
-// and environment, or of the same algorithm.
+// Total sums the states of a plan. Runs that several lines name count once. The remaining work of a
+// line is estimated from its budget, else from its own progress, else from lines of the same
+// algorithm and environment, else from lines of the same algorithm.
 func Total(states []State) Totals {
 	t := Totals{Lines: len(states), Count: map[Status]int{}}
 	model := learnCosts(states)
@@ -194,25 +193,25 @@ func Total(states []State) Totals {
 	return t
 }
 
-// cost is what a line takes.
+// cost is the cost of a line.
 type cost struct{ steps, seconds float64 }
 
-// whole is what a line that has begun costs in all, without compilation, whose time does not grow
-// with what is done.
+// whole extrapolates the total cost of a started line. It excludes compilation, whose time does not
+// grow with progress.
 func (s State) whole() (c cost, known bool) {
-	if s.Progress.Seconds <= 0 || s.Fraction < 0.02 { // of less, the beginning is most
+	if s.Progress.Seconds <= 0 || s.Fraction < 0.02 { // earlier, start-up dominates
 		return cost{}, false
 	}
 	return cost{float64(s.Progress.EnvSteps) / s.Fraction, spent(s) / s.Fraction}, true
 }
 
-// costs are the means of whole lines by kind.
+// costs are mean total costs by kind of line.
 type costs map[string]struct {
 	sum   cost
 	count float64
 }
 
-// kinds are the groups of lines among which a line is compared, the nearest first.
+// kinds returns the groups of lines to compare a line with, the most similar first.
 func kinds(s State) []string {
 	return []string{s.Label + "/" + s.Run.Algorithm + "/" + s.Run.Env, s.Run.Algorithm +
 		"/" + s.Run.Env, s.Run.Algorithm}
@@ -236,8 +235,8 @@ func learnCosts(states []State) costs {
 	return c
 }
 
-// spent is the time that a line took so far without compilation: the wall-clock, or, where its plan
-// counts processor time, that time spread over all cores.
+// spent returns the time spent on a line, excluding compilation: wall-clock time or, if its plan
+// estimates processor time, that time divided by the number of cores.
 func spent(s State) float64 {
 	if s.CPUSeconds > 0 {
 		return s.Progress.CPUSeconds / float64(runtime.NumCPU())
@@ -245,7 +244,7 @@ func spent(s State) float64 {
 	return max(s.Progress.Seconds-s.Compile, 0)
 }
 
-// of is what is left of a line, and whether its time is known.
+// of returns the remaining cost of a line, and whether its time is known.
 func (c costs) of(s State) (left cost, known bool) {
 	for _, kind := range kinds(s) {
 		if entry, ok := c[kind]; ok {
@@ -253,7 +252,7 @@ func (c costs) of(s State) (left cost, known bool) {
 			break
 		}
 	}
-	if own, begun := s.whole(); begun {
+	if own, started := s.whole(); started {
 		left, known = own, true
 	}
 	b := s.Budget
@@ -261,7 +260,7 @@ func (c costs) of(s State) (left cost, known bool) {
 		left.seconds, known = s.CPUSeconds/float64(runtime.NumCPU()), true
 	}
 	if b.EnvSteps > 0 && b.Time == 0 && b.Generations == 0 && b.Evaluations == 0 {
-		if left.steps > 0 { // lines alike may have other budgets
+		if left.steps > 0 { // similar lines may have other budgets
 			left.seconds *= float64(b.EnvSteps) / left.steps
 		}
 		left.steps = float64(b.EnvSteps)

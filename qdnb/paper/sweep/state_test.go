@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// put makes the folder of a run that is so far, as training would leave it.
+// put writes the folder of a run with the given progress, as training would leave it.
 func put(t *testing.T, root string, c runs.Config, status runs.Status) {
 	t.Helper()
 	w := hold(t, root, c)
@@ -24,7 +24,7 @@ func put(t *testing.T, root string, c runs.Config, status runs.Status) {
 	}
 }
 
-// hold takes the folder of a run.
+// hold locks the folder of a run.
 func hold(t *testing.T, root string, c runs.Config) *runs.Writer {
 	t.Helper()
 	w, err := runs.Create(root, c)
@@ -58,7 +58,7 @@ func TestInspect(t *testing.T) {
 		}
 		return states
 	}
-	states := check("nothing is there", Ready, Waiting, Ready, Waiting)
+	states := check("empty folder", Ready, Waiting, Ready, Waiting)
 	if got := states[1].Missing; !slices.Equal(got, []string{lines[0].Run.Name()}) {
 		t.Errorf("line 1 waits for %q", got)
 	}
@@ -85,7 +85,7 @@ func TestInspect(t *testing.T) {
 	put(t, root, lines[1].Run, runs.Status{Progress: runs.Progress{Seconds: 1}, Finished: true})
 	check("what needs it is done, too", Done, Done, Ready, Waiting)
 
-	// 0 is to be extended; 3 now needs what is there
+	// 0 is to be extended; 3 now needs an existing run
 	lines[0].Budget.EnvSteps, lines[3].Needs[0].Run = 2000, lines[0].Run
 	check("a larger budget", Interrupted, Done, Ready, Ready)
 
@@ -118,8 +118,8 @@ func write(t *testing.T, root string, c runs.Config, name, text string) {
 	}
 }
 
-// Estimates of processor time stand for what is not known, and are spread over all cores; a run
-// that two lines name is done once.
+// Estimates of processor time replace unknown times and are divided by the number of cores. A run
+// named by two lines counts once.
 func TestTotalOfProcessorTime(t *testing.T) {
 	root := t.TempDir()
 	line := func(experiment, algorithm string, seed int64, b runs.Budget) Line {
@@ -157,14 +157,14 @@ func TestTotal(t *testing.T) {
 			Budget: b}
 	}
 	lines := []Line{
-		line("aurora", 0, steps), // done: 1000 steps in 20 s, and 5 s to compile
-		// a quarter, in 10 s and 30 s to compile: 750 steps and 30 s are left
+		line("aurora", 0, steps), // done: 1000 steps in 20 s, plus 5 s of compilation
+		// a quarter, in 10 s plus 30 s of compilation: 750 steps and 30 s are left
 		line("aurora", 1, steps),
-		line("aurora", 2, steps), // not begun: the mean of 20 s and 40 s
-		// nothing like it has begun: its time is not known
+		line("aurora", 2, steps), // not started: the mean of 20 s and 40 s
+		// nothing similar has started: its time is unknown
 		line("diayn", 0, steps),
-		line("dads", 0, runs.Budget{Time: time.Minute}),  // as long as its budget says
-		line("aurora", 3, runs.Budget{EnvSteps: 10_000}), // ten times the others
+		line("dads", 0, runs.Budget{Time: time.Minute}),  // as long as its budget
+		line("aurora", 3, runs.Budget{EnvSteps: 10_000}), // ten times the other budgets
 	}
 	put(t, root, lines[0].Run, runs.Status{Progress: runs.Progress{EnvSteps: 1000, Seconds: 25},
 		CompileSeconds: 5, Finished: true})

@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// config is a run of a made-up algorithm.
+// config returns the configuration of a made-up algorithm.
 func config(t testing.TB, algorithm string, seed int64, hyperparameters string) runs.Config {
 	t.Helper()
 	c, err := runs.NewConfig(algorithm, "pointmaze", seed, json.RawMessage(hyperparameters))
@@ -63,14 +63,14 @@ func TestPlanRoundTrip(t *testing.T) {
 		want[i].Hash = got[i].Hash
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("came back as %+v\nwant         %+v", got, want)
+		t.Errorf("read back as %+v\nwant         %+v", got, want)
 	}
 	if second := text(t, got); second != first {
-		t.Errorf("written again it is\n%s\nnot\n%s", second, first)
+		t.Errorf("rewritten it is\n%s\nnot\n%s", second, first)
 	}
 }
 
-// The hash does not look at how a line is spelt, and does look at every field.
+// The hash ignores the spelling of a line, and depends on every field.
 func TestHash(t *testing.T) {
 	line := plan(t)[1]
 	sealed, err := line.Sealed()
@@ -79,7 +79,7 @@ func TestHash(t *testing.T) {
 	}
 	line.Needs[0].Run.Hyperparameters = json.RawMessage(` {"iso_sigma": 5e-3, "batch": 1e1} `)
 	if again, err := line.Sealed(); err != nil || again.Hash != sealed.Hash {
-		t.Errorf("spelt another way the hash is %s, not %s (%v)", again.Hash, sealed.Hash, err)
+		t.Errorf("with another spelling the hash is %s, not %s (%v)", again.Hash, sealed.Hash, err)
 	}
 	seen := map[string]bool{sealed.Hash: true}
 	for i, change := range []func(*Line){
@@ -112,7 +112,7 @@ func TestReadRefuses(t *testing.T) {
 		{"an unknown field of the run", strings.Replace(good[1], `"seed"`, `"sed"`, 1),
 			`plan:2: run: unknown field "sed"`},
 		{"an unknown field of a need", strings.Replace(good[1], `"env_steps"`, `"envsteps"`, 1),
-			`plan:2: needs, number 0: budget: unknown field "envsteps"`},
+			`plan:2: needs[0]: budget: unknown field "envsteps"`},
 		{"an unknown limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generation":3}`, 1),
 			`did you mean "generations"?`},
 		{"a negative limit", strings.Replace(good[1], `"budget":{}`, `"budget":{"generations":-3}`, 1),
@@ -122,18 +122,18 @@ func TestReadRefuses(t *testing.T) {
 		{"half a line", good[1][:len(good[1])/2], `plan:2: not valid JSON: it ends too early`},
 		{"two objects", good[1] + good[0], `plan:2: not valid JSON`},
 		{"an edited field", strings.Replace(good[1], `"seed":0`, `"seed":7`, 1),
-			`it was edited; if that was meant, empty the hash`},
-		{"the same line", good[0], `plan:2: it is the same as line 1`},
+			`the line was edited; if that was intended, empty the hash`},
+		{"the same line", good[0], `plan:2: duplicate of line 1`},
 		{"no label", `{"experiment":"a","run":{"algorithm":"a","env":"b"}}`,
 			`plan:2: it needs both "experiment" and "label"`},
-		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: algorithm "" is not a name`},
+		{"no run", `{"experiment":"a","label":"b"}`, `plan:2: run: algorithm "" is not a valid name`},
 		{"a list", `[]`, `plan:2: [] is not an object`},
 		{"needs that are none",
 			`{"experiment":"a","label":"b","needs":3,"run":{"algorithm":"a","env":"b"}}`,
 			`needs is not a list`},
 		{"a need without a run",
 			`{"experiment":"a","label":"b","needs":[{}],"run":{"algorithm":"a","env":"b"}}`,
-			`needs, number 0: algorithm`},
+			`needs[0]: algorithm`},
 	} {
 		_, err := Read(strings.NewReader(good[0]+"\n"+c.line+"\n"), "plan")
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -153,7 +153,7 @@ func TestReadRefuses(t *testing.T) {
 		}
 	}
 	if _, err := ReadFile("no/such/plan"); err == nil || !strings.Contains(err.Error(),
-		"there is no plan no/such/plan") {
+		"plan no/such/plan does not exist") {
 		t.Error(err)
 	}
 }
@@ -165,13 +165,13 @@ func TestAt(t *testing.T) {
 	}
 	for _, index := range []int{-1, 4} {
 		if _, err := At(lines, index); err == nil || !strings.Contains(err.Error(),
-			"4 lines have 0 to 3") {
+			"4 lines, 0 to 3") {
 			t.Errorf("index %d: %v", index, err)
 		}
 	}
 }
 
-// What was read can be written, and comes back the same.
+// A plan that was read can be written, and reads back the same.
 func FuzzRead(f *testing.F) {
 	whole := text(f, plan(f))
 	f.Add([]byte(whole))
@@ -196,7 +196,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The canonical form of a line keeps what tells variants apart.
+// The canonical form of a line keeps the parts that identify variants.
 func TestPartsBelongToTheRunOfALine(t *testing.T) {
 	c := runs.Config{Algorithm: "mine", Env: "pointmaze",
 		Parts: map[string]string{"emitter": "0123456789abcdef"}}

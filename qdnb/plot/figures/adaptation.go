@@ -8,10 +8,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Adaptation draws what a run of adaptation found: over the values of its perturbation the score of
-// a method, which is the median fitness of the skill that is best there, and beside it that of the
-// skill which is best where nothing is changed. Where targets move, values are their numbers, and
-// the second skill is the one that is best on average.
+// Adaptation draws the result of an adaptation run: a method's score against the values of the
+// perturbation. The score is the median fitness of the best skill at each value. A second curve
+// shows the skill that is best without perturbation. Where targets move, the x axis shows their
+// indices, and the second curve shows the skill that is best on average.
 func Adaptation(run *runs.Run) (*Figure, error) {
 	panel, err := adaptationPanel(run)
 	if err != nil {
@@ -20,8 +20,8 @@ func Adaptation(run *runs.Run) (*Figure, error) {
 	return Curves([]Panel{panel}, 1)
 }
 
-// MultiplierLabel names the axis of a perturbation that multiplies, "gravity" or "actuators", as
-// the paper does.
+// MultiplierLabel returns the paper's axis label for a perturbation that multiplies, "gravity" or
+// "actuators".
 func MultiplierLabel(perturbation string) string {
 	if perturbation == "actuators" {
 		perturbation = "actuator strength"
@@ -37,20 +37,20 @@ func adaptationPanel(run *runs.Run) (Panel, error) {
 	method, _, _ := strings.Cut(adaptation.Skills, "-"+run.Config.Env+"-")
 	panel := Panel{XLabel: MultiplierLabel(adaptation.Perturbation),
 		YLabel: "median fitness of the best skill"}
-	best, fixed := Series{Name: method}, Series{Name: "its best one on average"}
+	best, fixed := Series{Name: method}, Series{Name: "best skill on average"}
 	chosen := -1
 	for _, v := range adaptation.Values {
 		x := v.X
-		if !math.IsNaN(v.Y) { // a position, which has no place on an axis
+		if !math.IsNaN(v.Y) { // a target position, which has no place on an axis
 			x, panel.XLabel = float64(v.Index), adaptation.Perturbation
 		} else if x == 1 {
 			chosen, _ = v.Best()
-			fixed.Name = "its best one unperturbed"
+			fixed.Name = "best skill without perturbation"
 		}
 		_, score := v.Best()
 		best.X, best.Y = append(best.X, x), append(best.Y, score)
 	}
-	if fixed.Name == "its best one on average" {
+	if fixed.Name == "best skill on average" {
 		chosen = bestOnAverage(adaptation.Values)
 	}
 	panel.Series = []Series{best}
@@ -64,8 +64,8 @@ func adaptationPanel(run *runs.Run) (Panel, error) {
 	return panel, nil
 }
 
-// bestOnAverage is the skill of the largest sum of scores over all values, or -1 if none has a
-// score at each: the run is not complete.
+// bestOnAverage returns the skill with the largest sum of scores over all values. It returns -1 if
+// no skill has a score at every value, which means that the run is incomplete.
 func bestOnAverage(values []runs.AdaptedValue) int {
 	totals := runs.AdaptedValue{Skills: values[0].Skills}
 	for _, skill := range totals.Skills {

@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// adapted is a run of adaptation with given rows: index, x, y, skill, median.
+// adapted returns an adaptation run with the given rows: index, x, y, skill, median.
 func adapted(t *testing.T, perturbation string, rows ...[5]float64) *runs.Run {
 	t.Helper()
 	config, err := runs.NewConfig("adaptation", "ant-uni", 0,
@@ -33,8 +33,8 @@ func adapted(t *testing.T, perturbation string, rows ...[5]float64) *runs.Run {
 	return w.Run
 }
 
-// The method's score is the best skill's under each value; the skill beside it the best one where
-// nothing is changed, or on average.
+// The method's score is the best skill's score at each value. The second curve shows the skill that
+// is best without perturbation, or best on average.
 func TestAdaptation(t *testing.T) {
 	nan := math.NaN()
 	gravity := adapted(t, "gravity",
@@ -46,11 +46,11 @@ func TestAdaptation(t *testing.T) {
 	for run, want := range map[*runs.Run]Panel{
 		gravity: {XLabel: "gravity multiplier", Series: []Series{
 			{Name: "map-elites", X: []float64{0.5, 1}, Y: []float64{40, 90}},
-			{Name: "its best one unperturbed", X: []float64{0.5, 1}, Y: []float64{10, 90}},
+			{Name: "best skill without perturbation", X: []float64{0.5, 1}, Y: []float64{10, 90}},
 		}},
 		target: {XLabel: "target", Series: []Series{
 			{Name: "map-elites", X: []float64{0, 1}, Y: []float64{-10, -50}},
-			{Name: "its best one on average", X: []float64{0, 1}, Y: []float64{-40, -50}},
+			{Name: "best skill on average", X: []float64{0, 1}, Y: []float64{-40, -50}},
 		}},
 	} {
 		panel, err := adaptationPanel(run)
@@ -66,7 +66,7 @@ func TestAdaptation(t *testing.T) {
 		}
 	}
 	if _, err := Adaptation(adapted(t, "gravity")); err == nil || !strings.Contains(err.Error(),
-		"nothing yet") {
+		"no results yet") {
 		t.Errorf("without rows: %v", err)
 	}
 }

@@ -16,35 +16,35 @@ import (
 // BoxPanel is one plot of [Boxes]: samples side by side in groups.
 type BoxPanel struct {
 	Title, YLabel string
-	YLimits       [2]float64 // both 0: those of the data
+	YLimits       [2]float64 // both 0: the range of the data
 	Groups        []BoxGroup
 }
 
-// BoxGroup are the boxes above one label of the x axis.
+// BoxGroup holds the boxes above one label of the x axis.
 type BoxGroup struct {
 	Label   string
 	Samples []Sample
 }
 
-// Sample is what one box describes. Values that are not finite have no place on an axis: they are
-// not drawn, and a sample that has any has no box, since quantiles of the others would favour it.
+// Sample holds the values that one box summarises. Values that are not finite are not drawn. A
+// sample that contains any has no box, because quantiles of the remaining values would favour it.
 type Sample struct {
 	Name   string // an algorithm, see [MethodStyles]
 	Values []float64
 }
 
-// BoxOptions say what [Boxes] draws.
+// BoxOptions configures [Boxes].
 type BoxOptions struct {
-	Columns int  // panels in a row; 0: all
-	Outer   bool // a light box from the 0.125 to the 0.875 quantile behind each
-	Points  bool // the values, from left to right in their order
-	// PointName is what the legend calls a point; "": "value".
+	Columns int  // panels per row; 0: all in one row
+	Outer   bool // a lighter box behind each, from the 0.125 to the 0.875 quantile
+	Points  bool // the values as points, from left to right in their order
+	// PointName names a point in the legend; "": "value".
 	PointName string
 }
 
-// Boxes draws panels of box plots: a box from the lower to the upper quartile and a bar at the
-// median, in the colour of the sample's name. One legend below says what each part means. The boxes
-// of a group stand in the paper's order of methods. A sample of one value is a bar.
+// Boxes draws panels of box plots. A box spans the lower to the upper quartile in the colour of the
+// sample's name, with a bar at the median. One legend below explains the parts. The boxes of a
+// group follow the paper's order of methods. A sample of one value is drawn as a bar.
 func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	if len(panels) == 0 || o.Columns < 0 {
 		return nil, fmt.Errorf("figures: %d panels of boxes in %d columns: want at least one panel",
@@ -72,11 +72,11 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	}
 	styles := MethodStyles(names...)
 	names = SortMethods(names)
-	width := vg.Length(0) // of the widest panel's data
+	width := vg.Length(0) // of the data area of the widest panel
 	for i := range panels {
 		width = max(width, panels[i].width())
 	}
-	// too many panels for a page: it grows
+	// The minimum applies if there are too many panels for a page, which then grows.
 	width = max(min(width, pageWidth/vg.Length(o.Columns)-boxMargin), minUnit)
 	l := &layout{gapX: 10, gapY: 10, legend: boxLegend(names, styles, o)}
 	for i := 0; i < len(panels); i += o.Columns {
@@ -92,10 +92,10 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 
 const (
 	boxHeight = 1.9 * vg.Inch
-	boxMargin = 36 // about what a panel's labels take beside the data
+	boxMargin = 36 // approximate width of a panel's labels next to the data
 )
 
-// width is what the boxes need, and the labels below them and the title above.
+// width returns the width that the boxes, the labels below them and the title above need.
 func (p *BoxPanel) width() vg.Length {
 	group := 30*vg.Length(len(namesOf(p.Groups))) + 12
 	style := textStyle(labelSize)
@@ -105,7 +105,7 @@ func (p *BoxPanel) width() vg.Length {
 	return max(group*vg.Length(len(p.Groups)), textStyle(titleSize).Width(p.Title)+10)
 }
 
-// namesOf are the names of the samples of groups, each once.
+// namesOf returns the distinct names of the samples of groups.
 func namesOf(groups []BoxGroup) []string {
 	var names []string
 	for _, g := range groups {
@@ -116,8 +116,8 @@ func namesOf(groups []BoxGroup) []string {
 	return SortMethods(names)
 }
 
-// panel makes the plot of p. A group is one wide, between two whole numbers; every name has the
-// same place in each.
+// panel returns the plot of p. A group spans one unit of x between two integers. A name has the
+// same position in every group.
 func (p *BoxPanel) panel(styles map[string]Style, o BoxOptions) *panel {
 	names := namesOf(p.Groups)
 	var all [][]float64
@@ -158,13 +158,13 @@ func (p *BoxPanel) panel(styles map[string]Style, o BoxOptions) *panel {
 	return &panel{plot: pl, title: p.Title}
 }
 
-// The quantiles of the light box, and of the one before it.
+// The quantiles of the outer (light) and inner box.
 var (
 	outerQuantiles = [2]float64{0.125, 0.875}
 	innerQuantiles = [2]float64{0.25, 0.75}
 )
 
-// drawable are the values that an axis must show.
+// drawable returns the values that an axis must include.
 func (s *Sample) drawable(o BoxOptions) [][]float64 {
 	points := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
 	switch {
@@ -172,7 +172,7 @@ func (s *Sample) drawable(o BoxOptions) [][]float64 {
 		return nil
 	case o.Points:
 		return [][]float64{points}
-	case len(points) < len(s.Values): // neither a box nor points
+	case len(points) < len(s.Values): // draws neither a box nor points
 		return nil
 	case o.Outer:
 		return [][]float64{{stats.Quantile(points, outerQuantiles[0]),
@@ -182,7 +182,7 @@ func (s *Sample) drawable(o BoxOptions) [][]float64 {
 		stats.Quantile(points, innerQuantiles[1])}}
 }
 
-// box is a sample at a place of the x axis.
+// box draws a sample at a position of the x axis.
 type box struct {
 	sample    Sample
 	at, width float64
@@ -219,7 +219,7 @@ func (b box) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 		}
 	}
-	// The bar lies over the points: one of them is often the median itself.
+	// The bar is drawn over the points because one of them is often the median itself.
 	if whole {
 		if median := stats.Median(values); inside(median) {
 			c.StrokeLine2(draw.LineStyle{Color: ink, Width: medianWidth}, left, toY(median), right,
@@ -233,20 +233,21 @@ const (
 	pointRadius = vg.Length(1.7)
 )
 
-// boxPoint is a dot with an edge that sets it off from a box of its colour.
+// boxPoint draws a dot with an edge that separates it from a box of the same colour.
 func boxPoint(c draw.Canvas, at vg.Point, fill color.Color) {
 	c.DrawGlyph(draw.GlyphStyle{Color: paper, Radius: pointRadius + 0.6, Shape: draw.CircleGlyph{}},
 		at)
 	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: pointRadius, Shape: draw.CircleGlyph{}}, at)
 }
 
-// lighter mixes a part of a colour with white. A box in front of another must not show it through.
+// lighter mixes the given part of a colour with white. The result is opaque, so that a box hides
+// the one behind it.
 func lighter(c color.NRGBA, part float64) color.NRGBA {
 	mix := func(v uint8) uint8 { return uint8(math.Round(255 - part*(255-float64(v)))) }
 	return color.NRGBA{R: mix(c.R), G: mix(c.G), B: mix(c.B), A: 0xff}
 }
 
-// boxLegend lists the methods, then in grey the parts of a box.
+// boxLegend lists the methods, then the parts of a box in grey.
 func boxLegend(names []string, styles map[string]Style, o BoxOptions) *legend {
 	l := new(legend)
 	filled := func(shade color.Color) func(draw.Canvas) {

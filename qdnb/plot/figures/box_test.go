@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// svgText is a figure as SVG, in which its texts can be looked for.
+// svgText returns the SVG of a figure, to search for texts.
 func svgText(t *testing.T, figure *Figure, err error) string {
 	t.Helper()
 	if err != nil {
@@ -20,8 +20,8 @@ func svgText(t *testing.T, figure *Figure, err error) string {
 	return string(data)
 }
 
-// sampleBoxes are two environments of nine values of two methods, one of them with a single value,
-// and one without any.
+// sampleBoxes returns two environments with nine values for each of two methods, one with a single
+// value, and one without values.
 func sampleBoxes() []BoxPanel {
 	me, dads := Sample{Name: "map-elites"}, Sample{Name: "dads-reward"}
 	for i := range 9 {
@@ -55,7 +55,7 @@ func TestBoxImages(t *testing.T) {
 	compareImage(t, "boxes-grouped", plain, 300)
 }
 
-// What is not finite, or missing, leaves holes; the legend names what is drawn and nothing else.
+// Missing values and values that are not finite leave gaps; the legend names only what is drawn.
 func TestBoxEdges(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, panels := range map[string][]BoxPanel{
@@ -106,8 +106,8 @@ func TestBoxEdges(t *testing.T) {
 	}
 }
 
-// The axis takes in what is drawn: boxes alone, or points, of which one that is not finite leaves
-// the box away.
+// The axis includes what is drawn: boxes alone, or points. A sample with a value that is not finite
+// has no box.
 func TestBoxRange(t *testing.T) {
 	s := Sample{Values: []float64{0, 1, 2, 3, 100}}
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestBoxRange(t *testing.T) {
 	}
 }
 
-// The bar at the median is whole where a point lies on it.
+// The bar at the median is complete even where a point lies on it.
 func TestMedianLiesOverPoints(t *testing.T) {
 	panel := BoxPanel{YLimits: [2]float64{0, 2},
 		Groups: []BoxGroup{{Samples: []Sample{{"map-elites", []float64{1, 1, 1, 1, 1, 1, 1}}}}}}

@@ -11,8 +11,8 @@ import (
 // colorRange maps values to viridis.
 type colorRange struct{ low, high float64 }
 
-// newColorRange returns the range low to high, or that of the finite values where both are 0,
-// widened to have an extent. ok is false without any value.
+// newColorRange returns the range low to high. If both are 0, it returns the range of the finite
+// values, widened if it has no extent. ok is false if there are no finite values.
 func newColorRange(low, high float64, values ...[]float64) (r colorRange, ok bool) {
 	if low != 0 || high != 0 {
 		return colorRange{low, high}, true
@@ -29,7 +29,7 @@ func newColorRange(low, high float64, values ...[]float64) (r colorRange, ok boo
 		return r, false
 	}
 	if size := max(math.Abs(r.low), math.Abs(r.high)); r.high-r.low <= 1e-9*size {
-		// One colour for all, in the middle of a bar around the value.
+		// All values share the colour in the middle of a bar around them.
 		pad := max(0.05*size, 0.5)
 		r.low, r.high = r.low-pad, r.high+pad
 	}
@@ -44,7 +44,7 @@ type colorBar struct {
 	label string
 }
 
-// The bar's measures.
+// The dimensions of a bar.
 const (
 	barGap   = vg.Length(8)
 	barThick = vg.Length(8)
@@ -54,11 +54,11 @@ const (
 	maxBar   = 4 * vg.Inch  // the longest vertical bar
 )
 
-// barOverhang is how far the labels of a horizontal bar may reach beyond its ends: farther on the
-// left, where the numbers of the y axis above take room.
+// barOverhang is how far the labels of a horizontal bar may extend beyond its ends. The left side
+// allows more, because the numbers of the y axis above take space there.
 var barOverhang = [2]vg.Length{12, 4}
 
-// thickness is the room that the bar takes beside (or below) the panels.
+// thickness returns the space that the bar takes next to (or below) the panels.
 func (b *colorBar) thickness(horizontal bool) vg.Length {
 	style := textStyle(tickSize)
 	ticks := style.Height("0")
@@ -78,7 +78,7 @@ func (b *colorBar) thickness(horizontal bool) vg.Length {
 	return t
 }
 
-// drawVertical draws the bar to the right of x, as high as span.
+// drawVertical draws the bar to the right of x over the height of span.
 func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 	x += barGap
 	bar := vg.Rectangle{Min: vg.Point{X: x, Y: span[0]}, Max: vg.Point{X: x + barThick, Y: span[1]}}
@@ -91,7 +91,7 @@ func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 	for _, t := range (linearTicks{barIntervals(span, 26)}).Ticks(b.low, b.high) {
 		y := span[0] + vg.Length(b.position(t.Value))*(span[1]-span[0])
 		c.StrokeLine2(line, bar.Max.X, y, bar.Max.X+tickLen, y)
-		// A plot's tick labels sit at this height too.
+		// The same height as a plot's tick labels.
 		c.FillText(style, vg.Point{X: bar.Max.X + tickLen + barPad, Y: y + style.FontExtents().Descent},
 			t.Label)
 		widest = max(widest, style.Width(t.Label))
@@ -104,7 +104,7 @@ func (b *colorBar) drawVertical(c draw.Canvas, x vg.Length, span [2]vg.Length) {
 	}
 }
 
-// drawHorizontal draws the bar below y, as wide as span.
+// drawHorizontal draws the bar below y over the width of span.
 func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length) {
 	y -= barGap
 	bar := vg.Rectangle{Min: vg.Point{X: span[0], Y: y - barThick}, Max: vg.Point{X: span[1], Y: y}}
@@ -127,7 +127,8 @@ func (b *colorBar) drawHorizontal(c draw.Canvas, y vg.Length, span [2]vg.Length)
 	}
 }
 
-// horizontalTicks are as many as have room for their labels; at the ends where no two others have.
+// horizontalTicks returns as many ticks as there is room for their labels. If not even two round
+// values fit, it returns ticks at the ends of the bar.
 func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []plot.Tick {
 	for n := barIntervals(span, 34); n > 0; n-- {
 		ticks := linearTicks{n}.Ticks(b.low, b.high)
@@ -146,8 +147,8 @@ func (b *colorBar) horizontalTicks(style draw.TextStyle, span [2]vg.Length) []pl
 		{Value: b.high, Label: formatTick(b.high, step, largest)}}
 }
 
-// extent is where the label of a tick of a horizontal bar begins and ends: centred at the tick, but
-// not far beyond the bar.
+// extent returns where the label of a tick of a horizontal bar begins and ends. The label is
+// centred at the tick but does not extend far beyond the bar.
 func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) (left,
 	right vg.Length) {
 	x, half := span[0]+vg.Length(b.position(t.Value))*(span[1]-span[0]), style.Width(t.Label)/2
@@ -155,8 +156,8 @@ func (b *colorBar) extent(t plot.Tick, style draw.TextStyle, span [2]vg.Length) 
 	return x - half, x + half
 }
 
-// fillViridis fills a bar with the colours from low to high. Each of them fills all that remains,
-// because neighbours that merely touch would show a seam.
+// fillViridis fills a bar with the colours from low to high. Each colour fills the whole remainder,
+// because adjacent rectangles would show a seam.
 func fillViridis(c draw.Canvas, bar vg.Rectangle, horizontal bool) {
 	rest, step := bar, bar.Size().Scale(1.0/256)
 	for i := range 256 {
@@ -171,7 +172,7 @@ func fillViridis(c draw.Canvas, bar vg.Rectangle, horizontal bool) {
 	strokeRect(c, bar)
 }
 
-// barIntervals is the number of tick intervals for a bar, at least every apart.
+// barIntervals returns the number of tick intervals of a bar, each at least every long.
 func barIntervals(span [2]vg.Length, every vg.Length) int {
 	return int(min(max((span[1]-span[0])/every, 2), 6))
 }

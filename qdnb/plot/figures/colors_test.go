@@ -84,7 +84,7 @@ func TestViridisRisesInLuminance(t *testing.T) {
 	}
 }
 
-// Two methods differ in colour for everyone, or else in dashes.
+// Two methods differ in colour for every reader, or else in dashes.
 func TestMethodStylesAreDistinct(t *testing.T) {
 	names := append(Methods(), "variant a", "variant b", "variant c", "variant d", "variant e",
 		"variant f", "variant g", "variant h")
@@ -117,7 +117,7 @@ func TestMethodStylesAreStable(t *testing.T) {
 	}
 	among := MethodStyles("dads", "my-variant", "map-elites", "my-variant")
 	if fmt.Sprint(among["my-variant"]) != fmt.Sprint(alone) {
-		t.Errorf("the style of a variant depends on the paper's methods beside it: %v, %v",
+		t.Errorf("the style of a variant depends on the paper's methods in the call: %v, %v",
 			among["my-variant"], alone)
 	}
 	if among["map-elites"].Name != "MAP-Elites" || len(among) != 3 {
@@ -149,8 +149,8 @@ func TestSortMethods(t *testing.T) {
 	}
 }
 
-// A text names methods as legends do; other words, and names that only begin or end like a
-// method's, stay.
+// A text names methods as legends do. Other words stay unchanged, including names that only begin
+// or end like a method.
 func TestNameMethods(t *testing.T) {
 	for text, want := range map[string]string{
 		"pga-map-elites 977 against map-elites 5": "PGA-MAP-Elites 977 against MAP-Elites 5",

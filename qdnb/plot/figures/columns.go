@@ -7,9 +7,9 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Columns draws columns of metrics.csv of runs, whatever they log: a panel for each column, against
-// the axis, up to three in a row. A column that one of the runs does not have is an error, which
-// names those that it has.
+// Columns draws arbitrary columns of the metrics.csv of runs against the axis: one panel per
+// column, up to three in a row. If a run lacks a column, it returns an error that lists the columns
+// of the run.
 func Columns(trained []*runs.Run, axis Axis, columns ...string) (*Figure, error) {
 	if len(trained) == 0 || len(columns) == 0 {
 		return nil, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns),
@@ -30,14 +30,14 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (*Figure, error)
 	return Curves(panels, rowsOf(len(panels)))
 }
 
-// rowsOf is how many of n panels stand in a row: at most three, and as evenly as possible, so that
-// four are two rows of two.
+// rowsOf returns how many of n panels to put in a row: at most three, and as evenly as possible, so
+// that four panels make two rows of two.
 func rowsOf(n int) int {
 	rows := (n + 2) / 3
 	return (n + rows - 1) / rows
 }
 
-// columnLabel is the name of a column as figures print it.
+// columnLabel returns the label of a column in figures.
 func columnLabel(column string) string {
 	switch column {
 	case "coverage":

@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// logged is a run that has logged a table.
+// logged returns a run that has logged a table.
 func logged(t *testing.T, algorithm, table string) *runs.Run {
 	t.Helper()
 	run := &runs.Run{Dir: t.TempDir(), Config: runs.Config{Algorithm: algorithm, Env: "pointmaze"}}
@@ -41,7 +41,7 @@ func TestColumns(t *testing.T) {
 	for _, want := range []string{"Discriminator loss", "Coverage (%)", "environment steps",
 		"DIAYN+REWARD", "my-objective"} {
 		if !strings.Contains(string(text), ">"+want+"<") {
-			t.Errorf("the figure does not say %q", want)
+			t.Errorf("the figure lacks %q", want)
 		}
 	}
 

@@ -13,15 +13,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Series is one line of a [Panel]. Points that are not finite (such as the maximal fitness of an
-// empty repertoire), or not positive on a logarithmic axis, are gaps.
+// Series is one line of a [Panel]. Points that are not finite (such as the maximum fitness of an
+// empty repertoire), or not positive on a logarithmic axis, become gaps.
 type Series struct {
-	// an algorithm, see [MethodStyles]; series of one name have one colour and one legend entry
+	// Name is an algorithm, see [MethodStyles]. Series of one name share a colour and a legend entry.
 	Name      string
 	X, Y      []float64 // [n]
 	Low, High []float64 // optional [n]: a band around the line, see [Quartiles]
-	// Style is how it is drawn, if not as [MethodStyles] has it for Name. Of series of one name the
-	// first one's counts.
+	// Style overrides the style that [MethodStyles] gives Name. Among series of one name, the first
+	// Style applies.
 	Style *Style
 }
 
@@ -29,13 +29,13 @@ type Series struct {
 type Panel struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
-	// XLimits and YLimits are the ends of the axes; both 0: those of the data.
+	// XLimits and YLimits are the ends of the axes; both 0: the range of the data.
 	XLimits, YLimits [2]float64
 	Series           []Series
 }
 
-// Curves draws panels in rows of the given number of columns, with one legend below them all. Names
-// are listed in the paper's order. A panel without any point stays empty.
+// Curves draws panels in rows of the given number of columns, with one legend below all of them.
+// Names are listed in the paper's order. A panel without points stays empty.
 func Curves(panels []Panel, columns int) (*Figure, error) {
 	if len(panels) == 0 || columns < 1 {
 		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels),
@@ -61,21 +61,21 @@ func Curves(panels []Panel, columns int) (*Figure, error) {
 	return l.figure(widthOf(columns)), nil
 }
 
-// widthOf is the width of a figure with so many panels in a row: up to that of a page.
+// widthOf returns the width of a figure with the given number of panels in a row, at most a page.
 func widthOf(columns int) vg.Length {
 	return []vg.Length{4.2 * vg.Inch, 6.4 * vg.Inch, pageWidth}[min(columns, 3)-1]
 }
 
-// key says how the series of panels are drawn.
+// key holds how the series of panels are drawn.
 type key struct {
-	// in the order of the legend: the paper's methods, then other names, then those with a style of
-	// their own
+	// names are in the order of the legend: methods of the paper, other names, then names with a
+	// Style.
 	names  []string
 	styles map[string]Style
 	legend *legend
 }
 
-// keyOf checks rows of panels and gives each name of a series its style.
+// keyOf checks rows of panels and assigns a style to each series name.
 func keyOf(rows [][]Panel) (*key, error) {
 	var names, own []string
 	special, banded := map[string]Style{}, map[string]bool{}
@@ -142,7 +142,7 @@ func (p *Panel) check() error {
 	return nil
 }
 
-// panel makes the plot of p.
+// panel returns the plot of p.
 func (p *Panel) panel(k *key) *panel {
 	var xs, ys [][]float64
 	for _, s := range p.Series {
@@ -164,8 +164,8 @@ func (p *Panel) panel(k *key) *panel {
 	for i, name := range k.names {
 		stroke := lineStyle(k.styles[name])
 		if i%2 == 1 {
-			// Of two lines of the same dashes, which are neighbours in the paper's order, neither
-			// hides the other where they coincide.
+			// Two neighbours in the paper's order may share a dash pattern. The offset keeps them from
+			// hiding each other where they coincide.
 			stroke.DashOffs = sum(stroke.Dashes) / 2
 		}
 		for _, s := range p.Series {
@@ -185,8 +185,9 @@ func (p *Panel) panel(k *key) *panel {
 	return &panel{plot: pl, title: p.Title, aspect: 1.35}
 }
 
-// axisRange is limits, or where both are 0 the range of the drawable values with a margin (a
-// fraction of it), which is 0 to 1 (1 to 10 on a logarithmic axis) without any.
+// axisRange returns limits. If both are 0, it returns the range of the drawable values plus a
+// margin (a fraction of the range). Without drawable values it returns 0 to 1, or 1 to 10 on a
+// logarithmic axis.
 func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) (low,
 	high float64) {
 	if limits != [2]float64{} {
@@ -220,7 +221,7 @@ func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) 
 
 func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
 
-// runs returns the ranges [from, to) of successive points that can be drawn.
+// runs returns the ranges [from, to) of consecutive points that can be drawn.
 func (s *Series) runs(logX, logY bool) [][2]int {
 	var runs [][2]int
 	from := -1
@@ -238,7 +239,7 @@ func (s *Series) runs(logX, logY bool) [][2]int {
 	return runs
 }
 
-// line draws a run of points, a single one as a dot.
+// line draws a run of points; a single point becomes a dot.
 func line(s Series, run [2]int, style draw.LineStyle) plot.Plotter {
 	var xys plotter.XYs
 	for i := run[0]; i < run[1]; i++ {
@@ -263,8 +264,8 @@ func band(s Series, run [2]int, fill color.Color) plot.Plotter {
 	return clippedArea{xys, fill}
 }
 
-// quiet hides a plotter's glyph boxes and data range: the axes are fixed, and marks at their ends
-// may overlap them.
+// quiet hides a plotter's glyph boxes and data range, because the axes are fixed and marks may
+// overlap their ends.
 type quiet struct{ inner plot.Plotter }
 
 // Plot implements plot.Plotter.

@@ -8,17 +8,17 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// CurveGrid are panels of curves in a table, such as a row for each environment and a column for
-// each metric, with one legend below. The panels of a column share their x axis: its numbers and
-// label stand below the lowest one.
+// CurveGrid is a table of curve panels, such as a row per environment and a column per metric, with
+// one legend below. The panels of a column share their x axis, whose numbers and label appear below
+// the lowest panel.
 type CurveGrid struct {
-	Panels                  [][]Panel // rows; a panel without a point stays empty and says so
-	RowTitles, ColumnTitles []string  // in place of the panels' own titles; nil: none
-	Aspect                  float64   // width of a panel by its height; 0: 1.9
-	Missing                 string    // what an empty panel says; "": "no runs"
+	Panels                  [][]Panel // rows; a panel without points shows Missing
+	RowTitles, ColumnTitles []string  // replace the panels' own titles; nil: none
+	Aspect                  float64   // width / height of a panel; 0: 1.9
+	Missing                 string    // text of an empty panel; "": "no runs"
 }
 
-// CurveTable draws a grid of panels, as wide as a page's text. Rows may be of different lengths.
+// CurveTable draws a grid of panels as wide as the text of a page. Rows may differ in length.
 func CurveTable(g CurveGrid) (*Figure, error) {
 	columns := 0
 	for _, row := range g.Panels {
@@ -72,7 +72,7 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 				lowest = &drawn.plot.X
 			} else {
 				drawn.plot.X.Tick.Marker = unlabelled{lowest}
-				drawn.plot.X.Tick.Label.Font.Size = 0.01 // what is as good as no height
+				drawn.plot.X.Tick.Label.Font.Size = 0.01 // practically no height
 			}
 			if p.empty() {
 				drawn.plot.Y.Tick.Marker = plot.ConstantTicks(nil)
@@ -84,8 +84,8 @@ func CurveTable(g CurveGrid) (*Figure, error) {
 	return l.figure(pageWidth), nil
 }
 
-// columnLimits are the ends of the x axis that the panels of a column share: the first limits that
-// are given, or those of the data.
+// columnLimits returns the x limits that the panels of a column share: the first limits given, or
+// else the range of the data.
 func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 	var xs [][]float64
 	log, first := false, true
@@ -96,8 +96,8 @@ func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 		p := row[column]
 		if !first && p.LogX != log {
 			return p.XLimits,
-				fmt.Errorf("figures: panel %d of column %d: its x axis and that of the panel above are not "+
-					"of one kind", i, column)
+				fmt.Errorf("figures: panel %d of column %d: its x axis differs from the one above: "+
+					"want only linear or only logarithmic axes in a column", i, column)
 		}
 		log, first = p.LogX, false
 		if p.XLimits != [2]float64{} {
@@ -111,7 +111,7 @@ func (g *CurveGrid) columnLimits(column int) ([2]float64, error) {
 	return [2]float64{low, high}, nil
 }
 
-// empty tells whether nothing of the panel can be drawn.
+// empty reports whether the panel has nothing to draw.
 func (p *Panel) empty() bool {
 	for _, s := range p.Series {
 		if len(s.runs(p.LogX, p.LogY)) > 0 {
@@ -121,8 +121,8 @@ func (p *Panel) empty() bool {
 	return true
 }
 
-// unlabelled puts ticks where another axis of the same range has them. Labels become blanks: a tick
-// without one would be a minor tick, which has no line of the grid.
+// unlabelled puts ticks where another axis of the same range has them. Labels become blanks,
+// because a tick without a label would be a minor tick, which has no grid line.
 type unlabelled struct{ as *plot.Axis }
 
 // Ticks implements plot.Ticker.
@@ -136,7 +136,7 @@ func (u unlabelled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// note is a text in the middle of a panel.
+// note is a text centred in a panel.
 type note string
 
 // Plot implements plot.Plotter.

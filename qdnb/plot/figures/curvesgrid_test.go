@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// sampleTable is two environments by two metrics, of which one has no runs.
+// sampleTable is a table of two environments by two metrics, one panel without runs.
 func sampleTable() CurveGrid {
 	g := CurveGrid{
 		RowTitles:    []string{"pointmaze", "ant-uni", "ant-trap"},
@@ -37,7 +37,7 @@ func TestCurveTable(t *testing.T) {
 	}
 	compareImage(t, "curves-table", f, 400)
 	if w, h := f.Bounds(); w != 7.5*vg.Inch || h > 7*vg.Inch {
-		t.Errorf("it is %.2f x %.2f in", w/vg.Inch, h/vg.Inch)
+		t.Errorf("size %.2f x %.2f in", w/vg.Inch, h/vg.Inch)
 	}
 	text := svgText(t, f, nil)
 	for want, times := range map[string]int{
@@ -45,12 +45,12 @@ func TestCurveTable(t *testing.T) {
 		">MAP-Elites<": 1, ">PGA-MAP-Elites<": 1,
 	} {
 		if got := strings.Count(text, want); got != times {
-			t.Errorf("%s stands there %d times, want %d: a column has one axis", want, got, times)
+			t.Errorf("%s appears %d times, want %d: a column has one axis", want, got, times)
 		}
 	}
 }
 
-// A column has the range of all its panels, and limits that one of them has.
+// A column has the range of all its panels, or the limits that one of them sets.
 func TestColumnLimits(t *testing.T) {
 	g := sampleTable()
 	if got, err := g.columnLimits(0); err != nil || got != [2]float64{0, 100000} {
@@ -74,7 +74,7 @@ func TestCurveTableErrors(t *testing.T) {
 		"1 row titles for 3": with(func(g *CurveGrid) { g.RowTitles = g.RowTitles[:1] }),
 		"3 column titles":    with(func(g *CurveGrid) { g.ColumnTitles = g.RowTitles }),
 		"aspect -1":          with(func(g *CurveGrid) { g.Aspect = -1 }),
-		"not of one kind":    with(func(g *CurveGrid) { g.Panels[1][0].LogX = true }),
+		"only logarithmic":   with(func(g *CurveGrid) { g.Panels[1][0].LogX = true }),
 		"panel 2 (): series": with(func(g *CurveGrid) { g.Panels[1][0].Series[0].X = nil }),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -83,7 +83,7 @@ func TestCurveTableErrors(t *testing.T) {
 	}
 }
 
-// A style of its own goes into line and legend; the name's is not used up.
+// A Style on a series is used for its line and legend entry; the style of its name stays available.
 func TestSeriesStyle(t *testing.T) {
 	own := MethodStyles("dads-reward")["dads-reward"]
 	own.Name, own.Dashes = "DADS+REWARD, no prior", dashed

@@ -1,10 +1,9 @@
-// Package figures draws what the figures of the paper are made of: maps of repertoires, curves,
-// trajectories, boxes and pictures, alone or many on a page. Package paper makes the figures
-// themselves of them.
+// Package figures draws the elements of the paper's figures: repertoire maps, curves, trajectories,
+// box plots and pictures, alone or in grids. Package paper composes the paper's figures from them.
 //
-// It takes plain numbers, so that it also draws what other programs have computed, and every
-// function returns a [Figure], which is shown in a notebook by [Show] or saved as PNG, SVG or PDF
-// by [Figure.Save]:
+// Its functions take plain numbers, so they can also draw the results of other programs. Each
+// returns a [Figure], which [Show] displays in a notebook and [Figure.Save] writes as PNG, SVG or
+// PDF:
 //
 //	fig, err := figures.RepertoireMap(figures.Cells{
 //		Centroids: centroids, Fitness: fitness,
@@ -13,10 +12,10 @@
 //	...
 //	err = figures.Show("repertoire", fig)
 //
-// Of runs there are shorter ways: [Repertoire], [Metrics], [Snapshots], [SkillTrajectories],
+// Shortcuts draw runs directly: [Repertoire], [Metrics], [Snapshots], [SkillTrajectories],
 // [Adaptation] and [Columns].
 //
-// Figures share one style: text of 8 to 10 points at their natural size, viridis for fitness, and
-// for each method a fixed colour and dash pattern (see [MethodStyles]) that readers with a colour
+// All figures share one style: text of 8 to 10 points at natural size, viridis for fitness, and a
+// fixed colour and dash pattern for each method (see [MethodStyles]) that readers with a colour
 // vision deficiency can tell apart.
 package figures

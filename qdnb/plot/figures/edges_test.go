@@ -9,7 +9,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// drawn fails unless the figure can be drawn, and returns whether it shows the colour anywhere.
+// drawn fails the test unless the figure can be drawn. It reports whether the colour appears
+// anywhere.
 func drawn(t *testing.T, f *Figure, err error) (shows func(color.NRGBA) bool) {
 	t.Helper()
 	if err != nil {
@@ -157,7 +158,7 @@ func TestCurvesEdgeCases(t *testing.T) {
 	me := MethodStyles("map-elites")["map-elites"].Color
 	for name, c := range map[string]struct {
 		panel Panel
-		line  bool // something is drawn in the series' colour, apart from the legend
+		line  bool // the colour of the series appears outside the legend
 	}{
 		"nothing":   {Panel{}, false},
 		"no points": {Panel{Series: []Series{{}}}, false},
@@ -260,7 +261,7 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 	}
 }
 
-// Files of other programs may not say the limits of descriptors.
+// Files of other programs may lack the limits of descriptors.
 func TestCellsOfFilesWithoutLimits(t *testing.T) {
 	r := &runs.Repertoire{Dims: 2, Fitnesses: []float32{1}, Descriptors: []float32{0, 0},
 		Centroids: []float32{0, 0}}

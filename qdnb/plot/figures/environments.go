@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// environment is what figures know of one of the paper's environments whose descriptors can be
-// drawn as a map. Package envs says the same, but builds graphs; a test of package qdnb holds the
-// two together.
+// environment describes a paper environment whose descriptors can be drawn as a map. Package envs
+// has the same data but builds graphs; a test of package qdnb keeps the two in sync.
 type environment struct {
-	names        [2]string // of the descriptors
+	names        [2]string // of the descriptor components
 	lower, upper [2]float64
 	positions    bool // the descriptors are a position in the plane
 	walls        []Rect
@@ -37,7 +36,7 @@ var environments = map[string]environment{
 		names: [2]string{"final x (m)", "final y (m)"}, lower: [2]float64{-5, -5},
 		upper: [2]float64{40, 40}, positions: true,
 		walls: []Rect{
-			// around it
+			// outer walls
 			{-5.5, -5.5, 40.5, -4.5}, {-5.5, 39.5, 40.5, 40.5}, {-5.5, -4.5, -4.5, 39.5},
 			{39.5, -4.5, 40.5, 39.5},
 			{19.5, -4.5, 20.5, 19.5}, {10.5, 7, 19.5, 8}, {9.5, 20.25, 10.5, 39.75},
@@ -51,14 +50,14 @@ var environments = map[string]environment{
 	},
 }
 
-// ArenaOf is the plane of one of the paper's environments whose descriptor is a position
-// (pointmaze, ant-omni, ant-trap, ant-maze): its limits, which are those of the descriptor, its
-// walls and its goal, without paths.
+// ArenaOf returns the arena, without paths, of a paper environment whose descriptor is a position
+// (pointmaze, ant-omni, ant-trap, ant-maze). Its limits are the descriptor's; it has the
+// environment's walls and goal.
 func ArenaOf(env string) (*Arena, error) {
 	e, ok := environments[env]
 	if !ok || !e.positions {
 		return nil, fmt.Errorf("figures: %s has no positions to draw; for an environment of your own "+
-			"there is qdnb.SkillTrajectoriesIn", env)
+			"use qdnb.SkillTrajectoriesIn", env)
 	}
 	a := &Arena{
 		XLabel: strings.TrimPrefix(e.names[0], "final "),

@@ -12,24 +12,24 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Episode is the way of a robot over hurdles under a controller that chooses among skills, as
+// Episode is the trajectory of a robot over hurdles under a controller that selects among skills.
 // [MetaEpisode] draws it.
 type Episode struct {
 	Title string
-	// [steps], metres: along the way, and the torso's height; a point that is not finite interrupts
-	// the line
+	// X is the position along the track and Z the height of the torso: [steps], metres. A point that
+	// is not finite interrupts the line.
 	X, Z     []float64
-	Skills   []int  // numbers of the skills that were chosen, one after the other
-	Skill    string // what such a number is of, as "cell"
-	Decision int    // steps for which each acts
+	Skills   []int  // indices of the selected skills, in order of time
+	Skill    string // what an index refers to, such as "cell"
+	Decision int    // environment steps per selected skill
 	Hurdles  []Hurdle
 }
 
-// Hurdle is a bar that lies across the way, on the ground.
+// Hurdle is a bar across the track, on the ground.
 type Hurdle struct{ X, Radius float64 } // metres
 
-// MetaEpisode draws the way over the hurdles seen from the side, in the colour of the skill that
-// acted, and below it the skills in the order of time. Heights are exaggerated.
+// MetaEpisode draws the trajectory over the hurdles from the side, in the colour of the active
+// skill, and below it the sequence of skills. Heights are exaggerated.
 func MetaEpisode(e Episode) (*Figure, error) {
 	if err := e.check(); err != nil {
 		return nil, fmt.Errorf("figures: episode: %w", err)
@@ -55,11 +55,11 @@ func MetaEpisode(e Episode) (*Figure, error) {
 
 func (e *Episode) check() error {
 	if len(e.X) != len(e.Z) || len(e.X) == 0 {
-		return fmt.Errorf("%d x and %d z values: there must be as many, and at least one", len(e.X),
+		return fmt.Errorf("%d x and %d z values: want equal numbers of both, at least one", len(e.X),
 			len(e.Z))
 	}
 	if e.Decision < 1 || len(e.Skills) != (len(e.X)+e.Decision-1)/e.Decision {
-		return fmt.Errorf("%d skills for %d steps each do not make %d steps", len(e.Skills), e.Decision,
+		return fmt.Errorf("%d skills of %d steps each do not cover %d steps", len(e.Skills), e.Decision,
 			len(e.X))
 	}
 	for _, h := range e.Hurdles {
@@ -70,7 +70,8 @@ func (e *Episode) check() error {
 	return nil
 }
 
-// limits are those of the side view: the way and the hurdles near it, from the ground up.
+// limits returns the limits of the side view: the trajectory and the hurdles near it, from the
+// ground up.
 func (e *Episode) limits() (lower, upper [2]float64) {
 	lower, upper = [2]float64{-0.5, 0}, [2]float64{3.5, 1.2}
 	for i, x := range e.X {
@@ -82,8 +83,8 @@ func (e *Episode) limits() (lower, upper [2]float64) {
 	return lower, upper
 }
 
-// colors are those of the skills by their numbers, and a legend if they are few; else the blocks
-// below name them.
+// colors returns the colours of the skills by index, and legend entries if there are few skills.
+// Otherwise the labels of the blocks below name the skills.
 func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
 	order := slices.Compact(slices.Sorted(slices.Values(e.Skills)))
 	colors := map[int]color.NRGBA{}
@@ -105,7 +106,7 @@ func (e *Episode) colors() (map[int]color.NRGBA, []legendEntry) {
 	return colors, entries
 }
 
-// sideView draws hurdles and the way.
+// sideView draws the hurdles and the trajectory.
 type sideView struct {
 	Episode
 	colors map[int]color.NRGBA
@@ -118,7 +119,7 @@ func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 		if h.X+h.Radius < p.X.Min || h.X-h.Radius > p.X.Max {
 			continue
 		}
-		var circle []vg.Point // an ellipse as drawn
+		var circle []vg.Point // an ellipse when drawn, as the axes have different scales
 		for k := range 48 {
 			angle := 2 * math.Pi * float64(k) / 48
 			circle = append(circle, vg.Point{X: toX(h.X + h.Radius*math.Cos(angle)),
@@ -144,7 +145,7 @@ func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// skillStrip draws a block for each decision, with the number of its skill where there is room.
+// skillStrip draws a block for each decision, with the index of its skill if there is room.
 type skillStrip struct {
 	Episode
 	colors map[int]color.NRGBA

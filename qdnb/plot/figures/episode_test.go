@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// way is an episode of a robot that hops.
+// way returns an episode of a robot that hops.
 func way(skills int) Episode {
 	e := Episode{Title: "return 512, 6 of 10 hurdles passed", Skill: "cell", Decision: 10}
 	for i := range 245 {
@@ -22,8 +22,7 @@ func way(skills int) Episode {
 	return e
 }
 
-// Few skills have a legend, many are told by their blocks. Gaps of the way are no reason not to
-// draw it.
+// Few skills get a legend, many are named in their blocks. A trajectory with gaps can be drawn.
 func TestMetaEpisode(t *testing.T) {
 	for name, skills := range map[string]int{"few": 5, "many": 23} {
 		e := way(skills)

@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-// A repertoire of four cells, one of them empty, as a file for a paper.
+// A repertoire of four cells, one of them empty, saved for a paper.
 func ExampleRepertoireMap() {
 	fig, err := figures.RepertoireMap(figures.Cells{
 		Title: "pointmaze", XLabel: "final x", YLabel: "final y",
@@ -33,7 +33,7 @@ func ExampleRepertoireMap() {
 	// Output: <nil>
 }
 
-// Repertoires whose descriptors have more than two dimensions have no map.
+// Repertoires with more than two descriptor dimensions have no map.
 func ExamplePoints2D() {
 	centroids := []float32{0.1, 0.9, 0.4, 0.2, 0.7, 0.3, 0.5, 0.6} // two centroids of ant-uni
 	_, err := figures.Points2D(centroids, 4)

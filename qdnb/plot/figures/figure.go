@@ -17,26 +17,26 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Resolution is the resolution in dots per inch of figures shown in a notebook and saved as PNG:
-// twice that of a screen, so that they stay sharp on dense displays and in print at the width of a
-// column.
+// Resolution is the resolution, in dots per inch, of figures in notebooks and of saved PNG files.
+// It is twice the resolution of a screen, so that figures stay sharp on dense displays and in print
+// at column width.
 const Resolution = 192
 
-// maxPixels bounds a PNG to what a machine can be expected to hold (about 400 MB while drawing).
+// maxPixels limits the size of a PNG to what fits in memory (about 400 MB while drawing).
 const maxPixels = 100e6
 
-// formats are the file name endings that [Figure.Save] understands.
+// formats lists the file extensions that [Figure.Save] supports.
 var formats = []string{".png", ".svg", ".pdf"}
 
-// Figure is something that can be drawn at a size: shown in a notebook by [Show], saved to a file
-// by [Figure.Save]. One figure must not be drawn from several goroutines at once.
+// Figure is a drawing with a size. [Show] displays it in a notebook and [Figure.Save] writes it to
+// a file. A figure must not be drawn by several goroutines at once.
 type Figure struct {
 	width, height vg.Length
 	draw          func(draw.Canvas) error
-	shaded        bool // most of its colours are of pictures
+	shaded        bool // most of its colours come from pictures
 }
 
-// FromPlot makes a figure of any gonum plot, to show and save it like the figures of this package.
+// FromPlot wraps any gonum plot in a figure, to show and save it like the figures of this package.
 func FromPlot(p *plot.Plot, width, height vg.Length) *Figure {
 	return &Figure{width: width, height: height, draw: func(c draw.Canvas) error {
 		p.Draw(c)
@@ -44,8 +44,8 @@ func FromPlot(p *plot.Plot, width, height vg.Length) *Figure {
 	}}
 }
 
-// Size returns the figure at another size. A width or height of 0 keeps the present one.
-// Maps keep equal scales on both axes at any size.
+// Size returns the figure at another size. A width or height of 0 keeps the current value. Maps
+// keep equal scales on both axes at any size.
 func (f *Figure) Size(width, height vg.Length) *Figure {
 	resized := *f
 	if width != 0 {
@@ -60,8 +60,8 @@ func (f *Figure) Size(width, height vg.Length) *Figure {
 // Bounds returns the figure's width and height.
 func (f *Figure) Bounds() (width, height vg.Length) { return f.width, f.height }
 
-// PNG draws the figure at dpi dots per inch (see [Resolution]) and returns the bytes of a PNG file,
-// which states its resolution, so that other programs place it at the right size.
+// PNG draws the figure at dpi dots per inch (see [Resolution]) and returns a PNG file. The file
+// records its resolution, so that other programs display it at the right size.
 func (f *Figure) PNG(dpi int) ([]byte, error) {
 	data, err := f.png(dpi)
 	if err != nil {
@@ -70,8 +70,8 @@ func (f *Figure) PNG(dpi int) ([]byte, error) {
 	return data, nil
 }
 
-// Save writes the figure to a file whose name ends in .png (at [Resolution]), .svg or .pdf.
-// The file appears whole or not at all; its folder must exist.
+// Save writes the figure to a file with the extension .png (at [Resolution]), .svg or .pdf. The
+// write is atomic; the folder must exist.
 func (f *Figure) Save(path string) error {
 	data, err := f.encode(strings.ToLower(filepath.Ext(path)))
 	if err != nil {
@@ -83,10 +83,10 @@ func (f *Figure) Save(path string) error {
 	return nil
 }
 
-// encode returns the bytes of a file of the format named by its ending.
+// encode returns the contents of a file in the format of the given extension.
 func (f *Figure) encode(format string) ([]byte, error) {
 	if !slices.Contains(formats, format) {
-		return nil, fmt.Errorf("unknown format %q: end the file name with one of %s",
+		return nil, fmt.Errorf("unknown format %q: use a file name that ends in one of %s",
 			format, strings.Join(formats, ", "))
 	}
 	if format == ".png" {
@@ -145,8 +145,8 @@ func (f *Figure) checkSize() error {
 	return nil
 }
 
-// render draws on a canvas. Plotters report bad data only by a panic; here it becomes an error, so
-// that one figure that cannot be drawn does not end a program that has more to do.
+// render draws on a canvas. Plotters report bad data by panicking. render turns the panic into an
+// error, so that one bad figure does not end the program.
 func (f *Figure) render(canvas vg.CanvasSizer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -97,7 +97,7 @@ func TestPNGErrors(t *testing.T) {
 	}
 }
 
-// A plot that gonum refuses by a panic is an error.
+// A gonum plot that panics gives an error.
 func TestFromPlot(t *testing.T) {
 	p := plot.New()
 	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 2}})
@@ -135,7 +135,7 @@ func TestPNGStatesItsResolution(t *testing.T) {
 	decode(t, data) // checks the chunk's checksum
 }
 
-// Maps of full size stay small enough for a repository.
+// Full-size maps stay small enough for a repository.
 func TestRepertoireMapIsSmall(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	c := sampleCells()
@@ -195,7 +195,7 @@ func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
 	}
 }
 
-// A path that slides along a wall is seen in front of it.
+// A path that slides along a wall is visible in front of it.
 func TestPathsLieOverWalls(t *testing.T) {
 	a := Arena{
 		Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1}, Walls: []Rect{{-0.5, 0, 0.5, 0.2}},
@@ -228,7 +228,7 @@ func TestPathsLieOverWalls(t *testing.T) {
 	}
 }
 
-// wallAbove tells whether there is a wall within a few pixels above and below.
+// wallAbove reports whether there is a wall within a few pixels above and below.
 func wallAbove(img image.Image, x, y int) bool {
 	near := func(by int) bool {
 		for d := 1; d <= 12; d++ {

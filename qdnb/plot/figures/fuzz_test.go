@@ -8,7 +8,7 @@ import (
 	"example.com/qdnb/internal/hostile"
 )
 
-// FuzzNumbers draws figures of any numbers: as curves, as a repertoire and as ways.
+// FuzzNumbers draws arbitrary numbers as curves, a repertoire and trajectories.
 func FuzzNumbers(f *testing.F) {
 	seed := func(values ...float64) {
 		var data []byte

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the images in testdata")
 
-// maxDifference is the mean absolute difference of a channel, of 255, up to which images count as
-// equal: other processors round the smoothing of edges differently.
+// maxDifference is the mean absolute difference per channel, of 255, up to which images count as
+// equal, because other processors round the smoothing of edges differently.
 const maxDifference = 0.3
 
 // TestImages compares small figures with those in testdata.
@@ -29,8 +29,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// compareImage compares a figure, so many pixels wide, with an image of testdata. After a wanted
-// change: go test -update, and look at them.
+// compareImage compares a figure at the given width in pixels with an image of testdata. After an
+// intended change, run go test -update and look at the images.
 func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
 	t.Helper()
 	width, _ := figure.Bounds()
@@ -58,7 +58,7 @@ func compareImage(t *testing.T, name string, figure *Figure, pixels int) {
 	}
 }
 
-// The comparison notices a figure that lacks only its dots.
+// The comparison detects a figure that lacks only its dots.
 func TestImageComparisonIsSensitive(t *testing.T) {
 	c := sampleCells()
 	var images [2][]byte
@@ -100,7 +100,7 @@ func imageDifference(t *testing.T, a, b []byte) float64 {
 	return total / float64(3*bounds.Dx()*bounds.Dy())
 }
 
-// sampleCells is a repertoire of pointmaze's form with 200 cells, about two thirds of them filled.
+// sampleCells is a repertoire shaped like pointmaze, with about two thirds of its 200 cells filled.
 func sampleCells() Cells {
 	rng := rand.New(rand.NewPCG(3, 4))
 	c := Cells{
@@ -141,8 +141,8 @@ func sampleArena() Arena {
 	return a
 }
 
-// samplePanels are three metrics of two methods and a variant, with bands, gaps and a logarithmic
-// axis.
+// samplePanels returns three metrics of two methods and a variant, with bands, gaps and a
+// logarithmic axis.
 func samplePanels() []Panel {
 	panels := []Panel{
 		{Title: "Max fitness", XLabel: "Evaluations", YLabel: "Fitness"},
@@ -170,7 +170,7 @@ func samplePanels() []Panel {
 	return panels
 }
 
-// sampleGrid is two methods by two environments, one run missing.
+// sampleGrid is a grid of two methods by two environments with one run missing.
 func sampleGrid() Grid {
 	a, b := sampleCells(), sampleCells()
 	a.Title, b.Title = "", ""
@@ -190,8 +190,8 @@ func sampleGrid() Grid {
 	}
 }
 
-// sampleMixedGrid has a repertoire above the ways of its skills, twice, and a hole: dense, with
-// axes of two kinds.
+// sampleMixedGrid has two repertoires above the trajectories of their skills, and a gap: a dense
+// grid with two kinds of axes.
 func sampleMixedGrid() Grid {
 	a, arena := sampleCells(), sampleArena()
 	a.Title, a.XLabel, a.YLabel, a.Descriptors = "12 steps", "x", "y", nil

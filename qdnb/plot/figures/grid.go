@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// BarScope says which maps of a [Grid] share a range of colours and its bar.
+// BarScope selects which maps of a [Grid] share a colour bar and its range.
 type BarScope int
 
 // The scopes of a colour bar.
@@ -17,44 +17,45 @@ const (
 	BarPerColumn                 // one per column
 )
 
-// Map is a panel of a [Grid]: a repertoire (*[Cells]), or paths (*[Arena]).
+// Map is a panel of a [Grid]: a repertoire (*[Cells]) or trajectories (*[Arena]).
 type Map interface {
 	check() error
-	// axes are the limits and the labels, of x and of y.
+	// axes returns the limits and labels of x and y.
 	axes() (lower, upper [2]float64, labels [2]string)
-	// scale is what a colour bar needs: the stated ends of its range (both 0: none), the values,
-	// and its label. ok is false where colours are not those of a bar.
+	// scale returns the data of a colour bar: the given ends of its range (both 0: none), the values
+	// and the label. ok is false if the map has no colour bar.
 	scale() (low, high float64, values []float64, label string, ok bool)
-	// panel draws the map with colours of a bar, which is nil where there is no value, or of the
+	// panel draws the map with the colours of bar, which is nil if there are no values, or of the
 	// labels of paths.
 	panel(bar *colorBar, labels *labelColors) (*panel, error)
 }
 
-// Grid is a table of maps: methods by environments, snapshots of one run over time, or repertoires
-// above the ways of their skills.
+// Grid is a table of maps, such as methods by environments, snapshots of one run over time, or
+// repertoires above the trajectories of their skills.
 type Grid struct {
-	Maps [][]Map // rows of columns; nil leaves a hole, short rows end in holes
+	Maps [][]Map // rows of columns; nil leaves a gap, short rows end in gaps
 
 	RowTitles, ColumnTitles []string // optional, one per row or column
 
 	Bar BarScope
 
-	// Dense makes room where there are many maps: only the lowest row names the axes.
+	// Dense saves space if there are many maps: only the lowest row labels its axes.
 	Dense bool
 
 	Note string // a sentence below the maps, optional
 }
 
-// pageWidth and pageHeight are those of a page's text, which figures fill at most.
+// pageWidth and pageHeight are the size of the text area of a page, the maximum for figures.
 const (
 	pageWidth  = 7.5 * vg.Inch
 	pageHeight = 9.5 * vg.Inch
 )
 
-// MapGrid draws several maps with common axes and colours, on a page at most. Within a column (row)
-// of equal axes only the lowest (leftmost) map has tick labels. The range of a colour bar is that
-// of the data of all maps that share it, or, where each of them states Min and Max, the widest of
-// those. Paths of one label have one colour in all maps, and one legend.
+// MapGrid draws several maps with common axes and colours, on at most one page. Within a column
+// (row) of equal axes only the lowest (leftmost) map has tick labels. The range of a colour bar
+// covers the data of all maps that share it. If every one of them sets Min and Max, it is the
+// widest of those ranges. Paths with one label have one colour in all maps, and the maps share one
+// legend.
 func MapGrid(g Grid) (*Figure, error) {
 	maps := g.rectangle()
 	if err := g.check(maps); err != nil {
@@ -65,7 +66,7 @@ func MapGrid(g Grid) (*Figure, error) {
 		gapX: 14, gapY: 8,
 	}
 	if g.Dense {
-		l.gapX, l.gapY = 8, 12 // names of methods beside the rows are long
+		l.gapX, l.gapY = 8, 12 // row titles with method names are long
 	}
 	bars := gridBars(maps, g.Bar)
 	switch g.Bar {
@@ -74,7 +75,7 @@ func MapGrid(g Grid) (*Figure, error) {
 	case BarPerColumn:
 		l.bottomBars = bars
 		if g.Dense {
-			l.gapX = 4 // the bars and the numbers of the axes keep columns apart
+			l.gapX = 4 // the bars and tick labels separate the columns
 		}
 	default:
 		if bars[0] != nil {
@@ -118,13 +119,13 @@ func MapGrid(g Grid) (*Figure, error) {
 	if len(arenas) > 0 {
 		l.legend.entries = labels.legend(arenas...)
 	}
-	// From two columns in a text column to the full width of a page; wide maps take more.
+	// From the width of a text column for two columns up to a full page; wide maps take more.
 	l.weigh()
 	width := min(vg.Length(1.5+1.75*sum(l.columnWidths))*vg.Inch, pageWidth)
 	return l.within(width, pageHeight), nil
 }
 
-// rectangle is the table with rows of equal length and without nil pointers.
+// rectangle returns the table with rows of equal length. Nil *Cells and *Arena become nil maps.
 func (g *Grid) rectangle() [][]Map {
 	columns := 0
 	for _, row := range g.Maps {
@@ -151,7 +152,7 @@ func (g *Grid) rectangle() [][]Map {
 
 func (g *Grid) check(maps [][]Map) error {
 	if len(maps) == 0 || len(maps[0]) == 0 {
-		return fmt.Errorf("it needs at least one map")
+		return fmt.Errorf("no maps: want at least one")
 	}
 	rows, columns := len(maps), len(maps[0])
 	if g.RowTitles != nil && len(g.RowTitles) != rows {
@@ -173,7 +174,7 @@ func (g *Grid) check(maps [][]Map) error {
 	return nil
 }
 
-// axes leaves out of a panel what a neighbour says.
+// axes removes the labels and ticks of a panel that a neighbour already shows.
 func (g *Grid) axes(maps [][]Map, i, j int, p *panel) {
 	below, left := explained(maps, i, j, 1, 0), explained(maps, i, j, 0, -1)
 	if below {
@@ -187,8 +188,8 @@ func (g *Grid) axes(maps [][]Map, i, j int, p *panel) {
 	}
 }
 
-// newBar is the colour bar that some maps share: over the widest range that they ask for, where all
-// of them state one, or else that of the data. It is nil where there is nothing to colour.
+// newBar returns the colour bar that some maps share. If all of them set a range, the bar covers
+// the widest one, otherwise the range of the data. It is nil if there is nothing to colour.
 func newBar(shared ...Map) *colorBar {
 	name, fixed := "", true
 	low, high := math.Inf(1), math.Inf(-1)
@@ -250,8 +251,8 @@ func gridBars(maps [][]Map, scope BarScope) []*colorBar {
 	return bars
 }
 
-// explained tells whether the next map in the direction (di, dj) has the same axis, so that its
-// ticks do for both.
+// explained reports whether the next map in the direction (di, dj) has the same axis, so that its
+// ticks serve both.
 func explained(maps [][]Map, i, j, di, dj int) bool {
 	ni, nj := i+di, j+dj
 	if ni < 0 || ni >= len(maps) || nj < 0 || nj >= len(maps[ni]) || maps[ni][nj] == nil {

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// svgOf is the text of a figure that must be drawn.
+// svgOf returns the SVG of a figure that must be drawable.
 func svgOf(t *testing.T, f *Figure, err error) string {
 	t.Helper()
 	if err != nil {
@@ -21,7 +21,7 @@ func svgOf(t *testing.T, f *Figure, err error) string {
 	return string(data)
 }
 
-// However many rows, a grid is no larger than a page; narrow columns then make room for their
+// A grid is never larger than a page, however many rows it has. Narrow columns make room for their
 // titles.
 func TestMapGridFitsAPage(t *testing.T) {
 	cells := sampleCells()
@@ -42,8 +42,8 @@ func TestMapGridFitsAPage(t *testing.T) {
 	}
 }
 
-// A dense grid names axes in its lowest row alone. Numbers it has as other grids: in every column
-// that differs from its neighbour.
+// A dense grid labels axes only in its lowest row. It has tick labels like other grids: in every
+// column that differs from its neighbour.
 func TestDenseGrid(t *testing.T) {
 	a, b := sampleCells(), sampleCells()
 	b.XLabel, b.YLabel = "right foot", "left foot"
@@ -66,7 +66,7 @@ func TestDenseGrid(t *testing.T) {
 	}
 }
 
-// Names of rows that are longer than the rows are high move these apart.
+// Row titles that are longer than the rows are high move the rows apart.
 func TestGridKeepsRowTitlesApart(t *testing.T) {
 	a := sampleCells()
 	name := "a method of a long name and of one more"
@@ -86,20 +86,19 @@ func must(f *Figure, err error) *Figure {
 	return f
 }
 
-// Neighbours of the same limits share ticks only where they show the same thing.
+// Neighbours with the same limits share ticks only if their axes have the same meaning.
 func TestGridKeepsAxesOfOtherThings(t *testing.T) {
 	a, b := sampleCells(), sampleCells()
 	b.XLabel = "something else"
 	text := svgOf(t, must(MapGrid(Grid{Maps: [][]Map{{&a}, {&b}}})), nil)
 	for _, label := range []string{"final x", "something else"} {
 		if !strings.Contains(text, ">"+label+"<") {
-			t.Errorf("the grid does not say %q", label)
+			t.Errorf("the grid lacks %q", label)
 		}
 	}
 }
 
-// Labels of a short bar do not run into each other; where no two round numbers fit, its ends have
-// them.
+// Labels of a short bar do not overlap. If no two round numbers fit, the ends are labelled.
 func TestHorizontalTicks(t *testing.T) {
 	style := textStyle(tickSize)
 	for _, c := range []struct {
@@ -110,7 +109,7 @@ func TestHorizontalTicks(t *testing.T) {
 		{0, 100, 200, "0 20 40 60 80 100"},
 		{0, 100, 50, "0 50 100"},
 		{-1000, 0, 56, "−1000 −500 0"},
-		{-1000, 0, 48, "−1000 0"}, // −500 would touch −1000, which does not reach far beyond the bar
+		{-1000, 0, 48, "−1000 0"}, // −500 would touch −1000, which may not extend far beyond the bar
 		{-500, 900, 55, "−500 0 500"},
 		{-17390, -16630, 50, "−17.4k −16.6k"},
 	} {
@@ -122,7 +121,7 @@ func TestHorizontalTicks(t *testing.T) {
 			labels = append(labels, tick.Label)
 			left, right := bar.extent(tick, style, span)
 			if left < end+5 {
-				t.Errorf("from %g to %g on %.0f points: %q is %.1f points beside the label before it", c.low,
+				t.Errorf("from %g to %g on %.0f points: %q is %.1f points from the label before it", c.low,
 					c.high, c.length, tick.Label, left-end)
 			}
 			end = right

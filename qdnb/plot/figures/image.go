@@ -11,25 +11,25 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Picture is a raster image with a title above it, as [Images] draws it.
+// Picture is a raster image with a title above it. [Images] draws it.
 type Picture struct {
 	Title  string
 	Image  image.Image
 	Labels []Label
 }
 
-// Label is a word on a picture, in the middle of which its point is.
+// Label is a word centred at a point of a picture.
 type Label struct {
 	Text  string
-	X, Y  float64     // in pixels of the image, from its upper left corner
-	Size  float64     // in points; 0 for that of ticks
-	Color color.NRGBA // of the text; the zero value for that of all text
+	X, Y  float64     // in pixels of the image, from the upper left corner
+	Size  float64     // in points; 0: the size of tick labels
+	Color color.NRGBA // of the text; zero value: the default text colour
 }
 
-// Images draws pictures in a grid with so many columns, row by row. Pictures without an image leave
-// holes. They keep their shape, so those of a grid should have one. In SVG and PDF files they are
-// as they are given; a PNG file is drawn at [Resolution], in 256 colours. A picture of a grid with
-// four columns is sharp from 400 pixels of width on.
+// Images draws pictures in a grid with the given number of columns, row by row. Pictures without an
+// image leave gaps. Pictures keep their aspect ratio, so those of a grid should share one. SVG and
+// PDF files embed the images unchanged; a PNG file is drawn at [Resolution] in 256 colours. In a
+// grid with four columns a picture is sharp from a width of 400 pixels.
 func Images(pictures []Picture, columns int) (*Figure, error) {
 	f, err := images(pictures, columns)
 	if err != nil {
@@ -70,14 +70,14 @@ func images(pictures []Picture, columns int) (*Figure, error) {
 		any = true
 	}
 	if !any {
-		return nil, errors.New("there is no picture to draw")
+		return nil, errors.New("no picture to draw")
 	}
 	f := l.figure(vg.Length(min(1.875*float64(columns), 7.5)) * vg.Inch)
 	f.shaded = true
 	return f, nil
 }
 
-// pictureView fills the data area of a panel with an image, and has a thin frame.
+// pictureView fills the data area of a panel with an image and draws a thin frame.
 type pictureView struct{ Picture }
 
 // Plot implements plot.Plotter.

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// gradient is an image of more colours than a palette has, rare ones but for the greys of its upper
-// half.
+// gradient returns an image with more colours than a palette has. All are rare except the greys of
+// its upper half.
 func gradient(width, height int) image.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -38,7 +38,7 @@ func TestImagesAreDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareImage(t, "images", figure, 338)
-	// With the palette of other figures the rare colours of pictures lose to those of areas.
+	// With the palette of other figures the rare colours of pictures would lose to those of areas.
 	figure.shaded = false
 	other, err := figure.PNG(100)
 	if err != nil {

@@ -9,25 +9,25 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Interval is a number of a method and what is known of its spread.
+// Interval is a value of a method with a measure of its spread.
 type Interval struct {
 	Name      string // a method, see [MethodStyles]
 	Value     float64
-	Low, High float64   // a bar, such as quartiles or an interval of confidence
-	Points    []float64 // single values, such as those of the seeds; may be nil
+	Low, High float64   // a bar, such as quartiles or a confidence interval
+	Points    []float64 // individual values, such as one per seed; may be nil
 }
 
 // IntervalPanel is one plot of [Intervals]: methods below each other, each with a dot at its value
-// on a bar from Low to High, and small rings at the single values. What is not a number is left
-// out, and a bar without an end reaches that of the axis.
+// on a bar from Low to High, and small rings at the individual values. NaN values are left out. A
+// bar with an infinite end extends to the end of the axis.
 type IntervalPanel struct {
 	Title, XLabel string
-	XLimits       [2]float64 // the ends of the axis; both 0: those of the data
+	XLimits       [2]float64 // the ends of the axis; both 0: the range of the data
 	Rows          []Interval // from top to bottom
 }
 
-// Intervals draws panels in rows of the given number of columns. Methods are named in the panels,
-// so that there is no legend.
+// Intervals draws panels in rows of the given number of columns. The panels name the methods, so
+// there is no legend.
 func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 	if len(panels) == 0 || columns < 1 {
 		return nil, fmt.Errorf("figures: %d panels in %d columns: want at least one of each", len(panels),
@@ -70,7 +70,7 @@ func (p *IntervalPanel) names() []string {
 	return names
 }
 
-// panel makes the plot of p. Row i is centred at a height of -i; the y axis is not drawn.
+// panel returns the plot of p. Row i is centred at a height of -i; the y axis is not drawn.
 func (p *IntervalPanel) panel(styles map[string]Style) *panel {
 	var xs [][]float64
 	for _, r := range p.Rows {
@@ -90,14 +90,14 @@ func (p *IntervalPanel) panel(styles map[string]Style) *panel {
 	return &panel{plot: pl, title: p.Title, aspect: 4 / (0.2 + 0.3*float64(max(len(p.Rows), 3)))}
 }
 
-// intervalMarks draws a row of an IntervalPanel: its name, and below that its marks.
+// intervalMarks draws a row of an IntervalPanel: the name, and below it the marks.
 type intervalMarks struct {
 	row   Interval
 	style Style
 	y     float64
 }
 
-// The measures of a row: marks below and the name above its middle.
+// The dimensions of a row: the marks are below its middle and the name is above.
 const (
 	intervalDrop  = vg.Length(5.5)
 	intervalWidth = vg.Length(4)

@@ -10,17 +10,17 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// panel is one plot of a layout. The layout draws the title itself, centred over the data rather
-// than over data and axis as a plot would.
+// panel is one plot of a layout. The layout draws the title itself, centred over the data area. A
+// plot would centre it over data and axis.
 type panel struct {
 	plot   *plot.Plot
 	title  string
 	aspect float64 // width / height of the data area
 }
 
-// layout arranges panels in a grid with their data areas aligned, and the decorations around them.
+// layout arranges panels and their decorations in a grid with aligned data areas.
 type layout struct {
-	panels                   [][]*panel // rows of equal length; nil: a hole
+	panels                   [][]*panel // rows of equal length; nil: a gap
 	equal                    bool       // keep every panel's aspect at any size
 	rowTitles, columnTitles  []string
 	gapX, gapY               vg.Length
@@ -29,19 +29,21 @@ type layout struct {
 	legend                   *legend
 	columnWidths, rowHeights []float64 // relative; set by weigh
 	titleSizes               titleSizes
-	// how far the widest title of each column reaches beyond its data and the gap, on each side
+	// overhangs is how far the widest title of each column extends beyond its data and gap on each
+	// side.
 	overhangs []vg.Length
 }
 
-// titleSizes are those of the titles of rows, columns and panels: less than titleSize where they
-// would run into each other.
+// titleSizes holds the sizes of row, column and panel titles, which are smaller than titleSize if
+// titles would otherwise overlap.
 type titleSizes struct{ row, column, panel vg.Length }
 
-// figure fixes the layout at a width; the height follows from the panels' aspects.
+// figure returns the layout as a figure of a width; the height follows from the aspects of the
+// panels.
 func (l *layout) figure(width vg.Length) *Figure {
 	l.weigh()
 	height := vg.Length(0)
-	// Text depends on the size and the size on the text: a few times settle it.
+	// Text and size depend on each other; a few iterations converge.
 	for range 3 {
 		m := l.margins(width)
 		unit := (width - m.sumX()) / vg.Length(sum(l.columnWidths))
@@ -54,8 +56,8 @@ func (l *layout) figure(width vg.Length) *Figure {
 	return &Figure{width: width, height: height, draw: l.draw}
 }
 
-// within is the layout as a figure of a width, or, where that would be higher than a height, of
-// this height and as wide as it then needs to be.
+// within returns the layout as a figure of a width. If that exceeds the height, the figure has this
+// height and the width that follows from it.
 func (l *layout) within(width, height vg.Length) *Figure {
 	f := l.figure(width)
 	if f.height <= height {
@@ -73,8 +75,8 @@ func (l *layout) within(width, height vg.Length) *Figure {
 	return f
 }
 
-// weigh sets the relative sizes of columns and rows. Columns of one aspect each share the height of
-// the rows; otherwise the columns share one width.
+// weigh sets the relative sizes of columns and rows. If all panels of each column have one aspect,
+// all rows have the same height. Otherwise all columns have the same width.
 func (l *layout) weigh() {
 	rows, columns := len(l.panels), len(l.panels[0])
 	l.columnWidths, l.rowHeights = make([]float64, columns), make([]float64, rows)
@@ -111,7 +113,7 @@ type margins struct {
 	bottom, top   []vg.Length // of each row
 	outer         [4]vg.Length
 	gapX, gapY    vg.Length // the sums of the gaps
-	bottomBars    vg.Length // these two are parts of outer
+	bottomBars    vg.Length // bottomBars and rowTitleWidth are included in outer
 	rowTitleWidth vg.Length
 }
 
@@ -194,8 +196,8 @@ func (l *layout) margins(width vg.Length) *margins {
 // titleGap is the distance from the data to the title above.
 const titleGap = vg.Length(5)
 
-// fitText adapts the number of ticks and the size of titles to data areas of the given units of the
-// relative sizes.
+// fitText adapts the number of ticks and the size of titles to the data areas. ux and uy are the
+// lengths of one unit of relative size.
 func (l *layout) fitText(ux, uy vg.Length) {
 	l.titleSizes = titleSizes{titleSize, titleSize, titleSize}
 	room := func(j int) vg.Length { return ux*vg.Length(l.columnWidths[j]) + l.gapX }
@@ -215,8 +217,8 @@ func (l *layout) fitText(ux, uy vg.Length) {
 	}
 }
 
-// fitTitles makes room for titles that are wider than their columns of a unit of the relative
-// sizes.
+// fitTitles reserves space for titles that are wider than their columns. unit is the length of one
+// unit of relative size.
 func (l *layout) fitTitles(unit vg.Length) {
 	for j := range l.overhangs {
 		var widest vg.Length
@@ -232,8 +234,8 @@ func (l *layout) fitTitles(unit vg.Length) {
 	}
 }
 
-// fitRowTitles moves rows of a unit of the relative sizes apart where their titles would run into
-// each other.
+// fitRowTitles moves rows apart if their titles would overlap. unit is the length of one unit of
+// relative size.
 func (l *layout) fitRowTitles(unit vg.Length, m *margins) {
 	for i, t := range l.rowTitles {
 		row := m.bottom[i] + unit*vg.Length(l.rowHeights[i]) + m.top[i]
@@ -241,7 +243,7 @@ func (l *layout) fitRowTitles(unit vg.Length, m *margins) {
 	}
 }
 
-// fitSize is the largest size of text down to tickSize in which it takes no more than the room.
+// fitSize returns the largest text size, at least tickSize, at which the text fits in the room.
 func fitSize(size vg.Length, text string, room vg.Length) vg.Length {
 	for size > tickSize && textStyle(size).Width(text) > room-2 {
 		size--
@@ -249,7 +251,7 @@ func fitSize(size vg.Length, text string, room vg.Length) vg.Length {
 	return size
 }
 
-// areaSize is the size of a panel's data area, its aspect kept where that is wanted.
+// areaSize returns the size of a panel's data area, with its aspect preserved if l.equal is set.
 func (l *layout) areaSize(i, j int, ux, uy vg.Length) vg.Point {
 	w, h := ux*vg.Length(l.columnWidths[j]), uy*vg.Length(l.rowHeights[i])
 	if p := l.panels[i][j]; l.equal && p != nil {
@@ -278,12 +280,12 @@ func (l *layout) draw(c draw.Canvas) error {
 		}
 		l.fitText(ux, uy)
 	}
-	// What equal aspects leave over goes around the block.
+	// Space that equal aspects leave over surrounds the block.
 	x0 := c.Min.X + m.outer[leftSide] + (size.X-m.sumX()-ux*vg.Length(sum(l.columnWidths)))/2
 	y0 := c.Max.Y - m.outer[topSide] - (size.Y-m.sumY()-uy*vg.Length(sum(l.rowHeights)))/2
 	rows, columns := len(l.panels), len(l.panels[0])
 
-	// The slots of columns [left, right) and rows [bottom, top) without their margins.
+	// The data spans of columns [left, right) and rows [bottom, top), without margins.
 	columnSpan, rowSpan := make([][2]vg.Length, columns), make([][2]vg.Length, rows)
 	x := x0
 	for j := range columns {
@@ -342,10 +344,10 @@ func (l *layout) draw(c draw.Canvas) error {
 	return nil
 }
 
-// minUnit is the least extent of a panel's data that is worth drawing.
+// minUnit is the minimum extent of a panel's data area that is worth drawing.
 const minUnit = vg.Length(12)
 
-// draw draws the plot such that its data fill area, and its title above.
+// draw draws the plot so that its data area fills area, and its title above.
 func (p *panel) draw(c draw.Canvas, area vg.Rectangle, size vg.Length) {
 	outer := c
 	outer.Rectangle = area

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// legend lists what lines and marks mean, in rows of equal columns under the panels, and has a note
-// below them.
+// legend explains lines and marks in rows of equal columns under the panels, with an optional note
+// below.
 type legend struct {
 	entries []legendEntry
 	note    string
@@ -16,10 +16,10 @@ type legend struct {
 
 type legendEntry struct {
 	text string
-	icon func(draw.Canvas) // draws within the canvas's rectangle
+	icon func(draw.Canvas) // draws within the rectangle of the canvas
 }
 
-// The legend's measures.
+// The dimensions of a legend.
 const (
 	legendIcon = vg.Length(22)
 	legendGap  = vg.Length(10) // above the legend
@@ -60,7 +60,8 @@ func (l *legend) height(width vg.Length) vg.Length {
 	return legendGap + line*vg.Length(lines)
 }
 
-// draw centres the legend below top under the span, or in the canvas where it is wider.
+// draw centres the legend under span with its upper edge at top, or in the canvas if the legend is
+// wider than span.
 func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
 	style, line := legendStyle()
 	if l.note != "" {
@@ -89,7 +90,7 @@ func (l *legend) draw(c draw.Canvas, span [2]vg.Length, top vg.Length) {
 	}
 }
 
-// lineIcon is a sample of a line, over a sample of its band if it has one.
+// lineIcon draws a sample of a line, over a sample of its band if it has one.
 func lineIcon(style draw.LineStyle, band color.Color) func(draw.Canvas) {
 	return func(c draw.Canvas) {
 		if band != nil {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Style is how one method is drawn in every figure: its name as printed, and its line.
+// Style is the printed name and line style of a method, the same in every figure.
 type Style struct {
 	Name   string
 	Color  color.NRGBA
@@ -31,12 +31,13 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
 
-// compared is how many of the methods the paper compares; what stands behind some of them follows.
+// compared is the number of methods that the paper compares. The remaining methods are their
+// building blocks.
 const compared = 10
 
-// methods are the ten algorithms in the paper's order, and what they are built on. Colours are
-// those of Okabe and Ito (2008), with four of Tol's where theirs run out; where two are close to a
-// colour-blind reader, the dashes differ.
+// methods lists the ten algorithms in the paper's order, then their building blocks. The colours
+// are from Okabe and Ito (2008), with four from Tol once those run out. Methods whose colours look
+// alike to a colour-blind reader differ in dashes.
 var methods = []struct {
 	id    string
 	style Style
@@ -55,18 +56,18 @@ var methods = []struct {
 	{"ppo", Style{"PPO", rgb(0x111111), solid}},
 }
 
-// extraColors are for names outside the paper: a user's variants.
+// extraColors are for names that are not in the paper, such as a user's variants.
 var extraColors = []color.NRGBA{
 	rgb(0x000000), rgb(0xdc050c), rgb(0x7b4f1d), rgb(0x8a8a8a), rgb(0xff7fd0), rgb(0x00c8c8),
 	rgb(0xb8d800), rgb(0x9b4dff),
 }
 
-// extraDashes go with the extra colours in turn, so that neighbours in the list, of which some are
-// alike to a colour-blind reader, differ in dashes. Once the colours are used up, each comes again
-// with the next dashes.
+// extraDashes are assigned to the extra colours in turn, so that neighbours in the list, some of
+// which look alike to a colour-blind reader, differ in dashes. Once the colours are used up, they
+// repeat with the next dashes.
 var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
 
-// Methods returns the identifiers of the paper's ten algorithms in its order.
+// Methods returns the identifiers of the paper's ten algorithms in the paper's order.
 func Methods() []string {
 	ids := make([]string, compared)
 	for i, m := range methods[:compared] {
@@ -75,7 +76,8 @@ func Methods() []string {
 	return ids
 }
 
-// MethodName is the name the paper prints for an algorithm; other identifiers are their own name.
+// MethodName returns the name that the paper prints for an algorithm, or id itself if it is
+// unknown.
 func MethodName(id string) string {
 	if i := methodIndex(id); i >= 0 {
 		return methods[i].style.Name
@@ -83,14 +85,14 @@ func MethodName(id string) string {
 	return id
 }
 
-// words are those of a text, with their hyphens.
+// words matches words, including their hyphens.
 var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
 
-// NameMethods writes the methods that a text names by their identifiers as [MethodName] does.
+// NameMethods replaces the method identifiers in a text with their names, see [MethodName].
 func NameMethods(text string) string { return words.ReplaceAllStringFunc(text, MethodName) }
 
-// SortMethods returns the distinct identifiers: those of the paper first and in its order, then the
-// others by name.
+// SortMethods returns the distinct identifiers: first those of the paper in the paper's order, then
+// the others by name.
 func SortMethods(ids []string) []string {
 	sorted := slices.Clone(ids)
 	slices.SortFunc(sorted, func(a, b string) int {
@@ -109,9 +111,8 @@ func SortMethods(ids []string) []string {
 }
 
 // MethodStyles returns a style for each identifier. The paper's algorithms always have the same
-// one. Any other name has a further colour of its own, picked by a hash of the name so that a
-// variant usually keeps its colour from one figure to the next; two names of one call never share a
-// style up to 24 such names.
+// style. Any other name gets another colour, picked by a hash of the name, so that a variant
+// usually keeps its colour across figures. Up to 24 such names in one call have distinct styles.
 func MethodStyles(ids ...string) map[string]Style {
 	styles := make(map[string]Style, len(ids))
 	slots := len(extraColors) * len(extraDashes)
@@ -125,7 +126,7 @@ func MethodStyles(ids ...string) map[string]Style {
 		h.Write([]byte(id))
 		start := int(h.Sum32() % uint32(len(extraColors)))
 		slot := start
-		for k := range slots { // first the other colours, then all again with the next dashes
+		for k := range slots { // first the other colours, then all colours with the next dashes
 			s := (start+k)%len(extraColors) + k/len(extraColors)*len(extraColors)
 			if !taken[s] {
 				slot = s

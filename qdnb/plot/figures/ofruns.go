@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// CellsOf are the cells of a repertoire of a run, the final one or a snapshot, as [RepertoireMap]
-// and [MapGrid] take them.
+// CellsOf returns the cells of a run's repertoire, final or snapshot, for [RepertoireMap] and
+// [MapGrid].
 func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	centroids, err := Points2D(r.Centroids, r.Dims)
 	if err != nil {
@@ -21,18 +21,18 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	}
 	e, known := environments[run.Config.Env]
 	lower, upper := r.Lower, r.Upper
-	if lower == nil && upper == nil && known { // of a checkpoint
+	if lower == nil && upper == nil && known { // from a checkpoint
 		lower, upper = []float32{float32(e.lower[0]), float32(e.lower[1])},
 			[]float32{float32(e.upper[0]), float32(e.upper[1])}
 	}
 	if len(lower) != 2 || len(upper) != 2 {
-		return nil, errors.New("figures: the repertoire's file does not say the limits of its " +
-			"descriptors, descriptor_min and descriptor_max")
+		return nil, errors.New("figures: the repertoire's file lacks the limits of its descriptors: " +
+			"add the arrays descriptor_min and descriptor_max")
 	}
 	names := [2]string{"descriptor 1", "descriptor 2"}
 	if noted := run.Status.Descriptor; len(noted) == 2 {
 		names = [2]string(noted)
-	} else if known { // runs of older programs have noted nothing
+	} else if known { // older runs do not record the names
 		names = e.names
 	}
 	c := &Cells{
@@ -46,7 +46,7 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	return c, nil
 }
 
-// Repertoire draws the newest repertoire of a run: the final one of a run that is finished.
+// Repertoire draws the newest repertoire of a run; for a finished run this is the final one.
 func Repertoire(run *runs.Run) (*Figure, error) {
 	newest, err := run.Newest()
 	if err != nil {
@@ -64,17 +64,17 @@ func Repertoire(run *runs.Run) (*Figure, error) {
 	return RepertoireMap(*cells)
 }
 
-// Snapshots draws in a row at most n of the repertoires that a run kept on its way: the first one,
-// the last one, and between them those at about equal ratios of generations, for a repertoire fills
-// fast at first and slowly later. They share a colour bar.
+// Snapshots draws at most n of the repertoire snapshots of a run in a row, with a shared colour
+// bar: the first, the last, and between them those closest to equal ratios of generations, because
+// a repertoire fills fast at first and slowly later.
 func Snapshots(run *runs.Run, n int) (*Figure, error) {
 	snapshots, err := run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
 	if len(snapshots) == 0 || n < 1 {
-		return nil, fmt.Errorf("figures: %s has %d snapshots to draw %d of: want at least one of each",
-			run.Name(), len(snapshots), n)
+		return nil, fmt.Errorf("figures: %s has %d snapshots and %d are to be drawn: want at least "+
+			"one of each", run.Name(), len(snapshots), n)
 	}
 	generations := make([]int64, len(snapshots))
 	for i, snapshot := range snapshots {
@@ -93,8 +93,8 @@ func Snapshots(run *runs.Run, n int) (*Figure, error) {
 	return MapGrid(grid)
 }
 
-// byRatio picks at most n of rising numbers, by their index: the last one, the first one, and those
-// next to equal ratios between them.
+// byRatio returns the indices of at most n of the rising numbers: the last, the first, and those
+// closest to equal ratios between them.
 func byRatio(rising []int64, n int) []int {
 	last := len(rising) - 1
 	if n = min(n, len(rising)); n == 1 {
@@ -105,7 +105,7 @@ func byRatio(rising []int64, n int) []int {
 	next := 0
 	for k := range n {
 		want := log(0) + (log(last)-log(0))*float64(k)/float64(n-1)
-		for i := next + 1; i <= last-(n-1-k); i++ { // the others need one each
+		for i := next + 1; i <= last-(n-1-k); i++ { // leave one for each of the others
 			if math.Abs(log(i)-want) < math.Abs(log(next)-want) {
 				next = i
 			}
@@ -116,21 +116,21 @@ func byRatio(rising []int64, n int) []int {
 	return picked
 }
 
-// Axis is what metric curves are drawn against.
+// Axis is a column of metrics.csv that metric curves are drawn against.
 type Axis struct {
 	Column string // of metrics.csv
 	Label  string
-	Unit   float64 // of the column, in one of the axis
+	Unit   float64 // values of the column per unit of the axis
 }
 
 // The axes of the paper's curves.
 var (
 	Evaluations = Axis{"evaluations", "evaluations", 1}
 	EnvSteps    = Axis{"env_steps", "environment steps", 1}
-	Minutes     = Axis{"seconds", "time with compilation (min)", 60}
+	Minutes     = Axis{"seconds", "time including compilation (min)", 60}
 )
 
-// Metrics draws max fitness, coverage and QD score of runs in a row for each of the axes.
+// Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes.
 func Metrics(trained []*runs.Run, axes ...Axis) (*Figure, error) {
 	metrics := []struct{ column, label string }{
 		{"max_fitness", "Max fitness"}, {"coverage", "Coverage (%)"}, {"qd_score", "QD score"},
@@ -171,7 +171,7 @@ func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
 	return Series{Name: run.Config.Algorithm, X: x, Y: y}, nil
 }
 
-// grouped writes a count with a thin space between groups of three digits.
+// grouped formats a count with a thin space between groups of three digits.
 func grouped(n int64) string {
 	text := fmt.Sprint(n)
 	for at := len(text) - 3; at > 0; at -= 3 {

@@ -8,8 +8,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Snapshots are drawn at about equal ratios: of nine in the first half those of the second row
-// would repeat the first.
+// Snapshots are picked at about equal ratios of generations, without repeats where ratios fall
+// between snapshots.
 func TestSnapshots(t *testing.T) {
 	for n, want := range map[int][]int{1: {9}, 2: {0, 9}, 5: {0, 1, 3, 8, 9},
 		9: {0, 1, 2, 3, 4, 5, 7, 8, 9}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
@@ -18,7 +18,7 @@ func TestSnapshots(t *testing.T) {
 		}
 	}
 	if got := byRatio([]int64{0, 1, 2}, 9); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Errorf("all of them: %v", got)
+		t.Errorf("more than there are: %v", got)
 	}
 
 	config, err := runs.NewConfig("map-elites", "pointmaze", 0, map[string]any{})
@@ -51,6 +51,6 @@ func TestSnapshots(t *testing.T) {
 		}
 	}
 	if _, err := Snapshots(w.Run, 0); err == nil {
-		t.Error("no snapshots are drawn without an error")
+		t.Error("no error without snapshots")
 	}
 }

@@ -10,21 +10,22 @@ import (
 
 type rgb8 [3]uint8
 
-// How paletted chooses the colours of areas.
+// Limits for the colours that paletted assigns to areas.
 const (
-	areaPixels    = 8   // a colour of fewer pixels is that of an edge
+	areaPixels    = 8   // a colour of fewer pixels belongs to an edge
 	areaColors    = 192 // at most; the other entries are for edges
-	shadedAreas   = 24  // at most in a figure with shaded pictures, whose other colours matter as much
-	areaTolerance = 3   // the largest difference of a channel at which one colour stands for another
+	shadedAreas   = 24  // at most, with shaded pictures, whose other colours matter as much
+	areaTolerance = 3   // the largest channel difference at which one colour replaces another
 )
 
-// paletted reduces an opaque image to 256 colours, which make a third of the bytes in a PNG file.
-// An image of no more colours keeps them all. Otherwise the colours of areas come first, at most so
-// many, the most frequent ones foremost, so that lines, bands and the steps of a colour bar look as
-// drawn. The rest, which smoothing makes along edges, is divided into boxes (median cut of Heckbert
-// 1982, here cutting the box of the largest squared error at its mean) of one colour each, and
-// takes the nearest of all: where areas have more colours than their part of the palette, the step
-// of a bar is nearer to its neighbour than to an edge.
+// paletted reduces an opaque image to 256 colours, which makes a PNG file about a third as large.
+// An image with no more colours keeps all of them. Otherwise areas get at most the given number of
+// colours, the most frequent first, so that lines, bands and the steps of a colour bar keep their
+// exact colours. The remaining colours, which smoothing makes along edges, are divided into boxes
+// of one colour each (median cut of Heckbert 1982, here splitting the box with the largest squared
+// error at its mean). Each of them then takes the nearest colour of the whole palette: if areas
+// have more colours than their share of the palette, a step of a colour bar is closer to its
+// neighbour than to an edge.
 func paletted(img image.Image, areas int) *image.Paletted {
 	bounds := img.Bounds()
 	pixels := make([]rgb8, 0, bounds.Dx()*bounds.Dy())
@@ -41,7 +42,7 @@ func paletted(img image.Image, areas int) *image.Paletted {
 	for c, n := range counts {
 		colors = append(colors, colorCount{c, n})
 	}
-	// maps have no order, files shall be the same each time
+	// Sort for reproducible files, because maps are unordered.
 	slices.SortFunc(colors, func(a, b colorCount) int {
 		return cmp.Or(b.n-a.n, slices.Compare(a.rgb[:], b.rgb[:]))
 	})
@@ -86,7 +87,7 @@ func paletted(img image.Image, areas int) *image.Paletted {
 	return out
 }
 
-// nearest returns the index of the colour of the smallest maximal difference of a channel, and that
+// nearest returns the index of the colour with the smallest maximum channel difference, and that
 // difference.
 func nearest(colors []rgb8, to rgb8) (index, distance int) {
 	distance = 256
@@ -102,7 +103,7 @@ func nearest(colors []rgb8, to rgb8) (index, distance int) {
 	return index, distance
 }
 
-// colorCount is a colour and its number of pixels.
+// colorCount is a colour and the number of its pixels.
 type colorCount struct {
 	rgb rgb8
 	n   int
@@ -111,7 +112,7 @@ type colorCount struct {
 // colorBox is a set of colours, most frequent first, that share a palette entry.
 type colorBox struct {
 	colors  []colorCount
-	channel int     // the channel of the largest spread
+	channel int     // the channel with the largest spread
 	mean    float64 // in that channel
 	spread  float64 // the weighted sum of squared differences from the mean in that channel
 }
@@ -130,7 +131,7 @@ func medianCut(colors []colorCount, n int) []colorBox {
 			}
 		}
 		if len(boxes[worst].colors) == 1 {
-			break // and so are all others, which have less spread
+			break // all others have less spread and one colour, too
 		}
 		low, high := boxes[worst].split()
 		boxes[worst] = low
@@ -139,8 +140,8 @@ func medianCut(colors []colorCount, n int) []colorBox {
 	return boxes
 }
 
-// newColorBox measures a set of at least one colour. Its colours weigh by the square root of their
-// pixels: edges matter to the eye more than their area.
+// newColorBox measures a set of at least one colour. Colours are weighted by the square root of
+// their pixel counts, because edges matter more to the eye than their area.
 func newColorBox(colors []colorCount) colorBox {
 	b := colorBox{colors: colors}
 	if len(colors) == 1 {
@@ -164,7 +165,7 @@ func newColorBox(colors []colorCount) colorBox {
 	return b
 }
 
-// split cuts a box of at least two colours at its mean.
+// split divides a box of at least two colours at its mean.
 func (b colorBox) split() (low, high colorBox) {
 	var below, above []colorCount
 	for _, c := range b.colors {

@@ -9,16 +9,16 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-// Quartiles joins the curves of several runs, such as those of one method with different seeds,
-// into one series of that name: their median, with the lower and upper quartile as its band.
+// Quartiles combines the curves of several runs, such as one method with different seeds, into one
+// series of that name: the median, with the lower and upper quartiles as its band.
 //
-// Runs are interpolated linearly at points x values, evenly spaced over the range that all of them
-// cover; runs with the same x values keep those instead. Where a run has a value that is not
-// finite, the result is NaN, which [Curves] leaves as a gap: a median over the others would favour
+// Runs are interpolated linearly at points x values, evenly spaced over the range that all runs
+// cover. Runs with identical x values keep those instead. Where any run has a value that is not
+// finite, the result is NaN, which [Curves] draws as a gap: a median of the other runs would favour
 // them.
 //
-// Each run's X must rise. Quantiles are those that NumPy's default gives (type 7 of Hyndman and Fan
-// 1996).
+// The X values of each run must increase. Quantiles match NumPy's default (type 7 of Hyndman and
+// Fan 1996).
 func Quartiles(name string, runs []Series, points int) (Series, error) {
 	if len(runs) == 0 || points < 2 {
 		return Series{},
@@ -36,8 +36,8 @@ func Quartiles(name string, runs []Series, points int) (Series, error) {
 	return quartilesAt(name, runs, grid), nil
 }
 
-// QuartilesAt is [Quartiles] at given x values, such as evenly spaced ones of a logarithmic axis.
-// Those that not all runs cover are left out; it is an error if none is left.
+// QuartilesAt is [Quartiles] at given x values, such as evenly spaced ones on a logarithmic axis.
+// It drops values that not all runs cover, and returns an error if none remain.
 func QuartilesAt(name string, runs []Series, at []float64) (Series, error) {
 	from, to, err := commonRange(name, runs)
 	if err != nil {
@@ -51,13 +51,13 @@ func QuartilesAt(name string, runs []Series, at []float64) (Series, error) {
 	}
 	if len(grid) == 0 {
 		return Series{},
-			fmt.Errorf("figures: the runs of %q cover %g to %g, where none of the %d x values lies", name,
+			fmt.Errorf("figures: the runs of %q cover %g to %g, which has none of the %d x values", name,
 				from, to, len(at))
 	}
 	return quartilesAt(name, runs, grid), nil
 }
 
-// commonRange is the range of x that all runs cover.
+// commonRange returns the range of x that all runs cover.
 func commonRange(name string, runs []Series) (from, to float64, err error) {
 	if len(runs) == 0 {
 		return 0, 0, fmt.Errorf("figures: quartiles of no runs of %q: want at least one", name)
@@ -70,7 +70,8 @@ func commonRange(name string, runs []Series) (from, to float64, err error) {
 		}
 		for k, x := range r.X {
 			if !finite(x) || k > 0 && x <= r.X[k-1] {
-				return 0, 0, fmt.Errorf("figures: run %d of %q: x must rise, but value %d is %g", i, name, k, x)
+				return 0, 0, fmt.Errorf("figures: run %d of %q: x must increase, but value %d is %g", i, name,
+					k, x)
 			}
 		}
 		from, to = max(from, r.X[0]), min(to, r.X[len(r.X)-1])
@@ -81,7 +82,7 @@ func commonRange(name string, runs []Series) (from, to float64, err error) {
 	return from, to, nil
 }
 
-// quartilesAt joins runs at x values that all of them cover.
+// quartilesAt combines runs at x values that all of them cover.
 func quartilesAt(name string, runs []Series, grid []float64) Series {
 	s := Series{Name: name, X: slices.Clone(grid)}
 	values := make([]float64, len(runs))
@@ -96,7 +97,7 @@ func quartilesAt(name string, runs []Series, grid []float64) Series {
 	return s
 }
 
-// evenly returns n values from from to to, both included, or the one value that they are.
+// evenly returns n values from from to to, both included, or a single value if they are equal.
 func evenly(from, to float64, n int) []float64 {
 	if from == to {
 		return []float64{from}
@@ -109,7 +110,7 @@ func evenly(from, to float64, n int) []float64 {
 	return grid
 }
 
-// interpolate returns y at x, which lies within the rising xs.
+// interpolate returns y at x, which lies within the increasing xs.
 func interpolate(xs, ys []float64, x float64) float64 {
 	i := sort.SearchFloat64s(xs, x)
 	if xs[i] == x {
@@ -119,7 +120,7 @@ func interpolate(xs, ys []float64, x float64) float64 {
 	return (1-t)*ys[i-1] + t*ys[i]
 }
 
-// quantile is that of package stats, and NaN where any value is not finite.
+// quantile returns stats.Quantile, or NaN if any value is not finite.
 func quantile(values []float64, p float64) float64 {
 	if !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) }) {
 		return stats.Quantile(values, p)

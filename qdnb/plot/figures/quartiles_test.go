@@ -63,7 +63,7 @@ func TestQuartilesErrors(t *testing.T) {
 	for want, runs := range map[string][]Series{
 		"at least one run": nil,
 		"2 x and 1 y":      {good, {X: []float64{0, 1}, Y: []float64{0}}},
-		"must rise":        {good, {X: []float64{1, 1}, Y: []float64{0, 1}}},
+		"must increase":    {good, {X: []float64{1, 1}, Y: []float64{0, 1}}},
 		"in common":        {good, {X: []float64{2, 3}, Y: []float64{0, 1}}},
 		"value 1 is NaN":   {good, {X: []float64{0, math.NaN()}, Y: []float64{0, 1}}},
 	} {

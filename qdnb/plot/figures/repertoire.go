@@ -9,27 +9,26 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Cells is a repertoire as [RepertoireMap] draws it: n cells of a descriptor space of two
-// dimensions.
+// Cells is a repertoire for [RepertoireMap]: n cells of a two-dimensional descriptor space.
 type Cells struct {
 	Title          string // above the map, optional
-	XLabel, YLabel string // what the two descriptors are
+	XLabel, YLabel string // names of the two descriptor components
 
 	Centroids   [][2]float64 // [n], in the descriptors' units
 	Fitness     []float64    // [n]; an empty cell is -Inf or NaN
-	Descriptors [][2]float64 // optional [n]: where the stored solutions lie, drawn as dots
+	Descriptors [][2]float64 // optional [n]: descriptors of the stored solutions, drawn as dots
 
 	Lower, Upper [2]float64 // limits of the descriptor space
 
-	// Min and Max are the fitness at the ends of the colours; values outside take the colour of the
-	// end. Both 0: the range of the data.
+	// Min and Max are the fitness at the ends of the colour range; values outside are clamped. Both 0:
+	// the range of the data.
 	Min, Max float64
-	// FitnessLabel names the colour bar; empty: "Fitness".
+	// FitnessLabel names the colour bar; "": "Fitness".
 	FitnessLabel string
 }
 
-// Points2D turns rows of flat values ([n, dims], row-major) into points for a map. It refuses any
-// other number of dimensions than two, which cannot be drawn as a map.
+// Points2D converts flat values ([n, dims], row-major) to points for a map. It returns an error
+// unless dims is 2, because only two dimensions can be drawn as a map.
 func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
 	if dims != 2 {
 		return nil, fmt.Errorf("figures: a repertoire map needs 2 descriptor dimensions, these have "+
@@ -45,7 +44,7 @@ func Points2D[T float32 | float64](flat []T, dims int) ([][2]float64, error) {
 	return points, nil
 }
 
-// check refuses cells that do not fit together.
+// check reports inconsistent cells.
 func (c *Cells) check() error {
 	if err := checkLimits(c.Lower, c.Upper); err != nil {
 		return err
@@ -63,7 +62,7 @@ func (c *Cells) check() error {
 	return checkRange(c.Min, c.Max)
 }
 
-// checkRange refuses a colour range that is neither left to the data (both 0) nor rising.
+// checkRange reports a colour range that is neither increasing nor left to the data (both 0).
 func checkRange(low, high float64) error {
 	if (low != 0 || high != 0) && !(low < high && finite(low) && finite(high)) {
 		return fmt.Errorf("colour range from %g to %g: want Min < Max, or both 0 for the range of the "+
@@ -72,8 +71,8 @@ func checkRange(low, high float64) error {
 	return nil
 }
 
-// RepertoireMap draws the Voronoi cells of the centroids, clipped to the limits and filled by
-// fitness. Empty cells are light grey. Both axes have the same scale, unless one range is more than
+// RepertoireMap draws the Voronoi cells of the centroids, clipped to the limits and coloured by
+// fitness. Empty cells are light grey. Both axes have the same scale unless one range is more than
 // four times the other.
 func RepertoireMap(c Cells) (*Figure, error) {
 	if err := c.check(); err != nil {
@@ -88,7 +87,7 @@ func RepertoireMap(c Cells) (*Figure, error) {
 	if bar != nil {
 		l.rightBars = []*colorBar{bar}
 	}
-	// Wide descriptor spaces get the width of the page, others about the same area.
+	// Wide descriptor spaces get a wider figure, so that areas are about equal.
 	width := vg.Length(4.4)
 	if p.aspect > 1.5 {
 		width = 6
@@ -106,7 +105,7 @@ func (c *Cells) scale() (low, high float64, values []float64, label string, ok b
 	return c.Min, c.Max, c.Fitness, c.FitnessLabel, true
 }
 
-// panel implements [Map]; bar is nil where no cell is filled.
+// panel implements [Map]; bar is nil if no cell is filled.
 func (c *Cells) panel(bar *colorBar, _ *labelColors) (*panel, error) {
 	polygons, err := Voronoi(c.Centroids, c.Lower, c.Upper)
 	if err != nil {
@@ -128,13 +127,12 @@ func (c *Cells) panel(bar *colorBar, _ *labelColors) (*panel, error) {
 	return &panel{plot: p, title: c.Title, aspect: mapAspect(c.Lower, c.Upper)}, nil
 }
 
-// mapAspect is width / height of a map of equal scales; ranges too different for that get a box of
-// 4:1.
+// mapAspect returns the width / height of a map with equal scales, limited to 1:4 and 4:1.
 func mapAspect(lower, upper [2]float64) float64 {
 	return min(max((upper[0]-lower[0])/(upper[1]-lower[1]), 1.0/4), 4)
 }
 
-// hideTicks leaves an axis that a neighbour's explains.
+// hideTicks removes the labels and ticks of an axis that a neighbour already shows.
 func hideTicks(axis *plot.Axis) {
 	axis.Label.Text = ""
 	axis.Tick.Marker = plot.ConstantTicks(nil)
@@ -164,9 +162,9 @@ func (m cellMap) Plot(c draw.Canvas, p *plot.Plot) {
 			paths[i].Close()
 		}
 	}
-	// The outlines come after all fills, as they also cover the seams that smoothing leaves between
-	// neighbours, and those of filled cells last: faint lines among themselves, a clear edge
-	// towards empty ones.
+	// Outlines are drawn after all fills, because they also cover the seams that smoothing leaves
+	// between neighbours. Outlines of filled cells come last: faint lines among themselves, a clear
+	// edge towards empty cells.
 	for pass := range 4 {
 		for i, path := range paths {
 			empty := m.fills[i] == emptyFill
@@ -189,7 +187,7 @@ func (m cellMap) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// outline is the colour of the line around a cell.
+// outline returns the colour of the line around a cell.
 func outline(fill color.NRGBA) color.NRGBA {
 	if fill == emptyFill {
 		return cellOutline

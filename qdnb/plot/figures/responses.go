@@ -12,29 +12,29 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Responses is a figure of how scores answer to changes: rows of panels of curves over the size of
-// a change, with a dot wherever it was tried, beside them the scores of methods where a change has
-// no size, and below them further panels. Only the rows are needed; a panel of theirs without a
-// point says so.
+// Responses is a figure of how scores respond to perturbations. It has rows of curve panels over
+// the size of a perturbation, with a dot at each measured value. Optional panels show the scores of
+// methods for a perturbation without a size (Beside), and further curves (Below). Only Rows is
+// required; a panel of Rows without points says so.
 type Responses struct {
 	Rows    [][]Panel      // rows of equal length
-	Nominal float64        // the x at which nothing is changed, marked in each of the Rows; 0: no mark
-	Beside  *IntervalPanel // at the right, as high as all Rows
-	Below   []Panel        // in one row as wide as the figure
+	Nominal float64        // the unperturbed x, marked in each panel of Rows; 0: no mark
+	Beside  *IntervalPanel // to the right, as high as all Rows
+	Below   []Panel        // below, in one row as wide as the figure
 }
 
-// The measures of [Responses].
+// The dimensions of [Responses].
 const (
 	responsesRow = 1.62 * vg.Inch // height of a row with its labels
 	besidePart   = 0.3            // of the width
-	besidePad    = vg.Length(7)   // at the right, for the half of a tick's label
+	besidePad    = vg.Length(7)   // at the right, for half of a tick label
 )
 
-// Figure draws the panels with one legend below them all. It is an error if there are no rows, or
-// they differ in length.
+// Figure draws the panels with one legend below all of them. It returns an error if there are no
+// rows or they differ in length.
 func (r Responses) Figure() (*Figure, error) {
 	if len(r.Rows) == 0 || len(r.Rows[0]) == 0 {
-		return nil, errors.New("figures: responses without panels: want at least one row of them")
+		return nil, errors.New("figures: responses without panels: want at least one row")
 	}
 	for _, row := range r.Rows {
 		if len(row) != len(r.Rows[0]) {
@@ -59,13 +59,13 @@ func (r Responses) Figure() (*Figure, error) {
 	height := responsesRow*vg.Length(len(r.Rows)) + k.legend.height(pageWidth-2*outerPad)
 	below := vg.Length(0)
 	if len(r.Below) > 0 {
-		below = 1.15 * responsesRow // wider panels may be higher
+		below = 1.15 * responsesRow // wider panels may be taller
 	}
 	return &Figure{width: pageWidth, height: height + below + 2*outerPad,
 		draw: func(c draw.Canvas) error {
 			area := c
 			area.Min.Y += k.legend.height(c.Size().X-2*outerPad) + outerPad
-			// another size than the natural one
+			// if the figure has been resized
 			scale := area.Size().Y / (responsesRow*vg.Length(len(r.Rows)) + below)
 			if len(r.Below) > 0 {
 				bottom := area
@@ -124,13 +124,13 @@ func (r Responses) below(k *key) *layout {
 	return l
 }
 
-// drawLayout fills a canvas, which may be a part of a figure.
+// drawLayout fills a canvas, which may be part of a figure.
 func drawLayout(c draw.Canvas, l *layout) error {
 	l.weigh()
 	return l.draw(c)
 }
 
-// verticalMark is a thin broken line over the whole height at an x.
+// verticalMark is a thin dashed line at an x, over the whole height.
 type verticalMark float64
 
 // Plot implements plot.Plotter.
@@ -143,7 +143,7 @@ func (m verticalMark) Plot(c draw.Canvas, p *plot.Plot) {
 
 var markStyle = draw.LineStyle{Color: axisColor, Width: 0.6, Dashes: []vg.Length{2, 2}}
 
-// dots are small marks at the points of a series: between them nothing was measured.
+// dots are small marks at the points of a series, because nothing was measured between them.
 type dots struct {
 	series Series
 	color  color.Color

@@ -37,7 +37,7 @@ func sampleResponses() Responses {
 	}
 }
 
-// The images of adaptation, as in TestImages.
+// The golden images of adaptation figures, as in TestImages.
 func TestResponseImages(t *testing.T) {
 	all, err := sampleResponses().Figure()
 	if err != nil {
@@ -52,7 +52,7 @@ func TestResponseImages(t *testing.T) {
 	}
 }
 
-// What is missing, or not finite, leaves holes; what cannot be is an error.
+// Missing values and values that are not finite leave gaps; impossible input is an error.
 func TestResponseEdges(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, r := range map[string]Responses{
@@ -99,7 +99,7 @@ func TestResponseEdges(t *testing.T) {
 	}
 }
 
-// A bar that leaves the axis is cut at its end rather than drawn over its neighbours.
+// A bar that extends beyond the axis is cut at its end rather than drawn over its neighbours.
 func TestIntervalBarsEndAtTheAxis(t *testing.T) {
 	bar := func(high float64) []byte {
 		f, err := Intervals([]IntervalPanel{{XLimits: [2]float64{0, 1},

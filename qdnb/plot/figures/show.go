@@ -6,17 +6,15 @@ import (
 	"example.com/qdnb/internal/cell"
 )
 
-// FolderVariable is the environment variable that names the folder for figures of programs outside
-// a notebook.
+// FolderVariable is the environment variable for the output folder of figures outside a notebook.
 const FolderVariable = cell.FolderVariable
 
-// Show shows the figure: in a GoNB notebook inline below the cell, elsewhere by saving it as
-// name.png in the folder of [FolderVariable] (default: the current one, made if missing) and
-// printing that path on standard error. A name that ends in .svg or .pdf chooses that format for
-// the file.
+// Show displays the figure inline in a GoNB notebook. Elsewhere it saves name.png to the folder in
+// [FolderVariable] (default: the current folder), which it creates if missing, and prints the path
+// to standard error. A name that ends in .svg or .pdf selects that format for the file.
 //
-// Inline it is a PNG, the one format that also shows in a notebook that its reader does not trust,
-// of twice the resolution of a screen and told to take its natural size.
+// Inline figures are PNG, the only format that untrusted notebooks display, too. They have twice
+// the resolution of a screen and metadata that sets their natural size.
 func Show(name string, f *Figure) error {
 	if cell.In() {
 		return display(f)

@@ -10,7 +10,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// Show sends a PNG of double resolution with the size that the notebook shall give it.
+// Show sends a PNG of double resolution and the size at which to display it.
 func TestShowInANotebook(t *testing.T) {
 	f, err := RepertoireMap(sampleCells())
 	if err != nil {
@@ -30,7 +30,7 @@ func TestShowInANotebook(t *testing.T) {
 	}
 }
 
-// near tells whether an image has twice the given size, up to rounding.
+// near reports whether an image has twice the given size, up to rounding.
 func near(b image.Rectangle, width, height int) bool {
 	return max(b.Dx()-2*width, 2*width-b.Dx(), b.Dy()-2*height, 2*height-b.Dy()) <= 1
 }

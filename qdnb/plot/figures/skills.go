@@ -8,10 +8,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// SkillTrajectories draws the ways of all episodes in which the skills of a finished run were last
-// evaluated, those of one skill in one colour, with the skill's mean fitness in the legend. The run
-// is of one of the paper's environments where positions tell skills apart, see [ArenaOf]; of an
-// environment of one's own, qdnb.SkillTrajectoriesIn knows the limits and the walls.
+// SkillTrajectories draws the trajectories of all episodes in the last evaluation of the skills of
+// a finished run. Each skill has one colour, and the legend shows its mean fitness. The run must
+// use a paper environment whose descriptor is a position, see [ArenaOf]. For other environments use
+// qdnb.SkillTrajectoriesIn, which knows their limits and walls.
 func SkillTrajectories(run *runs.Run) (*Figure, error) {
 	arena, err := ArenaOf(run.Config.Env)
 	if err != nil {
@@ -20,7 +20,7 @@ func SkillTrajectories(run *runs.Run) (*Figure, error) {
 	return SkillTrajectoriesIn(*arena, run)
 }
 
-// SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which need not have paths or a
+// SkillTrajectoriesIn is [SkillTrajectories] in a given arena, which needs neither paths nor a
 // title.
 func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
 	skills, err := run.Skills()
@@ -40,12 +40,13 @@ func SkillTrajectoriesIn(arena Arena, run *runs.Run) (*Figure, error) {
 	return Trajectories(arena)
 }
 
-// AddSkills adds the ways of all episodes in which the skills of a finished run were last evaluated
-// to the paths of an arena, labelled "skill 0" and so on, or "policy" where there are none.
+// AddSkills adds the trajectories of all episodes in the last evaluation of the skills of a
+// finished run to the paths of an arena. Labels are "skill 0" and so on, or "policy" for a run
+// without skills.
 //
-// A way ends where its first episode does. The recorded positions go on for as many steps as an
-// episode may have, since nothing restarts the environments of an evaluation, but the descriptor of
-// the episode is the last position that counts.
+// A trajectory ends with its first episode. The recorded positions continue for the maximum episode
+// length, because evaluation does not reset the environments, but the descriptor of the episode is
+// the last position that counts.
 func (a *Arena) AddSkills(run *runs.Run) error {
 	skills, err := run.Skills()
 	if err != nil {
@@ -58,7 +59,7 @@ func (a *Arena) addSkills(run *runs.Run, skills *runs.Skills) error {
 	steps, n := skills.Steps(), len(skills.Which)
 	switch {
 	case n == 0:
-		return fmt.Errorf("the skills of %s were not evaluated, so there are no trajectories to draw",
+		return fmt.Errorf("the skills of %s were not evaluated: there are no trajectories to draw",
 			run.Name())
 	case steps == 0 || skills.Dims() != 2:
 		return fmt.Errorf("the evaluation of %s kept no positions to draw", run.Name())
@@ -84,7 +85,7 @@ func skillName(s *runs.Skills, k int) string {
 	return fmt.Sprintf("skill %d", k)
 }
 
-// skillLabels says how each skill did: its mean fitness.
+// skillLabels returns a label with the mean fitness of each skill.
 func skillLabels(s *runs.Skills) []string {
 	var labels []string
 	for k := range s.Skills() {
@@ -99,11 +100,11 @@ func skillLabels(s *runs.Skills) []string {
 	return labels
 }
 
-// firstEpisode is how many of the positions [steps, 2] are of the first episode: those up to its
-// descriptor, the position before the step that ended it, and the one after that step where it is
-// in the goal. A position is the descriptor if it equals it to the bit. Of several it is the first
-// that a step into the goal follows, since a policy may leave the goal again and repeat itself;
-// else the last one.
+// firstEpisode returns how many of the positions [steps, 2] belong to the first episode. The
+// episode ends at its descriptor, which is the position before the final step, plus the position
+// after that step if it is in the goal. A position is the descriptor if the two are bitwise equal.
+// If several positions match, the first one followed by a step into the goal counts, since a policy
+// may leave the goal again and repeat itself; otherwise the last one counts.
 func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 	steps, last := len(positions)/2, -1
 	for k := range steps {
@@ -116,13 +117,13 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 			return next + 1
 		}
 	}
-	if last < 0 { // something was not a number, or the descriptor is another one
+	if last < 0 { // a value is NaN, or the descriptor is not a position
 		return steps
 	}
 	return last + 1
 }
 
-// contains tells whether a point is in the rectangle, up to the rounding of float32 at its edges.
+// contains reports whether a point is in the rectangle, allowing for float32 rounding at its edges.
 func (r Rect) contains(x, y float64) bool {
 	const margin = 1e-6
 	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0,

@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// The end of an episode is where its descriptor is, or the step into the goal that follows.
+// An episode ends at its descriptor, or at the step into the goal that follows.
 func TestFirstEpisode(t *testing.T) {
 	nan := float32(math.NaN())
 	goal := &Rect{X0: 0.5, Y0: 0.5, X1: 0.6, Y1: 0.6}
@@ -50,8 +50,8 @@ func TestSkillLabels(t *testing.T) {
 	}
 }
 
-// skilled is a run of two skills with two episodes each, of three steps along x; those of skill 1
-// end a step before.
+// skilled returns a run of two skills with two episodes each, of three steps along x. The episodes
+// of skill 1 end a step earlier.
 func skilled(t *testing.T, env string) *runs.Run {
 	t.Helper()
 	config, err := runs.NewConfig("diayn-reward", env, 3, map[string]any{})
@@ -110,7 +110,7 @@ func TestAddSkills(t *testing.T) {
 	for _, want := range []string{"DIAYN+REWARD on ant-omni, 4 episodes", "skill 0: 2.0",
 		"skill 1: 3.0", "x (m)"} {
 		if !strings.Contains(string(svg), ">"+want+"<") {
-			t.Errorf("the figure does not say %q", want)
+			t.Errorf("the figure lacks %q", want)
 		}
 	}
 	if _, err := SkillTrajectories(skilled(t,
@@ -119,7 +119,7 @@ func TestAddSkills(t *testing.T) {
 	}
 }
 
-// An arena's walls and goal are its own: to change them does not change the next.
+// Each arena owns its walls and goal: changing them does not affect the next arena.
 func TestArenaOfIsACopy(t *testing.T) {
 	for range 2 {
 		a, err := ArenaOf("pointmaze")

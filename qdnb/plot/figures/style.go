@@ -12,9 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The house style: Liberation Sans (the metrics of Arial, so that an SVG looks the same without
-// it), text of 8 to 10 points at the size at which figures are printed, thin grey axes, a light
-// grid.
+// The shared style: Liberation Sans (the metrics of Arial, so that an SVG looks the same without
+// it), text of 8 to 10 points at print size, thin grey axes and a light grid.
 const (
 	tickSize  = 8
 	labelSize = 9
@@ -34,18 +33,18 @@ var (
 	cellOutline = color.NRGBA{R: 0xd0, G: 0xd0, B: 0xd0, A: 0xff}
 )
 
-// textStyle is the house font at a size in points. There is no bold: PDF files of gonum/plot lack
-// it.
+// textStyle returns the shared font at a size in points. There is no bold, because gonum/plot lacks
+// it in PDF files.
 func textStyle(size vg.Length) text.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 	return text.Style{Color: ink, Font: f, XAlign: draw.XCenter, YAlign: draw.YBottom,
 		Handler: plot.DefaultTextHandler}
 }
 
-// newPlot is an empty plot in the house style with fixed limits.
+// newPlot returns an empty plot in the shared style with fixed limits.
 func newPlot(xLabel, yLabel string, lower, upper [2]float64) *plot.Plot {
 	p := plot.New()
-	p.BackgroundColor = nil // the figure paints it once; panels must not cover each other's titles
+	p.BackgroundColor = nil // the figure paints it once; panels must not cover other titles
 	for d, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Min, axis.Max = lower[d], upper[d]
 		axis.Padding = 0
@@ -63,16 +62,16 @@ func newPlot(xLabel, yLabel string, lower, upper [2]float64) *plot.Plot {
 	return p
 }
 
-// lightGrid is the grid of curve panels.
+// lightGrid returns the grid of curve panels.
 func lightGrid() *plotter.Grid {
 	style := draw.LineStyle{Color: gridColor, Width: 0.5}
 	return &plotter.Grid{Vertical: style, Horizontal: style}
 }
 
-// frame closes the axes of a map to a box.
+// frame draws a box around a map.
 type frame struct{}
 
-// addFrame gives a plot a frame in place of its axis lines.
+// addFrame replaces the axis lines of a plot with a frame.
 func addFrame(p *plot.Plot) {
 	p.X.Width, p.Y.Width = 0, 0
 	p.Add(frame{})
@@ -86,7 +85,7 @@ func strokeRect(c draw.Canvas, r vg.Rectangle) {
 	c.Stroke(r.Path())
 }
 
-// setTicks gives an axis about one tick every few millimetres of its length.
+// setTicks puts about one tick every few millimetres on each axis.
 func setTicks(p *plot.Plot, size vg.Point) {
 	count := func(n float64) int { return int(min(max(math.Floor(n), 2), 6)) }
 	set := func(axis *plot.Axis, intervals int) {

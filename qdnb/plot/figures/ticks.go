@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// linearTicks puts labelled ticks at multiples of 1, 2, 2.5 or 5 times a power of ten: at most the
-// given number of intervals, or the next more that give two ticks, without which a reader cannot
-// tell the scale.
+// linearTicks puts labelled ticks at multiples of 1, 2, 2.5 or 5 times a power of ten. It uses at
+// most the given number of intervals, or the next larger number that gives two ticks, without which
+// a reader cannot tell the scale.
 type linearTicks struct{ intervals int }
 
 // Ticks implements plot.Ticker.
@@ -22,13 +22,13 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 	var step, first, last float64
 	for n := max(t.intervals, 1); n < t.intervals+16; n++ {
 		step = niceStep(span / float64(n))
-		// The tolerance keeps a tick that rounding has pushed just outside.
+		// The tolerance keeps ticks that rounding pushes just outside.
 		first, last = math.Ceil(low/step-1e-9), math.Floor(high/step+1e-9)
 		if last > first {
 			break
 		}
 	}
-	if last-first > 100 || first+1 == first { // the span is lost in the rounding of its ends
+	if last-first > 100 || first+1 == first { // the span is below the rounding error of its ends
 		return nil
 	}
 	largest := max(math.Abs(first*step), math.Abs(last*step))
@@ -40,7 +40,7 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// niceStep is the smallest of 1, 2, 2.5, 5, 10 times a power of ten that is at least raw.
+// niceStep returns the smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least raw.
 func niceStep(raw float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
 	for _, m := range []float64{1, 2, 2.5, 5} {
@@ -51,8 +51,9 @@ func niceStep(raw float64) float64 {
 	return 10 * unit
 }
 
-// formatTick writes v with the decimals that step needs. Values from 10 000 take a suffix (k, M, G)
-// common to the axis, chosen by its largest value, and the minus is a real one.
+// formatTick formats v with the decimals that step needs. If largest, the largest value of the
+// axis, is at least 10 000, all labels share a suffix (k, M, G). Negative values have a true minus
+// sign.
 func formatTick(v, step, largest float64) string {
 	if v == 0 || math.Abs(v) < step*1e-6 {
 		return "0"
@@ -83,8 +84,9 @@ func formatTick(v, step, largest float64) string {
 	return strings.ReplaceAll(label, "-", "−") + suffix
 }
 
-// logTicks labels the powers of ten, thinned to about the given number of intervals, and where less
-// than two decades are shown also 2 and 5 times them. The other multiples are minor ticks.
+// logTicks labels the powers of ten, thinned to about the given number of intervals. If less than
+// two decades are shown, it also labels 2 and 5 times the powers. The other multiples are minor
+// ticks.
 type logTicks struct{ intervals int }
 
 // Ticks implements plot.Ticker.

@@ -14,14 +14,14 @@ import (
 // Rect is a wall or a goal zone, given by two opposite corners.
 type Rect struct{ X0, Y0, X1, Y1 float64 }
 
-// Path is the way of one policy, or of one evaluation of it.
+// Path is a trajectory of a policy, such as one evaluation episode.
 type Path struct {
-	Label   string    // its skill; paths of one label share a colour and a legend entry
+	Label   string    // such as its skill; paths with one label share a colour and a legend entry
 	Fitness float64   // used with ColorByFitness
 	X, Y    []float64 // [steps]; points that are not finite interrupt the line
 }
 
-// PathColor says what the colour of a path means.
+// PathColor selects what the colour of a path means.
 type PathColor int
 
 // The meanings of a path's colour.
@@ -30,10 +30,10 @@ const (
 	ColorByFitness                  // viridis, with a colour bar
 )
 
-// Arena is a plane with walls and the paths through it, as [Trajectories] draws it.
+// Arena is a plane with walls and trajectories. [Trajectories] draws it.
 type Arena struct {
 	Title, XLabel, YLabel string
-	Lower, Upper          [2]float64 // what is shown; paths are clipped to it
+	Lower, Upper          [2]float64 // the visible area; paths are clipped to it
 	Walls                 []Rect
 	Goal                  *Rect
 	Paths                 []Path
@@ -41,15 +41,15 @@ type Arena struct {
 	Min, Max              float64 // fitness at the ends of the colours; both 0: from the paths
 }
 
-// skillColors are for labels in their order: those of Okabe and Ito (2008) without the yellow,
-// which is pale on white.
+// skillColors are assigned to labels in order. They are from Okabe and Ito (2008) without the
+// yellow, which is pale on white.
 var skillColors = []color.NRGBA{
 	rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x56b4e9),
 	rgb(0x000000),
 }
 
-// Trajectories draws paths seen from above, on axes as those of [RepertoireMap]. A hollow circle
-// marks where a path starts, a filled one where it ends.
+// Trajectories draws paths from above, on the same axes as [RepertoireMap]. A hollow circle marks
+// the start of a path, a filled one its end.
 func Trajectories(a Arena) (*Figure, error) {
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)
@@ -124,7 +124,7 @@ func (a *Arena) check() error {
 	return checkRange(a.Min, a.Max)
 }
 
-// labelColors gives the labels of paths colours, in the order in which they come.
+// labelColors assigns colours to the labels of paths in order of appearance.
 type labelColors struct {
 	labels []string
 	index  map[string]int
@@ -154,7 +154,7 @@ func (l *labelColors) of(label string) color.NRGBA {
 	return Viridis(0.95 * float64(i) / float64(len(l.labels)-1)) // the last yellows are pale on white
 }
 
-// legend explains the labels, the ends of paths and, if one of the arenas has one, the goal.
+// legend explains the labels, the ends of paths and, if an arena has one, the goal.
 func (l *labelColors) legend(arenas ...*Arena) []legendEntry {
 	var entries []legendEntry
 	for _, label := range l.labels {
@@ -211,13 +211,13 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 			fillRect(c, r, goalFill, goalEdge)
 		}
 	}
-	// A path that slides along a wall lies on its edge: walls come first, or they would hide it.
+	// A path that slides along a wall lies on its edge, so walls are drawn first.
 	for _, w := range a.Walls {
 		if r, visible := rect(w); visible {
 			fillRect(c, r, wallColor, wallColor)
 		}
 	}
-	// Many paths show where most of them go rather than each of them.
+	// With many paths, thin translucent lines show where most of them go.
 	alpha, width, radius := uint8(0xe6), vg.Length(1.1), markRadius
 	if len(a.Paths) > 20 {
 		alpha, width, radius = 0x80, 0.7, 1.4
@@ -264,7 +264,7 @@ func ends(p Path) (first, last int, ok bool) {
 
 const markRadius = vg.Length(2)
 
-// startMark is a hollow circle, endMark a filled one; outside the canvas they are not drawn.
+// startMark draws a hollow circle and endMark a filled one, unless they are outside the canvas.
 func startMark(c draw.Canvas, at vg.Point, r vg.Length, col color.Color) {
 	mark(c, at, r, paper, col)
 }

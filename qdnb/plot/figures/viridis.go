@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Viridis returns the colour of t in [0, 1] on the viridis map, which rises evenly in luminance
-// from dark violet to yellow and reads the same for colour-blind readers and in grey print. Values
-// outside are clamped; NaN gives the colour of an empty cell.
+// Viridis returns the viridis colour of t in [0, 1]. The map increases evenly in luminance from
+// dark violet to yellow, and reads the same for colour-blind readers and in greyscale print. Values
+// outside the range are clamped. NaN gives the colour of an empty cell.
 func Viridis(t float64) color.NRGBA {
 	if math.IsNaN(t) {
 		return emptyFill

@@ -6,15 +6,16 @@ import (
 )
 
 // Voronoi returns the exact Voronoi cell of every site within the box from lower to upper: the
-// points of the box that are at least as near to this site as to any other, by Euclidean distance
-// in the sites' own units.
+// points of the box at least as near to this site as to any other, by Euclidean distance in the
+// units of the sites.
 //
 // Cells are convex polygons, counter-clockwise, without a repeated last vertex; together they tile
-// the box. A site that repeats an earlier one, or whose cell lies outside the box, has a nil cell.
+// the box. A site that duplicates an earlier one, or whose cell lies outside the box, has a nil
+// cell.
 //
-// Each cell is the box cut by the bisectors to the other sites, nearest first; a bucket grid stops
-// the search once no further site can reach the cell, so that evenly spread sites cost about O(n)
-// and the worst case O(n²).
+// Each cell is the box clipped by the bisectors to the other sites, nearest first. A bucket grid
+// stops the search once no further site can reach the cell. Evenly spread sites cost about O(n),
+// the worst case O(n²).
 func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error) {
 	if err := checkLimits(lower, upper); err != nil {
 		return nil, fmt.Errorf("figures: Voronoi cells: %w", err)
@@ -32,10 +33,10 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 	return cells, nil
 }
 
-// huge is what limits may be: the sum of two, or their distance in pixels, is a number.
+// huge bounds limits, so that the sum of two of them, or their distance in pixels, stays finite.
 const huge = 1e300
 
-// checkLimits refuses limits that do not span an area.
+// checkLimits reports limits that do not span an area.
 func checkLimits(lower, upper [2]float64) error {
 	for d := range 2 {
 		if !(-huge <= lower[d] && lower[d] < upper[d] && upper[d] <= huge) {
@@ -48,7 +49,7 @@ func checkLimits(lower, upper [2]float64) error {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// buckets is a grid of square buckets over the sites' bounding box, about one site each.
+// buckets is a grid of square buckets over the bounding box of the sites, about one site each.
 type buckets struct {
 	sites  [][2]float64
 	origin [2]float64
@@ -88,7 +89,7 @@ func (b *buckets) at(p [2]float64) (x, y int) {
 	return min(int((p[0]-b.origin[0])/b.size), b.n[0]-1), min(int((p[1]-b.origin[1])/b.size), b.n[1]-1)
 }
 
-// cell cuts the box by the bisectors between site i and its neighbours.
+// cell clips the box by the bisectors between site i and its neighbours.
 func (b *buckets) cell(i int, lower, upper [2]float64) [][2]float64 {
 	site := b.sites[i]
 	cell := [][2]float64{lower, {upper[0], lower[1]}, upper, {lower[0], upper[1]}}
@@ -127,7 +128,7 @@ func (b *buckets) cell(i int, lower, upper [2]float64) [][2]float64 {
 	return cell
 }
 
-// radius is the largest distance from p to a vertex of the polygon.
+// radius returns the largest distance from p to a vertex of the polygon.
 func radius(polygon [][2]float64, p [2]float64) float64 {
 	var r float64
 	for _, v := range polygon {

@@ -16,7 +16,7 @@ func area(polygon [][2]float64) float64 {
 	return a
 }
 
-// inside tells whether a point lies in a convex, counter-clockwise polygon, up to a tolerance.
+// inside reports whether a point lies in a convex, counter-clockwise polygon, up to a tolerance.
 func inside(polygon [][2]float64, p [2]float64, tolerance float64) bool {
 	for i, a := range polygon {
 		b := polygon[(i+1)%len(polygon)]

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Camera is where a picture is taken from. The zero value stands for [Near].
+// Camera is the viewpoint of a picture. The zero value selects [Near].
 type Camera struct {
-	Eye, Target Vec     // what it looks from and to; the target is in the middle of the picture
+	Eye, Target Vec     // viewpoint, and the point in the middle of the picture
 	Angle       float64 // field of view from the lower to the upper edge, degrees
 }
 
-// The default views have a long lens. That of a robot is from the right of somebody who runs along
-// x, a little from the front and from above; that of everything has y up the picture, as a map
-// does.
+// The default views have a long lens. The robot is seen from the right of its running direction x,
+// slightly from the front and from above. The view of everything has y pointing up in the picture,
+// as in a map.
 const (
 	viewAngle       = 24
 	viewAzimuth     = -68 // of the eye as seen from the target, degrees from x to y
@@ -23,19 +23,19 @@ const (
 	viewMargin      = 1.06
 )
 
-// Near is a camera that stands beside what moves, with all that moves in the picture in every
-// frame. As the frames go on it goes with the followed body over the ground, and does not turn.
-// Where a single ball or box moves, which tells nothing by itself, it is [Whole]. aspect is the
-// width of the picture over its height.
+// Near returns a camera close to the moving bodies that keeps all of them in the picture in every
+// frame. It moves over the ground with the followed body and does not turn. If only a single ball
+// or box moves, which is uninformative by itself, it returns [Whole]. aspect is the width of the
+// picture over its height.
 func Near(f *Film, frame int, aspect float64) Camera {
 	if len(f.Frames[frame]) == 1 {
 		return Whole(f, aspect)
 	}
-	low, high := nothing()
+	low, high := emptyBox()
 	for t, poses := range f.Frames {
 		at := poses[f.Follow].Position
 		at[2] = 0
-		l, h := nothing()
+		l, h := emptyBox()
 		f.extent(t, false, &l, &h)
 		low, high = lower(low, l.minus(at)), upper(high, h.minus(at))
 	}
@@ -48,27 +48,27 @@ func Near(f *Film, frame int, aspect float64) Camera {
 	return fit(low.plus(at), high.plus(at), viewAzimuth, elevation, aspect)
 }
 
-// Whole is a camera that has everything in the picture, in all frames, as a map has it.
+// Whole returns a camera that shows everything in all frames, oriented as a map.
 func Whole(f *Film, aspect float64) Camera { return WholeFrom(f, -90, mapElevation, aspect) }
 
 // WholeFrom is [Whole] from another direction: azimuth of the eye in degrees from x to y, elevation
-// above the ground.
+// in degrees above the ground.
 func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
-	low, high := nothing()
+	low, high := emptyBox()
 	for t := range f.Frames {
 		f.extent(t, t == 0, &low, &high)
 	}
 	return fit(low, high, azimuth, elevation, aspect)
 }
 
-// Around is the camera at another place as far from its target: azimuth in degrees from x to y,
-// elevation above the ground, below 90.
+// Around returns the camera moved around its target at the same distance: azimuth in degrees from x
+// to y, elevation in degrees above the ground, below 90.
 func (c Camera) Around(azimuth, elevation float64) Camera {
 	c.Eye = c.Target.along(direction(azimuth, elevation), c.Eye.minus(c.Target).length())
 	return c
 }
 
-// Closer is the camera at a distance from its target that is multiplied by a factor.
+// Closer returns the camera with the distance to its target multiplied by a factor.
 func (c Camera) Closer(factor float64) Camera {
 	c.Eye = c.Target.along(c.Eye.minus(c.Target), factor)
 	return c
@@ -79,7 +79,7 @@ func direction(azimuth, elevation float64) Vec {
 	return Vec{math.Cos(e) * math.Cos(a), math.Cos(e) * math.Sin(a), math.Sin(e)}
 }
 
-// fit looks at a box from a direction, from as near as possible.
+// fit returns a camera that sees a box from a direction, from as near as possible.
 func fit(low, high Vec, azimuth, elevation, aspect float64) Camera {
 	c := Camera{Target: low.plus(high).scale(0.5), Angle: viewAngle}
 	c = Camera{Eye: c.Target.plus(direction(azimuth, elevation)), Target: c.Target, Angle: c.Angle}
@@ -121,19 +121,19 @@ func fit(low, high Vec, azimuth, elevation, aspect float64) Camera {
 	return c
 }
 
-// axes are the directions of the picture: right, up, and into it.
+// axes returns the directions of the picture: right, up, and into it.
 func (c Camera) axes() (right, up, ahead Vec) {
 	ahead = c.Target.minus(c.Eye).unit()
 	right = ahead.cross(Vec{0, 0, 1})
-	if right.length() < 1e-9 { // straight down, or up
+	if right.length() < 1e-9 { // looks straight down or up
 		right = Vec{1}
 	}
 	right = right.unit()
 	return right, right.cross(ahead), ahead
 }
 
-// Project is where a point of the world is in a picture of width x height pixels, from its upper
-// left corner; false behind the eye.
+// Project returns the position of a point in a picture of width x height pixels, from its upper
+// left corner. ok is false behind the eye.
 func (c Camera) Project(p Vec, width, height int) (x, y float64, ok bool) {
 	right, up, ahead := c.axes()
 	p = p.minus(c.Eye)
@@ -155,7 +155,7 @@ func (c Camera) check() error {
 	return nil
 }
 
-func nothing() (low, high Vec) {
+func emptyBox() (low, high Vec) {
 	far := math.Inf(1)
 	return Vec{far, far, far}, Vec{-far, -far, -far}
 }
@@ -163,8 +163,7 @@ func nothing() (low, high Vec) {
 func lower(v, w Vec) Vec { return Vec{min(v[0], w[0]), min(v[1], w[1]), min(v[2], w[2])} }
 func upper(v, w Vec) Vec { return Vec{max(v[0], w[0]), max(v[1], w[1]), max(v[2], w[2])} }
 
-// extent widens a box by the bodies in a frame: those that move, and if so wanted those that do
-// not.
+// extent extends a box by the moving bodies in a frame and, if still is set, by the fixed ones.
 func (f *Film) extent(frame int, still bool, low, high *Vec) {
 	for i, pose := range f.Poses(frame) {
 		if f.Bodies[i].Fixed && !still {

@@ -7,8 +7,7 @@ import (
 	"example.com/qdnb/internal/hostile"
 )
 
-// FuzzRender draws any film from anywhere: either what is wrong with it is said, or there is a
-// picture.
+// FuzzRender draws arbitrary films from arbitrary cameras: it gets either an error or a picture.
 func FuzzRender(f *testing.F) {
 	text, err := json.Marshal(oneBall(Vec{0, 0, 1}, 0.5))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // illustrations.json holds a film of one frame for each environment of the paper. A test of package
-// qdnb makes it from the models of the robots, and tells when it is out of date.
+// qdnb generates it from the models of the robots, and detects when it is out of date.
 //
 //go:embed illustrations.json
 var illustrationsFile []byte
@@ -21,11 +21,10 @@ var illustrations = sync.OnceValues(func() (map[string]*Film, error) {
 	return films, json.Unmarshal(illustrationsFile, &films)
 })
 
-// Illustration shows an environment of the paper by its name, with its robot in a pose that it
-// takes as it moves: a film of one frame, which the caller may change. With " leg" after its name,
-// as in "ant-uni leg", the robot of an environment of that kind is grey but for the leg whose
-// actuators the paper perturbs; "ant-maze targets" has the ten targets of the paper, called Target
-// 0 to 9.
+// Illustration returns a film of one frame that shows a paper environment, with its robot in a
+// typical pose. The caller may modify the film. A name with the suffix " leg", as in "ant-uni leg",
+// shows the robot in grey except for the leg whose actuators the paper perturbs. "ant-maze targets"
+// includes the ten targets of the paper, named Target 0 to 9.
 func Illustration(name string) (*Film, error) {
 	films, err := illustrations()
 	if err != nil {
@@ -33,13 +32,13 @@ func Illustration(name string) (*Film, error) {
 	}
 	film, ok := films[name]
 	if !ok {
-		return nil, fmt.Errorf("scene: there is no illustration of %q: there are those of %s", name,
+		return nil, fmt.Errorf("scene: no illustration of %q: use one of %s", name,
 			strings.Join(slices.Sorted(maps.Keys(films)), ", "))
 	}
 	return film.clone(), nil
 }
 
-// clone is a film that shares nothing with f.
+// clone returns a deep copy of f.
 func (f *Film) clone() *Film {
 	c := *f
 	c.Bodies, c.Frames, c.Rewards = slices.Clone(f.Bodies), slices.Clone(f.Frames),

@@ -27,6 +27,6 @@ func TestIllustrations(t *testing.T) {
 		t.Error("a change of one illustration changes the next")
 	}
 	if _, err := Illustration("ant"); err == nil || !strings.Contains(err.Error(), "ant-uni") {
-		t.Errorf("an illustration of nothing known: %v", err)
+		t.Errorf("unknown illustration: %v", err)
 	}
 }

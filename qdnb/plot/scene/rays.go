@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// solid is a shape in the world, made ready for rays.
+// solid is a shape in world coordinates, prepared for ray casting.
 type solid struct {
 	kind   Kind
-	a, ab  xyz // of a capsule: an end, and the way to the other one
+	a, ab  xyz // of a capsule: an end, and the vector to the other end
 	abab   float64
 	radius float64
-	turn   matrix // of a box: its frame
+	turn   matrix // of a box: the rotation of its frame
 	origin xyz
 	low    Vec
 	high   Vec
@@ -20,7 +20,7 @@ type solid struct {
 	ball
 }
 
-// ball is around a solid, or around several.
+// ball is a bounding sphere of one or more solids.
 type ball struct {
 	center xyz
 	reach  float64
@@ -28,28 +28,28 @@ type ball struct {
 	from2  float64 // its square
 }
 
-// seenFrom makes the ball ready for rays from the eye.
+// seenFrom prepares the ball for rays from the eye.
 func (b *ball) seenFrom(eye xyz) {
 	b.from = b.center.minus(eye)
 	b.from2 = b.from.dot(b.from)
 }
 
-// met tells whether a ray from the eye may meet what is inside.
-func (b *ball) met(d xyz) bool {
+// mayHit reports whether a ray from the eye may hit the contents of the ball.
+func (b *ball) mayHit(d xyz) bool {
 	along := b.from.dot(d)
 	return along >= -b.reach && b.from2-along*along <= b.reach*b.reach
 }
 
-// matters tells whether what is inside may take light from a point: that of the lamp, or that of
-// the sky.
-func (b *ball) matters(p xyz, radius float64) (lamp, sky bool) {
+// mayBlock reports whether the contents of the ball may block light from the lamp or the sky at a
+// point.
+func (b *ball) mayBlock(p xyz, radius float64) (lamp, sky bool) {
 	to := b.center.minus(p)
 	d2, along := to.dot(to), to.dot(lightDirection)
 	soft, near := b.reach+penumbra*max(along, 0), b.reach+5*radius
 	return along >= -b.reach && d2-along*along <= soft*soft, d2 <= near*near
 }
 
-// cluster are the solids of a body, which a ray that misses the ball around them misses all.
+// cluster holds the solids of a body. A ray that misses its ball misses all of them.
 type cluster struct {
 	ball
 	radius      float64 // the largest one
@@ -57,7 +57,7 @@ type cluster struct {
 }
 
 func newCluster(solids []solid, first int) cluster {
-	low, high := nothing()
+	low, high := emptyBox()
 	c := cluster{first: first, next: len(solids)}
 	for _, s := range solids[first:] {
 		r := xyz{s.reach, s.reach, s.reach}
@@ -71,7 +71,7 @@ func newCluster(solids []solid, first int) cluster {
 	return c
 }
 
-// newSolid puts a shape of a body into the world.
+// newSolid places a shape of a body in the world.
 func newSolid(s Shape, p Pose) solid {
 	out := solid{kind: s.Kind, radius: s.Radius, albedo: linear(s.Color)}
 	if s.Kind == Box {
@@ -86,8 +86,8 @@ func newSolid(s Shape, p Pose) solid {
 	return out
 }
 
-// hit is the distance along a ray, of direction d of length 1, at which it enters the solid from
-// outside; infinite if it does not.
+// hit returns the distance along a ray, of unit direction d, at which it enters the solid from
+// outside, or infinity if it does not.
 func (s *solid) hit(o, d xyz) float64 {
 	if s.kind == Box {
 		near, far, _ := s.slabs(o, d)
@@ -99,7 +99,7 @@ func (s *solid) hit(o, d xyz) float64 {
 	return s.hitCapsule(o, d)
 }
 
-// hitCapsule meets the cylinder first, then the caps (I. Quilez, Ray-capsule intersection).
+// hitCapsule tests the cylinder first, then the caps (I. Quilez, Ray-capsule intersection).
 func (s *solid) hitCapsule(o, d xyz) float64 {
 	oa := o.minus(s.a)
 	bard, baoa, rdoa, oaoa := s.ab.dot(d), s.ab.dot(oa), d.dot(oa), oa.dot(oa)
@@ -133,19 +133,19 @@ func (s *solid) hitCapsule(o, d xyz) float64 {
 	return math.Inf(1)
 }
 
-// slabs are the distances at which a ray enters and leaves a box, and the axis of the side that it
-// enters by.
+// slabs returns the distances at which a ray enters and leaves a box, and the axis of the side that
+// it enters.
 func (s *solid) slabs(o, d xyz) (near, far float64, axis int) {
-	from, way := s.turn.back(o.minus(s.origin)).vec(), s.turn.back(d).vec()
+	from, dir := s.turn.inverse(o.minus(s.origin)).vec(), s.turn.inverse(d).vec()
 	near, far = math.Inf(-1), math.Inf(1)
 	for i := range 3 {
-		if way[i] == 0 {
+		if dir[i] == 0 {
 			if from[i] < s.low[i] || from[i] > s.high[i] {
 				return math.Inf(1), math.Inf(-1), 0
 			}
 			continue
 		}
-		t0, t1 := (s.low[i]-from[i])/way[i], (s.high[i]-from[i])/way[i]
+		t0, t1 := (s.low[i]-from[i])/dir[i], (s.high[i]-from[i])/dir[i]
 		if t0 > t1 {
 			t0, t1 = t1, t0
 		}
@@ -157,7 +157,7 @@ func (s *solid) slabs(o, d xyz) (near, far float64, axis int) {
 	return near, far, axis
 }
 
-// normal points out of the solid at a point where a ray met it.
+// normal returns the outward normal of the solid at a point where a ray hit it.
 func (s *solid) normal(p, o, d xyz) xyz {
 	if s.kind == Box {
 		_, _, axis := s.slabs(o, d)
@@ -170,7 +170,7 @@ func (s *solid) normal(p, o, d xyz) xyz {
 	return p.minus(s.nearest(p)).scale(1 / s.radius)
 }
 
-// nearest is the point of a capsule's segment that is nearest to p.
+// nearest returns the point of a capsule's segment that is nearest to p.
 func (s *solid) nearest(p xyz) xyz {
 	if s.abab == 0 {
 		return s.a
@@ -178,12 +178,12 @@ func (s *solid) nearest(p xyz) xyz {
 	return s.a.along(s.ab, min(max(p.minus(s.a).dot(s.ab)/s.abab, 0), 1))
 }
 
-// penumbra is the width of the edges of shadows over the distance from what casts them: that of a
-// lamp a few degrees wide.
+// penumbra is the width of shadow edges over the distance from the occluder, as for a lamp a few
+// degrees wide.
 const penumbra = 0.16
 
-// lit is how much of the light from direction l a solid lets through to p, from 0 to 1. Capsules
-// have soft edges, from how near the ray comes to the segment.
+// lit returns the fraction of the light from direction l that reaches p past the solid, from 0 to
+// 1. Capsules cast soft edges, computed from how near the ray comes to the segment.
 func (s *solid) lit(p, l xyz) float64 {
 	if s.kind == Box {
 		near, far, _ := s.slabs(p, l)
@@ -201,7 +201,8 @@ func (s *solid) lit(p, l xyz) float64 {
 	return edge * edge * (3 - 2*edge)
 }
 
-// closest is how far along a ray it comes nearest to a capsule's segment, and how near.
+// closest returns how far along a ray the point nearest to a capsule's segment is, and its
+// distance.
 func (s *solid) closest(o, d xyz) (t, distance float64) {
 	oa := o.minus(s.a)
 	oad := oa.dot(d)
@@ -211,7 +212,7 @@ func (s *solid) closest(o, d xyz) (t, distance float64) {
 		if den := s.abab - dab*dab; den > 1e-12*s.abab {
 			u = min(max((oaab-oad*dab)/den, 0), 1)
 		}
-		if u*dab-oad < 0 { // behind: the nearest to the start counts
+		if u*dab-oad < 0 { // behind the origin: use the point nearest to the origin
 			u = min(max(oaab/s.abab, 0), 1)
 		}
 	}
@@ -220,8 +221,8 @@ func (s *solid) closest(o, d xyz) (t, distance float64) {
 	return t, p.minus(o.along(d, t)).length()
 }
 
-// hidden is how much of the sky over a surface at p, with a normal, a capsule hides, from 0 to 1:
-// as a ball of its radius at its nearest point would.
+// hidden returns the fraction of the sky above a surface at p, with normal n, that a capsule hides,
+// from 0 to 1. It treats the capsule as a ball of its radius at its nearest point.
 func (s *solid) hidden(p, n xyz) float64 {
 	if s.kind == Box {
 		return 0
@@ -231,7 +232,7 @@ func (s *solid) hidden(p, n xyz) float64 {
 	return min(max(to.dot(n), 0)*s.radius*s.radius/(d2*math.Sqrt(d2)), 1)
 }
 
-// rgb is a colour proportional to light.
+// rgb is a colour in linear light.
 type rgb [3]float64
 
 func (c rgb) mix(other rgb, share float64) rgb {
@@ -241,7 +242,7 @@ func (c rgb) mix(other rgb, share float64) rgb {
 	return c
 }
 
-// linear undoes the coding of sRGB.
+// linear converts from sRGB.
 func linear(c color.NRGBA) rgb { return rgb{decoded[c.R], decoded[c.G], decoded[c.B]} }
 
 var decoded = func() (table [256]float64) {
@@ -256,12 +257,12 @@ var decoded = func() (table [256]float64) {
 	return table
 }()
 
-// srgb is the colour of a screen.
+// srgb converts to sRGB.
 func (c rgb) srgb() color.NRGBA {
 	return color.NRGBA{R: encoded(c[0]), G: encoded(c[1]), B: encoded(c[2]), A: 0xff}
 }
 
-// encoded looks up one of so many steps of light, which are finer than those of sRGB everywhere.
+// encoded looks up one of lightSteps light levels, which are finer than those of sRGB everywhere.
 func encoded(x float64) uint8 {
 	return codes()[int(min(max(x, 0), 1)*(lightSteps-1)+0.5)]
 }

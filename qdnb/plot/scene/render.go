@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 )
 
-// maxPixels bounds a picture to what a machine can be expected to hold.
+// maxPixels limits the size of a picture to what fits in memory.
 const maxPixels = 64 << 20
 
-// Render draws a frame of a film, width x height pixels, by casting rays: shapes in plastic on a
-// checkered ground that fades to white, with soft shadows, smooth edges, and the way of the
-// followed body so far on the ground. A frame from the end counts as -1. It takes about a tenth of
-// a second for 400 x 300 pixels.
+// Render draws a frame of a film at width x height pixels by ray casting: glossy shapes on a
+// checkered ground that fades to white, with soft shadows, antialiased edges, and the trajectory so
+// far of the followed body on the ground. Negative frames count from the end, starting at -1. A
+// picture of 400 x 300 pixels takes about a tenth of a second.
 func Render(f *Film, frame int, camera Camera, width, height int) (image.Image, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func Render(f *Film, frame int, camera Camera, width, height int) (image.Image, 
 		frame += len(f.Frames)
 	}
 	if frame < 0 || frame >= len(f.Frames) {
-		return nil, fmt.Errorf("scene: there is no frame %d of %d", frame, len(f.Frames))
+		return nil, fmt.Errorf("scene: no frame %d in a film of %d frames", frame, len(f.Frames))
 	}
 	if width < 1 || height < 1 || width > maxPixels/height {
 		return nil, fmt.Errorf("scene: a picture of %d x %d pixels: want at least 1 x 1 and at most %d "+
@@ -42,9 +42,9 @@ func Render(f *Film, frame int, camera Camera, width, height int) (image.Image, 
 	return w.picture(), nil
 }
 
-// Strip draws n frames of a film side by side, each of width x height pixels and seen from [Near],
-// from the first to the last at equal distances in time: a poster where a film cannot play. A film
-// of fewer frames has them all.
+// Strip draws n frames of a film side by side, each width x height pixels and seen from [Near],
+// evenly spaced in time from the first to the last: a poster for places where a film cannot play. A
+// film with fewer frames shows all of them.
 func Strip(f *Film, n, width, height int) (image.Image, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 	return strip, nil
 }
 
-// The look of pictures.
+// The appearance of pictures.
 var (
 	lightDirection = xyz{-0.42, -0.5, 1}.unit() // towards the lamp
 	background     = rgb{1, 1, 1}
@@ -82,24 +82,24 @@ var (
 )
 
 const (
-	ambient   = 0.45 // share of the light on the ground that comes from the sky
-	shine     = 0.16 // of highlights
+	ambient   = 0.45 // fraction of the light on the ground that comes from the sky
+	shine     = 0.16 // strength of highlights
 	pathWidth = 0.006
 )
 
-// world is a frame as rays see it.
+// world is a frame prepared for ray casting.
 type world struct {
 	solids        []solid
 	clusters      []cluster
 	ground        bool
 	eye           xyz
-	right, up     xyz // to the edges of the picture, at distance 1
+	right, up     xyz // vectors to the edges of the picture, at distance 1
 	ahead         xyz
 	width, height int
 	pixel         float64 // angle of a pixel, rad
-	center        xyz     // of the ground that is seen
-	half          float64 // half the width or height of what is seen there, the larger one
-	square        float64 // side of the ground's squares
+	center        xyz     // of the visible ground
+	half          float64 // half the larger of the width and height visible there
+	square        float64 // side length of the ground's squares
 	path          path
 }
 
@@ -126,7 +126,7 @@ func newWorld(f *Film, frame int, c Camera, width, height int) *world {
 	w.center = xyz{c.Target[0], c.Target[1], 0}
 	distance := c.Target.minus(c.Eye).length()
 	w.half = distance * max(w.up.length(), w.right.length())
-	seen := 2 * tall * distance // height of what is seen at the target
+	seen := 2 * tall * distance // visible height at the target
 	w.square = math.Pow(10, math.Floor(math.Log10(seen/3)))
 	for _, k := range []float64{5, 2} {
 		if k*w.square <= seen/3 {
@@ -141,19 +141,19 @@ func newWorld(f *Film, frame int, c Camera, width, height int) *world {
 	return w
 }
 
-// sample is what a ray finds: a colour, and the number of the solid or -1.
+// sample is the result of a ray: a colour, and the index of the solid or -1.
 type sample struct {
 	color rgb
 	solid int
 }
 
-// edgeDifference is that of two neighbours' colours above which there is an edge, as sRGB.
+// edgeDifference is the sRGB difference between neighbouring pixels above which there is an edge.
 const edgeDifference = 5
 
 // fine is the number of rays across a pixel at an edge.
 const fine = 4
 
-// picture casts a ray through each pixel, and more through those at edges.
+// picture casts a ray through each pixel, and more rays through pixels at edges.
 func (w *world) picture() *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w.width, w.height))
 	ids := make([]int16, w.width*w.height)
@@ -193,8 +193,8 @@ func (w *world) picture() *image.NRGBA {
 			}
 			var sum rgb
 			for i := range fine {
-				// turned a little, so that edges along the axes have as many steps as there are
-				// rays
+				// The grid of rays is rotated slightly, so that edges along the axes get as many levels as
+				// there are rays.
 				for k := range fine {
 					s := w.cast(float64(x)+(float64(i)+(float64(k)+0.5)/fine)/fine,
 						float64(y)+(float64(k)+(float64(fine-1-i)+0.5)/fine)/fine)
@@ -209,7 +209,7 @@ func (w *world) picture() *image.NRGBA {
 	return img
 }
 
-// rows does something for every row, on all processors.
+// rows calls do for every row, on all processors.
 func (w *world) rows(do func(y int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -235,11 +235,11 @@ func (w *world) cast(x, y float64) sample {
 	near, found := math.Inf(1), -1
 	for k := range w.clusters {
 		c := &w.clusters[k]
-		if !c.met(d) {
+		if !c.mayHit(d) {
 			continue
 		}
 		for i := c.first; i < c.next; i++ {
-			if s := &w.solids[i]; s.met(d) {
+			if s := &w.solids[i]; s.mayHit(d) {
 				if t := s.hit(w.eye, d); t < near {
 					near, found = t, i
 				}
@@ -260,12 +260,12 @@ func (w *world) cast(x, y float64) sample {
 	return sample{w.shade(p, n, d, s.albedo, shine, found), found}
 }
 
-// shade is the colour of a surface. Of what faces up under the open sky it is the albedo.
+// shade returns the colour of a surface. A horizontal surface under the open sky gets its albedo.
 func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
 	sky, light := 1.0, 1.0
 	for k := range w.clusters {
 		c := &w.clusters[k]
-		if lamp, open := c.matters(p, c.radius); !lamp && !open {
+		if lamp, open := c.mayBlock(p, c.radius); !lamp && !open {
 			continue
 		}
 		for i := c.first; i < c.next; i++ {
@@ -273,7 +273,7 @@ func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
 			if i == self {
 				continue
 			}
-			lamp, open := s.matters(p, s.radius)
+			lamp, open := s.mayBlock(p, s.radius)
 			if lamp && light > 0.001 {
 				light *= s.lit(p, lightDirection)
 			}
@@ -300,13 +300,13 @@ func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
 	return c
 }
 
-// groundColor is that of the ground at p, t metres from the eye.
+// groundColor returns the colour of the ground at p, t metres from the eye.
 func (w *world) groundColor(p, d xyz, t float64) rgb {
 	fade := smooth(1.2, 3.3, p.minus(w.center).length()/w.half)
 	if fade == 1 {
 		return background
 	}
-	// Where squares are smaller than a few pixels they are one colour.
+	// Squares smaller than a few pixels blend into one colour.
 	footprint := t * w.pixel / max(-d.z, 0.05)
 	blend := 0.5 * smooth(0.1, 0.5, footprint/w.square)
 	tile := 0
@@ -320,23 +320,22 @@ func (w *world) groundColor(p, d xyz, t float64) rgb {
 	return w.shade(p, xyz{0, 0, 1}, d, albedo, 0, -1).mix(background, fade)
 }
 
-// smooth goes from 0 at low to 1 at high.
+// smooth increases from 0 at low to 1 at high.
 func smooth(low, high, x float64) float64 {
 	x = min(max((x-low)/(high-low), 0), 1)
 	return x * x * (3 - 2*x)
 }
 
-// path is a line on the ground. Boxes around pieces of it make it quick to tell whether a point is
-// far away.
+// path is a line on the ground. Bounding boxes around pieces of it speed up the distance test.
 type path struct {
 	x, y  []float64
-	boxes [][4]float64 // lower and upper x and y of pieces
+	boxes [][4]float64 // lower x and y, upper x and y of each piece
 }
 
-// pieceLength is the number of lines in a piece.
+// pieceLength is the number of segments in a piece.
 const pieceLength = 12
 
-// add goes on to a point, if it is another one.
+// add appends a point unless it equals the last one.
 func (p *path) add(x, y float64) {
 	n := len(p.x)
 	if n > 0 && p.x[n-1] == x && p.y[n-1] == y {
@@ -353,7 +352,7 @@ func (p *path) add(x, y float64) {
 	*box = [4]float64{min(box[0], x), min(box[1], y), max(box[2], x), max(box[3], y)}
 }
 
-// near tells whether a point is within a distance of the path.
+// near reports whether a point is within a distance of the path.
 func (p *path) near(x, y, distance float64) bool {
 	for i, b := range p.boxes {
 		if x < b[0]-distance || y < b[1]-distance || x > b[2]+distance || y > b[3]+distance {

@@ -1,9 +1,9 @@
-// Package scene holds what there is to see of an episode: bodies made of simple shapes, and where
-// they are in each frame.
+// Package scene describes what an episode looks like: bodies made of simple shapes, and their poses
+// in each frame.
 //
-// A [Film] is plain numbers, made by qdnb.Film from an environment's model and a rollout. [Render]
-// draws a frame of it as a picture, and package viewer makes a page of it that plays. Neither needs
-// a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
+// A [Film] is plain data that qdnb.Film makes from an environment's model and a rollout. [Render]
+// draws a frame of it as a picture, and package viewer makes an interactive page of it. Neither
+// needs a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
 package scene
 
 import (
@@ -19,16 +19,16 @@ type Vec [3]float64
 // Quat is a rotation, (w, x, y, z) of length 1.
 type Quat [4]float64
 
-// Kind is the form of a shape.
+// Kind is the type of a shape.
 type Kind int
 
-// The forms.
+// The kinds of shapes.
 const (
 	Capsule Kind = iota // all points within Radius of the segment from A to B; a sphere where A is B
 	Box                 // axis-aligned in its body's frame, from corner A to corner B
 )
 
-// Shape is a part of a body, in the body's frame.
+// Shape is a part of a body, in the frame of the body.
 type Shape struct {
 	Kind   Kind
 	A, B   Vec
@@ -36,47 +36,48 @@ type Shape struct {
 	Color  color.NRGBA
 }
 
-// Body is a rigid body. One that stands still has its Pose; the others have one in each frame.
+// Body is a rigid body. A fixed body has one Pose; the others have one in each frame.
 type Body struct {
 	Name   string
 	Shapes []Shape
 	Fixed  bool
-	Pose   Pose // of a fixed body; of one that moves, where it rests before any episode
+	Pose   Pose // of a fixed body; of a moving body, its rest pose before any episode
 }
 
-// Pose is where a body is.
+// Pose is the position and rotation of a body.
 type Pose struct {
 	Position Vec
 	Rotation Quat
 }
 
-// Film is an episode to look at.
+// Film is an episode to display.
 type Film struct {
 	Title    string // such as "MAP-Elites on ant-omni, cell 17"
 	Subtitle string // such as "fitness 249, descriptor (3.1, -2.0)"
 	Bodies   []Body
-	// Frames are the poses of the bodies that are not fixed, in the order of Bodies:
-	// [frames][moving bodies].
+	// Frames holds the poses of the bodies that are not fixed, in the order of Bodies: [frames][moving
+	// bodies].
 	Frames [][]Pose
-	Step   float64 // seconds between two frames
-	// index among the moving bodies of the one that a camera follows, and whose way is drawn
+	Step   float64 // seconds between frames
+	// Follow is the index, among the moving bodies, of the body that a camera follows and whose
+	// trajectory is drawn.
 	Follow int
 	Ground bool // a plane at z = 0
-	// Rewards are those of the steps that led to each frame, 0 for one that no step led to; nil if
-	// they are not known.
+	// Rewards holds the reward of the step that led to each frame, or 0 if no step led to it; nil if
+	// unknown.
 	Rewards []float64
-	Outcome *Outcome // of the episode; nil if it is not known
+	Outcome *Outcome // of the episode; nil if unknown
 }
 
-// Outcome is what an episode is worth: of the very episode of a film, where a repertoire has what
-// another one was worth.
+// Outcome is the result of the episode of a film. A repertoire stores the result of another
+// episode.
 type Outcome struct {
 	Fitness    float64
 	Descriptor []float64 // nil if there is none
-	Archived   bool      // the episode starts where those of the repertoire did
+	Archived   bool      // the episode starts in the initial state of the repertoire
 }
 
-// Check finds what makes a film unusable.
+// Check reports what makes a film unusable.
 func (f *Film) Check() error {
 	moving := 0
 	for _, b := range f.Bodies {
@@ -88,43 +89,43 @@ func (f *Film) Check() error {
 				return fmt.Errorf("scene: a capsule of %s has radius %g", b.Name, s.Radius)
 			}
 			if s.Kind == Box && !(s.A[0] < s.B[0] && s.A[1] < s.B[1] && s.A[2] < s.B[2]) {
-				return fmt.Errorf("scene: a box of %s has corners %v and %v: the first must be the lower one "+
-					"on each axis", b.Name, s.A, s.B)
+				return fmt.Errorf("scene: a box of %s has corners %v and %v: want the first below the "+
+					"second on each axis", b.Name, s.A, s.B)
 			}
 			if !finite(s.A[:]...) || !finite(s.B[:]...) {
-				return fmt.Errorf("scene: a shape of %s is at %v and %v, which is not finite", b.Name, s.A, s.B)
+				return fmt.Errorf("scene: a shape of %s at %v and %v is not finite", b.Name, s.A, s.B)
 			}
 		}
-		if b.Fixed && (!finite(b.Pose.Position[:]...) || !b.Pose.Rotation.turns()) {
-			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers, and a quaternion that is "+
-				"not 0", b.Name, b.Pose)
+		if b.Fixed && (!finite(b.Pose.Position[:]...) || !b.Pose.Rotation.isRotation()) {
+			return fmt.Errorf("scene: the pose of %s is %v: want finite numbers and a nonzero "+
+				"quaternion", b.Name, b.Pose)
 		}
 	}
 	switch {
 	case len(f.Frames) == 0:
 		return errors.New("scene: a film without frames")
 	case !(f.Step > 0 && finite(f.Step)):
-		return fmt.Errorf("scene: %g seconds between two frames", f.Step)
+		return fmt.Errorf("scene: %g seconds between frames: want a positive number", f.Step)
 	case moving == 0 || f.Follow < 0 || f.Follow >= moving:
-		return fmt.Errorf("scene: body %d is to be followed, and %d move", f.Follow, moving)
+		return fmt.Errorf("scene: Follow is %d: want an index of the %d moving bodies", f.Follow, moving)
 	case f.Rewards != nil && len(f.Rewards) != len(f.Frames):
 		return fmt.Errorf("scene: %d rewards for %d frames", len(f.Rewards), len(f.Frames))
 	}
 	for t, frame := range f.Frames {
 		if len(frame) != moving {
-			return fmt.Errorf("scene: frame %d has %d poses, and %d bodies move", t, len(frame), moving)
+			return fmt.Errorf("scene: frame %d has %d poses for %d moving bodies", t, len(frame), moving)
 		}
 		for _, pose := range frame {
-			if !finite(pose.Position[:]...) || !pose.Rotation.turns() {
-				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers, and a quaternion "+
-					"that is not 0", t, pose)
+			if !finite(pose.Position[:]...) || !pose.Rotation.isRotation() {
+				return fmt.Errorf("scene: frame %d has the pose %v: want finite numbers and a nonzero "+
+					"quaternion", t, pose)
 			}
 		}
 	}
 	return nil
 }
 
-// Poses are those of all bodies in a frame, in the order of Bodies.
+// Poses returns the poses of all bodies in a frame, in the order of Bodies.
 func (f *Film) Poses(frame int) []Pose {
 	moving := f.Frames[frame]
 	var poses []Pose
@@ -147,5 +148,5 @@ func finite(values ...float64) bool {
 	return true
 }
 
-// turns tells whether a quaternion is a rotation, but for its length.
-func (q Quat) turns() bool { return finite(q[:]...) && q != (Quat{}) }
+// isRotation reports whether a quaternion is a rotation up to its length.
+func (q Quat) isRotation() bool { return finite(q[:]...) && q != (Quat{}) }

@@ -19,7 +19,7 @@ var (
 	gray = color.NRGBA{R: 0xbd, G: 0xb8, B: 0xae, A: 0xff}
 )
 
-// oneBall is a film of a ball, in one frame.
+// oneBall returns a film of a ball in one frame.
 func oneBall(at Vec, radius float64) *Film {
 	return &Film{
 		Bodies: []Body{{Name: "ball", Shapes: []Shape{{Radius: radius, Color: red}}}},
@@ -27,7 +27,7 @@ func oneBall(at Vec, radius float64) *Film {
 	}
 }
 
-// yard is a film of a dumbbell with a leg that goes through a yard with a wall and a box.
+// yard returns a film of a dumbbell with a leg that moves through a yard with a wall and a box.
 func yard() *Film {
 	upright := Quat{1}
 	f := &Film{
@@ -53,7 +53,7 @@ func yard() *Film {
 	return f
 }
 
-// A ball is a disc of the size that perspective gives it, in the middle of the picture.
+// A ball is drawn as a disc of the size that perspective predicts, in the middle of the picture.
 func TestBall(t *testing.T) {
 	const size, radius, distance = 201, 0.5, 4.0
 	f := oneBall(Vec{1, 2, 3}, radius)
@@ -66,7 +66,7 @@ func TestBall(t *testing.T) {
 	for y := range size {
 		for x := range size {
 			p := img.At(x, y).(color.NRGBA)
-			share := 1 - float64(p.B)/255 // the ball is without blue, but for its highlight
+			share := 1 - float64(p.B)/255 // the ball has no blue except in its highlight
 			if y == size/2 && share > 0.5 {
 				first, last = min(first, x), max(last, x)
 			}
@@ -85,9 +85,9 @@ func TestBall(t *testing.T) {
 	}
 }
 
-// Rays meet shapes at the distances that geometry says.
+// Rays hit shapes at the analytical distances.
 func TestHits(t *testing.T) {
-	// x to -z; a quaternion of another length counts as its unit
+	// rotates x to -z; a quaternion of another length counts as its unit quaternion
 	turned := Pose{Vec{0, 0, 0}, Quat{math.Sqrt2, 0, math.Sqrt2, 0}}
 	for _, c := range []struct {
 		what  string
@@ -132,7 +132,7 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// What is over a point takes its light, what is beside it does not, and the edge of a shadow is
+// An object above a point blocks its light, one next to it does not, and the edge of a shadow is in
 // between.
 func TestShadows(t *testing.T) {
 	for _, shape := range []Shape{{Radius: 1}, {Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}} {
@@ -150,7 +150,7 @@ func TestShadows(t *testing.T) {
 	}
 }
 
-// The same thing mirrored, in the light of straight above, is the mirrored picture.
+// A mirrored scene under light from straight above gives the mirrored picture.
 func TestSymmetry(t *testing.T) {
 	defer func(d xyz) { lightDirection = d }(lightDirection)
 	lightDirection = xyz{0, 0, 1}
@@ -162,8 +162,8 @@ func TestSymmetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The tiles of the ground alternate, and the rays in a pixel are not mirrored: on the average
-	// they hardly count.
+	// The tiles of the ground alternate, and the rays within a pixel are not mirrored; the mean
+	// difference stays small.
 	var pixels, total float64
 	for y := range 60 {
 		for x := range 40 {
@@ -178,7 +178,7 @@ func TestSymmetry(t *testing.T) {
 	}
 }
 
-// Colours of a screen survive the way to light and back.
+// sRGB colours survive the conversion to linear light and back.
 func TestColors(t *testing.T) {
 	for i := range 256 {
 		c := color.NRGBA{R: uint8(i), G: uint8(255 - i), B: 7, A: 255}
@@ -187,12 +187,12 @@ func TestColors(t *testing.T) {
 		}
 	}
 	if got := (rgb{-1, 2, 0.5}).srgb(); got != (color.NRGBA{G: 255, B: 188, A: 255}) {
-		t.Errorf("light outside of the range is %v", got)
+		t.Errorf("light out of range becomes %v", got)
 	}
 }
 
-// TestImages compares with pictures in testdata. After a wanted change: go test -update, look at
-// them.
+// TestImages compares pictures with those in testdata. After an intended change, run go test
+// -update and look at the pictures.
 func TestImages(t *testing.T) {
 	f := yard()
 	strip, err := Strip(f, 3, 100, 75)
@@ -254,14 +254,14 @@ func difference(t *testing.T, a, b image.Image) float64 {
 	return total / float64(3*a.Bounds().Dx()*a.Bounds().Dy())
 }
 
-// Cameras have in the picture what they promise, whatever its form, and fill it.
+// Cameras keep what they promise in the picture, whatever its aspect, and fill the picture.
 func TestCameras(t *testing.T) {
 	f := yard()
 	for _, aspect := range []float64{0.5, 1, 3} {
 		height := 200
 		width := int(aspect * float64(height))
 		for name, c := range map[string]Camera{"whole": Whole(f, aspect), "near": Near(f, 7, aspect)} {
-			low, high := nothing()
+			low, high := emptyBox()
 			if name == "whole" {
 				for t := range f.Frames {
 					f.extent(t, true, &low, &high)
@@ -311,17 +311,17 @@ func TestMistakes(t *testing.T) {
 		return f
 	}
 	for want, f := range map[string]*Film{
-		"without frames":    spoiled(func(f *Film) { f.Frames = nil }),
-		"seconds between":   spoiled(func(f *Film) { f.Step = 0 }),
-		"is to be followed": spoiled(func(f *Film) { f.Follow = 2 }),
-		"rewards for":       spoiled(func(f *Film) { f.Rewards = []float64{1} }),
-		"has 1 poses":       spoiled(func(f *Film) { f.Frames[3] = f.Frames[3][:1] }),
-		"frame 4":           spoiled(func(f *Film) { f.Frames[4][1].Position[2] = nan }),
-		"quaternion":        spoiled(func(f *Film) { f.Frames[4][1].Rotation = Quat{} }),
-		"has radius":        spoiled(func(f *Film) { f.Bodies[0].Shapes[0].Radius = -1 }),
-		"corners":           spoiled(func(f *Film) { f.Bodies[2].Shapes[0].B = Vec{} }),
-		"not finite":        spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
-		"pose of wall":      spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
+		"without frames":  spoiled(func(f *Film) { f.Frames = nil }),
+		"seconds between": spoiled(func(f *Film) { f.Step = 0 }),
+		"moving bodies":   spoiled(func(f *Film) { f.Follow = 2 }),
+		"rewards for":     spoiled(func(f *Film) { f.Rewards = []float64{1} }),
+		"has 1 poses":     spoiled(func(f *Film) { f.Frames[3] = f.Frames[3][:1] }),
+		"frame 4":         spoiled(func(f *Film) { f.Frames[4][1].Position[2] = nan }),
+		"quaternion":      spoiled(func(f *Film) { f.Frames[4][1].Rotation = Quat{} }),
+		"has radius":      spoiled(func(f *Film) { f.Bodies[0].Shapes[0].Radius = -1 }),
+		"corners":         spoiled(func(f *Film) { f.Bodies[2].Shapes[0].B = Vec{} }),
+		"not finite":      spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
+		"pose of wall":    spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
 	} {
 		for _, err := range []error{f.Check(), second(Render(f, 0, Camera{}, 9, 9)),
 			second(Strip(f, 2, 9, 9))} {
@@ -345,7 +345,7 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	if img, err := Strip(f, 99, 8, 8); err != nil || img.Bounds().Dx() != 30*9-1 {
-		t.Errorf("a strip of more frames than there are: %v", err)
+		t.Errorf("a strip with more frames than the film: %v", err)
 	}
 }
 

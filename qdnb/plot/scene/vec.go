@@ -5,7 +5,7 @@ import "math"
 func (v Vec) plus(w Vec) Vec  { return v.xyz().plus(w.xyz()).vec() }
 func (v Vec) minus(w Vec) Vec { return v.xyz().minus(w.xyz()).vec() }
 
-// along is v moved t times d.
+// along returns v + t d.
 func (v Vec) along(d Vec, t float64) Vec { return v.xyz().along(d.xyz(), t).vec() }
 
 func (v Vec) scale(k float64) Vec { return v.xyz().scale(k).vec() }
@@ -14,8 +14,8 @@ func (v Vec) cross(w Vec) Vec     { return v.xyz().cross(w.xyz()).vec() }
 func (v Vec) length() float64     { return v.xyz().length() }
 func (v Vec) unit() Vec           { return v.xyz().unit().vec() }
 
-// xyz is a [Vec] to calculate with: Go keeps fields in registers, and elements of arrays in memory,
-// which is several times slower.
+// xyz is a [Vec] for computation. Go keeps fields in registers but array elements in memory, which
+// is several times slower.
 type xyz struct{ x, y, z float64 }
 
 func (v Vec) xyz() xyz { return xyz{v[0], v[1], v[2]} }
@@ -31,13 +31,13 @@ func (v xyz) cross(w xyz) xyz {
 }
 func (v xyz) length() float64 { return math.Sqrt(v.dot(v)) }
 
-// unit has length 1.
+// unit returns v scaled to length 1.
 func (v xyz) unit() xyz { return v.scale(1 / v.length()) }
 
-// matrix are the columns of a rotation: where it puts the axes.
+// matrix holds the columns of a rotation, the images of the axes.
 type matrix struct{ x, y, z xyz }
 
-// matrix is the rotation of a quaternion of any length but 0.
+// matrix returns the rotation of a quaternion of any nonzero length.
 func (q Quat) matrix() matrix {
 	n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
 	w, x, y, z := q[0]/n, q[1]/n, q[2]/n, q[3]/n
@@ -50,12 +50,12 @@ func (q Quat) matrix() matrix {
 
 func (m matrix) turn(v xyz) xyz { return m.x.scale(v.x).along(m.y, v.y).along(m.z, v.z) }
 
-// back is the other way round.
-func (m matrix) back(v xyz) xyz { return xyz{m.x.dot(v), m.y.dot(v), m.z.dot(v)} }
+// inverse applies the inverse rotation.
+func (m matrix) inverse(v xyz) xyz { return xyz{m.x.dot(v), m.y.dot(v), m.z.dot(v)} }
 
 func (m matrix) column(axis int) xyz { return [3]xyz{m.x, m.y, m.z}[axis] }
 
-// At is where a point of the body's frame is.
+// At returns the world position of a point in the body's frame.
 func (p Pose) At(point Vec) Vec { return p.at(point).vec() }
 
 func (p Pose) at(point Vec) xyz {

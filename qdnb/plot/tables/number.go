@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Notation is how the numbers of a column are written, so that none of them stands out by its form.
+// Notation is the number format of a column, so that no number stands out by its form.
 type Notation int
 
-// The notations: 1280, -0.250 and 789000, or 1.28e3, -2.50e-1 and 7.89e5.
+// The notations: 1280, -0.250 and 789000 in Plain; 1.28e3, -2.50e-1 and 7.89e5 in Scientific.
 const (
 	Plain Notation = iota
 	Scientific
 )
 
-// NotationOf is that of a column of values: [Scientific] where one of them is finite and from 1e9
-// on, or below 1e-4 but not 0.
+// NotationOf returns the notation for a column of values: [Scientific] if any of them is finite and
+// at least 1e9, or below 1e-4 but not 0.
 func NotationOf(values ...float64) Notation {
 	for _, v := range values {
 		if size := math.Abs(v); size >= 1e9 && !math.IsInf(v, 0) || size < 1e-4 && size > 0 {
@@ -27,7 +27,8 @@ func NotationOf(values ...float64) Notation {
 	return Plain
 }
 
-// Number writes a number with the three digits that count. What is not finite is nan, inf or -inf.
+// Number formats a number with three significant digits. Values that are not finite become nan, inf
+// or -inf.
 func (n Notation) Number(v float64) string {
 	switch size := math.Abs(v); {
 	case math.IsNaN(v):
@@ -44,12 +45,12 @@ func (n Notation) Number(v float64) string {
 			return text
 		}
 		return fmt.Sprintf("%se%d", mantissa, n)
-	case size < 1e-9: // beside larger numbers it is as good as nothing
+	case size < 1e-9: // negligible compared with larger numbers
 		return "0"
 	default:
 		digits := max(0, 2-int(math.Floor(math.Log10(size))))
 		rounded := v
-		if size >= 1000 { // three digits that count
+		if size >= 1000 { // round to three significant digits
 			unit := math.Pow(10, math.Floor(math.Log10(size))-2)
 			rounded = math.Round(v/unit) * unit
 		}
@@ -57,7 +58,7 @@ func (n Notation) Number(v float64) string {
 	}
 }
 
-// Numbers writes the values of a column in the notation that [NotationOf] finds for them.
+// Numbers formats the values of a column in the notation that [NotationOf] selects.
 func Numbers(values ...float64) []string {
 	n, texts := NotationOf(values...), make([]string, len(values))
 	for i, v := range values {

@@ -12,7 +12,7 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// formats are what a table is saved as, by the ending of the file's name.
+// formats lists the file formats of tables by file extension.
 var formats = []struct {
 	ending string
 	write  func(*Table) string
@@ -24,7 +24,7 @@ var formats = []struct {
 	{".txt", (*Table).Text},
 }
 
-// format is the place among formats of a file's name, -1 if it is none of a table.
+// format returns the index in formats for a file name, or -1 for another extension.
 func format(name string) int {
 	ending := strings.ToLower(filepath.Ext(name))
 	for i, f := range formats {
@@ -35,12 +35,12 @@ func format(name string) int {
 	return -1
 }
 
-// Save writes the table to a file, whole or not at all, in the format that the path's ending names:
-// .md, .csv, .tex, .html or .txt.
+// Save writes the table to a file atomically, in the format of the path's extension: .md, .csv,
+// .tex, .html or .txt.
 func (t *Table) Save(path string) error {
 	i := format(path)
 	if i < 0 {
-		return fmt.Errorf("tables: %s: the file of a table ends in .md, .csv, .tex, .html or .txt", path)
+		return fmt.Errorf("tables: %s: use a file name that ends in .md, .csv, .tex, .html or .txt", path)
 	}
 	if err := atomicfile.WriteBytes(path, []byte(formats[i].write(t))); err != nil {
 		return fmt.Errorf("tables: save table: %w", err)
@@ -48,11 +48,11 @@ func (t *Table) Save(path string) error {
 	return nil
 }
 
-// Show shows the table: in a GoNB notebook below the cell; elsewhere on standard output, or in a
-// file of that name if it ends as [Table.Save] asks for.
+// Show displays the table below the cell in a GoNB notebook. Elsewhere it writes to the file name
+// if that has an extension of [Table.Save], and otherwise prints the table to standard output.
 //
-// In a notebook it is HTML, which notebooks that their reader does not trust show, too, and plain
-// text beside it.
+// In a notebook the output is HTML, which untrusted notebooks display, too, with plain text as an
+// alternative.
 func Show(name string, t *Table) error {
 	if cell.In() {
 		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML(),

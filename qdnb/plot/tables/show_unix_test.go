@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
-// In a notebook a table is HTML with plain text beside it.
+// In a notebook a table is HTML with plain text as an alternative.
 func TestShowInANotebook(t *testing.T) {
 	data := celltest.Displayed(t, func() error { return tables.Show("scores", sample()) })[0].Data
 	if len(data) != 2 || data[protocol.MIMETextHTML] !=

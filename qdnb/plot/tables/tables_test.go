@@ -29,7 +29,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// The numbers of a column have one notation: that of the one that needs it most.
+// The numbers of a column share one notation: the one that the most demanding number needs.
 func TestNotation(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -44,12 +44,12 @@ func TestNotation(t *testing.T) {
 		}
 	}
 	if got := tables.Plain.Number(1e-13); got != "0" {
-		t.Errorf("next to nothing is %q", got)
+		t.Errorf("a negligible number is %q", got)
 	}
 }
 
-// Readers see a minus before numbers and in exponents, programs that read CSV a hyphen; names keep
-// theirs.
+// Readers see a minus sign before numbers and in exponents; programs that read CSV get a hyphen.
+// Names keep their hyphens.
 func TestMinus(t *testing.T) {
 	table := &tables.Table{
 		Caption: "from -1", Header: []string{"method", "(-5, -2.5)"},
@@ -75,7 +75,7 @@ func TestMinus(t *testing.T) {
 	}
 }
 
-// sample has everything that a format must cope with.
+// sample returns a table with everything that a format must handle.
 func sample() *tables.Table {
 	return &tables.Table{
 		Caption: "50 % of R&D",
@@ -159,7 +159,7 @@ func TestEdges(t *testing.T) {
 			}
 		}
 	}
-	// Rows are cut and filled to the header.
+	// Rows are truncated or padded to the header.
 	ragged := &tables.Table{Header: []string{"a", "b"},
 		Rows: [][]tables.Entry{{}, tables.Row("x", "y", "lost")}, Grouped: true}
 	if got, want := ragged.CSV(), "a,b\n,\nx,y\n"; got != want {
@@ -170,7 +170,7 @@ func TestEdges(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	// A row that begins with a bracket is no argument of the line break before it.
+	// A row that begins with a bracket is not an argument of the line break before it.
 	table := &tables.Table{Header: []string{"a"},
 		Rows: [][]tables.Entry{tables.Row("x"), tables.Row("[2]"), tables.Row("*")}}
 	if got := table.LaTeX(); !strings.Contains(got, "\n{}[2] \\\\\n{}* \\\\\n") {
@@ -229,8 +229,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// Whatever entries hold, each format has the rows and columns of the table, and gives the text
-// back.
+// For any entries, each format has the rows and columns of the table and preserves the text.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{"", "|", `\|`, `\\`, "a&b%c_d#e{f}g~h^i", "<script>", "**x**", "`x`",
 		"[a](b)", "$x$", "a\r\nb", "±–✓", "&amp;", "\"'", "\x00\xff"} {
@@ -240,7 +239,7 @@ func FuzzFormats(f *testing.F) {
 	tags := regexp.MustCompile(`<[^>]*>`)
 	f.Fuzz(func(t *testing.T, text string, bold bool) {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return // no text of this program
+			return // this program produces no such text
 		}
 		table := &tables.Table{
 			Caption: text, Header: []string{"a", text}, Notes: []string{text},
@@ -253,7 +252,7 @@ func FuzzFormats(f *testing.F) {
 			t.Errorf("CSV of %q is %q, %v", text, records, err)
 		}
 
-		// Pipes that are not escaped bound the columns.
+		// Unescaped pipes delimit the columns.
 		rows := 0
 		for _, line := range strings.Split((&tables.Table{Header: table.Header,
 			Rows: table.Rows}).Markdown(), "\n") {
@@ -268,7 +267,7 @@ func FuzzFormats(f *testing.F) {
 			t.Errorf("%d lines of Markdown", rows)
 		}
 
-		// In HTML there are no tags but those of the table, and the text is in it.
+		// HTML has only the tags of the table, and contains the text.
 		page := table.HTML()
 		for _, tag := range tags.FindAllString(page, -1) {
 			name := strings.Trim(strings.Fields(tag)[0], "<>/")
@@ -282,8 +281,8 @@ func FuzzFormats(f *testing.F) {
 			t.Errorf("HTML lacks %q: %q", plain, visible)
 		}
 
-		// In LaTeX nothing is special that the table did not put there: columns are the ampersands
-		// without a backslash.
+		// LaTeX has no special characters besides those of the table: columns are separated by the
+		// ampersands without a backslash.
 		body := strings.ReplaceAll(table.LaTeX(), `\\`, "") // ends of lines
 		if ampersands := strings.Count(body, "&") - strings.Count(body, `\&`); ampersands != 3 {
 			t.Errorf("%d ampersands in %q", ampersands, body)

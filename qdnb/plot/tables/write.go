@@ -8,19 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// line joins the lines of a text: an entry has one.
+// line joins the lines of a text, because an entry has a single line.
 func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// markdownEscapes are for what Markdown, or the formulas and tags that notebooks read in it, would
-// take as more than text. A backslash is named, for two of them before a bracket begin a formula in
-// JupyterLab.
+// markdownEscapes escape what Markdown, or the formulas and tags that notebooks recognise in it,
+// would not treat as text. A backslash becomes an entity, because two backslashes before a bracket
+// start a formula in JupyterLab.
 var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`",
 	"<", `\<`, "~", `\~`, "$", `\$`,
 	"&", `\&`, "](", `]\(`)
 
 func markdown(text string) string { return markdownEscapes.Replace(shown(text)) }
 
-// Markdown is the table in GitHub's Markdown, after its caption in bold and before its notes.
+// Markdown returns the table in GitHub's Markdown, with its caption in bold above and its notes
+// below.
 func (t *Table) Markdown() string {
 	var out strings.Builder
 	if t.Caption != "" {
@@ -57,7 +58,7 @@ func (t *Table) Markdown() string {
 	return out.String()
 }
 
-// CSV is the header and all rows, without caption and notes. Bold is lost.
+// CSV returns the header and all rows, without caption, notes and bold.
 func (t *Table) CSV() string {
 	var out strings.Builder
 	w := csv.NewWriter(&out)
@@ -69,13 +70,13 @@ func (t *Table) CSV() string {
 		}
 		lines = append(lines, record)
 	}
-	if err := w.WriteAll(lines); err != nil { // a strings.Builder takes everything
+	if err := w.WriteAll(lines); err != nil { // a strings.Builder never fails
 		return ""
 	}
 	return out.String()
 }
 
-// latexEscapes write what is not text to LaTeX, and signs that its fonts lack.
+// latexEscapes escape the special characters of LaTeX, and characters that its fonts lack.
 var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`,
 	"#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
 	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,
@@ -89,8 +90,8 @@ var latexEscapes = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", 
 
 func latex(text string) string { return latexEscapes.Replace(shown(text)) }
 
-// LaTeX is the table for the packages booktabs, array, amssymb and adjustbox: a table environment
-// with caption and notes, made smaller where it is wider than the text.
+// LaTeX returns the table for the packages booktabs, array, amssymb and adjustbox: a table
+// environment with caption and notes, scaled down if it is wider than the text.
 func (t *Table) LaTeX() string {
 	var out strings.Builder
 	out.WriteString("\\begin{table}[htbp]\n\\centering\n")
@@ -115,7 +116,7 @@ func (t *Table) LaTeX() string {
 			out.WriteString(" & ")
 		}
 		text := latex(name)
-		if utf8.RuneCountInString(name) > shortest && strings.Contains(text, " ") { // a word a line
+		if utf8.RuneCountInString(name) > shortest && strings.Contains(text, " ") { // one word per line
 			side := "l"
 			if numeric[c] {
 				side = "r"
@@ -138,7 +139,7 @@ func (t *Table) LaTeX() string {
 			if e.Bold && text != "" {
 				text = `\textbf{` + text + "}"
 			}
-			if c == 0 && strings.IndexAny(text, "[*") == 0 { // else the argument of the \\ above
+			if c == 0 && strings.IndexAny(text, "[*") == 0 { // else an argument of the \\ above
 				text = "{}" + text
 			}
 			out.WriteString(text)
@@ -153,15 +154,14 @@ func (t *Table) LaTeX() string {
 	return out.String()
 }
 
-// htmlEscapes keep JupyterLab from reading formulas: it looks for their marks in the text between
-// two tags.
+// htmlEscapes keep JupyterLab from recognising formulas: it looks for their delimiters in the text
+// between two tags.
 var htmlEscapes = strings.NewReplacer("$", "<span>$</span>", `\`, `<span>\</span>`)
 
 func hypertext(text string) string { return htmlEscapes.Replace(html.EscapeString(shown(text))) }
 
-// HTML is the table as a part of a page. It scrolls sideways where it is wider than the page. Its
-// borders are styles of its elements: it has them outside JupyterLab, too, and keeps them in a
-// notebook that its reader does not trust.
+// HTML returns the table as part of a page. It scrolls horizontally if it is wider than the page.
+// Borders are inline styles, so they also appear outside JupyterLab and in untrusted notebooks.
 func (t *Table) HTML() string {
 	var out strings.Builder
 	if t.Caption != "" {
@@ -185,7 +185,7 @@ func (t *Table) HTML() string {
 	}
 	for c, name := range t.Header {
 		style := ";vertical-align:bottom"
-		if !strings.Contains(name, " ") { // else a name such as ant-trap breaks at its hyphen
+		if !strings.Contains(name, " ") { // otherwise a name such as ant-trap breaks at its hyphen
 			style += ";white-space:nowrap"
 		}
 		cell("th", c, Entry{Text: name}, style)
@@ -196,7 +196,7 @@ func (t *Table) HTML() string {
 		for c := range t.Header {
 			entry, style := t.entry(r, c, true), ";white-space:nowrap"
 			if long(entry) {
-				style = ";min-width:16em" // a sentence may wrap, but not into a pile of words
+				style = ";min-width:16em" // a sentence may wrap, but not into one word per line
 			}
 			if t.Grouped && r > 0 && t.begins(r) {
 				style += ";border-top:2px solid gray"
@@ -216,17 +216,17 @@ func (t *Table) HTML() string {
 	return out.String()
 }
 
-// shortest and longest are how many letters of a name in the header, and of an entry, stay on a
-// line.
+// shortest and longest are the maximum numbers of letters of a header name and of an entry that
+// stay on one line.
 const (
 	shortest = 9
 	longest  = 32
 )
 
-// long tells whether an entry is a sentence, which may wrap.
+// long reports whether an entry is a sentence, which may wrap.
 func long(e Entry) bool { return utf8.RuneCountInString(e.Text) > longest }
 
-// sentences tells whether a column has such entries.
+// sentences reports whether a column has such entries.
 func (t *Table) sentences(column int) bool {
 	for r := range t.Rows {
 		if long(t.entry(r, column, false)) {
@@ -236,7 +236,7 @@ func (t *Table) sentences(column int) bool {
 	return false
 }
 
-// Text is the table for a terminal: columns are aligned, bold entries between asterisks.
+// Text returns the table for a terminal: columns are aligned, bold entries are in asterisks.
 func (t *Table) Text() string {
 	cells := [][]string{make([]string, len(t.Header))}
 	for c, name := range t.Header {
@@ -300,8 +300,8 @@ func (t *Table) Text() string {
 	return out.String()
 }
 
-// Stack puts tables of one header below each other, each as a group by its name in a new first
-// column. Captions and notes of the parts are left out.
+// Stack joins tables with one header vertically. Each becomes a group, named in a new first column.
+// Captions and notes of the parts are left out.
 func Stack(header string, names []string, parts ...*Table) *Table {
 	stacked := &Table{Grouped: true}
 	for i, part := range parts {

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// patience is how long the browser may take for anything, on a machine with much else to do.
+// patience is how long the browser may take for any step on a busy machine.
 const patience = 3 * time.Minute
 
-// browser is a headless Chromium, told what to do through a pipe by the DevTools protocol.
+// browser is a headless Chromium, controlled through a pipe by the DevTools protocol.
 type browser struct {
 	t       *testing.T
 	in      io.WriteCloser
@@ -28,7 +28,7 @@ type browser struct {
 
 	mu       sync.Mutex
 	answers  map[int]chan answer
-	requests []string // of the page, whatever was asked for, but its own file
+	requests []string // all requests of the page except its own file
 	console  []string
 }
 
@@ -37,7 +37,7 @@ type answer struct {
 	err    error
 }
 
-// openBrowser starts Chromium, or skips the test where there is none.
+// openBrowser starts Chromium, or skips the test if it is not installed.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	var path string
@@ -49,7 +49,7 @@ func openBrowser(t *testing.T) *browser {
 		}
 	}
 	if path == "" {
-		t.Skip("SKIPPED: no Chromium is installed, so pages were not looked at (Debian, Ubuntu: apt " +
+		t.Skip("SKIPPED: Chromium is not installed, so pages were not tested (Debian, Ubuntu: apt " +
 			"install chromium)")
 	}
 	toBrowser, in, err := os.Pipe()
@@ -76,7 +76,7 @@ func openBrowser(t *testing.T) *browser {
 	go b.listen(out)
 	t.Cleanup(func() {
 		b.next++
-		_ = b.send(b.next, "", "Browser.close", nil) // it waits for nobody
+		_ = b.send(b.next, "", "Browser.close", nil) // does not wait for an answer
 		done := make(chan struct{})
 		go func() { cmd.Wait(); close(done) }()
 		select {
@@ -99,7 +99,7 @@ func openBrowser(t *testing.T) *browser {
 	return b
 }
 
-// listen reads what the browser says: JSON, each message ended by a zero byte.
+// listen reads the messages of the browser: JSON, each terminated by a zero byte.
 func (b *browser) listen(out io.Reader) {
 	r := bufio.NewReader(out)
 	for {
@@ -166,7 +166,8 @@ func (b *browser) send(id int, session, method string, params any) error {
 	return err
 }
 
-// call asks the page, or the browser before there is one, and waits for the answer.
+// call sends a command to the page, or to the browser before there is one, and waits for the
+// answer.
 func (b *browser) call(method string, params, result any) {
 	b.t.Helper()
 	c := make(chan answer, 1)
@@ -193,7 +194,7 @@ func (b *browser) call(method string, params, result any) {
 	}
 }
 
-// eval is the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func (b *browser) eval(expression string, value any) {
 	b.t.Helper()
 	var r struct {
@@ -214,7 +215,7 @@ func (b *browser) eval(expression string, value any) {
 	}
 }
 
-// text is the text that an expression gives.
+// text returns the string value of an expression.
 func (b *browser) text(expression string) string {
 	b.t.Helper()
 	var s string
@@ -232,11 +233,11 @@ func (b *browser) wait(expression string) {
 			return
 		}
 	}
-	b.t.Fatalf("%s does not come true; the page says %q and %q", expression,
+	b.t.Fatalf("%s stays false; the page says %q and %q", expression,
 		b.text(`document.getElementById("message")?.textContent`), b.said())
 }
 
-// open shows a page in a window of a size, and waits for its first frame.
+// open displays a page in a window of the given size and waits for its first frame.
 func (b *browser) open(page []byte, width, height int) {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "page.html")
@@ -248,7 +249,7 @@ func (b *browser) open(page []byte, width, height int) {
 	b.wait(`location.href.endsWith("page.html") && document.documentElement?.dataset.firstFrame`)
 }
 
-// middle is the middle of an element in the window.
+// middle returns the middle of an element in the window.
 func (b *browser) middle(selector string) (at [2]float64) {
 	b.t.Helper()
 	b.eval(fmt.Sprintf(`(() => {
@@ -258,7 +259,7 @@ func (b *browser) middle(selector string) (at [2]float64) {
 	return at
 }
 
-// size makes the window as large.
+// size resizes the window.
 func (b *browser) size(width, height int) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride",
@@ -266,7 +267,7 @@ func (b *browser) size(width, height int) {
 		nil)
 }
 
-// click presses the mouse in the middle of an element.
+// click clicks in the middle of an element.
 func (b *browser) click(selector string) {
 	b.t.Helper()
 	at := b.middle(selector)
@@ -284,7 +285,7 @@ func (b *browser) mouse(kind string, x, y float64) {
 	b.call("Input.dispatchMouseEvent", m, nil)
 }
 
-// tap touches the middle of an element with a finger.
+// tap taps the middle of an element.
 func (b *browser) tap(selector string) {
 	b.t.Helper()
 	at := b.middle(selector)
@@ -294,7 +295,7 @@ func (b *browser) tap(selector string) {
 		"touchPoints": []map[string]float64{}}, nil)
 }
 
-// solveContactPosition presses a key.
+// press presses a key.
 func (b *browser) press(key string) {
 	b.t.Helper()
 	m := map[string]any{"type": "keyDown", "key": key}
@@ -305,7 +306,7 @@ func (b *browser) press(key string) {
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key}, nil)
 }
 
-// picture is a screenshot as a PNG. With QDNB_SCREENSHOTS it is also kept in that folder.
+// picture returns a screenshot as PNG. If QDNB_SCREENSHOTS is set, it also saves it to that folder.
 func (b *browser) picture(name string) []byte {
 	b.t.Helper()
 	var r struct{ Data string }
@@ -322,7 +323,7 @@ func (b *browser) picture(name string) []byte {
 	return data
 }
 
-// fetched are the addresses that were asked for beside the page's own file.
+// fetched returns the requested addresses other than the page's own file.
 func (b *browser) fetched() (list []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -335,7 +336,7 @@ func (b *browser) fetched() (list []string) {
 	return list
 }
 
-// said are errors and warnings of the page.
+// said returns the errors and warnings of the page.
 func (b *browser) said() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,32 +12,32 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// What a page can tell apart. At the end of a limb of half a metre a step of a rotation is half a
-// millimetre.
+// The resolution of the motion on a page. At the end of a limb of half a metre, one rotation step
+// is half a millimetre.
 const (
-	finest       = 1e-3 // metres; coarser where a film spans more than 65 m
+	finest       = 1e-3 // metres; coarser for films that span more than 65 m
 	rotationStep = 1.0 / 2048
-	linkWithin   = 0.02 // metres by which a joint may give and still be one
+	linkWithin   = 0.02 // metres of play up to which a joint is recognised
 )
 
-// packed is a film's motion as the page reads it (src/motion.js): for each body eight float32,
-// whether it hangs on another and how, and then channels, deflated. A channel is a byte, the order
-// of its differences, and zigzag-coded uint16 of all frames, first all low bytes, then all high
-// bytes.
+// packed is a film's motion in the format that the page reads (src/motion.js), deflated: eight
+// float32 for each body, which state whether and how it is linked to another, and then channels. A
+// channel is a byte, the order of its differences, followed by zigzag-coded uint16 values of all
+// frames: first all low bytes, then all high bytes.
 type packed struct {
 	data     string // base64
 	origin   scene.Vec
-	step     float64      // metres of position 1
-	reward   float64      // of 1 in the sum of rewards; 0 if rewards are not known
-	extent   [2]scene.Vec // what moving bodies' origins span
+	step     float64      // metres per position unit
+	reward   float64      // reward per unit of the cumulative reward; 0 if rewards are unknown
+	extent   [2]scene.Vec // bounding box of the origins of moving bodies
 	standing bool         // nothing moves along y
 }
 
-// pack quantises and deflates what moves in a film.
+// pack quantises and deflates the motion of a film.
 //
-// A body that hangs on another by a joint is where the joint says, up to what the joint gives: its
-// position is kept as the difference, which is close to zero. What is a joint is found from the
-// motion alone.
+// The position of a body that is linked to another by a joint follows from the joint, except for
+// the play of the joint. Only the difference is stored, which is close to zero. Joints are detected
+// from the motion alone.
 func pack(f *scene.Film) (packed, error) {
 	low, high := span(f)
 	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}
@@ -48,7 +48,7 @@ func pack(f *scene.Film) (packed, error) {
 	moving := len(f.Frames[0])
 	var head []float32
 	var channels [][]int16
-	seen := make([][]scene.Pose, moving) // as the page will see them
+	seen := make([][]scene.Pose, moving) // as the page decodes them
 	for b := range moving {
 		rotations := make([][]int16, 4)
 		for d := range rotations {
@@ -134,7 +134,7 @@ func pack(f *scene.Film) (packed, error) {
 	return p, err
 }
 
-// span is the box of all positions.
+// span returns the bounding box of all positions.
 func span(f *scene.Film) (low, high scene.Vec) {
 	low, high = f.Frames[0][0].Position, f.Frames[0][0].Position
 	for _, frame := range f.Frames {
@@ -147,7 +147,7 @@ func span(f *scene.Film) (low, high scene.Vec) {
 	return low, high
 }
 
-// inPlane tells whether no body moves along y.
+// inPlane reports whether no body moves along y.
 func inPlane(f *scene.Film) bool {
 	for _, frame := range f.Frames {
 		for b, pose := range frame {
@@ -159,7 +159,8 @@ func inPlane(f *scene.Film) bool {
 	return true
 }
 
-// toward is q or -q, which are one rotation, of length 1: the one that is nearer to another.
+// toward returns the one of q and -q, scaled to length 1, that is nearer to another quaternion.
+// Both are the same rotation.
 func toward(to, q scene.Quat) scene.Quat {
 	q = unit(q)
 	if to[0]*q[0]+to[1]*q[1]+to[2]*q[2]+to[3]*q[3] < 0 {
@@ -168,8 +169,8 @@ func toward(to, q scene.Quat) scene.Quat {
 	return q
 }
 
-// redundant finds a component of a body's rotations that the page can work out from the others, as
-// it keeps its sign and is far from 0 throughout; -1 and 0 if there is none.
+// redundant returns a component of a body's rotations that the page can compute from the others,
+// because it keeps its sign and stays far from 0. It returns -1 and 0 if there is none.
 func redundant(poses []scene.Pose) (component, sign int) {
 	component = -1
 	most := 0.35
@@ -187,7 +188,7 @@ func redundant(poses []scene.Pose) (component, sign int) {
 	return component, sign
 }
 
-// unit has length 1; of 0 it makes no rotation.
+// unit returns q scaled to length 1, or the identity for 0.
 func unit(q scene.Quat) scene.Quat {
 	n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
 	if !(n > 0) {
@@ -196,7 +197,7 @@ func unit(q scene.Quat) scene.Quat {
 	return scene.Quat{q[0] / n, q[1] / n, q[2] / n, q[3] / n}
 }
 
-// matrix is a rotation as rows.
+// matrix returns the rows of a rotation matrix.
 func matrix(q scene.Quat) [3][3]float64 {
 	w, x, y, z := q[0], q[1], q[2], q[3]
 	return [3][3]float64{
@@ -206,8 +207,9 @@ func matrix(q scene.Quat) [3][3]float64 {
 	}
 }
 
-// linked is where a body is that is turned by rotation and hangs on another: link is the joint in
-// the frame of that one, and from the joint to the body in the frame of the body.
+// linked returns the position of a body with the given rotation that is linked to another. link
+// holds the joint in the frame of the other body, and the vector from the joint to the body in the
+// frame of the body.
 func linked(to scene.Pose, rotation scene.Quat, link [6]float32) scene.Vec {
 	a, b := matrix(to.Rotation), matrix(rotation)
 	p := to.Position
@@ -219,8 +221,8 @@ func linked(to scene.Pose, rotation scene.Quat, link [6]float32) scene.Vec {
 	return p
 }
 
-// findLink finds the earlier body on which body b hangs, by least squares over some of the frames;
-// -1 if there is none.
+// findLink returns the earlier body to which body b is linked, found by least squares over some of
+// the frames, or -1 if there is none.
 func findLink(f *scene.Film, seen [][]scene.Pose, b int) (to int, link [6]float32) {
 	to = -1
 	best := linkWithin
@@ -241,7 +243,7 @@ func findLink(f *scene.Film, seen [][]scene.Pose, b int) (to int, link [6]float3
 				}
 			}
 		}
-		for j := range 6 { // in a plane, or where nothing bends, many joints do
+		for j := range 6 { // motion in a plane, or without bending, does not determine the joint
 			normal[7*j] += 1e-6
 		}
 		var x mat.VecDense
@@ -268,7 +270,7 @@ func findLink(f *scene.Film, seen [][]scene.Pose, b int) (to int, link [6]float3
 	return to, link
 }
 
-// encodeChannel writes differences of the order, 0 to 2, that makes them least.
+// encodeChannel encodes differences of the order, 0 to 2, that makes them smallest.
 func encodeChannel(values []int16) []byte {
 	var best []uint16
 	bestOrder, least := 0, math.Inf(1)
@@ -277,7 +279,7 @@ func encodeChannel(values []int16) []byte {
 		coded, size := make([]uint16, len(values)), 0.0
 		for t, v := range values {
 			expected := [3]int16{0, last, last + slope}[order]
-			d := v - expected // modulo 65536, as the page adds
+			d := v - expected // modulo 65536, like the additions of the page
 			coded[t] = uint16(d<<1) ^ uint16(d>>15)
 			size += math.Log2(1 + float64(coded[t]))
 			if t > 0 {
@@ -297,7 +299,7 @@ func encodeChannel(values []int16) []byte {
 	return out
 }
 
-// deflated is the data, deflated and in base64.
+// deflated returns the data deflated and in base64.
 func deflated(data []byte) (string, error) {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestCompression)

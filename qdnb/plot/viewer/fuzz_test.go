@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// FuzzFilm makes a page of any film: either what is wrong with it is said, or there is a page.
+// FuzzFilm makes pages of arbitrary films: it gets either an error or a page.
 func FuzzFilm(f *testing.F) {
 	for _, frames := range []int{1, 3} {
 		small := &scene.Film{
@@ -54,7 +54,7 @@ func FuzzFilm(f *testing.F) {
 	})
 }
 
-// FuzzMap makes a page of any map.
+// FuzzMap makes pages of arbitrary maps.
 func FuzzMap(f *testing.F) {
 	f.Add(0., 1., 0., 1., 0.5, 0.5, 1.)
 	f.Add(-1e300, 1e300, 0., 5e-324, 1e300, 1e-300, -1e300)

@@ -10,7 +10,7 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// What src/main.js reads. Names are short, as there may be a thousand cells.
+// The data that src/main.js reads. Names are short because there may be a thousand cells.
 type (
 	index struct {
 		Title   string      `json:"title"`
@@ -37,16 +37,16 @@ type (
 		Set      int          `json:"set"`
 		Bodies   int          `json:"bodies"`
 		Frames   int          `json:"frames"`
-		Seconds  float64      `json:"seconds"` // between two frames
+		Seconds  float64      `json:"seconds"` // between frames
 		Follow   int          `json:"follow"`
 		Origin   scene.Vec    `json:"origin"`
 		Step     float64      `json:"step"`
-		Turn     float64      `json:"turn"` // step of a rotation's components
+		Turn     float64      `json:"turn"` // quantisation step of rotation components
 		Reward   float64      `json:"reward"`
 		Extent   [2]scene.Vec `json:"extent"`
 		Standing bool         `json:"standing"`
 
-		// Of the outcome, as of an entry; null if it is not known.
+		// The outcome, as in an entry; null if unknown.
 		Fitness    *float64  `json:"f"`
 		Descriptor []float64 `json:"d,omitempty"`
 		Archived   bool      `json:"archived"`
@@ -84,7 +84,7 @@ type (
 	quat = scene.Quat
 )
 
-// index is what the page knows, and the motions of its films.
+// index returns the data of the page and the motions of its films.
 func (p *Page) index() (*index, []string, error) {
 	x := &index{Title: p.Title, What: p.what, Names: p.names, First: p.first(), Palette: palette()}
 	sets := map[string]int{}
@@ -145,7 +145,7 @@ func (p *Page) index() (*index, []string, error) {
 	return x, motions, p.addMap(x)
 }
 
-// addMap adds the cells' polygons.
+// addMap adds the polygons of the cells.
 func (p *Page) addMap(x *index) error {
 	c := p.cells
 	if c == nil {
@@ -160,7 +160,7 @@ func (p *Page) addMap(x *index) error {
 	}
 	for i, polygon := range polygons {
 		for _, corner := range polygon {
-			for d := range 2 { // in thousandths of the map, y up
+			for d := range 2 { // thousandths of the map, y up
 				share := (corner[d] - c.Lower[d]) / (c.Upper[d] - c.Lower[d])
 				x.Entries[i].Polygon = append(x.Entries[i].Polygon, math.Round(share*10000)/10)
 			}
@@ -180,7 +180,7 @@ func (p *Page) addMap(x *index) error {
 	return nil
 }
 
-// setOf is what stands on the stage of a film.
+// setOf returns the bodies and the ground of a film.
 func setOf(f *scene.Film) set {
 	s := set{Ground: f.Ground}
 	for _, b := range f.Bodies {
@@ -191,7 +191,7 @@ func setOf(f *scene.Film) set {
 		for _, part := range b.Shapes {
 			c := part.Color
 			opacity := float64(c.A) / 255
-			if c.A == 0 { // nobody means a shape that cannot be seen
+			if c.A == 0 { // an unset alpha means opaque
 				opacity = 1
 			}
 			out.Shapes = append(out.Shapes, shape{
@@ -204,7 +204,7 @@ func setOf(f *scene.Film) set {
 	return s
 }
 
-// rounded keeps seven significant digits, as float32 does.
+// rounded keeps seven significant digits, like float32.
 func rounded(x float64) *float64 {
 	if x != 0 && filled(x) {
 		scale := math.Pow(10, 6-math.Floor(math.Log10(math.Abs(x))))
@@ -215,7 +215,7 @@ func rounded(x float64) *float64 {
 	return &x
 }
 
-// allRounded are rounded values; nil if one of them is no number.
+// allRounded returns rounded values, or nil if one of them is not finite.
 func allRounded(values []float64) []float64 {
 	var all []float64
 	for _, v := range values {
@@ -227,7 +227,7 @@ func allRounded(values []float64) []float64 {
 	return all
 }
 
-// ticks are three to seven round values from low to high.
+// ticks returns three to seven round values from low to high.
 func ticks(low, high float64) []tick {
 	if !(low < high) || math.IsInf(high-low, 0) {
 		return []tick{{low, strings.ReplaceAll(fmt.Sprintf("%.4g", low), "-", "−")}}
@@ -241,7 +241,7 @@ func ticks(low, high float64) []tick {
 	}
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	first := math.Ceil(low/step - 1e-9)
-	// the span is lost in the rounding of its ends, or is no number
+	// the span is below the rounding error of its ends, or not a number
 	if !(high/step-first < 100 && math.Abs(first) < 1<<53) {
 		return ticks(low, low)
 	}
@@ -256,7 +256,7 @@ func ticks(low, high float64) []tick {
 	return list
 }
 
-// palette is viridis.
+// palette returns viridis as hexadecimal digits.
 func palette() string {
 	var s strings.Builder
 	for i := range 256 {

@@ -11,12 +11,12 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// roomFor is the number of poses that a page of less than 2 MB has room for.
+// roomFor is the number of poses that fit on a page of less than 2 MB.
 const roomFor = 225000
 
-// Cells are the cells of a run's repertoire that one page has room for films of: all filled ones,
-// or if they are too many the fittest one and such that are spread evenly, see [Choose]. There is
-// room for a hundred films of 250 steps of an ant, of the smaller robots for more.
+// Cells returns the cells of a run's repertoire whose films fit on one page: all filled cells or,
+// if there are too many, the fittest cell and others spread evenly, see [Choose]. A page fits a
+// hundred films of 250 steps of an ant, and more of smaller robots.
 func Cells(run *runs.Run) ([]int, error) {
 	r, err := run.RepertoireMap()
 	if err != nil {
@@ -29,7 +29,7 @@ func Cells(run *runs.Run) ([]int, error) {
 		&settings); err != nil || settings.EpisodeLength < 1 {
 		settings.EpisodeLength = 250
 	}
-	bodies := 9 // as an ant has, where it is not known
+	bodies := 9 // as in an ant, if unknown
 	if still, err := scene.Illustration(run.Config.Env); err == nil {
 		bodies = len(still.Frames[0])
 	}
@@ -40,9 +40,9 @@ func Cells(run *runs.Run) ([]int, error) {
 	return cells, nil
 }
 
-// OfRun is a page of films of a run, as qdnb.Film makes them: a map of the repertoire where its
-// descriptors have two dimensions, else a list. cells are the cells that were filmed, one a film.
-// Without any the films are those of the run's skills, from 0 on.
+// OfRun returns a page of films of a run made by qdnb.Film: a map of the repertoire if its
+// descriptors have two dimensions, otherwise a list. cells are the filmed cells, one per film. If
+// cells is empty, the films are of all skills of the run, from skill 0 on.
 func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 	title := fmt.Sprintf("%s on %s", figures.MethodName(run.Config.Algorithm), run.Config.Env)
 	if len(cells) == 0 {
@@ -83,12 +83,12 @@ func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
 		delete(of, cell)
 	}
 	for cell := range of {
-		return nil, fmt.Errorf("viewer: there is a film of cell %d, which is empty", cell)
+		return nil, fmt.Errorf("viewer: film of cell %d, which is empty", cell)
 	}
 	return List(title, "cell", names(run, r.Dims), entries)
 }
 
-// ofSkills are the skills with the means of their evaluation.
+// ofSkills returns entries for the skills with their evaluation means.
 func ofSkills(s *runs.Skills, films []*scene.Film) []Entry {
 	entries := make([]Entry, s.Skills())
 	for k := range entries {
@@ -98,7 +98,7 @@ func ofSkills(s *runs.Skills, films []*scene.Film) []Entry {
 	return entries
 }
 
-// names are those of the descriptor's components.
+// names returns the names of the descriptor components.
 func names(run *runs.Run, dims int) []string {
 	if len(run.Status.Descriptor) == dims {
 		return run.Status.Descriptor
@@ -110,9 +110,9 @@ func names(run *runs.Run, dims int) []string {
 	return list
 }
 
-// Choose picks at most n of the filled cells of a repertoire: the fittest one, and such that are
-// spread evenly over what the descriptors fill. Each is the one that is farthest from all before
-// it, in shares of the limits.
+// Choose returns at most n of the filled cells of a repertoire: the fittest cell, and others spread
+// evenly over the range of the descriptors. Each pick is the cell farthest from all earlier ones,
+// with distances relative to the limits.
 func Choose(r *runs.Repertoire, n int) []int {
 	cells := r.Filled()
 	if len(cells) <= n {
@@ -134,7 +134,7 @@ func Choose(r *runs.Repertoire, n int) []int {
 			size[d] = 1
 		}
 	}
-	nearest := make([]float64, len(cells)) // squared distance to the nearest one that was picked
+	nearest := make([]float64, len(cells)) // squared distance to the nearest picked cell
 	for i := range nearest {
 		nearest[i] = math.Inf(1)
 	}

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// written is the folder of a run that was trained, or not.
+// written returns the folder of a run, trained or not.
 func written(t *testing.T, algorithm, env string, save func(*runs.Writer) error) *runs.Run {
 	t.Helper()
 	config, err := runs.NewConfig(algorithm, env, 0, map[string]int{"episode_length": 250})
@@ -37,7 +37,7 @@ func written(t *testing.T, algorithm, env string, save func(*runs.Writer) error)
 	return run
 }
 
-// square is a repertoire of n by n cells, all of them filled but the first few.
+// square returns a repertoire of n by n cells, all filled but the first few.
 func square(n, dims, empty int) *runs.Repertoire {
 	r := &runs.Repertoire{Params: 1, Dims: dims}
 	for range dims {
@@ -68,7 +68,8 @@ func films(n int) (list []*scene.Film) {
 	return list
 }
 
-// As many cells as a page has room for: of an ant a hundred, of a robot with fewer bodies more.
+// Cells returns as many cells as fit on a page: a hundred for an ant, more for robots with fewer
+// bodies.
 func TestCellsOfARun(t *testing.T) {
 	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100,
 		"walker-uni": roomFor / 7 / 250} {
@@ -87,15 +88,16 @@ func TestCellsOfARun(t *testing.T) {
 	}
 	if _, err := Cells(repertoire(t, "ant-omni",
 		square(2, 2, 4))); err == nil || !strings.Contains(err.Error(), "is empty") {
-		t.Errorf("of an empty repertoire: %v", err)
+		t.Errorf("empty repertoire: %v", err)
 	}
 	if _, err := Cells(written(t, "map-elites", "ant-omni",
 		func(*runs.Writer) error { return nil })); err == nil {
-		t.Error("there are cells without a repertoire")
+		t.Error("got cells without a repertoire")
 	}
 }
 
-// Two descriptors are a map, more of them a list, and skills without cells are a list of skills.
+// Two descriptor dimensions give a map, more give a list, and skills without cells give a list of
+// skills.
 func TestPagesOfRuns(t *testing.T) {
 	flat, deep := repertoire(t, "ant-omni", square(3, 2, 1)), repertoire(t, "ant-uni", square(3, 4, 1))
 	skilled := written(t, "diayn", "ant-uni", func(w *runs.Writer) error {
@@ -140,7 +142,7 @@ func TestPagesOfRuns(t *testing.T) {
 	}
 }
 
-// Outside of a notebook a page is a file.
+// Outside a notebook a page is a file.
 func TestShowSavesAPage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	t.Setenv(cell.FolderVariable, folder)

@@ -16,36 +16,36 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Page is what a page shows. Make one with [Skill], [Repertoire], [List] or [OfRun].
+// Page holds the contents of a page. Make one with [Skill], [Repertoire], [List] or [OfRun].
 type Page struct {
-	Title string // of the page, and in its head; may be empty
+	Title string // shown on the page and in the HTML head; may be empty
 
 	entries []Entry
-	what    string         // an entry is: "cell" or "skill"
-	names   []string       // of the descriptor's components
+	what    string         // kind of entries: "cell" or "skill"
+	names   []string       // of the descriptor components
 	cells   *figures.Cells // the map; nil for a list
 	single  bool           // no index
 }
 
-// Entry is a line of an index.
+// Entry is an item of an index.
 type Entry struct {
 	Number     int       // of the cell or the skill
-	Fitness    float64   // NaN if it is not known
+	Fitness    float64   // NaN if unknown
 	Descriptor []float64 // of the solution; nil if there is none
 	Film       *scene.Film
 }
 
-// Skill is a page of one film.
+// Skill returns a page with one film.
 func Skill(f *scene.Film) *Page {
 	return &Page{Title: f.Title, entries: []Entry{{Film: f, Fitness: math.NaN()}}, single: true}
 }
 
-// Repertoire is a page with a map of a repertoire. Pointing at a cell shows its numbers, choosing
-// it plays its film. films are those of some or all of the filled cells, by the number of the cell;
-// the map marks them. The page begins with the one in which most reward was gained.
+// Repertoire returns a page with a map of a repertoire. Pointing at a cell shows its numbers,
+// selecting it plays its film. films maps cell numbers to films for some or all of the filled
+// cells, which the map marks. The page starts with the film with the highest total reward.
 func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 	if len(films) == 0 {
-		return nil, errors.New("viewer: a repertoire without films has nothing to play")
+		return nil, errors.New("viewer: a repertoire without films: want at least one")
 	}
 	p := &Page{Title: c.Title, what: "cell", names: []string{c.XLabel, c.YLabel}, cells: &c}
 	for cell, fitness := range c.Fitness {
@@ -56,25 +56,25 @@ func Repertoire(c figures.Cells, films map[int]*scene.Film) (*Page, error) {
 			e.Descriptor = c.Descriptors[cell][:]
 		}
 		if e.Film != nil && !filled(fitness) {
-			return nil, fmt.Errorf("viewer: there is a film of cell %d, which is empty", cell)
+			return nil, fmt.Errorf("viewer: film of cell %d, which is empty", cell)
 		}
 		p.entries = append(p.entries, e)
 	}
 	for cell := range films {
 		if cell < 0 || cell >= len(p.entries) {
-			return nil, fmt.Errorf("viewer: there is a film of cell %d, and the repertoire has %d", cell,
+			return nil, fmt.Errorf("viewer: film of cell %d, but the repertoire has %d cells", cell,
 				len(p.entries))
 		}
 	}
 	return p, nil
 }
 
-// List is a page with a list of cells or skills: what is "cell" or "skill", names those of the
-// descriptor's components. Entries are listed by falling fitness; those without a film cannot be
-// played.
+// List returns a page with a list of cells or skills. what is "cell" or "skill", and names are the
+// names of the descriptor components. Entries are listed by decreasing fitness; those without a
+// film cannot be played.
 func List(title, what string, names []string, entries []Entry) (*Page, error) {
 	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Film != nil }) {
-		return nil, errors.New("viewer: a list without films has nothing to play")
+		return nil, errors.New("viewer: a list without films: want at least one")
 	}
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int {
@@ -91,7 +91,7 @@ func List(title, what string, names []string, entries []Entry) (*Page, error) {
 
 func filled(fitness float64) bool { return !math.IsNaN(fitness) && !math.IsInf(fitness, 0) }
 
-// Films is the number of films on the page.
+// Films returns the number of films on the page.
 func (p *Page) Films() int {
 	n := 0
 	for _, e := range p.entries {
@@ -102,7 +102,8 @@ func (p *Page) Films() int {
 	return n
 }
 
-// first is the entry that the page begins with: as of [Best], and among equals the fittest.
+// first returns the index of the entry that the page starts with: the film chosen as in [Best],
+// among equals the fittest entry.
 func (p *Page) first() int {
 	best := -1
 	for i, e := range p.entries {
@@ -117,8 +118,8 @@ func (p *Page) first() int {
 	return best
 }
 
-// Best is the film in which most reward was gained, the first one of equals; nil of none. A skill
-// is not as good in every episode as in the one that it is remembered for.
+// Best returns the film with the highest total reward, the first one among equals, or nil if there
+// are no films. A skill may do worse in another episode than its stored fitness says.
 func Best(films []*scene.Film) *scene.Film {
 	var best *scene.Film
 	for _, f := range films {
@@ -129,7 +130,7 @@ func Best(films []*scene.Film) *scene.Film {
 	return best
 }
 
-// total is the sum of a film's rewards.
+// total returns the sum of a film's rewards.
 func total(f *scene.Film) float64 {
 	sum := 0.0
 	for _, r := range f.Rewards {
@@ -147,10 +148,10 @@ var (
 	bundle []byte
 )
 
-// HTML is the page as a file, see [Page.Save].
+// HTML returns the page as an HTML file, see [Save].
 func (p *Page) HTML() ([]byte, error) {
 	if p.first() < 0 {
-		return nil, errors.New("viewer: a page without films has nothing to play")
+		return nil, errors.New("viewer: a page without films: want at least one")
 	}
 	x, motions, err := p.index()
 	if err != nil {

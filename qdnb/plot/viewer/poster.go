@@ -14,11 +14,11 @@ import (
 const (
 	posterWidth, posterHeight = 960, 240 // CSS pixels
 	posterFrames              = 4
-	dense                     = 1.5 // points per CSS pixel: twice as many would make notebooks large
+	dense                     = 1.5 // pixels per CSS pixel; twice as many would make notebooks large
 )
 
-// Poster is a picture of the page, for where pages do not show: frames of the film that the page
-// begins with, one after the other, and beside them the map if there is one.
+// Poster returns a still picture of the page, for places that cannot show pages: frames of its
+// first film in sequence, next to the map if there is one.
 func (p *Page) Poster() (image.Image, error) {
 	frames, width := posterFrames, posterWidth
 	var chart image.Image

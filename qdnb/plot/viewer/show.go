@@ -13,12 +13,12 @@ import (
 	"example.com/qdnb/internal/npz/atomicfile"
 )
 
-// Show shows the page: in a GoNB notebook below the cell, elsewhere by saving it as name.html in
-// the folder of [figures.FolderVariable] (default: the current one, made if missing) and printing
-// that path on standard error.
+// Show displays the page below the cell in a GoNB notebook. Elsewhere it saves name.html to the
+// folder in [figures.FolderVariable] (default: the current folder), which it creates if missing,
+// and prints the path to standard error.
 //
-// A notebook that its reader does not trust shows no page, as Jupyter leaves out frames. So a
-// picture comes first, as an output of its own.
+// Untrusted notebooks do not show the page, because Jupyter removes frames. So a picture comes
+// first, as a separate output.
 func Show(name string, p *Page) error {
 	if cell.In() {
 		return p.display()
@@ -26,7 +26,7 @@ func Show(name string, p *Page) error {
 	return cell.Save("page", name, func(path string) error { return Save(path, p) }, ".html")
 }
 
-// Save writes the page to a file, which appears whole or not at all; its folder must exist.
+// Save writes the page to a file. The write is atomic; the folder must exist.
 func Save(path string, p *Page) error {
 	page, err := p.HTML()
 	if err != nil {
@@ -35,7 +35,7 @@ func Save(path string, p *Page) error {
 	return atomicfile.WriteBytes(path, page)
 }
 
-// Frame is the page as an element of another one, which isolates its styles and its program.
+// Frame returns the page as an element of another page, which isolates its styles and scripts.
 func (p *Page) Frame() (string, error) {
 	page, err := p.HTML()
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Page) Frame() (string, error) {
 	if !p.single {
 		height = 540
 	}
-	// In the value of an attribute these two characters alone mean something.
+	// Only these two characters are special in the value of an attribute.
 	escaped := strings.NewReplacer("&", "&amp;", `"`, "&quot;").Replace(string(bytes.TrimSpace(page)))
 	return fmt.Sprintf(`<iframe title="%s" srcdoc="%s" style="width:100%%;height:%dpx;border:0;display:block" allowfullscreen></iframe>`,
 		html.EscapeString(p.Title), escaped, height), nil

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/internal/cell/celltest"
 )
 
-// In a notebook a picture comes first, for readers who do not trust it, and then the page.
+// In a notebook a picture precedes the page, for untrusted notebooks.
 func TestShowInANotebook(t *testing.T) {
 	for name, p := range map[string]*Page{"a map": grid(t, 3, 2, 4), "a film": Skill(crawler(1, 4))} {
 		outputs := celltest.Displayed(t, func() error { return Show("page", p) })

@@ -22,7 +22,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// crawler is a film of a robot that is as large as an ant, and goes a way that number decides.
+// crawler returns a film of a robot as large as an ant, on a trajectory determined by number.
 func crawler(number, frames int) *scene.Film {
 	red, blue := color.NRGBA{R: 200, G: 60, B: 20, A: 255}, color.NRGBA{R: 30, G: 110, B: 180, A: 255}
 	f := &scene.Film{
@@ -103,7 +103,7 @@ func turn(q scene.Quat, v scene.Vec) (out scene.Vec) {
 
 func plus(a, b scene.Vec) scene.Vec { return scene.Vec{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
 
-// grid is a repertoire of n by n cells, every third one empty, with films of some of them.
+// grid returns a repertoire of n by n cells, every third one empty, with films of some of them.
 func grid(t testing.TB, n, films, frames int) *Page {
 	c := figures.Cells{Title: "crawlers <b>", XLabel: "final x (m)", YLabel: "final y (m)",
 		Lower: [2]float64{-30, -30}, Upper: [2]float64{30, 30}}
@@ -137,7 +137,7 @@ func pageOf(t testing.TB, p *Page) []byte {
 	return page
 }
 
-// colours counts the colours of a part of a picture, in steps of 16.
+// colours counts the colours of a region of a picture, in steps of 16.
 func colours(t *testing.T, data []byte, x0, y0, x1, y1 int) int {
 	t.Helper()
 	img, err := png.Decode(bytes.NewReader(data))
@@ -154,7 +154,7 @@ func colours(t *testing.T, data []byte, x0, y0, x1, y1 int) int {
 	return len(seen)
 }
 
-// The bundle is of the sources that lie beside it.
+// The bundle is built from the sources in src.
 func TestBundleIsOfItsSources(t *testing.T) {
 	h := sha256.New()
 	for _, pattern := range []string{"src/*.js", "src/*.json"} {
@@ -181,17 +181,17 @@ func TestBundleIsOfItsSources(t *testing.T) {
 	first, _, _ := strings.Cut(string(program), "\n")
 	notice, _, _ := strings.Cut(string(program), "*/")
 	if sum := fmt.Sprintf("%x", h.Sum(nil)); !strings.Contains(first, sum) {
-		t.Errorf("bundle.js.gz is not of src: run tools/viewer. Its first line is %.120s", first)
+		t.Errorf("bundle.js.gz does not match src: run tools/viewer. Its first line is %.120s", first)
 	}
 	licence, err := os.ReadFile("LICENSE.three")
 	if err != nil || !bytes.Contains(licence, []byte("MIT License")) || !strings.Contains(notice,
 		string(bytes.TrimSpace(licence))) {
-		t.Errorf("the bundle does not begin with the licence of three.js, or LICENSE.three is not "+
-			"that: %v", err)
+		t.Errorf("the bundle does not begin with the licence of three.js, or LICENSE.three is "+
+			"not that licence: %v", err)
 	}
 }
 
-// A thousand cells and as many films of an ant as [Cells] takes fit into two megabytes.
+// A thousand cells and as many ant films as [Cells] selects fit into two megabytes.
 func TestLargePage(t *testing.T) {
 	page := pageOf(t, grid(t, 32, roomFor/9/250, 251))
 	t.Logf("%d kB", len(page)/1000)
@@ -205,7 +205,7 @@ func TestLargePage(t *testing.T) {
 	}
 }
 
-// What pages do, in one browser after the other.
+// The behaviour of pages, in one browser after another.
 func TestPages(t *testing.T) {
 	b := openBrowser(t)
 	for _, test := range []struct {
@@ -220,17 +220,17 @@ func TestPages(t *testing.T) {
 			defer func() { b.t = nil }()
 			test.run(t, b)
 			if got := b.fetched(); len(got) > 0 {
-				t.Errorf("asks for %v", got)
+				t.Errorf("the page requests %v", got)
 			}
 			if got := b.said(); len(got) > 0 {
-				t.Errorf("complains: %v", got)
+				t.Errorf("the page reports: %v", got)
 			}
 		})
 	}
 }
 
-// firstFrame measures how long a page takes to draw, with the page's own clock: a second at most,
-// where the machine has nothing else to do.
+// firstFrame measures how long a page takes to draw, by the page's own clock: at most a second on
+// an idle machine.
 func firstFrame(t *testing.T, b *browser) {
 	page := pageOf(t, Skill(crawler(2, 251)))
 	best := math.MaxInt
@@ -238,7 +238,7 @@ func firstFrame(t *testing.T, b *browser) {
 		b.open(page, 900, 500)
 		b.wait(`document.documentElement.dataset.frames > 1`)
 		if step := b.text("document.documentElement.dataset.step"); strings.HasPrefix(step, "-") {
-			t.Errorf("it begins at step %s", step)
+			t.Errorf("the page starts at step %s", step)
 		}
 		ms, err := strconv.Atoi(b.text("document.documentElement.dataset.firstFrame"))
 		if err != nil {
@@ -254,7 +254,7 @@ func firstFrame(t *testing.T, b *browser) {
 	}
 }
 
-// A skill plays: by itself, by its buttons and keys, as it was packed.
+// A skill plays automatically and by its buttons and keys, with the motion that was packed.
 func skillPlays(t *testing.T, b *browser) {
 	film := crawler(1, 251)
 	page := pageOf(t, Skill(film))
@@ -336,14 +336,14 @@ func skillPlays(t *testing.T, b *browser) {
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{}}, nil)
 }
 
-// settled is a picture once the browser has shown what was drawn.
+// settled returns a picture once the browser has displayed what was drawn.
 func settled(b *browser, name string) []byte {
 	b.t.Helper()
 	b.eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))).then(() => 1)`, nil)
 	return b.picture(name)
 }
 
-// brightness is the mean of a picture, of 255.
+// brightness returns the mean of a picture, of 255.
 func brightness(t *testing.T, data []byte) float64 {
 	t.Helper()
 	img, err := png.Decode(bytes.NewReader(data))
@@ -382,44 +382,44 @@ func mapChooses(t *testing.T, b *browser) {
 		t.Errorf("from cell %s to %q", started, title)
 	}
 	b.wait(`document.documentElement.dataset.step > 2`)
-	// Pointing shows numbers, and changes nothing.
+	// Pointing shows numbers and does not change the film.
 	at := b.middle(`[data-entry="4"]`)
 	b.mouse("mouseMoved", at[0], at[1])
 	if got := readout(); !strings.HasPrefix(got, "cell 4") || !strings.Contains(got,
 		"fitness") || !strings.Contains(got, "final x (m)") {
 		t.Errorf("pointing at cell 4 shows %q", got)
 	}
-	// What the archive knows of a cell and what its film shows are told apart.
+	// The archived results of a cell and the results of its film are distinguished.
 	b.mouse("mouseMoved", 1000, 300)
 	cells := func() string {
 		return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`)
 	}
 	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
-	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+
+	if got := cells(); !strings.HasPrefix(got, "cell 7|archived|this episode|fitness|"+archived+
 		"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
 		archived == "−7.500" {
-		t.Errorf("of cell 7 it says %q", got)
+		t.Errorf("readout of cell 7: %q", got)
 	}
 	if got := readout(); !strings.Contains(got,
-		"This episode starts from another initial state than the archived one.") {
-		t.Errorf("of cell 7 it says %q", got)
+		"This episode starts from a different initial state than the archived one.") {
+		t.Errorf("readout of cell 7: %q", got)
 	}
 	if got := b.text(`document.getElementById("subtitle").textContent`); got !=
 		"this episode: fitness −1.5 & more" {
-		t.Errorf("the film is of %q", got)
+		t.Errorf("subtitle %q", got)
 	}
 	b.click(`[data-entry="6"]`)
 	b.wait(`document.documentElement.dataset.film === "6"`)
 	b.mouse("mouseMoved", 1000, 300)
 	if got := readout(); !strings.Contains(got,
 		"This episode starts from the archived initial state.") {
-		t.Errorf("of cell 6 it says %q", got)
+		t.Errorf("readout of cell 6: %q", got)
 	}
 	b.click(`[data-entry="7"]`)
 	b.wait(`document.documentElement.dataset.film === "7"`)
-	// A cell without a film and an empty one.
+	// A cell without a film, and an empty cell.
 	b.click(`[data-entry="142"]`)
-	if got := readout(); film() != "7" || !strings.Contains(got, "not in this page") {
+	if got := readout(); film() != "7" || !strings.Contains(got, "does not include its film") {
 		t.Errorf("a cell without a film plays %s and shows %q", film(), got)
 	}
 	b.picture("map-pointing")
@@ -442,7 +442,7 @@ func mapChooses(t *testing.T, b *browser) {
 		t.Errorf("at 1440 x 900 the map takes %.2f of the width of its panel and %.2f of the height",
 			part[0], part[1])
 	}
-	// On a phone the map lies above the stage, and nothing is wider than the window.
+	// On a phone the map is above the stage, and nothing is wider than the window.
 	b.open(page, 390, 780)
 	b.picture("map-phone")
 	var boxes [2][4]float64
@@ -459,7 +459,7 @@ func mapChooses(t *testing.T, b *browser) {
 	b.call("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": false}, nil)
 }
 
-// A list is in the order of fitness.
+// A list is sorted by fitness.
 func listChooses(t *testing.T, b *browser) {
 	var entries []Entry
 	for k, fitness := range []float64{3, math.NaN(), 7, 5} {
@@ -483,11 +483,11 @@ func listChooses(t *testing.T, b *browser) {
 	b.click("li:nth-child(3)")
 	b.wait(`document.documentElement.dataset.film === "0"`)
 	b.eval(`document.querySelector("ol").focus()`, nil)
-	b.press("ArrowUp") // over the one that has no film
+	b.press("ArrowUp") // skips the entry without a film
 	b.wait(`document.documentElement.dataset.film === "2"`)
 }
 
-// In a frame of another page it takes the height that it needs.
+// In a frame of another page, the page takes the height that it needs.
 func inNotebook(t *testing.T, b *browser) {
 	frame, err := grid(t, 6, 10, 40).Frame()
 	if err != nil {
@@ -506,15 +506,15 @@ func inNotebook(t *testing.T, b *browser) {
 		b.wait(`location.href.endsWith("notebook.html") && document.querySelector("iframe")?.contentDocument?.documentElement?.dataset.frames > 2`)
 		b.picture(fmt.Sprintf("notebook-%d", width))
 		if got := b.text(`document.querySelector("iframe").style.height`); got != height {
-			t.Errorf("%d pixels wide the frame is %s high", width, got)
+			t.Errorf("a frame of width %d has height %s", width, got)
 		}
 		if got := b.text(`document.querySelector("iframe").contentDocument.documentElement.classList.contains("dark")`); got != "true" {
-			t.Error("it does not take the notebook's theme")
+			t.Error("the page does not follow the notebook's theme")
 		}
 	}
 }
 
-// What cannot be shown is refused in a line that says why.
+// Input that cannot be shown gives a one-line error with the reason.
 func TestRefuses(t *testing.T) {
 	cells := figures.Cells{Centroids: [][2]float64{{0, 0}, {1, 1}},
 		Fitness: []float64{1, math.Inf(-1)}, Lower: [2]float64{-1, -1}, Upper: [2]float64{2, 2}}
@@ -533,7 +533,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{"without films", of(Repertoire(cells, nil))},
 		{"cell 1, which is empty", of(Repertoire(cells, map[int]*scene.Film{1: film}))},
-		{"the repertoire has 2", of(Repertoire(cells, map[int]*scene.Film{5: film}))},
+		{"the repertoire has 2 cells", of(Repertoire(cells, map[int]*scene.Film{5: film}))},
 		{"without films", of(List("", "skill", nil, []Entry{{}}))},
 		{"frame 1 has 2 poses", of(Repertoire(cells, map[int]*scene.Film{0: broken}))},
 		{"a film without frames", of(Skill(&scene.Film{}), nil)},
@@ -545,7 +545,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A film of one frame, one that stands still and one without rewards are films.
+// Films may have one frame, no motion or no rewards.
 func TestPacksWhatStandsStill(t *testing.T) {
 	for _, frames := range []int{1, 2, 5} {
 		f := crawler(0, 1)
@@ -578,7 +578,7 @@ func TestChooseSpreads(t *testing.T) {
 	if want := []int{0, 9, 80, 98}; !slices.Equal(got, want) {
 		t.Errorf("%v, want the fittest and three far from it and each other, %v", got, want)
 	}
-	for i := range 100 { // all at one place
+	for i := range 100 { // all at one point
 		r.Descriptors[2*i], r.Descriptors[2*i+1] = 0.5, 0.5
 	}
 	got = Choose(r, 10)

@@ -33,7 +33,7 @@ export class List extends Index {
   draw() {
     const list = document.createElement("ol");
     list.tabIndex = 0;
-    list.setAttribute("aria-label", this.known.what + "s by fitness; up and down arrow choose");
+    list.setAttribute("aria-label", this.known.what + "s by fitness; use the up and down arrow keys to select");
     const { entries, what } = this.known;
     const dims = Math.max(...entries.map((e) => e.d?.length ?? 0));
     const low = [], high = [];
@@ -134,7 +134,7 @@ export class RepertoireMap extends Index {
     this.dots = make("g", {});
     this.axes = make("g", {});
     this.over = make("g", {}, ...this.marks);
-    this.svg = make("svg", { tabindex: 0, role: "application", "aria-label": "map of the repertoire; arrow keys choose a neighbouring cell" },
+    this.svg = make("svg", { tabindex: 0, role: "application", "aria-label": "repertoire map; use the arrow keys to select a neighbouring cell" },
       this.cells, this.over, this.dots, this.axes);
     this.place.replaceChildren(this.svg);
     const at = (e) => {
@@ -145,16 +145,16 @@ export class RepertoireMap extends Index {
     this.svg.addEventListener("pointerleave", () => this.onPoint(-1));
     this.svg.addEventListener("click", (e) => { if (at(e) >= 0) this.onChoose(at(e)); });
     this.svg.addEventListener("keydown", (e) => {
-      const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key];
-      if (!way) return;
+      const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key];
+      if (!direction) return;
       e.preventDefault();
       e.stopPropagation();
-      const to = this.neighbour(way);
+      const to = this.neighbour(direction);
       if (to >= 0) this.onChoose(to);
     });
   }
 
-  // neighbour is the nearest cell with a film in a direction, what lies aside counting double.
+  // neighbour returns the nearest cell with a film in a direction; lateral distance counts double.
   neighbour([dx, dy]) {
     const from = this.centers[this.chosen] ?? [500, 500];
     let best = -1, least = Infinity;
@@ -170,19 +170,19 @@ export class RepertoireMap extends Index {
     return best;
   }
 
-  // margins are what axes and colour bar take around the map.
+  // margins returns the space for axes and colour bar around the map.
   margins() {
     return { left: 52, right: 58 + 7.2 * Math.max(3, ...this.known.map.Bar.map((t) => t.text.length)), top: 10, bottom: 42 };
   }
 
-  // aspect is the width of the map by its height, 0 if it may have any.
+  // aspect returns the width / height of the map, or 0 if any value is allowed.
   aspect() {
     const { Lower, Upper } = this.known.map;
     const aspect = (Upper[0] - Lower[0]) / (Upper[1] - Lower[1]);
-    return aspect > 4 || aspect < .25 ? 0 : aspect; // as figures.RepertoireMap
+    return aspect > 4 || aspect < .25 ? 0 : aspect; // like figures.RepertoireMap
   }
 
-  // widthFor is how wide the place must be for a map that fills its height.
+  // widthFor returns the width of the container at which a map fills its height.
   widthFor(height) {
     const { left, right, top, bottom } = this.margins();
     return left + right + (this.aspect() || 1) * Math.max(40, height - top - bottom);
@@ -231,7 +231,7 @@ export class RepertoireMap extends Index {
       parts.push(make("text", { class: "name", "text-anchor": "middle", transform: `translate(${bx + bw + labels + 12} ${y0 + h / 2}) rotate(-90)` }, map.Label));
     }
     this.axes.replaceChildren(...parts);
-    // Dots mark what can be played, where not everything can.
+    // Dots mark the cells with a film, unless all filled cells have one.
     const some = entries.some((e) => e.f !== null && e.m < 0);
     const r = Math.min(2.8, Math.max(1.4, w / 140));
     this.dots.replaceChildren(...(some ? entries : []).flatMap((e, i) => e.m >= 0 && e.p

@@ -1,4 +1,4 @@
-// A page on which skills can be watched. What it shows lies in it: the index, and for each film a line of packed motion.
+// A page that plays skills. It contains all its data: the index, and a line of packed motion for each film.
 import { List, RepertoireMap, number } from "./chart.js";
 import { Motion, inflate } from "./motion.js";
 import { Stage } from "./stage.js";
@@ -7,7 +7,7 @@ const $ = (id) => document.getElementById(id);
 const state = document.documentElement.dataset; // for tests: film, step, playing, frames, firstFrame
 const embedded = window.parent !== window;
 
-// host is the element that holds this page in a notebook; null where there is none, or it may not be touched.
+// host is the element that holds this page in a notebook; null if there is none or access is denied.
 const host = (() => {
   try {
     return window.frameElement;
@@ -17,7 +17,7 @@ const host = (() => {
 })();
 
 function theme() {
-  // JupyterLab has a theme of its own.
+  // JupyterLab has its own theme.
   const lab = host?.ownerDocument?.body?.dataset?.jpThemeLight;
   const dark = lab ? lab === "false" : matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.classList.toggle("dark", dark);
@@ -35,13 +35,13 @@ async function main() {
     return motions.get(i);
   };
 
-  motionOf(known.entries[known.first].m); // while the stage is made
+  motionOf(known.entries[known.first].m); // starts while the stage is created
 
   let stage = null;
   try {
     stage = new Stage($("canvas"), embedded);
   } catch (error) {
-    say("This browser has no WebGL, so there is nothing to see in three dimensions. The numbers are there all the same.");
+    say("This browser does not support WebGL, so the 3D view is unavailable. All numbers are still shown.");
     console.error(error);
   }
   stage?.theme(name);
@@ -79,24 +79,24 @@ async function main() {
     } else {
       const shown = episode && episode.f !== null;
       const both = (x, y) => shown ? [number(x), number(y)] : [number(x)];
-      row("th", "", known.what === "skill" ? "mean of evaluation" : "as archived", ...(shown ? ["this episode"] : []));
+      row("th", "", known.what === "skill" ? "evaluation mean" : "archived", ...(shown ? ["this episode"] : []));
       row("td", "fitness", ...both(e.f, episode?.f));
       table.rows[0].cells[0].append(title);
       (e.d ?? []).forEach((d, k) => row("td", known.names[k] ?? `descriptor ${k + 1}`, ...both(d, episode?.d?.[k])));
     }
     const filled = known.entries.filter((x) => x.f !== null).length;
     if (e.m < 0 && e.f !== null) {
-      note.textContent = "Its film is not in this page.";
+      note.textContent = "This page does not include its film.";
       const near = nearest(known.entries.indexOf(e));
       if (near >= 0) {
         const go = document.createElement("button");
         go.type = "button";
-        go.textContent = `Play ${known.what} ${known.entries[near].n}, near it`;
+        go.textContent = `Play nearby ${known.what} ${known.entries[near].n}`;
         go.addEventListener("click", () => choose(near));
         note.append(" ", go);
       }
     } else if (known.films.length < filled) {
-      note.textContent = `${known.films.length} of ${filled} can be played${known.map ? ": those with a dot" : ""}.`;
+      note.textContent = `${known.films.length} of ${filled} can be played${known.map ? " (marked with a dot)" : ""}.`;
     } else {
       note.textContent = `Click a ${known.what} to play it.`;
     }
@@ -104,15 +104,15 @@ async function main() {
       const hint = document.createElement("div");
       hint.className = "note";
       hint.textContent = episode.archived ? "This episode starts from the archived initial state."
-        : known.what === "skill" ? "This episode is one from another initial state than those evaluated."
-          : "This episode starts from another initial state than the archived one.";
+        : known.what === "skill" ? "This episode starts from a different initial state than those evaluated."
+          : "This episode starts from a different initial state than the archived one.";
       place.replaceChildren(table, hint, note);
       return;
     }
     place.replaceChildren(empty ? title : table, note);
   }
 
-  // nearest is the entry with a film whose descriptor is nearest.
+  // nearest returns the entry with a film whose descriptor is nearest to that of entry i.
   function nearest(i) {
     const from = known.entries[i].d;
     let best = -1, least = Infinity;
@@ -144,7 +144,7 @@ async function main() {
     }
     wanted = i;
     const next = await motionOf(e.m);
-    if (wanted !== i) return; // another was chosen meanwhile
+    if (wanted !== i) return; // another entry has been chosen meanwhile
     entry = i;
     film = known.films[e.m];
     motion = next;
@@ -198,7 +198,7 @@ async function main() {
     mark();
   }
 
-  // Where drawing is slow, dense screens get coarser pictures.
+  // If drawing is slow, dense screens get a lower resolution.
   let sharp = Math.min(devicePixelRatio || 1, 2), slow = 0;
   function spare(seconds) {
     slow = seconds > .045 ? slow + 1 : Math.max(0, slow - 1);
@@ -210,7 +210,7 @@ async function main() {
 
   function draw(now) {
     requestAnimationFrame(draw);
-    // After a pause of the browser go on where it was. A frame's time may lie before what the clock said.
+    // After the browser was paused, playback resumes where it was. A frame's timestamp may precede the last clock reading.
     const passed = Math.min(Math.max(0, now - last) / 1000, .1);
     last = now;
     if (!visible || !motion) return;
@@ -219,7 +219,7 @@ async function main() {
       const end = motion.frames - 1;
       if (time >= end) {
         held += passed;
-        if (held > 1.2) { // and again
+        if (held > 1.2) { // replay
           time = 0;
           held = 0;
           mark();
@@ -286,7 +286,7 @@ async function main() {
   const narrow = matchMedia("(max-width: 759px)");
   function fit() {
     if (host) host.style.height = narrow.matches ? (index ? "800px" : "430px") : (index ? "540px" : "460px");
-    // A map is as large as the height allows, and leaves room for the stage.
+    // A map is as large as the height allows, but leaves space for the stage.
     if (index?.widthFor && !narrow.matches) {
       const page = $("page").clientWidth;
       const want = index.widthFor($("choice").clientHeight);
@@ -299,7 +299,7 @@ async function main() {
     index?.resize();
     dirty = true;
   }
-  // The canvas takes its size from the page, not from its own picture.
+  // The canvas takes its size from the page layout, not from its own contents.
   const sizes = new ResizeObserver(fit);
   for (const id of ["stage", "choice"]) sizes.observe($(id));
   new IntersectionObserver((seen) => {
@@ -318,7 +318,7 @@ async function main() {
   if (stage) {
     stage.home();
     stage.render();
-    stage.renderer.getContext().readPixels(0, 0, 1, 1, 6408, 5121, new Uint8Array(4)); // waits until it is drawn
+    stage.renderer.getContext().readPixels(0, 0, 1, 1, 6408, 5121, new Uint8Array(4)); // waits until the frame is drawn
   }
   state.firstFrame = performance.now().toFixed(0);
   mark();
@@ -327,7 +327,7 @@ async function main() {
 }
 
 main().catch((error) => {
-  $("message").textContent = `The page cannot be shown: ${error.message}`;
+  $("message").textContent = `Cannot show the page: ${error.message}`;
   $("message").hidden = false;
   throw error;
 });

@@ -1,4 +1,4 @@
-// Reads what pack in encode.go wrote: the poses of a film's moving bodies.
+// Decodes the output of pack in encode.go: the poses of a film's moving bodies.
 
 export async function inflate(base64) {
   const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
@@ -6,7 +6,7 @@ export async function inflate(base64) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// rotate adds to out the vector (x, y, z) turned by the quaternion at r[i] (w, x, y, z).
+// rotate adds the vector (x, y, z), rotated by the quaternion at r[i] (w, x, y, z), to out.
 function rotate(r, i, x, y, z, out) {
   const w = r[i], a = r[i + 1], b = r[i + 2], c = r[i + 3];
   const u = 2 * (b * z - c * y), v = 2 * (c * x - a * z), t = 2 * (a * y - b * x);
@@ -45,7 +45,7 @@ export class Motion {
       const without = Math.abs(redundant) - 1;
       const q = [0, 1, 2, 3].map((k) => k === without ? new Float64Array(frames) : channel());
       if (without >= 0) {
-        const one = 1 / film.turn; // as far as channels count
+        const one = 1 / film.turn; // in units of the channels
         for (let t = 0; t < frames; t++) {
           const rest = q.reduce((sum, c, k) => k === without ? sum : sum + c[t] * c[t], 0);
           q[without][t] = Math.sign(redundant) * Math.sqrt(Math.max(0, one * one - rest));
@@ -68,7 +68,7 @@ export class Motion {
         for (let k = 0; k < 3; k++) this.positions[j + k] = p[k] + d[k][t] * step;
       }
     }
-    this.sums = null; // of rewards, up to each frame
+    this.sums = null; // cumulative reward at each frame
     if (film.reward) this.sums = Float64Array.from(channel(), (v) => v * film.reward);
   }
 }

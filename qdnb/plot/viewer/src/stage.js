@@ -1,4 +1,4 @@
-// The stage: what a film shows, drawn by three.js. z is up.
+// The stage: draws a film with three.js. z is up.
 import {
   Box3, BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, DirectionalLight, DoubleSide, Fog, Group, HemisphereLight, Mesh,
   MeshBasicMaterial, MeshLambertMaterial, MeshPhongMaterial, PCFSoftShadowMap, PerspectiveCamera, PlaneGeometry, Quaternion, Scene,
@@ -11,9 +11,10 @@ const themes = {
   dark: { sky: 0x171d25, top: 0xcdd9ea, below: 0x3a3f48, tiles: [0x383d45, 0x2c3138], path: 0xff8a4c, sun: 2.2, fill: 1.35 },
 };
 
-// checkered makes a material one of tiles, each pixel of it the mean of what it covers: a texture with such a filter takes five times as long
-// where there is no graphics processor. Tiles are the product of two square waves; the mean of a square wave is the difference of what it
-// integrates to, a triangular wave, over what is covered.
+// checkered gives a material tiles and filters them analytically: each pixel is the mean over its
+// footprint. A filtered texture takes five times as long without a graphics processor. Tiles are
+// the product of two square waves. The mean of a square wave is the difference of its integral, a
+// triangular wave, over the footprint.
 function checkered(material) {
   material.userData.tiles = { value: [new Color(), new Color()] };
   material.userData.perMetre = { value: 1 };
@@ -58,7 +59,7 @@ export class Stage {
     this.controls.maxDistance = 400;
     this.controls.zoomSpeed = .8;
     if (embedded) {
-      // In a notebook the wheel and a finger that moves up or down scroll the notebook, until the reader has taken hold of the stage.
+      // In a notebook the wheel and vertical swipes scroll the notebook until the reader interacts with the stage.
       this.controls.enableZoom = false;
       canvas.style.touchAction = "pan-y";
       canvas.addEventListener("pointerdown", () => { this.controls.enableZoom = true; });
@@ -85,7 +86,7 @@ export class Stage {
     this.paint();
   }
 
-  // build makes the meshes of a set of bodies, once.
+  // build creates the meshes of a set of bodies, once.
   build(set) {
     if (this.sets.has(set)) return this.sets.get(set);
     const root = new Group(), moving = [];
@@ -93,7 +94,7 @@ export class Stage {
     let thinner = 1;
     for (const body of set.bodies) {
       const group = new Group();
-      thinner -= body.fixed ? 0 : .0015; // where two capsules end in the same ball, one of them is seen
+      thinner -= body.fixed ? 0 : .0015; // if two capsules end in the same ball, only one is visible
       for (const s of body.shapes) {
         const key = s.c + s.o;
         if (!materials.has(key)) {
@@ -122,7 +123,7 @@ export class Stage {
     return built;
   }
 
-  // show puts a film on the stage, and keeps the camera as it is relative to what it follows.
+  // show puts a film on the stage and keeps the camera relative to the followed body.
   show(film, set, motion) {
     const built = this.build(set);
     if (this.built !== built) {
@@ -152,7 +153,7 @@ export class Stage {
     this.layPath();
   }
 
-  // measure finds how large the robot is as it starts, and where its middle is, as seen from the body that is followed.
+  // measure computes the initial size of the robot and the height of its middle.
   measure() {
     const box = new Box3();
     const f = this.built.moving[this.film.follow].position;
@@ -165,7 +166,7 @@ export class Stage {
     this.middle = box.getCenter(new Vector3()).z;
   }
 
-  // pose moves the bodies to a time in frames, between two of them if need be.
+  // pose moves the bodies to a time in frames, with interpolation between frames.
   pose(time) {
     const { motion, built, film } = this;
     const t = Math.min(Math.max(time, 0), motion.frames - 1);
@@ -181,14 +182,14 @@ export class Stage {
       group.quaternion.slerpQuaternions(qa, qb, part);
     }
     const f = built.moving[film.follow].position;
-    // Up and down the camera follows less than the robot moves, which is calmer to look at.
+    // The camera follows only a part of the vertical motion, for a calmer view.
     this.target.set(f.x, f.y, this.middle + .25 * (f.z - motion.positions[film.follow * 3 + 2]));
     if (this.gone) {
       this.gone.geometry.setDrawRange(0, this.ends[Math.floor(t + 1e-6)]);
     }
   }
 
-  // layPath draws the way of the followed body on the ground: all of it faint, what lies behind it strong.
+  // layPath draws the trajectory of the followed body on the ground: the whole of it faint, the part so far strong.
   layPath() {
     for (const old of this.path.children) {
       old.geometry.dispose();
@@ -198,7 +199,7 @@ export class Stage {
     const m = this.motion, points = [], counts = [];
     const width = Math.min(.04 * Math.max(this.size, .2), .05);
     for (let t = 0; t < m.frames; t++) {
-      const p = [0, 0]; // the mean of a few steps: a robot that shakes would hide its way
+      const p = [0, 0]; // the mean of a few steps, because a shaking robot would blur its trajectory
       const around = this.lone() ? 0 : 3;
       const from = Math.max(0, t - around), to = Math.min(m.frames - 1, t + around);
       for (let k = from; k <= to; k++) {
@@ -212,7 +213,7 @@ export class Stage {
     }
     this.gone = null;
     if (points.length < 2) return;
-    // A disc at each point and a bar to it from the last one: an even line, however sharply it turns.
+    // A disc at each point and a bar from the last point to it make an even line, however sharp its turns.
     const corner = 12, corners = [], indices = [], ends = [];
     points.forEach(([x, y], i) => {
       const first = corners.length / 3;
@@ -230,7 +231,7 @@ export class Stage {
       }
       ends.push(indices.length);
     });
-    this.ends = counts.map((n) => ends[n - 1]); // of the triangles that lie behind, by frame
+    this.ends = counts.map((n) => ends[n - 1]); // number of triangle indices of the part so far, by frame
     for (const strong of [false, true]) {
       const g = new BufferGeometry();
       g.setAttribute("position", new BufferAttribute(new Float32Array(corners), 3));
@@ -248,7 +249,7 @@ export class Stage {
     this.paint();
   }
 
-  // paint gives the way its colours.
+  // paint sets the colours of the trajectory.
   paint() {
     for (const mesh of this.path.children) {
       mesh.material.color.set(this.colors.path);
@@ -256,7 +257,7 @@ export class Stage {
     }
   }
 
-  // shift moves the camera along with its target.
+  // shift moves the camera with its target.
   shift(before) {
     const d = this.target.clone().sub(before);
     this.camera.position.add(d);
@@ -264,7 +265,7 @@ export class Stage {
     this.far = null;
   }
 
-  // advance is pose with a camera that follows.
+  // advance calls pose and moves the camera if it follows the robot.
   advance(time) {
     const before = this.target.clone();
     this.pose(time);
@@ -274,26 +275,26 @@ export class Stage {
   follow(on) {
     this.following = on;
     if (!on) return;
-    // From wherever it is: as far from the robot as at home if it was farther, in the same direction.
+    // Keep the direction, and limit the distance to that of the home view.
     const offset = this.camera.position.clone().sub(this.controls.target);
     offset.setLength(Math.min(offset.length(), this.distance()));
     this.controls.target.copy(this.target);
     this.camera.position.copy(this.target).add(offset);
   }
 
-  // distance is that at which the robot fills a good part of the picture.
+  // distance returns the camera distance at which the robot fills a good part of the picture.
   distance() {
     const narrow = Math.min(1, this.camera.aspect);
     return this.size * 4.4 / Math.max(narrow, .6);
   }
 
-  // lone tells whether all that moves is a single shape, which by itself tells nothing.
+  // lone reports whether only a single shape moves, which is uninformative by itself.
   lone() {
     const shapes = this.set.bodies.filter((b) => !b.fixed).flatMap((b) => b.shapes);
     return shapes.length < 2;
   }
 
-  // home looks along y, x to the right as on the map.
+  // home looks along y, with x to the right as on the map.
   home() {
     if (this.lone()) {
       this.overview();
@@ -310,17 +311,17 @@ export class Stage {
     this.camera.lookAt(at);
   }
 
-  // overview shows the whole way, and walls around it.
+  // overview shows the whole trajectory and the walls around it.
   overview() {
     this.following = false;
     const [low, high] = this.film.extent.map((v) => v.slice());
-    const way = Math.max(high[0] - low[0], high[1] - low[1], 1);
+    const length = Math.max(high[0] - low[0], high[1] - low[1], 1);
     for (const body of this.set.bodies) {
       if (!body.fixed) continue;
       for (const s of body.shapes) {
         for (const corner of [s.a, s.b]) {
           const p = [0, 1, 2].map((d) => corner[d] + body.at[d]);
-          if (p.some((v, d) => d < 2 && (v < low[d] - 6 * way || v > high[d] + 6 * way))) continue;
+          if (p.some((v, d) => d < 2 && (v < low[d] - 6 * length || v > high[d] + 6 * length))) continue;
           if (!s.box && !this.film.standing || s.box) {
             for (let d = 0; d < 2; d++) {
               low[d] = Math.min(low[d], p[d]);
@@ -356,11 +357,11 @@ export class Stage {
     camera.near = Math.max(.02, distance / 200);
     camera.far = Math.max(200, distance * 12);
     camera.updateProjectionMatrix();
-    // The ground goes along, in steps so that its pattern keeps its digits.
+    // The ground moves along in whole steps, so that its pattern keeps its precision.
     this.ground.position.set(2 * Math.round(controls.target.x / 2), 2 * Math.round(controls.target.y / 2), 0);
     const at = this.following ? this.target : controls.target;
     const reach = Math.max(this.size * 3, Math.min(distance * .8, 40));
-    const grain = reach / 512; // shadows do not swim if they move by whole points of their map
+    const grain = reach / 512; // moving by whole texels of the shadow map keeps shadows stable
     sun.target.position.set(Math.round(at.x / grain) * grain, Math.round(at.y / grain) * grain, 0);
     sun.position.set(-.45, -.55, 1.15).multiplyScalar(reach * 2).add(sun.target.position);
     const c = sun.shadow.camera;

@@ -1,4 +1,4 @@
-package qdnb
+package bench
 
 import (
 	"math"
@@ -17,7 +17,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// RolloutTiming is what [BenchRollout] measures.
+// RolloutTiming is what [Rollout] measures.
 type RolloutTiming struct {
 	Env               string  `json:"env"`
 	Backend           string  `json:"backend"`
@@ -32,7 +32,7 @@ type RolloutTiming struct {
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
-// RolloutSpec says what [BenchRollout] times.
+// RolloutSpec says what [Rollout] times.
 type RolloutSpec struct {
 	Env     string
 	Batch   int
@@ -42,9 +42,9 @@ type RolloutSpec struct {
 	Backend string // see [xla.Open]
 }
 
-// BenchRollout times rolling out random policies of two hidden layers of 256 units, one per copy of
+// Rollout times rolling out random policies of two hidden layers of 256 units, one per copy of
 // the environment: what an evaluation of MAP-Elites costs.
-func BenchRollout(s RolloutSpec) (RolloutTiming, error) {
+func Rollout(s RolloutSpec) (RolloutTiming, error) {
 	env, err := envs.Make(s.Env)
 	if err != nil {
 		return RolloutTiming{}, err

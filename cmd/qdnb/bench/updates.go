@@ -1,4 +1,4 @@
-package qdnb
+package bench
 
 import (
 	"maps"
@@ -21,7 +21,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// UpdatesTiming is what [BenchUpdates] measures.
+// UpdatesTiming is what [Updates] measures.
 type UpdatesTiming struct {
 	Learner          string  `json:"learner"`
 	Backend          string  `json:"backend"`
@@ -32,7 +32,7 @@ type UpdatesTiming struct {
 	CompileSeconds   float64 `json:"compile_seconds"`
 }
 
-// UpdatesSpec says what [BenchUpdates] times.
+// UpdatesSpec says what [Updates] times.
 type UpdatesSpec struct {
 	Learner string // td3 or sac
 	Steps   int
@@ -41,7 +41,7 @@ type UpdatesSpec struct {
 	Backend string // see [xla.Open]
 }
 
-// learners are what [BenchUpdates] times, by name.
+// learners are what [Updates] times, by name.
 var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (*updates, error){
 	"td3": benchTD3,
 	"sac": benchSAC,
@@ -114,13 +114,13 @@ func (u *updates) free() {
 	}
 }
 
-// BenchUpdates times the gradient updates of a learner, all in one program, with the paper's sizes
+// Updates times the gradient updates of a learner, all in one program, with the paper's sizes
 // on ant-uni: 87 observations, 8 actions, batches of 256 drawn from a buffer that is full of random
 // transitions, networks of two hidden layers of 256 units.
 //
 // An update of td3 is one of the critics, and every other time one of the actor; one of sac is of
 // discriminator, critics and actor, as DIAYN+REWARD has it with five skills.
-func BenchUpdates(s UpdatesSpec) (UpdatesTiming, error) {
+func Updates(s UpdatesSpec) (UpdatesTiming, error) {
 	learner, ok := learners[s.Learner]
 	if !ok {
 		return UpdatesTiming{}, names.Unknown("learner", s.Learner, slices.Sorted(maps.Keys(learners)))

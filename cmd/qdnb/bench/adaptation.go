@@ -1,4 +1,4 @@
-package qdnb
+package bench
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// AdaptationTiming is what [BenchAdaptation] measures.
+// AdaptationTiming is what [Adaptation] measures.
 type AdaptationTiming struct {
 	Env               string  `json:"env"`
 	Backend           string  `json:"backend"`
@@ -27,7 +27,7 @@ type AdaptationTiming struct {
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
-// AdaptationSpec says what [BenchAdaptation] times.
+// AdaptationSpec says what [Adaptation] times.
 type AdaptationSpec struct {
 	Env      string
 	Policies int
@@ -38,10 +38,10 @@ type AdaptationSpec struct {
 	Backend  string // see [xla.Open]
 }
 
-// BenchAdaptation times what [Adapt] spends its time with: every one of some random policies, of
+// Adaptation times what [Adapt] spends its time with: every one of some random policies, of
 // two hidden layers of 256 units, plays episodes under the first of the paper's multiples of
 // gravity.
-func BenchAdaptation(s AdaptationSpec) (AdaptationTiming, error) {
+func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	values := envs.GravityMultiplier.Values()
 	if s.Values < 1 || s.Values > len(values) {
 		return AdaptationTiming{}, errors.Errorf("there are 1 to %d values of gravity, not %d",

@@ -1,4 +1,4 @@
-package qdnb
+package bench
 
 import (
 	"math"
@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// InsertionTiming is what [BenchInsertion] measures.
+// InsertionTiming is what [Insertion] measures.
 type InsertionTiming struct {
 	Backend        string  `json:"backend"`
 	Batch          int     `json:"batch"`   // candidates
@@ -27,7 +27,7 @@ type InsertionTiming struct {
 	CompileSeconds float64 `json:"compile_seconds"`
 }
 
-// InsertionSpec says what [BenchInsertion] times.
+// InsertionSpec says what [Insertion] times.
 type InsertionSpec struct {
 	Batch   int
 	Better  int
@@ -35,14 +35,14 @@ type InsertionSpec struct {
 	Backend string // see [xla.Open]
 }
 
-// insertionCells is how many cells a repertoire of [BenchInsertion] has, the paper's number.
+// insertionCells is how many cells a repertoire of [Insertion] has, the paper's number.
 const insertionCells = 1024
 
-// BenchInsertion times the insertion of candidates, whose genotypes are stored, into a full
+// Insertion times the insertion of candidates, whose genotypes are stored, into a full
 // repertoire of the paper's size on ant-uni: 1024 cells, policies of two hidden layers of 256
 // units. Each insertion is into what the one before has left, and of its candidates as many are
 // better than all occupants: in a search that has been going on for a while some 50 of 1000 are.
-func BenchInsertion(s InsertionSpec) (InsertionTiming, error) {
+func Insertion(s InsertionSpec) (InsertionTiming, error) {
 	if s.Batch < 1 || s.Better < 0 || s.Better > s.Batch {
 		return InsertionTiming{},
 			errors.Errorf("of a batch of 1 or more all may be better at most, not %d of %d", s.Better,

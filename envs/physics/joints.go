@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// jointGroup are the joints below a level with the same number of axes, a row each.
+// jointGroup holds the joints below a level that have the same number of axes, one row per joint.
 type jointGroup struct {
 	axes      int
-	level     int   // of the parents; the children are one below
-	parentRow []int // of the level
-	childRow  []int // of the level below
-	// rows of the level that each joint acts on: all copies of its parent, and none for copies of a
-	// joint
+	level     int   // level of the parents; the children are one level below
+	parentRow []int // row of each parent in the level
+	childRow  []int // row of each child in the level below
+	// toParents lists the rows of the level that each joint acts on: all copies of its parent, none
+	// if the joint is a copy.
 	toParents [][]int
-	angle     []int  // index of the first angle of each joint, in the order of the model
-	first     []bool // not a copy
+	angle     []int  // index of each joint's first angle, in the order of the model
+	first     []bool // whether the joint is not a copy
 
 	parentOffset, childOffset vector
-	parentAxis, childAxis     [3]vector // of the joint's frame, in the bodies' frames
+	parentAxis, childAxis     [3]vector // axes of the joint's frame, in the bodies' frames
 	lower, upper              []num     // limits of each axis, rad
 	damping                   num
 
 	stiffness, springDamping, limitStrength num
 
 	strength []num   // torque of an action of 1 about each axis; 0 without an actuator
-	action   [][]int // which action that is
+	action   [][]int // index of that action
 
 	parentWeights, childWeights weights
 	reference                   []quat // the child's rotation in the parent's frame at angle 0
@@ -34,13 +34,13 @@ type jointGroup struct {
 // prepareJoints groups the joints by level and number of axes.
 func (s *System) prepareJoints() {
 	m := s.model
-	type about struct {
+	type jointInfo struct {
 		joint, firstAngle, action int
 		strength                  float64
 	}
-	byChild := map[int]about{}
+	byChild := map[int]jointInfo{}
 	for i, j := range m.Joints {
-		byChild[m.Body(j.Child)] = about{joint: i, firstAngle: s.dofs}
+		byChild[m.Body(j.Child)] = jointInfo{joint: i, firstAngle: s.dofs}
 		s.dofs += len(j.Limits)
 	}
 	for _, a := range m.Actuators {
@@ -54,7 +54,7 @@ func (s *System) prepareJoints() {
 		parents, children := s.levels[l], s.levels[l+1]
 		for axes := 1; axes <= 3; axes++ {
 			h := jointGroup{axes: axes, level: l}
-			var list []about
+			var list []jointInfo
 			parentRow := -1
 			for row, child := range children.body {
 				a := byChild[child]
@@ -134,12 +134,12 @@ func (s *System) prepareJoints() {
 			})
 			h.parentWeights = parents.weights(h.parentRow)
 			h.childWeights = children.weights(h.childRow)
-			s.hinges = append(s.hinges, h)
+			s.jointGroups = append(s.jointGroups, h)
 		}
 	}
 }
 
-// weights are the inverse masses and inertias of bodies.
+// weights holds the inverse masses and inertias of bodies.
 type weights struct {
 	mass    num
 	inertia vector
@@ -149,8 +149,8 @@ func (l level) weights(rows []int) weights {
 	return weights{l.inverseMass.take(rows...), l.inverseInertia.take(rows...)}
 }
 
-// springDamping is what a joint sets, or a multiple of the root of its stiffness: 0.5 for one axis,
-// 2 for more.
+// springDamping is the joint's SpringDamping. The default is a multiple of the square root of its
+// stiffness: 0.5 for one axis, 2 for more.
 func (j Joint) springDamping() float64 {
 	if j.SpringDamping != 0 {
 		return f32(j.SpringDamping)
@@ -162,7 +162,7 @@ func (j Joint) springDamping() float64 {
 	return multiple * math.Sqrt(f32(j.Stiffness))
 }
 
-// defaultAngles are the angles of all joints, rad, in the order of the model.
+// defaultAngles returns the default angles of all joints, rad, in the order of the model.
 func (s *System) defaultAngles() []float64 {
 	var angles []float64
 	for _, j := range s.model.Joints {
@@ -176,7 +176,7 @@ func (s *System) defaultAngles() []float64 {
 		}
 	}
 	if len(angles) == 0 {
-		angles = []float64{0} // a num has rows
+		angles = []float64{0} // a num needs at least one row
 	}
 	return angles
 }

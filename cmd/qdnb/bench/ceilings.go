@@ -1,4 +1,4 @@
-package qdnb
+package bench
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Ceilings is what [BenchCeilings] measures: the most that programs of XLA get from this machine,
+// Ceilings is what [MeasureCeilings] measures: the most that programs of XLA get from this machine,
 // all workers together. Times of the other benchmarks are compared with what these rates allow.
 type Ceilings struct {
 	Backend  string  `json:"backend"`
@@ -25,7 +25,7 @@ type Ceilings struct {
 	Memory     float64 `json:"memory_gbs"` // GB/s of the same with what is too large for a cache
 }
 
-// The sizes of [BenchCeilings].
+// The sizes of [MeasureCeilings].
 const (
 	ceilingMatrix  = 1536
 	ceilingChain   = 32      // multiplications and additions of a number in a kernel
@@ -35,9 +35,9 @@ const (
 	ceilingTurns   = 1 << 14 // turns of a loop over what a cache holds
 )
 
-// BenchCeilings measures a machine by four small programs, each the best of a few runs. The pure Go
+// MeasureCeilings measures a machine by four small programs, each the best of a few runs. The pure Go
 // backend is an error.
-func BenchCeilings(backend string) (Ceilings, error) {
+func MeasureCeilings(backend string) (Ceilings, error) {
 	p, err := xla.Open(backend)
 	if err != nil {
 		return Ceilings{}, err

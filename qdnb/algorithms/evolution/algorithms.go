@@ -1,0 +1,18 @@
+package evolution
+
+import "example.com/qdnb/envs"
+
+// Algorithm is an algorithm of the family by its name.
+type Algorithm struct {
+	Name string
+	// Defaults are the paper's hyperparameters in an environment.
+	Defaults func(envs.Spec) Hyperparameters
+}
+
+// Algorithms are the paper's, in its order.
+var Algorithms = []Algorithm{
+	{"map-elites", func(s envs.Spec) Hyperparameters { return DefaultMapElites(s) }},
+	{"pga-map-elites", func(s envs.Spec) Hyperparameters { return DefaultPGAMapElites(s) }},
+	{"aurora", func(s envs.Spec) Hyperparameters { return DefaultAurora(s) }},
+	{"pga-aurora", func(s envs.Spec) Hyperparameters { return DefaultPGAAurora(s) }},
+}

@@ -1,0 +1,143 @@
+package viewer
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/gif"
+	"io"
+	"math"
+	"runtime"
+	"sync"
+
+	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+)
+
+// Animation configures [GIF]. Zero fields have defaults.
+type Animation struct {
+	Width, Height int     // pixels of one film; default 240 x 180
+	Columns       int     // films side by side; default 4
+	Rate          float64 // frames per second, at most 50; default 12.5
+	Seconds       float64 // of the episode, from its beginning; default 5
+	// Progress is called with the number of frames drawn so far and in all; nil for none.
+	Progress func(done, all int)
+}
+
+// maxAnimationPixels bounds the pixels of all frames together: beyond it a GIF is no small picture.
+const maxAnimationPixels = 256 << 20
+
+// withDefaults fills in what is not set, and checks the rest.
+func (a Animation) withDefaults(films int) (Animation, error) {
+	if a.Width == 0 {
+		a.Width = 240
+	}
+	if a.Height == 0 {
+		a.Height = 180
+	}
+	if a.Columns == 0 {
+		a.Columns = 4
+	}
+	if a.Rate == 0 {
+		a.Rate = 12.5
+	}
+	if a.Seconds == 0 {
+		a.Seconds = 5
+	}
+	a.Columns = min(a.Columns, films)
+	switch {
+	case films == 0:
+		return a, errors.New("viewer: an animation needs at least one film")
+	case a.Width < 16 || a.Height < 16 || a.Width > 1<<14 || a.Height > 1<<14:
+		return a, fmt.Errorf("viewer: films of %d x %d pixels: use 16 to %d", a.Width, a.Height, 1<<14)
+	case a.Columns < 1:
+		return a, fmt.Errorf("viewer: %d columns: use 1 or more", a.Columns)
+	case !(a.Rate > 0 && a.Rate <= 50):
+		return a, fmt.Errorf("viewer: %g frames per second: use up to 50, which GIF files can show",
+			a.Rate)
+	case !(a.Seconds > 0 && a.Seconds <= 3600):
+		return a, fmt.Errorf("viewer: %g seconds: use a positive number up to 3600", a.Seconds)
+	}
+	return a, nil
+}
+
+// GIF writes a looping animation of films, row by row in a grid. Each film is seen by a camera that
+// follows its robot; a film that ends before the others rests on its last frame.
+func GIF(w io.Writer, films []*scene.Film, a Animation) error {
+	a, err := a.withDefaults(len(films))
+	if err != nil {
+		return err
+	}
+	for _, film := range films {
+		if err := film.Check(); err != nil {
+			return fmt.Errorf("viewer: %s: %w", film.Title, err)
+		}
+		if len(film.Frames) == 0 || film.Step <= 0 {
+			return fmt.Errorf("viewer: %s has no frames that move", film.Title)
+		}
+	}
+	frames := a.frames(films)
+	rows := (len(films) + a.Columns - 1) / a.Columns
+	size := image.Rect(0, 0, a.Columns*a.Width, rows*a.Height)
+	if frames*size.Dx()*size.Dy() > maxAnimationPixels {
+		return fmt.Errorf("viewer: %d frames of %d x %d pixels are too large for a GIF: lower the size, "+
+			"the seconds or the number of films", frames, size.Dx(), size.Dy())
+	}
+	out := gif.GIF{Image: make([]*image.Paletted, frames), Delay: make([]int, frames)}
+	failed := make([]error, frames)
+	var group sync.WaitGroup
+	var lock sync.Mutex
+	done, slots := 0, make(chan struct{}, runtime.NumCPU())
+	for i := range frames {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			out.Image[i], failed[i] = a.draw(films, size, float64(i)/a.Rate)
+			lock.Lock()
+			defer lock.Unlock()
+			if done++; a.Progress != nil {
+				a.Progress(done, frames)
+			}
+		})
+		// in hundredths of a second, without drift
+		out.Delay[i] = int(math.Round(100*float64(i+1)/a.Rate)) - int(math.Round(100*float64(i)/a.Rate))
+	}
+	group.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	return gif.EncodeAll(w, &out)
+}
+
+// frames is how many frames show the longest film, as far as it is shown.
+func (a Animation) frames(films []*scene.Film) int {
+	longest := 0.0
+	for _, film := range films {
+		longest = max(longest, float64(len(film.Frames)-1)*film.Step)
+	}
+	return 1 + int(min(longest, a.Seconds)*a.Rate)
+}
+
+// draw is the frame of all films at a time, in seconds.
+func (a Animation) draw(films []*scene.Film, size image.Rectangle, at float64) (*image.Paletted,
+	error) {
+	picture := image.NewNRGBA(size)
+	draw.Draw(picture, size, image.White, image.Point{}, draw.Src)
+	for i, film := range films {
+		frame := min(int(math.Round(at/film.Step)), len(film.Frames)-1)
+		tile, err := scene.Render(film, frame, scene.Camera{}, a.Width, a.Height)
+		if err != nil {
+			return nil, err
+		}
+		corner := image.Pt(i%a.Columns*a.Width, i/a.Columns*a.Height)
+		draw.Draw(picture, tile.Bounds().Add(corner), tile, tile.Bounds().Min, draw.Src)
+	}
+	return figures.Paletted(picture), nil
+}
+
+// SaveGIF writes [GIF] to a file, which appears whole or not at all; its folder must exist.
+func SaveGIF(path string, films []*scene.Film, a Animation) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return GIF(w, films, a) })
+}
