@@ -1,11 +1,11 @@
-# What can be done with this checkout. `make` lists it.
+# Targets of this checkout; `make` lists them.
 #
-# Everything that is installed goes to .tools, everything that is made goes to build; see tools/env for how the
-# notebooks' programs are kept apart from the user's own Jupyter.
+# Installed tools are in .tools, build products in build. tools/env keeps the notebook tools separate
+# from the user's own Jupyter.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -eu -o pipefail -c
-# The steps share the machine's cores and print progress: one after the other, also under -j.
+# Steps share the machine's cores and print progress: run them one after another, even with -j.
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -14,13 +14,13 @@ export PYTHON
 
 NOTEBOOK := tools/env python tools/notebook.py
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-# PNG figures that a notebook has to show at least.
+# Minimum number of PNG figures per notebook.
 EXPECT_PNG ?= 1
-# Seconds that a cell may take in `make test`; the first cells may compile.
+# Timeout of a cell in `make test`, in seconds; the first cells may compile.
 TEST_TIMEOUT ?= 900
 
 .PHONY: help
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 # --- the main job
@@ -41,7 +41,7 @@ lab: setup gopls ## open the notebooks in JupyterLab (LAB_ARGS=... for its optio
 # --- tests
 
 .PHONY: test
-test: setup ## go vet, go test, then all experiments and notebooks at a small scale
+test: setup ## go vet, go test, then all experiments and notebooks at small scale
 	@echo "== go vet ./..."
 	@go vet ./...
 	@echo "== go test ./..."
@@ -53,17 +53,18 @@ test: setup ## go vet, go test, then all experiments and notebooks at a small sc
 	@$(MAKE) --no-print-directory smoke
 	@echo "make test: all passed"
 
-# The runs of a small scale lie apart from the real ones and are made anew each time, but for those of the experiments.
+# Smoke runs are separate from the real ones and are retrained each time, except those of the
+# experiments.
 .PHONY: smoke
 smoke: setup
-	@echo "== running $(words $(NOTEBOOKS)) notebooks at a small scale, two side by side"
+	@echo "== running $(words $(NOTEBOOKS)) notebooks at small scale, two at a time"
 	@if [[ ! -e build/experiments/smoke/plan.jsonl ]]; then $(MAKE) --no-print-directory experiments SCALE=smoke; fi
 	@rm -rf build/smoke
 	@QDNB_EXPERIMENTS=$(CURDIR)/build/experiments/smoke $(NOTEBOOK) run $(NOTEBOOKS) --smoke --jobs 2 --runs build/smoke/runs --out build/smoke \
 		--timeout $(TEST_TIMEOUT) --expect-png $(EXPECT_PNG)
 
 .PHONY: test-long
-test-long: setup ## the tests that train for hours, all notebooks at full scale, and screenshots
+test-long: setup ## tests that train for hours, all notebooks at full scale, and screenshots
 	@echo "== go test ./... with QDNB_LONG=1"
 	@QDNB_LONG=1 go test -timeout 0 -v ./...
 	@echo "== running $(words $(NOTEBOOKS)) notebooks"
@@ -72,60 +73,60 @@ test-long: setup ## the tests that train for hours, all notebooks at full scale,
 	@echo "make test-long: all passed"
 
 .PHONY: test-faults
-test-faults: check compile plugin ## kill, fill disks, damage files: what docs/faults.md lists (as root, or disks are left out)
+test-faults: check compile plugin ## kill processes, fill disks, damage files: see docs/faults.md (without root, disk tests are skipped)
 	@echo "== go test ./internal/faults with QDNB_FAULTS=1"
 	@QDNB_FAULTS=1 go test -count 1 -timeout 2h -v ./internal/faults
 	@echo "make test-faults: all passed"
 
 .PHONY: test-determinism
-test-determinism: check compile plugin ## train everything twice, with one worker and with all: the same bytes (docs/determinism.md)
+test-determinism: check compile plugin ## train everything twice, with one worker and with all, and compare bytes (docs/determinism.md)
 	@echo "== go test ./internal/faults with QDNB_DETERMINISM=1"
 	@QDNB_DETERMINISM=1 go test -count 1 -timeout 2h -v -run TestSameBytes ./internal/faults
 	@echo "make test-determinism: all passed"
 
 .PHONY: race
-race: check ## the race detector on all that does without GoMLX
+race: check ## run the race detector on packages without GoMLX
 	@go test -race -short -count 1 -timeout 30m ./internal/cell/... ./internal/limits ./internal/names ./internal/npz/... ./qdnb/paper/claims ./qdnb/plot/figures \
 		./qdnb/paper ./qdnb/paper/results ./qdnb/runs ./qdnb/plot/scene ./qdnb/stats ./qdnb/paper/sweep ./qdnb/plot/tables ./qdnb/plot/viewer
 
 .PHONY: coverage
-coverage: check compile plugin ## how much of the code that builds no graphs the tests run: 80 % of it, or it is an error
+coverage: check compile plugin ## measure test coverage outside graph code; fail below 80 %
 	@rm -rf build/coverage && mkdir -p build/coverage/processes
 	@QDNB_COVERAGE=$(CURDIR)/build/coverage/processes go test -timeout 2h -coverpkg=./... -coverprofile=build/coverage/profile ./...
 	@$(PYTHON) tools/coverage.py build/coverage/profile build/coverage/processes 80
 
 FUZZTIME ?= 30s
-# Only targets whose "./package Name" it matches.
+# Selects targets by "./package Name".
 FUZZ ?= .
 
 .PHONY: fuzz
-fuzz: check ## fuzz all that reads files, one target after the other (FUZZTIME=30s for each, FUZZ=runs for some)
+fuzz: check ## fuzz all file readers, one target after another (FUZZTIME=30s for each, FUZZ=runs to select)
 	@tools/fuzz $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: supply
-supply: check ## what comes from elsewhere: sums and licences of modules, known vulnerabilities, and no network at run time
+supply: check ## check the supply chain: module sums, licences, known vulnerabilities, no network at run time
 	@tools/supply
 
 .PHONY: bench
 bench: check compile ## measure speed (BENCH_ARGS=... for its options)
 	@go run ./cmd/qdnb bench $(BENCH_ARGS)
 
-# What is measured beside JAX; each stage needs one of the peers' Python environments.
+# Stages compared with JAX; each needs the Python environment of its peer.
 STAGES ?= generation rollout updates insertion adaptation
 PEERS := $(if $(filter generation updates insertion,$(STAGES)),jax) $(if $(filter rollout adaptation,$(STAGES)),brax)
 
 .PHONY: bench-peer
-bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## measure speed beside the same work in JAX (STAGES=rollout for one stage, BENCH_ARGS=--record for docs/performance.md)
+bench-peer: check compile plugin $(PEERS:%=.tools/peer-%/.stamp) ## compare speed with the same work in JAX (STAGES=rollout for one stage, BENCH_ARGS=--record to update docs/performance.md)
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
 	@$(PYTHON) tools/bench_peer.py $(BENCH_ARGS) build/qdnb $(STAGES)
 
 .PHONY: bench-check
-bench-check: ## the same, and an error where a ratio is lower than docs/performance.csv has it
+bench-check: ## the same, but fail if a ratio is lower than in docs/performance.csv
 	@$(MAKE) --no-print-directory bench-peer BENCH_ARGS="--check $(BENCH_ARGS)"
 
 .PHONY: roofline
-roofline: check compile plugin ## how near the stages of training are to what this machine can do
+roofline: check compile plugin ## compare the stages of training with this machine's limits
 	@mkdir -p build
 	@go build -o build/qdnb ./cmd/qdnb
 	@$(PYTHON) tools/roofline.py build/qdnb
@@ -141,44 +142,44 @@ SCALE ?= small
 EXPERIMENTS ?= training smerl-targets adaptation hurdles sensitivity prior reward
 # Options of `qdnb sweep plan`, such as --seeds 3.
 PLAN_ARGS ?=
-# Processes side by side; each needs some 3 GB of memory at the scale small.
+# Concurrent processes; each needs about 3 GB of memory at scale small.
 JOBS ?= 2
 EXPERIMENTS_DIR = build/experiments/$(SCALE)
 
-# At the scale medium SMERL's targets come from the runs of SAC on this machine, which are made first.
+# At scale medium, SMERL's targets come from SAC runs on this machine, which are trained first.
 ifeq ($(SCALE),medium)
 ifneq ($(filter training adaptation hurdles reward,$(EXPERIMENTS)),)
 TARGETS = $(EXPERIMENTS_DIR)/targets
 endif
 endif
 
-# One plan of all: experiments share runs, and the runs of a process share compiled programs.
+# One plan for all experiments: they share runs, and runs of a process share compiled programs.
 .PHONY: experiments
-experiments: check compile plugin ## the paper's experiments: CSV files in build/experiments (SCALE=small, smoke, medium or paper; EXPERIMENTS=... for some)
+experiments: check compile plugin ## run the paper's experiments; CSV files in build/experiments (SCALE=small, smoke, medium or paper; EXPERIMENTS=... to select)
 	@mkdir -p $(EXPERIMENTS_DIR)
 	@go build -o build/qdnb ./cmd/qdnb
 ifdef TARGETS
-	@echo "== SMERL's targets at the scale $(SCALE): the runs of SAC"
+	@echo "== SMERL's targets at scale $(SCALE): SAC runs"
 	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/targets.jsonl
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/targets.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(TARGETS) --jobs $(JOBS) --quiet
 endif
 	@for e in $(EXPERIMENTS); do build/qdnb sweep plan --experiment $$e --scale $(SCALE) \
 		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) || exit 1; done >$(EXPERIMENTS_DIR)/plan.jsonl
-	@echo "== experiments at the scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); the same command goes on"
+	@echo "== experiments at scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); if interrupted, rerun the same command to resume"
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --jobs $(JOBS) --quiet
 
 .PHONY: figures
-figures: experiments ## the paper's figures and tables in build/figures, from the experiments' runs (FIGURES_ARGS=... for options of `qdnb figures`)
+figures: experiments ## draw the paper's figures and tables from the experiments' runs, in build/figures (FIGURES_ARGS=... for options of `qdnb figures`)
 	@build/qdnb figures --in $(EXPERIMENTS_DIR) --out build/figures $(FIGURES_ARGS)
 
 # --- notebooks
 
 .PHONY: notebooks
-notebooks: setup experiments ## make the experiments' runs, run all notebooks in place, as they are committed, and write their pages to build
+notebooks: setup experiments ## run the experiments, then all notebooks in place (as committed), and write their HTML pages to build
 	@$(NOTEBOOK) run $(NOTEBOOKS) --in-place --html build --expect-png $(EXPECT_PNG)
 
 .PHONY: screenshots
-screenshots: setup ## pictures of the notebooks' pages in build (needs chromium)
+screenshots: setup ## take screenshots of the notebooks' pages in build (needs chromium)
 	@if ! ls build/*.html >/dev/null 2>&1; then $(NOTEBOOK) html $(NOTEBOOKS) --html build; fi
 	@tools/env python tools/screenshot.py build/*.html
 
@@ -197,22 +198,22 @@ fmt: ## format the Go files
 	@gofmt -l -w $$(git ls-files --cached --others --exclude-standard '*.go')
 
 .PHONY: module
-module: ## give the Go module another path: make module NAME=github.com/you/qdnb
+module: ## change the Go module path: make module NAME=github.com/you/qdnb
 	@tools/rename.sh "$(NAME)"
 
 .PHONY: clean
-clean: ## remove build; runs and installed tools stay
+clean: ## remove build; keep runs and installed tools
 	rm -rf build
 
 .PHONY: distclean
-distclean: clean ## remove the installed tools and the cache of compiled programs too; runs stay
+distclean: clean ## also remove installed tools and the cache of compiled programs; keep runs
 	@go run ./cmd/qdnb doctor --backend go --forget >/dev/null
 	rm -rf .tools
 
-# --- set-up; each step happens once
+# --- setup; each step runs once
 
 .PHONY: setup
-setup: check .tools/bin/.stamp .tools/venv/.stamp compile plugin ## install what the notebooks need (all others do it by themselves)
+setup: check .tools/bin/.stamp .tools/venv/.stamp compile plugin ## install what the notebooks need (other targets do so automatically)
 
 .PHONY: check
 check:
@@ -228,23 +229,23 @@ check:
 	@tools/setup python
 	@touch $@
 
-# For JupyterLab's Tab and Shift+Tab; nothing else needs it, so a failure is no error.
+# For JupyterLab's Tab and Shift+Tab. Nothing else needs it, so failures are ignored.
 .PHONY: gopls
-gopls: check ## completion and documentation in cells (`make lab` installs it, too)
+gopls: check ## install completion and documentation for cells (`make lab` does so, too)
 	@if [[ ! -x .tools/bin/gopls ]]; then echo "== installing gopls into .tools/bin, for completion in cells (a minute or two, 41 MB)"; \
-		tools/setup gopls || echo "gopls could not be installed; going on without completion (\`make gopls\` tries again)"; fi
+		tools/setup gopls || echo "gopls could not be installed; continuing without completion (run \`make gopls\` to retry)"; fi
 
-# Compiled here, with progress, the libraries are in Go's cache when a cell or a test needs them.
+# Compiles the libraries with progress, so that they are in Go's cache for cells and tests.
 .PHONY: compile
 compile: check
 	@$(PYTHON) tools/gobuild.py -label "qdnb and its libraries" build ./...
 
-# Without a plugin everything runs too, on GoMLX's Go backend, slowly: a failure here is no error.
+# Without a plugin everything runs on GoMLX's Go backend, but slowly, so failures are ignored.
 .PHONY: plugin
-plugin: .tools/plugin.stamp ## fetch the XLA plugin into the user's cache, once
+plugin: .tools/plugin.stamp ## download the XLA plugin into the user's cache, once
 
 .tools/plugin.stamp: | compile
 	@echo "== looking for an XLA plugin"
 	@mkdir -p .tools
 	@if go run ./cmd/qdnb doctor --install; then touch $@; \
-		else echo "no XLA plugin could be installed; going on with the slow Go backend (\`make plugin\` tries again)"; fi
+		else echo "no XLA plugin could be installed; continuing with the slow Go backend (run \`make plugin\` to retry)"; fi

@@ -1,18 +1,18 @@
-"""bench_peer.py [--rounds N] [--only CASE] [--record | --check] QDNB STAGE...: times qdnb and the same work in JAX, in turn, and prints
-the ratios.
+"""bench_peer.py [--rounds N] [--only CASE] [--record | --check] QDNB STAGE...: times qdnb and the same work in JAX,
+alternating, and prints the ratios.
 
-Stages, one after the other:
+Stages, in this order:
 
-  generation  MAP-Elites on pointmaze, variation and insertion included; tools/peer/map_elites.py
+  generation  MAP-Elites on pointmaze, including variation and insertion; tools/peer/map_elites.py
   rollout     a population of policies in each robot's environment; tools/peer/brax_rollout.py
   updates     the gradient updates of a learner; tools/peer/updates.py
   insertion   candidates into a full repertoire; tools/peer/insertion.py
   adaptation  policies under multiples of gravity; tools/peer/brax_adaptation.py
 
-The peer runs the population at once ("whole") and in slices. Its best slice is looked for once for each line; then every round
-runs ours, the peer's whole and its slices. Machines drift: a ratio, the peer's seconds by ours, is taken within a round, and the
-medians over the rounds are printed. With --record they go into the ledger, docs/performance.csv; with --check they are compared with it,
-and what is slower beside its peer than recorded is an error.
+The peer runs the population at once ("whole") and in slices. Its best slice is searched once per line; then every round runs qdnb,
+the peer's whole and its slices. Machines drift: a ratio (the peer's seconds divided by qdnb's) is taken within a round, and the
+medians over the rounds are printed. --record writes them to the ledger, docs/performance.csv. --check compares them with the ledger
+and fails if a ratio got worse.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ WHOLE = 0
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """One kind of work, measured in each of its cases. Work is the product of a report's fields `size`; per second it is in `unit`."""
+    """A kind of work, measured in each of its cases. Work is the product of the report fields `size`; its rate has the unit `unit`."""
 
     title: str
     cases: tuple[str, ...]  # {case} in a command
     ours: str  # arguments of qdnb
-    ours_seconds: dict[str, str]  # what is timed, and the field of its report
+    ours_seconds: dict[str, str]  # report field by measure
     venv: str  # of the peer, in .tools
     peer: str  # script in tools/peer and its arguments
     peer_seconds: dict[str, str]
-    search: str  # arguments of a peer's run that only looks for the best slice
-    slices: tuple[int, ...]  # where to look
-    shown: tuple[int, ...] = (WHOLE,)  # always shown, beside the best slice
+    search: str  # arguments of a peer's run that searches for the best slice
+    slices: tuple[int, ...]  # candidates of the search
+    shown: tuple[int, ...] = (WHOLE,)  # always shown, besides the best slice
     size: tuple[str, ...] = ("batch", "steps")
     unit: str = "env steps/s"
 
@@ -119,18 +119,18 @@ STAGES = {
 
 
 class Failure(Exception):
-    """One line that says which side failed at what."""
+    """A one-line description of which side failed at what."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    seconds: dict[str, float]  # by what is timed
+    seconds: dict[str, float]  # by measure
     work: int
     by: str  # the backend, or the peer
 
 
 class Bench:
-    """Runs the two sides of a stage and says on stderr what it waits for."""
+    """Runs both sides of a stage and reports on stderr what it waits for."""
 
     def __init__(self, name: str, cases: list[str], rounds: int, qdnb: str, status: StatusLine) -> None:
         self.name, self.stage, self.cases, self.rounds = name, STAGES[name], cases, rounds
@@ -150,7 +150,7 @@ class Bench:
 
     def _run(self, command: list[str], seconds: dict[str, str], doing: str) -> Timing:
         doing = f"{self.name}, {doing}"
-        # The peers are JAX on the CPU, so qdnb is too unless the caller says otherwise.
+        # The peers run JAX on the CPU, so qdnb uses the CPU, too, unless the caller says otherwise.
         environment = {"QDNB_BACKEND": "cpu", **os.environ}
         start = time.monotonic()
         try:
@@ -179,10 +179,10 @@ class Bench:
             took = {name: float(report[field]) for name, field in seconds.items()}
             timing = Timing(took, work, report["peer" if "peer" in report else "backend"])
         except (ValueError, KeyError, IndexError, TypeError):
-            raise Failure(f"{doing} did not end with a JSON object that has {', '.join((*seconds.values(), *self.stage.size))}") from None
+            raise Failure(f"{doing} did not print a last line of JSON with {', '.join((*seconds.values(), *self.stage.size))}") from None
         for name, field in seconds.items():
             if not 0 < took[name] < math.inf:
-                raise Failure(f"{doing} reports {field} = {took[name]}, which is no time")
+                raise Failure(f"{doing} reports {field} = {took[name]}, which is not a time")
         self.done += 1
         return timing
 
@@ -191,8 +191,8 @@ class Bench:
         return min(took, key=lambda size: next(iter(took[size].seconds.values())), default=WHOLE)
 
     def measure(self, case: str) -> tuple[int, list[Timing], dict[int, list[Timing]]]:
-        """The peer's best slice, and per round our timing and the peer's for each slice size shown."""
-        self.ours(case, "a first run")  # not counted: what fails should do so before the search for the slice
+        """The peer's best slice, and per round the timings of qdnb and of the peer for each slice size shown."""
+        self.ours(case, "a first run")  # not counted: failures should appear before the slice search
         best = self.best_slice(case)
         ours: list[Timing] = []
         peers: dict[int, list[Timing]] = collections.defaultdict(list)
@@ -202,7 +202,7 @@ class Bench:
             for size in dict.fromkeys((*self.stage.shown, best)):
                 peers[size].append(self.peer(case, size, doing))
                 if peers[size][-1].work != ours[-1].work:
-                    raise Failure(f"{self.name}, {case}: qdnb did {ours[-1].work} steps and the peer {peers[size][-1].work}: not the same work")
+                    raise Failure(f"{self.name}, {case}: qdnb did {ours[-1].work} steps and the peer {peers[size][-1].work}: they are not the same work")
         return best, ours, dict(peers)
 
 
@@ -219,10 +219,10 @@ def print_row(case: str, side: str, unit: float, seconds: list[float], ratios: l
 
 
 def run_stage(bench: Bench, about: dict[str, str]) -> list[ledger.Row]:
-    """Measures the cases of a stage, prints and returns what is to know of them."""
+    """Measures the cases of a stage, prints the results and returns ledger rows."""
     stage, rounds = bench.stage, bench.rounds
     print(f"{bench.name}: {stage.title}; medians over {rounds} round{'s' if rounds > 1 else ''}")
-    print(f"  {'case':<26} {'side':<26} {'seconds':>8}  {stage.unit:>12}  {'ratio':>6}  in the rounds", flush=True)
+    print(f"  {'case':<26} {'side':<26} {'seconds':>8}  {stage.unit:>12}  {'ratio':>6}  range over rounds", flush=True)
     found = []
     for case in bench.cases:
         best, ours, peers = bench.measure(case)
@@ -245,14 +245,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench-peer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", metavar="CASE", help="measure this case only; may be repeated")
-    parser.add_argument("--record", action="store_true", help="put the ratios into docs/performance.csv and its page")
+    parser.add_argument("--record", action="store_true", help="record the ratios in docs/performance.csv and docs/performance.md")
     parser.add_argument("--check", action="store_true", help="compare the ratios with docs/performance.csv")
-    parser.add_argument("--tolerance", type=float, default=0.2, help="with --check: by how much a ratio may be below the recorded rounds")
+    parser.add_argument("--tolerance", type=float, default=0.2, help="with --check: allowed drop of a ratio below the recorded rounds")
     parser.add_argument("qdnb", help="the binary")
     parser.add_argument("stages", nargs="+", choices=STAGES, metavar="STAGE", help=", ".join(STAGES))
     args = parser.parse_args()
     if args.rounds < 1:
-        parser.error("--rounds is at least 1")
+        parser.error("--rounds must be at least 1")
     chosen = {name: [c for c in STAGES[name].cases if not args.only or c in args.only] for name in dict.fromkeys(args.stages)}
     if unknown := set(args.only or ()) - {case for cases in chosen.values() for case in cases}:
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(c for name in chosen for c in STAGES[name].cases)}")
@@ -260,7 +260,7 @@ def main() -> None:
     path = os.path.join(ledger.FOLDER, "performance.csv")
     try:
         about = {"machine": ledger.machine(), "qdnb": ledger.versions(os.path.abspath(args.qdnb))}
-        recorded = ledger.read(path)  # what cannot be read should be known before
+        recorded = ledger.read(path)  # fail before measuring if it cannot be read
         for name, cases in chosen.items():
             if cases:
                 rows = run_stage(Bench(name, cases, args.rounds, args.qdnb, status), about)
@@ -272,7 +272,7 @@ def main() -> None:
             for line in unknown:
                 print(f"not compared: {line}")
             if slower:
-                raise Failure("slower beside the peer than recorded: " + "; ".join(slower))
+                raise Failure("slower compared with the peer than recorded: " + "; ".join(slower))
             print(f"{len(found) - len(unknown)} of {len(found)} ratios compared with {path}: none is lower by more than {args.tolerance:.0%}")
     except (ledger.Damaged, subprocess.CalledProcessError) as error:
         status.clear()

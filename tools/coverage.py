@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""tools/coverage.py PROFILE [FOLDER] [LEAST]: per package, how much of the code that does not build graphs the tests ran.
+"""tools/coverage.py PROFILE [FOLDER] [LEAST]: prints the test coverage outside graph code, per package.
 
-PROFILE and FOLDER, for what the tests ran as processes, are what this writes:
+Create PROFILE, and FOLDER for the processes that tests start, with:
 
     mkdir FOLDER; QDNB_COVERAGE=$PWD/FOLDER go test -coverpkg=./... -coverprofile=PROFILE ./...
 
-Code that builds graphs, in files *_graph.go, is left out. The exit status is 1 if the total is less than LEAST per cent.
+Graph code, in files *_graph.go, is excluded. The exit status is 1 if the total is below LEAST per cent.
 """
 
 import collections
@@ -25,7 +25,7 @@ for folder in folders:
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as text:
         subprocess.run(["go", "tool", "covdata", "textfmt", "-i", folder, "-o", text.name], check=True)
         lines += text.readlines()[1:]
-blocks = collections.defaultdict(bool)  # a block is in the profile once for each package whose tests were linked with it
+blocks = collections.defaultdict(bool)  # the profile has a block once for each package whose tests link it
 statements = {}
 for line in lines:
     place, count, times = line.rsplit(" ", 2)

@@ -1,4 +1,4 @@
-"""Says in one line why a cell of a Go notebook failed, from the outputs that GoNB left in it."""
+"""Explains in one line why a cell of a Go notebook failed, from its outputs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _LINE = re.compile(r"Cell ?\[\d+\]:? Line (\d+)")
 
 
 def stderr_of(cell: NotebookNode) -> str:
-    """All that the cell wrote to stderr, without colours."""
+    """The cell's stderr, without colours."""
     parts = [o["text"] for o in cell.outputs if o["output_type"] == "stream" and o["name"] == "stderr"]
     return _ANSI.sub("", "".join(parts))
 
 
 def failed_shell_line(cell: NotebookNode) -> str | None:
-    """The complaint of a failed `!` line, or None.
+    """The error message of a failed `!` line, or None.
 
-    GoNB does not let such a line fail its cell: the exit status on stderr is the only trace of it.
+    In GoNB such a line does not fail its cell; the exit status on stderr is the only sign.
     """
     text = stderr_of(cell)
     status = _EXIT.search(text)
@@ -32,7 +32,7 @@ def failed_shell_line(cell: NotebookNode) -> str | None:
 
 
 def explain(cell: NotebookNode) -> str:
-    """Why a cell failed whose reply was an error: compiler, `go get`, panic, or exit status; with the line if known."""
+    """The reason for a cell's error reply: compiler, `go get`, panic, or exit status; with the line if known."""
     error = next((o for o in cell.outputs if o["output_type"] == "error"), None)
     value = _ANSI.sub("", error["evalue"]) if error is not None else ""
     trace = _ANSI.sub("", "\n".join(error["traceback"])) if error is not None else ""
@@ -43,7 +43,7 @@ def explain(cell: NotebookNode) -> str:
         return _at(trace) + compiler[0] + more
     if panic := re.search(r"^(?:panic|fatal error): (.+)$", text, re.MULTILINE):
         return _at(text[panic.start() :]) + panic[0]
-    if "failed to run" in value:  # go get, goimports: the tool's own words come last
+    if "failed to run" in value:  # go get, goimports: the tool's own message comes last
         return _last_line(value.split("\tserver response")[0]) or value.strip()
     status = _EXIT.search(value) or _EXIT.search(text)
     if status is not None:
@@ -53,7 +53,7 @@ def explain(cell: NotebookNode) -> str:
 
 
 def _at(text: str) -> str:
-    """The "line 3: " of the first place in the cell that text names."""
+    """The "line 3: " of the first position in the cell that text names."""
     match = _LINE.search(text)
     return f"line {match[1]}: " if match else ""
 

@@ -1,7 +1,7 @@
 """gobuild.py [-C DIR] -label TEXT build|install PACKAGES...: `go build` or `go install` with progress and an ETA.
 
-Silent when everything is built already. Module downloads, which `go` reports one by one, are counted too; how many
-will come is not known beforehand. Needs nothing but Python's standard library.
+Silent if everything is already built. Module downloads, which `go` reports one by one, are counted, too; their total
+is not known in advance. Needs only Python's standard library.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from statusline import StatusLine, duration
 
 
 def run(command: list[str], cwd: str, on_line: Callable[[str], bool]) -> tuple[int, str]:
-    """Runs a go command; on_line sees each line of its stderr and says whether it was progress.
+    """Runs a go command; on_line receives each line of its stderr and returns whether it was progress.
 
-    Returns the exit status and the lines that were not.
+    Returns the exit status and the lines that were not progress.
     """
     rest: list[str] = []
     with subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
@@ -30,7 +30,7 @@ def run(command: list[str], cwd: str, on_line: Callable[[str], bool]) -> tuple[i
 
 
 def stale_packages(cwd: str, packages: list[str]) -> int:
-    """The number of packages that a build has to compile, or 0 where go cannot tell."""
+    """The number of packages to compile, or 0 if go cannot tell."""
     command = ["go", "list", "-e", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *packages]
     listed = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return len(listed.stdout.split()) if listed.returncode == 0 else 0
@@ -39,7 +39,7 @@ def stale_packages(cwd: str, packages: list[str]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-C", dest="cwd", default=".", help="run in this folder")
-    parser.add_argument("-label", required=True, help="what is built, for people")
+    parser.add_argument("-label", required=True, help="description of what is built")
     parser.add_argument("command", choices=["build", "install"])
     parser.add_argument("packages", nargs="+")
     args = parser.parse_args()
@@ -56,7 +56,7 @@ def main() -> int:
         status.show(f"{args.label}: downloading Go modules, {downloads} so far: {line[len('go: downloading '):]}")
         return True
 
-    # Listing the packages first downloads what they need, so that compiling has a known end.
+    # Listing the packages first downloads their dependencies, so that the compile count is known.
     code, errors = run(["go", "list", "-deps", *args.packages], args.cwd, downloading)
     if code == 0:
         if downloads:

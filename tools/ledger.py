@@ -1,8 +1,8 @@
-"""The performance ledger: ratios of speed that were measured beside peers, kept in the repository, and compared with new ones.
+"""The performance ledger: measured speed ratios to the peers, kept in the repository and compared with new ones.
 
-A row is a case of a stage on a kind of machine, measured once more or replaced: history is git's. docs/performance.csv holds the rows,
-docs/performance.md shows them in a table between two comments. Times are there to be looked at; what is compared are ratios,
-which a machine's clock and its other work change less.
+A row is a case of a stage on a kind of machine. A new measurement replaces it; git has the history. docs/performance.csv contains the
+rows, docs/performance.md shows them in a table between two comments. Times are informative; ratios are compared, because they depend
+less on a machine's clock and load.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import json
 import os
 import statistics
 import subprocess
+import textwrap
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
 BEGIN, END = "<!-- ledger: written by make bench-peer BENCH_ARGS=--record -->", "<!-- end of ledger -->"
 
 
 class Damaged(Exception):
-    """One line that says what in the ledger cannot be read."""
+    """A one-line description of what cannot be read in the ledger."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Row:
     machine: str
     stage: str
     case: str
-    measure: str  # what was timed: "running", or "with compilation"
+    measure: str  # measure: "running" or "with compilation"
     against: str  # the peer "whole" or in its "best slices"
     slicing: int  # 0: whole
     rounds: int
@@ -47,7 +48,7 @@ class Row:
 
 
 def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: list[float], peers: list[float], **about: str) -> Row:
-    """A row from the seconds of both sides in each round."""
+    """Makes a row from both sides' seconds in each round."""
     ratios = [theirs / mine for theirs, mine in zip(peers, ours, strict=True)]
     return Row(
         stage=stage, case=case, measure=measure, against=against, slicing=slicing, rounds=len(ratios),
@@ -58,7 +59,7 @@ def row(stage: str, case: str, measure: str, against: str, slicing: int, ours: l
 
 
 def machine() -> str:
-    """The kind of this machine: its processor, as far as the system tells, and the number of cores."""
+    """The kind of this machine: its processor, if the system reports it, and the number of cores."""
     found: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -73,7 +74,7 @@ def machine() -> str:
 
 
 def versions(qdnb: str) -> str:
-    """The versions that decide how fast qdnb is."""
+    """The versions that determine qdnb's speed."""
     report = json.loads(subprocess.run([qdnb, "doctor", "--json"], check=True, capture_output=True, text=True).stdout)
     modules = {path.rsplit("/", 1)[1]: version for path, version in report["modules"].items()}
     plugin = os.path.basename(os.path.dirname(report.get("plugin", "")))
@@ -108,7 +109,7 @@ def write(path: str, rows: list[Row]) -> None:
 
 
 def merged(old: list[Row], new: list[Row]) -> list[Row]:
-    """The rows with new ones in the place of those that they measure again, else behind those of their machine and stage."""
+    """Merges new rows: they replace rows of the same key, or follow those of their machine and stage."""
     fresh = {r.key: r for r in new}
     rows = [fresh.pop(r.key, r) for r in old]
     for r in fresh.values():
@@ -118,10 +119,10 @@ def merged(old: list[Row], new: list[Row]) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """The ledger in Markdown, a table for each machine."""
+    """The ledger as Markdown, one table per machine."""
     lines = []
     for name in dict.fromkeys(r.machine for r in rows):
-        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | times as fast | in the rounds | date |", "|" + "---|" * 8]
+        lines += [f"**{name}**", "", "| stage | case | peer | qdnb, s | peer, s | speed-up | range over rounds | date |", "|" + "---|" * 8]
         last = None
         for r in (r for r in rows if r.machine == name):
             case = r.case if r.measure == "running" else f"{r.case}, {r.measure}"
@@ -132,12 +133,13 @@ def table(rows: list[Row]) -> str:
                 f"| {stage} | {case} | {against} | {r.qdnb_s:.3g} | {r.peer_s:.3g} | **{r.ratio:.2f}** | {r.low:.2f} to {r.high:.2f} | {r.date} |"
             )
         of = [r for r in rows if r.machine == name]
-        lines += ["", f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. Peers: {'; '.join(dict.fromkeys(r.peer for r in of))}.", ""]
+        about = f"qdnb: {'; '.join(dict.fromkeys(r.qdnb for r in of))}. Peers: {'; '.join(dict.fromkeys(r.peer for r in of))}."
+        lines += ["", *textwrap.wrap(about, 100, break_on_hyphens=False), ""]
     return "\n".join(lines)
 
 
 def record(new: list[Row], folder: str = FOLDER) -> None:
-    """Puts rows into the ledger and its table into the page."""
+    """Writes rows into the ledger and its table into the page."""
     path, page = os.path.join(folder, "performance.csv"), os.path.join(folder, "performance.md")
     rows = merged(read(path), new)
     write(path, rows)
@@ -152,9 +154,9 @@ def record(new: list[Row], folder: str = FOLDER) -> None:
 
 
 def regressions(old: list[Row], new: list[Row], tolerance: float) -> tuple[list[str], list[str]]:
-    """What got slower beside its peer than the ledger says, and what it has no row for, a line each.
+    """The ratios that got worse than the ledger's, and those without a row in it, one line each.
 
-    A ratio is too low if it is below the lowest of the recorded rounds by more than the tolerance.
+    A ratio is too low if it is below the lowest recorded round by more than the tolerance.
     """
     known = {r.key: r for r in old}
     slower, unknown = [], []
@@ -162,7 +164,7 @@ def regressions(old: list[Row], new: list[Row], tolerance: float) -> tuple[list[
         what = f"{r.stage} {r.case}, {r.measure}, peer {r.against}"
         before = known.get(r.key)
         if before is None:
-            unknown.append(f"{what}: {r.ratio:.2f} times as fast, and nothing is recorded for {r.machine}")
+            unknown.append(f"{what}: ratio {r.ratio:.2f}; no record for {r.machine}")
         elif r.ratio < before.low * (1 - tolerance):
-            slower.append(f"{what}: {r.ratio:.2f} times as fast, but {before.ratio:.2f} ({before.low:.2f} to {before.high:.2f}) on {before.date}")
+            slower.append(f"{what}: ratio {r.ratio:.2f}, recorded {before.ratio:.2f} ({before.low:.2f} to {before.high:.2f}) on {before.date}")
     return slower, unknown

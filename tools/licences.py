@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/licences.py: write docs/licences.md, the licences of all that qdnb is linked with or installs; --check tells what it lacks.
+"""tools/licences.py: writes docs/licences.md, the licences of everything that qdnb links or installs; --check reports what is
+missing there.
 
 Needs the Go modules in Go's cache and, to write, the notebook tools of `make setup`.
 """
@@ -13,7 +14,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGET = os.path.join(ROOT, "docs", "licences.md")
 
-# A phrase of each licence; the first that is found in a text names it.
+# A phrase of each licence; the first one found in a text identifies it.
 PHRASES = [
     ("CC-BY-4.0", "creative commons attribution 4.0"),
     ("FTL or GPL-2.0", "the freetype license"),
@@ -36,12 +37,12 @@ def licence_of(folder):
             text = " ".join(open(os.path.join(folder, name), encoding="utf-8", errors="replace").read().lower().split())
             found += [licence for licence, phrase in PHRASES if phrase in text][:1]
     if not found:
-        sys.exit(f"licences: no licence that is known in {folder}: read it, and add it to PHRASES of {sys.argv[0]}")
+        sys.exit(f"licences: no known licence in {folder}: read it, and add it to PHRASES in {sys.argv[0]}")
     return " and ".join(dict.fromkeys(found))
 
 
 def modules(folder, *packages):
-    """The modules that packages are made of: (path, version, folder)."""
+    """The modules of the packages: (path, version, folder)."""
     out = subprocess.run(
         ["go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", *packages],
         cwd=os.path.join(ROOT, folder), check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "GOWORK": "off"},
@@ -54,7 +55,7 @@ def go_rows(folder, *packages):
 
 
 def python_rows():
-    """What is installed in the notebooks' environment, by name: versions of what the pinned packages need are pip's choice."""
+    """The packages in the notebooks' environment, by name; pip chooses the versions of indirect dependencies."""
     program = """
 import importlib.metadata as m
 for d in sorted(m.distributions(), key=lambda d: d.metadata["Name"].lower()):
@@ -72,7 +73,7 @@ for d in sorted(m.distributions(), key=lambda d: d.metadata["Name"].lower()):
 
 
 def npm_rows():
-    """What the viewer's program is bundled from, of the lock file; esbuild makes the bundle and is no part of it."""
+    """The packages in the viewer's bundle, from the lock file; esbuild makes the bundle but is not part of it."""
     lock = json.load(open(os.path.join(ROOT, "qdnb", "viewer", "src", "package-lock.json")))
     rows = []
     for path, p in sorted(lock["packages"].items()):
@@ -138,8 +139,8 @@ def check():
         if name and name[0] not in have:
             missing.append(name[0])
     if missing:
-        sys.exit(f"licences: docs/licences.md lacks {', '.join(sorted(set(missing)))}: run tools/licences.py, read what is new, and commit it")
-    print("licences: docs/licences.md has all that is linked or installed")
+        sys.exit(f"licences: docs/licences.md is missing {', '.join(sorted(set(missing)))}: run tools/licences.py, review the new entries, and commit them")
+    print("licences: docs/licences.md lists everything that is linked or installed")
 
 
 if sys.argv[1:] == ["--check"]:

@@ -1,9 +1,9 @@
-"""Runs notebooks without a browser, checks what came out and writes notebooks and HTML pages.
+"""Runs notebooks without a browser, checks the results and writes notebooks and HTML pages.
 
     tools/env python tools/notebook.py run notebooks/quickstart.ipynb --out build --html build
 
-A notebook fails, and the exit status is 1, when a cell fails, a `!` line in it fails (which GoNB lets pass), a cell
-takes longer than --timeout, or fewer figures come out than --expect-png says. The other notebooks are run all the same,
+A notebook fails, and the exit status is 1, when a cell fails, a `!` line in it fails (which GoNB ignores), a cell
+takes longer than --timeout, or there are fewer figures than --expect-png. The other notebooks are still run,
 several at a time with --jobs. The kernel sees the caller's environment. Ctrl-C stops the kernel and ends with status 130.
 """
 
@@ -38,16 +38,16 @@ TIMES = ROOT / ".tools" / "cell-times.json"
 
 
 class NotebookFailed(Exception):
-    """A notebook that cannot be run to its end; the text is one line for people."""
+    """A notebook failed to run; the text is a one-line explanation."""
 
 
 class Interrupted(Exception):
-    """The user ended the run."""
+    """The user stopped the run."""
 
 
 @dataclasses.dataclass
 class Result:
-    """What came of one notebook."""
+    """The result of one notebook."""
 
     path: Path
     cells: int = 0
@@ -59,7 +59,7 @@ class Result:
 
 
 class Times:
-    """Seconds that each cell took when it last ran, kept for the estimate of the time left."""
+    """The duration of each cell's last run, for the estimate of the time left."""
 
     def __init__(self, notebook: Path, smoke: bool) -> None:
         self._key = os.path.relpath(notebook, ROOT) + (" (smoke)" if smoke else "")
@@ -70,7 +70,7 @@ class Times:
             self._all, self.last = {}, []
 
     def left(self, done: int, running: float) -> str:
-        """The estimate for the cell that has run for so many seconds and those after it, or nothing if unknown."""
+        """The estimated time left for the running cell and those after it, or nothing if unknown."""
         if len(self.last) <= done:
             return ""
         return f", about {duration(max(self.last[done] - running, 0) + sum(self.last[done + 1 :]))} left"
@@ -82,7 +82,7 @@ class Times:
 
 
 def title(source: str) -> str:
-    """A name for a cell: its first comment, else the first statement of its program, else its first line; cut short."""
+    """A name for a cell: its first comment, else its first statement, else its first line; shortened."""
     lines = [line.strip() for line in source.splitlines() if line.strip()]
     comments = [line.lstrip("/ ") for line in lines if line.startswith("//")]
     magic = next((i for i, line in enumerate(lines) if line.startswith("%%")), -1)
@@ -91,7 +91,7 @@ def title(source: str) -> str:
 
 
 async def show_progress(status: StatusLine, cell: NotebookNode, head: str, times: Times, done: int) -> None:
-    """Keeps the status line up to date while a cell runs, with the last thing that the cell displayed."""
+    """Keeps the status line up to date while a cell runs, with the cell's last output."""
     start = time.monotonic()
     while True:
         running = time.monotonic() - start
@@ -101,7 +101,7 @@ async def show_progress(status: StatusLine, cell: NotebookNode, head: str, times
 
 
 async def run_cell(client: NotebookClient, cell: NotebookNode, index: int, number: int) -> None:
-    """Runs one cell; NotebookFailed says what went wrong in it."""
+    """Runs one cell; raises NotebookFailed with the reason if it fails."""
     try:
         await client.async_execute_cell(cell, index, execution_count=number)
     except CellTimeoutError:
@@ -128,7 +128,7 @@ async def execute(nb: NotebookNode, path: Path, args: argparse.Namespace, status
         startup_timeout=600,
         record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
-        # Compiler messages as text: the default is HTML with a style sheet.
+        # Compiler messages as text; the default is HTML with a style sheet.
         extra_arguments=["-raw_error=true"] if args.kernel == "gonb" else [],
     )
     with log.open("wb") as stream:
@@ -142,7 +142,7 @@ async def execute(nb: NotebookNode, path: Path, args: argparse.Namespace, status
                 try:
                     await run_cell(client, cell, index, number)
                 except (NotebookFailed, DeadKernelError) as error:
-                    if stopped.is_set():  # nbclient takes every cancellation for the kernel's death
+                    if stopped.is_set():  # nbclient reports every cancellation as a dead kernel
                         raise Interrupted from None
                     died = f"the kernel died; its log is {os.path.relpath(log)}"
                     reason = str(error) if isinstance(error, NotebookFailed) else died
@@ -158,10 +158,10 @@ async def execute(nb: NotebookNode, path: Path, args: argparse.Namespace, status
 
 
 def stop_on_signals(client: NotebookClient, status: StatusLine) -> asyncio.Event:
-    """Lets Ctrl-C, kill and a closed terminal end the run; the event says that it was asked for.
+    """Lets Ctrl-C, kill and a closed terminal end the run; sets the event.
 
-    The running cell is interrupted, as by JupyterLab's stop button, so that a training run can save its state: GoNB
-    gives it 5 s. What has not ended a second later, or at a second signal, is cancelled with its kernel.
+    The running cell is interrupted, as by JupyterLab's stop button, so that a training run can save its state; GoNB
+    allows 5 s. If it is still running a second later, or at a second signal, it is cancelled with its kernel.
     """
     task, loop, stopped = asyncio.current_task(), asyncio.get_running_loop(), asyncio.Event()
     assert task is not None and client.km is not None
@@ -183,11 +183,11 @@ def stop_on_signals(client: NotebookClient, status: StatusLine) -> asyncio.Event
 
 
 async def describe_language(client: NotebookClient) -> None:
-    """Notes in the notebook which kernel and language it is for, as JupyterLab does."""
+    """Records kernel and language in the notebook, as JupyterLab does."""
     assert client.kc is not None and client.km is not None
     reply = await client.async_wait_for_reply(client.kc.kernel_info())
     if reply is not None:
-        # GoNB names no lexer, and pages would colour Go as if it were Python.
+        # GoNB names no lexer, so pages would highlight Go as Python.
         client.nb.metadata["language_info"] = reply["content"]["language_info"] | {"pygments_lexer": "go"}
     spec = client.km.kernel_spec
     assert spec is not None
@@ -203,12 +203,12 @@ def read(path: Path) -> NotebookNode:
         return nbformat.read(path, as_version=4)
     except OSError as error:
         raise NotebookFailed(f"cannot be read: {error.strerror}") from None
-    except Exception as error:  # not JSON, or JSON that is no notebook: nbformat has no common class for these
+    except Exception as error:  # not JSON, or not a notebook: nbformat has no common class for these
         raise NotebookFailed(f"is not a notebook: {str(error).splitlines()[0]}") from None
 
 
 def make_small(nb: NotebookNode) -> None:
-    """Replaces what the metadata `smoke` of a cell names, {"text of the cell": "smaller"}, so that the cell takes seconds."""
+    """Applies the replacements in the cells' metadata `smoke`, {"text of the cell": "smaller"}, so that cells take seconds."""
     for number, cell in enumerate(nb.cells):
         for text, smaller in cell.metadata.get("smoke", {}).items():
             if text not in cell.source:
@@ -217,7 +217,7 @@ def make_small(nb: NotebookNode) -> None:
 
 
 def run_one(path: Path, args: argparse.Namespace, status: StatusLine) -> Result:
-    """Runs, checks and writes one notebook. A failed one is written too, to --out but never in place."""
+    """Runs, checks and writes one notebook. A failed one is written to --out, but never in place."""
     result, start = Result(path), time.monotonic()
     nb = None
     try:
@@ -261,7 +261,7 @@ def run_one(path: Path, args: argparse.Namespace, status: StatusLine) -> Result:
 
 
 def report(result: Result) -> None:
-    """Prints what came of one notebook: a line, the cells tagged `summary`, and the files."""
+    """Prints the result of one notebook: a line, the cells tagged `summary`, and the files."""
     name = os.path.relpath(result.path)
     if result.error:
         print(f"FAIL {name}: {result.error}")
@@ -276,7 +276,7 @@ def report(result: Result) -> None:
 
 
 def run_side_by_side(args: argparse.Namespace) -> int:
-    """Runs each notebook in a process of its own, --jobs at a time, and prints what each wrote once it has ended."""
+    """Runs each notebook in its own process, --jobs at a time, and prints its output when it ends."""
     options: list[str] = []
     for name, value in vars(args).items():
         if name in ("command", "notebooks", "jobs") or value is None or value is False:
@@ -287,7 +287,7 @@ def run_side_by_side(args: argparse.Namespace) -> int:
         command = [sys.executable, __file__, "run", str(path), *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None and process.stderr is not None
-            for line in process.stderr:  # through a pipe a status line is a line of its own now and then
+            for line in process.stderr:  # in a pipe, status lines are occasional separate lines
                 sys.stderr.write(line)
             sys.stdout.write(process.stdout.read())
             sys.stdout.flush()
@@ -307,17 +307,17 @@ def arguments() -> argparse.Namespace:
     run.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
     where = run.add_mutually_exclusive_group()
     where.add_argument("--out", type=Path, metavar="DIR", help="write the executed notebooks to this folder")
-    where.add_argument("--in-place", action="store_true", help="write them over the originals, if all went well")
+    where.add_argument("--in-place", action="store_true", help="overwrite the originals if all succeeded")
     run.add_argument("--html", type=Path, metavar="DIR", help="write pages with the figures to this folder")
-    run.add_argument("--timeout", type=int, metavar="S", help="seconds that one cell may take (default: no limit)")
-    run.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks that run side by side (default: 1)")
-    run.add_argument("--runs", type=Path, metavar="DIR", help="keep the runs of each notebook in a folder of its own there")
-    run.add_argument("--smoke", action="store_true", help="run cells at the small sizes that their metadata names; not with --in-place")
+    run.add_argument("--timeout", type=int, metavar="S", help="timeout of a cell in seconds (default: no limit)")
+    run.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks to run concurrently (default: 1)")
+    run.add_argument("--runs", type=Path, metavar="DIR", help="keep each notebook's runs in its own subfolder")
+    run.add_argument("--smoke", action="store_true", help="run cells at the small sizes given in their metadata; not with --in-place")
     run.add_argument("--kernel", default="gonb", help="name of the kernel spec (default: gonb)")
     run.add_argument("--expect-png", type=int, default=0, metavar="N", help="fail if a notebook shows fewer PNG figures")
-    run.add_argument("--summary", action="store_true", help="print what the cells tagged `summary` wrote")
+    run.add_argument("--summary", action="store_true", help="print the output of cells tagged `summary`")
     run.add_argument("--log", type=Path, default=ROOT / "build" / "log", metavar="DIR", help="folder for the kernels' logs")
-    page = commands.add_parser("html", help="write the pages of notebooks that are executed already")
+    page = commands.add_parser("html", help="write the pages of executed notebooks")
     page.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK")
     page.add_argument("--html", type=Path, required=True, metavar="DIR", help="folder for the pages")
     args = parser.parse_args()

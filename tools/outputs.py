@@ -18,7 +18,7 @@ _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
 def last_words(cell: NotebookNode) -> str:
-    """The last line that a running cell wrote or, of a progress bar in HTML, its text. Empty if there is none."""
+    """The last line of a running cell's output, or the text of an HTML progress bar. Empty if there is none."""
     if not cell.outputs:
         return ""
     output = cell.outputs[-1]
@@ -33,7 +33,7 @@ def last_words(cell: NotebookNode) -> str:
 
 
 def collapse_streams(cell: NotebookNode) -> None:
-    """Merges the pieces of a stream and keeps of a line that was rewritten with \\r what a terminal would show last."""
+    """Merges the pieces of a stream and keeps the last state of lines rewritten with \\r, as a terminal would."""
     merged: list[NotebookNode] = []
     for output in cell.outputs:
         if output["output_type"] == "stream" and merged and merged[-1].get("name") == output["name"]:
@@ -53,7 +53,7 @@ def _last_rewrite(line: str) -> str:
 
 
 def count_png(nb: NotebookNode) -> int:
-    """The number of outputs that hold a PNG image, not counting broken ones."""
+    """The number of outputs with a valid PNG image."""
     count = 0
     for cell in nb.cells:
         for output in cell.get("outputs", []):
@@ -66,7 +66,7 @@ def count_png(nb: NotebookNode) -> int:
 
 
 def text_of_tagged(nb: NotebookNode, tag: str) -> str:
-    """What the code cells with this tag printed or displayed as text or Markdown."""
+    """The text or Markdown output of code cells with this tag."""
     parts: list[str] = []
     for cell in nb.cells:
         if cell.cell_type != "code" or tag not in cell.metadata.get("tags", []):
@@ -81,7 +81,7 @@ def text_of_tagged(nb: NotebookNode, tag: str) -> str:
 
 
 def strip_volatile(nb: NotebookNode) -> None:
-    """Removes what changes from run to run or from machine to machine and says nothing, to keep diffs small."""
+    """Removes meaningless differences between runs and machines, to keep diffs small."""
     nb.metadata.pop("widgets", None)
     nb.metadata.get("language_info", {}).pop("version", None)
     for cell in nb.cells:
@@ -90,7 +90,7 @@ def strip_volatile(nb: NotebookNode) -> None:
 
 
 def write_notebook(nb: NotebookNode, path: Path) -> Path:
-    """Writes a notebook whole or not at all."""
+    """Writes a notebook atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     try:
@@ -102,8 +102,8 @@ def write_notebook(nb: NotebookNode, path: Path) -> Path:
 
 
 def write_html(nb: NotebookNode, path: Path) -> Path:
-    """Writes a page with the figures embedded. MathJax is fetched from its site if the text has formulas; else the
-    page needs nothing beside it."""
+    """Writes a page with the figures embedded. MathJax is fetched from its site if the text has formulas; otherwise
+    the page is self-contained."""
     exporter = HTMLExporter(template_name="page", extra_template_basedirs=[str(_TEMPLATES)], embed_images=True)
     text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     heading = re.search(r"^# +(.+)$", text, re.MULTILINE)

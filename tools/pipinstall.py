@@ -1,7 +1,7 @@
-"""pipinstall.py LABEL COUNT PIP... install ARGS...: runs pip with one line of progress, out of about COUNT packages, in place of
-its two hundred.
+"""pipinstall.py LABEL COUNT PIP... install ARGS...: runs pip with one progress line (about COUNT packages)
+instead of two hundred lines.
 
-pip's settings (index, proxy, certificates, find-links) are the caller's own. Needs only Python's standard library.
+pip's settings (index, proxy, certificates, find-links) are the caller's. Needs only Python's standard library.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# tools/rename.sh NAME: gives the Go module another path, in go.mod, Go files, notebooks and documents.
+# tools/rename.sh NAME: changes the Go module path in go.mod, Go files, notebooks and documents.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 new=${1-}
 if [[ ! $new =~ ^[a-z0-9][a-z0-9.-]*\.[a-z]+(/[A-Za-z0-9._~-]+)+$ ]]; then
-	echo "rename: ${new:-nothing} is no module path; say for example: make module NAME=github.com/you/qdnb" >&2
+	echo "rename: ${new:-nothing} is not a module path; for example: make module NAME=github.com/you/qdnb" >&2
 	exit 1
 fi
 old=$(sed -n 's/^module //p' go.mod)
 if [[ $old == "$new" ]]; then
-	echo "the module's path is $new already"
+	echo "the module path is already $new"
 	exit 0
 fi
 
-# Followed by a character of a longer path element, as in example.com/qdnb2, the old path is another one.
+# If the old path is followed by more of the same path element, as in example.com/qdnb2, it is
+# another path.
 pattern="${old//./\\.}([^A-Za-z0-9._~-]|$)"
 mapfile -d '' -t files < <(
 	find . \( -path ./.git -o -path ./.tools -o -path ./build -o -path ./runs -o -name .ipynb_checkpoints \) -prune -o \

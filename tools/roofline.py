@@ -1,16 +1,15 @@
-"""roofline.py QDNB [CASE...]: how near to the machine's limits the stages of training are.
+"""roofline.py QDNB [CASE...]: compares the stages of training with the machine's limits.
 
-Measures what the machine can do (`qdnb bench ceilings`), runs each stage once with XLA writing down the program, and counts there,
-before XLA optimises it: operations of matrix products, other arithmetic of floating-point numbers, and the bytes of the weights
-that products read. Loops count as often as they turn, those over slices by the size of the
-batch, and others whose turns only a run tells once, or as often as the case says. Each of the three takes some time at least, and their sum is a floor, as
-a core does one after the other:
+Measures the machine's peak rates (`qdnb bench ceilings`), runs each stage once while XLA dumps its programs, and counts in the
+unoptimised program: operations of matrix products, other floating-point arithmetic, and the bytes of the weights that products read.
+Loop bodies are multiplied by their iteration counts, loops over slices by the batch size; loops with data-dependent counts count once,
+or as often as the case says. Each of the three has a minimum time, and their sum is a lower bound, because a core does one after the other:
 
-  products    where weights are used for many rows at once: operations by the rate of large products
-  weights     where they are used for few rows, as a policy's in a rollout: bytes by the rate of the cache
-  arithmetic  physics, activations, random numbers, optimisers: operations by the rate of arithmetic in registers
+  products    weights used for many rows at once: operations divided by the rate of large products
+  weights     weights used for few rows, as a policy's in a rollout: bytes divided by the cache bandwidth
+  arithmetic  physics, activations, random numbers, optimisers: operations divided by the rate of arithmetic in registers
 
-What a stage reaches is that sum by the time that it took. Nothing is written but the table.
+*reached* is that sum divided by the measured time. Only the table is written.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ import subprocess
 import sys
 import tempfile
 
-# Rows that use a weight at once, from which on a product is not bound by reading the weights: a core multiplies and adds 32 times
-# and more while it reads a number from its cache.
+# Number of rows per weight above which a product is not bound by reading the weights: a core does at least 32 multiply-adds
+# while it reads a number from its cache.
 MANY_ROWS = 32
 ARITHMETIC = set(
     "add subtract multiply divide negate abs maximum minimum sqrt rsqrt exponential exponential-minus-one log log-plus-one tanh sine cosine"
@@ -37,15 +36,15 @@ ARITHMETIC = set(
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A stage: the arguments of `qdnb bench`, the module that holds the work, and what it is counted by."""
+    """A stage: the arguments of `qdnb bench`, the module with the work, and the unit of work."""
 
     args: str
     module: str
     seconds: str  # field of the report
     units: tuple[str, ...]  # fields whose product is the number of units of work
     unit: str
-    alone: bool = False  # one program for all cores, not one for each of some slices of the batch
-    unknown: float = 1  # turns of loops that only a run tells, on average
+    alone: bool = False  # one program for all cores, not one per slice of the batch
+    unknown: float = 1  # average iterations of loops with data-dependent counts
 
 
 ROLLOUT = "rollout --env {} --batch 256 --steps 250"
@@ -64,12 +63,12 @@ CASES = {
 
 
 class Failure(Exception):
-    """One line that says what could not be measured or counted."""
+    """A one-line description of what could not be measured or counted."""
 
 
 @dataclasses.dataclass
 class Work:
-    """What a program does: operations, and bytes of weights."""
+    """The work of a program: operations, and bytes of weights."""
 
     products: float = 0
     arithmetic: float = 0
@@ -163,7 +162,7 @@ class Counter:
             work.products += work_here
 
     def turns(self, condition: str, loop: Instruction, outside: dict[str, Instruction]) -> float:
-        """How often a loop turns whose condition compares a counter from 0 on with a constant, else what the case says."""
+        """The iterations of a loop whose condition compares a counter from 0 with a constant, else the case's value."""
         inside = {i.name: i for i in self.computations[condition]}
         compare = next((i for i in inside.values() if i.op == "compare"), None)
         if compare is None:
@@ -177,19 +176,19 @@ class Counter:
         while value.op in ("copy", "convert", "reshape", "bitcast"):
             value = {**outside, **inside}[value.operands[0]]
         if value.op != "constant":
-            return self.unknown  # a wall of one turn, an update that is not always due, as many as there is something to insert
+            return self.unknown  # a barrier of one iteration, an update that is not always due, one per insertion
         return float(re.match(r"([-\d.e+]+)", value.rest)[1])
 
 
 def report(command: list[str], **environment: str) -> dict:
     process = subprocess.run(command, capture_output=True, text=True, env={"QDNB_BACKEND": "cpu", **os.environ, **environment}, check=False)
     if process.returncode:
-        raise Failure(f"{' '.join(command[1:])} failed: {(process.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+        raise Failure(f"{' '.join(command[1:])} failed: {(process.stderr.strip().splitlines() or ['no output'])[-1]}")
     return json.loads(process.stdout.strip().splitlines()[-1])
 
 
 def measure(qdnb: str, case: Case) -> tuple[Work, dict]:
-    """The work of one worker in one run of a case, and what the benchmark reports."""
+    """The work of one worker in one run of a case, and the benchmark's report."""
     with tempfile.TemporaryDirectory() as folder:
         flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_module_re={case.module}"
         found = report([qdnb, "bench", *case.args.split(), "--json"], XLA_FLAGS=flags.strip())
@@ -213,7 +212,7 @@ def main() -> None:
         workers = top["workers"]
         print(f"{top['backend']}, {workers} workers together: {top['products_gflops']:.0f} GFLOP/s of products, {top['arithmetic_gflops']:.0f} of arithmetic,"
               f" {top['cache_gbs']:.0f} GB/s from the cache, {top['memory_gbs']:.0f} from memory\n")
-        print("| stage | unit | took, µs | products, MFLOP | weights, MB | arithmetic, kFLOP | at least, µs: products + weights + arithmetic | reached |")
+        print("| stage | unit | time, µs | products, MFLOP | weights, MB | arithmetic, kFLOP | lower bound, µs: products + weights + arithmetic | reached |")
         print("|" + "---|" * 8, flush=True)
         for name in args.cases or CASES:
             case = CASES[name]

@@ -1,7 +1,7 @@
-"""screenshot.py PAGE...: photographs HTML pages with a headless Chromium, each whole, as PAGE.png beside it.
+"""screenshot.py PAGE...: takes full-page screenshots of HTML pages with a headless Chromium, as PAGE.png next to the page.
 
-Needs nothing but Python's standard library and a browser; without one it says so and ends with status 0, because no
-other part of the project needs the pictures.
+Needs only Python's standard library and a browser. Without a browser it prints a line and exits with status 0, because
+nothing else in the project needs the pictures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from statusline import StatusLine, duration
 
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
-# WebGL in software, for the 3-D viewer; and 15 s of virtual time, in which the page's scripts come to rest.
+# WebGL in software, for the 3-D viewer; and 15 s of virtual time, for the page's scripts to finish.
 FLAGS = [
     "--headless=new",
     "--no-sandbox",
@@ -28,7 +28,7 @@ FLAGS = [
     "--enable-unsafe-swiftshader",
     "--virtual-time-budget=15000",
 ]
-# A browser's surface ends at 16384 pixels; a longer page is cut there.
+# A browser's surface is limited to 16384 pixels; longer pages are cut there.
 MAX_HEIGHT = 16000
 MEASURE = """<script>addEventListener("load", () =>
 document.documentElement.setAttribute("data-height", document.documentElement.scrollHeight));</script>"""
@@ -41,10 +41,10 @@ def find_browser() -> str | None:
 
 
 def browse(browser: str, *flags: str) -> str:
-    """Runs the browser with a profile of its own and returns its stdout."""
+    """Runs the browser with a separate profile and returns its stdout."""
     with tempfile.TemporaryDirectory(prefix="qdnb-browser-") as profile:
         command = [browser, *FLAGS, f"--user-data-dir={profile}", *flags]
-        # Caches that a profile does not cover go to it too.
+        # Caches outside the profile are redirected to it, too.
         env = {**os.environ, "XDG_CACHE_HOME": profile, "XDG_CONFIG_HOME": profile}
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=180, env=env)
     if done.returncode != 0:
@@ -54,7 +54,7 @@ def browse(browser: str, *flags: str) -> str:
 
 
 def height_of(browser: str, page: Path, width: int) -> int:
-    """The height of the page in CSS pixels when it is width wide, measured by the browser itself."""
+    """The page's height in CSS pixels at the given width, measured by the browser."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / page.name
         copy.write_text(page.read_text(encoding="utf-8") + MEASURE, encoding="utf-8")
@@ -71,7 +71,7 @@ def main() -> int:
 
     browser = find_browser()
     if browser is None:
-        print(f"no screenshots: none of {', '.join(BROWSERS)} is installed, nor is BROWSER_BIN set to a browser")
+        print(f"no screenshots: none of {', '.join(BROWSERS)} is installed, and BROWSER_BIN is not set")
         return 0
     status = StatusLine()
     failed, start = 0, time.monotonic()

@@ -1,4 +1,4 @@
-"""One line of progress on stderr that is rewritten in place on a terminal and repeated now and then in a log file."""
+"""A progress line on stderr, rewritten in place on a terminal and repeated occasionally in a log file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them: "0.8 s", "42 s", "3 min 05 s", "2 h 10 min"."""
+    """Formats seconds for reading: "0.8 s", "42 s", "3 min 05 s", "2 h 10 min"."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -23,7 +23,7 @@ class StatusLine:
     """A transient line and the permanent lines above it.
 
     On a terminal the transient line is overwritten by the next text. Elsewhere (a pipe, a CI log) a transient text is
-    printed as a line of its own, at most once in `every` seconds, and not at all in the first `every` seconds.
+    printed as a separate line, at most once in `every` seconds, and not at all in the first `every` seconds.
     """
 
     def __init__(self, every: float = 15.0) -> None:
@@ -51,7 +51,7 @@ class StatusLine:
             sys.stderr.flush()
 
     def print(self, text: str) -> None:
-        """Writes a line that stays, in place of the transient one."""
+        """Replaces the transient line by a permanent one."""
         self.clear()
         print(text, file=sys.stderr, flush=True)
         self._last = time.monotonic()

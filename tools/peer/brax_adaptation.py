@@ -1,12 +1,12 @@
-"""Peer for the speed of few-shot adaptation: Brax 0.0.12 under JAX 0.4.20, policies that are evaluated under multiples of gravity.
+"""Peer for the speed of few-shot adaptation: Brax 0.0.12 under JAX 0.4.20, policies evaluated under multiples of gravity.
 
     pip install -r brax.txt
     python brax_adaptation.py ant-uni --policies 64 --episodes 4 --values 5 [--chunk 16] [--rebuild]
 
-Each of `policies` different policies (2 x 256 units) plays `episodes` episodes of `steps` control steps under each of the first of the
-paper's multiples of gravity, the same initial states for all. Gravity is traced, so that one compilation serves all values, which
-Brax does not offer by itself; --rebuild makes an environment and compiles for each value, as the paper's scripts do. Prints one JSON line:
-the best of the repeats, and the first time with all compilations.
+Each of `policies` different policies (2 x 256 units) plays `episodes` episodes of `steps` control steps under each of the first
+`values` of the paper's multiples of gravity, from the same initial states. Gravity is traced, so that one compilation serves all values,
+which Brax itself does not support; --rebuild creates an environment and compiles for each value, as the paper's scripts do. Prints one
+JSON line: the best of the repeats, and the first time with all compilations.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ def main():
     p.add_argument("--episodes", type=int, default=4)
     p.add_argument("--values", type=int, default=5)
     p.add_argument("--steps", type=int, default=250)
-    p.add_argument("--chunk", type=int, default=0, help="episodes at once; 0: all of a value")
+    p.add_argument("--chunk", type=int, default=0, help="episodes at once; 0: all episodes of a value")
     p.add_argument("--repeats", type=int, default=3)
     p.add_argument("--rebuild", action="store_true")
     a = p.parse_args()

@@ -1,11 +1,11 @@
-"""Peer for the speed of rollouts: the paper's simulator, Brax 0.0.12 under JAX 0.4.20, a policy of its own in each environment.
+"""Peer for the speed of rollouts: the paper's simulator, Brax 0.0.12 under JAX 0.4.20, a separate policy in each environment.
 
     pip install -r brax.txt
     python brax_rollout.py ant-uni --batch 256 --steps 250 [--chunk 16]
 
-Runs `batch` different policies (2 x 256 units) for `steps` control steps from a random reset each and sums their rewards: what
-evaluating a population costs, without descriptors and without a mask after the end of an episode. --chunk runs the policies in
-slices of that size, a JAX user's own cache tuning. Prints one JSON line: the best of the repeats, environment steps per second.
+Runs `batch` different policies (2 x 256 units) for `steps` control steps from a random reset each and sums their rewards: the
+cost of evaluating a population, without descriptors and without masking after the end of an episode. --chunk runs the policies in
+slices of that size, as a JAX user would tune for the cache. Prints one JSON line: the best of the repeats, environment steps per second.
 """
 import argparse
 import json
@@ -20,12 +20,12 @@ import jax.numpy as jnp
 from brax import jumpy
 from brax.envs import ant, env, halfcheetah, walker2d
 
-# Brax asks an interface of JAX 0.3 whether it runs under jit, which on this JAX always answers no: it would unroll its loops.
+# Brax asks a JAX 0.3 interface whether it runs under jit. This JAX always answers no, and Brax would unroll its loops.
 jumpy._in_jit = lambda: not jax.core.trace_state_clean()
 
 
 def walls(name, capsules):
-    """A frozen body of horizontal capsules (axis, x, y, length; in m, of radius 0.5), as Brax's text, that the ant runs into."""
+    """A frozen body of horizontal capsules (axis, x, y, length; in m, of radius 0.5), in Brax's text format, that the ant collides with."""
     turn = {"x": "y: 90", "y": "x: 90"}
     colliders = "".join(
         f"colliders {{ position {{ x: {x} y: {y} z: 0.5 }} rotation {{ {turn[axis]} }} capsule {{ radius: 0.5 length: {length} }} }}"
@@ -37,7 +37,7 @@ def walls(name, capsules):
 
 
 class WalledAnt(ant.Ant):
-    """Brax's ant by position-based dynamics, with further bodies, and the torso's scaled (x, y) in front of its observation."""
+    """Brax's ant by position-based dynamics, with additional bodies, and the torso's scaled (x, y) prepended to the observation."""
 
     def __init__(self, bodies, center, scale):
         env.Env.__init__(self, ant._SYSTEM_CONFIG + bodies)
@@ -54,7 +54,7 @@ class AntTrap(WalledAnt):
 
 
 class AntMaze(WalledAnt):
-    """The reward is minus the distance to the target, a body that nothing collides with."""
+    """The reward is minus the distance to the target, a body without collisions."""
 
     def __init__(self):
         maze = walls("Maze", [

@@ -1,10 +1,10 @@
-"""Peer for the speed of insertion: JAX, the genotypes of candidates that win their cell are scattered into the repertoire, in place.
+"""Peer for the speed of insertion: JAX, scatters the genotypes of candidates that win their cell into the repertoire, in place.
 
     pip install -r jax.txt
-    python insertion.py 50 --batch 1000      # 50 of the candidates are fitter than all occupants, the others than none
+    python insertion.py 50 --batch 1000      # 50 of the candidates are fitter than all occupants, the others fitter than none
 
-A full repertoire of 1024 cells, policies of 2 x 256 units for 87 observations and 8 actions; every insertion is into what the one
-before has left. Prints one JSON line: the best of the repeats.
+A full repertoire of 1024 cells, policies of 2 x 256 units for 87 observations and 8 actions; each insertion continues from
+the previous one. Prints one JSON line: the best of the repeats.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ def main():
     candidates = weights(a.batch, keys[1])
     descriptors = jax.random.uniform(keys[2], (a.batch, 2), minval=-1)
     order = jax.random.uniform(keys[3], (a.batch,))
-    better = jnp.arange(a.batch) * 7919 % a.batch < a.better  # spread over the batch, as they are in a search
+    better = jnp.arange(a.batch) * 7919 % a.batch < a.better  # spread over the batch, as in a search
     run = jax.jit(
         lambda repertoire, number, candidates: insert(repertoire, centroids, candidates, jnp.where(better, order + number, -1), descriptors),
         donate_argnums=0,

@@ -1,11 +1,11 @@
-"""Peer for the speed of MAP-Elites on pointmaze: the same work in JAX, everything of a generation in one jitted function.
+"""Peer for the speed of MAP-Elites on pointmaze: the same work in JAX, a whole generation in one jitted function.
 
     pip install "jax[cpu]"
     python map_elites.py --generations 20 [--chunk 4]
 
 A generation draws 2 x `batch` parents, varies them by Iso+LineDD, runs each policy (2 x 256 units) for `steps` control steps and
-inserts what is better in 1024 cells. --chunk evaluates the policies in slices of that size, a JAX user's own cache tuning.
-Prints one JSON line: seconds per generation, the least and the median.
+inserts improvements into 1024 cells. --chunk evaluates the policies in slices of that size, as a JAX user would tune for the cache.
+Prints one JSON line: seconds per generation, minimum and median.
 """
 import argparse
 import json

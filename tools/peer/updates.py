@@ -1,11 +1,11 @@
-"""Peer for the speed of learning: JAX and optax, the gradient updates of a learner, everything in one compiled scan.
+"""Peer for the speed of learning: JAX and optax, the gradient updates of a learner, in one compiled scan.
 
     pip install -r jax.txt
     python updates.py td3 --steps 300        # PGA-MAP-Elites' training: the critics every step, the actor every second
     python updates.py sac --steps 300        # DIAYN+REWARD's: discriminator, critics and actor every step
 
-Sizes are ant-uni's: 87 observations, 8 actions, 5 skills, batches of 256 drawn from a buffer of --buffer rows, networks of 2 x 256 units.
-Prints one JSON line: the best of the repeats, updates a second.
+Sizes are ant-uni's: 87 observations, 8 actions, 5 skills, batches of 256 sampled from a buffer of --buffer rows, networks of 2 x 256 units.
+Prints one JSON line: the best of the repeats, updates per second.
 """
 import argparse
 import json
