@@ -94,8 +94,8 @@ func TestSkillsGoOnBitForBit(t *testing.T) {
 }
 
 func TestSkillsRefillTheReplayBuffer(t *testing.T) {
-	for algorithm, want := range map[string]string{"smerl-diayn": "filled anew with 3 episodes",
-		"sac": "filled anew with 3 episodes"} {
+	for algorithm, want := range map[string]string{"smerl-diayn": "refilled with 3 episodes",
+		"sac": "refilled with 3 episodes"} {
 		folder := t.TempDir()
 		train(t, smallDiscovery(algorithm, folder, 11)) // 66 steps of 20 an episode
 		var run *runs.Run
@@ -226,18 +226,18 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 		}},
 		{"halfcheetah-hurdles has no descriptor", "diayn",
 			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
-		{"diayn has neither an emitter, nor a learner", "diayn",
+		{"diayn has no emitter, learner or archive", "diayn",
 			func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
-		{"sac has neither an emitter", "sac", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
-		{"sac plays no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
-		{"sac plays no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
-		{"map-elites has neither a diversity reward nor an objective", "map-elites",
+		{"sac has no emitter", "sac", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
+		{"sac has no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
+		{"sac has no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
+		{"map-elites has no diversity reward or objective", "map-elites",
 			func(s *Spec) { s.Diversity, s.Name, s.Set = diversity, "mine", nil }},
-		{"pga-aurora has neither a diversity reward nor an objective", "pga-aurora",
+		{"pga-aurora has no diversity reward or objective", "pga-aurora",
 			func(s *Spec) { s.Objective, s.Name, s.Set = objective, "mine", nil }},
-		{"a variant needs a name of its own", "diayn", func(s *Spec) { s.Objective = objective }},
-		{"a variant needs a name of its own", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
-		{"a variant needs a name of its own", "diayn",
+		{"a variant needs a name that no algorithm has", "diayn", func(s *Spec) { s.Objective = objective }},
+		{"a variant needs a name that no algorithm has", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
+		{"a variant needs a name that no algorithm has", "diayn",
 			func(s *Spec) { s.Objective, s.Name = objective, "diayn-reward" }},
 	} {
 		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)

@@ -206,7 +206,7 @@ func TestEvaluateCells(t *testing.T) {
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	skilled, _ := madeUp(t, 2)
 	for want, evaluate := range map[string]func() (*Evaluation, error){
-		"for 1 to 1048576 episodes, not 0": func() (*Evaluation,
+		"episodes must be between 1 and 1048576, not 0": func() (*Evaluation,
 			error) {
 			return Evaluate(run, EvaluateSpec{})
 		},
@@ -235,7 +235,7 @@ func TestEvaluateCells(t *testing.T) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
 				Environment: drift{"drift"}})
 		},
-		"drift is not an environment of qdnb": func() (*Evaluation,
+		"drift is not a built-in environment": func() (*Evaluation,
 			error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1})
 		},

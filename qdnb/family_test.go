@@ -71,7 +71,7 @@ func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
 	train(t, smallOf("pga-map-elites", folder, 2))
 	var run *runs.Run
 	said := stderr(t, func() { run = train(t, smallOf("pga-map-elites", folder, 4)) })
-	if want := "filled anew with 48 episodes"; !strings.Contains(said, want) || strings.Count(said,
+	if want := "refilled with 48 episodes"; !strings.Contains(said, want) || strings.Count(said,
 		"\n") != 1 {
 		t.Errorf("extending a run whose buffer was dropped says %q, want %q in one line", said, want)
 	}

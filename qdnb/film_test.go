@@ -101,8 +101,8 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 				EvaluateSpec{Environment: plane{"plane"}, Episodes: 1})
 			return err
 		},
-		"1 to": func() error { _, err := Films(run, EvaluateSpec{}); return err },
-		"are not kept": func() error {
+		"between 1 and": func() error { _, err := Films(run, EvaluateSpec{}); return err },
+		"did not store": func() error {
 			_, err := Films(run,
 				EvaluateSpec{Episodes: 1, Archived: true})
 			return err
@@ -149,7 +149,7 @@ func TestFilmOfAnOwnEnvironment(t *testing.T) {
 		}
 	}
 	if _, err := Film(run, 0); err == nil || !strings.Contains(err.Error(),
-		"not an environment of qdnb") {
+		"not a built-in environment") {
 		t.Errorf("filmed without the environment: %v", err)
 	}
 }

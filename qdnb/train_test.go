@@ -64,7 +64,7 @@ func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
 	}
 	timed := runs.Budget{Generations: 8, Time: 100 * time.Hour}
 	got := said(timed, false)
-	for _, want := range []string{"the paper's took 1.6e+09 environment steps in 2h",
+	for _, want := range []string{"the paper's run took 1.6e+09 environment steps in 2h",
 		"fit into 8 generations or 100h0m0s here", "of the paper's 1.6e+09",
 		"of the paper's environment steps"} {
 		if !strings.Contains(got, want) {
@@ -185,7 +185,7 @@ func stopped(t *testing.T, spec Spec) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := TrainContext(ctx, spec); !errors.Is(err,
-		ErrInterrupted) || !strings.Contains(err.Error(), "the same command goes on") {
+		ErrInterrupted) || !strings.Contains(err.Error(), "rerun the same command to resume") {
 		t.Fatalf("a stopped run: %v", err)
 	}
 }
