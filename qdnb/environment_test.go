@@ -81,7 +81,7 @@ func TestOwnEnvironment(t *testing.T) {
 		t.Fatalf("%d episodes, %v", len(episodes), err)
 	}
 	if _, err := Replay(run, 3, cells...); err == nil || !strings.Contains(err.Error(),
-		"plane is an environment of your own: give it to ReplayIn") {
+		"plane is a custom environment: pass it to ReplayIn") {
 		t.Errorf("without the environment: %v", err)
 	}
 	if _, err := ReplayIn(envs.AutoReset(plane{}, 5), run, 3,
@@ -112,8 +112,8 @@ func TestOwnEnvironment(t *testing.T) {
 
 func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"set Env or Environment, not both": func(s *Spec) { s.Env = "pointmaze" },
-		`"pointmaze" is the name of an environment of qd`: func(s *Spec) {
+		"Env and Environment are mutually exclusive": func(s *Spec) { s.Env = "pointmaze" },
+		`"pointmaze" is the name of a built-in environment`: func(s *Spec) {
 			s.Environment = plane{
 				"pointmaze"}
 		},
@@ -121,7 +121,7 @@ func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
 		`env "my plane" is not a name`: func(s *Spec) {
 			s.Environment = plane{"my plane"}
 		},
-		"halfcheetah-hurdles has no descriptor by which": func(s *Spec) {
+		"halfcheetah-hurdles has no descriptor, which": func(s *Spec) {
 			s.Env,
 				s.Environment = "halfcheetah-hurdles", nil
 		},

@@ -231,7 +231,7 @@ func TestEvaluateCells(t *testing.T) {
 		"no repertoire: give a skill": func() (*Evaluation, error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{2}, Environment: drift{"drift"}})
 		},
-		"cannot be had together": func() (*Evaluation, error) {
+		"are mutually exclusive": func() (*Evaluation, error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
 				Environment: drift{"drift"}})
 		},

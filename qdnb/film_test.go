@@ -96,7 +96,7 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 				err := Films(run, EvaluateSpec{Skills: []int{0}, Episodes: 1})
 			return err
 		},
-		"nothing to be seen": func() error {
+		"has no visible bodies": func() error {
 			_, err := Films(run,
 				EvaluateSpec{Environment: plane{"plane"}, Episodes: 1})
 			return err

@@ -90,7 +90,7 @@ func TestRunWithoutRecordOfItsParts(t *testing.T) {
 	old := Must(runs.Create(spec.Runs, config))
 	old.Close()
 	said := stderr(t, func() { train(t, spec) })
-	if want := old.Name() + " has no record of the code that it ran"; !strings.Contains(said,
+	if want := old.Name() + " did not record the fingerprints of its parts"; !strings.Contains(said,
 		want) || strings.Count(said, "\n") != 1 {
 		t.Errorf("it says %q, want %q", said, want)
 	}

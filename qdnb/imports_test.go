@@ -141,7 +141,7 @@ func TestImportPolicyMistakes(t *testing.T) {
 			s.Policy = file("row.npy",
 				npz.Of(row, 1, mazePolicy))
 		},
-		"is of int32, not of float32 or": func(s *ImportSpec) {
+		"has type int32, not float32 or": func(s *ImportSpec) {
 			s.Policy = file(
 				"int.npy", npz.Of(make([]int32, mazePolicy)))
 		},
@@ -270,7 +270,7 @@ func TestImportRepertoireMistakes(t *testing.T) {
 		"centroids has shape [4 3], not [4 2]":        func(a map[string]npz.Array) { a["centroids"] = npz.Of(make([]float32, 12), 4, 3) },
 		"descriptors has shape [3 2], not [4 2]":      func(a map[string]npz.Array) { a["descriptors"] = npz.Of(make([]float32, 6), 3, 2) },
 		"they fit with --set hidden=[4]":              func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]float32, 4*22), 4, 22) },
-		"is of uint8, not of float32":                 func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]uint8, 4), 4, 1) },
+		"has type uint8, not float32":                 func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]uint8, 4), 4, 1) },
 	} {
 		arrays := foreign()
 		change(arrays)
@@ -358,7 +358,7 @@ func TestExport(t *testing.T) {
 	}
 
 	for want, export := range map[string]func() (map[string][]int, error){
-		"is there already; --force replaces it": func() (map[string][]int,
+		"already exists; --force replaces it": func() (map[string][]int,
 			error) {
 			return Export(run, ExportSpec{Out: all})
 		},
@@ -369,7 +369,7 @@ func TestExport(t *testing.T) {
 		"there is no folder": func() (map[string][]int, error) {
 			return Export(run, ExportSpec{Out: filepath.Join(dir, "a", "b.npz")})
 		},
-		"one thing is exported at a time": func() (map[string][]int, error) {
+		"are mutually exclusive": func() (map[string][]int, error) {
 			return Export(run, ExportSpec{Skill: &one, Repertoire: true, Out: filepath.Join(dir, "b.npz")})
 		},
 		"there is no skill 5": func() (map[string][]int, error) {

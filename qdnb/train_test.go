@@ -532,7 +532,7 @@ func TestReplayOfARun(t *testing.T) {
 	empty := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	if _, err := Replay(run, 3, empty); err == nil || !strings.Contains(err.Error(),
-		fmt.Sprintf("cell %d is empty; the nearest one", empty)) {
+		fmt.Sprintf("cell %d is empty; the nearest filled cell", empty)) {
 		t.Errorf("empty cell: %v", err)
 	}
 }
