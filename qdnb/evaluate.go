@@ -236,8 +236,8 @@ func partSeed(seed int64, part int) int64 {
 func (s EvaluateSpec) environment(run *runs.Run) (envs.Env, error) {
 	if s.Archived {
 		if run.Config.Algorithm != "aurora" && run.Config.Algorithm != "pga-aurora" {
-			return nil, errors.Errorf("%s did not store the initial states of its evaluations: unset "+
-				"Archived, so that the seed draws them", run.Name())
+			return nil, errors.Errorf("%s did not store the initial states of its evaluations: "+
+				"leave Archived (--archived) out", run.Name())
 		}
 		s.Archived = false
 		env, err := s.environment(run)

@@ -45,7 +45,8 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 		}
 	}
 	if given > 1 {
-		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give one of them")
+		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
+			"one of them")
 	}
 	if !strings.HasSuffix(s.Out, ".npz") {
 		return nil, errors.Errorf("%s does not end in .npz, the only supported format", s.Out)
@@ -134,8 +135,8 @@ func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
 		return slices.Concat([]int{skills.Observations}, hidden, []int{skills.Actions}), nil
 	}
 	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is a custom environment, so the sizes of its policies are unknown: "+
-			"export the repertoire", run.Config.Env)
+		return nil, errors.Errorf("%s is a custom environment, so the sizes of its policies are "+
+			"unknown: export the repertoire", run.Config.Env)
 	}
 	env, err := envs.Make(run.Config.Env)
 	if err != nil {

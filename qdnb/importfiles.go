@@ -54,8 +54,8 @@ func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
 var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2,
 	"centroids": 2}
 
-// readRepertoire reads the arrays of a repertoire from an .npz file, from a folder with an .npy file
-// per array, or from a folder with repertoire.npz.
+// readRepertoire reads the arrays of a repertoire from an .npz file, from a folder with one .npy
+// file per array, or from a folder with repertoire.npz.
 func readRepertoire(path string) (map[string]floats, error) {
 	info, err := os.Stat(path)
 	if err != nil {

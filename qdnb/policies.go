@@ -116,7 +116,8 @@ func skillsOf(run *runs.Run, wanted []int) ([]Policy, []int, error) {
 	return policies, append([]int{}, skills.Hidden...), nil
 }
 
-// everySkill returns all skills of a run, or all filled cells of its repertoire if it has no skills.
+// everySkill returns all skills of a run. For a run without skills, it returns all filled cells of
+// the repertoire.
 func everySkill(run *runs.Run) ([]Policy, []int, error) {
 	if run.HasSkills() {
 		return policiesOf(run, nil, nil)
@@ -146,8 +147,8 @@ func fits(task evolution.Task, run *runs.Run, params int) error {
 		}
 	}
 	if want := task.Policy.Params(); want != params {
-		return errors.Errorf("policies for %s have %d parameters, but those of %s have %d: it was trained "+
-			"in another environment", spec.Name, want, run.Name(), params)
+		return errors.Errorf("policies for %s have %d parameters, but those of %s have %d: it was "+
+			"trained in another environment", spec.Name, want, run.Name(), params)
 	}
 	return nil
 }

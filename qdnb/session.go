@@ -16,7 +16,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ErrInterrupted is the error of an interrupted [Train]. The run is saved; the same call resumes it.
+// ErrInterrupted is the error of an interrupted [Train]. The run is saved, and the same call
+// resumes it.
 var ErrInterrupted = errors.New("interrupted")
 
 // Interruptible returns a context that SIGINT or SIGTERM (an interrupted cell) cancels. Passed to
