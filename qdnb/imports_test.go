@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// writeFile makes a file of tests.
+// writeFile writes an array to an .npy file.
 func writeFile(t *testing.T, path string, array npz.Array) string {
 	t.Helper()
 	Check(os.MkdirAll(filepath.Dir(path), 0o777))
@@ -24,7 +24,7 @@ func writeFile(t *testing.T, path string, array npz.Array) string {
 	return path
 }
 
-// numbers are n made-up parameters.
+// numbers returns n made-up parameters.
 func numbers(n int) []float32 {
 	random, row := rand.New(rand.NewPCG(3, 4)), make([]float32, n)
 	for i := range row {
@@ -33,11 +33,11 @@ func numbers(n int) []float32 {
 	return row
 }
 
-// mazePolicy is the number of parameters of a policy with five skills for pointmaze, of two layers
-// of 8 units.
+// mazePolicy is the number of parameters of a policy for pointmaze with five skills and two hidden
+// layers of 8 units.
 const mazePolicy = (2+5+1)*8 + 9*8 + 9*4
 
-// mazeGenotype is that of one without skills.
+// mazeGenotype is the number of parameters of a policy without skills.
 const mazeGenotype = 3*8 + 9*8 + 9*2
 
 func importPolicy(t *testing.T, file string) ImportSpec {
@@ -58,7 +58,7 @@ func TestImportPolicy(t *testing.T) {
 		t.Errorf("%+v of %+v", skills, run)
 	}
 
-	// The same numbers are the same run, whatever file they come from; others are another.
+	// The same values give the same run, whatever their file. Other values give another run.
 	wide := make([]float64, len(row))
 	for i, x := range row {
 		wide[i] = float64(x)
@@ -72,7 +72,7 @@ func TestImportPolicy(t *testing.T) {
 	other := spec
 	other.Policy = writeFile(t, filepath.Join(t.TempDir(), "other.npy"), npz.Of(row))
 	if Must(Import(other)).Dir == run.Dir {
-		t.Error("other numbers are in the same folder")
+		t.Error("other values are in the same folder")
 	}
 
 	found := Must(Evaluate(run, EvaluateSpec{Episodes: 3, Backend: "go"}))
@@ -184,7 +184,7 @@ func TestImportPolicyMistakes(t *testing.T) {
 	}
 }
 
-// foreign are the arrays of a repertoire of four cells for pointmaze, one of which is empty and
+// foreign returns the arrays of a repertoire of four cells for pointmaze, one of which is empty and
 // holds NaN.
 func foreign() map[string]npz.Array {
 	genotypes, nan := numbers(4*mazeGenotype), float32(math.NaN())
@@ -199,7 +199,7 @@ func foreign() map[string]npz.Array {
 	}
 }
 
-// folderOf writes arrays as files of a folder.
+// folderOf writes arrays as .npy files to a folder.
 func folderOf(t *testing.T, arrays map[string]npz.Array) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -234,7 +234,7 @@ func TestImportRepertoire(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 
-	// As an .npz file, and out of the folder of the run itself, it is the same run.
+	// From an .npz file, or from the run's own folder, it is the same run.
 	file := filepath.Join(t.TempDir(), "repertoire.npz")
 	Check(npz.Write(file, foreign()))
 	for _, source := range []string{file, run.Dir} {
@@ -346,7 +346,7 @@ func TestExport(t *testing.T) {
 			flat = append(flat, arrays[name+"kernel"].Data.([]float32)...)
 		}
 		if !slices.Equal(flat, c.row) || len(arrays) != len(c.want) {
-			t.Errorf("%+v: other numbers", c.spec)
+			t.Errorf("%+v: other values", c.spec)
 		}
 	}
 	all := filepath.Join(dir, "all.npz")
@@ -354,7 +354,7 @@ func TestExport(t *testing.T) {
 	again := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: all,
 		Set: []string{"hidden=[8,8]"}, Runs: filepath.Dir(grid.Dir)}))
 	if again.Dir != grid.Dir {
-		t.Error("what was exported and imported again is something else")
+		t.Error("an exported and reimported repertoire is another run")
 	}
 
 	for want, export := range map[string]func() (map[string][]int, error){
