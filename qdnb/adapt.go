@@ -188,8 +188,8 @@ func (a *adapting) open(config runs.Config) error {
 // fraction returns the fraction of the episodes that is done.
 func (a *adapting) fraction() float64 { return float64(a.done) / float64(a.total) }
 
-// figures returns the texts of the progress bar under a value, the most important first.
-func (a *adapting) figures(value []float64) []string {
+// metrics returns the texts of the progress bar under a value, the most important first.
+func (a *adapting) metrics(value []float64) []string {
 	under := fmt.Sprintf("%s %v", a.settings.Perturbation, value)
 	if a.status.Evaluations == 0 { // no value is complete
 		return []string{under}
@@ -234,7 +234,7 @@ func (a *adapting) value(ctx context.Context, index int) error {
 	}
 	results, err := a.rollouts.under(&conditions, func(episodes int) error {
 		a.done += episodes
-		a.bar.Update(a.fraction(), a.figures(value)...)
+		a.bar.Update(a.fraction(), a.metrics(value)...)
 		if ctx.Err() == nil {
 			return nil
 		}

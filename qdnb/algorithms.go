@@ -54,7 +54,7 @@ func findAlgorithm(name string) (algorithm, error) {
 	i := slices.IndexFunc(algorithms(), func(a algorithm) bool { return a.name == name })
 	if use, ok := usesSkills[name]; ok && i < 0 {
 		return algorithm{},
-			errors.Errorf("%s uses the skills of finished runs and is not trained by itself: %s", name, use)
+			errors.Errorf("%s needs the skills of a finished run: %s", name, use)
 	}
 	if i < 0 {
 		return algorithm{}, names.Unknown("algorithm", name, Algorithms())

@@ -232,19 +232,19 @@ func (c *controlling) step() error {
 			return err
 		}
 	}
-	c.bar.Update(c.Budget.Fraction(s.Progress), c.figures()...)
+	c.bar.Update(c.Budget.Fraction(s.Progress), c.metrics()...)
 	return nil
 }
 
-// figures returns the metrics for the progress bar, the most important first.
-func (c *controlling) figures() []string {
+// metrics returns the metrics for the progress bar, the most important first.
+func (c *controlling) metrics() []string {
 	return append([]string{fmt.Sprintf("max fitness %.4g", c.status.MaxFitness)}, c.last...)
 }
 
 // summary returns the iteration and the newest metrics.
 func (c *controlling) summary() string {
 	return strings.Join(append([]string{fmt.Sprintf("iteration %d", c.status.Generation)},
-		c.figures()...), "  ")
+		c.metrics()...), "  ")
 }
 
 // save writes a checkpoint.

@@ -185,7 +185,7 @@ func TestControlConfig(t *testing.T) {
 	}
 	elsewhere := Must(Spec{Algorithm: "map-elites", Env: "walker-uni"}.Config())
 	for want, try := range map[string]func() error{
-		"controlled by skills of halfcheetah-uni": func() error {
+		"halfcheetah-hurdles needs skills of halfcheetah-uni": func() error {
 			_,
 				err := ControlConfig(elsewhere, PaperBudget, ControlSpec{})
 			return err

@@ -48,7 +48,7 @@ func finished(t *testing.T, run *runs.Run) []byte {
 
 // A run that is interrupted after every iteration, extended, or trained in one go ends with the same
 // repertoire and skills, to the byte.
-func TestSkillsGoOnBitForBit(t *testing.T) {
+func TestSkillsResumeBitForBit(t *testing.T) {
 	const iterations = 36 // the replay buffer wraps around after 30
 	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "sac"} {
 		t.Run(algorithm, func(t *testing.T) {

@@ -1,6 +1,8 @@
 // Package qdnb trains skills and shows them; it is the package that notebooks import.
 //
-//	run := qdnb.Must(qdnb.Train(qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Budget: qdnb.Generations(100)}))
+//	run := qdnb.Must(qdnb.Train(qdnb.Spec{
+//		Algorithm: "map-elites", Env: "pointmaze", Budget: qdnb.Generations(100),
+//	}))
 //	fmt.Println(run.Status.MaxFitness, run.Status.Coverage, run.Status.QDScore)
 //
 // Training is idempotent. A run is a folder, named after its configuration. [Train] loads a

@@ -270,7 +270,7 @@ func broken(path, page string) (list []string) {
 	return list
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksAreNotBroken(t *testing.T) {
 	links := 0
 	for _, path := range documents(t) {
 		page := read(t, path)

@@ -56,7 +56,7 @@ func svg(t *testing.T, figure *figures.Figure) string {
 	return string(Must(os.ReadFile(file)))
 }
 
-func TestOwnEnvironment(t *testing.T) {
+func TestCustomEnvironment(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	env := plane{"plane"}
 	spec := own(t.TempDir(), env)
@@ -110,7 +110,7 @@ func TestOwnEnvironment(t *testing.T) {
 	}
 }
 
-func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
+func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
 		"Env and Environment are mutually exclusive": func(s *Spec) { s.Env = "pointmaze" },
 		`"pointmaze" is the name of a built-in environment`: func(s *Spec) {

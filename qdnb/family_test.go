@@ -31,7 +31,7 @@ func smallOf(algorithm, folder string, generations int) Spec {
 
 // A run that is interrupted after every generation, extended in two steps, or trained in one go ends
 // with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
-func TestFamilyGoesOnBitForBit(t *testing.T) {
+func TestFamilyResumesBitForBit(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora"} {
 		t.Run(algorithm, func(t *testing.T) {
 			// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8

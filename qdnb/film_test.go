@@ -133,7 +133,7 @@ func (seen) Poses(s envs.State) *Node {
 	return Concatenate([]*Node{s.Observation, zero, one, zero, zero, zero}, 1)
 }
 
-func TestFilmOfAnOwnEnvironment(t *testing.T) {
+func TestFilmOfACustomEnvironment(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	env := seen{plane{"seen"}}
 	run := train(t, own(t.TempDir(), env))

@@ -117,7 +117,7 @@ func (s *stage) rigid(system *physics.System) error {
 		return err
 	}
 	limbs := limbsOf(model)
-	beside := limbs.beside(model)
+	shifts := limbs.lateralShifts(model)
 	var moving []int
 	s.Follow = -1
 	for i, b := range model.Bodies {
@@ -143,8 +143,8 @@ func (s *stage) rigid(system *physics.System) error {
 			from, to := c.Segment()
 			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius,
 				Color: col}
-			shape.A[1] += beside[b.Name]
-			shape.B[1] += beside[b.Name]
+			shape.A[1] += shifts[b.Name]
+			shape.B[1] += shifts[b.Name]
 			body.Shapes = append(body.Shapes, shape)
 		}
 		if len(body.Shapes) > 0 || !b.Fixed {
@@ -205,9 +205,9 @@ func (l limbs) color(body string) color.NRGBA {
 	return color.NRGBA{R: dim(c.R), G: dim(c.G), B: dim(c.B), A: c.A}
 }
 
-// beside returns, by body, by how much to shift limbs along y. It separates limbs that a planar
-// robot has at the same place, such as the legs of walker2d, which would otherwise overlap.
-func (l limbs) beside(model physics.Model) map[string]float64 {
+// lateralShifts returns how far to shift each body along y, by name. It separates limbs that a
+// planar robot has at the same place, such as the legs of walker2d, which would otherwise overlap.
+func (l limbs) lateralShifts(model physics.Model) map[string]float64 {
 	shift := map[string]float64{}
 	if !model.Frozen.Position[1] {
 		return shift

@@ -166,7 +166,7 @@ func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 
 // On pointmaze, where rewards are negative, partial returns fall below SMERL's target. The gate is
 // open at first and closes within 20 000 steps.
-func TestSMERLShutsOnPointmaze(t *testing.T) {
+func TestSMERLGateClosesOnPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{
 		Algorithm: "smerl-diayn", Env: "pointmaze",

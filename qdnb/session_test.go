@@ -48,14 +48,14 @@ func TestProgressShowsFitnessFirst(t *testing.T) {
 	var early training
 	early.status.MaxFitness = math.Inf(-1)
 	a := adapting{settings: adaptation{Perturbation: "gravity"}}
-	before := a.figures([]float64{0.5})
+	before := a.metrics([]float64{0.5})
 	a.status.Evaluations, a.status.MaxFitness = 10, 3
 	for _, c := range []struct{ got, want []string }{
-		{tr.figures(), []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}},
-		{c.figures(), []string{"max fitness 12", "hurdles 0.50"}},
-		{early.figures(), []string{"nothing evaluated yet"}},
+		{tr.metrics(), []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}},
+		{c.metrics(), []string{"max fitness 12", "hurdles 0.50"}},
+		{early.metrics(), []string{"nothing evaluated yet"}},
 		{before, []string{"gravity [0.5]"}},
-		{a.figures([]float64{0.5}), []string{"best median 3", "gravity [0.5]"}},
+		{a.metrics([]float64{0.5}), []string{"best median 3", "gravity [0.5]"}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%q, want %q", c.got, c.want)

@@ -96,7 +96,7 @@ func TestSkillTrajectories(t *testing.T) {
 	}
 }
 
-func TestSkillTrajectoriesSayWhatIsMissing(t *testing.T) {
+func TestSkillTrajectoriesNameWhatIsMissing(t *testing.T) {
 	imported := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
 		npz.Of(numbers(mazePolicy))))))
 	evolved := train(t, small(t.TempDir(), 1))

@@ -51,7 +51,7 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 		return nil, err
 	}
 	defer t.close()
-	t.tellBudget()
+	t.printPaperBudget()
 	if err := t.train(ctx); err != nil {
 		return t.writer.Run, err
 	}
@@ -169,8 +169,8 @@ func (t *training) step() error {
 			return err
 		}
 	}
-	t.tellProjection()
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.figures()...)
+	t.printProjection()
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.metrics()...)
 	return nil
 }
 
@@ -178,9 +178,9 @@ func (t *training) step() error {
 // 0 if the paper has none.
 func (p plan) paperSteps() int64 { return results.PaperSteps(p.config.Algorithm, p.config.Env) }
 
-// tellBudget prints how many environment steps a time budget bought in the paper. On other hardware
-// the same time gives another number of steps.
-func (t *training) tellBudget() {
+// printPaperBudget prints how many environment steps a time budget bought in the paper. On other
+// hardware the same time gives another number of steps.
+func (t *training) printPaperBudget() {
 	if paper := t.paperSteps(); paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(
 		t.status.Progress) {
 		fmt.Fprintf(os.Stderr,
@@ -190,9 +190,9 @@ func (t *training) tellBudget() {
 	}
 }
 
-// tellProjection prints once how many environment steps fit into a time budget at the rate of this
+// printProjection prints once how many environment steps fit into a time budget at the rate of this
 // session, and what fraction of the paper's that is.
-func (t *training) tellProjection() {
+func (t *training) printProjection() {
 	paper := t.paperSteps()
 	if paper == 0 || !t.Budget.Timed() || t.Quiet || t.projected {
 		return
@@ -231,8 +231,8 @@ func (t *training) log(o outcome) error {
 	return t.writer.Log(append(row, o.Extra...)...)
 }
 
-// figures returns the metrics for the progress bar, the most important first.
-func (t *training) figures() []string {
+// metrics returns the metrics for the progress bar, the most important first.
+func (t *training) metrics() []string {
 	s := t.status
 	if math.IsInf(s.MaxFitness, -1) {
 		return []string{"nothing evaluated yet"}
@@ -244,7 +244,7 @@ func (t *training) figures() []string {
 // summary returns the generation and the newest metrics.
 func (t *training) summary() string {
 	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)},
-		t.figures()...), "  ")
+		t.metrics()...), "  ")
 }
 
 // restoreReplay restores a learner's replay buffer, or refills it if it was deleted.

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // A run with a time budget compares its steps with the paper's when it starts, once its rate is
 // known, and at the end.
-func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
+func TestTimedRunsCompareTheirStepsWithThePapers(t *testing.T) {
 	said := func(budget runs.Budget, quiet bool) string {
 		file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 		if err != nil {
@@ -267,7 +267,7 @@ func TestLargerBudgetExtends(t *testing.T) {
 	}
 }
 
-func TestInterruptedRunGoesOn(t *testing.T) {
+func TestInterruptedRunResumes(t *testing.T) {
 	// "" is XLA, if it is installed, which takes seconds to compile.
 	for backend, stops := range map[string]int{"go": 3, "": 1} {
 		spec := small(t.TempDir(), 6)
@@ -340,7 +340,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestDamagedCheckpointIsPassedOverAndSaid(t *testing.T) {
+func TestDamagedCheckpointIsSkippedWithAWarning(t *testing.T) {
 	whole := train(t, small(t.TempDir(), 5))
 	spec := small(t.TempDir(), 5)
 	for range 3 {
@@ -486,7 +486,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 }
 
 // A variant has its own folder and uses its own operator.
-func TestVariantIsARunOfItsOwn(t *testing.T) {
+func TestVariantIsASeparateRun(t *testing.T) {
 	spec := small(t.TempDir(), 4)
 	plain := train(t, spec)
 	spec.Name = "copies"
