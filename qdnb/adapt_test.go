@@ -72,8 +72,8 @@ func rowsOf(t *testing.T, run *runs.Run) []map[string]float64 {
 }
 
 // The results under nominal conditions equal those of the unperturbed environment to the bit, and
-// those under other conditions equal those of the perturbed one. An interrupted adaptation ends with
-// the same bytes.
+// those under other conditions equal those of the perturbed one. An interrupted adaptation ends
+// with the same bytes.
 func TestAdapt(t *testing.T) {
 	root := t.TempDir()
 	for _, algorithm := range []string{"map-elites", "diayn-reward"} {

@@ -18,7 +18,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// smallDiscovery returns the spec of a run of a reinforcement-learning algorithm that takes seconds.
+// smallDiscovery returns the spec of a run of a reinforcement-learning algorithm that takes
+// seconds.
 func smallDiscovery(algorithm, folder string, iterations int) Spec {
 	spec := small(folder, iterations)
 	spec.Algorithm = algorithm
@@ -46,8 +47,8 @@ func finished(t *testing.T, run *runs.Run) []byte {
 	return append(data, repertoireBytes(t, run)...)
 }
 
-// A run that is interrupted after every iteration, extended, or trained in one go ends with the same
-// repertoire and skills, to the byte.
+// A run that is interrupted after every iteration, extended, or trained in one go ends with the
+// same repertoire and skills, to the byte.
 func TestSkillsResumeBitForBit(t *testing.T) {
 	const iterations = 36 // the replay buffer wraps around after 30
 	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "sac"} {

@@ -29,8 +29,8 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	return spec
 }
 
-// A run that is interrupted after every generation, extended in two steps, or trained in one go ends
-// with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
+// A run that is interrupted after every generation, extended in two steps, or trained in one go
+// ends with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
 func TestFamilyResumesBitForBit(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora"} {
 		t.Run(algorithm, func(t *testing.T) {

@@ -61,8 +61,8 @@ func TestFilmOfARun(t *testing.T) {
 	}
 }
 
-// From the archived initial state, if it is known, a film shows the episode whose results are in the
-// repertoire.
+// From the archived initial state, if it is known, a film shows the episode whose results are in
+// the repertoire.
 func TestFilmFromTheArchivedState(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, smallOf("aurora", t.TempDir(), 3))

@@ -197,8 +197,8 @@ func (o over) Reward(task, diversity, returns *Node) *Node {
 func (o over) Accepts(returns *Node) *Node { return GreaterThan(returns, ConstAs(returns, o.from)) }
 func (over) NeedsReturns() bool            { return true }
 
-// ownParts holds specs with custom parts. For each part, the first two specs have the same code, and
-// each other one differs from the first in a constant.
+// ownParts holds specs with custom parts. For each part, the first two specs have the same code,
+// and each other one differs from the first in a constant.
 func ownParts() map[string][]Spec {
 	all := map[string][]Spec{}
 	add := func(part, algorithm string, change func(*Spec)) {

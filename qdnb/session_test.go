@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// The bar's remaining time does not count an hour of compilation, or an hour of earlier sessions, as
-// work of this session.
+// The bar's remaining time does not count an hour of compilation, or an hour of earlier sessions,
+// as work of this session.
 func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	for _, budget := range []runs.Budget{{Generations: 100}, {Time: 10 * time.Hour}} {
 		config, err := runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})

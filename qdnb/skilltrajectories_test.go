@@ -30,7 +30,8 @@ func smallSkills(folder string) Spec {
 	}
 }
 
-// ledge is a plane with an edge in x. The episode ends beyond it, where the point would keep moving.
+// ledge is a plane with an edge in x. The episode ends beyond it, where the point would keep
+// moving.
 type ledge struct{ plane }
 
 const edge = 0.3
