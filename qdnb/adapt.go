@@ -13,26 +13,25 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Adaptation names, as an algorithm does, the runs of [Adapt].
+// Adaptation is the algorithm name of the runs of [Adapt].
 const Adaptation = "adaptation"
 
-// AdaptSpec says to what the skills of a run are to adapt.
+// AdaptSpec configures [Adapt].
 type AdaptSpec struct {
-	// a finished run: the five skills of its policy, or all filled cells of its repertoire where it
-	// has no skills
+	// Skills is a finished run. Its policy's five skills are evaluated, or all filled cells of its
+	// repertoire if it has no skills.
 	Skills *runs.Run
-	// SkillsBudget is what the skills were trained for, a part of the name of the results; the
-	// budget of the run if it is zero.
+	// SkillsBudget is the budget that the skills were trained for; the run's budget if zero. It is
+	// part of the configuration of the results.
 	SkillsBudget runs.Budget
 
 	Perturbation envs.Perturbation
 	Values       [][]float64 // of the perturbation; nil: the paper's
-	// of each skill under each value, each from an initial state of its own; 0: the paper's 100
-	Episodes int
-	Seed     int64 // draws the initial states, which are the same for all skills and values
+	Episodes     int         // per skill and value, from different initial states; 0: the paper's 100
+	Seed         int64       // of the initial states, which all skills and values share
 
 	Runs    string // folder of the results; [runs.Folder] if empty
-	Backend string // see [xla.Open]; empty for the best there is
+	Backend string // see [xla.Open]; the best available one if empty
 	Quiet   bool   // no progress bar
 }
 
@@ -46,14 +45,14 @@ type adaptation struct {
 	StatesSeed   int64             `json:"states_seed"`
 }
 
-// adaptationColumns are those of the metrics of [Adapt]: a row for each value and skill.
+// adaptationColumns are the columns of the metrics of [Adapt], with a row per value and skill.
 var adaptationColumns = []string{
 	"generation", "index", "x", "y", "skill", "fitness_median", "fitness_mean", "fitness_std",
 	"fitness_q1", "fitness_q3",
 }
 
-// AdaptConfig is the configuration that names the run of [Adapt] for the skills of a run that was,
-// or will be, trained.
+// AdaptConfig returns the configuration of the run of [Adapt]. The training run is given by its
+// configuration and budget, and need not exist yet.
 func AdaptConfig(training runs.Config, trained runs.Budget, s AdaptSpec) (runs.Config, error) {
 	env, err := envs.Make(training.Env)
 	if err != nil {
@@ -88,8 +87,8 @@ func AdaptConfig(training runs.Config, trained runs.Budget, s AdaptSpec) (runs.C
 	})
 }
 
-// AdaptSpecOf is the inverse of [AdaptConfig], but for the run of the skills, of which the
-// configuration knows the name alone.
+// AdaptSpecOf is the inverse of [AdaptConfig]. It leaves Skills nil, since the configuration holds
+// only the name of that run.
 func AdaptSpecOf(c runs.Config) (AdaptSpec, error) {
 	var a adaptation
 	if err := c.Settings(&a); err != nil {
@@ -99,17 +98,18 @@ func AdaptSpecOf(c runs.Config) (AdaptSpec, error) {
 		Episodes: a.Episodes, Seed: a.StatesSeed}, nil
 }
 
-// Adapt evaluates the skills of a run in a changed environment, without training them further: the
-// paper's few-shot adaptation. It is a run of its own, whose metrics have for every value of the
-// perturbation and every skill (a skill's number, or a cell) the median and more of the fitness
-// over the episodes. A method's score under a value is the best skill's median. As [Train] it loads
-// what is there, goes on where it was cut off, and ends with [ErrInterrupted] when ctx is done.
+// Adapt evaluates the skills of a run in a changed environment, without further training: the
+// paper's few-shot adaptation. It creates a run, whose metrics hold a row per value of the
+// perturbation and skill (a skill's number, or a cell) with statistics of the fitness over the
+// episodes, such as the median. A method's score under a value is the median of the best skill.
+// Like [Train], it loads a finished run, resumes an interrupted one, and returns [ErrInterrupted]
+// when ctx is done.
 //
-// Of AURORA's runs the skills are those of the repertoire that is measured, not of its own archive,
-// of which they are members.
+// For runs of AURORA it evaluates the measured repertoire, not the algorithm's own archive. The
+// members of that repertoire are also members of the archive.
 func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if s.Skills == nil {
-		return nil, errors.New("there is no run whose skills are to adapt: set Skills")
+		return nil, errors.New("no run is given: set Skills to the run whose skills to evaluate")
 	}
 	if s.SkillsBudget == (runs.Budget{}) {
 		s.SkillsBudget = s.Skills.Status.Budget
@@ -121,7 +121,7 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := xla.Canonical(s.Backend); err != nil { // also where nothing is left to compute
+	if _, err := xla.Canonical(s.Backend); err != nil { // checked even if nothing is left to compute
 		return nil, err
 	}
 	if run, err := runs.Open(filepath.Join(s.Runs, config.Name())); err == nil && run.Status.Finished {
@@ -142,17 +142,18 @@ func Adapt(ctx context.Context, s AdaptSpec) (*runs.Run, error) {
 	return runs.Open(a.writer.Dir)
 }
 
-// adapting is a session of [Adapt]. A generation is a row of its metrics, for a value and a skill.
+// adapting is a session of [Adapt]. Its generations are the rows of its metrics, one per value and
+// skill.
 type adapting struct {
 	AdaptSpec
 	session
 	settings adaptation
 	rollouts *rollouts
-	done     int // episodes of this session and those before
-	total    int
+	done     int // episodes, over all sessions
+	total    int // episodes
 }
 
-// open opens the backend, compiles, and finds out what is done.
+// open opens the backend, compiles, and determines which episodes are done.
 func (a *adapting) open(config runs.Config) error {
 	if err := config.Settings(&a.settings); err != nil {
 		return err
@@ -184,13 +185,13 @@ func (a *adapting) open(config runs.Config) error {
 	return a.save(a.from)
 }
 
-// fraction is the part of the episodes that is done.
+// fraction returns the fraction of the episodes that is done.
 func (a *adapting) fraction() float64 { return float64(a.done) / float64(a.total) }
 
-// figures are those of the progress bar under a value, the most important first.
-func (a *adapting) figures(value []float64) []string {
+// metrics returns the texts of the progress bar under a value, the most important first.
+func (a *adapting) metrics(value []float64) []string {
 	under := fmt.Sprintf("%s %v", a.settings.Perturbation, value)
-	if a.status.Evaluations == 0 { // of no value all skills are evaluated
+	if a.status.Evaluations == 0 { // no value is complete
 		return []string{under}
 	}
 	return []string{fmt.Sprintf("best median %.4g", a.status.MaxFitness), under}
@@ -203,7 +204,7 @@ func (a *adapting) close() {
 	a.session.close()
 }
 
-// first is the index of the first value that this session evaluates.
+// first returns the index of the first value that this session evaluates.
 func (a *adapting) first() int { return int(a.from+1) / len(a.rollouts.policies) }
 
 func (a *adapting) adapt(ctx context.Context) error {
@@ -222,10 +223,10 @@ func (a *adapting) adapt(ctx context.Context) error {
 	return nil
 }
 
-// value evaluates all skills under a value of the perturbation. Interrupted, it leaves the value to
-// the next session.
+// value evaluates all skills under a value of the perturbation. If it is interrupted, the next
+// session evaluates the value.
 func (a *adapting) value(ctx context.Context, index int) error {
-	live := a.rollouts.task.Env.(envs.Perturbable) // as the configuration made sure
+	live := a.rollouts.task.Env.(envs.Perturbable) // AdaptConfig checked it
 	value := a.settings.Values[index]
 	conditions, err := a.settings.Perturbation.Apply(live.Nominal(), value)
 	if err != nil {
@@ -233,7 +234,7 @@ func (a *adapting) value(ctx context.Context, index int) error {
 	}
 	results, err := a.rollouts.under(&conditions, func(episodes int) error {
 		a.done += episodes
-		a.bar.Update(a.fraction(), a.figures(value)...)
+		a.bar.Update(a.fraction(), a.metrics(value)...)
 		if ctx.Err() == nil {
 			return nil
 		}
@@ -272,8 +273,8 @@ func (a *adapting) value(ctx context.Context, index int) error {
 	return nil
 }
 
-// save keeps that the rows up to one are complete; -1 for none, which leaves nothing to keep but
-// the status.
+// save records that the rows up to the given one are complete. With -1, no row is, and it saves
+// only the status.
 func (a *adapting) save(row int64) error {
 	if row >= 0 {
 		return a.checkpoint(row, nil)

@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// walkers is a finished run of made-up skills of walker-uni, or of a repertoire of three cells, one
-// of them empty.
+// walkers returns a finished run on walker-uni with made-up skills, or with a repertoire of three
+// cells, one of them empty.
 func walkers(t *testing.T, root string, algorithm string) *runs.Run {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 0))
@@ -56,7 +56,7 @@ func walkers(t *testing.T, root string, algorithm string) *runs.Run {
 	return run
 }
 
-// rowsOf are the metrics of an adaptation as [value, skill] of rows by column name.
+// rowsOf returns the metrics of an adaptation, [value, skill], as rows by column name.
 func rowsOf(t *testing.T, run *runs.Run) []map[string]float64 {
 	t.Helper()
 	table := Must(run.Metrics())
@@ -71,8 +71,9 @@ func rowsOf(t *testing.T, run *runs.Run) []map[string]float64 {
 	return rows
 }
 
-// The results under nominal conditions are those of the skills as they are, to the bit, and of
-// others those of the changed task. An adaptation that was interrupted ends with the same bytes.
+// The results under nominal conditions equal those of the unperturbed environment to the bit, and
+// those under other conditions equal those of the perturbed one. An interrupted adaptation ends
+// with the same bytes.
 func TestAdapt(t *testing.T) {
 	root := t.TempDir()
 	for _, algorithm := range []string{"map-elites", "diayn-reward"} {
@@ -124,10 +125,10 @@ func TestAdapt(t *testing.T) {
 		if best := run.Status.MaxFitness; best != slices.MaxFunc(rows, func(a, b map[string]float64) int {
 			return int(math.Copysign(1, a["fitness_median"]-b["fitness_median"]))
 		})["fitness_median"] {
-			t.Errorf("the best median is said to be %v", best)
+			t.Errorf("best median %v", best)
 		}
 
-		// Interrupted at once, then gone on with.
+		// Interrupted at once, then resumed.
 		again := spec
 		again.Runs = t.TempDir()
 		stopped, cancel := context.WithCancel(context.Background())
@@ -145,7 +146,7 @@ func TestAdapt(t *testing.T) {
 		}
 		if loaded := Must(Adapt(context.Background(),
 			spec)); loaded.Status.Updated != run.Status.Updated {
-			t.Error("what was there was computed again")
+			t.Error("an existing run was computed again")
 		}
 	}
 }
@@ -165,14 +166,14 @@ func TestAdaptRefuses(t *testing.T) {
 	unfinished.Status.Finished = false
 	maze := Must(Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config())
 	for want, change := range map[string]func(*AdaptSpec){
-		"set Skills":           func(s *AdaptSpec) { s.Skills = nil },
-		"is not finished":      func(s *AdaptSpec) { s.Skills = &unfinished },
-		"neither gravity":      func(s *AdaptSpec) { s.Skills = &runs.Run{Config: maze} },
-		`perturbation "wind"`:  func(s *AdaptSpec) { s.Perturbation = "wind" },
-		"has no target":        func(s *AdaptSpec) { s.Perturbation = envs.TargetPosition },
-		"not by -1":            func(s *AdaptSpec) { s.Values = [][]float64{{1}, {-1}} },
-		"1 to 1048576 episode": func(s *AdaptSpec) { s.Episodes = -3 },
-		"unknown backend":      func(s *AdaptSpec) { s.Skills, s.Backend = &unfinished, "abacus" },
+		"set Skills":                             func(s *AdaptSpec) { s.Skills = nil },
+		"is not finished":                        func(s *AdaptSpec) { s.Skills = &unfinished },
+		"neither gravity":                        func(s *AdaptSpec) { s.Skills = &runs.Run{Config: maze} },
+		`perturbation "wind"`:                    func(s *AdaptSpec) { s.Perturbation = "wind" },
+		"has no target":                          func(s *AdaptSpec) { s.Perturbation = envs.TargetPosition },
+		"not by -1":                              func(s *AdaptSpec) { s.Values = [][]float64{{1}, {-1}} },
+		"episodes must be between 1 and 1048576": func(s *AdaptSpec) { s.Episodes = -3 },
+		"unknown backend":                        func(s *AdaptSpec) { s.Skills, s.Backend = &unfinished, "abacus" },
 	} {
 		spec := AdaptSpec{Skills: skills, Perturbation: envs.GravityMultiplier, Runs: t.TempDir(),
 			Quiet: true}

@@ -14,13 +14,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// algorithm is a method by its name.
+// algorithm is a registered algorithm.
 type algorithm struct {
 	name     string
 	defaults func(envs.Spec) family // the paper's hyperparameters
 }
 
-// algorithms are those of both families, in the paper's order.
+// algorithms returns the algorithms of both families in the paper's order.
 var algorithms = sync.OnceValue(func() (all []algorithm) {
 	for _, a := range evolution.Algorithms {
 		all = append(all, algorithm{a.Name, func(s envs.Spec) family { return evolving{a.Defaults(s)} }})
@@ -32,7 +32,7 @@ var algorithms = sync.OnceValue(func() (all []algorithm) {
 	return all
 })
 
-// Algorithms lists the algorithms that [Train] knows.
+// Algorithms lists the names of the algorithms of [Train].
 func Algorithms() []string {
 	var list []string
 	for _, a := range algorithms() {
@@ -41,7 +41,7 @@ func Algorithms() []string {
 	return list
 }
 
-// usesSkills says how to make the runs that name no algorithm of [Train].
+// usesSkills tells how to make the runs whose algorithm is not one of [Train].
 var usesSkills = map[string]string{
 	HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
 		"`qdnb sweep run`, or call qdnb.Control in a notebook",
@@ -49,12 +49,12 @@ var usesSkills = map[string]string{
 		"sweep run`, or call qdnb.Adapt in a notebook",
 }
 
-// findAlgorithm looks an algorithm up.
+// findAlgorithm looks up an algorithm by name.
 func findAlgorithm(name string) (algorithm, error) {
 	i := slices.IndexFunc(algorithms(), func(a algorithm) bool { return a.name == name })
 	if use, ok := usesSkills[name]; ok && i < 0 {
 		return algorithm{},
-			errors.Errorf("%s uses the skills of finished runs and is not trained by itself: %s", name, use)
+			errors.Errorf("%s needs the skills of a finished run: %s", name, use)
 	}
 	if i < 0 {
 		return algorithm{}, names.Unknown("algorithm", name, Algorithms())
@@ -62,26 +62,25 @@ func findAlgorithm(name string) (algorithm, error) {
 	return algorithms()[i], nil
 }
 
-// family is what an algorithm's hyperparameters are to [Train]: those of neuroevolution or of
-// reinforcement learning.
+// family is the hyperparameters of an algorithm as [Train] sees them. Its implementations are the
+// neuroevolution and the reinforcement-learning family.
 type family interface {
-	// Check finds values that cannot work, before anything is compiled.
+	// Check rejects invalid values before anything is compiled.
 	Check() error
-	// hyperparameters is a pointer to the settings, for assignments and for the configuration.
+	// hyperparameters returns a pointer to the settings, for assignments and for the configuration.
 	hyperparameters() any
-	// printed are the assignments that replace hyperparameters of the published code by those of
-	// the paper, where they disagree.
+	// printed returns assignments of the paper's values where the published code disagrees.
 	printed(env string) []string
-	// options are those that the environment is made with.
+	// options returns the options with which the environment is made.
 	options() []envs.Option
-	// tessellation gives the number of cells of the repertoire that is measured, of the samples
-	// that its tessellation clusters, and its seed.
+	// tessellation returns the number of cells of the measured repertoire, the number of samples
+	// that are clustered for its tessellation, and the seed.
 	tessellation() (cells, samples int, seed int64)
-	// task is what a genotype of the repertoire is evaluated in.
+	// task returns the task in which genotypes of the repertoire are evaluated.
 	task(envs.Env) evolution.Task
-	// takes tells which factors of a variant are none of the family's.
+	// takes returns an error if the spec replaces parts that the family does not have.
 	takes(Spec) error
-	// fingerprints hash the parts that a spec supplies, by their names.
+	// fingerprints hashes the parts that a spec supplies, by name.
 	fingerprints(plan) (map[string]string, error)
 	// search compiles the algorithm.
 	search(p plan, platform *xla.Platform, centroids npz.Array) (search, error)
@@ -89,9 +88,10 @@ type family interface {
 
 // search is a running algorithm: [evolution.Search] or [skills.Search].
 type search interface {
-	// step runs the next generation or iteration; the first call what comes before the first.
+	// step runs the next generation or iteration. The first call evaluates the
+	// initial population or policy.
 	step() (outcome, error)
-	// generation is the newest, -1 before the first step.
+	// generation returns the newest generation, -1 before the first step.
 	generation() int64
 	Columns() []string
 	Arrays() (map[string]npz.Array, error)
@@ -105,11 +105,11 @@ type search interface {
 	Close()
 }
 
-// outcome is what a step found.
+// outcome is the result of a step.
 type outcome struct {
 	Generation, Evaluations, EnvSteps int64
-	// Fitnesses are of the repertoire that is measured; nil where it was not, and nothing is to be
-	// logged.
+	// Fitnesses are those of the measured repertoire. They are nil if it was not measured; then
+	// there is nothing to log.
 	Fitnesses []float32
 	Invalid   int
 	Extra     []float64 // see Columns

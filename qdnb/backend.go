@@ -7,8 +7,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Backend opens the backend of a specification (see [xla.Open]; empty for the best there is) and
-// describes it. Where XLA:CPU is chosen and not there it is fetched.
+// Backend opens a backend and describes it. See [xla.Open] for the specification; empty selects the
+// best available one. The plugin of XLA:CPU is downloaded if it is selected and missing.
 func Backend(spec string) (string, error) {
 	platform, err := xla.Open(spec)
 	if err != nil {
@@ -17,7 +17,7 @@ func Backend(spec string) (string, error) {
 	return platform.String(), nil
 }
 
-// Downloads of plugins show a bar, in notebooks too.
+// Plugin downloads show a progress bar, in notebooks too.
 func init() {
 	var bar *runs.Bar
 	xla.Progress = func(label string, done, total int64) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Constants names the same runs as the assignments that it stands for; without it runs keep the
-// names that they had.
+// Constants names the same runs as the assignments that it stands for. Without it, run names do not
+// change.
 func TestConstants(t *testing.T) {
 	name := func(s Spec) string {
 		s.Algorithm, s.Env = "dads-reward", "walker-uni"

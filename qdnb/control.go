@@ -19,33 +19,33 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// HierarchicalControl names, as an algorithm does, the runs of [Control].
+// HierarchicalControl is the algorithm name of the runs of [Control].
 const HierarchicalControl = "ppo"
 
-// The task of [Control], and the one whose skills it is controlled by.
+// The environment of [Control], and the environment that supplies the skills.
 const (
 	hurdlesEnv      = "halfcheetah-hurdles"
 	hurdlesSkillEnv = "halfcheetah-uni"
 )
 
-// ControlSpec says which skills a meta-controller is to choose among, and for how long it learns.
+// ControlSpec configures [Control].
 type ControlSpec struct {
-	// a finished run of halfcheetah-uni: the skills of its policy, or all filled cells of its
-	// repertoire where it has none
+	// Skills is a finished run of halfcheetah-uni. The meta-controller chooses among the skills of
+	// its policy, or all filled cells of its repertoire if it has no skills.
 	Skills *runs.Run
-	// SkillsBudget is what the skills were trained for, a part of the name of the results; the
-	// budget of the run if it is zero.
+	// SkillsBudget is the budget that the skills were trained for; the run's budget if zero. It is
+	// part of the configuration of the results.
 	SkillsBudget runs.Budget
 
 	Set    []string    // overrides hyperparameters, as in "num_envs=64": see [hierarchy.Settings]
-	Budget runs.Budget // the first limit that is reached counts; [ControlBudget] without any
+	Budget runs.Budget // ends the run at its first limit; [ControlBudget] if zero
 
 	Runs    string // folder of the results; [runs.Folder] if empty
-	Backend string // see [xla.Open]; empty for the best there is
+	Backend string // see [xla.Open]; the best available one if empty
 	Quiet   bool   // no progress bar
 }
 
-// ControlBudget is the paper's: 61 iterations, just below 200 million environment steps.
+// ControlBudget is the paper's budget: 61 iterations, just below 200 million environment steps.
 var ControlBudget = runs.Budget{EnvSteps: 199_884_800}
 
 // control are the hyperparameters of the runs of [Control].
@@ -55,18 +55,18 @@ type control struct {
 	hierarchy.Settings
 }
 
-// controlColumns are those of the metrics of [Control], before the losses: a row for each
+// controlColumns are the columns of the metrics of [Control] before the losses, with a row per
 // evaluation. fitness_max is the best of all evaluations so far.
 var controlColumns = []string{
 	"generation", "evaluations", "env_steps", "seconds", "fitness_mean", "fitness_std", "fitness_max",
 	"hurdles_mean", "hurdles_max",
 }
 
-// ControlConfig is the configuration that names the run of [Control] for the skills of a run that
-// was, or will be, trained. Its seed is that of the skills.
+// ControlConfig returns the configuration of the run of [Control]. The training run is given by its
+// configuration and budget, and need not exist yet. The seed is the training run's.
 func ControlConfig(training runs.Config, trained runs.Budget, s ControlSpec) (runs.Config, error) {
 	if training.Env != hurdlesSkillEnv {
-		return runs.Config{}, errors.Errorf("%s is controlled by skills of %s, and %s is a run of %s",
+		return runs.Config{}, errors.Errorf("%s needs skills of %s, but %s is a run on %s",
 			hurdlesEnv, hurdlesSkillEnv, training.Name(), training.Env)
 	}
 	c := control{Settings: hierarchy.Default()}
@@ -77,15 +77,15 @@ func ControlConfig(training runs.Config, trained runs.Budget, s ControlSpec) (ru
 	return runs.NewConfig(HierarchicalControl, hurdlesEnv, training.Seed, c)
 }
 
-// Control trains a meta-controller that leads a cheetah over hurdles: every ten steps it chooses
-// which skill of a run acts next, and PPO teaches it what to choose. The skills stay as they are.
-// It is a run of its own, whose metrics are those of evaluations: the return of episodes, and how
-// many of the ten hurdles they pass. As [Train] it loads what is there, goes on where it was cut
-// off, extends what is finished by a larger budget, and ends with [ErrInterrupted] when ctx is
-// done. See [Watch] for what the controller does.
+// Control trains a meta-controller that steers a half-cheetah over hurdles. Every ten steps the
+// meta-controller, trained by PPO, chooses which skill of a run acts next. The skills are not
+// trained further. Control creates a run, whose metrics are those of evaluations: the return of
+// episodes, and how many of the ten hurdles they pass. Like [Train], it loads a finished run,
+// resumes an interrupted one, extends a run whose budget has grown, and returns [ErrInterrupted]
+// when ctx is done. [Watch] plays an episode of the trained controller.
 func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if s.Skills == nil {
-		return nil, errors.New("there is no run whose skills are to be controlled: set Skills")
+		return nil, errors.New("no run is given: set Skills to the run whose skills to choose among")
 	}
 	if s.SkillsBudget == (runs.Budget{}) {
 		s.SkillsBudget = s.Skills.Status.Budget
@@ -100,7 +100,7 @@ func Control(ctx context.Context, s ControlSpec) (*runs.Run, error) {
 	if err = cmp.Or(err, s.Budget.Validate()); err != nil {
 		return nil, err
 	}
-	if _, err := xla.Canonical(s.Backend); err != nil { // also where nothing is left to compute
+	if _, err := xla.Canonical(s.Backend); err != nil { // checked even if nothing is left to compute
 		return nil, err
 	}
 	if run, err := runs.Open(filepath.Join(s.Runs,
@@ -127,7 +127,7 @@ type controlling struct {
 	ControlSpec
 	session
 	search *hierarchy.Search
-	last   []string // figures of the newest evaluation
+	last   []string // metrics of the newest evaluation, for the progress bar
 }
 
 // open opens the backend, compiles, and restores the newest checkpoint.
@@ -192,8 +192,8 @@ func (c *controlling) train(ctx context.Context) error {
 		return err
 	}
 	if err := npz.Write(filepath.Join(c.writer.Dir, controlPolicyFile), policy); err != nil {
-		return errors.Errorf("the policy of %s cannot be kept: %v; the same command goes on from the "+
-			"last checkpoint", c.writer.Name(), err)
+		return errors.Errorf("cannot write the policy of %s: %v; rerun the same command to resume from "+
+			"the last checkpoint", c.writer.Name(), err)
 	}
 	c.status.Finished = true
 	if err := c.save(); err != nil {
@@ -203,7 +203,7 @@ func (c *controlling) train(ctx context.Context) error {
 	return nil
 }
 
-// controlPolicyFile is the name of the file within a run's folder that holds the meta-controller.
+// controlPolicyFile is the name of the file in a run's folder that holds the meta-controller.
 const controlPolicyFile = "policy.npz"
 
 // step runs an iteration and records it.
@@ -232,19 +232,19 @@ func (c *controlling) step() error {
 			return err
 		}
 	}
-	c.bar.Update(c.Budget.Fraction(s.Progress), c.figures()...)
+	c.bar.Update(c.Budget.Fraction(s.Progress), c.metrics()...)
 	return nil
 }
 
-// figures are those of the progress bar, the most important first.
-func (c *controlling) figures() []string {
+// metrics returns the metrics for the progress bar, the most important first.
+func (c *controlling) metrics() []string {
 	return append([]string{fmt.Sprintf("max fitness %.4g", c.status.MaxFitness)}, c.last...)
 }
 
-// summary is how the run stands.
+// summary returns the iteration and the newest metrics.
 func (c *controlling) summary() string {
 	return strings.Join(append([]string{fmt.Sprintf("iteration %d", c.status.Generation)},
-		c.figures()...), "  ")
+		c.metrics()...), "  ")
 }
 
 // save writes a checkpoint.
@@ -256,27 +256,27 @@ func (c *controlling) save() error {
 	return c.checkpoint(c.status.Generation, arrays)
 }
 
-// hurdlesPassed is how many hurdles a torso has passed whose farthest position, as observed, is x.
+// hurdlesPassed returns how many hurdles a torso has passed. x is its farthest observed position.
 func hurdlesPassed(x float64) int {
-	count := math.Ceil(metres(x)/robots.HurdleSpacing) - 1 // those that are strictly nearer
+	count := math.Ceil(metres(x)/robots.HurdleSpacing) - 1 // the hurdles strictly before x
 	if !(count > 0) {
 		return 0
 	}
 	return int(min(count, robots.HurdleNumber))
 }
 
-// metres is the torso's x from what is observed of it.
+// metres converts the torso's observed position to its x in metres.
 func metres(observed float64) float64 { return envs.HurdlesHalfway * (observed + 1) }
 
-// skillSet is what a meta-controller chooses among.
+// skillSet holds the skills that a meta-controller chooses among.
 type skillSet struct {
 	task    hierarchy.Task
 	rows    npz.Array // [skills, N]
-	numbers []int     // of the skills, or their cells
+	numbers []int     // of the skills or cells, [skills]
 }
 
-// controlSkills are the skills of a run, in the form in which they act on the hurdles. They see
-// what they saw in training: not the position before it.
+// controlSkills returns the skills of a run as policies for the hurdles environment. They observe
+// what they observed in training, so not the position that precedes it in the observation.
 func controlSkills(run *runs.Run) (skillSet, error) {
 	env, err := envs.Make(hurdlesEnv)
 	if err != nil {
@@ -322,16 +322,15 @@ func controlSkills(run *runs.Run) (skillSet, error) {
 	}
 	if want := len(set.numbers) * set.task.Skills.Net.Params(); len(flat) != want {
 		return skillSet{},
-			errors.Errorf("the skills of %s have %d parameters together, not %d: they are not for %s",
+			errors.Errorf("the skills of %s have %d parameters in total, not %d: they do not fit %s",
 				run.Name(), len(flat), want, hurdlesEnv)
 	}
 	set.rows = npz.Of(flat, len(set.numbers), len(flat)/len(set.numbers))
 	return set, nil
 }
 
-// gaussianSkill is a skill as a policy of its own, as [runs.Skills.Genotype] makes it, but with the
-// scales of the actions: the row of the first kernel that belongs to the skill becomes part of the
-// bias.
+// gaussianSkill returns a skill as a separate policy, like [runs.Skills.Genotype], but keeps the
+// scales of the actions. The skill's row of the first kernel is added to the bias.
 func gaussianSkill(s *runs.Skills, k int) []float32 {
 	units := s.Sizes()[1]
 	bias, kernel, rest := s.Policy[:units], s.Policy[units:units+s.Observations*units],

@@ -18,8 +18,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// cheetahs is a finished run of made-up skills of halfcheetah-uni: three skills of a policy, or a
-// repertoire of four cells, one of them empty.
+// cheetahs returns a finished run on halfcheetah-uni with made-up skills: a policy with three
+// skills, or a repertoire of four cells, one of them empty.
 func cheetahs(t *testing.T, root string, algorithm string) *runs.Run {
 	t.Helper()
 	random := rand.New(rand.NewPCG(4, 0))
@@ -59,7 +59,7 @@ func cheetahs(t *testing.T, root string, algorithm string) *runs.Run {
 	return run
 }
 
-// smallControl takes seconds.
+// smallControl returns the spec of a run that takes seconds.
 func smallControl(skills *runs.Run, folder string, iterations int) ControlSpec {
 	return ControlSpec{
 		Skills: skills, Runs: folder, Budget: Generations(iterations), Backend: "go", Quiet: true,
@@ -89,7 +89,8 @@ func policyBytes(t *testing.T, run *runs.Run) []byte {
 	return data
 }
 
-// A run is there once; stopped after every iteration, or extended, it ends with the same bytes.
+// A run is trained only once. Interrupted after every iteration, or extended, it ends with the same
+// bytes.
 func TestControl(t *testing.T) {
 	for _, algorithm := range []string{"map-elites", "diayn"} {
 		root := t.TempDir()
@@ -137,12 +138,12 @@ func TestControl(t *testing.T) {
 			t.Fatalf("a stopped run: %v", err)
 		}
 		if resumed := controlled(t, spec); !bytes.Equal(policyBytes(t, resumed), policyBytes(t, whole)) {
-			t.Errorf("%s: extended and stopped it learns something else", algorithm)
+			t.Errorf("%s: the extended or interrupted run ends with other bytes", algorithm)
 		}
 	}
 }
 
-// The skills of a meta-controller are those of the run: in their means, genotypes.
+// The skills of a meta-controller have the same means as the genotypes of the run's skills.
 func TestControlSkills(t *testing.T) {
 	run := cheetahs(t, t.TempDir(), "diayn")
 	skills := Must(run.Skills())
@@ -150,7 +151,7 @@ func TestControlSkills(t *testing.T) {
 	params, flat := set.task.Skills.Net.Params(), Must(set.rows.Float32s())
 	for k := range skills.Count {
 		row, want := flat[k*params:(k+1)*params], skills.Genotype(k)
-		// Up to the last layer the rows are the same; there every other half of a row is scales.
+		// The rows are the same up to the last layer, where half of each row gives the scales.
 		a := skills.Actions
 		first := len(want) - (8+1)*a
 		means := slices.Clone(row[:first])
@@ -184,7 +185,7 @@ func TestControlConfig(t *testing.T) {
 	}
 	elsewhere := Must(Spec{Algorithm: "map-elites", Env: "walker-uni"}.Config())
 	for want, try := range map[string]func() error{
-		"controlled by skills of halfcheetah-uni": func() error {
+		"halfcheetah-hurdles needs skills of halfcheetah-uni": func() error {
 			_,
 				err := ControlConfig(elsewhere, PaperBudget, ControlSpec{})
 			return err
@@ -218,11 +219,11 @@ func TestHurdlesPassed(t *testing.T) {
 		}
 	}
 	if got := hurdlesPassed(math.NaN()); got != 0 {
-		t.Errorf("%d hurdles passed nowhere", got)
+		t.Errorf("%d hurdles passed at NaN", got)
 	}
 }
 
-// An episode to watch is the same each time, and as long as its decisions.
+// Watch is deterministic, and the episode has the length of its decisions.
 func TestWatch(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	root := t.TempDir()
@@ -232,7 +233,7 @@ func TestWatch(t *testing.T) {
 	again, other := Must(Watch(run, 5)), Must(Watch(run, 6))
 	if !slices.Equal(e.X, again.X) || !slices.Equal(e.Skills, again.Skills) || slices.Equal(e.X,
 		other.X) {
-		t.Error("episodes do not follow from their seeds")
+		t.Error("episodes do not depend on their seeds alone")
 	}
 	if len(e.X) != 6 || len(e.Skills) != 3 || math.Abs(e.X[0]) > 0.5 || e.Z[0] < 0.2 || e.Z[0] >
 		1.5 || !e.Cells {
@@ -243,9 +244,9 @@ func TestWatch(t *testing.T) {
 			t.Errorf("cell %d is empty", cell)
 		}
 	}
-	// The sum of the velocities is the way, and what is paid is no more than that.
-	if way := (e.X[5] - e.X[0]) / 0.05; e.Fitness > way+20 {
-		t.Errorf("return %v for a way of %v", e.Fitness, e.X)
+	// The sum of the velocities is the distance, which bounds the return.
+	if distance := (e.X[5] - e.X[0]) / 0.05; e.Fitness > distance+20 {
+		t.Errorf("return %v for the positions %v", e.Fitness, e.X)
 	}
 	if _, err := Must(e.Figure()).PNG(figures.Resolution); err != nil {
 		t.Error(err)

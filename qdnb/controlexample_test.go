@@ -7,8 +7,8 @@ import (
 	"example.com/qdnb/qdnb"
 )
 
-// Skills that run are found, a meta-controller learns which of them leads over hurdles when, and an
-// episode of it becomes a figure. At the sizes of the paper, without Set, this takes hours.
+// The example discovers running skills, trains a meta-controller that chooses among them to pass
+// hurdles, and draws one of its episodes. At the paper's sizes, without Set, this takes hours.
 func ExampleControl() {
 	skills, err := qdnb.Train(qdnb.Spec{
 		Algorithm: "map-elites", Env: "halfcheetah-uni", Budget: qdnb.Generations(100),

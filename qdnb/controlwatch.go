@@ -15,25 +15,24 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// MetaEpisode is an episode under a meta-controller.
+// MetaEpisode is an episode played by a meta-controller.
 type MetaEpisode struct {
 	Fitness  float64
 	Hurdles  int       // passed
-	X, Z     []float64 // of the torso after each step: metres along the way, and its height
-	Skills   []int     // chosen, one after the other: a skill's number, or a cell
+	X, Z     []float64 // of the torso after each step: position along the track and height, metres
+	Skills   []int     // chosen, in order: skill numbers or cells
 	Decision int       // steps for which a chosen skill acts
 	Cells    bool      // skills are cells of a repertoire
 
-	// Film shows it, from the end of the first step on.
+	// Film shows the episode from the end of its first step.
 	Film *scene.Film
 }
 
-// Watch lets the meta-controller of a finished run of [Control] play an episode, from an initial
-// state that seed draws, as it draws what is chosen. The run whose skills it controls must lie in
-// the same folder as the run.
+// Watch plays an episode with the meta-controller of a finished run of [Control]. seed draws the
+// initial state and the choices. The run that supplies the skills must lie in the same folder.
 func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	if run.Config.Algorithm != HierarchicalControl {
-		return nil, errors.Errorf("%s has no meta-controller to watch: it is a run of %s", run.Name(),
+		return nil, errors.Errorf("%s has no meta-controller: it is a run of %s", run.Name(),
 			run.Config.Algorithm)
 	}
 	var settings control
@@ -92,7 +91,7 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 		looks = append(looks, found.Looked(0, step)...)
 	}
 	e.Film = stage.film(nil, looks)
-	e.Film.Title = fmt.Sprintf("%s on %s, led over hurdles",
+	e.Film.Title = fmt.Sprintf("%s on %s, hierarchical control",
 		figures.MethodName(trained.Config.Algorithm), run.Config.Env)
 	e.Film.Subtitle = e.summary()
 	if err := e.Film.Check(); err != nil {
@@ -106,14 +105,14 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 	return e, nil
 }
 
-// summary says how the episode went.
+// summary returns the return and the number of hurdles passed.
 func (e *MetaEpisode) summary() string {
 	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(e.Fitness), e.Hurdles,
 		robots.HurdleNumber)
 }
 
-// Figure draws the way of the torso over the hurdles, seen from the side, and which skills were
-// chosen.
+// Figure draws the trajectory of the torso over the hurdles, seen from the side, and the chosen
+// skills.
 func (e *MetaEpisode) Figure() (*figures.Figure, error) {
 	name := "skill"
 	if e.Cells {

@@ -31,12 +31,11 @@ func (d discovering) task(env envs.Env) evolution.Task {
 
 func (d discovering) takes(s Spec) error {
 	if s.Emitter != nil || s.Learner != nil || s.Archive != nil {
-		return errors.Errorf("%s has neither an emitter, nor a learner of one, nor an archive: set "+
-			"Diversity or Objective", s.Algorithm)
+		return errors.Errorf("%s has no emitter, learner or archive to replace: set Diversity or "+
+			"Objective", s.Algorithm)
 	}
 	if (s.Diversity != nil || s.Objective != nil) && d.Method().Diversity == nil {
-		return errors.New("sac plays no skills that could be told apart: take diayn-reward, and set " +
-			"Diversity or Objective there")
+		return errors.New("sac has no skills: use diayn-reward and replace its Diversity or Objective")
 	}
 	return nil
 }
@@ -69,7 +68,7 @@ func (d discovering) search(p plan, platform *xla.Platform, centroids npz.Array)
 	return discoveringSearch{running, task, base.Hidden}, nil
 }
 
-// discoveringSearch is a search whose end leaves skills.
+// discoveringSearch adapts [skills.Search] to search. A finished search has skills.
 type discoveringSearch struct {
 	*skills.Search
 	task   skills.Task
@@ -85,7 +84,7 @@ func (s discoveringSearch) step() (outcome, error) {
 	return outcome{o.Iteration, o.Evaluations, o.EnvSteps, o.Fitnesses, o.Invalid, o.Extra}, err
 }
 
-// skills are the policy as it is now, and what its skills do.
+// skills returns the current policy and an evaluation of its skills.
 func (s discoveringSearch) skills() (*runs.Skills, error) {
 	evaluation, err := s.Evaluate()
 	if err != nil {

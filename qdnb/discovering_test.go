@@ -18,7 +18,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// smallDiscovery is a run of some algorithm of the reinforcement-learning family, of seconds.
+// smallDiscovery returns the spec of a run of a reinforcement-learning algorithm that takes
+// seconds.
 func smallDiscovery(algorithm, folder string, iterations int) Spec {
 	spec := small(folder, iterations)
 	spec.Algorithm = algorithm
@@ -36,7 +37,7 @@ func smallDiscovery(algorithm, folder string, iterations int) Spec {
 	return spec
 }
 
-// finished is what the end of a run leaves: its repertoire and its skills.
+// finished returns the final repertoire and skills of a run.
 func finished(t *testing.T, run *runs.Run) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(run.Dir, "skills.npz"))
@@ -46,10 +47,10 @@ func finished(t *testing.T, run *runs.Run) []byte {
 	return append(data, repertoireBytes(t, run)...)
 }
 
-// Interrupted after every iteration, extended, or trained in one go: the same repertoire and the
-// same skills, to the byte.
-func TestSkillsGoOnBitForBit(t *testing.T) {
-	const iterations = 36 // the ring of the replay buffer begins again after 30
+// A run that is interrupted after every iteration, extended, or trained in one go ends with the
+// same repertoire and skills, to the byte.
+func TestSkillsResumeBitForBit(t *testing.T) {
+	const iterations = 36 // the replay buffer wraps around after 30
 	for _, algorithm := range []string{"diayn-reward", "smerl-dads", "sac"} {
 		t.Run(algorithm, func(t *testing.T) {
 			of := func(folder string, iterations int) Spec {
@@ -80,28 +81,28 @@ func TestSkillsGoOnBitForBit(t *testing.T) {
 				spec.KeepReplay = true
 				run := train(t, spec)
 				if same := bytes.Equal(finished(t, run), finished(t, whole)); same != (budget == iterations) {
-					t.Errorf("extended to iteration %d of %d: the same skills is %v", budget, iterations, same)
+					t.Errorf("extended to iteration %d of %d: same skills: %v", budget, iterations, same)
 				}
 				if kept, _ := filepath.Glob(filepath.Join(run.Dir, "replay", "*")); len(kept) == 0 {
 					t.Error("the replay buffer is not kept")
 				}
 			}
 			if dropped, _ := filepath.Glob(filepath.Join(whole.Dir, "replay")); len(dropped) > 0 {
-				t.Error("a finished run keeps its replay buffer without being asked to")
+				t.Error("a finished run keeps its replay buffer without KeepReplay")
 			}
 		})
 	}
 }
 
 func TestSkillsRefillTheReplayBuffer(t *testing.T) {
-	for algorithm, want := range map[string]string{"smerl-diayn": "filled anew with 3 episodes",
-		"sac": "filled anew with 3 episodes"} {
+	for algorithm, want := range map[string]string{"smerl-diayn": "refilled with 3 episodes",
+		"sac": "refilled with 3 episodes"} {
 		folder := t.TempDir()
-		train(t, smallDiscovery(algorithm, folder, 11)) // 66 steps of 20 an episode
+		train(t, smallDiscovery(algorithm, folder, 11)) // 66 steps, 20 per episode
 		var run *runs.Run
 		said := stderr(t, func() { run = train(t, smallDiscovery(algorithm, folder, 14)) })
 		if !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
-			t.Errorf("%s: extending a run whose buffer was dropped says %q, want %q in one line", algorithm,
+			t.Errorf("%s: extending a run whose buffer was deleted prints %q, want %q in one line", algorithm,
 				said, want)
 		}
 		if s := run.Status; s.Generation != 14 || s.EnvSteps != 84 || !s.Finished {
@@ -110,7 +111,7 @@ func TestSkillsRefillTheReplayBuffer(t *testing.T) {
 	}
 }
 
-// Every algorithm of the family: what it logs, and what it leaves.
+// Every algorithm of the family logs the expected columns and leaves the expected files.
 func TestSkillsAreMeasured(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	losses, rewards := []string{"critic_loss", "actor_loss", "alpha_loss"},
@@ -137,8 +138,8 @@ func TestSkillsAreMeasured(t *testing.T) {
 		if algorithm == "sac" {
 			count, episodes = 0, 2
 		}
-		// Measured at the beginning, every 12 steps before the 30th, and then every 30: in
-		// iterations of 6.
+		// Measured at the start, every 12 steps before step 30, and then every 30 steps, in
+		// iterations of 6 steps.
 		var got, want [][3]float64
 		for _, row := range table.Rows {
 			got = append(got, [3]float64(row[:3]))
@@ -226,18 +227,18 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 		}},
 		{"halfcheetah-hurdles has no descriptor", "diayn",
 			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
-		{"diayn has neither an emitter, nor a learner", "diayn",
+		{"diayn has no emitter, learner or archive", "diayn",
 			func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
-		{"sac has neither an emitter", "sac", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
-		{"sac plays no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
-		{"sac plays no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
-		{"map-elites has neither a diversity reward nor an objective", "map-elites",
+		{"sac has no emitter", "sac", func(s *Spec) { s.Emitter, s.Name = emitter, "mine" }},
+		{"sac has no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
+		{"sac has no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
+		{"map-elites has no diversity reward or objective", "map-elites",
 			func(s *Spec) { s.Diversity, s.Name, s.Set = diversity, "mine", nil }},
-		{"pga-aurora has neither a diversity reward nor an objective", "pga-aurora",
+		{"pga-aurora has no diversity reward or objective", "pga-aurora",
 			func(s *Spec) { s.Objective, s.Name, s.Set = objective, "mine", nil }},
-		{"a variant needs a name of its own", "diayn", func(s *Spec) { s.Objective = objective }},
-		{"a variant needs a name of its own", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
-		{"a variant needs a name of its own", "diayn",
+		{"a variant needs a name that no algorithm has", "diayn", func(s *Spec) { s.Objective = objective }},
+		{"a variant needs a name that no algorithm has", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
+		{"a variant needs a name that no algorithm has", "diayn",
 			func(s *Spec) { s.Objective, s.Name = objective, "diayn-reward" }},
 	} {
 		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)
@@ -252,8 +253,8 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// DIAYN and DADS become other algorithms by one factor: with DIAYN+REWARD's objective DIAYN is
-// DIAYN+REWARD, and with its diversity reward so is DADS+REWARD, in pointmaze, where no position is
+// Replacing one part turns an algorithm into another. DIAYN with the objective of DIAYN+REWARD is
+// DIAYN+REWARD. So is DADS+REWARD with its diversity reward, on pointmaze, where no position is
 // clipped.
 func TestVariantsOfSkills(t *testing.T) {
 	plain := train(t, smallDiscovery("diayn-reward", t.TempDir(), 8))
@@ -273,11 +274,11 @@ func TestVariantsOfSkills(t *testing.T) {
 	}
 	if other := train(t, smallDiscovery("diayn", t.TempDir(), 8)); bytes.Equal(finished(t, other),
 		finished(t, plain)) {
-		t.Error("DIAYN is the same: the test tells nothing")
+		t.Error("DIAYN gives the same result: the test proves nothing")
 	}
 }
 
-// Every algorithm has settings for every environment that the paper trains in; those of the
+// Every algorithm has settings for every training environment of the paper. The settings of the
 // reinforcement-learning family that differ between environments are the published ones (QDax,
 // qdbenchmark/configs).
 func TestPublishedSettings(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"example.com/qdnb/qdnb/algorithms/td3"
 )
 
-// The repository, as seen from this package.
+// The root of the repository, relative to this package.
 const root = ".."
 
 // documents are the paths of README.md, ARCHITECTURE.md and all pages in docs.
@@ -46,7 +46,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// tables gives the tables of a page whose header begins with a word, as rows of cells.
+// tables returns the tables of a page whose header begins with a word, as rows of cells.
 func tables(page, word string) (list [][][]string) {
 	var rows [][]string
 	for line := range strings.SplitSeq(page+"\n", "\n") {
@@ -68,8 +68,8 @@ func tables(page, word string) (list [][][]string) {
 
 const byEnvironment = "by environment"
 
-// documented are the settings that a page lists, as they are written: those of all environments,
-// and those by environment.
+// documented returns the settings that a page lists, as text: those of all environments, and those
+// by environment.
 func documented(t *testing.T, page string) (common map[string]string,
 	by map[string]map[string]string) {
 	t.Helper()
@@ -90,7 +90,7 @@ func documented(t *testing.T, page string) (common map[string]string,
 			for i, name := range table[0][1:] {
 				by[row[0]][name] = row[1+i]
 				if common[name] != byEnvironment {
-					t.Errorf("%s is %q, and in the table by environment", name, common[name])
+					t.Errorf("%s is %q, and also in the table by environment", name, common[name])
 				}
 			}
 		}
@@ -98,7 +98,7 @@ func documented(t *testing.T, page string) (common map[string]string,
 	return common, by
 }
 
-// same tells whether a text, as a table has it, is a value of JSON.
+// same reports whether a text of a table equals a JSON value.
 func same(text string, value any) bool {
 	if word, ok := value.(string); ok {
 		return text == word
@@ -110,7 +110,7 @@ func same(text string, value any) bool {
 	return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, value)
 }
 
-// compare tells where the settings that are documented for an environment are not the defaults.
+// compare reports the settings that are documented for an environment and are not the defaults.
 func compare(t *testing.T, env string, common map[string]string, by map[string]map[string]string,
 	defaults json.RawMessage) {
 	t.Helper()
@@ -134,7 +134,7 @@ func compare(t *testing.T, env string, common map[string]string, by map[string]m
 	}
 }
 
-// The environments of the paper that methods train on; those that others add need not be in tables.
+// The paper's training environments. Other environments need not be in the tables.
 var trained = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni",
 	"halfcheetah-uni"}
 
@@ -150,7 +150,7 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 				}
 				compare(t, env, common, by, config.Hyperparameters)
 
-				// What is documented can be set, and changes nothing.
+				// The documented settings can be set, and change nothing.
 				for name, text := range common {
 					if text == byEnvironment {
 						text = by[env][name]
@@ -182,7 +182,7 @@ func TestPagesListAllSettingsOfParts(t *testing.T) {
 	}
 }
 
-// Every page of an algorithm has the same sections, and a small figure.
+// Every page of an algorithm has the same sections and a small figure.
 func TestPagesHaveAllSections(t *testing.T) {
 	picture := regexp.MustCompile(`!\[[^\]]+\]\(([a-z0-9-]+\.png)\)`)
 	for _, name := range append(qdnb.Algorithms(), "td3", "ppo") {
@@ -230,7 +230,7 @@ var (
 	marks    = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// anchors are those that GitHub gives the headings of a page.
+// anchors returns the anchors of a page's headings, as on GitHub.
 func anchors(page string) map[string]bool {
 	found := map[string]bool{}
 	for _, match := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
@@ -246,7 +246,7 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// broken lists the relative links of a page at a path that lead nowhere.
+// broken lists the broken relative links of the page at a path.
 func broken(path, page string) (list []string) {
 	page = inline.ReplaceAllString(fenced.ReplaceAllString(page, ""), "")
 	for _, match := range link.FindAllStringSubmatch(page, -1) {
@@ -270,13 +270,13 @@ func broken(path, page string) (list []string) {
 	return list
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksAreNotBroken(t *testing.T) {
 	links := 0
 	for _, path := range documents(t) {
 		page := read(t, path)
 		links += len(link.FindAllString(page, -1))
 		for _, target := range broken(path, page) {
-			t.Errorf("%s links to %s, which is not there", path, target)
+			t.Errorf("%s links to %s, which does not exist", path, target)
 		}
 	}
 	if links < 100 {

@@ -15,7 +15,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// plane is an environment as a user writes one: a point that moves by its action, and pays for it.
+// plane is a custom environment: a point that moves by its action and pays for it.
 type plane struct{ name string }
 
 func (p plane) Spec() envs.Spec {
@@ -39,14 +39,14 @@ func (p plane) Step(s envs.State, action *Node) envs.State {
 	return p.at(Add(s.Observation, DivScalar(action, 10)), Neg(ReduceSum(Square(action), 1)))
 }
 
-// own is a run in an environment of the user's own.
+// own returns the spec of a run in a custom environment.
 func own(folder string, env envs.Env) Spec {
 	spec := small(folder, 4)
 	spec.Env, spec.Environment = "", env
 	return spec
 }
 
-// svg is the text of a figure.
+// svg returns a figure as SVG.
 func svg(t *testing.T, figure *figures.Figure) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "figure.svg")
@@ -56,7 +56,7 @@ func svg(t *testing.T, figure *figures.Figure) string {
 	return string(Must(os.ReadFile(file)))
 }
 
-func TestOwnEnvironment(t *testing.T) {
+func TestCustomEnvironment(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	env := plane{"plane"}
 	spec := own(t.TempDir(), env)
@@ -67,7 +67,7 @@ func TestOwnEnvironment(t *testing.T) {
 		t.Errorf("%s: %+v", run.Name(), run.Status)
 	}
 	if again := train(t, spec); again.Dir != run.Dir {
-		t.Errorf("the same again is in %s", again.Dir)
+		t.Errorf("the same spec again is in %s", again.Dir)
 	}
 	if other := train(t, own(spec.Runs, plane{"plane-2"})); other.Dir == run.Dir {
 		t.Error("another name is in the same folder")
@@ -81,7 +81,7 @@ func TestOwnEnvironment(t *testing.T) {
 		t.Fatalf("%d episodes, %v", len(episodes), err)
 	}
 	if _, err := Replay(run, 3, cells...); err == nil || !strings.Contains(err.Error(),
-		"plane is an environment of your own: give it to ReplayIn") {
+		"plane is a custom environment: pass it to ReplayIn") {
 		t.Errorf("without the environment: %v", err)
 	}
 	if _, err := ReplayIn(envs.AutoReset(plane{}, 5), run, 3,
@@ -110,10 +110,10 @@ func TestOwnEnvironment(t *testing.T) {
 	}
 }
 
-func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
+func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"set Env or Environment, not both": func(s *Spec) { s.Env = "pointmaze" },
-		`"pointmaze" is the name of an environment of qd`: func(s *Spec) {
+		"Env and Environment are mutually exclusive": func(s *Spec) { s.Env = "pointmaze" },
+		`"pointmaze" is the name of a built-in environment`: func(s *Spec) {
 			s.Environment = plane{
 				"pointmaze"}
 		},
@@ -121,7 +121,7 @@ func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
 		`env "my plane" is not a valid name`: func(s *Spec) {
 			s.Environment = plane{"my plane"}
 		},
-		"halfcheetah-hurdles has no descriptor by which": func(s *Spec) {
+		"halfcheetah-hurdles has no descriptor, which": func(s *Spec) {
 			s.Env,
 				s.Environment = "halfcheetah-hurdles", nil
 		},
@@ -138,12 +138,11 @@ func TestOwnEnvironmentMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// Figures of runs that have not noted their descriptor fall back on what is known of the
-// environment.
+// Figures of runs without a recorded descriptor use the descriptor of the environment.
 func TestRunsOfOlderProgramsHaveFigures(t *testing.T) {
 	run := train(t, small(t.TempDir(), 2))
 	if len(run.Status.Descriptor) != 2 {
-		t.Errorf("the run notes %v", run.Status.Descriptor)
+		t.Errorf("the run records the descriptor %v", run.Status.Descriptor)
 	}
 	file := filepath.Join(run.Dir, "status.json")
 	data := Must(os.ReadFile(file))
@@ -157,7 +156,7 @@ func TestRunsOfOlderProgramsHaveFigures(t *testing.T) {
 	}
 	older := Must(runs.Open(run.Dir))
 	if older.Status.Descriptor != nil {
-		t.Fatal("the test tells nothing")
+		t.Fatal("the test proves nothing")
 	}
 	if !strings.Contains(svg(t, Must(figures.Repertoire(older))), "final x") {
 		t.Error("no axis is called final x")

@@ -13,45 +13,50 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// EvaluateSpec says which policies of a run to evaluate, and where.
+// EvaluateSpec configures [Evaluate] and [Films]: which policies to evaluate, and in what
+// environment.
 type EvaluateSpec struct {
-	Skills []int // of a run with skills; see below
-	// of a repertoire. Without skills and cells it is all skills, or the best cell where there are
-	// no skills
-	Cells []int
+	// Skills or Cells select the policies. Without both, they are all skills of a run with skills,
+	// else the best cell.
+	Skills []int
+	Cells  []int // of the repertoire
 
-	// nil: the run's. Another one must have as many observations and actions
+	// Environment replaces the run's environment. It must have as many observations and actions.
 	Environment envs.Env
-	Conditions  *envs.Conditions // of the environment, see [envs.Perturbable]; nil: as it is
-	Episodes    int              // of each policy, each from an initial state of its own
-	Seed        int64            // draws the initial states, which are the same for all policies
+
+	Conditions *envs.Conditions // of the environment, see [envs.Perturbable]; nil: nominal
+	Episodes   int              // per policy, from different initial states
+	Seed       int64            // of the initial states, which all policies share
+
 	// Archived starts all episodes in the initial state of the evaluations in the repertoire,
-	// whatever Seed. AURORA and PGA-AURORA share one in a run; the other methods draw one for each
-	// evaluation, and do not keep which: for them it is an error, as it is with Conditions.
+	// whatever Seed. AURORA and PGA-AURORA use one such state per run. The other methods draw one
+	// per evaluation and do not store it, so Archived is an error for them, as it is together with
+	// Conditions.
 	Archived bool
-	Backend  string // see [xla.Open]; empty for the best there is
+
+	Backend string // see [xla.Open]; the best available one if empty
 }
 
-// Evaluation is what [Evaluate] finds.
+// Evaluation is the result of [Evaluate].
 type Evaluation struct {
 	Env      string
-	Episodes int // of each policy
-	Steps    int // of an episode, as in the run's settings
+	Episodes int // per policy
+	Steps    int // per episode, from the run's settings
 	Backend  string
 	Results  []Evaluated
 }
 
-// Evaluated is how one policy did.
+// Evaluated holds the results of one policy.
 type Evaluated struct {
 	Policy
-	Fitnesses   []float32 // [episodes]; -Inf where something was not a number
+	Fitnesses   []float32 // [episodes]; -Inf for an episode in which a value was NaN
 	Descriptors []float32 // [episodes, d]
 
-	records [][]float32 // of each recorder, [episodes, rows * width]
+	records [][]float32 // per recorder, [episodes, rows * width]
 }
 
-// Evaluate rolls policies of a run out, each for several episodes. What it finds of a policy does
-// not depend on the others.
+// Evaluate rolls out policies of a run, each for several episodes. The results of a policy do not
+// depend on the other policies.
 func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 	env, err := s.environment(run)
 	if err != nil {
@@ -76,38 +81,37 @@ func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 	}, nil
 }
 
-// rollouts evaluate policies from the same initial states, as often as there are conditions to
-// evaluate them under.
+// rollouts evaluates policies from the same initial states under any number of conditions.
 type rollouts struct {
 	platform  *xla.Platform
 	task      evolution.Task
 	evaluator *evolution.Evaluator
 	recorders []envs.Recorder
 	policies  []Policy
-	together  int // policies that one program evaluates
-	states    int // episodes of each that it evaluates
+	together  int // policies per call of the program
+	states    int // episodes per policy and call
 	episodes  int
 	seed      int64
 }
 
-// statesAtOnce is the number of initial states that one program knows. It is a part of the results:
-// beyond it, initial states come from another seed.
+// statesAtOnce is the maximum number of initial states per call of the program. Results depend on
+// it: initial states beyond it are drawn from another seed.
 const statesAtOnce = 512
 
-// episodesAtOnce is about how many episodes one program computes, for the sake of progress and of
-// memory. Results do not depend on it.
+// episodesAtOnce is the approximate number of episodes per call of the program. It limits memory
+// and the time between progress reports. Results do not depend on it.
 const episodesAtOnce = 2048
 
-// recordedAtOnce is the same where every step is recorded.
+// recordedAtOnce replaces episodesAtOnce if steps are recorded.
 const recordedAtOnce = 256
 
-// newRollouts compiles the rollout of policies of a run. hidden are their hidden layers if the
-// run's settings do not name them. Recorders are given the length of an episode.
+// newRollouts compiles the rollout of policies of a run. hidden is the sizes of their hidden
+// layers, nil if the run's settings hold them. Recorders receive the length of an episode.
 func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, episodes int,
 	seed int64, backend string,
 	recorders ...func(steps int) envs.Recorder) (*rollouts, error) {
 	if episodes < 1 || episodes > 1<<20 {
-		return nil, errors.Errorf("policies are evaluated for 1 to %d episodes, not %d", 1<<20, episodes)
+		return nil, errors.Errorf("episodes must be between 1 and %d, not %d", 1<<20, episodes)
 	}
 	if live, err := envs.NewPerturbable(env); err == nil {
 		env = live
@@ -133,7 +137,7 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 		atOnce = recordedAtOnce
 	}
 	r.together = min(len(policies), max(1, atOnce/r.states))
-	// whatever the number of policies
+	// The slice must not depend on the number of policies.
 	slice := evolution.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
 	if platform.Kind != xla.CPU {
 		slice = r.together * r.states
@@ -151,9 +155,8 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 
 func (r *rollouts) close() { r.evaluator.Free() }
 
-// under evaluates all policies under conditions; nil for those of the task as it is. step, if there
-// is one, is told how many episodes were computed since it was called before; its error ends the
-// evaluation.
+// under evaluates all policies under conditions; nil means nominal conditions. step, if not nil, is
+// called with the number of episodes computed since its last call. Its error ends the evaluation.
 func (r *rollouts) under(conditions *envs.Conditions,
 	step func(episodes int) error) (all []Evaluated, err error) {
 	d := len(r.task.Env.Spec().Descriptor.Lower)
@@ -176,8 +179,7 @@ func (r *rollouts) under(conditions *envs.Conditions,
 	return all, nil
 }
 
-// group evaluates as many policies as the program does together, or fewer: then it repeats the last
-// one.
+// group evaluates up to r.together policies. It pads a smaller group by repeating the last one.
 func (r *rollouts) group(group []Policy, conditions *envs.Conditions,
 	step func(int) error) ([]Evaluated, error) {
 	var genotypes []float32
@@ -224,18 +226,18 @@ func (r *rollouts) group(group []Policy, conditions *envs.Conditions,
 	return results, nil
 }
 
-// partSeed is the seed of the initial states of a part of the episodes: the seed itself of the
-// first. Golden multiples are far from the seeds that people choose.
+// partSeed returns the seed of the initial states of a part of the episodes. Part 0 uses the seed
+// itself. The others use golden-ratio multiples, which are far from seeds that people choose.
 func partSeed(seed int64, part int) int64 {
 	return int64(uint64(seed) ^ uint64(part)*0x9E3779B97F4A7C15)
 }
 
-// environment is where to evaluate.
+// environment returns the environment in which to evaluate.
 func (s EvaluateSpec) environment(run *runs.Run) (envs.Env, error) {
 	if s.Archived {
 		if run.Config.Algorithm != "aurora" && run.Config.Algorithm != "pga-aurora" {
-			return nil, errors.Errorf("the initial states of the evaluations in %s are not kept: choose "+
-				"those of the episodes by a seed", run.Name())
+			return nil, errors.Errorf("%s did not store the initial states of its evaluations: "+
+				"leave Archived (--archived) out", run.Name())
 		}
 		s.Archived = false
 		env, err := s.environment(run)
@@ -248,22 +250,21 @@ func (s EvaluateSpec) environment(run *runs.Run) (envs.Env, error) {
 		return s.Environment, s.Environment.Spec().Validate()
 	}
 	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is not an environment of qdnb: give the one to evaluate in",
-			run.Config.Env)
+		return nil, errors.Errorf("%s is not a built-in environment: set Environment", run.Config.Env)
 	}
 	return envs.Make(run.Config.Env)
 }
 
-// Mean is the mean fitness.
+// Mean returns the mean fitness.
 func (e Evaluated) Mean() float64 { return stats.Mean(e.fitnesses()) }
 
-// Std is the standard deviation of the fitness over the episodes, see [stats.Std].
+// Std returns the standard deviation of the fitness over the episodes, see [stats.Std].
 func (e Evaluated) Std() float64 { return stats.Std(e.fitnesses()) }
 
-// Median is the median fitness.
+// Median returns the median fitness.
 func (e Evaluated) Median() float64 { return stats.Median(e.fitnesses()) }
 
-// Quartiles are those of the fitness.
+// Quartiles returns the quartiles of the fitness.
 func (e Evaluated) Quartiles() (q1, q3 float64) { return stats.Quartiles(e.fitnesses()) }
 
 func (e Evaluated) fitnesses() []float64 {
@@ -274,7 +275,7 @@ func (e Evaluated) fitnesses() []float64 {
 	return wide
 }
 
-// Descriptor is the mean descriptor, [d].
+// Descriptor returns the mean descriptor, [d].
 func (e Evaluated) Descriptor() []float64 {
 	n := len(e.Fitnesses)
 	mean := make([]float64, len(e.Descriptors)/n)

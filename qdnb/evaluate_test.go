@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// drift is a point that moves by its action. Its descriptor is where it started, so that plain Go
-// can go the same way.
+// drift is a point that moves by its action. Its descriptor is its initial position, so that plain
+// Go can compute the same trajectory.
 type drift struct{ name string }
 
 func (d drift) Spec() envs.Spec {
@@ -36,14 +36,14 @@ func (d drift) Reset(keys xla.Key) envs.State {
 	return d.state(xy, xy, MulScalar(ReduceSum(xy, 1), 0))
 }
 
-// Step rewards the sum of the products of action and new position.
+// Step moves the point. The reward is the dot product of the action and the new position.
 func (d drift) Step(s envs.State, action *Node) envs.State {
 	xy := Add(s.Observation, DivScalar(action, 10))
 	return d.state(xy, s.Descriptor, ReduceSum(Mul(action, xy), 1))
 }
 
-// driftFitness is the fitness of a skill that starts somewhere: the network of flat parameters is
-// told the skill, and its first two outputs go through tanh.
+// driftFitness computes the fitness of a skill from an initial position. The network is conditioned
+// on the skill, and the action is the tanh of its first two outputs.
 func driftFitness(s *runs.Skills, skill int, start []float32, steps int) float64 {
 	x, y, fitness := float64(start[0]), float64(start[1]), 0.0
 	for range steps {
@@ -73,7 +73,7 @@ func driftFitness(s *runs.Skills, skill int, start []float32, steps int) float64
 	return fitness
 }
 
-// madeUp is a run of a made-up policy in drift, for 12 steps.
+// madeUp returns a run on drift with a made-up policy and episodes of 12 steps.
 func madeUp(t *testing.T, count int) (*runs.Run, *runs.Skills) {
 	t.Helper()
 	s := &runs.Skills{Observations: 2, Actions: 2, Count: count, Hidden: []int{6, 5}}
@@ -95,9 +95,8 @@ func madeUp(t *testing.T, count int) (*runs.Run, *runs.Skills) {
 	return run, s
 }
 
-// Skills do in an environment what the network does that is told the skill; from as many initial
-// states as there are episodes, the same for all skills; and what is found of one does not depend
-// on the others.
+// Evaluated skills act as the network conditioned on the skill. Every episode has another initial
+// state, which all skills share, and the results of a skill do not depend on the others.
 func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 	for _, backend := range []string{"", "go"} {
 		for _, count := range []int{3, 0} {
@@ -144,7 +143,7 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 	}
 }
 
-// More episodes than one program computes start from other states still.
+// More episodes than one call of the program computes still start from different states.
 func TestEvaluateInParts(t *testing.T) {
 	run, skills := madeUp(t, 2)
 	n := episodesAtOnce + 3
@@ -181,7 +180,7 @@ func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
 	}
 }
 
-// A cell is evaluated as it was when it was found: on average, since the initial states are others.
+// The mean fitness of a cell is close to its fitness in the repertoire. Initial states differ.
 func TestEvaluateCells(t *testing.T) {
 	run := train(t, small(t.TempDir(), 4))
 	repertoire := Must(run.Repertoire())
@@ -206,7 +205,7 @@ func TestEvaluateCells(t *testing.T) {
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	skilled, _ := madeUp(t, 2)
 	for want, evaluate := range map[string]func() (*Evaluation, error){
-		"for 1 to 1048576 episodes, not 0": func() (*Evaluation,
+		"episodes must be between 1 and 1048576, not 0": func() (*Evaluation,
 			error) {
 			return Evaluate(run, EvaluateSpec{})
 		},
@@ -231,11 +230,11 @@ func TestEvaluateCells(t *testing.T) {
 		"no repertoire: give a skill": func() (*Evaluation, error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{2}, Environment: drift{"drift"}})
 		},
-		"cannot be had together": func() (*Evaluation, error) {
+		"are mutually exclusive": func() (*Evaluation, error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
 				Environment: drift{"drift"}})
 		},
-		"drift is not an environment of qdnb": func() (*Evaluation,
+		"drift is not a built-in environment": func() (*Evaluation,
 			error) {
 			return Evaluate(skilled, EvaluateSpec{Episodes: 1})
 		},

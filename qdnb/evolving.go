@@ -29,7 +29,7 @@ func (e evolving) task(env envs.Env) evolution.Task {
 
 func (e evolving) takes(s Spec) error {
 	if s.Diversity != nil || s.Objective != nil {
-		return errors.Errorf("%s has neither a diversity reward nor an objective: set Emitter, Learner "+
+		return errors.Errorf("%s has no diversity reward or objective to replace: set Emitter, Learner "+
 			"or Archive", s.Algorithm)
 	}
 	return nil
@@ -45,7 +45,7 @@ func (e evolving) search(p plan, platform *xla.Platform, centroids npz.Array) (s
 		nil
 }
 
-// method is the algorithm's, with what the spec puts in the place of its parts.
+// method returns the algorithm's method with the parts that the spec replaces.
 func (e evolving) method(p plan, centroids npz.Array) evolution.Method {
 	method := e.Method(centroids)
 	if p.Emitter != nil {
@@ -63,7 +63,7 @@ func (e evolving) method(p plan, centroids npz.Array) evolution.Method {
 func (e evolving) fingerprints(p plan) (map[string]string, error) {
 	own := evolution.Method{Emitter: p.Emitter, Learner: p.Learner, Archive: p.Archive}
 	base, d := e.Base(), len(p.env.Spec().Descriptor.Lower)
-	// parts know the centroids by shape only
+	// Parts depend only on the shape of the centroids.
 	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
 	return evolution.Fingerprints(e.task(p.env), e.method(p, shape), own, base.Batch)
 }
@@ -77,10 +77,10 @@ func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evo
 	})
 }
 
-// evolvingSearch counts what a search does.
+// evolvingSearch adapts [evolution.Search] to search and counts evaluations and steps.
 type evolvingSearch struct {
 	*evolution.Search
-	batch, steps int64 // of a generation: evaluations, and steps of the environment
+	batch, steps int64 // per generation: evaluations, and environment steps
 }
 
 func (s evolvingSearch) generation() int64 { return s.Generation() }

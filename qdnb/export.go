@@ -15,25 +15,28 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// ExportSpec says what of a run to write, and where to.
+// ExportSpec configures [Export]: what to write, and where.
 type ExportSpec struct {
-	Skill      *int   // one skill as a policy of its own
+	Skill      *int   // one skill as a separate policy
 	Cell       *int   // the policy in a cell
 	Repertoire bool   // all cells
-	Out        string // an .npz file
-	Force      bool   // replace a file that is there
+	Out        string // path of the .npz file
+	Force      bool   // replace an existing file
 }
 
-// Export writes policies of a run to an .npz file that is of use without qdnb, and returns the
-// names and shapes of its arrays.
+// Export writes policies of a run to an .npz file that can be read without qdnb. It returns the
+// names and shapes of the arrays.
 //
-// A policy is layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, with ReLU
-// between the layers, and sizes, of the input, the hidden layers and the output. The action is tanh
-// of the output. Without Skill, Cell and Repertoire it is the best cell, or, of a run with skills,
-// the network of all skills: its input is the observation and the one-hot skill, the action is tanh
-// of the first half of its output, and skills is how many there are.
+// A policy has the arrays layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, and
+// sizes, which lists the sizes of the input, the hidden layers and the output. ReLU follows every
+// layer but the last. The action is the tanh of the output.
 //
-// A repertoire is genotypes, fitnesses, descriptors and centroids.
+// Without Skill, Cell and Repertoire, Export writes the best cell or, for a run with skills, the
+// network that all skills share. The input of this network is the observation and the one-hot
+// skill, the action is the tanh of the first half of the output, and the array skills holds the
+// number of skills.
+//
+// A repertoire has the arrays genotypes, fitnesses, descriptors and centroids.
 func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	given := 0
 	for _, is := range []bool{s.Skill != nil, s.Cell != nil, s.Repertoire} {
@@ -42,16 +45,16 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 		}
 	}
 	if given > 1 {
-		return nil, errors.New("one thing is exported at a time: give one of --skill, --cell and " +
-			"--repertoire")
+		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
+			"one of them")
 	}
 	if !strings.HasSuffix(s.Out, ".npz") {
-		return nil, errors.Errorf("%s does not end in .npz, which is what is written", s.Out)
+		return nil, errors.Errorf("%s does not end in .npz, the only supported format", s.Out)
 	}
 	if info, err := os.Stat(s.Out); err == nil && info.IsDir() {
 		return nil, errors.Errorf("%s is a folder", s.Out)
 	} else if err == nil && !s.Force {
-		return nil, errors.Errorf("%s is there already; --force replaces it", s.Out)
+		return nil, errors.Errorf("%s already exists; --force replaces it", s.Out)
 	}
 	arrays, err := s.arrays(run)
 	if err != nil {
@@ -69,14 +72,14 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 	return shapes, nil
 }
 
-// arrays are what is written.
+// arrays returns the arrays to write.
 func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	if err := ownPolicies(run); err != nil {
 		return nil, err
 	}
 	if s.Repertoire {
 		if !run.HasRepertoire() && run.HasSkills() {
-			return nil, errors.Errorf("%s has skills and no repertoire: give a skill, or nothing",
+			return nil, errors.Errorf("%s has skills and no repertoire: leave --repertoire out",
 				run.Name())
 		}
 		r, err := run.Repertoire()
@@ -115,14 +118,14 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	}
 	genotype := policies[0].Genotype
 	if want := runs.Row(sizes); want != len(genotype) {
-		return nil, errors.Errorf("layers of %v have %d parameters, the policies of %s %d", sizes, want,
-			run.Name(), len(genotype))
+		return nil, errors.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
+			sizes, want, run.Name(), len(genotype))
 	}
 	return layerArrays(genotype, sizes), nil
 }
 
-// sizesOf are the sizes of the layers of a run's policies of one skill each. hidden is nil where
-// the settings name it.
+// sizesOf returns the layer sizes of a run's policies, each of which is one skill. hidden is nil if
+// the run's settings hold the hidden layers.
 func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
 	if hidden != nil {
 		skills, err := run.Skills()
@@ -132,8 +135,8 @@ func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
 		return slices.Concat([]int{skills.Observations}, hidden, []int{skills.Actions}), nil
 	}
 	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is an environment of your own, whose sizes are not known here: "+
-			"export the repertoire", run.Config.Env)
+		return nil, errors.Errorf("%s is a custom environment, so the sizes of its policies are "+
+			"unknown: export the repertoire", run.Config.Env)
 	}
 	env, err := envs.Make(run.Config.Env)
 	if err != nil {
@@ -143,7 +146,7 @@ func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
 	return task.Policy.Sizes, err
 }
 
-// layerArrays cuts a flat row into layers.
+// layerArrays splits the flat parameters of a network into layers.
 func layerArrays(row []float32, sizes []int) map[string]npz.Array {
 	arrays := map[string]npz.Array{}
 	wide := make([]int64, len(sizes))

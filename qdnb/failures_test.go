@@ -16,13 +16,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// here is the place of the caller, lines further down, as errors print it.
+// here returns the position that many lines below the caller, as errors print it.
 func here(lines int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", file, line+lines)
 }
 
-// lineWith is the place of the line of this file that begins with a text.
+// lineWith returns the position of the line of this file that begins with a text.
 func lineWith(t *testing.T, text string) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
@@ -33,8 +33,8 @@ func lineWith(t *testing.T, text string) string {
 	return fmt.Sprintf("%s:%d", file, strings.Count(before, "\n")+2)
 }
 
-// failing is what the error of a run that cannot be compiled must say: the program, the function,
-// its line, and the rest of the line.
+// failing is the expected error of a run that cannot be compiled: the program, the function, its
+// line, and the rest of the message.
 type failing struct{ program, function, at, rest string }
 
 func (f failing) check(t *testing.T, spec Spec) {
@@ -49,7 +49,7 @@ func (f failing) check(t *testing.T, spec Spec) {
 	}
 }
 
-// The sizes of small, with slices of 8.
+// The sizes of [small], with slices of 8.
 const (
 	sliceAxis  = "8: policies of a slice of the batch"
 	batchAxis  = "16: policies of the batch"
@@ -129,7 +129,7 @@ func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
 		spec.Set = append(spec.Set, "slice=8")
 		want.check(t, spec)
 	}
-	// Environments that restart by themselves are not to blame for what is behind them.
+	// The error blames the inner environment, not the automatic reset around it.
 	spec := smallDiscovery("sac", t.TempDir(), 1)
 	spec.Env, spec.Environment = "", broken{plane{"plane"}, "rewards of rank 2"}
 	failing{"iteration", "qdnb.broken.Step", step, ": it returns Reward of shape (Float32)[6, 1], not (Float32)[6] (6: environments)"}.check(t, spec)

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// smallOf is a run of some algorithm of the family, of seconds.
+// smallOf returns the spec of a run of an algorithm of the family that takes seconds.
 func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
@@ -29,9 +29,9 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	return spec
 }
 
-// Interrupted after every generation, extended in two steps, or trained in one go: the same
-// repertoire, to the byte. What a learner learns from is put back from the disk.
-func TestFamilyGoesOnBitForBit(t *testing.T) {
+// A run that is interrupted after every generation, extended in two steps, or trained in one go
+// ends with the same repertoire, to the byte. A learner's replay buffer is restored from disk.
+func TestFamilyResumesBitForBit(t *testing.T) {
 	for _, algorithm := range []string{"pga-map-elites", "aurora", "pga-aurora"} {
 		t.Run(algorithm, func(t *testing.T) {
 			// AURORA's loops of two: trained at 0 and 4, the threshold at 6 is not due, and at 8
@@ -60,7 +60,7 @@ func TestFamilyGoesOnBitForBit(t *testing.T) {
 				}
 			}
 			if dropped, _ := filepath.Glob(filepath.Join(whole.Dir, "replay")); len(dropped) > 0 {
-				t.Error("a finished run keeps its replay buffer without being asked to")
+				t.Error("a finished run keeps its replay buffer without KeepReplay")
 			}
 		})
 	}
@@ -71,9 +71,9 @@ func TestExtensionRefillsTheReplayBuffer(t *testing.T) {
 	train(t, smallOf("pga-map-elites", folder, 2))
 	var run *runs.Run
 	said := stderr(t, func() { run = train(t, smallOf("pga-map-elites", folder, 4)) })
-	if want := "filled anew with 48 episodes"; !strings.Contains(said, want) || strings.Count(said,
+	if want := "refilled with 48 episodes"; !strings.Contains(said, want) || strings.Count(said,
 		"\n") != 1 {
-		t.Errorf("extending a run whose buffer was dropped says %q, want %q in one line", said, want)
+		t.Errorf("extending a run whose buffer was deleted prints %q, want %q in one line", said, want)
 	}
 	if run.Status.Generation != 4 {
 		t.Errorf("it ends at generation %d", run.Status.Generation)

@@ -14,10 +14,10 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// Film lets policies of a run play again, one episode each, to be watched: those in some cells of
-// its repertoire, or its best one where no cell is given; of a run with skills, all skills; of a
-// run of [Control], what its meta-controller does, see [Watch]. seed draws the initial state, which
-// is the same for all. A film does not depend on which others are made with it.
+// Film replays policies of a run, one episode each, and returns the films. It replays the policies
+// in the given cells. Without cells it replays all skills of a run with skills, the meta-controller
+// of a run of [Control] (see [Watch]), or the best cell of any other run. seed draws the initial
+// state, which all episodes share. A film does not depend on the other films of the call.
 func Film(run *runs.Run, seed int64, cells ...int) ([]*scene.Film, error) {
 	if run.Config.Algorithm == HierarchicalControl && len(cells) == 0 {
 		e, err := Watch(run, seed)
@@ -29,9 +29,8 @@ func Film(run *runs.Run, seed int64, cells ...int) ([]*scene.Film, error) {
 	return Films(run, EvaluateSpec{Cells: cells, Seed: seed, Episodes: 1})
 }
 
-// Films are of the very episodes that [Evaluate] evaluates: for each policy one after the other,
-// those of all its episodes. An environment of one's own can be filmed if it is an [envs.Rigid] or
-// a [Visible].
+// Films returns films of the episodes that [Evaluate] evaluates with the same spec, ordered by
+// policy and then by episode. A custom environment must be an [envs.Rigid] or a [Visible].
 func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 	env, err := s.environment(run)
 	if err != nil {
@@ -83,7 +82,7 @@ func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
 	return films, nil
 }
 
-// filmSubtitle says how an episode went, and under which conditions if they are changed.
+// filmSubtitle returns the fitness, the descriptor, and the conditions that differ from nominal.
 func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) string {
 	parts := []string{"fitness " + shortNumber(o.Fitness)}
 	if len(o.Descriptor) > 0 {
@@ -111,7 +110,8 @@ func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) s
 	return strings.Join(parts, ", ")
 }
 
-// shortNumber has three digits, or all before the point, and a minus as on axes.
+// shortNumber formats with three significant digits, or all digits before the decimal point, and
+// with the minus sign of figure axes.
 func shortNumber(x float64) string {
 	text := strconv.FormatFloat(x, 'g', 3, 64)
 	if math.Abs(x) >= 100 && math.Abs(x) < 1e15 {

@@ -13,8 +13,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// A film is of the episode that is evaluated: its rewards are the fitness, and the followed body
-// ends where the descriptor says.
+// A film shows the evaluated episode: its rewards sum to the fitness, and the followed body ends at
+// the descriptor.
 func TestFilmOfARun(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 5))
@@ -35,7 +35,7 @@ func TestFilmOfARun(t *testing.T) {
 		if fitness := float64(evaluated.Results[i].Fitnesses[0]); math.Abs(sum-fitness) > 1e-4 {
 			t.Errorf("rewards sum to %g, the fitness is %g", sum, fitness)
 		}
-		// the descriptor is of the state before the last step
+		// The descriptor is that of the state before the last step.
 		before := film.Frames[19][film.Follow].Position
 		for k, want := range evaluated.Results[i].Descriptors {
 			if math.Abs(before[k]-float64(want)) > 1e-6 {
@@ -49,7 +49,7 @@ func TestFilmOfARun(t *testing.T) {
 		}
 	}
 	if films[0].Frames[0][0] != films[1].Frames[0][0] {
-		t.Error("two films begin at different places")
+		t.Error("two films begin at different positions")
 	}
 	alone := Must(Film(run, 3, cells[1]))[0]
 	if !slices.EqualFunc(alone.Frames, films[1].Frames,
@@ -57,12 +57,12 @@ func TestFilmOfARun(t *testing.T) {
 		t.Error("a film depends on the others")
 	}
 	if other := Must(Film(run, 4, cells[1]))[0]; other.Frames[0][0] == alone.Frames[0][0] {
-		t.Error("another seed begins at the same place")
+		t.Error("another seed begins at the same position")
 	}
 }
 
-// From the archived initial state, where it is known, a film shows the very episode that the
-// repertoire remembers.
+// From the archived initial state, if it is known, a film shows the episode whose results are in
+// the repertoire.
 func TestFilmFromTheArchivedState(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, smallOf("aurora", t.TempDir(), 3))
@@ -96,13 +96,13 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 				err := Films(run, EvaluateSpec{Skills: []int{0}, Episodes: 1})
 			return err
 		},
-		"nothing to be seen": func() error {
+		"has no visible bodies": func() error {
 			_, err := Films(run,
 				EvaluateSpec{Environment: plane{"plane"}, Episodes: 1})
 			return err
 		},
-		"1 to": func() error { _, err := Films(run, EvaluateSpec{}); return err },
-		"are not kept": func() error {
+		"between 1 and": func() error { _, err := Films(run, EvaluateSpec{}); return err },
+		"did not store": func() error {
 			_, err := Films(run,
 				EvaluateSpec{Episodes: 1, Archived: true})
 			return err
@@ -119,7 +119,7 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// seen is an environment of a user's own that says what there is to see of it.
+// seen is a custom environment that is [Visible].
 type seen struct{ plane }
 
 func (seen) Bodies() []scene.Body {
@@ -133,7 +133,7 @@ func (seen) Poses(s envs.State) *Node {
 	return Concatenate([]*Node{s.Observation, zero, one, zero, zero, zero}, 1)
 }
 
-func TestFilmOfAnOwnEnvironment(t *testing.T) {
+func TestFilmOfACustomEnvironment(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	env := seen{plane{"seen"}}
 	run := train(t, own(t.TempDir(), env))
@@ -141,7 +141,7 @@ func TestFilmOfAnOwnEnvironment(t *testing.T) {
 	if len(film.Frames) != 21 || !strings.HasSuffix(film.Title, "episode 2") {
 		t.Errorf("%d frames of %q", len(film.Frames), film.Title)
 	}
-	for i := range film.Frames[1:] { // it moves by an action, which costs its square
+	for i := range film.Frames[1:] { // the action moves it and costs its square
 		from, to := film.Frames[i][0].Position, film.Frames[i+1][0].Position
 		x, y := 10*(to[0]-from[0]), 10*(to[1]-from[1])
 		if want := -x*x - y*y; math.Abs(film.Rewards[i+1]-want) > 1e-4 {
@@ -149,12 +149,12 @@ func TestFilmOfAnOwnEnvironment(t *testing.T) {
 		}
 	}
 	if _, err := Film(run, 0); err == nil || !strings.Contains(err.Error(),
-		"not an environment of qdnb") {
+		"not a built-in environment") {
 		t.Errorf("filmed without the environment: %v", err)
 	}
 }
 
-// An episode ends with the step that ends it, or before something is not a number.
+// A film stops after the last step of the episode, or before a NaN.
 func TestFilmEnds(t *testing.T) {
 	s := Must(newStage(envs.Pointmaze{}))
 	first := []float32{0, 0, 0.035, 1, 0, 0, 0}
@@ -179,7 +179,7 @@ func TestFilmEnds(t *testing.T) {
 	}
 }
 
-// What is seen of a robot is what the model says, and stands on the ground.
+// The film of a robot shows the bodies of its model, and they stand on the ground.
 func TestStill(t *testing.T) {
 	for _, name := range envs.Names() {
 		film, err := Still(Must(envs.Make(name)))
@@ -216,7 +216,7 @@ func TestStill(t *testing.T) {
 	}
 }
 
-// The film of a meta-controller's episode goes the way that is told of it.
+// The film of a meta-controller's episode shows its trajectory.
 func TestFilmOfAMetaController(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	root := t.TempDir()
@@ -242,7 +242,7 @@ func TestFilmOfAMetaController(t *testing.T) {
 	}
 }
 
-// The bodies of a robot hang together in every frame; skills can be filmed as well as cells, and
+// The bodies of a robot stay connected in every frame. Skills can be filmed as well as cells, and
 // under other conditions.
 func TestFilmOfARobot(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
@@ -257,7 +257,7 @@ func TestFilmOfARobot(t *testing.T) {
 	last := len(one.Frames) - 1
 	if one.Frames[last][0] != films[2].Frames[last][0] || one.Frames[0][0] !=
 		light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
-		t.Error("films of a skill are not the same, or do not differ by the conditions alone")
+		t.Error("films of a skill are not reproducible, or do not depend on the conditions")
 	}
 	if want := "gravity multiplier 0.25, actuator strength multiplier 0"; !strings.HasSuffix(
 		light.Subtitle, want) {

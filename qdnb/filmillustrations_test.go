@@ -19,15 +19,15 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the illustrations of package scene")
 
-// poses are joint angles, rad, of robots whose default pose is stiff or off the ground.
+// poses are the joint angles, rad, of robots whose default pose looks stiff or is off the ground.
 var poses = map[string][]float64{
 	"walker-uni":          {0, -0.12, 0.1, -0.65, -0.4, -0.25}, // a stride
 	"halfcheetah-uni":     {0, 0, 0, 0, 0, 0},
 	"halfcheetah-hurdles": {0, 0, 0, 0, 0, 0},
 }
 
-// The illustrations that package scene keeps are those of the models. After a wanted change: go
-// test -run Illustrations -update, look at figure 1.
+// The illustrations stored in package scene match the models. After an intended change, run go test
+// -run Illustrations -update and look at figure 1.
 func TestIllustrations(t *testing.T) {
 	films := map[string]*scene.Film{}
 	for _, name := range envs.Names() {
@@ -46,7 +46,7 @@ func TestIllustrations(t *testing.T) {
 			films[name+" targets"] = withTargets(film)
 		}
 	}
-	var file bytes.Buffer // a line for each
+	var file bytes.Buffer // a line per environment
 	for i, name := range slices.Sorted(maps.Keys(films)) {
 		if err := films[name].Check(); err != nil {
 			t.Fatal(err)
@@ -62,11 +62,11 @@ func TestIllustrations(t *testing.T) {
 		}
 	}
 	if want := Must(os.ReadFile(path)); !bytes.Equal(file.Bytes(), want) {
-		t.Errorf("%s is not what the models say: go test ./qdnb -run Illustrations -update", path)
+		t.Errorf("%s does not match the models: go test ./qdnb -run Illustrations -update", path)
 	}
 }
 
-// withLeg is a robot in grey but for the leg whose actuators the paper perturbs.
+// withLeg returns a robot in grey, except for the leg whose actuators the paper perturbs.
 func withLeg(film *scene.Film, env *envs.Rigid) *scene.Film {
 	weak := map[string]bool{}
 	for _, j := range env.System.Model().Joints {
@@ -89,7 +89,7 @@ func withLeg(film *scene.Film, env *envs.Rigid) *scene.Film {
 	return &leg
 }
 
-// withTargets is the maze with a body for each of the paper's targets in place of its own.
+// withTargets returns the maze with a body per target of the paper in place of its own target.
 func withTargets(film *scene.Film) *scene.Film {
 	maze := *film
 	maze.Bodies = slices.Clone(film.Bodies)
@@ -104,14 +104,14 @@ func withTargets(film *scene.Film) *scene.Film {
 	return &maze
 }
 
-// pose turns the joints of a film's only frame, and puts the robot on the ground.
+// pose sets the joint angles in a film's only frame and puts the robot on the ground.
 func pose(t *testing.T, film *scene.Film, env *envs.Rigid, angles []float64) {
 	t.Helper()
 	places, err := env.System.Places(angles...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Numbers that rounding of the host's arithmetic cannot change.
+	// Rounded, so that the host's floating-point rounding does not matter.
 	short := func(x float64) float64 { return math.Round(x*1e4)/1e4 + 0 }
 	frame := film.Frames[0]
 	low, next := math.Inf(1), 0

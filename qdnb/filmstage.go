@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Still is what there is to see of an environment in its default pose, a film of one frame. It
-// needs no backend.
+// Still returns a film of one frame that shows an environment in its default pose. It needs no
+// backend.
 func Still(env envs.Env) (*scene.Film, error) {
 	s, err := newStage(env)
 	if err != nil {
@@ -22,7 +22,7 @@ func Still(env envs.Env) (*scene.Film, error) {
 	return &s.Film, nil
 }
 
-// newStage finds what there is to see of an environment.
+// newStage returns the visible bodies of an environment.
 func newStage(env envs.Env) (*stage, error) {
 	s := &stage{Film: scene.Film{Title: env.Spec().Name, Ground: true, Step: 0.05}}
 	switch inner := envs.Inner(env).(type) {
@@ -39,7 +39,7 @@ func newStage(env envs.Env) (*stage, error) {
 	case envs.Pointmaze:
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	default:
-		return nil, errors.Errorf("%s has nothing to be seen: an environment of your own must be an "+
+		return nil, errors.Errorf("%s has no visible bodies: a custom environment must be an "+
 			"envs.Rigid or a qdnb.Visible to be filmed", env.Spec().Name)
 	}
 	var rest []scene.Pose
@@ -52,9 +52,9 @@ func newStage(env envs.Env) (*stage, error) {
 	return s, s.Check()
 }
 
-// film is an episode: where the bodies are at its beginning, [7 * bodies] or nothing, and what was
-// recorded of its steps, see [stage.look]. It ends with the first episode, or before something is
-// not a number.
+// film returns the film of an episode. first holds the poses of the bodies at its beginning,
+// [7 * bodies], or is nil; steps holds what [stage.look] recorded after each step. The film stops
+// at the end of the first episode, or before the first step with a NaN or an infinity.
 func (s *stage) film(first, steps []float32) *scene.Film {
 	film := s.Film
 	film.Frames, film.Rewards = nil, nil
@@ -77,7 +77,7 @@ func (s *stage) film(first, steps []float32) *scene.Film {
 	return &film
 }
 
-// posesOf reads poses, seven numbers each.
+// posesOf reads poses of seven numbers: a position and a quaternion.
 func posesOf(flat []float32) (poses []scene.Pose) {
 	for ; len(flat) >= 7; flat = flat[7:] {
 		var p scene.Pose
@@ -92,9 +92,9 @@ func posesOf(flat []float32) (poses []scene.Pose) {
 	return poses
 }
 
-// The colours of what is no limb, and of limbs: those of Okabe and Ito (2008), which colour-blind
-// readers can tell apart. Of four limbs or more the first two, left in the robots of the paper, are
-// cold, and the next two warm.
+// The colours of the bodies. Those of limbs are from Okabe and Ito (2008), which colour-blind
+// readers can tell apart. If there are four limbs or more, the first two, which are the left ones
+// in the paper's robots, have cold colours and the next two have warm ones.
 var (
 	torsoColor = color.NRGBA{R: 0x5b, G: 0x64, B: 0x70, A: 0xff}
 	wallColor  = color.NRGBA{R: 0xbd, G: 0xb8, B: 0xae, A: 0xff}
@@ -109,7 +109,7 @@ var (
 	manyLimbs = []color.NRGBA{blue, skyBlue, vermillion, orange, purple, goalColor}
 )
 
-// rigid is a system of rigid bodies.
+// rigid adds the bodies of a system of rigid bodies.
 func (s *stage) rigid(system *physics.System) error {
 	model := system.Model()
 	places, err := system.Places()
@@ -117,7 +117,7 @@ func (s *stage) rigid(system *physics.System) error {
 		return err
 	}
 	limbs := limbsOf(model)
-	beside := limbs.beside(model)
+	shifts := limbs.lateralShifts(model)
 	var moving []int
 	s.Follow = -1
 	for i, b := range model.Bodies {
@@ -128,7 +128,7 @@ func (s *stage) rigid(system *physics.System) error {
 		if b.Fixed {
 			col = wallColor
 			if len(b.Colliders) == 1 && b.Colliders[0].Length == 2*b.Colliders[0].Radius {
-				col = goalColor // a ball that does not move is something to go to
+				col = goalColor // a fixed ball marks a target
 			}
 		} else {
 			if !limbs.child[b.Name] && s.Follow < 0 {
@@ -143,8 +143,8 @@ func (s *stage) rigid(system *physics.System) error {
 			from, to := c.Segment()
 			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius,
 				Color: col}
-			shape.A[1] += beside[b.Name]
-			shape.B[1] += beside[b.Name]
+			shape.A[1] += shifts[b.Name]
+			shape.B[1] += shifts[b.Name]
 			body.Shapes = append(body.Shapes, shape)
 		}
 		if len(body.Shapes) > 0 || !b.Fixed {
@@ -155,8 +155,7 @@ func (s *stage) rigid(system *physics.System) error {
 	return nil
 }
 
-// limbs are the trees below the bodies that hang on others and that nothing hangs on but as a
-// chain: a leg.
+// limbs groups the bodies of a model into limbs, such as legs: the subtrees below its root bodies.
 type limbs struct {
 	child map[string]bool
 	of    map[string]int // number of the limb of a body
@@ -164,7 +163,7 @@ type limbs struct {
 	n     int
 }
 
-// limbsOf numbers the limbs of a model: what hangs on a body without parent by one joint.
+// limbsOf numbers the limbs of a model. A limb begins at a child of a body without parent.
 func limbsOf(model physics.Model) limbs {
 	l := limbs{child: map[string]bool{}, of: map[string]int{}, depth: map[string]int{}}
 	parent := map[string]string{}
@@ -189,7 +188,7 @@ func limbsOf(model physics.Model) limbs {
 	return l
 }
 
-// color is that of a body that moves: parts of a limb are a little darker the farther they are from
+// color returns the colour of a moving body. Bodies of a limb get darker with their distance from
 // the torso.
 func (l limbs) color(body string) color.NRGBA {
 	limb, ok := l.of[body]
@@ -206,14 +205,14 @@ func (l limbs) color(body string) color.NRGBA {
 	return color.NRGBA{R: dim(c.R), G: dim(c.G), B: dim(c.B), A: c.A}
 }
 
-// beside moves limbs along y that a robot in the plane of x and z has at the same place, as
-// walker2d its legs: there both go through each other, and could not be told apart. It is by body.
-func (l limbs) beside(model physics.Model) map[string]float64 {
+// lateralShifts returns how far to shift each body along y, by name. It separates limbs that a
+// planar robot has at the same place, such as the legs of walker2d, which would otherwise overlap.
+func (l limbs) lateralShifts(model physics.Model) map[string]float64 {
 	shift := map[string]float64{}
 	if !model.Frozen.Position[1] {
 		return shift
 	}
-	hips := map[physics.Vec][]int{} // limbs that hang on the same point
+	hips := map[physics.Vec][]int{} // limbs by the point where they are attached
 	radius := 0.0
 	for _, j := range model.Joints {
 		if l.depth[j.Child] == 1 {
@@ -239,7 +238,8 @@ func (l limbs) beside(model physics.Model) map[string]float64 {
 	return shift
 }
 
-// What is seen of pointmaze, in units of its half side: the point is a ball, walls are boxes.
+// The dimensions of pointmaze's bodies, in units of its half side. The point is a ball, walls are
+// boxes.
 const (
 	pointRadius   = 0.035
 	mazeHeight    = 0.06

@@ -8,25 +8,25 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Visible is an environment that says itself what there is to see of it. Those of package envs need
-// not, nor does any [envs.Rigid].
+// Visible is an environment that defines what a film of it shows. Environments of package envs and
+// any [envs.Rigid] can be filmed without it.
 type Visible interface {
 	envs.Env
-	// Bodies are what is to be seen; the pose of one that moves is where it rests. At least one of
-	// them moves.
+	// Bodies returns the visible bodies. The pose of a moving body is its default pose. At least one
+	// body moves.
 	Bodies() []scene.Body
-	// Poses are where the bodies are that move, one after the other: position, and rotation as a
-	// quaternion w, x, y, z, [B, 7 * bodies].
+	// Poses returns the poses of the moving bodies in order, [B, 7 * bodies]: position, then
+	// rotation as a quaternion w, x, y, z.
 	Poses(s envs.State) *Node
 }
 
-// stage is an environment as it is filmed.
+// stage is the visible part of an environment.
 type stage struct {
-	scene.Film // a frame: the default pose
+	scene.Film // one frame, the default pose
 	poses      func(s envs.State) *Node
 }
 
-// first records where the bodies are at the beginning of an episode.
+// first records the poses of the bodies at the beginning of an episode.
 func (s *stage) first(steps int) envs.Recorder {
 	return envs.Recorder{Every: steps, Width: 7 * len(s.Frames[0]),
 		Row: func(before envs.State, _ *Node, _ envs.State) *Node {
@@ -34,23 +34,23 @@ func (s *stage) first(steps int) envs.Recorder {
 		}}
 }
 
-// steps records what each step led to.
+// steps records [stage.look] after each step.
 func (s *stage) steps(int) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: s.width(),
 		Row: func(_ envs.State, _ *Node, after envs.State) *Node { return s.look(after) }}
 }
 
-// look is what there is to see of a state [B, width]: where the bodies are, the reward of the step
-// that led there, and whether the episode ended.
+// look returns the visible part of a state, [B, width]: the poses of the bodies, the reward of the
+// step that led to the state, and whether the episode ended.
 func (s *stage) look(after envs.State) *Node {
 	return Concatenate([]*Node{s.poses(after), InsertAxes(after.Reward, -1),
 		InsertAxes(after.Done, -1)}, 1)
 }
 
-// width is the number of values of a look.
+// width returns the number of values of [stage.look].
 func (s *stage) width() int { return 7*len(s.Frames[0]) + 2 }
 
-// rigidPoses are those of bodies of a system, by their indices in the model.
+// rigidPoses returns the poses of bodies of a system, given by their indices in the model.
 func rigidPoses(system *physics.System, moving []int) func(envs.State) *Node {
 	return func(s envs.State) *Node {
 		position, rotation, _, _ := system.Export(physics.State{Parts: s.PhysicsState})
@@ -63,7 +63,7 @@ func rigidPoses(system *physics.System, moving []int) func(envs.State) *Node {
 	}
 }
 
-// pointPoses are those of the point of pointmaze, a ball that lies on the ground.
+// pointPoses returns the poses of pointmaze's point, a ball that lies on the ground.
 func pointPoses(s envs.State) *Node {
 	xy := s.Observation
 	column := func(axis int) *Node { return Slice(xy, AxisRange(), AxisElem(axis)) }

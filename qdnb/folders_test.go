@@ -17,9 +17,9 @@ type folder struct {
 	hostOnly bool
 }
 
-// TestImportsRunOneWay holds the table of folders against the imports: each folder imports those
-// above it or in its own row, and internal, which stands below all; what is host only imports
-// neither GoMLX nor what does.
+// TestImportsRunOneWay checks the imports against the table of folders. A folder may import folders
+// above it, folders of its row, and internal. Host-only folders import neither GoMLX nor folders
+// that do.
 func TestImportsRunOneWay(t *testing.T) {
 	const module, internal = "example.com/qdnb/", "internal"
 	list := tables(read(t, filepath.Join(root, "ARCHITECTURE.md")), "folder")
@@ -32,7 +32,7 @@ func TestImportsRunOneWay(t *testing.T) {
 			folders[strings.TrimSuffix(name, "/")] = folder{i, strings.Contains(row[1], "host only")}
 		}
 	}
-	rowOf := func(pkg string) (folder, bool) { // of the nearest folder around it
+	rowOf := func(pkg string) (folder, bool) { // of the innermost folder that contains it
 		for ; pkg != "."; pkg = filepath.ToSlash(filepath.Dir(pkg)) {
 			if f, ok := folders[pkg]; ok {
 				return f, true
@@ -52,7 +52,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		rel = filepath.ToSlash(rel)
 		if entry.IsDir() {
 			switch rel {
-			case internal, "tools", "build", "notebooks", ".git": // tools is a module of its own
+			case internal, "tools", "build", "notebooks", ".git": // tools is a separate module
 				return filepath.SkipDir
 			}
 			return nil

@@ -8,7 +8,7 @@ import (
 	"example.com/qdnb/internal/hostile"
 )
 
-// FuzzImport imports any numbers, as a policy and as a repertoire. What goes in can be read again.
+// FuzzImport imports arbitrary values as a policy and as a repertoire. An imported run can be read.
 func FuzzImport(f *testing.F) {
 	f.Add("<f4 12, 0.5",
 		"fitnesses <f4 2, 1 -inf\ngenotypes <f4 2,12 0.5\ndescriptors <f4 2,2 0.5\ncentroids <f4 2,2 0.5",
@@ -48,7 +48,7 @@ func FuzzImport(f *testing.F) {
 					_, err = run.Repertoire()
 				}
 				if err != nil {
-					t.Errorf("what was imported cannot be read: %v", err)
+					t.Errorf("an imported run cannot be read: %v", err)
 				}
 			})
 		}

@@ -15,8 +15,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Load returns the run that [Train] of a spec returns, without training. It is an error, which says
-// what to do, if the run is not there, not finished, or ended before the budget of the spec.
+// Load returns the run that [Train] returns for a spec, without training. If the run does not
+// exist, is not finished, or ended before the spec's budget, the error says what to do.
 func Load(spec Spec) (*runs.Run, error) {
 	p, err := spec.resolve()
 	if err != nil {
@@ -65,8 +65,8 @@ func (p plan) fingerprints() (map[string]string, error) {
 // untraceable is the error of a part whose graph cannot be built.
 type untraceable struct{ error }
 
-// compileError is what the compiler says of a spec with a part that cannot be built: it knows the
-// line of the mistake and the sizes of the run, where tracing has sizes of its own.
+// compileError returns the compiler's error for a spec with a part that cannot be built. That error
+// names the line of the mistake and the run's sizes, while tracing uses other sizes.
 func (p plan) compileError(broken untraceable) error {
 	platform, err := xla.Open(p.Backend)
 	if err != nil {
@@ -80,8 +80,8 @@ func (p plan) compileError(broken untraceable) error {
 	return broken.error
 }
 
-// changed says which of the user's parts differ from those of the newest other run with the same
-// name, environment, seed and hyperparameters; "" without such a run.
+// changed describes which of the user's parts differ from those of the newest other run with the
+// same name, environment, seed and hyperparameters. It returns "" if there is no such run.
 func (p plan) changed() string {
 	if len(p.config.Parts) == 0 {
 		return ""
@@ -105,7 +105,7 @@ func (p plan) changed() string {
 	}
 	before := newest.Config.Parts
 	if len(before) == 0 {
-		return fmt.Sprintf("%s has no record of the code that it ran", newest.Name())
+		return fmt.Sprintf("%s did not record the fingerprints of its parts", newest.Name())
 	}
 	names := maps.Clone(c.Parts)
 	maps.Copy(names, before)
@@ -114,8 +114,7 @@ func (p plan) changed() string {
 		newest.Name())
 }
 
-// announce tells of a new run that user code changed, and not the settings, keeps from being an old
-// one.
+// announce prints a line if a new run starts only because user code changed, not the settings.
 func (p plan) announce() {
 	if _, err := os.Stat(p.dir()); !errors.Is(err, fs.ErrNotExist) {
 		return

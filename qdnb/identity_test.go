@@ -22,7 +22,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// noisy is an emitter of the user's own, with a constant in its code.
+// noisy is a custom emitter with a constant in its code.
 func noisy(sigma float64) evolution.Emitter {
 	return evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
 		x := parents.Sample(keys.FoldIn(0))
@@ -30,7 +30,7 @@ func noisy(sigma float64) evolution.Emitter {
 	})
 }
 
-// renamed is noisy(0.005) written with other names and in other lines.
+// renamed is noisy(0.005) with other variable names and on other lines.
 func renamed(population evolution.Parents, streams xla.Key) *Node {
 	parent := population.Sample(streams.FoldIn(0)) // a comment
 	noise := streams.FoldIn(1).Normal(parent.Shape().Dimensions...)
@@ -38,7 +38,7 @@ func renamed(population evolution.Parents, streams xla.Key) *Node {
 	return Add(parent, scaled)
 }
 
-// variantIn is a small run with an emitter.
+// variantIn returns the spec of a small run with a custom emitter.
 func variantIn(folder string, emitter evolution.Emitter) Spec {
 	spec := small(folder, 2)
 	spec.Name, spec.Emitter = "noisy", emitter
@@ -82,7 +82,7 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 	}
 }
 
-// A folder from before parts were recorded is not taken for the run of a variant, and says why.
+// A folder without recorded parts is not taken for the run of a variant, and Train says why.
 func TestRunWithoutRecordOfItsParts(t *testing.T) {
 	spec := variantIn(t.TempDir(), noisy(0.005))
 	config := Must(spec.Config())
@@ -90,7 +90,7 @@ func TestRunWithoutRecordOfItsParts(t *testing.T) {
 	old := Must(runs.Create(spec.Runs, config))
 	old.Close()
 	said := stderr(t, func() { train(t, spec) })
-	if want := old.Name() + " has no record of the code that it ran"; !strings.Contains(said,
+	if want := old.Name() + " did not record the fingerprints of its parts"; !strings.Contains(said,
 		want) || strings.Count(said, "\n") != 1 {
 		t.Errorf("it says %q, want %q", said, want)
 	}
@@ -114,7 +114,7 @@ func (r rewarding) Step(s envs.State, action *Node) envs.State {
 	return s
 }
 
-// keeping is a grid of the user's own.
+// keeping is a custom archive, a grid.
 type keeping struct {
 	evolution.Grid
 	bonus float64
@@ -144,7 +144,7 @@ func (k keeping) Sequence(task evolution.Task) (envs.Recorder, bool) {
 	return k.looks.Sequence(task)
 }
 
-// learning is a learner of the user's own around the one of PGA-MAP-Elites.
+// learning is a custom learner that wraps the one of PGA-MAP-Elites.
 type learning struct {
 	evolution.Learner
 	capacity int
@@ -166,7 +166,7 @@ func (l learning) Propose(task evolution.Task, studied []*Node, parents evolutio
 	return MulScalar(l.Learner.Propose(task, studied, parents, which, batch, key), l.proposes)
 }
 
-// paying is a diversity reward of the user's own.
+// paying is a custom diversity reward.
 type paying struct {
 	skills.DIAYN
 	scale float64
@@ -187,7 +187,7 @@ func (m payingModel) Observe(fresh skills.Batch) skills.Model {
 
 func (m payingModel) Reward(b skills.Batch) *Node { return MulScalar(m.Model.Reward(b), m.scale) }
 
-// over is an objective of the user's own: a gate.
+// over is a custom objective: a gate.
 type over struct{ from, scale float64 }
 
 func (o over) Reward(task, diversity, returns *Node) *Node {
@@ -197,8 +197,8 @@ func (o over) Reward(task, diversity, returns *Node) *Node {
 func (o over) Accepts(returns *Node) *Node { return GreaterThan(returns, ConstAs(returns, o.from)) }
 func (over) NeedsReturns() bool            { return true }
 
-// ownParts are specs with parts of the user's own: of each part the first two have the same code,
-// each other one differs from the first in a constant.
+// ownParts holds specs with custom parts. For each part, the first two specs have the same code,
+// and each other one differs from the first in a constant.
 func ownParts() map[string][]Spec {
 	all := map[string][]Spec{}
 	add := func(part, algorithm string, change func(*Spec)) {
@@ -255,8 +255,8 @@ func ownParts() map[string][]Spec {
 // fingerprintsEnv makes the test program print the fingerprints of [ownParts].
 const fingerprintsEnv = "QDNB_TEST_FINGERPRINTS"
 
-// The identity of a run covers what parts of the user's own build, part by part; it is the same in
-// another process, whatever the backend, the slice size and the number of workers.
+// The identity of a run covers the graphs of custom parts, part by part. It does not depend on the
+// process, the backend, the slice size or the number of workers.
 func TestFingerprints(t *testing.T) {
 	var printed []string
 	parts := ownParts()
@@ -271,7 +271,7 @@ func TestFingerprints(t *testing.T) {
 					again.Set = append(slices.Clone(spec.Set), "slice=3")
 				}
 				if other := Must(again.Config()); !maps.Equal(other.Parts, config.Parts) {
-					t.Errorf("%s: another backend and slice have the fingerprint %v, not %v", part, other.Parts,
+					t.Errorf("%s: another backend and slice give the fingerprint %v, not %v", part, other.Parts,
 						config.Parts)
 				}
 			}
@@ -298,7 +298,7 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// Runs without parts of the user's own keep their names.
+// The names of runs without custom parts do not change.
 func TestPlainRunsHaveNoParts(t *testing.T) {
 	for _, spec := range []Spec{small("nowhere", 1), smallDiscovery("smerl-dads", "nowhere", 1)} {
 		if config := Must(spec.Config()); config.Parts != nil {
@@ -311,8 +311,8 @@ func TestPlainRunsHaveNoParts(t *testing.T) {
 	}
 }
 
-// A part that cannot be built is an error of one line, before anything is compiled, and leaves
-// nothing.
+// A part that cannot be built gives an error of one line before anything is compiled, and leaves no
+// files.
 func TestPartThatCannotBeBuilt(t *testing.T) {
 	spec := variantIn(filepath.Join(t.TempDir(), "runs"),
 		evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
@@ -398,7 +398,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// imported is a run as another one, of a variant.
+// imported returns a copy of a run as a variant's.
 func imported(t *testing.T, run *runs.Run) *runs.Run {
 	t.Helper()
 	config := run.Config

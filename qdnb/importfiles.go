@@ -17,13 +17,13 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// floats is an array of float32.
+// floats is a float32 array.
 type floats struct {
 	Shape []int
 	data  []float32
 }
 
-// npyFile gives the array of an .npy file, named by its path.
+// npyFile returns the path of an .npy file as its name, and a function that reads it.
 func npyFile(path string) (string, func() (npz.Array, error)) {
 	return path, func() (npz.Array, error) {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -37,29 +37,29 @@ func npyFile(path string) (string, func() (npz.Array, error)) {
 	}
 }
 
-// readFloats reads an array that must be of float32, or of float64, which is rounded.
+// readFloats reads an array of float32, or of float64, which it rounds. Other types are errors.
 func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
 	a, err := read()
 	if err != nil {
 		return floats{}, err
 	}
 	if t := a.DType(); t != "float32" && t != "float64" {
-		return floats{}, errors.Errorf("%s is of %s, not of float32 or float64", name, t)
+		return floats{}, errors.Errorf("%s has type %s, not float32 or float64", name, t)
 	}
 	data, err := a.Float32s()
 	return floats{a.Shape, data}, err
 }
 
-// repertoireArrays are the arrays of a repertoire, with the number of their axes.
+// repertoireArrays maps the arrays of a repertoire to their number of axes.
 var repertoireArrays = map[string]int{"genotypes": 2, "fitnesses": 1, "descriptors": 2,
 	"centroids": 2}
 
-// readRepertoire reads the arrays of a repertoire: from an .npz file, or from a folder with a file
-// of each or with repertoire.npz.
+// readRepertoire reads the arrays of a repertoire from an .npz file, from a folder with one .npy
+// file per array, or from a folder with repertoire.npz.
 func readRepertoire(path string) (map[string]floats, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, errors.Errorf("there is no repertoire %s: it is a folder with genotypes.npy, "+
+		return nil, errors.Errorf("there is no repertoire %s: give a folder with genotypes.npy, "+
 			"fitnesses.npy, descriptors.npy and centroids.npy, or an .npz file", path)
 	}
 	file := path
@@ -91,7 +91,7 @@ func readRepertoire(path string) (map[string]floats, error) {
 		if err != nil {
 			return nil, err
 		}
-		// newer versions of QDax have an axis of objectives
+		// Newer versions of QDax add an axis of objectives.
 		if name == "fitnesses" && len(a.Shape) == 2 && a.Shape[1] == 1 {
 			a.Shape = a.Shape[:1]
 		}
@@ -104,8 +104,8 @@ func readRepertoire(path string) (map[string]floats, error) {
 	return arrays, nil
 }
 
-// digest is the SHA-256 of arrays: of their names, shapes and numbers, whatever file they come
-// from.
+// digest returns the SHA-256 of the names, shapes and values of arrays. It does not depend on the
+// file format.
 func digest(arrays map[string]floats) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {

@@ -9,7 +9,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// layers writes the layers of a network as people do.
+// layers formats the layer sizes of a network as in "7 -> 8 -> 8 -> 4".
 func layers(s *runs.Skills) string {
 	text := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.Sizes()), "[]")), " -> ")
 	if s.Count > 0 {
@@ -18,12 +18,12 @@ func layers(s *runs.Skills) string {
 	return text
 }
 
-// fitting says what a row of n parameters would fit: another environment, other hidden layers, or a
-// policy of a repertoire.
+// fitting describes what n parameters would fit: a policy of a repertoire, another environment, or
+// other hidden layers.
 func fitting(n int, s runs.Skills) string {
 	var found []string
 	if n == s.Params() {
-		found = append(found, "it is one policy of a repertoire, as quality-diversity algorithms have")
+		found = append(found, "it is one policy of a repertoire, as quality-diversity algorithms find")
 	}
 	for _, name := range envs.Names() {
 		env, err := envs.Make(name)
@@ -49,8 +49,8 @@ func fitting(n int, s runs.Skills) string {
 	return strings.Join(found, "; ")
 }
 
-// fittingHidden are the settings of up to three equal hidden layers with which networks have n
-// parameters; empty if there are none.
+// fittingHidden returns the --set flags of up to three equal hidden layers for which a network has
+// n parameters, "" if there are none.
 func fittingHidden(n, in, out int) string {
 	var found []string
 	for layers := range 4 {

@@ -12,50 +12,55 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// ImportSpec says what to make a run of: a policy or a repertoire that another program found.
+// ImportSpec configures [Import]: a policy or a repertoire of another program.
 type ImportSpec struct {
 	Algorithm string // that found it
 	Env       string // see [envs.Names]
 	Seed      int64
-	// Policy is an .npy file of a skill-conditioned policy, float32 or float64 [N]: for each layer
-	// its bias, then its kernel [in, out], from observation and one-hot skill to the means and
-	// scales of the actions. It goes with one of SAC, DIAYN, DADS and so on.
+
+	// Policy is an .npy file with the parameters of a skill-conditioned policy, float32 or float64
+	// [N]: for each layer the bias, then the kernel [in, out]. The network maps the observation and
+	// the one-hot skill to the means and scales of the actions. It requires a skill-discovery
+	// algorithm such as SAC, DIAYN or DADS.
 	Policy string
+
 	// Repertoire is a folder with genotypes.npy [cells, N], fitnesses.npy [cells], descriptors.npy
 	// and centroids.npy [cells, d], or an .npz file with arrays of these names. An empty cell has
-	// fitness -Inf. It goes with a quality-diversity algorithm.
+	// fitness -Inf. It requires a quality-diversity algorithm.
 	Repertoire string
-	// Set gives what the files cannot tell: hidden=[256,256], episode_length=250, and skills=5 of a
-	// policy that is told one.
-	Set  []string
+
+	// Set sets what the files do not contain: hidden=[256,256], episode_length=250, and skills=5
+	// for a policy that is conditioned on a skill.
+	Set []string
+
 	Runs string // folder of the runs; [runs.Folder] if empty
 }
 
-// importSettings are the hyperparameters that can be set, with those of the paper to begin with.
+// importSettings are the hyperparameters that can be set. The defaults are the paper's.
 type importSettings struct {
 	Hidden        []int `json:"hidden"`
 	EpisodeLength int   `json:"episode_length"`
 }
 
-// skillSettings are those of a policy that is told a skill.
+// skillSettings are the hyperparameters of a policy that is conditioned on a skill.
 type skillSettings struct {
 	importSettings
 	Skills int `json:"skills"`
 }
 
-// importedSettings are the hyperparameters of an imported run: what is known of it, and what tells
-// it from all others.
+// importedSettings are the hyperparameters of an imported run: the known ones, and a hash that
+// makes the run unique.
 type importedSettings struct {
 	importSettings
 	Cells    int    `json:"cells,omitempty"`
 	Skills   int    `json:"skills,omitempty"`
-	Imported string `json:"imported"` // SHA-256 of the numbers
+	Imported string `json:"imported"` // SHA-256 of the arrays
 }
 
-// Import makes the folder of a finished run of numbers that another program found, so that it can
-// be shown, evaluated and exported. Nothing is ever overwritten: the numbers' SHA-256 is among the
-// hyperparameters and so in the name of the folder, and importing the same again finds it. An
-// import that fails leaves nothing behind.
+// Import makes a finished run of a policy or repertoire of another program, so that it can be
+// shown, evaluated and exported. It never overwrites a run: the SHA-256 of the arrays is a
+// hyperparameter and thus determines the folder's name, so importing the same arrays again finds
+// the existing run. A failed import leaves nothing behind.
 func Import(s ImportSpec) (*runs.Run, error) {
 	algorithm, err := findAlgorithm(s.Algorithm)
 	if err != nil {
@@ -71,7 +76,7 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	skilled, discovers := algorithm.defaults(env.Spec()).(discovering)
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
-		return nil, errors.New("either a policy or a repertoire can be imported: give one of --policy " +
+		return nil, errors.New("an import is of either a policy or a repertoire: give one of --policy " +
 			"and --repertoire")
 	case s.Policy != "" && !discovers:
 		return nil, errors.Errorf("%s finds a repertoire, not one policy: give --repertoire", s.Algorithm)
@@ -83,26 +88,26 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	return s.importRepertoire(env)
 }
 
-// defaults are the settings of the paper.
+// defaults returns the paper's settings.
 func (s ImportSpec) defaults(env envs.Spec) importSettings {
 	base := evolution.DefaultMapElites(env)
 	return importSettings{base.Hidden, base.EpisodeLength}
 }
 
-// check finds values that cannot work.
+// check rejects invalid values.
 func (s importSettings) check(env envs.Spec) error {
 	base := evolution.DefaultMapElites(env)
 	base.Hidden, base.EpisodeLength = s.Hidden, s.EpisodeLength
 	return base.Check()
 }
 
-// importPolicy imports a policy that the paper tells so many skills.
+// importPolicy imports a policy. count is the paper's number of skills, 0 for a policy without.
 func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 	env := in.Spec()
 	settings := skillSettings{s.defaults(env), count}
 	var target any = &settings
 	if settings.Skills == 0 {
-		target = &settings.importSettings // there is no skill to set
+		target = &settings.importSettings // without the field skills
 	}
 	if err := runs.Set(target, s.Set...); err != nil {
 		return nil, err
@@ -119,7 +124,7 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		return nil, err
 	}
 	if len(row.Shape) != 1 {
-		return nil, errors.Errorf("%s has shape %v: a policy is a flat row, [N]", s.Policy, row.Shape)
+		return nil, errors.Errorf("%s has shape %v: a policy must be flat, [N]", s.Policy, row.Shape)
 	}
 	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions,
 		Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
@@ -132,7 +137,7 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(row.data, notFinite); i >= 0 {
-		return nil, errors.Errorf("%s: parameter %d is %g, not a number of float32", s.Policy, i,
+		return nil, errors.Errorf("%s: parameter %d is %g, not a finite float32", s.Policy, i,
 			row.data[i])
 	}
 	written := importedSettings{importSettings: settings.importSettings, Skills: settings.Skills,
@@ -141,14 +146,13 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		func(w *runs.Writer) error { return w.SaveSkills(skills) })
 }
 
-// maxSkills is the largest number of skills: beyond it it is a slip of the pen.
+// maxSkills is the largest number of skills; more are taken for a typing error.
 const maxSkills = 1 << 14
 
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	spec := env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return nil, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart",
-			spec.Name)
+		return nil, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
 	settings := s.defaults(spec)
 	if err := runs.Set(&settings, s.Set...); err != nil {
@@ -189,8 +193,8 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 					hint = "; they fit with " + hint
 				}
 			}
-			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: there are %d fitnesses, and %s "+
-				"have %d %s%s",
+			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
+				"%d %s%s",
 				s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width, part.unit, hint)
 		}
 	}
@@ -209,13 +213,13 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	})
 }
 
-// clean puts zeros where an empty cell has anything, and finds numbers that are none.
+// clean zeroes the contents of empty cells and rejects values that are not finite.
 func clean(r *runs.Repertoire) error {
 	for cell, fitness := range r.Fitnesses {
 		genotype, descriptor := r.Genotype(cell), r.Descriptor(cell)
 		switch {
 		case fitness != fitness || math.IsInf(float64(fitness), 1):
-			return errors.Errorf("the fitness of cell %d is %g; an empty cell has -inf", cell, fitness)
+			return errors.Errorf("the fitness of cell %d is %g; use -inf for an empty cell", cell, fitness)
 		case slices.ContainsFunc(r.Centroid(cell), notFinite):
 			return errors.Errorf("the centroid of cell %d is %g", cell, r.Centroid(cell))
 		case math.IsInf(float64(fitness), -1):
@@ -225,7 +229,7 @@ func clean(r *runs.Repertoire) error {
 			return errors.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell,
 				descriptor, fitness)
 		case slices.ContainsFunc(genotype, notFinite):
-			return errors.Errorf("the genotype of cell %d has numbers that are not finite, though its "+
+			return errors.Errorf("the genotype of cell %d has values that are not finite, though its "+
 				"fitness is %g", cell, fitness)
 		}
 	}
@@ -234,7 +238,7 @@ func clean(r *runs.Repertoire) error {
 
 func notFinite(x float32) bool { return x-x != 0 }
 
-// write makes the folder.
+// write writes the run's folder.
 func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.Status,
 	save func(*runs.Writer) error) (*runs.Run, error) {
 	config, err := runs.NewConfig(s.Algorithm, s.Env, s.Seed, settings)
@@ -250,7 +254,7 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 		if err := save(w); err != nil {
 			return err
 		}
-		if settings.Cells > 0 { // one row, so that what draws metrics finds the numbers of the repertoire
+		if settings.Cells > 0 { // one row of metrics, for figures
 			if err := w.Log(0, 0, 0, 0, status.MaxFitness, status.Coverage, status.QDScore, 0); err != nil {
 				return err
 			}

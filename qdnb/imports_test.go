@@ -14,7 +14,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// writeFile makes a file of tests.
+// writeFile writes an array to an .npy file.
 func writeFile(t *testing.T, path string, array npz.Array) string {
 	t.Helper()
 	Check(os.MkdirAll(filepath.Dir(path), 0o777))
@@ -24,7 +24,7 @@ func writeFile(t *testing.T, path string, array npz.Array) string {
 	return path
 }
 
-// numbers are n made-up parameters.
+// numbers returns n made-up parameters.
 func numbers(n int) []float32 {
 	random, row := rand.New(rand.NewPCG(3, 4)), make([]float32, n)
 	for i := range row {
@@ -33,11 +33,11 @@ func numbers(n int) []float32 {
 	return row
 }
 
-// mazePolicy is the number of parameters of a policy with five skills for pointmaze, of two layers
-// of 8 units.
+// mazePolicy is the number of parameters of a policy for pointmaze with five skills and two hidden
+// layers of 8 units.
 const mazePolicy = (2+5+1)*8 + 9*8 + 9*4
 
-// mazeGenotype is that of one without skills.
+// mazeGenotype is the number of parameters of a policy without skills.
 const mazeGenotype = 3*8 + 9*8 + 9*2
 
 func importPolicy(t *testing.T, file string) ImportSpec {
@@ -58,7 +58,7 @@ func TestImportPolicy(t *testing.T) {
 		t.Errorf("%+v of %+v", skills, run)
 	}
 
-	// The same numbers are the same run, whatever file they come from; others are another.
+	// The same values give the same run, whatever their file. Other values give another run.
 	wide := make([]float64, len(row))
 	for i, x := range row {
 		wide[i] = float64(x)
@@ -72,7 +72,7 @@ func TestImportPolicy(t *testing.T) {
 	other := spec
 	other.Policy = writeFile(t, filepath.Join(t.TempDir(), "other.npy"), npz.Of(row))
 	if Must(Import(other)).Dir == run.Dir {
-		t.Error("other numbers are in the same folder")
+		t.Error("other values are in the same folder")
 	}
 
 	found := Must(Evaluate(run, EvaluateSpec{Episodes: 3, Backend: "go"}))
@@ -141,7 +141,7 @@ func TestImportPolicyMistakes(t *testing.T) {
 			s.Policy = file("row.npy",
 				npz.Of(row, 1, mazePolicy))
 		},
-		"is of int32, not of float32 or": func(s *ImportSpec) {
+		"has type int32, not float32 or": func(s *ImportSpec) {
 			s.Policy = file(
 				"int.npy", npz.Of(make([]int32, mazePolicy)))
 		},
@@ -184,7 +184,7 @@ func TestImportPolicyMistakes(t *testing.T) {
 	}
 }
 
-// foreign are the arrays of a repertoire of four cells for pointmaze, one of which is empty and
+// foreign returns the arrays of a repertoire of four cells for pointmaze, one of which is empty and
 // holds NaN.
 func foreign() map[string]npz.Array {
 	genotypes, nan := numbers(4*mazeGenotype), float32(math.NaN())
@@ -199,7 +199,7 @@ func foreign() map[string]npz.Array {
 	}
 }
 
-// folderOf writes arrays as files of a folder.
+// folderOf writes arrays as .npy files to a folder.
 func folderOf(t *testing.T, arrays map[string]npz.Array) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -234,7 +234,7 @@ func TestImportRepertoire(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 
-	// As an .npz file, and out of the folder of the run itself, it is the same run.
+	// From an .npz file, or from the run's own folder, it is the same run.
 	file := filepath.Join(t.TempDir(), "repertoire.npz")
 	Check(npz.Write(file, foreign()))
 	for _, source := range []string{file, run.Dir} {
@@ -270,7 +270,7 @@ func TestImportRepertoireMistakes(t *testing.T) {
 		"centroids has shape [4 3], not [4 2]":        func(a map[string]npz.Array) { a["centroids"] = npz.Of(make([]float32, 12), 4, 3) },
 		"descriptors has shape [3 2], not [4 2]":      func(a map[string]npz.Array) { a["descriptors"] = npz.Of(make([]float32, 6), 3, 2) },
 		"they fit with --set hidden=[4]":              func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]float32, 4*22), 4, 22) },
-		"is of uint8, not of float32":                 func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]uint8, 4), 4, 1) },
+		"has type uint8, not float32":                 func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]uint8, 4), 4, 1) },
 	} {
 		arrays := foreign()
 		change(arrays)
@@ -346,7 +346,7 @@ func TestExport(t *testing.T) {
 			flat = append(flat, arrays[name+"kernel"].Data.([]float32)...)
 		}
 		if !slices.Equal(flat, c.row) || len(arrays) != len(c.want) {
-			t.Errorf("%+v: other numbers", c.spec)
+			t.Errorf("%+v: other values", c.spec)
 		}
 	}
 	all := filepath.Join(dir, "all.npz")
@@ -354,11 +354,11 @@ func TestExport(t *testing.T) {
 	again := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: all,
 		Set: []string{"hidden=[8,8]"}, Runs: filepath.Dir(grid.Dir)}))
 	if again.Dir != grid.Dir {
-		t.Error("what was exported and imported again is something else")
+		t.Error("an exported and reimported repertoire is another run")
 	}
 
 	for want, export := range map[string]func() (map[string][]int, error){
-		"is there already; --force replaces it": func() (map[string][]int,
+		"already exists; --force replaces it": func() (map[string][]int,
 			error) {
 			return Export(run, ExportSpec{Out: all})
 		},
@@ -369,7 +369,7 @@ func TestExport(t *testing.T) {
 		"there is no folder": func() (map[string][]int, error) {
 			return Export(run, ExportSpec{Out: filepath.Join(dir, "a", "b.npz")})
 		},
-		"one thing is exported at a time": func() (map[string][]int, error) {
+		"are mutually exclusive": func() (map[string][]int, error) {
 			return Export(run, ExportSpec{Skill: &one, Repertoire: true, Out: filepath.Join(dir, "b.npz")})
 		},
 		"there is no skill 5": func() (map[string][]int, error) {

@@ -28,8 +28,8 @@ func train(t *testing.T, spec qdnb.Spec) *runs.Run {
 	return run
 }
 
-// Twenty generations of a hundred policies find most of what lies before the second wall; a hundred
-// random policies fill a twentieth of the cells.
+// Twenty generations of a hundred policies fill most cells before the second wall. A hundred random
+// policies fill a twentieth of the cells.
 func TestMapElitesLearnsPointmaze(t *testing.T) {
 	first := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"},
 		Budget: runs.Budget{Generations: 1}}).Status
@@ -43,7 +43,7 @@ func TestMapElitesLearnsPointmaze(t *testing.T) {
 	}
 }
 
-// long skips tests that take minutes, unless they are asked for.
+// long skips tests that take minutes, unless they are enabled.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("QDNB_LONG") == "" {
@@ -65,8 +65,8 @@ func TestMapElitesMatchesQDaxAtGeneration100(t *testing.T) {
 }
 
 // The paper's level on pointmaze: max fitness about -25, QD score about 4.2e5, after some 6400
-// generations there. When the room at the top left is found is luck (ARCHITECTURE.md has the
-// numbers); seed 0 finds it near generation 1100.
+// generations there. The generation at which the room at the top left is found varies by seed
+// (ARCHITECTURE.md has the numbers); seed 0 finds it near generation 1100.
 func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	long(t)
 	s := train(t, qdnb.Spec{Seed: 0, Budget: qdnb.Generations(2000)}).Status
@@ -75,9 +75,9 @@ func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 	}
 }
 
-// SAC finds its way around both walls, once it has seen what is behind them: random actions lead
-// everywhere in long episodes. With the paper's settings it learns to stand below the upper wall,
-// where a fitness of -156 is all it ever sees.
+// SAC finds a trajectory around both walls if exploration gets behind them, as random actions do in
+// long episodes. With the paper's settings it learns to stand below the upper wall, where it only
+// sees a fitness of -156.
 func TestSACSolvesPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Set: []string{
@@ -120,8 +120,8 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// With 20 000 evaluations PGA-MAP-Elites finds better walkers than MAP-Elites: the median of three
-// seeds, with networks small enough for minutes.
+// With 20 000 evaluations PGA-MAP-Elites finds better walkers than MAP-Elites, by the median of
+// three seeds. The networks are small, so that the test takes minutes.
 func TestPolicyGradientsFindBetterWalkers(t *testing.T) {
 	long(t)
 	best := func(algorithm string, set ...string) float64 {
@@ -156,7 +156,7 @@ func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 			t.Fatal(err)
 		}
 		column := slices.Index(table.Columns, loss)
-		// row 0 is of before anything was learnt
+		// row 0 is from before learning
 		first, last := table.Rows[1][column], table.Rows[len(table.Rows)-1][column]
 		if !(last < first) || algorithm == "diayn-reward" && last > 0.4 {
 			t.Errorf("%s: the %s goes from %.3f to %.3f", algorithm, loss, first, last)
@@ -164,9 +164,9 @@ func TestSkillsOfWalkersMatchQDax(t *testing.T) {
 	}
 }
 
-// On pointmaze, where rewards are negative, partial returns sink below SMERL's target: the gate,
-// open at first, is shut within 20 000 steps.
-func TestSMERLShutsOnPointmaze(t *testing.T) {
+// On pointmaze, where rewards are negative, partial returns fall below SMERL's target. The gate is
+// open at first and closes within 20 000 steps.
+func TestSMERLGateClosesOnPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{
 		Algorithm: "smerl-diayn", Env: "pointmaze",
@@ -184,7 +184,7 @@ func TestSMERLShutsOnPointmaze(t *testing.T) {
 	}
 }
 
-// AURORA never sees the grid in which it is measured, and fills it.
+// AURORA fills the measured grid without using it.
 func TestAuroraFillsThePointmaze(t *testing.T) {
 	long(t)
 	s := train(t, qdnb.Spec{Algorithm: "aurora", Env: "pointmaze",
@@ -205,7 +205,7 @@ func TestPGAAuroraLearnsPointmaze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a row: generation, evaluations, env_steps, seconds, max_fitness, coverage, qd_score
+	// columns: generation, evaluations, env_steps, seconds, max_fitness, coverage, qd_score
 	first, last := table.Rows[0], run.Status
 	if last.MaxFitness <= first[4] || last.Coverage < 2*first[5] || last.QDScore < 2*first[6] {
 		t.Errorf("from %v to %+v", first, last)

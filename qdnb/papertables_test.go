@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/qdnb/paper/results"
 )
 
-// The paper's tables of hyperparameters are those that algorithms have.
+// The paper's tables of hyperparameters match those of the algorithms.
 func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 	envs := []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
 		"halfcheetah-uni"}
@@ -71,7 +71,7 @@ func TestPublishedTargets(t *testing.T) {
 	}
 }
 
-// What the paper prints is of methods that there are.
+// The paper's results are all of known methods.
 func TestPublishedScoresAreOfOurMethods(t *testing.T) {
 	for _, table := range []int{1, 8, 9, 10, 11} {
 		for _, p := range paper.Published(table) {

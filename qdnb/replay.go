@@ -12,8 +12,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Replay runs the policies of some cells of a run's repertoire again, one episode each from an
-// initial state that seed draws, and returns what they did.
+// Replay plays one episode with the policy of each of the given cells of a run's repertoire. seed
+// draws the initial state.
 func Replay(run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error) {
 	env, err := environmentOf(run)
 	if err != nil {
@@ -25,8 +25,8 @@ func Replay(run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error
 // environmentOf makes the environment that a run was trained in.
 func environmentOf(run *runs.Run) (envs.Env, error) {
 	if !slices.Contains(envs.Names(), run.Config.Env) {
-		return nil, errors.Errorf("%s is an environment of your own: give it to ReplayIn or "+
-			"TrajectoriesIn", run.Config.Env)
+		return nil, errors.Errorf("%s is a custom environment: pass it to ReplayIn or TrajectoriesIn",
+			run.Config.Env)
 	}
 	env, err := envs.Make(run.Config.Env)
 	if err != nil {
@@ -40,8 +40,8 @@ func environmentOf(run *runs.Run) (envs.Env, error) {
 	return env, nil
 }
 
-// ReplayIn is [Replay] in a given environment: in one of one's own that the run was trained in, or
-// in a changed one. It must have as many observations and actions as that.
+// ReplayIn is [Replay] in a given environment: the custom environment that the run was trained in,
+// or a changed one with as many observations and actions.
 func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error) {
 	if err := env.Spec().Validate(); err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolutio
 	return evolution.Replay(platform, task, genotypes, seed)
 }
 
-// taskOf is what the policies of a run were evaluated in: whatever the algorithm or variant, its
-// settings name the form of the policies and the length of an episode.
+// taskOf returns the task in which the policies of a run were evaluated. The settings of every
+// algorithm and variant hold the hidden layers of the policies and the length of an episode.
 func taskOf(env envs.Env, config runs.Config) (evolution.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {
@@ -84,8 +84,7 @@ func taskOf(env envs.Env, config runs.Config) (evolution.Task, error) {
 		EpisodeLength *int   `json:"episode_length"`
 	}{&base.Hidden, &base.EpisodeLength}
 	if err := json.Unmarshal(config.Hyperparameters, &settings); err != nil {
-		return evolution.Task{}, errors.Errorf("the settings of %s cannot be read: %v", config.Name(),
-			err)
+		return evolution.Task{}, errors.Errorf("cannot read the settings of %s: %v", config.Name(), err)
 	}
 	return evolution.NewTask(env, base.Hidden, base.EpisodeLength), nil
 }

@@ -20,8 +20,8 @@ func (u unbuildable) Step(s envs.State, action *Node) envs.State {
 	return s
 }
 
-// lengthless is a run of walkers whose episodes have no step, so that its rollout is refused as one
-// that needs too much memory is.
+// lengthless returns a run on walker-uni with episodes of no steps. Its rollout is rejected, like
+// one that needs too much memory.
 func lengthless(t *testing.T) *runs.Run {
 	t.Helper()
 	run := walkers(t, t.TempDir(), "map-elites")
@@ -34,8 +34,7 @@ func lengthless(t *testing.T) *runs.Run {
 	}))
 }
 
-// A rollout that cannot be compiled, or is refused before, is an error of one line that leaves
-// nothing.
+// A rollout that is rejected or cannot be compiled gives an error of one line and leaves no files.
 func TestRolloutThatCannotBegin(t *testing.T) {
 	run, _ := madeUp(t, 3)
 	for name, c := range map[string]struct {

@@ -16,28 +16,27 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ErrInterrupted is what [Train] returns when it was told to stop: the run is saved, and the same
-// call goes on.
+// ErrInterrupted is the error of an interrupted [Train]. The run is saved, and the same call
+// resumes it.
 var ErrInterrupted = errors.New("interrupted")
 
-// Interruptible is a context for [TrainContext], [Adapt] and [Control] that is done when SIGINT or
-// SIGTERM comes (an interrupted cell), so that they save what they have; a second signal ends the
-// process at once. stop gives signals back.
+// Interruptible returns a context that SIGINT or SIGTERM (an interrupted cell) cancels. Passed to
+// [TrainContext], [Adapt] and [Control], it makes them save a checkpoint and return. A second
+// signal ends the process at once. stop restores the default handling of signals.
 func Interruptible() (ctx context.Context, stop context.CancelFunc) {
 	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal finds no handler
 	return ctx, stop
 }
 
-// CheckpointEnv names the environment variable that says how long it is from one checkpoint to the
-// next, as in 30s.
+// CheckpointEnv names the environment variable that sets the time between checkpoints, as in 30s.
 const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
 
-// checkpointEvery is the time between two checkpoints where $QDNB_CHECKPOINT_EVERY says nothing.
+// checkpointEvery is the time between checkpoints if $QDNB_CHECKPOINT_EVERY is not set.
 const checkpointEvery = 2 * time.Minute
 
-// checkpointPause is the time between two checkpoints. What is lost when a process is killed is no
-// older; a checkpoint takes as long as its bytes need to the disk.
+// checkpointPause returns the time between checkpoints. A killed process loses at most that much
+// work; writing a checkpoint takes as long as the disk needs for its bytes.
 func checkpointPause() (time.Duration, error) {
 	text := os.Getenv(CheckpointEnv)
 	if text == "" {
@@ -50,22 +49,25 @@ func checkpointPause() (time.Duration, error) {
 	return pause, nil
 }
 
-// session is the time for which this process holds the folder of a run: what training, adaptation
-// and control have in common. It opens the folder, goes on from the newest checkpoint, writes
-// others, and says how to go on when it is told to stop.
+// session is the time during which this process holds a run folder. Training, adaptation and
+// control share it. It opens the folder, resumes from the newest checkpoint, writes new ones, and
+// says how to resume when it is interrupted.
 type session struct {
 	writer *runs.Writer
 	status runs.Status
 	bar    *runs.Bar
-	from   int64     // generation of the checkpoint that it goes on from, -1 without one
-	start  time.Time // such that the time since it is what the run took over all sessions
-	// such that the processor time of the process less it is what the run took over all sessions
-	cpu   float64
-	saved time.Time     // when the newest checkpoint was
-	pause time.Duration // between two checkpoints
+	from   int64 // generation of the checkpoint it resumed from, -1 without one
+
+	// start is set back so that time.Since(start) is the run's time over all sessions.
+	start time.Time
+	// cpu is subtracted from the process's processor time to give the run's over all sessions.
+	cpu float64
+
+	saved time.Time     // when the newest checkpoint was written
+	pause time.Duration // between checkpoints
 }
 
-// open takes the folder of a run and returns what its newest checkpoint holds, nil without one.
+// open takes a run folder and returns the arrays of its newest checkpoint, nil without one.
 func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[string]npz.Array,
 	err error) {
 	s.start, s.saved = time.Now(), time.Now()
@@ -90,50 +92,50 @@ func (s *session) open(root string, c runs.Config, quiet bool) (arrays map[strin
 	return arrays, nil
 }
 
-// use notes the backend that goes on with the run.
+// use records the session's backend, and warns if another one computed the run before.
 func (s *session) use(platform *xla.Platform) {
 	if s.status.UseBackend(platform.Name(), s.from) {
 		fmt.Fprintf(os.Stderr,
-			"qdnb: another backend computed %s before: going on with %s, the result is not exact to the "+
-				"bit\n",
+			"qdnb: %s was computed on another backend before; resuming on %s, so the run is not "+
+				"bit-identical\n",
 			s.writer.Name(), platform.Name())
 	}
 }
 
-// begin starts the session proper, once all is compiled and restored. The time that the bar says is
-// left is extrapolated from what is done after it.
+// begin starts the session's clock and log after compiling and restoring. The progress bar
+// extrapolates the remaining time from the progress made after it.
 func (s *session) begin(budget runs.Budget, compileSeconds float64, columns ...string) error {
 	s.status.CompileSeconds += compileSeconds
 	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
 	s.cpu = processorSeconds() - s.status.CPUSeconds
 	s.status.Budget, s.status.Finished, s.status.Version = budget, false, version()
 	progress := s.status.Progress
-	progress.Seconds = time.Since(s.start).Seconds() // a budget of time has spent some on compilation
+	progress.Seconds = time.Since(s.start).Seconds() // compilation counts towards a time budget
 	s.bar.Begin(budget.Fraction(progress))
 	return s.writer.Begin(s.from, columns...)
 }
 
-// clock notes the times that the run took so far. The processor time is the whole process's: runs
-// that it trains side by side count each other's.
+// clock updates the run's wall-clock and processor time. The processor time is the whole process's,
+// so runs trained side by side in one process count each other's.
 func (s *session) clock() {
 	s.status.Seconds = time.Since(s.start).Seconds()
 	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)
 }
 
-// processorSeconds is the processor time of this process, user and system.
+// processorSeconds returns the processor time of this process, user and system.
 func processorSeconds() float64 {
 	var usage syscall.Rusage
-	// it cannot fail for this process
+	// Getrusage cannot fail for the calling process.
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		panic(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// due tells whether it is time for a checkpoint.
+// due reports whether it is time for a checkpoint.
 func (s *session) due() bool { return time.Since(s.saved) > s.pause }
 
-// checkpoint keeps the state at a generation.
+// checkpoint saves the state at a generation.
 func (s *session) checkpoint(generation int64, arrays map[string]npz.Array) error {
 	if err := s.writer.SaveCheckpoint(generation, arrays, s.status); err != nil {
 		return err
@@ -142,16 +144,16 @@ func (s *session) checkpoint(generation int64, arrays map[string]npz.Array) erro
 	return s.writer.SaveStatus(s.status)
 }
 
-// interrupted is the error of a session that was told to stop and has saved its state, which is
-// called such as "generation 5".
+// interrupted returns the error of an interrupted session that has saved its state, which is named
+// as in "generation 5".
 func (s *session) interrupted(state string) error {
-	s.bar.Done(fmt.Sprintf("stopped at %s; the same command goes on", state))
-	return fmt.Errorf("%w: %s is saved at %s; the same command goes on", ErrInterrupted, s.writer.Dir,
-		state)
+	s.bar.Done(fmt.Sprintf("stopped at %s; rerun the same command to resume", state))
+	return fmt.Errorf("%w: %s is saved at %s; rerun the same command to resume", ErrInterrupted,
+		s.writer.Dir, state)
 }
 
-// abandon gives the folder back after an open or begin that failed: the folder of a run that cannot
-// begin is of no use.
+// abandon releases the folder after a failed open or begin, and removes it if nothing was
+// trained in it.
 func (s *session) abandon() {
 	if s.writer != nil {
 		_ = s.writer.Discard()
@@ -159,7 +161,7 @@ func (s *session) abandon() {
 	}
 }
 
-// close gives the folder back. What had to be written was.
+// close releases the folder. Everything has been written before.
 func (s *session) close() {
 	if s.writer != nil {
 		_ = s.writer.Close()

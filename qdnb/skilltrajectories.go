@@ -6,8 +6,8 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// SkillTrajectoriesIn is [figures.SkillTrajectories] with the limits and the walls of a given
-// environment: of one of one's own, that the run was trained in. It needs no backend.
+// SkillTrajectoriesIn is [figures.SkillTrajectories] with the limits and walls of the custom
+// environment that the run was trained in. It needs no backend.
 func SkillTrajectoriesIn(env envs.Env, run *runs.Run) (*figures.Figure, error) {
 	arena, err := arenaOf(env)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// smallSkills is a run of the reinforcement-learning family of seconds.
+// smallSkills returns a run of the reinforcement-learning family that takes seconds.
 func smallSkills(folder string) Spec {
 	return Spec{
 		Algorithm: "diayn-reward", Env: "pointmaze", Seed: 1, Budget: Generations(2), Runs: folder,
@@ -30,8 +30,8 @@ func smallSkills(folder string) Spec {
 	}
 }
 
-// ledge is a plane off which one falls: an episode ends where x is beyond the edge, and the point
-// would move on.
+// ledge is a plane with an edge in x. The episode ends beyond it, where the point would keep
+// moving.
 type ledge struct{ plane }
 
 const edge = 0.3
@@ -43,8 +43,8 @@ func (l ledge) Step(s envs.State, action *Node) envs.State {
 	return s
 }
 
-// Of what the evaluation of a run stored, the steps before the edge are the first episode, whether
-// or not the environment restarts.
+// Of the stored evaluation, the steps before the edge are the first episode, whether or not the
+// environment resets automatically.
 func TestFirstEpisodeOfARun(t *testing.T) {
 	for name, env := range map[string]envs.Env{"ledge": ledge{plane{"ledge"}},
 		"restarting": envs.AutoReset(ledge{plane{"restarting"}}, 20)} {
@@ -57,8 +57,7 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 		early := 0
 		for i := range s.Which {
 			positions := s.Trajectories[2*i*s.Steps() : 2*(i+1)*s.Steps()]
-			// The edge is crossed at once by the position after the end, or by the jump back to the
-			// start.
+			// The position after the end, or the jump back to the start, crosses the edge at once.
 			want := 1
 			for want < s.Steps() && math.Abs(float64(positions[2*want])) <= edge && math.Abs(float64(
 				positions[2*want]-positions[2*want-2])) < 0.11 {
@@ -88,7 +87,7 @@ func TestSkillTrajectories(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	if !bytes.Equal(data, Must(Must(figures.SkillTrajectories(run)).PNG(figures.Resolution))) {
-		t.Error("figures.SkillTrajectories draws pointmaze otherwise")
+		t.Error("figures.SkillTrajectories draws pointmaze differently")
 	}
 	text := svg(t, figure)
 	for _, want := range []string{"DIAYN+REWARD on pointmaze, 15 episodes", "start", "end", "goal"} {
@@ -98,7 +97,7 @@ func TestSkillTrajectories(t *testing.T) {
 	}
 }
 
-func TestSkillTrajectoriesSayWhatIsMissing(t *testing.T) {
+func TestSkillTrajectoriesNameWhatIsMissing(t *testing.T) {
 	imported := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
 		npz.Of(numbers(mazePolicy))))))
 	evolved := train(t, small(t.TempDir(), 1))
@@ -121,7 +120,7 @@ func TestSkillTrajectoriesSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// withoutPositions is a run whose evaluation has fitnesses and descriptors alone.
+// withoutPositions returns a run whose evaluation has only fitnesses and descriptors.
 func withoutPositions(t *testing.T) *runs.Run {
 	run := train(t, smallSkills(t.TempDir()))
 	path := filepath.Join(run.Dir, "skills.npz")
@@ -131,7 +130,7 @@ func withoutPositions(t *testing.T) *runs.Run {
 	return run
 }
 
-// What figures know of the paper's environments without building them is what the environments say.
+// The facts about the paper's environments in package figures match the environments.
 func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 	for _, name := range envs.Names() {
 		got, err := figures.ArenaOf(name)

@@ -16,70 +16,71 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Spec says what to train and for how long.
+// Spec configures [Train]: what to train, and for how long.
 type Spec struct {
 	Algorithm string // see [Algorithms]
 	Env       string // see [envs.Names]
 	Seed      int64
 
-	// Environment takes the place of Env: an environment of one's own. The run's folder is named
-	// after the name in its Spec, which must not be one of [envs.Names].
+	// Environment is a custom environment and replaces Env. The run's folder is named after the
+	// name in its Spec, which must not be one of [envs.Names].
 	Environment envs.Env
 
-	// Constants says which hyperparameters hold where the paper and its published code disagree:
+	// Constants selects the hyperparameters where the paper and its published code disagree:
 	// "code", the default, or "paper". The only one is reward_scaling of the reinforcement-learning
-	// methods on walker-uni: 10 in the code, 1 in print. The configuration has the number, so that
-	// --set reward_scaling=1 names the same run.
+	// methods on walker-uni: 10 in the code, 1 in the paper. The configuration stores the number,
+	// so --set reward_scaling=1 names the same run.
 	Constants string
 
-	// Set overrides hyperparameters, as in "batch=100": the names of the algorithm's settings in
-	// JSON.
+	// Set overrides hyperparameters, as in "batch=100". The names are the JSON names of the
+	// algorithm's settings.
 	Set []string
 
-	// Budget ends the run; the first limit that is reached counts. Without any limit it is the
-	// paper's two hours.
+	// Budget ends the run when the first of its limits is reached. The default is the paper's two
+	// hours.
 	Budget runs.Budget
 
-	// Emitter, Learner and Archive replace parts of an algorithm of neuroevolution: a variant,
-	// which Name must name.
+	// Emitter, Learner and Archive replace parts of a neuroevolution algorithm. The result is a
+	// variant and needs a Name.
 	//
-	// What these parts, Diversity, Objective and Environment build is a part of the run's identity:
-	// their graphs with all constants, and what their other methods return (see
-	// [evolution.Fingerprints], [skills.Fingerprints] and [envs.Fingerprint]). After a change of it
-	// Train trains another run, and says which part changed. Comments and names of variables do not
-	// count. Not covered is what depends on the clock, on random numbers or on calls before.
+	// These parts, Diversity, Objective and Environment belong to the run's identity, through their
+	// graphs with all constants and through what their other methods return (see
+	// [evolution.Fingerprints], [skills.Fingerprints] and [envs.Fingerprint]). If one of them
+	// changes, Train starts another run and reports which part changed. Comments and variable names
+	// do not count. Fingerprints do not cover what depends on the clock, on random numbers or on
+	// earlier calls.
 	Emitter evolution.Emitter // varies parents
 	Learner evolution.Learner // makes the first offspring of a generation, and learns
-	Archive evolution.Archive // keeps
+	Archive evolution.Archive // stores the solutions
 
-	// Diversity and Objective do so in the reinforcement-learning family; Name must name such a
-	// variant, too.
-	Diversity skills.Diversity // tells skills apart
-	Objective skills.Objective // what that is worth beside the task
+	// Diversity and Objective replace parts of a reinforcement-learning algorithm. Such a variant
+	// needs a Name, too.
+	Diversity skills.Diversity // rewards distinguishable skills
+	Objective skills.Objective // weighs the diversity reward against the task
 
-	Name string
+	Name string // of a variant; defaults to Algorithm
 
 	Runs    string // folder of the runs; [runs.Folder] if empty
-	Backend string // see [xla.Open]; empty for the best there is
+	Backend string // see [xla.Open]; the best available one if empty
 	Quiet   bool   // no progress bar
 
-	// Fresh trains from the start: Train moves the folder of the run, if there is one, to the
-	// folder set-aside, and never deletes it. A folder in which another process trains is an error.
+	// Fresh trains from the start. Train moves an existing folder of the run to the folder
+	// set-aside and never deletes it. It is an error if another process trains in the folder.
 	Fresh bool
 
-	// KeepReplay leaves the replay buffer of a learner on the disk when the run is finished,
-	// hundreds of megabytes, so that it can be extended as if it had never stopped. Without it, an
-	// extension fills the buffer anew.
+	// KeepReplay keeps a learner's replay buffer on disk (hundreds of megabytes) when the run
+	// finishes, so that extending the run is the same as never having stopped. Without it, an
+	// extension refills the buffer.
 	KeepReplay bool
 }
 
-// Generations is a budget of n generations after the initial population.
+// Generations returns a budget of n generations after the initial population.
 func Generations(n int) runs.Budget { return runs.Budget{Generations: int64(n)} }
 
-// PaperBudget is what the paper gives every run.
+// PaperBudget is the paper's budget for every run.
 var PaperBudget = runs.Budget{Time: 2 * time.Hour}
 
-// plan is a Spec with everything looked up.
+// plan is a resolved Spec.
 type plan struct {
 	Spec
 	env    envs.Env
@@ -87,7 +88,7 @@ type plan struct {
 	config runs.Config
 }
 
-// Config is the configuration that names the run of a spec.
+// Config returns the configuration after which the run is named.
 func (s Spec) Config() (runs.Config, error) {
 	p, err := s.resolve()
 	return p.config, err
@@ -104,8 +105,7 @@ func (s Spec) resolve() (plan, error) {
 	}
 	spec := p.env.Spec()
 	if spec.Descriptor.Kind == envs.None {
-		return p, errors.Errorf("%s has no descriptor by which a repertoire could tell skills apart",
-			spec.Name)
+		return p, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
 	p.family = algorithm.defaults(spec)
 	if err := p.family.takes(s); err != nil {
@@ -114,8 +114,8 @@ func (s Spec) resolve() (plan, error) {
 	variant := s.Emitter != nil || s.Learner != nil || s.Archive != nil || s.Diversity !=
 		nil || s.Objective != nil
 	if variant && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
-		return p, errors.New("a variant needs a name of its own: set Name beside the parts that it " +
-			"replaces")
+		return p, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
+			"parts that it replaces")
 	}
 	if s.Name == "" {
 		p.Name = s.Algorithm
@@ -158,7 +158,7 @@ const (
 	PaperConstants = "paper"
 )
 
-// printed are the assignments of the hyperparameters that Constants chooses.
+// printed returns the hyperparameter assignments that Constants selects.
 func (p plan) printed() ([]string, error) {
 	switch p.Constants {
 	case "", CodeConstants:
@@ -170,26 +170,26 @@ func (p plan) printed() ([]string, error) {
 		[]string{CodeConstants, PaperConstants})
 }
 
-// environment is the one that a spec names, or brings.
+// environment returns Environment, or makes the environment that Env names.
 func (s Spec) environment() (envs.Env, error) {
 	if s.Environment == nil {
 		return envs.Make(s.Env)
 	}
 	if s.Env != "" {
-		return nil, errors.New("there are two environments: set Env or Environment, not both")
+		return nil, errors.New("Env and Environment are mutually exclusive: set one of them")
 	}
 	spec := s.Environment.Spec()
 	if slices.Contains(envs.Names(), spec.Name) {
-		return nil, errors.Errorf("%q is the name of an environment of qdnb: give yours one of its "+
-			"own, in its Spec", spec.Name)
+		return nil, errors.Errorf("%q is the name of a built-in environment: choose another name in "+
+			"the Spec of your environment", spec.Name)
 	}
 	return s.Environment, spec.Validate()
 }
 
-// task is what a genotype of the repertoire is evaluated in.
+// task returns the task in which genotypes of the repertoire are evaluated.
 func (p plan) task() evolution.Task { return p.family.task(p.env) }
 
-// centroids are those of the repertoire that is measured.
+// centroids returns the centroids of the measured repertoire, [cells, d].
 func (p plan) centroids() (npz.Array, error) {
 	limits := p.env.Spec().Descriptor
 	cells, samples, seed := p.family.tessellation()

@@ -16,20 +16,20 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// columns of metrics.csv.
+// columns are the columns of metrics.csv that all algorithms share.
 var columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
 	"coverage", "qd_score", "invalid"}
 
-// Train trains what spec says, or loads it if it is there, or goes on where it stopped. SIGINT and
-// SIGTERM (an interrupted cell) save a checkpoint and end it with [ErrInterrupted]; a second signal
-// ends the process at once.
+// Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
+// On SIGINT or SIGTERM (an interrupted cell) it saves a checkpoint and returns [ErrInterrupted]; a
+// second signal ends the process at once.
 func Train(spec Spec) (*runs.Run, error) {
 	ctx, stop := Interruptible()
 	defer stop()
 	return TrainContext(ctx, spec)
 }
 
-// TrainContext is [Train] that stops when ctx is done, and leaves signals alone.
+// TrainContext is [Train] that stops when ctx is done and does not handle signals.
 func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	p, err := spec.resolve()
 	if broken := (untraceable{}); errors.As(err, &broken) {
@@ -38,7 +38,7 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := xla.Canonical(p.Backend); err != nil { // also where nothing is left to compute
+	if _, err := xla.Canonical(p.Backend); err != nil { // checked even if nothing is left to compute
 		return nil, err
 	}
 	if run, err := runs.Open(p.dir()); err == nil && !p.Fresh && run.Status.Finished && p.Budget.Done(
@@ -51,7 +51,7 @@ func TrainContext(ctx context.Context, spec Spec) (*runs.Run, error) {
 		return nil, err
 	}
 	defer t.close()
-	t.tellBudget()
+	t.printPaperBudget()
 	if err := t.train(ctx); err != nil {
 		return t.writer.Run, err
 	}
@@ -64,14 +64,14 @@ type training struct {
 	session
 	search search
 
-	first     runs.Progress // at the first record of this session
-	projected bool          // what the budget comes to was said
+	first     runs.Progress // after the first step of this session
+	projected bool          // the projection of the budget was printed
 
-	noReplay bool // the learner's replay buffer is not there, for nothing is left to learn
+	noReplay bool // the replay buffer was not restored, since nothing is left to learn
 }
 
-// begin takes the folder, opens the backend, and restores the newest checkpoint. A run that was set
-// aside for one that cannot begin is put back.
+// begin takes the folder, opens the backend, and restores the newest checkpoint. If that fails, it
+// moves a run that was set aside back.
 func begin(p plan) (*training, error) {
 	t := &training{plan: p}
 	aside := ""
@@ -90,7 +90,7 @@ func begin(p plan) (*training, error) {
 		return nil, err
 	}
 	if aside != "" {
-		fmt.Fprintf(os.Stderr, "qdnb: the run that was in %s is now in %s\n", p.dir(), aside)
+		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", p.dir(), aside)
 	}
 	return t, nil
 }
@@ -169,36 +169,36 @@ func (t *training) step() error {
 			return err
 		}
 	}
-	t.tellProjection()
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.figures()...)
+	t.printProjection()
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), t.metrics()...)
 	return nil
 }
 
-// paperSteps are the environment steps of the paper's runs of the algorithm on the environment; 0
-// where there are none.
+// paperSteps returns the environment steps of the paper's runs of the algorithm on the environment,
+// 0 if the paper has none.
 func (p plan) paperSteps() int64 { return results.PaperSteps(p.config.Algorithm, p.config.Env) }
 
-// tellBudget says what a budget of time came to in the paper. Equal times are not equal numbers of
-// steps on other hardware.
-func (t *training) tellBudget() {
+// printPaperBudget prints how many environment steps a time budget bought in the paper. On other
+// hardware the same time gives another number of steps.
+func (t *training) printPaperBudget() {
 	if paper := t.paperSteps(); paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(
 		t.status.Progress) {
 		fmt.Fprintf(os.Stderr,
-			"qdnb: %s: the paper's took %.3g environment steps in 2h on a GPU; how many %v comes to here "+
-				"is told once the rate is known\n",
+			"qdnb: %s: the paper's run took %.3g environment steps in 2h on a GPU; the steps expected in "+
+				"%v here are printed once the rate is known\n",
 			t.config.Name(), float64(paper), t.Budget)
 	}
 }
 
-// tellProjection says once how many of the paper's steps fit into a budget of time at the rate of
-// this session.
-func (t *training) tellProjection() {
+// printProjection prints once how many environment steps fit into a time budget at the rate of this
+// session, and what fraction of the paper's that is.
+func (t *training) printProjection() {
 	paper := t.paperSteps()
 	if paper == 0 || !t.Budget.Timed() || t.Quiet || t.projected {
 		return
 	}
 	if t.first == (runs.Progress{}) {
-		t.first = t.status.Progress // what came before is mostly compilation
+		t.first = t.status.Progress // the time before is mostly compilation
 		return
 	}
 	steps, ok := projection(t.first, t.status.Progress, t.Budget)
@@ -209,8 +209,8 @@ func (t *training) tellProjection() {
 	}
 }
 
-// projection is how many environment steps a budget comes to at the rate between two records. It is
-// not ok before a hundredth of the budget, and two generations, have been spent.
+// projection extrapolates how many environment steps fit into a budget from the rate between two
+// points. ok is false until a hundredth of the budget and two generations lie between them.
 func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool) {
 	spent := b.Fraction(now) - b.Fraction(from)
 	if spent < 0.01 || now.Generation < from.Generation+2 {
@@ -219,7 +219,8 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 	return float64(now.EnvSteps) + float64(now.EnvSteps-from.EnvSteps)/spent*(1-b.Fraction(now)), true
 }
 
-// log takes the figures of a repertoire that was measured, and writes a row of metrics.csv.
+// log updates the status with the metrics of the measured repertoire and writes a row of
+// metrics.csv.
 func (t *training) log(o outcome) error {
 	stats := (&runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}).Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
@@ -230,8 +231,8 @@ func (t *training) log(o outcome) error {
 	return t.writer.Log(append(row, o.Extra...)...)
 }
 
-// figures are those of the progress bar, the most important first.
-func (t *training) figures() []string {
+// metrics returns the metrics for the progress bar, the most important first.
+func (t *training) metrics() []string {
 	s := t.status
 	if math.IsInf(s.MaxFitness, -1) {
 		return []string{"nothing evaluated yet"}
@@ -240,19 +241,19 @@ func (t *training) figures() []string {
 		fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
 }
 
-// summary is how the run stands.
+// summary returns the generation and the newest metrics.
 func (t *training) summary() string {
 	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)},
-		t.figures()...), "  ")
+		t.metrics()...), "  ")
 }
 
-// restoreReplay puts back what a learner's replay buffer held.
+// restoreReplay restores a learner's replay buffer, or refills it if it was deleted.
 func (t *training) restoreReplay() error {
 	capacity, width, total := t.search.ReplayShape()
 	if capacity == 0 {
 		return nil
 	}
-	if t.noReplay = t.Budget.Done(t.status.Progress); t.noReplay { // there is nothing left to learn
+	if t.noReplay = t.Budget.Done(t.status.Progress); t.noReplay { // nothing is left to learn
 		return nil
 	}
 	err := t.search.SetReplay(func(put func(from int64, rows []float32) error) error {
@@ -261,12 +262,12 @@ func (t *training) restoreReplay() error {
 	if !errors.Is(err, runs.ErrNoReplay) {
 		return err
 	}
-	t.bar.Update(t.Budget.Fraction(t.status.Progress), "filling the replay buffer anew")
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), "refilling the replay buffer")
 	episodes, err := t.search.Refill()
 	if err == nil {
 		fmt.Fprintf(os.Stderr,
-			"qdnb: the replay buffer of %s was dropped when it was finished; it is filled anew with %d "+
-				"episodes of its policies, and the run goes on as another one might have\n",
+			"qdnb: the replay buffer of %s was deleted when the run finished; it is refilled with %d "+
+				"episodes of its policies, so the resumed run is not bit-identical\n",
 			t.writer.Name(), episodes)
 	}
 	return err
@@ -294,7 +295,7 @@ func (t *training) snapshot() error {
 	return t.writer.SaveSnapshot(runs.Snapshot{Progress: t.status.Progress, Repertoire: *repertoire})
 }
 
-// finish writes what a complete run has.
+// finish writes the final repertoire and skills, and marks the run as finished.
 func (t *training) finish() error {
 	repertoire, err := t.repertoire(true)
 	if err != nil {
@@ -330,7 +331,7 @@ func (t *training) finish() error {
 	return nil
 }
 
-// repertoire is the host's copy of the search's repertoire.
+// repertoire copies the search's repertoire to the host.
 func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	arrays, err := t.search.Repertoire(genotypes)
 	if err != nil {
@@ -356,7 +357,7 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 	return r, nil
 }
 
-// version is the program's, as the build recorded it.
+// version returns the program's version as recorded by the build.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -23,8 +23,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// childEnv names the environment variable that makes the test program train in the folder that it
-// names until it is killed, for [TestKilledRunEndsWithTheSameBytes].
+// childEnv is an environment variable that holds a folder. If set, the test program trains there
+// until it is killed, for [TestKilledRunEndsWithTheSameBytes].
 const childEnv = "QDNB_TEST_TRAIN_IN"
 
 func TestMain(m *testing.M) {
@@ -39,9 +39,9 @@ func TestMain(m *testing.M) {
 	os.Exit(withOwnCache(m.Run))
 }
 
-// A run in a budget of time says what the paper's came to in steps, when it starts, once its rate
-// is known, and at the end.
-func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
+// A run with a time budget compares its steps with the paper's when it starts, once its rate is
+// known, and at the end.
+func TestTimedRunsCompareTheirStepsWithThePapers(t *testing.T) {
 	said := func(budget runs.Budget, quiet bool) string {
 		file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 		if err != nil {
@@ -64,7 +64,7 @@ func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
 	}
 	timed := runs.Budget{Generations: 8, Time: 100 * time.Hour}
 	got := said(timed, false)
-	for _, want := range []string{"the paper's took 1.6e+09 environment steps in 2h",
+	for _, want := range []string{"the paper's run took 1.6e+09 environment steps in 2h",
 		"fit into 8 generations or 100h0m0s here", "of the paper's 1.6e+09",
 		"of the paper's environment steps"} {
 		if !strings.Contains(got, want) {
@@ -72,15 +72,15 @@ func TestTimedRunsSayHowManyOfThePapersStepsTheyTake(t *testing.T) {
 		}
 	}
 	if got := said(timed, true); got != "" {
-		t.Errorf("a quiet run says %q", got)
+		t.Errorf("a quiet run prints %q", got)
 	}
 	if got := said(Generations(8), false); strings.Contains(got, "in 2h") || strings.Contains(got,
 		"fit into") {
-		t.Errorf("a run in generations says %q", got)
+		t.Errorf("a run with a budget of generations prints %q", got)
 	}
 }
 
-// Processor time ends a run, and adds up over its sessions.
+// A budget of processor time ends a run. The time adds up over sessions.
 func TestProcessorTimeIsABudget(t *testing.T) {
 	spec := small(t.TempDir(), 2)
 	begun, err := Train(spec)
@@ -99,7 +99,7 @@ func TestProcessorTimeIsABudget(t *testing.T) {
 	}
 	again, err := Train(spec)
 	if err != nil || again.Status.Generation != run.Status.Generation {
-		t.Errorf("a complete run went on to generation %d, %v", again.Status.Generation, err)
+		t.Errorf("a complete run continued to generation %d, %v", again.Status.Generation, err)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestProjection(t *testing.T) {
 	} {
 		got, ok := projection(from, c.now, b)
 		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("%+v comes to %g, %v; want %g", c.now, got, ok, c.want)
+			t.Errorf("%+v projects to %g, %v; want %g", c.now, got, ok, c.want)
 		}
 	}
 }
@@ -136,8 +136,7 @@ func TestCheckpointPauseIsADuration(t *testing.T) {
 	}
 }
 
-// withOwnCache keeps what tests compute out of the user's cache, from which they take the plugin of
-// XLA.
+// withOwnCache gives the tests a separate cache with the XLA plugin of the user's cache.
 func withOwnCache(run func() int) int {
 	user, err := xla.CacheDir()
 	if err != nil {
@@ -161,7 +160,7 @@ func withOwnCache(run func() int) int {
 	return run()
 }
 
-// small is a run of milliseconds.
+// small returns the spec of a run that takes milliseconds.
 func small(folder string, generations int) Spec {
 	return Spec{
 		Algorithm: "map-elites", Env: "pointmaze", Seed: 1, Budget: Generations(generations),
@@ -185,7 +184,7 @@ func stopped(t *testing.T, spec Spec) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := TrainContext(ctx, spec); !errors.Is(err,
-		ErrInterrupted) || !strings.Contains(err.Error(), "the same command goes on") {
+		ErrInterrupted) || !strings.Contains(err.Error(), "rerun the same command to resume") {
 		t.Fatalf("a stopped run: %v", err)
 	}
 }
@@ -237,7 +236,7 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 		"no PJRT plugin at "+spec.Backend) {
 		t.Errorf("a larger budget without a backend: %v", err)
 	}
-	// a name that is wrong is wrong of a finished run, too
+	// A wrong backend name is an error for a finished run, too.
 	spec.Budget, spec.Backend = Generations(3), "nonsense"
 	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
 		`unknown backend "nonsense"`) {
@@ -255,7 +254,7 @@ func TestLargerBudgetExtends(t *testing.T) {
 	folder := t.TempDir()
 	short := train(t, small(folder, 4))
 	if bytes.Equal(repertoireBytes(t, short), repertoireBytes(t, whole)) {
-		t.Error("5 generations more changed nothing: the test tells nothing")
+		t.Error("5 more generations changed nothing: the test proves nothing")
 	}
 	long := train(t, small(folder, 9))
 	if long.Dir != short.Dir || long.Status.Generation != 9 || !bytes.Equal(repertoireBytes(t, long),
@@ -268,8 +267,8 @@ func TestLargerBudgetExtends(t *testing.T) {
 	}
 }
 
-func TestInterruptedRunGoesOn(t *testing.T) {
-	// "": XLA, if it is there, which takes seconds to compile
+func TestInterruptedRunResumes(t *testing.T) {
+	// "" is XLA, if it is installed, which takes seconds to compile.
 	for backend, stops := range map[string]int{"go": 3, "": 1} {
 		spec := small(t.TempDir(), 6)
 		spec.Backend = backend
@@ -290,7 +289,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	}
 }
 
-// A training process is killed at random moments, some of them while it writes, and started again.
+// A training process is killed at random times, sometimes while it writes, and restarted.
 func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
 	config, err := small(folder, 1).Config()
@@ -321,7 +320,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 		}
 		<-ended
 		if text := told.String(); strings.Contains(text, "damaged") {
-			t.Errorf("a killed process left %s", text)
+			t.Errorf("a killed process printed %s", text)
 		}
 	}
 	run, err := runs.Open(filepath.Join(folder, config.Name()))
@@ -341,7 +340,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestDamagedCheckpointIsPassedOverAndSaid(t *testing.T) {
+func TestDamagedCheckpointIsSkippedWithAWarning(t *testing.T) {
 	whole := train(t, small(t.TempDir(), 5))
 	spec := small(t.TempDir(), 5)
 	for range 3 {
@@ -359,7 +358,7 @@ func TestDamagedCheckpointIsPassedOverAndSaid(t *testing.T) {
 	if !strings.Contains(told,
 		"qdnb: checkpoint gen-000000002.npz is damaged") || !strings.Contains(told,
 		"trying gen-000000001.npz") {
-		t.Errorf("told %q", told)
+		t.Errorf("printed %q", told)
 	}
 	if !bytes.Equal(repertoireBytes(t, resumed), repertoireBytes(t, whole)) {
 		t.Error("the run ends with another repertoire")
@@ -462,7 +461,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		"the budget is negative":            func(s *Spec) { s.Budget.Generations = -1 },
 		`unknown backend "nonsense"`:        func(s *Spec) { s.Backend = "nonsense" },
 		obstacle + " is not a folder; ":     func(s *Spec) { s.Runs = obstacle },
-		"set Name beside the parts":         func(s *Spec) { s.Emitter = variant },
+		"set Name together with the parts":  func(s *Spec) { s.Emitter = variant },
 	} {
 		spec := small(t.TempDir(), 2)
 		change(&spec)
@@ -486,8 +485,8 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	}
 }
 
-// A variant has a folder of its own, and its own operator.
-func TestVariantIsARunOfItsOwn(t *testing.T) {
+// A variant has its own folder and uses its own operator.
+func TestVariantIsASeparateRun(t *testing.T) {
 	spec := small(t.TempDir(), 4)
 	plain := train(t, spec)
 	spec.Name = "copies"
@@ -532,7 +531,7 @@ func TestReplayOfARun(t *testing.T) {
 	empty := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	if _, err := Replay(run, 3, empty); err == nil || !strings.Contains(err.Error(),
-		fmt.Sprintf("cell %d is empty; the nearest one", empty)) {
+		fmt.Sprintf("cell %d is empty; the nearest filled cell", empty)) {
 		t.Errorf("empty cell: %v", err)
 	}
 }

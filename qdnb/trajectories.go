@@ -11,12 +11,13 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// maze is an environment with walls to draw; in some of them an episode ends at a goal.
+// maze is an environment with walls.
 type maze interface{ Walls() []envs.Wall }
 
+// goal is an environment with a goal at which an episode ends.
 type goal interface{ Goal() envs.Wall }
 
-// Trajectories runs the policies of some cells again, see [Replay], and draws their ways in the
+// Trajectories replays the policies of cells (see [Replay]) and draws their trajectories in the
 // plane of the state descriptor, which must be a position.
 func Trajectories(run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
 	env, err := environmentOf(run)
@@ -48,7 +49,7 @@ func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*fig
 	return figures.Trajectories(arena)
 }
 
-// arenaOf is the plane of an environment whose state descriptor is a position, without paths.
+// arenaOf returns the plane of an environment whose state descriptor is a position, without paths.
 func arenaOf(env envs.Env) (figures.Arena, error) {
 	limits := env.Spec().Descriptor
 	if limits.Kind != envs.Final || len(limits.Lower) != 2 {

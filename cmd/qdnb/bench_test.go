@@ -35,8 +35,8 @@ func TestBenchInsertion(t *testing.T) {
 		t.Errorf("insertion of 6 of 20: %v", r)
 	}
 	if _, stderr, status := invoke(t, "bench", "insertion", "--batch", "3", "--better",
-		"4"); status == 0 || !strings.Contains(stderr, "not 4 of 3") {
-		t.Errorf("4 of 3 candidates are better: status %d, %s", status, stderr)
+		"4"); status == 0 || !strings.Contains(stderr, "not 3 and 4") {
+		t.Errorf("4 better candidates in a batch of 3: status %d, %s", status, stderr)
 	}
 }
 

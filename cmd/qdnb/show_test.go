@@ -166,8 +166,8 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{controller, "--cell", "0"}, "", "selects skills itself"},
 		{[]string{"map-elites-pointmaze-0", "--html", page, "--json"}, "", "--json"},
 		{[]string{"map-elites-pointmaze-0", "--cell", strconv.Itoa(empty)}, "",
-			"is empty; the nearest one in the repertoire of map-elites-pointmaze-0"},
-		{[]string{"map-elites-pointmaze-0", "--cell", "32"}, "", "has 32, from 0 on"},
+			"is empty; the nearest filled cell of map-elites-pointmaze-0"},
+		{[]string{"map-elites-pointmaze-0", "--cell", "32"}, "", "has cells 0 to 31"},
 		{[]string{"map-elites-pointmaze-0", "--skill", "0"}, "", "no skills: give a cell"},
 		{[]string{"diayn-reward-pointmaze-0", "--skill", "77"}, "", "there is no skill 77"},
 	} {

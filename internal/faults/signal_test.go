@@ -91,7 +91,7 @@ func TestToldToStop(t *testing.T) {
 func (e ending) interrupted(t *testing.T, s subject) {
 	t.Helper()
 	if s.command(t, t.TempDir())[0] == "train" {
-		e.oneLine(t, 130, "interrupted", "is saved at generation", "the same command goes on")
+		e.oneLine(t, 130, "interrupted", "is saved at generation", "rerun the same command to resume")
 		return
 	}
 	if e.status != 130 {

@@ -11,23 +11,23 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// AdaptationTiming is what [Adaptation] measures.
+// AdaptationTiming is the result of [Adaptation].
 type AdaptationTiming struct {
 	Env               string  `json:"env"`
 	Backend           string  `json:"backend"`
 	Workers           int     `json:"workers"`
 	Policies          int     `json:"policies"`
-	Episodes          int     `json:"episodes"` // of each policy under each value
+	Episodes          int     `json:"episodes"` // per policy and value
 	Batch             int     `json:"batch"`    // policies times episodes
-	Slice             int     `json:"slice"`    // of them that are rolled out together
+	Slice             int     `json:"slice"`    // episodes rolled out together
 	Values            int     `json:"values"`   // of gravity
 	Steps             int     `json:"steps"`
 	BestSeconds       float64 `json:"best_s"`  // all values, best of the repeats
-	WholeSeconds      float64 `json:"whole_s"` // compilation and the first time
+	WholeSeconds      float64 `json:"whole_s"` // compilation and the first repeat
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
-// AdaptationSpec says what [Adaptation] times.
+// AdaptationSpec configures [Adaptation].
 type AdaptationSpec struct {
 	Env      string
 	Policies int
@@ -38,13 +38,12 @@ type AdaptationSpec struct {
 	Backend  string // see [xla.Open]
 }
 
-// Adaptation times what [Adapt] spends its time with: every one of some random policies, of
-// two hidden layers of 256 units, plays episodes under the first of the paper's multiples of
-// gravity.
+// Adaptation times the evaluations of qdnb.Adapt. Random policies with two hidden layers of 256
+// units play episodes under the first s.Values of the paper's gravity multipliers.
 func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	values := envs.GravityMultiplier.Values()
 	if s.Values < 1 || s.Values > len(values) {
-		return AdaptationTiming{}, errors.Errorf("there are 1 to %d values of gravity, not %d",
+		return AdaptationTiming{}, errors.Errorf("values must be between 1 and %d, not %d",
 			len(values), s.Values)
 	}
 	env, err := envs.Make(s.Env)
@@ -75,7 +74,7 @@ func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 		Policies: s.Policies, Episodes: s.Episodes,
 		Batch: s.Policies * s.Episodes, Slice: evaluator.Slice(), Values: s.Values, Steps: s.Steps,
 		BestSeconds: math.Inf(1)}
-	for i := range max(1, s.Repeats) + 1 { // the first one warms up
+	for i := range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
 		start := time.Now()
 		for _, value := range values[:s.Values] {
 			conditions, err := envs.GravityMultiplier.Apply(live.Nominal(), value)

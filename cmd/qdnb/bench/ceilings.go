@@ -13,30 +13,31 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Ceilings is what [MeasureCeilings] measures: the most that programs of XLA get from this machine,
-// all workers together. Times of the other benchmarks are compared with what these rates allow.
+// Ceilings is the result of [MeasureCeilings]: the highest rates that XLA programs reach on this
+// machine, summed over all workers. They bound the times of the other benchmarks.
 type Ceilings struct {
 	Backend  string  `json:"backend"`
 	Workers  int     `json:"workers"`
 	Products float64 `json:"products_gflops"` // GFLOP/s of a product of large matrices
-	// GFLOP/s of multiplying and adding numbers in registers
-	Arithmetic float64 `json:"arithmetic_gflops"`
-	Cache      float64 `json:"cache_gbs"`  // GB/s of reading two arrays and writing one, 1 MB a worker
-	Memory     float64 `json:"memory_gbs"` // GB/s of the same with what is too large for a cache
+
+	Arithmetic float64 `json:"arithmetic_gflops"` // GFLOP/s of multiply-adds in registers
+
+	Cache  float64 `json:"cache_gbs"`  // GB/s of reading two arrays and writing one, 1 MB per worker
+	Memory float64 `json:"memory_gbs"` // GB/s of the same with arrays larger than the caches
 }
 
 // The sizes of [MeasureCeilings].
 const (
-	ceilingMatrix  = 1536
-	ceilingChain   = 32      // multiplications and additions of a number in a kernel
-	ceilingNumbers = 4 << 10 // that are multiplied and added, per worker
-	ceilingWeights = 1 << 20 // bytes, per worker
-	ceilingLarge   = 1 << 29 // bytes, per worker
-	ceilingTurns   = 1 << 14 // turns of a loop over what a cache holds
+	ceilingMatrix     = 1536
+	ceilingChain      = 32      // multiply-adds of a value per iteration
+	ceilingNumbers    = 4 << 10 // values of the multiply-adds, per worker
+	ceilingWeights    = 1 << 20 // bytes of the arrays that fit into a cache, per worker
+	ceilingLarge      = 1 << 29 // bytes of the arrays that do not, per worker
+	ceilingIterations = 1 << 14 // of the loops of Arithmetic and Cache
 )
 
-// MeasureCeilings measures a machine by four small programs, each the best of a few runs. The pure Go
-// backend is an error.
+// MeasureCeilings measures a machine with four small programs, each by its best of three runs. The
+// pure Go backend is an error.
 func MeasureCeilings(backend string) (Ceilings, error) {
 	p, err := xla.Open(backend)
 	if err != nil {
@@ -44,14 +45,14 @@ func MeasureCeilings(backend string) (Ceilings, error) {
 	}
 	if p.Kind == xla.Go {
 		return Ceilings{},
-			errors.New("the pure Go backend has no ceilings worth measuring: install a plugin by `qdnb " +
-				"doctor --install`")
+			errors.New("the pure Go backend has no ceilings worth measuring: install a plugin with " +
+				"`qdnb doctor --install`")
 	}
 	c := Ceilings{Backend: p.Name(), Workers: p.Workers}
 	for _, of := range []struct {
 		rate  *float64
 		work  float64 // GFLOP or GB
-		alone bool    // one program for all cores, instead of one for each worker
+		alone bool    // one program for all cores instead of one per worker
 		build func(x *graph.Node) *graph.Node
 		shape shapes.Shape
 	}{
@@ -59,9 +60,9 @@ func MeasureCeilings(backend string) (Ceilings, error) {
 			func(x *graph.Node) *graph.Node {
 				return graph.Dot(x, x).Product()
 			}, shapes.Make(dtypes.Float32, ceilingMatrix, ceilingMatrix)},
-		{&c.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingTurns, false,
+		{&c.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingIterations, false,
 			func(x *graph.Node) *graph.Node {
-				return xla.For(x.Graph(), ceilingTurns, x, func(_, x *graph.Node) *graph.Node {
+				return xla.For(x.Graph(), ceilingIterations, x, func(_, x *graph.Node) *graph.Node {
 					y := x
 					for range ceilingChain {
 						y = graph.Add(graph.Mul(y, x), x)
@@ -69,8 +70,8 @@ func MeasureCeilings(backend string) (Ceilings, error) {
 					return y
 				})
 			}, shapes.Make(dtypes.Float32, ceilingNumbers)},
-		{&c.Cache, 3 * ceilingWeights / 2 * ceilingTurns, false, func(x *graph.Node) *graph.Node {
-			return damped(x, ceilingTurns)
+		{&c.Cache, 3 * ceilingWeights / 2 * ceilingIterations, false, func(x *graph.Node) *graph.Node {
+			return damped(x, ceilingIterations)
 		}, shapes.Make(dtypes.Float32, ceilingWeights/2/4)},
 		{&c.Memory, 3 * ceilingLarge / 2 * 8, false, func(x *graph.Node) *graph.Node {
 			return damped(x, 8)
@@ -89,8 +90,7 @@ func MeasureCeilings(backend string) (Ceilings, error) {
 	return c, nil
 }
 
-// damped adds an array to another one some times, halving what was there each time: nothing that
-// could be done once for all.
+// damped repeats sums = sums/2 + x. The compiler cannot hoist anything out of this loop.
 func damped(x *graph.Node, times int) *graph.Node {
 	type state struct{ X, Sums *graph.Node }
 	return xla.For(x.Graph(), times, state{x, graph.OneMinus(x)}, func(_ *graph.Node, s state) state {
@@ -99,7 +99,7 @@ func damped(x *graph.Node, times int) *graph.Node {
 	}).Sums
 }
 
-// timeProgram is the least time that a program takes on an array of small numbers.
+// timeProgram returns the shortest time, in seconds, of a program on an array of small values.
 func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape,
 	build func(x *graph.Node) *graph.Node) (float64, error) {
 	compile, workers := p.CompileParallel, p.Workers

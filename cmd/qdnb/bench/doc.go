@@ -1,3 +1,3 @@
-// Package bench measures the stages of training for `qdnb bench`, which `make bench-peer` compares
-// with the same work in JAX.
+// Package bench times the stages of training for `qdnb bench`. `make bench-peer` compares the times
+// with those of the same work in JAX.
 package bench

@@ -13,7 +13,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// GenerationTiming is what [Generation] measures.
+// GenerationTiming is the result of [Generation].
 type GenerationTiming struct {
 	Env               string  `json:"env"`
 	Backend           string  `json:"backend"`
@@ -23,30 +23,34 @@ type GenerationTiming struct {
 	Steps             int     `json:"steps"`
 	CompileSeconds    float64 `json:"compile_seconds"`
 	GenerationSeconds float64 `json:"generation_s"` // median
-	// median, of rolling out as many stored policies
+
+	// EvaluationSeconds is the median time of rolling out a batch of stored policies.
 	EvaluationSeconds float64 `json:"evaluation_s"`
-	VariationShare    float64 `json:"variation_share"` // of variation and insertion in a generation
+
+	// VariationShare is the fraction of a generation spent on variation and insertion.
+	VariationShare float64 `json:"variation_share"`
+
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
 // GenerationSpec configures [Generation].
 type GenerationSpec struct {
-	Algorithm   string // of neuroevolution
+	Algorithm   string // a neuroevolution algorithm
 	Env         string
 	Set         []string // hyperparameters, as in "batch=100"
-	Warmup      int      // generations before, which fill the repertoire
+	Warmup      int      // untimed generations that fill the repertoire
 	Generations int      // to time
 	Backend     string   // see [xla.Open]
 }
 
-// Generation times generations of an algorithm of neuroevolution after a warm-up that fills the
-// repertoire, and their evaluations alone.
+// Generation times generations of a neuroevolution algorithm, and their evaluations alone, after a
+// warm-up that fills the repertoire.
 func Generation(s GenerationSpec) (GenerationTiming, error) {
 	i := slices.IndexFunc(evolution.Algorithms,
 		func(a evolution.Algorithm) bool { return a.Name == s.Algorithm })
 	if i < 0 {
 		return GenerationTiming{},
-			errors.Errorf("%s is no algorithm of neuroevolution: `qdnb bench updates` "+
+			errors.Errorf("%s is not a neuroevolution algorithm: `qdnb bench updates` "+
 				"times the updates of reinforcement learning", s.Algorithm)
 	}
 	env, err := envs.Make(s.Env)

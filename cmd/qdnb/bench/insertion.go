@@ -15,19 +15,19 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// InsertionTiming is what [Insertion] measures.
+// InsertionTiming is the result of [Insertion].
 type InsertionTiming struct {
 	Backend        string  `json:"backend"`
 	Batch          int     `json:"batch"`   // candidates
 	Cells          int     `json:"cells"`   // of the repertoire
-	Params         int     `json:"params"`  // numbers of a genotype
-	Better         int     `json:"better"`  // candidates that are fitter than any occupant
-	Entered        int     `json:"entered"` // those of them that are the fittest of their cell
+	Params         int     `json:"params"`  // per genotype
+	Better         int     `json:"better"`  // candidates fitter than every occupant
+	Entered        int     `json:"entered"` // accepted candidates
 	BestSeconds    float64 `json:"best_s"`  // best of the repeats
 	CompileSeconds float64 `json:"compile_seconds"`
 }
 
-// InsertionSpec says what [Insertion] times.
+// InsertionSpec configures [Insertion].
 type InsertionSpec struct {
 	Batch   int
 	Better  int
@@ -35,18 +35,18 @@ type InsertionSpec struct {
 	Backend string // see [xla.Open]
 }
 
-// insertionCells is how many cells a repertoire of [Insertion] has, the paper's number.
+// insertionCells is the number of cells of the repertoire of [Insertion], as in the paper.
 const insertionCells = 1024
 
-// Insertion times the insertion of candidates, whose genotypes are stored, into a full
-// repertoire of the paper's size on ant-uni: 1024 cells, policies of two hidden layers of 256
-// units. Each insertion is into what the one before has left, and of its candidates as many are
-// better than all occupants: in a search that has been going on for a while some 50 of 1000 are.
+// Insertion times the insertion of a batch of stored candidates into a full repertoire of the
+// paper's size on ant-uni: 1024 cells, policies with two hidden layers of 256 units. Each insertion
+// starts from the result of the one before. s.Better of its candidates are fitter than all
+// occupants; in an advanced search these are about 50 of 1000.
 func Insertion(s InsertionSpec) (InsertionTiming, error) {
 	if s.Batch < 1 || s.Better < 0 || s.Better > s.Batch {
 		return InsertionTiming{},
-			errors.Errorf("of a batch of 1 or more all may be better at most, not %d of %d", s.Better,
-				s.Batch)
+			errors.Errorf("batch must be 1 or more and better between 0 and batch, not %d and %d", s.Batch,
+				s.Better)
 	}
 	platform, err := xla.Open(s.Backend)
 	if err != nil {
@@ -73,7 +73,7 @@ func Insertion(s InsertionSpec) (InsertionTiming, error) {
 	}
 	defer program.Free()
 	t.CompileSeconds, t.BestSeconds = program.CompileTime.Seconds(), math.Inf(1)
-	for i := range max(1, s.Repeats) + 1 { // the first one warms up
+	for i := range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
 		number := xla.Sharded{tensors.FromScalar(float32(i + 1))}
 		start := time.Now()
 		out, err := program.Run(append([]xla.Sharded{number}, stored...)...)
@@ -89,8 +89,8 @@ func Insertion(s InsertionSpec) (InsertionTiming, error) {
 	return t, nil
 }
 
-// startInsertion makes a full repertoire (genotypes, fitness, descriptors), its centroids, and
-// candidates (genotypes, descriptors, and a number of 0 to 1 that orders those which are better).
+// startInsertion makes a full repertoire (genotypes, fitness, descriptors), its centroids, and the
+// candidates (genotypes, descriptors, and a value in [0, 1) that ranks the better ones).
 func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
 	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
 		func(in []*graph.Node) []*graph.Node {
@@ -114,8 +114,8 @@ func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
 	return first.Run(seed)
 }
 
-// compileInsertion builds the insertion with the number n: the fitness of candidates is beyond n
-// for those that are better, -1 for others.
+// compileInsertion compiles the insertion. Its first input is the number n of the insertion: the
+// better candidates have a fitness from n to n+1, the others -1.
 func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Program,
 	error) {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}
@@ -125,7 +125,7 @@ func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*
 	return p.Compile("insertion", inputs, func(in []*graph.Node) []*graph.Node {
 		genotypes, order := in[1], in[7]
 		cells := repertoire.Cells{Fitness: in[2], Descriptors: in[3], Centroids: in[4]}
-		// Spread over the batch, as they are in a search.
+		// The better candidates are spread over the batch, as in a search.
 		place := graph.ModScalar(graph.MulScalar(graph.Iota(order.Graph(),
 			shapes.Make(dtypes.Int32, s.Batch), 0), 7919), int32(s.Batch))
 		better := graph.LessThan(place, graph.ConstAs(place, int32(s.Better)))

@@ -17,33 +17,33 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// RolloutTiming is what [Rollout] measures.
+// RolloutTiming is the result of [Rollout].
 type RolloutTiming struct {
 	Env               string  `json:"env"`
 	Backend           string  `json:"backend"`
 	Workers           int     `json:"workers"`
 	Batch             int     `json:"batch"` // policies, all different
-	Slice             int     `json:"slice"` // of them that are rolled out together
+	Slice             int     `json:"slice"` // policies rolled out together
 	Steps             int     `json:"steps"`
 	BestSeconds       float64 `json:"best_s"` // best of the repeats
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 	CompileSeconds    float64 `json:"compile_seconds"`
-	// most that the process had resident; 0 where the system does not tell
+	// MemoryBytes is the peak resident memory of the process; 0 if the system does not report it.
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
-// RolloutSpec says what [Rollout] times.
+// RolloutSpec configures [Rollout].
 type RolloutSpec struct {
 	Env     string
 	Batch   int
 	Steps   int
-	Slice   int // 0: as training has it
+	Slice   int // 0: as in training
 	Repeats int
 	Backend string // see [xla.Open]
 }
 
-// Rollout times rolling out random policies of two hidden layers of 256 units, one per copy of
-// the environment: what an evaluation of MAP-Elites costs.
+// Rollout times rollouts of random policies with two hidden layers of 256 units, one policy per
+// copy of the environment. This is the cost of an evaluation in MAP-Elites.
 func Rollout(s RolloutSpec) (RolloutTiming, error) {
 	env, err := envs.Make(s.Env)
 	if err != nil {
@@ -65,7 +65,7 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 	}
 	defer policies.Free()
 	best := math.Inf(1)
-	for range max(1, s.Repeats) + 1 { // the first one warms up
+	for range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
 		start := time.Now()
 		if _, _, err := evaluator.Evaluate(policies, 1); err != nil {
 			return RolloutTiming{}, err
@@ -101,7 +101,7 @@ func randomPolicies(p *xla.Platform, task evolution.Task, batch int) (xla.Sharde
 	return out[0], nil
 }
 
-// peakMemory is the largest resident memory of this process so far, in bytes, where /proc tells.
+// peakMemory returns the peak resident memory of this process in bytes, 0 without /proc.
 func peakMemory() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -21,18 +21,18 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// UpdatesTiming is what [Updates] measures.
+// UpdatesTiming is the result of [Updates].
 type UpdatesTiming struct {
 	Learner          string  `json:"learner"`
 	Backend          string  `json:"backend"`
 	Steps            int     `json:"steps"`
-	Buffer           int     `json:"buffer"` // transitions to draw from
+	Buffer           int     `json:"buffer"` // transitions in the replay buffer
 	BestSeconds      float64 `json:"best_s"` // best of the repeats
 	UpdatesPerSecond float64 `json:"updates_per_s"`
 	CompileSeconds   float64 `json:"compile_seconds"`
 }
 
-// UpdatesSpec says what [Updates] times.
+// UpdatesSpec configures [Updates].
 type UpdatesSpec struct {
 	Learner string // td3 or sac
 	Steps   int
@@ -41,7 +41,7 @@ type UpdatesSpec struct {
 	Backend string // see [xla.Open]
 }
 
-// learners are what [Updates] times, by name.
+// learners are the learners of [Updates] by name.
 var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (*updates, error){
 	"td3": benchTD3,
 	"sac": benchSAC,
@@ -53,8 +53,8 @@ type updates struct {
 	state   []xla.Sharded
 }
 
-// newUpdates compiles a learner: start makes its state, a tree, from a key, and train goes on from
-// it and adds losses.
+// newUpdates compiles a learner. start makes its state, a pytree, from a key. train maps a state to
+// the next state and the losses.
 func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
 	train func(T, xla.Key) (T, []*graph.Node)) (*updates, error) {
 	var form T
@@ -87,7 +87,7 @@ func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
 	return u, err
 }
 
-// run makes the updates.
+// run runs the updates. A NaN loss is an error.
 func (u *updates) run() error {
 	out, err := u.program.Run(u.state...)
 	if err != nil {
@@ -99,7 +99,7 @@ func (u *updates) run() error {
 		value := float64(tensors.ToScalar[float32](loss[0]))
 		loss.Free()
 		if math.IsNaN(value) {
-			return errors.New("a loss is not a number")
+			return errors.New("a loss is NaN")
 		}
 	}
 	return nil
@@ -114,12 +114,12 @@ func (u *updates) free() {
 	}
 }
 
-// Updates times the gradient updates of a learner, all in one program, with the paper's sizes
-// on ant-uni: 87 observations, 8 actions, batches of 256 drawn from a buffer that is full of random
-// transitions, networks of two hidden layers of 256 units.
+// Updates times the gradient updates of a learner in one program, with the paper's sizes on
+// ant-uni: 87 observations, 8 actions, batches of 256 transitions from a full buffer of random
+// transitions, and networks with two hidden layers of 256 units.
 //
-// An update of td3 is one of the critics, and every other time one of the actor; one of sac is of
-// discriminator, critics and actor, as DIAYN+REWARD has it with five skills.
+// An update of td3 updates the critics, and every second one also the actor. An update of sac
+// updates the discriminator, the critics and the actor, as in DIAYN+REWARD with five skills.
 func Updates(s UpdatesSpec) (UpdatesTiming, error) {
 	learner, ok := learners[s.Learner]
 	if !ok {
@@ -139,7 +139,7 @@ func Updates(s UpdatesSpec) (UpdatesTiming, error) {
 	}
 	defer u.free()
 	best := math.Inf(1)
-	for range max(1, s.Repeats) + 1 { // the first one warms up
+	for range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
 		start := time.Now()
 		if err := u.run(); err != nil {
 			return UpdatesTiming{}, err
