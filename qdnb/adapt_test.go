@@ -171,7 +171,7 @@ func TestAdaptRefuses(t *testing.T) {
 		"neither gravity":                        func(s *AdaptSpec) { s.Skills = &runs.Run{Config: maze} },
 		`perturbation "wind"`:                    func(s *AdaptSpec) { s.Perturbation = "wind" },
 		"has no target":                          func(s *AdaptSpec) { s.Perturbation = envs.TargetPosition },
-		"not by -1":                              func(s *AdaptSpec) { s.Values = [][]float64{{1}, {-1}} },
+		"and not negative, not -1":               func(s *AdaptSpec) { s.Values = [][]float64{{1}, {-1}} },
 		"episodes must be between 1 and 1048576": func(s *AdaptSpec) { s.Episodes = -3 },
 		"unknown backend":                        func(s *AdaptSpec) { s.Skills, s.Backend = &unfinished, "abacus" },
 	} {

@@ -418,7 +418,7 @@ func TestSeedsNameTheRandomNumbers(t *testing.T) {
 func TestUnusableSettingsGiveOneLine(t *testing.T) {
 	p := xlatest.Pure(t)
 	for want, settings := range map[string]Settings{
-		"a batch of at least 1, not 0":        {Centroids: line(3)},
+		"batch must be at least 1, not 0":     {Centroids: line(3)},
 		"slice must be at least 0, not -2":    {Batch: 3, Slice: -2, Centroids: line(3)},
 		"centroids of shape [] do not fit":    {Batch: 3},
 		"centroids of shape [2 3] do not fit": {Batch: 3, Centroids: npz.Of(make([]float32, 6), 2, 3)},

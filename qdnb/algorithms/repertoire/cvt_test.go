@@ -121,7 +121,7 @@ func TestWrongTessellationsAreRefused(t *testing.T) {
 	one := []float32{1}
 	for want, cvt := range map[string]CVT{
 		"as many lower as upper limits": {Cells: 1, Samples: 1, Lower: one},
-		"got 0 and 0":                   {Cells: 1, Samples: 1},
+		"not 0 and 0":                   {Cells: 1, Samples: 1},
 		"at least 1 cell, not 0":        {Samples: 1, Lower: one, Upper: one},
 		"raise cvt_samples":             {Cells: 3, Samples: 2, Lower: one, Upper: one},
 	} {
