@@ -395,7 +395,7 @@ func mapChooses(t *testing.T, b *browser) {
 		return b.text(`[...document.querySelectorAll("#readout :is(th, td)")].map((e) => e.textContent).join("|")`)
 	}
 	archived := b.text(`document.querySelectorAll("#readout tr")[1].cells[1].textContent`)
-	if got := cells(); !strings.HasPrefix(got, "cell 7|archived|this episode|fitness|"+archived+
+	if got := cells(); !strings.HasPrefix(got, "cell 7|as archived|this episode|fitness|"+archived+
 		"|−7.500|final x (m)|") || !strings.HasSuffix(got, "|0.700") ||
 		archived == "−7.500" {
 		t.Errorf("readout of cell 7: %q", got)

@@ -79,7 +79,7 @@ async function main() {
     } else {
       const shown = episode && episode.f !== null;
       const both = (x, y) => shown ? [number(x), number(y)] : [number(x)];
-      row("th", "", known.what === "skill" ? "evaluation mean" : "archived", ...(shown ? ["this episode"] : []));
+      row("th", "", known.what === "skill" ? "evaluation mean" : "as archived", ...(shown ? ["this episode"] : []));
       row("td", "fitness", ...both(e.f, episode?.f));
       table.rows[0].cells[0].append(title);
       (e.d ?? []).forEach((d, k) => row("td", known.names[k] ?? `descriptor ${k + 1}`, ...both(d, episode?.d?.[k])));
