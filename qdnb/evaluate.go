@@ -28,11 +28,14 @@ type EvaluateSpec struct {
 	Episodes   int              // per policy, from different initial states
 	Seed       int64            // of the initial states, which all policies share
 
-	// Archived starts all episodes in the initial state of the evaluations in the repertoire,
-	// whatever Seed. AURORA and PGA-AURORA use one such state per run. The other methods draw one
-	// per evaluation and do not store it, so Archived is an error for them, as it is together with
-	// Conditions.
+	// Archived starts all episodes of a cell in the initial state of its evaluation in the
+	// repertoire, whatever Seed: the first episode is the archived one. Cells of AURORA and
+	// PGA-AURORA share one state. Each cell of the other methods of neuroevolution has its own, for
+	// which a program is compiled, so at most 16 cells can be chosen. It is an error for skills, for
+	// cells filled by an older version of qdnb, and together with Conditions.
 	Archived bool
+
+	origin *[2]int32 // of the cell, see [runs.Repertoire]; set by starts
 
 	Backend string // see [xla.Open]; the best available one if empty
 }
@@ -58,6 +61,25 @@ type Evaluated struct {
 // Evaluate rolls out policies of a run, each for several episodes. The results of a policy do not
 // depend on the other policies.
 func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
+	specs, err := s.starts(run)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := specs[0].evaluate(run)
+	for _, spec := range specs[1:] {
+		if err != nil {
+			return nil, err
+		}
+		var more *Evaluation
+		if more, err = spec.evaluate(run); err == nil {
+			whole.Results = append(whole.Results, more.Results...)
+		}
+	}
+	return whole, err
+}
+
+// evaluate is [Evaluate] of policies that share their initial states.
+func (s EvaluateSpec) evaluate(run *runs.Run) (*Evaluation, error) {
 	env, err := s.environment(run)
 	if err != nil {
 		return nil, err
@@ -79,6 +101,48 @@ func Evaluate(run *runs.Run, s EvaluateSpec) (*Evaluation, error) {
 		Env: env.Spec().Name, Episodes: s.Episodes, Steps: rollouts.task.Length,
 		Backend: rollouts.platform.Name(), Results: results,
 	}, nil
+}
+
+// archivedCells is the largest number of cells whose archived initial states differ.
+const archivedCells = 16
+
+// starts splits a spec into specs whose policies share their initial states: a spec for each cell
+// if Archived asks for a state per cell.
+func (s EvaluateSpec) starts(run *runs.Run) ([]EvaluateSpec, error) {
+	if a := run.Config.Algorithm; !s.Archived || a == "aurora" || a == "pga-aurora" {
+		return []EvaluateSpec{s}, nil
+	}
+	if s.Conditions != nil {
+		return nil, errors.New("Archived and Conditions are mutually exclusive")
+	}
+	policies, _, err := policiesOf(run, s.Skills, s.Cells)
+	if err != nil {
+		return nil, err
+	}
+	repertoire, err := run.RepertoireMap()
+	if err != nil {
+		return nil, err
+	}
+	if repertoire.Origins == nil || !policies[0].Cell {
+		return nil, errors.Errorf("%s did not store the initial states of its evaluations: "+
+			"leave Archived (--archived) out", run.Name())
+	}
+	if len(policies) > archivedCells {
+		return nil, errors.Errorf("%d cells start in states of their own: choose at most %d of them, or "+
+			"leave Archived (--archived) out", len(policies), archivedCells)
+	}
+	var specs []EvaluateSpec
+	for _, policy := range policies {
+		origin := [2]int32(repertoire.Origins[2*policy.Number:])
+		if origin[0] < 0 {
+			return nil, errors.Errorf("the initial state of %s was not stored: an older version filled it",
+				policy)
+		}
+		own := s
+		own.Cells, own.origin = []int{policy.Number}, &origin
+		specs = append(specs, own)
+	}
+	return specs, nil
 }
 
 // rollouts evaluates policies from the same initial states under any number of conditions.
@@ -235,16 +299,15 @@ func partSeed(seed int64, part int) int64 {
 // environment returns the environment in which to evaluate.
 func (s EvaluateSpec) environment(run *runs.Run) (envs.Env, error) {
 	if s.Archived {
-		if run.Config.Algorithm != "aurora" && run.Config.Algorithm != "pga-aurora" {
-			return nil, errors.Errorf("%s did not store the initial states of its evaluations: "+
-				"leave Archived (--archived) out", run.Name())
-		}
 		s.Archived = false
 		env, err := s.environment(run)
 		if err != nil {
 			return nil, err
 		}
-		return evolution.ArchivedStart(env, run.Config.Seed), nil
+		if s.origin != nil {
+			return evolution.ArchivedStart(env, run.Config.Seed, s.origin[0], s.origin[1]), nil
+		}
+		return evolution.PassiveStart(env, run.Config.Seed), nil
 	}
 	if s.Environment != nil {
 		return s.Environment, s.Environment.Spec().Validate()

@@ -32,6 +32,23 @@ func Film(run *runs.Run, seed int64, cells ...int) ([]*scene.Film, error) {
 // Films returns films of the episodes that [Evaluate] evaluates with the same spec, ordered by
 // policy and then by episode. A custom environment must be an [envs.Rigid] or a [Visible].
 func Films(run *runs.Run, s EvaluateSpec) ([]*scene.Film, error) {
+	specs, err := s.starts(run)
+	if err != nil {
+		return nil, err
+	}
+	var all []*scene.Film
+	for _, spec := range specs {
+		films, err := spec.films(run)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, films...)
+	}
+	return all, nil
+}
+
+// films is [Films] of policies that share their initial states.
+func (s EvaluateSpec) films(run *runs.Run) ([]*scene.Film, error) {
 	env, err := s.environment(run)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package qdnb
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -61,29 +62,56 @@ func TestFilmOfARun(t *testing.T) {
 	}
 }
 
-// From the archived initial state, if it is known, a film shows the episode whose results are in
-// the repertoire.
+// From the archived initial state, a film shows the very episode whose results are in the
+// repertoire.
 func TestFilmFromTheArchivedState(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
-	run := train(t, smallOf("aurora", t.TempDir(), 3))
-	r := Must(run.Repertoire())
-	cells := r.Filled()[:2]
-	for _, archived := range []bool{true, false} {
-		films, err := Films(run, EvaluateSpec{Cells: cells, Seed: 3, Episodes: 1, Archived: archived})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, film := range films {
-			same := math.Abs(film.Outcome.Fitness-float64(r.Fitnesses[cells[i]])) < 1e-4
-			for d, x := range r.Descriptor(cells[i]) {
-				same = same && math.Abs(film.Outcome.Descriptor[d]-float64(x)) < 1e-5
-			}
-			if same != archived || film.Outcome.Archived != archived {
-				t.Errorf("archived %v: %+v, in the repertoire %g at %g", archived, film.Outcome,
-					r.Fitnesses[cells[i]], r.Descriptor(cells[i]))
+	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora"} {
+		run := train(t, smallOf(algorithm, t.TempDir(), 3))
+		r := Must(run.Repertoire())
+		cells := r.Filled()[:3]
+		for _, archived := range []bool{true, false} {
+			spec := EvaluateSpec{Cells: cells, Seed: 3, Episodes: 1, Archived: archived}
+			found := Must(Evaluate(run, spec))
+			for i, film := range Must(Films(run, spec)) {
+				same := math.Abs(film.Outcome.Fitness-float64(r.Fitnesses[cells[i]])) < 1e-4
+				for d, x := range r.Descriptor(cells[i]) {
+					same = same && math.Abs(film.Outcome.Descriptor[d]-float64(x)) < 1e-5
+				}
+				if same != archived || film.Outcome.Archived != archived || found.Results[i].Number !=
+					cells[i] ||
+					float64(found.Results[i].Fitnesses[0]) != film.Outcome.Fitness {
+					t.Errorf("%s, archived %v: %+v and %+v, in the repertoire %g at %g", algorithm, archived,
+						film.Outcome, found.Results[i], r.Fitnesses[cells[i]], r.Descriptor(cells[i]))
+				}
 			}
 		}
 	}
+}
+
+// Repertoires of older versions do not say where the evaluations of their cells started.
+func TestArchivedStatesThatAreUnknown(t *testing.T) {
+	t.Setenv(xla.BackendEnv, "go")
+	run := train(t, small(t.TempDir(), 3))
+	r := Must(run.Repertoire())
+	fails := func(want string, spec EvaluateSpec) {
+		t.Helper()
+		spec.Episodes, spec.Archived = 1, true
+		_, err := Evaluate(run, spec)
+		if _, of := Films(run, spec); err == nil || of == nil || !strings.Contains(err.Error(),
+			want) || of.Error() != err.Error() {
+			t.Errorf("%v, %v; want %q", err, of, want)
+		}
+	}
+	fails("choose at most 16", EvaluateSpec{Cells: slices.Repeat(r.Filled()[:1], 17)})
+	fails("mutually exclusive", EvaluateSpec{Conditions: &envs.Conditions{Gravity: 1}})
+	best := r.Best()
+	r.Origins[2*best] = -1
+	Check(r.Write(filepath.Join(run.Dir, "repertoire.npz")))
+	fails("an older version filled it", EvaluateSpec{})
+	r.Origins = nil
+	Check(r.Write(filepath.Join(run.Dir, "repertoire.npz")))
+	fails("did not store", EvaluateSpec{})
 }
 
 func TestFilmMistakesGiveOneLine(t *testing.T) {
@@ -102,11 +130,6 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 			return err
 		},
 		"between 1 and": func() error { _, err := Films(run, EvaluateSpec{}); return err },
-		"did not store": func() error {
-			_, err := Films(run,
-				EvaluateSpec{Episodes: 1, Archived: true})
-			return err
-		},
 		"cannot be changed": func() error {
 			_, err := Films(run, EvaluateSpec{Conditions: &envs.Conditions{Gravity: 2}, Episodes: 1})
 			return err

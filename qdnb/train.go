@@ -354,7 +354,10 @@ func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
 			}
 		}
 	}
-	return r, nil
+	if array, ok := arrays["origins"]; ok {
+		r.Origins, err = array.Int32s()
+	}
+	return r, err
 }
 
 // version returns the program's version as recorded by the build.

@@ -28,7 +28,7 @@ type showCmd struct {
 	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
 	Seed    int64  `default:"0" help:"Seed of the episodes' initial state."`
 
-	Archived bool `help:"Start episodes from the initial state used to evaluate the repertoire (AURORA and PGA-AURORA share one) instead of one drawn from --seed."`
+	Archived bool `help:"Start episodes where the archived evaluations started, instead of at a state drawn by --seed; needs --cell, except for AURORA, whose evaluations share a state, and for --gif."`
 	backendFlag
 }
 

@@ -11,12 +11,15 @@ import (
 // Repertoire is the host copy of a repertoire: the best solution found for each cell of descriptor
 // space. An empty cell has fitness -Inf; its other values are meaningless.
 type Repertoire struct {
-	Params       int       // parameters per genotype
-	Dims         int       // descriptor dimensions
-	Genotypes    []float32 // [cells, params]; nil if not read
-	Fitnesses    []float32 // [cells]
-	Descriptors  []float32 // [cells, dims]
-	Centroids    []float32 // [cells, dims]
+	Params      int       // parameters per genotype
+	Dims        int       // descriptor dimensions
+	Genotypes   []float32 // [cells, params]; nil if not read
+	Fitnesses   []float32 // [cells]
+	Descriptors []float32 // [cells, dims]
+	Centroids   []float32 // [cells, dims]
+	// Origins are the generation and the number of each cell's individual, [cells, 2]: what drew the
+	// initial state of its evaluation. -1 where unknown; nil if the file has none.
+	Origins      []int32
 	Lower, Upper []float32 // [dims], descriptor limits; nil in files of other programs
 	// Offset is added to each fitness in the QD score: minus the lowest expected fitness, so that
 	// filling a cell never lowers the score.
@@ -118,6 +121,7 @@ const (
 	genotypesKey, fitnessesKey, descriptorsKey, centroidsKey = "genotypes", "fitnesses", "descriptors",
 		"centroids"
 	lowerKey, upperKey, offsetKey = "descriptor_min", "descriptor_max", "qd_offset"
+	originsKey                    = "origins"
 )
 
 // Size limits: a file that exceeds them is damaged rather than large. An array without rows can
@@ -143,6 +147,7 @@ func (r *Repertoire) check() error {
 		{centroidsKey, len(r.Centroids), cells * r.Dims, false},
 		{lowerKey, len(r.Lower), r.Dims, r.Lower == nil},
 		{upperKey, len(r.Upper), r.Dims, r.Upper == nil},
+		{originsKey, len(r.Origins), 2 * cells, r.Origins == nil},
 	} {
 		if !part.absent && part.have != part.want {
 			return fmt.Errorf("%s has %d numbers, not %d (%d cells, %d dimensions, %d parameters)",
@@ -169,6 +174,9 @@ func (r *Repertoire) arrays() map[string]npz.Array {
 	}
 	if r.Genotypes != nil {
 		arrays[genotypesKey] = npz.Of(r.Genotypes, cells, r.Params)
+	}
+	if r.Origins != nil {
+		arrays[originsKey] = npz.Of(r.Origins, cells, 2)
 	}
 	if r.Lower != nil {
 		arrays[lowerKey] = npz.Of(r.Lower)
@@ -247,6 +255,15 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 			if *limits, _, err = floats(file, key, 1); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if file.Has(originsKey) {
+		a, err := file.Read(originsKey)
+		if err == nil {
+			r.Origins, err = a.Int32s()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", originsKey, err)
 		}
 	}
 	if file.Has(offsetKey) {

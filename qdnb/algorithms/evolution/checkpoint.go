@@ -11,6 +11,18 @@ import (
 	"example.com/qdnb/xla"
 )
 
+// originsKey names the origins of the individuals in checkpoints and repertoires.
+const originsKey = "origins"
+
+// unknownOrigins are those of an archive whose individuals were stored without.
+func unknownOrigins(cells int) npz.Array {
+	flat := make([]int32, 2*cells)
+	for i := range flat {
+		flat[i] = noOrigin
+	}
+	return npz.Of(flat, cells, 2)
+}
+
 // deviceState lists the arrays on the device by their names in checkpoints: those of the archive
 // without a prefix, those of the passive repertoire and of the learner with one. single is true for
 // arrays that are restored on the first device only, not on all workers.
@@ -21,6 +33,7 @@ func (s *Search) deviceState() (values map[string]*xla.Sharded, single map[strin
 			continue
 		}
 		values[prefix+"genotypes"] = &st.genotypes
+		values[prefix+originsKey] = &st.origins
 		for i, name := range st.archive.Fields() {
 			values[prefix+name] = &st.fields[i]
 		}
@@ -65,6 +78,9 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	}
 	if genotypes {
 		values["genotypes"] = &st.genotypes
+		if s.passive == nil { // members of a passive repertoire share their initial state
+			values[originsKey] = &st.origins
+		}
 	}
 	return arraysOf(values)
 }
@@ -73,9 +89,14 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 // The replay buffer is restored separately, see [Search.SetReplay].
 func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 	values, single := s.deviceState()
+	arrays = maps.Clone(arrays)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		want := (*values[name])[0].Shape()
 		got, ok := arrays[name]
+		if !ok && strings.HasSuffix(name, originsKey) { // older checkpoints have none
+			got, ok = unknownOrigins(want.Dimensions[0]), true
+			arrays[name] = got
+		}
 		if !ok || !slices.Equal(got.Shape, want.Dimensions) {
 			return errors.Errorf("the checkpoint's %s has shape %v, but this run needs %v", name, got.Shape,
 				want.Dimensions)

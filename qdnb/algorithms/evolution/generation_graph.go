@@ -28,6 +28,7 @@ type generation struct {
 type contents struct {
 	Genotypes *Node   // [cells, N]
 	Scratch   *Node   // [min(cells, P), N], space for the accepted offspring
+	Origins   *Node   // int32 [cells, 2], the generation and number of each cell's individual
 	Fields    []*Node // see [Archive]
 }
 
@@ -80,8 +81,16 @@ func (gen generation) build(before contents, from source, worker *Node) (after c
 	cells, count := repertoire.Compact(accepted)
 	after.Scratch = gen.emitAgain(from, before.Scratch, Gather(index, InsertAxes(cells, -1)), count)
 	after.Genotypes = repertoire.SetGenotypes(before.Genotypes, after.Scratch, nil, cells, count)
+	after.Origins = origins(before.Origins, from.Number, index, accepted)
 	invalid = ReduceAllSum(ConvertDType(LogicalNot(valid), dtypes.Int32))
 	return after, invalid, found.Transitions
+}
+
+// origins replaces the origins of the accepted cells by a generation and the individuals' numbers.
+func origins(before, generation, index, accepted *Node) *Node {
+	entered := Stack([]*Node{BroadcastToDims(generation, index.Shape().Dimensions...), index}, 1)
+	return Where(BroadcastToDims(InsertAxes(accepted, -1), before.Shape().Dimensions...), entered,
+		before)
 }
 
 // insert is the archive's Insert with a check of the result's shapes.

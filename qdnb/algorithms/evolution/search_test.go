@@ -274,6 +274,48 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 	})
 }
 
+// Checkpoints of older versions hold no origins. A search resumes from them, and knows the origins of
+// what enters from then on.
+func TestCheckpointsWithoutOrigins(t *testing.T) {
+	p := xlatest.Pure(t)
+	settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}
+	whole, resumed := newSearch(t, p, unlimited.task(), noisy, settings),
+		newSearch(t, p, unlimited.task(), noisy, settings)
+	steps(t, whole, 2)
+	old := stateOf(t, whole)
+	delete(old, originsKey)
+	if err := resumed.Restore(1, old); err != nil {
+		t.Fatal(err)
+	}
+	if _, changed := old[originsKey]; changed {
+		t.Error("Restore changed its argument")
+	}
+	steps(t, whole, 6)
+	steps(t, resumed, 6)
+	want, got := stateOf(t, whole), stateOf(t, resumed)
+	from, to := want[originsKey].Data.([]int32), got[originsKey].Data.([]int32)
+	entered := 0
+	for i := range from {
+		switch {
+		case from[i&^1] >= 2: // a generation after the checkpoint
+			entered++
+			if to[i] != from[i] {
+				t.Errorf("origin %d is %d, want %d", i, to[i], from[i])
+			}
+		case to[i] != noOrigin:
+			t.Errorf("origin %d is %d, but nobody can know it", i, to[i])
+		}
+	}
+	if entered == 0 {
+		t.Error("nothing entered after the checkpoint")
+	}
+	delete(want, originsKey)
+	delete(got, originsKey)
+	if !reflect.DeepEqual(got, want) {
+		t.Error("the rest of the state differs")
+	}
+}
+
 func TestRestoredSearchKeepsItsCentroids(t *testing.T) {
 	p := xlatest.Pure(t)
 	saved := stateOf(t, newSearch(t, p, unlimited.task(), noisy,

@@ -20,6 +20,7 @@ type store struct {
 	program   *xla.Program // runs a generation
 	genotypes xla.Sharded  // [cells, N]
 	scratch   xla.Sharded  // [min(cells, P), N]
+	origins   xla.Sharded  // int32 [cells, 2]; see [contents]
 	fields    []xla.Sharded
 	proposed  int // offspring per generation that the learner proposes
 }
@@ -36,7 +37,8 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 				return graph.Zeros(g,
 					shapes.Make(dtypes.Float32, rows, st.params))
 			}
-			return append([]*graph.Node{zeros(cells), zeros(min(cells, batch))}, fields...)
+			none := graph.BroadcastToDims(graph.Const(g, int32(noOrigin)), cells, 2)
+			return append([]*graph.Node{zeros(cells), zeros(min(cells, batch)), none}, fields...)
 		}, s.axes()...)
 	if err != nil {
 		return nil, err
@@ -45,9 +47,12 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.genotypes, st.scratch, st.fields = out[0], out[1], out[2:]
+	st.genotypes, st.scratch, st.origins, st.fields = out[0], out[1], out[2], out[3:]
 	return st, nil
 }
+
+// noOrigin marks cells that are empty, and those that were filled before origins were stored.
+const noOrigin = -1
 
 // empty returns the fields of an empty archive.
 func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
@@ -77,15 +82,15 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 		func(in []*graph.Node) []*graph.Node {
 			worker, from, rest := st.source(s, in, members)
 			n := len(st.fields)
-			before := contents{Genotypes: rest[0], Scratch: rest[1], Fields: rest[2 : 2+n]}
+			before := contents{Genotypes: rest[0], Scratch: rest[1], Origins: rest[2], Fields: rest[3 : 3+n]}
 			if members == nil {
 				from.Parents = NewParents(before.Genotypes, cellsOf(st.archive, before.Fields))
 			}
 			if st.proposed > 0 {
-				from.Proposed = rest[2+n]
+				from.Proposed = rest[3+n]
 			}
 			after, invalid, transitions := gen.build(before, from, worker)
-			out := append([]*graph.Node{after.Genotypes, after.Scratch}, after.Fields...)
+			out := append([]*graph.Node{after.Genotypes, after.Scratch, after.Origins}, after.Fields...)
 			out = append(out, invalid)
 			if transitions != nil {
 				out = append(out, transitions)
@@ -111,6 +116,7 @@ func (st *store) inputs(s *Search, members *store) []xla.Input {
 	}
 	declare(st.genotypes, true)
 	declare(st.scratch, true)
+	declare(st.origins, true)
 	for _, field := range st.fields {
 		declare(field, true)
 	}
@@ -154,7 +160,7 @@ func (st *store) run(s *Search, number xla.Sharded, members *store,
 	} else {
 		inputs = append(inputs, members.genotypes, members.fields[0], members.fields[1])
 	}
-	inputs = append(append(inputs, st.genotypes, st.scratch), st.fields...)
+	inputs = append(append(inputs, st.genotypes, st.scratch, st.origins), st.fields...)
 	if st.proposed > 0 {
 		inputs = append(inputs, proposed)
 	}
@@ -163,17 +169,17 @@ func (st *store) run(s *Search, number xla.Sharded, members *store,
 		return 0, nil, err
 	}
 	n := len(st.fields)
-	st.genotypes, st.scratch, st.fields = out[0], out[1], out[2:2+n]
-	invalid = int(tensors.ToScalar[int32](out[2+n][0]))
-	out[2+n].Free()
-	if len(out) > 3+n {
-		transitions = out[3+n]
+	st.genotypes, st.scratch, st.origins, st.fields = out[0], out[1], out[2], out[3:3+n]
+	invalid = int(tensors.ToScalar[int32](out[3+n][0]))
+	out[3+n].Free()
+	if len(out) > 4+n {
+		transitions = out[4+n]
 	}
 	return invalid, transitions, nil
 }
 
 func (st *store) free() {
-	for _, v := range append([]xla.Sharded{st.genotypes, st.scratch}, st.fields...) {
+	for _, v := range append([]xla.Sharded{st.genotypes, st.scratch, st.origins}, st.fields...) {
 		v.Free()
 	}
 }
