@@ -242,12 +242,12 @@ func (t *terminal) columns() int { return max(t.width()-t.cells-barExtra, 0) }
 func (t *terminal) update(fraction float64, text string) {
 	t.bar.Describe(text)
 	// 1000 of 1000 would end the bar, which only Done may do.
-	// nolint:errcheck // training continues without a terminal
-	t.bar.Set(min(int(1000*fraction), 999))
+	// training continues without a terminal
+	_ = t.bar.Set(min(int(1000*fraction), 999))
 }
 
 func (t *terminal) finish(text string) {
-	t.bar.Clear() //nolint:errcheck // as above
+	_ = t.bar.Clear() // as in update
 	fmt.Fprintln(t.out, text)
 }
 
