@@ -9,12 +9,13 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
 // Adaptation is the algorithm name of the runs of [Adapt].
-const Adaptation = "adaptation"
+const Adaptation = protocol.Adaptation
 
 // AdaptSpec configures [Adapt].
 type AdaptSpec struct {

@@ -12,15 +12,16 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
 // HierarchicalControl is the algorithm name of the runs of [Control].
-const HierarchicalControl = "ppo"
+const HierarchicalControl = protocol.HierarchicalControl
 
 // The environment of [Control], and the environment that supplies the skills.
 const (
@@ -258,15 +259,15 @@ func (c *controlling) save() error {
 
 // hurdlesPassed returns how many hurdles a torso has passed. x is its farthest observed position.
 func hurdlesPassed(x float64) int {
-	count := math.Ceil(metres(x)/robots.HurdleSpacing) - 1 // the hurdles strictly before x
+	count := math.Ceil(metres(x)/catalog.HurdleSpacing) - 1 // the hurdles strictly before x
 	if !(count > 0) {
 		return 0
 	}
-	return int(min(count, robots.HurdleNumber))
+	return int(min(count, catalog.HurdleNumber))
 }
 
 // metres converts the torso's observed position to its x in metres.
-func metres(observed float64) float64 { return envs.HurdlesHalfway * (observed + 1) }
+func metres(observed float64) float64 { return catalog.HurdlesHalfway * (observed + 1) }
 
 // skillSet holds the skills that a meta-controller chooses among.
 type skillSet struct {

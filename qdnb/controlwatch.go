@@ -6,7 +6,7 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -108,7 +108,7 @@ func Watch(run *runs.Run, seed int64) (*MetaEpisode, error) {
 // summary returns the return and the number of hurdles passed.
 func (e *MetaEpisode) summary() string {
 	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(e.Fitness), e.Hurdles,
-		robots.HurdleNumber)
+		catalog.HurdleNumber)
 }
 
 // Figure draws the trajectory of the torso over the hurdles, seen from the side, and the chosen
@@ -122,9 +122,9 @@ func (e *MetaEpisode) Figure() (*figures.Figure, error) {
 		Title: e.summary(), Skill: name,
 		X: e.X, Z: e.Z, Skills: e.Skills, Decision: e.Decision,
 	}
-	for i := range robots.HurdleNumber {
-		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * robots.HurdleSpacing,
-			Radius: robots.HurdleRadius})
+	for i := range catalog.HurdleNumber {
+		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * catalog.HurdleSpacing,
+			Radius: catalog.HurdleRadius})
 	}
 	return figures.MetaEpisode(plot)
 }

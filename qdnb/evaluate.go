@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
@@ -109,7 +110,7 @@ const archivedCells = 16
 // starts splits a spec into specs whose policies share their initial states: a spec for each cell
 // if Archived asks for a state per cell.
 func (s EvaluateSpec) starts(run *runs.Run) ([]EvaluateSpec, error) {
-	if a := run.Config.Algorithm; !s.Archived || a == "aurora" || a == "pga-aurora" {
+	if !s.Archived || slices.Contains(protocol.With("aurora"), run.Config.Algorithm) {
 		return []EvaluateSpec{s}, nil
 	}
 	if s.Conditions != nil {

@@ -14,7 +14,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -130,7 +129,7 @@ func withoutPositions(t *testing.T) *runs.Run {
 	return run
 }
 
-// The facts about the paper's environments in package figures match the environments.
+// The arenas of package figures have the walls of the models.
 func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 	for _, name := range envs.Names() {
 		got, err := figures.ArenaOf(name)
@@ -141,10 +140,6 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		}
 		if err == nil && !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: %+v, want %+v", name, *got, want)
-		}
-		if published, ok := paper.PublishedRanges()[name]; name !=
-			"halfcheetah-hurdles" && (!ok || published != env.Spec().FitnessRange) {
-			t.Errorf("%s: fitness in colours from %v, want %v", name, published, env.Spec().FitnessRange)
 		}
 		d := env.Spec().Descriptor
 		if len(d.Lower) != 2 {

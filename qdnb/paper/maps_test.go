@@ -130,7 +130,8 @@ func TestRepertoires(t *testing.T) {
 	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper)
 	f.add("training", "map-elites", "ant-trap", 1, 5300, trapLower, trapUpper) // 5200 to 5300
 	f.add("training", "smerl-dads", "walker-uni", 0, 60, feetLower, feetUpper)
-	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper) // not in the paper's comparison
+	// not in the paper's comparison
+	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper)
 	figure, err := Repertoires(f.data)
 	text := says(t, figure, err)
 	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)",

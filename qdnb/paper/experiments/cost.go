@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -26,16 +27,8 @@ func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 
 	if p.Scale != Medium {
 		return 0
 	}
-	steps := float64(episodes) * float64(fullLength(run.Env))
+	steps := float64(episodes) * float64(protocol.EpisodeLength(run.Env))
 	return (compileTime + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
-}
-
-// fullLength returns the number of control steps of an episode in the paper.
-func fullLength(env string) int {
-	if env == "ant-maze" {
-		return 500
-	}
-	return 250
 }
 
 // WriteCost prints the estimated cost of a plan, per kind of line and in total on this machine's
