@@ -226,24 +226,6 @@ func TestPointOf(t *testing.T) {
 	}
 }
 
-func TestCountAndDuration(t *testing.T) {
-	for n, want := range map[float64]string{
-		0: "0", 600: "600", 999: "999", 1000: "1k", 1234: "1.2k", 35_000: "35k", 99_900: "100k",
-		999_400: "999k", 999_600: "1M", 1.25e6: "1.2M",
-		1.6e9: "1.6G", 1.2e8: "120M",
-	} {
-		if got := count(n); got != want {
-			t.Errorf("%g is %q, want %q", n, got, want)
-		}
-	}
-	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s",
-		119: "119 s", 130: "2 min", 3600: "60 min"} {
-		if got := duration(s); got != want {
-			t.Errorf("%g s is %q, want %q", s, got, want)
-		}
-	}
-}
-
 // Trajectories that end near the origin are zoomed in, equally in all maps.
 func TestSkillWays(t *testing.T) {
 	f := newMapFolder(t)

@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -68,16 +69,13 @@ func WriteCost(w io.Writer, lines []sweep.Line) {
 	}
 	cores := float64(runtime.NumCPU())
 	for _, k := range kinds {
-		each := minutes(k.least)
-		if minutes(k.most) != each {
-			each += " to " + minutes(k.most)
+		each := tables.Duration(k.least)
+		if tables.Duration(k.most) != each {
+			each += " to " + tables.Duration(k.most)
 		}
 		fmt.Fprintf(w, "%s: %d runs (%s), each about %s of processor time, %s on %.0f cores\n",
 			k.experiment, k.count, k.algorithm, each,
-			hours(k.sum/cores), cores)
+			tables.Duration(k.sum/cores), cores)
 	}
-	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen), hours(total/cores), cores)
+	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen), tables.Duration(total/cores), cores)
 }
-
-func minutes(seconds float64) string { return fmt.Sprintf("%.0f min", max(1, seconds/60)) }
-func hours(seconds float64) string   { return fmt.Sprintf("%.1f h", seconds/3600) }

@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -126,7 +127,7 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 		if !announced {
 			cost := ""
 			if line.CPUSeconds > 0 {
-				cost = fmt.Sprintf(" (about %s of processor time)", minutes(line.CPUSeconds))
+				cost = fmt.Sprintf(" (about %s of processor time)", tables.Duration(line.CPUSeconds))
 			}
 			e.say("line %d/%d: %s%s%s", index, len(e.lines), line.Name(), cost, e.left())
 			announced = true
