@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,8 +67,8 @@ type untraceable struct{ error }
 
 // compileError returns the compiler's error for a spec with a part that cannot be built. That error
 // names the line of the mistake and the run's sizes, while tracing uses other sizes.
-func (p plan) compileError(broken untraceable) error {
-	if err := p.training.Compile(p.Backend); err != nil {
+func (p plan) compileError(ctx context.Context, broken untraceable) error {
+	if err := p.training.Compile(ctx, p.Backend); err != nil {
 		return err
 	}
 	return broken.error

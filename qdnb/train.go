@@ -20,7 +20,7 @@ var ErrInterrupted = session.ErrInterrupted
 func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	p, err := spec.resolve()
 	if broken := (untraceable{}); errors.As(err, &broken) {
-		return nil, p.compileError(broken)
+		return nil, p.compileError(ctx, broken)
 	}
 	if err != nil {
 		return nil, err

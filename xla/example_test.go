@@ -1,6 +1,7 @@
 package xla_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -14,7 +15,7 @@ import (
 
 // A falling stone: the state of the loop is a struct with names.
 func ExampleFor() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func ExampleFor() {
 // Individuals 0, 1 and 2 draw from their own streams: individual 1 draws the same with or without
 // the others.
 func ExampleKey() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -51,6 +52,9 @@ type evaluatedPolicy struct {
 func (c *evalCmd) Run(ctx context.Context) error {
 	run, err := c.find()
 	if err != nil {
+		return err
+	}
+	if err := policies.Own(run); err != nil {
 		return err
 	}
 	if c.Episodes < 1 {

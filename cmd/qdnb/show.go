@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -155,7 +156,7 @@ func evenly(cells []int, n int) []int {
 
 // saveGIF writes films as an animation: a large one of a single film.
 func saveGIF(path string, films []*scene.Film, alone bool) error {
-	bar := runs.NewBar("animation", false)
+	bar := progress.NewBar("animation", false)
 	a := viewer.Animation{Progress: func(done, all int) {
 		bar.Update(float64(done)/float64(all), fmt.Sprintf("frame %d of %d", done, all))
 	}}

@@ -17,6 +17,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -93,7 +94,7 @@ type session struct {
 	job    job
 	writer *runs.Writer
 	status runs.Status
-	bar    *runs.Bar
+	bar    *progress.Bar
 	from   int64 // generation of the checkpoint it resumed from, -1 without one
 
 	// start is set back so that time.Since(start) is the run's time over all sessions.
@@ -123,7 +124,7 @@ func run(ctx context.Context, o Options, j job) (*runs.Run, error) {
 			return nil, err
 		}
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(ctx); err != nil {
 		s.abandon()
 		if aside != "" {
 			_ = os.Rename(aside, o.dir())
@@ -140,7 +141,7 @@ func run(ctx context.Context, o Options, j job) (*runs.Run, error) {
 }
 
 // open takes the run folder, compiles, and restores the newest checkpoint.
-func (s *session) open() (err error) {
+func (s *session) open(ctx context.Context) (err error) {
 	s.start, s.saved = time.Now(), time.Now()
 	if s.pause, err = checkpointPause(); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (s *session) open() (err error) {
 	if s.writer, err = runs.Create(s.Root, s.Config); err != nil {
 		return err
 	}
-	s.bar = runs.NewBar(s.Config.Name(), s.Quiet)
+	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
 	s.status = s.writer.Status
 	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
 	if err != nil {
@@ -161,7 +162,7 @@ func (s *session) open() (err error) {
 		s.status = runs.Status{MaxFitness: math.Inf(-1)}
 	}
 	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(ctx, s.Backend)
 	if err != nil {
 		return err
 	}

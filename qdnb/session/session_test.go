@@ -23,7 +23,7 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
 			Quiet: true}, job: idle{&controlling{}}}
 		defer s.close()
-		if err := s.open(); err != nil {
+		if err := s.open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		// a little time has passed since

@@ -40,8 +40,8 @@ func Train(ctx context.Context, o Options, t Training) (*runs.Run, error) {
 
 // Compile compiles the algorithm on a backend and discards it. It returns the compiler's error for
 // a part that cannot be built.
-func (t Training) Compile(backend string) error {
-	platform, err := xla.Open(backend)
+func (t Training) Compile(ctx context.Context, backend string) error {
+	platform, err := xla.Open(ctx, backend)
 	if err != nil {
 		return err
 	}

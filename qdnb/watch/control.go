@@ -58,7 +58,7 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 		return nil, err
 	}
 	skills.Task.Look, skills.Task.Looks = stage.look, stage.width()
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(ctx, s.Backend)
 	if err != nil {
 		return nil, err
 	}

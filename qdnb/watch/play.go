@@ -126,7 +126,7 @@ func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
 			recorders = append(recorders, stage.first, stage.steps)
 		}
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(ctx, s.Backend)
 	if err != nil {
 		return nil, err
 	}

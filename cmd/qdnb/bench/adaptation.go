@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -54,7 +55,7 @@ func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return AdaptationTiming{}, err
 	}

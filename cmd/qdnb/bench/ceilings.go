@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -39,7 +40,7 @@ const (
 // MeasureCeilings measures a machine with four small programs, each by its best of three runs. The
 // pure Go backend is an error.
 func MeasureCeilings(backend string) (Ceilings, error) {
-	p, err := xla.Open(backend)
+	p, err := xla.Open(context.Background(), backend)
 	if err != nil {
 		return Ceilings{}, err
 	}

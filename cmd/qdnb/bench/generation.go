@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -64,7 +65,7 @@ func Generation(s GenerationSpec) (GenerationTiming, error) {
 	if err := hyperparameters.Check(); err != nil {
 		return GenerationTiming{}, err
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return GenerationTiming{}, err
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -48,7 +49,7 @@ func Insertion(s InsertionSpec) (InsertionTiming, error) {
 			errors.Errorf("batch must be 1 or more and better between 0 and batch, not %d and %d", s.Batch,
 				s.Better)
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return InsertionTiming{}, err
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"os"
 	"strconv"
@@ -49,7 +50,7 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 	if err != nil {
 		return RolloutTiming{}, err
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return RolloutTiming{}, err
 	}

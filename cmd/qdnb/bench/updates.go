@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -129,7 +130,7 @@ func Updates(s UpdatesSpec) (UpdatesTiming, error) {
 		return UpdatesTiming{}, errors.Errorf("steps and buffer must be 1 or more, not %d and %d",
 			s.Steps, s.Buffer)
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return UpdatesTiming{}, err
 	}

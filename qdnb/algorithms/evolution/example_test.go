@@ -1,6 +1,7 @@
 package evolution_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -21,7 +22,7 @@ func ExampleEmitterFunc() {
 		return graph.Where(graph.LessThan(coin, graph.ConstAs(coin, 0.5)), a, b)
 	})
 
-	p, err := xla.Open("go")
+	p, err := xla.Open(context.Background(), "go")
 	if err != nil {
 		log.Fatal(err)
 	}

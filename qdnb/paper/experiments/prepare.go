@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
-	"example.com/qdnb/qdnb/runs"
 )
 
 // Prepare completes the runs that package paper needs to draw the figures of experiments, and
@@ -102,7 +102,7 @@ func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunO
 	fmt.Fprintf(o.Log,
 		"%s: running the %d missing of %d runs; if interrupted, rerun the cell to resume\n",
 		experiment, missing, len(lines))
-	bar := runs.NewBar(experiment, o.Quiet)
+	bar := progress.NewBar(experiment, o.Quiet)
 	o.Quiet = true
 	o.Log = lineWriter(func(text string) {
 		done := sweep.Total(sweep.Inspect(o.Runs, lines)).Count[sweep.Done]

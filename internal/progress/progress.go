@@ -1,4 +1,5 @@
-package runs
+// Package progress shows progress and the time left, in notebooks, terminals and logs.
+package progress
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package runs
+package progress
 
 import (
 	"bytes"
@@ -200,4 +200,11 @@ func ExampleBar() {
 	}
 	bar.Done("100 generations")
 	// Output:
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
