@@ -311,17 +311,18 @@ func TestMistakes(t *testing.T) {
 		return f
 	}
 	for want, f := range map[string]*Film{
-		"without frames":  spoiled(func(f *Film) { f.Frames = nil }),
-		"seconds between": spoiled(func(f *Film) { f.Step = 0 }),
-		"moving bodies":   spoiled(func(f *Film) { f.Follow = 2 }),
-		"rewards for":     spoiled(func(f *Film) { f.Rewards = []float64{1} }),
-		"has 1 poses":     spoiled(func(f *Film) { f.Frames[3] = f.Frames[3][:1] }),
-		"frame 4":         spoiled(func(f *Film) { f.Frames[4][1].Position[2] = nan }),
-		"quaternion":      spoiled(func(f *Film) { f.Frames[4][1].Rotation = Quat{} }),
-		"has radius":      spoiled(func(f *Film) { f.Bodies[0].Shapes[0].Radius = -1 }),
-		"corners":         spoiled(func(f *Film) { f.Bodies[2].Shapes[0].B = Vec{} }),
-		"not finite":      spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
-		"pose of wall":    spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
+		"without frames":             spoiled(func(f *Film) { f.Frames = nil }),
+		"seconds between":            spoiled(func(f *Film) { f.Step = 0 }),
+		"moving bodies":              spoiled(func(f *Film) { f.Follow = 2 }),
+		"rewards for":                spoiled(func(f *Film) { f.Rewards = []float64{1} }),
+		"has 1 poses":                spoiled(func(f *Film) { f.Frames[3] = f.Frames[3][:1] }),
+		"frame 4":                    spoiled(func(f *Film) { f.Frames[4][1].Position[2] = nan }),
+		"quaternion":                 spoiled(func(f *Film) { f.Frames[4][1].Rotation = Quat{} }),
+		"has radius":                 spoiled(func(f *Film) { f.Bodies[0].Shapes[0].Radius = -1 }),
+		"corners":                    spoiled(func(f *Film) { f.Bodies[2].Shapes[0].B = Vec{} }),
+		"not finite":                 spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
+		"the joint of moving body 1": spoiled(func(f *Film) { f.Bodies[3].Joint = &Joint{Parent: 1} }),
+		"pose of wall":               spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
 	} {
 		for _, err := range []error{f.Check(), second(Render(f, 0, Camera{}, 9, 9)),
 			second(Strip(f, 2, 9, 9))} {
