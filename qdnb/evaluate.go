@@ -38,6 +38,21 @@ type EvaluateSpec struct {
 	origin *[2]int32 // of the cell, see [runs.Repertoire]; set by starts
 
 	Backend string // see [xla.Open]; the best available one if empty
+
+	// Progress is called with the number of episodes rolled out so far and in all; nil for none. With
+	// Archived, each initial state counts for itself.
+	Progress func(done, all int)
+}
+
+// report returns a function that adds episodes of some policies to Progress.
+func (s EvaluateSpec) report(policies int) func(episodes int) error {
+	done := 0
+	return func(episodes int) error {
+		if done += episodes; s.Progress != nil {
+			s.Progress(done, policies*s.Episodes)
+		}
+		return nil
+	}
 }
 
 // Evaluation is the result of [Evaluate].
@@ -93,7 +108,7 @@ func (s EvaluateSpec) evaluate(run *runs.Run) (*Evaluation, error) {
 		return nil, err
 	}
 	defer rollouts.close()
-	results, err := rollouts.under(s.Conditions, nil)
+	results, err := rollouts.under(s.Conditions, s.report(len(policies)))
 	if err != nil {
 		return nil, err
 	}

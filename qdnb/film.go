@@ -67,7 +67,7 @@ func (s EvaluateSpec) films(run *runs.Run) ([]*scene.Film, error) {
 		return nil, err
 	}
 	defer rollouts.close()
-	results, err := rollouts.under(s.Conditions, nil)
+	results, err := rollouts.under(s.Conditions, s.report(len(policies)))
 	if err != nil {
 		return nil, err
 	}

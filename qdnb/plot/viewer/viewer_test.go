@@ -195,7 +195,7 @@ func TestBundleIsOfItsSources(t *testing.T) {
 
 // A thousand cells and as many ant films as [Cells] selects fit into two megabytes.
 func TestLargePage(t *testing.T) {
-	page := pageOf(t, grid(t, 32, roomFor/9/250, 251))
+	page := pageOf(t, grid(t, 32, 100, 251))
 	t.Logf("%d kB", len(page)/1000)
 	if len(page) > 2e6 {
 		t.Errorf("the page has %d bytes", len(page))
