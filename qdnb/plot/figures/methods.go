@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"hash/fnv"
 	"image/color"
 	"regexp"
@@ -35,13 +36,15 @@ func rgb(hex uint32) color.NRGBA {
 // building blocks.
 const compared = 10
 
+type method struct {
+	id    string
+	style Style
+}
+
 // methods lists the ten algorithms in the paper's order, then their building blocks. The colours
 // are from Okabe and Ito (2008), with four from Tol once those run out. Methods whose colours look
 // alike to a colour-blind reader differ in dashes.
-var methods = []struct {
-	id    string
-	style Style
-}{
+var methods = []method{
 	{"map-elites", Style{"MAP-Elites", rgb(0x0072b2), solid}},
 	{"pga-map-elites", Style{"PGA-MAP-Elites", rgb(0xd55e00), solid}},
 	{"aurora", Style{"AURORA", rgb(0x56b4e9), dashed}},
@@ -94,18 +97,15 @@ func NameMethods(text string) string { return words.ReplaceAllStringFunc(text, M
 // SortMethods returns the distinct identifiers: first those of the paper in the paper's order, then
 // the others by name.
 func SortMethods(ids []string) []string {
+	place := func(id string) int {
+		if i := methodIndex(id); i >= 0 {
+			return i
+		}
+		return len(methods)
+	}
 	sorted := slices.Clone(ids)
 	slices.SortFunc(sorted, func(a, b string) int {
-		i, j := methodIndex(a), methodIndex(b)
-		switch {
-		case i >= 0 && j >= 0:
-			return i - j
-		case i >= 0:
-			return -1
-		case j >= 0:
-			return 1
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(place(a)-place(b), strings.Compare(a, b))
 	})
 	return slices.Compact(sorted)
 }
@@ -144,10 +144,5 @@ func MethodStyles(ids ...string) map[string]Style {
 }
 
 func methodIndex(id string) int {
-	for i, m := range methods {
-		if m.id == id {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(methods, func(m method) bool { return m.id == id })
 }

@@ -225,19 +225,7 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	for i, path := range a.Paths {
 		col := a.colors[i]
 		col.A = alpha
-		var lines [][]vg.Point
-		broken := true
-		for k := range path.X {
-			if !finite(path.X[k]) || !finite(path.Y[k]) {
-				broken = true
-				continue
-			}
-			if broken {
-				lines = append(lines, nil)
-				broken = false
-			}
-			lines[len(lines)-1] = append(lines[len(lines)-1], vg.Point{X: toX(path.X[k]), Y: toY(path.Y[k])})
-		}
+		lines := linesOf(path.X, path.Y, toX, toY)
 		c.StrokeLines(draw.LineStyle{Color: col, Width: width}, c.ClipLinesXY(lines...)...)
 	}
 	for i, path := range a.Paths {
@@ -246,6 +234,23 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 			endMark(c, vg.Point{X: toX(path.X[last]), Y: toY(path.Y[last])}, radius, a.colors[i])
 		}
 	}
+}
+
+// linesOf returns the lines of a path on the canvas; points that are not finite interrupt it.
+func linesOf(x, y []float64, toX, toY func(float64) vg.Length) (lines [][]vg.Point) {
+	broken := true
+	for k := range x {
+		if !finite(x[k]) || !finite(y[k]) {
+			broken = true
+			continue
+		}
+		if broken {
+			lines, broken = append(lines, nil), false
+		}
+		last := &lines[len(lines)-1]
+		*last = append(*last, vg.Point{X: toX(x[k]), Y: toY(y[k])})
+	}
+	return lines
 }
 
 // ends returns the first and last finite point.
