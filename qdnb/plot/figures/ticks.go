@@ -28,7 +28,8 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 			break
 		}
 	}
-	if last-first > 100 || first+1 == first { // the span is below the rounding error of its ends
+	// If not, the span is below the rounding error of its ends, and adding 1 may change nothing.
+	if !(last-first <= 100 && max(-first, last) < 1<<53) {
 		return nil
 	}
 	largest := max(math.Abs(first*step), math.Abs(last*step))
@@ -38,6 +39,15 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 		ticks = append(ticks, plot.Tick{Value: v, Label: formatTick(i*step, step, largest)})
 	}
 	return ticks
+}
+
+// Ticks returns about six round values from low to high with their labels, or low alone if there is
+// no range.
+func Ticks(low, high float64) []plot.Tick {
+	if ticks := (linearTicks{6}).Ticks(low, high); len(ticks) > 0 {
+		return ticks
+	}
+	return []plot.Tick{{Value: low, Label: formatTick(low, 1, 0)}}
 }
 
 // niceStep returns the smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least raw.

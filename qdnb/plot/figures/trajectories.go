@@ -54,21 +54,8 @@ func Trajectories(a Arena) (*Figure, error) {
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)
 	}
-	bar, labels := newBar(&a), newLabelColors(&a)
-	p, err := a.panel(bar, labels)
-	if err != nil {
-		return nil, err
-	}
-	l := &layout{panels: [][]*panel{{p}}, equal: true, legend: &legend{entries: labels.legend(&a)}}
-	width := vg.Length(4)
-	if bar != nil {
-		l.rightBars = []*colorBar{bar}
-		width = 4.4
-	}
-	if p.aspect > 1.5 {
-		width = 6
-	}
-	return l.figure(width * vg.Inch), nil
+	labels := newLabelColors(&a)
+	return alone(&a, labels, &legend{entries: labels.legend(&a)}, 4)
 }
 
 // axes implements [Map].
