@@ -53,7 +53,7 @@ func FilmsWithin(run *runs.Run, size int) int {
 	return max(1, (size-programSize)/(PageSize(run, 1)-programSize))
 }
 
-// OfRun returns a page of films of a run made by qdnb.Film: a map of the repertoire if its
+// OfRun returns a page of films of a run (see qdnb.Play): a map of the repertoire if its
 // descriptors have two dimensions, otherwise a list. cells are the filmed cells, one per film. If
 // cells is empty, the films are of all skills of the run, from skill 0 on.
 func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {
