@@ -28,8 +28,8 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 			break
 		}
 	}
-	// If not, the span is below the rounding error of its ends, and adding 1 may change nothing.
-	if !(last-first <= 100 && max(-first, last) < 1<<53) {
+	// the span is below the rounding error of its ends
+	if last-first > 100 || math.Abs(first) >= 1<<53 {
 		return nil
 	}
 	largest := max(math.Abs(first*step), math.Abs(last*step))
@@ -41,13 +41,14 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// Ticks returns about six round values from low to high with their labels, or low alone if there is
-// no range.
-func Ticks(low, high float64) []plot.Tick {
-	if ticks := (linearTicks{6}).Ticks(low, high); len(ticks) > 0 {
+// Ticks returns labelled ticks at round values for up to the given number of intervals, or one tick
+// at low if there is no range to divide.
+func Ticks(low, high float64, intervals int) []plot.Tick {
+	if ticks := (linearTicks{intervals}).Ticks(low, high); ticks != nil {
 		return ticks
 	}
-	return []plot.Tick{{Value: low, Label: formatTick(low, 1, 0)}}
+	size := math.Abs(low)
+	return []plot.Tick{{Value: low, Label: formatTick(low, size, size)}}
 }
 
 // niceStep returns the smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least raw.
@@ -62,14 +63,14 @@ func niceStep(raw float64) float64 {
 }
 
 // formatTick formats v with the decimals that step needs. If largest, the largest value of the
-// axis, is at least 10 000, all labels share a suffix (k, M, G). Negative values have a true minus
+// axis, is from 10 000 to 10¹⁵, all labels share a suffix (k, M, G). Negative values have a true minus
 // sign.
 func formatTick(v, step, largest float64) string {
 	if v == 0 || math.Abs(v) < step*1e-6 {
 		return "0"
 	}
 	suffix := ""
-	if largest >= 1e4 {
+	if largest >= 1e4 && largest < 1e15 {
 		for _, s := range []struct {
 			unit float64
 			name string
