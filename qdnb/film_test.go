@@ -225,6 +225,10 @@ func TestFilmOfARobot(t *testing.T) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}
 	model := nb.Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()
+	if joints := slices.DeleteFunc(one.Joints(),
+		func(j *scene.Joint) bool { return j == nil }); len(joints) != len(model.Joints) {
+		t.Errorf("the film has %d of the %d joints", len(joints), len(model.Joints))
+	}
 	for i, poses := range one.Frames {
 		at := map[string]scene.Pose{}
 		for k, body := range one.Bodies {

@@ -26,6 +26,7 @@ type showCmd struct {
 	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
 	HTML    string `name:"html" placeholder:"FILE" help:"Write a page that shows the run's skills in 3D, with a map to pick cells from for a repertoire; draws no figures."`
 	GIF     string `name:"gif" placeholder:"FILE" help:"Write a looping animation of --cell or --skill, else of all skills or of eight cells of a repertoire."`
+	Films   int    `placeholder:"N" help:"Most films on the page of a repertoire (default: all cells if the page stays below 20 MB, else as many as fit, spread evenly)."`
 	Cell    *int   `placeholder:"N" help:"Show only the policy in this cell (default page: cell-N.html in the figures folder)."`
 	Skill   *int   `placeholder:"N" help:"Show only this skill (default page: skill-N.html in the figures folder)."`
 	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
@@ -94,14 +95,15 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 	case run.HasSkills():
 		alone = false
 	default:
-		cells, err := viewer.Cells(run)
+		cells, err := c.cells(run)
 		if err != nil {
 			return err
 		}
-		if c.GIF != "" {
-			cells = evenly(cells, animatedCells)
-		}
 		spec.Cells, alone = cells, false
+	}
+	bar := runs.NewBar("films", false)
+	spec.Progress = func(done, all int) {
+		bar.Update(float64(done)/float64(all), fmt.Sprintf("%d of %d", done, all))
 	}
 	recording, err := qdnb.Play(ctx, run, spec)
 	if err != nil {
@@ -111,6 +113,7 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 	if err != nil {
 		return err
 	}
+	bar.Done("recorded")
 	if c.GIF != "" {
 		return saveGIF(c.GIF, films, alone)
 	}
@@ -137,6 +140,38 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 	}
 	fmt.Printf("page           %s (%d kB)\n", path, info.Size()/1000)
 	return nil
+}
+
+// pageLimit is the size in bytes up to which a page has films of all cells unless --films says
+// otherwise. Browsers open larger pages, too, but they are slow to send.
+const pageLimit = 20_000_000
+
+// cells returns the cells to film, and says how large their page may become.
+func (c *showCmd) cells(run *runs.Run) ([]int, error) {
+	if c.Films < 0 {
+		return nil, fmt.Errorf("--films %d: want a positive number", c.Films)
+	}
+	if c.GIF != "" {
+		cells, err := viewer.Cells(run)
+		return evenly(cells, animatedCells), err
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return nil, err
+	}
+	cells := viewer.Choose(r, cmp.Or(c.Films, viewer.FilmsWithin(run, pageLimit)))
+	if len(cells) == 0 {
+		return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
+	}
+	filled := len(r.Filled())
+	fmt.Fprintf(os.Stderr, "filming %d of %d cells: the page takes at most %.1f MB\n", len(cells),
+		filled,
+		float64(viewer.PageSize(run, len(cells)))/1e6)
+	if len(cells) < filled && c.Films == 0 {
+		fmt.Fprintf(os.Stderr, "films of all cells may take %.1f MB: use --films %d to include them\n",
+			float64(viewer.PageSize(run, filled))/1e6, filled)
+	}
+	return cells, nil
 }
 
 // animatedCells is how many cells of a repertoire an animation shows.

@@ -119,6 +119,7 @@ func (s *stage) rigid(system *physics.System) error {
 	limbs := limbsOf(model)
 	shifts := limbs.lateralShifts(model)
 	var moving []int
+	number := map[string]int{} // of the moving bodies
 	s.Follow = -1
 	for i, b := range model.Bodies {
 		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
@@ -134,6 +135,13 @@ func (s *stage) rigid(system *physics.System) error {
 			if !limbs.child[b.Name] && s.Follow < 0 {
 				s.Follow = len(moving)
 			}
+			for _, j := range model.Joints {
+				if parent, earlier := number[j.Parent]; earlier && j.Child == b.Name {
+					body.Joint = &scene.Joint{Parent: parent, InParent: scene.Vec(j.ParentOffset),
+						InBody: scene.Vec(j.ChildOffset)}
+				}
+			}
+			number[b.Name] = len(moving)
 			moving = append(moving, i)
 		}
 		for _, c := range b.Colliders {

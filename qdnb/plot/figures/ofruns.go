@@ -132,24 +132,15 @@ var (
 
 // Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes.
 func Metrics(trained []*runs.Run, axes ...Axis) (*Figure, error) {
-	metrics := []struct{ column, label string }{
-		{"max_fitness", "Max fitness"}, {"coverage", "Coverage (%)"}, {"qd_score", "QD score"},
-	}
 	var panels []Panel
 	for _, axis := range axes {
-		for _, metric := range metrics {
-			panel := Panel{XLabel: axis.Label, YLabel: metric.label}
-			for _, run := range trained {
-				series, err := seriesOf(run, axis, metric.column)
-				if err != nil {
-					return nil, err
-				}
-				panel.Series = append(panel.Series, series)
-			}
-			panels = append(panels, panel)
+		more, err := columnPanels(trained, axis, "max_fitness", "coverage", "qd_score")
+		if err != nil {
+			return nil, err
 		}
+		panels = append(panels, more...)
 	}
-	return Curves(panels, len(metrics))
+	return Curves(panels, 3)
 }
 
 func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {
