@@ -101,7 +101,7 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		}
 		spec.Cells, alone = cells, false
 	}
-	bar := runs.NewBar("films", false)
+	bar := progress.NewBar("films", false)
 	spec.Progress = func(done, all int) {
 		bar.Update(float64(done)/float64(all), fmt.Sprintf("%d of %d", done, all))
 	}
