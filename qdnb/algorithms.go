@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/xla"
 )
@@ -77,7 +78,7 @@ type family interface {
 	// that are clustered for its tessellation, and the seed.
 	tessellation() (cells, samples int, seed int64)
 	// task returns the task in which genotypes of the repertoire are evaluated.
-	task(envs.Env) evolution.Task
+	task(envs.Env) scoring.Task
 	// takes returns an error if the spec replaces parts that the family does not have.
 	takes(Spec) error
 	// fingerprints hashes the parts that a spec supplies, by name.

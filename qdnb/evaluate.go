@@ -8,6 +8,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
@@ -148,8 +149,8 @@ func (s EvaluateSpec) starts(run *runs.Run) ([]EvaluateSpec, error) {
 // rollouts evaluates policies from the same initial states under any number of conditions.
 type rollouts struct {
 	platform  *xla.Platform
-	task      evolution.Task
-	evaluator *evolution.Evaluator
+	task      scoring.Task
+	evaluator *scoring.Evaluator
 	recorders []envs.Recorder
 	policies  []Policy
 	together  int // policies per call of the program
@@ -185,7 +186,7 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 		return nil, err
 	}
 	if hidden != nil {
-		task = evolution.NewTask(env, hidden, task.Length)
+		task = scoring.NewTask(env, hidden, task.Length)
 	}
 	if err := fits(task, run, len(policies[0].Genotype)); err != nil {
 		return nil, err
@@ -202,14 +203,14 @@ func newRollouts(run *runs.Run, env envs.Env, policies []Policy, hidden []int, e
 	}
 	r.together = min(len(policies), max(1, atOnce/r.states))
 	// The slice must not depend on the number of policies.
-	slice := evolution.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
+	slice := scoring.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
 	if platform.Kind != xla.CPU {
 		slice = r.together * r.states
 	}
 	for _, recorder := range recorders {
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}
-	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice,
+	r.evaluator, err = scoring.NewCrossedEvaluator(platform, task, r.together, r.states, slice,
 		r.recorders...)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -137,7 +137,7 @@ func everySkill(run *runs.Run) ([]Policy, []int, error) {
 }
 
 // fits returns an error if policies of a run do not fit a task.
-func fits(task evolution.Task, run *runs.Run, params int) error {
+func fits(task scoring.Task, run *runs.Run, params int) error {
 	spec := task.Env.Spec()
 	if trained, err := envs.Make(run.Config.Env); err == nil {
 		if t := trained.Spec(); t.Observations != spec.Observations || t.Actions != spec.Actions {

@@ -8,13 +8,14 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
 // Replay plays one episode with the policy of each of the given cells of a run's repertoire. seed
 // draws the initial state.
-func Replay(run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error) {
+func Replay(run *runs.Run, seed int64, cells ...int) ([]scoring.Episode, error) {
 	env, err := environmentOf(run)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func environmentOf(run *runs.Run) (envs.Env, error) {
 
 // ReplayIn is [Replay] in a given environment: the custom environment that the run was trained in,
 // or a changed one with as many observations and actions.
-func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolution.Episode, error) {
+func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]scoring.Episode, error) {
 	if err := env.Spec().Validate(); err != nil {
 		return nil, err
 	}
@@ -72,19 +73,19 @@ func ReplayIn(env envs.Env, run *runs.Run, seed int64, cells ...int) ([]evolutio
 	if err != nil {
 		return nil, err
 	}
-	return evolution.Replay(platform, task, genotypes, seed)
+	return scoring.Replay(platform, task, genotypes, seed)
 }
 
 // taskOf returns the task in which the policies of a run were evaluated. The settings of every
 // algorithm and variant hold the hidden layers of the policies and the length of an episode.
-func taskOf(env envs.Env, config runs.Config) (evolution.Task, error) {
+func taskOf(env envs.Env, config runs.Config) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {
 		Hidden        *[]int `json:"hidden"`
 		EpisodeLength *int   `json:"episode_length"`
 	}{&base.Hidden, &base.EpisodeLength}
 	if err := json.Unmarshal(config.Hyperparameters, &settings); err != nil {
-		return evolution.Task{}, errors.Errorf("cannot read the settings of %s: %v", config.Name(), err)
+		return scoring.Task{}, errors.Errorf("cannot read the settings of %s: %v", config.Name(), err)
 	}
-	return evolution.NewTask(env, base.Hidden, base.EpisodeLength), nil
+	return scoring.NewTask(env, base.Hidden, base.EpisodeLength), nil
 }

@@ -11,6 +11,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -187,7 +188,7 @@ func (s Spec) environment() (envs.Env, error) {
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.
-func (p plan) task() evolution.Task { return p.family.task(p.env) }
+func (p plan) task() scoring.Task { return p.family.task(p.env) }
 
 // centroids returns the centroids of the measured repertoire, [cells, d].
 func (p plan) centroids() (npz.Array, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -53,8 +53,8 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 	if err != nil {
 		return RolloutTiming{}, err
 	}
-	task := evolution.NewTask(env, []int{256, 256}, s.Steps)
-	evaluator, err := evolution.NewEvaluator(platform, task, s.Batch, s.Slice)
+	task := scoring.NewTask(env, []int{256, 256}, s.Steps)
+	evaluator, err := scoring.NewEvaluator(platform, task, s.Batch, s.Slice)
 	if err != nil {
 		return RolloutTiming{}, err
 	}
@@ -81,7 +81,7 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 }
 
 // randomPolicies draws the initial population of a task on every worker.
-func randomPolicies(p *xla.Platform, task evolution.Task, batch int) (xla.Sharded, error) {
+func randomPolicies(p *xla.Platform, task scoring.Task, batch int) (xla.Sharded, error) {
 	program, err := p.CompileParallel("random policies",
 		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
 			g := in[0].Graph()

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -23,7 +24,7 @@ func TestEvaluator(t *testing.T) {
 	genotypes[4*5] = float32(math.NaN())
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, slice := range []int{1, 3, 7, 20} {
-			e, err := NewEvaluator(p, unlimited.task(), batch, slice)
+			e, err := scoring.NewEvaluator(p, unlimited.task(), batch, slice)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +57,7 @@ func TestEvaluator(t *testing.T) {
 			e.Free()
 		}
 		for _, bad := range [][2]int{{0, 1}, {3, -1}, {-1, 0}} {
-			if _, err := NewEvaluator(p, unlimited.task(), bad[0], bad[1]); err == nil {
+			if _, err := scoring.NewEvaluator(p, unlimited.task(), bad[0], bad[1]); err == nil {
 				t.Errorf("%d policies in slices of %d were accepted", bad[0], bad[1])
 			}
 		}
@@ -78,7 +79,7 @@ func TestCrossedEvaluator(t *testing.T) {
 		evaluate := func(p *xla.Platform, rows []float32) (fitness, descriptors []float32) {
 			t.Helper()
 			n := len(rows) / params
-			e, err := NewCrossedEvaluator(p, task, n, states, 2)
+			e, err := scoring.NewCrossedEvaluator(p, task, n, states, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +110,7 @@ func TestCrossedEvaluator(t *testing.T) {
 		single.Workers = 1
 		less, _ := evaluate(&single, genotypes)
 		xlatest.Close(t, "the fitness on one device", less, all, 0)
-		if _, err := NewCrossedEvaluator(p, task, 2, 0, 1); err == nil {
+		if _, err := scoring.NewCrossedEvaluator(p, task, 2, 0, 1); err == nil {
 			t.Error("an evaluator with 0 initial states was accepted")
 		}
 	})

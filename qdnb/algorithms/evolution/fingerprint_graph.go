@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -25,7 +26,7 @@ const tracedGenerations = 10_000
 // or the number of workers. They cover the graphs and the parameters of a part, and everything that
 // its other methods return. They do not cover the maintenance of an archive after generation 10
 // 000, nor state that the methods change.
-func Fingerprints(task Task, method, own Method, batch int) (map[string]string, error) {
+func Fingerprints(task scoring.Task, method, own Method, batch int) (map[string]string, error) {
 	prints := map[string]string{}
 	if own.Emitter == nil && own.Learner == nil && own.Archive == nil {
 		return prints, nil
@@ -48,7 +49,7 @@ func Fingerprints(task Task, method, own Method, batch int) (map[string]string, 
 
 // fingerprinter traces the parts of a method.
 type fingerprinter struct {
-	task   Task
+	task   scoring.Task
 	method Method
 	batch  int
 	fields []shapes.Shape // shapes of the archive's fields

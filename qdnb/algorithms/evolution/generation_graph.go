@@ -9,12 +9,13 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
 // generation is the program of one generation, which every worker runs.
 type generation struct {
-	task    Task
+	task    scoring.Task
 	emitter Emitter // nil: the offspring are the members of another archive, unchanged
 	archive Archive // the archive that offspring enter
 	observe Archive // defines the recorded sequences; nil: none are recorded
@@ -34,8 +35,8 @@ type contents struct {
 
 // Random streams of an individual.
 const (
-	streamEmit = iota
-	streamReset
+	streamEmit  = 0
+	streamReset = scoring.StreamReset
 )
 
 // Random streams of a run. Non-negative numbers are its generations.

@@ -13,6 +13,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -32,13 +33,13 @@ type learning struct {
 
 // learningMemory is the memory of a learner in bytes: its buffer, and the transitions of a
 // generation as recorded and as gathered.
-func learningMemory(task Task, learner Learner, batch int) int64 {
+func learningMemory(task scoring.Task, learner Learner, batch int) int64 {
 	width := int64(layoutOf(task).Width())
 	return 4 * width * (int64(learner.Capacity()) + 3*int64(batch)*int64(task.Length))
 }
 
 // layoutOf is the layout of a task's transitions.
-func layoutOf(task Task) replay.Layout {
+func layoutOf(task scoring.Task) replay.Layout {
 	spec := task.Env.Spec()
 	return replay.Transitions(spec.Observations, spec.Actions)
 }
@@ -113,7 +114,7 @@ func (s *Search) newLearning() (*learning, error) {
 }
 
 // start returns the initial state of a learner.
-func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.Node {
+func start(learner Learner, task scoring.Task, first *graph.Node, key xla.Key) []*graph.Node {
 	known, names := learner.Start(task, first, key), learner.Fields()
 	xla.CheckCount(learner, "Start", fmt.Sprintf("the fields %v", names), known, len(names))
 	return known

@@ -12,6 +12,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -25,31 +26,16 @@ type Method struct {
 // Settings are the options of a search that belong neither to its task nor to its method.
 type Settings struct {
 	Batch     int       // individuals per generation
-	Slice     int       // policies rolled out together; 0: [DefaultSlice]
+	Slice     int       // policies rolled out together; 0: [scoring.DefaultSlice]
 	Seed      int64     // seed of all random numbers
 	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
-}
-
-// DefaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
-// fit the cache of one core, but at least two, because XLA multiplies a single row slowly. On other
-// backends it is the whole batch.
-func DefaultSlice(kind xla.Kind, batch, params int) int {
-	if kind != xla.CPU {
-		return batch
-	}
-	const cache = 1536 << 10 // bytes of weights; a core has 1 to 2 MB of private cache
-	slice := 8               // a power of two, so that the physics fills vector registers
-	for slice > 2 && slice*4*params > cache {
-		slice /= 2
-	}
-	return min(batch, slice)
 }
 
 // Search is a running neuroevolution. Its state is on the device; the host sees only fitnesses and
 // descriptors.
 type Search struct {
 	platform    *xla.Platform
-	task        Task
+	task        scoring.Task
 	method      Method
 	settings    Settings
 	main        *store    // the method's archive
@@ -76,7 +62,7 @@ type Outcome struct {
 // New compiles a search. It reuses programs that are already compiled, for example those of a
 // search that differs only in its seed and the parameters of its emitter. [Search.CompileTime]
 // reports the compile time.
-func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search, error) {
+func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	if settings.Batch < 1 {
 		return nil, errors.Errorf("batch must be at least 1, not %d", settings.Batch)
@@ -87,7 +73,7 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 			settings.Centroids.Shape, d)
 	}
 	if settings.Slice == 0 {
-		settings.Slice = DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
+		settings.Slice = scoring.DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
 	}
 	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
 	if settings.Slice < 1 {
@@ -128,7 +114,7 @@ func (s *Search) axes() []xla.Axis {
 	if s.main != nil {
 		cells = s.main.cells()
 	}
-	return s.task.axes(s.settings.Batch, s.settings.Slice, cells)
+	return s.task.Axes(s.settings.Batch, s.settings.Slice, cells)
 }
 
 // build compiles the programs and initialises the state.

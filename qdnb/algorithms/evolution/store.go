@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -55,7 +56,7 @@ func (s *Search) newStore(archive Archive, batch int) (*store, error) {
 const noOrigin = -1
 
 // empty returns the fields of an empty archive.
-func empty(archive Archive, task Task, key xla.Key) []*graph.Node {
+func empty(archive Archive, task scoring.Task, key xla.Key) []*graph.Node {
 	names := archive.Fields()
 	if len(names) < 2 || names[0] != "fitnesses" || names[1] != "descriptors" {
 		panic(errors.Errorf("the fields of an archive must begin with fitnesses and descriptors, not %v",
@@ -96,7 +97,7 @@ func (st *store) compile(s *Search, name string, gen generation, members *store)
 				out = append(out, transitions)
 			}
 			return out
-		}, gen.task.axes(gen.batch, gen.slice, st.cells())...)
+		}, gen.task.Axes(gen.batch, gen.slice, st.cells())...)
 	return err
 }
 

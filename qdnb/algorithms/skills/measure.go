@@ -11,8 +11,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -46,7 +46,7 @@ func (e Evaluation) invalid() int {
 type measuring struct {
 	search    *Search
 	episodes  int
-	evaluator *evolution.Evaluator
+	evaluator *scoring.Evaluator
 	skills    *xla.Program // actor to genotypes
 	inserting *xla.Program
 	genotypes xla.Sharded   // [cells, params]
@@ -57,7 +57,7 @@ type measuring struct {
 func (s *Search) newMeasuring() (*measuring, error) {
 	task, passive := s.it.task, s.config.Passive
 	m := &measuring{search: s, episodes: max(1, task.Skills) * passive.States}
-	evaluated := evolution.Task{Env: task.Env, Policy: task.policy(s.config.SAC.Hidden),
+	evaluated := scoring.Task{Env: task.Env, Policy: task.policy(s.config.SAC.Hidden),
 		Length: task.Length}
 	var recorders []envs.Recorder
 	if d := task.Env.Spec().Descriptor; d.Kind == envs.Final && len(d.Lower) == 2 {
@@ -67,7 +67,7 @@ func (s *Search) newMeasuring() (*measuring, error) {
 			}})
 	}
 	var err error
-	if m.evaluator, err = evolution.NewRepeatedEvaluator(s.platform, evaluated, max(1, task.Skills),
+	if m.evaluator, err = scoring.NewRepeatedEvaluator(s.platform, evaluated, max(1, task.Skills),
 		m.episodes, 0, recorders...); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package evolution
+package scoring
 
 import (
 	"github.com/gomlx/compute/dtypes"
@@ -10,6 +10,21 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
 )
+
+// DefaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
+// fit the cache of one core, but at least two, because XLA multiplies a single row slowly. On other
+// backends it is the whole batch.
+func DefaultSlice(kind xla.Kind, batch, params int) int {
+	if kind != xla.CPU {
+		return batch
+	}
+	const cache = 1536 << 10 // bytes of weights; a core has 1 to 2 MB of private cache
+	slice := 8               // a power of two, so that the physics fills vector registers
+	for slice > 2 && slice*4*params > cache {
+		slice /= 2
+	}
+	return min(batch, slice)
+}
 
 // Evaluator rolls out given policies in slices on all workers, like a generation. It is used for
 // repertoires in changed environments and for timings.
@@ -76,7 +91,7 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 			conditions = in[3]
 		}
 		return e.build(in[0], xla.KeyOf(in[1]), in[2], conditions)
-	}, task.axes(batch, slice, 0)...)
+	}, task.Axes(batch, slice, 0)...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +140,7 @@ func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node
 		default:
 			genotypes = Gather(s.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
 		}
-		start := envs.Reset(env, s.Key.FoldInEach(states).FoldIn(streamReset))
+		start := envs.Reset(env, s.Key.FoldInEach(states).FoldIn(StreamReset))
 		if live, ok := env.(envs.Perturbable); ok {
 			start = live.Under(start, s.Conditions)
 		}
