@@ -1,7 +1,9 @@
 package xla
 
 import (
+	"cmp"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,9 +47,9 @@ func (v Sharded) Free() {
 	}
 }
 
-// Program is a graph compiled for given shapes. Equal programs of a process share the compiled
+// Executable is a graph compiled for given shapes. Equal executables of a process share the compiled
 // code.
-type Program struct {
+type Executable struct {
 	Name string
 	// CompileTime is the time to build the graph and, if no equal program existed, to compile it.
 	CompileTime time.Duration
@@ -64,26 +66,32 @@ type Input struct {
 	// Donate lets the program reuse the input's memory for an output of the same shape. The input is
 	// unusable afterwards.
 	Donate bool
+
+	name string // in errors
 }
 
 // Compile compiles a program for one device. build receives the inputs in order and returns the
 // outputs. If build panics, the error is one line that names the innermost function and line of the
 // user's code and explains the axis sizes it mentions, as far as axes names them.
 func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node,
-	axes ...Axis) (*Program, error) {
-	return p.compile(name, 1, inputs, build, axes)
+	axes ...Axis) (*Executable, error) {
+	return p.compile(name, false, inputs, build, axes)
 }
 
 // CompileParallel compiles a program that all workers run at once: the same graph, each worker on
 // its own part of the inputs. Workers exchange results with [AllGather].
 func (p *Platform) CompileParallel(name string, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
-	return p.compile(name, p.Workers, inputs, build, axes)
+	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Executable, error) {
+	return p.compile(name, true, inputs, build, axes)
 }
 
-func (p *Platform) compile(name string, parts int, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Program, error) {
-	program := &Program{Name: name, platform: p, inputs: inputs, parts: parts}
+func (p *Platform) compile(name string, parallel bool, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Executable, error) {
+	parts := 1
+	if parallel {
+		parts = p.Workers
+	}
+	program := &Executable{Name: name, platform: p, inputs: inputs, parts: parts}
 	backend := &adapter{Backend: p.Backend, kind: p.Kind}
 	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
 	start := time.Now()
@@ -135,7 +143,7 @@ func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
 }
 
 // Run executes the program and waits for it to finish. The outputs stay on the program's devices.
-func (pr *Program) Run(inputs ...Sharded) (outputs []Sharded, err error) {
+func (pr *Executable) Run(inputs ...Sharded) (outputs []Sharded, err error) {
 	err = catch(func() {
 		if err := pr.check(inputs); err != nil {
 			panic(err)
@@ -178,30 +186,34 @@ func (pr *Program) Run(inputs ...Sharded) (outputs []Sharded, err error) {
 }
 
 // check finds unsuitable inputs before any is donated. XLA itself compares only their sizes.
-func (pr *Program) check(inputs []Sharded) error {
+func (pr *Executable) check(inputs []Sharded) error {
 	if len(inputs) != len(pr.inputs) {
 		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
 	}
 	for i, value := range inputs {
 		if len(value) != pr.parts {
-			return errors.Errorf("input %d has %d parts, the program runs on %d devices", i, len(value),
-				pr.parts)
+			return errors.Errorf("input %s has %d parts, the program runs on %d devices", pr.label(i),
+				len(value), pr.parts)
 		}
 		for _, part := range value {
 			if !part.Ok() {
-				return errors.Errorf("input %d was freed or donated before", i)
+				return errors.Errorf("input %s was freed or donated before", pr.label(i))
 			}
 			if !part.Shape().Equal(pr.inputs[i].Shape) {
-				return errors.Errorf("input %d has shape %s, not %s", i, part.Shape(), pr.inputs[i].Shape)
+				return errors.Errorf("input %s has shape %s, not %s", pr.label(i), part.Shape(),
+					pr.inputs[i].Shape)
 			}
 		}
 	}
 	return nil
 }
 
+// label is the name of an input in errors.
+func (pr *Executable) label(i int) string { return cmp.Or(pr.inputs[i].name, strconv.Itoa(i)) }
+
 // Free releases the compiled code. Equal programs keep it, and it stays cached for a while for the
 // next one.
-func (pr *Program) Free() { pr.graph.Finalize() }
+func (pr *Executable) Free() { pr.graph.Finalize() }
 
 // explain adds the meaning of axis sizes to an error and, for known errors of backends, how to fix
 // it.

@@ -48,10 +48,11 @@ func (n Params) Inputs() []Input {
 	return []Input{{Shape: shapes.Make(dtypes.Float32, len(n))}}
 }
 
-// Values returns the value of that input on the given number of devices.
-func (n Params) Values(devices int) []Sharded {
+// Array returns the parameters as an array [n] on the given number of devices. Without parameters it
+// has no leaves.
+func (n Params) Array(devices int) Array {
 	if len(n) == 0 {
-		return nil
+		return Array{}
 	}
 	flat := make([]float32, len(n))
 	for i, x := range n {
@@ -61,19 +62,27 @@ func (n Params) Values(devices int) []Sharded {
 	for i := range value {
 		value[i] = tensors.FromFlatDataAndDimensions(flat, len(flat))
 	}
-	return []Sharded{value}
+	return Value(value)
 }
 
-// Cut splits a program's inputs into the parameters, scalars taken from the first input, and the
-// rest.
+// Cut splits a graph's inputs into the parameters, scalars taken from the first input, and the rest.
 func (n Params) Cut(in []*Node) (numbers, rest []*Node) {
 	if len(n) == 0 {
 		return nil, in
 	}
-	for i := range n {
-		numbers = append(numbers, Reshape(Slice(in[0], AxisElem(i))))
+	return Scalars(in[0]), in[1:]
+}
+
+// Scalars returns the elements of a vector; none of nil.
+func Scalars(vector *Node) []*Node {
+	if vector == nil {
+		return nil
 	}
-	return numbers, in[1:]
+	scalars := make([]*Node, vector.Shape().Size())
+	for i := range scalars {
+		scalars[i] = Reshape(Slice(vector, AxisElem(i)))
+	}
+	return scalars
 }
 
 // Constants returns the parameters as scalar constants of the graph and type of a node, for parts

@@ -91,7 +91,7 @@ func (t *trial) inputs(changed bool) inputs {
 
 // player is a compiled episode.
 type player struct {
-	*xla.Program
+	*xla.Executable
 	columns []column
 }
 
@@ -145,7 +145,7 @@ func (t *trial) play(p *player, in inputs) recording {
 }
 
 // fetch runs a program and copies its outputs to the host.
-func fetch(p *xla.Program, in ...*tensors.Tensor) ([][]float32, error) {
+func fetch(p *xla.Executable, in ...*tensors.Tensor) ([][]float32, error) {
 	values := make([]xla.Sharded, len(in))
 	for i, tensor := range in {
 		values[i] = xla.Sharded{tensor}

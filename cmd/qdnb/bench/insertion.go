@@ -116,7 +116,7 @@ func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
 
 // compileInsertion compiles the insertion. Its first input is the number n of the insertion: the
 // better candidates have a fitness from n to n+1, the others -1.
-func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Program,
+func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Executable,
 	error) {
 	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}
 	for i, v := range stored {

@@ -49,7 +49,7 @@ var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (*updates, error)
 
 // updates is a learner on the device.
 type updates struct {
-	program *xla.Program
+	program *xla.Executable
 	state   []xla.Sharded
 }
 

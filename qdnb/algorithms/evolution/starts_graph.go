@@ -4,13 +4,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
 // ArchivedStart is an environment whose episodes all start where the evaluation of one individual
 // did: number individual of a generation of the run with the given seed.
 func ArchivedStart(env envs.Env, seed int64, generation, individual int32) envs.Env {
-	return archivedStart{env, seed, []int{int(generation), int(individual), streamReset}}
+	return archivedStart{env, seed, []int{int(generation), int(individual), scoring.StreamReset}}
 }
 
 // PassiveStart is an environment whose episodes start in the same state as those of a run's passive

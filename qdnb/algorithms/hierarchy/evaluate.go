@@ -77,7 +77,7 @@ var statisticsKeys = []string{"observation_mean", "observation_squares", "observ
 type Evaluator struct {
 	platform *xla.Platform
 	task     Task
-	program  *xla.Program
+	program  *xla.Executable
 	inputs   []xla.Input // leaves of the actor
 }
 

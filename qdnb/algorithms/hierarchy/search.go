@@ -27,9 +27,9 @@ type Search struct {
 	checksum npz.Array   // checksum of the skills
 
 	collecting *collecting
-	collect    *xla.Program
-	learn      *xla.Program
-	start      *xla.Program
+	collect    *xla.Executable
+	learn      *xla.Executable
+	start      *xla.Executable
 	evaluator  *Evaluator
 
 	words, workers xla.Sharded   // the seed and the worker numbers, on all workers
@@ -302,12 +302,12 @@ func (s *Search) CompileTime() time.Duration {
 	return total
 }
 
-func (s *Search) programs() []*xla.Program {
-	all := []*xla.Program{s.start, s.collect, s.learn}
+func (s *Search) programs() []*xla.Executable {
+	all := []*xla.Executable{s.start, s.collect, s.learn}
 	if s.evaluator != nil {
 		all = append(all, s.evaluator.program)
 	}
-	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
+	return slices.DeleteFunc(all, func(p *xla.Executable) bool { return p == nil })
 }
 
 // Close frees the device memory and the programs.

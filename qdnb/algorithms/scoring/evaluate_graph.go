@@ -2,13 +2,13 @@ package scoring
 
 import (
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph"
+		. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // DefaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
@@ -29,14 +29,24 @@ func DefaultSlice(kind xla.Kind, batch, params int) int {
 // Evaluator rolls out given policies in slices on all workers, like a generation. It is used for
 // repertoires in changed environments and for timings.
 type Evaluator struct {
-	*xla.Program
-	platform  *xla.Platform
-	task      Task
-	policies  int
-	states    int // initial states shared by all policies; 0: one per episode
-	batch     int
-	slice     int
-	recorders []envs.Recorder
+	*xla.Program[evaluatorIn, evaluatorOut]
+	batch    Batch
+	platform *xla.Platform
+	policies int
+	states   int // initial states shared by all policies; 0: one per episode
+}
+
+// evaluatorIn are the inputs of an evaluator's program.
+type evaluatorIn struct {
+	Genotypes    xla.Array // [policies, N]
+	Seed, Worker xla.Array
+	Conditions   xla.Array // see envs.Perturbable; none for other tasks
+}
+
+// evaluatorOut are its outputs: [Scores] of the episodes.
+type evaluatorOut struct {
+	Fitness, Descriptors xla.Array
+	Records              xla.State[[]*Node]
 }
 
 // NewEvaluator compiles the rollout of a batch of policies for whole episodes. A slice of 0 means
@@ -77,21 +87,15 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 	if err := p.CheckMemory(4 * int64(params) * int64(policies+slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{platform: p, task: task, policies: policies, states: states, batch: batch,
-		slice: slice, recorders: recorders}
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, policies, params)},
-		{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
+	e := &Evaluator{platform: p, policies: policies, states: states,
+		batch: Batch{task, recorders, xla.Slices{N: batch, Size: slice, Workers: p.Workers}}}
+	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, policies, params),
+		Seed: xla.Declare(dtypes.Uint32, 2), Worker: xla.Declare(dtypes.Int32)}
 	if live, ok := task.Env.(envs.Perturbable); ok {
-		inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, live.Width())})
+		in.Conditions = xla.Declare(dtypes.Float32, live.Width())
 	}
 	var err error
-	e.Program, err = p.CompileParallel("evaluation", inputs, func(in []*Node) []*Node {
-		var conditions *Node
-		if len(in) > 3 {
-			conditions = in[3]
-		}
-		return e.build(in[0], xla.KeyOf(in[1]), in[2], conditions)
-	}, task.Axes(batch, slice, 0)...)
+	e.Program, err = xla.CompileParallel(p, "evaluation", in, e.build, task.Axes(batch, slice, 0)...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,88 +103,53 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 }
 
 // Slice is the number of policies rolled out together.
-func (e *Evaluator) Slice() int { return e.slice }
+func (e *Evaluator) Slice() int { return e.batch.Slices.Size }
 
-// build returns the fitness [batch], the descriptors [batch, d] if the task has any, and the
-// records [batch, rows * width].
-func (e *Evaluator) build(genotypes *Node, key xla.Key, worker, conditions *Node) []*Node {
-	type state struct {
-		Genotypes            *Node
-		Key                  xla.Key
-		Worker               *Node
-		Conditions           *Node   // see envs.Perturbable; nil for other tasks
-		Fitness, Descriptors *Node   // [turns, slice], [turns, slice, d]
-		Records              []*Node // [turns, slice, rows * width]
+// build returns the scores of the episodes.
+func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
+	type carried struct {
+		Genotypes  *Node
+		Key        xla.Key
+		Worker     *Node
+		Conditions *Node
 	}
-	g, workers, env := worker.Graph(), e.platform.Workers, e.task.Env
-	turns, d := (e.batch+e.slice*workers-1)/(e.slice*workers), len(env.Spec().Descriptor.Lower)
-	start := state{Genotypes: genotypes, Key: key, Worker: worker, Conditions: conditions,
-		Fitness: Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice))}
-	if d > 0 {
-		start.Descriptors = Zeros(g, shapes.Make(dtypes.Float32, turns, e.slice, d))
-	}
-	width := func(r envs.Recorder) int { return r.Rows(e.task.Length) * r.Width }
-	for _, r := range e.recorders {
-		start.Records = append(start.Records, Zeros(g,
-			shapes.Make(dtypes.Float32, turns, e.slice, width(r))))
-	}
-	local := xla.ForSlices(turns, worker, start, func(turn *Node, s state) state {
-		first := MulScalar(Add(MulScalar(turn, workers), s.Worker), e.slice)
-		first = MinScalar(first, e.batch-e.slice) // the last slice may repeat some episodes
-		episodes := Add(Iota(g, shapes.Make(dtypes.Int32, e.slice), 0), first)
+	env, slices, worker := e.batch.Env, e.batch.Slices, in.Worker.Tree
+	start := carried{in.Genotypes.Tree, xla.KeyOf(in.Seed.Tree), worker, in.Conditions.Tree}
+	local := Score(e.batch, worker, start, func(turn *Node, c carried) (carried, nn.Net, envs.State) {
+		// the last slice may repeat some episodes
+		first := MinScalar(slices.First(turn, c.Worker), slices.N-slices.Size)
+		episodes := slices.From(first)
 		states := episodes
 		var genotypes *Node
 		switch {
 		case e.states > 0:
 			states = ModScalar(episodes, int32(e.states))
-			genotypes = Gather(s.Genotypes, InsertAxes(DivScalar(Sub(episodes, states), int32(e.states)),
+			genotypes = Gather(c.Genotypes, InsertAxes(DivScalar(Sub(episodes, states), int32(e.states)),
 				-1))
-		case e.policies == e.batch:
-			genotypes = xla.Rows(s.Genotypes, first, e.slice)
+		case e.policies == slices.N:
+			genotypes = xla.Rows(c.Genotypes, first, slices.Size)
 		default:
-			genotypes = Gather(s.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
+			genotypes = Gather(c.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
 		}
-		start := envs.Reset(env, s.Key.FoldInEach(states).FoldIn(StreamReset))
+		start := envs.Reset(env, c.Key.FoldInEach(states).FoldIn(StreamReset))
 		if live, ok := env.(envs.Perturbable); ok {
-			start = live.Under(start, s.Conditions)
+			start = live.Under(start, c.Conditions)
 		}
-		fitness, descriptors, records := envs.Record(env, e.task.Policy.View(genotypes), start,
-			e.task.Length, e.recorders...)
-		for i, record := range records {
-			s.Records[i] = xla.SetRows(s.Records[i], turn, Reshape(record, 1, e.slice, -1))
-		}
-		s.Fitness = xla.SetRows(s.Fitness, turn, InsertAxes(fitness, 0))
-		if d > 0 {
-			s.Descriptors = xla.SetRows(s.Descriptors, turn, InsertAxes(descriptors, 0))
-		}
-		return s
+		return c, e.batch.Policy.View(genotypes), start
 	})
-	ordered := func(x *Node, tail ...int) *Node {
-		all := xla.AllGather(x, worker, workers) // [workers, turns, slice, ...]
-		axes := []int{1, 0, 2, 3}[:all.Rank()]
-		flat := Reshape(TransposeAllAxes(all, axes...),
-			append([]int{turns * workers * e.slice}, tail...)...)
-		return e.place(flat, turns)
-	}
-	out := []*Node{ordered(local.Fitness)}
-	if d > 0 {
-		out = append(out, ordered(local.Descriptors, d))
-	}
-	for i, r := range e.recorders {
-		out = append(out, ordered(local.Records[i], width(r)))
-	}
-	return out
+	all := xla.Map(local, func(x *Node) *Node { return e.place(slices.Gather(x, worker)) })
+	return evaluatorOut{xla.Out(all.Fitness), xla.Out(all.Descriptors), xla.Out(all.Records)}
 }
 
 // place reorders the slices' results by episode: the last slices may have been shifted back to stay
 // within the batch.
-func (e *Evaluator) place(flat *Node, turns int) *Node {
-	slices := turns * e.platform.Workers
-	index := make([]int32, e.batch)
-	for i := range slices {
-		first := min(i*e.slice, e.batch-e.slice)
-		for k := range e.slice {
-			index[first+k] = int32(i*e.slice + k)
+func (e *Evaluator) place(flat *Node) *Node {
+	n, size := e.batch.Slices.N, e.batch.Slices.Size
+	index := make([]int32, n)
+	for i := range e.batch.Slices.Turns() * e.batch.Slices.Workers {
+		first := min(i*size, n-size)
+		for k := range size {
+			index[first+k] = int32(i*size + k)
 		}
 	}
 	return Gather(flat, InsertAxes(Const(flat.Graph(), index), -1))
@@ -210,12 +179,14 @@ func (e *Evaluator) Record(genotypes xla.Sharded, seed int64) (fitness, descript
 // record uses the task's nominal conditions if conditions is nil.
 func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.Conditions) (fitness,
 	descriptors []float32, records [][]float32, err error) {
-	live, ok := e.task.Env.(envs.Perturbable)
+	live, ok := e.batch.Env.(envs.Perturbable)
 	if conditions != nil && !ok {
-		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed",
-			e.task.Env.Spec().Name)
+		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)
 	}
-	var under []xla.Sharded
+	in := evaluatorIn{Genotypes: xla.Value(genotypes), Seed: e.platform.Seed(seed),
+		Worker: xla.Value(e.platform.WorkerNumbers())}
+	defer in.Seed.Free()
+	defer in.Worker.Free()
 	if ok {
 		c := live.Nominal()
 		if conditions != nil {
@@ -225,35 +196,25 @@ func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.C
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		under = []xla.Sharded{e.platform.Replicated(func() *tensors.Tensor {
-			return tensors.FromValue(
-				values)
-		})}
-		defer under[0].Free()
+		in.Conditions = xla.Value(e.platform.Replicated(func() *tensors.Tensor {
+			return tensors.FromValue(values)
+		}))
+		defer in.Conditions.Free()
 	}
-	worker := e.platform.WorkerNumbers()
-	words := e.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromValue(xla.SeedWords(
-			seed))
-	})
-	out, err := e.Run(append([]xla.Sharded{genotypes, words, worker}, under...)...)
-	words.Free()
-	worker.Free()
+	out, err := e.Run(in)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var columns [][]float32
-	for _, value := range out {
-		flat, err := xla.Floats(value)
-		if err != nil {
-			return nil, nil, nil, err
+	defer xla.Free(&out)
+	if fitness, err = out.Fitness.Floats(); err == nil {
+		descriptors, err = out.Descriptors.Floats()
+	}
+	for _, record := range out.Records.Leaves() {
+		var flat []float32
+		if err == nil {
+			flat, err = record.Floats()
 		}
-		columns = append(columns, flat)
-		value.Free()
+		records = append(records, flat)
 	}
-	fitness, columns = columns[0], columns[1:]
-	if len(e.task.Env.Spec().Descriptor.Lower) > 0 {
-		descriptors, columns = columns[0], columns[1:]
-	}
-	return fitness, descriptors, columns, nil
+	return fitness, descriptors, records, err
 }

@@ -1,6 +1,8 @@
 package scoring
 
 import (
+	"cmp"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -34,32 +36,34 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 		}
 		copy(flat[i*params:], genotype)
 	}
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, batch, params)},
-		{Shape: shapes.Make(dtypes.Uint32, 2)}}
-	program, err := p.Compile("replay", inputs, func(in []*graph.Node) []*graph.Node {
-		keys := xla.KeyOf(in[1]).FoldInEach(graph.Iota(in[0].Graph(), shapes.Make(dtypes.Int32, batch),
-			0))
-		descriptors, rewards, dones := envs.Trace(task.Env, task.Policy.View(in[0]),
+	type in struct{ Genotypes, Seed xla.Array }
+	type out struct{ Descriptors, Rewards, Dones xla.Array }
+	given := in{xla.Value(xla.Sharded{tensors.FromFlatDataAndDimensions(flat, batch, params)}),
+		p.Seed(seed).First()}
+	defer xla.Free(&given)
+	program, err := xla.Compile(p, "replay", given, func(in in) out {
+		genotypes := in.Genotypes.Tree
+		keys := xla.KeyOf(in.Seed.Tree).FoldInEach(graph.Iota(genotypes.Graph(),
+			shapes.Make(dtypes.Int32, batch), 0))
+		descriptors, rewards, dones := envs.Trace(task.Env, task.Policy.View(genotypes),
 			envs.Reset(task.Env, keys), task.Length)
-		return []*graph.Node{descriptors, rewards, dones}
+		return out{xla.Out(descriptors), xla.Out(rewards), xla.Out(dones)}
 	}, task.Axes(batch, batch, 0)...)
 	if err != nil {
 		return nil, err
 	}
 	defer program.Free()
-	out, err := program.Run(xla.Sharded{tensors.FromFlatDataAndDimensions(flat, batch, params)},
-		xla.Sharded{tensors.FromValue(xla.SeedWords(seed))})
+	found, err := program.Run(given)
 	if err != nil {
 		return nil, err
 	}
-	var columns [3][]float32
-	for i, value := range out {
-		if columns[i], err = xla.Floats(value); err != nil {
-			return nil, err
-		}
-		value.Free()
+	defer xla.Free(&found)
+	descriptors, err1 := found.Descriptors.Floats()
+	rewards, err2 := found.Rewards.Floats()
+	dones, err3 := found.Dones.Floats()
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return nil, err
 	}
-	descriptors, rewards, dones := columns[0], columns[1], columns[2]
 	d := len(task.Env.Spec().Descriptor.Lower)
 	episodes := make([]Episode, n)
 	for i := range episodes {

@@ -47,8 +47,8 @@ type measuring struct {
 	search    *Search
 	episodes  int
 	evaluator *scoring.Evaluator
-	skills    *xla.Program // actor to genotypes
-	inserting *xla.Program
+	skills    *xla.Executable // actor to genotypes
+	inserting *xla.Executable
 	genotypes xla.Sharded   // [cells, params]
 	fields    []xla.Sharded // leaves of [repertoire.Cells]
 	current   xla.Sharded   // genotypes of the skills evaluated last
@@ -193,8 +193,8 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	return arrays, err
 }
 
-func (m *measuring) programs() []*xla.Program {
-	programs := []*xla.Program{m.skills, m.inserting}
+func (m *measuring) programs() []*xla.Executable {
+	programs := []*xla.Executable{m.skills, m.inserting}
 	if m.evaluator != nil {
 		programs = append(programs, m.evaluator.Program)
 	}

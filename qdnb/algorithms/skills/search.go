@@ -56,9 +56,9 @@ type Search struct {
 	form      state // structure of the state's pytree
 	known     []xla.Sharded
 	buffer    replay.Store
-	program   *xla.Program
-	warmup    *xla.Program // program with random actions and without updates; nil until needed
-	others    []*xla.Program
+	program   *xla.Executable
+	warmup    *xla.Executable // program with random actions and without updates; nil until needed
+	others    []*xla.Executable
 	measuring *measuring
 	seed      xla.Sharded
 	numbers   xla.Params    // parameters of the method
@@ -173,7 +173,7 @@ func (s *Search) build() error {
 // compile compiles a program on the whole state, whose first inputs are the seed, the iteration and
 // the method's parameters.
 func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node,
-	xla.Key) (state, replay.Buffer, metrics)) (*xla.Program, error) {
+	xla.Key) (state, replay.Buffer, metrics)) (*xla.Executable, error) {
 	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
 		{Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
 	for _, v := range s.known {
@@ -191,7 +191,7 @@ func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.
 }
 
 // run executes such a program and keeps its outputs as the new state. It returns the metrics.
-func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
+func (s *Search) run(program *xla.Executable, number int64) ([]float64, error) {
 	at := xla.Sharded{tensors.FromScalar(int32(number))}
 	defer at.Free()
 	out, err := program.Run(slices.Concat([]xla.Sharded{s.seed, at}, s.tuning, s.known,
@@ -291,7 +291,7 @@ func (s *Search) Step() (Outcome, error) {
 
 // programFor returns the program of an iteration: with random actions and without updates during
 // warm-up.
-func (s *Search) programFor(number int64) (*xla.Program, error) {
+func (s *Search) programFor(number int64) (*xla.Executable, error) {
 	if s.envSteps(number) > s.config.Warmup {
 		return s.program, nil
 	}
@@ -323,12 +323,12 @@ func (s *Search) CompileTime() time.Duration {
 	return total
 }
 
-func (s *Search) programs() []*xla.Program {
-	all := slices.Concat(s.others, []*xla.Program{s.program, s.warmup}, s.buffer.Programs())
+func (s *Search) programs() []*xla.Executable {
+	all := slices.Concat(s.others, []*xla.Executable{s.program, s.warmup}, s.buffer.Programs())
 	if s.measuring != nil {
 		all = append(all, s.measuring.programs()...)
 	}
-	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
+	return slices.DeleteFunc(all, func(p *xla.Executable) bool { return p == nil })
 }
 
 // Close frees the device memory and the programs.

@@ -1,0 +1,391 @@
+package xla
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/npz"
+)
+
+// State is a pytree T on the devices: an input or an output of a [Program], and what is kept between
+// runs. A program's function reads the nodes of its inputs in Tree, and returns its outputs with
+// [Out]. A program's Run takes and returns the same types with values.
+//
+// The zero State has no leaves: an input that a program does not have.
+type State[T any] struct {
+	// Tree is the pytree. Outside of a program's function its nodes stand for the values and cannot be
+	// used in a graph; see [Part].
+	Tree   T
+	leaves []leaf // in the order of Flatten
+}
+
+// leaf is the value of a node. It has only a shape if it is an input that has no value yet.
+type leaf struct {
+	shape shapes.Shape
+	value Sharded
+}
+
+// Array is a single tensor on the devices.
+type Array = State[*graph.Node]
+
+// Out returns the nodes of a pytree as an output of a program.
+func Out[T any](tree T) State[T] {
+	nodes := Flatten(tree)
+	s := State[T]{Tree: tree, leaves: make([]leaf, len(nodes))}
+	for i, node := range nodes {
+		s.leaves[i].shape = node.Shape()
+	}
+	return s
+}
+
+// Value returns a value of the host as an array.
+func Value(v Sharded) Array {
+	return Array{new(graph.Node), []leaf{{v[0].Shape(), v}}}
+}
+
+// Values returns values of the host as a list of arrays.
+func Values(all ...Sharded) State[[]*graph.Node] {
+	var s State[[]*graph.Node]
+	for _, v := range all {
+		s.Tree, s.leaves = append(s.Tree, new(graph.Node)), append(s.leaves, leaf{v[0].Shape(), v})
+	}
+	return s
+}
+
+// Declare returns an array without a value, to compile programs with.
+func Declare(dtype dtypes.DType, dims ...int) Array {
+	return Array{new(graph.Node), []leaf{{shape: shapes.Make(dtype, dims...)}}}
+}
+
+// Number returns an int32 scalar on all workers.
+func (p *Platform) Number(x int64) Array {
+	return Value(p.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(x)) }))
+}
+
+// Seed returns the words of a seed, see [KeyOf], on all workers.
+func (p *Platform) Seed(seed int64) Array {
+	return Value(p.Replicated(func() *tensors.Tensor { return tensors.FromValue(SeedWords(seed)) }))
+}
+
+// Upload copies an array of the host to the given number of devices.
+func (p *Platform) Upload(array npz.Array, devices int) (Array, error) {
+	v, err := Uploads(array, devices)
+	if err != nil {
+		return Array{}, err
+	}
+	return Value(v), nil
+}
+
+// Free releases the memory of values that were not donated.
+func (s State[T]) Free() {
+	for _, l := range s.leaves {
+		l.value.Free()
+	}
+}
+
+// First returns the values on the first device. They share the memory.
+func (s State[T]) First() State[T] {
+	s.leaves = slices.Clone(s.leaves)
+	for i, l := range s.leaves {
+		if l.value != nil {
+			s.leaves[i].value = l.value[:1]
+		}
+	}
+	return s
+}
+
+// Value returns the value of a state with one leaf.
+func (s State[T]) Value() Sharded {
+	if len(s.leaves) != 1 {
+		panic(errors.Errorf("a pytree of %d tensors has no single value", len(s.leaves)))
+	}
+	return s.leaves[0].value
+}
+
+// Dims returns the axis sizes of a state with one leaf.
+func (s State[T]) Dims() []int {
+	if len(s.leaves) != 1 {
+		panic(errors.Errorf("a pytree of %d tensors has no single shape", len(s.leaves)))
+	}
+	return s.leaves[0].shape.Dimensions
+}
+
+// Floats copies a state with one leaf to the host, as flat float32. Without leaves it returns nil.
+func (s State[T]) Floats() ([]float32, error) {
+	if len(s.leaves) == 0 {
+		return nil, nil
+	}
+	return Floats(s.Value())
+}
+
+// Scalars copies float32 or int32 scalars to the host and releases their memory.
+func (s State[T]) Scalars() []float64 {
+	defer s.Free()
+	numbers := make([]float64, len(s.leaves))
+	for i, l := range s.leaves {
+		if l.shape.DType == dtypes.Int32 {
+			numbers[i] = float64(tensors.ToScalar[int32](l.value[0]))
+		} else {
+			numbers[i] = float64(tensors.ToScalar[float32](l.value[0]))
+		}
+	}
+	return numbers
+}
+
+// Spread copies the values of the first device to every worker and frees the originals.
+func (s State[T]) Spread(p *Platform) (State[T], error) {
+	if p.Workers == 1 {
+		return s, nil
+	}
+	s.leaves = slices.Clone(s.leaves)
+	for i := range s.leaves {
+		l := &s.leaves[i]
+		array, err := Download(l.value)
+		if err != nil {
+			return s, err
+		}
+		l.value.Free()
+		if l.value, err = Uploads(array, p.Workers); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// Part selects a part of a state, for example one field of its pytree. They share the memory.
+func Part[T, U any](s State[T], part func(T) U) State[U] {
+	at := map[*graph.Node]leaf{}
+	for i, node := range Flatten(s.Tree) {
+		at[node] = s.leaves[i]
+	}
+	selected := State[U]{Tree: part(s.Tree)}
+	for _, node := range Flatten(selected.Tree) {
+		selected.leaves = append(selected.leaves, at[node])
+	}
+	return selected
+}
+
+// Leaves returns the leaves of a state as arrays. They share the memory.
+func (s State[T]) Leaves() []Array {
+	arrays := make([]Array, len(s.leaves))
+	for i := range arrays {
+		arrays[i] = Array{new(graph.Node), s.leaves[i : i+1]}
+	}
+	return arrays
+}
+
+// Free releases the memory of states, or of structs of states, given by pointers.
+func Free(states ...any) {
+	for _, s := range states {
+		for _, f := range fieldsOf(reflect.ValueOf(s), "", false) {
+			f.Free()
+		}
+	}
+}
+
+// Set replaces the values of a part of a state, and frees the old ones. The new values have the same
+// shapes.
+func Set[T, U any](s *State[T], part func(T) U, to State[U]) {
+	replaced := Flatten(part(s.Tree))
+	if len(replaced) != len(to.leaves) {
+		panic(errors.Errorf("a part of %d tensors cannot take %d", len(replaced), len(to.leaves)))
+	}
+	s.leaves = slices.Clone(s.leaves)
+	for i, node := range Flatten(s.Tree) {
+		if k := slices.Index(replaced, node); k >= 0 {
+			s.leaves[i].value.Free()
+			s.leaves[i].value = to.leaves[k].value
+		}
+	}
+}
+
+// The methods by which programs and checkpoints handle states of any type.
+
+func (s *State[T]) list() []leaf { return s.leaves }
+
+func (s *State[T]) names() []string { return Names(s.Tree) }
+
+// trace replaces the tree by the first of the nodes and returns the others.
+func (s *State[T]) trace(nodes []*graph.Node) []*graph.Node {
+	n := len(s.leaves)
+	s.Tree = Unflatten(s.Tree, nodes[:n])
+	return nodes[n:]
+}
+
+func (s *State[T]) nodes() []*graph.Node { return Flatten(s.Tree) }
+
+// settle replaces the nodes of a graph by nodes that only stand for values.
+func (s *State[T]) settle() {
+	s.Tree = Map(s.Tree, func(*graph.Node) *graph.Node { return new(graph.Node) })
+}
+
+func (s *State[T]) fill(values []Sharded) []Sharded {
+	s.leaves = slices.Clone(s.leaves)
+	for i := range s.leaves {
+		s.leaves[i].value = values[i]
+	}
+	return values[len(s.leaves):]
+}
+
+// Holder is a pointer to a [State].
+type Holder interface {
+	Free()
+	list() []leaf
+	names() []string
+	trace([]*graph.Node) []*graph.Node
+	nodes() []*graph.Node
+	settle()
+	fill([]Sharded) []Sharded
+}
+
+// field is a state in a struct.
+type field struct {
+	Holder
+	name   string
+	donate bool
+}
+
+// fieldsOf lists the states in a struct, given by a pointer, in declaration order.
+func fieldsOf(v reflect.Value, name string, donate bool) []field {
+	if v.CanInterface() { // not an embedded struct of an unexported type
+		if held, ok := v.Interface().(Holder); ok {
+			return []field{{held, name, donate}}
+		}
+	}
+	v = v.Elem()
+	if v.Kind() != reflect.Struct {
+		panic(fmt.Errorf("inputs and outputs of programs are states or structs of states, not %s",
+			v.Type()))
+	}
+	var all []field
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		inner := f.Name
+		if f.Anonymous {
+			inner = name
+		} else if name != "" {
+			inner = name + "." + inner
+		}
+		all = append(all, fieldsOf(v.Field(i).Addr(), inner, f.Tag.Get("xla") == "donate")...)
+	}
+	return all
+}
+
+// Program is a compiled function of states. In and Out are states, or structs of states. The memory
+// of an input with the tag `xla:"donate"` is reused for an output of the same shape; the input is
+// unusable afterwards.
+type Program[In, Out any] struct {
+	*Executable
+	// Out holds the shapes of the outputs, for compiling the programs that read them.
+	Out Out
+}
+
+// Compiler is a [Platform], or a [Scope] that remembers the programs.
+type Compiler interface {
+	compile(name string, parallel bool, inputs []Input, build func(in []*graph.Node) []*graph.Node,
+		axes []Axis) (*Executable, error)
+}
+
+// Compile compiles a function for one device; see [Platform.Compile]. The shapes of the inputs are
+// those of in, which may be declared without values.
+func Compile[In, Out any](c Compiler, name string, in In, build func(In) Out,
+	axes ...Axis) (*Program[In, Out], error) {
+	return compile(c, name, false, in, build, axes)
+}
+
+// CompileParallel compiles a function that all workers run at once; see [Platform.CompileParallel].
+func CompileParallel[In, Out any](c Compiler, name string, in In, build func(In) Out,
+	axes ...Axis) (*Program[In, Out], error) {
+	return compile(c, name, true, in, build, axes)
+}
+
+func compile[In, Out any](c Compiler, name string, parallel bool, in In, build func(In) Out,
+	axes []Axis) (*Program[In, Out], error) {
+	program := &Program[In, Out]{}
+	var inputs []Input
+	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
+		names := f.names()
+		for i, l := range f.list() {
+			inputs = append(inputs, Input{Shape: l.shape, Donate: f.donate,
+				name: strings.Trim(f.name+"."+names[i], ".")})
+		}
+	}
+	var err error
+	program.Executable, err = c.compile(name, parallel, inputs,
+		func(nodes []*graph.Node) []*graph.Node {
+			for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
+				nodes = f.trace(nodes)
+			}
+			program.Out = build(in)
+			var flat []*graph.Node
+			for _, f := range fieldsOf(reflect.ValueOf(&program.Out), "", false) {
+				flat = append(flat, f.nodes()...)
+				f.settle()
+			}
+			return flat
+		}, axes)
+	if err != nil {
+		return nil, err
+	}
+	return program, nil
+}
+
+// Run executes the program and waits for it to finish. The outputs stay on the program's devices.
+func (p *Program[In, Out]) Run(in In) (Out, error) {
+	var values []Sharded
+	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
+		for _, l := range f.list() {
+			values = append(values, l.value)
+		}
+	}
+	out := p.Out
+	results, err := p.Executable.Run(values...)
+	if err != nil {
+		return out, err
+	}
+	for _, f := range fieldsOf(reflect.ValueOf(&out), "", false) {
+		results = f.fill(results)
+	}
+	return out, nil
+}
+
+// Scope compiles programs and remembers them.
+type Scope struct {
+	*Platform
+	programs []*Executable
+}
+
+func (s *Scope) compile(name string, parallel bool, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Executable, error) {
+	program, err := s.Platform.compile(name, parallel, inputs, build, axes)
+	if err == nil {
+		s.programs = append(s.programs, program)
+	}
+	return program, err
+}
+
+// CompileTime is the time spent compiling the programs so far.
+func (s *Scope) CompileTime() time.Duration {
+	var total time.Duration
+	for _, program := range s.programs {
+		total += program.CompileTime
+	}
+	return total
+}
+
+// Free releases the programs.
+func (s *Scope) Free() {
+	for _, program := range s.programs {
+		program.Free()
+	}
+	s.programs = nil
+}
