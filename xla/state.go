@@ -52,13 +52,13 @@ func Value(v Sharded) Array {
 	return Array{new(graph.Node), []leaf{{v[0].Shape(), v}}}
 }
 
-// Values returns values of the host as a list of arrays.
-func Values(all ...Sharded) State[[]*graph.Node] {
-	var s State[[]*graph.Node]
-	for _, v := range all {
-		s.Tree, s.leaves = append(s.Tree, new(graph.Node)), append(s.leaves, leaf{v[0].Shape(), v})
+// Pack combines arrays to a pytree. tree makes it from their nodes, in the order of [Flatten].
+func Pack[T any](tree func(nodes []*graph.Node) T, arrays ...Array) State[T] {
+	nodes, leaves := make([]*graph.Node, len(arrays)), make([]leaf, len(arrays))
+	for i, a := range arrays {
+		nodes[i], leaves[i] = new(graph.Node), a.leaves[0]
 	}
-	return s
+	return State[T]{tree(nodes), leaves}
 }
 
 // Declare returns an array without a value, to compile programs with.
@@ -141,21 +141,28 @@ func (s State[T]) Scalars() []float64 {
 	return numbers
 }
 
-// Spread copies the values of the first device to every worker and frees the originals.
+// Spread moves the values from the first device to every worker.
 func (s State[T]) Spread(p *Platform) (State[T], error) {
 	if p.Workers == 1 {
 		return s, nil
 	}
+	copies, err := s.Copy(p)
+	s.Free()
+	return copies, err
+}
+
+// Copy copies the values of the first device to every worker.
+func (s State[T]) Copy(p *Platform) (State[T], error) {
 	s.leaves = slices.Clone(s.leaves)
 	for i := range s.leaves {
-		l := &s.leaves[i]
-		array, err := Download(l.value)
-		if err != nil {
-			return s, err
+		array, err := Download(s.leaves[i].value)
+		if err == nil {
+			s.leaves[i].value, err = Uploads(array, p.Workers)
 		}
-		l.value.Free()
-		if l.value, err = Uploads(array, p.Workers); err != nil {
-			return s, err
+		if err != nil {
+			s.leaves = s.leaves[:i]
+			s.Free()
+			return State[T]{}, err
 		}
 	}
 	return s, nil
@@ -372,6 +379,9 @@ func (s *Scope) compile(name string, parallel bool, inputs []Input,
 	}
 	return program, err
 }
+
+// Own adds a program that was compiled elsewhere.
+func (s *Scope) Own(program *Executable) { s.programs = append(s.programs, program) }
 
 // CompileTime is the time spent compiling the programs so far.
 func (s *Scope) CompileTime() time.Duration {

@@ -18,7 +18,7 @@ func TestNumbersAreTakenFromTheInputs(t *testing.T) {
 	others := f.sac
 	others.RewardScaling, others.AlphaInit = f.sac.RewardScaling+3, f.sac.AlphaInit/2
 	p := xlatest.Pure(t)
-	given := numbers.Values(1)[0][0]
+	given := numbers.Array(1).Value()[0]
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		given, in := numbers.Cut(in)
 		s := xla.Bind(others, given)

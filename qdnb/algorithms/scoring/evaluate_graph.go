@@ -2,7 +2,7 @@ package scoring
 
 import (
 	"github.com/gomlx/compute/dtypes"
-		. "github.com/gomlx/gomlx/core/graph"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
