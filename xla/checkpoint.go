@@ -80,7 +80,10 @@ func (c *Checkpoint) Restore(arrays map[string]npz.Array) error {
 		if e.shared != nil {
 			want = append([]int{e.shared.N}, want[2:]...)
 		}
-		if !ok || !slices.Equal(got.Shape, want) {
+		if !ok {
+			return fail(errors.Errorf("the checkpoint's %s is missing", e.name))
+		}
+		if !slices.Equal(got.Shape, want) {
 			return fail(errors.Errorf("the checkpoint's %s has shape %v, but this run needs %v", e.name,
 				got.Shape, want))
 		}

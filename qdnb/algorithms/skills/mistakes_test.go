@@ -24,7 +24,7 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 		"checkpoint's Learner.Actor has shape [1, 3], but this run": func(a map[string]npz.Array) {
 			a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
-		"checkpoint's Known.0 has shape [], but this run": func(a map[string]npz.Array) {
+		"checkpoint's Known.0 is missing": func(a map[string]npz.Array) {
 			delete(a,
 				"Known.0")
 		},
