@@ -318,7 +318,19 @@ func CompileParallel[In, Out any](c Compiler, name string, in In, build func(In)
 func compile[In, Out any](c Compiler, name string, parallel bool, in In, build func(In) Out,
 	axes []Axis) (*Program[In, Out], error) {
 	program := &Program[In, Out]{}
-	var inputs []Input
+	inputs, flat := flatten(in, build, &program.Out)
+	var err error
+	program.Executable, err = c.compile(name, parallel, inputs, flat, axes)
+	if err != nil {
+		return nil, err
+	}
+	return program, nil
+}
+
+// flatten declares the leaves of in as inputs. It returns build as a function of their nodes, which
+// stores the shapes of the outputs in out.
+func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []Input,
+	flat func([]*graph.Node) []*graph.Node) {
 	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
 		names := f.names()
 		for i, l := range f.list() {
@@ -326,24 +338,29 @@ func compile[In, Out any](c Compiler, name string, parallel bool, in In, build f
 				name: strings.Trim(f.name+"."+names[i], ".")})
 		}
 	}
-	var err error
-	program.Executable, err = c.compile(name, parallel, inputs,
-		func(nodes []*graph.Node) []*graph.Node {
-			for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
-				nodes = f.trace(nodes)
-			}
-			program.Out = build(in)
-			var flat []*graph.Node
-			for _, f := range fieldsOf(reflect.ValueOf(&program.Out), "", false) {
-				flat = append(flat, f.nodes()...)
-				f.settle()
-			}
-			return flat
-		}, axes)
-	if err != nil {
-		return nil, err
+	return inputs, func(nodes []*graph.Node) (results []*graph.Node) {
+		for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
+			nodes = f.trace(nodes)
+		}
+		*out = build(in)
+		for _, f := range fieldsOf(reflect.ValueOf(out), "", false) {
+			results = append(results, f.nodes()...)
+			f.settle()
+		}
+		return results
 	}
-	return program, nil
+}
+
+// TraceGraph hashes the graph of a function of states, as [Trace.Graph] does. It returns the shapes
+// of the outputs.
+func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
+	inputs, flat := flatten(in, build, &out)
+	shapes := make([]shapes.Shape, len(inputs))
+	for i, input := range inputs {
+		shapes[i] = input.Shape
+	}
+	_, err = t.Graph(shapes, flat)
+	return out, err
 }
 
 // Run executes the program and waits for it to finish. The outputs stay on the program's devices.

@@ -1,8 +1,6 @@
 package xla
 
 import (
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -20,7 +18,7 @@ type Parametric[T any] interface {
 }
 
 // Params are the parameters of the parts of an algorithm. Together they are one input of a program,
-// a vector; if there are none there is no input.
+// a vector; see [Scalars]. If there are none there is no input.
 type Params []float64
 
 // ParamsOf returns the parameters of a part, or none if it is not [Parametric].
@@ -40,14 +38,6 @@ func Bind[T any](part T, numbers []*Node) T {
 	return part
 }
 
-// Inputs declares the parameters as an input of a program.
-func (n Params) Inputs() []Input {
-	if len(n) == 0 {
-		return nil
-	}
-	return []Input{{Shape: shapes.Make(dtypes.Float32, len(n))}}
-}
-
 // Array returns the parameters as an array [n] on the given number of devices. Without parameters it
 // has no leaves.
 func (n Params) Array(devices int) Array {
@@ -63,14 +53,6 @@ func (n Params) Array(devices int) Array {
 		value[i] = tensors.FromFlatDataAndDimensions(flat, len(flat))
 	}
 	return Value(value)
-}
-
-// Cut splits a graph's inputs into the parameters, scalars taken from the first input, and the rest.
-func (n Params) Cut(in []*Node) (numbers, rest []*Node) {
-	if len(n) == 0 {
-		return nil, in
-	}
-	return Scalars(in[0]), in[1:]
 }
 
 // Scalars returns the elements of a vector; none of nil.
