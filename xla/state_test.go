@@ -63,7 +63,7 @@ func countProgram(t *testing.T, p *xla.Platform) (*xla.Program[countIn, countOut
 	return program, in
 }
 
-func number(x float32) xla.Array { return xla.Value(xla.Sharded{tensors.FromScalar(x)}) }
+func number(x float32) xla.Array { return xla.Single(tensors.FromScalar(x)) }
 
 func sumOf(c counts) *Node { return c.Sum }
 
@@ -95,13 +95,13 @@ func TestProgramsOfStates(t *testing.T) {
 		if flat := xlatest.Flat[int32](t, steps.Value()[0]); flat[0] != 3 {
 			t.Errorf("%d steps", flat[0])
 		}
-		xla.Set(&in.Counts, sumOf, xla.Value(xla.Sharded{tensors.FromValue([]float32{5, 7})}))
+		xla.Set(&in.Counts, sumOf, xla.Single(tensors.FromValue([]float32{5, 7})))
 		if out, err := program.Run(in); err != nil {
 			t.Error(err)
 		} else if total := out.Total.Scalars(); total[0] != 16 {
 			t.Errorf("after Set, the total is %v", total)
 		}
-		in.By = xla.Value(xla.Sharded{tensors.FromScalar(int32(1))})
+		in.By = xla.Single(tensors.FromScalar(int32(1)))
 		if _, err := program.Run(in); err == nil || !strings.Contains(err.Error(), "input By has shape") {
 			t.Errorf("an input of another type: %v", err)
 		}

@@ -99,9 +99,8 @@ type episodeIn struct{ Hi, Lo, Actions xla.Array }
 
 // episode copies inputs to the device. actions has the given shape.
 func (in inputs) episode(actions []float32, dims ...int) episodeIn {
-	value := func(t *tensors.Tensor) xla.Array { return xla.Value(xla.Sharded{t}) }
-	return episodeIn{value(tensors.FromValue(in.hi)), value(tensors.FromValue(in.lo)),
-		value(tensors.FromFlatDataAndDimensions(actions, dims...))}
+	return episodeIn{xla.Single(tensors.FromValue(in.hi)), xla.Single(tensors.FromValue(in.lo)),
+		xla.Single(tensors.FromFlatDataAndDimensions(actions, dims...))}
 }
 
 // compile compiles an episode. It reports wrong shapes and then returns nil.

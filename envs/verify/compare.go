@@ -19,7 +19,7 @@ func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node)
 	var values []xla.Array
 	for _, in := range inputs {
 		values = append(values,
-			xla.Value(xla.Sharded{tensors.FromFlatDataAndDimensions(in.flat, in.shape...)}))
+			xla.Single(tensors.FromFlatDataAndDimensions(in.flat, in.shape...)))
 	}
 	type list = xla.State[[]*graph.Node]
 	stored := xla.Pack(func(nodes []*graph.Node) []*graph.Node { return nodes }, values...)

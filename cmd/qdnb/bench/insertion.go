@@ -71,7 +71,7 @@ func Insertion(s InsertionSpec) (InsertionTiming, error) {
 	defer program.Free()
 	t.CompileSeconds, t.BestSeconds = program.CompileTime.Seconds(), math.Inf(1)
 	for i := range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
-		in.Number = xla.Value(xla.Sharded{tensors.FromScalar(float32(i + 1))})
+		in.Number = xla.Single(tensors.FromScalar(float32(i + 1)))
 		start := time.Now()
 		out, err := program.Run(in)
 		in.Number.Free()

@@ -1,7 +1,10 @@
 package replay
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
@@ -59,7 +62,7 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 		at := from % capacity
 		start := min(at, capacity-n) // a window does not extend past the end
 		count := min(to-from, n-(at-start))
-		in.First = xla.Value(xla.Sharded{tensors.FromScalar(int32(start))})
+		in.First = xla.Single(tensors.FromScalar(int32(start)))
 		out, err := s.download.Run(in)
 		in.First.Free()
 		if err != nil {
@@ -107,14 +110,28 @@ func (s *Store) Clear() {
 func (s *Store) put(flat []float32, total int64) {
 	capacity, width := s.Shape()
 	xla.Set(&s.State, rowsOf,
-		xla.Value(xla.Sharded{tensors.FromFlatDataAndDimensions(flat, int(capacity), width)}))
+		xla.Single(tensors.FromFlatDataAndDimensions(flat, int(capacity), width)))
 	s.Count(total)
 }
 
 // Count sets the number of rows written so far.
 func (s *Store) Count(total int64) {
 	capacity, _ := s.Shape()
-	number := func(x int64) xla.Array { return xla.Value(xla.Sharded{tensors.FromScalar(int32(x))}) }
+	number := func(x int64) xla.Array { return xla.Single(tensors.FromScalar(int32(x))) }
 	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Size }, number(min(total, capacity)))
 	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Position }, number(total%capacity))
+}
+
+// EmptyReturns returns those of an empty buffer of the given number of steps of n environments, on
+// the first device. The next step is stored in the given row.
+func EmptyReturns(steps, n int, row int64) xla.State[*Returns] {
+	none := make([]float32, steps*n)
+	for i := range none {
+		none[i] = float32(math.Inf(-1))
+	}
+	return xla.Pack(func(in []*graph.Node) *Returns { return &Returns{in[0], in[1], in[2], in[3]} },
+		xla.Single(tensors.FromFlatDataAndDimensions(none, steps, n)),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, n))),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Int32, n))),
+		xla.Single(tensors.FromScalar(int32(row))))
 }

@@ -38,7 +38,7 @@ func Replay(p *xla.Platform, task Task, genotypes [][]float32, seed int64) ([]Ep
 	}
 	type in struct{ Genotypes, Seed xla.Array }
 	type out struct{ Descriptors, Rewards, Dones xla.Array }
-	given := in{xla.Value(xla.Sharded{tensors.FromFlatDataAndDimensions(flat, batch, params)}),
+	given := in{xla.Single(tensors.FromFlatDataAndDimensions(flat, batch, params)),
 		p.Seed(seed).First()}
 	defer xla.Free(&given)
 	program, err := xla.Compile(p, "replay", given, func(in in) out {

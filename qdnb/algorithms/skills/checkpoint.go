@@ -1,13 +1,9 @@
 package skills
 
 import (
-	"math"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
@@ -114,7 +110,10 @@ func (s *Search) Refill() (episodes int64, err error) {
 	steps := min(total, capacity) / n
 	start := (total - steps*n) % capacity
 	s.buffer.Count(start)
-	s.forgetReturns(start / n)
+	if s.it.needsReturns() {
+		xla.Set(&s.state, func(s state) *replay.Returns { return s.Returns },
+			replay.EmptyReturns(int(capacity/n), int(n), start/n))
+	}
 	for k := range steps {
 		if _, err := s.run(act, s.iteration-steps+1+k); err != nil {
 			return 0, err
@@ -122,32 +121,4 @@ func (s *Search) Refill() (episodes int64, err error) {
 	}
 	s.buffer.Count(total)
 	return steps * n / int64(s.it.task.Length), nil
-}
-
-// forgetReturns resets the returns to those of an empty buffer whose next step is stored at a row.
-func (s *Search) forgetReturns(row int64) {
-	if !s.it.needsReturns() {
-		return
-	}
-	reset := func(of func(*replay.Returns) *graph.Node, value func(dims []int) *tensors.Tensor) {
-		field := func(s state) *graph.Node { return of(s.Returns) }
-		dims := xla.Part(s.state, field).Dims()
-		xla.Set(&s.state, field, xla.Value(xla.Sharded{value(dims)}))
-	}
-	reset(func(r *replay.Returns) *graph.Node { return r.Rows }, func(dims []int) *tensors.Tensor {
-		none := make([]float32, dims[0]*dims[1])
-		for k := range none {
-			none[k] = float32(math.Inf(-1))
-		}
-		return tensors.FromFlatDataAndDimensions(none, dims...)
-	})
-	reset(func(r *replay.Returns) *graph.Node { return r.Running }, func(dims []int) *tensors.Tensor {
-		return tensors.FromShape(shapes.Make(dtypes.Float32, dims...))
-	})
-	reset(func(r *replay.Returns) *graph.Node { return r.Age }, func(dims []int) *tensors.Tensor {
-		return tensors.FromShape(shapes.Make(dtypes.Int32, dims...))
-	})
-	reset(func(r *replay.Returns) *graph.Node { return r.Position }, func([]int) *tensors.Tensor {
-		return tensors.FromScalar(int32(row))
-	})
 }

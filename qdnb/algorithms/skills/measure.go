@@ -113,10 +113,10 @@ func (m *measuring) empty(s *Search, params int) error {
 	}
 	m.passive = xla.Pack(func(in []*graph.Node) passive {
 		return passive{in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
-	}, value(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
-		value(tensors.FromFlatDataAndDimensions(none, cells)),
-		value(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
-		value(tensors.FromFlatDataAndDimensions(centroids, cells, d)))
+	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
+		xla.Single(tensors.FromFlatDataAndDimensions(none, cells)),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
+		xla.Single(tensors.FromFlatDataAndDimensions(centroids, cells, d)))
 	skills := max(1, s.it.task.Skills)
 	in := insertIn{m.passive, xla.Declare(dtypes.Float32, skills, params),
 		xla.Declare(dtypes.Float32, m.episodes), xla.Declare(dtypes.Float32, m.episodes, d)}
@@ -133,9 +133,6 @@ func (m *measuring) empty(s *Search, params int) error {
 		})
 	return err
 }
-
-// value is a tensor on the first device.
-func value(tensor *tensors.Tensor) xla.Array { return xla.Value(xla.Sharded{tensor}) }
 
 // Evaluate rolls out the current skills. It does not change the search.
 func (s *Search) Evaluate() (Evaluation, error) {
@@ -162,8 +159,8 @@ func (s *Search) Evaluate() (Evaluation, error) {
 func (m *measuring) insert(e Evaluation) ([]float32, error) {
 	d := len(e.Descriptors) / m.episodes
 	in := insertIn{m.passive, xla.Value(e.Genotypes).First(),
-		value(tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)),
-		value(tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d))}
+		xla.Single(tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)),
+		xla.Single(tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d))}
 	out, err := m.inserting.Run(in)
 	xla.Free(&in.Fitness, &in.Descriptors)
 	if err != nil {
