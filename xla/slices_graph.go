@@ -51,7 +51,8 @@ func ForSlices[T any](count int, worker *Node, state T, body func(slice *Node, s
 }
 
 // ForSlicesUnfused is [ForSlices] for a body of large operations, as [ForUnfused] is for [For].
-func ForSlicesUnfused[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
+func ForSlicesUnfused[T any](count int, worker *Node, state T,
+	body func(slice *Node, state T) T) T {
 	return RepeatUnfused(hiddenCount(count, worker), state, body)
 }
 

@@ -196,7 +196,8 @@ func (f *fingerprinter) traceLearner(t *xla.Trace, l Learner, proposals int) err
 	if err != nil {
 		return err
 	}
-	_, err = xla.TraceGraph(t, proposeIn{seed, xla.Declare(dtypes.Int32, proposals), f.stored, prepared},
+	_, err = xla.TraceGraph(t, proposeIn{seed, xla.Declare(dtypes.Int32, proposals), f.stored,
+		prepared},
 		func(in proposeIn) xla.Array {
 			return xla.Out(l.Propose(f.task, in.Prepared.Tree, f.parents(in.Parents), in.Which.Tree,
 				f.batch, xla.KeyOf(in.Seed.Tree)))

@@ -218,7 +218,8 @@ func (gen generation) emitAgain(from source, scratch, individuals, count *Node) 
 		Slice(individuals, AxisRange(0, rows)), scratch}
 	turns := Div(AddScalar(count, int32(gen.slices.Size-1)), ConstAs(count, int32(gen.slices.Size)))
 	return xla.Repeat(turns, start, func(turn *Node, s state) state {
-		first := MulScalar(turn, gen.slices.Size) // Rows and SetRows both shift the last slice back inside
+		// Rows and SetRows both shift the last slice back inside
+		first := MulScalar(turn, gen.slices.Size)
 		s.Children = gen.emit(s.From, xla.Rows(s.Individuals, first, gen.slices.Size), s.Children)
 		s.Scratch = xla.SetRows(s.Scratch, first, s.Children)
 		return s

@@ -490,15 +490,3 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		t.Errorf("no genotypes: %v, %v", episodes, err)
 	}
 }
-
-func TestSlicesSuitTheBackend(t *testing.T) {
-	for _, c := range []struct {
-		kind                xla.Kind
-		batch, params, want int
-	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2},
-		{xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
-		if got := scoring.DefaultSlice(c.kind, c.batch, c.params); got != c.want {
-			t.Errorf("%+v: slices of %d", c, got)
-		}
-	}
-}

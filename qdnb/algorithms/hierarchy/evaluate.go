@@ -192,7 +192,8 @@ func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Sharded, seed,
 	result.Fitnesses, failed[0] = read(func(e episode) *graph.Node { return e.Return })
 	result.Steps, failed[1] = read(func(e episode) *graph.Node { return e.Length })
 	result.Positions, failed[2] = read(func(e episode) *graph.Node { return e.Positions })
-	choices, err := xla.Download(xla.Part(out, func(e episode) *graph.Node { return e.Choices }).Value())
+	choices, err := xla.Download(xla.Part(out,
+		func(e episode) *graph.Node { return e.Choices }).Value())
 	if err == nil {
 		result.Choices, failed[3] = choices.Int32s()
 	}

@@ -32,7 +32,9 @@ type actor struct {
 func actorOf(l ppo.Learner) actor { return actor{l.Nets.Policy, l.Statistics} }
 
 // acting returns the actor with its networks cut out of the row.
-func (a actor) acting(algorithm ppo.PPO) ppo.Acting { return algorithm.Acting(a.Policy, a.Statistics) }
+func (a actor) acting(algorithm ppo.PPO) ppo.Acting {
+	return algorithm.Acting(a.Policy, a.Statistics)
+}
 
 // collecting is the program that collects data; its environments continue across iterations.
 type collecting struct {

@@ -181,7 +181,8 @@ func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.C
 	descriptors []float32, records [][]float32, err error) {
 	live, ok := e.batch.Env.(envs.Perturbable)
 	if conditions != nil && !ok {
-		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)
+		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed",
+			e.batch.Env.Spec().Name)
 	}
 	in := evaluatorIn{Genotypes: xla.Value(genotypes), Seed: e.platform.Seed(seed),
 		Worker: xla.Value(e.platform.WorkerNumbers())}

@@ -66,7 +66,8 @@ func (s *Search) Params() (actor []float32, known map[string]npz.Array, err erro
 	if actor, err = s.actor().Floats(); err != nil || s.it.method.Diversity == nil {
 		return actor, map[string]npz.Array{}, err
 	}
-	c, diversity := &xla.Checkpoint{}, xla.Part(s.state, func(s state) []*graph.Node { return s.Known })
+	c, diversity := &xla.Checkpoint{}, xla.Part(s.state,
+		func(s state) []*graph.Node { return s.Known })
 	c.Add(&diversity, 1, "", s.it.method.Diversity.Fields()...)
 	known, err = c.Arrays()
 	return actor, known, err

@@ -81,7 +81,8 @@ func (s *Search) newMeasuring() (*measuring, error) {
 			}})
 	}
 	var err error
-	if m.evaluator, err = scoring.NewRepeatedEvaluator(s.programs.Platform, evaluated, max(1, task.Skills),
+	if m.evaluator, err = scoring.NewRepeatedEvaluator(s.programs.Platform, evaluated,
+		max(1, task.Skills),
 		m.episodes, 0, recorders...); err != nil {
 		return nil, err
 	}
