@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/xla"
@@ -158,7 +159,7 @@ func (c careless) Insert(fields []*Node, found evolution.Evaluated) (after []*No
 // hasty is a learner with mistakes.
 type hasty struct{ evolution.Learner }
 
-func (h hasty) Propose(task evolution.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
+func (h hasty) Propose(task scoring.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
 	return parents.Genotypes
 }
 

@@ -17,6 +17,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
@@ -141,7 +142,7 @@ func (k keeping) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node 
 	return append([]*Node{MulScalar(fields[0], k.kept)}, fields[1:]...)
 }
 
-func (k keeping) Sequence(task evolution.Task) (envs.Recorder, bool) {
+func (k keeping) Sequence(task scoring.Task) (envs.Recorder, bool) {
 	return k.looks.Sequence(task)
 }
 
@@ -155,14 +156,14 @@ type learning struct {
 
 func (l learning) Capacity() int { return l.capacity }
 
-func (l learning) Learn(task evolution.Task, known []*Node, buffer replay.Buffer,
+func (l learning) Learn(task scoring.Task, known []*Node, buffer replay.Buffer,
 	key xla.Key) (after, losses []*Node) {
 	after, losses = l.Learner.Learn(task, known, buffer, key)
 	losses[0] = MulScalar(losses[0], l.rate)
 	return after, losses
 }
 
-func (l learning) Propose(task evolution.Task, studied []*Node, parents evolution.Parents,
+func (l learning) Propose(task scoring.Task, studied []*Node, parents evolution.Parents,
 	which *Node, batch int, key xla.Key) *Node {
 	return MulScalar(l.Learner.Propose(task, studied, parents, which, batch, key), l.proposes)
 }

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 )
@@ -164,7 +165,7 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if err := settings.check(spec); err != nil {
 		return nil, err
 	}
-	task := evolution.NewTask(env, settings.Hidden, settings.EpisodeLength)
+	task := scoring.NewTask(env, settings.Hidden, settings.EpisodeLength)
 	arrays, err := readRepertoire(s.Repertoire)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
@@ -148,24 +149,24 @@ func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
 // Task returns the task of evaluating the policies in an environment. The settings of every
 // algorithm and variant hold the hidden layers of the policies and the length of an episode. It is
 // an error if the policies do not fit the environment.
-func (s *Set) Task(env envs.Env) (evolution.Task, error) {
+func (s *Set) Task(env envs.Env) (scoring.Task, error) {
 	base := evolution.DefaultMapElites(env.Spec())
 	settings := struct {
 		Hidden        *[]int `json:"hidden"`
 		EpisodeLength *int   `json:"episode_length"`
 	}{&base.Hidden, &base.EpisodeLength}
 	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
-		return evolution.Task{}, errors.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
+		return scoring.Task{}, errors.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
 	}
 	if s.hidden != nil {
 		base.Hidden = s.hidden
 	}
-	task := evolution.NewTask(env, base.Hidden, base.EpisodeLength)
+	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 	return task, s.fits(task)
 }
 
 // fits returns an error if the policies do not fit a task.
-func (s *Set) fits(task evolution.Task) error {
+func (s *Set) fits(task scoring.Task) error {
 	spec := task.Env.Spec()
 	if trained, err := envs.Make(s.Run.Config.Env); err == nil {
 		if t := trained.Spec(); t.Observations != spec.Observations || t.Actions != spec.Actions {

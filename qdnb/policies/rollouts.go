@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/stats"
 	"example.com/qdnb/xla"
 )
@@ -26,12 +26,12 @@ type Evaluated struct {
 
 // Rollouts evaluates policies from the same initial states under any number of conditions.
 type Rollouts struct {
-	Task        evolution.Task
+	Task        scoring.Task
 	CompileTime time.Duration
 
 	set       *Set
 	platform  *xla.Platform
-	evaluator *evolution.Evaluator
+	evaluator *scoring.Evaluator
 	recorders []envs.Recorder
 	together  int // policies per call of the program
 	states    int // episodes per policy and call
@@ -73,14 +73,14 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 	}
 	r.together = min(len(set.Policies), max(1, atOnce/r.states))
 	// The slice must not depend on the number of policies.
-	slice := evolution.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
+	slice := scoring.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
 	if platform.Kind != xla.CPU {
 		slice = r.together * r.states
 	}
 	for _, recorder := range recorders {
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}
-	r.evaluator, err = evolution.NewCrossedEvaluator(platform, task, r.together, r.states, slice,
+	r.evaluator, err = scoring.NewCrossedEvaluator(platform, task, r.together, r.states, slice,
 		r.recorders...)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/xla"
@@ -96,7 +97,7 @@ type Family interface {
 	// that are clustered for its tessellation, and the seed.
 	tessellation() (cells, samples int, seed int64)
 	// task returns the task in which genotypes of the repertoire are evaluated.
-	task(envs.Env) evolution.Task
+	task(envs.Env) scoring.Task
 	// search compiles the algorithm.
 	search(t Training, platform *xla.Platform, centroids npz.Array) (search, error)
 }

@@ -5,7 +5,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -22,9 +22,9 @@ func (d discovering) tessellation() (cells, samples int, seed int64) {
 	return base.Cells, base.CVTSamples, base.CVTSeed
 }
 
-func (d discovering) task(env envs.Env) evolution.Task {
+func (d discovering) task(env envs.Env) scoring.Task {
 	base := d.Base()
-	return evolution.NewTask(env, base.Hidden, base.EpisodeLength)
+	return scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 }
 
 func (d discovering) Takes(algorithm string, p Parts) error {

@@ -6,6 +6,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -22,9 +23,9 @@ func (e evolving) tessellation() (cells, samples int, seed int64) {
 	return base.Cells, base.CVTSamples, base.CVTSeed
 }
 
-func (e evolving) task(env envs.Env) evolution.Task {
+func (e evolving) task(env envs.Env) scoring.Task {
 	base := e.Base()
-	return evolution.NewTask(env, base.Hidden, base.EpisodeLength)
+	return scoring.NewTask(env, base.Hidden, base.EpisodeLength)
 }
 
 func (e evolving) Takes(algorithm string, p Parts) error {

@@ -12,8 +12,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -75,7 +75,7 @@ func (t Training) centroids() (npz.Array, error) {
 }
 
 // task returns the task in which genotypes of the repertoire are evaluated.
-func (t Training) task() evolution.Task { return t.Family.task(t.Env) }
+func (t Training) task() scoring.Task { return t.Family.task(t.Env) }
 
 // training is the [job] of [Train].
 type training struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -59,14 +59,14 @@ func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
-	task := evolution.NewTask(live, []int{256, 256}, s.Steps)
+	task := scoring.NewTask(live, []int{256, 256}, s.Steps)
 	policies, err := randomPolicies(platform, task, s.Policies)
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
 	defer policies.Free()
 	begin := time.Now()
-	evaluator, err := evolution.NewCrossedEvaluator(platform, task, s.Policies, s.Episodes, 0)
+	evaluator, err := scoring.NewCrossedEvaluator(platform, task, s.Policies, s.Episodes, 0)
 	if err != nil {
 		return AdaptationTiming{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -78,7 +79,7 @@ func Generation(s GenerationSpec) (GenerationTiming, error) {
 		return GenerationTiming{}, err
 	}
 	centroids := npz.Of(flat, base.Cells, len(limits.Lower))
-	search, err := evolution.New(platform, evolution.NewTask(env, base.Hidden, base.EpisodeLength),
+	search, err := evolution.New(platform, scoring.NewTask(env, base.Hidden, base.EpisodeLength),
 		hyperparameters.Method(centroids), evolution.Settings{Batch: base.Batch, Slice: base.Slice,
 			Centroids: centroids})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -31,7 +32,7 @@ func TestGoldenAuroraSequences(t *testing.T) {
 				MaxObservation: int(data.Number("const.max_observation_size")),
 				Latent:         data.Shape(name + ".descriptors")[1],
 			}}
-			task := Task{Env: envs.Pointmaze{}}
+			task := scoring.Task{Env: envs.Pointmaze{}}
 			recorder, _ := archive.Sequence(task)
 			if rows := recorder.Rows(steps); rows != dims[1] {
 				t.Errorf("%s: %d rows of %d steps, want %d", name, rows, steps, dims[1])

@@ -10,6 +10,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -27,7 +28,7 @@ func ExampleEmitterFunc() {
 		log.Fatal(err)
 	}
 	corners := npz.Of([]float32{-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5}, 4, 2)
-	task := evolution.NewTask(envs.Pointmaze{}, []int{8}, 50)
+	task := scoring.NewTask(envs.Pointmaze{}, []int{8}, 50)
 	search, err := evolution.New(p, task, evolution.Method{Emitter: crossover},
 		evolution.Settings{Batch: 20, Centroids: corners})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -90,7 +91,7 @@ func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 }
 
 // mazeTask is a small version of the paper's task.
-func mazeTask() Task { return NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
+func mazeTask() scoring.Task { return scoring.NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
 
 func mazeSettings(seed int64) Settings {
 	var centroids []float32
@@ -125,7 +126,7 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		if len(cells) < 5 {
 			t.Fatalf("only %d cells are filled", len(cells))
 		}
-		episodes, err := Replay(p, task, rows, 99)
+		episodes, err := scoring.Replay(p, task, rows, 99)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ const many = 1<<24 + 1
 
 func (c counting) Fields() []string { return append(c.Grid.Fields(), "offers") }
 
-func (c counting) Empty(task Task, key xla.Key) []*Node {
+func (c counting) Empty(task scoring.Task, key xla.Key) []*Node {
 	g := key.Hi.Graph()
 	offers := BroadcastToDims(Const(g, int32(many)), c.Centroids.Shape[0])
 	return append(c.Grid.Empty(task, key), offers)
@@ -480,24 +481,12 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 		`program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an emitter of the wrong shape: %v", err)
 	}
-	_, err = Replay(p, unlimited.task(), [][]float32{{1, 2, 3}}, 0)
+	_, err = scoring.Replay(p, unlimited.task(), [][]float32{{1, 2, 3}}, 0)
 	if err == nil || !strings.Contains(err.Error(),
 		"genotype 0 has 3 parameters, but the policy needs 4") {
 		t.Errorf("a genotype of the wrong size: %v", err)
 	}
-	if episodes, err := Replay(p, unlimited.task(), nil, 0); err != nil || episodes != nil {
+	if episodes, err := scoring.Replay(p, unlimited.task(), nil, 0); err != nil || episodes != nil {
 		t.Errorf("no genotypes: %v, %v", episodes, err)
-	}
-}
-
-func TestSlicesSuitTheBackend(t *testing.T) {
-	for _, c := range []struct {
-		kind                xla.Kind
-		batch, params, want int
-	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2},
-		{xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
-		if got := DefaultSlice(c.kind, c.batch, c.params); got != c.want {
-			t.Errorf("%+v: slices of %d", c, got)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package evolution
+package scoring
 
 import (
 	"example.com/qdnb/envs"
@@ -14,15 +14,18 @@ type Task struct {
 	Length int
 }
 
+// StreamReset is the random stream of an individual that draws its initial state.
+const StreamReset = 1
+
 // NewTask returns the task of an environment for policies with the given hidden layers.
 func NewTask(env envs.Env, hidden []int, length int) Task {
 	spec := env.Spec()
 	return Task{env, nn.Policy(spec.Observations, hidden, spec.Actions), length}
 }
 
-// axes names the axis sizes of the task, for a batch that is evaluated in slices and an archive
+// Axes names the axis sizes of the task, for a batch that is evaluated in slices and an archive
 // with the given number of cells.
-func (t Task) axes(batch, slice, cells int) []xla.Axis {
+func (t Task) Axes(batch, slice, cells int) []xla.Axis {
 	return append([]xla.Axis{
 		{Size: slice, Meaning: "policies of a slice of the batch"},
 		{Size: batch, Meaning: "policies of the batch"},
