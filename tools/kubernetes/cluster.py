@@ -183,6 +183,8 @@ class Node:
             except urllib.error.HTTPError as error:
                 if error.code not in (404, 409):  # deleted or changed meanwhile
                     raise
+            except OSError:  # a busy machine; the next turn tries it again
+                pass
             time.sleep(0.3)
 
     def advance(self, pod: Any) -> None:
