@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
 )
 
@@ -31,3 +32,6 @@ func init() {
 		}
 	}
 }
+
+// Algorithms lists the names of the algorithms of [Train].
+func Algorithms() []string { return session.Algorithms() }

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/td3"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // The root of the repository, relative to this package.
@@ -151,12 +152,14 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 				compare(t, env, common, by, config.Hyperparameters)
 
 				// The documented settings can be set, and change nothing.
+				var set []string
 				for name, text := range common {
 					if text == byEnvironment {
 						text = by[env][name]
 					}
-					spec.Set = append(spec.Set, name+"="+text)
+					set = append(set, name+"="+text)
 				}
+				spec.Tune = runs.Assign(set...)
 				if again, err := spec.Config(); err != nil || again.Hash() != config.Hash() {
 					t.Errorf("%s with all that the page says: %v, %s is not %s", env, err, again.Hyperparameters,
 						config.Hyperparameters)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/results"
 )
@@ -26,9 +27,9 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 		for _, method := range methods {
 			covered[method] = true
 			for _, env := range envs {
-				config := Must(Spec{Algorithm: method, Env: env}.Config())
+				config := nb.Must(Spec{Algorithm: method, Env: env}.Config())
 				var settings map[string]any
-				Check(json.Unmarshal(config.Hyperparameters, &settings))
+				nb.Check(json.Unmarshal(config.Hyperparameters, &settings))
 				for _, row := range rows {
 					if row.Only != nil && !slices.Contains(row.Only, method) {
 						if got, ok := settings[row.Setting]; ok && table == 4 {
@@ -63,7 +64,7 @@ func TestPublishedTargets(t *testing.T) {
 	}
 	for i, row := range rows {
 		for k := range 2 {
-			if got := Must(strconv.ParseFloat(row[1+k].Text,
+			if got := nb.Must(strconv.ParseFloat(row[1+k].Text,
 				64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
 				t.Errorf("target %d is %v, not %v", i, row, targets[i])
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ type showCmd struct {
 }
 
 // Run prints the numbers, and draws figures or writes a page.
-func (c *showCmd) Run() error {
+func (c *showCmd) Run(ctx context.Context) error {
 	watch := c.HTML != "" || c.GIF != "" || c.Cell != nil || c.Skill != nil
 	if c.HTML != "" && c.GIF != "" {
 		return errors.New("--html and --gif are mutually exclusive")
@@ -54,10 +55,10 @@ func (c *showCmd) Run() error {
 		dir = filepath.Join(run.Dir, "figures")
 	}
 	if watch {
-		return c.watch(run, dir)
+		return c.watch(ctx, run, dir)
 	}
 	printRun(run, c.Verbose)
-	paths, err := draw(run, dir, c.Format)
+	paths, err := draw(ctx, run, dir, c.Format)
 	for _, path := range paths {
 		fmt.Printf("figure         %s\n", path)
 	}
@@ -65,20 +66,20 @@ func (c *showCmd) Run() error {
 }
 
 // watch records the selected episodes and writes the page.
-func (c *showCmd) watch(run *runs.Run, dir string) error {
-	if run.Config.Algorithm == qdnb.Adaptation {
+func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
+	if run.Config.Algorithm == runs.AlgorithmAdaptation {
 		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used",
 			run.Name())
 	}
 	if c.Cell != nil && c.Skill != nil {
 		return errors.New("--cell and --skill are mutually exclusive")
 	}
-	controller := run.Config.Algorithm == qdnb.HierarchicalControl
+	controller := run.Config.Algorithm == runs.AlgorithmControl
 	if controller && (c.Cell != nil || c.Skill != nil) {
 		return fmt.Errorf("%s selects skills itself: drop --cell and --skill",
 			run.Name())
 	}
-	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
+	spec := qdnb.PlaySpec{Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
 	case controller:
@@ -100,11 +101,11 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 		}
 		spec.Cells, alone = cells, false
 	}
-	film := func() ([]*scene.Film, error) { return qdnb.Films(run, spec) }
-	if controller {
-		film = func() ([]*scene.Film, error) { return qdnb.Film(run, c.Seed) }
+	recording, err := qdnb.Play(ctx, run, spec)
+	if err != nil {
+		return err
 	}
-	films, err := film()
+	films, err := recording.Films()
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := viewer.Save(path, page); err != nil {
+	if err := page.Save(path); err != nil {
 		return err
 	}
 	if alone {
@@ -183,18 +184,18 @@ type drawing struct {
 
 // drawings returns the figures that a run has data for. An imported policy with skills has none: it
 // has no repertoire and was not evaluated. An unfinished run is drawn from its newest state.
-func drawings(run *runs.Run) ([]drawing, error) {
+func drawings(ctx context.Context, run *runs.Run) ([]drawing, error) {
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
 	}
 	switch run.Config.Algorithm {
-	case qdnb.Adaptation:
+	case runs.AlgorithmAdaptation:
 		return []drawing{{"adaptation", func() (*figures.Figure,
 			error) {
 			return figures.Adaptation(run)
 		}}}, nil
-	case qdnb.HierarchicalControl:
-		return drawingsOfControl(run), nil
+	case runs.AlgorithmControl:
+		return drawingsOfControl(ctx, run), nil
 	}
 	var list []drawing
 	newest, err := run.Newest()
@@ -251,26 +252,26 @@ func logged(run *runs.Run) bool {
 
 // drawingsOfControl returns the figures of a meta-controller: its learning curves, and an episode
 // once it is complete.
-func drawingsOfControl(run *runs.Run) []drawing {
+func drawingsOfControl(ctx context.Context, run *runs.Run) []drawing {
 	list := []drawing{{"control", func() (*figures.Figure, error) {
 		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
 			"hurdles_mean", "policy_loss", "value_loss", "entropy")
 	}}}
 	if run.Status.Finished {
 		list = append(list, drawing{"episode", func() (*figures.Figure, error) {
-			episode, err := qdnb.Watch(run, 0)
+			recording, err := qdnb.Play(ctx, run, qdnb.PlaySpec{})
 			if err != nil {
 				return nil, err
 			}
-			return episode.Figure()
+			return recording.Trajectories()
 		}})
 	}
 	return list
 }
 
 // draw saves the figures of a run and returns their paths.
-func draw(run *runs.Run, dir, format string) ([]string, error) {
-	list, err := drawings(run)
+func draw(ctx context.Context, run *runs.Run, dir, format string) ([]string, error) {
+	list, err := drawings(ctx, run)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

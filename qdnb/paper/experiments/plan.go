@@ -187,7 +187,7 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 	}
 	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
 	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants,
-		Set: set}.Config()
+		Tune: runs.Assign(set...)}.Config()
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
 }
 
@@ -228,8 +228,8 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 	}
 	for _, perturbation := range perturbations(env) {
 		values, episodes := p.Scale.adaptation(perturbation)
-		config, err := qdnb.AdaptConfig(trained.Run, trained.Budget,
-			qdnb.AdaptSpec{Perturbation: perturbation, Values: values, Episodes: episodes})
+		config, err := qdnb.AdaptSpec{Perturbation: perturbation, Values: values,
+			Episodes: episodes}.Config(trained.Run, trained.Budget)
 		if err != nil {
 			return err
 		}

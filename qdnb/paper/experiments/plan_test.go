@@ -406,7 +406,7 @@ func TestSmallSettingsAreComplete(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
 		for _, env := range all {
 			if _, err := (qdnb.Spec{Algorithm: algorithm, Env: env,
-				Set: Small.settings(algorithm, env)}).Config(); err != nil {
+				Tune: runs.Assign(Small.settings(algorithm, env)...)}).Config(); err != nil {
 				t.Errorf("%s on %s: %v", algorithm, env, err)
 			}
 		}

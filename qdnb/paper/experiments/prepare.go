@@ -25,11 +25,9 @@ import (
 // are planned at scale Small and run at once, which takes half an hour or more for all experiments
 // on two cores.
 //
-// On SIGINT and SIGTERM (an interrupted cell) Prepare saves the current run and returns
+// When ctx is done (an interrupted cell), Prepare saves the current run and returns
 // [qdnb.ErrInterrupted]. Call it again to resume.
-func Prepare(experiments ...string) error {
-	ctx, stop := qdnb.Interruptible()
-	defer stop()
+func Prepare(ctx context.Context, experiments ...string) error {
 	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
 }
 

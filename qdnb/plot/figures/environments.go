@@ -57,7 +57,7 @@ func ArenaOf(env string) (*Arena, error) {
 	e, ok := environments[env]
 	if !ok || !e.positions {
 		return nil, fmt.Errorf("figures: %s has no positions to draw; for an environment of your own "+
-			"use qdnb.SkillTrajectoriesIn", env)
+			"use watch.SkillTrajectories", env)
 	}
 	a := &Arena{
 		XLabel: strings.TrimPrefix(e.names[0], "final "),

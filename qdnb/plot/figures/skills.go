@@ -11,7 +11,7 @@ import (
 // SkillTrajectories draws the trajectories of all episodes in the last evaluation of the skills of
 // a finished run. Each skill has one colour, and the legend shows its mean fitness. The run must
 // use a paper environment whose descriptor is a position, see [ArenaOf]. For other environments use
-// qdnb.SkillTrajectoriesIn, which knows their limits and walls.
+// watch.SkillTrajectories, which knows their limits and walls.
 func SkillTrajectories(run *runs.Run) (*Figure, error) {
 	arena, err := ArenaOf(run.Config.Env)
 	if err != nil {

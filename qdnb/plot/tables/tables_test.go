@@ -220,7 +220,7 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := tables.Show(filepath.Join(dir, "shown.csv"), sample()); err != nil {
+	if err := sample().Show(filepath.Join(dir, "shown.csv")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir,

@@ -40,7 +40,7 @@ func Cells(run *runs.Run) ([]int, error) {
 	return cells, nil
 }
 
-// OfRun returns a page of films of a run made by qdnb.Film: a map of the repertoire if its
+// OfRun returns a page of films of a run (see qdnb.Play): a map of the repertoire if its
 // descriptors have two dimensions, otherwise a list. cells are the filmed cells, one per film. If
 // cells is empty, the films are of all skills of the run, from skill 0 on.
 func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {

@@ -147,14 +147,14 @@ func TestShowSavesAPage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	t.Setenv(cell.FolderVariable, folder)
 	p := Skill(crawler(1, 3))
-	if err := Show("skill", p); err != nil {
+	if err := p.Show("skill"); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "skill.html"))
 	if err != nil || string(page) != string(pageOf(t, p)) {
 		t.Errorf("%d bytes, %v", len(page), err)
 	}
-	if err := Show("broken", Skill(&scene.Film{})); err == nil {
+	if err := Skill(&scene.Film{}).Show("broken"); err == nil {
 		t.Error("a film without frames is shown")
 	}
 }

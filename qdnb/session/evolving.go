@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"github.com/pkg/errors"
@@ -12,10 +12,10 @@ import (
 // evolving is the neuroevolution family.
 type evolving struct{ evolution.Hyperparameters }
 
-func (e evolving) hyperparameters() any   { return e.Hyperparameters }
-func (e evolving) options() []envs.Option { return nil }
+func (e evolving) Settings() any          { return e.Hyperparameters }
+func (e evolving) Options() []envs.Option { return nil }
 
-func (evolving) printed(string) []string { return nil }
+func (evolving) Printed(string) []string { return nil }
 
 func (e evolving) tessellation() (cells, samples int, seed int64) {
 	base := e.Base()
@@ -27,16 +27,16 @@ func (e evolving) task(env envs.Env) evolution.Task {
 	return evolution.NewTask(env, base.Hidden, base.EpisodeLength)
 }
 
-func (e evolving) takes(s Spec) error {
-	if s.Diversity != nil || s.Objective != nil {
+func (e evolving) Takes(algorithm string, p Parts) error {
+	if p.Diversity != nil || p.Objective != nil {
 		return errors.Errorf("%s has no diversity reward or objective to replace: set Emitter, Learner "+
-			"or Archive", s.Algorithm)
+			"or Archive", algorithm)
 	}
 	return nil
 }
 
-func (e evolving) search(p plan, platform *xla.Platform, centroids npz.Array) (search, error) {
-	running, err := e.run(p, platform, centroids)
+func (e evolving) search(t Training, platform *xla.Platform, centroids npz.Array) (search, error) {
+	running, err := e.run(t, platform, centroids)
 	if err != nil {
 		return nil, err
 	}
@@ -46,34 +46,34 @@ func (e evolving) search(p plan, platform *xla.Platform, centroids npz.Array) (s
 }
 
 // method returns the algorithm's method with the parts that the spec replaces.
-func (e evolving) method(p plan, centroids npz.Array) evolution.Method {
+func (e evolving) method(t Training, centroids npz.Array) evolution.Method {
 	method := e.Method(centroids)
-	if p.Emitter != nil {
-		method.Emitter = p.Emitter
+	if t.Parts.Emitter != nil {
+		method.Emitter = t.Parts.Emitter
 	}
-	if p.Learner != nil {
-		method.Learner = p.Learner
+	if t.Parts.Learner != nil {
+		method.Learner = t.Parts.Learner
 	}
-	if p.Archive != nil {
-		method.Archive = p.Archive
+	if t.Parts.Archive != nil {
+		method.Archive = t.Parts.Archive
 	}
 	return method
 }
 
-func (e evolving) fingerprints(p plan) (map[string]string, error) {
-	own := evolution.Method{Emitter: p.Emitter, Learner: p.Learner, Archive: p.Archive}
-	base, d := e.Base(), len(p.env.Spec().Descriptor.Lower)
+func (e evolving) Fingerprints(t Training) (map[string]string, error) {
+	own := evolution.Method{Emitter: t.Parts.Emitter, Learner: t.Parts.Learner, Archive: t.Parts.Archive}
+	base, d := e.Base(), len(t.Env.Spec().Descriptor.Lower)
 	// Parts depend only on the shape of the centroids.
 	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
-	return evolution.Fingerprints(e.task(p.env), e.method(p, shape), own, base.Batch)
+	return evolution.Fingerprints(e.task(t.Env), e.method(t, shape), own, base.Batch)
 }
 
 // run compiles the algorithm.
-func (e evolving) run(p plan, platform *xla.Platform, centroids npz.Array) (*evolution.Search,
+func (e evolving) run(t Training, platform *xla.Platform, centroids npz.Array) (*evolution.Search,
 	error) {
 	base := e.Base()
-	return evolution.New(platform, e.task(p.env), e.method(p, centroids), evolution.Settings{
-		Batch: base.Batch, Slice: base.Slice, Seed: p.Seed, Centroids: centroids,
+	return evolution.New(platform, e.task(t.Env), e.method(t, centroids), evolution.Settings{
+		Batch: base.Batch, Slice: base.Slice, Seed: t.Seed, Centroids: centroids,
 	})
 }
 
@@ -92,3 +92,6 @@ func (s evolvingSearch) step() (outcome, error) {
 	return outcome{o.Generation, o.Generation * s.batch, o.Generation * s.steps, o.Fitnesses,
 		o.Invalid, o.Extra}, err
 }
+
+// Skills implements [Family].
+func (evolving) Skills(envs.Env) (int, bool) { return 0, false }

@@ -1,4 +1,6 @@
-package qdnb
+// Package exchange imports policies and repertoires of other programs as runs, and exports those of
+// runs.
+package exchange
 
 import (
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 )
 
 // ImportSpec configures [Import]: a policy or a repertoire of another program.
@@ -62,7 +65,7 @@ type importedSettings struct {
 // hyperparameter and thus determines the folder's name, so importing the same arrays again finds
 // the existing run. A failed import leaves nothing behind.
 func Import(s ImportSpec) (*runs.Run, error) {
-	algorithm, err := findAlgorithm(s.Algorithm)
+	algorithm, err := session.Find(s.Algorithm)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +76,7 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	if s.Runs == "" {
 		s.Runs = runs.Folder()
 	}
-	skilled, discovers := algorithm.defaults(env.Spec()).(discovering)
+	count, discovers := algorithm.Defaults(env.Spec()).Skills(env)
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
 		return nil, errors.New("an import is of either a policy or a repertoire: give one of --policy " +
@@ -83,7 +86,7 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	case s.Repertoire != "" && discovers:
 		return nil, errors.Errorf("%s finds one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
-		return s.importPolicy(env, skilled.Task(env).Skills)
+		return s.importPolicy(env, count)
 	}
 	return s.importRepertoire(env)
 }
@@ -245,10 +248,10 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", version(),
+	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", session.Version(),
 		env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
-		if err := w.Begin(-1, columns...); err != nil {
+		if err := w.Begin(-1, session.Columns...); err != nil {
 			return err
 		}
 		if err := save(w); err != nil {

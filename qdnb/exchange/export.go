@@ -1,4 +1,4 @@
-package qdnb
+package exchange
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -74,7 +75,7 @@ func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
 
 // arrays returns the arrays to write.
 func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
-	if err := ownPolicies(run); err != nil {
+	if err := policies.Own(run); err != nil {
 		return nil, err
 	}
 	if s.Repertoire {
@@ -108,15 +109,15 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	if s.Cell != nil {
 		wantedCells = []int{*s.Cell}
 	}
-	policies, hidden, err := policiesOf(run, wantedSkills, wantedCells)
+	set, err := policies.Select(run, wantedSkills, wantedCells)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := sizesOf(run, hidden)
+	sizes, err := sizesOf(set)
 	if err != nil {
 		return nil, err
 	}
-	genotype := policies[0].Genotype
+	genotype := set.Policies[0].Genotype
 	if want := runs.Row(sizes); want != len(genotype) {
 		return nil, errors.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
 			sizes, want, run.Name(), len(genotype))
@@ -124,15 +125,15 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 	return layerArrays(genotype, sizes), nil
 }
 
-// sizesOf returns the layer sizes of a run's policies, each of which is one skill. hidden is nil if
-// the run's settings hold the hidden layers.
-func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
-	if hidden != nil {
+// sizesOf returns the layer sizes of the policies, each of which is one skill or cell.
+func sizesOf(set *policies.Set) ([]int, error) {
+	run := set.Run
+	if !set.Policies[0].Cell {
 		skills, err := run.Skills()
 		if err != nil {
 			return nil, err
 		}
-		return slices.Concat([]int{skills.Observations}, hidden, []int{skills.Actions}), nil
+		return slices.Concat([]int{skills.Observations}, skills.Hidden, []int{skills.Actions}), nil
 	}
 	if !slices.Contains(envs.Names(), run.Config.Env) {
 		return nil, errors.Errorf("%s is a custom environment, so the sizes of its policies are "+
@@ -142,7 +143,7 @@ func sizesOf(run *runs.Run, hidden []int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	task, err := taskOf(env, run.Config)
+	task, err := set.Task(env)
 	return task.Policy.Sizes, err
 }
 

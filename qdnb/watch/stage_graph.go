@@ -1,4 +1,4 @@
-package qdnb
+package watch
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
@@ -38,6 +38,31 @@ func (s *stage) first(steps int) envs.Recorder {
 func (s *stage) steps(int) envs.Recorder {
 	return envs.Recorder{Every: 1, Width: s.width(),
 		Row: func(_ envs.State, _ *Node, after envs.State) *Node { return s.look(after) }}
+}
+
+// path records the state descriptor before each step, and whether the episode ended with the step.
+func path(env envs.Env) func(int) envs.Recorder {
+	return func(int) envs.Recorder {
+		return envs.Recorder{Every: 1, Width: len(env.Spec().Descriptor.Lower) + 1,
+			Row: func(before envs.State, _ *Node, after envs.State) *Node {
+				done := InsertAxes(after.Done, -1)
+				if len(env.Spec().Descriptor.Lower) == 0 {
+					return done
+				}
+				return Concatenate([]*Node{before.Descriptor, done}, 1)
+			}}
+	}
+}
+
+// positions splits rows that [path] recorded, up to the end of the first episode.
+func positions(rows []float32, d int) (path [][]float32) {
+	for ; len(rows) > d; rows = rows[d+1:] {
+		path = append(path, rows[:d:d])
+		if rows[d] > 0 {
+			break
+		}
+	}
+	return path
 }
 
 // look returns the visible part of a state, [B, width]: the poses of the bodies, the reward of the

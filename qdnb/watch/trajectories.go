@@ -1,4 +1,4 @@
-package qdnb
+package watch
 
 import (
 	"fmt"
@@ -17,36 +17,41 @@ type maze interface{ Walls() []envs.Wall }
 // goal is an environment with a goal at which an episode ends.
 type goal interface{ Goal() envs.Wall }
 
-// Trajectories replays the policies of cells (see [Replay]) and draws their trajectories in the
-// plane of the state descriptor, which must be a position.
-func Trajectories(run *runs.Run, seed int64, cells ...int) (*figures.Figure, error) {
-	env, err := environmentOf(run)
+// Trajectories draws the recorded episodes: the trajectories in the plane of the state descriptor,
+// which must be a position, or the torso of an episode of a meta-controller over the hurdles.
+func (r *Recording) Trajectories() (*figures.Figure, error) {
+	if len(r.Results) == 0 || r.Results[0].Recorded == nil {
+		return nil, errors.New("the episodes are not recorded: set Record in the Spec")
+	}
+	if first := r.Results[0]; first.Recorded[0].Choices != nil {
+		return first.overHurdles(0)
+	}
+	arena, err := arenaOf(r.env)
 	if err != nil {
 		return nil, err
 	}
-	return TrajectoriesIn(env, run, seed, cells...)
+	for _, result := range r.Results {
+		for i, episode := range result.Recorded {
+			fitness := float64(result.Fitnesses[i])
+			path := figures.Path{Label: fmt.Sprintf("%s: %s", result.Policy, shortNumber(fitness)),
+				Fitness: fitness}
+			for _, position := range episode.Path {
+				path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
+			}
+			arena.Paths = append(arena.Paths, path)
+		}
+	}
+	return figures.Trajectories(arena)
 }
 
-// TrajectoriesIn is [Trajectories] in a given environment, see [ReplayIn].
-func TrajectoriesIn(env envs.Env, run *runs.Run, seed int64, cells ...int) (*figures.Figure,
-	error) {
+// SkillTrajectories is [figures.SkillTrajectories] with the limits and walls of the custom
+// environment that the run was trained in. It needs no backend.
+func SkillTrajectories(env envs.Env, run *runs.Run) (*figures.Figure, error) {
 	arena, err := arenaOf(env)
 	if err != nil {
 		return nil, err
 	}
-	episodes, err := ReplayIn(env, run, seed, cells...)
-	if err != nil {
-		return nil, err
-	}
-	for i, episode := range episodes {
-		path := figures.Path{Label: fmt.Sprintf("cell %d: %s", cells[i], shortNumber(episode.Fitness)),
-			Fitness: episode.Fitness}
-		for _, position := range episode.Descriptors {
-			path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
-		}
-		arena.Paths = append(arena.Paths, path)
-	}
-	return figures.Trajectories(arena)
+	return figures.SkillTrajectoriesIn(arena, run)
 }
 
 // arenaOf returns the plane of an environment whose state descriptor is a position, without paths.

@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"math"
@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
 )
 
 // The bar's remaining time does not count an hour of compilation, or an hour of earlier sessions,
@@ -18,14 +20,10 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := session{from: -1}
-		if _, err := s.open(t.TempDir(), config, true); err != nil {
-			t.Fatal(err)
-		}
+		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
+			Quiet: true}, job: idle{&controlling{}}}
 		defer s.close()
-		s.status.Generation, s.status.Seconds = 20, 3600
-		s.start = s.start.Add(-time.Hour)
-		if err := s.begin(budget, 3600, "generation"); err != nil {
+		if err := s.open(); err != nil {
 			t.Fatal(err)
 		}
 		// a little time has passed since
@@ -39,15 +37,28 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 	}
 }
 
+// idle is a job that has taken an hour to compile and an hour for a fifth of its work.
+type idle struct{ *controlling }
+
+func (i idle) open(s *session, _ *xla.Platform, _ map[string]npz.Array) error {
+	i.session = s
+	s.status.Generation, s.status.Seconds = 20, 3600
+	s.start = s.start.Add(-time.Hour)
+	return nil
+}
+
+func (idle) compileSeconds() float64 { return 3600 }
+func (idle) columns() []string       { return []string{"generation"} }
+
 // The bar's metrics come in the order in which a narrow line keeps them.
 func TestProgressShowsFitnessFirst(t *testing.T) {
-	var c controlling
+	c := controlling{session: &session{}}
 	c.status.MaxFitness, c.last = 12, []string{"hurdles 0.50"}
-	var tr training
+	tr := training{session: &session{}}
 	tr.status.MaxFitness, tr.status.Coverage, tr.status.QDScore = -128.3, 73.74, 2.514e5
-	var early training
+	early := training{session: &session{}}
 	early.status.MaxFitness = math.Inf(-1)
-	a := adapting{settings: adaptation{Perturbation: "gravity"}}
+	a := adapting{session: &session{}, Adaptation: Adaptation{Perturbation: "gravity"}}
 	before := a.metrics([]float64{0.5})
 	a.status.Evaluations, a.status.MaxFitness = 10, 3
 	for _, c := range []struct{ got, want []string }{
@@ -63,5 +74,24 @@ func TestProgressShowsFitnessFirst(t *testing.T) {
 	}
 	if s := tr.summary(); !strings.HasPrefix(s, "generation 0  max fitness") {
 		t.Error(s)
+	}
+}
+
+func TestProjection(t *testing.T) {
+	b := runs.Budget{Time: 1000 * time.Second}
+	from := runs.Progress{Generation: 1, EnvSteps: 100, Seconds: 100} // most of it compilation
+	for _, c := range []struct {
+		now  runs.Progress
+		want float64 // 0: it is too early
+	}{
+		{runs.Progress{Generation: 2, EnvSteps: 200, Seconds: 200}, 0},
+		{runs.Progress{Generation: 9, EnvSteps: 900, Seconds: 108}, 0},
+		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 200}, 300 + 2*800},
+		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 1000}, 300},
+	} {
+		got, ok := projection(from, c.now, b)
+		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%+v projects to %g, %v; want %g", c.now, got, ok, c.want)
+		}
 	}
 }

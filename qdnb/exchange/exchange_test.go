@@ -1,4 +1,4 @@
-package qdnb
+package exchange
 
 import (
 	"math"
@@ -11,13 +11,15 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/watch"
 )
 
 // writeFile writes an array to an .npy file.
 func writeFile(t *testing.T, path string, array npz.Array) string {
 	t.Helper()
-	Check(os.MkdirAll(filepath.Dir(path), 0o777))
+	nb.Check(os.MkdirAll(filepath.Dir(path), 0o777))
 	if err := npz.WriteNPY(path, array); err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +51,8 @@ func importPolicy(t *testing.T, file string) ImportSpec {
 func TestImportPolicy(t *testing.T) {
 	row := numbers(mazePolicy)
 	spec := importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"), npz.Of(row)))
-	run := Must(Import(spec))
-	skills := Must(run.Skills())
+	run := nb.Must(Import(spec))
+	skills := nb.Must(run.Skills())
 	want := &runs.Skills{Observations: 2, Actions: 2, Count: 5, Hidden: []int{8, 8}, Policy: row}
 	if !reflect.DeepEqual(skills,
 		want) || !run.Status.Finished || run.Config.Algorithm != "dads-reward" || !math.IsInf(
@@ -65,17 +67,17 @@ func TestImportPolicy(t *testing.T) {
 	}
 	same := spec
 	same.Policy = writeFile(t, filepath.Join(t.TempDir(), "other.npy"), npz.Of(wide))
-	if again := Must(Import(same)); !reflect.DeepEqual(again, run) {
+	if again := nb.Must(Import(same)); !reflect.DeepEqual(again, run) {
 		t.Errorf("again: %+v, not %+v", again, run)
 	}
 	row[17]++
 	other := spec
 	other.Policy = writeFile(t, filepath.Join(t.TempDir(), "other.npy"), npz.Of(row))
-	if Must(Import(other)).Dir == run.Dir {
+	if nb.Must(Import(other)).Dir == run.Dir {
 		t.Error("other values are in the same folder")
 	}
 
-	found := Must(Evaluate(run, EvaluateSpec{Episodes: 3, Backend: "go"}))
+	found := nb.Must(watch.Play(t.Context(), run, watch.Spec{Episodes: 3, Backend: "go"}))
 	if len(found.Results) != 5 || found.Steps != 30 || found.Results[0].Mean() ==
 		found.Results[1].Mean() {
 		t.Errorf("%+v", found)
@@ -83,8 +85,8 @@ func TestImportPolicy(t *testing.T) {
 
 	spec.Algorithm, spec.Policy = "sac", writeFile(t, filepath.Join(t.TempDir(), "sac.npy"),
 		npz.Of(numbers(3*8+9*8+9*4)))
-	sac := Must(Import(spec))
-	if skills := Must(sac.Skills()); skills.Count != 0 || skills.Skills() != 1 {
+	sac := nb.Must(Import(spec))
+	if skills := nb.Must(sac.Skills()); skills.Count != 0 || skills.Skills() != 1 {
 		t.Errorf("SAC has %d skills", skills.Count)
 	}
 }
@@ -93,9 +95,9 @@ func TestImportPolicyMistakes(t *testing.T) {
 	dir := t.TempDir()
 	row := numbers(mazePolicy)
 	good := writeFile(t, filepath.Join(dir, "good.npy"), npz.Of(row))
-	whole := Must(os.ReadFile(good))
-	Check(os.WriteFile(filepath.Join(dir, "cut.npy"), whole[:len(whole)-5], 0o666))
-	Check(os.WriteFile(filepath.Join(dir, "text.npy"), []byte("some words"), 0o666))
+	whole := nb.Must(os.ReadFile(good))
+	nb.Check(os.WriteFile(filepath.Join(dir, "cut.npy"), whole[:len(whole)-5], 0o666))
+	nb.Check(os.WriteFile(filepath.Join(dir, "text.npy"), []byte("some words"), 0o666))
 	file := func(name string, array npz.Array) string {
 		return writeFile(t, filepath.Join(dir, name),
 			array)
@@ -213,33 +215,34 @@ func TestImportRepertoire(t *testing.T) {
 	dir := folderOf(t, foreign())
 	spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: dir,
 		Set: []string{"hidden=[8,8]", "episode_length=30"}, Runs: t.TempDir()}
-	run := Must(Import(spec))
+	run := nb.Must(Import(spec))
 	s := run.Status
 	if want := -110 + 3*30*2.3431; !s.Finished || s.Evaluations != 0 || s.MaxFitness !=
 		-20 || s.Coverage != 75 || math.Abs(s.QDScore-want) > 1e-9 {
 		t.Errorf("%+v, want a QD score of %g", s, want)
 	}
-	repertoire := Must(run.Repertoire())
+	repertoire := nb.Must(run.Repertoire())
 	if !slices.Equal(repertoire.Filled(), []int{0, 1, 3}) || !slices.Equal(repertoire.Genotype(3),
 		foreign()["genotypes"].Data.([]float32)[3*mazeGenotype:]) ||
 		!slices.Equal(repertoire.Upper, []float32{1, 1}) || !slices.Equal(repertoire.Genotype(2),
 		make([]float32, mazeGenotype)) {
 		t.Errorf("%+v", repertoire)
 	}
-	if episodes := Must(Replay(run, 1, 1, 3)); len(episodes) != 2 || len(episodes[0].Rewards) != 30 {
-		t.Errorf("%d episodes", len(episodes))
+	played := nb.Must(watch.Play(t.Context(), run, watch.Spec{Seed: 1, Cells: []int{1, 3}})).Results
+	if len(played) != 2 || len(played[0].Recorded[0].Path) != 30 {
+		t.Errorf("%d episodes", len(played))
 	}
-	if found := Must(Evaluate(run, EvaluateSpec{Episodes: 2,
+	if found := nb.Must(watch.Play(t.Context(), run, watch.Spec{Episodes: 2,
 		Backend: "go"})); found.Results[0].Number != 1 || found.Steps != 30 {
 		t.Errorf("%+v", found)
 	}
 
 	// From an .npz file, or from the run's own folder, it is the same run.
 	file := filepath.Join(t.TempDir(), "repertoire.npz")
-	Check(npz.Write(file, foreign()))
+	nb.Check(npz.Write(file, foreign()))
 	for _, source := range []string{file, run.Dir} {
 		spec.Repertoire = source
-		if again := Must(Import(spec)); !reflect.DeepEqual(again, run) {
+		if again := nb.Must(Import(spec)); !reflect.DeepEqual(again, run) {
 			t.Errorf("%s: %+v, not %+v", source, again, run)
 		}
 	}
@@ -308,9 +311,9 @@ func TestImportRepertoireMistakes(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	row := numbers(mazePolicy)
-	run := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
+	run := nb.Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
 		npz.Of(row)))))
-	grid := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze",
+	grid := nb.Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze",
 		Repertoire: folderOf(t, foreign()), Set: []string{"hidden=[8,8]"}, Runs: t.TempDir()}))
 	dir := t.TempDir()
 	one, two, five := 1, 2, 5
@@ -330,16 +333,16 @@ func TestExport(t *testing.T) {
 		want map[string][]int
 	}{
 		{run, ExportSpec{}, row, whole},
-		{run, ExportSpec{Skill: &one}, Must(run.Skills()).Genotype(1), layers(2, 8, 8, 2)},
-		{grid, ExportSpec{}, Must(grid.Repertoire()).Genotype(1), layers(2, 8, 8, 2)},
-		{grid, ExportSpec{Cell: &one}, Must(grid.Repertoire()).Genotype(1), layers(2, 8, 8, 2)},
+		{run, ExportSpec{Skill: &one}, nb.Must(run.Skills()).Genotype(1), layers(2, 8, 8, 2)},
+		{grid, ExportSpec{}, nb.Must(grid.Repertoire()).Genotype(1), layers(2, 8, 8, 2)},
+		{grid, ExportSpec{Cell: &one}, nb.Must(grid.Repertoire()).Genotype(1), layers(2, 8, 8, 2)},
 	} {
 		c.spec.Out, c.spec.Force = filepath.Join(dir, "policy.npz"), true
 		shapes, err := Export(c.run, c.spec)
 		if err != nil || !reflect.DeepEqual(shapes, c.want) {
 			t.Errorf("%v, %v; want %v", shapes, err, c.want)
 		}
-		arrays := Must(npz.Read(c.spec.Out))
+		arrays := nb.Must(npz.Read(c.spec.Out))
 		var flat []float32
 		for _, name := range []string{"layer_0.", "layer_1.", "layer_2."} {
 			flat = append(flat, arrays[name+"bias"].Data.([]float32)...)
@@ -350,8 +353,8 @@ func TestExport(t *testing.T) {
 		}
 	}
 	all := filepath.Join(dir, "all.npz")
-	Must(Export(grid, ExportSpec{Repertoire: true, Out: all}))
-	again := Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: all,
+	nb.Must(Export(grid, ExportSpec{Repertoire: true, Out: all}))
+	again := nb.Must(Import(ImportSpec{Algorithm: "aurora", Env: "pointmaze", Repertoire: all,
 		Set: []string{"hidden=[8,8]"}, Runs: filepath.Dir(grid.Dir)}))
 	if again.Dir != grid.Dir {
 		t.Error("an exported and reimported repertoire is another run")

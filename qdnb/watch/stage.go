@@ -1,4 +1,4 @@
-package qdnb
+package watch
 
 import (
 	"image/color"
@@ -40,7 +40,7 @@ func newStage(env envs.Env) (*stage, error) {
 		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
 	default:
 		return nil, errors.Errorf("%s has no visible bodies: a custom environment must be an "+
-			"envs.Rigid or a qdnb.Visible to be filmed", env.Spec().Name)
+			"envs.Rigid or a watch.Visible to be filmed", env.Spec().Name)
 	}
 	var rest []scene.Pose
 	for _, body := range s.Bodies {

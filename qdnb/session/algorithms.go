@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"slices"
@@ -11,23 +11,24 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
-// algorithm is a registered algorithm.
-type algorithm struct {
-	name     string
-	defaults func(envs.Spec) family // the paper's hyperparameters
+// Algorithm is an algorithm of [Train].
+type Algorithm struct {
+	Name     string
+	Defaults func(envs.Spec) Family // the paper's hyperparameters
 }
 
 // algorithms returns the algorithms of both families in the paper's order.
-var algorithms = sync.OnceValue(func() (all []algorithm) {
+var algorithms = sync.OnceValue(func() (all []Algorithm) {
 	for _, a := range evolution.Algorithms {
-		all = append(all, algorithm{a.Name, func(s envs.Spec) family { return evolving{a.Defaults(s)} }})
+		all = append(all, Algorithm{a.Name, func(s envs.Spec) Family { return evolving{a.Defaults(s)} }})
 	}
 	for _, a := range skills.Algorithms {
 		all = append(all,
-			algorithm{a.Name, func(s envs.Spec) family { return discovering{a.Defaults(s)} }})
+			Algorithm{a.Name, func(s envs.Spec) Family { return discovering{a.Defaults(s)} }})
 	}
 	return all
 })
@@ -36,54 +37,68 @@ var algorithms = sync.OnceValue(func() (all []algorithm) {
 func Algorithms() []string {
 	var list []string
 	for _, a := range algorithms() {
-		list = append(list, a.name)
+		list = append(list, a.Name)
 	}
 	return list
 }
 
 // usesSkills tells how to make the runs whose algorithm is not one of [Train].
 var usesSkills = map[string]string{
-	HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
+	runs.AlgorithmControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
 		"`qdnb sweep run`, or call qdnb.Control in a notebook",
-	Adaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb " +
+	runs.AlgorithmAdaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb " +
 		"sweep run`, or call qdnb.Adapt in a notebook",
 }
 
-// findAlgorithm looks up an algorithm by name.
-func findAlgorithm(name string) (algorithm, error) {
-	i := slices.IndexFunc(algorithms(), func(a algorithm) bool { return a.name == name })
+// Find looks up an algorithm by name.
+func Find(name string) (Algorithm, error) {
+	i := slices.IndexFunc(algorithms(), func(a Algorithm) bool { return a.Name == name })
 	if use, ok := usesSkills[name]; ok && i < 0 {
-		return algorithm{},
+		return Algorithm{},
 			errors.Errorf("%s needs the skills of a finished run: %s", name, use)
 	}
 	if i < 0 {
-		return algorithm{}, names.Unknown("algorithm", name, Algorithms())
+		return Algorithm{}, names.Unknown("algorithm", name, Algorithms())
 	}
 	return algorithms()[i], nil
 }
 
-// family is the hyperparameters of an algorithm as [Train] sees them. Its implementations are the
-// neuroevolution and the reinforcement-learning family.
-type family interface {
+// Parts replace parts of an algorithm; nil keeps the algorithm's own.
+type Parts struct {
+	Emitter evolution.Emitter
+	Learner evolution.Learner
+	Archive evolution.Archive
+
+	Diversity skills.Diversity
+	Objective skills.Objective
+}
+
+// Family is the hyperparameters of an algorithm of one family: neuroevolution or reinforcement
+// learning.
+type Family interface {
 	// Check rejects invalid values before anything is compiled.
 	Check() error
-	// hyperparameters returns a pointer to the settings, for assignments and for the configuration.
-	hyperparameters() any
-	// printed returns assignments of the paper's values where the published code disagrees.
-	printed(env string) []string
-	// options returns the options with which the environment is made.
-	options() []envs.Option
+	// Settings returns a pointer to the hyperparameters, for changes and for the configuration.
+	Settings() any
+	// Printed returns assignments of the paper's values where the published code disagrees.
+	Printed(env string) []string
+	// Options returns the options with which the environment is made.
+	Options() []envs.Option
+	// Takes returns an error if the named algorithm does not have the parts to replace.
+	Takes(algorithm string, p Parts) error
+	// Fingerprints hashes the replaced parts, by name.
+	Fingerprints(Training) (map[string]string, error)
+	// Skills returns how many skills condition the policy. ok is false for a family that finds
+	// repertoires.
+	Skills(envs.Env) (count int, ok bool)
+
 	// tessellation returns the number of cells of the measured repertoire, the number of samples
 	// that are clustered for its tessellation, and the seed.
 	tessellation() (cells, samples int, seed int64)
 	// task returns the task in which genotypes of the repertoire are evaluated.
 	task(envs.Env) evolution.Task
-	// takes returns an error if the spec replaces parts that the family does not have.
-	takes(Spec) error
-	// fingerprints hashes the parts that a spec supplies, by name.
-	fingerprints(plan) (map[string]string, error)
 	// search compiles the algorithm.
-	search(p plan, platform *xla.Platform, centroids npz.Array) (search, error)
+	search(t Training, platform *xla.Platform, centroids npz.Array) (search, error)
 }
 
 // search is a running algorithm: [evolution.Search] or [skills.Search].

@@ -1,4 +1,4 @@
-package qdnb
+package watch
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -31,8 +32,8 @@ var poses = map[string][]float64{
 func TestIllustrations(t *testing.T) {
 	films := map[string]*scene.Film{}
 	for _, name := range envs.Names() {
-		env := Must(envs.Make(name))
-		film := Must(Still(env))
+		env := nb.Must(envs.Make(name))
+		film := nb.Must(Still(env))
 		films[name] = film
 		rigid, ok := env.(*envs.Rigid)
 		if !ok {
@@ -52,17 +53,17 @@ func TestIllustrations(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&file, "%s%q: %s", map[bool]string{true: "{", false: ",\n"}[i == 0], name,
-			Must(json.Marshal(films[name])))
+			nb.Must(json.Marshal(films[name])))
 	}
 	file.WriteString("}\n")
-	const path = "plot/scene/illustrations.json"
+	const path = "../plot/scene/illustrations.json"
 	if *update {
 		if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if want := Must(os.ReadFile(path)); !bytes.Equal(file.Bytes(), want) {
-		t.Errorf("%s does not match the models: go test ./qdnb -run Illustrations -update", path)
+	if want := nb.Must(os.ReadFile(path)); !bytes.Equal(file.Bytes(), want) {
+		t.Errorf("%s does not match the models: go test ./qdnb/watch -run Illustrations -update", path)
 	}
 }
 

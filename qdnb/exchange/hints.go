@@ -1,4 +1,4 @@
-package qdnb
+package exchange
 
 import (
 	"fmt"

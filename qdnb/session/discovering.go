@@ -1,4 +1,4 @@
-package qdnb
+package session
 
 import (
 	"github.com/pkg/errors"
@@ -14,10 +14,8 @@ import (
 // discovering is the reinforcement-learning family.
 type discovering struct{ skills.Hyperparameters }
 
-func (d discovering) hyperparameters() any      { return d.Hyperparameters }
-func (discovering) printed(env string) []string { return skills.Printed(env) }
-
-func (d discovering) options() []envs.Option { return d.Options() }
+func (d discovering) Settings() any             { return d.Hyperparameters }
+func (discovering) Printed(env string) []string { return skills.Printed(env) }
 
 func (d discovering) tessellation() (cells, samples int, seed int64) {
 	base := d.Base()
@@ -29,35 +27,35 @@ func (d discovering) task(env envs.Env) evolution.Task {
 	return evolution.NewTask(env, base.Hidden, base.EpisodeLength)
 }
 
-func (d discovering) takes(s Spec) error {
-	if s.Emitter != nil || s.Learner != nil || s.Archive != nil {
+func (d discovering) Takes(algorithm string, p Parts) error {
+	if p.Emitter != nil || p.Learner != nil || p.Archive != nil {
 		return errors.Errorf("%s has no emitter, learner or archive to replace: set Diversity or "+
-			"Objective", s.Algorithm)
+			"Objective", algorithm)
 	}
-	if (s.Diversity != nil || s.Objective != nil) && d.Method().Diversity == nil {
+	if (p.Diversity != nil || p.Objective != nil) && d.Method().Diversity == nil {
 		return errors.New("sac has no skills: use diayn-reward and replace its Diversity or Objective")
 	}
 	return nil
 }
 
-func (d discovering) fingerprints(p plan) (map[string]string, error) {
-	own := skills.Method{Diversity: p.Diversity, Objective: p.Objective}
-	return skills.Fingerprints(d.Task(p.env), own, d.Base().BatchSize)
+func (d discovering) Fingerprints(t Training) (map[string]string, error) {
+	own := skills.Method{Diversity: t.Parts.Diversity, Objective: t.Parts.Objective}
+	return skills.Fingerprints(d.Task(t.Env), own, d.Base().BatchSize)
 }
 
-func (d discovering) search(p plan, platform *xla.Platform, centroids npz.Array) (search, error) {
+func (d discovering) search(t Training, platform *xla.Platform, centroids npz.Array) (search, error) {
 	method := d.Method()
-	if p.Diversity != nil {
-		method.Diversity = p.Diversity
+	if t.Parts.Diversity != nil {
+		method.Diversity = t.Parts.Diversity
 	}
-	if p.Objective != nil {
-		method.Objective = p.Objective
+	if t.Parts.Objective != nil {
+		method.Objective = t.Parts.Objective
 	}
 	base := d.Base()
-	task := d.Task(p.env)
+	task := d.Task(t.Env)
 	running, err := skills.New(platform, task, method, skills.Config{
 		SAC: base.Config, Environments: base.EnvBatchSize, Updates: base.Updates(),
-		Capacity: base.ReplayBufferSize, Warmup: base.WarmupSteps, Seed: p.Seed,
+		Capacity: base.ReplayBufferSize, Warmup: base.WarmupSteps, Seed: t.Seed,
 		Passive: skills.Passive{States: base.EvaluationStates, Every: base.EvaluationInterval,
 			Early: base.EarlyInterval},
 		Centroids: centroids,
@@ -104,3 +102,6 @@ func (s discoveringSearch) skills() (*runs.Skills, error) {
 	}
 	return out, nil
 }
+
+// Skills implements [Family].
+func (d discovering) Skills(env envs.Env) (int, bool) { return d.Task(env).Skills, true }
