@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -137,6 +138,7 @@ def main() -> int:
         print("make test-tab: cannot run: gopls is not installed: run `make gopls`", file=sys.stderr)
         return 1
     module = json.loads(go("mod", "edit", "-json"))["Module"]["Path"]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops JupyterLab, too
     FOLDER.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "notebooks" / "quickstart.ipynb", FOLDER)
     failed = 0

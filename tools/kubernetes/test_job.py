@@ -148,6 +148,7 @@ def disturb(test: Test) -> None:
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stops the cluster, too
     qdnb = Path(sys.argv[1]).resolve()
     work = Path(tempfile.mkdtemp(prefix="qdnb-kubernetes-"))
     data, alone = work / "data", work / "alone"
