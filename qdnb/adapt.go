@@ -6,6 +6,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
@@ -61,7 +62,7 @@ func (s AdaptSpec) Config(training runs.Config, trained runs.Budget) (runs.Confi
 	if s.Episodes == 0 {
 		s.Episodes = 100
 	}
-	return runs.NewConfig(runs.AlgorithmAdaptation, training.Env, training.Seed, session.Adaptation{
+	return runs.NewConfig(protocol.Adaptation, training.Env, training.Seed, session.Adaptation{
 		Skills: training.Name(), SkillsBudget: trained, Perturbation: s.Perturbation, Values: values,
 		Episodes: s.Episodes, StatesSeed: s.Seed,
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/session"
@@ -53,7 +54,7 @@ func (s ControlSpec) Config(training runs.Config, trained runs.Budget) (runs.Con
 		return runs.Config{}, err
 	}
 	c.Skills, c.SkillsBudget = training.Name(), trained
-	return runs.NewConfig(runs.AlgorithmControl, policies.HurdlesEnv, training.Seed, c)
+	return runs.NewConfig(protocol.HierarchicalControl, policies.HurdlesEnv, training.Seed, c)
 }
 
 // Control trains a meta-controller that steers a half-cheetah over hurdles. Every ten steps the

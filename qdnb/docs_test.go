@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/td3"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -136,8 +137,7 @@ func compare(t *testing.T, env string, common map[string]string, by map[string]m
 }
 
 // The paper's training environments. Other environments need not be in the tables.
-var trained = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni",
-	"halfcheetah-uni"}
+var trained = protocol.Environments()
 
 func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {

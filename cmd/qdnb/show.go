@@ -11,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
@@ -67,14 +68,14 @@ func (c *showCmd) Run(ctx context.Context) error {
 
 // watch records the selected episodes and writes the page.
 func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
-	if run.Config.Algorithm == runs.AlgorithmAdaptation {
+	if run.Config.Algorithm == protocol.Adaptation {
 		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used",
 			run.Name())
 	}
 	if c.Cell != nil && c.Skill != nil {
 		return errors.New("--cell and --skill are mutually exclusive")
 	}
-	controller := run.Config.Algorithm == runs.AlgorithmControl
+	controller := run.Config.Algorithm == protocol.HierarchicalControl
 	if controller && (c.Cell != nil || c.Skill != nil) {
 		return fmt.Errorf("%s selects skills itself: drop --cell and --skill",
 			run.Name())
@@ -189,12 +190,12 @@ func drawings(ctx context.Context, run *runs.Run) ([]drawing, error) {
 		return nil, nil
 	}
 	switch run.Config.Algorithm {
-	case runs.AlgorithmAdaptation:
+	case protocol.Adaptation:
 		return []drawing{{"adaptation", func() (*figures.Figure,
 			error) {
 			return figures.Adaptation(run)
 		}}}, nil
-	case runs.AlgorithmControl:
+	case protocol.HierarchicalControl:
 		return drawingsOfControl(ctx, run), nil
 	}
 	var list []drawing

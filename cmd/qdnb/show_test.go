@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -144,7 +145,7 @@ func TestShowMakesPages(t *testing.T) {
 		t.Fatalf("filled: %v", filled)
 	}
 	cell := strconv.Itoa(filled[0])
-	controller := emptyRun(t, root, runs.AlgorithmControl, "halfcheetah-hurdles")
+	controller := emptyRun(t, root, protocol.HierarchicalControl, "halfcheetah-hurdles")
 	page := filepath.Join(t.TempDir(), "pages", "page.html")
 	animation := filepath.Join(t.TempDir(), "pages", "skills.gif")
 	for _, c := range []struct {
@@ -253,8 +254,8 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 	}
 	root := t.TempDir()
 	// runs without data yet
-	for _, algorithm := range []string{"map-elites", "dads", runs.AlgorithmAdaptation,
-		runs.AlgorithmControl} {
+	for _, algorithm := range []string{"map-elites", "dads", protocol.Adaptation,
+		protocol.HierarchicalControl} {
 		name := emptyRun(t, root, algorithm, "walker-uni")
 		if stdout, stderr, status := invoke(t, "show", name, "--runs",
 			root); status != 0 || !strings.Contains(stdout, "unfinished; rerun the") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -168,7 +169,7 @@ func printRun(run *runs.Run, verbose bool) {
 	fmt.Println()
 	fmt.Printf("seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
 	switch run.Config.Algorithm {
-	case runs.AlgorithmAdaptation, runs.AlgorithmControl: // they have no repertoire
+	case protocol.Adaptation, protocol.HierarchicalControl: // they have no repertoire
 		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
 	default:
 		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,

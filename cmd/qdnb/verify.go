@@ -150,13 +150,8 @@ func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 
 // spread formats a distance with two significant digits. More digits would only describe this
 // machine.
-func spread(d verify.Distance) string { return twoDigits(d.Median) + " / " + twoDigits(d.Worst) }
-
-func twoDigits(x float64) string {
-	if x >= 100 && x < 1e6 {
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(x, 'g', 2, 64)
+func spread(d verify.Distance) string {
+	return tables.Short(d.Median, 2) + " / " + tables.Short(d.Worst, 2)
 }
 
 // goldenFiles replaces folders by the golden files in them, whose names start with a kind.

@@ -125,7 +125,7 @@ func (t *trial) compile(platform *xla.Platform) (*player, error) {
 // axes names the array sizes of episodes, for compiling.
 func (t *trial) axes() []xla.Axis {
 	return append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}},
-		t.spec.Axes()...)
+		envs.Axes(t.spec)...)
 }
 
 // play runs an episode. It reports a failure and then returns nil.

@@ -6,7 +6,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/runs"
@@ -27,15 +27,15 @@ type ControlSettings struct {
 
 // HurdlesPassed returns how many hurdles a torso has passed. x is its farthest observed position.
 func HurdlesPassed(x float64) int {
-	count := math.Ceil(Metres(x)/robots.HurdleSpacing) - 1 // the hurdles strictly before x
+	count := math.Ceil(Metres(x)/catalog.HurdleSpacing) - 1 // the hurdles strictly before x
 	if !(count > 0) {
 		return 0
 	}
-	return int(min(count, robots.HurdleNumber))
+	return int(min(count, catalog.HurdleNumber))
 }
 
 // Metres converts the torso's observed position to its x in metres.
-func Metres(observed float64) float64 { return envs.HurdlesHalfway * (observed + 1) }
+func Metres(observed float64) float64 { return catalog.HurdlesHalfway * (observed + 1) }
 
 // Choosable holds the skills that a meta-controller chooses among.
 type Choosable struct {

@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -90,7 +91,7 @@ func All(run *runs.Run) (*Set, error) {
 
 // Own returns an error if a run has no policies because it uses the skills of another run.
 func Own(run *runs.Run) error {
-	if a := run.Config.Algorithm; a != runs.AlgorithmAdaptation && a != runs.AlgorithmControl {
+	if a := run.Config.Algorithm; a != protocol.Adaptation && a != protocol.HierarchicalControl {
 		return nil
 	}
 	var settings struct {

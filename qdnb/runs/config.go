@@ -191,9 +191,3 @@ func flatten(c Config, out map[string]any) {
 	}
 	walk("", value)
 }
-
-// Algorithm names of runs that use the skills of another run.
-const (
-	AlgorithmAdaptation = "adaptation" // evaluates them in a changed environment
-	AlgorithmControl    = "ppo"        // trains a meta-controller that chooses among them
-)

@@ -11,7 +11,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/skills"
-	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/xla"
 )
 
@@ -44,9 +44,9 @@ func Algorithms() []string {
 
 // usesSkills tells how to make the runs whose algorithm is not one of [Train].
 var usesSkills = map[string]string{
-	runs.AlgorithmControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
+	protocol.HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
 		"`qdnb sweep run`, or call qdnb.Control in a notebook",
-	runs.AlgorithmAdaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb " +
+	protocol.Adaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb " +
 		"sweep run`, or call qdnb.Adapt in a notebook",
 }
 

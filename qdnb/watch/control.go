@@ -7,7 +7,7 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/plot/figures"
@@ -117,7 +117,7 @@ func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, er
 // summary returns the return and the number of hurdles passed.
 func (c *Choices) summary(fitness float32) string {
 	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(float64(fitness)), c.Hurdles,
-		robots.HurdleNumber)
+		catalog.HurdleNumber)
 }
 
 // overHurdles draws the trajectory of the torso over the hurdles in an episode, seen from the side,
@@ -135,9 +135,9 @@ func (r Result) overHurdles(i int) (*figures.Figure, error) {
 	for _, at := range episode.Path {
 		plot.X, plot.Z = append(plot.X, float64(at[0])), append(plot.Z, float64(at[1]))
 	}
-	for i := range robots.HurdleNumber {
-		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * robots.HurdleSpacing,
-			Radius: robots.HurdleRadius})
+	for i := range catalog.HurdleNumber {
+		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * catalog.HurdleSpacing,
+			Radius: catalog.HurdleRadius})
 	}
 	return figures.MetaEpisode(plot)
 }

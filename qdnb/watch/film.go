@@ -2,12 +2,11 @@ package watch
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/plot/tables"
 )
 
 // filmSubtitle returns the fitness, the descriptor, and the conditions that differ from nominal.
@@ -40,10 +39,4 @@ func filmSubtitle(env envs.Env, conditions *envs.Conditions, o *scene.Outcome) s
 
 // shortNumber formats with three significant digits, or all digits before the decimal point, and
 // with the minus sign of figure axes.
-func shortNumber(x float64) string {
-	text := strconv.FormatFloat(x, 'g', 3, 64)
-	if math.Abs(x) >= 100 && math.Abs(x) < 1e15 {
-		text = strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return strings.ReplaceAll(text, "-", "−")
-}
+func shortNumber(x float64) string { return strings.ReplaceAll(tables.Short(x, 3), "-", "−") }

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
 )
@@ -97,7 +97,7 @@ func withTargets(film *scene.Film) *scene.Film {
 	last := len(maze.Bodies) - 1
 	target := maze.Bodies[last]
 	maze.Bodies = maze.Bodies[:last]
-	for i, at := range robots.Targets() {
+	for i, at := range catalog.Targets() {
 		target.Name = fmt.Sprint("Target ", i)
 		target.Pose.Position[0], target.Pose.Position[1] = at[0], at[1]
 		maze.Bodies = append(maze.Bodies, target)

@@ -4,11 +4,13 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/policies"
@@ -86,7 +88,7 @@ func Play(ctx context.Context, run *runs.Run, s Spec) (*Recording, error) {
 	if s.Episodes == 0 {
 		s.Episodes, s.Record = 1, true
 	}
-	if run.Config.Algorithm == runs.AlgorithmControl {
+	if run.Config.Algorithm == protocol.HierarchicalControl {
 		return s.playController(ctx, run)
 	}
 	specs, err := s.starts(run)
@@ -212,7 +214,7 @@ const archivedCells = 16
 // starts splits a spec into specs whose policies share their initial states: a spec for each cell
 // if Archived asks for a state per cell.
 func (s Spec) starts(run *runs.Run) ([]Spec, error) {
-	if a := run.Config.Algorithm; !s.Archived || a == "aurora" || a == "pga-aurora" {
+	if !s.Archived || slices.Contains(protocol.With("aurora"), run.Config.Algorithm) {
 		return []Spec{s}, nil
 	}
 	if s.Conditions != nil {

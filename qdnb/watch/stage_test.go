@@ -8,7 +8,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/nb"
-	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/runs"
@@ -76,7 +75,7 @@ func TestStill(t *testing.T) {
 	}
 }
 
-// The facts about the paper's environments in package figures match the environments.
+// The arenas of package figures have the walls of the models.
 func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 	for _, name := range envs.Names() {
 		got, err := figures.ArenaOf(name)
@@ -87,10 +86,6 @@ func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
 		}
 		if err == nil && !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s: %+v, want %+v", name, *got, want)
-		}
-		if published, ok := paper.PublishedRanges()[name]; name !=
-			"halfcheetah-hurdles" && (!ok || published != env.Spec().FitnessRange) {
-			t.Errorf("%s: fitness in colours from %v, want %v", name, published, env.Spec().FitnessRange)
 		}
 		d := env.Spec().Descriptor
 		if len(d.Lower) != 2 {

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/pkg/errors"
 
@@ -56,23 +55,16 @@ func SkillTrajectories(env envs.Env, run *runs.Run) (*figures.Figure, error) {
 
 // arenaOf returns the plane of an environment whose state descriptor is a position, without paths.
 func arenaOf(env envs.Env) (figures.Arena, error) {
-	limits := env.Spec().Descriptor
-	if limits.Kind != envs.Final || len(limits.Lower) != 2 {
-		return figures.Arena{}, errors.Errorf("%s has no positions to draw", env.Spec().Name)
+	spec := env.Spec()
+	if !spec.Positions() {
+		return figures.Arena{}, errors.Errorf("%s has no positions to draw", spec.Name)
 	}
-	arena := figures.Arena{
-		XLabel: strings.TrimPrefix(limits.Components[0], "final "),
-		YLabel: strings.TrimPrefix(limits.Components[1], "final "),
-		Lower:  [2]float64{float64(limits.Lower[0]), float64(limits.Lower[1])},
-		Upper:  [2]float64{float64(limits.Upper[0]), float64(limits.Upper[1])},
-	}
+	arena := figures.ArenaWithin(spec.Descriptor)
 	if m, ok := env.(maze); ok {
-		for _, wall := range m.Walls() {
-			arena.Walls = append(arena.Walls, figures.Rect(wall))
-		}
+		arena.Walls = m.Walls()
 	}
 	if m, ok := env.(goal); ok {
-		end := figures.Rect(m.Goal())
+		end := m.Goal()
 		arena.Goal = &end
 	}
 	return arena, nil

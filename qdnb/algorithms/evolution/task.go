@@ -29,7 +29,7 @@ func (t Task) axes(batch, slice, cells int) []xla.Axis {
 		{Size: t.Policy.Params(), Meaning: "parameters of a policy"},
 		{Size: cells, Meaning: "cells of the archive"},
 		{Size: t.Length, Meaning: "steps of an episode"},
-	}, t.Env.Spec().Axes()...)
+	}, envs.Axes(t.Env.Spec())...)
 }
 
 // QDOffset is the offset that each filled cell adds to the QD score: the environment's offset per

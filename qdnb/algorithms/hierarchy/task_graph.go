@@ -59,7 +59,7 @@ func (t Task) axes(s Settings, shared shared) []xla.Axis {
 		{Size: t.decision, Meaning: "steps of a decision"},
 		{Size: t.length, Meaning: "steps of an episode"},
 		{Size: t.Skills.Net.Params(), Meaning: "parameters of a skill"},
-	}, t.Env.Spec().Axes()...)
+	}, envs.Axes(t.Env.Spec())...)
 }
 
 // Form is the architecture that all skills share; each skill is one row of parameters.

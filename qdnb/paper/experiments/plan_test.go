@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -147,7 +148,7 @@ func TestPlansWithThePapersConstants(t *testing.T) {
 				lenient(t, c, &s)
 				return s.Scaling
 			}
-			differ := line.Run.Env == "walker-uni" && !slices.Contains(neuroevolution, line.Label)
+			differ := line.Run.Env == "walker-uni" && !slices.Contains(protocol.Neuroevolution(), line.Label)
 			if (line.Run.Name() != code[i].Run.Name()) != differ {
 				t.Errorf("%s and %s", line.Run.Name(), code[i].Run.Name())
 			}

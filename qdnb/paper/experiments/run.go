@@ -15,8 +15,10 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -126,7 +128,7 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 		if !announced {
 			cost := ""
 			if line.CPUSeconds > 0 {
-				cost = fmt.Sprintf(" (about %s of processor time)", minutes(line.CPUSeconds))
+				cost = fmt.Sprintf(" (about %s of processor time)", tables.Duration(line.CPUSeconds))
 			}
 			e.say("line %d/%d: %s%s%s", index, len(e.lines), line.Name(), cost, e.left())
 			announced = true
@@ -208,9 +210,9 @@ func (e *executor) left() string {
 // execute runs a line by its kind.
 func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 	switch line.Run.Algorithm {
-	case runs.AlgorithmAdaptation:
+	case protocol.Adaptation:
 		return e.adapt(ctx, line)
-	case runs.AlgorithmControl:
+	case protocol.HierarchicalControl:
 		return e.trainController(ctx, line)
 	}
 	return e.train(ctx, line.Run, line.Budget)

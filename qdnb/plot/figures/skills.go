@@ -112,7 +112,7 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 			continue
 		}
 		last = k
-		if next := k + 1; goal != nil && next < steps && goal.contains(float64(positions[2*next]),
+		if next := k + 1; goal != nil && next < steps && contains(*goal, float64(positions[2*next]),
 			float64(positions[2*next+1])) {
 			return next + 1
 		}
@@ -124,7 +124,7 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 }
 
 // contains reports whether a point is in the rectangle, allowing for float32 rounding at its edges.
-func (r Rect) contains(x, y float64) bool {
+func contains(r Rect, x, y float64) bool {
 	const margin = 1e-6
 	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0,
 		r.Y1)-margin && y < max(r.Y0, r.Y1)+margin

@@ -9,10 +9,12 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"example.com/qdnb/envs/catalog"
 )
 
-// Rect is a wall or a goal zone, given by two opposite corners.
-type Rect struct{ X0, Y0, X1, Y1 float64 }
+// Rect is a wall or a goal zone.
+type Rect = catalog.Rect
 
 // Path is a trajectory of a policy, such as one evaluation episode.
 type Path struct {

@@ -227,31 +227,10 @@ func allRounded(values []float64) []float64 {
 	return all
 }
 
-// ticks returns three to seven round values from low to high.
-func ticks(low, high float64) []tick {
-	if !(low < high) || math.IsInf(high-low, 0) {
-		return []tick{{low, strings.ReplaceAll(fmt.Sprintf("%.4g", low), "-", "−")}}
-	}
-	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	for _, s := range []float64{0.2, 0.5, 1, 2} {
-		if (high-low)/(step*s) < 6.5 {
-			step *= s
-			break
-		}
-	}
-	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
-	first := math.Ceil(low/step - 1e-9)
-	// the span is below the rounding error of its ends, or not a number
-	if !(high/step-first < 100 && math.Abs(first) < 1<<53) {
-		return ticks(low, low)
-	}
-	var list []tick
-	for n := first; n*step <= high+1e-9*step; n++ {
-		text := fmt.Sprintf("%.*f", min(decimals, 6), n*step+0) // + 0: no -0
-		if decimals > 6 || math.Abs(n*step) >= 1e7 {
-			text = fmt.Sprintf("%.4g", n*step+0)
-		}
-		list = append(list, tick{n * step, strings.ReplaceAll(text, "-", "−")})
+// ticks returns up to seven round values from low to high.
+func ticks(low, high float64) (list []tick) {
+	for _, t := range figures.Ticks(low, high, 6) {
+		list = append(list, tick{t.Value, t.Label})
 	}
 	return list
 }

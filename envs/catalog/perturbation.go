@@ -1,12 +1,10 @@
-package envs
+package catalog
 
 import (
 	"math"
 	"slices"
 
 	"github.com/pkg/errors"
-
-	"example.com/qdnb/envs/robots"
 )
 
 // Perturbation is one of the paper's adaptation experiments: a quantity and a series of values.
@@ -38,11 +36,30 @@ func (p Perturbation) Values() (values [][]float64) {
 			values = append(values, []float64{0.25 * float64(i)})
 		}
 	case TargetPosition:
-		for _, at := range robots.Targets() {
+		for _, at := range Targets() {
 			values = append(values, at[:])
 		}
 	}
 	return values
+}
+
+// Targets returns the target positions x, y of ant-maze, in metres, that the paper adapts repertoires
+// to, numbered from 0 (qdbenchmark, adaptation/constants.py, and the paper's table 3).
+func Targets() [][2]float64 {
+	return [][2]float64{
+		{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098},
+		{12.460787, 7.0494328},
+		{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749},
+		{19.50973, 14.577911},
+	}
+}
+
+// Conditions are the task parameters that the adaptation experiments change. The zero value is not
+// the nominal task.
+type Conditions struct {
+	Gravity   float64    // gravity multiplier
+	Actuators float64    // actuator strength multiplier of one leg
+	Target    [2]float64 // target position x, y of ant-maze; must be zero in other tasks
 }
 
 // Apply sets a value of the perturbation in conditions. A value with the wrong number of components
