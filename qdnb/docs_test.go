@@ -299,3 +299,44 @@ func TestBrokenLinksAreFound(t *testing.T) {
 		t.Errorf("broken: %q, not %q", got, want)
 	}
 }
+
+// The pages of docs/README.md end with links to the pages before and after them, in its order.
+func TestPagesLinkBackAndForward(t *testing.T) {
+	docs := filepath.Join(root, "docs")
+	index := read(t, filepath.Join(docs, "README.md"))
+	list, _, _ := strings.Cut(index, "\nPackage documentation")
+	var pages []string // paths relative to docs
+	for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(list, -1) {
+		pages = append(pages, filepath.FromSlash(link[1]))
+	}
+	listed := map[string]bool{"README.md": true}
+	for i, page := range pages {
+		listed[page] = true
+		if filepath.Ext(page) != ".md" {
+			continue
+		}
+		next := "README.md"
+		if i+1 < len(pages) {
+			next = pages[i+1]
+		}
+		text := read(t, filepath.Join(docs, page))
+		last := text[strings.LastIndex(strings.TrimSpace(text), "\n\n")+2:]
+		got := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(last, -1)
+		var links []string
+		for _, link := range got {
+			links = append(links, filepath.Join(filepath.Dir(page), filepath.FromSlash(link[1])))
+		}
+		if want := []string{pages[i-1], next}; !slices.Equal(links, want) {
+			t.Errorf("docs/%s ends with links to %v, want %v", page, links, want)
+		}
+	}
+	for _, path := range documents(t) {
+		page, err := filepath.Rel(docs, path)
+		if err != nil || strings.HasPrefix(page, "..") || filepath.Dir(page) == "algorithms" {
+			continue // pages of single algorithms are listed by algorithms/README.md
+		}
+		if !listed[page] {
+			t.Errorf("docs/README.md does not list %s", page)
+		}
+	}
+}
