@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type entry struct {
 	at      *leaf
 	devices int     // number of copies
 	shared  *Slices // a share per worker instead of copies
+	by      string  // see Sparse; "" for others
 }
 
 // Add adds the tensors of a state, of which each of the devices has a copy. Their names consist of
@@ -47,13 +49,27 @@ func (c *Checkpoint) AddSliced(state Holder, shared Slices, prefix string, names
 	c.add(state, entry{name: prefix, devices: shared.Workers, shared: &shared}, names)
 }
 
+// Sparse says that row k of a float32 matrix means nothing where element k of a float32 vector,
+// which was added too, is -Inf. [Checkpoint.Arrays] leaves such rows zero and does not copy them.
+func (c *Checkpoint) Sparse(matrix, by string) {
+	for i := range c.entries {
+		if c.entries[i].name == matrix {
+			c.entries[i].by = by
+		}
+	}
+}
+
 // Arrays copies the tensors to the host.
 func (c *Checkpoint) Arrays() (map[string]npz.Array, error) {
 	arrays := map[string]npz.Array{}
-	for _, e := range c.entries {
+	// rows are selected by arrays that are copied before
+	selected := func(a, b entry) int { return cmp.Compare(len(a.by), len(b.by)) }
+	for _, e := range slices.SortedStableFunc(slices.Values(c.entries), selected) {
 		var err error
 		if e.shared != nil {
 			arrays[e.name], err = e.shared.Download(e.at.value)
+		} else if e.by != "" {
+			arrays[e.name], err = downloadRows(e.at.value, arrays[e.by])
 		} else {
 			arrays[e.name], err = Download(e.at.value)
 		}

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"math"
 	"reflect"
 	"slices"
 
@@ -23,6 +24,27 @@ func Download(v Sharded) (npz.Array, error) {
 		err = v[0].ConstFlatData(func(data any) { reflect.Copy(flat, reflect.ValueOf(data)) })
 	}
 	return array, errors.WithMessagef(err, "cannot copy a tensor of %s from the device", v[0].Shape())
+}
+
+// downloadRows is [Download] of a float32 matrix without the rows for which a float32 vector is -Inf.
+// They are zero, and their memory is not touched.
+func downloadRows(v Sharded, by npz.Array) (npz.Array, error) {
+	keys, err := by.Float32s()
+	dims := v[0].Shape().Dimensions
+	if err != nil || len(dims) != 2 || len(keys) != dims[0] {
+		return npz.Array{}, errors.Errorf("%d numbers cannot select rows of %s", len(keys), v[0].Shape())
+	}
+	width := dims[1]
+	flat := make([]float32, v[0].Size())
+	err = tensors.ConstFlatData(v[0], func(data []float32) {
+		for row, key := range keys {
+			if key > float32(math.Inf(-1)) {
+				copy(flat[row*width:(row+1)*width], data[row*width:])
+			}
+		}
+	})
+	return npz.Array{Shape: slices.Clone(dims), Data: flat},
+		errors.WithMessagef(err, "cannot copy a tensor of %s from the device", v[0].Shape())
 }
 
 // Floats is [Download] as flat float32, without the shape.

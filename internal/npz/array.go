@@ -66,6 +66,16 @@ func (a Array) Len() int {
 	return n
 }
 
+// Bytes returns the memory of the elements, in this machine's byte order.
+func (a Array) Bytes() []byte {
+	t, _ := typeOf(a.Data)
+	if t.view == nil {
+		return nil
+	}
+	memory, _ := t.view(a.Data)
+	return memory
+}
+
 // Float32s returns the elements as float32, rounded if the array has a higher precision; false is 0
 // and true is 1. It does not copy a float32 array.
 func (a Array) Float32s() ([]float32, error) {

@@ -88,7 +88,7 @@ func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
 			return nil, err
 		}
 		return map[string]npz.Array{
-			"genotypes": npz.Of(r.Genotypes, r.Cells(), r.Params), "fitnesses": npz.Of(r.Fitnesses),
+			"genotypes": npz.Of(r.AllGenotypes(), r.Cells(), r.Params), "fitnesses": npz.Of(r.Fitnesses),
 			"descriptors": npz.Of(r.Descriptors, r.Cells(), r.Dims),
 			"centroids":   npz.Of(r.Centroids, r.Cells(), r.Dims),
 		}, nil

@@ -190,7 +190,11 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 		{"descriptors", "components", "descriptors of " + s.Env, r.Dims},
 		{"centroids", "components", "descriptors of " + s.Env, r.Dims},
 	} {
-		if shape := arrays[part.name].Shape; !slices.Equal(shape, []int{cells, part.width}) {
+		rows := cells
+		if part.name == "genotypes" && arrays[part.name].Shape[0] != cells {
+			rows = len(r.Filled()) // as qdnb stores them
+		}
+		if shape := arrays[part.name].Shape; !slices.Equal(shape, []int{rows, part.width}) {
 			hint := ""
 			if part.name == "genotypes" && shape[0] == cells {
 				if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
@@ -219,8 +223,9 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 
 // clean zeroes the contents of empty cells and rejects values that are not finite.
 func clean(r *runs.Repertoire) error {
+	genotypes := r.Rows()
 	for cell, fitness := range r.Fitnesses {
-		genotype, descriptor := r.Genotype(cell), r.Descriptor(cell)
+		genotype, descriptor := genotypes[cell], r.Descriptor(cell)
 		switch {
 		case fitness != fitness || math.IsInf(float64(fitness), 1):
 			return errors.Errorf("the fitness of cell %d is %g; use -inf for an empty cell", cell, fitness)

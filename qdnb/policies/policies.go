@@ -106,7 +106,7 @@ func Own(run *runs.Run) error {
 // selectCells returns the policies in cells of a run's repertoire. An empty cell is an error.
 func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
 	set := &Set{Run: run}
-	filled := r.Filled()
+	filled, genotypes := r.Filled(), r.Rows()
 	for _, cell := range cells {
 		if cell < 0 || cell >= r.Cells() {
 			return nil, errors.Errorf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell,
@@ -119,7 +119,7 @@ func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
 			return nil, errors.Errorf("cell %d is empty; the nearest filled cell of %s is %d",
 				cell, run.Name(), r.Near(r.Centroid(cell)...))
 		}
-		set.Policies = append(set.Policies, Policy{true, cell, r.Genotype(cell)})
+		set.Policies = append(set.Policies, Policy{true, cell, genotypes[cell]})
 	}
 	return set, nil
 }

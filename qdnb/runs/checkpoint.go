@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 
 const (
 	// keptCheckpoints is how many checkpoints a run keeps: the second one is used if the newest is
-	// damaged.
+	// damaged. A finished run keeps only the last one.
 	keptCheckpoints = 2
 	// metaKey names a checkpoint's array of a checkpointMeta as JSON.
 	metaKey = "meta"
@@ -30,12 +31,22 @@ type checkpointMeta struct {
 	Run        string          `json:"run"` // detects checkpoints of another run
 	Generation int64           `json:"generation"`
 	Meta       json.RawMessage `json:"meta"`
+	// Files and Shapes describe the arrays whose rows are in other files; see rows.go.
+	Files  []string         `json:"files,omitempty"`
+	Shapes map[string][]int `json:"shapes,omitempty"`
 }
 
 // SaveCheckpoint saves everything needed to resume after a generation: arrays, and any other state
 // as meta, which is written as JSON. It also stores metrics.csv. The checkpoint is on disk when
 // SaveCheckpoint returns; only then are checkpoints other than the newest two removed. The names
 // "meta" and "log" are reserved.
+//
+// Of a repertoire's array "genotypes", next to the array "fitnesses" (both with the same prefix),
+// only the rows of filled cells are saved, each once, however many checkpoints hold it; the other
+// rows are zero when they are loaded.
+//
+// After [Writer.StageRepertoire], the checkpoint is the last one of a finished run. SaveCheckpoint
+// then also replaces repertoire.npz and removes all other checkpoints.
 func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, meta any) error {
 	if generation < 0 {
 		return fmt.Errorf("checkpoint of %s: generation %d", w.Dir, generation)
@@ -45,11 +56,12 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 			return fmt.Errorf("checkpoint of %s: the array name %q is reserved", w.Dir, name)
 		}
 	}
-	inner, err := json.Marshal(meta)
-	if err != nil {
-		return fmt.Errorf("checkpoint of %s: %w", w.Dir, err)
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		if err := arrays[name].Check(); err != nil {
+			return fmt.Errorf("checkpoint of %s: array %q: %w", w.Dir, name, err)
+		}
 	}
-	outer, err := json.Marshal(checkpointMeta{Run: w.Name(), Generation: generation, Meta: inner})
+	inner, err := json.Marshal(meta)
 	if err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", w.Dir, err)
 	}
@@ -57,14 +69,18 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 	if arrays == nil {
 		arrays = map[string]npz.Array{}
 	}
+	about := checkpointMeta{Run: w.Name(), Generation: generation, Meta: inner}
+	rows, err := w.saveRows(arrays, &about)
+	if err != nil {
+		return w.failure(err)
+	}
+	outer, err := json.Marshal(about)
+	if err != nil {
+		return fmt.Errorf("checkpoint of %s: %w", w.Dir, err)
+	}
 	arrays[metaKey] = npz.Of(outer)
 	if w.metrics != nil {
 		arrays[logKey] = npz.Of(w.metrics.text)
-	}
-	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		if err := arrays[name].Check(); err != nil {
-			return fmt.Errorf("checkpoint of %s: array %q: %w", w.Dir, name, err)
-		}
 	}
 
 	// rows logged up to here must exist when training resumes from here
@@ -76,15 +92,23 @@ func (w *Writer) SaveCheckpoint(generation int64, arrays map[string]npz.Array, m
 		return w.failure(err)
 	}
 	w.last = generation
-	if err := prune(dir, generation); err != nil {
+	kept := keptCheckpoints
+	if w.rows.staged != nil {
+		kept = 1
+		if err := w.publish(); err != nil {
+			return w.failure(err)
+		}
+	}
+	w.rows = rows
+	if err := prune(dir, generation, kept); err != nil {
 		return w.failure(err)
 	}
-	return w.failure(w.pruneReplay(generation))
+	return w.failure(cmp.Or(w.pruneReplay(generation), w.pruneRows()))
 }
 
 // prune removes checkpoints later than the newest, which an abandoned session left, and all but the
-// newest keptCheckpoints.
-func prune(dir string, newest int64) error {
+// newest kept ones.
+func prune(dir string, newest int64, kept int) error {
 	if err := removeLater(dir, newest); err != nil {
 		return err
 	}
@@ -92,7 +116,7 @@ func prune(dir string, newest int64) error {
 	if err != nil {
 		return err
 	}
-	for _, g := range generations[:max(0, len(generations)-keptCheckpoints)] {
+	for _, g := range generations[:max(0, len(generations)-kept)] {
 		if err := os.Remove(filepath.Join(dir, generationFile(g))); err != nil {
 			return err
 		}
@@ -114,7 +138,11 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 	for i, generation := range generations {
 		name := generationFile(generation)
 		path := filepath.Join(dir, name)
-		arrays, inner, log, err := w.readCheckpoint(path, generation)
+		arrays, about, log, err := w.readCheckpoint(path, generation)
+		var rows rowFiles
+		if err == nil {
+			rows, err = w.loadRows(arrays, about)
+		}
 		var disk *fs.PathError
 		// a disk or permission error, not damage: starting from an older checkpoint would lose work
 		if errors.As(err, &disk) {
@@ -131,12 +159,12 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 			continue
 		}
 		if meta != nil {
-			if err := json.Unmarshal(inner, meta); err != nil {
+			if err := json.Unmarshal(about.Meta, meta); err != nil {
 				return nil, -1, warnings, fmt.Errorf("checkpoint %s was written by another version of the "+
 					"program: %w", path, err)
 			}
 		}
-		w.last, w.log = generation, log
+		w.last, w.log, w.rows = generation, log, rows
 		if text, err := os.ReadFile(filepath.Join(w.Dir,
 			metricsFile)); err == nil && !bytes.HasPrefix(text, log) || errors.Is(err,
 			fs.ErrNotExist) && log != nil {
@@ -153,27 +181,33 @@ func (w *Writer) LoadCheckpoint(meta any) (arrays map[string]npz.Array, generati
 // returns its arrays, its meta and metrics.csv at that time; log is nil if an older program wrote
 // the checkpoint.
 func (w *Writer) readCheckpoint(path string, generation int64) (arrays map[string]npz.Array,
-	meta json.RawMessage, log []byte, err error) {
-	arrays, err = readSealed(path)
-	if err != nil {
-		return nil, nil, nil, err
+	about checkpointMeta, log []byte, err error) {
+	if arrays, err = readSealed(path); err != nil {
+		return nil, about, nil, err
 	}
-	outer, ok := arrays[metaKey].Data.([]uint8)
-	if !ok {
-		return nil, nil, nil, errors.New("it has no metadata")
+	if about, err = parseMeta(arrays[metaKey]); err != nil {
+		return nil, about, nil, err
 	}
 	if text, ok := arrays[logKey]; ok {
 		log, _ = text.Data.([]uint8)
 	}
 	delete(arrays, metaKey)
 	delete(arrays, logKey)
-	var about checkpointMeta
-	if err := json.Unmarshal(outer, &about); err != nil {
-		return nil, nil, nil, syntaxError(err)
-	}
 	if about.Run != w.Name() || about.Generation != generation {
-		return nil, nil, nil, fmt.Errorf("it is generation %d of %s", about.Generation,
+		return nil, about, nil, fmt.Errorf("it is generation %d of %s", about.Generation,
 			names.Plain(about.Run))
 	}
-	return arrays, about.Meta, log, nil
+	return arrays, about, log, nil
+}
+
+// parseMeta parses a checkpoint's metadata.
+func parseMeta(a npz.Array) (about checkpointMeta, err error) {
+	text, ok := a.Data.([]uint8)
+	if !ok {
+		return about, errors.New("it has no metadata")
+	}
+	if err := json.Unmarshal(text, &about); err != nil {
+		return about, syntaxError(err)
+	}
+	return about, nil
 }

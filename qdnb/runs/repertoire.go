@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"example.com/qdnb/internal/npz"
 )
@@ -11,9 +12,11 @@ import (
 // Repertoire is the host copy of a repertoire: the best solution found for each cell of descriptor
 // space. An empty cell has fitness -Inf; its other values are meaningless.
 type Repertoire struct {
-	Params      int       // parameters per genotype
-	Dims        int       // descriptor dimensions
-	Genotypes   []float32 // [cells, params]; nil if not read
+	Params int // parameters per genotype
+	Dims   int // descriptor dimensions
+	// Genotypes are [cells, params] or, without the rows of empty cells, [filled, params] in the order
+	// of Filled; nil if not read.
+	Genotypes   []float32
 	Fitnesses   []float32 // [cells]
 	Descriptors []float32 // [cells, dims]
 	Centroids   []float32 // [cells, dims]
@@ -58,6 +61,15 @@ func (r *Repertoire) Stats() Stats {
 	return s
 }
 
+func (r *Repertoire) countFilled() (n int) {
+	for cell := range r.Fitnesses {
+		if r.filled(cell) {
+			n++
+		}
+	}
+	return n
+}
+
 // Filled returns the indices of the filled cells.
 func (r *Repertoire) Filled() []int {
 	cells := []int{}
@@ -98,12 +110,45 @@ func (r *Repertoire) Near(descriptor ...float32) int {
 	return best
 }
 
-// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read.
-func (r *Repertoire) Genotype(cell int) []float32 {
-	if r.Genotypes == nil {
-		return nil
+// Genotype returns the genotype in a cell, [params], not copied; nil if genotypes were not read. For
+// an empty cell it is nil or meaningless.
+func (r *Repertoire) Genotype(cell int) []float32 { return r.Rows()[cell] }
+
+// Rows returns the genotype of each cell; see Genotype.
+func (r *Repertoire) Rows() [][]float32 {
+	rows, rest, packed := make([][]float32, r.Cells()), r.Genotypes, r.packed()
+	for cell := range rows {
+		if rest != nil && (!packed || r.filled(cell)) {
+			rows[cell], rest = rest[:r.Params:r.Params], rest[r.Params:]
+		}
 	}
-	return r.Genotypes[cell*r.Params : (cell+1)*r.Params]
+	return rows
+}
+
+// packed reports whether Genotypes lacks the rows of empty cells.
+func (r *Repertoire) packed() bool {
+	return r.Genotypes != nil && len(r.Genotypes) != r.Cells()*r.Params
+}
+
+// AllGenotypes returns the genotypes of all cells, [cells, params]; those of empty cells are zero or
+// meaningless.
+func (r *Repertoire) AllGenotypes() []float32 {
+	if !r.packed() {
+		return r.Genotypes
+	}
+	all := make([]float32, r.Cells()*r.Params)
+	for cell, genotype := range r.Rows() {
+		copy(all[cell*r.Params:], genotype)
+	}
+	return all
+}
+
+// filledGenotypes returns the genotypes of the given cells, which are the filled ones.
+func (r *Repertoire) filledGenotypes(cells []int) []float32 {
+	if len(cells) == r.Cells() || r.packed() {
+		return r.Genotypes
+	}
+	return pick(r.Genotypes, r.Params, cells)
 }
 
 // Descriptor returns the descriptor of a cell's solution, [dims], not copied.
@@ -122,6 +167,8 @@ const (
 		"centroids"
 	lowerKey, upperKey, offsetKey = "descriptor_min", "descriptor_max", "qd_offset"
 	originsKey                    = "origins"
+	// cellsKey are the cells of the rows of genotypes: the filled ones.
+	cellsKey = "genotype_cells"
 )
 
 // Size limits: a file that exceeds them is damaged rather than large. An array without rows can
@@ -142,7 +189,8 @@ func (r *Repertoire) check() error {
 		have, want int
 		absent     bool
 	}{
-		{genotypesKey, len(r.Genotypes), cells * r.Params, r.Genotypes == nil},
+		{genotypesKey, len(r.Genotypes), cells * r.Params,
+			r.Genotypes == nil || len(r.Genotypes) == r.countFilled()*r.Params},
 		{descriptorsKey, len(r.Descriptors), cells * r.Dims, false},
 		{centroidsKey, len(r.Centroids), cells * r.Dims, false},
 		{lowerKey, len(r.Lower), r.Dims, r.Lower == nil},
@@ -173,7 +221,9 @@ func (r *Repertoire) arrays() map[string]npz.Array {
 		offsetKey:      npz.Of([]float64{r.Offset}),
 	}
 	if r.Genotypes != nil {
-		arrays[genotypesKey] = npz.Of(r.Genotypes, cells, r.Params)
+		filled := r.Filled()
+		arrays[genotypesKey] = npz.Of(r.filledGenotypes(filled), len(filled), r.Params)
+		arrays[cellsKey] = npz.Of(int32s(filled))
 	}
 	if r.Origins != nil {
 		arrays[originsKey] = npz.Of(r.Origins, cells, 2)
@@ -195,9 +245,19 @@ func (r *Repertoire) Write(path string) error {
 	return npz.Write(path, r.arrays())
 }
 
-// ReadRepertoire reads an .npz file with the arrays genotypes [cells, params], fitnesses [cells],
-// descriptors and centroids [cells, dims]; optionally descriptor_min and descriptor_max [dims] and
-// qd_offset [1]. Genotypes are read only if requested; Params is always set.
+// int32s converts indices.
+func int32s(indices []int) []int32 {
+	out := make([]int32, len(indices))
+	for i, x := range indices {
+		out[i] = int32(x)
+	}
+	return out
+}
+
+// ReadRepertoire reads an .npz file with the arrays fitnesses [cells], descriptors and centroids
+// [cells, dims], and genotypes [filled, params], whose rows are those of the filled cells, or [cells,
+// params]; optionally genotype_cells [filled], descriptor_min and descriptor_max [dims] and qd_offset
+// [1]. Genotypes are read only if requested; Params is always set.
 func ReadRepertoire(path string, genotypes bool) (*Repertoire, error) {
 	file, err := npz.Open(path)
 	if err != nil {
@@ -236,8 +296,19 @@ func readRepertoire(file *npz.Reader, prefix string, genotypes bool) (*Repertoir
 		if _, shape, err = file.Header(prefix + genotypesKey); err != nil {
 			return nil, err
 		}
-		if len(shape) != 2 || shape[0] != r.Cells() {
-			return nil, fmt.Errorf("genotypes has shape %v, not [%d, parameters]", shape, r.Cells())
+		filled := r.Filled()
+		if len(shape) != 2 || shape[0] != r.Cells() && shape[0] != len(filled) {
+			return nil, fmt.Errorf("genotypes has shape %v, not [%d, parameters] or, of the filled cells, "+
+				"[%d, parameters]", shape, r.Cells(), len(filled))
+		}
+		if file.Has(prefix + cellsKey) {
+			cells, err := integers(file, prefix+cellsKey)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Equal(cells, filled) || shape[0] != len(filled) {
+				return nil, fmt.Errorf("%s are not the cells with a fitness", cellsKey)
+			}
 		}
 		if r.Params = shape[1]; r.Params > maxParams {
 			return nil, fmt.Errorf("%d parameters per genotype exceed the limit of %d", r.Params, maxParams)

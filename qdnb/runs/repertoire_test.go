@@ -12,6 +12,13 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
+// packedRepertoire is testRepertoire as files hold it: without the genotypes of empty cells.
+func packedRepertoire() *Repertoire {
+	r := testRepertoire()
+	r.Genotypes = []float32{1, 2, 3, 4, 5, 6}
+	return r
+}
+
 // testRepertoire has four cells, two of them filled.
 func testRepertoire() *Repertoire {
 	empty := float32(math.Inf(-1))
@@ -68,10 +75,11 @@ func TestGoldenStats(t *testing.T) {
 
 func TestRepertoireRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "repertoire.npz")
-	want := testRepertoire()
-	if err := want.Write(path); err != nil {
+	full := testRepertoire()
+	if err := full.Write(path); err != nil {
 		t.Fatal(err)
 	}
+	want := packedRepertoire()
 	if got, err := ReadRepertoire(path, true); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -82,9 +90,42 @@ func TestRepertoireRoundTrip(t *testing.T) {
 	}
 }
 
+// Genotypes are found by cell, with the rows of empty cells and without.
+func TestGenotypesOfCells(t *testing.T) {
+	for name, r := range map[string]*Repertoire{"full": testRepertoire(),
+		"packed": packedRepertoire()} {
+		if got := r.AllGenotypes(); !reflect.DeepEqual(got, testRepertoire().Genotypes) {
+			t.Errorf("%s: all are %v", name, got)
+		}
+		if got := r.Genotype(1); !reflect.DeepEqual(got, []float32{1, 2, 3}) {
+			t.Errorf("%s: cell 1 has %v", name, got)
+		}
+		if got := r.Rows()[3]; !reflect.DeepEqual(got, []float32{4, 5, 6}) {
+			t.Errorf("%s: cell 3 has %v", name, got)
+		}
+	}
+	if r := packedRepertoire(); r.Genotype(2) != nil {
+		t.Errorf("an empty cell has %v", r.Genotype(2))
+	}
+	none := testRepertoire()
+	none.Genotypes = nil
+	if none.AllGenotypes() != nil || none.Genotype(1) != nil {
+		t.Error("genotypes that were not read")
+	}
+}
+
+// foreignArrays are those of a file of another program, or of an older version: all cells have a
+// row of genotypes.
+func foreignArrays() map[string]npz.Array {
+	arrays := testRepertoire().arrays()
+	delete(arrays, cellsKey)
+	arrays[genotypesKey] = npz.Of(testRepertoire().Genotypes, 4, 3)
+	return arrays
+}
+
 func TestRepertoireOfAnotherProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "repertoire.npz")
-	arrays := testRepertoire().arrays()
+	arrays := foreignArrays()
 	for _, key := range []string{lowerKey, upperKey, offsetKey} {
 		delete(arrays, key)
 	}
@@ -93,15 +134,19 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := ReadRepertoire(path,
-		true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 {
+		true); err != nil || r.Lower != nil || r.Offset != 0 || r.Stats().Filled != 2 ||
+		!reflect.DeepEqual(r.AllGenotypes(), testRepertoire().Genotypes) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for name, change := range map[string]func(map[string]npz.Array){
 		"no array \"centroids\"": func(a map[string]npz.Array) { delete(a, centroidsKey) },
 		"no genotypes":           func(a map[string]npz.Array) { delete(a, genotypesKey) },
-		"genotypes has shape [2 6]": func(a map[string]npz.Array) {
-			a[genotypesKey] = npz.Of(make(
-				[]float32, 12), 2, 6)
+		"genotypes has shape [3 4], not [4, parameters] or, of the filled cells, [2, parameters]": func(
+			a map[string]npz.Array) {
+			a[genotypesKey] = npz.Of(make([]float32, 12), 3, 4)
+		},
+		"genotype_cells are not the cells with a fitness": func(a map[string]npz.Array) {
+			a[genotypesKey], a[cellsKey] = npz.Of(make([]float32, 6), 2, 3), npz.Of([]int32{1, 2})
 		},
 		"fitnesses has shape [2 2]": func(a map[string]npz.Array) {
 			a[fitnessesKey] = npz.Of(make(
@@ -128,7 +173,7 @@ func TestRepertoireOfAnotherProgram(t *testing.T) {
 				float32(math.NaN()), 1, 1})
 		},
 	} {
-		arrays := testRepertoire().arrays()
+		arrays := foreignArrays()
 		change(arrays)
 		if err := npz.Write(path, arrays); err != nil {
 			t.Fatal(err)

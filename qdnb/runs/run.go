@@ -22,6 +22,7 @@ const (
 	checkpointsDir = "checkpoints"
 	snapshotsDir   = "snapshots"
 	replayDir      = "replay"
+	rowsDir        = "rows"
 )
 
 // Run is a run as read from its folder. For a run in training it is the state at the time of

@@ -22,7 +22,7 @@ import (
 //	state, generation, warnings, err := w.LoadCheckpoint(&meta)
 //	err = w.Begin(generation, "generation", "qd_score")
 //	... w.Log, w.SaveSnapshot, w.SaveCheckpoint, w.SaveStatus
-//	err = w.SaveRepertoire(repertoire)
+//	err = w.StageRepertoire(repertoire)    // and the last SaveCheckpoint
 //
 // Its methods report file system errors in one line that says what to do. It is not safe for
 // concurrent use.
@@ -33,6 +33,7 @@ type Writer struct {
 	last    int64  // generation of the newest checkpoint known to be intact, or -1
 	log     []byte // metrics.csv as stored in the loaded checkpoint, if any
 	replay  replayFiles
+	rows    rowFiles
 }
 
 // Create creates the folder of a run below root, or opens an existing one, and takes its lock.
@@ -61,9 +62,10 @@ func Create(root string, c Config) (*Writer, error) {
 
 // open reads or writes the configuration, and removes temporary files of a killed process.
 func (w *Writer) open() error {
-	for _, d := range []string{"", checkpointsDir, snapshotsDir, replayDir} {
+	for _, d := range []string{"", checkpointsDir, snapshotsDir, replayDir, rowsDir} {
+		optional := d == replayDir || d == rowsDir
 		if err := atomicfile.Sweep(filepath.Join(w.Dir,
-			d)); err != nil && (d != replayDir || !errors.Is(err, os.ErrNotExist)) {
+			d)); err != nil && !(optional && errors.Is(err, os.ErrNotExist)) {
 			return w.failure(err)
 		}
 	}
@@ -111,15 +113,24 @@ func (w *Writer) SaveStatus(s Status) error {
 	return nil
 }
 
-// SaveRepertoire writes repertoire.npz.
+// SaveRepertoire writes repertoire.npz of a run without checkpoints. Training calls StageRepertoire.
 func (w *Writer) SaveRepertoire(r *Repertoire) error {
+	arrays, err := w.repertoireArrays(r)
+	if err != nil {
+		return err
+	}
+	return w.saveArrays(repertoireFile, arrays)
+}
+
+// repertoireArrays returns the arrays of repertoire.npz.
+func (w *Writer) repertoireArrays(r *Repertoire) (map[string]npz.Array, error) {
 	if r.Genotypes == nil {
-		return fmt.Errorf("repertoire of %s: it has no genotypes", w.Dir)
+		return nil, fmt.Errorf("repertoire of %s: it has no genotypes", w.Dir)
 	}
 	if err := r.check(); err != nil {
-		return fmt.Errorf("repertoire of %s: %w", w.Dir, err)
+		return nil, fmt.Errorf("repertoire of %s: %w", w.Dir, err)
 	}
-	return w.saveArrays(repertoireFile, r.arrays())
+	return r.arrays(), nil
 }
 
 // SaveSnapshot writes a repertoire without its genotypes to the folder snapshots; see [SnapshotDue]
@@ -161,6 +172,7 @@ func (w *Writer) Discard() error {
 		}
 	}
 	_ = w.DropReplay() // useless without a checkpoint
+	_ = w.dropRows()
 	for _, name := range []string{configFile, lockFile} {
 		_ = os.Remove(filepath.Join(w.Dir, name))
 	}

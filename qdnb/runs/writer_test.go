@@ -71,7 +71,7 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Errorf("generations %v, %v", column, err)
 	}
 	if repertoire, err := r.Repertoire(); err != nil || !reflect.DeepEqual(repertoire,
-		testRepertoire()) {
+		packedRepertoire()) {
 		t.Errorf("repertoire %+v, %v", repertoire, err)
 	}
 	if repertoire, err := r.RepertoireMap(); err != nil || repertoire.Genotypes !=

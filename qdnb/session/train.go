@@ -271,7 +271,7 @@ func (t *training) finish() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.writer.SaveRepertoire(repertoire); err != nil {
+	if err := t.writer.StageRepertoire(repertoire); err != nil {
 		return "", err
 	}
 	if s, ok := t.search.(discoveringSearch); ok {

@@ -30,6 +30,7 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 		if st != nil {
 			names := append([]string{"genotypes", scratchKey, originsKey}, st.archive.Fields()...)
 			c.Add(&st.contents, s.programs.Workers, prefix, names...)
+			c.Sparse(prefix+"genotypes", prefix+"fitnesses")
 		}
 	}
 	if s.learning != nil {
@@ -59,6 +60,7 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	}
 	c := &xla.Checkpoint{}
 	c.Add(&st.contents, s.programs.Workers, "", names...)
+	c.Sparse("genotypes", "fitnesses")
 	return c.Arrays()
 }
 

@@ -18,6 +18,7 @@ func (s *Search) checkpoint() *xla.Checkpoint {
 	c := &xla.Checkpoint{}
 	c.Add(&s.state, 1, "")
 	c.Add(&s.measuring.passive, 1, "passive_", repertoireNames...)
+	c.Sparse("passive_genotypes", "passive_fitnesses")
 	return c
 }
 

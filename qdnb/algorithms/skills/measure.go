@@ -180,5 +180,6 @@ func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
 	}
 	c := &xla.Checkpoint{}
 	c.Add(&s.measuring.passive, 1, "", names...)
+	c.Sparse("genotypes", "fitnesses")
 	return c.Arrays()
 }
