@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -347,20 +348,39 @@ func (w *Writer) readRowsFile(file string) (npz.Array, error) {
 		return npz.Array{}, errors.New("a name of a file of rows is invalid")
 	}
 	path := w.rowsPath(file)
-	r, err := npz.Open(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return npz.Array{}, fmt.Errorf("%s is missing", path)
 	} else if err != nil {
 		return npz.Array{}, err
 	}
-	defer r.Close()
+	defer f.Close()
+	rows, err := genotypesIn(f)
+	if err != nil {
+		return npz.Array{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return rows, nil
+}
+
+// genotypesIn reads the genotypes in a file. A disk error, unlike damaged contents, is an
+// [fs.PathError].
+func genotypesIn(f *os.File) (npz.Array, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return npz.Array{}, err
+	}
+	// an offset outside of the file is damage, but an fs.PathError of the file itself
+	r, err := npz.NewReader(io.NewSectionReader(f, 0, info.Size()), info.Size())
+	if err != nil {
+		return npz.Array{}, err
+	}
 	rows, err := r.Read(genotypesKey)
 	if err != nil {
 		return npz.Array{}, err
 	}
 	if _, ok := rows.Data.([]float32); !ok || len(rows.Shape) != 2 {
-		return npz.Array{}, fmt.Errorf("%s: genotypes is %s %v, not float32 [n, parameters]", path,
-			rows.DType(), rows.Shape)
+		return npz.Array{}, fmt.Errorf("genotypes is %s %v, not float32 [n, parameters]", rows.DType(),
+			rows.Shape)
 	}
 	return rows, nil
 }
