@@ -2,6 +2,7 @@ package xla_test
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,44 @@ func TestSlicesAreStoredInOrder(t *testing.T) {
 				t.Errorf("slices of %d on %d workers: %v, %v", size, workers, got, err)
 			}
 			v.Free()
+		}
+	}
+}
+
+// The rows of a sparse matrix whose number in the vector is -Inf are zero on the host.
+func TestSparseRowsAreNotCopied(t *testing.T) {
+	empty := float32(math.Inf(-1))
+	upload := func(a npz.Array) xla.Array {
+		v, err := xla.Uploads(a, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return xla.Value(v)
+	}
+	matrix := upload(npz.Of([]float32{1, 2, 3, 4, 5, 6}, 3, 2))
+	vector := upload(npz.Of([]float32{0, empty, -7}))
+	defer xla.Free(&matrix, &vector)
+	for _, by := range []xla.Array{vector, matrix} {
+		c := &xla.Checkpoint{}
+		c.Add(&matrix, 1, "", "matrix") // before what selects its rows
+		c.Add(&by, 1, "", "by")
+		c.Sparse("matrix", "by")
+		arrays, err := c.Arrays()
+		if by.Dims()[0] != 3 || len(by.Dims()) > 1 {
+			if err == nil || !strings.Contains(err.Error(), "6 numbers cannot select rows") {
+				t.Errorf("a matrix selects rows: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := arrays["matrix"]; !slices.Equal(got.Data.([]float32), []float32{1, 2, 0, 0, 5, 6}) ||
+			!slices.Equal(got.Shape, []int{3, 2}) {
+			t.Errorf("%v", got)
+		}
+		if err := c.Restore(arrays); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"testing"
 	"time"
 
@@ -57,7 +58,14 @@ func trainForever(root string) error {
 		if err := ring.save(w, 30*(g+1)); err != nil {
 			return err
 		}
-		if err := w.SaveCheckpoint(g, map[string]npz.Array{"state": npz.Of(state)}, nil); err != nil {
+		arrays := gridAt(g).arrays()
+		arrays["state"] = npz.Of(state)
+		if g%4 == 3 { // a run that is extended again and again
+			if err := w.StageRepertoire(gridAt(g).repertoire()); err != nil {
+				return err
+			}
+		}
+		if err := w.SaveCheckpoint(g, arrays, nil); err != nil {
 			return err
 		}
 		if err := w.SaveStatus(status); err != nil {
@@ -121,6 +129,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			must(t, err)
 			if state[0] != float32(generation) || state[len(state)-1] != float32(generation) {
 				t.Fatalf("generation %d holds %v", generation, state[0])
+			}
+			for name, want := range gridAt(generation).arrays() {
+				if name != "state" && !reflect.DeepEqual(arrays[name], want) {
+					t.Fatalf("generation %d: %s is %v", generation, name, arrays[name])
+				}
 			}
 			must(t, w.Begin(generation, "generation", "qd_score"))
 			table, err := w.Metrics()
