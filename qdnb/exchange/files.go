@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io/fs"
 	"maps"
 	"math"
@@ -21,6 +22,7 @@ import (
 type floats struct {
 	Shape []int
 	data  []float32
+	rows  [][]float32 // instead of data; a row of zeros may be nil
 }
 
 // npyFile returns the path of an .npy file as its name, and a function that reads it.
@@ -47,7 +49,7 @@ func readFloats(name string, read func() (npz.Array, error)) (floats, error) {
 		return floats{}, errors.Errorf("%s has type %s, not float32 or float64", name, t)
 	}
 	data, err := a.Float32s()
-	return floats{a.Shape, data}, err
+	return floats{Shape: a.Shape, data: data}, err
 }
 
 // repertoireArrays maps the arrays of a repertoire to their number of axes.
@@ -109,15 +111,33 @@ func readRepertoire(path string) (map[string]floats, error) {
 func digest(arrays map[string]floats) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		fmt.Fprintln(sum, name, arrays[name].Shape)
-		buffer := make([]byte, 0, 1<<16)
-		for part := range slices.Chunk(arrays[name].data, 1<<14) {
-			buffer = buffer[:0]
-			for _, x := range part {
-				buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(x))
+		a := arrays[name]
+		fmt.Fprintln(sum, name, a.Shape)
+		if a.rows == nil {
+			a.rows = [][]float32{a.data}
+		}
+		var zeros []float32
+		for _, row := range a.rows {
+			if row == nil { // left out
+				if zeros == nil {
+					zeros = make([]float32, a.Shape[1])
+				}
+				row = zeros
 			}
-			sum.Write(buffer)
+			hashFloats(sum, row)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// hashFloats adds the bytes of numbers, little-endian, to a hash.
+func hashFloats(sum hash.Hash, flat []float32) {
+	buffer := make([]byte, 0, 1<<16)
+	for part := range slices.Chunk(flat, 1<<14) {
+		buffer = buffer[:0]
+		for _, x := range part {
+			buffer = binary.LittleEndian.AppendUint32(buffer, math.Float32bits(x))
+		}
+		sum.Write(buffer)
+	}
 }

@@ -209,6 +209,8 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if err := clean(r); err != nil {
 		return nil, errors.WithMessage(err, s.Repertoire)
 	}
+	// files with the rows of empty cells and without have the same digest
+	arrays["genotypes"] = floats{Shape: []int{cells, r.Params}, rows: r.Rows()}
 	written := importedSettings{importSettings: settings, Cells: cells, Imported: digest(arrays)}
 	stats := r.Stats()
 	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage,
@@ -254,7 +256,8 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", session.Version(),
+	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported",
+		session.Version(),
 		env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, session.Columns...); err != nil {

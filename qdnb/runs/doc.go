@@ -4,10 +4,11 @@
 //	    config.json                  what determines every generation: algorithm, environment, seed, hyperparameters
 //	    status.json                  newest progress, metrics, backend and budget; whether the run is finished
 //	    metrics.csv                  one row per logging step
-//	    checkpoints/gen-000000100.npz  everything needed to resume, the newest two
+//	    checkpoints/gen-000000100.npz  everything needed to resume, the newest two; of a finished run one
+//	    rows/rows-0123456789abcdef.npz genotypes of the checkpoints, if repertoire.npz lacks them
 //	    snapshots/gen-000000050.npz    the repertoire without genotypes, nine in the first half of the budget and one at its end
 //	    replay/000000000000-000000025000.npz  rows of the replay buffer, if the algorithm has one; see [Writer.SaveReplay]
-//	    repertoire.npz               the final repertoire, with genotypes
+//	    repertoire.npz               the final repertoire, with the genotypes of its filled cells
 //	    skills.npz                   a skill-conditioned policy and its newest evaluation, if the algorithm has one; see [Skills]
 //	    lock                         held by the process that trains
 //
@@ -26,7 +27,8 @@
 //
 // Each file is written to a temporary file, synced and renamed, so a process killed at any time
 // leaves only complete files. A checkpoint ends in the SHA-256 of all preceding bytes. A truncated
-// or damaged checkpoint is skipped with a warning, and the previous one is used. Rows logged after
+// or damaged checkpoint is skipped with a warning, and the previous one is used. So is a checkpoint
+// whose genotypes are damaged, of which it has the SHA-256. Rows logged after
 // the checkpoint are dropped on resuming ([Writer.Begin]), so a killed run ends with the same files
 // as an uninterrupted one. A checkpoint contains metrics.csv up to its generation, which restores a
 // damaged file. status.json contains checksums of itself and of the log. The folder's name contains

@@ -23,7 +23,7 @@ type grid [8]int64
 
 const gridParams = 3
 
-// at returns the grid after a generation: cell k changes every k+1 generations from generation k on;
+// gridAt returns the grid after a generation: cell k changes every k+1 generations from generation k on;
 // the last cell is never filled.
 func gridAt(generation int64) (g grid) {
 	for k := range g {
@@ -35,7 +35,7 @@ func gridAt(generation int64) (g grid) {
 	return g
 }
 
-// genotype returns the genotype of a cell filled in a generation.
+// gridGenotype returns the genotype of a cell filled in a generation.
 func gridGenotype(cell int, generation int64) []float32 {
 	return []float32{float32(cell), float32(generation), float32(cell) / 7}
 }
