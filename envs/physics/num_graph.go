@@ -148,6 +148,9 @@ func (a num) max(b num) num { return combine(a, b, math.Max, Max) }
 func (a num) neg() num  { return a.apply(func(k float64) float64 { return -k }, Neg) }
 func (a num) abs() num  { return a.apply(math.Abs, Abs) }
 func (a num) sqrt() num { return a.apply(math.Sqrt, Sqrt) }
+func (a num) floor() num {
+	return a.apply(math.Floor, Floor)
+}
 
 func (a num) sign() num {
 	return a.above(0).choose(constant(a.rows, 1), a.below(0).choose(constant(a.rows, -1), a.zero()))
