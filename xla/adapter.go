@@ -74,7 +74,7 @@ type nestingBuilder struct {
 	main    *nestingFunction
 	open    []*nestingFunction // closures being built, innermost last
 
-	parameters []compute.Value // of the main function
+	parameters, outputs []compute.Value // of the main function
 }
 
 func (b *nestingBuilder) Main() compute.Function {
@@ -136,6 +136,9 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 				return err
 			}
 		}
+	}
+	if f == f.builder.main {
+		f.builder.outputs = outputs
 	}
 	return f.Function.Return(outputs, shardings)
 }
