@@ -120,7 +120,7 @@ func (s *System) integratePositionBased(all limbs, from drive, record *stageReco
 		record.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
 		return s.move(all, d)
 	}
-	if record != nil {
+	if record != nil || accelerated(all[0].pos.z.graph()) {
 		before = s.project(step(all, from, record), all)
 		record.bodies("s1_after", before)
 		return step(before, from, nil), before
