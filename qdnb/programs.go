@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/envs"
@@ -20,8 +21,8 @@ const programSteps = 42
 
 // WritePrograms writes the StableHLO text of every program of a run, as it is built for a kind of
 // backend (cpu, cuda or tpu) with the given number of devices, to NAME.mlir in dir, or NAME-2.mlir and
-// so on for other programs of the same name. It compiles and computes nothing and needs no such
-// device; see [xla.DryRun]. Besides the algorithms of [Train],
+// so on for other programs of the same name, and the flags that qdnb sets for XLA to xla_flags.txt.
+// It compiles and computes nothing and needs no such device; see [xla.DryRun]. Besides the algorithms of [Train],
 // the spec may name [Adaptation], or [HierarchicalControl] with five skills of the paper's size. It
 // returns the paths of the files.
 func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []string, err error) {
@@ -42,6 +43,15 @@ func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []s
 		}
 	})
 	if err != nil {
+		return nil, err
+	}
+	var flags []string
+	for name, value := range xla.Flags(kind) {
+		flags = append(flags, name+"="+value)
+	}
+	slices.Sort(flags)
+	if err := os.WriteFile(filepath.Join(dir, "xla_flags.txt"), []byte(strings.Join(flags, " ")),
+		0o666); err != nil {
 		return nil, err
 	}
 	switch spec.Algorithm {

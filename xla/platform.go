@@ -143,7 +143,7 @@ func open(spec string) (*Platform, error) {
 // openFirst tries the accelerators of the machine, then XLA:CPU, then Go.
 func openFirst() (*Platform, error) {
 	for _, kind := range []Kind{CUDA, TPU} {
-		if !hasDevice(kind) {
+		if !hasDevice("/", kind) {
 			continue
 		}
 		if path := FindPlugin(kind); path != "" {
@@ -180,7 +180,7 @@ func load(kind Kind, path string) (*Platform, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, errors.Errorf("no PJRT plugin at %s", path)
 	}
-	setFlags(kind)
+	setFlags(kind, path)
 	if err := checkPlugin(kind, path); err != nil {
 		return nil, err
 	}
