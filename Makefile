@@ -137,6 +137,14 @@ aot: check compile .tools/peer-aot/.stamp ## compile all programs for an H100 an
 	@go build -o build/qdnb ./cmd/qdnb
 	@$(PYTHON) tools/aot.py $(AOT_ARGS) build/qdnb
 
+BACKEND ?= cuda
+
+.PHONY: accelerator
+accelerator: ## measure a machine with a GPU or TPU, in at most 8 minutes, without network: results in build/accelerator (BACKEND=tpu; BACKEND=cpu for a dry run)
+	@mkdir -p build
+	@if command -v go >/dev/null; then GOPROXY=off go build -o build/qdnb ./cmd/qdnb; fi
+	@$(PYTHON) tools/accelerator.py --backend $(BACKEND) $(ACCELERATOR_ARGS) build/qdnb
+
 .tools/peer-%/.stamp: tools/peer/%.txt
 	@echo "== installing the $* peer into .tools/peer-$* (about a minute)"
 	@tools/setup peer $*
