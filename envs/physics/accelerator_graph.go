@@ -17,15 +17,24 @@ import (
 // has at most 96 arguments.
 const maxSplit = 64
 
+// maxSplitContacts is the largest number of possible contacts of a system with split rows: each is
+// code of its own, which XLA must compile.
+const maxSplitContacts = 24
+
 // splits reports whether graphs keep the rows of a state in arrays of their own.
 func (s *System) splits(g *Graph) bool {
-	arrays := 0
+	arrays, contacts := 0, 0
 	for _, varies := range s.varies {
 		if varies {
 			arrays += len(s.place)
 		}
 	}
-	return accelerated(g) && arrays <= maxSplit
+	for _, group := range s.contacts {
+		for _, set := range group.sets {
+			contacts += set.radius.rows
+		}
+	}
+	return accelerated(g) && arrays <= maxSplit && contacts <= maxSplitContacts
 }
 
 // accelerated reports whether a graph is for a GPU or a TPU.
