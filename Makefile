@@ -21,7 +21,7 @@ TEST_TIMEOUT ?= 900
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 # --- the main job
 
@@ -83,6 +83,22 @@ test-determinism: check compile plugin ## train everything twice, with one worke
 	@echo "== go test ./internal/faults with QDNB_DETERMINISM=1"
 	@QDNB_DETERMINISM=1 go test -count 1 -timeout 2h -v -run TestSameBytes ./internal/faults
 	@echo "make test-determinism: all passed"
+
+.PHONY: test-tab
+test-tab: setup gopls .tools/browser/.stamp ## press Tab in JupyterLab with a headless Chromium, and check the completions (pictures in build/tab)
+	@.tools/browser/bin/python tools/tab.py
+	@echo "make test-tab: all passed"
+
+.PHONY: test-kubernetes
+test-kubernetes: check compile .tools/kubernetes/.stamp ## run a plan as a Job of a real Kubernetes control plane on this machine, with lost pods and nodes
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
+	@.tools/kubernetes/venv/bin/python tools/kubernetes/test_job.py build/qdnb
+	@echo "make test-kubernetes: all passed"
+
+.PHONY: check-image
+check-image: check ## lint Containerfile, build its images and try them (needs buildah; says what it could not check)
+	@tools/image
 
 .PHONY: race
 race: check ## run the race detector on packages without GoMLX
@@ -242,6 +258,22 @@ check:
 	@echo "== installing JupyterLab into .tools/venv (about half a minute)"
 	@tools/setup python
 	@touch $@
+
+.tools/browser/.stamp: tools/browser.txt
+	@echo "== installing Playwright into .tools/browser"
+	@tools/setup browser
+	@touch $@
+
+.tools/kubernetes/.stamp: tools/kubernetes/go.mod tools/kubernetes/requirements.txt
+	@echo "== building a Kubernetes control plane into .tools/kubernetes (a quarter of an hour on two cores)"
+	@tools/setup kubernetes
+	@touch $@
+
+KERNEL ?= gonb
+
+.PHONY: kernel
+kernel: setup ## install the Go kernel of this checkout for your own Jupyter, VS Code or Colab (KERNEL=qdnb for another name)
+	@$(PYTHON) tools/install_kernel.py $(KERNEL)
 
 # For JupyterLab's Tab and Shift+Tab. Nothing else needs it, so failures are ignored.
 .PHONY: gopls

@@ -3,6 +3,7 @@ module example.com/qdnb
 go 1.26.5
 
 require (
+	github.com/aclements/go-moremath v0.0.0-20241023150245-c8bbc672ef66
 	github.com/alecthomas/kong v1.12.1
 	github.com/gofrs/flock v0.13.0
 	github.com/gomlx/compute v0.1.6

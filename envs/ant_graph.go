@@ -3,6 +3,7 @@ package envs
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 )
@@ -47,39 +48,19 @@ func antFalls(ceiling float64) func(StepView) *Node {
 }
 
 // ant builds the task of an ant in a model.
-func ant(name string, model physics.Model, o options, spec Spec) (*Rigid, error) {
-	model, err := robots.WithGravity(model, o.gravity)
+func ant(task catalog.Task, model physics.Model, o options) (*Rigid, error) {
+	system, err := o.system(model, robots.AntLeg)
 	if err != nil {
 		return nil, err
 	}
-	if model, err = robots.WithStrength(model, o.actuators, robots.AntLeg...); err != nil {
-		return nil, err
-	}
-	system, err := physics.NewSystem(model)
-	if err != nil {
-		return nil, err
-	}
-	spec.Name, spec.Actions = name, system.Actions()
-	if spec.Length == 0 {
-		spec.Length = 250
-	}
-	contacts := 6 * len(model.Bodies)
-	spec.Observations += 27 + contacts
 	return &Rigid{
-		Settings: spec, System: system, Noise: 0.1, Contacts: contacts,
+		Settings: task.Spec, System: system, Noise: 0.1, Contacts: 6 * len(model.Bodies),
 		Observe: antObservation, Reward: antForward, Done: antFalls(1), Leg: robots.AntLeg,
 	}, nil
 }
 
-func makeAntUni(o options) (Env, error) {
-	if err := o.noTarget(); err != nil {
-		return nil, err
-	}
-	env, err := ant("ant-uni", robots.Ant(physics.Spring), o, Spec{
-		Offset: 3.24, FitnessRange: [2]float64{-1000, 2500},
-		Descriptor: contactDescriptor("front left foot", "back left foot", "back right foot",
-			"front right foot"),
-	})
+func makeAntUni(task catalog.Task, o options) (Env, error) {
+	env, err := ant(task, robots.Ant(physics.Spring), o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,50 +68,24 @@ func makeAntUni(o options) (Env, error) {
 	return env, nil
 }
 
-// contactDescriptor is the fraction of steps in which each foot touches the ground.
-func contactDescriptor(feet ...string) Descriptor {
-	d := Descriptor{Kind: Mean}
-	for _, foot := range feet {
-		d.Lower, d.Upper = append(d.Lower, 0), append(d.Upper, 1)
-		d.Components = append(d.Components, "contact of "+foot)
-	}
-	return d
-}
-
-func positionDescriptor(x0, y0, x1, y1 float32) Descriptor {
-	return Descriptor{Kind: Final, Lower: []float32{x0, y0}, Upper: []float32{x1, y1},
-		Components: []string{"final x (m)", "final y (m)"}}
-}
-
-func makeAntOmni(o options) (Env, error) {
-	if err := o.noTarget(); err != nil {
-		return nil, err
-	}
-	limits := positionDescriptor(-30, -30, 30, 30)
-	env, err := ant("ant-omni", robots.Ant(physics.Spring), o,
-		Spec{Offset: 3, FitnessRange: [2]float64{-500, 250}, Descriptor: limits})
+func makeAntOmni(task catalog.Task, o options) (Env, error) {
+	env, err := ant(task, robots.Ant(physics.Spring), o)
 	if err != nil {
 		return nil, err
 	}
 	env.Reward = func(_, after StepView, action *Node) *Node { return Neg(antEffort(after, action)) }
 	const far = 1e10
-	clipping := o.clipping(limits, []float32{-far, -far}, []float32{far, far})
+	clipping := o.clipping(task.Descriptor, []float32{-far, -far}, []float32{far, far})
 	env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
 	return env, nil
 }
 
-func makeAntTrap(o options) (Env, error) {
-	if err := o.noTarget(); err != nil {
-		return nil, err
-	}
-	limits := positionDescriptor(0, -8, 30, 8)
-	env, err := ant("ant-trap", robots.Trap(robots.Ant(physics.PositionBased)), o, Spec{
-		Observations: 2, Offset: 3.38, FitnessRange: [2]float64{-200, 2000}, Descriptor: limits,
-	})
+func makeAntTrap(task catalog.Task, o options) (Env, error) {
+	env, err := ant(task, robots.Trap(robots.Ant(physics.PositionBased)), o)
 	if err != nil {
 		return nil, err
 	}
-	clipping := o.clipping(limits, []float32{0, -8}, []float32{1e10, 8})
+	clipping := o.clipping(task.Descriptor, []float32{0, -8}, []float32{1e10, 8})
 	env.Describe = func(m StepView) *Node { return position(m, antTorso, clipping) }
 	env.Observe = located(antTorso, antObservation, [2]float64{15, 0}, [2]float64{15, 8})
 	return env, nil
@@ -147,19 +102,15 @@ func located(body string, observe func(StepView) *Node, center,
 	}
 }
 
-func makeAntMaze(o options) (Env, error) {
-	target := robots.MazeTarget
-	limits := positionDescriptor(-5, -5, 40, 40)
+func makeAntMaze(task catalog.Task, o options) (Env, error) {
+	target, limits := *task.Target, task.Descriptor
 	if o.target != nil {
 		target = *o.target
 		if err := within(target, float64(limits.Lower[0]), float64(limits.Upper[0])); err != nil {
 			return nil, err
 		}
 	}
-	env, err := ant("ant-maze", robots.Maze(robots.Ant(physics.PositionBased), target), o, Spec{
-		Observations: 2, Length: 500, Offset: 40.32, FitnessRange: [2]float64{-20000, 0},
-		Descriptor: limits,
-	})
+	env, err := ant(task, robots.Maze(robots.Ant(physics.PositionBased), target), o)
 	if err != nil {
 		return nil, err
 	}

@@ -45,59 +45,6 @@ func (s State) check(env Env, method string, copies int) {
 	}
 }
 
-// Spec holds the constants of a task.
-type Spec struct {
-	Name         string
-	Observations int // size of an observation
-	Actions      int // size of an action
-	Length       int // control steps per episode, T
-
-	Descriptor Descriptor
-	// Offset is added to the QD score for every filled cell and step of an episode, so that filling
-	// a cell never lowers the score. It is minus the lowest reward of a step that the authors
-	// found.
-	Offset float64
-	// FitnessRange is the range of the paper's colour maps.
-	FitnessRange [2]float64
-}
-
-// Axes names the array sizes of a task, for [xla.Platform.Compile].
-func (s Spec) Axes() []xla.Axis {
-	return []xla.Axis{
-		{Size: s.Observations, Meaning: "numbers of an observation"},
-		{Size: s.Actions, Meaning: "numbers of an action"},
-		{Size: len(s.Descriptor.Lower), Meaning: "components of a descriptor"},
-	}
-}
-
-// QDOffset is what a filled cell adds to the QD score: Offset times the episode length.
-func (s Spec) QDOffset(length int) float64 { return s.Offset * float64(length) }
-
-// Descriptor specifies the behaviour descriptor of a task.
-type Descriptor struct {
-	Kind DescriptorKind
-	// Lower and Upper are the limits of each component in a repertoire. Descriptors outside are not
-	// clipped.
-	Lower      []float32
-	Upper      []float32
-	Components []string // axis names, with units
-	// Stays keeps the descriptor of the last step when [AutoReset] starts the next episode: a quirk
-	// of pointmaze, which the source wraps differently from the other tasks.
-	Stays bool
-}
-
-// DescriptorKind selects how state descriptors are reduced to the descriptor of an episode.
-type DescriptorKind int
-
-const (
-	// Final is the state descriptor before the last valid step.
-	Final DescriptorKind = iota
-	// Mean is the mean of the state descriptors before each valid step: contact proportions.
-	Mean
-	// None is for tasks without a descriptor.
-	None
-)
-
 // State is a batch of B environment states. It is a pytree, so loops can carry it.
 type State struct {
 	PhysicsState []*Node `checkpoint:"World"` // [..., B] each; the layout is private to the task

@@ -1,6 +1,7 @@
 package envs_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -21,7 +22,7 @@ func (c constant) Apply(*Node) *Node { return c.Action }
 // Two points move straight up, one from below the lower wall, one next to it. Their descriptors are
 // their positions before the last step.
 func ExampleRollout() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/xla"
 )
 
@@ -23,7 +24,8 @@ type traced struct {
 // the names of descriptor components and the range of colour maps, which do not change a run.
 func Fingerprint(env Env) (string, error) {
 	t := xla.NewTrace()
-	spec := env.Spec()
+	type Spec catalog.Spec // noted as envs.Spec, as in the hashes of existing runs
+	spec := Spec(env.Spec())
 	spec.FitnessRange, spec.Descriptor.Components = [2]float64{}, nil
 	t.Note(spec)
 	states, err := traceReset(t, env)

@@ -11,14 +11,6 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Conditions are the task parameters that the adaptation experiments change. The zero value is not
-// the nominal task; see [Perturbable.Nominal].
-type Conditions struct {
-	Gravity   float64    // gravity multiplier
-	Actuators float64    // actuator strength multiplier of one leg
-	Target    [2]float64 // target position x, y of ant-maze; must be zero in other tasks
-}
-
 // Perturbable is a task whose conditions are part of its state, so that one program serves all of
 // them. [Option]s are constants of a program; conditions are its inputs. States have the nominal
 // conditions until [Perturbable.Under] sets others.

@@ -6,11 +6,13 @@ import (
 
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
 )
 
-// tasks maps names to the constructors of the paper's environments.
-var tasks = map[string]func(options) (Env, error){
+// constructors maps names to the constructors of environments. A task that package catalog lacks is
+// passed without facts.
+var constructors = map[string]func(catalog.Task, options) (Env, error){
 	"pointmaze":           makePointmaze,
 	"ant-uni":             makeAntUni,
 	"ant-omni":            makeAntOmni,
@@ -22,20 +24,24 @@ var tasks = map[string]func(options) (Env, error){
 }
 
 // Names lists the environments that [Make] knows, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(tasks)) }
+func Names() []string { return slices.Sorted(maps.Keys(constructors)) }
 
 // Make builds an environment by name. An unknown name is an error that suggests the closest one. An
 // option that the environment does not support or a value out of range is an error.
 func Make(name string, opts ...Option) (Env, error) {
-	task, ok := tasks[name]
+	build, ok := constructors[name]
 	if !ok {
 		return nil, names.Unknown("environment", name, Names())
 	}
+	task, _ := catalog.Find(name)
 	o := options{gravity: 1, actuators: 1}
 	for _, set := range opts {
 		set(&o)
 	}
-	env, err := task(o)
+	if o.target != nil && !slices.Contains(task.Perturbations, TargetPosition) {
+		return nil, errors.WithMessage(errNoTarget, name)
+	}
+	env, err := build(task, o)
 	if err != nil {
 		return nil, errors.WithMessage(err, name)
 	}

@@ -6,6 +6,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/envs/robots"
 	"example.com/qdnb/xla"
 )
 
@@ -27,7 +29,7 @@ func Gravity(multiplier float64) Option { return func(o *options) { o.gravity = 
 // Actuators multiplies the strength of the actuators of one leg: the paper's leg dysfunction.
 func Actuators(multiplier float64) Option { return func(o *options) { o.actuators = multiplier } }
 
-// Target moves the target of ant-maze; robots.Targets lists the paper's positions.
+// Target moves the target of ant-maze; catalog.Targets lists the paper's positions.
 func Target(x, y float64) Option { return func(o *options) { o.target = &[2]float64{x, y} } }
 
 // FixedStart starts all episodes from the initial state of a seed, whatever their keys. AURORA
@@ -49,19 +51,24 @@ func (o options) clipping(limits Descriptor, lower, upper []float32) Descriptor 
 	return limits
 }
 
-// none returns an error if any perturbation is set.
+// none returns an error if gravity or actuators are set.
 func (o options) none() error {
 	if o.gravity != 1 || o.actuators != 1 {
 		return errors.New("has neither gravity nor actuators to change")
 	}
-	return o.noTarget()
+	return nil
 }
 
-func (o options) noTarget() error {
-	if o.target != nil {
-		return errNoTarget
+// system prepares a model with the gravity, and the strength of the actuators of a leg, that are set.
+func (o options) system(model physics.Model, leg []string) (*physics.System, error) {
+	model, err := robots.WithGravity(model, o.gravity)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	if model, err = robots.WithStrength(model, o.actuators, leg...); err != nil {
+		return nil, err
+	}
+	return physics.NewSystem(model)
 }
 
 var errNoTarget = errors.New("has no target to move; only ant-maze has one")

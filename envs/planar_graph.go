@@ -3,28 +3,18 @@ package envs
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 )
 
 // planar builds the task of a robot that runs in the x-z plane.
-func planar(model physics.Model, o options, leg []string, spec Spec) (*Rigid, error) {
-	if err := o.noTarget(); err != nil {
-		return nil, err
-	}
-	model, err := robots.WithGravity(model, o.gravity)
+func planar(task catalog.Task, model physics.Model, o options, leg []string) (*Rigid, error) {
+	system, err := o.system(model, leg)
 	if err != nil {
 		return nil, err
 	}
-	if model, err = robots.WithStrength(model, o.actuators, leg...); err != nil {
-		return nil, err
-	}
-	system, err := physics.NewSystem(model)
-	if err != nil {
-		return nil, err
-	}
-	spec.Actions, spec.Length = system.Actions(), 250
-	return &Rigid{Settings: spec, System: system, Leg: leg}, nil
+	return &Rigid{Settings: task.Spec, System: system, Leg: leg}, nil
 }
 
 // planarObservation is the observation of Brax's walker2d and halfcheetah: height and rotation of
@@ -45,11 +35,8 @@ func planarObservation(spin bool) func(StepView) *Node {
 	}
 }
 
-func makeWalkerUni(o options) (Env, error) {
-	env, err := planar(robots.Walker2d(), o, robots.Walker2dLeg, Spec{
-		Name: "walker-uni", Observations: 20, Offset: 1.413, FitnessRange: [2]float64{-200, 1500},
-		Descriptor: contactDescriptor("right foot", "left foot"),
-	})
+func makeWalkerUni(task catalog.Task, o options) (Env, error) {
+	env, err := planar(task, robots.Walker2d(), o, robots.Walker2dLeg)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +54,8 @@ func makeWalkerUni(o options) (Env, error) {
 	return env, nil
 }
 
-func makeHalfCheetahUni(o options) (Env, error) {
-	env, err := halfCheetah(robots.HalfCheetah(), o, Spec{
-		Name: "halfcheetah-uni", Observations: 23, Offset: 9.231, FitnessRange: [2]float64{-1000, 2200},
-		Descriptor: contactDescriptor("front foot", "back foot"),
-	})
+func makeHalfCheetahUni(task catalog.Task, o options) (Env, error) {
+	env, err := halfCheetah(task, robots.HalfCheetah(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -79,25 +63,18 @@ func makeHalfCheetahUni(o options) (Env, error) {
 	return env, nil
 }
 
-// HurdlesHalfway is the x in metres that halfcheetah-hurdles observes as 0. It observes the origin
-// as -1.
-const HurdlesHalfway = 15.0
-
-func makeHalfCheetahHurdles(o options) (Env, error) {
-	env, err := halfCheetah(robots.Hurdles(robots.HalfCheetah()), o, Spec{
-		Name: "halfcheetah-hurdles", Observations: 25, FitnessRange: [2]float64{-1000, 2200},
-		Descriptor: Descriptor{Kind: None},
-	})
+func makeHalfCheetahHurdles(task catalog.Task, o options) (Env, error) {
+	env, err := halfCheetah(task, robots.Hurdles(robots.HalfCheetah()), o)
 	if err != nil {
 		return nil, err
 	}
-	env.Observe = located("torso", env.Observe, [2]float64{HurdlesHalfway, 0},
-		[2]float64{HurdlesHalfway, 8})
+	env.Observe = located("torso", env.Observe, [2]float64{catalog.HurdlesHalfway, 0},
+		[2]float64{catalog.HurdlesHalfway, 8})
 	return env, nil
 }
 
-func halfCheetah(model physics.Model, o options, spec Spec) (*Rigid, error) {
-	env, err := planar(model, o, robots.HalfCheetahLeg, spec)
+func halfCheetah(task catalog.Task, model physics.Model, o options) (*Rigid, error) {
+	env, err := planar(task, model, o, robots.HalfCheetahLeg)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/xla"
 )
 
@@ -14,41 +15,22 @@ import (
 // the goal.
 type Pointmaze struct{}
 
-// The maze, in units of half its side.
-const (
-	lowerWall     = -0.5 // a wall from x = -0.5 to the right border, y in [-0.5, -0.49)
-	upperWall     = 0.2  // a wall from the left border to x = 0.5, y in [0.2, 0.21)
-	wallThickness = 0.01
-	wallEnd       = 0.5 // |x| where a wall ends
-	goalX, goalY  = -0.5, 0.8
-	goalRadius    = 0.05 // half the side of the goal's square
-)
-
-// Wall is an axis-parallel rectangle.
-type Wall struct{ X0, Y0, X1, Y1 float64 }
-
-// Walls returns the walls of the maze, for figures.
-func (Pointmaze) Walls() []Wall {
-	return []Wall{{-wallEnd, lowerWall, 1, lowerWall + wallThickness},
-		{-1, upperWall, wallEnd, upperWall + wallThickness}}
-}
+// Walls returns the walls of the maze, for figures: one from x = -0.5 to the right border, and above
+// it one from the left border to x = 0.5.
+func (Pointmaze) Walls() []Wall { return pointmaze().Walls }
 
 // Goal returns the square in which an episode ends.
-func (Pointmaze) Goal() Wall {
-	return Wall{goalX - goalRadius, goalY - goalRadius, goalX + goalRadius, goalY + goalRadius}
+func (Pointmaze) Goal() Wall { return *pointmaze().Goal }
+
+func pointmaze() catalog.Task {
+	task, _ := catalog.Find("pointmaze")
+	return task
 }
 
-func makePointmaze(o options) (Env, error) { return Pointmaze{}, o.none() }
+func makePointmaze(_ catalog.Task, o options) (Env, error) { return Pointmaze{}, o.none() }
 
 // Spec implements [Env].
-func (Pointmaze) Spec() Spec {
-	return Spec{
-		Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431,
-		FitnessRange: [2]float64{-1000, 0},
-		Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1},
-			Components: []string{"final x", "final y"}, Stays: true},
-	}
-}
+func (Pointmaze) Spec() Spec { return pointmaze().Spec }
 
 // Reset draws x in +-0.1 and y in [-1, -0.7).
 func (Pointmaze) Reset(keys xla.Key) State {
@@ -105,21 +87,21 @@ func (Pointmaze) Step(s State, action *Node) State {
 		return Add(Mul(Div(Sub(ConstAs(y, height), oldY), Sub(y, oldY)), Sub(x, oldX)), oldX)
 	}
 
-	const lowerTop, upperTop = lowerWall + wallThickness, upperWall + wallThickness
-	blocked := atLeast(hit(lowerWall, y), -wallEnd)
-	fromBelow := and(atMost(oldY, lowerWall), above(y, lowerWall), blocked)
-	fromAbove := and(below(y, lowerTop), atLeast(oldY, lowerTop), below(oldY, upperWall), blocked)
-	y = Where(fromAbove, ConstAs(y, lowerTop), Where(fromBelow, ConstAs(y, lowerWall), y))
+	maze := pointmaze()
+	lower, upper, goal, target := maze.Walls[0], maze.Walls[1], maze.Goal, maze.Target
+	blocked := atLeast(hit(lower.Y0, y), lower.X0)
+	fromBelow := and(atMost(oldY, lower.Y0), above(y, lower.Y0), blocked)
+	fromAbove := and(below(y, lower.Y1), atLeast(oldY, lower.Y1), below(oldY, upper.Y0), blocked)
+	y = Where(fromAbove, ConstAs(y, lower.Y1), Where(fromBelow, ConstAs(y, lower.Y0), y))
 
-	blocked = atMost(hit(upperWall, y), wallEnd)
-	fromAbove = and(below(y, upperTop), atLeast(oldY, upperTop), blocked)
-	fromBelow = and(above(y, upperWall), atMost(oldY, upperWall), above(oldY, lowerWall), blocked)
-	y = Where(fromBelow, ConstAs(y, upperWall), Where(fromAbove, ConstAs(y, upperTop), y))
+	blocked = atMost(hit(upper.Y0, y), upper.X1)
+	fromAbove = and(below(y, upper.Y1), atLeast(oldY, upper.Y1), blocked)
+	fromBelow = and(above(y, upper.Y0), atMost(oldY, upper.Y0), above(oldY, lower.Y0), blocked)
+	y = Where(fromBelow, ConstAs(y, upper.Y0), Where(fromAbove, ConstAs(y, upper.Y1), y))
 
 	x, y = clip(x), clip(y)
-	reward := Neg(Sqrt(Add(Square(AddScalar(x, -goalX)), Square(AddScalar(y, -goalY)))))
-	inGoal := and(atLeast(x, goalX-goalRadius), atMost(x, goalX+goalRadius),
-		atLeast(y, goalY-goalRadius), atMost(y, goalY+goalRadius))
+	reward := Neg(Sqrt(Add(Square(AddScalar(x, -target[0])), Square(AddScalar(y, -target[1])))))
+	inGoal := and(atLeast(x, goal.X0), atMost(x, goal.X1), atLeast(y, goal.Y0), atMost(y, goal.Y1))
 	return pointmazeState(x, y, reward, ConvertDType(inGoal, x.DType()))
 }
 

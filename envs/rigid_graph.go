@@ -70,8 +70,8 @@ func (r *Rigid) Walls() (walls []Wall) {
 				continue
 			}
 			if c.Shape == physics.Capsule {
-				walls = append(walls, Wall{c.Position[0] - x, c.Position[1] - y, c.Position[0] + x,
-					c.Position[1] + y})
+				walls = append(walls, Wall{X0: c.Position[0] - x, Y0: c.Position[1] - y,
+					X1: c.Position[0] + x, Y1: c.Position[1] + y})
 			}
 		}
 	}

@@ -220,28 +220,3 @@ func (r Recorder) at(step *Node, steps int) *Node {
 	kept := Equal(MulScalar(row, int32(r.Every)), step)
 	return Where(kept, row, ConstAs(step, int32(r.Rows(steps))))
 }
-
-// Trace runs policies like [Rollout] and returns every step: the state descriptors [steps, B, d]
-// before it, and the rewards and done flags [steps, B] of it.
-func Trace[P Policy](env Env, policy P, start State, steps int) (descriptors, rewards,
-	dones *Node) {
-	type running struct {
-		Policy                      P
-		State                       State
-		Descriptors, Rewards, Dones *Node
-	}
-	g := start.Reward.Graph()
-	batch := start.Reward.Shape().Dimensions[0]
-	flat := Zeros(g, shapes.Make(dtypes.Float32, steps, batch))
-	run := running{policy, start, Zeros(g, shapes.Make(dtypes.Float32, steps, batch,
-		len(env.Spec().Descriptor.Lower))), flat, flat}
-	run = xla.For(g, steps, run, func(step *Node, r running) running {
-		next := Step(env, r.State, r.Policy.Apply(r.State.Observation))
-		r.Descriptors = xla.SetRows(r.Descriptors, step, InsertAxes(r.State.Descriptor, 0))
-		r.Rewards = xla.SetRows(r.Rewards, step, InsertAxes(next.Reward, 0))
-		r.Dones = xla.SetRows(r.Dones, step, InsertAxes(next.Done, 0))
-		r.State = next
-		return r
-	})
-	return run.Descriptors, run.Rewards, run.Dones
-}

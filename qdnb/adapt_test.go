@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -26,8 +28,8 @@ func walkers(t *testing.T, root string, algorithm string) *runs.Run {
 		}
 		return row
 	}
-	spec := Must(envs.Make("walker-uni")).Spec()
-	config := Must(runs.NewConfig(algorithm, "walker-uni", 0,
+	spec := nb.Must(envs.Make("walker-uni")).Spec()
+	config := nb.Must(runs.NewConfig(algorithm, "walker-uni", 0,
 		map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	run, err := runs.Import(root, config, func(w *runs.Writer) error {
 		if algorithm == "map-elites" {
@@ -59,7 +61,7 @@ func walkers(t *testing.T, root string, algorithm string) *runs.Run {
 // rowsOf returns the metrics of an adaptation, [value, skill], as rows by column name.
 func rowsOf(t *testing.T, run *runs.Run) []map[string]float64 {
 	t.Helper()
-	table := Must(run.Metrics())
+	table := nb.Must(run.Metrics())
 	var rows []map[string]float64
 	for _, row := range table.Rows {
 		named := map[string]float64{}
@@ -82,29 +84,29 @@ func TestAdapt(t *testing.T) {
 			Skills: skills, Perturbation: envs.GravityMultiplier, Values: [][]float64{{0.5}, {1}, {3}},
 			Episodes: 6, Seed: 4, Runs: root, Quiet: true,
 		}
-		run := Must(Adapt(context.Background(), spec))
+		run := nb.Must(Adapt(context.Background(), spec))
 		if !run.Status.Finished || !strings.HasPrefix(run.Name(), "adaptation-walker-uni-0-") {
 			t.Fatalf("%+v", run)
 		}
-		policies, _ := Must2(everySkill(skills))
+		all := nb.Must(policies.All(skills)).Policies
 		rows := rowsOf(t, run)
-		if len(rows) != 3*len(policies) || len(policies) < 2 {
-			t.Fatalf("%d rows of %d policies", len(rows), len(policies))
+		if len(rows) != 3*len(all) || len(all) < 2 {
+			t.Fatalf("%d rows of %d policies", len(rows), len(all))
 		}
 		for i, k := range []float64{0.5, 1, 3} {
-			evaluated := EvaluateSpec{Episodes: 6, Seed: 4,
+			evaluated := PlaySpec{Episodes: 6, Seed: 4,
 				Conditions: &envs.Conditions{Gravity: k, Actuators: 1}}
 			if k == 1 {
 				evaluated.Conditions = nil
 			}
-			for _, policy := range policies {
+			for _, policy := range all {
 				if policy.Cell {
 					evaluated.Cells = append(evaluated.Cells, policy.Number)
 				}
 			}
-			found := Must(Evaluate(skills, evaluated))
+			found := nb.Must(Play(background, skills, evaluated))
 			for j, r := range found.Results {
-				row := rows[i*len(policies)+j]
+				row := rows[i*len(all)+j]
 				low, high := r.Quartiles()
 				want := map[string]float64{"index": float64(i), "x": k, "skill": float64(r.Number),
 					"fitness_median": r.Median(),
@@ -118,7 +120,7 @@ func TestAdapt(t *testing.T) {
 					t.Errorf("value %d, skill %d: y is %v, quartiles %v and %v", i, j, row["y"], low, high)
 				}
 			}
-			if i > 0 && rows[i*len(policies)]["fitness_median"] == rows[0]["fitness_median"] {
+			if i > 0 && rows[i*len(all)]["fitness_median"] == rows[0]["fitness_median"] {
 				t.Errorf("gravity times %v changes nothing", k)
 			}
 		}
@@ -136,15 +138,15 @@ func TestAdapt(t *testing.T) {
 		if _, err := Adapt(stopped, again); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("interrupted: %v", err)
 		}
-		resumed := Must(Adapt(context.Background(), again))
+		resumed := nb.Must(Adapt(context.Background(), again))
 		for _, name := range []string{"config.json", "metrics.csv"} {
-			a, b := Must(os.ReadFile(filepath.Join(run.Dir, name))),
-				Must(os.ReadFile(filepath.Join(resumed.Dir, name)))
+			a, b := nb.Must(os.ReadFile(filepath.Join(run.Dir, name))),
+				nb.Must(os.ReadFile(filepath.Join(resumed.Dir, name)))
 			if string(a) != string(b) {
 				t.Errorf("%s: after an interruption %s differs", algorithm, name)
 			}
 		}
-		if loaded := Must(Adapt(context.Background(),
+		if loaded := nb.Must(Adapt(context.Background(),
 			spec)); loaded.Status.Updated != run.Status.Updated {
 			t.Error("an existing run was computed again")
 		}
@@ -164,7 +166,7 @@ func TestAdaptRefuses(t *testing.T) {
 	skills := walkers(t, root, "map-elites")
 	unfinished := *skills
 	unfinished.Status.Finished = false
-	maze := Must(Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config())
+	maze := nb.Must(Spec{Algorithm: "map-elites", Env: "pointmaze"}.Config())
 	for want, change := range map[string]func(*AdaptSpec){
 		"set Skills":                             func(s *AdaptSpec) { s.Skills = nil },
 		"is not finished":                        func(s *AdaptSpec) { s.Skills = &unfinished },

@@ -13,8 +13,11 @@ import (
 	"testing"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/watch"
 	"example.com/qdnb/xla"
 )
 
@@ -29,8 +32,8 @@ func cheetahs(t *testing.T, root string, algorithm string) *runs.Run {
 		}
 		return row
 	}
-	spec := Must(envs.Make(hurdlesSkillEnv)).Spec()
-	config := Must(runs.NewConfig(algorithm, hurdlesSkillEnv, 3,
+	spec := nb.Must(envs.Make(hurdlesSkillEnv)).Spec()
+	config := nb.Must(runs.NewConfig(algorithm, hurdlesSkillEnv, 3,
 		map[string]any{"hidden": []int{8}, "episode_length": 20}))
 	run, err := runs.Import(root, config, func(w *runs.Writer) error {
 		if algorithm == "map-elites" {
@@ -63,11 +66,10 @@ func cheetahs(t *testing.T, root string, algorithm string) *runs.Run {
 func smallControl(skills *runs.Run, folder string, iterations int) ControlSpec {
 	return ControlSpec{
 		Skills: skills, Runs: folder, Budget: Generations(iterations), Backend: "go", Quiet: true,
-		Set: []string{
+		Tune: runs.Assign(
 			"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2",
 			"decision_length=2", "episode_length=6",
-			"evaluation_envs=2", "policy_hidden=8", "value_hidden=8",
-		},
+			"evaluation_envs=2", "policy_hidden=8", "value_hidden=8"),
 	}
 }
 
@@ -82,7 +84,7 @@ func controlled(t *testing.T, s ControlSpec) *runs.Run {
 
 func policyBytes(t *testing.T, run *runs.Run) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(run.Dir, controlPolicyFile))
+	data, err := os.ReadFile(filepath.Join(run.Dir, policies.ControllerFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +100,13 @@ func TestControl(t *testing.T) {
 		spec := smallControl(skills, root, 3)
 		whole := controlled(t, spec)
 		if s := whole.Status; !s.Finished || s.Generation != 3 || s.EnvSteps !=
-			3*2*2*2 || s.Evaluations != 4*2 || whole.Config.Env != hurdlesEnv || whole.Config.Seed != 3 {
+			3*2*2*2 || s.Evaluations != 4*2 || whole.Config.Env != policies.HurdlesEnv || whole.Config.Seed != 3 {
 			t.Errorf("%s: %+v of %+v", algorithm, s, whole.Config)
 		}
-		table := Must(whole.Metrics())
-		if want := append(slices.Clone(controlColumns), "policy_loss", "value_loss",
-			"entropy"); !slices.Equal(table.Columns, want) {
+		table := nb.Must(whole.Metrics())
+		if want := []string{"generation", "evaluations", "env_steps", "seconds", "fitness_mean",
+			"fitness_std", "fitness_max", "hurdles_mean", "hurdles_max", "policy_loss", "value_loss",
+			"entropy"}; !slices.Equal(table.Columns, want) {
 			t.Errorf("columns %v", table.Columns)
 		}
 		best := math.Inf(-1)
@@ -146,9 +149,9 @@ func TestControl(t *testing.T) {
 // The skills of a meta-controller have the same means as the genotypes of the run's skills.
 func TestControlSkills(t *testing.T) {
 	run := cheetahs(t, t.TempDir(), "diayn")
-	skills := Must(run.Skills())
-	set := Must(controlSkills(run))
-	params, flat := set.task.Skills.Net.Params(), Must(set.rows.Float32s())
+	skills := nb.Must(run.Skills())
+	set := nb.Must(policies.ForControl(run))
+	params, flat := set.Task.Skills.Net.Params(), nb.Must(set.Rows.Float32s())
 	for k := range skills.Count {
 		row, want := flat[k*params:(k+1)*params], skills.Genotype(k)
 		// The rows are the same up to the last layer, where half of each row gives the scales.
@@ -162,40 +165,39 @@ func TestControlSkills(t *testing.T) {
 			t.Errorf("skill %d has other means than its genotype", k)
 		}
 	}
-	set = Must(controlSkills(cheetahs(t, t.TempDir(), "map-elites")))
-	if !slices.Equal(set.numbers, []int{0, 2, 3}) || set.task.Skills.Gaussian {
-		t.Errorf("cells %v", set.numbers)
+	set = nb.Must(policies.ForControl(cheetahs(t, t.TempDir(), "map-elites")))
+	if !slices.Equal(set.Numbers, []int{0, 2, 3}) || set.Task.Skills.Gaussian {
+		t.Errorf("cells %v", set.Numbers)
 	}
 }
 
 func TestControlConfig(t *testing.T) {
-	training := Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
-	config := Must(ControlConfig(training, PaperBudget, ControlSpec{}))
-	if config.Algorithm != "ppo" || config.Env != hurdlesEnv || config.Seed != 2 || !strings.Contains(
+	training := nb.Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
+	config := nb.Must(ControlSpec{}.Config(training, PaperBudget))
+	if config.Algorithm != "ppo" || config.Env != policies.HurdlesEnv || config.Seed != 2 || !strings.Contains(
 		string(config.Hyperparameters), `"published_credit":false`) ||
 		!strings.Contains(string(config.Hyperparameters), `"num_envs":2048`) {
 		t.Errorf("%+v %s", config, config.Hyperparameters)
 	}
-	other := Must(ControlConfig(training, Generations(1), ControlSpec{}))
-	set := Must(ControlConfig(training, PaperBudget,
-		ControlSpec{Set: []string{"published_credit=true"}}))
+	other := nb.Must(ControlSpec{}.Config(training, Generations(1)))
+	set := nb.Must(ControlSpec{Tune: runs.Assign("published_credit=true")}.Config(training,
+		PaperBudget))
 	if names := []string{config.Name(), other.Name(),
 		set.Name()}; len(slices.Compact(slices.Sorted(slices.Values(names)))) != 3 {
 		t.Errorf("names %v", names)
 	}
-	elsewhere := Must(Spec{Algorithm: "map-elites", Env: "walker-uni"}.Config())
+	elsewhere := nb.Must(Spec{Algorithm: "map-elites", Env: "walker-uni"}.Config())
 	for want, try := range map[string]func() error{
 		"halfcheetah-hurdles needs skills of halfcheetah-uni": func() error {
-			_,
-				err := ControlConfig(elsewhere, PaperBudget, ControlSpec{})
+			_, err := ControlSpec{}.Config(elsewhere, PaperBudget)
 			return err
 		},
 		`did you mean "num_envs"`: func() error {
-			_, err := ControlConfig(training, PaperBudget, ControlSpec{Set: []string{"num_env=3"}})
+			_, err := ControlSpec{Tune: runs.Assign("num_env=3")}.Config(training, PaperBudget)
 			return err
 		},
 		"must be a multiple of num_envs": func() error {
-			_, err := ControlConfig(training, PaperBudget, ControlSpec{Set: []string{"num_envs=3"}})
+			_, err := ControlSpec{Tune: runs.Assign("num_envs=3")}.Config(training, PaperBudget)
 			return err
 		},
 		"set Skills": func() error { _, err := Control(context.Background(), ControlSpec{}); return err },
@@ -214,44 +216,58 @@ func TestControlConfig(t *testing.T) {
 func TestHurdlesPassed(t *testing.T) {
 	for x, want := range map[float64]int{-5: 0, 0: 0, 3: 0, 3.001: 1, 5.9: 1, 6.1: 2, 29.9: 9,
 		30.1: 10, 100: 10} {
-		if got := hurdlesPassed((x - 15) / 15); got != want {
+		if got := policies.HurdlesPassed((x - 15) / 15); got != want {
 			t.Errorf("%d hurdles passed at %v m, want %d", got, x, want)
 		}
 	}
-	if got := hurdlesPassed(math.NaN()); got != 0 {
+	if got := policies.HurdlesPassed(math.NaN()); got != 0 {
 		t.Errorf("%d hurdles passed at NaN", got)
 	}
 }
 
-// Watch is deterministic, and the episode has the length of its decisions.
-func TestWatch(t *testing.T) {
+// A meta-controller is played deterministically, and the episode has the length of its decisions.
+func TestPlayOfAMetaController(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	root := t.TempDir()
-	skills := cheetahs(t, root, "map-elites")
-	run := controlled(t, smallControl(skills, root, 1))
-	e := Must(Watch(run, 5))
-	again, other := Must(Watch(run, 5)), Must(Watch(run, 6))
-	if !slices.Equal(e.X, again.X) || !slices.Equal(e.Skills, again.Skills) || slices.Equal(e.X,
-		other.X) {
+	run := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
+	play := func(seed int64) (*Recording, []float32, *watch.Choices) {
+		r := nb.Must(Play(background, run, PlaySpec{Seed: seed}))
+		e := r.Results[0].Recorded[0]
+		var x []float32
+		for _, at := range e.Path {
+			x = append(x, at[0])
+		}
+		return r, x, e.Choices
+	}
+	e, x, choices := play(5)
+	_, again, same := play(5)
+	_, other, _ := play(6)
+	if !slices.Equal(x, again) || !slices.Equal(choices.Skills, same.Skills) || slices.Equal(x, other) {
 		t.Error("episodes do not depend on their seeds alone")
 	}
-	if len(e.X) != 6 || len(e.Skills) != 3 || math.Abs(e.X[0]) > 0.5 || e.Z[0] < 0.2 || e.Z[0] >
-		1.5 || !e.Cells {
+	z := e.Results[0].Recorded[0].Path[0][1]
+	if len(x) != 6 || len(choices.Skills) != 3 || math.Abs(float64(x[0])) > 0.5 || z < 0.2 || z > 1.5 ||
+		!choices.Cells {
 		t.Errorf("%+v", e)
 	}
-	for _, cell := range e.Skills {
+	for _, cell := range choices.Skills {
 		if !slices.Contains([]int{0, 2, 3}, cell) {
 			t.Errorf("cell %d is empty", cell)
 		}
 	}
 	// The sum of the velocities is the distance, which bounds the return.
-	if distance := (e.X[5] - e.X[0]) / 0.05; e.Fitness > distance+20 {
-		t.Errorf("return %v for the positions %v", e.Fitness, e.X)
+	if distance := (x[5] - x[0]) / 0.05; e.Results[0].Fitnesses[0] > distance+20 {
+		t.Errorf("return %v for the positions %v", e.Results[0].Fitnesses, x)
 	}
-	if _, err := Must(e.Figure()).PNG(figures.Resolution); err != nil {
+	if _, err := nb.Must(e.Trajectories()).PNG(figures.Resolution); err != nil {
 		t.Error(err)
 	}
-	if _, err := Watch(skills, 0); err == nil || !strings.Contains(err.Error(), "no meta-controller") {
+	if several := nb.Must(Play(background, run, PlaySpec{Seed: 5, Episodes: 3})); len(
+		several.Results[0].Fitnesses) != 3 || several.Results[0].Recorded != nil {
+		t.Errorf("%+v", several)
+	}
+	if _, err := Play(background, run, PlaySpec{Archived: true}); err == nil || !strings.Contains(
+		err.Error(), "selects skills itself") {
 		t.Error(err)
 	}
 }

@@ -5,14 +5,18 @@ import (
 	"fmt"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
 )
 
 // The example discovers running skills, trains a meta-controller that chooses among them to pass
-// hurdles, and draws one of its episodes. At the paper's sizes, without Set, this takes hours.
+// hurdles, and draws one of its episodes. At the paper's sizes, without Tune, this takes hours.
 func ExampleControl() {
-	skills, err := qdnb.Train(qdnb.Spec{
+	skills, err := qdnb.Train(context.Background(), qdnb.Spec{
 		Algorithm: "map-elites", Env: "halfcheetah-uni", Budget: qdnb.Generations(100),
-		Set: []string{"batch=200", "cells=128", "hidden=64,64"},
+		Tune: qdnb.Tune(func(h *evolution.MapElites) {
+			h.Batch, h.Cells, h.Hidden = 200, 128, []int{64, 64}
+		}),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -20,19 +24,22 @@ func ExampleControl() {
 	}
 	run, err := qdnb.Control(context.Background(), qdnb.ControlSpec{
 		Skills: skills, Budget: qdnb.Generations(50),
-		Set: []string{"num_envs=64", "batch_size=32", "num_minibatches=4", "learning_rate=1e-3"},
+		Tune: qdnb.Tune(func(h *hierarchy.Settings) {
+			h.NumEnvs, h.BatchSize, h.NumMinibatches, h.LearningRate = 64, 32, 4, 1e-3
+		}),
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	episode, err := qdnb.Watch(run, 0)
+	recording, err := qdnb.Play(context.Background(), run, qdnb.PlaySpec{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(episode.Fitness, episode.Hurdles)
-	figure, err := episode.Figure()
+	played := recording.Results[0]
+	fmt.Println(played.Fitnesses[0], played.Recorded[0].Choices.Hurdles)
+	figure, err := recording.Trajectories()
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -23,16 +23,16 @@ import (
 func smallDiscovery(algorithm, folder string, iterations int) Spec {
 	spec := small(folder, iterations)
 	spec.Algorithm = algorithm
-	spec.Set = []string{"env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
+	spec.Tune = runs.Assign("env_batch_size=6", "grad_updates_per_step=0.5", "batch_size=16",
 		"replay_buffer_size=180", "hidden=[8,8]", "learning_rate=0.01",
 		"cells=32", "cvt_samples=500", "episode_length=20", "evaluation_states=2",
-		"evaluation_interval=30", "early_interval=12"}
+		"evaluation_interval=30", "early_interval=12")
 	if algorithm == "sac" {
 		return spec
 	}
-	spec.Set = append(spec.Set, "num_skills=3", "diversity_hidden=[8]")
+	spec.Tune = more(spec.Tune, "num_skills=3", "diversity_hidden=[8]")
 	if strings.Contains(algorithm, "smerl") {
-		spec.Set = append(spec.Set, "smerl_target=-20", "smerl_margin=2")
+		spec.Tune = more(spec.Tune, "smerl_target=-20", "smerl_margin=2")
 	}
 	return spec
 }
@@ -56,7 +56,7 @@ func TestSkillsResumeBitForBit(t *testing.T) {
 			of := func(folder string, iterations int) Spec {
 				spec := smallDiscovery(algorithm, folder, iterations)
 				if algorithm == "sac" {
-					spec.Set = append(spec.Set, "fix_alpha=false")
+					spec.Tune = more(spec.Tune, "fix_alpha=false")
 				}
 				return spec
 			}
@@ -189,8 +189,8 @@ func TestSkillsAreMeasured(t *testing.T) {
 			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm,
 				repertoire.Cells(), stats, run.Status)
 		}
-		if episodes, err := Replay(run, 1,
-			repertoire.Best()); err != nil || len(episodes) != 1 || len(episodes[0].Rewards) != 20 {
+		if played, err := Play(background, run, PlaySpec{Seed: 1, Cells: []int{repertoire.Best()}}); err !=
+			nil || len(played.Results) != 1 || len(played.Results[0].Recorded[0].Path) != 20 {
 			t.Errorf("%s: replaying its best policy: %v", algorithm, err)
 		}
 	}
@@ -207,23 +207,23 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 		want, algorithm string
 		change          func(*Spec)
 	}{
-		{`unknown field "nm_skills"`, "diayn", func(s *Spec) { s.Set = append(s.Set, "nm_skills=3") }},
-		{`unknown field "num_skills"`, "sac", func(s *Spec) { s.Set = append(s.Set, "num_skills=3") }},
+		{`unknown field "nm_skills"`, "diayn", func(s *Spec) { s.Tune = more(s.Tune, "nm_skills=3") }},
+		{`unknown field "num_skills"`, "sac", func(s *Spec) { s.Tune = more(s.Tune, "num_skills=3") }},
 		{`unknown field "diversity_reward_scale"`, "dads",
-			func(s *Spec) { s.Set = append(s.Set, "diversity_reward_scale=3") }},
+			func(s *Spec) { s.Tune = more(s.Tune, "diversity_reward_scale=3") }},
 		{`unknown field "smerl_target"`, "diayn-reward",
-			func(s *Spec) { s.Set = append(s.Set, "smerl_target=3") }},
-		{`unknown field "batch"`, "diayn", func(s *Spec) { s.Set = append(s.Set, "batch=3") }},
+			func(s *Spec) { s.Tune = more(s.Tune, "smerl_target=3") }},
+		{`unknown field "batch"`, "diayn", func(s *Spec) { s.Tune = more(s.Tune, "batch=3") }},
 		{"replay_buffer_size must be a multiple of env_batch_size", "diayn",
-			func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=181") }},
+			func(s *Spec) { s.Tune = more(s.Tune, "replay_buffer_size=181") }},
 		{"replay_buffer_size must hold whole episodes of all environments, at least 120", "smerl-dads",
-			func(s *Spec) { s.Set = append(s.Set, "replay_buffer_size=60") }},
+			func(s *Spec) { s.Tune = more(s.Tune, "replay_buffer_size=60") }},
 		{"num_skills must be between 1 and", "dads",
-			func(s *Spec) { s.Set = append(s.Set, "num_skills=0") }},
+			func(s *Spec) { s.Tune = more(s.Tune, "num_skills=0") }},
 		// JSON has no infinity
-		{"smerl_target", "smerl-diayn", func(s *Spec) { s.Set = append(s.Set, "smerl_target=-Inf") }},
+		{"smerl_target", "smerl-diayn", func(s *Spec) { s.Tune = more(s.Tune, "smerl_target=-Inf") }},
 		{"smerl_target is unknown for this environment", "smerl-diayn", func(s *Spec) {
-			s.Env, s.Environment, s.Set = "", plane{"plane"}, s.Set[:len(s.Set)-2]
+			s.Env, s.Environment, s.Tune = "", plane{"plane"}, smallDiscovery("diayn", "", 1).Tune
 		}},
 		{"halfcheetah-hurdles has no descriptor", "diayn",
 			func(s *Spec) { s.Env = "halfcheetah-hurdles" }},
@@ -233,9 +233,9 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 		{"sac has no skills", "sac", func(s *Spec) { s.Diversity, s.Name = diversity, "mine" }},
 		{"sac has no skills", "sac", func(s *Spec) { s.Objective, s.Name = objective, "mine" }},
 		{"map-elites has no diversity reward or objective", "map-elites",
-			func(s *Spec) { s.Diversity, s.Name, s.Set = diversity, "mine", nil }},
+			func(s *Spec) { s.Diversity, s.Name, s.Tune = diversity, "mine", nil }},
 		{"pga-aurora has no diversity reward or objective", "pga-aurora",
-			func(s *Spec) { s.Objective, s.Name, s.Set = objective, "mine", nil }},
+			func(s *Spec) { s.Objective, s.Name, s.Tune = objective, "mine", nil }},
 		{"a variant needs a name that no algorithm has", "diayn", func(s *Spec) { s.Objective = objective }},
 		{"a variant needs a name that no algorithm has", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
 		{"a variant needs a name that no algorithm has", "diayn",
@@ -243,7 +243,7 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 	} {
 		spec := smallDiscovery(c.algorithm, t.TempDir(), 1)
 		c.change(&spec)
-		run, err := Train(spec)
+		run, err := Train(background, spec)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want one line with %q", c.algorithm, err, c.want)
 		}

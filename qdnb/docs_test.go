@@ -15,6 +15,8 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
 	"example.com/qdnb/qdnb/algorithms/td3"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // The root of the repository, relative to this package.
@@ -135,8 +137,7 @@ func compare(t *testing.T, env string, common map[string]string, by map[string]m
 }
 
 // The paper's training environments. Other environments need not be in the tables.
-var trained = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni",
-	"halfcheetah-uni"}
+var trained = protocol.Environments()
 
 func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
@@ -151,12 +152,14 @@ func TestPagesListAllSettingsOfAlgorithms(t *testing.T) {
 				compare(t, env, common, by, config.Hyperparameters)
 
 				// The documented settings can be set, and change nothing.
+				var set []string
 				for name, text := range common {
 					if text == byEnvironment {
 						text = by[env][name]
 					}
-					spec.Set = append(spec.Set, name+"="+text)
+					set = append(set, name+"="+text)
 				}
+				spec.Tune = runs.Assign(set...)
 				if again, err := spec.Config(); err != nil || again.Hash() != config.Hash() {
 					t.Errorf("%s with all that the page says: %v, %s is not %s", env, err, again.Hyperparameters,
 						config.Hyperparameters)
@@ -294,5 +297,46 @@ func TestBrokenLinksAreFound(t *testing.T) {
 	if got, want := broken(path, page), []string{"none.md", "#two", "none.png",
 		"gone.png"}; !slices.Equal(got, want) {
 		t.Errorf("broken: %q, not %q", got, want)
+	}
+}
+
+// The pages of docs/README.md end with links to the pages before and after them, in its order.
+func TestPagesLinkBackAndForward(t *testing.T) {
+	docs := filepath.Join(root, "docs")
+	index := read(t, filepath.Join(docs, "README.md"))
+	list, _, _ := strings.Cut(index, "\nPackage documentation")
+	var pages []string // paths relative to docs
+	for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(list, -1) {
+		pages = append(pages, filepath.FromSlash(link[1]))
+	}
+	listed := map[string]bool{"README.md": true}
+	for i, page := range pages {
+		listed[page] = true
+		if filepath.Ext(page) != ".md" {
+			continue
+		}
+		next := "README.md"
+		if i+1 < len(pages) {
+			next = pages[i+1]
+		}
+		text := read(t, filepath.Join(docs, page))
+		last := text[strings.LastIndex(strings.TrimSpace(text), "\n\n")+2:]
+		got := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(last, -1)
+		var links []string
+		for _, link := range got {
+			links = append(links, filepath.Join(filepath.Dir(page), filepath.FromSlash(link[1])))
+		}
+		if want := []string{pages[i-1], next}; !slices.Equal(links, want) {
+			t.Errorf("docs/%s ends with links to %v, want %v", page, links, want)
+		}
+	}
+	for _, path := range documents(t) {
+		page, err := filepath.Rel(docs, path)
+		if err != nil || strings.HasPrefix(page, "..") || filepath.Dir(page) == "algorithms" {
+			continue // pages of single algorithms are listed by algorithms/README.md
+		}
+		if !listed[page] {
+			t.Errorf("docs/README.md does not list %s", page)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
@@ -53,7 +54,7 @@ func svg(t *testing.T, figure *figures.Figure) string {
 	if err := figure.Save(file); err != nil {
 		t.Fatal(err)
 	}
-	return string(Must(os.ReadFile(file)))
+	return string(nb.Must(os.ReadFile(file)))
 }
 
 func TestCustomEnvironment(t *testing.T) {
@@ -73,34 +74,30 @@ func TestCustomEnvironment(t *testing.T) {
 		t.Error("another name is in the same folder")
 	}
 
-	repertoire := Must(run.Repertoire())
+	repertoire := nb.Must(run.Repertoire())
 	cells := repertoire.Filled()[:2]
-	episodes, err := ReplayIn(env, run, 3, cells...)
-	if err != nil || len(episodes) != 2 || len(episodes[0].Descriptors) !=
-		20 || !(episodes[0].Fitness < 0) {
-		t.Fatalf("%d episodes, %v", len(episodes), err)
+	in := func(env envs.Env) PlaySpec { return PlaySpec{Environment: env, Seed: 3, Cells: cells} }
+	played, err := Play(background, run, in(env))
+	if err != nil || len(played.Results) != 2 || len(played.Results[0].Recorded[0].Path) != 20 ||
+		!(played.Results[0].Fitnesses[0] < 0) {
+		t.Fatalf("%+v, %v", played, err)
 	}
-	if _, err := Replay(run, 3, cells...); err == nil || !strings.Contains(err.Error(),
-		"plane is a custom environment: pass it to ReplayIn") {
+	if _, err := Play(background, run, in(nil)); err == nil || !strings.Contains(err.Error(),
+		"plane is not a built-in environment: set Environment") {
 		t.Errorf("without the environment: %v", err)
 	}
-	if _, err := ReplayIn(envs.AutoReset(plane{}, 5), run, 3,
-		cells...); err == nil || !strings.Contains(err.Error(), "the environment has no name") {
+	if _, err := Play(background, run, in(envs.AutoReset(plane{}, 5))); err == nil || !strings.Contains(err.Error(), "the environment has no name") {
 		t.Errorf("an environment without a name: %v", err)
 	}
-	ant := Must(envs.Make("ant-uni"))
-	if _, err := ReplayIn(ant, run, 3, cells...); err == nil || !strings.Contains(err.Error(),
+	ant := nb.Must(envs.Make("ant-uni"))
+	if _, err := Play(background, run, in(ant)); err == nil || !strings.Contains(err.Error(),
 		"it was trained in another environment") {
 		t.Errorf("in another environment: %v", err)
 	}
 
-	if _, err := Trajectories(run, 3, cells...); err == nil || !strings.Contains(err.Error(),
-		"TrajectoriesIn") {
-		t.Errorf("trajectories without the environment: %v", err)
-	}
 	for name, figure := range map[string]*figures.Figure{
-		"trajectories": Must(TrajectoriesIn(env, run, 3, cells...)),
-		"repertoire":   Must(figures.Repertoire(run)), "snapshots": Must(figures.Snapshots(run, 2)),
+		"trajectories": nb.Must(trajectories(run, in(env))),
+		"repertoire":   nb.Must(figures.Repertoire(run)), "snapshots": nb.Must(figures.Snapshots(run, 2)),
 	} {
 		for _, label := range []string{"east (m)", "north (m)"} {
 			if !strings.Contains(svg(t, figure), label) {
@@ -128,7 +125,7 @@ func TestCustomEnvironmentMistakesGiveOneLine(t *testing.T) {
 	} {
 		spec := own(t.TempDir(), plane{"plane"})
 		change(&spec)
-		run, err := Train(spec)
+		run, err := Train(background, spec)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}
@@ -145,7 +142,7 @@ func TestRunsOfOlderProgramsHaveFigures(t *testing.T) {
 		t.Errorf("the run records the descriptor %v", run.Status.Descriptor)
 	}
 	file := filepath.Join(run.Dir, "status.json")
-	data := Must(os.ReadFile(file))
+	data := nb.Must(os.ReadFile(file))
 	start := bytes.Index(data, []byte(`"descriptor"`))
 	end := start + bytes.IndexByte(data[start:], ']') + 2
 	data = append(append([]byte{}, data[:start]...), data[end:]...)
@@ -154,11 +151,11 @@ func TestRunsOfOlderProgramsHaveFigures(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	older := Must(runs.Open(run.Dir))
+	older := nb.Must(runs.Open(run.Dir))
 	if older.Status.Descriptor != nil {
 		t.Fatal("the test proves nothing")
 	}
-	if !strings.Contains(svg(t, Must(figures.Repertoire(older))), "final x") {
+	if !strings.Contains(svg(t, nb.Must(figures.Repertoire(older))), "final x") {
 		t.Error("no axis is called final x")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -76,12 +78,18 @@ func driftFitness(s *runs.Skills, skill int, start []float32, steps int) float64
 // madeUp returns a run on drift with a made-up policy and episodes of 12 steps.
 func madeUp(t *testing.T, count int) (*runs.Run, *runs.Skills) {
 	t.Helper()
+	return madeUpOn(t, "drift", count)
+}
+
+// madeUpOn is [madeUp] in an environment with two observations and actions.
+func madeUpOn(t *testing.T, env string, count int) (*runs.Run, *runs.Skills) {
+	t.Helper()
 	s := &runs.Skills{Observations: 2, Actions: 2, Count: count, Hidden: []int{6, 5}}
 	random := rand.New(rand.NewPCG(7, uint64(count)))
 	for range runs.Row(s.Sizes()) {
 		s.Policy = append(s.Policy, float32(random.NormFloat64()))
 	}
-	config := Must(runs.NewConfig("dads", "drift", 0,
+	config := nb.Must(runs.NewConfig("dads", env, 0,
 		map[string]any{"hidden": []int{1}, "episode_length": 12}))
 	run, err := runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
 		if err := w.SaveSkills(s); err != nil {
@@ -101,8 +109,8 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 	for _, backend := range []string{"", "go"} {
 		for _, count := range []int{3, 0} {
 			run, skills := madeUp(t, count)
-			spec := EvaluateSpec{Environment: drift{"drift"}, Episodes: 7, Seed: 5, Backend: backend}
-			found := Must(Evaluate(run, spec))
+			spec := PlaySpec{Environment: drift{"drift"}, Episodes: 7, Seed: 5, Backend: backend}
+			found := nb.Must(Play(background, run, spec))
 			if found.Env != "drift" || found.Episodes != 7 || found.Steps != 12 || found.Backend ==
 				"" || len(found.Results) != max(1, count) {
 				t.Fatalf("%+v", found)
@@ -134,7 +142,7 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 			}
 			last := len(found.Results) - 1
 			spec.Skills = []int{last}
-			if alone := Must(Evaluate(run,
+			if alone := nb.Must(Play(background, run,
 				spec)); len(alone.Results) != 1 || !slices.Equal(alone.Results[0].Fitnesses,
 				found.Results[last].Fitnesses) {
 				t.Errorf("skill %d alone: %+v, not %+v", last, alone.Results, found.Results[last])
@@ -146,8 +154,8 @@ func TestEvaluateDoesWhatTheNetworkDoes(t *testing.T) {
 // More episodes than one call of the program computes still start from different states.
 func TestEvaluateInParts(t *testing.T) {
 	run, skills := madeUp(t, 2)
-	n := episodesAtOnce + 3
-	found := Must(Evaluate(run, EvaluateSpec{Environment: drift{"drift"}, Episodes: n,
+	n := 2051 // a call of the program computes 2048
+	found := nb.Must(Play(background, run, PlaySpec{Environment: drift{"drift"}, Episodes: n,
 		Skills: []int{1}}))
 	r, starts := found.Results[0], map[string]bool{}
 	for i, fitness := range r.Fitnesses {
@@ -165,16 +173,16 @@ func TestEvaluateInParts(t *testing.T) {
 }
 
 func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
-	e := Evaluated{Fitnesses: []float32{4, 1, 3, 8}, Descriptors: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+	e := policies.Evaluated{Fitnesses: []float32{4, 1, 3, 8}, Descriptors: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
 	if e.Mean() != 4 || e.Median() != 3.5 || math.Abs(e.Std()-math.Sqrt(26.0/4)) >
 		1e-12 || !slices.Equal(e.Descriptor(), []float64{4, 5}) {
 		t.Errorf("%g, %g, %g, %g", e.Mean(), e.Median(), e.Std(), e.Descriptor())
 	}
-	one := Evaluated{Fitnesses: []float32{-2}}
+	one := policies.Evaluated{Fitnesses: []float32{-2}}
 	if one.Mean() != -2 || one.Std() != 0 || one.Median() != -2 || len(one.Descriptor()) != 0 {
 		t.Errorf("one episode: %g, %g, %g, %g", one.Mean(), one.Std(), one.Median(), one.Descriptor())
 	}
-	lost := Evaluated{Fitnesses: []float32{1, float32(math.Inf(-1))}}
+	lost := policies.Evaluated{Fitnesses: []float32{1, float32(math.Inf(-1))}}
 	if !math.IsInf(lost.Mean(), -1) || !math.IsNaN(lost.Std()) {
 		t.Errorf("a lost episode: %g, %g", lost.Mean(), lost.Std())
 	}
@@ -183,9 +191,9 @@ func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
 // The mean fitness of a cell is close to its fitness in the repertoire. Initial states differ.
 func TestEvaluateCells(t *testing.T) {
 	run := train(t, small(t.TempDir(), 4))
-	repertoire := Must(run.Repertoire())
+	repertoire := nb.Must(run.Repertoire())
 	best := repertoire.Best()
-	found := Must(Evaluate(run, EvaluateSpec{Episodes: 20, Backend: "go"}))
+	found := nb.Must(Play(background, run, PlaySpec{Episodes: 20, Backend: "go"}))
 	r := found.Results[0]
 	if len(found.Results) != 1 || !r.Cell || r.Number != best || found.Steps != 20 || found.Env !=
 		"pointmaze" || !slices.Equal(r.Genotype, repertoire.Genotype(best)) {
@@ -196,7 +204,7 @@ func TestEvaluateCells(t *testing.T) {
 		t.Errorf("fitness %g, std %g; it was found with %g", r.Mean(), r.Std(),
 			repertoire.Fitnesses[best])
 	}
-	two := Must(Evaluate(run, EvaluateSpec{Episodes: 2, Cells: repertoire.Filled()[:2]}))
+	two := nb.Must(Play(background, run, PlaySpec{Episodes: 2, Cells: repertoire.Filled()[:2]}))
 	if len(two.Results) != 2 || two.Results[1].Number != repertoire.Filled()[1] {
 		t.Errorf("%+v", two)
 	}
@@ -204,42 +212,38 @@ func TestEvaluateCells(t *testing.T) {
 	empty := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
 	skilled, _ := madeUp(t, 2)
-	for want, evaluate := range map[string]func() (*Evaluation, error){
-		"episodes must be between 1 and 1048576, not 0": func() (*Evaluation,
-			error) {
-			return Evaluate(run, EvaluateSpec{})
+	for want, evaluate := range map[string]func() (*Recording, error){
+		"episodes must be between 1 and 1048576, not -1": func() (*Recording, error) {
+			return Play(background, run, PlaySpec{Episodes: -1})
 		},
-		"there is no cell 32": func() (*Evaluation,
-			error) {
-			return Evaluate(run, EvaluateSpec{Episodes: 1, Cells: []int{32}})
+		"there is no cell 32": func() (*Recording, error) {
+			return Play(background, run, PlaySpec{Episodes: 1, Cells: []int{32}})
 		},
-		fmt.Sprintf("cell %d is empty", empty): func() (*Evaluation, error) {
-			return Evaluate(run, EvaluateSpec{Episodes: 1, Cells: []int{empty}})
+		fmt.Sprintf("cell %d is empty", empty): func() (*Recording, error) {
+			return Play(background, run, PlaySpec{Episodes: 1, Cells: []int{empty}})
 		},
-		"no skills: give a cell": func() (*Evaluation,
-			error) {
-			return Evaluate(run, EvaluateSpec{Episodes: 1, Skills: []int{0}})
+		"no skills: give a cell": func() (*Recording, error) {
+			return Play(background, run, PlaySpec{Episodes: 1, Skills: []int{0}})
 		},
-		"ant-uni has 87 observations and 8 actions": func() (*Evaluation, error) {
-			return Evaluate(run, EvaluateSpec{Episodes: 1, Environment: Must(envs.Make("ant-uni"))})
+		"ant-uni has 87 observations and 8 actions": func() (*Recording, error) {
+			return Play(background, run, PlaySpec{Episodes: 1, Environment: nb.Must(envs.Make("ant-uni"))})
 		},
-		"there is no skill 2": func() (*Evaluation, error) {
-			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Skills: []int{2},
+		"there is no skill 2": func() (*Recording, error) {
+			return Play(background, skilled, PlaySpec{Episodes: 1, Skills: []int{2},
 				Environment: drift{"drift"}})
 		},
-		"no repertoire: give a skill": func() (*Evaluation, error) {
-			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{2}, Environment: drift{"drift"}})
+		"no repertoire: give a skill": func() (*Recording, error) {
+			return Play(background, skilled, PlaySpec{Episodes: 1, Cells: []int{2}, Environment: drift{"drift"}})
 		},
-		"are mutually exclusive": func() (*Evaluation, error) {
-			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
+		"are mutually exclusive": func() (*Recording, error) {
+			return Play(background, skilled, PlaySpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
 				Environment: drift{"drift"}})
 		},
-		"drift is not a built-in environment": func() (*Evaluation,
-			error) {
-			return Evaluate(skilled, EvaluateSpec{Episodes: 1})
+		"drift is not a built-in environment": func() (*Recording, error) {
+			return Play(background, skilled, PlaySpec{Episodes: 1})
 		},
-		"policies for ant-uni have 611 parameters": func() (*Evaluation, error) {
-			return Evaluate(skilled, EvaluateSpec{Episodes: 1, Environment: Must(envs.Make("ant-uni"))})
+		"policies for ant-uni have 611 parameters": func() (*Recording, error) {
+			return Play(background, skilled, PlaySpec{Episodes: 1, Environment: nb.Must(envs.Make("ant-uni"))})
 		},
 	} {
 		if _, err := evaluate(); err == nil || !strings.Contains(err.Error(),

@@ -12,7 +12,9 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/xla"
 )
 
@@ -26,7 +28,7 @@ func here(lines int) string {
 func lineWith(t *testing.T, text string) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
-	before, _, found := strings.Cut(string(Must(os.ReadFile(file))), "\n"+text)
+	before, _, found := strings.Cut(string(nb.Must(os.ReadFile(file))), "\n"+text)
 	if !found {
 		t.Fatalf("no line begins with %q", text)
 	}
@@ -42,7 +44,7 @@ func (f failing) check(t *testing.T, spec Spec) {
 	if spec.Environment == nil {
 		spec.Name = "variant"
 	}
-	_, err := Train(spec)
+	_, err := Train(background, spec)
 	want := fmt.Sprintf("%s at %s: program %q cannot be compiled: ", f.function, f.at, f.program)
 	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), f.rest) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v; want one line %s...%s", err, want, f.rest)
@@ -80,7 +82,7 @@ func TestMistakesInEmittersNameTheirLine(t *testing.T) {
 		}},
 	} {
 		spec := small(t.TempDir(), 1)
-		spec.Set, spec.Emitter = append(spec.Set, "slice=8"), c.emitter
+		spec.Tune, spec.Emitter = more(spec.Tune, "slice=8"), c.emitter
 		c.check(t, spec)
 	}
 }
@@ -126,7 +128,7 @@ func TestMistakesInEnvironmentsNameTheirLine(t *testing.T) {
 		"another world":     {"generation", "qdnb.broken.Step", step, ": it returns 2 tensors for PhysicsState, not 1"},
 	} {
 		spec := own(t.TempDir(), broken{plane{"plane"}, mistake})
-		spec.Set = append(spec.Set, "slice=8")
+		spec.Tune = more(spec.Tune, "slice=8")
 		want.check(t, spec)
 	}
 	// The error blames the inner environment, not the automatic reset around it.
@@ -157,7 +159,7 @@ func (c careless) Insert(fields []*Node, found evolution.Evaluated) (after []*No
 // hasty is a learner with mistakes.
 type hasty struct{ evolution.Learner }
 
-func (h hasty) Propose(task evolution.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
+func (h hasty) Propose(task scoring.Task, studied []*Node, parents evolution.Parents, which *Node, batch int, key xla.Key) *Node {
 	return parents.Genotypes
 }
 
@@ -170,12 +172,12 @@ func TestMistakesInArchivesAndLearnersNameTheirLine(t *testing.T) {
 		"valid":       ": it returns valid individuals of shape (Bool)[32], not (Bool)[16] (32: cells of the archive; " + batchAxis + ")",
 	} {
 		spec := small(t.TempDir(), 1)
-		spec.Set, spec.Archive = append(spec.Set, "slice=8"), careless{grid, mistake}
+		spec.Tune, spec.Archive = more(spec.Tune, "slice=8"), careless{grid, mistake}
 		failing{"generation", "qdnb.careless.Insert", at, rest}.check(t, spec)
 	}
 	spec := smallOf("pga-map-elites", t.TempDir(), 1)
-	spec.Set = append(spec.Set, "slice=4")
-	spec.Learner = hasty{Must(spec.resolve()).family.(evolving).Method(grid.Centroids).Learner}
+	spec.Tune = more(spec.Tune, "slice=4")
+	spec.Learner = hasty{nb.Must(spec.resolve()).training.Family.Settings().(evolution.Hyperparameters).Method(grid.Centroids).Learner}
 	failing{"proposals", "qdnb.hasty.Propose", lineWith(t, "func (h hasty) Propose"), "(32: cells of the archive; " + paramsAxis + "; 8: proposals of a worker or proposals of the learner)"}.check(t, spec)
 }
 

@@ -18,12 +18,12 @@ func smallOf(algorithm, folder string, generations int) Spec {
 	spec := small(folder, generations)
 	spec.Algorithm = algorithm
 	if strings.Contains(algorithm, "pga") {
-		spec.Set = append(spec.Set, "critic_hidden=[8,8]", "replay_buffer_size=1000",
+		spec.Tune = more(spec.Tune, "critic_hidden=[8,8]", "replay_buffer_size=1000",
 			"num_critic_training_steps=4",
 			"num_pg_training_steps=3", "transitions_batch_size=16")
 	}
 	if strings.Contains(algorithm, "aurora") {
-		spec.Set = append(spec.Set, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
+		spec.Tune = more(spec.Tune, "capacity=24", "sampling=5", "loop=2", "epochs=3", "late_epochs=2",
 			"training_batch=8", "latent=2", "threshold=0.01")
 	}
 	return spec
@@ -104,7 +104,8 @@ func TestFamilyIsMeasured(t *testing.T) {
 				repertoire.Cells(), stats, run.Status)
 		}
 		cell := repertoire.Best()
-		if episodes, err := Replay(run, 1, cell); err != nil || len(episodes) != 1 {
+		if played, err := Play(background, run, PlaySpec{Cells: []int{cell}}); err != nil || len(
+			played.Results) != 1 {
 			t.Errorf("%s: replaying its best policy: %v", algorithm, err)
 		}
 	}
@@ -121,8 +122,8 @@ func TestFamilyMistakesGiveOneLine(t *testing.T) {
 		`unknown field "critic_hidden"`:                 {"map-elites", "critic_hidden=8"},
 	} {
 		spec := smallOf(set[0], t.TempDir(), 1)
-		spec.Set = append(spec.Set, set[1])
-		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+		spec.Tune = more(spec.Tune, set[1])
+		if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(),
 			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v; want %q", set, err, want)
 		}
@@ -149,7 +150,7 @@ func TestVariantKeepsTheRest(t *testing.T) {
 	}
 	filled := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return !math.IsInf(float64(f), -1) })
-	if _, err := Replay(run, 0, filled); err != nil {
+	if _, err := Play(background, run, PlaySpec{Cells: []int{filled}}); err != nil {
 		t.Errorf("a variant's policies cannot be replayed: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/xla"
 )
@@ -19,13 +20,13 @@ import (
 func TestFilmOfARun(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 5))
-	cells := Must(run.Repertoire()).Filled()[:2]
-	films, err := Film(run, 3, cells...)
-	if err != nil || len(films) != 2 {
-		t.Fatalf("%d films, %v", len(films), err)
+	cells := nb.Must(run.Repertoire()).Filled()[:2]
+	shown, err := films(run, PlaySpec{Seed: 3, Cells: cells})
+	if err != nil || len(shown) != 2 {
+		t.Fatalf("%d films, %v", len(shown), err)
 	}
-	evaluated := Must(Evaluate(run, EvaluateSpec{Cells: cells, Seed: 3, Episodes: 1}))
-	for i, film := range films {
+	evaluated := nb.Must(Play(background, run, PlaySpec{Cells: cells, Seed: 3, Episodes: 1}))
+	for i, film := range shown {
 		if len(film.Frames) != 21 {
 			t.Errorf("%d frames of an episode of 20 steps", len(film.Frames))
 		}
@@ -49,15 +50,15 @@ func TestFilmOfARun(t *testing.T) {
 			t.Errorf("%q, %q", film.Title, film.Subtitle)
 		}
 	}
-	if films[0].Frames[0][0] != films[1].Frames[0][0] {
+	if shown[0].Frames[0][0] != shown[1].Frames[0][0] {
 		t.Error("two films begin at different positions")
 	}
-	alone := Must(Film(run, 3, cells[1]))[0]
-	if !slices.EqualFunc(alone.Frames, films[1].Frames,
+	alone := nb.Must(films(run, PlaySpec{Seed: 3, Cells: cells[1:]}))[0]
+	if !slices.EqualFunc(alone.Frames, shown[1].Frames,
 		func(a, b []scene.Pose) bool { return slices.Equal(a, b) }) {
 		t.Error("a film depends on the others")
 	}
-	if other := Must(Film(run, 4, cells[1]))[0]; other.Frames[0][0] == alone.Frames[0][0] {
+	if other := nb.Must(films(run, PlaySpec{Seed: 4, Cells: cells[1:]}))[0]; other.Frames[0][0] == alone.Frames[0][0] {
 		t.Error("another seed begins at the same position")
 	}
 }
@@ -68,12 +69,12 @@ func TestFilmFromTheArchivedState(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	for _, algorithm := range []string{"map-elites", "pga-map-elites", "aurora"} {
 		run := train(t, smallOf(algorithm, t.TempDir(), 3))
-		r := Must(run.Repertoire())
+		r := nb.Must(run.Repertoire())
 		cells := r.Filled()[:3]
 		for _, archived := range []bool{true, false} {
-			spec := EvaluateSpec{Cells: cells, Seed: 3, Episodes: 1, Archived: archived}
-			found := Must(Evaluate(run, spec))
-			for i, film := range Must(Films(run, spec)) {
+			spec := PlaySpec{Cells: cells, Seed: 3, Episodes: 1, Archived: archived}
+			found := nb.Must(Play(background, run, spec))
+			for i, film := range nb.Must(films(run, spec)) {
 				same := math.Abs(film.Outcome.Fitness-float64(r.Fitnesses[cells[i]])) < 1e-4
 				for d, x := range r.Descriptor(cells[i]) {
 					same = same && math.Abs(film.Outcome.Descriptor[d]-float64(x)) < 1e-5
@@ -93,45 +94,44 @@ func TestFilmFromTheArchivedState(t *testing.T) {
 func TestArchivedStatesThatAreUnknown(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 3))
-	r := Must(run.Repertoire())
-	fails := func(want string, spec EvaluateSpec) {
+	r := nb.Must(run.Repertoire())
+	fails := func(want string, spec PlaySpec) {
 		t.Helper()
 		spec.Episodes, spec.Archived = 1, true
-		_, err := Evaluate(run, spec)
-		if _, of := Films(run, spec); err == nil || of == nil || !strings.Contains(err.Error(),
+		_, err := Play(background, run, spec)
+		if _, of := films(run, spec); err == nil || of == nil || !strings.Contains(err.Error(),
 			want) || of.Error() != err.Error() {
 			t.Errorf("%v, %v; want %q", err, of, want)
 		}
 	}
-	fails("choose at most 16", EvaluateSpec{Cells: slices.Repeat(r.Filled()[:1], 17)})
-	fails("mutually exclusive", EvaluateSpec{Conditions: &envs.Conditions{Gravity: 1}})
+	fails("choose at most 16", PlaySpec{Cells: slices.Repeat(r.Filled()[:1], 17)})
+	fails("mutually exclusive", PlaySpec{Conditions: &envs.Conditions{Gravity: 1}})
 	best := r.Best()
 	r.Origins[2*best] = -1
-	Check(r.Write(filepath.Join(run.Dir, "repertoire.npz")))
-	fails("an older version filled it", EvaluateSpec{})
+	nb.Check(r.Write(filepath.Join(run.Dir, "repertoire.npz")))
+	fails("an older version filled it", PlaySpec{})
 	r.Origins = nil
-	Check(r.Write(filepath.Join(run.Dir, "repertoire.npz")))
-	fails("did not store", EvaluateSpec{})
+	nb.Check(r.Write(filepath.Join(run.Dir, "repertoire.npz")))
+	fails("did not store", PlaySpec{})
 }
 
 func TestFilmMistakesGiveOneLine(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 3))
 	for what, f := range map[string]func() error{
-		"there is no cell -1": func() error { _, err := Film(run, 0, -1); return err },
+		"there is no cell -1": func() error { _, err := films(run, PlaySpec{Cells: []int{-1}}); return err },
 		"and no skills": func() error {
 			_,
-				err := Films(run, EvaluateSpec{Skills: []int{0}, Episodes: 1})
+				err := films(run, PlaySpec{Skills: []int{0}, Episodes: 1})
 			return err
 		},
 		"has no visible bodies": func() error {
-			_, err := Films(run,
-				EvaluateSpec{Environment: plane{"plane"}, Episodes: 1})
+			_, err := films(run, PlaySpec{Environment: plane{"plane"}, Episodes: 1})
 			return err
 		},
-		"between 1 and": func() error { _, err := Films(run, EvaluateSpec{}); return err },
+		"between 1 and": func() error { _, err := films(run, PlaySpec{Episodes: -1}); return err },
 		"cannot be changed": func() error {
-			_, err := Films(run, EvaluateSpec{Conditions: &envs.Conditions{Gravity: 2}, Episodes: 1})
+			_, err := films(run, PlaySpec{Conditions: &envs.Conditions{Gravity: 2}, Episodes: 1})
 			return err
 		},
 	} {
@@ -160,7 +160,7 @@ func TestFilmOfACustomEnvironment(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	env := seen{plane{"seen"}}
 	run := train(t, own(t.TempDir(), env))
-	film := Must(Films(run, EvaluateSpec{Environment: env, Episodes: 2}))[1]
+	film := nb.Must(films(run, PlaySpec{Environment: env, Episodes: 2}))[1]
 	if len(film.Frames) != 21 || !strings.HasSuffix(film.Title, "episode 2") {
 		t.Errorf("%d frames of %q", len(film.Frames), film.Title)
 	}
@@ -171,71 +171,9 @@ func TestFilmOfACustomEnvironment(t *testing.T) {
 			t.Fatalf("step %d: reward %g, want %g", i, film.Rewards[i+1], want)
 		}
 	}
-	if _, err := Film(run, 0); err == nil || !strings.Contains(err.Error(),
+	if _, err := films(run, PlaySpec{}); err == nil || !strings.Contains(err.Error(),
 		"not a built-in environment") {
 		t.Errorf("filmed without the environment: %v", err)
-	}
-}
-
-// A film stops after the last step of the episode, or before a NaN.
-func TestFilmEnds(t *testing.T) {
-	s := Must(newStage(envs.Pointmaze{}))
-	first := []float32{0, 0, 0.035, 1, 0, 0, 0}
-	row := func(x, reward, done float32) []float32 {
-		return []float32{x, 0, 0.035, 1, 0, 0, 0, reward,
-			done}
-	}
-	for what, c := range map[string]struct {
-		steps [][]float32
-		want  int
-	}{
-		"whole":  {[][]float32{row(1, -1, 0), row(2, -1, 0)}, 3},
-		"done":   {[][]float32{row(1, -1, 1), row(2, -1, 0)}, 2},
-		"NaN":    {[][]float32{row(1, -1, 0), row(float32(math.NaN()), -1, 0), row(2, -1, 0)}, 2},
-		"absurd": {[][]float32{row(1, float32(math.Inf(1)), 0)}, 1},
-	} {
-		film := s.film(first, slices.Concat(c.steps...))
-		if len(film.Frames) != c.want || len(film.Rewards) != c.want || film.Check() != nil {
-			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards),
-				c.want, film.Check())
-		}
-	}
-}
-
-// The film of a robot shows the bodies of its model, and they stand on the ground.
-func TestStill(t *testing.T) {
-	for _, name := range envs.Names() {
-		film, err := Still(Must(envs.Make(name)))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		low := math.Inf(1)
-		for i, pose := range film.Poses(0) {
-			if film.Bodies[i].Fixed {
-				continue
-			}
-			for _, s := range film.Bodies[i].Shapes {
-				for _, end := range []scene.Vec{s.A, s.B} {
-					low = min(low, pose.At(end)[2]-s.Radius)
-				}
-			}
-		}
-		if math.Abs(low) > 0.021 { // the feet of a walker start in the ground
-			t.Errorf("%s: the lowest point is at %g", name, low)
-		}
-	}
-	if film := Must(Still(Must(envs.Make("ant-maze", envs.Target(3, 4),
-		envs.FixedStart(1))))); film.Bodies[len(film.Bodies)-1].Pose.Position != (scene.Vec{3, 4, 0.5}) {
-		t.Errorf("the target is elsewhere: %+v", film.Bodies[len(film.Bodies)-1])
-	}
-	walker := Must(Still(Must(envs.Make("walker-uni"))))
-	colors := map[any]bool{}
-	for _, b := range walker.Bodies {
-		colors[b.Shapes[0].Color] = true
-	}
-	if len(colors) != 7 {
-		t.Errorf("the seven parts of a walker have %d colours", len(colors))
 	}
 }
 
@@ -244,23 +182,23 @@ func TestFilmOfAMetaController(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	root := t.TempDir()
 	run := controlled(t, smallControl(cheetahs(t, root, "map-elites"), root, 1))
-	e := Must(Watch(run, 5))
-	film := Must(Film(run, 5))[0]
-	if len(film.Frames) != len(e.X) || film.Subtitle != e.summary() {
-		t.Fatalf("%d frames of %d steps, %q", len(film.Frames), len(e.X), film.Subtitle)
+	result := nb.Must(Play(background, run, PlaySpec{Seed: 5})).Results[0]
+	path, film := result.Recorded[0].Path, result.Recorded[0].Film
+	if len(film.Frames) != len(path) || !strings.HasPrefix(film.Subtitle, "return ") {
+		t.Fatalf("%d frames of %d steps, %q", len(film.Frames), len(path), film.Subtitle)
 	}
 	sum := 0.0
 	for i, frame := range film.Frames {
 		sum += film.Rewards[i]
-		if at := frame[film.Follow].Position; math.Abs(at[0]-e.X[i]) > 1e-4 || math.Abs(at[2]-e.Z[i]) >
-			1e-5 {
-			t.Errorf("step %d: the torso is at %v, not at %g, %g", i, at, e.X[i], e.Z[i])
+		if at := frame[film.Follow].Position; math.Abs(at[0]-float64(path[i][0])) > 1e-4 ||
+			math.Abs(at[2]-float64(path[i][1])) > 1e-5 {
+			t.Errorf("step %d: the torso is at %v, not at %v", i, at, path[i])
 		}
 	}
-	if math.Abs(sum-e.Fitness) > 1e-3 {
-		t.Errorf("rewards sum to %g, the return is %g", sum, e.Fitness)
+	if fitness := float64(result.Fitnesses[0]); math.Abs(sum-fitness) > 1e-3 {
+		t.Errorf("rewards sum to %g, the return is %g", sum, fitness)
 	}
-	if _, err := Film(run, 5, 0); err == nil {
+	if _, err := films(run, PlaySpec{Cells: []int{0}}); err == nil {
 		t.Error("a meta-controller has cells")
 	}
 }
@@ -270,15 +208,15 @@ func TestFilmOfAMetaController(t *testing.T) {
 func TestFilmOfARobot(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	skills := cheetahs(t, t.TempDir(), "diayn")
-	films := Must(Film(skills, 1))
-	if len(films) != 3 || !strings.HasSuffix(films[2].Title, "skill 2") {
-		t.Fatalf("%d films, the last one %q", len(films), films[len(films)-1].Title)
+	all := nb.Must(films(skills, PlaySpec{Seed: 1}))
+	if len(all) != 3 || !strings.HasSuffix(all[2].Title, "skill 2") {
+		t.Fatalf("%d films, the last one %q", len(all), all[len(all)-1].Title)
 	}
-	one := Must(Films(skills, EvaluateSpec{Skills: []int{2}, Seed: 1, Episodes: 1}))[0]
-	light := Must(Films(skills, EvaluateSpec{Skills: []int{2}, Seed: 1, Episodes: 1,
+	one := nb.Must(films(skills, PlaySpec{Skills: []int{2}, Seed: 1, Episodes: 1}))[0]
+	light := nb.Must(films(skills, PlaySpec{Skills: []int{2}, Seed: 1, Episodes: 1,
 		Conditions: &envs.Conditions{Gravity: 0.25, Actuators: 0}}))[0]
 	last := len(one.Frames) - 1
-	if one.Frames[last][0] != films[2].Frames[last][0] || one.Frames[0][0] !=
+	if one.Frames[last][0] != all[2].Frames[last][0] || one.Frames[0][0] !=
 		light.Frames[0][0] || one.Frames[last][0] == light.Frames[last][0] {
 		t.Error("films of a skill are not reproducible, or do not depend on the conditions")
 	}
@@ -286,7 +224,11 @@ func TestFilmOfARobot(t *testing.T) {
 		light.Subtitle, want) {
 		t.Errorf("%q does not name its conditions", light.Subtitle)
 	}
-	model := Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()
+	model := nb.Must(envs.Make(hurdlesSkillEnv)).(*envs.Rigid).System.Model()
+	if joints := slices.DeleteFunc(one.Joints(),
+		func(j *scene.Joint) bool { return j == nil }); len(joints) != len(model.Joints) {
+		t.Errorf("the film has %d of the %d joints", len(joints), len(model.Joints))
+	}
 	for i, poses := range one.Frames {
 		at := map[string]scene.Pose{}
 		for k, body := range one.Bodies {

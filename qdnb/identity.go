@@ -1,6 +1,7 @@
 package qdnb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,6 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
 )
 
 // Load returns the run that [Train] returns for a spec, without training. If the run does not
@@ -27,7 +27,7 @@ func Load(spec Spec) (*runs.Run, error) {
 		if changed := p.changed(); changed != "" {
 			reason = fmt.Sprintf(" (%s)", changed)
 		}
-		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", p.config.Name(), p.Runs,
+		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", p.config().Name(), p.Runs,
 			reason)
 	}
 	run, err := runs.Open(p.dir())
@@ -45,11 +45,11 @@ func Load(spec Spec) (*runs.Run, error) {
 }
 
 // dir is the folder of the run.
-func (p plan) dir() string { return filepath.Join(p.Runs, p.config.Name()) }
+func (p plan) dir() string { return filepath.Join(p.Runs, p.config().Name()) }
 
 // fingerprints hashes the parts that the spec supplies; nil if it supplies none.
 func (p plan) fingerprints() (map[string]string, error) {
-	prints, err := p.family.fingerprints(p)
+	prints, err := p.training.Family.Fingerprints(p.training)
 	if err == nil && p.Environment != nil {
 		prints["environment"], err = envs.Fingerprint(p.Environment)
 	}
@@ -67,26 +67,20 @@ type untraceable struct{ error }
 
 // compileError returns the compiler's error for a spec with a part that cannot be built. That error
 // names the line of the mistake and the run's sizes, while tracing uses other sizes.
-func (p plan) compileError(broken untraceable) error {
-	platform, err := xla.Open(p.Backend)
-	if err != nil {
+func (p plan) compileError(ctx context.Context, broken untraceable) error {
+	if err := p.training.Compile(ctx, p.Backend); err != nil {
 		return err
 	}
-	search, err := p.search(platform)
-	if err != nil {
-		return err
-	}
-	search.Close()
 	return broken.error
 }
 
 // changed describes which of the user's parts differ from those of the newest other run with the
 // same name, environment, seed and hyperparameters. It returns "" if there is no such run.
 func (p plan) changed() string {
-	if len(p.config.Parts) == 0 {
+	if len(p.config().Parts) == 0 {
 		return ""
 	}
-	c := p.config
+	c := p.config()
 	found, _, err := runs.Find(p.Runs, fmt.Sprintf("%s-%s-%d-*", c.Algorithm, c.Env, c.Seed))
 	if err != nil {
 		return ""
@@ -120,6 +114,6 @@ func (p plan) announce() {
 		return
 	}
 	if changed := p.changed(); changed != "" {
-		fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, p.config.Name())
+		fmt.Fprintf(os.Stderr, "qdnb: %s: training a new run, %s\n", changed, p.config().Name())
 	}
 }

@@ -17,7 +17,9 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -75,7 +77,7 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 		t.Errorf("the changed one again says %q and is in %s", said, again.Dir)
 	}
 	for _, r := range []*runs.Run{run, other} {
-		if found, err := Evaluate(r, EvaluateSpec{Episodes: 2,
+		if found, err := Play(background, r, PlaySpec{Episodes: 2,
 			Backend: "go"}); err != nil || len(found.Results) != 1 {
 			t.Errorf("evaluated: %+v, %v", found, err)
 		}
@@ -85,9 +87,9 @@ func TestChangedEmitterIsAnotherRun(t *testing.T) {
 // A folder without recorded parts is not taken for the run of a variant, and Train says why.
 func TestRunWithoutRecordOfItsParts(t *testing.T) {
 	spec := variantIn(t.TempDir(), noisy(0.005))
-	config := Must(spec.Config())
+	config := nb.Must(spec.Config())
 	config.Parts = nil
-	old := Must(runs.Create(spec.Runs, config))
+	old := nb.Must(runs.Create(spec.Runs, config))
 	old.Close()
 	said := stderr(t, func() { train(t, spec) })
 	if want := old.Name() + " did not record the fingerprints of its parts"; !strings.Contains(said,
@@ -140,7 +142,7 @@ func (k keeping) Maintain(_ string, fields []*Node, _ *Node, _ xla.Key) []*Node 
 	return append([]*Node{MulScalar(fields[0], k.kept)}, fields[1:]...)
 }
 
-func (k keeping) Sequence(task evolution.Task) (envs.Recorder, bool) {
+func (k keeping) Sequence(task scoring.Task) (envs.Recorder, bool) {
 	return k.looks.Sequence(task)
 }
 
@@ -154,14 +156,14 @@ type learning struct {
 
 func (l learning) Capacity() int { return l.capacity }
 
-func (l learning) Learn(task evolution.Task, known []*Node, buffer replay.Buffer,
+func (l learning) Learn(task scoring.Task, known []*Node, buffer replay.Buffer,
 	key xla.Key) (after, losses []*Node) {
 	after, losses = l.Learner.Learn(task, known, buffer, key)
 	losses[0] = MulScalar(losses[0], l.rate)
 	return after, losses
 }
 
-func (l learning) Propose(task evolution.Task, studied []*Node, parents evolution.Parents,
+func (l learning) Propose(task scoring.Task, studied []*Node, parents evolution.Parents,
 	which *Node, batch int, key xla.Key) *Node {
 	return MulScalar(l.Learner.Propose(task, studied, parents, which, batch, key), l.proposes)
 }
@@ -223,7 +225,7 @@ func ownParts() map[string][]Spec {
 	}
 	centroids := npz.Of(make([]float32, 2*32), 32, 2)
 	method := func(algorithm string) evolution.Method {
-		return Must(smallOf(algorithm, "nowhere", 1).resolve()).family.(evolving).Method(centroids)
+		return nb.Must(smallOf(algorithm, "nowhere", 1).resolve()).training.Family.Settings().(evolution.Hyperparameters).Method(centroids)
 	}
 	grid, looks := evolution.Grid{Centroids: centroids},
 		method("aurora").Archive.(evolution.AuroraArchive)
@@ -263,14 +265,14 @@ func TestFingerprints(t *testing.T) {
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		seen := map[string]bool{}
 		for i, spec := range parts[part] {
-			config := Must(spec.Config())
+			config := nb.Must(spec.Config())
 			if i == 1 {
 				again := spec
 				again.Backend = "cpu"
 				if part != "diversity" && part != "objective" {
-					again.Set = append(slices.Clone(spec.Set), "slice=3")
+					again.Tune = more(spec.Tune, "slice=3")
 				}
-				if other := Must(again.Config()); !maps.Equal(other.Parts, config.Parts) {
+				if other := nb.Must(again.Config()); !maps.Equal(other.Parts, config.Parts) {
 					t.Errorf("%s: another backend and slice give the fingerprint %v, not %v", part, other.Parts,
 						config.Parts)
 				}
@@ -301,11 +303,11 @@ func TestFingerprints(t *testing.T) {
 // The names of runs without custom parts do not change.
 func TestPlainRunsHaveNoParts(t *testing.T) {
 	for _, spec := range []Spec{small("nowhere", 1), smallDiscovery("smerl-dads", "nowhere", 1)} {
-		if config := Must(spec.Config()); config.Parts != nil {
+		if config := nb.Must(spec.Config()); config.Parts != nil {
 			t.Errorf("%s has %v", config.Name(), config.Parts)
 		}
 	}
-	if name := Must(Spec{Algorithm: "map-elites",
+	if name := nb.Must(Spec{Algorithm: "map-elites",
 		Env: "pointmaze"}.Config()).Name(); name != "map-elites-pointmaze-0-53e07843" {
 		t.Errorf("the paper's MAP-Elites is %s: existing runs are not found", name)
 	}
@@ -318,7 +320,7 @@ func TestPartThatCannotBeBuilt(t *testing.T) {
 		evolution.EmitterFunc(func(parents evolution.Parents, keys xla.Key) *Node {
 			return Add(parents.Sample(keys), Const(parents.Genotypes.Graph(), []float32{1, 2, 3}))
 		}))
-	_, err := Train(spec)
+	_, err := Train(background, spec)
 	if err == nil || !strings.Contains(err.Error(),
 		`program "generation" cannot be compiled: `) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
@@ -344,7 +346,7 @@ func TestLoad(t *testing.T) {
 	fails("is not finished: train it with the same Spec to resume it", spec)
 	run := train(t, spec)
 	other := spec
-	other.Set = append(slices.Clone(spec.Set), "batch=8")
+	other.Tune = more(spec.Tune, "batch=8")
 	train(t, other)
 	if got, err := Load(spec); err != nil || got.Dir != run.Dir {
 		t.Errorf("%v, %v; want %s", got, err, run.Dir)
@@ -355,7 +357,7 @@ func TestLoad(t *testing.T) {
 	longer := spec
 	longer.Budget = Generations(5)
 	fails("ended before the budget of the Spec, 5 generations: train it", longer)
-	if left := Must(filepath.Glob(filepath.Join(folder, "*"))); len(left) != 2 {
+	if left := nb.Must(filepath.Glob(filepath.Join(folder, "*"))); len(left) != 2 {
 		t.Errorf("Load leaves %v", left)
 	}
 }
@@ -365,10 +367,10 @@ func TestFresh(t *testing.T) {
 	spec.Fresh = true
 	run := train(t, spec)
 	mark := filepath.Join(run.Dir, "mark")
-	Check(os.WriteFile(mark, nil, 0o666))
+	nb.Check(os.WriteFile(mark, nil, 0o666))
 	broken := spec
 	broken.Backend = filepath.Join(t.TempDir(), "none.so")
-	if _, err := Train(broken); err == nil {
+	if _, err := Train(background, broken); err == nil {
 		t.Error("an unknown backend is no error")
 	}
 	if _, err := os.Stat(mark); err != nil {
@@ -387,9 +389,9 @@ func TestFresh(t *testing.T) {
 	if found, _, err := runs.Find(spec.Runs, "*"); len(found) != 1 || err != nil {
 		t.Errorf("%d runs are listed, %v", len(found), err)
 	}
-	writer := Must(runs.Create(spec.Runs, run.Config))
+	writer := nb.Must(runs.Create(spec.Runs, run.Config))
 	defer writer.Close()
-	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+	if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(),
 		"is being trained by process") {
 		t.Errorf("a folder in use: %v", err)
 	}
@@ -403,8 +405,8 @@ func imported(t *testing.T, run *runs.Run) *runs.Run {
 	t.Helper()
 	config := run.Config
 	config.Algorithm, config.Parts = "mine", map[string]string{"emitter": "0123456789abcdef"}
-	return Must(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
-		if err := w.SaveRepertoire(Must(run.Repertoire())); err != nil {
+	return nb.Must(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
+		if err := w.SaveRepertoire(nb.Must(run.Repertoire())); err != nil {
 			return err
 		}
 		return w.SaveStatus(run.Status)

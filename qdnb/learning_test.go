@@ -1,6 +1,7 @@
 package qdnb_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -16,7 +17,7 @@ func train(t *testing.T, spec qdnb.Spec) *runs.Run {
 	if spec.Algorithm == "" {
 		spec.Algorithm, spec.Env = "map-elites", "pointmaze"
 	}
-	run, err := qdnb.Train(spec)
+	run, err := qdnb.Train(context.Background(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +32,9 @@ func train(t *testing.T, spec qdnb.Spec) *runs.Run {
 // Twenty generations of a hundred policies fill most cells before the second wall. A hundred random
 // policies fill a twentieth of the cells.
 func TestMapElitesLearnsPointmaze(t *testing.T) {
-	first := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"},
+	first := train(t, qdnb.Spec{Tune: runs.Assign("batch=100", "hidden=[64,64]"),
 		Budget: runs.Budget{Generations: 1}}).Status
-	last := train(t, qdnb.Spec{Set: []string{"batch=100", "hidden=[64,64]"},
+	last := train(t, qdnb.Spec{Tune: runs.Assign("batch=100", "hidden=[64,64]"),
 		Budget: runs.Budget{Generations: 40}}).Status
 	if last.Coverage < 30 || last.Coverage < 3*first.Coverage {
 		t.Errorf("coverage went from %.1f to %.1f %%", first.Coverage, last.Coverage)
@@ -80,12 +81,11 @@ func TestMapElitesReachesThePaperOnPointmaze(t *testing.T) {
 // sees a fitness of -156.
 func TestSACSolvesPointmaze(t *testing.T) {
 	long(t)
-	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Set: []string{
+	run := train(t, qdnb.Spec{Algorithm: "sac", Env: "pointmaze", Tune: runs.Assign(
 		"hidden=128,128", "learning_rate=0.001", "episode_length=2000", "warmup_steps=800000",
 		"grad_updates_per_step=0.5",
-		"early_interval=0", "evaluation_interval=20000",
-	}, Budget: runs.Budget{EnvSteps: 900_000}})
-	found, err := qdnb.Evaluate(run, qdnb.EvaluateSpec{Episodes: 100})
+		"early_interval=0", "evaluation_interval=20000"), Budget: runs.Budget{EnvSteps: 900_000}})
+	found, err := qdnb.Play(context.Background(), run, qdnb.PlaySpec{Episodes: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestWalkerMatchesQDaxAtGeneration30(t *testing.T) {
 		var fitness, coverage, score []float64
 		for seed := range int64(3) {
 			s := train(t, qdnb.Spec{Algorithm: algorithm, Env: "walker-uni", Seed: seed,
-				Set: []string{"batch=100"}, Budget: qdnb.Generations(30)}).Status
+				Tune: runs.Assign("batch=100"), Budget: qdnb.Generations(30)}).Status
 			fitness, coverage, score = append(fitness, s.MaxFitness), append(coverage, s.Coverage),
 				append(score, s.QDScore)
 		}
@@ -129,7 +129,8 @@ func TestPolicyGradientsFindBetterWalkers(t *testing.T) {
 		for seed := range int64(3) {
 			fitness = append(fitness, train(t, qdnb.Spec{
 				Algorithm: algorithm, Env: "walker-uni", Seed: seed,
-				Set: append(set, "batch=100", "hidden=[64,64]"), Budget: runs.Budget{Evaluations: 20_000},
+				Tune:   runs.Assign(append(set, "batch=100", "hidden=[64,64]")...),
+				Budget: runs.Budget{Evaluations: 20_000},
 			}).Status.MaxFitness)
 		}
 		return median(fitness)
@@ -170,7 +171,7 @@ func TestSMERLGateClosesOnPointmaze(t *testing.T) {
 	long(t)
 	run := train(t, qdnb.Spec{
 		Algorithm: "smerl-diayn", Env: "pointmaze",
-		Set:    []string{"hidden=[64,64]", "diversity_hidden=[64,64]"},
+		Tune:   runs.Assign("hidden=[64,64]", "diversity_hidden=[64,64]"),
 		Budget: runs.Budget{EnvSteps: 20_000},
 	})
 	table, err := run.Metrics()
@@ -198,8 +199,8 @@ func TestAuroraFillsThePointmaze(t *testing.T) {
 func TestPGAAuroraLearnsPointmaze(t *testing.T) {
 	run := train(t, qdnb.Spec{
 		Algorithm: "pga-aurora", Env: "pointmaze", Budget: qdnb.Generations(40),
-		Set: []string{"batch=50", "hidden=[32,32]", "critic_hidden=[32,32]", "replay_buffer_size=200000",
-			"num_critic_training_steps=50", "num_pg_training_steps=20"},
+		Tune: runs.Assign("batch=50", "hidden=[32,32]", "critic_hidden=[32,32]", "replay_buffer_size=200000",
+			"num_critic_training_steps=50", "num_pg_training_steps=20"),
 	})
 	table, err := run.Metrics()
 	if err != nil {

@@ -8,15 +8,18 @@ import (
 	"strconv"
 	"testing"
 
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/paper"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/plot/figures"
 )
 
 // The paper's tables of hyperparameters match those of the algorithms.
 func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
-	envs := []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
-		"halfcheetah-uni"}
+	envs := protocol.Environments()
 	covered := map[string]bool{}
 	for _, table := range []int{4, 5, 6, 7} {
 		rows, methods := paper.Hyperparameters(table)
@@ -26,9 +29,9 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 		for _, method := range methods {
 			covered[method] = true
 			for _, env := range envs {
-				config := Must(Spec{Algorithm: method, Env: env}.Config())
+				config := nb.Must(Spec{Algorithm: method, Env: env}.Config())
 				var settings map[string]any
-				Check(json.Unmarshal(config.Hyperparameters, &settings))
+				nb.Check(json.Unmarshal(config.Hyperparameters, &settings))
 				for _, row := range rows {
 					if row.Only != nil && !slices.Contains(row.Only, method) {
 						if got, ok := settings[row.Setting]; ok && table == 4 {
@@ -57,16 +60,35 @@ func TestPublishedHyperparametersAreTheDefaults(t *testing.T) {
 
 // Table 3 lists the targets that adaptation uses.
 func TestPublishedTargets(t *testing.T) {
-	targets, rows := robots.Targets(), paper.MazeTargets().Rows
+	targets, rows := catalog.Targets(), paper.MazeTargets().Rows
 	if len(rows) != len(targets) {
 		t.Fatalf("%d targets, not %d", len(rows), len(targets))
 	}
 	for i, row := range rows {
 		for k := range 2 {
-			if got := Must(strconv.ParseFloat(row[1+k].Text,
+			if got := nb.Must(strconv.ParseFloat(row[1+k].Text,
 				64)); got != targets[i][k] || row[0].Text != strconv.Itoa(i) {
 				t.Errorf("target %d is %v, not %v", i, row, targets[i])
 			}
+		}
+	}
+}
+
+// The protocol names the algorithms, and has the constants of the environments.
+func TestProtocolIsThatOfTheProgram(t *testing.T) {
+	for _, name := range Algorithms() {
+		if protocol.Rank(name) < 0 {
+			t.Errorf("the protocol lacks %s", name)
+		}
+	}
+	for _, name := range append(figures.Methods(), "sac") {
+		if !slices.Contains(Algorithms(), name) {
+			t.Errorf("there is no algorithm %s", name)
+		}
+	}
+	for _, task := range catalog.Tasks() {
+		if spec := nb.Must(envs.Make(task.Name)).Spec(); !reflect.DeepEqual(spec, task.Spec) {
+			t.Errorf("%+v, want %+v", spec, task.Spec)
 		}
 	}
 }

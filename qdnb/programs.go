@@ -10,8 +10,10 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/xla"
 )
 
@@ -23,7 +25,7 @@ const programSteps = 42
 // backend (cpu, cuda or tpu) with the given number of devices, to NAME.mlir in dir, or NAME-2.mlir and
 // so on for other programs of the same name, and the flags that qdnb sets for XLA to xla_flags.txt.
 // It compiles and computes nothing and needs no such device; see [xla.DryRun]. Besides the algorithms of [Train],
-// the spec may name [Adaptation], or [HierarchicalControl] with five skills of the paper's size. It
+// the spec may name adaptation, or ppo (hierarchical control) with five skills of the paper's size. It
 // returns the paths of the files.
 func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []string, err error) {
 	written := map[string][]byte{}
@@ -55,9 +57,9 @@ func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []s
 		return nil, err
 	}
 	switch spec.Algorithm {
-	case HierarchicalControl:
+	case protocol.HierarchicalControl:
 		err = controlPrograms(platform, spec)
-	case Adaptation:
+	case protocol.Adaptation:
 		err = adaptPrograms(platform, spec)
 	default:
 		err = trainPrograms(platform, spec)
@@ -71,35 +73,23 @@ func trainPrograms(platform *xla.Platform, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	search, err := p.search(platform)
-	if err != nil {
-		return err
-	}
-	defer search.Close()
-	for range programSteps {
-		if _, err := search.step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.training.Steps(platform, programSteps)
 }
 
-// adaptPrograms compiles the evaluation of MAP-Elites' repertoire under conditions, with the
-// paper's number of episodes.
+// adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty
+// policies at once, a hundred episodes each.
 func adaptPrograms(platform *xla.Platform, spec Spec) error {
-	spec.Algorithm = "map-elites"
-	p, err := spec.resolve()
+	env, err := envs.Make(spec.Env)
 	if err != nil {
 		return err
 	}
-	live, err := envs.NewPerturbable(p.env)
+	live, err := envs.NewPerturbable(env)
 	if err != nil {
 		return err
 	}
-	const states = 100
-	together := episodesAtOnce / states
-	evaluator, err := evolution.NewCrossedEvaluator(platform, p.family.task(live), together, states,
-		together*states)
+	const policies, states = 20, 100
+	task := scoring.NewTask(live, []int{256, 256}, env.Spec().Length)
+	evaluator, err := scoring.NewCrossedEvaluator(platform, task, policies, states, policies*states)
 	if err != nil {
 		return err
 	}
@@ -109,7 +99,7 @@ func adaptPrograms(platform *xla.Platform, spec Spec) error {
 
 // controlPrograms runs the first iterations of a meta-controller.
 func controlPrograms(platform *xla.Platform, spec Spec) error {
-	env, err := envs.Make(hurdlesEnv)
+	env, err := envs.Make(policies.HurdlesEnv)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
@@ -61,20 +63,18 @@ func TestProgramsForAcceleratorsBuild(t *testing.T) {
 			t.Errorf("%s has no programs", spec.Algorithm)
 		}
 	}
+	small := runs.Assign("cells=64", "cvt_samples=500", "hidden=[8,8]")
 	for _, kind := range []xla.Kind{xla.CUDA, xla.TPU} {
 		for _, algorithm := range qdnb.Algorithms() {
-			spec := qdnb.Spec{Algorithm: algorithm, Env: "ant-uni",
-				Set: []string{"cells=64", "cvt_samples=500", "hidden=[8,8]"}}
-			check(t, kind, spec, 1)
+			check(t, kind, qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Tune: small}, 1)
 		}
 		for _, env := range envs.Names() {
 			if env == "halfcheetah-hurdles" {
-				check(t, kind, qdnb.Spec{Algorithm: qdnb.HierarchicalControl, Env: env}, 1)
+				check(t, kind, qdnb.Spec{Algorithm: protocol.HierarchicalControl, Env: env}, 1)
 				continue
 			}
-			check(t, kind, qdnb.Spec{Algorithm: "map-elites", Env: env,
-				Set: []string{"cells=64", "cvt_samples=500", "hidden=[8,8]"}}, 2)
+			check(t, kind, qdnb.Spec{Algorithm: "map-elites", Env: env, Tune: small}, 2)
 		}
-		check(t, kind, qdnb.Spec{Algorithm: qdnb.Adaptation, Env: "ant-maze"}, 1)
+		check(t, kind, qdnb.Spec{Algorithm: protocol.Adaptation, Env: "ant-maze"}, 1)
 	}
 }

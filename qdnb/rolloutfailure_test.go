@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -25,9 +26,9 @@ func (u unbuildable) Step(s envs.State, action *Node) envs.State {
 func lengthless(t *testing.T) *runs.Run {
 	t.Helper()
 	run := walkers(t, t.TempDir(), "map-elites")
-	config := Must(runs.NewConfig("map-elites", "walker-uni", 0, map[string]any{"hidden": []int{8}, "episode_length": 0}))
-	return Must(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
-		if err := w.SaveRepertoire(Must(run.Repertoire())); err != nil {
+	config := nb.Must(runs.NewConfig("map-elites", "walker-uni", 0, map[string]any{"hidden": []int{8}, "episode_length": 0}))
+	return nb.Must(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
+		if err := w.SaveRepertoire(nb.Must(run.Repertoire())); err != nil {
 			return err
 		}
 		return w.SaveStatus(run.Status)
@@ -42,15 +43,15 @@ func TestRolloutThatCannotBegin(t *testing.T) {
 		do   func(root string) error
 	}{
 		"evaluate, compilation": {`program "evaluation" cannot be compiled`, func(string) error {
-			_, err := Evaluate(run, EvaluateSpec{Environment: unbuildable{drift{"drift"}}, Episodes: 2, Backend: "go"})
+			_, err := Play(background, run, PlaySpec{Environment: unbuildable{drift{"drift"}}, Episodes: 2, Backend: "go"})
 			return err
 		}},
 		"evaluate": {"1 step", func(string) error {
-			_, err := Evaluate(lengthless(t), EvaluateSpec{Episodes: 2, Backend: "go"})
+			_, err := Play(background, lengthless(t), PlaySpec{Episodes: 2, Backend: "go"})
 			return err
 		}},
 		"films": {"1 step", func(string) error {
-			_, err := Films(lengthless(t), EvaluateSpec{Episodes: 1, Backend: "go"})
+			_, err := films(lengthless(t), PlaySpec{Episodes: 1, Backend: "go"})
 			return err
 		}},
 		"adapt": {"1 step", func(root string) error {
@@ -61,7 +62,7 @@ func TestRolloutThatCannotBegin(t *testing.T) {
 		}},
 		"control": {"memory", func(root string) error {
 			spec := smallControl(cheetahs(t, t.TempDir(), "map-elites"), root, 1)
-			spec.Set = append(spec.Set, "num_envs=131072", "batch_size=131072", "unroll_length=4096")
+			spec.Tune = more(spec.Tune, "num_envs=131072", "batch_size=131072", "unroll_length=4096")
 			_, err := Control(context.Background(), spec)
 			return err
 		}},

@@ -5,8 +5,6 @@ import (
 	"image/png"
 	"math"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,9 +12,10 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/paper"
+	"example.com/qdnb/qdnb/nb"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/watch"
 )
 
 // smallSkills returns a run of the reinforcement-learning family that takes seconds.
@@ -24,9 +23,9 @@ func smallSkills(folder string) Spec {
 	return Spec{
 		Algorithm: "diayn-reward", Env: "pointmaze", Seed: 1, Budget: Generations(2), Runs: folder,
 		Backend: "go", Quiet: true,
-		Set: []string{"env_batch_size=10", "replay_buffer_size=200", "cells=32", "cvt_samples=500",
+		Tune: runs.Assign("env_batch_size=10", "replay_buffer_size=200", "cells=32", "cvt_samples=500",
 			"hidden=[8,8]", "episode_length=20",
-			"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"},
+			"batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3"),
 	}
 }
 
@@ -51,9 +50,9 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 		spec := smallSkills(t.TempDir())
 		spec.Env, spec.Environment = "", env
 		run := train(t, spec)
-		s := Must(run.Skills())
+		s := nb.Must(run.Skills())
 		arena := figures.Arena{}
-		Check(arena.AddSkills(run))
+		nb.Check(arena.AddSkills(run))
 		early := 0
 		for i := range s.Which {
 			positions := s.Trajectories[2*i*s.Steps() : 2*(i+1)*s.Steps()]
@@ -73,7 +72,7 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 		if early == 0 {
 			t.Errorf("%s: no episode ends early: nothing was tested", name)
 		}
-		if _, err := SkillTrajectoriesIn(env, run); err != nil {
+		if _, err := watch.SkillTrajectories(env, run); err != nil {
 			t.Error(err)
 		}
 	}
@@ -81,12 +80,12 @@ func TestFirstEpisodeOfARun(t *testing.T) {
 
 func TestSkillTrajectories(t *testing.T) {
 	run := train(t, smallSkills(t.TempDir()))
-	figure := Must(SkillTrajectoriesIn(envs.Pointmaze{}, run))
-	data := Must(figure.PNG(figures.Resolution))
+	figure := nb.Must(watch.SkillTrajectories(envs.Pointmaze{}, run))
+	data := nb.Must(figure.PNG(figures.Resolution))
 	if _, err := png.Decode(bytes.NewReader(data)); err != nil || len(data) > 60e3 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
-	if !bytes.Equal(data, Must(Must(figures.SkillTrajectories(run)).PNG(figures.Resolution))) {
+	if !bytes.Equal(data, nb.Must(nb.Must(figures.SkillTrajectories(run)).PNG(figures.Resolution))) {
 		t.Error("figures.SkillTrajectories draws pointmaze differently")
 	}
 	text := svg(t, figure)
@@ -98,8 +97,7 @@ func TestSkillTrajectories(t *testing.T) {
 }
 
 func TestSkillTrajectoriesNameWhatIsMissing(t *testing.T) {
-	imported := Must(Import(importPolicy(t, writeFile(t, filepath.Join(t.TempDir(), "policy.npy"),
-		npz.Of(numbers(mazePolicy))))))
+	imported, _ := madeUpOn(t, "pointmaze", 3)
 	evolved := train(t, small(t.TempDir(), 1))
 	trained := train(t, smallSkills(t.TempDir()))
 	contacts := *trained
@@ -124,36 +122,8 @@ func TestSkillTrajectoriesNameWhatIsMissing(t *testing.T) {
 func withoutPositions(t *testing.T) *runs.Run {
 	run := train(t, smallSkills(t.TempDir()))
 	path := filepath.Join(run.Dir, "skills.npz")
-	arrays := Must(npz.Read(path))
+	arrays := nb.Must(npz.Read(path))
 	delete(arrays, "trajectories")
-	Check(npz.Write(path, arrays))
+	nb.Check(npz.Write(path, arrays))
 	return run
-}
-
-// The facts about the paper's environments in package figures match the environments.
-func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
-	for _, name := range envs.Names() {
-		got, err := figures.ArenaOf(name)
-		env := Must(envs.Make(name))
-		want, wantErr := arenaOf(env)
-		if (err == nil) != (wantErr == nil) {
-			t.Errorf("%s: %v, but %v of the environment", name, err, wantErr)
-		}
-		if err == nil && !reflect.DeepEqual(*got, want) {
-			t.Errorf("%s: %+v, want %+v", name, *got, want)
-		}
-		if published, ok := paper.PublishedRanges()[name]; name !=
-			"halfcheetah-hurdles" && (!ok || published != env.Spec().FitnessRange) {
-			t.Errorf("%s: fitness in colours from %v, want %v", name, published, env.Spec().FitnessRange)
-		}
-		d := env.Spec().Descriptor
-		if len(d.Lower) != 2 {
-			continue
-		}
-		cells := Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}},
-			&runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
-		if names := []string{cells.XLabel, cells.YLabel}; !slices.Equal(names, d.Components) {
-			t.Errorf("%s: descriptors %q, want %q", name, names, d.Components)
-		}
-	}
 }

@@ -1,19 +1,15 @@
 package qdnb
 
 import (
-	"slices"
+	"reflect"
 	"time"
 
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/internal/names"
-	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
-	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/skills"
 	"example.com/qdnb/qdnb/runs"
-	"example.com/qdnb/xla"
 )
 
 // Spec configures [Train]: what to train, and for how long.
@@ -32,9 +28,8 @@ type Spec struct {
 	// so --set reward_scaling=1 names the same run.
 	Constants string
 
-	// Set overrides hyperparameters, as in "batch=100". The names are the JSON names of the
-	// algorithm's settings.
-	Set []string
+	// Tune changes hyperparameters. The function finds the defaults in its argument: see [Tune].
+	Tune Tuning
 
 	// Budget ends the run when the first of its limits is reached. The default is the paper's two
 	// hours.
@@ -77,136 +72,53 @@ type Spec struct {
 // Generations returns a budget of n generations after the initial population.
 func Generations(n int) runs.Budget { return runs.Budget{Generations: int64(n)} }
 
-// PaperBudget is the paper's budget for every run.
-var PaperBudget = runs.Budget{Time: 2 * time.Hour}
+// Tuning changes the hyperparameters of an algorithm, to which it gets a pointer.
+type Tuning func(hyperparameters any) error
 
-// plan is a resolved Spec.
-type plan struct {
-	Spec
-	env    envs.Env
-	family family
-	config runs.Config
+// Tune returns a [Tuning] that calls change with the hyperparameters of type T, such as
+// [evolution.PGAMapElites], or with the part of the hyperparameters that has this type, such as
+// [td3.Config]. It is an error if the algorithm has no hyperparameters of type T.
+//
+//	qdnb.Tune(func(h *evolution.MapElites) { h.Batch = 100 })
+func Tune[T any](change func(*T)) Tuning {
+	return func(hyperparameters any) error {
+		part := embedded[T](reflect.ValueOf(hyperparameters).Elem())
+		if part == nil {
+			return errors.Errorf("Tune changes %s, but the hyperparameters are %T: change those, or a "+
+				"struct embedded in them", reflect.TypeFor[T](), hyperparameters)
+		}
+		change(part)
+		return nil
+	}
 }
 
-// Config returns the configuration after which the run is named.
-func (s Spec) Config() (runs.Config, error) {
-	p, err := s.resolve()
-	return p.config, err
+// And returns a tuning that makes the changes of t, which may be nil, and then those of next.
+func (t Tuning) And(next Tuning) Tuning {
+	if t == nil {
+		return next
+	}
+	return func(hyperparameters any) error {
+		if err := t(hyperparameters); err != nil {
+			return err
+		}
+		return next(hyperparameters)
+	}
 }
 
-func (s Spec) resolve() (plan, error) {
-	p := plan{Spec: s}
-	algorithm, err := findAlgorithm(s.Algorithm)
-	if err != nil {
-		return p, err
+// embedded returns the part of a struct that has type T: the struct itself, or an embedded struct.
+func embedded[T any](v reflect.Value) *T {
+	if part, ok := v.Addr().Interface().(*T); ok {
+		return part
 	}
-	if p.env, err = s.environment(); err != nil {
-		return p, err
-	}
-	spec := p.env.Spec()
-	if spec.Descriptor.Kind == envs.None {
-		return p, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
-	}
-	p.family = algorithm.defaults(spec)
-	if err := p.family.takes(s); err != nil {
-		return p, err
-	}
-	variant := s.Emitter != nil || s.Learner != nil || s.Archive != nil || s.Diversity !=
-		nil || s.Objective != nil
-	if variant && (s.Name == "" || slices.Contains(Algorithms(), s.Name)) {
-		return p, errors.New("a variant needs a name that no algorithm has: set Name together with the " +
-			"parts that it replaces")
-	}
-	if s.Name == "" {
-		p.Name = s.Algorithm
-	}
-	printed, err := p.printed()
-	if err != nil {
-		return p, err
-	}
-	if err := runs.Set(p.family.hyperparameters(), slices.Concat(printed, s.Set)...); err != nil {
-		return p, err
-	}
-	if err := p.family.Check(); err != nil {
-		return p, err
-	}
-	if options := p.family.options(); len(options) > 0 && s.Environment == nil {
-		if p.env, err = envs.Make(s.Env, options...); err != nil {
-			return p, err
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Anonymous && f.IsExported() && f.Type.Kind() == reflect.Struct {
+			if part := embedded[T](v.Field(i)); part != nil {
+				return part
+			}
 		}
 	}
-	if err := s.Budget.Validate(); err != nil {
-		return p, err
-	}
-	if p.Budget == (runs.Budget{}) {
-		p.Budget = PaperBudget
-	}
-	if p.Runs == "" {
-		p.Runs = runs.Folder()
-	}
-	if p.config, err = runs.NewConfig(p.Name, p.env.Spec().Name, s.Seed,
-		p.family.hyperparameters()); err != nil {
-		return p, err
-	}
-	p.config.Parts, err = p.fingerprints()
-	return p, err
+	return nil
 }
 
-// Values of [Spec.Constants].
-const (
-	CodeConstants  = "code"
-	PaperConstants = "paper"
-)
-
-// printed returns the hyperparameter assignments that Constants selects.
-func (p plan) printed() ([]string, error) {
-	switch p.Constants {
-	case "", CodeConstants:
-		return nil, nil
-	case PaperConstants:
-		return p.family.printed(p.env.Spec().Name), nil
-	}
-	return nil, names.Unknown("origin of constants", p.Constants,
-		[]string{CodeConstants, PaperConstants})
-}
-
-// environment returns Environment, or makes the environment that Env names.
-func (s Spec) environment() (envs.Env, error) {
-	if s.Environment == nil {
-		return envs.Make(s.Env)
-	}
-	if s.Env != "" {
-		return nil, errors.New("Env and Environment are mutually exclusive: set one of them")
-	}
-	spec := s.Environment.Spec()
-	if slices.Contains(envs.Names(), spec.Name) {
-		return nil, errors.Errorf("%q is the name of a built-in environment: choose another name in "+
-			"the Spec of your environment", spec.Name)
-	}
-	return s.Environment, spec.Validate()
-}
-
-// task returns the task in which genotypes of the repertoire are evaluated.
-func (p plan) task() evolution.Task { return p.family.task(p.env) }
-
-// centroids returns the centroids of the measured repertoire, [cells, d].
-func (p plan) centroids() (npz.Array, error) {
-	limits := p.env.Spec().Descriptor
-	cells, samples, seed := p.family.tessellation()
-	cvt := repertoire.CVT{Cells: cells, Samples: samples, Seed: seed, Lower: limits.Lower,
-		Upper: limits.Upper}
-	flat, err := cvt.Centroids()
-	if err != nil {
-		return npz.Array{}, err
-	}
-	return npz.Of(flat, cells, len(limits.Lower)), nil
-}
-
-// search compiles the algorithm.
-func (p plan) search(platform *xla.Platform) (search, error) {
-	centroids, err := p.centroids()
-	if err != nil {
-		return nil, err
-	}
-	return p.family.search(p, platform, centroids)
-}
+// PaperBudget is the paper's budget for every run.
+var PaperBudget = runs.Budget{Time: 2 * time.Hour}

@@ -20,6 +20,7 @@ import (
 
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
 	"example.com/qdnb/xla"
 )
 
@@ -29,8 +30,8 @@ const childEnv = "QDNB_TEST_TRAIN_IN"
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(childEnv); folder != "" {
-		os.Setenv(CheckpointEnv, "0s") // after every generation
-		if _, err := Train(small(folder, 1_000_000)); err != nil {
+		os.Setenv(session.CheckpointEnv, "0s") // after every generation
+		if _, err := Train(background, small(folder, 1_000_000)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -53,7 +54,7 @@ func TestTimedRunsCompareTheirStepsWithThePapers(t *testing.T) {
 		defer func() { os.Stderr = stderr }()
 		spec := small(t.TempDir(), 1)
 		spec.Budget, spec.Quiet = budget, quiet
-		if _, err := Train(spec); err != nil {
+		if _, err := Train(background, spec); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(file.Name())
@@ -83,13 +84,13 @@ func TestTimedRunsCompareTheirStepsWithThePapers(t *testing.T) {
 // A budget of processor time ends a run. The time adds up over sessions.
 func TestProcessorTimeIsABudget(t *testing.T) {
 	spec := small(t.TempDir(), 2)
-	begun, err := Train(spec)
+	begun, err := Train(background, spec)
 	if err != nil || begun.Status.CPUSeconds <= 0 {
 		t.Fatalf("%v after %v s of the processor", err, begun.Status.CPUSeconds)
 	}
 	spec.Budget = runs.Budget{CPU: time.Duration((begun.Status.CPUSeconds + 0.05) * float64(
 		time.Second))}
-	run, err := Train(spec)
+	run, err := Train(background, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,37 +98,18 @@ func TestProcessorTimeIsABudget(t *testing.T) {
 		spec.Budget.CPU.Seconds() || s.Budget != spec.Budget {
 		t.Errorf("in %v: %+v", spec.Budget, s)
 	}
-	again, err := Train(spec)
+	again, err := Train(background, spec)
 	if err != nil || again.Status.Generation != run.Status.Generation {
 		t.Errorf("a complete run continued to generation %d, %v", again.Status.Generation, err)
 	}
 }
 
-func TestProjection(t *testing.T) {
-	b := runs.Budget{Time: 1000 * time.Second}
-	from := runs.Progress{Generation: 1, EnvSteps: 100, Seconds: 100} // most of it compilation
-	for _, c := range []struct {
-		now  runs.Progress
-		want float64 // 0: it is too early
-	}{
-		{runs.Progress{Generation: 2, EnvSteps: 200, Seconds: 200}, 0},
-		{runs.Progress{Generation: 9, EnvSteps: 900, Seconds: 108}, 0},
-		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 200}, 300 + 2*800},
-		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 1000}, 300},
-	} {
-		got, ok := projection(from, c.now, b)
-		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("%+v projects to %g, %v; want %g", c.now, got, ok, c.want)
-		}
-	}
-}
-
 func TestCheckpointPauseIsADuration(t *testing.T) {
 	for _, text := range []string{"30", "-1s", "often"} {
-		t.Setenv(CheckpointEnv, text)
+		t.Setenv(session.CheckpointEnv, text)
 		spec := small(t.TempDir(), 1)
-		if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
-			CheckpointEnv) || !strings.Contains(err.Error(), "such as 30s") {
+		if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(),
+			session.CheckpointEnv) || !strings.Contains(err.Error(), "such as 30s") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if left, _ := os.ReadDir(spec.Runs); len(left) > 0 {
@@ -165,13 +147,13 @@ func small(folder string, generations int) Spec {
 	return Spec{
 		Algorithm: "map-elites", Env: "pointmaze", Seed: 1, Budget: Generations(generations),
 		Runs: folder, Backend: "go", Quiet: true,
-		Set: []string{"batch=16", "cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"},
+		Tune: runs.Assign("batch=16", "cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"),
 	}
 }
 
 func train(t *testing.T, spec Spec) *runs.Run {
 	t.Helper()
-	run, err := Train(spec)
+	run, err := Train(background, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +165,7 @@ func stopped(t *testing.T, spec Spec) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := TrainContext(ctx, spec); !errors.Is(err,
+	if _, err := Train(ctx, spec); !errors.Is(err,
 		ErrInterrupted) || !strings.Contains(err.Error(), "rerun the same command to resume") {
 		t.Fatalf("a stopped run: %v", err)
 	}
@@ -232,13 +214,13 @@ func TestFinishedRunIsLoadedWithoutABackend(t *testing.T) {
 		}
 	}
 	spec.Budget = Generations(4)
-	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+	if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(),
 		"no PJRT plugin at "+spec.Backend) {
 		t.Errorf("a larger budget without a backend: %v", err)
 	}
 	// A wrong backend name is an error for a finished run, too.
 	spec.Budget, spec.Backend = Generations(3), "nonsense"
-	if _, err := Train(spec); err == nil || !strings.Contains(err.Error(),
+	if _, err := Train(background, spec); err == nil || !strings.Contains(err.Error(),
 		`unknown backend "nonsense"`) {
 		t.Errorf("a finished run and an unknown backend: %v", err)
 	}
@@ -445,19 +427,19 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		},
 		`did you mean "ant-maze", "ant-omni", "ant-trap" or "ant-uni"?`: func(s *Spec) { s.Env = "ant" },
 		`unknown field "batch_size"; did you mean "batch"?`: func(s *Spec) {
-			s.Set = append(s.Set,
+			s.Tune = more(s.Tune,
 				"batch_size=10")
 		},
-		`"bach"`:                              func(s *Spec) { s.Set = append(s.Set, "bach=10") },
-		"batch must be between 1 and 1048576": func(s *Spec) { s.Set = append(s.Set, "batch=0") },
+		`"bach"`:                              func(s *Spec) { s.Tune = more(s.Tune, "bach=10") },
+		"batch must be between 1 and 1048576": func(s *Spec) { s.Tune = more(s.Tune, "batch=0") },
 		"cells must be between 1 and 131072": func(s *Spec) {
-			s.Set = append(s.Set,
+			s.Tune = more(s.Tune,
 				"cells=1000000000")
 		},
-		"cvt_samples must be between 32":    func(s *Spec) { s.Set = append(s.Set, "cvt_samples=5") },
-		"iso_sigma and line_sigma must be":  func(s *Spec) { s.Set = append(s.Set, "iso_sigma=-1") },
-		"hidden layers must have between 1": func(s *Spec) { s.Set = append(s.Set, "hidden=[8,0]") },
-		"batch":                             func(s *Spec) { s.Set = append(s.Set, "batch=many") },
+		"cvt_samples must be between 32":    func(s *Spec) { s.Tune = more(s.Tune, "cvt_samples=5") },
+		"iso_sigma and line_sigma must be":  func(s *Spec) { s.Tune = more(s.Tune, "iso_sigma=-1") },
+		"hidden layers must have between 1": func(s *Spec) { s.Tune = more(s.Tune, "hidden=[8,0]") },
+		"batch":                             func(s *Spec) { s.Tune = more(s.Tune, "batch=many") },
 		"the budget is negative":            func(s *Spec) { s.Budget.Generations = -1 },
 		`unknown backend "nonsense"`:        func(s *Spec) { s.Backend = "nonsense" },
 		obstacle + " is not a folder; ":     func(s *Spec) { s.Runs = obstacle },
@@ -465,7 +447,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 	} {
 		spec := small(t.TempDir(), 2)
 		change(&spec)
-		run, err := Train(spec)
+		run, err := Train(background, spec)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}
@@ -478,7 +460,7 @@ func TestMistakesGiveOneLine(t *testing.T) {
 		if err := os.Chmod(folder, 0o555); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Train(small(folder, 2)); err == nil || !strings.Contains(err.Error(),
+		if _, err := Train(background, small(folder, 2)); err == nil || !strings.Contains(err.Error(),
 			"cannot write to") {
 			t.Errorf("a read-only folder: %v", err)
 		}
@@ -504,7 +486,7 @@ func TestVariantIsASeparateRun(t *testing.T) {
 	}
 }
 
-func TestReplayOfARun(t *testing.T) {
+func TestPlayRecordsTrajectories(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 5))
 	repertoire, err := run.Repertoire()
@@ -512,25 +494,26 @@ func TestReplayOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := repertoire.Filled()[:2]
-	episodes, err := Replay(run, 3, cells...)
-	if err != nil || len(episodes) != 2 {
-		t.Fatalf("%d episodes, %v", len(episodes), err)
+	played, err := Play(background, run, PlaySpec{Seed: 3, Cells: cells})
+	if err != nil || len(played.Results) != 2 {
+		t.Fatalf("%+v, %v", played, err)
 	}
-	for _, e := range episodes {
-		if len(e.Rewards) != 20 || len(e.Descriptors) != 20 || len(e.Descriptors[0]) != 2 || !(e.Fitness <
-			0) {
-			t.Errorf("%d steps, fitness %g", len(e.Rewards), e.Fitness)
+	for _, r := range played.Results {
+		path := r.Recorded[0].Path
+		if len(path) != 20 || len(path[0]) != 2 || !(r.Fitnesses[0] < 0) || !slices.Equal(path[19],
+			r.Descriptors) {
+			t.Errorf("%d steps to %v, %+v", len(path), path[len(path)-1], r.Evaluated)
 		}
 	}
 	for _, cell := range []int{-1, repertoire.Cells()} {
-		if _, err := Replay(run, 3, cell); err == nil || !strings.Contains(err.Error(),
+		if _, err := Play(background, run, PlaySpec{Cells: []int{cell}}); err == nil || !strings.Contains(err.Error(),
 			fmt.Sprintf("there is no cell %d", cell)) {
 			t.Errorf("cell %d: %v", cell, err)
 		}
 	}
 	empty := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
-	if _, err := Replay(run, 3, empty); err == nil || !strings.Contains(err.Error(),
+	if _, err := Play(background, run, PlaySpec{Cells: []int{empty}}); err == nil || !strings.Contains(err.Error(),
 		fmt.Sprintf("cell %d is empty; the nearest filled cell", empty)) {
 		t.Errorf("empty cell: %v", err)
 	}

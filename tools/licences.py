@@ -124,6 +124,11 @@ def page():
             "|---|---|",
             *python_rows(),
             "",
+            "Tests that are run by hand fetch programs for themselves: `make test-tab` Playwright (Apache-2.0), `make test-kubernetes`",
+            "Kubernetes, etcd and kubectl (Apache-2.0), and `make check-image` hadolint (GPL-3.0).",
+            "",
+            "Back: [trust](trust.md). Next: [documentation](README.md).",
+            "",
         ]
     )
 

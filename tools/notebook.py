@@ -82,11 +82,12 @@ class Times:
 
 
 def title(source: str) -> str:
-    """A name for a cell: its first comment, else its first statement, else its first line; shortened."""
+    """A name for a cell: the first comment of its program, else of its declarations, else a line; shortened."""
     lines = [line.strip() for line in source.splitlines() if line.strip()]
-    comments = [line.lstrip("/ ") for line in lines if line.startswith("//")]
     magic = next((i for i, line in enumerate(lines) if line.startswith("%%")), -1)
-    name = (comments + [line for line in lines[magic + 1 :] if line[0] not in "%!"] + lines)[0]
+    program = lines[magic + 1 :]
+    comments = [line.lstrip("/ ") for line in program + lines if line.startswith("//")]
+    name = (comments + [line for line in program if line[0] not in "%!"] + lines)[0]
     return name if len(name) <= 48 else name[:47] + "…"
 
 

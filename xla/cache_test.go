@@ -24,7 +24,7 @@ func shared(t *testing.T) *xla.Platform {
 }
 
 // sums compiles a program of nested loops, reductions and a sort that adds a number to a vector.
-func sums(p *xla.Platform, by float64, donate bool) (*xla.Program, error) {
+func sums(p *xla.Platform, by float64, donate bool) (*xla.Executable, error) {
 	input := xla.Input{Shape: shapes.Make(dtypes.Float32, 3), Donate: donate}
 	return p.Compile("sums", []xla.Input{input}, func(in []*Node) []*Node {
 		return []*Node{xla.For(in[0].Graph(), 3, in[0], func(_, x *Node) *Node {
@@ -35,7 +35,7 @@ func sums(p *xla.Platform, by float64, donate bool) (*xla.Program, error) {
 }
 
 // added runs a program of sums on 1, 2, 3 and returns the last number.
-func added(t *testing.T, program *xla.Program) float32 {
+func added(t *testing.T, program *xla.Executable) float32 {
 	t.Helper()
 	out, err := program.Run(xla.Sharded{tensors.FromValue([]float32{1, 2, 3})})
 	if err != nil {
@@ -53,8 +53,8 @@ func compiledBy(f func()) int64 {
 	return xla.Compilations() - before
 }
 
-func must(t *testing.T) func(*xla.Program, error) *xla.Program {
-	return func(p *xla.Program, err error) *xla.Program {
+func must(t *testing.T) func(*xla.Executable, error) *xla.Executable {
+	return func(p *xla.Executable, err error) *xla.Executable {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func must(t *testing.T) func(*xla.Program, error) *xla.Program {
 func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 	p, must := shared(t), must(t)
 	xla.FreshCache(t, 3)
-	var programs []*xla.Program
+	var programs []*xla.Executable
 	compile := func(by float64, donate bool) func() {
 		return func() { programs = append(programs, must(sums(p, by, donate))) }
 	}
@@ -93,7 +93,7 @@ func TestProgramsOfOneTextAreCompiledOnce(t *testing.T) {
 	if _, err := programs[1].Run(xla.Sharded{tensors.FromValue([]float32{1, 2, 3})}); err == nil {
 		t.Error("a program that was freed runs")
 	}
-	var again *xla.Program
+	var again *xla.Executable
 	if got := compiledBy(func() { again = must(sums(p, 6, false)) }); got != 0 || added(t,
 		again) != 9 {
 		t.Errorf("a program that nobody used was compiled again, %d times", got)
@@ -120,7 +120,7 @@ func TestParallelProgramsAreOthers(t *testing.T) {
 func TestIdleExecutablesAreFew(t *testing.T) {
 	p, must := shared(t), must(t)
 	xla.FreshCache(t, 2)
-	var programs []*xla.Program
+	var programs []*xla.Executable
 	for by := range 4 {
 		programs = append(programs, must(sums(p, 600+float64(by), false)))
 	}
@@ -163,7 +163,7 @@ func TestWhoComesSecondWaits(t *testing.T) {
 
 func TestThePureGoBackendCompilesEveryProgram(t *testing.T) {
 	p, must := xlatest.Pure(t), must(t)
-	var first, second *xla.Program
+	var first, second *xla.Executable
 	if got := compiledBy(func() {
 		first, second = must(sums(p, 6, false)),
 			must(sums(p, 6, false))

@@ -1,6 +1,7 @@
 package xla_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -14,38 +15,37 @@ import (
 
 // A falling stone: the state of the loop is a struct with names.
 func ExampleFor() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}
 	type stone struct{ Height, Speed *Node }
-	scalar := xla.Input{Shape: shapes.Make(dtypes.Float32)}
-	program, err := p.Compile("fall", []xla.Input{scalar}, func(in []*Node) []*Node {
+	height := xla.Single(tensors.FromScalar(float32(100)))
+	program, err := xla.Compile(p, "fall", height, func(height xla.Array) xla.State[stone] {
 		const dt = 0.125
-		s := stone{Height: in[0], Speed: ZerosLike(in[0])}
-		s = xla.For(in[0].Graph(), 8, s, func(_ *Node, s stone) stone {
+		s := stone{Height: height.Tree, Speed: ZerosLike(height.Tree)}
+		return xla.Out(xla.For(height.Tree.Graph(), 8, s, func(_ *Node, s stone) stone {
 			s.Speed = AddScalar(s.Speed, -10*dt)
 			s.Height = Add(s.Height, MulScalar(s.Speed, dt))
 			return s
-		})
-		return []*Node{s.Height, s.Speed}
+		}))
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer program.Free()
-	out, err := program.Run(xla.Sharded{tensors.FromScalar(float32(100))})
+	out, err := program.Run(height)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("after a second: height", out[0][0].Value(), "speed", out[1][0].Value())
-	// Output: after a second: height 94.375 speed -10
+	fmt.Println("after a second: height and speed", out.Scalars())
+	// Output: after a second: height and speed [94.375 -10]
 }
 
 // Individuals 0, 1 and 2 draw from their own streams: individual 1 draws the same with or without
 // the others.
 func ExampleKey() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}

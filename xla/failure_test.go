@@ -191,7 +191,7 @@ func TestMisfitsNameThePart(t *testing.T) {
 
 // Errors of this module name no line of the user, although the user called it.
 func TestFailuresOfTheLibraryNameNoLine(t *testing.T) {
-	err := catch((*Program)(nil).Free)
+	err := catch((*Executable)(nil).Free)
 	if err == nil || !strings.HasPrefix(err.Error(), "runtime error: ") {
 		t.Errorf("%v", err)
 	}

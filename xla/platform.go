@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -42,8 +43,8 @@ const BackendEnv = "QDNB_BACKEND"
 // depend on it.
 const WorkersEnv = "QDNB_WORKERS"
 
-// Messages receives warnings and download progress; it is standard error by default.
-var Messages io.Writer = os.Stderr
+// messages receives warnings.
+var messages io.Writer = os.Stderr
 
 // Platform is an open backend.
 type Platform struct {
@@ -58,9 +59,6 @@ var platforms struct {
 	open map[string]*Platform
 }
 
-// Default is Open("").
-func Default() (*Platform, error) { return Open("") }
-
 // Open opens a backend, or returns the one already open for the same specification:
 //
 //	""             $QDNB_BACKEND, else $GOMLX_BACKEND, else the first of cuda, tpu, cpu
@@ -68,7 +66,9 @@ func Default() (*Platform, error) { return Open("") }
 //	cuda|tpu|cpu   that backend or an error; "xla:cpu" is cpu, and "gpu" is cuda
 //	go             the pure Go backend
 //	/path/to.so    a PJRT plugin; "xla:/path/to.so" too
-func Open(spec string) (*Platform, error) {
+//
+// ctx ends the download of a missing plugin.
+func Open(ctx context.Context, spec string) (*Platform, error) {
 	platforms.Lock()
 	defer platforms.Unlock()
 	spec, err := Canonical(spec)
@@ -81,7 +81,7 @@ func Open(spec string) (*Platform, error) {
 	if p, ok := platforms.open[spec]; ok {
 		return p, nil
 	}
-	p, err := open(spec)
+	p, err := open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -128,20 +128,20 @@ func Canonical(spec string) (string, error) {
 }
 
 // open opens the backend of a canonical specification.
-func open(spec string) (*Platform, error) {
+func open(ctx context.Context, spec string) (*Platform, error) {
 	switch Kind(spec) {
 	case "":
-		return openFirst()
+		return openFirst(ctx)
 	case Go:
 		return openGo()
 	case CPU, CUDA, TPU:
-		return openPlugin(Kind(spec))
+		return openPlugin(ctx, Kind(spec))
 	}
 	return load(kindOfPlugin(spec), spec)
 }
 
 // openFirst tries the accelerators of the machine, then XLA:CPU, then Go.
-func openFirst() (*Platform, error) {
+func openFirst(ctx context.Context) (*Platform, error) {
 	for _, kind := range []Kind{CUDA, TPU} {
 		if !hasDevice("/", kind) {
 			continue
@@ -151,24 +151,24 @@ func openFirst() (*Platform, error) {
 			if err == nil {
 				return p, nil
 			}
-			fmt.Fprintf(Messages, "qdnb: %s does not work here (%v); trying the CPU\n", path, oneLine(err))
+			fmt.Fprintf(messages, "qdnb: %s does not work here (%v); trying the CPU\n", path, oneLine(err))
 		}
 	}
-	p, err := openPlugin(CPU)
-	if err == nil {
-		return p, nil
+	p, err := openPlugin(ctx, CPU)
+	if err == nil || ctx.Err() != nil {
+		return p, err
 	}
-	fmt.Fprintf(Messages,
+	fmt.Fprintf(messages,
 		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run `qdnb doctor` "+
 			"for details\n", oneLine(err))
 	return openGo()
 }
 
-func openPlugin(kind Kind) (*Platform, error) {
+func openPlugin(ctx context.Context, kind Kind) (*Platform, error) {
 	path := FindPlugin(kind)
 	if path == "" {
 		var err error
-		if path, err = Install(kind); err != nil {
+		if path, err = Install(ctx, kind); err != nil {
 			return nil, err
 		}
 	}

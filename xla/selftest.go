@@ -1,8 +1,6 @@
 package xla
 
 import (
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
@@ -10,24 +8,24 @@ import (
 
 // SelfTest runs a small program on every worker: nested loops, random keys and an all-gather.
 func SelfTest(p *Platform) error {
-	program, err := p.CompileParallel("self-test", []Input{{Shape: shapes.Make(dtypes.Int32)}},
-		func(in []*graph.Node) []*graph.Node {
-			worker := in[0]
-			sum := For(worker.Graph(), 3, worker, func(_, x *graph.Node) *graph.Node {
-				return For(x.Graph(), 4, x, func(_, x *graph.Node) *graph.Node { return graph.AddScalar(x, 1) })
-			})
-			return []*graph.Node{AllGather(sum, worker, p.Workers)}
+	worker := Value(p.WorkerNumbers())
+	defer worker.Free()
+	program, err := CompileParallel(p, "self-test", worker, func(worker Array) Array {
+		sum := For(worker.Tree.Graph(), 3, worker.Tree, func(_, x *graph.Node) *graph.Node {
+			return For(x.Graph(), 4, x, func(_, x *graph.Node) *graph.Node { return graph.AddScalar(x, 1) })
 		})
+		return Out(AllGather(sum, worker.Tree, p.Workers))
+	})
 	if err != nil {
 		return err
 	}
 	defer program.Free()
-	out, err := program.Run(p.WorkerNumbers())
+	out, err := program.Run(worker)
 	if err != nil {
 		return err
 	}
-	defer out[0].Free()
-	flat, err := tensors.CopyFlatData[int32](out[0][0])
+	defer out.Free()
+	flat, err := tensors.CopyFlatData[int32](out.Value()[0])
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package xla
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
@@ -13,28 +15,14 @@ import (
 // Download copies the first part of a value to the host, in any type that NumPy and qdnb share. The
 // host copy is not kept in the value.
 func Download(v Sharded) (npz.Array, error) {
-	shape := slices.Clone(v[0].Shape().Dimensions)
-	switch v[0].DType() {
-	case dtypes.Float32:
-		return downloaded[float32](v, shape)
-	case dtypes.Float64:
-		return downloaded[float64](v, shape)
-	case dtypes.Int32:
-		return downloaded[int32](v, shape)
-	case dtypes.Int64:
-		return downloaded[int64](v, shape)
-	case dtypes.Uint8:
-		return downloaded[uint8](v, shape)
-	case dtypes.Uint32:
-		return downloaded[uint32](v, shape)
-	case dtypes.Uint64:
-		return downloaded[uint64](v, shape)
-	case dtypes.Bool:
-		return downloaded[bool](v, shape)
+	n := v[0].Size()
+	flat := reflect.MakeSlice(reflect.SliceOf(v[0].DType().GoType()), n, n)
+	array := npz.Array{Shape: slices.Clone(v[0].Shape().Dimensions), Data: flat.Interface()}
+	err := array.Check()
+	if err == nil && n > 0 {
+		err = v[0].ConstFlatData(func(data any) { reflect.Copy(flat, reflect.ValueOf(data)) })
 	}
-	return npz.Array{},
-		errors.Errorf("cannot copy a tensor of %s from the device: use float32, float64, "+
-			"int32, int64, uint8, uint32, uint64 or bool", v[0].Shape())
+	return array, errors.WithMessagef(err, "cannot copy a tensor of %s from the device", v[0].Shape())
 }
 
 // Floats is [Download] as flat float32, without the shape.
@@ -46,33 +34,18 @@ func Floats(v Sharded) ([]float32, error) {
 	return array.Float32s()
 }
 
-func downloaded[T npz.Element](v Sharded, shape []int) (npz.Array, error) {
-	flat := make([]T, v[0].Size())
-	err := tensors.ConstFlatData(v[0], func(data []T) { copy(flat, data) })
-	return npz.Array{Shape: shape, Data: flat}, err
-}
-
 // Upload makes a tensor of an array, in any type of [Download].
 func Upload(a npz.Array) (*tensors.Tensor, error) {
-	switch data := a.Data.(type) {
-	case []float32:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
-	case []float64:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
-	case []int32:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
-	case []int64:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
-	case []uint8:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
-	case []uint32:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
-	case []uint64:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
-	case []bool:
-		return tensors.FromFlatDataAndDimensions(data, a.Shape...), nil
+	err := a.Check()
+	if err != nil {
+		return nil, errors.WithMessage(err, "cannot copy an array to the device")
 	}
-	return nil, errors.Errorf("cannot copy an array of %s to the device", a.DType())
+	data := reflect.ValueOf(a.Data)
+	tensor := tensors.FromShape(shapes.Make(dtypes.FromGoType(data.Type().Elem()), a.Shape...))
+	if data.Len() > 0 {
+		err = tensor.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), data) })
+	}
+	return tensor, err
 }
 
 // Uploads is [Upload] for so many devices, each with a copy.

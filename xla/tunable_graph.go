@@ -1,8 +1,6 @@
 package xla
 
 import (
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -20,7 +18,7 @@ type Parametric[T any] interface {
 }
 
 // Params are the parameters of the parts of an algorithm. Together they are one input of a program,
-// a vector; if there are none there is no input.
+// a vector; see [Scalars]. If there are none there is no input.
 type Params []float64
 
 // ParamsOf returns the parameters of a part, or none if it is not [Parametric].
@@ -40,18 +38,11 @@ func Bind[T any](part T, numbers []*Node) T {
 	return part
 }
 
-// Inputs declares the parameters as an input of a program.
-func (n Params) Inputs() []Input {
+// Array returns the parameters as an array [n] on the given number of devices. Without parameters it
+// has no leaves.
+func (n Params) Array(devices int) Array {
 	if len(n) == 0 {
-		return nil
-	}
-	return []Input{{Shape: shapes.Make(dtypes.Float32, len(n))}}
-}
-
-// Values returns the value of that input on the given number of devices.
-func (n Params) Values(devices int) []Sharded {
-	if len(n) == 0 {
-		return nil
+		return Array{}
 	}
 	flat := make([]float32, len(n))
 	for i, x := range n {
@@ -61,19 +52,19 @@ func (n Params) Values(devices int) []Sharded {
 	for i := range value {
 		value[i] = tensors.FromFlatDataAndDimensions(flat, len(flat))
 	}
-	return []Sharded{value}
+	return Value(value)
 }
 
-// Cut splits a program's inputs into the parameters, scalars taken from the first input, and the
-// rest.
-func (n Params) Cut(in []*Node) (numbers, rest []*Node) {
-	if len(n) == 0 {
-		return nil, in
+// Scalars returns the elements of a vector; none of nil.
+func Scalars(vector *Node) []*Node {
+	if vector == nil {
+		return nil
 	}
-	for i := range n {
-		numbers = append(numbers, Reshape(Slice(in[0], AxisElem(i))))
+	scalars := make([]*Node, vector.Shape().Size())
+	for i := range scalars {
+		scalars[i] = Reshape(Slice(vector, AxisElem(i)))
 	}
-	return numbers, in[1:]
+	return scalars
 }
 
 // Constants returns the parameters as scalar constants of the graph and type of a node, for parts

@@ -16,6 +16,7 @@ import (
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/experiments"
 	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/runs"
 )
 
 var (
@@ -114,7 +115,7 @@ func parse(page, line string, whole bool) error {
 			}
 		}
 		_, err = qdnb.Spec{Algorithm: flags.Train.Algorithm, Env: flags.Train.Env,
-			Set: flags.Train.Set}.Config()
+			Tune: runs.Assign(flags.Train.Set...)}.Config()
 	case args[0] == "sweep" && args[1] == "plan":
 		p := flags.Sweep.Plan
 		var targets []results.SMERLTarget

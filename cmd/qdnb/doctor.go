@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -65,9 +66,9 @@ func findPrograms(forget bool) (found programsFound, err error) {
 }
 
 // Run inspects the machine and opens the backend.
-func (c *doctorCmd) Run() error {
+func (c *doctorCmd) Run(ctx context.Context) error {
 	if c.Install && xla.FindPlugin(xla.CPU) == "" {
-		if _, err := xla.Install(xla.CPU); err != nil {
+		if _, err := xla.Install(ctx, xla.CPU); err != nil {
 			return err
 		}
 	}
@@ -83,7 +84,7 @@ func (c *doctorCmd) Run() error {
 	if d.Programs, err = findPrograms(c.Forget); err != nil {
 		return err
 	}
-	platform, err := xla.Open(c.Backend)
+	platform, err := xla.Open(ctx, c.Backend)
 	if err != nil {
 		if !c.JSON {
 			d.printFound() // shows what is installed, to help find the cause

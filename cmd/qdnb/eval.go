@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/policies"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -47,12 +49,18 @@ type evaluatedPolicy struct {
 }
 
 // Run evaluates the policies.
-func (c *evalCmd) Run() error {
+func (c *evalCmd) Run(ctx context.Context) error {
 	run, err := c.find()
 	if err != nil {
 		return err
 	}
-	spec := qdnb.EvaluateSpec{Episodes: c.Episodes, Seed: c.Seed, Backend: c.Backend}
+	if err := policies.Own(run); err != nil {
+		return err
+	}
+	if c.Episodes < 1 {
+		return fmt.Errorf("--episodes must be 1 or more, not %d", c.Episodes)
+	}
+	spec := qdnb.PlaySpec{Episodes: c.Episodes, Seed: c.Seed, Backend: c.Backend}
 	if c.Skill != nil {
 		spec.Skills = []int{*c.Skill}
 	}
@@ -62,7 +70,7 @@ func (c *evalCmd) Run() error {
 	if spec.Environment, spec.Conditions, err = c.environment(run); err != nil {
 		return err
 	}
-	found, err := qdnb.Evaluate(run, spec)
+	found, err := qdnb.Play(ctx, run, spec)
 	if err != nil {
 		return err
 	}

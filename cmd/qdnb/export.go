@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/exchange"
 )
 
 type exportCmd struct {
@@ -23,7 +23,7 @@ func (c *exportCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	shapes, err := qdnb.Export(run, qdnb.ExportSpec{Skill: c.Skill, Cell: c.Cell,
+	shapes, err := exchange.Export(run, exchange.ExportSpec{Skill: c.Skill, Cell: c.Cell,
 		Repertoire: c.Repertoire, Out: c.Out, Force: c.Force})
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"math"
 	"os"
 
-	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/exchange"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -38,7 +38,7 @@ type importResult struct {
 
 // Run imports the policy or repertoire.
 func (c *importCmd) Run() error {
-	run, err := qdnb.Import(qdnb.ImportSpec{
+	run, err := exchange.Import(exchange.ImportSpec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Policy: c.Policy, Repertoire: c.Repertoire,
 		Set: c.Set, Runs: c.Runs,
 	})

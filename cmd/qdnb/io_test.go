@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 )
 
 // answer decodes the last line of a command's output as JSON.
@@ -168,7 +168,7 @@ func TestMistakesOfImportEvalExport(t *testing.T) {
 		"dads", "--env", "pointmaze", "--set", "hidden=[3]"); status != 0 {
 		t.Fatal(stderr)
 	}
-	control := emptyRun(t, root, qdnb.HierarchicalControl, "halfcheetah-hurdles")
+	control := emptyRun(t, root, protocol.HierarchicalControl, "halfcheetah-hurdles")
 	before, _ := os.ReadDir(root)
 	eval := func(more ...string) []string {
 		return append([]string{"eval", "--runs", root, "--run", "dads", "--episodes", "1"}, more...)

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/nb"
 )
 
 var cli struct {
@@ -49,6 +51,8 @@ func main() {
 			"one available, or the one set by --backend or $QDNB_BACKEND: cpu, cuda (or gpu), tpu, go, or "+
 			"the path of a PJRT plugin."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		// Only commands that save or stop in order take a context; others end at the first signal.
+		kong.BindToProvider(func() (context.Context, error) { return nb.Interruptible(), nil }),
 	)
 	addExamples(parser)
 	ctx, err := parser.Parse(os.Args[1:])
@@ -58,6 +62,9 @@ func main() {
 	}
 	err = ctx.Run()
 	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "qdnb: interrupted")
+		os.Exit(exitInterrupted)
 	case errors.Is(err, qdnb.ErrInterrupted):
 		fmt.Fprintln(os.Stderr, "qdnb:", oneLine(err))
 		os.Exit(exitInterrupted)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
 
@@ -23,7 +24,7 @@ func (c *programsCmd) Run() error {
 		return err
 	}
 	paths, err := qdnb.WritePrograms(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
-		Set: c.Set}, xla.Kind(c.Kind), c.Devices, c.Out)
+		Tune: runs.Assign(c.Set...)}, xla.Kind(c.Kind), c.Devices, c.Out)
 	for _, path := range paths {
 		fmt.Println(path)
 	}

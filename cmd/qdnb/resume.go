@@ -66,7 +66,8 @@ func resume(run *runs.Run) string {
 		return holder + " is training it"
 	}
 	c := run.Config
-	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Set: overrides(c)}
+	set := overrides(c)
+	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(set...)}
 	// a variant, or a run that uses skills
 	if made, err := spec.Config(); err != nil || made.Name() != c.Name() {
 		return "rerun the `qdnb sweep run` or the notebook cell that started it to resume"
@@ -75,7 +76,7 @@ func resume(run *runs.Run) string {
 	if c.Seed != 0 {
 		args = append(args, fmt.Sprintf("--seed=%d", c.Seed))
 	}
-	for _, assignment := range spec.Set {
+	for _, assignment := range set {
 		args = append(args, "--set", shellWord(assignment))
 	}
 	b := run.Status.Budget

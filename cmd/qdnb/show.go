@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +10,9 @@ import (
 	"slices"
 
 	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/scene"
 	"example.com/qdnb/qdnb/plot/viewer"
@@ -23,6 +26,7 @@ type showCmd struct {
 	JSON    bool   `name:"json" help:"Print the numbers as one JSON object and draw nothing."`
 	HTML    string `name:"html" placeholder:"FILE" help:"Write a page that shows the run's skills in 3D, with a map to pick cells from for a repertoire; draws no figures."`
 	GIF     string `name:"gif" placeholder:"FILE" help:"Write a looping animation of --cell or --skill, else of all skills or of eight cells of a repertoire."`
+	Films   int    `placeholder:"N" help:"Most films on the page of a repertoire (default: all cells if the page stays below 20 MB, else as many as fit, spread evenly)."`
 	Cell    *int   `placeholder:"N" help:"Show only the policy in this cell (default page: cell-N.html in the figures folder)."`
 	Skill   *int   `placeholder:"N" help:"Show only this skill (default page: skill-N.html in the figures folder)."`
 	Verbose bool   `short:"v" help:"Print all hyperparameters, as JSON."`
@@ -33,7 +37,7 @@ type showCmd struct {
 }
 
 // Run prints the numbers, and draws figures or writes a page.
-func (c *showCmd) Run() error {
+func (c *showCmd) Run(ctx context.Context) error {
 	watch := c.HTML != "" || c.GIF != "" || c.Cell != nil || c.Skill != nil
 	if c.HTML != "" && c.GIF != "" {
 		return errors.New("--html and --gif are mutually exclusive")
@@ -54,10 +58,10 @@ func (c *showCmd) Run() error {
 		dir = filepath.Join(run.Dir, "figures")
 	}
 	if watch {
-		return c.watch(run, dir)
+		return c.watch(ctx, run, dir)
 	}
 	printRun(run, c.Verbose)
-	paths, err := draw(run, dir, c.Format)
+	paths, err := draw(ctx, run, dir, c.Format)
 	for _, path := range paths {
 		fmt.Printf("figure         %s\n", path)
 	}
@@ -65,20 +69,20 @@ func (c *showCmd) Run() error {
 }
 
 // watch records the selected episodes and writes the page.
-func (c *showCmd) watch(run *runs.Run, dir string) error {
-	if run.Config.Algorithm == qdnb.Adaptation {
+func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
+	if run.Config.Algorithm == protocol.Adaptation {
 		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used",
 			run.Name())
 	}
 	if c.Cell != nil && c.Skill != nil {
 		return errors.New("--cell and --skill are mutually exclusive")
 	}
-	controller := run.Config.Algorithm == qdnb.HierarchicalControl
+	controller := run.Config.Algorithm == protocol.HierarchicalControl
 	if controller && (c.Cell != nil || c.Skill != nil) {
 		return fmt.Errorf("%s selects skills itself: drop --cell and --skill",
 			run.Name())
 	}
-	spec := qdnb.EvaluateSpec{Episodes: 1, Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
+	spec := qdnb.PlaySpec{Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
 	case controller:
@@ -91,23 +95,25 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	case run.HasSkills():
 		alone = false
 	default:
-		cells, err := viewer.Cells(run)
+		cells, err := c.cells(run)
 		if err != nil {
 			return err
 		}
-		if c.GIF != "" {
-			cells = evenly(cells, animatedCells)
-		}
 		spec.Cells, alone = cells, false
 	}
-	film := func() ([]*scene.Film, error) { return qdnb.Films(run, spec) }
-	if controller {
-		film = func() ([]*scene.Film, error) { return qdnb.Film(run, c.Seed) }
+	bar := progress.NewBar("films", false)
+	spec.Progress = func(done, all int) {
+		bar.Update(float64(done)/float64(all), fmt.Sprintf("%d of %d", done, all))
 	}
-	films, err := film()
+	recording, err := qdnb.Play(ctx, run, spec)
 	if err != nil {
 		return err
 	}
+	films, err := recording.Films()
+	if err != nil {
+		return err
+	}
+	bar.Done("recorded")
 	if c.GIF != "" {
 		return saveGIF(c.GIF, films, alone)
 	}
@@ -120,7 +126,7 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := viewer.Save(path, page); err != nil {
+	if err := page.Save(path); err != nil {
 		return err
 	}
 	if alone {
@@ -134,6 +140,38 @@ func (c *showCmd) watch(run *runs.Run, dir string) error {
 	}
 	fmt.Printf("page           %s (%d kB)\n", path, info.Size()/1000)
 	return nil
+}
+
+// pageLimit is the size in bytes up to which a page has films of all cells unless --films says
+// otherwise. Browsers open larger pages, too, but they are slow to send.
+const pageLimit = 20_000_000
+
+// cells returns the cells to film, and says how large their page may become.
+func (c *showCmd) cells(run *runs.Run) ([]int, error) {
+	if c.Films < 0 {
+		return nil, fmt.Errorf("--films %d: want a positive number", c.Films)
+	}
+	if c.GIF != "" {
+		cells, err := viewer.Cells(run)
+		return evenly(cells, animatedCells), err
+	}
+	r, err := run.RepertoireMap()
+	if err != nil {
+		return nil, err
+	}
+	cells := viewer.Choose(r, cmp.Or(c.Films, viewer.FilmsWithin(run, pageLimit)))
+	if len(cells) == 0 {
+		return nil, fmt.Errorf("the repertoire of %s is empty", run.Name())
+	}
+	filled := len(r.Filled())
+	fmt.Fprintf(os.Stderr, "filming %d of %d cells: the page takes at most %.1f MB\n", len(cells),
+		filled,
+		float64(viewer.PageSize(run, len(cells)))/1e6)
+	if len(cells) < filled && c.Films == 0 {
+		fmt.Fprintf(os.Stderr, "films of all cells may take %.1f MB: use --films %d to include them\n",
+			float64(viewer.PageSize(run, filled))/1e6, filled)
+	}
+	return cells, nil
 }
 
 // animatedCells is how many cells of a repertoire an animation shows.
@@ -153,7 +191,7 @@ func evenly(cells []int, n int) []int {
 
 // saveGIF writes films as an animation: a large one of a single film.
 func saveGIF(path string, films []*scene.Film, alone bool) error {
-	bar := runs.NewBar("animation", false)
+	bar := progress.NewBar("animation", false)
 	a := viewer.Animation{Progress: func(done, all int) {
 		bar.Update(float64(done)/float64(all), fmt.Sprintf("frame %d of %d", done, all))
 	}}
@@ -183,18 +221,18 @@ type drawing struct {
 
 // drawings returns the figures that a run has data for. An imported policy with skills has none: it
 // has no repertoire and was not evaluated. An unfinished run is drawn from its newest state.
-func drawings(run *runs.Run) ([]drawing, error) {
+func drawings(ctx context.Context, run *runs.Run) ([]drawing, error) {
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
 	}
 	switch run.Config.Algorithm {
-	case qdnb.Adaptation:
+	case protocol.Adaptation:
 		return []drawing{{"adaptation", func() (*figures.Figure,
 			error) {
 			return figures.Adaptation(run)
 		}}}, nil
-	case qdnb.HierarchicalControl:
-		return drawingsOfControl(run), nil
+	case protocol.HierarchicalControl:
+		return drawingsOfControl(ctx, run), nil
 	}
 	var list []drawing
 	newest, err := run.Newest()
@@ -251,26 +289,26 @@ func logged(run *runs.Run) bool {
 
 // drawingsOfControl returns the figures of a meta-controller: its learning curves, and an episode
 // once it is complete.
-func drawingsOfControl(run *runs.Run) []drawing {
+func drawingsOfControl(ctx context.Context, run *runs.Run) []drawing {
 	list := []drawing{{"control", func() (*figures.Figure, error) {
 		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
 			"hurdles_mean", "policy_loss", "value_loss", "entropy")
 	}}}
 	if run.Status.Finished {
 		list = append(list, drawing{"episode", func() (*figures.Figure, error) {
-			episode, err := qdnb.Watch(run, 0)
+			recording, err := qdnb.Play(ctx, run, qdnb.PlaySpec{})
 			if err != nil {
 				return nil, err
 			}
-			return episode.Figure()
+			return recording.Trajectories()
 		}})
 	}
 	return list
 }
 
 // draw saves the figures of a run and returns their paths.
-func draw(run *runs.Run, dir, format string) ([]string, error) {
-	list, err := drawings(run)
+func draw(ctx context.Context, run *runs.Run, dir, format string) ([]string, error) {
+	list, err := drawings(ctx, run)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

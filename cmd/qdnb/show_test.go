@@ -12,6 +12,7 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -144,7 +145,7 @@ func TestShowMakesPages(t *testing.T) {
 		t.Fatalf("filled: %v", filled)
 	}
 	cell := strconv.Itoa(filled[0])
-	controller := emptyRun(t, root, qdnb.HierarchicalControl, "halfcheetah-hurdles")
+	controller := emptyRun(t, root, protocol.HierarchicalControl, "halfcheetah-hurdles")
 	page := filepath.Join(t.TempDir(), "pages", "page.html")
 	animation := filepath.Join(t.TempDir(), "pages", "skills.gif")
 	for _, c := range []struct {
@@ -157,6 +158,9 @@ func TestShowMakesPages(t *testing.T) {
 		{[]string{"map-elites-pointmaze-0", "--cell", cell},
 			filepath.Join(run.Dir, "figures", "cell-"+cell+".html"), ""},
 		{[]string{"diayn-reward-pointmaze-0", "--html", page}, page, ""},
+		{[]string{"map-elites-pointmaze-0", "--html", page, "--films", "2"}, page, ""},
+		{[]string{"map-elites-pointmaze-0", "--html", page, "--films=-1"}, "",
+			"--films -1: want a positive number"},
 		{[]string{"map-elites-pointmaze-0", "--gif", animation}, animation, ""},
 		{[]string{"map-elites-pointmaze-0", "--gif", animation, "--cell", cell}, animation, ""},
 		{[]string{"diayn-reward-pointmaze-0", "--gif", animation}, animation, ""},
@@ -197,7 +201,7 @@ func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 	cancel()
 	spec.Backend, spec.Quiet = "go", true
 	for range sessions {
-		if _, err := qdnb.TrainContext(stopped, spec); !errors.Is(err, qdnb.ErrInterrupted) {
+		if _, err := qdnb.Train(stopped, spec); !errors.Is(err, qdnb.ErrInterrupted) {
 			t.Fatal(err)
 		}
 	}
@@ -213,14 +217,13 @@ func interrupted(t *testing.T, spec qdnb.Spec, sessions int) string {
 func TestShowOfAnUnfinishedRun(t *testing.T) {
 	tiny := []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
 	elites := qdnb.Spec{
-		Algorithm: "map-elites", Env: "pointmaze", Seed: 3, Set: append([]string{"batch=16"}, tiny...),
-		Budget: qdnb.Generations(4),
+		Algorithm: "map-elites", Env: "pointmaze", Seed: 3, Budget: qdnb.Generations(4),
+		Tune: runs.Assign(append(tiny, "batch=16")...),
 	}
 	skills := qdnb.Spec{
 		Algorithm: "diayn-reward", Env: "pointmaze", Budget: qdnb.Generations(4),
-		Set: append([]string{"env_batch_size=10",
-			"replay_buffer_size=200", "batch_size=8", "grad_updates_per_step=0.1", "evaluation_states=3",
-			"early_interval=200"}, tiny...),
+		Tune: runs.Assign(append(tiny, "env_batch_size=10", "replay_buffer_size=200", "batch_size=8",
+			"grad_updates_per_step=0.1", "evaluation_states=3", "early_interval=200")...),
 	}
 	for _, c := range []struct {
 		spec     qdnb.Spec
@@ -254,8 +257,8 @@ func TestShowOfAnUnfinishedRun(t *testing.T) {
 	}
 	root := t.TempDir()
 	// runs without data yet
-	for _, algorithm := range []string{"map-elites", "dads", qdnb.Adaptation,
-		qdnb.HierarchicalControl} {
+	for _, algorithm := range []string{"map-elites", "dads", protocol.Adaptation,
+		protocol.HierarchicalControl} {
 		name := emptyRun(t, root, algorithm, "walker-uni")
 		if stdout, stderr, status := invoke(t, "show", name, "--runs",
 			root); status != 0 || !strings.Contains(stdout, "unfinished; rerun the") {

@@ -18,6 +18,7 @@ import (
 
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/runs"
 )
 
 // slurm is a single-machine cluster with its own key, sockets and ports.
@@ -168,9 +169,8 @@ func TestSlurmFinishesAPlanThroughKills(t *testing.T) {
 	const generations = 250
 	var lines []sweep.Line
 	for i := range int64(12) {
-		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: i, Set: []string{
-			"batch=256", "cells=64", "cvt_samples=1000", "hidden=32,32", "slice=8",
-		}}.Config()
+		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: i, Tune: runs.Assign(
+			"batch=256", "cells=64", "cvt_samples=1000", "hidden=32,32", "slice=8")}.Config()
 		if err != nil {
 			t.Fatal(err)
 		}

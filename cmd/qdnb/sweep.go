@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ type sweepRunCmd struct {
 }
 
 // Run runs the plan.
-func (c *sweepRunCmd) Run() error {
+func (c *sweepRunCmd) Run(ctx context.Context) error {
 	lines, err := c.read()
 	if err != nil {
 		return err
@@ -94,8 +95,6 @@ func (c *sweepRunCmd) Run() error {
 		return fmt.Errorf("--out does not apply to a single line: drop it, and use `qdnb sweep " +
 			"results` once the plan is done")
 	}
-	ctx, stop := qdnb.Interruptible()
-	defer stop()
 	o := experiments.RunOptions{Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Poll: c.Poll}
 	if c.Index != "" {
 		index, err := indexOf(c.Index)

@@ -22,9 +22,8 @@ import (
 func writePlan(t *testing.T, n int, generations int) (path string, lines []sweep.Line) {
 	t.Helper()
 	for seed := range int64(n) {
-		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Set: []string{
-			"batch=16", "cells=32", "cvt_samples=500", "hidden=8,8", "episode_length=20",
-		}}.Config()
+		config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Tune: runs.Assign(
+			"batch=16", "cells=32", "cvt_samples=500", "hidden=8,8", "episode_length=20")}.Config()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -33,15 +35,14 @@ type trainCmd struct {
 }
 
 // Run trains the algorithm.
-func (c *trainCmd) Run() error {
+func (c *trainCmd) Run(ctx context.Context) error {
 	budget, err := c.budget()
 	if err != nil {
 		return err
 	}
 	spec := qdnb.Spec{
-		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants, Set: c.Set,
-		Budget: budget,
-		Runs:   c.Runs, Backend: c.Backend, Quiet: c.Quiet, Fresh: c.Fresh, KeepReplay: c.KeepReplay,
+		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants,
+		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Fresh: c.Fresh, KeepReplay: c.KeepReplay,
 	}
 	config, err := spec.Config()
 	if err != nil {
@@ -51,7 +52,7 @@ func (c *trainCmd) Run() error {
 		fmt.Fprintf(os.Stderr, "%s\nhyperparameters: %s\n", config.Name(),
 			hyperparameters(config, c.Verbose))
 	}
-	run, err := qdnb.Train(spec)
+	run, err := qdnb.Train(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func printRun(run *runs.Run, verbose bool) {
 	fmt.Println()
 	fmt.Printf("seconds        %.1f (%.1f compiling)\n", s.Seconds, s.CompileSeconds)
 	switch run.Config.Algorithm {
-	case qdnb.Adaptation, qdnb.HierarchicalControl: // they have no repertoire
+	case protocol.Adaptation, protocol.HierarchicalControl: // they have no repertoire
 		fmt.Printf("max fitness    %.6g\n", s.MaxFitness)
 	default:
 		fmt.Printf("max fitness    %.6g\ncoverage       %.2f %%\nQD score       %.6g\n", s.MaxFitness,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ type verifyCmd struct {
 }
 
 // Run compares all files and fails if one differs or cannot be compared.
-func (c *verifyCmd) Run() error {
+func (c *verifyCmd) Run(ctx context.Context) error {
 	if c.JSON && c.Against == "" {
 		return errors.New("--json requires --against")
 	}
@@ -31,15 +32,15 @@ func (c *verifyCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	platform, err := xla.Open(c.Backend)
+	platform, err := xla.Open(ctx, c.Backend)
 	if err != nil {
 		return err
 	}
 	if c.Against != "" {
-		return c.against(platform, files)
+		return c.against(ctx, platform, files)
 	}
 	fmt.Printf("on %s\n", platform)
-	return verified(platform, files, func(path string) (bool, error) {
+	return verified(ctx, platform, files, func(path string) (bool, error) {
 		report, err := verify.File(platform, path)
 		if err != nil {
 			fmt.Println(oneLine(err))
@@ -50,11 +51,14 @@ func (c *verifyCmd) Run() error {
 	})
 }
 
-// verified compares all files and returns an error with the number that failed.
-func verified(platform *xla.Platform, files []string,
+// verified compares all files until ctx is done and returns an error with the number that failed.
+func verified(ctx context.Context, platform *xla.Platform, files []string,
 	file func(path string) (pass bool, err error)) error {
 	failed := 0
 	for _, path := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if pass, err := file(path); err != nil || !pass {
 			failed++
 		}
@@ -66,13 +70,13 @@ func verified(platform *xla.Platform, files []string,
 }
 
 // against measures how far two backends differ.
-func (c *verifyCmd) against(platform *xla.Platform, files []string) error {
-	other, err := xla.Open(c.Against)
+func (c *verifyCmd) against(ctx context.Context, platform *xla.Platform, files []string) error {
+	other, err := xla.Open(ctx, c.Against)
 	if err != nil {
 		return err
 	}
 	between := verify.NewBetween(platform, other)
-	failure := verified(platform, files, func(path string) (bool, error) {
+	failure := verified(ctx, platform, files, func(path string) (bool, error) {
 		report, err := between.File(path)
 		switch {
 		case err != nil:
@@ -150,13 +154,8 @@ func driftTable(names [2]string, drifts []verify.Drift) *tables.Table {
 
 // spread formats a distance with two significant digits. More digits would only describe this
 // machine.
-func spread(d verify.Distance) string { return twoDigits(d.Median) + " / " + twoDigits(d.Worst) }
-
-func twoDigits(x float64) string {
-	if x >= 100 && x < 1e6 {
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(x, 'g', 2, 64)
+func spread(d verify.Distance) string {
+	return tables.Short(d.Median, 2) + " / " + tables.Short(d.Worst, 2)
 }
 
 // goldenFiles replaces folders by the golden files in them, whose names start with a kind.

@@ -96,12 +96,3 @@ func TestVerifyAgainstTellsWhatFails(t *testing.T) {
 		}
 	}
 }
-
-func TestTwoDigits(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 2.04e-5: "2e-05", 0.25: "0.25", 12.4: "12",
-		228.4: "228", 1e9: "1e+09"} {
-		if got := twoDigits(x); got != want {
-			t.Errorf("%v: %q, want %q", x, got, want)
-		}
-	}
-}

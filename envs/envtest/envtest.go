@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,11 +87,11 @@ func (s Suite) try(env envs.Env) (broken []string, err error) {
 
 // everywhere returns the best backend of this machine, and pure Go.
 func everywhere() ([]*xla.Platform, error) {
-	best, err := xla.Default()
+	best, err := xla.Open(context.Background(), "")
 	if err != nil || best.Kind == xla.Go {
 		return []*xla.Platform{best}, err
 	}
-	pure, err := xla.Open(string(xla.Go))
+	pure, err := xla.Open(context.Background(), string(xla.Go))
 	return []*xla.Platform{best, pure}, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -91,28 +90,37 @@ func (t *trial) inputs(changed bool) inputs {
 
 // player is a compiled episode.
 type player struct {
-	*xla.Program
+	*xla.Program[episodeIn, xla.State[[]*graph.Node]]
 	columns []column
+}
+
+// episodeIn are the inputs of an episode: the words of the keys, and the actions.
+type episodeIn struct{ Hi, Lo, Actions xla.Array }
+
+// episode copies inputs to the device. actions has the given shape.
+func (in inputs) episode(actions []float32, dims ...int) episodeIn {
+	return episodeIn{xla.Single(tensors.FromValue(in.hi)), xla.Single(tensors.FromValue(in.lo)),
+		xla.Single(tensors.FromFlatDataAndDimensions(actions, dims...))}
 }
 
 // compile compiles an episode. It reports wrong shapes and then returns nil.
 func (t *trial) compile(platform *xla.Platform) (*player, error) {
-	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, batch)}
-	actions := xla.Input{Shape: shapes.Make(dtypes.Float32, t.Steps, batch, t.spec.Actions)}
+	words := xla.Declare(dtypes.Uint32, batch)
 	p := &player{}
 	var wrong error
 	var err error
-	p.Program, err = platform.Compile("episode", []xla.Input{words, words, actions},
-		func(in []*graph.Node) []*graph.Node {
-			p.columns, wrong = play(t.env, xla.Key{Hi: in[0], Lo: in[1]}, in[2])
+	p.Program, err = xla.Compile(platform, "episode",
+		episodeIn{words, words, xla.Declare(dtypes.Float32, t.Steps, batch, t.spec.Actions)},
+		func(in episodeIn) xla.State[[]*graph.Node] {
+			p.columns, wrong = play(t.env, xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}, in.Actions.Tree)
 			if wrong != nil {
-				return in[:1]
+				return xla.Out([]*graph.Node{in.Hi.Tree})
 			}
 			out := make([]*graph.Node, len(p.columns))
 			for i, c := range p.columns {
 				out[i] = c.node
 			}
-			return out
+			return xla.Out(out)
 		}, t.axes()...)
 	if err == nil && wrong != nil {
 		p.Free()
@@ -125,13 +133,12 @@ func (t *trial) compile(platform *xla.Platform) (*player, error) {
 // axes names the array sizes of episodes, for compiling.
 func (t *trial) axes() []xla.Axis {
 	return append([]xla.Axis{{Size: batch, Meaning: "copies"}, {Size: t.Steps, Meaning: "steps"}},
-		t.spec.Axes()...)
+		envs.Axes(t.spec)...)
 }
 
 // play runs an episode. It reports a failure and then returns nil.
 func (t *trial) play(p *player, in inputs) recording {
-	arrays, err := fetch(p.Program, tensors.FromValue(in.hi), tensors.FromValue(in.lo),
-		tensors.FromFlatDataAndDimensions(in.actions, t.Steps, batch, t.spec.Actions))
+	arrays, err := fetch(p.Program, in.episode(in.actions, t.Steps, batch, t.spec.Actions))
 	if err != nil {
 		t.breaks("%v", err)
 		return nil
@@ -144,23 +151,21 @@ func (t *trial) play(p *player, in inputs) recording {
 	return r
 }
 
-// fetch runs a program and copies its outputs to the host.
-func fetch(p *xla.Program, in ...*tensors.Tensor) ([][]float32, error) {
-	values := make([]xla.Sharded, len(in))
-	for i, tensor := range in {
-		values[i] = xla.Sharded{tensor}
-		defer values[i].Free()
-	}
-	out, err := p.Run(values...)
+// fetch runs a program, frees its inputs, and copies its outputs to the host.
+func fetch[T any](p *xla.Program[episodeIn, xla.State[T]], in episodeIn) ([][]float32, error) {
+	defer xla.Free(&in)
+	out, err := p.Run(in)
 	if err != nil {
 		return nil, err
 	}
-	arrays := make([][]float32, len(out))
-	for i, value := range out {
-		defer value.Free()
-		if arrays[i], err = tensors.CopyFlatData[float32](value[0]); err != nil {
+	defer out.Free()
+	var arrays [][]float32
+	for _, leaf := range out.Leaves() {
+		flat, err := leaf.Floats()
+		if err != nil {
 			return nil, err
 		}
+		arrays = append(arrays, flat)
 	}
 	return arrays, nil
 }
@@ -251,13 +256,13 @@ func (t *trial) rebuilt(platform *xla.Platform, in inputs, base recording) {
 
 // spoiledPolicy rolls out policies, one of which returns NaN actions.
 func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
-	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, batch)}
-	actions := xla.Input{Shape: shapes.Make(dtypes.Float32, batch, t.spec.Actions)}
-	program, err := platform.Compile("rollout", []xla.Input{words, words, actions},
-		func(in []*graph.Node) []*graph.Node {
-			fitness, _ := envs.Rollout(t.env, steady{in[2]}, t.env.Reset(xla.Key{Hi: in[0], Lo: in[1]}),
-				min(3, t.Steps))
-			return []*graph.Node{fitness}
+	words := xla.Declare(dtypes.Uint32, batch)
+	program, err := xla.Compile(platform, "rollout",
+		episodeIn{words, words, xla.Declare(dtypes.Float32, batch, t.spec.Actions)},
+		func(in episodeIn) xla.Array {
+			fitness, _ := envs.Rollout(t.env, steady{in.Actions.Tree},
+				t.env.Reset(xla.Key{Hi: in.Hi.Tree, Lo: in.Lo.Tree}), min(3, t.Steps))
+			return xla.Out(fitness)
 		}, t.axes()...)
 	if err != nil {
 		t.breaks("%v", err)
@@ -268,8 +273,7 @@ func (t *trial) spoiledPolicy(platform *xla.Platform, in inputs) {
 	for a := range t.spec.Actions {
 		action[spoiled*t.spec.Actions+a] = float32(math.NaN())
 	}
-	out, err := fetch(program, tensors.FromValue(in.hi), tensors.FromValue(in.lo),
-		tensors.FromFlatDataAndDimensions(action, batch, t.spec.Actions))
+	out, err := fetch(program, in.episode(action, batch, t.spec.Actions))
 	if err != nil {
 		t.breaks("%v", err)
 		return

@@ -100,7 +100,7 @@ func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
 		all, d := s.carried(r.Parts, split), s.driveOf(r.Drive)
 		for range together {
 			var t touch
-			all, t = substep(all, d, nil)
+			all, t = substep(all, d)
 			next := 0
 			for _, c := range t.all() {
 				if split {

@@ -56,9 +56,9 @@ func (s *System) project(all, before limbs) limbs {
 
 // positionIteration advances position based dynamics by two substeps, the second with collisions
 // (brax/physics/system.py, _pbd_step). It also returns the velocity changes by contacts.
-func (s *System) positionIteration(all limbs, d drive, record *stageRecorder) (limbs, touch) {
-	all, before := s.integratePositionBased(all, d, record)
-	record.bodies("s2_joint", all)
+func (s *System) positionIteration(all limbs, d drive) (limbs, touch) {
+	all, before := s.integratePositionBased(all, d)
+	s.record.bodies("s2_joint", all)
 
 	points := make([][]contactPoint, len(s.contacts))
 	parts := make([][]addend, len(s.levels))
@@ -81,13 +81,13 @@ func (s *System) positionIteration(all limbs, d drive, record *stageRecorder) (l
 	for l, level := range s.levels {
 		multipliers = append(multipliers, sum(len(level.body), parts[l]...))
 	}
-	record.shift("dqc", pressure, all)
-	record.multipliers("dlambda", multipliers)
+	s.record.shift("dqc", pressure, all)
+	s.record.multipliers("dlambda", multipliers)
 	all = s.move(all, pressure.moving)
 	unprojected := all
 	all = s.project(all, before)
 	materialize(append(all.places(), all.motions()...)...)
-	record.bodies("s2_proj", all)
+	s.record.bodies("s2_proj", all)
 
 	t := s.noTouch()
 	for i := range s.contacts {
@@ -101,29 +101,20 @@ func (s *System) positionIteration(all limbs, d drive, record *stageRecorder) (l
 		materialize(made...)
 		t = t.plus(s.share(g, effects, 1e-6))
 	}
-	record.touch("dpc", t)
+	s.record.touch("dpc", t)
 	all = s.applyImpulse(all, t.moving)
-	record.bodies("after", all)
+	s.record.bodies("after", all)
 	return all, t
 }
 
 // integratePositionBased runs the common part of both substeps twice: integrate forces, then solve
 // the joints. It returns the bodies as they are before the second substep's collisions, and as they
 // were before that substep.
-func (s *System) integratePositionBased(all limbs, from drive, record *stageRecorder) (now,
-	before limbs) {
-	step := func(all limbs, from drive, record *stageRecorder) limbs {
-		all = s.integrateForces(all, from, record, "s1_")
-		record.bodies("s1_kinetic", all)
-		d := s.jointCorrections(all)
-		materialize(d.components()...)
-		record.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
-		return s.move(all, d)
-	}
-	if record != nil || accelerated(all[0].pos.z.graph()) {
-		before = s.project(step(all, from, record), all)
-		record.bodies("s1_after", before)
-		return step(before, from, nil), before
+func (s *System) integratePositionBased(all limbs, from drive) (now, before limbs) {
+	if s.record != nil || accelerated(all[0].pos.z.graph()) {
+		before = s.project(s.integrateJoints(all, from), all)
+		s.record.bodies("s1_after", before)
+		return s.recordedBy(nil).integrateJoints(before, from), before
 	}
 	// A loop of two iterations halves the code to compile and to fit into a cache.
 	type running struct {
@@ -145,7 +136,7 @@ func (s *System) integratePositionBased(all limbs, from drive, record *stageReco
 		start := s.complete(r.Before)
 		materialize(append(start.places(), start.motions()...)...)
 		r.Before = s.varyingParts(g, batch, start)
-		r.Now = s.varyingParts(g, batch, step(start, s.driveOf(r.Drive), nil))
+		r.Now = s.varyingParts(g, batch, s.integrateJoints(start, s.driveOf(r.Drive)))
 		return r
 	})
 	now = s.complete(run.Now)
@@ -153,9 +144,19 @@ func (s *System) integratePositionBased(all limbs, from drive, record *stageReco
 	return now, s.complete(run.Before)
 }
 
+// integrateJoints integrates forces, then solves the joints.
+func (s *System) integrateJoints(all limbs, from drive) limbs {
+	all = s.integrateForces(all, from)
+	s.record.bodies("s1_kinetic", all)
+	d := s.jointCorrections(all)
+	materialize(d.components()...)
+	s.record.shift("s1_dqj", touch{d, noPush(len(s.touched))}, all)
+	return s.move(all, d)
+}
+
 // integrateForces integrates actuators, joint damping and gravity, without joint constraints or
 // contacts.
-func (s *System) integrateForces(all limbs, from drive, record *stageRecorder, stage string) limbs {
+func (s *System) integrateForces(all limbs, from drive) limbs {
 	total, actuators, damping := s.newLoads(), s.newLoads(), s.newLoads()
 	joints := s.jointStates(all)
 	torques := make([]vector, len(joints))
@@ -168,7 +169,7 @@ func (s *System) integrateForces(all limbs, from drive, record *stageRecorder, s
 		}
 		torques[i] = j.sumOverAxes(drives).plus(j.dampingTorque())
 		made = append(made, torques[i].components()...)
-		if record != nil {
+		if s.record != nil {
 			actuators.pull(j, torques[i].scale(0), j.sumOverAxes(drives))
 			damping.pull(j, torques[i].scale(0), j.dampingTorque())
 		}
@@ -177,13 +178,13 @@ func (s *System) integrateForces(all limbs, from drive, record *stageRecorder, s
 	for i, j := range joints {
 		total.pull(j, torques[i].scale(0), torques[i])
 	}
-	if record != nil {
-		record.pushes(stage+"dpa", actuators.accelerations())
-		record.pushes(stage+"damp", damping.accelerations())
+	if s.record != nil {
+		s.record.pushes("s1_dpa", actuators.accelerations())
+		s.record.pushes("s1_damp", damping.accelerations())
 	}
 	all = s.accelerate(all, total.accelerations(), from.gravity)
 	materialize(all.motions()...)
-	record.bodies(stage+"acc", all)
+	s.record.bodies("s1_acc", all)
 	all = s.kinetic(all)
 	materialize(all.places()...)
 	return all

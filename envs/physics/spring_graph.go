@@ -25,10 +25,10 @@ func (j jointState) springForce() (force, torque vector) {
 // springSubstep advances spring dynamics by a substep: integrate positions, accelerate by joints,
 // actuators and gravity, resolve contacts by impulses (brax/physics/system.py, _spring_step). It
 // also returns the velocity changes by contacts.
-func (s *System) springSubstep(all limbs, d drive, record *stageRecorder) (limbs, touch) {
+func (s *System) springSubstep(all limbs, d drive) (limbs, touch) {
 	all = s.kinetic(all)
 	materialize(all.places()...)
-	record.bodies("kinetic", all)
+	s.record.bodies("kinetic", all)
 
 	joints := s.jointStates(all)
 	axisTorques := make([][]num, len(joints)) // torques about the axes
@@ -56,15 +56,15 @@ func (s *System) springSubstep(all limbs, d drive, record *stageRecorder) (limbs
 	for i, j := range joints {
 		total.pull(j, forces[i], twists[i])
 	}
-	record.springs(joints, d.torques)
+	s.record.springs(joints, d.torques)
 	all = s.accelerate(all, total.accelerations(), d.gravity)
 	materialize(all.motions()...)
-	record.bodies("acc", all)
+	s.record.bodies("acc", all)
 
 	t := s.resolveContacts(all)
-	record.touch("dpc", t)
+	s.record.touch("dpc", t)
 	all = s.applyImpulse(all, t.moving)
-	record.bodies("after", all)
+	s.record.bodies("after", all)
 	return all, t
 }
 

@@ -45,7 +45,7 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 	}
 	substep, count := s.smallestStep()
 	run = xla.For(g, count, run, func(_ *Node, r running) running {
-		all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive), nil)
+		all, t := substep(s.complete(r.Parts), s.driveOf(r.Drive))
 		for i, c := range t.all() {
 			r.Touch[i] = num{rows: c.rows, node: r.Touch[i]}.plus(*c).node
 		}
@@ -59,7 +59,7 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 }
 
 // smallestStep returns the smallest step of the dynamics and its count per control step.
-func (s *System) smallestStep() (step func(limbs, drive, *stageRecorder) (limbs, touch),
+func (s *System) smallestStep() (step func(limbs, drive) (limbs, touch),
 	count int) {
 	if s.model.Dynamics == PositionBased {
 		return s.positionIteration, s.model.Substeps / 2

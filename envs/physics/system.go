@@ -26,6 +26,8 @@ type System struct {
 	actions     int
 	contacts    []contactGroup
 	touched     []int // index in the model of each fixed body that something can touch
+
+	record *stageRecorder // nil except during [System.Substep]
 }
 
 // level holds the bodies at the same depth of the tree, one row per limb that reaches it.

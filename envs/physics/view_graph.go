@@ -8,9 +8,15 @@ import . "github.com/gomlx/gomlx/core/graph"
 // bodies, 4]. It serves to compare the engine with the source.
 func (s *System) Substep(state State, action *Node) map[string]*Node {
 	record := &stageRecorder{s, state.graph(), state.batch(), map[string]*Node{}}
-	step, _ := s.smallestStep()
-	step(s.limbs(state), drive{torques: s.actuatorTorques(action)}, record)
+	step, _ := s.recordedBy(record).smallestStep()
+	step(s.limbs(state), drive{torques: s.actuatorTorques(action)})
 	return record.stages
+}
+
+// recordedBy returns a copy of the system with another recorder of its steps, nil for none.
+func (s System) recordedBy(record *stageRecorder) *System {
+	s.record = record
+	return &s
 }
 
 // stageRecorder records the stages of a substep. A nil stageRecorder records nothing.

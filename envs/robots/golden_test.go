@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 	"example.com/qdnb/envs/robots"
 )
@@ -21,7 +22,7 @@ func TestGoldenModels(t *testing.T) {
 		{"ant-uni", spring, robots.AntFeet, robots.AntLeg},
 		{"ant-omni", spring, nil, nil},
 		{"ant-trap", robots.Trap(positions), nil, nil},
-		{"ant-maze", robots.Maze(positions, robots.MazeTarget), nil, nil},
+		{"ant-maze", robots.Maze(positions, [2]float64{35, 0}), nil, nil},
 		{"walker-uni", robots.Walker2d(), robots.Walker2dFeet, robots.Walker2dLeg},
 		{"halfcheetah-uni", robots.HalfCheetah(), robots.HalfCheetahFeet, robots.HalfCheetahLeg},
 		{"halfcheetah-hurdles", robots.Hurdles(robots.HalfCheetah()), nil, nil},
@@ -37,7 +38,7 @@ func TestGoldenModels(t *testing.T) {
 			same(t, "leg", test.leg, source.Perturbations.Actuators)
 			if test.env == "ant-maze" {
 				var targets []physics.Vec
-				for _, target := range robots.Targets() {
+				for _, target := range catalog.Targets() {
 					targets = append(targets, robots.Maze(positions, target).Pose["Target"])
 				}
 				same(t, "targets", targets, source.Perturbations.Targets)

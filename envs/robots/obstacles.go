@@ -4,20 +4,14 @@ import (
 	"maps"
 	"slices"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/envs/physics"
 )
-
-// wallRadius is half the width and half the height of the walls around an ant.
-const wallRadius = 0.5
 
 // Trap adds a dead end in front of an [Ant]: three walls, open towards the origin (QDax,
 // environments/exploration_wrappers.py, TRAP_CONFIG and ANT_TRAP_COLLISIONS). ant-trap uses it.
 func Trap(m physics.Model) physics.Model {
-	m.Bodies = append(slices.Clone(m.Bodies), walls("Trap",
-		alongY(12, 0, wallRadius, 5, antFriction),
-		alongX(9.5, 3, wallRadius, 6, antFriction),
-		alongX(9.5, -3, wallRadius, 6, antFriction),
-	))
+	m.Bodies = append(slices.Clone(m.Bodies), walls("Trap", wallsOf("ant-trap", antFriction)...))
 	m.Collide = slices.Clone(m.Collide)
 	for _, name := range antTouching() {
 		m.Collide = append(m.Collide, [2]string{name, "Trap"})
@@ -26,21 +20,11 @@ func Trap(m physics.Model) physics.Model {
 	return m
 }
 
-// Maze adds the walls of a maze to an [Ant], x and y in -5 to 40, and a target at x, y that does
-// not collide (QDax, environments/exploration_wrappers.py, MAZE_CONFIG and ANT_MAZE_COLLISIONS).
-// ant-maze uses it. The paper trains with [MazeTarget] and adapts to each of [Targets].
+// Maze adds the walls of a maze to an [Ant], and a target at x, y that does not collide (QDax,
+// environments/exploration_wrappers.py, MAZE_CONFIG and ANT_MAZE_COLLISIONS). ant-maze uses it.
 func Maze(m physics.Model, target [2]float64) physics.Model {
 	const targetRadius = 0.5
-	m.Bodies = append(slices.Clone(m.Bodies),
-		walls("Maze",
-			alongX(17.5, -5, wallRadius, 46, antFriction), // the border
-			alongX(17.5, 40, wallRadius, 46, antFriction),
-			alongY(-5, 17.5, wallRadius, 44, antFriction),
-			alongY(40, 17.5, wallRadius, 44, antFriction),
-			alongY(20, 7.5, wallRadius, 24, antFriction), // inside
-			alongX(15, 7.5, wallRadius, 9, antFriction),
-			alongY(10, 30, wallRadius, 19.5, antFriction),
-		),
+	m.Bodies = append(slices.Clone(m.Bodies), walls("Maze", wallsOf("ant-maze", antFriction)...),
 		physics.Body{Name: "Target", Fixed: true, Colliders: []physics.Collider{
 			{Radius: targetRadius, Length: 2 * targetRadius, End: 1, Friction: antFriction},
 		}},
@@ -58,23 +42,14 @@ func Maze(m physics.Model, target [2]float64) physics.Model {
 	return m
 }
 
-// MazeTarget is the target position x, y in the maze that the paper trains in.
-var MazeTarget = [2]float64{35, 0}
-
-// Dimensions of [Hurdles].
-const (
-	HurdleNumber  = 10
-	HurdleSpacing = 3.0 // metres from one to the next, and from the origin to the first
-	HurdleRadius  = 0.25
-)
-
 // Hurdles adds to a [HalfCheetah] ten hurdles, 3 m apart (qdbenchmark,
 // environments/hurdles_wrapper.py). halfcheetah-hurdles uses it.
 func Hurdles(m physics.Model) physics.Model {
 	const width = 1
-	hurdles := make([]physics.Collider, HurdleNumber)
+	hurdles := make([]physics.Collider, catalog.HurdleNumber)
 	for i := range hurdles {
-		hurdles[i] = alongY(HurdleSpacing*float64(i+1), 0, HurdleRadius, width, cheetahFriction)
+		hurdles[i] = alongY(catalog.HurdleSpacing*float64(i+1), 0, catalog.HurdleRadius, width,
+			cheetahFriction)
 	}
 	m.Bodies = append(slices.Clone(m.Bodies), walls("Hurdles", hurdles...))
 	m.Collide = slices.Clone(m.Collide)

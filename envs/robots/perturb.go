@@ -9,17 +9,6 @@ import (
 	"example.com/qdnb/envs/physics"
 )
 
-// Targets returns the target positions x, y of ant-maze that the paper adapts repertoires to,
-// numbered from 0 (qdbenchmark, adaptation/constants.py).
-func Targets() [][2]float64 {
-	return [][2]float64{
-		{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098},
-		{12.460787, 7.0494328},
-		{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749},
-		{19.50973, 14.577911},
-	}
-}
-
 // WithGravity multiplies the gravity of a model along z. The paper uses 0.25, 0.5, ..., 5. A
 // multiplier that is negative or not finite is an error.
 func WithGravity(m physics.Model, multiplier float64) (physics.Model, error) {

@@ -13,7 +13,7 @@ import (
 // Functions that take a model do not write to its memory, not even past the ends of slices.
 func TestModelsStay(t *testing.T) {
 	build := func() physics.Model {
-		m := robots.Maze(robots.Ant(physics.PositionBased), robots.MazeTarget)
+		m := robots.Maze(robots.Ant(physics.PositionBased), [2]float64{35, 0})
 		m.Bodies, m.Collide = append(m.Bodies, make([]physics.Body, 9)...),
 			append(m.Collide, make([][2]string, 9)...)
 		return m

@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -18,27 +16,32 @@ type subject struct {
 // run compiles a program, runs it on stored inputs and returns its outputs.
 func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node) ([][]float32,
 	error) {
-	var declared []xla.Input
-	var values []xla.Sharded
+	var values []xla.Array
 	for _, in := range inputs {
-		declared = append(declared, xla.Input{Shape: shapes.Make(dtypes.Float32, in.shape...)})
-		values = append(values, xla.Sharded{tensors.FromFlatDataAndDimensions(in.flat, in.shape...)})
+		values = append(values,
+			xla.Single(tensors.FromFlatDataAndDimensions(in.flat, in.shape...)))
 	}
-	program, err := s.platform.Compile("verification", declared, build)
+	type list = xla.State[[]*graph.Node]
+	stored := xla.Pack(func(nodes []*graph.Node) []*graph.Node { return nodes }, values...)
+	defer stored.Free()
+	program, err := xla.Compile(s.platform, "verification", stored,
+		func(in list) list { return xla.Out(build(in.Tree)) })
 	if err != nil {
 		return nil, err
 	}
 	defer program.Free()
-	outputs, err := program.Run(values...)
+	outputs, err := program.Run(stored)
 	if err != nil {
 		return nil, err
 	}
-	computed := make([][]float32, len(outputs))
-	for i, output := range outputs {
-		if computed[i], err = tensors.CopyFlatData[float32](output[0]); err != nil {
+	defer outputs.Free()
+	var computed [][]float32
+	for _, output := range outputs.Leaves() {
+		flat, err := output.Floats()
+		if err != nil {
 			return nil, err
 		}
-		output.Free()
+		computed = append(computed, flat)
 	}
 	return computed, nil
 }

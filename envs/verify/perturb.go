@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/envs/robots"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
 )
 
@@ -36,7 +36,7 @@ func perturbation(what string, stored *arrays) (envs.Option, error) {
 // target returns the option for a target of the paper, by its number. The position in the file must
 // match.
 func target(number float64, stored *arrays) (envs.Option, error) {
-	targets := robots.Targets()
+	targets := catalog.Targets()
 	n := int(number)
 	if float64(n) != number || n < 0 || n >= len(targets) {
 		return nil, errors.Errorf("there is no target number %g: array \"parameter\" must be one of 0 "+

@@ -23,7 +23,7 @@ func onXLA(t *testing.T) {
 }
 
 // ants is a small run that also compiles the physics of a robot.
-func ants(algorithm string) qdnb.Spec {
+func ants(algorithm string) run {
 	s := spec(algorithm)
 	s.Env = "ant-uni"
 	if s.Algorithm == "map-elites" {
@@ -39,9 +39,9 @@ func ants(algorithm string) qdnb.Spec {
 
 // paperSized is a run of few generations whose networks have the paper's sizes, so that XLA
 // distributes their matrix products over all its threads.
-func paperSized(algorithm string) qdnb.Spec {
-	s := qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Seed: 1, Budget: qdnb.Generations(12),
-		Set: []string{"cells=64", "cvt_samples=500"}}
+func paperSized(algorithm string) run {
+	s := run{qdnb.Spec{Algorithm: algorithm, Env: "ant-uni", Seed: 1, Budget: qdnb.Generations(12)},
+		[]string{"cells=64", "cvt_samples=500"}}
 	if algorithm == "pga-map-elites" {
 		s.Set = append(s.Set, "batch=40", "num_critic_training_steps=8", "num_pg_training_steps=5")
 	} else {

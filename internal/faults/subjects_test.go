@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,10 +27,21 @@ type subject struct {
 // smallSettings, shared by all algorithms, make a generation take milliseconds.
 var smallSettings = []string{"cells=32", "cvt_samples=500", "hidden=[8,8]", "episode_length=20"}
 
+// run is a Spec whose hyperparameters are assignments, as on the command line.
+type run struct {
+	qdnb.Spec
+	Set []string
+}
+
+// Config replaces [qdnb.Spec.Config].
+func (r run) Config() (runs.Config, error) {
+	r.Tune = runs.Assign(r.Set...)
+	return r.Spec.Config()
+}
+
 // spec is a small run of an algorithm.
-func spec(algorithm string) qdnb.Spec {
-	s := qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60),
-		Set: append([]string{}, smallSettings...)}
+func spec(algorithm string) run {
+	s := run{qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60)}, slices.Clone(smallSettings)}
 	switch {
 	case algorithm == "map-elites" || strings.Contains(algorithm, "pga") || strings.Contains(algorithm,
 		"aurora"):
@@ -68,7 +80,7 @@ var algorithms = []string{
 }
 
 // training is the subject `qdnb train` of a specification.
-func training(s qdnb.Spec) subject {
+func training(s run) subject {
 	return subject{
 		name:    s.Algorithm,
 		command: func(_ *testing.T, root string) []string { return trainArgs(s, root) },
@@ -76,7 +88,7 @@ func training(s qdnb.Spec) subject {
 	}
 }
 
-func trainArgs(s qdnb.Spec, root string) []string {
+func trainArgs(s run, root string) []string {
 	args := []string{"train", "-q", "--runs", root, "--algorithm", s.Algorithm, "--env", s.Env,
 		"--seed", "1", "--generations"}
 	args = append(args, strings.TrimSuffix(s.Budget.String(), " generations"))
@@ -86,7 +98,7 @@ func trainArgs(s qdnb.Spec, root string) []string {
 	return args
 }
 
-func configOf(t *testing.T, s qdnb.Spec) runs.Config {
+func configOf(t *testing.T, s run) runs.Config {
 	t.Helper()
 	c, err := s.Config()
 	check(t, err)
@@ -160,8 +172,8 @@ var adaptation = planned("adaptation", func(t *testing.T) []sweep.Line {
 	for i := range 20 {
 		values = append(values, []float64{0.5 + float64(i)/8})
 	}
-	c, err := qdnb.AdaptConfig(trained, budget,
-		qdnb.AdaptSpec{Perturbation: envs.GravityMultiplier, Values: values, Episodes: 6, Seed: 4})
+	c, err := qdnb.AdaptSpec{Perturbation: envs.GravityMultiplier, Values: values, Episodes: 6,
+		Seed: 4}.Config(trained, budget)
 	check(t, err)
 	return []sweep.Line{{Experiment: "adaptation", Label: "diayn", Run: c,
 		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}
@@ -171,11 +183,10 @@ var adaptation = planned("adaptation", func(t *testing.T) []sweep.Line {
 var control = planned("ppo", func(t *testing.T) []sweep.Line {
 	trained := skillsConfig(t, "halfcheetah-uni")
 	budget := qdnb.Generations(1)
-	c, err := qdnb.ControlConfig(trained, budget, qdnb.ControlSpec{Set: []string{
+	c, err := qdnb.ControlSpec{Tune: runs.Assign(
 		"num_envs=2", "unroll_length=2", "batch_size=2", "num_minibatches=1", "update_epochs=2",
 		"decision_length=2", "episode_length=6",
-		"evaluation_envs=2", "policy_hidden=8", "value_hidden=8",
-	}})
+		"evaluation_envs=2", "policy_hidden=8", "value_hidden=8")}.Config(trained, budget)
 	check(t, err)
 	return []sweep.Line{{Experiment: "hurdles", Label: "diayn", Run: c, Budget: qdnb.Generations(12),
 		Needs: []sweep.Need{{Run: trained, Budget: budget}}}}

@@ -15,7 +15,7 @@ import (
 // Best opens the best backend of this machine.
 func Best(t testing.TB) *xla.Platform {
 	t.Helper()
-	p, err := xla.Default()
+	p, err := xla.Open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func Best(t testing.TB) *xla.Platform {
 // Pure opens the pure Go backend.
 func Pure(t testing.TB) *xla.Platform {
 	t.Helper()
-	p, err := xla.Open(string(xla.Go))
+	p, err := xla.Open(t.Context(), string(xla.Go))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -27,12 +28,7 @@ var adaptationItems = []Item{
 }
 
 // gaits are the environments whose gravity and legs change.
-var gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
-
-// rewardMethods are the methods of the experiment "reward": each diversity without the task's
-// reward, summed with it, and in SMERL.
-var rewardMethods = []string{"diayn", "diayn-reward", "smerl-diayn", "dads", "dads-reward",
-	"smerl-dads"}
+var gaits = protocol.Gaits()
 
 // Adaptation draws figure 4: the fitness of each method's skills, without further training, under
 // multiples of gravity or of one leg's actuator strength (left, the three gait environments), and
@@ -85,10 +81,10 @@ func RewardAdaptation(data *Data) (*figures.Figure, error) {
 	return data.adaptation(labels, Median).Figure()
 }
 
-// rewardLabels returns the rewardMethods that have adaptation runs.
+// rewardLabels returns the methods of the experiment "reward" that have adaptation runs.
 func (d *Data) rewardLabels() []string {
 	adapted := d.adaptedLabels("")
-	return slices.DeleteFunc(slices.Clone(rewardMethods),
+	return slices.DeleteFunc(protocol.RewardMethods(),
 		func(label string) bool { return !slices.Contains(adapted, label) })
 }
 

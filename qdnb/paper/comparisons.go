@@ -77,10 +77,7 @@ func comparison(x, y []float64) tables.Entry {
 		return tables.Entry{}
 	}
 	p := stats.MannWhitney(x, y, stats.TwoSided).P
-	text := fmt.Sprintf("%.2f (%.3f)", stats.A12(x, y), p)
-	if p < 0.001 {
-		text = fmt.Sprintf("%.2f (< 0.001)", stats.A12(x, y))
-	}
+	text := fmt.Sprintf("%.2f (%s)", stats.A12(x, y), tables.Probability(p))
 	return tables.Entry{Text: text, Bold: p < significance}
 }
 

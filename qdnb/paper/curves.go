@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 )
@@ -29,10 +30,10 @@ var curveItems = []Item{
 // The paper's methods and environments, in its order. Figures of curves have a row for each
 // environment.
 var (
-	qdMethods    = results.Neuroevolution()
-	rlMethods    = results.Reinforcement()
-	allMethods   = slices.Concat(qdMethods, rlMethods)
-	curveEnvs    = results.Environments()
+	qdMethods    = protocol.Neuroevolution()
+	rlMethods    = protocol.Reinforcement()
+	allMethods   = protocol.Compared()
+	curveEnvs    = protocol.Environments()
 	curveMetrics = []curveMetric{
 		{"Max fitness", func(p results.Point) float64 { return p.MaxFitness }, false},
 		curveCoverage,
@@ -174,7 +175,7 @@ func PriorCoverage(data *Data) (*figures.Figure, error) {
 func priorPanel(data *Data) (figures.Panel, error) {
 	var lines []seeds
 	for _, prior := range []bool{true, false} {
-		for _, method := range []string{"diayn-reward", "dads-reward"} {
+		for _, method := range protocol.With("-reward") {
 			s := curvesOf(method, data.PriorRuns(method, prior))
 			if !prior {
 				s.name += " without prior"
@@ -202,7 +203,7 @@ func curvesOf(method string, trained []results.Trained) seeds {
 	s := seeds{name: method}
 	for _, r := range trained {
 		curve := sinceFirst(r.Curve)
-		if r.Algorithm == "aurora" || r.Algorithm == "pga-aurora" {
+		if slices.Contains(protocol.With("aurora"), r.Algorithm) {
 			curve = news(curve)
 		}
 		if len(curve) > 0 {

@@ -291,7 +291,7 @@ func TestSensitivity(t *testing.T) {
 				Experiment: results.ExperimentSensitivity, Label: label, Algorithm: label, Env: env, Seed: seed,
 				Finished: true,
 				QDScore:  score + float64(2*seed-1), A: results.Setting{Name: "iso_sigma", Value: a},
-				B: results.Setting{Name: "b", Value: b},
+				B: results.Setting{Name: "line_sigma", Value: b},
 			})
 		}
 	}
@@ -330,7 +330,7 @@ func TestSensitivity(t *testing.T) {
 	for _, entry := range table.Rows[0] {
 		row = append(row, entry.Text)
 	}
-	if want := []string{"ant-uni", "MAP-Elites", "3", "σ1 0, b 0", "100", "σ1 2, b 0", "40.0",
+	if want := []string{"ant-uni", "MAP-Elites", "3", "σ1 0, σ2 0", "100", "σ1 2, σ2 0", "40.0",
 		"0.40"}; !slices.Equal(row, want) {
 		t.Errorf("%q, want %q", row, want)
 	}

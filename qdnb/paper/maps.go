@@ -2,9 +2,10 @@ package paper
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
@@ -46,17 +47,17 @@ var mapItems = []Item{
 }
 
 // mapEnvs are the paper's environments with a two-dimensional descriptor, in its order.
-var mapEnvs = slices.DeleteFunc(results.Environments(),
-	func(env string) bool { return env == "ant-uni" })
+var mapEnvs = protocol.Where(
+	func(t catalog.Task) bool { return len(t.Descriptor.Components) == 2 })
 
 // PublishedRanges returns the fitness limits of the paper's repertoire colours, by environment, for
 // runs at its scale.
 func PublishedRanges() map[string][2]float64 {
-	return map[string][2]float64{
-		"pointmaze": {-1000, 0}, "ant-uni": {-1000, 2500}, "ant-omni": {-500, 250},
-		"ant-trap": {-200, 2000}, "ant-maze": {-20000, 0},
-		"walker-uni": {-200, 1500}, "halfcheetah-uni": {-1000, 2200},
+	ranges := map[string][2]float64{}
+	for _, task := range catalog.Tasks() {
+		ranges[task.Name] = task.FitnessRange
 	}
+	return ranges
 }
 
 // Repertoires draws figure 2: final repertoires, with a row for each method and a column for each

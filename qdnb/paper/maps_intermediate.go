@@ -3,10 +3,10 @@ package paper
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -74,8 +74,8 @@ func (d *Data) intermediate(trained *results.Trained) ([]*figures.Cells, error) 
 			return nil, err
 		}
 		shorten(cells)
-		cells.Title = fmt.Sprintf("%s steps, %s", count(float64(snapshot.EnvSteps)),
-			duration(max(0, snapshot.Seconds-firstEvaluation(trained.Curve))))
+		cells.Title = fmt.Sprintf("%s steps, %s", tables.Count(float64(snapshot.EnvSteps)),
+			tables.Duration(max(0, snapshot.Seconds-firstEvaluation(trained.Curve))))
 		column[point] = cells
 	}
 	return column, nil
@@ -89,37 +89,4 @@ func pointOf(b runs.Budget, p runs.Progress) int {
 		return -1
 	}
 	return min(int(math.Floor(fraction*2*runs.SnapshotPoints+1e-9)), runs.SnapshotPoints) - 1
-}
-
-// count formats a number with up to three digits and a unit: 950, 1.2k, 35k, 1.1M, 120M.
-func count(n float64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if n < 0.9995*unit.size {
-			continue
-		}
-		text := fmt.Sprintf("%.0f", n/unit.size)
-		if n/unit.size < 99.5 {
-			text = strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0")
-		}
-		return text + unit.name
-	}
-	return fmt.Sprintf("%.0f", n)
-}
-
-// duration formats seconds, as minutes from two minutes on.
-func duration(seconds float64) string {
-	if seconds < 120 {
-		return strings.TrimSuffix(fmt.Sprintf("%.*f", decimals(seconds), seconds), ".0") + " s"
-	}
-	return fmt.Sprintf("%.0f min", seconds/60)
-}
-
-func decimals(seconds float64) int {
-	if seconds < 9.95 {
-		return 1
-	}
-	return 0
 }

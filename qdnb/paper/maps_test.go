@@ -130,7 +130,8 @@ func TestRepertoires(t *testing.T) {
 	f.add("training", "map-elites", "ant-trap", 0, 500, trapLower, trapUpper)
 	f.add("training", "map-elites", "ant-trap", 1, 5300, trapLower, trapUpper) // 5200 to 5300
 	f.add("training", "smerl-dads", "walker-uni", 0, 60, feetLower, feetUpper)
-	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper) // not in the paper's comparison
+	// not in the paper's comparison
+	f.add("training", "sac", "halfcheetah-uni", 0, 1, feetLower, feetUpper)
 	figure, err := Repertoires(f.data)
 	text := says(t, figure, err)
 	contains(t, text, "MAP-Elites", "SMERL(DADS)", "ant-trap", "walker-uni", "x (m)", "y (m)",
@@ -221,24 +222,6 @@ func TestPointOf(t *testing.T) {
 		if got := pointOf(runs.Budget{EnvSteps: 18e7},
 			runs.Progress{EnvSteps: (k + 1) * 1e7}); got != int(k) {
 			t.Errorf("%d eighteenths: point %d", k+1, got)
-		}
-	}
-}
-
-func TestCountAndDuration(t *testing.T) {
-	for n, want := range map[float64]string{
-		0: "0", 600: "600", 999: "999", 1000: "1k", 1234: "1.2k", 35_000: "35k", 99_900: "100k",
-		999_400: "999k", 999_600: "1M", 1.25e6: "1.2M",
-		1.6e9: "1.6G", 1.2e8: "120M",
-	} {
-		if got := count(n); got != want {
-			t.Errorf("%g is %q, want %q", n, got, want)
-		}
-	}
-	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s",
-		119: "119 s", 130: "2 min", 3600: "60 min"} {
-		if got := duration(s); got != want {
-			t.Errorf("%g s is %q, want %q", s, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package paper
 import (
 	"fmt"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -23,12 +24,12 @@ func RewardImpact(data *Data) (*tables.Table, error) {
 		Header:  []string{"environment"},
 		Notes:   []string{"1: no loss; below 1: the reward helps."},
 	}
-	for _, label := range []string{"diayn", "dads"} {
+	for _, label := range protocol.Unrewarded() {
 		table.Header = append(table.Header, figures.MethodName(label)+", here", "in the paper")
 	}
 	for _, env := range envs {
 		row := []string{env}
-		for _, label := range []string{"diayn", "dads"} {
+		for _, label := range protocol.Unrewarded() {
 			here, there := "", ""
 			without, with := data.Scores(label, env, results.QDScore),
 				data.Scores(label+"-reward", env, results.QDScore)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
@@ -20,10 +21,7 @@ var sensitivityItems = []Item{
 }
 
 // sensitivityEnvs are the environments of the grids, in the paper's order.
-var sensitivityEnvs = []string{"ant-omni", "halfcheetah-uni", "ant-uni", "walker-uni"}
-
-// sensitivityMethods are the methods whose hyperparameters are varied.
-var sensitivityMethods = []string{"map-elites", "dads-reward"}
+var sensitivityEnvs = protocol.GridEnvironments()
 
 // Sensitivity draws figure 3: the distribution of QD scores over the nine settings of MAP-Elites
 // and of DADS+REWARD, with a pair of boxes for each environment. A setting's score is the mean over
@@ -67,7 +65,8 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	}
 	points := data.Sensitivity()
 	for _, env := range sensitivityEnvs {
-		for _, method := range sensitivityMethods {
+		for _, grid := range protocol.Grids() {
+			method := grid.Method
 			var own []results.GridPoint
 			for _, p := range points {
 				if p.Env == env && p.Label == method && !math.IsNaN(p.QDScore) {
@@ -84,8 +83,8 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 				part = fmt.Sprintf("%.2f", worst.QDScore/best.QDScore)
 			}
 			t.Rows = append(t.Rows, tables.Row(env, figures.MethodName(method), fmt.Sprint(len(own)),
-				settingsOf(best), tables.Plain.Number(best.QDScore),
-				settingsOf(worst), tables.Plain.Number(worst.QDScore), part))
+				settingsOf(best, grid), tables.Plain.Number(best.QDScore),
+				settingsOf(worst, grid), tables.Plain.Number(worst.QDScore), part))
 		}
 	}
 	if len(t.Rows) == 0 {
@@ -94,14 +93,9 @@ func SensitivitySettings(data *Data) (*tables.Table, error) {
 	return t, nil
 }
 
-// gridSymbols are the paper's symbols for the hyperparameters of the grids.
-var gridSymbols = map[string]string{"iso_sigma": "σ1", "line_sigma": "σ2",
-	"diversity_reward_scale": "β", "alpha_init": "α"}
-
 // settingsOf formats the hyperparameters of a grid point.
-func settingsOf(p results.GridPoint) string {
-	symbol := func(s results.Setting) string { return cmp.Or(gridSymbols[s.Name], s.Name) }
-	return fmt.Sprintf("%s %g, %s %g", symbol(p.A), p.A.Value, symbol(p.B), p.B.Value)
+func settingsOf(p results.GridPoint, grid protocol.Grid) string {
+	return fmt.Sprintf("%s %g, %s %g", grid.Symbols[0], p.A.Value, grid.Symbols[1], p.B.Value)
 }
 
 // sensitivityPanels returns a panel for each environment, with a shared y axis.
@@ -130,7 +124,8 @@ func sensitivityPanels(data *Data) ([]figures.BoxPanel, error) {
 func sensitivitySamples(data *Data, env string) []figures.Sample {
 	var samples []figures.Sample
 	points := data.Sensitivity() // sorted by environment, method and setting
-	for _, method := range sensitivityMethods {
+	for _, grid := range protocol.Grids() {
+		method := grid.Method
 		s := figures.Sample{Name: method}
 		for _, p := range points {
 			if p.Env == env && p.Label == method {

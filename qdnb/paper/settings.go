@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 )
@@ -45,13 +47,13 @@ var components = []struct {
 }{
 	{"genetic mutation", qdMethods},
 	{"MAP-Elites", qdMethods},
-	{"policy gradient", slices.Concat([]string{"pga-map-elites", "pga-aurora"}, rlMethods)},
+	{"policy gradient", slices.Concat(protocol.With("pga"), rlMethods)},
 	{"SAC", rlMethods},
-	{"TD3", []string{"pga-map-elites", "pga-aurora"}},
-	{"unsupervised diversity", slices.Concat([]string{"aurora", "pga-aurora"}, rlMethods)},
-	{"SMERL's sum", []string{"smerl-diayn", "smerl-dads"}},
-	{"DADS' diversity", []string{"dads-reward", "smerl-dads"}},
-	{"DIAYN's diversity", []string{"diayn-reward", "smerl-diayn"}},
+	{"TD3", protocol.With("pga")},
+	{"unsupervised diversity", slices.Concat(protocol.With("aurora"), rlMethods)},
+	{"SMERL's sum", protocol.With("smerl")},
+	{"DADS' diversity", protocol.With("dads")},
+	{"DIAYN's diversity", protocol.With("diayn")},
 }
 
 // Components returns table 2: the components of the eight methods.
@@ -75,15 +77,6 @@ func Components() *tables.Table {
 	return table
 }
 
-// mazeTargets are the target positions x and y in metres for adaptation on ant-maze, as printed in
-// the paper. [envs/robots.Targets] has them for training, which may import GoMLX.
-var mazeTargets = [][2]float64{
-	{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098},
-	{12.460787, 7.0494328},
-	{17.36067, 4.448854}, {8.380336, 25.172598}, {24.024515, 34.360985}, {21.746223, 14.116749},
-	{19.50973, 14.577911},
-}
-
 // MazeTargets returns table 3: the ten target positions for adaptation on ant-maze.
 func MazeTargets() *tables.Table {
 	table := &tables.Table{
@@ -92,7 +85,7 @@ func MazeTargets() *tables.Table {
 		Notes: []string{"Targets are numbered from 0, as in results. The training target is at " +
 			"(35, 0)."},
 	}
-	for i, p := range mazeTargets {
+	for i, p := range catalog.Targets() {
 		table.Rows = append(table.Rows, tables.Row(strconv.Itoa(i),
 			strconv.FormatFloat(p[0], 'g', -1, 64), strconv.FormatFloat(p[1], 'g', -1, 64)))
 	}
@@ -124,7 +117,7 @@ func (h Hyperparameter) On(env string) string {
 // Hyperparameters in several tables.
 var (
 	rewarded  = rlMethods
-	selective = []string{"smerl-diayn", "smerl-dads"}
+	selective = protocol.With("smerl")
 
 	episodes = Hyperparameter{Name: "episode length", Setting: "episode_length", Value: "250",
 		Values: map[string]string{"ant-maze": "500"}}
@@ -147,7 +140,7 @@ var hyperparameterTables = map[int]struct {
 	rows    []Hyperparameter
 }{
 	4: {"Hyperparameters of DIAYN, DADS and SMERL",
-		slices.Concat(rlMethods, []string{"diayn", "dads"}), []Hyperparameter{
+		slices.Concat(rlMethods, protocol.Unrewarded()), []Hyperparameter{
 			{Name: "parallel environments", Setting: "env_batch_size", Value: "200", Printed: true},
 			{Name: "batch size", Setting: "batch_size", Value: "256", Printed: true},
 			{Name: "learning rate", Setting: "learning_rate", Value: "0.0003", Printed: true},
@@ -193,7 +186,7 @@ var hyperparameterTables = map[int]struct {
 		{Name: "policies per generation", Setting: "batch", Value: "1000", Printed: true},
 		isoSigma, lineSigma, cells, samples, policies, episodes,
 	}},
-	6: {"Hyperparameters of PGA-MAP-Elites", []string{"pga-map-elites", "pga-aurora"},
+	6: {"Hyperparameters of PGA-MAP-Elites", protocol.With("pga"),
 		[]Hyperparameter{
 			{Name: "policies per generation", Setting: "batch", Value: "100", Printed: true},
 			{Name: "fraction of genetic variation", Setting: "isoline_share", Value: "0.5", Printed: true},
@@ -218,7 +211,7 @@ var hyperparameterTables = map[int]struct {
 			{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]", Printed: true},
 			cells, samples, policies, episodes,
 		}},
-	7: {"Hyperparameters of AURORA", []string{"aurora", "pga-aurora"}, []Hyperparameter{
+	7: {"Hyperparameters of AURORA", protocol.With("aurora"), []Hyperparameter{
 		{Name: "dimensions of the learned descriptor", Setting: "latent", Value: "5", Printed: true},
 		{Name: "initial distance threshold", Setting: "threshold", Value: "0.2", Printed: true},
 		{Name: "archive capacity", Setting: "capacity", Value: "1024"},

@@ -241,3 +241,8 @@ func describe(t reflect.Type) string {
 	}
 	return "a value of type " + t.String()
 }
+
+// Assign returns a function that makes the assignments to the settings it is given; see [Set].
+func Assign(assignments ...string) func(settings any) error {
+	return func(settings any) error { return Set(settings, assignments...) }
+}

@@ -1,6 +1,7 @@
 package nn_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -31,7 +32,7 @@ func ExampleAutoencoder_Layout() {
 // An archive of two kinds of behaviour, one to the left and one to the right. After training the
 // descriptors separate the kinds.
 func ExampleAutoencoderTraining_Train() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}

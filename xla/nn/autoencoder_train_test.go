@@ -241,7 +241,7 @@ func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled 
 // returns the initial row, the trained row, mean, deviation and loss.
 func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining,
 	form nn.Autoencoder,
-	slots int) *xla.Program {
+	slots int) *xla.Executable {
 	t.Helper()
 	program, err := p.Compile("training", []xla.Input{
 		{Shape: shapes.Make(dtypes.Uint32, 2)},
@@ -262,7 +262,7 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 
 type trained struct{ before, row, mean, deviation, loss []float32 }
 
-func train(t testing.TB, program *xla.Program, form nn.Autoencoder, seed int64, x []float32,
+func train(t testing.TB, program *xla.Executable, form nn.Autoencoder, seed int64, x []float32,
 	filled []bool, epochs int) trained {
 	t.Helper()
 	out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(seed))},

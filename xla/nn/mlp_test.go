@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log"
 	"math"
@@ -186,7 +187,7 @@ func ExampleMLP_Layout() {
 
 // Two networks of one layer, y = tanh(b + x*k), each with its own input.
 func ExampleNet_Apply() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}

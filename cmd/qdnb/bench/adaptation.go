@@ -1,13 +1,14 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"time"
 
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -54,18 +55,18 @@ func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
-	task := evolution.NewTask(live, []int{256, 256}, s.Steps)
+	task := scoring.NewTask(live, []int{256, 256}, s.Steps)
 	policies, err := randomPolicies(platform, task, s.Policies)
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
 	defer policies.Free()
 	begin := time.Now()
-	evaluator, err := evolution.NewCrossedEvaluator(platform, task, s.Policies, s.Episodes, 0)
+	evaluator, err := scoring.NewCrossedEvaluator(platform, task, s.Policies, s.Episodes, 0)
 	if err != nil {
 		return AdaptationTiming{}, err
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -39,7 +40,7 @@ const (
 // MeasureCeilings measures a machine with four small programs, each by its best of three runs. The
 // pure Go backend is an error.
 func MeasureCeilings(backend string) (Ceilings, error) {
-	p, err := xla.Open(backend)
+	p, err := xla.Open(context.Background(), backend)
 	if err != nil {
 		return Ceilings{}, err
 	}
@@ -102,38 +103,37 @@ func damped(x *graph.Node, times int) *graph.Node {
 // timeProgram returns the shortest time, in seconds, of a program on an array of small values.
 func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape,
 	build func(x *graph.Node) *graph.Node) (float64, error) {
-	compile, workers := p.CompileParallel, p.Workers
+	compile, workers := xla.CompileParallel[xla.Array, xla.Array], p.Workers
 	if alone {
-		compile, workers = p.Compile, 1
+		compile, workers = xla.Compile[xla.Array, xla.Array], 1
 	}
-	program, err := compile("ceiling", []xla.Input{{Shape: shape}},
-		func(in []*graph.Node) []*graph.Node {
-			return []*graph.Node{graph.ReduceAllMax(build(in[0]))}
-		})
-	if err != nil {
-		return 0, err
-	}
-	defer program.Free()
 	numbers := make([]float32, shape.Size())
 	for i := range numbers {
 		numbers[i] = 1 / float32(1024+i%1024)
 	}
-	var input xla.Sharded
+	input := xla.Sharded{}
 	for range workers {
 		input = append(input, tensors.FromFlatDataAndDimensions(numbers, shape.Dimensions...))
 	}
 	defer input.Free()
+	program, err := compile(p, "ceiling", xla.Value(input), func(x xla.Array) xla.Array {
+		return xla.Out(graph.ReduceAllMax(build(x.Tree)))
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer program.Free()
 	best := math.Inf(1)
 	for range 3 {
 		start := time.Now()
-		out, err := program.Run(input)
+		out, err := program.Run(xla.Value(input))
 		if err != nil {
 			return 0, err
 		}
-		for _, result := range out[0] {
+		for _, result := range out.Value() {
 			tensors.ToScalar[float32](result) // waits for the device
 		}
-		out[0].Free()
+		out.Free()
 		best = min(best, time.Since(start).Seconds())
 	}
 	return best, nil

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -9,6 +10,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/xla"
 )
@@ -64,7 +66,7 @@ func Generation(s GenerationSpec) (GenerationTiming, error) {
 	if err := hyperparameters.Check(); err != nil {
 		return GenerationTiming{}, err
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return GenerationTiming{}, err
 	}
@@ -77,7 +79,7 @@ func Generation(s GenerationSpec) (GenerationTiming, error) {
 		return GenerationTiming{}, err
 	}
 	centroids := npz.Of(flat, base.Cells, len(limits.Lower))
-	search, err := evolution.New(platform, evolution.NewTask(env, base.Hidden, base.EpisodeLength),
+	search, err := evolution.New(platform, scoring.NewTask(env, base.Hidden, base.EpisodeLength),
 		hyperparameters.Method(centroids), evolution.Settings{Batch: base.Batch, Slice: base.Slice,
 			Centroids: centroids})
 	if err != nil {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -48,7 +49,7 @@ func Insertion(s InsertionSpec) (InsertionTiming, error) {
 			errors.Errorf("batch must be 1 or more and better between 0 and batch, not %d and %d", s.Batch,
 				s.Better)
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return InsertionTiming{}, err
 	}
@@ -58,84 +59,100 @@ func Insertion(s InsertionSpec) (InsertionTiming, error) {
 	}
 	t := InsertionTiming{Backend: platform.Name(), Batch: s.Batch, Cells: insertionCells,
 		Params: params, Better: s.Better}
-	stored, err := startInsertion(platform, s.Batch, params)
+	in, err := startInsertion(platform, s.Batch, params)
 	if err != nil {
 		return t, err
 	}
-	defer func() {
-		for _, v := range stored {
-			v.Free()
-		}
-	}()
-	program, err := compileInsertion(platform, s, stored)
+	defer func() { xla.Free(&in.Cells, &in.Candidates, &in.Centroids) }()
+	in.Number = xla.Declare(dtypes.Float32)
+	program, err := compileInsertion(platform, s, in)
 	if err != nil {
 		return t, err
 	}
 	defer program.Free()
 	t.CompileSeconds, t.BestSeconds = program.CompileTime.Seconds(), math.Inf(1)
 	for i := range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
-		number := xla.Sharded{tensors.FromScalar(float32(i + 1))}
+		in.Number = xla.Single(tensors.FromScalar(float32(i + 1)))
 		start := time.Now()
-		out, err := program.Run(append([]xla.Sharded{number}, stored...)...)
-		number.Free()
+		out, err := program.Run(in)
+		in.Number.Free()
 		if err != nil {
 			return t, err
 		}
-		copy(stored, out[:3])
-		t.Entered = int(tensors.ToScalar[int32](out[3][0])) // waits for the device
-		out[3].Free()
+		in.Cells = out.Cells
+		t.Entered = int(out.Count.Scalars()[0]) // waits for the device
 		t.BestSeconds = min(t.BestSeconds, time.Since(start).Seconds())
 	}
 	return t, nil
 }
 
-// startInsertion makes a full repertoire (genotypes, fitness, descriptors), its centroids, and the
-// candidates (genotypes, descriptors, and a value in [0, 1) that ranks the better ones).
-func startInsertion(p *xla.Platform, batch, params int) ([]xla.Sharded, error) {
-	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
-		func(in []*graph.Node) []*graph.Node {
-			key, g := xla.KeyOf(in[0]), in[0].Graph()
-			return []*graph.Node{
+// cells are a repertoire, and candidates the individuals that may enter it: pytrees.
+type (
+	cells      struct{ Genotypes, Fitness, Descriptors *graph.Node }
+	candidates struct {
+		Genotypes, Descriptors *graph.Node
+		Order                  *graph.Node // [batch], a value in [0, 1) that ranks the better ones
+	}
+)
+
+// Inputs and outputs of the insertion.
+type (
+	insertionIn struct {
+		Number     xla.Array        // number of the insertion
+		Cells      xla.State[cells] `xla:"donate"`
+		Centroids  xla.Array
+		Candidates xla.State[candidates]
+	}
+	insertionOut struct {
+		Cells xla.State[cells]
+		Count xla.Array // accepted candidates
+	}
+)
+
+// startInsertion makes a full repertoire and the candidates.
+func startInsertion(p *xla.Platform, batch, params int) (insertionIn, error) {
+	seed := p.Seed(0).First()
+	defer seed.Free()
+	first, err := xla.Compile(p, "start", seed, func(seed xla.Array) insertionIn {
+		key, g := xla.KeyOf(seed.Tree), seed.Tree.Graph()
+		return insertionIn{
+			Cells: xla.Out(cells{
 				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, params)),
 				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells)),
-				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, 2)),
-				key.FoldIn(0).Uniform(-1, 1, insertionCells, 2),
+				graph.Zeros(g, shapes.Make(dtypes.Float32, insertionCells, 2))}),
+			Centroids: xla.Out(key.FoldIn(0).Uniform(-1, 1, insertionCells, 2)),
+			Candidates: xla.Out(candidates{
 				key.FoldIn(1).Uniform(-1, 1, batch, params),
 				key.FoldIn(2).Uniform(-1, 1, batch, 2),
-				key.FoldIn(3).Uniform(0, 1, batch),
-			}
-		})
+				key.FoldIn(3).Uniform(0, 1, batch)}),
+		}
+	})
 	if err != nil {
-		return nil, err
+		return insertionIn{}, err
 	}
 	defer first.Free()
-	seed := xla.Sharded{tensors.FromValue(xla.SeedWords(0))}
-	defer seed.Free()
 	return first.Run(seed)
 }
 
-// compileInsertion compiles the insertion. Its first input is the number n of the insertion: the
-// better candidates have a fitness from n to n+1, the others -1.
-func compileInsertion(p *xla.Platform, s InsertionSpec, stored []xla.Sharded) (*xla.Program,
-	error) {
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32)}}
-	for i, v := range stored {
-		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: i < 3})
-	}
-	return p.Compile("insertion", inputs, func(in []*graph.Node) []*graph.Node {
-		genotypes, order := in[1], in[7]
-		cells := repertoire.Cells{Fitness: in[2], Descriptors: in[3], Centroids: in[4]}
+// compileInsertion compiles the insertion. In insertion n the better candidates have a fitness from
+// n to n+1, the others -1.
+func compileInsertion(p *xla.Platform, s InsertionSpec,
+	in insertionIn) (*xla.Program[insertionIn, insertionOut], error) {
+	return xla.Compile(p, "insertion", in, func(in insertionIn) insertionOut {
+		held, found := in.Cells.Tree, in.Candidates.Tree
+		repertoireCells := repertoire.Cells{Fitness: held.Fitness, Descriptors: held.Descriptors,
+			Centroids: in.Centroids.Tree}
 		// The better candidates are spread over the batch, as in a search.
-		place := graph.ModScalar(graph.MulScalar(graph.Iota(order.Graph(),
+		place := graph.ModScalar(graph.MulScalar(graph.Iota(found.Order.Graph(),
 			shapes.Make(dtypes.Int32, s.Batch), 0), 7919), int32(s.Batch))
 		better := graph.LessThan(place, graph.ConstAs(place, int32(s.Better)))
-		batch := repertoire.Batch{Fitness: graph.Where(better, graph.Add(order, in[0]),
-			graph.ConstAs(order, -1)), Descriptors: in[6]}
-		index, accepted := repertoire.Winners(cells, batch)
-		after := cells.Update(batch, index, accepted)
+		batch := repertoire.Batch{Fitness: graph.Where(better, graph.Add(found.Order, in.Number.Tree),
+			graph.ConstAs(found.Order, -1)), Descriptors: found.Descriptors}
+		index, accepted := repertoire.Winners(repertoireCells, batch)
+		after := repertoireCells.Update(batch, index, accepted)
 		to, count := repertoire.Compact(accepted)
 		winners := graph.Gather(index, graph.InsertAxes(to, -1))
-		return []*graph.Node{repertoire.SetGenotypes(genotypes, in[5], winners, to, count), after.Fitness,
-			after.Descriptors, count}
+		genotypes := repertoire.SetGenotypes(held.Genotypes, found.Genotypes, winners, to, count)
+		return insertionOut{xla.Out(cells{genotypes, after.Fitness, after.Descriptors}), xla.Out(count)}
 	})
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"os"
 	"strconv"
@@ -10,10 +11,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -49,12 +49,12 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 	if err != nil {
 		return RolloutTiming{}, err
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return RolloutTiming{}, err
 	}
-	task := evolution.NewTask(env, []int{256, 256}, s.Steps)
-	evaluator, err := evolution.NewEvaluator(platform, task, s.Batch, s.Slice)
+	task := scoring.NewTask(env, []int{256, 256}, s.Steps)
+	evaluator, err := scoring.NewEvaluator(platform, task, s.Batch, s.Slice)
 	if err != nil {
 		return RolloutTiming{}, err
 	}
@@ -81,24 +81,22 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 }
 
 // randomPolicies draws the initial population of a task on every worker.
-func randomPolicies(p *xla.Platform, task evolution.Task, batch int) (xla.Sharded, error) {
-	program, err := p.CompileParallel("random policies",
-		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-			g := in[0].Graph()
-			return []*graph.Node{task.Policy.Init(xla.KeyOf(in[0]).FoldInEach(graph.Iota(g,
-				shapes.Make(dtypes.Int32, batch), 0)))}
-		})
+func randomPolicies(p *xla.Platform, task scoring.Task, batch int) (xla.Sharded, error) {
+	seed := p.Seed(0)
+	defer seed.Free()
+	program, err := xla.CompileParallel(p, "random policies", seed, func(seed xla.Array) xla.Array {
+		return xla.Out(task.Policy.Init(xla.KeyOf(seed.Tree).FoldInEach(graph.Iota(seed.Tree.Graph(),
+			shapes.Make(dtypes.Int32, batch), 0))))
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer program.Free()
-	seed := p.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(0)) })
-	defer seed.Free()
-	out, err := program.Run(seed)
+	policies, err := program.Run(seed)
 	if err != nil {
 		return nil, err
 	}
-	return out[0], nil
+	return policies.Value(), nil
 }
 
 // peakMemory returns the peak resident memory of this process in bytes, 0 without /proc.

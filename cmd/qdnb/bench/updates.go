@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -9,7 +10,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
@@ -38,82 +38,75 @@ type UpdatesSpec struct {
 	Steps       int
 	Buffer      int
 	Individuals int // varied by variation
-	Repeats int
-	Backend string // see [xla.Open]
+	Repeats     int
+	Backend     string // see [xla.Open]
 }
 
 // learners are the learners of [Updates] by name.
-var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (*updates, error){
+var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (updates, error){
 	"td3":       benchTD3,
 	"sac":       benchSAC,
 	"variation": benchVariation,
 }
 
-// updates is a learner on the device.
+// updates is a compiled learner. run runs the updates; a NaN loss is an error.
 type updates struct {
-	program *xla.Program
-	state   []xla.Sharded
+	compileTime time.Duration
+	run         func() error
+	free        func()
 }
 
 // newUpdates compiles a learner. start makes its state, a pytree, from a key. train maps a state to
 // the next state and the losses.
 func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
-	train func(T, xla.Key) (T, []*graph.Node)) (*updates, error) {
-	var form T
-	first, err := p.Compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
-		func(in []*graph.Node) []*graph.Node {
-			form = start(xla.KeyOf(in[0]))
-			return xla.Flatten(form)
-		})
-	if err != nil {
-		return nil, err
+	train func(T, xla.Key) (T, []*graph.Node)) (updates, error) {
+	type in struct {
+		State xla.State[T] `xla:"donate"`
 	}
-	defer first.Free()
-	seed := xla.Sharded{tensors.FromValue(xla.SeedWords(0))}
+	type out struct {
+		State  xla.State[T]
+		Losses xla.State[[]*graph.Node]
+	}
+	seed := p.Seed(0).First()
 	defer seed.Free()
-	u := &updates{}
-	if u.state, err = first.Run(seed); err != nil {
-		return nil, err
-	}
-	var inputs []xla.Input
-	for _, v := range u.state {
-		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
-	}
-	u.program, err = p.Compile("updates", inputs, func(in []*graph.Node) []*graph.Node {
-		after, losses := train(xla.Unflatten(form, in), xla.NewKey(in[0].Graph(), 1))
-		return append(xla.Flatten(after), losses...)
+	first, err := xla.Compile(p, "start", seed, func(seed xla.Array) in {
+		return in{xla.Out(start(xla.KeyOf(seed.Tree)))}
 	})
 	if err != nil {
-		u.free()
+		return updates{}, err
 	}
-	return u, err
-}
-
-// run runs the updates. A NaN loss is an error.
-func (u *updates) run() error {
-	out, err := u.program.Run(u.state...)
+	defer first.Free()
+	held, err := first.Run(seed)
 	if err != nil {
-		return err
+		return updates{}, err
 	}
-	n := len(u.state)
-	u.state = out[:n:n]
-	for _, loss := range out[n:] {
-		value := float64(tensors.ToScalar[float32](loss[0]))
-		loss.Free()
-		if math.IsNaN(value) {
-			return errors.New("a loss is NaN")
-		}
+	program, err := xla.Compile(p, "updates", held, func(in in) out {
+		g := xla.Flatten(in.State.Tree)[0].Graph()
+		after, losses := train(in.State.Tree, xla.NewKey(g, 1))
+		return out{xla.Out(after), xla.Out(losses)}
+	})
+	if err != nil {
+		held.State.Free()
+		return updates{}, err
 	}
-	return nil
-}
-
-func (u *updates) free() {
-	for _, v := range u.state {
-		v.Free()
-	}
-	if u.program != nil {
-		u.program.Free()
-	}
+	return updates{
+		compileTime: program.CompileTime,
+		run: func() error {
+			found, err := program.Run(held)
+			if err != nil {
+				return err
+			}
+			held.State = found.State
+			if slices.ContainsFunc(found.Losses.Scalars(), math.IsNaN) {
+				return errors.New("a loss is NaN")
+			}
+			return nil
+		},
+		free: func() {
+			held.State.Free()
+			program.Free()
+		},
+	}, nil
 }
 
 // Updates times the gradient updates of a learner in one program, with the paper's sizes on
@@ -132,7 +125,7 @@ func Updates(s UpdatesSpec) (UpdatesTiming, error) {
 		return UpdatesTiming{}, errors.Errorf("steps and buffer must be 1 or more, not %d and %d",
 			s.Steps, s.Buffer)
 	}
-	platform, err := xla.Open(s.Backend)
+	platform, err := xla.Open(context.Background(), s.Backend)
 	if err != nil {
 		return UpdatesTiming{}, err
 	}
@@ -152,11 +145,11 @@ func Updates(s UpdatesSpec) (UpdatesTiming, error) {
 	return UpdatesTiming{
 		Learner: s.Learner, Backend: platform.Name(), Steps: s.Steps, Buffer: s.Buffer, BestSeconds: best,
 		UpdatesPerSecond: math.Round(10*float64(s.Steps)/best) / 10,
-		CompileSeconds:   u.program.CompileTime.Seconds(),
+		CompileSeconds:   u.compileTime.Seconds(),
 	}, nil
 }
 
-func benchTD3(p *xla.Platform, s UpdatesSpec) (*updates, error) {
+func benchTD3(p *xla.Platform, s UpdatesSpec) (updates, error) {
 	const observations, actions = 87, 8
 	type whole struct {
 		Learner td3.Learner
@@ -183,11 +176,11 @@ func benchTD3(p *xla.Platform, s UpdatesSpec) (*updates, error) {
 }
 
 // benchVariation is the policy-gradient variation of individuals on random observations.
-func benchVariation(p *xla.Platform, s UpdatesSpec) (*updates, error) {
+func benchVariation(p *xla.Platform, s UpdatesSpec) (updates, error) {
 	const observations, actions = 87, 8
 	type whole struct{ Individuals, Critics, Observations *graph.Node }
 	if s.Individuals < 1 {
-		return nil, errors.Errorf("individuals must be 1 or more, not %d", s.Individuals)
+		return updates{}, errors.Errorf("individuals must be 1 or more, not %d", s.Individuals)
 	}
 	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
 	return newUpdates(p, func(key xla.Key) whole {
@@ -204,10 +197,10 @@ func benchVariation(p *xla.Platform, s UpdatesSpec) (*updates, error) {
 	})
 }
 
-func benchSAC(p *xla.Platform, s UpdatesSpec) (*updates, error) {
+func benchSAC(p *xla.Platform, s UpdatesSpec) (updates, error) {
 	env, err := envs.Make("ant-uni")
 	if err != nil {
-		return nil, err
+		return updates{}, err
 	}
 	settings := skills.DefaultDIAYNReward(env.Spec())
 	task, method, config := settings.Task(env), settings.Method(), settings.Base().Config

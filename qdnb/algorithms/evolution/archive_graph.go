@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -25,10 +26,10 @@ type Archive interface {
 	// Fields names the tensors; the first two are "fitnesses" and "descriptors".
 	Fields() []string
 	// Empty returns the fields of an empty archive. Random initial values are drawn with the key.
-	Empty(task Task, key xla.Key) []*Node
+	Empty(task scoring.Task, key xla.Key) []*Node
 	// Sequence returns the recorder of the steps that the descriptor needs, or false if the archive
 	// uses the task's own descriptor. Recorded episodes restart automatically, see [envs.AutoReset].
-	Sequence(task Task) (envs.Recorder, bool)
+	Sequence(task scoring.Task) (envs.Recorder, bool)
 	// SameStart reports whether all evaluations of a run start in the same initial state.
 	SameStart() bool
 	// Insert decides which of the evaluated offspring enter. index, int32 [cells], is the individual
@@ -67,7 +68,7 @@ var _ Archive = Grid{}
 func (Grid) Fields() []string { return []string{"fitnesses", "descriptors", "centroids"} }
 
 // Empty implements [Archive].
-func (a Grid) Empty(task Task, key xla.Key) []*Node {
+func (a Grid) Empty(task scoring.Task, key xla.Key) []*Node {
 	g := key.Hi.Graph()
 	cells, d := a.Centroids.Shape[0], a.Centroids.Shape[1]
 	flat, err := a.Centroids.Float32s()
@@ -82,7 +83,7 @@ func (a Grid) Empty(task Task, key xla.Key) []*Node {
 }
 
 // Sequence implements [Archive]: nothing is recorded.
-func (Grid) Sequence(Task) (envs.Recorder, bool) { return envs.Recorder{}, false }
+func (Grid) Sequence(scoring.Task) (envs.Recorder, bool) { return envs.Recorder{}, false }
 
 // SameStart implements [Archive]: every evaluation draws its own initial state.
 func (Grid) SameStart() bool { return false }

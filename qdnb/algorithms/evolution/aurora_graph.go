@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -92,7 +93,7 @@ func (a AuroraArchive) autoencoder(steps, features int) nn.Autoencoder {
 
 // Sequence implements [Archive]: the observations and state descriptors before every tenth step,
 // with the default Sampling.
-func (a AuroraArchive) Sequence(task Task) (envs.Recorder, bool) {
+func (a AuroraArchive) Sequence(task scoring.Task) (envs.Recorder, bool) {
 	if a.Features != nil {
 		return *a.Features, true
 	}
@@ -112,7 +113,7 @@ func (a AuroraArchive) Sequence(task Task) (envs.Recorder, bool) {
 }
 
 // Empty implements [Archive].
-func (a AuroraArchive) Empty(task Task, key xla.Key) []*Node {
+func (a AuroraArchive) Empty(task scoring.Task, key xla.Key) []*Node {
 	g, n := key.Hi.Graph(), a.Capacity
 	recorder, _ := a.Sequence(task)
 	steps, features := recorder.Rows(task.Length), recorder.Width

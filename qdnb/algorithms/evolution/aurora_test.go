@@ -12,6 +12,7 @@ import (
 	"example.com/qdnb/internal/golden"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -31,7 +32,7 @@ func TestGoldenAuroraSequences(t *testing.T) {
 				MaxObservation: int(data.Number("const.max_observation_size")),
 				Latent:         data.Shape(name + ".descriptors")[1],
 			}}
-			task := Task{Env: envs.Pointmaze{}}
+			task := scoring.Task{Env: envs.Pointmaze{}}
 			recorder, _ := archive.Sequence(task)
 			if rows := recorder.Rows(steps); rows != dims[1] {
 				t.Errorf("%s: %d rows of %d steps, want %d", name, rows, steps, dims[1])
@@ -202,14 +203,12 @@ func TestAuroraSequencesAreThePolicies(t *testing.T) {
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
 		start := xla.NewKey(in[0].Graph(), 2).FoldIn(streamStart)
 		keys := xla.Key{Hi: BroadcastToDims(start.Hi, 1), Lo: BroadcastToDims(start.Lo, 1)}
-		descriptors, _, _ := envs.Trace(s.task.Env, s.task.Policy.View(in[0]), s.task.Env.Reset(keys),
-			s.task.Length)
-		return []*Node{descriptors}
+		places := envs.Recorder{Every: 5, Width: 2,
+			Row: func(before envs.State, _ *Node, _ envs.State) *Node { return before.Descriptor }}
+		_, _, records := envs.Record(s.task.Env, s.task.Policy.View(in[0]), s.task.Env.Reset(keys),
+			s.task.Length, places)
+		return records
 	}, xlatest.Tensor(genotypes[slot*params:(slot+1)*params], 1, params))
-	trace := xlatest.Flat[float32](t, out[0])
-	var want []float32
-	for step := 0; step < s.task.Length; step += 5 {
-		want = append(want, trace[2*step:2*step+2]...)
-	}
-	xlatest.Close(t, "sequence", sequences[slot*elements:(slot+1)*elements], want, 1e-6)
+	xlatest.Close(t, "sequence", sequences[slot*elements:(slot+1)*elements],
+		xlatest.Flat[float32](t, out[0]), 1e-6)
 }

@@ -2,9 +2,9 @@ package evolution
 
 import (
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 )
 
@@ -38,34 +38,32 @@ func (s *Search) SetReplay(read func(put func(from int64, rows []float32) error)
 // number of rows that it held after the latest generation. It returns the number of episodes. The
 // resumed search is not bit-identical to an uninterrupted one.
 func (s *Search) Refill() (episodes int64, err error) {
-	gen, st := s.evaluation(), s.main
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)},
-		{Shape: shapes.Make(dtypes.Int32)}, {Shape: st.genotypes[0].Shape()}}
-	for _, field := range st.fields {
-		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
+	type refillIn struct {
+		Seed, Worker, Number xla.Array
+		Archive              xla.State[stored]
 	}
-	evaluate, err := s.platform.CompileParallel("episodes for the replay buffer", inputs,
-		func(in []*graph.Node) []*graph.Node {
-			root := xla.KeyOf(in[0])
-			from := source{Parents: NewParents(in[3], cellsOf(st.archive, in[4:])),
-				Key: root.FoldIn(streamRefill).FoldInEach(in[2])}
-			from.Number = graph.MaxScalar(in[2], int32(1)) // any generation after the first
-			if s.method.Archive.SameStart() {
-				from.Start = root.FoldIn(streamStart)
-			}
-			return []*graph.Node{gen.evaluate(from, in[1]).Transitions}
+	in := refillIn{s.seed, s.worker, xla.Declare(dtypes.Int32), s.main.parents()}
+	evaluate, err := xla.CompileParallel(s.programs.Platform, "episodes for the replay buffer", in,
+		func(in refillIn) xla.Array {
+			root, number := xla.KeyOf(in.Seed.Tree), in.Number.Tree
+			return xla.Out(s.evaluateStored(in.Archive.Tree, root,
+				root.FoldIn(streamRefill).FoldInEach(number),
+				graph.MaxScalar(number, int32(1)), // any generation after the first
+				in.Worker.Tree).Transitions)
 		}, s.axes()...)
 	if err != nil {
 		return 0, err
 	}
 	defer evaluate.Free()
+	type insertIn struct {
+		Rows   xla.Array
+		Buffer xla.State[replay.Buffer] `xla:"donate"`
+	}
 	l := s.learning
-	capacity, width := l.buffer.Shape()
-	inputs = append([]xla.Input{{Shape: shapes.Make(dtypes.Float32, int(s.replayStep()), width)}},
-		l.buffer.Inputs(true)...)
-	insert, err := s.platform.Compile("filling the replay buffer", inputs,
-		func(in []*graph.Node) []*graph.Node {
-			return xla.Flatten(xla.Unflatten(l.form, in[1:]).Insert(in[0]))
+	capacity, _ := l.buffer.Shape()
+	insert, err := xla.Compile(s.programs.Platform, "filling the replay buffer",
+		insertIn{evaluate.Out, l.buffer.State}, func(in insertIn) xla.State[replay.Buffer] {
+			return xla.Out(in.Buffer.Tree.Insert(in.Rows.Tree))
 		})
 	if err != nil {
 		return 0, err
@@ -75,19 +73,17 @@ func (s *Search) Refill() (episodes int64, err error) {
 	_, _, total := s.ReplayShape()
 	l.buffer.Clear()
 	for filled := int64(0); filled < min(total, capacity); filled += s.replayStep() {
-		number := s.number(s.generation + 1 + filled/s.replayStep())
-		state := append([]xla.Sharded{s.seed, s.worker, number, st.genotypes}, st.fields...)
-		out, err := evaluate.Run(state...)
-		number.Free()
+		in.Number = s.programs.Number(s.generation + 1 + filled/s.replayStep())
+		rows, err := evaluate.Run(in)
+		in.Number.Free()
 		if err != nil {
 			return 0, err
 		}
-		buffer, err := insert.Run(append([]xla.Sharded{out[0][:1]}, l.buffer.Leaves...)...)
-		out[0].Free()
+		l.buffer.State, err = insert.Run(insertIn{rows.First(), l.buffer.State})
+		rows.Free()
 		if err != nil {
 			return 0, err
 		}
-		l.buffer.Leaves = buffer
 		episodes += int64(s.settings.Batch)
 	}
 	l.buffer.Count(total)

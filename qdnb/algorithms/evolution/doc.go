@@ -1,8 +1,8 @@
 // Package evolution is the neuroevolution loop of the paper: emit, evaluate, insert.
 //
 // A [Method] consists of an [Emitter], an optional [Learner] and an [Archive]. A [Search] evaluates
-// their offspring in a [Task], all on the device. The paper's four algorithms combine two emitters
-// with two archives:
+// their offspring in a [scoring.Task], all on the device. The paper's four algorithms combine two
+// emitters with two archives:
 //
 //	                                  Grid              AuroraArchive
 //	IsoLineEmitter                    MAP-Elites        AURORA

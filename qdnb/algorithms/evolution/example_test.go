@@ -1,6 +1,7 @@
 package evolution_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -9,6 +10,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -21,12 +23,12 @@ func ExampleEmitterFunc() {
 		return graph.Where(graph.LessThan(coin, graph.ConstAs(coin, 0.5)), a, b)
 	})
 
-	p, err := xla.Open("go")
+	p, err := xla.Open(context.Background(), "go")
 	if err != nil {
 		log.Fatal(err)
 	}
 	corners := npz.Of([]float32{-0.5, -0.5, 0.5, -0.5, -0.5, 0.5, 0.5, 0.5}, 4, 2)
-	task := evolution.NewTask(envs.Pointmaze{}, []int{8}, 50)
+	task := scoring.NewTask(envs.Pointmaze{}, []int{8}, 50)
 	search, err := evolution.New(p, task, evolution.Method{Emitter: crossover},
 		evolution.Settings{Batch: 20, Centroids: corners})
 	if err != nil {

@@ -4,12 +4,12 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -25,7 +25,7 @@ const tracedGenerations = 10_000
 // or the number of workers. They cover the graphs and the parameters of a part, and everything that
 // its other methods return. They do not cover the maintenance of an archive after generation 10
 // 000, nor state that the methods change.
-func Fingerprints(task Task, method, own Method, batch int) (map[string]string, error) {
+func Fingerprints(task scoring.Task, method, own Method, batch int) (map[string]string, error) {
 	prints := map[string]string{}
 	if own.Emitter == nil && own.Learner == nil && own.Archive == nil {
 		return prints, nil
@@ -48,57 +48,63 @@ func Fingerprints(task Task, method, own Method, batch int) (map[string]string, 
 
 // fingerprinter traces the parts of a method.
 type fingerprinter struct {
-	task   Task
+	task   scoring.Task
 	method Method
 	batch  int
-	fields []shapes.Shape // shapes of the archive's fields
+	stored xla.State[stored] // declares what evaluations read of the archive
 }
 
-var (
-	traceSeed   = shapes.Make(dtypes.Uint32, 2)
-	traceNumber = shapes.Make(dtypes.Int32)
-)
+// arrays are a list of tensors, such as the state of a part.
+type arrays = xla.State[[]*Node]
+
+var seed, number = xla.Declare(dtypes.Uint32, 2), xla.Declare(dtypes.Int32)
+
+func float(dims ...int) xla.Array { return xla.Declare(dtypes.Float32, dims...) }
 
 // empty traces the empty archive, which defines the shapes of the fields.
-func (f *fingerprinter) empty(t *xla.Trace) (err error) {
-	f.fields, err = t.Graph([]shapes.Shape{traceSeed}, func(in []*Node) []*Node {
-		return empty(f.method.Archive, f.task, xla.KeyOf(in[0]))
+func (f *fingerprinter) empty(t *xla.Trace) error {
+	fields, err := xla.TraceGraph(t, seed, func(seed xla.Array) arrays {
+		return xla.Out(empty(f.method.Archive, f.task, xla.KeyOf(seed.Tree)))
 	})
-	return errors.WithMessage(err, "cannot build the archive")
+	if err != nil {
+		return errors.WithMessage(err, "cannot build the archive")
+	}
+	leaves := fields.Leaves()
+	genotypes := float(leaves[0].Dims()[0], f.task.Policy.Params())
+	f.stored = xla.Pack(func(in []*Node) stored { return stored{in[0], in[1:]} },
+		append([]xla.Array{genotypes}, leaves...)...)
+	return nil
+}
+
+// fields declares the fields of the archive.
+func (f *fingerprinter) fields() arrays {
+	return xla.Part(f.stored, func(s stored) []*Node { return s.Fields })
 }
 
 // archive traces the rest of the archive.
 func (f *fingerprinter) archive(t *xla.Trace) error {
 	a := f.method.Archive
 	t.Note(a.Fields(), a.SameStart(), a.PassiveEvery())
-	d := len(f.task.Env.Spec().Descriptor.Lower)
-	found := []shapes.Shape{shapes.Make(dtypes.Float32, f.batch),
-		shapes.Make(dtypes.Float32, f.batch, d)}
-	recorder, records := a.Sequence(f.task)
-	if records {
+	type insertIn struct {
+		Fitness, Descriptors, Sequences, Transitions xla.Array
+		Fields                                       arrays
+	}
+	in := insertIn{Fitness: float(f.batch), Fields: f.fields(),
+		Descriptors: float(f.batch, len(f.task.Env.Spec().Descriptor.Lower))}
+	if recorder, records := a.Sequence(f.task); records {
 		if err := envs.TraceRecorder(t, envs.AutoReset(f.task.Env, f.task.Length), recorder); err != nil {
 			return errors.WithMessage(err, "cannot build the sequences of the archive")
 		}
-		found = append(found, shapes.Make(dtypes.Float32, f.batch, recorder.Rows(f.task.Length),
-			recorder.Width))
+		in.Sequences = float(f.batch, recorder.Rows(f.task.Length), recorder.Width)
 	}
-	learns := f.method.Learner != nil
-	if learns {
-		found = append(found, shapes.Make(dtypes.Float32, f.batch*f.task.Length,
-			layoutOf(f.task).Width()))
+	if f.method.Learner != nil {
+		in.Transitions = float(f.batch*f.task.Length, layoutOf(f.task).Width())
 	}
-	n := len(f.fields)
-	_, err := t.Graph(append(found, f.fields...), func(in []*Node) []*Node {
-		fields := in[len(found):]
-		e := Evaluated{Fitness: in[0], Descriptors: in[1]}
-		if records {
-			e.Sequences = in[2]
-		}
-		if learns {
-			e.Transitions = in[len(found)-1]
-		}
-		after, index, accepted, valid := a.Insert(fields, e)
-		return append(after, index, accepted, valid)
+	_, err := xla.TraceGraph(t, in, func(in insertIn) arrays {
+		after, index, accepted, valid := a.Insert(in.Fields.Tree, Evaluated{Fitness: in.Fitness.Tree,
+			Descriptors: in.Descriptors.Tree, Sequences: in.Sequences.Tree,
+			Transitions: in.Transitions.Tree})
+		return xla.Out(append(after, index, accepted, valid))
 	})
 	if err != nil {
 		return errors.WithMessage(err, "cannot build the insertion of the archive")
@@ -111,10 +117,9 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 			continue
 		}
 		names = append(names, name)
-		_, err := t.Graph(slices.Concat([]shapes.Shape{traceSeed, traceNumber}, f.fields),
-			func(in []*Node) []*Node {
-				return a.Maintain(name, in[2:2+n], in[1], xla.KeyOf(in[0]))
-			})
+		_, err := xla.TraceGraph(t, maintainIn{seed, number, f.fields()}, func(in maintainIn) arrays {
+			return xla.Out(a.Maintain(name, in.Fields.Tree, in.Number.Tree, xla.KeyOf(in.Seed.Tree)))
+		})
 		if err != nil {
 			return errors.WithMessagef(err, "cannot build the maintenance %q of the archive", name)
 		}
@@ -122,30 +127,25 @@ func (f *fingerprinter) archive(t *xla.Trace) error {
 	return nil
 }
 
-// parents are the shapes of the inputs of [fingerprinter.readParents].
-func (f *fingerprinter) parents() []shapes.Shape {
-	genotypes := shapes.Make(dtypes.Float32, f.fields[0].Dimensions[0], f.task.Policy.Params())
-	return append([]shapes.Shape{genotypes}, f.fields...)
-}
-
-func (f *fingerprinter) readParents(in []*Node) Parents {
-	return NewParents(in[0], cellsOf(f.method.Archive, in[1:1+len(f.fields)]))
+func (f *fingerprinter) parents(from xla.State[stored]) Parents {
+	return NewParents(from.Tree.Genotypes, cellsOf(f.method.Archive, from.Tree.Fields))
 }
 
 func (f *fingerprinter) emitter() (string, error) {
 	t := xla.NewTrace()
 	numbers := xla.ParamsOf(f.method.Emitter)
 	t.Note([]float64(numbers))
-	words := shapes.Make(dtypes.Uint32, tracedChildren)
-	inputs := []shapes.Shape{words, words}
-	for _, input := range numbers.Inputs() {
-		inputs = append(inputs, input.Shape)
+	type emitIn struct {
+		Hi, Lo, Numbers xla.Array
+		Parents         xla.State[stored]
 	}
-	_, err := t.Graph(append(inputs, f.parents()...), func(in []*Node) []*Node {
-		keys := xla.Key{Hi: in[0], Lo: in[1]}
-		scalars, rest := numbers.Cut(in[2:])
-		return []*Node{xla.Bind(f.method.Emitter, scalars).Offspring(f.readParents(rest), keys)}
-	})
+	words := xla.Declare(dtypes.Uint32, tracedChildren)
+	_, err := xla.TraceGraph(t, emitIn{words, words, numbers.Array(1), f.stored},
+		func(in emitIn) xla.Array {
+			emitter := xla.Bind(f.method.Emitter, xla.Scalars(in.Numbers.Tree))
+			return xla.Out(emitter.Offspring(f.parents(in.Parents), xla.Key{Hi: in.Hi.Tree,
+				Lo: in.Lo.Tree}))
+		})
 	return t.Sum(), errors.WithMessage(err, "cannot build the emitter")
 }
 
@@ -153,50 +153,54 @@ func (f *fingerprinter) learner() (string, error) {
 	t, l := xla.NewTrace(), f.method.Learner
 	proposals := l.Proposals(f.batch)
 	t.Note(l.Fields(), l.Losses(), l.Capacity(), proposals)
-	failed := func(err error) (string, error) {
-		return "",
-			errors.WithMessage(err, "cannot build the learner")
+	err := f.traceLearner(t, l, proposals)
+	return t.Sum(), errors.WithMessage(err, "cannot build the learner")
+}
+
+func (f *fingerprinter) traceLearner(t *xla.Trace, l Learner, proposals int) error {
+	type startIn struct{ Seed, Individual xla.Array }
+	type stateIn struct {
+		Seed   xla.Array
+		Known  arrays
+		Buffer xla.State[replay.Buffer]
 	}
-	individual := shapes.Make(dtypes.Float32, 1, f.task.Policy.Params())
-	known, err := t.Graph([]shapes.Shape{traceSeed, individual}, func(in []*Node) []*Node {
-		return start(l, f.task, in[1], xla.KeyOf(in[0]))
+	type proposeIn struct {
+		Seed, Which xla.Array
+		Parents     xla.State[stored]
+		Prepared    arrays
+	}
+	known, err := xla.TraceGraph(t, startIn{seed, float(1, f.task.Policy.Params())},
+		func(in startIn) arrays {
+			return xla.Out(start(l, f.task, in.Individual.Tree, xla.KeyOf(in.Seed.Tree)))
+		})
+	if err != nil {
+		return err
+	}
+	buffer, err := xla.TraceGraph(xla.NewTrace(), seed, func(seed xla.Array) xla.State[replay.Buffer] {
+		return xla.Out(replay.NewBuffer(seed.Tree.Graph(), layoutOf(f.task), l.Capacity()))
 	})
 	if err != nil {
-		return failed(err)
+		return err
 	}
-	var form replay.Buffer
-	buffer, err := xla.NewTrace().Graph([]shapes.Shape{traceSeed}, func(in []*Node) []*Node {
-		form = replay.NewBuffer(in[0].Graph(), layoutOf(f.task), l.Capacity())
-		return xla.Flatten(form)
-	})
-	if err != nil {
-		return failed(err)
-	}
-	n := len(known)
-	state := slices.Concat([]shapes.Shape{traceSeed}, known, buffer)
-	read := func(in []*Node) (known []*Node, buffer replay.Buffer, key xla.Key) {
-		return in[1 : 1+n], xla.Unflatten(form, in[1+n:]), xla.KeyOf(in[0])
-	}
-	_, err = t.Graph(state, func(in []*Node) []*Node {
-		known, buffer, key := read(in)
-		after, losses := l.Learn(f.task, known, buffer, key)
-		return append(after, losses...)
+	state := stateIn{seed, known, buffer}
+	_, err = xla.TraceGraph(t, state, func(in stateIn) arrays {
+		after, losses := l.Learn(f.task, in.Known.Tree, in.Buffer.Tree, xla.KeyOf(in.Seed.Tree))
+		return xla.Out(append(after, losses...))
 	})
 	if err != nil || proposals < 1 {
-		return t.Sum(), errors.WithMessage(err, "cannot build the learner")
+		return err
 	}
-	prepared, err := t.Graph(state, func(in []*Node) []*Node {
-		known, buffer, key := read(in)
-		return l.Prepare(f.task, known, buffer, key)
+	prepared, err := xla.TraceGraph(t, state, func(in stateIn) arrays {
+		return xla.Out(l.Prepare(f.task, in.Known.Tree, in.Buffer.Tree, xla.KeyOf(in.Seed.Tree)))
 	})
 	if err != nil {
-		return failed(err)
+		return err
 	}
-	which := shapes.Make(dtypes.Int32, proposals)
-	_, err = t.Graph(slices.Concat([]shapes.Shape{traceSeed, which}, f.parents(), prepared),
-		func(in []*Node) []*Node {
-			rest := in[2+len(f.parents()):]
-			return []*Node{l.Propose(f.task, rest, f.readParents(in[2:]), in[1], f.batch, xla.KeyOf(in[0]))}
+	_, err = xla.TraceGraph(t, proposeIn{seed, xla.Declare(dtypes.Int32, proposals), f.stored,
+		prepared},
+		func(in proposeIn) xla.Array {
+			return xla.Out(l.Propose(f.task, in.Prepared.Tree, f.parents(in.Parents), in.Which.Tree,
+				f.batch, xla.KeyOf(in.Seed.Tree)))
 		})
-	return t.Sum(), errors.WithMessage(err, "cannot build the learner")
+	return err
 }

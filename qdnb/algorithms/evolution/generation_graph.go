@@ -9,19 +9,19 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // generation is the program of one generation, which every worker runs.
 type generation struct {
-	task    Task
+	task    scoring.Task
 	emitter Emitter // nil: the offspring are the members of another archive, unchanged
 	archive Archive // the archive that offspring enter
 	observe Archive // defines the recorded sequences; nil: none are recorded
 	learns  bool    // whether transitions are recorded
-	batch   int     // individuals, P
-	slice   int     // individuals rolled out together
-	workers int
+	slices  xla.Slices
 }
 
 // contents is the state of an archive on the device: a pytree.
@@ -32,11 +32,17 @@ type contents struct {
 	Fields    []*Node // see [Archive]
 }
 
-// Random streams of an individual.
-const (
-	streamEmit = iota
-	streamReset
-)
+// stored is what evaluations of stored individuals read of an archive: a pytree.
+type stored struct {
+	Genotypes *Node
+	Fields    []*Node
+}
+
+func (c contents) stored() stored { return stored{c.Genotypes, c.Fields} }
+
+// streamEmit is the random stream of an individual that draws its genotype; see
+// [scoring.StreamReset] for the other one.
+const streamEmit = 0
 
 // Random streams of a run. Non-negative numbers are its generations.
 const (
@@ -49,12 +55,6 @@ const (
 	streamFirst               // initial state of the learner
 	streamRefill              // episodes that refill a dropped replay buffer
 )
-
-// turns is the number of slices per worker.
-func (gen generation) turns() int {
-	perTurn := gen.slice * gen.workers
-	return (gen.batch + perTurn - 1) / perTurn
-}
 
 // source is everything that offspring are made from: a pytree.
 type source struct {
@@ -101,65 +101,42 @@ func (gen generation) insert(fields []*Node, found Evaluated) (after []*Node, in
 	checkFields(gen.archive, "Insert", after, fields)
 	xla.CheckShape(gen.archive, "Insert", "indices", index, dtypes.Int32, cells)
 	xla.CheckShape(gen.archive, "Insert", "accepted cells", accepted, dtypes.Bool, cells)
-	xla.CheckShape(gen.archive, "Insert", "valid individuals", valid, dtypes.Bool, gen.batch)
+	xla.CheckShape(gen.archive, "Insert", "valid individuals", valid, dtypes.Bool, gen.slices.N)
 	return after, index, accepted, valid
 }
 
 // evaluate emits and rolls out the batch slice by slice, and gathers the results of all workers.
 func (gen generation) evaluate(from source, worker *Node) Evaluated {
-	type state struct {
-		From                 source
-		Worker               *Node
-		Children             *Node   // [slice, N]
-		Fitness, Descriptors *Node   // [turns, slice], [turns, slice, d]
-		Records              []*Node // [turns, slice, rows * width]
+	type carried struct {
+		From     source
+		Worker   *Node
+		Children *Node // [slice, N]
 	}
-	g := worker.Graph()
-	env, recorders := gen.observed()
-	turns, d := gen.turns(), len(env.Spec().Descriptor.Lower)
-	start := state{From: from, Worker: worker,
-		Children:    Zeros(g, shapes.Make(dtypes.Float32, gen.slice, gen.task.Policy.Params())),
-		Fitness:     Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice)),
-		Descriptors: Zeros(g, shapes.Make(dtypes.Float32, turns, gen.slice, d))}
-	for _, r := range recorders {
-		start.Records = append(start.Records, Zeros(g,
-			shapes.Make(dtypes.Float32, turns, gen.slice, r.Rows(gen.task.Length)*r.Width)))
-	}
-	local := xla.ForSlices(turns, worker, start, func(turn *Node, s state) state {
-		first := MulScalar(Add(MulScalar(turn, gen.workers), s.Worker), gen.slice)
-		individuals := Add(Iota(g, shapes.Make(dtypes.Int32, gen.slice), 0), first)
-		keys := s.From.Key.FoldInEach(individuals)
-		s.Children = gen.emit(s.From, individuals, s.Children)
-		resets := keys.FoldIn(streamReset)
-		if s.From.Start.Hi != nil {
-			resets = xla.Key{Hi: BroadcastToDims(s.From.Start.Hi, gen.slice),
-				Lo: BroadcastToDims(s.From.Start.Lo, gen.slice)}
-		}
-		fitness, descriptors, records := envs.Record(env, gen.task.Policy.View(s.Children),
-			envs.Reset(env, resets), gen.task.Length, recorders...)
-		s.Fitness = xla.SetRows(s.Fitness, turn, InsertAxes(fitness, 0))
-		s.Descriptors = xla.SetRows(s.Descriptors, turn, InsertAxes(descriptors, 0))
-		for i, record := range records {
-			s.Records[i] = xla.SetRows(s.Records[i], turn, Reshape(record, 1, gen.slice, -1))
-		}
-		return s
-	})
-	// Reorders [workers, turns, slice, ...] by individual and drops those beyond the batch.
-	ordered := func(x *Node, tail ...int) *Node {
-		all := xla.AllGather(x, worker, gen.workers)
-		axes := []int{1, 0, 2, 3}[:all.Rank()]
-		flat := Reshape(TransposeAllAxes(all, axes...),
-			append([]int{turns * gen.workers * gen.slice}, tail...)...)
-		return Slice(flat, AxisRange(0, gen.batch))
-	}
-	found := Evaluated{Fitness: ordered(local.Fitness), Descriptors: ordered(local.Descriptors, d)}
+	task, slices := gen.task, gen.slices
+	var recorders []envs.Recorder
+	task.Env, recorders = gen.observed()
+	start := carried{from, worker, Zeros(worker.Graph(), shapes.Make(dtypes.Float32, slices.Size,
+		task.Policy.Params()))}
+	local := scoring.Score(scoring.Batch{Task: task, Recorders: recorders, Slices: slices}, worker,
+		start, func(turn *Node, c carried) (carried, nn.Net, envs.State) {
+			individuals := slices.Numbers(turn, c.Worker)
+			keys := c.From.Key.FoldInEach(individuals)
+			c.Children = gen.emit(c.From, individuals, c.Children)
+			resets := keys.FoldIn(scoring.StreamReset)
+			if c.From.Start.Hi != nil {
+				resets = xla.Key{Hi: BroadcastToDims(c.From.Start.Hi, slices.Size),
+					Lo: BroadcastToDims(c.From.Start.Lo, slices.Size)}
+			}
+			return c, task.Policy.View(c.Children), envs.Reset(task.Env, resets)
+		})
+	found := Evaluated{Fitness: slices.Join(local.Fitness, worker),
+		Descriptors: slices.Join(local.Descriptors, worker)}
 	for i, r := range recorders {
-		rows := r.Rows(gen.task.Length)
-		record := ordered(local.Records[i], rows*r.Width)
+		rows, record := r.Rows(task.Length), slices.Join(local.Records[i], worker)
 		if gen.learns && i == len(recorders)-1 {
-			found.Transitions = Reshape(record, gen.batch*rows, r.Width)
+			found.Transitions = Reshape(record, slices.N*rows, r.Width)
 		} else {
-			found.Sequences = Reshape(record, gen.batch, rows, r.Width)
+			found.Sequences = Reshape(record, slices.N, rows, r.Width)
 		}
 	}
 	return found
@@ -211,7 +188,7 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 		}
 		emitter := xla.Bind(gen.emitter, s.From.Numbers)
 		s.Children = emitter.Offspring(s.From.Parents, s.From.Key.FoldInEach(which).FoldIn(streamEmit))
-		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slice,
+		xla.CheckShape(emitter, "Offspring", "children", s.Children, dtypes.Float32, gen.slices.Size,
 			gen.task.Policy.Params())
 		if s.From.Proposed != nil {
 			proposed := LessThan(which, ConstAs(which, int32(s.From.Proposed.Shape().Dimensions[0])))
@@ -248,15 +225,16 @@ func (gen generation) emitAgain(from source, scratch, individuals, count *Node) 
 		Children, Individuals, Scratch *Node
 	}
 	rows, params := scratch.Shape().Dimensions[0], gen.task.Policy.Params()
-	start := state{from, Zeros(scratch.Graph(), shapes.Make(dtypes.Float32, gen.slice, params)),
+	start := state{from, Zeros(scratch.Graph(), shapes.Make(dtypes.Float32, gen.slices.Size, params)),
 		Slice(individuals, AxisRange(0, rows)), scratch}
-	turns := Div(AddScalar(count, int32(gen.slice-1)), ConstAs(count, int32(gen.slice)))
+	turns := Div(AddScalar(count, int32(gen.slices.Size-1)), ConstAs(count, int32(gen.slices.Size)))
 	if xla.KindOf(count.Graph()).Accelerator() { // all of them: the device need not report the count
-		turns = Const(count.Graph(), int32((rows+gen.slice-1)/gen.slice))
+		turns = Const(count.Graph(), int32((rows+gen.slices.Size-1)/gen.slices.Size))
 	}
 	return xla.Repeat(turns, start, func(turn *Node, s state) state {
-		first := MulScalar(turn, gen.slice) // Rows and SetRows both shift the last slice back inside
-		s.Children = gen.emit(s.From, xla.Rows(s.Individuals, first, gen.slice), s.Children)
+		// Rows and SetRows both shift the last slice back inside
+		first := MulScalar(turn, gen.slices.Size)
+		s.Children = gen.emit(s.From, xla.Rows(s.Individuals, first, gen.slices.Size), s.Children)
 		s.Scratch = xla.SetRows(s.Scratch, first, s.Children)
 		return s
 	}).Scratch

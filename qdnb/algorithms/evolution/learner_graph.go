@@ -4,6 +4,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -20,17 +21,18 @@ type Learner interface {
 	Fields() []string
 	// Start returns the state before the first generation, given the first individual of the initial
 	// population, [1, N].
-	Start(task Task, first *Node, key xla.Key) []*Node
+	Start(task scoring.Task, first *Node, key xla.Key) []*Node
 	// Learn is called after each generation, including the initial population, when its transitions
 	// are in the buffer. It returns the new state and the losses, scalars in the order of Losses.
-	Learn(task Task, known []*Node, buffer replay.Buffer, key xla.Key) (after, losses []*Node)
+	Learn(task scoring.Task, known []*Node, buffer replay.Buffer, key xla.Key) (after, losses []*Node)
 	// Losses names the losses, for metrics.csv. A NaN or infinite loss ends the search.
 	Losses() []string
 	// Prepare returns the parts of the state and of the buffer that proposals need: float32 tensors,
 	// which every worker receives.
-	Prepare(task Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node
+	Prepare(task scoring.Task, known []*Node, buffer replay.Buffer, key xla.Key) []*Node
 	// Propose returns offspring [k, N] of the next generation on one worker. which, int32 [k], holds
 	// their numbers, from 0 to Proposals(batch) - 1. Each offspring depends only on its own number,
 	// not on the others: see [xla.ForSlices] for loops over them.
-	Propose(task Task, prepared []*Node, parents Parents, which *Node, batch int, key xla.Key) *Node
+	Propose(task scoring.Task, prepared []*Node, parents Parents, which *Node, batch int,
+		key xla.Key) *Node
 }

@@ -2,8 +2,6 @@ package evolution
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -13,6 +11,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -21,24 +20,51 @@ import (
 // products for many policies, which are divided among all workers.
 type learning struct {
 	learner  Learner
-	start    *xla.Program
-	absorb   *xla.Program // inserts the transitions into the buffer and learns
-	prepare  *xla.Program // extracts what proposals need from the buffer
-	proposal *xla.Program
-	known    []xla.Sharded
+	known    xla.State[[]*graph.Node]
 	buffer   replay.Store
-	form     replay.Buffer
+	absorb   *xla.Program[absorbIn, absorbOut] // inserts the transitions into the buffer and learns
+	prepare  *xla.Program[prepareIn, prepared] // extracts what proposals need from the buffer
+	proposal *xla.Program[proposalIn, xla.Array]
 }
+
+// prepared is what proposals need; see [Learner.Prepare].
+type prepared = xla.State[[]*graph.Node]
+
+// Inputs and outputs of the programs.
+type (
+	startOut struct {
+		Known  xla.State[[]*graph.Node]
+		Buffer xla.State[replay.Buffer]
+	}
+	absorbIn struct {
+		Seed, Number, Transitions xla.Array
+		Known                     xla.State[[]*graph.Node] `xla:"donate"`
+		Buffer                    xla.State[replay.Buffer] `xla:"donate"`
+	}
+	absorbOut struct {
+		startOut
+		Losses xla.State[[]*graph.Node]
+	}
+	prepareIn struct {
+		Seed, Number xla.Array
+		startOut
+	}
+	proposalIn struct {
+		Seed, Number, Worker xla.Array
+		Archive              xla.State[stored]
+		Prepared             prepared
+	}
+)
 
 // learningMemory is the memory of a learner in bytes: its buffer, and the transitions of a
 // generation as recorded and as gathered.
-func learningMemory(task Task, learner Learner, batch int) int64 {
+func learningMemory(task scoring.Task, learner Learner, batch int) int64 {
 	width := int64(layoutOf(task).Width())
 	return 4 * width * (int64(learner.Capacity()) + 3*int64(batch)*int64(task.Length))
 }
 
 // layoutOf is the layout of a task's transitions.
-func layoutOf(task Task) replay.Layout {
+func layoutOf(task scoring.Task) replay.Layout {
 	spec := task.Env.Spec()
 	return replay.Transitions(spec.Observations, spec.Actions)
 }
@@ -58,47 +84,40 @@ func transitions(episodes envs.Episodes) envs.Recorder {
 
 // newLearning initialises the learner's state and compiles its programs.
 func (s *Search) newLearning() (*learning, error) {
-	l := &learning{learner: s.method.Learner, buffer: replay.Store{Platform: s.platform}}
+	l := &learning{learner: s.method.Learner, buffer: replay.Store{Programs: s.programs}}
 	steps := s.settings.Batch * s.task.Length
 	if l.learner.Capacity() < steps {
 		return nil, errors.Errorf("a replay buffer of %d transitions is too small for the %d of a "+
 			"generation: raise its capacity or lower the batch", l.learner.Capacity(), steps)
 	}
 	layout := layoutOf(s.task)
-	var err error
-	l.start, err = s.platform.Compile("start of the learner",
-		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*graph.Node) []*graph.Node {
-			g, root := in[0].Graph(), xla.KeyOf(in[0])
+	first, err := xla.Compile(s.programs, "start of the learner", s.seed.First(),
+		func(seed xla.Array) startOut {
+			g, root := seed.Tree.Graph(), xla.KeyOf(seed.Tree)
 			individual := root.FoldIn(0).FoldInEach(graph.Iota(g, shapes.Make(dtypes.Int32, 1), 0))
 			known := start(l.learner, s.task, s.task.Policy.Init(individual.FoldIn(streamEmit)),
 				root.FoldIn(streamFirst))
-			l.form = replay.NewBuffer(g, layout, l.learner.Capacity())
-			return append(known, xla.Flatten(l.form)...)
+			return startOut{xla.Out(known), xla.Out(replay.NewBuffer(g, layout, l.learner.Capacity()))}
 		}, s.axes()...)
 	if err != nil {
 		return nil, err
 	}
-	out, err := l.start.Run(s.seed[:1])
+	out, err := first.Run(s.seed.First())
 	if err != nil {
 		return nil, err
 	}
-	n := len(l.learner.Fields())
-	l.known, l.buffer.Leaves = out[:n], out[n:]
-
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)},
-		{Shape: shapes.Make(dtypes.Float32, steps, layout.Width())}}
-	inputs = append(inputs, l.inputs(true)...)
-	l.absorb, err = s.platform.Compile("learner", inputs, func(in []*graph.Node) []*graph.Node {
-		known, buffer := l.read(in[3:])
-		buffer = buffer.Insert(in[2])
+	l.known, l.buffer.State = out.Known, out.Buffer
+	in := l.absorbing(s, xla.Declare(dtypes.Int32), xla.Declare(dtypes.Float32, steps, layout.Width()))
+	l.absorb, err = xla.Compile(s.programs, "learner", in, func(in absorbIn) absorbOut {
+		known, buffer := in.Known.Tree, in.Buffer.Tree.Insert(in.Transitions.Tree)
 		after, losses := l.learner.Learn(s.task, known, buffer,
-			xla.KeyOf(in[0]).FoldIn(streamLearner).FoldInEach(in[1]))
+			xla.KeyOf(in.Seed.Tree).FoldIn(streamLearner).FoldInEach(in.Number.Tree))
 		xla.CheckLike(l.learner, "Learn", "the state", after, known)
 		xla.CheckCount(l.learner, "Learn", "the losses", losses, len(l.learner.Losses()))
 		for i, name := range l.learner.Losses() {
 			xla.CheckShape(l.learner, "Learn", name, losses[i], dtypes.Float32)
 		}
-		return append(append(after, xla.Flatten(buffer)...), losses...)
+		return absorbOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(losses)}
 	}, s.axes()...)
 	if err != nil {
 		return nil, err
@@ -112,8 +131,18 @@ func (s *Search) newLearning() (*learning, error) {
 	return l, err
 }
 
+// absorbing are the inputs of the program that learns.
+func (l *learning) absorbing(s *Search, number, transitions xla.Array) absorbIn {
+	return absorbIn{s.seed.First(), number.First(), transitions.First(), l.known, l.buffer.State}
+}
+
+// preparing are the inputs of the program that prepares proposals.
+func (l *learning) preparing(s *Search, number xla.Array) prepareIn {
+	return prepareIn{s.seed.First(), number.First(), startOut{l.known, l.buffer.State}}
+}
+
 // start returns the initial state of a learner.
-func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.Node {
+func start(learner Learner, task scoring.Task, first *graph.Node, key xla.Key) []*graph.Node {
 	known, names := learner.Start(task, first, key), learner.Fields()
 	xla.CheckCount(learner, "Start", fmt.Sprintf("the fields %v", names), known, len(names))
 	return known
@@ -123,136 +152,78 @@ func start(learner Learner, task Task, first *graph.Node, key xla.Key) []*graph.
 // device, which has the buffer, and its outputs are copied to all workers. In the second each
 // worker makes a share of the offspring, and an all-gather gives every worker all of them.
 func (l *learning) compileProposal(s *Search, n int) (err error) {
-	drawing := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
-	key := func(in []*graph.Node) xla.Key {
-		return xla.KeyOf(in[0]).FoldIn(streamPropose).FoldInEach(
-			in[1])
+	number := xla.Declare(dtypes.Int32)
+	key := func(seed, number xla.Array) xla.Key {
+		return xla.KeyOf(seed.Tree).FoldIn(streamPropose).FoldInEach(number.Tree)
 	}
-	var prepared []shapes.Shape
-	l.prepare, err = s.platform.Compile("study", append(drawing, l.inputs(false)...),
-		func(in []*graph.Node) []*graph.Node {
-			known, buffer := l.read(in[2:])
-			out := l.learner.Prepare(s.task, known, buffer, key(in))
-			prepared = nil
+	l.prepare, err = xla.Compile(s.programs, "study", l.preparing(s, number),
+		func(in prepareIn) prepared {
+			out := l.learner.Prepare(s.task, in.Known.Tree, in.Buffer.Tree, key(in.Seed, in.Number))
 			xla.CheckCount(l.learner, "Prepare", "the inputs of proposals", out, len(out))
 			for _, x := range out {
 				xla.CheckShape(l.learner, "Prepare", "the inputs of proposals", x, dtypes.Float32,
 					x.Shape().Dimensions...)
-				prepared = append(prepared, x.Shape())
 			}
-			return out
+			return xla.Out(out)
 		}, s.axes()...)
 	if err != nil {
 		return err
 	}
-	inputs := append(slices.Clone(drawing), xla.Input{Shape: shapes.Make(dtypes.Int32)},
-		xla.Input{Shape: s.main.genotypes[0].Shape()})
-	for _, field := range s.main.fields {
-		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
-	}
-	for _, shape := range prepared {
-		inputs = append(inputs, xla.Input{Shape: shape})
-	}
-	workers := s.platform.Workers
+	workers := s.programs.Workers
 	share := (n + workers - 1) / workers
-	l.proposal, err = s.platform.CompileParallel("proposals", inputs,
-		func(in []*graph.Node) []*graph.Node {
-			worker, fields, prepared := in[2], in[4:4+len(s.main.fields)], in[4+len(s.main.fields):]
-			which := graph.Add(graph.MulScalar(worker, int32(share)),
-				graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
-			which = graph.MinScalar(which, int32(n-1)) // the last share may be smaller
-			rows := l.learner.Propose(s.task, prepared, NewParents(in[3], cellsOf(s.main.archive, fields)),
-				which, s.settings.Batch, key(in))
-			xla.CheckShape(l.learner, "Propose", "offspring", rows, dtypes.Float32, share,
-				s.task.Policy.Params())
-			all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
-			return []*graph.Node{graph.Slice(all, graph.AxisRange(0, n))}
-		}, append(s.axes(), xla.Axis{Size: share, Meaning: "proposals of a worker"},
-			xla.Axis{Size: n, Meaning: "proposals of the learner"})...)
+	in := proposalIn{s.seed, number, s.worker, s.main.parents(), l.prepare.Out}
+	l.proposal, err = xla.CompileParallel(s.programs, "proposals", in, func(in proposalIn) xla.Array {
+		worker, from := in.Worker.Tree, in.Archive.Tree
+		which := graph.Add(graph.MulScalar(worker, int32(share)),
+			graph.Iota(worker.Graph(), shapes.Make(dtypes.Int32, share), 0))
+		which = graph.MinScalar(which, int32(n-1)) // the last share may be smaller
+		rows := l.learner.Propose(s.task, in.Prepared.Tree,
+			NewParents(from.Genotypes, cellsOf(s.main.archive, from.Fields)), which, s.settings.Batch,
+			key(in.Seed, in.Number))
+		xla.CheckShape(l.learner, "Propose", "offspring", rows, dtypes.Float32, share,
+			s.task.Policy.Params())
+		all := graph.Reshape(xla.AllGather(rows, worker, workers), workers*share, -1)
+		return xla.Out(graph.Slice(all, graph.AxisRange(0, n)))
+	}, append(s.axes(), xla.Axis{Size: share, Meaning: "proposals of a worker"},
+		xla.Axis{Size: n, Meaning: "proposals of the learner"})...)
 	return err
-}
-
-// inputs declares the learner's state and its buffer.
-func (l *learning) inputs(donate bool) []xla.Input {
-	var inputs []xla.Input
-	for _, v := range l.state() {
-		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: donate})
-	}
-	return inputs
-}
-
-func (l *learning) state() []xla.Sharded {
-	return append(append([]xla.Sharded{}, l.known...), l.buffer.Leaves...)
-}
-
-func (l *learning) read(in []*graph.Node) (known []*graph.Node, buffer replay.Buffer) {
-	return in[:len(l.known)], xla.Unflatten(l.form, in[len(l.known):])
 }
 
 // propose makes the first offspring of a generation, on all workers. Before the initial population
 // there are no parents, so it returns zeros.
-func (l *learning) propose(s *Search, number xla.Sharded) (xla.Sharded, error) {
+func (l *learning) propose(s *Search, number xla.Array) (xla.Array, error) {
 	if l.proposal == nil {
-		return nil, nil
+		return xla.Array{}, nil
 	}
 	if s.generation < 0 {
 		n := l.learner.Proposals(s.settings.Batch)
-		return s.platform.Replicated(func() *tensors.Tensor {
+		return xla.Value(s.programs.Replicated(func() *tensors.Tensor {
 			return tensors.FromShape(shapes.Make(dtypes.Float32, n, s.task.Policy.Params()))
-		}), nil
+		})), nil
 	}
-	prepared, err := l.prepare.Run(append([]xla.Sharded{s.seed[:1], number[:1]}, l.state()...)...)
+	ready, err := l.prepare.Run(l.preparing(s, number))
+	if err == nil {
+		ready, err = ready.Spread(s.programs.Platform)
+	}
+	defer ready.Free()
 	if err != nil {
-		return nil, err
+		return xla.Array{}, err
 	}
-	defer func() {
-		for _, v := range prepared {
-			v.Free()
-		}
-	}()
-	for i := range prepared {
-		if prepared[i], err = s.spread(prepared[i]); err != nil {
-			return nil, err
-		}
-	}
-	inputs := append([]xla.Sharded{s.seed, number, s.worker, s.main.genotypes}, s.main.fields...)
-	out, err := l.proposal.Run(append(inputs, prepared...)...)
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
+	return l.proposal.Run(proposalIn{s.seed, number, s.worker, s.main.parents(), ready})
 }
 
 // learn inserts the transitions of a generation into the buffer, trains the learner, and returns
 // the losses.
-func (l *learning) learn(s *Search, transitions, number xla.Sharded) ([]float64, error) {
-	out, err := l.absorb.Run(append([]xla.Sharded{s.seed[:1], number[:1], transitions[:1]},
-		l.state()...)...)
+func (l *learning) learn(s *Search, transitions, number xla.Array) ([]float64, error) {
+	out, err := l.absorb.Run(l.absorbing(s, number, transitions))
 	if err != nil {
 		return nil, err
 	}
-	n, m := len(l.known), len(l.known)+len(l.buffer.Leaves)
-	l.known, l.buffer.Leaves = out[:n:n], out[n:m:m]
-	var losses []float64
-	for i, value := range out[m:] {
-		loss := float64(tensors.ToScalar[float32](value[0]))
-		value.Free()
-		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return nil, errors.Errorf("%s is %v in generation %d: the last checkpoint is good; lower a "+
-				"learning rate, or look at the environment's rewards",
-				l.learner.Losses()[i], loss, s.generation)
-		}
-		losses = append(losses, loss)
+	l.known, l.buffer.State = out.Known, out.Buffer
+	losses := out.Losses.Scalars()
+	if err := scoring.Finite(l.learner.Losses(), losses); err != nil {
+		return nil, errors.Errorf("%v in generation %d: the last checkpoint is good; lower a "+
+			"learning rate, or look at the environment's rewards", err, s.generation)
 	}
 	return losses, nil
-}
-
-func (l *learning) programs() []*xla.Program {
-	return append([]*xla.Program{l.start, l.absorb, l.prepare, l.proposal}, l.buffer.Programs()...)
-}
-
-func (l *learning) free() {
-	for _, v := range l.state() {
-		v.Free()
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -30,11 +31,11 @@ func (b bookkeeper) Capacity() int           { return b.Room }
 func (bookkeeper) Fields() []string          { return []string{"count", "first"} }
 func (bookkeeper) Losses() []string          { return []string{"mean_reward"} }
 
-func (bookkeeper) Start(_ Task, first *Node, _ xla.Key) []*Node {
+func (bookkeeper) Start(_ scoring.Task, first *Node, _ xla.Key) []*Node {
 	return []*Node{Zeros(first.Graph(), shapes.Make(dtypes.Float32)), first}
 }
 
-func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.Key) (after,
+func (b bookkeeper) Learn(task scoring.Task, known []*Node, buffer replay.Buffer, _ xla.Key) (after,
 	losses []*Node) {
 	rewards := layoutOf(task).Split(buffer.Rows).Reward // empty rows are 0
 	mean := Div(ReduceAllSum(rewards), ConvertDType(buffer.Size, dtypes.Float32))
@@ -42,11 +43,11 @@ func (b bookkeeper) Learn(task Task, known []*Node, buffer replay.Buffer, _ xla.
 	return []*Node{AddScalar(known[0], 1), known[1]}, []*Node{mean}
 }
 
-func (bookkeeper) Prepare(_ Task, known []*Node, _ replay.Buffer, _ xla.Key) []*Node {
+func (bookkeeper) Prepare(_ scoring.Task, known []*Node, _ replay.Buffer, _ xla.Key) []*Node {
 	return []*Node{DivScalar(known[0], 64)}
 }
 
-func (bookkeeper) Propose(task Task, prepared []*Node, _ Parents, which *Node, _ int,
+func (bookkeeper) Propose(task scoring.Task, prepared []*Node, _ Parents, which *Node, _ int,
 	_ xla.Key) *Node {
 	return BroadcastToDims(Reshape(prepared[0], 1, 1), which.Shape().Dimensions[0],
 		task.Policy.Params())

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/xla"
@@ -28,17 +26,15 @@ func (s *Search) Measure(generations int) (Timing, error) {
 	// alternate, so that a drift in machine speed affects both equally; the first pair warms up
 	for i := range generations + 1 {
 		start := time.Now()
-		inputs := append([]xla.Sharded{s.main.genotypes}, s.main.fields...)
-		out, err := evaluate.Run(append(inputs, s.seed, s.worker)...)
+		out, err := evaluate.Run(measureIn{s.main.parents(), s.seed, s.worker})
 		if err != nil {
 			return Timing{}, err
 		}
-		if _, err := xla.Floats(out[0]); err != nil {
+		fitness := func(e Evaluated) *graph.Node { return e.Fitness }
+		if _, err := xla.Part(out, fitness).Floats(); err != nil {
 			return Timing{}, err
 		}
-		for _, value := range out {
-			value.Free()
-		}
+		out.Free()
 		seconds := time.Since(start).Seconds()
 		outcome, err := s.Step()
 		if err != nil {
@@ -51,39 +47,41 @@ func (s *Search) Measure(generations int) (Timing, error) {
 	return Timing{Generation: median(all), Evaluation: median(evaluation)}, nil
 }
 
-// compileEvaluation builds a generation without variation and insertion: its offspring are copies
-// of stored policies.
-func (s *Search) compileEvaluation() (*xla.Program, error) {
-	gen := s.evaluation()
-	st := s.main
-	inputs := []xla.Input{{Shape: st.genotypes[0].Shape()}}
-	for _, field := range st.fields {
-		inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
-	}
-	inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)},
-		xla.Input{Shape: shapes.Make(dtypes.Int32)})
-	return s.platform.CompileParallel("evaluation", inputs, func(in []*graph.Node) []*graph.Node {
-		n := len(in) - 2
-		root, worker := xla.KeyOf(in[n]), in[n+1]
-		from := source{Parents: NewParents(in[0], cellsOf(st.archive, in[1:n])), Key: root}
-		// any generation after the first, as a value that XLA cannot fold
-		from.Number = graph.AddScalar(worker, 1)
-		if s.method.Archive.SameStart() {
-			from.Start = root.FoldIn(streamStart)
-		}
-		// return all of it, or XLA eliminates the code for the rest
-		return xla.Flatten(gen.evaluate(from, worker))
-	}, s.axes()...)
+// measureIn are the inputs of an evaluation alone.
+type measureIn struct {
+	Archive      xla.State[stored]
+	Seed, Worker xla.Array
 }
 
-// evaluation is a generation whose offspring are copies of stored policies.
-func (s *Search) evaluation() generation {
-	stored := EmitterFunc(func(parents Parents,
+// compileEvaluation builds a generation without variation and insertion: its offspring are copies
+// of stored policies. It returns all results, or XLA would eliminate the code for the rest.
+func (s *Search) compileEvaluation() (*xla.Program[measureIn, xla.State[Evaluated]], error) {
+	in := measureIn{s.main.parents(), s.seed, s.worker}
+	return xla.CompileParallel(s.programs.Platform, "evaluation", in,
+		func(in measureIn) xla.State[Evaluated] {
+			// any generation after the first, as a value that XLA cannot fold
+			number := graph.AddScalar(in.Worker.Tree, 1)
+			root := xla.KeyOf(in.Seed.Tree)
+			return xla.Out(s.evaluateStored(in.Archive.Tree, root, root, number, in.Worker.Tree))
+		}, s.axes()...)
+}
+
+// evaluateStored evaluates copies of stored policies. key is the key of the generation, root that of
+// the run.
+func (s *Search) evaluateStored(from stored, root, key xla.Key, number,
+	worker *graph.Node) Evaluated {
+	source := source{Parents: NewParents(from.Genotypes, cellsOf(s.main.archive, from.Fields)),
+		Key: key, Number: number}
+	if s.method.Archive.SameStart() {
+		source.Start = root.FoldIn(streamStart)
+	}
+	sample := EmitterFunc(func(parents Parents,
 		keys xla.Key) *graph.Node {
 		return parents.Sample(keys)
 	})
-	return generation{s.task, stored, s.method.Archive, s.method.Archive, s.method.Learner != nil,
-		s.settings.Batch, s.settings.Slice, s.platform.Workers}
+	gen := generation{s.task, sample, s.method.Archive, s.method.Archive, s.method.Learner != nil,
+		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: s.programs.Workers}}
+	return gen.evaluate(source, worker)
 }
 
 func median(x []float64) float64 {

@@ -5,6 +5,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/qdnb/algorithms/td3"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -61,12 +62,13 @@ func (PolicyGradient) learner(known []*Node) td3.Learner {
 }
 
 // Start implements [Learner].
-func (l PolicyGradient) Start(task Task, first *Node, key xla.Key) []*Node {
+func (l PolicyGradient) Start(task scoring.Task, first *Node, key xla.Key) []*Node {
 	return l.leaves(l.td3(task.Policy).Start(first, key))
 }
 
 // Learn implements [Learner].
-func (l PolicyGradient) Learn(task Task, known []*Node, buffer replay.Buffer, key xla.Key) (after,
+func (l PolicyGradient) Learn(task scoring.Task, known []*Node, buffer replay.Buffer,
+	key xla.Key) (after,
 	losses []*Node) {
 	learner, loss := l.td3(task.Policy).Train(l.learner(known), buffer, key, l.NumCriticTrainingSteps)
 	return l.leaves(learner), []*Node{loss.Critic, loss.Actor}
@@ -77,7 +79,7 @@ func (PolicyGradient) Losses() []string { return []string{"critic_loss", "actor_
 
 // Prepare implements [Learner]: the observations for the gradient steps, the critics and the greedy
 // actor.
-func (l PolicyGradient) Prepare(task Task, known []*Node, buffer replay.Buffer,
+func (l PolicyGradient) Prepare(task scoring.Task, known []*Node, buffer replay.Buffer,
 	key xla.Key) []*Node {
 	learner := l.learner(known)
 	return []*Node{l.td3(task.Policy).DrawObservations(buffer, key.FoldIn(1), l.NumPGTrainingSteps),
@@ -85,7 +87,7 @@ func (l PolicyGradient) Prepare(task Task, known []*Node, buffer replay.Buffer,
 }
 
 // Propose implements [Learner].
-func (l PolicyGradient) Propose(task Task, prepared []*Node, parents Parents, which *Node,
+func (l PolicyGradient) Propose(task scoring.Task, prepared []*Node, parents Parents, which *Node,
 	batch int, key xla.Key) *Node {
 	observations, critics, greedy := prepared[0], prepared[1], prepared[2]
 	together := td3.Together(xla.KindOf(which.Graph()), l.Proposals(batch))

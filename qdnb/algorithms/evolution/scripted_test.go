@@ -13,6 +13,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
 )
@@ -48,7 +49,9 @@ func (e scripted) Step(s envs.State, action *Node) envs.State {
 
 // task returns the scripted task of two steps: the fitness is twice the first action component, the
 // descriptor is the second. Its policy is linear: action k is row[k] + row[2+k].
-func (e scripted) task() Task { return Task{Env: e, Policy: nn.MLP{Sizes: []int{1, 2}}, Length: 2} }
+func (e scripted) task() scoring.Task {
+	return scoring.Task{Env: e, Policy: nn.MLP{Sizes: []int{1, 2}}, Length: 2}
+}
 
 func evaluateScripted(genotype []float32) (fitness, descriptor float32) {
 	reward := genotype[0] + genotype[2]
@@ -71,7 +74,7 @@ var noisy = EmitterFunc(func(parents Parents, keys xla.Key) *Node {
 	return Add(x, keys.FoldIn(1).Uniform(-0.3, 0.3, x.Shape().Dimensions...))
 })
 
-func newSearch(t *testing.T, p *xla.Platform, task Task, emitter Emitter,
+func newSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
 	settings Settings) *Search {
 	t.Helper()
 	s, err := New(p, task, Method{Emitter: emitter}, settings)
@@ -113,7 +116,7 @@ func floats(t *testing.T, arrays map[string]npz.Array, name string) []float32 {
 }
 
 // children emits a generation outside a search, from the state before it.
-func children(t *testing.T, p *xla.Platform, task Task, emitter Emitter,
+func children(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter,
 	before map[string]npz.Array, settings Settings, number int32) []float32 {
 	t.Helper()
 	cells, params := settings.Centroids.Shape[0], task.Policy.Params()

@@ -2,16 +2,13 @@ package evolution
 
 import (
 	"math"
-	"slices"
 	"time"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -25,42 +22,31 @@ type Method struct {
 // Settings are the options of a search that belong neither to its task nor to its method.
 type Settings struct {
 	Batch     int       // individuals per generation
-	Slice     int       // policies rolled out together; 0: [DefaultSlice]
+	Slice     int       // policies rolled out together; 0: [scoring.DefaultSlice]
 	Seed      int64     // seed of all random numbers
 	Centroids npz.Array // float32 [cells, d], centroids of the measured repertoire
-}
-
-// DefaultSlice is the slice size for a backend. On a CPU it is the number of policies whose weights
-// fit the cache of one core, but at least two, because XLA multiplies a single row slowly. On other
-// backends it is the whole batch.
-func DefaultSlice(kind xla.Kind, batch, params int) int {
-	if kind != xla.CPU {
-		return batch
-	}
-	const cache = 1536 << 10 // bytes of weights; a core has 1 to 2 MB of private cache
-	slice := 8               // a power of two, so that the physics fills vector registers
-	for slice > 2 && slice*4*params > cache {
-		slice /= 2
-	}
-	return min(batch, slice)
 }
 
 // Search is a running neuroevolution. Its state is on the device; the host sees only fitnesses and
 // descriptors.
 type Search struct {
-	platform    *xla.Platform
-	task        Task
-	method      Method
-	settings    Settings
-	main        *store    // the method's archive
-	passive     *store    // the passive repertoire, which is measured; nil if the archive itself is
-	learning    *learning // nil without a learner
-	maintenance map[string]*xla.Program
-	seed        xla.Sharded
-	worker      xla.Sharded
-	numbers     xla.Params    // parameters of the emitter
-	tuning      []xla.Sharded // these parameters on the workers
-	generation  int64         // latest generation; -1 before the initial population
+	programs     *xla.Scope
+	task         scoring.Task
+	method       Method
+	settings     Settings
+	main         *store    // the method's archive
+	passive      *store    // the passive repertoire, which is measured; nil if the archive itself is
+	learning     *learning // nil without a learner
+	maintenance  map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]
+	seed, worker xla.Array
+	tuning       xla.Array // parameters of the emitter
+	generation   int64     // latest generation; -1 before the initial population
+}
+
+// maintainIn are the inputs of an archive's maintenance.
+type maintainIn struct {
+	Seed, Number xla.Array
+	Fields       xla.State[[]*graph.Node]
 }
 
 // Outcome is the result of a generation, as the host sees it.
@@ -76,7 +62,7 @@ type Outcome struct {
 // New compiles a search. It reuses programs that are already compiled, for example those of a
 // search that differs only in its seed and the parameters of its emitter. [Search.CompileTime]
 // reports the compile time.
-func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search, error) {
+func New(p *xla.Platform, task scoring.Task, method Method, settings Settings) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
 	if settings.Batch < 1 {
 		return nil, errors.Errorf("batch must be at least 1, not %d", settings.Batch)
@@ -87,7 +73,7 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 			settings.Centroids.Shape, d)
 	}
 	if settings.Slice == 0 {
-		settings.Slice = DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
+		settings.Slice = scoring.DefaultSlice(p.Kind, settings.Batch, task.Policy.Params())
 	}
 	settings.Slice = min(settings.Slice, settings.Batch, settings.Centroids.Shape[0])
 	if settings.Slice < 1 {
@@ -96,8 +82,8 @@ func New(p *xla.Platform, task Task, method Method, settings Settings) (*Search,
 	if method.Archive == nil {
 		method.Archive = Grid{settings.Centroids}
 	}
-	s := &Search{platform: p, task: task, method: method, settings: settings,
-		maintenance: map[string]*xla.Program{}, generation: -1}
+	s := &Search{programs: &xla.Scope{Platform: p}, task: task, method: method, settings: settings,
+		maintenance: map[string]*xla.Program[maintainIn, xla.State[[]*graph.Node]]{}, generation: -1}
 	if err := s.checkMemory(); err != nil {
 		return nil, err
 	}
@@ -119,7 +105,7 @@ func (s *Search) checkMemory() error {
 	if s.method.Learner != nil {
 		bytes += learningMemory(s.task, s.method.Learner, s.settings.Batch)
 	}
-	return s.platform.CheckMemory(bytes)
+	return s.programs.CheckMemory(bytes)
 }
 
 // axes names the axis sizes of the search.
@@ -128,18 +114,14 @@ func (s *Search) axes() []xla.Axis {
 	if s.main != nil {
 		cells = s.main.cells()
 	}
-	return s.task.axes(s.settings.Batch, s.settings.Slice, cells)
+	return s.task.Axes(s.settings.Batch, s.settings.Slice, cells)
 }
 
 // build compiles the programs and initialises the state.
 func (s *Search) build() error {
-	s.seed = s.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromValue(xla.SeedWords(
-			s.settings.Seed))
-	})
-	s.worker = s.platform.WorkerNumbers()
-	s.numbers = xla.ParamsOf(s.method.Emitter)
-	s.tuning = s.numbers.Values(s.platform.Workers)
+	p := s.programs.Platform
+	s.seed, s.worker = p.Seed(s.settings.Seed), xla.Value(p.WorkerNumbers())
+	s.tuning = xla.ParamsOf(s.method.Emitter).Array(p.Workers)
 	var err error
 	if s.main, err = s.newStore(s.method.Archive, s.settings.Batch); err != nil {
 		return err
@@ -151,7 +133,7 @@ func (s *Search) build() error {
 	}
 	learner := s.method.Learner != nil
 	gen := generation{s.task, s.method.Emitter, s.method.Archive, s.method.Archive, learner,
-		s.settings.Batch, s.settings.Slice, s.platform.Workers}
+		xla.Slices{N: s.settings.Batch, Size: s.settings.Slice, Workers: p.Workers}}
 	if err := s.main.compile(s, "generation", gen,
 		nil); err != nil || s.method.Archive.PassiveEvery() == 0 {
 		return err
@@ -161,8 +143,8 @@ func (s *Search) build() error {
 	if s.passive, err = s.newStore(grid, members); err != nil {
 		return err
 	}
-	gen = generation{s.task, nil, grid, nil, false, members, min(s.settings.Slice, members),
-		s.platform.Workers}
+	gen = generation{s.task, nil, grid, nil, false,
+		xla.Slices{N: members, Size: min(s.settings.Slice, members), Workers: p.Workers}}
 	return s.passive.compile(s, "passive repertoire", gen, s.main)
 }
 
@@ -173,36 +155,14 @@ func (s *Search) Generation() int64 { return s.generation }
 func (s *Search) Slice() int { return s.settings.Slice }
 
 // CompileTime is the time that XLA has spent compiling the search so far.
-func (s *Search) CompileTime() time.Duration {
-	var total time.Duration
-	for _, program := range s.programs() {
-		total += program.CompileTime
-	}
-	return total
-}
-
-func (s *Search) programs() []*xla.Program {
-	var all []*xla.Program
-	for _, st := range []*store{s.main, s.passive} {
-		if st != nil {
-			all = append(all, st.empty, st.program)
-		}
-	}
-	if s.learning != nil {
-		all = append(all, s.learning.programs()...)
-	}
-	for _, program := range s.maintenance {
-		all = append(all, program)
-	}
-	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
-}
+func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Step runs the next generation. The first call runs the initial population.
 func (s *Search) Step() (Outcome, error) {
 	start := time.Now()
-	number := s.number(s.generation + 1)
+	number := s.programs.Number(s.generation + 1)
 	defer number.Free()
-	var proposed xla.Sharded
+	var proposed xla.Array
 	if s.learning != nil {
 		var err error
 		if proposed, err = s.learning.propose(s, number); err != nil {
@@ -210,7 +170,7 @@ func (s *Search) Step() (Outcome, error) {
 		}
 		defer proposed.Free()
 	}
-	invalid, transitions, err := s.main.run(s, number, nil, proposed)
+	invalid, transitions, err := s.main.run(s, number, proposed)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -230,7 +190,7 @@ func (s *Search) Step() (Outcome, error) {
 	if s.passive != nil {
 		measured = s.passive
 		if s.generation%int64(s.method.Archive.PassiveEvery()) == 0 {
-			if _, _, err := s.passive.run(s, number, s.main, nil); err != nil {
+			if _, _, err := s.passive.run(s, number, xla.Array{}); err != nil {
 				return Outcome{}, err
 			}
 		}
@@ -240,7 +200,7 @@ func (s *Search) Step() (Outcome, error) {
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
-	if outcome.Fitnesses, err = xla.Floats(measured.fields[0]); err != nil {
+	if outcome.Fitnesses, err = measured.fitnesses().Floats(); err != nil {
 		return Outcome{}, err
 	}
 	outcome.Seconds = time.Since(start).Seconds()
@@ -260,73 +220,42 @@ func (s *Search) Columns() []string {
 	return names
 }
 
-// number is the number of a generation, on all workers.
-func (s *Search) number(generation int64) xla.Sharded {
-	return s.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromScalar(int32(
-			generation))
-	})
-}
-
 // maintain runs the archive's maintenance if it is due. It runs on one device, because the result
 // is the same on all.
-func (s *Search) maintain(number xla.Sharded) error {
+func (s *Search) maintain(number xla.Array) error {
 	name := s.method.Archive.Maintenance(s.generation)
 	if name == "" {
 		return nil
 	}
-	fields := s.main.fields
+	fields := func(c contents) []*graph.Node { return c.Fields }
+	in := maintainIn{s.seed.First(), number.First(), xla.Part(s.main.contents, fields).First()}
 	program, ok := s.maintenance[name]
 	if !ok {
-		inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
-		for _, field := range fields {
-			inputs = append(inputs, xla.Input{Shape: field[0].Shape()})
-		}
 		var err error
-		program, err = s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
-			key := xla.KeyOf(in[0]).FoldIn(streamUpkeep).FoldInEach(in[1])
-			after := s.method.Archive.Maintain(name, in[2:], in[1], key)
-			checkFields(s.method.Archive, "Maintain", after, in[2:])
-			return after
+		program, err = xla.Compile(s.programs, name, in, func(in maintainIn) xla.State[[]*graph.Node] {
+			key := xla.KeyOf(in.Seed.Tree).FoldIn(streamUpkeep).FoldInEach(in.Number.Tree)
+			after := s.method.Archive.Maintain(name, in.Fields.Tree, in.Number.Tree, key)
+			checkFields(s.method.Archive, "Maintain", after, in.Fields.Tree)
+			return xla.Out(after)
 		}, s.axes()...)
 		if err != nil {
 			return err
 		}
 		s.maintenance[name] = program
 	}
-	inputs := []xla.Sharded{s.seed[:1], number[:1]}
-	for _, field := range fields {
-		inputs = append(inputs, field[:1])
+	out, err := program.Run(in)
+	if err == nil {
+		out, err = out.Spread(s.programs.Platform)
 	}
-	out, err := program.Run(inputs...)
-	if err != nil {
-		return err
+	if err == nil {
+		xla.Set(&s.main.contents, fields, out)
 	}
-	for i := range fields {
-		fields[i].Free()
-		if fields[i], err = s.spread(out[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// spread copies a value from the first device to every worker and frees the original.
-func (s *Search) spread(v xla.Sharded) (xla.Sharded, error) {
-	if s.platform.Workers == 1 {
-		return v, nil
-	}
-	array, err := xla.Download(v)
-	if err != nil {
-		return nil, err
-	}
-	v.Free()
-	return xla.Uploads(array, s.platform.Workers)
+	return err
 }
 
 // metrics returns the size and the maximum fitness of an archive that is not measured itself.
 func (st *store) metrics() ([]float64, error) {
-	fitnesses, err := xla.Floats(st.fields[0])
+	fitnesses, err := st.fitnesses().Floats()
 	if err != nil {
 		return nil, err
 	}
@@ -343,16 +272,12 @@ func (st *store) metrics() ([]float64, error) {
 func (s *Search) Close() {
 	for _, st := range []*store{s.main, s.passive} {
 		if st != nil {
-			st.free()
+			st.contents.Free()
 		}
 	}
 	if s.learning != nil {
-		s.learning.free()
+		xla.Free(&s.learning.known, &s.learning.buffer.State)
 	}
-	for _, v := range slices.Concat([]xla.Sharded{s.seed, s.worker}, s.tuning) {
-		v.Free()
-	}
-	for _, program := range s.programs() {
-		program.Free()
-	}
+	xla.Free(&s.seed, &s.worker, &s.tuning)
+	s.programs.Free()
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -90,7 +92,7 @@ func TestStoredGenotypesAreTheEvaluatedOnes(t *testing.T) {
 }
 
 // mazeTask is a small version of the paper's task.
-func mazeTask() Task { return NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
+func mazeTask() scoring.Task { return scoring.NewTask(envs.Pointmaze{}, []int{8, 8}, 20) }
 
 func mazeSettings(seed int64) Settings {
 	var centroids []float32
@@ -114,27 +116,34 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		arrays := stateOf(t, s)
 		genotypes, fitnesses, descriptors := floats(t, arrays, "genotypes"),
 			floats(t, arrays, "fitnesses"), floats(t, arrays, "descriptors")
-		var rows [][]float32
+		var rows []float32
 		var cells []int
 		params := task.Policy.Params()
 		for cell, fitness := range fitnesses {
 			if !math.IsInf(float64(fitness), -1) {
-				cells, rows = append(cells, cell), append(rows, genotypes[cell*params:(cell+1)*params])
+				cells, rows = append(cells, cell), append(rows,
+					genotypes[cell*params:(cell+1)*params]...)
 			}
 		}
 		if len(cells) < 5 {
 			t.Fatalf("only %d cells are filled", len(cells))
 		}
-		episodes, err := Replay(p, task, rows, 99)
+		evaluator, err := scoring.NewEvaluator(p, task, len(cells), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer evaluator.Free()
+		again, places, err := evaluator.Evaluate(p.Replicated(func() *tensors.Tensor {
+			return tensors.FromFlatDataAndDimensions(slices.Clone(rows), len(cells), params)
+		}), 99)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, cell := range cells {
-			last := episodes[i].Descriptors[len(episodes[i].Descriptors)-1]
-			xlatest.Close(t, fmt.Sprintf("cell %d: fitness", cell), []float32{float32(episodes[i].Fitness)},
+			xlatest.Close(t, fmt.Sprintf("cell %d: fitness", cell), again[i:i+1],
 				fitnesses[cell:cell+1], 2e-6)
-			xlatest.Close(t, fmt.Sprintf("cell %d: descriptor", cell), last, descriptors[2*cell:2*cell+2],
-				2e-6)
+			xlatest.Close(t, fmt.Sprintf("cell %d: descriptor", cell), places[2*i:2*i+2],
+				descriptors[2*cell:2*cell+2], 2e-6)
 		}
 	})
 }
@@ -215,7 +224,7 @@ const many = 1<<24 + 1
 
 func (c counting) Fields() []string { return append(c.Grid.Fields(), "offers") }
 
-func (c counting) Empty(task Task, key xla.Key) []*Node {
+func (c counting) Empty(task scoring.Task, key xla.Key) []*Node {
 	g := key.Hi.Graph()
 	offers := BroadcastToDims(Const(g, int32(many)), c.Centroids.Shape[0])
 	return append(c.Grid.Empty(task, key), offers)
@@ -479,25 +488,5 @@ func TestUnusableSettingsGiveOneLine(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(),
 		`program "generation" cannot be compiled`) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("an emitter of the wrong shape: %v", err)
-	}
-	_, err = Replay(p, unlimited.task(), [][]float32{{1, 2, 3}}, 0)
-	if err == nil || !strings.Contains(err.Error(),
-		"genotype 0 has 3 parameters, but the policy needs 4") {
-		t.Errorf("a genotype of the wrong size: %v", err)
-	}
-	if episodes, err := Replay(p, unlimited.task(), nil, 0); err != nil || episodes != nil {
-		t.Errorf("no genotypes: %v, %v", episodes, err)
-	}
-}
-
-func TestSlicesSuitTheBackend(t *testing.T) {
-	for _, c := range []struct {
-		kind                xla.Kind
-		batch, params, want int
-	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2},
-		{xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
-		if got := DefaultSlice(c.kind, c.batch, c.params); got != c.want {
-			t.Errorf("%+v: slices of %d", c, got)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
 	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 )
 
 // MapElites are the hyperparameters of MAP-Elites. A zero value is not useful; see
@@ -30,12 +31,12 @@ type MapElites struct {
 	Slice int `json:"slice"`
 }
 
-// DefaultMapElites returns the paper's hyperparameters for an environment (table 5). The
-// tessellation seed is one of six that were tried: with some seeds, pointmaze's upper room stays
-// empty for thousands of generations (ARCHITECTURE.md has the numbers).
+// DefaultMapElites returns the paper's hyperparameters for an environment (table 5).
 func DefaultMapElites(env envs.Spec) *MapElites {
+	cvt := repertoire.DefaultCVT()
 	return &MapElites{
-		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05, Cells: 1024, CVTSamples: 50_000, CVTSeed: 4,
+		Batch: 1000, IsoSigma: 0.005, LineSigma: 0.05,
+		Cells: cvt.Cells, CVTSamples: cvt.Samples, CVTSeed: cvt.Seed,
 		Hidden: []int{256, 256}, EpisodeLength: env.Length,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 )
 
 // If each of several workers has one slice, a single worker runs them all in sequence: a loop of
@@ -26,7 +27,7 @@ func TestOneTurnIsTheSameCode(t *testing.T) {
 	for _, workers := range []int{p.Workers, 1} {
 		few := *p
 		few.Workers = workers
-		s := newSearch(t, &few, NewTask(env, []int{8, 8}, 20), isoline,
+		s := newSearch(t, &few, scoring.NewTask(env, []int{8, 8}, 20), isoline,
 			Settings{Batch: 2 * p.Workers, Slice: 2, Seed: 1, Centroids: centroids})
 		fitnesses = append(fitnesses, steps(t, s, 1)[0].Fitnesses)
 		states = append(states, stateOf(t, s))

@@ -14,6 +14,7 @@ import (
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // Evaluation holds the results of a meta-controller for one episode from each of n initial states.
@@ -69,16 +70,21 @@ func (p Policy) Chooses(skills npz.Array) error {
 
 // Arrays of a policy, besides the checksum of its skills: its row (see [nn.MLP.Layout]) and, if
 // observations are normalised, their statistics.
-const policyKey = "policy"
-
-var statisticsKeys = []string{"observation_mean", "observation_squares", "observation_count"}
+var actorNames = []string{"policy", "observation_mean", "observation_squares", "observation_count"}
 
 // Evaluator evaluates meta-controllers.
 type Evaluator struct {
 	platform *xla.Platform
 	task     Task
-	program  *xla.Program
-	inputs   []xla.Input // leaves of the actor
+	program  *xla.Program[evaluateIn, xla.State[episode]]
+	actor    xla.State[actor] // declared
+}
+
+// evaluateIn are the inputs of an evaluation.
+type evaluateIn struct {
+	Seed, Worker, Number xla.Array
+	Skills               xla.Array // [skills, N]
+	Actor                xla.State[actor]
 }
 
 // NewEvaluator compiles the evaluation of policies for skills of shape [skills, N], with n episodes
@@ -97,18 +103,16 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 		task: task, algorithm: ppo.New(settings.Config, task.Env.Spec().Observations, skills[0]),
 		shared: share(p, n, settings.Slice),
 	}
-	ev.inputs = actorInputs(e.algorithm)
-	words := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)}
-	number := xla.Input{Shape: shapes.Make(dtypes.Int32)}
-	rows := xla.Input{Shape: shapes.Make(dtypes.Float32, skills...)}
-	inputs := append([]xla.Input{words, number, number, rows}, ev.inputs...)
+	ev.actor = declareActor(e.algorithm)
+	number := xla.Declare(dtypes.Int32)
+	in := evaluateIn{xla.Declare(dtypes.Uint32, 2), number, number,
+		xla.Declare(dtypes.Float32, skills...), ev.actor}
 	var err error
-	ev.program, err = p.CompileParallel("evaluation of decisions", inputs,
-		func(in []*graph.Node) []*graph.Node {
-			e.form = e.algorithm.Start(xla.NewKey(in[0].Graph(), 0))
-			root := xla.KeyOf(in[0]).FoldIn(streamEvaluation)
-			return xla.Flatten(e.evaluate(actor{in[4], in[5:]}, in[3], root,
-				root.FoldIn(streamDecisions).FoldInEach(in[2]), in[1]))
+	ev.program, err = xla.CompileParallel(p, "evaluation of decisions", in,
+		func(in evaluateIn) xla.State[episode] {
+			root := xla.KeyOf(in.Seed.Tree).FoldIn(streamEvaluation)
+			return xla.Out(e.evaluate(in.Actor.Tree, in.Skills.Tree, root,
+				root.FoldIn(streamDecisions).FoldInEach(in.Number.Tree), in.Worker.Tree))
 		}, e.task.axes(settings, e.shared)...)
 	if err != nil {
 		return nil, err
@@ -116,16 +120,24 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	return ev, nil
 }
 
-// actorInputs declares the leaves of an actor as inputs.
-func actorInputs(algorithm ppo.PPO) []xla.Input {
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 1, algorithm.Policy.Params())}}
+// declareActor declares an actor as an input.
+func declareActor(algorithm ppo.PPO) xla.State[actor] {
+	leaves := []xla.Array{xla.Declare(dtypes.Float32, 1, algorithm.Policy.Params())}
 	if algorithm.NormalizeObservations {
 		o := algorithm.Policy.Sizes[0]
-		for _, dims := range [][]int{{o}, {o}, {}} {
-			inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
-		}
+		leaves = append(leaves, xla.Declare(dtypes.Float32, o), xla.Declare(dtypes.Float32, o),
+			xla.Declare(dtypes.Float32))
 	}
-	return inputs
+	return packActor(leaves)
+}
+
+func packActor(leaves []xla.Array) xla.State[actor] {
+	return xla.Pack(func(in []*graph.Node) actor {
+		if len(in) == 1 {
+			return actor{Policy: in[0]}
+		}
+		return actor{in[0], &nn.Statistics{Mean: in[1], Squares: in[2], Count: in[3]}}
+	}, leaves...)
 }
 
 // Evaluate plays one episode from each initial state. The seed alone draws the initial states, so
@@ -137,59 +149,55 @@ func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int
 	if err != nil {
 		return Evaluation{}, err
 	}
-	defer freeAll(act)
+	defer act.Free()
 	return e.evaluate(act, skills, seed, number)
 }
 
 // upload copies a policy to every worker.
-func (e *Evaluator) upload(policy Policy) ([]xla.Sharded, error) {
-	var act []xla.Sharded
-	for i, name := range append([]string{policyKey}, statisticsKeys...)[:len(e.inputs)] {
+func (e *Evaluator) upload(policy Policy) (xla.State[actor], error) {
+	leaves := e.actor.Leaves()
+	for i, name := range actorNames[:len(leaves)] {
 		array, ok := policy[name]
-		want := e.inputs[i].Shape
+		want := leaves[i].Dims()
 		flat, err := array.Float32s()
-		if !ok || err != nil || len(flat) != want.Size() {
-			freeAll(act)
-			return nil, errors.Errorf("%s of the policy has shape %v, but %v is needed: it was trained "+
-				"with other skills", name, array.Shape, want.Dimensions)
+		if !ok || err != nil || len(flat) != shapes.Make(dtypes.Float32, want...).Size() {
+			for _, uploaded := range leaves[:i] {
+				uploaded.Free()
+			}
+			return e.actor, errors.Errorf("%s of the policy has shape %v, but %v is needed: it was trained "+
+				"with other skills", name, array.Shape, want)
 		}
-		act = append(act, e.platform.Replicated(func() *tensors.Tensor {
-			return tensors.FromFlatDataAndDimensions(slices.Clone(flat), want.Dimensions...)
+		leaves[i] = xla.Value(e.platform.Replicated(func() *tensors.Tensor {
+			return tensors.FromFlatDataAndDimensions(slices.Clone(flat), want...)
 		}))
 	}
-	return act, nil
+	return packActor(leaves), nil
 }
 
-func (e *Evaluator) evaluate(act []xla.Sharded, skills xla.Sharded, seed, number int64) (Evaluation,
-	error) {
-	words := e.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromValue(xla.SeedWords(
-			seed))
-	})
-	at := e.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
-	workers := e.platform.WorkerNumbers()
-	defer freeAll([]xla.Sharded{words, at, workers})
-	out, err := e.program.Run(append([]xla.Sharded{words, workers, at, skills}, act...)...)
+func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Sharded, seed,
+	number int64) (Evaluation, error) {
+	in := evaluateIn{e.platform.Seed(seed), xla.Value(e.platform.WorkerNumbers()),
+		e.platform.Number(number), xla.Value(skills), act}
+	defer xla.Free(&in.Seed, &in.Worker, &in.Number)
+	out, err := e.program.Run(in)
 	if err != nil {
 		return Evaluation{}, err
 	}
-	defer freeAll(out)
+	defer out.Free()
 	result := Evaluation{length: e.task.length, looks: e.task.Looks, decisions: e.task.decisions()}
-	for i, into := range []*[]float32{&result.Fitnesses, &result.Steps, nil, &result.Positions} {
-		array, err := xla.Download(out[i])
-		if err != nil {
-			return Evaluation{}, err
-		}
-		if into == nil {
-			result.Choices, err = array.Int32s()
-		} else {
-			*into, err = array.Float32s()
-		}
-		if err != nil {
-			return Evaluation{}, err
-		}
+	var failed [4]error
+	read := func(field func(episode) *graph.Node) ([]float32, error) {
+		return xla.Part(out, field).Floats()
 	}
-	return result, nil
+	result.Fitnesses, failed[0] = read(func(e episode) *graph.Node { return e.Return })
+	result.Steps, failed[1] = read(func(e episode) *graph.Node { return e.Length })
+	result.Positions, failed[2] = read(func(e episode) *graph.Node { return e.Positions })
+	choices, err := xla.Download(xla.Part(out,
+		func(e episode) *graph.Node { return e.Choices }).Value())
+	if err == nil {
+		result.Choices, failed[3] = choices.Int32s()
+	}
+	return result, cmp.Or(append(failed[:], err)...)
 }
 
 // Upload copies the rows of skills, [skills, N], to every worker.
@@ -209,12 +217,6 @@ func Upload(p *xla.Platform, rows npz.Array) (xla.Sharded, error) {
 		return tensors.FromFlatDataAndDimensions(flat,
 			rows.Shape...)
 	}), nil
-}
-
-func freeAll(values []xla.Sharded) {
-	for _, v := range values {
-		v.Free()
-	}
 }
 
 // Close frees the program.

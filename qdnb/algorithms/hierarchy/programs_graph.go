@@ -1,6 +1,8 @@
 package hierarchy
 
 import (
+	"strings"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -8,6 +10,7 @@ import (
 	"example.com/qdnb/envs"
 	"example.com/qdnb/qdnb/algorithms/ppo"
 	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
 )
 
 // Random streams of a run or of an iteration.
@@ -22,18 +25,15 @@ const (
 
 // actor is the policy that chooses skills, replicated on every worker: a pytree.
 type actor struct {
-	Policy     *Node // [1, N]
-	Statistics []*Node
+	Policy     *Node          // [1, N]
+	Statistics *nn.Statistics // of observations; nil without normalisation
 }
 
+func actorOf(l ppo.Learner) actor { return actor{l.Nets.Policy, l.Statistics} }
+
 // acting returns the actor with its networks cut out of the row.
-func (a actor) acting(algorithm ppo.PPO, l ppo.Learner) ppo.Acting {
-	acting := algorithm.Acting(a.Policy, nil)
-	if l.Statistics != nil {
-		statistics := xla.Unflatten(*l.Statistics, a.Statistics)
-		acting.Statistics = &statistics
-	}
-	return acting
+func (a actor) acting(algorithm ppo.PPO) ppo.Acting {
+	return algorithm.Acting(a.Policy, a.Statistics)
 }
 
 // collecting is the program that collects data; its environments continue across iterations.
@@ -41,9 +41,8 @@ type collecting struct {
 	task      Task
 	algorithm ppo.PPO
 	settings  Settings
-	shared    shared
-	form      ppo.Learner // the structure of the learner
-	stateForm envs.State  // the structure of a slice's state
+	shared    xla.Slices
+	stateForm envs.State // the structure of a slice's state
 }
 
 func (c *collecting) episodes() envs.Episodes { return envs.AutoReset(c.task.Env, c.task.length) }
@@ -58,19 +57,28 @@ func (c *collecting) start(key xla.Key, worker *Node) []*Node {
 	}
 	g := worker.Graph()
 	reset := func(s state, turn *Node) envs.State {
-		return c.episodes().Reset(s.Key.FoldIn(streamStates).FoldInEach(c.shared.numbers(turn, s.Worker)))
+		return c.episodes().Reset(s.Key.FoldIn(streamStates).FoldInEach(c.shared.Numbers(turn, s.Worker)))
 	}
 	begin := state{Key: key, Worker: worker}
 	c.stateForm = reset(begin, Const(g, int32(0)))
 	for _, leaf := range packed(c.stateForm) {
-		begin.Kept = append(begin.Kept, c.shared.kept(leaf))
+		begin.Kept = append(begin.Kept, room(c.shared, leaf))
 	}
-	return xla.ForSlices(c.shared.turns(), worker, begin, func(turn *Node, s state) state {
+	return xla.ForSlices(c.shared.Turns(), worker, begin, func(turn *Node, s state) state {
 		for i, leaf := range packed(reset(s, turn)) {
 			s.Kept[i] = xla.SetRows(s.Kept[i], turn, InsertAxes(leaf, 0))
 		}
 		return s
 	}).Kept
+}
+
+// stateNames are the names of the environment states in checkpoints.
+func (c *collecting) stateNames() []string {
+	names := xla.Names(c.stateForm)
+	for i, name := range names {
+		names[i] = strings.ToLower(name)
+	}
+	return names
 }
 
 // collect plays the sequences of an iteration; key is the iteration's collection stream. It returns
@@ -93,24 +101,24 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 	steps, unrolls := s.UnrollLength, s.Unrolls()
 	float := func(dims ...int) *Node {
 		return Zeros(g, shapes.Make(dtypes.Float32,
-			append([]int{c.shared.turns(), c.shared.slice, unrolls}, dims...)...))
+			append([]int{c.shared.Turns(), c.shared.Size, unrolls}, dims...)...))
 	}
 	begin := state{a, rows, key, worker, kept, ppo.Data{
 		Obs: float(steps+1, env.Spec().Observations), Choice: ConvertDType(float(steps), dtypes.Int32),
 		LogProb: float(steps),
 		Reward:  float(steps), Done: float(steps), Truncation: float(steps),
 	}}
-	end := xla.ForSlices(c.shared.turns(), worker, begin, func(turn *Node, st state) state {
+	end := xla.ForSlices(c.shared.Turns(), worker, begin, func(turn *Node, st state) state {
 		mine := xla.Map(st.Kept, func(x *Node) *Node {
 			return Reshape(xla.Rows(x, turn, 1), x.Shape().Dimensions[1:]...)
 		})
 		p := playing{
-			Acting: st.Actor.acting(c.algorithm, c.form), Rows: st.Rows, States: unpacked(c.stateForm, mine),
-			Keys: st.Key.FoldInEach(c.shared.numbers(turn, st.Worker)),
+			Acting: st.Actor.acting(c.algorithm), Rows: st.Rows, States: unpacked(c.stateForm, mine),
+			Keys: st.Key.FoldInEach(c.shared.Numbers(turn, st.Worker)),
 		}
 		part := xla.Map(st.Data, func(x *Node) *Node {
 			dims := x.Shape().Dimensions
-			return Zeros(g, shapes.Make(x.DType(), append([]int{unrolls, c.shared.slice}, dims[3:]...)...))
+			return Zeros(g, shapes.Make(x.DType(), append([]int{unrolls, c.shared.Size}, dims[3:]...)...))
 		})
 		after := xla.For(g, unrolls, slice{p, part}, func(unroll *Node, sl slice) slice {
 			states, data := c.task.unroll(env, sl.Playing, MulScalar(unroll, int32(steps)), steps,
@@ -131,7 +139,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 		return st
 	})
 	return end.Kept, xla.Map(end.Data, func(x *Node) *Node {
-		all := c.shared.joined(x, worker) // [environments, unrolls, ...]
+		all := c.shared.Join(x, worker) // [environments, unrolls, ...]
 		return Reshape(all, append([]int{s.Sequences()}, all.Shape().Dimensions[2:]...)...)
 	})
 }
@@ -140,8 +148,7 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 type evaluating struct {
 	task      Task
 	algorithm ppo.PPO
-	shared    shared
-	form      ppo.Learner
+	shared    xla.Slices
 }
 
 // evaluate plays one episode in each environment and returns the episodes of all workers. states is
@@ -155,18 +162,18 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key,
 		Worker            *Node
 		Episodes          episode // [turns, slice, ...]
 	}
-	g, t := worker.Graph(), e.shared.turns()
+	g, t := worker.Graph(), e.shared.Turns()
 	room := func(dims ...int) *Node {
-		return Zeros(g, shapes.Make(dtypes.Float32, append([]int{t, e.shared.slice}, dims...)...))
+		return Zeros(g, shapes.Make(dtypes.Float32, append([]int{t, e.shared.Size}, dims...)...))
 	}
 	begin := state{a, rows, states, decisions, worker, episode{
 		room(), room(), ConvertDType(room(e.task.decisions()), dtypes.Int32),
 		room(e.task.length, 2+e.task.Looks),
 	}}
 	end := xla.ForSlices(t, worker, begin, func(turn *Node, s state) state {
-		numbers := e.shared.numbers(turn, s.Worker)
+		numbers := e.shared.Numbers(turn, s.Worker)
 		found := e.task.evaluate(playing{
-			Acting: s.Actor.acting(e.algorithm, e.form), Rows: s.Rows,
+			Acting: s.Actor.acting(e.algorithm), Rows: s.Rows,
 			States: envs.Reset(e.task.Env, s.States.FoldInEach(numbers)),
 			Keys:   s.Decisions.FoldInEach(numbers),
 		})
@@ -174,5 +181,5 @@ func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key,
 			func(all, one *Node) *Node { return xla.SetRows(all, turn, InsertAxes(one, 0)) })
 		return s
 	})
-	return xla.Map(end.Episodes, func(x *Node) *Node { return e.shared.joined(x, worker) })
+	return xla.Map(end.Episodes, func(x *Node) *Node { return e.shared.Join(x, worker) })
 }

@@ -3,47 +3,66 @@ package hierarchy
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/ppo"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
 // Search is a running training of a meta-controller. The environments run on all workers, the
 // networks on the first device.
 type Search struct {
-	platform *xla.Platform
+	programs *xla.Scope
 	settings Settings
 	seed     int64
 	skills   xla.Sharded // [skills, N], on all workers
 	checksum npz.Array   // checksum of the skills
 
 	collecting *collecting
-	collect    *xla.Program
-	learn      *xla.Program
-	start      *xla.Program
+	collect    *xla.Program[collectIn, collectOut]
+	learn      *xla.Program[learnIn, learnOut]
 	evaluator  *Evaluator
 
-	words, workers xla.Sharded   // the seed and the worker numbers, on all workers
-	states         []xla.Sharded // environment states, a share per worker
-	stateNames     []string
-	known          []xla.Sharded // leaves of the learner
-	act            []xla.Sharded // the actor's leaves, on all workers
+	words, workers xla.Array // the seed and the worker numbers, on all workers
+	learner        xla.State[ppo.Learner]
+	states         xla.State[[]*graph.Node] // environment states, a share per worker
+	act            xla.State[actor]         // on all workers
 
 	iteration   int64 // latest iteration; 0 after the first evaluation, -1 before it
 	evaluations int64 // evaluation episodes so far
 	best        float64
-	sums        []float64 // sums of the losses since the last evaluation
-	summed      float64   // number of iterations in sums
+	means       scoring.Means // of the losses since the last evaluation
 }
+
+// Inputs and outputs of the programs.
+type (
+	statesIn  struct{ Seed, Worker xla.Array }
+	collectIn struct {
+		Seed, Worker, Number xla.Array
+		Skills               xla.Array // [skills, N]
+		Actor                xla.State[actor]
+		States               xla.State[[]*graph.Node] `xla:"donate"`
+	}
+	collectOut struct {
+		States xla.State[[]*graph.Node]
+		Data   xla.State[ppo.Data]
+	}
+	learnIn struct {
+		Seed, Number xla.Array
+		Learner      xla.State[ppo.Learner] `xla:"donate"`
+		Data         xla.State[ppo.Data]
+	}
+	learnOut struct {
+		Learner xla.State[ppo.Learner]
+		Losses  xla.State[[]*graph.Node]
+	}
+)
 
 // Outcome is the result of an iteration, as the host sees it.
 type Outcome struct {
@@ -74,8 +93,8 @@ func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed i
 		return nil, err
 	}
 	s := &Search{
-		platform: p, settings: settings, seed: seed, iteration: -1, best: math.Inf(-1),
-		sums: make([]float64, len(lossNames)),
+		programs: &xla.Scope{Platform: p}, settings: settings, seed: seed, iteration: -1,
+		best: math.Inf(-1), means: scoring.Means{Sums: make([]float64, len(lossNames))},
 		collecting: &collecting{task: task, algorithm: algorithm, settings: settings,
 			shared: share(p, settings.NumEnvs, settings.Slice)},
 	}
@@ -88,9 +107,8 @@ func New(p *xla.Platform, task Task, skills npz.Array, settings Settings, seed i
 
 // build compiles the programs and initialises the state.
 func (s *Search) build(skills npz.Array) (err error) {
-	p, c := s.platform, s.collecting
-	s.words = p.Replicated(func() *tensors.Tensor { return tensors.FromValue(xla.SeedWords(s.seed)) })
-	s.workers = p.WorkerNumbers()
+	p, c := s.programs.Platform, s.collecting
+	s.words, s.workers = p.Seed(s.seed), xla.Value(p.WorkerNumbers())
 	rows, err := skills.Float32s()
 	if err != nil {
 		return err
@@ -99,82 +117,58 @@ func (s *Search) build(skills npz.Array) (err error) {
 	if s.skills, err = Upload(p, skills); err != nil {
 		return err
 	}
-	words, number := xla.Input{Shape: shapes.Make(dtypes.Uint32, 2)},
-		xla.Input{Shape: shapes.Make(dtypes.Int32)}
-
-	first, err := p.Compile("first networks", []xla.Input{words},
-		func(in []*graph.Node) []*graph.Node {
-			c.form = c.algorithm.Start(xla.KeyOf(in[0]).FoldIn(streamLearner))
-			return xla.Flatten(c.form)
+	first, err := xla.Compile(p, "first networks", s.words.First(),
+		func(seed xla.Array) xla.State[ppo.Learner] {
+			return xla.Out(c.algorithm.Start(xla.KeyOf(seed.Tree).FoldIn(streamLearner)))
 		})
 	if err != nil {
 		return err
 	}
 	defer first.Free()
-	if s.known, err = first.Run(s.words[:1]); err != nil {
+	if s.learner, err = first.Run(s.words.First()); err != nil {
 		return err
 	}
-	if s.start, err = p.CompileParallel("initial states", []xla.Input{words, number},
-		func(in []*graph.Node) []*graph.Node {
-			return c.start(xla.KeyOf(in[0]), in[1])
-		}, c.task.axes(s.settings, c.shared)...); err != nil {
+	start, err := xla.CompileParallel(s.programs, "initial states", statesIn{s.words, s.workers},
+		func(in statesIn) xla.State[[]*graph.Node] {
+			return xla.Out(c.start(xla.KeyOf(in.Seed.Tree), in.Worker.Tree))
+		}, c.task.axes(s.settings, c.shared)...)
+	if err != nil {
 		return err
 	}
-	if s.states, err = s.start.Run(s.words, s.workers); err != nil {
+	if s.states, err = start.Run(statesIn{s.words, s.workers}); err != nil {
 		return err
 	}
-	for _, name := range xla.Names(c.stateForm) {
-		s.stateNames = append(s.stateNames, statesPrefix+strings.ToLower(name))
-	}
-	if err := s.compileCollect(words, number); err != nil {
+	if err := s.compile(); err != nil {
 		return err
 	}
 	s.evaluator, err = NewEvaluator(p, c.task, s.settings, skills.Shape, s.settings.EvaluationEnvs)
 	if err != nil {
 		return err
 	}
+	s.programs.Own(s.evaluator.program.Executable)
 	return s.spread()
 }
 
-// compileCollect compiles the programs that collect sequences and learn from them.
-func (s *Search) compileCollect(words, number xla.Input) (err error) {
-	c := s.collecting
-	inputs := []xla.Input{words, number, number, {Shape: s.skills[0].Shape()}}
-	inputs = append(inputs, actorInputs(c.algorithm)...)
-	actor0, states0 := 4, len(inputs)
-	for _, v := range s.states {
-		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
-	}
-	var data ppo.Data
-	var shapesOf []shapes.Shape
-	s.collect, err = s.platform.CompileParallel("collect", inputs,
-		func(in []*graph.Node) []*graph.Node {
-			key := xla.KeyOf(in[0]).FoldInEach(in[2]).FoldIn(streamCollect)
-			var kept []*graph.Node
-			kept, data = c.collect(actor{in[actor0], in[actor0+1 : states0]}, in[3], in[states0:], key,
-				in[1])
-			for _, x := range xla.Flatten(data) {
-				shapesOf = append(shapesOf, x.Shape())
-			}
-			return append(kept, xla.Flatten(data)...)
-		}, c.task.axes(s.settings, c.shared)...)
+// compile compiles the programs that collect sequences and learn from them.
+func (s *Search) compile() (err error) {
+	c, number := s.collecting, xla.Declare(dtypes.Int32)
+	in := collectIn{s.words, s.workers, number, xla.Value(s.skills), declareActor(c.algorithm),
+		s.states}
+	s.collect, err = xla.CompileParallel(s.programs, "collect", in, func(in collectIn) collectOut {
+		key := xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
+		states, data := c.collect(in.Actor.Tree, in.Skills.Tree, in.States.Tree, key, in.Worker.Tree)
+		return collectOut{xla.Out(states), xla.Out(data)}
+	}, c.task.axes(s.settings, c.shared)...)
 	if err != nil {
 		return err
 	}
-	inputs = []xla.Input{words, number}
-	for _, v := range s.known {
-		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
-	}
-	data0 := len(inputs)
-	for _, shape := range shapesOf {
-		inputs = append(inputs, xla.Input{Shape: shape})
-	}
-	s.learn, err = s.platform.Compile("learn", inputs, func(in []*graph.Node) []*graph.Node {
-		key := xla.KeyOf(in[0]).FoldInEach(in[1]).FoldIn(streamUpdates)
-		learner, losses := c.algorithm.Train(xla.Unflatten(c.form, in[2:data0]),
-			xla.Unflatten(data, in[data0:]), key)
-		return append(xla.Flatten(learner), losses.Policy, losses.Value, losses.Entropy)
-	})
+	s.learn, err = xla.Compile(s.programs, "learn",
+		learnIn{s.words.First(), number, s.learner, s.collect.Out.Data}, func(in learnIn) learnOut {
+			key := xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamUpdates)
+			learner, losses := c.algorithm.Train(in.Learner.Tree, in.Data.Tree, key)
+			return learnOut{xla.Out(learner),
+				xla.Out([]*graph.Node{losses.Policy, losses.Value, losses.Entropy})}
+		})
 	return err
 }
 
@@ -192,16 +186,10 @@ func (s *Search) Step() (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		for i, x := range losses {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return Outcome{},
-					errors.Errorf("%s is %v in iteration %d: the last checkpoint is good; lower learning_rate "+
-						"or reward_scaling, or look at the environment's rewards",
-						lossNames[i], x, next)
-			}
-			s.sums[i] += x
+		if err := s.means.Add(lossNames, losses); err != nil {
+			return Outcome{}, errors.Errorf("%v in iteration %d: the last checkpoint is good; lower "+
+				"learning_rate or reward_scaling, or look at the environment's rewards", err, next)
 		}
-		s.summed++
 	}
 	s.iteration = next
 	o := Outcome{Iteration: next, EnvSteps: next * s.settings.EnvSteps(), Best: s.best,
@@ -217,75 +205,49 @@ func (s *Search) Step() (Outcome, error) {
 		s.best = max(s.best, float64(fitness))
 	}
 	s.evaluations += int64(len(evaluation.Fitnesses))
-	for _, sum := range s.sums {
-		o.Losses = append(o.Losses, sum/s.summed) // NaN before the first update
-	}
-	clear(s.sums)
-	s.summed = 0
+	o.Losses = s.means.Values()
+	s.means.Reset()
 	o.Evaluation, o.Best, o.Evaluations = &evaluation, s.best, s.evaluations
 	return o, nil
 }
 
 // train collects the sequences of an iteration, learns from them, and returns the losses.
 func (s *Search) train(number int64) ([]float64, error) {
-	at := s.platform.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(number)) })
+	at := s.programs.Number(number)
 	defer at.Free()
-	out, err := s.collect.Run(slices.Concat([]xla.Sharded{s.words, s.workers, at, s.skills}, s.act,
-		s.states)...)
+	out, err := s.collect.Run(collectIn{s.words, s.workers, at, xla.Value(s.skills), s.act, s.states})
 	if err != nil {
 		return nil, err
 	}
-	n := len(s.states)
-	s.states = out[:n:n]
-	data := out[n:]
-	defer freeAll(data)
-	inputs := slices.Concat([]xla.Sharded{s.words[:1], at[:1]}, s.known)
-	for _, v := range data {
-		inputs = append(inputs, v[:1])
-	}
-	if out, err = s.learn.Run(inputs...); err != nil {
+	s.states = out.States
+	defer out.Data.Free()
+	learned, err := s.learn.Run(learnIn{s.words.First(), at.First(), s.learner, out.Data.First()})
+	if err != nil {
 		return nil, err
 	}
-	n = len(s.known)
-	s.known = out[:n:n]
-	var losses []float64
-	for _, v := range out[n:] {
-		losses = append(losses, float64(tensors.ToScalar[float32](v[0])))
-		v.Free()
-	}
-	return losses, s.spread()
+	s.learner = learned.Learner
+	return learned.Losses.Scalars(), s.spread()
 }
 
 // Policy returns the current meta-controller.
 func (s *Search) Policy() (Policy, error) {
-	names, policy := xla.Names(s.collecting.form), Policy{skillsName: s.checksum}
-	of := map[string]string{
-		"Nets.Policy": policyKey, "Statistics.Mean": statisticsKeys[0],
-		"Statistics.Squares": statisticsKeys[1], "Statistics.Count": statisticsKeys[2],
+	c, act := &xla.Checkpoint{}, xla.Part(s.learner, actorOf)
+	c.Add(&act, 1, "", actorNames[:len(act.Leaves())]...)
+	policy, err := c.Arrays()
+	if err != nil {
+		return nil, err
 	}
-	for i, name := range names {
-		if key, ok := of[name]; ok {
-			array, err := xla.Download(s.known[i])
-			if err != nil {
-				return nil, err
-			}
-			policy[key] = array
-		}
-	}
+	policy[skillsName] = s.checksum
 	return policy, nil
 }
 
 // spread copies the current policy to every worker.
 func (s *Search) spread() error {
-	policy, err := s.Policy()
+	act, err := xla.Part(s.learner, actorOf).Copy(s.programs.Platform)
 	if err != nil {
 		return err
 	}
-	act, err := s.evaluator.upload(policy)
-	if err != nil {
-		return err
-	}
-	freeAll(s.act)
+	s.act.Free()
 	s.act = act
 	return nil
 }
@@ -294,26 +256,11 @@ func (s *Search) spread() error {
 func (s *Search) Iteration() int64 { return s.iteration }
 
 // CompileTime is the time that XLA has spent compiling the search.
-func (s *Search) CompileTime() time.Duration {
-	var total time.Duration
-	for _, program := range s.programs() {
-		total += program.CompileTime
-	}
-	return total
-}
-
-func (s *Search) programs() []*xla.Program {
-	all := []*xla.Program{s.start, s.collect, s.learn}
-	if s.evaluator != nil {
-		all = append(all, s.evaluator.program)
-	}
-	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
-}
+func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Close frees the device memory and the programs.
 func (s *Search) Close() {
-	freeAll(slices.Concat([]xla.Sharded{s.words, s.workers, s.skills}, s.states, s.known, s.act))
-	for _, program := range s.programs() {
-		program.Free()
-	}
+	s.skills.Free()
+	xla.Free(&s.words, &s.workers, &s.states, &s.learner, &s.act)
+	s.programs.Free()
 }

@@ -1,7 +1,6 @@
 package hierarchy
 
 import (
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -9,16 +8,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// shared divides n environments among workers: in slices of a fixed size, dealt to the workers in
-// rounds. Environments beyond n are padding.
-type shared struct{ n, slice, workers int }
-
 // sliceOnCPU is the number of environments stepped together on a CPU, found by measurement: the
 // physics then fills vector registers, and the weights of as many skills of the paper's size nearly
 // fit the cache of a core.
 const sliceOnCPU = 8
 
-func share(p *xla.Platform, n, slice int) shared {
+// share divides n environments among workers. A slice of 0 is chosen for the backend.
+func share(p *xla.Platform, n, slice int) xla.Slices {
 	if slice == 0 {
 		slice = (n + p.Workers - 1) / p.Workers
 		if p.Kind == xla.CPU {
@@ -26,40 +22,14 @@ func share(p *xla.Platform, n, slice int) shared {
 			slice = sliceOnCPU
 		}
 	}
-	return shared{n, min(slice, n), p.Workers}
+	return xla.Slices{N: n, Size: min(slice, n), Workers: p.Workers}
 }
 
-// turns is the number of slices per worker.
-func (s shared) turns() int {
-	perTurn := s.slice * s.workers
-	return (s.n + perTurn - 1) / perTurn
-}
-
-// numbers returns the numbers of the environments in a worker's slice, int32 [slice].
-func (s shared) numbers(turn, worker *Node) *Node {
-	first := MulScalar(Add(MulScalar(turn, s.workers), worker), s.slice)
-	return Add(Iota(turn.Graph(), shapes.Make(dtypes.Int32, s.slice), 0), first)
-}
-
-// index returns the location of an environment on the host: its worker and its row there.
-func (s shared) index(number int) (worker, row int) {
-	slice, k := number/s.slice, number%s.slice
-	return slice % s.workers, slice/s.workers*s.slice + k
-}
-
-// joined gathers the workers' values of each environment, [turns, slice, ...], in order: [n, ...].
-func (s shared) joined(x, worker *Node) *Node {
-	all := xla.AllGather(x, worker, s.workers) // [workers, turns, slice, ...]
-	dims := all.Shape().Dimensions
-	return Slice(Reshape(swapped(all), append([]int{s.turns() * s.workers * s.slice}, dims[3:]...)...),
-		AxisRange(0, s.n))
-}
-
-// kept allocates space for a value of all environments of a worker, [turns, slice, ...], given the
+// room allocates space for a value of all environments of a worker, [turns, slice, ...], given the
 // value of one slice.
-func (s shared) kept(slice *Node) *Node {
+func room(s xla.Slices, slice *Node) *Node {
 	return Zeros(slice.Graph(), shapes.Make(slice.DType(),
-		append([]int{s.turns()}, slice.Shape().Dimensions...)...))
+		append([]int{s.Turns()}, slice.Shape().Dimensions...)...))
 }
 
 // packed returns the leaves of a slice's state with the batch on the first axis.

@@ -51,15 +51,15 @@ func (t Task) check(skills []int) error {
 }
 
 // axes names the axis sizes of the task for environments that are divided among workers.
-func (t Task) axes(s Settings, shared shared) []xla.Axis {
+func (t Task) axes(s Settings, shared xla.Slices) []xla.Axis {
 	return append([]xla.Axis{
-		{Size: shared.slice, Meaning: "environments of a slice"},
-		{Size: shared.n, Meaning: "environments"},
+		{Size: shared.Size, Meaning: "environments of a slice"},
+		{Size: shared.N, Meaning: "environments"},
 		{Size: s.UnrollLength, Meaning: "decisions of a sequence"},
 		{Size: t.decision, Meaning: "steps of a decision"},
 		{Size: t.length, Meaning: "steps of an episode"},
 		{Size: t.Skills.Net.Params(), Meaning: "parameters of a skill"},
-	}, t.Env.Spec().Axes()...)
+	}, envs.Axes(t.Env.Spec())...)
 }
 
 // Form is the architecture that all skills share; each skill is one row of parameters.

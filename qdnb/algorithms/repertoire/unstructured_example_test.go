@@ -1,6 +1,7 @@
 package repertoire_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"math"
@@ -16,7 +17,7 @@ import (
 // fitter one enters, and the slot of the other stays empty. A re-insertion with a larger threshold
 // then makes room.
 func ExampleUnstructured() {
-	p, err := xla.Default()
+	p, err := xla.Open(context.Background(), "")
 	if err != nil {
 		log.Fatal(err)
 	}

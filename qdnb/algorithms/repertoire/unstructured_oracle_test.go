@@ -169,7 +169,7 @@ func (s slots) numbers() []float32 {
 // archivist inserts and re-inserts on a backend, for fixed sizes of archive and batch.
 type archivist struct {
 	t       testing.TB
-	program *xla.Program // both, of the same archive
+	program *xla.Executable // both, of the same archive
 	n, p, d int
 }
 

@@ -23,7 +23,7 @@ import (
 func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards,
 	dones []float32) [][]float32 {
 	t.Helper()
-	compile := func(name string, inputs []xla.Input, build func(in []*Node) []*Node) *xla.Program {
+	compile := func(name string, inputs []xla.Input, build func(in []*Node) []*Node) *xla.Executable {
 		program, err := p.Compile(name, inputs, build)
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, reward
 		t.Cleanup(program.Free)
 		return program
 	}
-	run := func(program *xla.Program, values ...xla.Sharded) []xla.Sharded {
+	run := func(program *xla.Executable, values ...xla.Sharded) []xla.Sharded {
 		out, err := program.Run(values...)
 		if err != nil {
 			t.Fatal(err)

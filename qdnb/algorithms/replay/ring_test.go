@@ -18,13 +18,13 @@ type ring struct {
 	t               *testing.T
 	p               *xla.Platform
 	capacity, width int
-	programs        map[int]*xla.Program // by number of rows
+	programs        map[int]*xla.Executable // by number of rows
 	rows            []float32
 	size, position  int32
 }
 
 func newRing(t *testing.T, p *xla.Platform, capacity, width int) *ring {
-	r := &ring{t: t, p: p, capacity: capacity, width: width, programs: map[int]*xla.Program{}}
+	r := &ring{t: t, p: p, capacity: capacity, width: width, programs: map[int]*xla.Executable{}}
 	t.Cleanup(func() {
 		for _, program := range r.programs {
 			program.Free()

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -13,25 +15,24 @@ import (
 // Store is a [Buffer] on the first device, as the host sees it. Rows are numbered from the first
 // row ever written; the buffer holds the last ones.
 type Store struct {
-	Platform *xla.Platform
-	Leaves   []xla.Sharded // leaves of the buffer, in field order
+	Programs *xla.Scope
+	State    xla.State[Buffer]
 
-	download *xla.Program
+	download *xla.Program[windowIn, xla.Array]
 }
+
+// windowIn are the inputs of the program that reads a window of rows.
+type windowIn struct{ Rows, First xla.Array }
+
+// rows is the array of the rows.
+func (s *Store) rows() xla.Array { return xla.Part(s.State, rowsOf) }
+
+func rowsOf(b Buffer) *graph.Node { return b.Rows }
 
 // Shape returns the capacity in rows and the numbers per row.
 func (s *Store) Shape() (capacity int64, width int) {
-	dims := s.Leaves[0][0].Shape().Dimensions
+	dims := s.rows().Dims()
 	return int64(dims[0]), dims[1]
-}
-
-// Inputs declares the leaves as inputs of a program.
-func (s *Store) Inputs(donate bool) []xla.Input {
-	var inputs []xla.Input
-	for _, leaf := range s.Leaves {
-		inputs = append(inputs, xla.Input{Shape: leaf[0].Shape(), Donate: donate})
-	}
-	return inputs
 }
 
 // downloadRows is the number of rows downloaded at once.
@@ -45,12 +46,12 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 		return nil, errors.Errorf("the replay buffer does not hold the rows %d to %d", from, to)
 	}
 	n := min(capacity, downloadRows)
+	in := windowIn{s.rows(), xla.Declare(dtypes.Int32)}
 	if s.download == nil {
-		inputs := []xla.Input{{Shape: s.Leaves[0][0].Shape()}, {Shape: shapes.Make(dtypes.Int32)}}
 		var err error
-		s.download, err = s.Platform.Compile("rows of the replay buffer", inputs,
-			func(in []*graph.Node) []*graph.Node {
-				return []*graph.Node{xla.Rows(in[0], in[1], int(n))}
+		s.download, err = xla.Compile(s.Programs, "rows of the replay buffer", in,
+			func(in windowIn) xla.Array {
+				return xla.Out(xla.Rows(in.Rows.Tree, in.First.Tree, int(n)))
 			})
 		if err != nil {
 			return nil, err
@@ -61,16 +62,16 @@ func (s *Store) Rows(total, from, to int64) ([]float32, error) {
 		at := from % capacity
 		start := min(at, capacity-n) // a window does not extend past the end
 		count := min(to-from, n-(at-start))
-		first := xla.Sharded{tensors.FromScalar(int32(start))}
-		out, err := s.download.Run(s.Leaves[0], first)
-		first.Free()
+		in.First = xla.Single(tensors.FromScalar(int32(start)))
+		out, err := s.download.Run(in)
+		in.First.Free()
 		if err != nil {
 			return nil, err
 		}
-		err = tensors.ConstFlatData(out[0][0], func(flat []float32) {
+		err = tensors.ConstFlatData(out.Value()[0], func(flat []float32) {
 			rows = append(rows, flat[(at-start)*int64(width):][:count*int64(width)]...)
 		})
-		out[0].Free()
+		out.Free()
 		if err != nil {
 			return nil, err
 		}
@@ -108,26 +109,29 @@ func (s *Store) Clear() {
 // put writes rows, [capacity * width], to the buffer, with total rows written so far.
 func (s *Store) put(flat []float32, total int64) {
 	capacity, width := s.Shape()
-	s.Leaves[0].Free()
-	s.Leaves[0] = xla.Sharded{tensors.FromFlatDataAndDimensions(flat, int(capacity), width)}
+	xla.Set(&s.State, rowsOf,
+		xla.Single(tensors.FromFlatDataAndDimensions(flat, int(capacity), width)))
 	s.Count(total)
 }
 
 // Count sets the number of rows written so far.
 func (s *Store) Count(total int64) {
 	capacity, _ := s.Shape()
-	for i, x := range []int64{min(total, capacity), total % capacity} {
-		s.Leaves[1+i].Free()
-		s.Leaves[1+i] = xla.Sharded{tensors.FromScalar(int32(x))}
-	}
+	number := func(x int64) xla.Array { return xla.Single(tensors.FromScalar(int32(x))) }
+	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Size }, number(min(total, capacity)))
+	xla.Set(&s.State, func(b Buffer) *graph.Node { return b.Position }, number(total%capacity))
 }
 
-// Programs returns the programs that the store has compiled.
-func (s *Store) Programs() []*xla.Program { return []*xla.Program{s.download} }
-
-// Free frees the device memory.
-func (s *Store) Free() {
-	for _, leaf := range s.Leaves {
-		leaf.Free()
+// EmptyReturns returns those of an empty buffer of the given number of steps of n environments, on
+// the first device. The next step is stored in the given row.
+func EmptyReturns(steps, n int, row int64) xla.State[*Returns] {
+	none := make([]float32, steps*n)
+	for i := range none {
+		none[i] = float32(math.Inf(-1))
 	}
+	return xla.Pack(func(in []*graph.Node) *Returns { return &Returns{in[0], in[1], in[2], in[3]} },
+		xla.Single(tensors.FromFlatDataAndDimensions(none, steps, n)),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, n))),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Int32, n))),
+		xla.Single(tensors.FromScalar(int32(row))))
 }

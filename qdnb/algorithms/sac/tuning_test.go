@@ -18,9 +18,9 @@ func TestNumbersAreTakenFromTheInputs(t *testing.T) {
 	others := f.sac
 	others.RewardScaling, others.AlphaInit = f.sac.RewardScaling+3, f.sac.AlphaInit/2
 	p := xlatest.Pure(t)
-	given := numbers.Values(1)[0][0]
+	given := numbers.Array(1).Value()[0]
 	out := xlatest.Run(t, p, func(in []*Node) []*Node {
-		given, in := numbers.Cut(in)
+		given, in := xla.Scalars(in[0]), in[1:]
 		s := xla.Bind(others, given)
 		start := s.Start(xla.NewKey(in[0].Graph(), 1))
 		return []*Node{s.CriticLoss(in[0], in[1], in[2], in[3], f.layout.Split(in[4]), in[5]),

@@ -3,6 +3,7 @@ package sac
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/critics"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -61,34 +62,25 @@ func (s SAC) AlphaLoss(logAlpha, actor *Node, batch replay.Batch, noise *Node) *
 	return s.alphaLoss(logAlpha, s.Actor.Network(actor, 0), batch.Obs, noise)
 }
 
-func (s SAC) target(critics []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch,
+func (s SAC) target(targets []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch,
 	noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
-	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
+	next := critics.Least(targets, batch.NextObs, action)
 	next = Sub(next, Mul(Exp(logAlpha), logProb))
 	return Add(Mul(batch.Reward, s.number(batch.Reward.Graph(), 0)),
 		Mul(MulScalar(OneMinus(batch.Done), s.Discount), next))
 }
 
-func criticLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
-	counts := OneMinus(batch.Truncation)
-	loss := func(critic nn.Network) *Node {
-		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
-	}
-	return MulScalar(Add(loss(critics[0]), loss(critics[1])), 0.25)
+func criticLoss(nets []nn.Network, target *Node, batch replay.Batch) *Node {
+	return MulScalar(critics.Loss(nets, target, batch), 0.25)
 }
 
-// values returns a critic's values, [B].
-func values(critic nn.Network, obs, action *Node) *Node {
-	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
-}
-
-func actorLoss(actor nn.Network, critics []nn.Network, logAlpha, obs, noise *Node) *Node {
+func actorLoss(actor nn.Network, nets []nn.Network, logAlpha, obs, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
 	value := func(critic nn.Network) *Node {
 		return Reshape(critic.WithFixedInputs(obs).Apply(InsertAxes(action, 0)), -1)
 	}
-	first, second := value(critics[0]), value(critics[1])
+	first, second := value(nets[0]), value(nets[1])
 	least := Where(LessOrEqual(first, second), first, second)
 	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), least))
 }
@@ -106,9 +98,8 @@ func (s SAC) Update(l Learning, batch replay.Batch, noise Noise) (Learning, Loss
 	adam, next := s.adam(), l
 	critic := criticLoss(l.Critic, StopGradient(s.target(l.TargetCritic, l.Actor[0], l.LogAlpha, batch,
 		noise.Critic)), batch)
-	next.Critic, next.CriticMoments = nn.UpdateTree(adam, l.Critic,
-		Gradient(critic, xla.Flatten(l.Critic)...), l.CriticMoments)
-	next.TargetCritic = nn.Polyak(l.TargetCritic, next.Critic, s.Tau)
+	next.Critic, next.TargetCritic, next.CriticMoments = critics.Update(adam, l.Critic,
+		l.TargetCritic, l.CriticMoments, critic, s.Tau)
 
 	actor := actorLoss(l.Actor[0], l.Critic, l.LogAlpha, batch.Obs, noise.Actor)
 	next.Actor, next.ActorMoments = nn.UpdateTree(adam, l.Actor,

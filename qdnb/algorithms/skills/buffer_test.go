@@ -105,7 +105,7 @@ func TestRefill(t *testing.T) {
 					before["replay"].Shape)
 			}
 			for i, want := range []int32{int32(filled * n), int32(end * n % capacity)} {
-				if got := tensors.ToScalar[int32](s.buffer.Leaves[1+i][0]); got != want {
+				if got := tensors.ToScalar[int32](s.buffer.State.Leaves()[1+i].Value()[0]); got != want {
 					t.Errorf("after %d steps: counter %d of the buffer is %d, want %d", end, i, got, want)
 				}
 			}

@@ -108,7 +108,8 @@ func TestDADSLearns(t *testing.T) {
 			reward, first, last, _ := learn(t, p, DADS{LearningRate: 1e-2, Hidden: []int{16, 16},
 				Components: 4, Sees: sees}, h, 200)
 			if most := float32(math.Log(3)); reward < 0.8*most || reward > most+1e-6 || last > first-0.5 {
-				t.Errorf("seeing %d features: the reward is %g of %g, the loss fell from %g to %g", sees, reward,
+				t.Errorf("seeing %d features: the reward is %g of %g, the loss fell from %g to %g", sees,
+					reward,
 					most, first, last)
 			}
 		}

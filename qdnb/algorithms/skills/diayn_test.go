@@ -220,7 +220,8 @@ func TestStepIsAdam(t *testing.T) {
 		xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 			out := xlatest.Run(t, p, func(in []*Node) []*Node {
 				known := d.Start(h.skills, h.d, xla.NewKey(in[0].Graph(), 3))
-				known[0] = Add(known[0], MulScalar(OnesLike(known[0]), 0.01)) // keeps units away from the kink of ReLU
+				// keeps units away from the kink of ReLU
+				known[0] = Add(known[0], MulScalar(OnesLike(known[0]), 0.01))
 				known[3], known[4] = AddScalar(known[3], 0.1), AddScalar(known[4], 0.001)
 				adam := nn.NewAdam(1e-2)
 				next, loss := d.Model(known, h.skills, h.d).Learn(batchOf(in))

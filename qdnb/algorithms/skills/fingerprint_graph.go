@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
@@ -30,18 +29,23 @@ func fingerprintDiversity(task Task, diversity Diversity, batch int) (string, er
 	t := xla.NewTrace()
 	t.Note(diversity.Fields(), diversity.Loss())
 	d := task.features()
-	known, err := t.Graph([]shapes.Shape{shapes.Make(dtypes.Uint32, 2)}, func(in []*Node) []*Node {
-		return diversity.Start(task.Skills, d, xla.KeyOf(in[0]))
-	})
+	type modelIn struct {
+		Skill, Now, Next, Done xla.Array
+		Known                  xla.State[[]*Node]
+	}
+	known, err := xla.TraceGraph(t, xla.Declare(dtypes.Uint32, 2),
+		func(seed xla.Array) xla.State[[]*Node] {
+			return xla.Out(diversity.Start(task.Skills, d, xla.KeyOf(seed.Tree)))
+		})
 	if err == nil {
-		float := func(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
-		inputs := []shapes.Shape{float(batch, task.Skills), float(batch, d), float(batch, d),
-			float(batch)}
-		_, err = t.Graph(append(inputs, known...), func(in []*Node) []*Node {
-			b := Batch{Skill: in[0], Now: in[1], Next: in[2], Done: in[3]}
-			model := diversity.Model(in[4:], task.Skills, d).Observe(b)
+		float := func(dims ...int) xla.Array { return xla.Declare(dtypes.Float32, dims...) }
+		in := modelIn{float(batch, task.Skills), float(batch, d), float(batch, d), float(batch), known}
+		_, err = xla.TraceGraph(t, in, func(in modelIn) xla.State[[]*Node] {
+			b := Batch{Skill: in.Skill.Tree, Now: in.Now.Tree, Next: in.Next.Tree, Done: in.Done.Tree}
+			model := diversity.Model(in.Known.Tree, task.Skills, d).Observe(b)
 			learned, loss := model.Learn(b)
-			return slices.Concat(model.Params(), learned.Params(), []*Node{model.Reward(b), loss})
+			return xla.Out(slices.Concat(model.Params(), learned.Params(),
+				[]*Node{model.Reward(b), loss}))
 		})
 	}
 	return t.Sum(), errors.WithMessage(err, "cannot build the diversity reward")
@@ -51,22 +55,19 @@ func fingerprintObjective(objective Objective, batch int) (string, error) {
 	t := xla.NewTrace()
 	numbers := xla.ParamsOf(objective)
 	t.Note([]float64(numbers), objective.NeedsReturns())
-	reward := shapes.Make(dtypes.Float32, batch)
-	inputs := []shapes.Shape{reward, reward, reward}
-	for _, input := range numbers.Inputs() {
-		inputs = append(inputs, input.Shape)
-	}
-	_, err := t.Graph(inputs, func(in []*Node) []*Node {
-		scalars, _ := numbers.Cut(in[3:])
-		tuned, returns := xla.Bind(objective, scalars), in[2]
-		if !objective.NeedsReturns() {
-			returns = nil
-		}
-		out := []*Node{tuned.Reward(in[0], in[1], returns)}
-		if gate, ok := tuned.(Gate); ok {
-			out = append(out, gate.Accepts(returns))
-		}
-		return out
-	})
+	type rewardIn struct{ Task, Diversity, Returns, Numbers xla.Array }
+	reward := xla.Declare(dtypes.Float32, batch)
+	_, err := xla.TraceGraph(t, rewardIn{reward, reward, reward, numbers.Array(1)},
+		func(in rewardIn) xla.State[[]*Node] {
+			tuned, returns := xla.Bind(objective, xla.Scalars(in.Numbers.Tree)), in.Returns.Tree
+			if !objective.NeedsReturns() {
+				returns = nil
+			}
+			out := []*Node{tuned.Reward(in.Task.Tree, in.Diversity.Tree, returns)}
+			if gate, ok := tuned.(Gate); ok {
+				out = append(out, gate.Accepts(returns))
+			}
+			return xla.Out(out)
+		})
 	return t.Sum(), errors.WithMessage(err, "cannot build the objective")
 }

@@ -69,7 +69,7 @@ func (it iteration) axes() []xla.Axis {
 		{Size: it.sac.BatchSize, Meaning: "transitions of an update"},
 		{Size: it.environments, Meaning: "environments"},
 		{Size: it.task.Skills, Meaning: "skills"}, {Size: it.task.Length, Meaning: "steps of an episode"},
-	}, it.task.Env.Spec().Axes()...)
+	}, envs.Axes(it.task.Env.Spec())...)
 }
 
 // start returns the state before the first iteration.

@@ -11,8 +11,8 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/npz"
-	"example.com/qdnb/qdnb/algorithms/evolution"
 	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -44,20 +44,34 @@ func (e Evaluation) invalid() int {
 
 // measuring evaluates skills and holds the passive repertoire.
 type measuring struct {
-	search    *Search
 	episodes  int
-	evaluator *evolution.Evaluator
-	skills    *xla.Program // actor to genotypes
-	inserting *xla.Program
-	genotypes xla.Sharded   // [cells, params]
-	fields    []xla.Sharded // leaves of [repertoire.Cells]
-	current   xla.Sharded   // genotypes of the skills evaluated last
+	evaluator *scoring.Evaluator
+	skills    *xla.Program[xla.Array, xla.Array] // actor to genotypes
+	inserting *xla.Program[insertIn, xla.State[passive]]
+	passive   xla.State[passive]
+	current   xla.Array // genotypes of the skills evaluated last, on all workers
+}
+
+// passive is the passive repertoire: a pytree.
+type passive struct {
+	Genotypes *graph.Node // [cells, params]
+	Cells     repertoire.Cells
+}
+
+// repertoireNames are the names of its tensors in files.
+var repertoireNames = []string{"genotypes", "fitnesses", "descriptors", "centroids"}
+
+// insertIn are the inputs of the insertion of an evaluation's episodes.
+type insertIn struct {
+	Passive              xla.State[passive] `xla:"donate"`
+	Skills               xla.Array          // [skills, params]
+	Fitness, Descriptors xla.Array          // [episodes], [episodes, d]
 }
 
 func (s *Search) newMeasuring() (*measuring, error) {
-	task, passive := s.it.task, s.config.Passive
-	m := &measuring{search: s, episodes: max(1, task.Skills) * passive.States}
-	evaluated := evolution.Task{Env: task.Env, Policy: task.policy(s.config.SAC.Hidden),
+	task := s.it.task
+	m := &measuring{episodes: max(1, task.Skills) * s.config.Passive.States}
+	evaluated := scoring.Task{Env: task.Env, Policy: task.policy(s.config.SAC.Hidden),
 		Length: task.Length}
 	var recorders []envs.Recorder
 	if d := task.Env.Spec().Descriptor; d.Kind == envs.Final && len(d.Lower) == 2 {
@@ -67,29 +81,30 @@ func (s *Search) newMeasuring() (*measuring, error) {
 			}})
 	}
 	var err error
-	if m.evaluator, err = evolution.NewRepeatedEvaluator(s.platform, evaluated, max(1, task.Skills),
+	if m.evaluator, err = scoring.NewRepeatedEvaluator(s.programs.Platform, evaluated,
+		max(1, task.Skills),
 		m.episodes, 0, recorders...); err != nil {
 		return nil, err
 	}
-	m.skills, err = s.platform.Compile("skills", []xla.Input{{Shape: s.actor()[0].Shape()}},
-		func(in []*graph.Node) []*graph.Node {
-			return []*graph.Node{task.Genotypes(s.it.sac, in[0])}
-		})
+	s.programs.Own(m.evaluator.Executable)
+	m.skills, err = xla.Compile(s.programs, "skills", s.actor(), func(actor xla.Array) xla.Array {
+		return xla.Out(task.Genotypes(s.it.sac, actor.Tree))
+	})
 	if err != nil {
 		return m, err
 	}
-	return m, m.empty(evaluated.Policy.Params())
+	return m, m.empty(s, evaluated.Policy.Params())
 }
 
 // actor returns the actor's row on the device.
-func (s *Search) actor() xla.Sharded {
-	return s.known[slices.Index(xla.Names(s.form), "Learner.Actor")]
+func (s *Search) actor() xla.Array {
+	return xla.Part(s.state, func(s state) *graph.Node { return s.Learner.Actor })
 }
 
 // empty creates the empty passive repertoire and the program that inserts into it.
-func (m *measuring) empty(params int) error {
-	cells, d := m.search.config.Centroids.Shape[0], m.search.config.Centroids.Shape[1]
-	centroids, err := m.search.config.Centroids.Float32s()
+func (m *measuring) empty(s *Search, params int) error {
+	cells, d := s.config.Centroids.Shape[0], s.config.Centroids.Shape[1]
+	centroids, err := s.config.Centroids.Float32s()
 	if err != nil {
 		return err
 	}
@@ -97,31 +112,25 @@ func (m *measuring) empty(params int) error {
 	for i := range none {
 		none[i] = float32(math.Inf(-1))
 	}
-	m.genotypes = xla.Sharded{tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))}
-	m.fields = []xla.Sharded{
-		{tensors.FromFlatDataAndDimensions(none, cells)},
-		{tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))},
-		{tensors.FromFlatDataAndDimensions(centroids, cells, d)},
-	}
-	float := func(dims ...int) xla.Input {
-		return xla.Input{Shape: shapes.Make(dtypes.Float32,
-			dims...)}
-	}
-	inputs := []xla.Input{{Shape: m.genotypes[0].Shape(), Donate: true}}
-	for _, field := range m.fields {
-		inputs = append(inputs, xla.Input{Shape: field[0].Shape(), Donate: true})
-	}
-	skills := max(1, m.search.it.task.Skills)
-	inputs = append(inputs, float(skills, params), float(m.episodes), float(m.episodes, d))
-	m.inserting, err = m.search.platform.Compile("passive repertoire", inputs,
-		func(in []*graph.Node) []*graph.Node {
-			cells := repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}
-			batch := repertoire.Batch{Fitness: in[5], Descriptors: in[6]}
-			index, accepted := repertoire.Winners(cells, batch)
+	m.passive = xla.Pack(func(in []*graph.Node) passive {
+		return passive{in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
+	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
+		xla.Single(tensors.FromFlatDataAndDimensions(none, cells)),
+		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, d))),
+		xla.Single(tensors.FromFlatDataAndDimensions(centroids, cells, d)))
+	skills := max(1, s.it.task.Skills)
+	in := insertIn{m.passive, xla.Declare(dtypes.Float32, skills, params),
+		xla.Declare(dtypes.Float32, m.episodes), xla.Declare(dtypes.Float32, m.episodes, d)}
+	m.inserting, err = xla.Compile(s.programs, "passive repertoire", in,
+		func(in insertIn) xla.State[passive] {
+			held := in.Passive.Tree
+			batch := repertoire.Batch{Fitness: in.Fitness.Tree, Descriptors: in.Descriptors.Tree}
+			index, accepted := repertoire.Winners(held.Cells, batch)
 			where, count := repertoire.Compact(accepted)
 			winners := graph.ModScalar(graph.Gather(index, graph.InsertAxes(where, -1)), int32(skills))
-			genotypes := repertoire.SetGenotypes(in[0], in[4], winners, where, count)
-			return append([]*graph.Node{genotypes}, xla.Flatten(cells.Update(batch, index, accepted))...)
+			held.Genotypes = repertoire.SetGenotypes(held.Genotypes, in.Skills.Tree, winners, where, count)
+			held.Cells = held.Cells.Update(batch, index, accepted)
+			return xla.Out(held)
 		})
 	return err
 }
@@ -129,23 +138,17 @@ func (m *measuring) empty(params int) error {
 // Evaluate rolls out the current skills. It does not change the search.
 func (s *Search) Evaluate() (Evaluation, error) {
 	m := s.measuring
-	out, err := m.skills.Run(s.actor())
-	if err != nil {
-		return Evaluation{}, err
-	}
-	array, err := xla.Download(out[0])
-	out[0].Free()
-	if err != nil {
-		return Evaluation{}, err
-	}
-	flat := array.Data.([]float32)
 	m.current.Free()
-	m.current = s.platform.Replicated(func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(flat, array.Shape...)
-	})
-	e := Evaluation{Genotypes: m.current}
+	var err error
+	if m.current, err = m.skills.Run(s.actor()); err == nil {
+		m.current, err = m.current.Spread(s.programs.Platform)
+	}
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e := Evaluation{Genotypes: m.current.Value()}
 	var records [][]float32
-	e.Fitnesses, e.Descriptors, records, err = m.evaluator.Record(m.current, s.config.Seed)
+	e.Fitnesses, e.Descriptors, records, err = m.evaluator.Record(e.Genotypes, s.config.Seed)
 	if len(records) > 0 {
 		e.Positions = records[0]
 	}
@@ -155,54 +158,27 @@ func (s *Search) Evaluate() (Evaluation, error) {
 // insert inserts the episodes of an evaluation into the passive repertoire and returns the
 // fitnesses of its cells.
 func (m *measuring) insert(e Evaluation) ([]float32, error) {
-	d := m.search.config.Centroids.Shape[1]
-	found := []xla.Sharded{
-		{tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)},
-		{tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d)},
-	}
-	inputs := slices.Concat([]xla.Sharded{m.genotypes}, m.fields, []xla.Sharded{e.Genotypes[:1]},
-		found)
-	out, err := m.inserting.Run(inputs...)
-	for _, v := range found {
-		v.Free()
-	}
+	d := len(e.Descriptors) / m.episodes
+	in := insertIn{m.passive, xla.Value(e.Genotypes).First(),
+		xla.Single(tensors.FromFlatDataAndDimensions(e.Fitnesses, m.episodes)),
+		xla.Single(tensors.FromFlatDataAndDimensions(e.Descriptors, m.episodes, d))}
+	out, err := m.inserting.Run(in)
+	xla.Free(&in.Fitness, &in.Descriptors)
 	if err != nil {
 		return nil, err
 	}
-	m.genotypes, m.fields = out[0], out[1:]
-	array, err := xla.Download(m.fields[0])
-	if err != nil {
-		return nil, err
-	}
-	return array.Data.([]float32), nil
+	m.passive = out
+	return xla.Part(out, func(p passive) *graph.Node { return p.Cells.Fitness }).Floats()
 }
 
 // Repertoire downloads the passive repertoire: fitnesses, descriptors, centroids and, on request,
 // genotypes.
 func (s *Search) Repertoire(genotypes bool) (map[string]npz.Array, error) {
-	arrays := map[string]npz.Array{}
-	var err error
-	for i, name := range []string{"fitnesses", "descriptors", "centroids"} {
-		if arrays[name], err = xla.Download(s.measuring.fields[i]); err != nil {
-			return nil, err
-		}
+	names := slices.Clone(repertoireNames)
+	if !genotypes {
+		names[0] = ""
 	}
-	if genotypes {
-		arrays["genotypes"], err = xla.Download(s.measuring.genotypes)
-	}
-	return arrays, err
-}
-
-func (m *measuring) programs() []*xla.Program {
-	programs := []*xla.Program{m.skills, m.inserting}
-	if m.evaluator != nil {
-		programs = append(programs, m.evaluator.Program)
-	}
-	return programs
-}
-
-func (m *measuring) free() {
-	for _, v := range append([]xla.Sharded{m.genotypes, m.current}, m.fields...) {
-		v.Free()
-	}
+	c := &xla.Checkpoint{}
+	c.Add(&s.measuring.passive, 1, "", names...)
+	return c.Arrays()
 }

@@ -21,14 +21,14 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 			delete(a,
 				evaluationsName)
 		},
-		"Learner.Actor in the checkpoint has shape [1, 3], but this run": func(a map[string]npz.Array) {
+		"checkpoint's Learner.Actor has shape [1, 3], but this run": func(a map[string]npz.Array) {
 			a["Learner.Actor"] = npz.Of([]float32{1, 2, 3}, 1, 3)
 		},
-		"Known.0 in the checkpoint has shape [], but this run": func(a map[string]npz.Array) {
+		"checkpoint's Known.0 is missing": func(a map[string]npz.Array) {
 			delete(a,
 				"Known.0")
 		},
-		"Learner.LogAlpha in the checkpoint is Int32, but this run needs Float32": func(a map[string]npz.Array) {
+		"checkpoint's Learner.LogAlpha has type int32, but this run needs float32": func(a map[string]npz.Array) {
 			a["Learner.LogAlpha"] = npz.Scalar(int32(1))
 		},
 	} {

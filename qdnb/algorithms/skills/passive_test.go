@@ -9,7 +9,7 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -125,8 +125,8 @@ func TestPassiveRepertoire(t *testing.T) {
 		}
 
 		form := s.it.task.policy(s.config.SAC.Hidden)
-		evaluator, err := evolution.NewRepeatedEvaluator(p,
-			evolution.Task{Env: short, Policy: form, Length: 8}, 1, 6, 0)
+		evaluator, err := scoring.NewRepeatedEvaluator(p,
+			scoring.Task{Env: short, Policy: form, Length: 8}, 1, 6, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,19 +1,16 @@
 package skills
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -50,25 +47,45 @@ func (p Passive) due(before, after int64) bool {
 
 // Search is a running skill discovery. Its state is on the first device.
 type Search struct {
-	platform  *xla.Platform
+	programs  *xla.Scope
 	it        iteration
 	config    Config
-	form      state // structure of the state's pytree
-	known     []xla.Sharded
+	state     xla.State[state]
 	buffer    replay.Store
-	program   *xla.Program
-	warmup    *xla.Program // program with random actions and without updates; nil until needed
-	others    []*xla.Program
+	program   *program
+	warmup    *program // program with random actions and without updates; nil until needed
 	measuring *measuring
-	seed      xla.Sharded
-	numbers   xla.Params    // parameters of the method
-	tuning    []xla.Sharded // numbers, on the device
-	iteration int64         // newest iteration; 0 after the first evaluation, -1 before it
+	seed      xla.Array
+	tuning    xla.Array // parameters of the method
+	iteration int64     // newest iteration; 0 after the first evaluation, -1 before it
 
-	evaluations int64     // evaluation episodes so far
-	sums        []float64 // sums of the metrics since the last evaluation
-	summed      float64   // number of summed iterations
+	evaluations int64         // evaluation episodes so far
+	means       scoring.Means // of the metrics since the last evaluation
 }
+
+// program is a program on the whole state.
+type program = xla.Program[iterationIn, iterationOut]
+
+// Inputs and outputs of the programs.
+type (
+	startIn struct {
+		Seed    xla.Array
+		Numbers xla.Array // parameters of the method, see [xla.Params]
+	}
+	startOut struct {
+		State  xla.State[state]
+		Buffer xla.State[replay.Buffer]
+	}
+	iterationIn struct {
+		Seed, Number, Numbers xla.Array
+		State                 xla.State[state]         `xla:"donate"`
+		Buffer                xla.State[replay.Buffer] `xla:"donate"`
+	}
+	iterationOut struct {
+		startOut
+		Metrics xla.State[metrics]
+	}
+)
 
 // Outcome is the result of an iteration on the host.
 type Outcome struct {
@@ -118,8 +135,9 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 			"apart, not %+v", config.Passive)
 	}
 	spec := task.Env.Spec()
+	programs := &xla.Scope{Platform: p}
 	s := &Search{
-		platform: p, config: config, buffer: replay.Store{Platform: p}, iteration: -1,
+		programs: programs, config: config, buffer: replay.Store{Programs: programs}, iteration: -1,
 		it: iteration{
 			task: task, method: method, sac: sac.New(config.SAC, spec.Observations+task.Skills,
 				spec.Actions),
@@ -132,7 +150,7 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 	if err := p.CheckMemory(4 * rows / int64(p.Workers)); err != nil {
 		return nil, err
 	}
-	s.sums = make([]float64, len(s.Columns()))
+	s.means.Sums = make([]float64, len(s.Columns()))
 	if err := s.build(); err != nil {
 		s.Close()
 		return nil, err
@@ -142,72 +160,55 @@ func New(p *xla.Platform, task Task, method Method, config Config) (*Search, err
 
 // build compiles the programs and creates the state before the first iteration.
 func (s *Search) build() error {
-	s.seed = xla.Sharded{tensors.FromValue(xla.SeedWords(s.config.Seed))}
-	s.numbers = s.it.numbers()
-	s.tuning = s.numbers.Values(1)
-	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, s.numbers.Inputs()...)
-	var buffer replay.Buffer
-	start, err := s.platform.Compile("start", inputs, func(in []*graph.Node) []*graph.Node {
-		numbers, _ := s.numbers.Cut(in[1:])
-		s.form, buffer = s.it.tuned(numbers).start(xla.KeyOf(in[0]), s.config.Capacity)
-		return append(xla.Flatten(s.form), xla.Flatten(buffer)...)
+	s.seed, s.tuning = s.programs.Seed(s.config.Seed).First(), s.it.numbers().Array(1)
+	in := startIn{s.seed, s.tuning}
+	start, err := xla.Compile(s.programs, "start", in, func(in startIn) startOut {
+		first, buffer := s.it.tuned(xla.Scalars(in.Numbers.Tree)).start(xla.KeyOf(in.Seed.Tree),
+			s.config.Capacity)
+		return startOut{xla.Out(first), xla.Out(buffer)}
 	}, s.it.axes()...)
 	if err != nil {
 		return err
 	}
-	s.others = append(s.others, start)
-	out, err := start.Run(append([]xla.Sharded{s.seed}, s.tuning...)...)
+	out, err := start.Run(in)
 	if err != nil {
 		return err
 	}
-	n := len(xla.Flatten(s.form))
-	s.known, s.buffer.Leaves = out[:n:n], out[n:]
-	s.program, err = s.compile("iteration", s.it.build)
-	if err != nil {
+	s.state, s.buffer.State = out.State, out.Buffer
+	if s.program, err = s.compile(s.programs, "iteration", s.it.build); err != nil {
 		return err
 	}
 	s.measuring, err = s.newMeasuring()
 	return err
 }
 
-// compile compiles a program on the whole state, whose first inputs are the seed, the iteration and
-// the method's parameters.
-func (s *Search) compile(name string, build func(state, replay.Buffer, []*graph.Node,
-	xla.Key) (state, replay.Buffer, metrics)) (*xla.Program, error) {
-	inputs := append([]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
-		{Shape: shapes.Make(dtypes.Int32)}}, s.numbers.Inputs()...)
-	for _, v := range s.known {
-		inputs = append(inputs, xla.Input{Shape: v[0].Shape(), Donate: true})
-	}
-	inputs = append(inputs, s.buffer.Inputs(true)...)
-	return s.platform.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
-		numbers, rest := s.numbers.Cut(in[2:])
-		n := len(s.known)
-		buffer := xla.Unflatten(replay.Buffer{Rows: in[0], Size: in[0], Position: in[0]}, rest[n:])
-		after, buffer, f := build(xla.Unflatten(s.form, rest[:n]), buffer, numbers,
-			xla.KeyOf(in[0]).FoldInEach(in[1]))
-		return slices.Concat(xla.Flatten(after), xla.Flatten(buffer), xla.Flatten(f))
-	}, s.it.axes()...)
+// inputs are the inputs of a program on the whole state.
+func (s *Search) inputs(number xla.Array) iterationIn {
+	return iterationIn{s.seed, number, s.tuning, s.state, s.buffer.State}
+}
+
+// compile compiles a program on the whole state.
+func (s *Search) compile(c xla.Compiler, name string, build func(state, replay.Buffer,
+	[]*graph.Node, xla.Key) (state, replay.Buffer, metrics)) (*program, error) {
+	return xla.Compile(c, name, s.inputs(xla.Declare(dtypes.Int32)),
+		func(in iterationIn) iterationOut {
+			numbers := xla.Scalars(in.Numbers.Tree)
+			after, buffer, f := build(in.State.Tree, in.Buffer.Tree, numbers,
+				xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree))
+			return iterationOut{startOut{xla.Out(after), xla.Out(buffer)}, xla.Out(f)}
+		}, s.it.axes()...)
 }
 
 // run executes such a program and keeps its outputs as the new state. It returns the metrics.
-func (s *Search) run(program *xla.Program, number int64) ([]float64, error) {
-	at := xla.Sharded{tensors.FromScalar(int32(number))}
+func (s *Search) run(program *program, number int64) ([]float64, error) {
+	at := s.programs.Number(number).First()
 	defer at.Free()
-	out, err := program.Run(slices.Concat([]xla.Sharded{s.seed, at}, s.tuning, s.known,
-		s.buffer.Leaves)...)
+	out, err := program.Run(s.inputs(at))
 	if err != nil {
 		return nil, err
 	}
-	n := len(s.known)
-	m := n + len(s.buffer.Leaves)
-	s.known, s.buffer.Leaves = out[:n:n], out[n:m:m]
-	var means []float64
-	for _, value := range out[m:] {
-		means = append(means, float64(tensors.ToScalar[float32](value[0])))
-		value.Free()
-	}
-	return means, nil
+	s.state, s.buffer.State = out.State, out.Buffer
+	return out.Metrics.Scalars(), nil
 }
 
 // Columns names the values in [Outcome].Extra: losses and rewards.
@@ -257,20 +258,12 @@ func (s *Search) Step() (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		for i, x := range picked(s.it, means) {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return Outcome{},
-					errors.Errorf("%s is %v in iteration %d: the last checkpoint is intact; lower learning_rate "+
-						"or reward_scaling, or check the environment's rewards",
-						s.Columns()[i], x, next)
-			}
-			s.sums[i] += x
+		if err := s.means.Add(s.Columns(), picked(s.it, means)); err != nil {
+			return Outcome{}, errors.Errorf("%v in iteration %d: the last checkpoint is intact; lower "+
+				"learning_rate or reward_scaling, or check the environment's rewards", err, next)
 		}
-		s.summed++
 	}
-	for _, sum := range s.sums {
-		outcome.Extra = append(outcome.Extra, sum/s.summed) // NaN before the first update
-	}
+	outcome.Extra = s.means.Values()
 	s.iteration = next
 	if s.config.Passive.due(before, after) {
 		evaluation, err := s.Evaluate()
@@ -282,8 +275,7 @@ func (s *Search) Step() (Outcome, error) {
 		}
 		outcome.Invalid = evaluation.invalid()
 		s.evaluations += int64(len(evaluation.Fitnesses))
-		clear(s.sums)
-		s.summed = 0
+		s.means.Reset()
 	}
 	outcome.Evaluations = s.evaluations
 	return outcome, nil
@@ -291,7 +283,7 @@ func (s *Search) Step() (Outcome, error) {
 
 // programFor returns the program of an iteration: with random actions and without updates during
 // warm-up.
-func (s *Search) programFor(number int64) (*xla.Program, error) {
+func (s *Search) programFor(number int64) (*program, error) {
 	if s.envSteps(number) > s.config.Warmup {
 		return s.program, nil
 	}
@@ -299,7 +291,7 @@ func (s *Search) programFor(number int64) (*xla.Program, error) {
 		acting := s.it
 		acting.updates, acting.random = 0, true
 		var err error
-		if s.warmup, err = s.compile("warm-up", acting.build); err != nil {
+		if s.warmup, err = s.compile(s.programs, "warm-up", acting.build); err != nil {
 			return nil, err
 		}
 	}
@@ -315,35 +307,13 @@ func (s *Search) envSteps(iteration int64) int64 {
 func (s *Search) Iteration() int64 { return s.iteration }
 
 // CompileTime is the time that XLA has spent on compiling the search.
-func (s *Search) CompileTime() time.Duration {
-	var total time.Duration
-	for _, program := range s.programs() {
-		total += program.CompileTime
-	}
-	return total
-}
-
-func (s *Search) programs() []*xla.Program {
-	all := slices.Concat(s.others, []*xla.Program{s.program, s.warmup}, s.buffer.Programs())
-	if s.measuring != nil {
-		all = append(all, s.measuring.programs()...)
-	}
-	return slices.DeleteFunc(all, func(p *xla.Program) bool { return p == nil })
-}
+func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Close frees the device memory and the programs.
 func (s *Search) Close() {
-	for _, v := range s.known {
-		v.Free()
-	}
-	s.buffer.Free()
-	for _, v := range append([]xla.Sharded{s.seed}, s.tuning...) {
-		v.Free()
-	}
+	xla.Free(&s.state, &s.buffer.State, &s.seed, &s.tuning)
 	if s.measuring != nil {
-		s.measuring.free()
+		xla.Free(&s.measuring.passive, &s.measuring.current)
 	}
-	for _, program := range s.programs() {
-		program.Free()
-	}
+	s.programs.Free()
 }

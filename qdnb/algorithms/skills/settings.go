@@ -7,7 +7,7 @@ import (
 
 	"example.com/qdnb/envs"
 	"example.com/qdnb/internal/limits"
-	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
 	"example.com/qdnb/qdnb/algorithms/sac"
 )
 
@@ -130,8 +130,8 @@ func DefaultSAC(env envs.Spec) *SAC {
 		EpisodeLength:    env.Length,
 		EvaluationStates: 40, EvaluationInterval: 100_000, EarlyInterval: 5_000,
 	}
-	grid := evolution.DefaultMapElites(env)
-	s.Cells, s.CVTSamples, s.CVTSeed = grid.Cells, grid.CVTSamples, grid.CVTSeed
+	grid := repertoire.DefaultCVT()
+	s.Cells, s.CVTSamples, s.CVTSeed = grid.Cells, grid.Samples, grid.Seed
 	s.RewardScaling = of(env).rewardScaling
 	return &s
 }

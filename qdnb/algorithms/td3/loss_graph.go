@@ -3,6 +3,7 @@ package td3
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/critics"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla/nn"
 )
@@ -19,7 +20,7 @@ import (
 func (t TD3) CriticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch,
 	noise *Node) *Node {
 	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
-	return criticLoss(t.Critic.Networks(critic), target, batch)
+	return critics.Loss(t.Critic.Networks(critic), target, batch)
 }
 
 // PolicyLoss is the negative mean value, by the first critic, of the actions of an actor [1, N]:
@@ -29,29 +30,16 @@ func (t TD3) PolicyLoss(actor, critic *Node, batch replay.Batch) *Node {
 }
 
 // target returns the critics' target values, [B].
-func (t TD3) target(critics []nn.Network, actor nn.Network, batch replay.Batch, noise *Node) *Node {
+func (t TD3) target(targets []nn.Network, actor nn.Network, batch replay.Batch, noise *Node) *Node {
 	disturbance := clip(MulScalar(noise, t.PolicyNoise), t.NoiseClip)
 	action := clip(Add(actor.Apply(batch.NextObs), disturbance), 1)
-	next := Min(values(critics[0], batch.NextObs, action), values(critics[1], batch.NextObs, action))
+	next := critics.Least(targets, batch.NextObs, action)
 	return Add(MulScalar(batch.Reward, t.RewardScaling),
 		Mul(MulScalar(OneMinus(batch.Done), t.Discount), next))
 }
 
-func criticLoss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
-	counts := OneMinus(batch.Truncation)
-	loss := func(critic nn.Network) *Node {
-		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
-	}
-	return Add(loss(critics[0]), loss(critics[1]))
-}
-
 func policyLoss(actor, critic nn.Network, obs *Node) *Node {
 	return Neg(ReduceAllMean(critic.WithFixedInputs(obs).Apply(InsertAxes(actor.Apply(obs), 0))))
-}
-
-// values returns a critic's values, [B].
-func values(critic nn.Network, obs, action *Node) *Node {
-	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
 }
 
 func clip(x *Node, limit float64) *Node { return MaxScalar(MinScalar(x, limit), -limit) }

@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"example.com/qdnb/qdnb/algorithms/critics"
 	"example.com/qdnb/qdnb/algorithms/replay"
 	"example.com/qdnb/xla"
 	"example.com/qdnb/xla/nn"
@@ -80,12 +81,10 @@ func (l Losses) of(after Learner) Losses {
 
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
 	before := l.Critic[0]
-	loss := criticLoss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch,
+	loss := critics.Loss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch,
 		noise)), batch)
-	gradient := Gradient(loss, xla.Flatten(l.Critic)...)
-	l.Critic, l.CriticMoments = nn.UpdateTree(nn.NewAdam(t.CriticLearningRate), l.Critic, gradient,
-		l.CriticMoments)
-	l.TargetCritic = nn.Polyak(l.TargetCritic, l.Critic, t.SoftTauUpdate)
+	l.Critic, l.TargetCritic, l.CriticMoments = critics.Update(nn.NewAdam(t.CriticLearningRate),
+		l.Critic, l.TargetCritic, l.CriticMoments, loss, t.SoftTauUpdate)
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
 	// The actor's update is the body of a loop of zero or one iterations, because XLA evaluates both

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -51,7 +52,7 @@ var ofAdaptation = []Claim{
 			"DADS+REWARD (at most 20 % " +
 			"behind)", "figure 4", func(d *data) (bool, string) {
 			a := sample{"pga-map-elites", d.targets("pga-map-elites")}
-			b := best(of([]string{"diayn-reward", "dads-reward"}, d.targets))
+			b := best(of(protocol.With("-reward"), d.targets))
 			return closeTo(a.median(), b.median()), against(a, b)
 		}},
 	{"adaptation-extreme",

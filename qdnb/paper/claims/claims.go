@@ -23,6 +23,7 @@ import (
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -282,23 +283,11 @@ func of(labels []string, sampleOf func(label string) []float64) []sample {
 func against(a, b sample) string {
 	return fmt.Sprintf("%s %s against %s %s, A %.2f, P %s", a.label, number(a.median()), b.label,
 		number(b.median()), stats.A12(a.x, b.x),
-		probability(stats.MannWhitney(a.x, b.x, stats.TwoSided).P))
-}
-
-func probability(p float64) string {
-	if p < 0.001 {
-		return "< 0.001"
-	}
-	return fmt.Sprintf("%.3f", p)
+		tables.Probability(stats.MannWhitney(a.x, b.x, stats.TwoSided).P))
 }
 
 // number formats three significant digits, or all digits before the decimal point.
-func number(v float64) string {
-	if size := math.Abs(v); size >= 999.5 { // 999.7 would print as 1e+03 otherwise
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.3g", v)
-}
+func number(v float64) string { return tables.Short(v, 3) }
 
 // percent formats a fraction as a percentage.
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }

@@ -606,14 +606,3 @@ func TestEvidence(t *testing.T) {
 		}
 	}
 }
-
-func TestNumbersHaveThreeDigits(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 0.12345: "0.123", -0.5: "-0.5", 123.4: "123", 999.4: "999", 999.7: "1000",
-		-999.7: "-1000", 17234.4: "17234", 234567: "234567",
-	} {
-		if got := number(v); got != want {
-			t.Errorf("%v is %s, want %s", v, got, want)
-		}
-	}
-}

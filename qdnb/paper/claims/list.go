@@ -5,23 +5,22 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/qdnb/qdnb/paper/results"
+	"example.com/qdnb/qdnb/paper/protocol"
 )
 
 // The paper's methods by family.
 var (
-	neuroevolution = results.Neuroevolution()
-	reinforcement  = results.Reinforcement()
-	pga            = []string{"pga-map-elites", "pga-aurora"}
-	methods        = slices.Concat(neuroevolution, reinforcement)
+	neuroevolution = protocol.Neuroevolution()
+	reinforcement  = protocol.Reinforcement()
+	pga            = protocol.With("pga")
+	methods        = protocol.Compared()
 )
 
 // The environments.
 var (
-	environments = results.Environments()
-	// environments whose descriptor is foot contacts
-	gaits = []string{"ant-uni", "walker-uni", "halfcheetah-uni"}
-	grids = []string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"}
+	environments = protocol.Environments()
+	gaits        = protocol.Gaits()
+	grids        = protocol.GridEnvironments()
 )
 
 // Numbers for the paper's words.

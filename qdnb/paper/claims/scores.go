@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -282,7 +283,7 @@ func (d *data) smerlAgainstSum(so func(smerl, sum []float64, env string) bool,
 	m results.Metric) (bool, string) {
 	holds := true
 	var words []string
-	for _, variant := range []string{"diayn", "dads"} {
+	for _, variant := range protocol.Unrewarded() {
 		var wins tally
 		for _, env := range environments {
 			a, b := d.pair("smerl-"+variant, variant+"-reward", env, m)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -85,7 +86,7 @@ var ofAblations = []Claim{
 			"versions (at 75 % of the values)", "figure 16", func(d *data) (bool, string) {
 			return d.mostly(every, func(p panel, x float64) bool {
 				collapse := true
-				for _, label := range []string{"diayn", "dads"} {
+				for _, label := range protocol.Unrewarded() {
 					a, b := stats.Median(d.adaptation(p.perturbation, p.env, label, x)),
 						stats.Median(d.adaptation(p.perturbation, p.env, label+"-reward", x))
 					collapse = a < b-collapsed*math.Abs(b) && collapse
@@ -103,7 +104,7 @@ func (d *data) withoutReward(m results.Metric, but string) (bool, string) {
 		if env == "pointmaze" || env == but {
 			continue
 		}
-		for _, label := range []string{"diayn", "dads"} {
+		for _, label := range protocol.Unrewarded() {
 			a, b := d.pair(label, label+"-reward", env, m)
 			wins.add(a.median() < b.median(), label+" on "+env)
 		}

@@ -12,7 +12,8 @@ import (
 // control returns the run that trains a meta-controller on the skills of a run, and its budget.
 func (p planner) control(trained sweep.Need) (runs.Config, runs.Budget, error) {
 	set, budget := p.Scale.control()
-	config, err := qdnb.ControlConfig(trained.Run, trained.Budget, qdnb.ControlSpec{Set: set})
+	config, err := qdnb.ControlSpec{Tune: runs.Assign(set...)}.Config(trained.Run,
+		trained.Budget)
 	return config, budget, err
 }
 
@@ -51,10 +52,11 @@ func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 	delete(settings, "skills")
 	delete(settings, "skills_budget")
 	spec := qdnb.ControlSpec{
-		Skills: skills, SkillsBudget: trained, Set: assignments(settings), Budget: line.Budget,
+		Skills: skills, SkillsBudget: trained, Budget: line.Budget,
+		Tune: runs.Assign(assignments(settings)...),
 		Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet,
 	}
-	made, err := qdnb.ControlConfig(skills.Config, trained, spec)
+	made, err := spec.Config(skills.Config, trained)
 	if err == nil {
 		err = sameRun(line.Run, made)
 	}

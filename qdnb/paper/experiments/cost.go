@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -26,16 +28,8 @@ func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 
 	if p.Scale != Medium {
 		return 0
 	}
-	steps := float64(episodes) * float64(fullLength(run.Env))
+	steps := float64(episodes) * float64(protocol.EpisodeLength(run.Env))
 	return (compileTime + b.CPU).Seconds() + steps/max(stepsPerCPUSecond[run.Env], 50_000)
-}
-
-// fullLength returns the number of control steps of an episode in the paper.
-func fullLength(env string) int {
-	if env == "ant-maze" {
-		return 500
-	}
-	return 250
 }
 
 // WriteCost prints the estimated cost of a plan, per kind of line and in total on this machine's
@@ -75,16 +69,13 @@ func WriteCost(w io.Writer, lines []sweep.Line) {
 	}
 	cores := float64(runtime.NumCPU())
 	for _, k := range kinds {
-		each := minutes(k.least)
-		if minutes(k.most) != each {
-			each += " to " + minutes(k.most)
+		each := tables.Duration(k.least)
+		if tables.Duration(k.most) != each {
+			each += " to " + tables.Duration(k.most)
 		}
 		fmt.Fprintf(w, "%s: %d runs (%s), each about %s of processor time, %s on %.0f cores\n",
 			k.experiment, k.count, k.algorithm, each,
-			hours(k.sum/cores), cores)
+			tables.Duration(k.sum/cores), cores)
 	}
-	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen), hours(total/cores), cores)
+	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen), tables.Duration(total/cores), cores)
 }
-
-func minutes(seconds float64) string { return fmt.Sprintf("%.0f min", max(1, seconds/60)) }
-func hours(seconds float64) string   { return fmt.Sprintf("%.1f h", seconds/3600) }

@@ -8,9 +8,10 @@ import (
 
 	"github.com/pkg/errors"
 
-	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -45,10 +46,11 @@ type experiment struct {
 
 // The paper's methods and environments, the cheapest environments first.
 var (
-	methods = slices.Concat(results.Neuroevolution(), results.Reinforcement())
-	all     = []string{"pointmaze", "ant-uni", "ant-omni", "ant-trap", "ant-maze", "walker-uni",
-		"halfcheetah-uni"}
-	adapted = []string{"ant-uni", "ant-maze", "walker-uni", "halfcheetah-uni"}
+	methods = protocol.Compared()
+	all     = slices.SortedFunc(slices.Values(protocol.Environments()),
+		protocol.InOrder(catalog.Names()))
+	adapted = slices.DeleteFunc(slices.Clone(all),
+		func(env string) bool { return len(perturbations(env)) == 0 })
 )
 
 // list has the paper's experiments, ordered so that they share the most runs.
@@ -62,13 +64,11 @@ var list = []experiment{
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
 	{results.ExperimentHurdles, methods, []string{"halfcheetah-uni"},
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.hurdles},
-	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"},
-		[]string{"ant-omni", "ant-uni", "walker-uni", "halfcheetah-uni"},
+	{results.ExperimentSensitivity, []string{"map-elites", "dads-reward"}, protocol.GridEnvironments(),
 		[]string{"map-elites", "dads-reward"}, []string{"halfcheetah-uni"}, planner.sensitivity},
-	{results.ExperimentPrior, []string{"diayn-reward", "dads-reward"}, []string{"ant-omni"},
+	{results.ExperimentPrior, protocol.With("-reward"), []string{"ant-omni"},
 		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
-	{results.ExperimentReward, []string{"diayn", "dads", "diayn-reward", "dads-reward", "smerl-diayn",
-		"smerl-dads"}, all[1:],
+	{results.ExperimentReward, slices.Concat(protocol.Unrewarded(), protocol.Reinforcement()), all[1:],
 		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.reward},
 }
 
@@ -187,7 +187,7 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 	}
 	set := slices.Concat(p.Scale.settings(algorithm, env), targets, more)
 	config, err := qdnb.Spec{Algorithm: algorithm, Env: env, Seed: seed, Constants: p.Constants,
-		Set: set}.Config()
+		Tune: runs.Assign(set...)}.Config()
 	return sweep.Need{Run: config, Budget: p.Scale.budget(algorithm, env, p.Budget)}, err
 }
 
@@ -228,8 +228,8 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 	}
 	for _, perturbation := range perturbations(env) {
 		values, episodes := p.Scale.adaptation(perturbation)
-		config, err := qdnb.AdaptConfig(trained.Run, trained.Budget,
-			qdnb.AdaptSpec{Perturbation: perturbation, Values: values, Episodes: episodes})
+		config, err := qdnb.AdaptSpec{Perturbation: perturbation, Values: values,
+			Episodes: episodes}.Config(trained.Run, trained.Budget)
 		if err != nil {
 			return err
 		}
@@ -247,21 +247,16 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 // skills returns the maximum number of skills of a method: the cells of a full repertoire, or the
 // number of skills that a policy is conditioned on.
 func (p planner) skills(algorithm string) int {
-	if slices.Contains(neuroevolution, algorithm) {
+	if slices.Contains(protocol.Neuroevolution(), algorithm) {
 		return 1024
 	}
 	return 5
 }
 
 // perturbations returns the paper's perturbations of an environment; none if it is not adapted.
-func perturbations(env string) []envs.Perturbation {
-	switch env {
-	case "ant-uni", "walker-uni", "halfcheetah-uni":
-		return []envs.Perturbation{envs.GravityMultiplier, envs.ActuatorsMultiplier}
-	case "ant-maze":
-		return []envs.Perturbation{envs.TargetPosition}
-	}
-	return nil
+func perturbations(env string) []catalog.Perturbation {
+	task, _ := catalog.Find(env)
+	return task.Perturbations
 }
 
 // hurdles adds a training run on halfcheetah-uni, and the training of a meta-controller on its
@@ -281,24 +276,16 @@ func (p planner) hurdles(algorithm, env string, seed int64) error {
 	return p.add(algorithm, config, budget, trained)
 }
 
-// The grids of the paper's sensitivity section.
-var grids = map[string]struct {
-	a, b   string
-	av, bv []float64
-}{
-	"map-elites": {"iso_sigma", "line_sigma", []float64{0.001, 0.01, 0.1}, []float64{0.01, 0.1, 1}},
-	"dads-reward": {"diversity_reward_scale", "alpha_init", []float64{0.1, 1, 10},
-		[]float64{0.1, 0.5, 1}},
-}
-
 func (p planner) sensitivity(algorithm, env string, seed int64) error {
-	grid := grids[algorithm]
+	grid, _ := protocol.GridOf(algorithm)
+	values := grid.Values
 	if p.Scale == Smoke {
-		grid.av, grid.bv = grid.av[:2], grid.bv[:1]
+		values = [2][]float64{values[0][:2], values[1][:1]}
 	}
-	for _, a := range grid.av {
-		for _, b := range grid.bv {
-			run, err := p.train(algorithm, env, seed, assign(grid.a, a), assign(grid.b, b))
+	for _, a := range values[0] {
+		for _, b := range values[1] {
+			run, err := p.train(algorithm, env, seed, assign(grid.Settings[0], a),
+				assign(grid.Settings[1], b))
 			if err != nil {
 				return err
 			}

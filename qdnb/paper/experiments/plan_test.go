@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
@@ -147,7 +148,7 @@ func TestPlansWithThePapersConstants(t *testing.T) {
 				lenient(t, c, &s)
 				return s.Scaling
 			}
-			differ := line.Run.Env == "walker-uni" && !slices.Contains(neuroevolution, line.Label)
+			differ := line.Run.Env == "walker-uni" && !slices.Contains(protocol.Neuroevolution(), line.Label)
 			if (line.Run.Name() != code[i].Run.Name()) != differ {
 				t.Errorf("%s and %s", line.Run.Name(), code[i].Run.Name())
 			}
@@ -406,7 +407,7 @@ func TestSmallSettingsAreComplete(t *testing.T) {
 	for _, algorithm := range qdnb.Algorithms() {
 		for _, env := range all {
 			if _, err := (qdnb.Spec{Algorithm: algorithm, Env: env,
-				Set: Small.settings(algorithm, env)}).Config(); err != nil {
+				Tune: runs.Assign(Small.settings(algorithm, env)...)}).Config(); err != nil {
 				t.Errorf("%s on %s: %v", algorithm, env, err)
 			}
 		}

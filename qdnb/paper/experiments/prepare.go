@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/internal/progress"
 	"example.com/qdnb/qdnb"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/sweep"
-	"example.com/qdnb/qdnb/runs"
 )
 
 // Prepare completes the runs that package paper needs to draw the figures of experiments, and
@@ -25,11 +25,9 @@ import (
 // are planned at scale Small and run at once, which takes half an hour or more for all experiments
 // on two cores.
 //
-// On SIGINT and SIGTERM (an interrupted cell) Prepare saves the current run and returns
+// When ctx is done (an interrupted cell), Prepare saves the current run and returns
 // [qdnb.ErrInterrupted]. Call it again to resume.
-func Prepare(experiments ...string) error {
-	ctx, stop := qdnb.Interruptible()
-	defer stop()
+func Prepare(ctx context.Context, experiments ...string) error {
 	return PrepareIn(ctx, paper.Folder(), RunOptions{}, experiments...)
 }
 
@@ -104,7 +102,7 @@ func complete(ctx context.Context, experiment string, lines []sweep.Line, o RunO
 	fmt.Fprintf(o.Log,
 		"%s: running the %d missing of %d runs; if interrupted, rerun the cell to resume\n",
 		experiment, missing, len(lines))
-	bar := runs.NewBar(experiment, o.Quiet)
+	bar := progress.NewBar(experiment, o.Quiet)
 	o.Quiet = true
 	o.Log = lineWriter(func(text string) {
 		done := sweep.Total(sweep.Inspect(o.Runs, lines)).Count[sweep.Done]

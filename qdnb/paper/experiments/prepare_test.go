@@ -59,7 +59,8 @@ func TestPreparePlansWhatIsNot(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, experiment := range []string{"smerl-targets", "prior"} {
-		err := PrepareIn(ctx, dir, RunOptions{Scale: Smoke, Quiet: true, Log: new(bytes.Buffer)}, experiment)
+		err := PrepareIn(ctx, dir, RunOptions{Scale: Smoke, Quiet: true, Log: new(bytes.Buffer)},
+			experiment)
 		if !errors.Is(err, qdnb.ErrInterrupted) {
 			t.Fatalf("%v; want %v", err, qdnb.ErrInterrupted)
 		}

@@ -15,8 +15,10 @@ import (
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/qdnb"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
+	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -126,7 +128,7 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 		if !announced {
 			cost := ""
 			if line.CPUSeconds > 0 {
-				cost = fmt.Sprintf(" (about %s of processor time)", minutes(line.CPUSeconds))
+				cost = fmt.Sprintf(" (about %s of processor time)", tables.Duration(line.CPUSeconds))
 			}
 			e.say("line %d/%d: %s%s%s", index, len(e.lines), line.Name(), cost, e.left())
 			announced = true
@@ -208,9 +210,9 @@ func (e *executor) left() string {
 // execute runs a line by its kind.
 func (e *executor) execute(ctx context.Context, line sweep.Line) error {
 	switch line.Run.Algorithm {
-	case qdnb.Adaptation:
+	case protocol.Adaptation:
 		return e.adapt(ctx, line)
-	case qdnb.HierarchicalControl:
+	case protocol.HierarchicalControl:
 		return e.trainController(ctx, line)
 	}
 	return e.train(ctx, line.Run, line.Budget)
@@ -226,7 +228,7 @@ func (e *executor) train(ctx context.Context, c runs.Config, b runs.Budget) erro
 		return fmt.Errorf("%s has no budget", c.Name())
 	}
 	spec.Budget, spec.Runs, spec.Backend, spec.Quiet = b, e.Runs, e.Backend, e.Quiet
-	run, err := qdnb.TrainContext(ctx, spec)
+	run, err := qdnb.Train(ctx, spec)
 	if paper := results.PaperSteps(c.Algorithm, c.Env); err == nil && b.Timed() && paper > 0 {
 		steps := float64(run.Status.EnvSteps)
 		e.say("%s ran %.3g environment steps, %.2g of the paper's %.3g", c.Name(), steps,
@@ -244,7 +246,7 @@ func trainingSpec(c runs.Config) (qdnb.Spec, error) {
 			return spec, err
 		}
 	}
-	spec.Set = assignments(fields)
+	spec.Tune = runs.Assign(assignments(fields)...)
 	resolved, err := spec.Config()
 	if err != nil {
 		return spec, fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
@@ -291,13 +293,13 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line) error {
 	if err != nil {
 		return err
 	}
-	spec, err := qdnb.AdaptSpecOf(line.Run)
-	if err != nil {
+	var spec qdnb.AdaptSpec
+	if err := spec.SetConfig(line.Run); err != nil {
 		return err
 	}
 	spec.Skills, spec.SkillsBudget, spec.Runs, spec.Backend, spec.Quiet = skills, budget, e.Runs,
 		e.Backend, e.Quiet
-	made, err := qdnb.AdaptConfig(skills.Config, budget, spec)
+	made, err := spec.Config(skills.Config, budget)
 	if err == nil {
 		err = sameRun(line.Run, made)
 	}

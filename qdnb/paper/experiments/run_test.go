@@ -26,9 +26,8 @@ func lenient(t *testing.T, c runs.Config, into any) {
 // tiny returns a line that trains for a second.
 func tiny(t *testing.T, seed int64, generations int) sweep.Line {
 	t.Helper()
-	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Set: []string{
-		"batch=8", "cells=16", "cvt_samples=100", "hidden=4", "episode_length=10",
-	}}.Config()
+	config, err := qdnb.Spec{Algorithm: "map-elites", Env: "pointmaze", Seed: seed, Tune: runs.Assign(
+		"batch=8", "cells=16", "cvt_samples=100", "hidden=4", "episode_length=10")}.Config()
 	if err != nil {
 		t.Fatal(err)
 	}

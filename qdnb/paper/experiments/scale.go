@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -26,9 +27,6 @@ const (
 // Scales lists all scales.
 func Scales() []Scale { return []Scale{Paper, Medium, Small, Smoke} }
 
-// neuroevolution are the methods that evolve policies; the others learn by gradients alone.
-var neuroevolution = results.Neuroevolution()
-
 // smallTargets are SMERL's target returns at scale Small: the best returns of SAC at that scale
 // with seed 0, as measured by the experiment smerl-targets. The paper's targets are out of reach at
 // this scale, so no episode would ever get a diversity reward.
@@ -41,7 +39,7 @@ var smallTargets = map[string]float64{
 // as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
 	if s == Paper {
-		if slices.Contains(neuroevolution, algorithm) {
+		if slices.Contains(protocol.Neuroevolution(), algorithm) {
 			return nil
 		}
 		return []string{"early_interval=0"}
@@ -61,7 +59,7 @@ func (s Scale) settings(algorithm, env string) (set []string) {
 	if !small {
 		set = append(set, "episode_length=50")
 	}
-	if slices.Contains(neuroevolution, algorithm) {
+	if slices.Contains(protocol.Neuroevolution(), algorithm) {
 		if strings.HasPrefix(algorithm, "pga-") {
 			set = append(set, choose("batch=32", "batch=16"),
 				choose("replay_buffer_size=100000", "replay_buffer_size=2000"),
@@ -103,7 +101,7 @@ func mediumSettings(algorithm string) []string {
 	switch {
 	case strings.HasPrefix(algorithm, "pga-"):
 		return append(set, "critic_hidden=64,64")
-	case slices.Contains(neuroevolution, algorithm):
+	case slices.Contains(protocol.Neuroevolution(), algorithm):
 		return set
 	}
 	if algorithm != "sac" {
@@ -129,7 +127,7 @@ const (
 // budget returns the budget of a training run. In units of time all methods get the same; in steps
 // a method gets as many as it does in that time.
 func (s Scale) budget(algorithm, env, unit string) runs.Budget {
-	evolves := slices.Contains(neuroevolution, algorithm)
+	evolves := slices.Contains(protocol.Neuroevolution(), algorithm)
 	switch {
 	case s == Paper && unit == Time:
 		return runs.Budget{Time: 2 * time.Hour}
@@ -181,7 +179,7 @@ func (s Scale) seeds(experiment string) int {
 }
 
 // adaptation returns the values of a perturbation, nil for the paper's, and the episodes per value.
-func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int) {
+func (s Scale) adaptation(p catalog.Perturbation) (values [][]float64, episodes int) {
 	all := p.Values()
 	near := func(wanted ...float64) (some [][]float64) {
 		for _, w := range wanted {
@@ -196,17 +194,17 @@ func (s Scale) adaptation(p envs.Perturbation) (values [][]float64, episodes int
 	switch {
 	case s == Paper:
 		return nil, 100
-	case s == Medium && p == envs.TargetPosition: // ant-maze is expensive
+	case s == Medium && p == catalog.TargetPosition: // ant-maze is expensive
 		return nil, 10
 	case s == Medium:
 		return nil, 20
-	case s == Smoke && p == envs.TargetPosition:
+	case s == Smoke && p == catalog.TargetPosition:
 		return all[:2], 2
 	case s == Smoke:
 		return near(0.5, 1), 2
-	case p == envs.TargetPosition:
+	case p == catalog.TargetPosition:
 		return all[:4], 5
-	case p == envs.GravityMultiplier:
+	case p == catalog.GravityMultiplier:
 		return near(0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 5), 8
 	}
 	return near(0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 4.75), 8

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -59,7 +61,7 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 		return err
 	}
 	switch line.Run.Algorithm {
-	case algorithmAdaptation:
+	case protocol.Adaptation:
 		if !complete {
 			return nil
 		}
@@ -71,7 +73,7 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 			return unreadable(run, err)
 		}
 		t.Adapted = append(t.Adapted, adapted)
-	case algorithmControl:
+	case protocol.HierarchicalControl:
 		if !complete {
 			return nil
 		}
@@ -100,13 +102,6 @@ func unreadable(run *runs.Run, err error) error {
 		run.Dir, err)
 }
 
-// grids are the hyperparameters varied in the experiment "sensitivity": σ1 and σ2 of MAP-Elites, β
-// and α of DADS+REWARD.
-var grids = map[string][2]string{
-	"map-elites":  {"iso_sigma", "line_sigma"},
-	"dads-reward": {"diversity_reward_scale", "alpha_init"},
-}
-
 func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error) {
 	c, s := run.Config, run.Status
 	r := Trained{
@@ -120,12 +115,12 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil {
 		return r, err
 	}
-	if grid, ok := grids[c.Algorithm]; ok {
+	if grid, ok := protocol.GridOf(c.Algorithm); ok {
 		for i, target := range []*Setting{&r.A, &r.B} {
-			if raw, ok := settings[grid[i]]; ok {
-				target.Name = grid[i]
+			if raw, ok := settings[grid.Settings[i]]; ok {
+				target.Name = grid.Settings[i]
 				if err := json.Unmarshal(raw, &target.Value); err != nil {
-					return r, fmt.Errorf("%s is not a number", grid[i])
+					return r, fmt.Errorf("%s is not a number", target.Name)
 				}
 			}
 		}
@@ -213,7 +208,7 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 	if err != nil {
 		return Adapted{}, err
 	}
-	if !slices.Contains([]string{Gravity, Actuators, Target}, adaptation.Perturbation) {
+	if !slices.Contains(catalog.Perturbations(), catalog.Perturbation(adaptation.Perturbation)) {
 		return Adapted{}, fmt.Errorf("unknown perturbation %q", adaptation.Perturbation)
 	}
 	a := Adapted{

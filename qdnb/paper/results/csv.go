@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"example.com/qdnb/internal/npz/atomicfile"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 	"example.com/qdnb/qdnb/stats"
 )
@@ -219,7 +220,7 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 	slices.SortFunc(envs, byEnv)
 	envs = slices.Compact(envs)
 	if experiment == ExperimentReward {
-		for _, label := range []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"} {
+		for _, label := range protocol.Reinforcement() {
 			if slices.ContainsFunc(envs, func(env string) bool {
 				return len(t.FinishedRuns(label,
 					env)) > 0

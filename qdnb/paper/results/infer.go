@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/paper/sweep"
 	"example.com/qdnb/qdnb/runs"
 )
@@ -74,7 +76,7 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 	for _, run := range found {
 		c := run.Config
 		switch c.Algorithm {
-		case algorithmAdaptation, algorithmControl:
+		case protocol.Adaptation, protocol.HierarchicalControl:
 			var settings struct {
 				Skills       string `json:"skills"` // name of the training run
 				Perturbation string `json:"perturbation"`
@@ -88,7 +90,7 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 			if !ok {
 				label = algorithmOf(settings.Skills)
 			}
-			if c.Algorithm == algorithmControl {
+			if c.Algorithm == protocol.HierarchicalControl {
 				add(run, ExperimentHurdles, label, "")
 			} else {
 				add(run, ExperimentAdaptation, label, ", "+settings.Perturbation)
@@ -127,7 +129,7 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 
 // follows reports whether a run uses the skills of another run.
 func follows(c runs.Config) bool {
-	return c.Algorithm == algorithmAdaptation || c.Algorithm == algorithmControl
+	return c.Algorithm == protocol.Adaptation || c.Algorithm == protocol.HierarchicalControl
 }
 
 // longer reports whether run a is preferred to run b.
@@ -138,13 +140,11 @@ func longer(a, b *runs.Run) bool {
 	return a.Status.EnvSteps > b.Status.EnvSteps
 }
 
-// positions are the environments whose descriptor is a position: the prior in the paper.
-var positions = []string{"ant-omni", "ant-trap", "ant-maze", "pointmaze"}
-
-// labelOf returns the label of a training run.
+// labelOf returns the label of a training run. The prior of the paper is a descriptor that is a
+// position.
 func labelOf(c runs.Config) string {
-	if c.Algorithm != "diayn-reward" && c.Algorithm != "dads-reward" || !slices.Contains(positions,
-		c.Env) {
+	env, _ := catalog.Find(c.Env)
+	if !slices.Contains(protocol.With("-reward"), c.Algorithm) || !env.Positions() {
 		return c.Algorithm
 	}
 	var settings struct {
@@ -156,12 +156,6 @@ func labelOf(c runs.Config) string {
 	return c.Algorithm
 }
 
-// gridValues are the paper's grids, with both values of the published σ2 that is ambiguous.
-var gridValues = map[string][2][]float64{
-	"map-elites":  {{0.001, 0.01, 0.1}, {0.01, 0.1, 0.5, 1}},
-	"dads-reward": {{0.1, 1, 10}, {0.1, 0.5, 1}},
-}
-
 // gridOf returns the two grid hyperparameters of a run.
 func gridOf(c runs.Config) (a, b float64) {
 	settings := map[string]json.RawMessage{}
@@ -169,7 +163,8 @@ func gridOf(c runs.Config) (a, b float64) {
 	if json.Unmarshal(c.Hyperparameters, &settings) != nil {
 		return 0, 0
 	}
-	for i, name := range grids[c.Algorithm] {
+	grid, _ := protocol.GridOf(c.Algorithm)
+	for i, name := range grid.Settings {
 		if json.Unmarshal(settings[name], &values[i]) != nil {
 			return 0, 0
 		}
@@ -178,16 +173,17 @@ func gridOf(c runs.Config) (a, b float64) {
 }
 
 func onGrid(c runs.Config) bool {
-	grid, ok := gridValues[c.Algorithm]
+	grid, ok := protocol.GridOf(c.Algorithm)
 	if !ok {
 		return false
 	}
 	a, b := gridOf(c)
-	return slices.Contains(grid[0], a) && slices.Contains(grid[1], b)
+	return slices.Contains(grid.Values[0], a) && (slices.Contains(grid.Values[1], b) ||
+		slices.Contains(grid.Script, b))
 }
 
 // folderName matches the name of a run's folder: algorithm, environment, seed and hash.
-var folderName = regexp.MustCompile(`^(.+)-(?:` + strings.Join(environments, "|") +
+var folderName = regexp.MustCompile(`^(.+)-(?:` + strings.Join(protocol.Environments(), "|") +
 	`)--?\d+-[0-9a-f]{8}$`)
 
 // algorithmOf returns the algorithm in the name of a run that no longer exists, or the whole name

@@ -6,14 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/runs"
 )
 
 // Minimum requirements on a training run for a verdict on the paper's claims.
 const (
 	minCells     = 1024 // of the repertoire
-	fullEpisode  = 250  // control steps per episode
-	mazeEpisode  = 500  // control steps per episode of ant-maze
 	firstRetrain = 2    // loops after which AURORA retrains its auto-encoder
 )
 
@@ -30,10 +29,7 @@ func shortcomings(run *runs.Run) (short []string, err error) {
 	if err := json.Unmarshal(run.Config.Hyperparameters, &s); err != nil {
 		return nil, err
 	}
-	whole := int64(fullEpisode)
-	if run.Config.Env == "ant-maze" {
-		whole = mazeEpisode
-	}
+	whole := int64(protocol.EpisodeLength(run.Config.Env))
 	if s.Length > 0 && s.Length < whole {
 		short = append(short, fmt.Sprintf("episodes of %d steps, not %d", s.Length, whole))
 	}

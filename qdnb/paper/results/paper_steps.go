@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"example.com/qdnb/qdnb/paper/protocol"
 )
 
 // meanSteps are environment steps in two hours, averaged over environments, from the paper's table
@@ -32,17 +34,18 @@ var meanSteps = map[string]int64{
 // 1000. MAP-Elites cannot reach the paper's scores that way (QDax has a QD score of 2.5e5 then, the
 // paper 4.2e5), so these limits are not the paper's protocol.
 func PaperSteps(algorithm, env string) int64 {
-	steps := meanSteps[algorithm]
+	steps, environments := meanSteps[algorithm], protocol.Environments()
 	if !slices.Contains(environments, env) {
 		return 0
 	}
 	if !strings.HasPrefix(algorithm, "pga-") {
 		return steps
 	}
-	if env == "ant-maze" {
-		return steps * 7 / 4
+	total := 0
+	for _, other := range environments {
+		total += protocol.EpisodeLength(other)
 	}
-	return steps * 7 / 8
+	return steps * int64(len(environments)*protocol.EpisodeLength(env)) / int64(total)
 }
 
 // PaperSteps returns the paper's environment steps for the run's algorithm and environment; 0 if

@@ -3,6 +3,9 @@ package results
 import (
 	"cmp"
 	"slices"
+
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/qdnb/paper/protocol"
 )
 
 // Names of the experiments in plans.
@@ -27,15 +30,9 @@ func Experiments() []string {
 
 // Perturbations of adaptation runs.
 const (
-	Gravity   = "gravity"
-	Actuators = "actuators"
-	Target    = "target"
-)
-
-// Algorithms of runs that are not training runs.
-const (
-	algorithmAdaptation = "adaptation"
-	algorithmControl    = "ppo"
+	Gravity   = string(catalog.GravityMultiplier)
+	Actuators = string(catalog.ActuatorsMultiplier)
+	Target    = string(catalog.TargetPosition)
 )
 
 // Tables are the results of runs.
@@ -117,48 +114,15 @@ type Controlled struct {
 // ControlPoint is a row of a meta-controller's metrics.csv.
 type ControlPoint struct{ EnvSteps, FitnessMean, FitnessMax, HurdlesMean, HurdlesMax float64 }
 
-// Neuroevolution lists the paper's quality-diversity methods in its order.
-func Neuroevolution() []string {
-	return []string{"map-elites", "pga-map-elites", "aurora", "pga-aurora"}
-}
-
-// Reinforcement lists the reinforcement-learning methods that the paper compares, in its order.
-func Reinforcement() []string {
-	return []string{"diayn-reward", "dads-reward", "smerl-diayn", "smerl-dads"}
-}
-
-// Environments lists the paper's training environments in its order.
-func Environments() []string {
-	return []string{"ant-trap", "ant-maze", "pointmaze", "ant-uni", "ant-omni", "walker-uni",
-		"halfcheetah-uni"}
-}
-
-// labels and environments are in the paper's order. Other names follow alphabetically.
 var (
-	labels       = slices.Concat(Neuroevolution(), Reinforcement(), []string{"diayn", "dads", "sac"})
-	environments = Environments()
-)
-
-// byList compares names by their place in a list. Names not in the list come last, alphabetically.
-func byList(list []string) func(a, b string) int {
-	place := func(name string) int {
-		if i := slices.Index(list, name); i >= 0 {
-			return i
-		}
-		return len(list)
-	}
-	return func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) }
-}
-
-var (
-	byLabel = byList(labels)
-	byEnv   = byList(environments)
+	byLabel = protocol.CompareMethods
+	byEnv   = protocol.CompareEnvironments
 )
 
 // sort puts rows in the paper's order, independent of the plan's order.
 func (t *Tables) sort() {
 	slices.SortStableFunc(t.Trained, func(a, b Trained) int {
-		return cmp.Or(byList(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
+		return cmp.Or(protocol.InOrder(Experiments())(a.Experiment, b.Experiment), byEnv(a.Env, b.Env),
 			byLabel(a.Label, b.Label),
 			cmp.Compare(a.A.Value, b.A.Value), cmp.Compare(a.B.Value, b.B.Value),
 			cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Run, b.Run))

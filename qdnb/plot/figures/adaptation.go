@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -23,7 +24,7 @@ func Adaptation(run *runs.Run) (*Figure, error) {
 // MultiplierLabel returns the paper's axis label for a perturbation that multiplies, "gravity" or
 // "actuators".
 func MultiplierLabel(perturbation string) string {
-	if perturbation == "actuators" {
+	if perturbation == string(catalog.ActuatorsMultiplier) {
 		perturbation = "actuator strength"
 	}
 	return perturbation + " multiplier"

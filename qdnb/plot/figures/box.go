@@ -59,16 +59,10 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	}
 	var names []string
 	for i, p := range panels {
-		if low, high := p.YLimits[0],
-			p.YLimits[1]; p.YLimits != [2]float64{} && (!(low < high) || !finite(low) || !finite(high)) {
-			return nil, fmt.Errorf("figures: panel %d (%s): YLimits %v: want a finite lower < upper", i,
-				p.Title, p.YLimits)
+		if err := checkAxis("YLimits", p.YLimits, false); err != nil {
+			return nil, fmt.Errorf("figures: panel %d (%s): %w", i, p.Title, err)
 		}
-		for _, g := range p.Groups {
-			for _, s := range g.Samples {
-				names = append(names, s.Name)
-			}
-		}
+		names = append(names, namesOf(p.Groups)...)
 	}
 	styles := MethodStyles(names...)
 	names = SortMethods(names)
@@ -79,10 +73,10 @@ func Boxes(panels []BoxPanel, o BoxOptions) (*Figure, error) {
 	// The minimum applies if there are too many panels for a page, which then grows.
 	width = max(min(width, pageWidth/vg.Length(o.Columns)-boxMargin), minUnit)
 	l := &layout{gapX: 10, gapY: 10, legend: boxLegend(names, styles, o)}
-	for i := 0; i < len(panels); i += o.Columns {
+	for chunk := range slices.Chunk(panels, o.Columns) {
 		row := make([]*panel, o.Columns)
-		for j := range panels[i:min(i+o.Columns, len(panels))] {
-			row[j] = panels[i+j].panel(styles, o)
+		for j := range chunk {
+			row[j] = chunk[j].panel(styles, o)
 			row[j].aspect = float64(width / boxHeight)
 		}
 		l.panels = append(l.panels, row)

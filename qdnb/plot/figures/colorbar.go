@@ -17,14 +17,7 @@ func newColorRange(low, high float64, values ...[]float64) (r colorRange, ok boo
 	if low != 0 || high != 0 {
 		return colorRange{low, high}, true
 	}
-	r = colorRange{math.Inf(1), math.Inf(-1)}
-	for _, list := range values {
-		for _, v := range list {
-			if finite(v) {
-				r.low, r.high = min(r.low, v), max(r.high, v)
-			}
-		}
-	}
+	r.low, r.high = rangeOf(values, finite)
 	if r.low > r.high {
 		return r, false
 	}

@@ -15,7 +15,15 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (*Figure, error)
 		return nil, fmt.Errorf("figures: %d columns of %d runs: want at least one of each", len(columns),
 			len(trained))
 	}
-	var panels []Panel
+	panels, err := columnPanels(trained, axis, columns...)
+	if err != nil {
+		return nil, err
+	}
+	return Curves(panels, rowsOf(len(panels)))
+}
+
+// columnPanels returns a panel for each column of the metrics of runs.
+func columnPanels(trained []*runs.Run, axis Axis, columns ...string) (panels []Panel, err error) {
 	for _, column := range columns {
 		panel := Panel{XLabel: axis.Label, YLabel: columnLabel(column)}
 		for _, run := range trained {
@@ -27,7 +35,7 @@ func Columns(trained []*runs.Run, axis Axis, columns ...string) (*Figure, error)
 		}
 		panels = append(panels, panel)
 	}
-	return Curves(panels, rowsOf(len(panels)))
+	return panels, nil
 }
 
 // rowsOf returns how many of n panels to put in a row: at most three, and as evenly as possible, so

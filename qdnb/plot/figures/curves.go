@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"maps"
@@ -42,10 +43,7 @@ func Curves(panels []Panel, columns int) (*Figure, error) {
 			columns)
 	}
 	columns = min(columns, len(panels))
-	var rows [][]Panel
-	for i := 0; i < len(panels); i += columns {
-		rows = append(rows, panels[i:min(i+columns, len(panels))])
-	}
+	rows := slices.Collect(slices.Chunk(panels, columns))
 	k, err := keyOf(rows)
 	if err != nil {
 		return nil, err
@@ -125,21 +123,17 @@ func (p *Panel) check() error {
 				len(s.High))
 		}
 	}
-	for _, axis := range []struct {
-		name   string
-		limits [2]float64
-		log    bool
-	}{{"XLimits", p.XLimits, p.LogX}, {"YLimits", p.YLimits, p.LogY}} {
-		low, high := axis.limits[0], axis.limits[1]
-		if low == 0 && high == 0 {
-			continue
-		}
-		if !(low < high) || !finite(low) || !finite(high) || axis.log && low <= 0 {
-			return fmt.Errorf("%s %v: want a finite lower < upper, positive on a logarithmic axis",
-				axis.name, axis.limits)
-		}
+	return cmp.Or(checkAxis("XLimits", p.XLimits, p.LogX), checkAxis("YLimits", p.YLimits, p.LogY))
+}
+
+// checkAxis reports limits of an axis that are neither increasing nor left to the data (both 0).
+func checkAxis(name string, limits [2]float64, log bool) error {
+	low, high := limits[0], limits[1]
+	if limits == [2]float64{} || low < high && finite(low) && finite(high) && !(log && low <= 0) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s %v: want a finite lower < upper, positive on a logarithmic axis", name,
+		limits)
 }
 
 // panel returns the plot of p.
@@ -193,14 +187,7 @@ func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) 
 	if limits != [2]float64{} {
 		return limits[0], limits[1]
 	}
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, list := range values {
-		for _, v := range list {
-			if drawable(v, log) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
-	}
+	low, high = rangeOf(values, func(v float64) bool { return drawable(v, log) })
 	switch {
 	case low > high && log:
 		return 1, 10
@@ -217,6 +204,19 @@ func axisRange(limits [2]float64, log bool, margin float64, values [][]float64) 
 	}
 	pad := margin * (high - low)
 	return low - pad, high + pad
+}
+
+// rangeOf returns the range of the values that count; low > high if there are none.
+func rangeOf(values [][]float64, counts func(float64) bool) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, list := range values {
+		for _, v := range list {
+			if counts(v) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	return low, high
 }
 
 func drawable(v float64, log bool) bool { return finite(v) && (!log || v > 0) }
@@ -239,17 +239,27 @@ func (s *Series) runs(logX, logY bool) [][2]int {
 	return runs
 }
 
-// line draws a run of points; a single point becomes a dot.
-func line(s Series, run [2]int, style draw.LineStyle) plot.Plotter {
-	var xys plotter.XYs
+// points returns a run of points.
+func points(s Series, run [2]int) (xys plotter.XYs) {
 	for i := run[0]; i < run[1]; i++ {
 		xys = append(xys, plotter.XY{X: s.X[i], Y: s.Y[i]})
 	}
+	return xys
+}
+
+// line draws a run of points; a single point becomes a dot.
+func line(s Series, run [2]int, style draw.LineStyle) plot.Plotter {
+	xys := points(s, run)
 	if len(xys) == 1 {
-		return quiet{&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: style.Color,
-			Radius: 1.8, Shape: draw.CircleGlyph{}}}}
+		return dots(xys, style.Color, 1.8)
 	}
 	return quiet{&plotter.Line{XYs: xys, LineStyle: style}}
+}
+
+// dots draws discs at the points within the axes.
+func dots(xys plotter.XYs, fill color.Color, radius vg.Length) plot.Plotter {
+	return quiet{&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: fill, Radius: radius,
+		Shape: draw.CircleGlyph{}}}}
 }
 
 // band fills a run of points between Low and High.

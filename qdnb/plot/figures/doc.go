@@ -2,7 +2,7 @@
 // box plots and pictures, alone or in grids. Package paper composes the paper's figures from them.
 //
 // Its functions take plain numbers, so they can also draw the results of other programs. Each
-// returns a [Figure], which [Show] displays in a notebook and [Figure.Save] writes as PNG, SVG or
+// returns a [Figure], which [Figure.Show] displays in a notebook and [Figure.Save] writes as PNG, SVG or
 // PDF:
 //
 //	fig, err := figures.RepertoireMap(figures.Cells{
@@ -10,7 +10,7 @@
 //		Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1},
 //	})
 //	...
-//	err = figures.Show("repertoire", fig)
+//	err = fig.Show("repertoire")
 //
 // Shortcuts draw runs directly: [Repertoire], [Metrics], [Snapshots], [SkillTrajectories],
 // [Adaptation] and [Columns].

@@ -226,7 +226,8 @@ func TestTrajectoriesEdgeCases(t *testing.T) {
 	a.Paths = append(a.Paths, Path{}, Path{Label: "gone", X: []float64{nan}, Y: []float64{0}},
 		Path{Label: "outside", Fitness: nan, X: []float64{5, 6}, Y: []float64{5, 6}})
 	a.Paths[0].X[50] = nan
-	a.Walls = append(a.Walls, Rect{-3, -3, -2, -2}, Rect{0.9, 0.9, 0.4, 5})
+	a.Walls = append(a.Walls, Rect{X0: -3, Y0: -3, X1: -2, Y1: -2},
+		Rect{X0: 0.9, Y0: 0.9, X1: 0.4, Y1: 5})
 	for _, by := range []PathColor{ColorByLabel, ColorByFitness} {
 		a.ColorBy = by
 		f, err := Trajectories(a)

@@ -128,16 +128,9 @@ func (s sideView) Plot(c draw.Canvas, p *plot.Plot) {
 		c.FillPolygon(wallColor, c.ClipPolygonXY(circle))
 	}
 	for k, skill := range s.Skills {
-		var line []vg.Point
-		for i := max(0, k*s.Decision-1); i < min(len(s.X), (k+1)*s.Decision); i++ {
-			if !finite(s.X[i]) || !finite(s.Z[i]) {
-				c.StrokeLines(draw.LineStyle{Color: s.colors[skill], Width: 1.4}, c.ClipLinesXY(line)...)
-				line = nil
-				continue
-			}
-			line = append(line, vg.Point{X: toX(s.X[i]), Y: toZ(s.Z[i])})
-		}
-		c.StrokeLines(draw.LineStyle{Color: s.colors[skill], Width: 1.4}, c.ClipLinesXY(line)...)
+		from, to := max(0, k*s.Decision-1), min(len(s.X), (k+1)*s.Decision)
+		c.StrokeLines(draw.LineStyle{Color: s.colors[skill], Width: 1.4},
+			c.ClipLinesXY(linesOf(s.X[from:to], s.Z[from:to], toX, toZ)...)...)
 	}
 	if first, last, ok := ends(Path{X: s.X, Y: s.Z}); ok {
 		startMark(c, vg.Point{X: toX(s.X[first]), Y: toZ(s.Z[first])}, markRadius, ink)

@@ -198,7 +198,8 @@ func TestPalettedKeepsAreasAndApproximatesEdges(t *testing.T) {
 // A path that slides along a wall is visible in front of it.
 func TestPathsLieOverWalls(t *testing.T) {
 	a := Arena{
-		Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1}, Walls: []Rect{{-0.5, 0, 0.5, 0.2}},
+		Lower: [2]float64{-1, -1}, Upper: [2]float64{1, 1},
+		Walls: []Rect{{X0: -0.5, Y0: 0, X1: 0.5, Y1: 0.2}},
 		Paths: []Path{{Label: "one", X: []float64{-0.9, -0.5, 0.5, 0.9},
 			Y: []float64{-0.5, 0.1, 0.1, -0.5}}},
 	}

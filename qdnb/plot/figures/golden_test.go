@@ -125,8 +125,8 @@ func sampleArena() Arena {
 	a := Arena{
 		Title: "Five skills", XLabel: "x", YLabel: "y", Lower: [2]float64{-1, -1},
 		Upper: [2]float64{1, 1},
-		Walls: []Rect{{-0.5, -0.5, 1, -0.49}, {-1, 0.2, 0.5, 0.21}},
-		Goal:  &Rect{-0.55, 0.75, -0.45, 0.85},
+		Walls: []Rect{{X0: -0.5, Y0: -0.5, X1: 1, Y1: -0.49}, {X0: -1, Y0: 0.2, X1: 0.5, Y1: 0.21}},
+		Goal:  &Rect{X0: -0.55, Y0: 0.75, X1: -0.45, Y1: 0.85},
 	}
 	for k := range 5 {
 		p := Path{Label: fmt.Sprintf("skill %d", k+1), Fitness: -100 - 50*float64(k)}

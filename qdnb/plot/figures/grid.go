@@ -97,14 +97,7 @@ func MapGrid(g Grid) (*Figure, error) {
 			if m == nil {
 				continue
 			}
-			bar := bars[0]
-			switch g.Bar {
-			case BarPerRow:
-				bar = bars[i]
-			case BarPerColumn:
-				bar = bars[j]
-			}
-			p, err := m.panel(bar, labels)
+			p, err := m.panel(bars[g.Bar.group(i, j)], labels)
 			if err != nil {
 				return nil, fmt.Errorf("figures: grid: row %d, column %d: %w", i, j, err)
 			}
@@ -225,28 +218,29 @@ func newBar(shared ...Map) *colorBar {
 	return &colorBar{colorRange: r, label: name}
 }
 
+// group returns the index of the bar of a map.
+func (b BarScope) group(row, column int) int {
+	switch b {
+	case BarPerRow:
+		return row
+	case BarPerColumn:
+		return column
+	}
+	return 0
+}
+
 // gridBars returns one bar, or one per row or column.
 func gridBars(maps [][]Map, scope BarScope) []*colorBar {
-	var bars []*colorBar
-	switch scope {
-	case BarPerRow:
-		for _, row := range maps {
-			bars = append(bars, newBar(row...))
+	shared := make([][]Map, 1+scope.group(len(maps)-1, len(maps[0])-1))
+	for i, row := range maps {
+		for j, m := range row {
+			k := scope.group(i, j)
+			shared[k] = append(shared[k], m)
 		}
-	case BarPerColumn:
-		for j := range maps[0] {
-			var column []Map
-			for _, row := range maps {
-				column = append(column, row[j])
-			}
-			bars = append(bars, newBar(column...))
-		}
-	default:
-		var all []Map
-		for _, row := range maps {
-			all = append(all, row...)
-		}
-		bars = append(bars, newBar(all...))
+	}
+	bars := make([]*colorBar, len(shared))
+	for k := range bars {
+		bars[k] = newBar(shared[k]...)
 	}
 	return bars
 }

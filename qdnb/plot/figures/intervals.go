@@ -54,10 +54,8 @@ func Intervals(panels []IntervalPanel, columns int) (*Figure, error) {
 }
 
 func (p *IntervalPanel) check() error {
-	low, high := p.XLimits[0], p.XLimits[1]
-	if (low != 0 || high != 0) && (!(low < high) || !finite(low) || !finite(high)) {
-		return fmt.Errorf("figures: panel %q: XLimits %v: want a finite lower < upper", p.Title,
-			p.XLimits)
+	if err := checkAxis("XLimits", p.XLimits, false); err != nil {
+		return fmt.Errorf("figures: panel %q: %w", p.Title, err)
 	}
 	return nil
 }

@@ -5,9 +5,10 @@ import (
 	"image/color"
 	"regexp"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot/vg"
+
+	"example.com/qdnb/qdnb/paper/protocol"
 )
 
 // Style is the printed name and line style of a method, the same in every figure.
@@ -31,29 +32,22 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
 
-// compared is the number of methods that the paper compares. The remaining methods are their
-// building blocks.
-const compared = 10
-
-// methods lists the ten algorithms in the paper's order, then their building blocks. The colours
-// are from Okabe and Ito (2008), with four from Tol once those run out. Methods whose colours look
-// alike to a colour-blind reader differ in dashes.
-var methods = []struct {
-	id    string
-	style Style
-}{
-	{"map-elites", Style{"MAP-Elites", rgb(0x0072b2), solid}},
-	{"pga-map-elites", Style{"PGA-MAP-Elites", rgb(0xd55e00), solid}},
-	{"aurora", Style{"AURORA", rgb(0x56b4e9), dashed}},
-	{"pga-aurora", Style{"PGA-AURORA", rgb(0xe69f00), dashed}},
-	{"diayn-reward", Style{"DIAYN+REWARD", rgb(0x009e73), solid}},
-	{"dads-reward", Style{"DADS+REWARD", rgb(0xcc79a7), solid}},
-	{"smerl-diayn", Style{"SMERL(DIAYN)", rgb(0x225522), dashDot}},
-	{"smerl-dads", Style{"SMERL(DADS)", rgb(0x882255), dashDot}},
-	{"diayn", Style{"DIAYN", rgb(0x999933), dotted}},
-	{"dads", Style{"DADS", rgb(0x332288), dotted}},
-	{"sac", Style{"SAC", rgb(0x555555), solid}},
-	{"ppo", Style{"PPO", rgb(0x111111), solid}},
+// styles are the colours and dashes of the paper's algorithms. The colours are from Okabe and Ito
+// (2008), with four from Tol once those run out. Methods whose colours look alike to a colour-blind
+// reader differ in dashes.
+var styles = map[string]Style{
+	"map-elites":     {Color: rgb(0x0072b2), Dashes: solid},
+	"pga-map-elites": {Color: rgb(0xd55e00), Dashes: solid},
+	"aurora":         {Color: rgb(0x56b4e9), Dashes: dashed},
+	"pga-aurora":     {Color: rgb(0xe69f00), Dashes: dashed},
+	"diayn-reward":   {Color: rgb(0x009e73), Dashes: solid},
+	"dads-reward":    {Color: rgb(0xcc79a7), Dashes: solid},
+	"smerl-diayn":    {Color: rgb(0x225522), Dashes: dashDot},
+	"smerl-dads":     {Color: rgb(0x882255), Dashes: dashDot},
+	"diayn":          {Color: rgb(0x999933), Dashes: dotted},
+	"dads":           {Color: rgb(0x332288), Dashes: dotted},
+	"sac":            {Color: rgb(0x555555), Dashes: solid},
+	"ppo":            {Color: rgb(0x111111), Dashes: solid},
 }
 
 // extraColors are for names that are not in the paper, such as a user's variants.
@@ -68,22 +62,11 @@ var extraColors = []color.NRGBA{
 var extraDashes = [][]vg.Length{longDash, dashDotDot, solid}
 
 // Methods returns the identifiers of the paper's ten algorithms in the paper's order.
-func Methods() []string {
-	ids := make([]string, compared)
-	for i, m := range methods[:compared] {
-		ids[i] = m.id
-	}
-	return ids
-}
+func Methods() []string { return append(protocol.Compared(), protocol.Unrewarded()...) }
 
 // MethodName returns the name that the paper prints for an algorithm, or id itself if it is
 // unknown.
-func MethodName(id string) string {
-	if i := methodIndex(id); i >= 0 {
-		return methods[i].style.Name
-	}
-	return id
-}
+func MethodName(id string) string { return protocol.Name(id) }
 
 // words matches words, including their hyphens.
 var words = regexp.MustCompile(`[a-z]+(-[a-z]+)*`)
@@ -94,32 +77,20 @@ func NameMethods(text string) string { return words.ReplaceAllStringFunc(text, M
 // SortMethods returns the distinct identifiers: first those of the paper in the paper's order, then
 // the others by name.
 func SortMethods(ids []string) []string {
-	sorted := slices.Clone(ids)
-	slices.SortFunc(sorted, func(a, b string) int {
-		i, j := methodIndex(a), methodIndex(b)
-		switch {
-		case i >= 0 && j >= 0:
-			return i - j
-		case i >= 0:
-			return -1
-		case j >= 0:
-			return 1
-		}
-		return strings.Compare(a, b)
-	})
-	return slices.Compact(sorted)
+	return slices.Compact(slices.SortedFunc(slices.Values(ids), protocol.CompareMethods))
 }
 
 // MethodStyles returns a style for each identifier. The paper's algorithms always have the same
 // style. Any other name gets another colour, picked by a hash of the name, so that a variant
 // usually keeps its colour across figures. Up to 24 such names in one call have distinct styles.
 func MethodStyles(ids ...string) map[string]Style {
-	styles := make(map[string]Style, len(ids))
+	chosen := make(map[string]Style, len(ids))
 	slots := len(extraColors) * len(extraDashes)
 	taken := make(map[int]bool)
 	for _, id := range SortMethods(ids) {
-		if i := methodIndex(id); i >= 0 {
-			styles[id] = methods[i].style
+		if style, ok := styles[id]; ok {
+			style.Name = protocol.Name(id)
+			chosen[id] = style
 			continue
 		}
 		h := fnv.New32a()
@@ -134,20 +105,11 @@ func MethodStyles(ids ...string) map[string]Style {
 			}
 		}
 		taken[slot] = true
-		styles[id] = Style{
+		chosen[id] = Style{
 			Name:   id,
 			Color:  extraColors[slot%len(extraColors)],
 			Dashes: extraDashes[(slot%len(extraColors)+slot/len(extraColors))%len(extraDashes)],
 		}
 	}
-	return styles
-}
-
-func methodIndex(id string) int {
-	for i, m := range methods {
-		if m.id == id {
-			return i
-		}
-	}
-	return -1
+	return chosen
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -19,11 +20,10 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, known := environments[run.Config.Env]
+	task, _ := catalog.Find(run.Config.Env)
 	lower, upper := r.Lower, r.Upper
-	if lower == nil && upper == nil && known { // from a checkpoint
-		lower, upper = []float32{float32(e.lower[0]), float32(e.lower[1])},
-			[]float32{float32(e.upper[0]), float32(e.upper[1])}
+	if lower == nil && upper == nil { // from a checkpoint
+		lower, upper = task.Descriptor.Lower, task.Descriptor.Upper
 	}
 	if len(lower) != 2 || len(upper) != 2 {
 		return nil, errors.New("figures: the repertoire's file lacks the limits of its descriptors: " +
@@ -32,8 +32,8 @@ func CellsOf(run *runs.Run, r *runs.Repertoire) (*Cells, error) {
 	names := [2]string{"descriptor 1", "descriptor 2"}
 	if noted := run.Status.Descriptor; len(noted) == 2 {
 		names = [2]string(noted)
-	} else if known { // older runs do not record the names
-		names = e.names
+	} else if known := task.Descriptor.Components; len(known) == 2 { // older runs do not record them
+		names = [2]string(known)
 	}
 	c := &Cells{
 		XLabel: names[0], YLabel: names[1], Centroids: centroids, Descriptors: descriptors,
@@ -132,24 +132,15 @@ var (
 
 // Metrics draws maximum fitness, coverage and QD score of runs in a row for each of the axes.
 func Metrics(trained []*runs.Run, axes ...Axis) (*Figure, error) {
-	metrics := []struct{ column, label string }{
-		{"max_fitness", "Max fitness"}, {"coverage", "Coverage (%)"}, {"qd_score", "QD score"},
-	}
 	var panels []Panel
 	for _, axis := range axes {
-		for _, metric := range metrics {
-			panel := Panel{XLabel: axis.Label, YLabel: metric.label}
-			for _, run := range trained {
-				series, err := seriesOf(run, axis, metric.column)
-				if err != nil {
-					return nil, err
-				}
-				panel.Series = append(panel.Series, series)
-			}
-			panels = append(panels, panel)
+		more, err := columnPanels(trained, axis, "max_fitness", "coverage", "qd_score")
+		if err != nil {
+			return nil, err
 		}
+		panels = append(panels, more...)
 	}
-	return Curves(panels, len(metrics))
+	return Curves(panels, 3)
 }
 
 func seriesOf(run *runs.Run, axis Axis, metric string) (Series, error) {

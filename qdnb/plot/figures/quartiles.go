@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/floats"
+
 	"example.com/qdnb/qdnb/stats"
 )
 
@@ -102,12 +104,7 @@ func evenly(from, to float64, n int) []float64 {
 	if from == to {
 		return []float64{from}
 	}
-	grid := make([]float64, n)
-	for i := range grid {
-		grid[i] = from + (to-from)*float64(i)/float64(n-1)
-	}
-	grid[n-1] = to // exactly, so that interpolation stays inside
-	return grid
+	return floats.Span(make([]float64, n), from, to)
 }
 
 // interpolate returns y at x, which lies within the increasing xs.

@@ -78,17 +78,21 @@ func RepertoireMap(c Cells) (*Figure, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("figures: repertoire map: %w", err)
 	}
-	bar := newBar(&c)
-	p, err := c.panel(bar, nil)
+	return alone(&c, nil, nil, 4.4)
+}
+
+// alone draws a map with its colour bar and legend. Wide maps get a wider figure, so that areas are
+// about equal.
+func alone(m Map, labels *labelColors, key *legend, width vg.Length) (*Figure, error) {
+	bar := newBar(m)
+	p, err := m.panel(bar, labels)
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{panels: [][]*panel{{p}}, equal: true}
+	l := &layout{panels: [][]*panel{{p}}, equal: true, legend: key}
 	if bar != nil {
-		l.rightBars = []*colorBar{bar}
+		l.rightBars, width = []*colorBar{bar}, 4.4
 	}
-	// Wide descriptor spaces get a wider figure, so that areas are about equal.
-	width := vg.Length(4.4)
 	if p.aspect > 1.5 {
 		width = 6
 	}

@@ -3,11 +3,11 @@ package figures
 import (
 	"errors"
 	"fmt"
-	"image/color"
 	"maps"
 	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -105,10 +105,12 @@ func (r Responses) rows(k *key) *layout {
 				continue
 			}
 			if r.Nominal != 0 {
-				panels[j].plot.Add(verticalMark(r.Nominal))
+				panels[j].plot.Add(verticalMark(r.Nominal, panels[j].plot))
 			}
-			for _, s := range row[j].Series {
-				panels[j].plot.Add(dots{s, k.styles[s.Name].Color})
+			for _, s := range row[j].Series { // nothing was measured between the points
+				for _, run := range s.runs(row[j].LogX, row[j].LogY) {
+					panels[j].plot.Add(dots(points(s, run), k.styles[s.Name].Color, 1.2))
+				}
 			}
 		}
 		l.panels = append(l.panels, panels)
@@ -130,33 +132,10 @@ func drawLayout(c draw.Canvas, l *layout) error {
 	return l.draw(c)
 }
 
-// verticalMark is a thin dashed line at an x, over the whole height.
-type verticalMark float64
-
-// Plot implements plot.Plotter.
-func (m verticalMark) Plot(c draw.Canvas, p *plot.Plot) {
-	if x := float64(m); x >= p.X.Min && x <= p.X.Max {
-		toX, _ := p.Transforms(&c)
-		c.StrokeLine2(markStyle, toX(x), c.Min.Y, toX(x), c.Max.Y)
-	}
-}
-
 var markStyle = draw.LineStyle{Color: axisColor, Width: 0.6, Dashes: []vg.Length{2, 2}}
 
-// dots are small marks at the points of a series, because nothing was measured between them.
-type dots struct {
-	series Series
-	color  color.Color
-}
-
-// Plot implements plot.Plotter.
-func (d dots) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	for i, x := range d.series.X {
-		y := d.series.Y[i]
-		if x >= p.X.Min && x <= p.X.Max && y >= p.Y.Min && y <= p.Y.Max {
-			c.DrawGlyph(draw.GlyphStyle{Color: d.color, Radius: 1.2, Shape: draw.CircleGlyph{}},
-				vg.Point{X: toX(x), Y: toY(y)})
-		}
-	}
+// verticalMark returns a thin dashed line at an x, over the whole height.
+func verticalMark(x float64, p *plot.Plot) plot.Plotter {
+	return quiet{&plotter.Line{XYs: plotter.XYs{{X: x, Y: p.Y.Min}, {X: x, Y: p.Y.Max}},
+		LineStyle: markStyle}}
 }

@@ -15,15 +15,15 @@ const FolderVariable = cell.FolderVariable
 //
 // Inline figures are PNG, the only format that untrusted notebooks display, too. They have twice
 // the resolution of a screen and metadata that sets their natural size.
-func Show(name string, f *Figure) error {
+func (f *Figure) Show(name string) error {
 	if cell.In() {
-		return display(f)
+		return f.display()
 	}
 	return cell.Save("figure", name, f.Save, formats...)
 }
 
 // display sends the figure to the notebook.
-func display(f *Figure) error {
+func (f *Figure) display() error {
 	data, err := f.PNG(Resolution)
 	if err != nil {
 		return err

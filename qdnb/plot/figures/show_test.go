@@ -27,7 +27,7 @@ func TestShowSavesOutsideANotebook(t *testing.T) {
 		"already named.png": "already named.png",
 	} {
 		printed := captureStderr(t, func() {
-			if err := Show(name, f); err != nil {
+			if err := f.Show(name); err != nil {
 				t.Error(err)
 			}
 		})
@@ -43,7 +43,7 @@ func TestShowSavesOutsideANotebook(t *testing.T) {
 	t.Setenv(FolderVariable, "")
 	t.Chdir(t.TempDir())
 	captureStderr(t, func() {
-		if err := Show("here", f); err != nil {
+		if err := f.Show("here"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -66,14 +66,14 @@ func TestShowErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(FolderVariable, filepath.Join(dir, "file"))
-	if err := Show("skills", f); err == nil || !strings.Contains(err.Error(), FolderVariable) {
+	if err := f.Show("skills"); err == nil || !strings.Contains(err.Error(), FolderVariable) {
 		t.Errorf("folder that is a file: got error %v", err)
 	}
 	t.Setenv(FolderVariable, dir)
-	if err := Show("", f); err == nil || !strings.Contains(err.Error(), "needs a name") {
+	if err := f.Show(""); err == nil || !strings.Contains(err.Error(), "needs a name") {
 		t.Errorf("no name: got error %v", err)
 	}
-	if err := Show("tiny", f.Size(5, 5)); err == nil {
+	if err := f.Size(5, 5).Show("tiny"); err == nil {
 		t.Error("a figure that cannot be drawn gives no error")
 	}
 }

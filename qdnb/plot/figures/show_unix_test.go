@@ -16,7 +16,7 @@ func TestShowInANotebook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := celltest.Displayed(t, func() error { return Show("repertoire", f) })[0]
+	data := celltest.Displayed(t, func() error { return f.Show("repertoire") })[0]
 	png, ok := data.Data[protocol.MIMEImagePNG].([]byte)
 	if !ok || len(data.Data) != 1 {
 		t.Fatalf("sent %d formats, image/png among them: %v", len(data.Data), ok)

@@ -11,7 +11,7 @@ import (
 // SkillTrajectories draws the trajectories of all episodes in the last evaluation of the skills of
 // a finished run. Each skill has one colour, and the legend shows its mean fitness. The run must
 // use a paper environment whose descriptor is a position, see [ArenaOf]. For other environments use
-// qdnb.SkillTrajectoriesIn, which knows their limits and walls.
+// watch.SkillTrajectories, which knows their limits and walls.
 func SkillTrajectories(run *runs.Run) (*Figure, error) {
 	arena, err := ArenaOf(run.Config.Env)
 	if err != nil {
@@ -112,7 +112,7 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 			continue
 		}
 		last = k
-		if next := k + 1; goal != nil && next < steps && goal.contains(float64(positions[2*next]),
+		if next := k + 1; goal != nil && next < steps && contains(*goal, float64(positions[2*next]),
 			float64(positions[2*next+1])) {
 			return next + 1
 		}
@@ -124,7 +124,7 @@ func firstEpisode(positions, descriptor []float32, goal *Rect) int {
 }
 
 // contains reports whether a point is in the rectangle, allowing for float32 rounding at its edges.
-func (r Rect) contains(x, y float64) bool {
+func contains(r Rect, x, y float64) bool {
 	const margin = 1e-6
 	return x > min(r.X0, r.X1)-margin && x < max(r.X0, r.X1)+margin && y > min(r.Y0,
 		r.Y1)-margin && y < max(r.Y0, r.Y1)+margin

@@ -28,7 +28,8 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 			break
 		}
 	}
-	if last-first > 100 || first+1 == first { // the span is below the rounding error of its ends
+	// the span is below the rounding error of its ends
+	if last-first > 100 || math.Abs(first) >= 1<<53 {
 		return nil
 	}
 	largest := max(math.Abs(first*step), math.Abs(last*step))
@@ -38,6 +39,16 @@ func (t linearTicks) Ticks(low, high float64) []plot.Tick {
 		ticks = append(ticks, plot.Tick{Value: v, Label: formatTick(i*step, step, largest)})
 	}
 	return ticks
+}
+
+// Ticks returns labelled ticks at round values for up to the given number of intervals, or one tick
+// at low if there is no range to divide.
+func Ticks(low, high float64, intervals int) []plot.Tick {
+	if ticks := (linearTicks{intervals}).Ticks(low, high); ticks != nil {
+		return ticks
+	}
+	size := math.Abs(low)
+	return []plot.Tick{{Value: low, Label: formatTick(low, size, size)}}
 }
 
 // niceStep returns the smallest of 1, 2, 2.5, 5 and 10 times a power of ten that is at least raw.
@@ -52,14 +63,14 @@ func niceStep(raw float64) float64 {
 }
 
 // formatTick formats v with the decimals that step needs. If largest, the largest value of the
-// axis, is at least 10 000, all labels share a suffix (k, M, G). Negative values have a true minus
+// axis, is from 10 000 to 10¹⁵, all labels share a suffix (k, M, G). Negative values have a true minus
 // sign.
 func formatTick(v, step, largest float64) string {
 	if v == 0 || math.Abs(v) < step*1e-6 {
 		return "0"
 	}
 	suffix := ""
-	if largest >= 1e4 {
+	if largest >= 1e4 && largest < 1e15 {
 		for _, s := range []struct {
 			unit float64
 			name string

@@ -36,6 +36,7 @@ func TestTickLabels(t *testing.T) {
 		{linearTicks{4}, 1, 1, nil},
 		{linearTicks{4}, 0, math.Inf(1), nil},
 		{linearTicks{4}, 1e17, 1e17 + 16, nil},
+		{linearTicks{6}, 3.3333333333333335e299, 3.3333333333333343e299, nil},
 		{logTicks{4}, 1, 1e4, []string{"1", "10", "100", "1000", "10k"}},
 		{logTicks{3}, 1, 1e9, []string{"1", "1000", "1M", "1G"}},
 		{logTicks{4}, 3, 60, []string{"5", "10", "20", "50"}},

@@ -9,10 +9,12 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"example.com/qdnb/envs/catalog"
 )
 
-// Rect is a wall or a goal zone, given by two opposite corners.
-type Rect struct{ X0, Y0, X1, Y1 float64 }
+// Rect is a wall or a goal zone.
+type Rect = catalog.Rect
 
 // Path is a trajectory of a policy, such as one evaluation episode.
 type Path struct {
@@ -54,21 +56,8 @@ func Trajectories(a Arena) (*Figure, error) {
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("figures: trajectories: %w", err)
 	}
-	bar, labels := newBar(&a), newLabelColors(&a)
-	p, err := a.panel(bar, labels)
-	if err != nil {
-		return nil, err
-	}
-	l := &layout{panels: [][]*panel{{p}}, equal: true, legend: &legend{entries: labels.legend(&a)}}
-	width := vg.Length(4)
-	if bar != nil {
-		l.rightBars = []*colorBar{bar}
-		width = 4.4
-	}
-	if p.aspect > 1.5 {
-		width = 6
-	}
-	return l.figure(width * vg.Inch), nil
+	labels := newLabelColors(&a)
+	return alone(&a, labels, &legend{entries: labels.legend(&a)}, 4)
 }
 
 // axes implements [Map].
@@ -225,19 +214,7 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	for i, path := range a.Paths {
 		col := a.colors[i]
 		col.A = alpha
-		var lines [][]vg.Point
-		broken := true
-		for k := range path.X {
-			if !finite(path.X[k]) || !finite(path.Y[k]) {
-				broken = true
-				continue
-			}
-			if broken {
-				lines = append(lines, nil)
-				broken = false
-			}
-			lines[len(lines)-1] = append(lines[len(lines)-1], vg.Point{X: toX(path.X[k]), Y: toY(path.Y[k])})
-		}
+		lines := linesOf(path.X, path.Y, toX, toY)
 		c.StrokeLines(draw.LineStyle{Color: col, Width: width}, c.ClipLinesXY(lines...)...)
 	}
 	for i, path := range a.Paths {
@@ -246,6 +223,23 @@ func (a arenaPlot) Plot(c draw.Canvas, p *plot.Plot) {
 			endMark(c, vg.Point{X: toX(path.X[last]), Y: toY(path.Y[last])}, radius, a.colors[i])
 		}
 	}
+}
+
+// linesOf returns the lines of a path on the canvas; points that are not finite interrupt it.
+func linesOf(x, y []float64, toX, toY func(float64) vg.Length) (lines [][]vg.Point) {
+	broken := true
+	for k := range x {
+		if !finite(x[k]) || !finite(y[k]) {
+			broken = true
+			continue
+		}
+		if broken {
+			lines, broken = append(lines, nil), false
+		}
+		last := &lines[len(lines)-1]
+		*last = append(*last, vg.Point{X: toX(x[k]), Y: toY(y[k])})
+	}
+	return lines
 }
 
 // ends returns the first and last finite point.

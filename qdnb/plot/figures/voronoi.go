@@ -1,8 +1,10 @@
 package figures
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Voronoi returns the exact Voronoi cell of every site within the box from lower to upper: the
@@ -13,9 +15,8 @@ import (
 // the box. A site that duplicates an earlier one, or whose cell lies outside the box, has a nil
 // cell.
 //
-// Each cell is the box clipped by the bisectors to the other sites, nearest first. A bucket grid
-// stops the search once no further site can reach the cell. Evenly spread sites cost about O(n),
-// the worst case O(n²).
+// Each cell is the box clipped by the bisectors to the other sites, in both directions along x until
+// no further site can reach the cell. Evenly spread sites cost about O(n √n), the worst case O(n²).
 func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error) {
 	if err := checkLimits(lower, upper); err != nil {
 		return nil, fmt.Errorf("figures: Voronoi cells: %w", err)
@@ -25,10 +26,14 @@ func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error
 			return nil, fmt.Errorf("figures: Voronoi cells: site %d is not finite: (%g, %g)", i, s[0], s[1])
 		}
 	}
-	grid := newBuckets(sites)
+	order := make([]int, len(sites)) // by x
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(sites[i][0], sites[j][0]) })
 	cells := make([][][2]float64, len(sites))
-	for i := range sites {
-		cells[i] = grid.cell(i, lower, upper)
+	for place, i := range order {
+		cells[i] = cellOf(sites, order, place, lower, upper)
 	}
 	return cells, nil
 }
@@ -49,81 +54,33 @@ func checkLimits(lower, upper [2]float64) error {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// buckets is a grid of square buckets over the bounding box of the sites, about one site each.
-type buckets struct {
-	sites  [][2]float64
-	origin [2]float64
-	size   float64 // side of a bucket
-	n      [2]int  // buckets along x and y
-	items  [][]int // sites of bucket y*n[0]+x
-}
-
-func newBuckets(sites [][2]float64) *buckets {
-	b := &buckets{sites: sites, size: 1, n: [2]int{1, 1}}
-	if len(sites) == 0 {
-		return b
-	}
-	low, high := sites[0], sites[0]
-	for _, s := range sites {
-		for d := range 2 {
-			low[d], high[d] = min(low[d], s[d]), max(high[d], s[d])
-		}
-	}
-	w, h, count := high[0]-low[0], high[1]-low[1], float64(len(sites))
-	// The second term keeps the grid small where the sites lie almost on a line.
-	if size := max(math.Sqrt(w/count*h), max(w, h)/count); size > 0 {
-		b.size = size
-	}
-	b.origin = low
-	b.n = [2]int{int(w/b.size) + 1, int(h/b.size) + 1}
-	b.items = make([][]int, b.n[0]*b.n[1])
-	for i, s := range sites {
-		x, y := b.at(s)
-		b.items[y*b.n[0]+x] = append(b.items[y*b.n[0]+x], i)
-	}
-	return b
-}
-
-// at returns the bucket of a point of the bounding box.
-func (b *buckets) at(p [2]float64) (x, y int) {
-	return min(int((p[0]-b.origin[0])/b.size), b.n[0]-1), min(int((p[1]-b.origin[1])/b.size), b.n[1]-1)
-}
-
-// cell clips the box by the bisectors between site i and its neighbours.
-func (b *buckets) cell(i int, lower, upper [2]float64) [][2]float64 {
-	site := b.sites[i]
+// cellOf returns the cell of the site at a place in the order by x.
+func cellOf(sites [][2]float64, order []int, place int, lower, upper [2]float64) [][2]float64 {
+	i := order[place]
+	site := sites[i]
 	cell := [][2]float64{lower, {upper[0], lower[1]}, upper, {lower[0], upper[1]}}
 	reach := 2 * radius(cell, site) // a site further away than this cannot cut the cell
-	cx, cy := b.at(site)
-	for ring := 0; ring < max(b.n[0], b.n[1]) && float64(ring-1)*b.size <= reach; ring++ {
-		for y := max(cy-ring, 0); y <= min(cy+ring, b.n[1]-1); y++ {
-			step := 1
-			if y != cy-ring && y != cy+ring {
-				step = 2 * ring // inner rows have only the ring's two ends
-			}
-			for x := cx - ring; x <= cx+ring; x += max(step, 1) {
-				if x < 0 || x >= b.n[0] {
-					continue
-				}
-				for _, j := range b.items[y*b.n[0]+x] {
-					other := b.sites[j]
-					if other == site {
-						if j < i {
-							return nil
-						}
-						continue
-					}
-					if math.Hypot(other[0]-site[0], other[1]-site[1]) > reach {
-						continue
-					}
-					cell = clipNearer(cell, site, other)
-					if len(cell) < 3 {
-						return nil
-					}
-					reach = 2 * radius(cell, site)
-				}
-			}
+	// clip cuts off what is nearer to another site. It reports whether sites beyond could cut, too.
+	clip := func(at int) bool {
+		if len(cell) < 3 || at < 0 || at >= len(order) || math.Abs(sites[order[at]][0]-site[0]) > reach {
+			return false
 		}
+		switch other := sites[order[at]]; {
+		case other == site && order[at] < i:
+			cell = nil
+		case other != site && math.Hypot(other[0]-site[0], other[1]-site[1]) <= reach:
+			cell = clipNearer(cell, site, other)
+			reach = 2 * radius(cell, site)
+		}
+		return true
+	}
+	left, right := true, true
+	for away := 1; left || right; away++ {
+		left = left && clip(place-away)
+		right = right && clip(place+away)
+	}
+	if len(cell) < 3 {
+		return nil
 	}
 	return cell
 }

@@ -3,6 +3,8 @@ package scene
 import (
 	"fmt"
 	"math"
+
+	"gonum.org/v1/gonum/spatial/r3"
 )
 
 // Camera is the viewpoint of a picture. The zero value selects [Near].
@@ -31,21 +33,20 @@ func Near(f *Film, frame int, aspect float64) Camera {
 	if len(f.Frames[frame]) == 1 {
 		return Whole(f, aspect)
 	}
-	low, high := emptyBox()
-	for t, poses := range f.Frames {
-		at := poses[f.Follow].Position
-		at[2] = 0
-		l, h := emptyBox()
-		f.extent(t, false, &l, &h)
-		low, high = lower(low, l.minus(at)), upper(high, h.minus(at))
+	onGround := func(t int) r3.Vec {
+		at := f.Frames[t][f.Follow].Position
+		return r3.Vec{X: at[0], Y: at[1]}
 	}
-	at := f.Frames[frame][f.Follow].Position
-	at[2] = 0
+	box := emptyBox()
+	for t := range f.Frames {
+		around := f.extent(t, false, emptyBox()).Add(r3.Scale(-1, onGround(t)))
+		box = include(include(box, around.Min, 0), around.Max, 0)
+	}
 	elevation := float64(viewElevation)
-	if size := high.minus(low); size[1] < 0.4*size[0] {
+	if size := box.Size(); size.Y < 0.4*size.X {
 		elevation = planarElevation
 	}
-	return fit(low.plus(at), high.plus(at), viewAzimuth, elevation, aspect)
+	return fit(box.Add(onGround(frame)), viewAzimuth, elevation, aspect)
 }
 
 // Whole returns a camera that shows everything in all frames, oriented as a map.
@@ -54,48 +55,39 @@ func Whole(f *Film, aspect float64) Camera { return WholeFrom(f, -90, mapElevati
 // WholeFrom is [Whole] from another direction: azimuth of the eye in degrees from x to y, elevation
 // in degrees above the ground.
 func WholeFrom(f *Film, azimuth, elevation, aspect float64) Camera {
-	low, high := emptyBox()
+	box := emptyBox()
 	for t := range f.Frames {
-		f.extent(t, t == 0, &low, &high)
+		box = f.extent(t, t == 0, box)
 	}
-	return fit(low, high, azimuth, elevation, aspect)
+	return fit(box, azimuth, elevation, aspect)
 }
 
 // Around returns the camera moved around its target at the same distance: azimuth in degrees from x
 // to y, elevation in degrees above the ground, below 90.
 func (c Camera) Around(azimuth, elevation float64) Camera {
-	c.Eye = c.Target.along(direction(azimuth, elevation), c.Eye.minus(c.Target).length())
+	away := length(r3.Sub(c.Eye.r3(), c.Target.r3()))
+	c.Eye = vecOf(along(c.Target.r3(), direction(azimuth, elevation), away))
 	return c
 }
 
 // Closer returns the camera with the distance to its target multiplied by a factor.
 func (c Camera) Closer(factor float64) Camera {
-	c.Eye = c.Target.along(c.Eye.minus(c.Target), factor)
+	c.Eye = vecOf(along(c.Target.r3(), r3.Sub(c.Eye.r3(), c.Target.r3()), factor))
 	return c
 }
 
-func direction(azimuth, elevation float64) Vec {
+func direction(azimuth, elevation float64) r3.Vec {
 	a, e := azimuth*math.Pi/180, elevation*math.Pi/180
-	return Vec{math.Cos(e) * math.Cos(a), math.Cos(e) * math.Sin(a), math.Sin(e)}
+	return r3.Vec{X: math.Cos(e) * math.Cos(a), Y: math.Cos(e) * math.Sin(a), Z: math.Sin(e)}
 }
 
 // fit returns a camera that sees a box from a direction, from as near as possible.
-func fit(low, high Vec, azimuth, elevation, aspect float64) Camera {
-	c := Camera{Target: low.plus(high).scale(0.5), Angle: viewAngle}
-	c = Camera{Eye: c.Target.plus(direction(azimuth, elevation)), Target: c.Target, Angle: c.Angle}
-	right, up, ahead := c.axes()
+func fit(box r3.Box, azimuth, elevation, aspect float64) Camera {
+	target := box.Center()
+	right, up, ahead := Camera{Eye: vecOf(r3.Add(target, direction(azimuth, elevation))),
+		Target: vecOf(target)}.axes()
 	tall := math.Tan(viewAngle * math.Pi / 360)
 	wide := tall * aspect
-	var corners []Vec
-	for i := range 8 {
-		corner := low
-		for axis := range 3 {
-			if i>>axis&1 == 1 {
-				corner[axis] = high[axis]
-			}
-		}
-		corners = append(corners, corner.minus(c.Target))
-	}
 	// A corner at p, seen from -d times ahead, is inside if |p.right| <= wide (d + p.ahead). Moving
 	// the target by s to the right moves the bounds of both sides alike, so the best s makes them
 	// equal; likewise for up.
@@ -105,10 +97,10 @@ func fit(low, high Vec, azimuth, elevation, aspect float64) Camera {
 		for i := range most {
 			most[i] = math.Inf(-1)
 		}
-		for _, p := range corners {
-			z := p.dot(ahead)
-			for i, reach := range []float64{(p.dot(right) - side) / wide, -(p.dot(right) - side) / wide,
-				(p.dot(up) - height) / tall, -(p.dot(up) - height) / tall} {
+		for _, corner := range box.Vertices() {
+			p := r3.Sub(corner, target)
+			x, y, z := r3.Dot(p, right)-side, r3.Dot(p, up)-height, r3.Dot(p, ahead)
+			for i, reach := range []float64{x / wide, -x / wide, y / tall, -y / tall} {
 				most[i] = max(most[i], reach-z)
 			}
 		}
@@ -116,33 +108,34 @@ func fit(low, high Vec, azimuth, elevation, aspect float64) Camera {
 		side += (most[0] - most[1]) / 2 * wide
 		height += (most[2] - most[3]) / 2 * tall
 	}
-	c.Target = c.Target.along(right, side).along(up, height)
-	c.Eye = c.Target.along(ahead, -viewMargin*max(d, 1e-3))
-	return c
+	target = along(along(target, right, side), up, height)
+	return Camera{Eye: vecOf(along(target, ahead, -viewMargin*max(d, 1e-3))), Target: vecOf(target),
+		Angle: viewAngle}
 }
 
 // axes returns the directions of the picture: right, up, and into it.
-func (c Camera) axes() (right, up, ahead Vec) {
-	ahead = c.Target.minus(c.Eye).unit()
-	right = ahead.cross(Vec{0, 0, 1})
-	if right.length() < 1e-9 { // looks straight down or up
-		right = Vec{1}
+func (c Camera) axes() (right, up, ahead r3.Vec) {
+	ahead = unit(r3.Sub(c.Target.r3(), c.Eye.r3()))
+	right = r3.Cross(ahead, r3.Vec{Z: 1})
+	if length(right) < 1e-9 { // looks straight down or up
+		right = r3.Vec{X: 1}
 	}
-	right = right.unit()
-	return right, right.cross(ahead), ahead
+	right = unit(right)
+	return right, r3.Cross(right, ahead), ahead
 }
 
 // Project returns the position of a point in a picture of width x height pixels, from its upper
 // left corner. ok is false behind the eye.
 func (c Camera) Project(p Vec, width, height int) (x, y float64, ok bool) {
 	right, up, ahead := c.axes()
-	p = p.minus(c.Eye)
-	depth := p.dot(ahead)
+	seen := r3.Sub(p.r3(), c.Eye.r3())
+	depth := r3.Dot(seen, ahead)
 	if !(depth > 0) {
 		return 0, 0, false
 	}
 	scale := float64(height) / 2 / math.Tan(c.Angle*math.Pi/360) / depth
-	return float64(width)/2 + p.dot(right)*scale, float64(height)/2 - p.dot(up)*scale, true
+	return float64(width)/2 + r3.Dot(seen, right)*scale, float64(height)/2 - r3.Dot(seen, up)*scale,
+		true
 }
 
 func (c Camera) check() error {
@@ -155,41 +148,23 @@ func (c Camera) check() error {
 	return nil
 }
 
-func emptyBox() (low, high Vec) {
-	far := math.Inf(1)
-	return Vec{far, far, far}, Vec{-far, -far, -far}
-}
-
-func lower(v, w Vec) Vec { return Vec{min(v[0], w[0]), min(v[1], w[1]), min(v[2], w[2])} }
-func upper(v, w Vec) Vec { return Vec{max(v[0], w[0]), max(v[1], w[1]), max(v[2], w[2])} }
-
-// extent extends a box by the moving bodies in a frame and, if still is set, by the fixed ones.
-func (f *Film) extent(frame int, still bool, low, high *Vec) {
+// extent returns a box enlarged by the moving bodies in a frame and, if still is set, by the fixed
+// ones.
+func (f *Film) extent(frame int, still bool, box r3.Box) r3.Box {
 	for i, pose := range f.Poses(frame) {
 		if f.Bodies[i].Fixed && !still {
 			continue
 		}
-		*low, *high = lower(*low, pose.Position), upper(*high, pose.Position)
+		box = include(box, pose.Position.r3(), 0)
 		for _, s := range f.Bodies[i].Shapes {
-			var points []Vec
-			reach := Vec{}
 			if s.Kind == Box {
-				for k := range 8 {
-					p := s.A
-					for axis := range 3 {
-						if k>>axis&1 == 1 {
-							p[axis] = s.B[axis]
-						}
-					}
-					points = append(points, p)
+				for _, corner := range (r3.Box{Min: s.A.r3(), Max: s.B.r3()}).Vertices() {
+					box = include(box, pose.at(vecOf(corner)), 0)
 				}
-			} else {
-				points, reach = []Vec{s.A, s.B}, Vec{s.Radius, s.Radius, s.Radius}
+				continue
 			}
-			for _, p := range points {
-				at := pose.At(p)
-				*low, *high = lower(*low, at.minus(reach)), upper(*high, at.plus(reach))
-			}
+			box = include(include(box, pose.at(s.A), s.Radius), pose.at(s.B), s.Radius)
 		}
 	}
+	return box
 }

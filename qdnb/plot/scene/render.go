@@ -9,13 +9,15 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"gonum.org/v1/gonum/spatial/r3"
 )
 
 // maxPixels limits the size of a picture to what fits in memory.
 const maxPixels = 64 << 20
 
 // Render draws a frame of a film at width x height pixels by ray casting: glossy shapes on a
-// checkered ground that fades to white, with soft shadows, antialiased edges, and the trajectory so
+// checkered ground that fades to white, with shadows, antialiased edges, and the trajectory so
 // far of the followed body on the ground. Negative frames count from the end, starting at -1. A
 // picture of 400 x 300 pixels takes about a tenth of a second.
 func Render(f *Film, frame int, camera Camera, width, height int) (image.Image, error) {
@@ -74,7 +76,7 @@ func Strip(f *Film, n, width, height int) (image.Image, error) {
 
 // The appearance of pictures.
 var (
-	lightDirection = xyz{-0.42, -0.5, 1}.unit() // towards the lamp
+	lightDirection = unit(r3.Vec{X: -0.42, Y: -0.5, Z: 1}) // towards the lamp
 	background     = rgb{1, 1, 1}
 	groundColors   = [2]rgb{linear(color.NRGBA{R: 0xf6, G: 0xf6, B: 0xf5}),
 		linear(color.NRGBA{R: 0xe4, G: 0xe5, B: 0xe7})}
@@ -83,6 +85,7 @@ var (
 
 const (
 	ambient   = 0.45 // fraction of the light on the ground that comes from the sky
+	shaded    = 0.4  // fraction of the lamp's light in a shadow
 	shine     = 0.16 // strength of highlights
 	pathWidth = 0.006
 )
@@ -90,42 +93,33 @@ const (
 // world is a frame prepared for ray casting.
 type world struct {
 	solids        []solid
-	clusters      []cluster
 	ground        bool
-	eye           xyz
-	right, up     xyz // vectors to the edges of the picture, at distance 1
-	ahead         xyz
+	eye           r3.Vec
+	right, up     r3.Vec // vectors to the edges of the picture, at distance 1
+	ahead         r3.Vec
 	width, height int
 	pixel         float64 // angle of a pixel, rad
-	center        xyz     // of the visible ground
+	center        r3.Vec  // of the visible ground
 	half          float64 // half the larger of the width and height visible there
 	square        float64 // side length of the ground's squares
 	path          path
 }
 
 func newWorld(f *Film, frame int, c Camera, width, height int) *world {
-	w := &world{ground: f.Ground, eye: c.Eye.xyz(), width: width, height: height}
+	w := &world{ground: f.Ground, eye: c.Eye.r3(), width: width, height: height}
 	for i, pose := range f.Poses(frame) {
-		first := len(w.solids)
 		for _, s := range f.Bodies[i].Shapes {
-			solid := newSolid(s, pose)
-			solid.seenFrom(w.eye)
-			w.solids = append(w.solids, solid)
-		}
-		if first < len(w.solids) {
-			cluster := newCluster(w.solids, first)
-			cluster.seenFrom(w.eye)
-			w.clusters = append(w.clusters, cluster)
+			w.solids = append(w.solids, newSolid(s, pose))
 		}
 	}
 	right, up, ahead := c.axes()
 	tall := math.Tan(c.Angle * math.Pi / 360)
-	w.ahead, w.up, w.right = ahead.xyz(), up.scale(tall).xyz(),
-		right.scale(tall*float64(width)/float64(height)).xyz()
+	w.ahead, w.up, w.right = ahead, r3.Scale(tall, up),
+		r3.Scale(tall*float64(width)/float64(height), right)
 	w.pixel = 2 * tall / float64(height)
-	w.center = xyz{c.Target[0], c.Target[1], 0}
-	distance := c.Target.minus(c.Eye).length()
-	w.half = distance * max(w.up.length(), w.right.length())
+	w.center = r3.Vec{X: c.Target[0], Y: c.Target[1]}
+	distance := length(r3.Sub(c.Target.r3(), w.eye))
+	w.half = distance * max(length(w.up), length(w.right))
 	seen := 2 * tall * distance // visible height at the target
 	w.square = math.Pow(10, math.Floor(math.Log10(seen/3)))
 	for _, k := range []float64{5, 2} {
@@ -213,85 +207,69 @@ func (w *world) picture() *image.NRGBA {
 func (w *world) rows(do func(y int)) {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), w.height) {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for {
-				y := int(next.Add(1)) - 1
-				if y >= w.height {
-					return
-				}
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for y := int(next.Add(1)) - 1; y < w.height; y = int(next.Add(1)) - 1 {
 				do(y)
 			}
-		}()
+		})
 	}
 	group.Wait()
 }
 
-// cast follows a ray through a point of the picture, in pixels from its upper left corner.
-func (w *world) cast(x, y float64) sample {
-	d := w.ahead.along(w.right, 2*x/float64(w.width)-1).along(w.up, 1-2*y/float64(w.height)).unit()
-	near, found := math.Inf(1), -1
-	for k := range w.clusters {
-		c := &w.clusters[k]
-		if !c.mayHit(d) {
-			continue
-		}
-		for i := c.first; i < c.next; i++ {
-			if s := &w.solids[i]; s.mayHit(d) {
-				if t := s.hit(w.eye, d); t < near {
-					near, found = t, i
-				}
+// first returns the distance to the first solid along a ray, except one, and its index; or infinity
+// and -1.
+func (w *world) first(o, d r3.Vec, except int) (distance float64, index int) {
+	distance, index = math.Inf(1), -1
+	for i := range w.solids {
+		if i != except {
+			if t := w.solids[i].hit(o, d); t < distance {
+				distance, index = t, i
 			}
 		}
 	}
-	if w.ground && d.z < 0 && w.eye.z > 0 {
-		if t := -w.eye.z / d.z; t < near {
-			return sample{w.groundColor(w.eye.along(d, t), d, t), -1}
+	return distance, index
+}
+
+// cast follows a ray through a point of the picture, in pixels from its upper left corner.
+func (w *world) cast(x, y float64) sample {
+	d := unit(along(along(w.ahead, w.right, 2*x/float64(w.width)-1), w.up, 1-2*y/float64(w.height)))
+	near, found := w.first(w.eye, d, -1)
+	if w.ground && d.Z < 0 && w.eye.Z > 0 {
+		if t := -w.eye.Z / d.Z; t < near {
+			return sample{w.groundColor(along(w.eye, d, t), d, t), -1}
 		}
 	}
 	if found < 0 {
 		return sample{background, -1}
 	}
 	s := &w.solids[found]
-	p := w.eye.along(d, near)
+	p := along(w.eye, d, near)
 	n := s.normal(p, w.eye, d)
 	return sample{w.shade(p, n, d, s.albedo, shine, found), found}
 }
 
 // shade returns the colour of a surface. A horizontal surface under the open sky gets its albedo.
-func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
+func (w *world) shade(p, n, d r3.Vec, albedo rgb, shine float64, self int) rgb {
 	sky, light := 1.0, 1.0
-	for k := range w.clusters {
-		c := &w.clusters[k]
-		if lamp, open := c.mayBlock(p, c.radius); !lamp && !open {
-			continue
-		}
-		for i := c.first; i < c.next; i++ {
-			s := &w.solids[i]
-			if i == self {
-				continue
-			}
-			lamp, open := s.mayBlock(p, s.radius)
-			if lamp && light > 0.001 {
-				light *= s.lit(p, lightDirection)
-			}
-			if open {
-				sky *= 1 - 0.8*s.hidden(p, n)
-			}
+	if _, occluder := w.first(p, lightDirection, self); occluder >= 0 {
+		light = shaded
+	}
+	for i := range w.solids {
+		if i != self {
+			sky *= 1 - 0.8*w.solids[i].hidden(p, n)
 		}
 	}
 	if self >= 0 && w.ground { // the ground reflects light, and takes some away near it
-		sky *= 1 - 0.35*max(-n.z, 0)
+		sky *= 1 - 0.35*max(-n.Z, 0)
 	}
-	facing := n.dot(lightDirection)
-	direct := max(facing, 0) / lightDirection.z * (1 - ambient) * light
-	diffuse := direct + ambient*sky*(0.8+0.2*n.z)
+	facing := r3.Dot(n, lightDirection)
+	direct := max(facing, 0) / lightDirection.Z * (1 - ambient) * light
+	diffuse := direct + ambient*sky*(0.8+0.2*n.Z)
 	gloss := 0.0
 	if shine > 0 && facing > 0 {
-		half := lightDirection.minus(d).unit()
-		gloss = shine * light * math.Pow(max(n.dot(half), 0), 40)
+		half := unit(r3.Sub(lightDirection, d))
+		gloss = shine * light * math.Pow(max(r3.Dot(n, half), 0), 40)
 	}
 	var c rgb
 	for i := range c {
@@ -301,23 +279,23 @@ func (w *world) shade(p, n, d xyz, albedo rgb, shine float64, self int) rgb {
 }
 
 // groundColor returns the colour of the ground at p, t metres from the eye.
-func (w *world) groundColor(p, d xyz, t float64) rgb {
-	fade := smooth(1.2, 3.3, p.minus(w.center).length()/w.half)
+func (w *world) groundColor(p, d r3.Vec, t float64) rgb {
+	fade := smooth(1.2, 3.3, length(r3.Sub(p, w.center))/w.half)
 	if fade == 1 {
 		return background
 	}
 	// Squares smaller than a few pixels blend into one colour.
-	footprint := t * w.pixel / max(-d.z, 0.05)
+	footprint := t * w.pixel / max(-d.Z, 0.05)
 	blend := 0.5 * smooth(0.1, 0.5, footprint/w.square)
 	tile := 0
-	if int(math.Floor(p.x/w.square)+math.Floor(p.y/w.square))&1 != 0 {
+	if int(math.Floor(p.X/w.square)+math.Floor(p.Y/w.square))&1 != 0 {
 		tile = 1
 	}
 	albedo := groundColors[tile].mix(groundColors[1-tile], blend)
-	if wide := pathWidth * t / 2 * w.up.length() / 0.2; w.path.near(p.x, p.y, wide) {
+	if wide := pathWidth * t / 2 * length(w.up) / 0.2; w.path.near(p.X, p.Y, wide) {
 		albedo = pathColor
 	}
-	return w.shade(p, xyz{0, 0, 1}, d, albedo, 0, -1).mix(background, fade)
+	return w.shade(p, r3.Vec{Z: 1}, d, albedo, 0, -1).mix(background, fade)
 }
 
 // smooth increases from 0 at low to 1 at high.

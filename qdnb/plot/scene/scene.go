@@ -1,7 +1,7 @@
 // Package scene describes what an episode looks like: bodies made of simple shapes, and their poses
 // in each frame.
 //
-// A [Film] is plain data that qdnb.Film makes from an environment's model and a rollout. [Render]
+// A [Film] is plain data that package watch makes from an environment's model and a rollout. [Render]
 // draws a frame of it as a picture, and package viewer makes an interactive page of it. Neither
 // needs a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
 package scene
@@ -42,6 +42,15 @@ type Body struct {
 	Shapes []Shape
 	Fixed  bool
 	Pose   Pose // of a fixed body; of a moving body, its rest pose before any episode
+	// Joint attaches a moving body to another; nil for none. Pages of films with joints are smaller.
+	Joint *Joint `json:",omitempty"`
+}
+
+// Joint holds a point of a body at a point of another, except for some play.
+type Joint struct {
+	Parent   int // the other body: an earlier one, counted among the moving bodies
+	InParent Vec // the point in the frame of the other body
+	InBody   Vec // the point in the frame of the body
 }
 
 // Pose is the position and rotation of a body.
@@ -77,6 +86,16 @@ type Outcome struct {
 	Archived   bool      // the episode starts in the initial state of the repertoire
 }
 
+// Joints returns the joints of the moving bodies, nil for those without.
+func (f *Film) Joints() (joints []*Joint) {
+	for _, b := range f.Bodies {
+		if !b.Fixed {
+			joints = append(joints, b.Joint)
+		}
+	}
+	return joints
+}
+
 // Check reports what makes a film unusable.
 func (f *Film) Check() error {
 	moving := 0
@@ -110,6 +129,13 @@ func (f *Film) Check() error {
 		return fmt.Errorf("scene: Follow is %d: want an index of the %d moving bodies", f.Follow, moving)
 	case f.Rewards != nil && len(f.Rewards) != len(f.Frames):
 		return fmt.Errorf("scene: %d rewards for %d frames", len(f.Rewards), len(f.Frames))
+	}
+	for i, j := range f.Joints() {
+		if j != nil && (j.Parent < 0 || j.Parent >= i || !finite(j.InParent[:]...) ||
+			!finite(j.InBody[:]...)) {
+			return fmt.Errorf("scene: the joint of moving body %d is %+v: want an earlier one as its "+
+				"parent and finite points", i, *j)
+		}
 	}
 	for t, frame := range f.Frames {
 		if len(frame) != moving {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/spatial/r3"
 )
 
 var update = flag.Bool("update", false, "rewrite the images in testdata")
@@ -118,42 +120,39 @@ func TestHits(t *testing.T) {
 			Vec{1, 0, 0}, 5 - math.Sqrt2},
 	} {
 		s := newSolid(c.shape, c.pose)
-		if got := s.hit(c.o.xyz(), c.d.xyz()); !(math.Abs(got-c.want) < 1e-9 || got == c.want) {
+		if got := s.hit(c.o.r3(), c.d.r3()); !(math.Abs(got-c.want) < 1e-9 || got == c.want) {
 			t.Errorf("%s: distance %g, want %g", c.what, got, c.want)
 			continue
 		}
 		if math.IsInf(c.want, 1) {
 			continue
 		}
-		if n := s.normal(c.o.along(c.d, c.want).xyz(), c.o.xyz(),
-			c.d.xyz()); math.Abs(n.length()-1) > 1e-9 || n.dot(c.d.xyz()) > 0 {
+		if n := s.normal(along(c.o.r3(), c.d.r3(), c.want), c.o.r3(),
+			c.d.r3()); math.Abs(length(n)-1) > 1e-9 || r3.Dot(n, c.d.r3()) > 0 {
 			t.Errorf("%s: normal %v", c.what, n)
 		}
 	}
 }
 
-// An object above a point blocks its light, one next to it does not, and the edge of a shadow is in
-// between.
+// An object above a point blocks its light; one next to it or below does not.
 func TestShadows(t *testing.T) {
 	for _, shape := range []Shape{{Radius: 1}, {Kind: Box, A: Vec{-1, -1, -1}, B: Vec{1, 1, 1}}} {
-		s := newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})
-		up := xyz{0, 0, 1}
-		if under, beside, above := s.lit(xyz{}, up), s.lit(xyz{3, 0, 0}, up),
-			s.lit(xyz{0, 0, 9}, up); under != 0 || beside != 1 || above != 1 {
-			t.Errorf("%v: light %g, %g and %g below, beside and above, want 0, 1, 1", shape, under, beside,
-				above)
+		w := &world{solids: []solid{newSolid(shape, Pose{Vec{0, 0, 5}, Quat{1}})}}
+		for at, want := range map[Vec]int{{}: 0, {3}: -1, {0, 0, 9}: -1} {
+			if _, occluder := w.first(at.r3(), r3.Vec{Z: 1}, -1); occluder != want {
+				t.Errorf("%v: occluder %d above %v, want %d", shape, occluder, at, want)
+			}
 		}
-	}
-	s := newSolid(Shape{A: Vec{-9}, B: Vec{9}, Radius: 1}, Pose{Vec{0, 0, 5}, Quat{1}})
-	if edge := s.lit(xyz{0, 1, 0}, xyz{0, 0, 1}); math.Abs(edge-0.5) > 1e-9 {
-		t.Errorf("light %g at the edge of a shadow, want a half", edge)
+		if _, self := w.first(r3.Vec{}, r3.Vec{Z: 1}, 0); self != -1 {
+			t.Error("a solid shades itself")
+		}
 	}
 }
 
 // A mirrored scene under light from straight above gives the mirrored picture.
 func TestSymmetry(t *testing.T) {
-	defer func(d xyz) { lightDirection = d }(lightDirection)
-	lightDirection = xyz{0, 0, 1}
+	defer func(d r3.Vec) { lightDirection = d }(lightDirection)
+	lightDirection = r3.Vec{Z: 1}
 	f := oneBall(Vec{0, 0, 0.5}, 0.3)
 	f.Ground = true
 	f.Bodies = append(f.Bodies, Body{Name: "arms", Fixed: true, Pose: Pose{Vec{0, 0, 0.5}, Quat{1}},
@@ -261,22 +260,17 @@ func TestCameras(t *testing.T) {
 		height := 200
 		width := int(aspect * float64(height))
 		for name, c := range map[string]Camera{"whole": Whole(f, aspect), "near": Near(f, 7, aspect)} {
-			low, high := emptyBox()
+			box := emptyBox()
 			if name == "whole" {
 				for t := range f.Frames {
-					f.extent(t, true, &low, &high)
+					box = f.extent(t, true, box)
 				}
 			} else {
-				f.extent(7, false, &low, &high)
+				box = f.extent(7, false, box)
 			}
 			var widest float64
-			for i := range 8 {
-				p := low
-				for axis := range 3 {
-					if i>>axis&1 == 1 {
-						p[axis] = high[axis]
-					}
-				}
+			for _, corner := range box.Vertices() {
+				p := vecOf(corner)
 				x, y, ok := c.Project(p, width, height)
 				if !ok || x < 0 || x > float64(width) || y < 0 || y > float64(height) {
 					t.Errorf("%s, aspect %g: corner %v is at %.0f, %.0f", name, aspect, p, x, y)
@@ -294,11 +288,12 @@ func TestCameras(t *testing.T) {
 	}
 	c := Near(f, 0, 1)
 	far := c.Closer(2).Around(0, 45)
-	if d := far.Eye.minus(far.Target).length() / c.Eye.minus(c.Target).length(); math.Abs(d-2) >
+	away := func(c Camera) r3.Vec { return r3.Sub(c.Eye.r3(), c.Target.r3()) }
+	if d := length(away(far)) / length(away(c)); math.Abs(d-2) >
 		1e-9 || math.Abs(far.Eye[1]-far.Target[1]) > 1e-9 {
 		t.Errorf("twice as far is %g times, at %v from %v", d, far.Eye, far.Target)
 	}
-	if _, _, ok := c.Project(c.Eye.along(c.Target.minus(c.Eye), -1), 9, 9); ok {
+	if _, _, ok := c.Project(vecOf(r3.Add(c.Eye.r3(), away(c))), 9, 9); ok {
 		t.Error("what is behind the eye is in the picture")
 	}
 }
@@ -311,17 +306,18 @@ func TestMistakes(t *testing.T) {
 		return f
 	}
 	for want, f := range map[string]*Film{
-		"without frames":  spoiled(func(f *Film) { f.Frames = nil }),
-		"seconds between": spoiled(func(f *Film) { f.Step = 0 }),
-		"moving bodies":   spoiled(func(f *Film) { f.Follow = 2 }),
-		"rewards for":     spoiled(func(f *Film) { f.Rewards = []float64{1} }),
-		"has 1 poses":     spoiled(func(f *Film) { f.Frames[3] = f.Frames[3][:1] }),
-		"frame 4":         spoiled(func(f *Film) { f.Frames[4][1].Position[2] = nan }),
-		"quaternion":      spoiled(func(f *Film) { f.Frames[4][1].Rotation = Quat{} }),
-		"has radius":      spoiled(func(f *Film) { f.Bodies[0].Shapes[0].Radius = -1 }),
-		"corners":         spoiled(func(f *Film) { f.Bodies[2].Shapes[0].B = Vec{} }),
-		"not finite":      spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
-		"pose of wall":    spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
+		"without frames":             spoiled(func(f *Film) { f.Frames = nil }),
+		"seconds between":            spoiled(func(f *Film) { f.Step = 0 }),
+		"moving bodies":              spoiled(func(f *Film) { f.Follow = 2 }),
+		"rewards for":                spoiled(func(f *Film) { f.Rewards = []float64{1} }),
+		"has 1 poses":                spoiled(func(f *Film) { f.Frames[3] = f.Frames[3][:1] }),
+		"frame 4":                    spoiled(func(f *Film) { f.Frames[4][1].Position[2] = nan }),
+		"quaternion":                 spoiled(func(f *Film) { f.Frames[4][1].Rotation = Quat{} }),
+		"has radius":                 spoiled(func(f *Film) { f.Bodies[0].Shapes[0].Radius = -1 }),
+		"corners":                    spoiled(func(f *Film) { f.Bodies[2].Shapes[0].B = Vec{} }),
+		"not finite":                 spoiled(func(f *Film) { f.Bodies[0].Shapes[0].A[0] = math.Inf(1) }),
+		"the joint of moving body 1": spoiled(func(f *Film) { f.Bodies[3].Joint = &Joint{Parent: 1} }),
+		"pose of wall":               spoiled(func(f *Film) { f.Bodies[1].Pose.Rotation = Quat{} }),
 	} {
 		for _, err := range []error{f.Check(), second(Render(f, 0, Camera{}, 9, 9)),
 			second(Strip(f, 2, 9, 9))} {

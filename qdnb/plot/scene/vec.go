@@ -1,63 +1,47 @@
 package scene
 
-import "math"
+import (
+	"math"
 
-func (v Vec) plus(w Vec) Vec  { return v.xyz().plus(w.xyz()).vec() }
-func (v Vec) minus(w Vec) Vec { return v.xyz().minus(w.xyz()).vec() }
+	"gonum.org/v1/gonum/num/quat"
+	"gonum.org/v1/gonum/spatial/r3"
+)
+
+func (v Vec) r3() r3.Vec    { return r3.Vec{X: v[0], Y: v[1], Z: v[2]} }
+func vecOf(v r3.Vec) Vec    { return Vec{v.X, v.Y, v.Z} }
+func same(x float64) r3.Vec { return r3.Vec{X: x, Y: x, Z: x} }
 
 // along returns v + t d.
-func (v Vec) along(d Vec, t float64) Vec { return v.xyz().along(d.xyz(), t).vec() }
+func along(v, d r3.Vec, t float64) r3.Vec { return r3.Add(v, r3.Scale(t, d)) }
 
-func (v Vec) scale(k float64) Vec { return v.xyz().scale(k).vec() }
-func (v Vec) dot(w Vec) float64   { return v.xyz().dot(w.xyz()) }
-func (v Vec) cross(w Vec) Vec     { return v.xyz().cross(w.xyz()).vec() }
-func (v Vec) length() float64     { return v.xyz().length() }
-func (v Vec) unit() Vec           { return v.xyz().unit().vec() }
+// length is faster than r3.Norm, which cannot overflow.
+func length(v r3.Vec) float64 { return math.Sqrt(r3.Norm2(v)) }
 
-// xyz is a [Vec] for computation. Go keeps fields in registers but array elements in memory, which
-// is several times slower.
-type xyz struct{ x, y, z float64 }
+func unit(v r3.Vec) r3.Vec { return r3.Scale(1/length(v), v) }
 
-func (v Vec) xyz() xyz { return xyz{v[0], v[1], v[2]} }
-func (v xyz) vec() Vec { return Vec{v.x, v.y, v.z} }
-
-func (v xyz) plus(w xyz) xyz             { return xyz{v.x + w.x, v.y + w.y, v.z + w.z} }
-func (v xyz) minus(w xyz) xyz            { return xyz{v.x - w.x, v.y - w.y, v.z - w.z} }
-func (v xyz) along(d xyz, t float64) xyz { return xyz{v.x + t*d.x, v.y + t*d.y, v.z + t*d.z} }
-func (v xyz) scale(k float64) xyz        { return xyz{k * v.x, k * v.y, k * v.z} }
-func (v xyz) dot(w xyz) float64          { return v.x*w.x + v.y*w.y + v.z*w.z }
-func (v xyz) cross(w xyz) xyz {
-	return xyz{v.y*w.z - v.z*w.y, v.z*w.x - v.x*w.z, v.x*w.y - v.y*w.x}
+// rotation returns the rotation of a quaternion of any nonzero length.
+func (q Quat) rotation() r3.Rotation {
+	n := quat.Number{Real: q[0], Imag: q[1], Jmag: q[2], Kmag: q[3]}
+	return r3.Rotation(quat.Scale(1/quat.Abs(n), n))
 }
-func (v xyz) length() float64 { return math.Sqrt(v.dot(v)) }
-
-// unit returns v scaled to length 1.
-func (v xyz) unit() xyz { return v.scale(1 / v.length()) }
-
-// matrix holds the columns of a rotation, the images of the axes.
-type matrix struct{ x, y, z xyz }
-
-// matrix returns the rotation of a quaternion of any nonzero length.
-func (q Quat) matrix() matrix {
-	n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
-	w, x, y, z := q[0]/n, q[1]/n, q[2]/n, q[3]/n
-	return matrix{
-		xyz{1 - 2*(y*y+z*z), 2 * (x*y + w*z), 2 * (x*z - w*y)},
-		xyz{2 * (x*y - w*z), 1 - 2*(x*x+z*z), 2 * (y*z + w*x)},
-		xyz{2 * (x*z + w*y), 2 * (y*z - w*x), 1 - 2*(x*x+y*y)},
-	}
-}
-
-func (m matrix) turn(v xyz) xyz { return m.x.scale(v.x).along(m.y, v.y).along(m.z, v.z) }
-
-// inverse applies the inverse rotation.
-func (m matrix) inverse(v xyz) xyz { return xyz{m.x.dot(v), m.y.dot(v), m.z.dot(v)} }
-
-func (m matrix) column(axis int) xyz { return [3]xyz{m.x, m.y, m.z}[axis] }
 
 // At returns the world position of a point in the body's frame.
-func (p Pose) At(point Vec) Vec { return p.at(point).vec() }
+func (p Pose) At(point Vec) Vec { return vecOf(p.at(point)) }
 
-func (p Pose) at(point Vec) xyz {
-	return p.Position.xyz().plus(p.Rotation.matrix().turn(point.xyz()))
+func (p Pose) at(point Vec) r3.Vec {
+	return r3.Add(p.Position.r3(), p.Rotation.rotation().Rotate(point.r3()))
+}
+
+// emptyBox returns a box that [include] can only enlarge.
+func emptyBox() r3.Box {
+	return r3.Box{Min: same(math.Inf(1)), Max: same(math.Inf(-1))}
+}
+
+// include returns the box enlarged by a ball.
+func include(b r3.Box, center r3.Vec, radius float64) r3.Box {
+	low, high := r3.Sub(center, same(radius)), r3.Add(center, same(radius))
+	return r3.Box{
+		Min: r3.Vec{X: min(b.Min.X, low.X), Y: min(b.Min.Y, low.Y), Z: min(b.Min.Z, low.Z)},
+		Max: r3.Vec{X: max(b.Max.X, high.X), Y: max(b.Max.Y, high.Y), Z: max(b.Max.Z, high.Z)},
+	}
 }

@@ -66,3 +66,52 @@ func Numbers(values ...float64) []string {
 	}
 	return texts
 }
+
+// Short formats a number in a sentence or a label: some significant digits, or all digits before
+// the decimal point of numbers below 1e9.
+func Short(v float64, digits int) string {
+	if size := math.Abs(v); size >= math.Pow10(digits)-0.5 && size < 1e9 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', digits, 64)
+}
+
+// Probability formats a P value: "< 0.001", or three decimals.
+func Probability(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return strconv.FormatFloat(p, 'f', 3, 64)
+}
+
+// Count formats a number with up to three digits and a unit: 950, 1.2k, 35k, 1.1M, 120M.
+func Count(n float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if n >= 0.9995*unit.size {
+			return scaled(n/unit.size, 99.5) + unit.name
+		}
+	}
+	return fmt.Sprintf("%.0f", n)
+}
+
+// Duration formats seconds, as minutes from two minutes on and as hours from two hours on.
+func Duration(seconds float64) string {
+	switch {
+	case seconds < 120:
+		return scaled(seconds, 9.95) + " s"
+	case seconds < 7200:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.1f h", seconds/3600)
+}
+
+// scaled formats a number with a decimal if it is below a limit and the decimal is not 0.
+func scaled(v, limit float64) string {
+	if v < limit {
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
+	}
+	return fmt.Sprintf("%.0f", v)
+}

@@ -53,7 +53,7 @@ func (t *Table) Save(path string) error {
 //
 // In a notebook the output is HTML, which untrusted notebooks display, too, with plain text as an
 // alternative.
-func Show(name string, t *Table) error {
+func (t *Table) Show(name string) error {
 	if cell.In() {
 		return cell.Send(map[protocol.MIMEType]any{protocol.MIMETextHTML: t.HTML(),
 			protocol.MIMETextPlain: t.Text()})

@@ -48,6 +48,50 @@ func TestNotation(t *testing.T) {
 	}
 }
 
+func TestShort(t *testing.T) {
+	for _, c := range []struct {
+		v      float64
+		digits int
+		want   string
+	}{
+		{0, 3, "0"}, {0.12345, 3, "0.123"}, {-0.5, 3, "-0.5"}, {123.4, 3, "123"}, {999.4, 3, "999"},
+		{999.7, 3, "1000"}, {-999.7, 3, "-1000"}, {17234.4, 3, "17234"}, {234567, 3, "234567"},
+		{2.04e-5, 2, "2e-05"}, {12.4, 2, "12"}, {99.7, 2, "100"}, {228.4, 2, "228"}, {1e9, 2, "1e+09"},
+		{math.NaN(), 3, "NaN"}, {math.Inf(-1), 3, "-Inf"},
+	} {
+		if got := tables.Short(c.v, c.digits); got != c.want {
+			t.Errorf("%v is %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+func TestProbability(t *testing.T) {
+	for p, want := range map[float64]string{0.0009: "< 0.001", 0.001: "0.001", 0.25: "0.250"} {
+		if got := tables.Probability(p); got != want {
+			t.Errorf("%v is %s, want %s", p, got, want)
+		}
+	}
+}
+
+func TestCountAndDuration(t *testing.T) {
+	for n, want := range map[float64]string{
+		0: "0", 600: "600", 999: "999", 1000: "1k", 1234: "1.2k", 35_000: "35k", 99_900: "100k",
+		999_400: "999k", 999_600: "1M", 1.25e6: "1.2M",
+		1.6e9: "1.6G", 1.2e8: "120M",
+	} {
+		if got := tables.Count(n); got != want {
+			t.Errorf("%g is %q, want %q", n, got, want)
+		}
+	}
+	for s, want := range map[float64]string{0: "0 s", 2: "2 s", 7.62: "7.6 s", 9.96: "10 s",
+		119: "119 s", 130: "2 min", 3600: "60 min",
+		9000: "2.5 h"} {
+		if got := tables.Duration(s); got != want {
+			t.Errorf("%g s is %q, want %q", s, got, want)
+		}
+	}
+}
+
 // Readers see a minus sign before numbers and in exponents; programs that read CSV get a hyphen.
 // Names keep their hyphens.
 func TestMinus(t *testing.T) {
@@ -220,7 +264,7 @@ func TestSave(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := tables.Show(filepath.Join(dir, "shown.csv"), sample()); err != nil {
+	if err := sample().Show(filepath.Join(dir, "shown.csv")); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir,

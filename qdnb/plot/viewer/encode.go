@@ -7,8 +7,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
@@ -17,7 +15,6 @@ import (
 const (
 	finest       = 1e-3 // metres; coarser for films that span more than 65 m
 	rotationStep = 1.0 / 2048
-	linkWithin   = 0.02 // metres of play up to which a joint is recognised
 )
 
 // packed is a film's motion in the format that the page reads (src/motion.js), deflated: eight
@@ -35,9 +32,8 @@ type packed struct {
 
 // pack quantises and deflates the motion of a film.
 //
-// The position of a body that is linked to another by a joint follows from the joint, except for
-// the play of the joint. Only the difference is stored, which is close to zero. Joints are detected
-// from the motion alone.
+// The position of a body with a joint follows from the joint, except for the play of the joint. Only
+// the difference is stored, which is close to zero.
 func pack(f *scene.Film) (packed, error) {
 	low, high := span(f)
 	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}
@@ -46,6 +42,7 @@ func pack(f *scene.Film) (packed, error) {
 		p.step = max(p.step, (high[d]-low[d])/65000)
 	}
 	moving := len(f.Frames[0])
+	joints := f.Joints()
 	var head []float32
 	var channels [][]int16
 	seen := make([][]scene.Pose, moving) // as the page decodes them
@@ -80,7 +77,13 @@ func pack(f *scene.Film) (packed, error) {
 				*q = unit(*q)
 			}
 		}
-		to, link := findLink(f, seen, b)
+		joint, to, link := joints[b], -1, [6]float32{}
+		if joint != nil {
+			to = joint.Parent
+			for d := range 3 { // the page adds both vectors
+				link[d], link[3+d] = float32(joint.InParent[d]), -float32(joint.InBody[d])
+			}
+		}
 		head = append(head, float32(to), float32(sign*(without+1)))
 		head = append(head, link[:]...)
 		positions := make([][]int16, 3)
@@ -89,8 +92,8 @@ func pack(f *scene.Film) (packed, error) {
 		}
 		for t, frame := range f.Frames {
 			expected := p.origin
-			if to >= 0 {
-				expected = linked(seen[to][t], seen[b][t].Rotation, link)
+			if joint != nil {
+				expected = linked(seen[to][t], seen[b][t].Rotation, joint)
 			}
 			for d := range 3 {
 				n := math.Round((frame[b].Position[d] - expected[d]) / p.step)
@@ -197,77 +200,13 @@ func unit(q scene.Quat) scene.Quat {
 	return scene.Quat{q[0] / n, q[1] / n, q[2] / n, q[3] / n}
 }
 
-// matrix returns the rows of a rotation matrix.
-func matrix(q scene.Quat) [3][3]float64 {
-	w, x, y, z := q[0], q[1], q[2], q[3]
-	return [3][3]float64{
-		{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)},
-		{2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)},
-		{2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)},
+// linked returns the position of a body with the given rotation whose joint holds.
+func linked(parent scene.Pose, rotation scene.Quat, j *scene.Joint) scene.Vec {
+	at, back := parent.At(j.InParent), scene.Pose{Rotation: rotation}.At(j.InBody)
+	for d := range at {
+		at[d] -= back[d]
 	}
-}
-
-// linked returns the position of a body with the given rotation that is linked to another. link
-// holds the joint in the frame of the other body, and the vector from the joint to the body in the
-// frame of the body.
-func linked(to scene.Pose, rotation scene.Quat, link [6]float32) scene.Vec {
-	a, b := matrix(to.Rotation), matrix(rotation)
-	p := to.Position
-	for i := range 3 {
-		for j := range 3 {
-			p[i] += a[i][j]*float64(link[j]) + b[i][j]*float64(link[3+j])
-		}
-	}
-	return p
-}
-
-// findLink returns the earlier body to which body b is linked, found by least squares over some of
-// the frames, or -1 if there is none.
-func findLink(f *scene.Film, seen [][]scene.Pose, b int) (to int, link [6]float32) {
-	to = -1
-	best := linkWithin
-	every := max(1, len(f.Frames)/40)
-	for a := range b {
-		var normal [36]float64
-		var right [6]float64
-		for t := 0; t < len(f.Frames); t += every {
-			ra, rb := matrix(seen[a][t].Rotation), matrix(seen[b][t].Rotation)
-			for i := range 3 {
-				row := [6]float64{ra[i][0], ra[i][1], ra[i][2], rb[i][0], rb[i][1], rb[i][2]}
-				d := f.Frames[t][b].Position[i] - seen[a][t].Position[i]
-				for j := range 6 {
-					right[j] += row[j] * d
-					for k := range 6 {
-						normal[6*j+k] += row[j] * row[k]
-					}
-				}
-			}
-		}
-		for j := range 6 { // motion in a plane, or without bending, does not determine the joint
-			normal[7*j] += 1e-6
-		}
-		var x mat.VecDense
-		if err := x.SolveVec(mat.NewDense(6, 6, normal[:]), mat.NewVecDense(6, right[:])); err != nil {
-			if _, close := err.(mat.Condition); !close {
-				continue
-			}
-		}
-		var found [6]float32
-		for j := range found {
-			found[j] = float32(x.AtVec(j))
-		}
-		worst := 0.0
-		for t := range f.Frames {
-			p := linked(seen[a][t], seen[b][t].Rotation, found)
-			for i := range 3 {
-				worst = max(worst, math.Abs(p[i]-f.Frames[t][b].Position[i]))
-			}
-		}
-		if worst < best {
-			best, to, link = worst, a, found
-		}
-	}
-	return to, link
+	return at
 }
 
 // encodeChannel encodes differences of the order, 0 to 2, that makes them smallest.

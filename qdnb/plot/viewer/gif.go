@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -31,21 +32,8 @@ const maxAnimationPixels = 256 << 20
 
 // withDefaults fills in what is not set, and checks the rest.
 func (a Animation) withDefaults(films int) (Animation, error) {
-	if a.Width == 0 {
-		a.Width = 240
-	}
-	if a.Height == 0 {
-		a.Height = 180
-	}
-	if a.Columns == 0 {
-		a.Columns = 4
-	}
-	if a.Rate == 0 {
-		a.Rate = 12.5
-	}
-	if a.Seconds == 0 {
-		a.Seconds = 5
-	}
+	a.Width, a.Height = cmp.Or(a.Width, 240), cmp.Or(a.Height, 180)
+	a.Columns, a.Rate, a.Seconds = cmp.Or(a.Columns, 4), cmp.Or(a.Rate, 12.5), cmp.Or(a.Seconds, 5)
 	a.Columns = min(a.Columns, films)
 	switch {
 	case films == 0:

@@ -26,8 +26,8 @@ type (
 	}
 	indexed struct {
 		Number     int       `json:"n"`
-		Fitness    *float64  `json:"f"`
-		Descriptor []float64 `json:"d,omitempty"`
+		Fitness    *float32  `json:"f"`
+		Descriptor []float32 `json:"d,omitempty"`
 		Film       int       `json:"m"` // -1: none
 		Polygon    []float64 `json:"p,omitempty"`
 	}
@@ -47,8 +47,8 @@ type (
 		Standing bool         `json:"standing"`
 
 		// The outcome, as in an entry; null if unknown.
-		Fitness    *float64  `json:"f"`
-		Descriptor []float64 `json:"d,omitempty"`
+		Fitness    *float32  `json:"f"`
+		Descriptor []float32 `json:"d,omitempty"`
 		Archived   bool      `json:"archived"`
 	}
 	set struct {
@@ -93,10 +93,10 @@ func (p *Page) index() (*index, []string, error) {
 	for _, e := range p.entries {
 		in := indexed{Number: e.Number, Film: -1}
 		if filled(e.Fitness) {
-			in.Fitness = rounded(e.Fitness)
+			in.Fitness = float32Of(e.Fitness)
 			low, high = min(low, e.Fitness), max(high, e.Fitness)
 		}
-		in.Descriptor = allRounded(e.Descriptor)
+		in.Descriptor = allFloat32(e.Descriptor)
 		if f := e.Film; f != nil {
 			if err := f.Check(); err != nil {
 				return nil, nil, err
@@ -122,10 +122,8 @@ func (p *Page) index() (*index, []string, error) {
 				Reward: packed.reward, Extent: packed.extent, Standing: packed.standing,
 			}
 			if o := f.Outcome; o != nil {
-				if filled(o.Fitness) {
-					film.Fitness = rounded(o.Fitness)
-				}
-				film.Descriptor, film.Archived = allRounded(o.Descriptor), o.Archived
+				film.Fitness = float32Of(o.Fitness)
+				film.Descriptor, film.Archived = allFloat32(o.Descriptor), o.Archived
 			}
 			x.Films = append(x.Films, film)
 			motions = append(motions, packed.data)
@@ -204,54 +202,30 @@ func setOf(f *scene.Film) set {
 	return s
 }
 
-// rounded keeps seven significant digits, like float32.
-func rounded(x float64) *float64 {
-	if x != 0 && filled(x) {
-		scale := math.Pow(10, 6-math.Floor(math.Log10(math.Abs(x))))
-		if r := math.Round(x*scale) / scale; filled(r) {
-			x = r
-		}
-	}
-	return &x
-}
-
-// allRounded returns rounded values, or nil if one of them is not finite.
-func allRounded(values []float64) []float64 {
-	var all []float64
+// allFloat32 returns values as float32, or nil if one of them is not finite.
+func allFloat32(values []float64) []float32 {
+	var all []float32
 	for _, v := range values {
 		if !filled(v) {
 			return nil
 		}
-		all = append(all, *rounded(v))
+		all = append(all, float32(v))
 	}
 	return all
 }
 
-// ticks returns three to seven round values from low to high.
-func ticks(low, high float64) []tick {
-	if !(low < high) || math.IsInf(high-low, 0) {
-		return []tick{{low, strings.ReplaceAll(fmt.Sprintf("%.4g", low), "-", "−")}}
+// float32Of returns a pointer to a finite value as float32, else nil.
+func float32Of(v float64) *float32 {
+	if x := float32(v); filled(float64(x)) {
+		return &x
 	}
-	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	for _, s := range []float64{0.2, 0.5, 1, 2} {
-		if (high-low)/(step*s) < 6.5 {
-			step *= s
-			break
-		}
-	}
-	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
-	first := math.Ceil(low/step - 1e-9)
-	// the span is below the rounding error of its ends, or not a number
-	if !(high/step-first < 100 && math.Abs(first) < 1<<53) {
-		return ticks(low, low)
-	}
-	var list []tick
-	for n := first; n*step <= high+1e-9*step; n++ {
-		text := fmt.Sprintf("%.*f", min(decimals, 6), n*step+0) // + 0: no -0
-		if decimals > 6 || math.Abs(n*step) >= 1e7 {
-			text = fmt.Sprintf("%.4g", n*step+0)
-		}
-		list = append(list, tick{n * step, strings.ReplaceAll(text, "-", "−")})
+	return nil
+}
+
+// ticks returns up to seven round values from low to high.
+func ticks(low, high float64) (list []tick) {
+	for _, t := range figures.Ticks(low, high, 6) {
+		list = append(list, tick{t.Value, t.Label})
 	}
 	return list
 }

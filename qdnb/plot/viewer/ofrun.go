@@ -11,17 +11,29 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-// roomFor is the number of poses that fit on a page of less than 2 MB.
-const roomFor = 225000
+// The largest sizes on a page, in bytes.
+const (
+	programSize = 200_000
+	poseSize    = 8 // of a body in a frame
+)
 
-// Cells returns the cells of a run's repertoire whose films fit on one page: all filled cells or,
-// if there are too many, the fittest cell and others spread evenly, see [Choose]. A page fits a
-// hundred films of 250 steps of an ant, and more of smaller robots.
+// Cells returns the cells of a run's repertoire whose films fit on a page of 2 MB, which suits a
+// notebook: all filled cells or, if there are too many, the fittest cell and others spread evenly,
+// see [Choose]. Such a page fits a hundred films of 250 steps of an ant, and more of smaller robots.
 func Cells(run *runs.Run) ([]int, error) {
 	r, err := run.RepertoireMap()
 	if err != nil {
 		return nil, err
 	}
+	cells := Choose(r, FilmsWithin(run, 2_000_000))
+	if len(cells) == 0 {
+		return nil, fmt.Errorf("viewer: the repertoire of %s is empty", run.Name())
+	}
+	return cells, nil
+}
+
+// PageSize returns how many bytes a page with films of a run takes at most.
+func PageSize(run *runs.Run, films int) int {
 	settings := struct {
 		EpisodeLength int `json:"episode_length"`
 	}{}
@@ -33,14 +45,15 @@ func Cells(run *runs.Run) ([]int, error) {
 	if still, err := scene.Illustration(run.Config.Env); err == nil {
 		bodies = len(still.Frames[0])
 	}
-	cells := Choose(r, max(1, roomFor/bodies/settings.EpisodeLength))
-	if len(cells) == 0 {
-		return nil, fmt.Errorf("viewer: the repertoire of %s is empty", run.Name())
-	}
-	return cells, nil
+	return programSize + films*bodies*settings.EpisodeLength*poseSize
 }
 
-// OfRun returns a page of films of a run made by qdnb.Film: a map of the repertoire if its
+// FilmsWithin returns how many films of a run fit on a page of a size in bytes, at least one.
+func FilmsWithin(run *runs.Run, size int) int {
+	return max(1, (size-programSize)/(PageSize(run, 1)-programSize))
+}
+
+// OfRun returns a page of films of a run (see qdnb.Play): a map of the repertoire if its
 // descriptors have two dimensions, otherwise a list. cells are the filmed cells, one per film. If
 // cells is empty, the films are of all skills of the run, from skill 0 on.
 func OfRun(run *runs.Run, cells []int, films []*scene.Film) (*Page, error) {

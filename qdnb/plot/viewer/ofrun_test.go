@@ -72,7 +72,7 @@ func films(n int) (list []*scene.Film) {
 // bodies.
 func TestCellsOfARun(t *testing.T) {
 	for env, want := range map[string]int{"ant-omni": 100, "somewhere": 100,
-		"walker-uni": roomFor / 7 / 250} {
+		"walker-uni": 128} {
 		cells, err := Cells(repertoire(t, env, square(20, 2, 3)))
 		if err != nil {
 			t.Fatal(err)
@@ -81,6 +81,10 @@ func TestCellsOfARun(t *testing.T) {
 			t.Errorf("%s: %d cells, want %d with the fittest and none that is empty: %v", env, len(cells),
 				want, cells)
 		}
+	}
+	large := repertoire(t, "walker-uni", square(2, 2, 3))
+	if n := FilmsWithin(large, PageSize(large, 829)); n != 829 || FilmsWithin(large, 0) != 1 {
+		t.Errorf("%d films fit on a page of 829", n)
 	}
 	few, err := Cells(repertoire(t, "ant-omni", square(2, 2, 1)))
 	if err != nil || !slices.Equal(few, []int{1, 2, 3}) {
@@ -147,14 +151,14 @@ func TestShowSavesAPage(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new")
 	t.Setenv(cell.FolderVariable, folder)
 	p := Skill(crawler(1, 3))
-	if err := Show("skill", p); err != nil {
+	if err := p.Show("skill"); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "skill.html"))
 	if err != nil || string(page) != string(pageOf(t, p)) {
 		t.Errorf("%d bytes, %v", len(page), err)
 	}
-	if err := Show("broken", Skill(&scene.Film{})); err == nil {
+	if err := Skill(&scene.Film{}).Show("broken"); err == nil {
 		t.Error("a film without frames is shown")
 	}
 }

@@ -19,15 +19,15 @@ import (
 //
 // Untrusted notebooks do not show the page, because Jupyter removes frames. So a picture comes
 // first, as a separate output.
-func Show(name string, p *Page) error {
+func (p *Page) Show(name string) error {
 	if cell.In() {
 		return p.display()
 	}
-	return cell.Save("page", name, func(path string) error { return Save(path, p) }, ".html")
+	return cell.Save("page", name, p.Save, ".html")
 }
 
 // Save writes the page to a file. The write is atomic; the folder must exist.
-func Save(path string, p *Page) error {
+func (p *Page) Save(path string) error {
 	page, err := p.HTML()
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // In a notebook a picture precedes the page, for untrusted notebooks.
 func TestShowInANotebook(t *testing.T) {
 	for name, p := range map[string]*Page{"a map": grid(t, 3, 2, 4), "a film": Skill(crawler(1, 4))} {
-		outputs := celltest.Displayed(t, func() error { return Show("page", p) })
+		outputs := celltest.Displayed(t, func() error { return p.Show("page") })
 		if len(outputs) != 2 {
 			t.Fatalf("%s: %d outputs", name, len(outputs))
 		}

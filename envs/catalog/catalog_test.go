@@ -1,0 +1,39 @@
+package catalog_test
+
+import (
+	"reflect"
+	"testing"
+
+	"example.com/qdnb/envs/catalog"
+)
+
+func TestTasks(t *testing.T) {
+	for _, name := range catalog.Names() {
+		task, ok := catalog.Find(name)
+		if !ok || task.Name != name {
+			t.Errorf("%s: %+v", name, task)
+		}
+		if err := task.Validate(); err != nil {
+			t.Error(err)
+		}
+		for _, p := range task.Perturbations {
+			if (p == catalog.TargetPosition) != (task.Target != nil) || len(p.Values()) == 0 {
+				t.Errorf("%s: %s with target %v", name, p, task.Target)
+			}
+		}
+	}
+	if task, ok := catalog.Find("moon"); ok || task.Positions() {
+		t.Errorf("moon: %+v", task)
+	}
+}
+
+// What a caller changes stays with the caller.
+func TestTasksAreCopies(t *testing.T) {
+	one, _ := catalog.Find("ant-maze")
+	same, _ := catalog.Find("ant-maze")
+	one.Walls[0].X0, one.Target[0], one.Descriptor.Lower[0] = 1, 2, 3
+	one.Perturbations[0] = "none"
+	if other, _ := catalog.Find("ant-maze"); !reflect.DeepEqual(other, same) {
+		t.Errorf("%+v, not %+v", other, same)
+	}
+}

@@ -1,0 +1,82 @@
+package catalog
+
+import (
+	"math"
+
+	"github.com/pkg/errors"
+)
+
+// Spec holds the constants of a task.
+type Spec struct {
+	Name         string
+	Observations int // size of an observation
+	Actions      int // size of an action
+	Length       int // control steps per episode, T
+
+	Descriptor Descriptor
+	// Offset is added to the QD score for every filled cell and step of an episode, so that filling
+	// a cell never lowers the score. It is minus the lowest reward of a step that the authors
+	// found.
+	Offset float64
+	// FitnessRange is the range of the paper's colour maps.
+	FitnessRange [2]float64
+}
+
+// QDOffset is what a filled cell adds to the QD score: Offset times the episode length.
+func (s Spec) QDOffset(length int) float64 { return s.Offset * float64(length) }
+
+// Descriptor specifies the behaviour descriptor of a task.
+type Descriptor struct {
+	Kind DescriptorKind
+	// Lower and Upper are the limits of each component in a repertoire. Descriptors outside are not
+	// clipped.
+	Lower      []float32
+	Upper      []float32
+	Components []string // axis names, with units
+	// Stays keeps the descriptor of the last step when a task resets automatically: a quirk of
+	// pointmaze, which the source wraps differently from the other tasks.
+	Stays bool
+}
+
+// DescriptorKind selects how state descriptors are reduced to the descriptor of an episode.
+type DescriptorKind int
+
+const (
+	// Final is the state descriptor before the last valid step.
+	Final DescriptorKind = iota
+	// Mean is the mean of the state descriptors before each valid step: contact proportions.
+	Mean
+	// None is for tasks without a descriptor.
+	None
+)
+
+// Validate returns an error if the constants of a task are not valid.
+func (s Spec) Validate() error {
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	d := s.Descriptor
+	switch {
+	case s.Name == "":
+		return errors.New("the environment has no name")
+	case s.Observations < 1 || s.Actions < 1 || s.Length < 1:
+		return errors.Errorf("%s needs at least 1 observation, 1 action and 1 step, not %d, %d and %d",
+			s.Name, s.Observations, s.Actions, s.Length)
+	case !finite(s.Offset) || !finite(s.FitnessRange[0]) || !finite(s.FitnessRange[1]):
+		return errors.Errorf("the offset and fitness range of %s must be finite, not %g and %g",
+			s.Name, s.Offset, s.FitnessRange)
+	case d.Kind < Final || d.Kind > None:
+		return errors.Errorf("%s has a descriptor of unknown kind %d", s.Name, d.Kind)
+	case len(d.Lower) != len(d.Upper) || len(d.Lower) != len(d.Components):
+		return errors.Errorf("the descriptor of %s has %d lower limits, %d upper limits and %d names: "+
+			"the numbers must be equal", s.Name, len(d.Lower), len(d.Upper), len(d.Components))
+	case (len(d.Lower) == 0) != (d.Kind == None):
+		return errors.Errorf("the descriptor of %s has %d components: kind None needs 0, other kinds at "+
+			"least 1", s.Name, len(d.Lower))
+	}
+	for i := range d.Lower {
+		if !finite(float64(d.Lower[i])) || !finite(float64(d.Upper[i])) || d.Lower[i] >= d.Upper[i] {
+			return errors.Errorf("the limits of %q in %s are %g and %g: the lower one must be below the "+
+				"upper one", d.Components[i], s.Name, d.Lower[i], d.Upper[i])
+		}
+	}
+	return nil
+}

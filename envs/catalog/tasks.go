@@ -1,0 +1,104 @@
+package catalog
+
+import "slices"
+
+// Task holds the facts about one of the paper's environments.
+type Task struct {
+	Spec
+	Walls []Rect // seen from above, in the units of its positions
+	Goal  *Rect  // where an episode ends; nil if it has none
+	// Target is the position x, y whose distance is the reward; nil if it has none.
+	Target *[2]float64
+	// Perturbations are those that the paper adapts skills to; nil if it does not.
+	Perturbations []Perturbation
+}
+
+// Rect is an axis-parallel rectangle, such as a wall or a goal.
+type Rect struct{ X0, Y0, X1, Y1 float64 }
+
+// Positions reports whether the descriptor is a position in the plane.
+func (s Spec) Positions() bool { return s.Descriptor.Kind == Final && len(s.Descriptor.Lower) == 2 }
+
+// Tasks returns the paper's environments, in the order of [Names]. The caller may modify them.
+func Tasks() []Task {
+	leg := []Perturbation{GravityMultiplier, ActuatorsMultiplier}
+	meters := [2]string{"final x (m)", "final y (m)"}
+	return []Task{
+		{Spec: Spec{Name: "pointmaze", Observations: 2, Actions: 2, Length: 250, Offset: 2.3431,
+			FitnessRange: [2]float64{-1000, 0},
+			Descriptor: Descriptor{Kind: Final, Lower: []float32{-1, -1}, Upper: []float32{1, 1},
+				Components: []string{"final x", "final y"}, Stays: true}},
+			Walls:  []Rect{{-0.5, -0.5, 1, -0.49}, {-1, 0.2, 0.5, 0.21}},
+			Goal:   &Rect{-0.55, 0.75, -0.45, 0.85},
+			Target: &[2]float64{-0.5, 0.8}},
+		{Spec: Spec{Name: "ant-uni", Observations: 87, Actions: 8, Length: 250, Offset: 3.24,
+			FitnessRange: [2]float64{-1000, 2500},
+			Descriptor: contacts("front left foot", "back left foot", "back right foot",
+				"front right foot")},
+			Perturbations: leg},
+		{Spec: Spec{Name: "ant-omni", Observations: 87, Actions: 8, Length: 250, Offset: 3,
+			FitnessRange: [2]float64{-500, 250}, Descriptor: position(meters, Rect{-30, -30, 30, 30})}},
+		{Spec: Spec{Name: "ant-trap", Observations: 95, Actions: 8, Length: 250, Offset: 3.38,
+			FitnessRange: [2]float64{-200, 2000}, Descriptor: position(meters, Rect{0, -8, 30, 8})},
+			Walls: []Rect{{11.5, -2.5, 12.5, 2.5}, {6.5, 2.5, 12.5, 3.5}, {6.5, -3.5, 12.5, -2.5}}},
+		{Spec: Spec{Name: "ant-maze", Observations: 101, Actions: 8, Length: 500, Offset: 40.32,
+			FitnessRange: [2]float64{-20000, 0}, Descriptor: position(meters, Rect{-5, -5, 40, 40})},
+			Walls: []Rect{
+				{-5.5, -5.5, 40.5, -4.5}, {-5.5, 39.5, 40.5, 40.5}, // the border
+				{-5.5, -4.5, -4.5, 39.5}, {39.5, -4.5, 40.5, 39.5},
+				{19.5, -4.5, 20.5, 19.5}, {10.5, 7, 19.5, 8}, {9.5, 20.25, 10.5, 39.75},
+			},
+			Target: &[2]float64{35, 0}, Perturbations: []Perturbation{TargetPosition}},
+		{Spec: Spec{Name: "walker-uni", Observations: 20, Actions: 6, Length: 250, Offset: 1.413,
+			FitnessRange: [2]float64{-200, 1500}, Descriptor: contacts("right foot", "left foot")},
+			Perturbations: leg},
+		{Spec: Spec{Name: "halfcheetah-uni", Observations: 23, Actions: 6, Length: 250, Offset: 9.231,
+			FitnessRange: [2]float64{-1000, 2200}, Descriptor: contacts("front foot", "back foot")},
+			Perturbations: leg},
+		{Spec: Spec{Name: "halfcheetah-hurdles", Observations: 25, Actions: 6, Length: 250,
+			FitnessRange: [2]float64{-1000, 2200}, Descriptor: Descriptor{Kind: None}}},
+	}
+}
+
+// contacts is the fraction of steps in which each foot touches the ground.
+func contacts(feet ...string) Descriptor {
+	d := Descriptor{Kind: Mean}
+	for _, foot := range feet {
+		d.Lower, d.Upper = append(d.Lower, 0), append(d.Upper, 1)
+		d.Components = append(d.Components, "contact of "+foot)
+	}
+	return d
+}
+
+// position is the final position within limits.
+func position(names [2]string, limits Rect) Descriptor {
+	return Descriptor{Kind: Final, Components: names[:],
+		Lower: []float32{float32(limits.X0), float32(limits.Y0)},
+		Upper: []float32{float32(limits.X1), float32(limits.Y1)}}
+}
+
+// Find returns an environment by its name. An unknown name gives false and a Task without facts.
+func Find(name string) (Task, bool) {
+	tasks := Tasks()
+	if i := slices.IndexFunc(tasks, func(t Task) bool { return t.Name == name }); i >= 0 {
+		return tasks[i], true
+	}
+	return Task{}, false
+}
+
+// Names lists the paper's environments, the cheapest to step first.
+func Names() (names []string) {
+	for _, t := range Tasks() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Dimensions of halfcheetah-hurdles, in metres.
+const (
+	HurdleNumber  = 10
+	HurdleSpacing = 3.0 // from one to the next, and from the origin to the first
+	HurdleRadius  = 0.25
+	// HurdlesHalfway is the x that it observes as 0. It observes the origin as -1.
+	HurdlesHalfway = 15.0
+)

@@ -1,0 +1,265 @@
+// Package progress shows progress and the time left, in notebooks, terminals and logs.
+package progress
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Bar shows progress and the estimated time left: in a notebook as one output that updates in
+// place, in a terminal as one line on stderr, and elsewhere as occasional plain lines on stderr. A
+// line starts with the percentage and the time left. The label comes last, shortened to fit. Bar
+// writes nothing to stdout and is safe for concurrent use.
+type Bar struct {
+	mu    sync.Mutex
+	show  display
+	label string
+	now   func() time.Time
+
+	start, shown time.Time
+	begun        time.Time // start of the work from which the time left is extrapolated
+	base         float64   // fraction at that time; a resumed run does not start at 0
+	based        bool
+	done         bool
+}
+
+// display draws a bar.
+type display interface {
+	every() time.Duration // minimum time between two updates
+	columns() int         // width of the text
+	update(fraction float64, text string)
+	finish(text string)
+}
+
+// NewBar makes a progress bar with a label such as the name of a run. If quiet, it shows nothing.
+func NewBar(label string, quiet bool) *Bar {
+	switch {
+	case quiet:
+		return newBar(label, nothing{}, time.Now)
+	case gonbui.IsNotebook:
+		id := "qdnb_progress_" + gonbui.UniqueId()
+		return newBar(label, notebook{send: func(page string) { gonbui.UpdateHTML(id, page) },
+			flush: gonbui.Sync}, time.Now)
+	case term.IsTerminal(int(os.Stderr.Fd())):
+		return newBar(label, newTerminal(os.Stderr, widthOf(os.Stderr)), time.Now)
+	}
+	return newBar(label, plain{os.Stderr}, time.Now)
+}
+
+func newBar(label string, show display, now func() time.Time) *Bar {
+	b := &Bar{show: show, label: label, now: now, start: now()}
+	b.begun = b.start
+	if _, ok := show.(plain); ok {
+		b.shown = b.start // short work prints only its last line
+	}
+	return b
+}
+
+// Begin marks the start of the work, with the fraction done before, such as by earlier sessions.
+// The time left is extrapolated from progress after Begin, so compilation does not count. Without
+// Begin it is extrapolated from the bar's creation and the fraction of the first Update.
+func (b *Bar) Begin(fraction float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun, b.base, b.based = b.now(), fraction, true
+}
+
+// Update shows that a fraction, from 0 to 1, is done. details, such as the newest metrics, come
+// most important first; those that do not fit are left out. It can be called at any rate.
+func (b *Bar) Update(fraction float64, details ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done {
+		return
+	}
+	fraction = min(max(fraction, 0), 1)
+	if fraction != fraction {
+		fraction = 0
+	}
+	now := b.now()
+	if !b.based {
+		b.base, b.based = fraction, true
+	}
+	if now.Sub(b.shown) < b.show.every() {
+		return
+	}
+	b.shown = now
+	b.show.update(fraction, fit(b.show.columns(), b.times(now, fraction), details, b.label))
+}
+
+// Left estimates the time from a fraction to the end at the rate since Begin. known is false if
+// there is no estimate.
+func (b *Bar) Left(fraction float64) (left time.Duration, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left(b.now(), fraction)
+}
+
+func (b *Bar) left(now time.Time, fraction float64) (time.Duration, bool) {
+	if !b.based || !(fraction > b.base && fraction < 1) {
+		return 0, false
+	}
+	left := float64(now.Sub(b.begun)) * (1 - fraction) / (fraction - b.base)
+	return time.Duration(min(left, math.MaxInt64/2)), true
+}
+
+// times returns the time left, or the time since the bar's creation if that is unknown.
+func (b *Bar) times(now time.Time, fraction float64) string {
+	if left, known := b.left(now, fraction); known {
+		return shortTime(left) + " left"
+	}
+	return shortTime(now.Sub(b.start))
+}
+
+// fit joins what fits on a line: always the times and the first detail, other details if they fit
+// uncut, and as much of the label as fits.
+func fit(columns int, times string, details []string, label string) string {
+	const gap, least = 2, 6 // columns between two parts; minimum of a shortened label
+	line := times
+	for i, detail := range details {
+		if detail == "" {
+			continue
+		}
+		if room := columns - width(line) - gap; i == 0 || width(detail) <= room {
+			line += "  " + shorten(detail, room)
+		}
+	}
+	if room := columns - width(line) - gap; room >= min(least, width(label)) {
+		line += "  " + shorten(label, room)
+	}
+	return shorten(line, columns)
+}
+
+// width returns the number of columns of a text.
+func width(text string) int { return utf8.RuneCountInString(text) }
+
+// shorten truncates a text to a number of columns.
+func shorten(text string, columns int) string {
+	if width(text) <= columns {
+		return text
+	}
+	return string([]rune(text)[:max(columns-1, 0)]) + "…"
+}
+
+// Done replaces the bar by a line that stays. Later calls of Update and Done do nothing.
+func (b *Bar) Done(summary string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done {
+		return
+	}
+	b.done = true
+	b.show.finish(strings.TrimSpace(b.label + "  " + summary))
+}
+
+// shortTime formats a duration with a precision that suits readers: 41s, 3m05s, 2h07m.
+func shortTime(d time.Duration) string {
+	seconds := int64(d.Round(time.Second) / time.Second)
+	switch {
+	case d < 0 || seconds >= 100*3600*24:
+		return "a long time"
+	case seconds < 60:
+		return fmt.Sprintf("%ds", seconds)
+	case seconds < 3600:
+		return fmt.Sprintf("%dm%02ds", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%dh%02dm", seconds/3600, seconds%3600/60)
+}
+
+// nothing is the display of a quiet bar.
+type nothing struct{}
+
+func (nothing) every() time.Duration   { return time.Hour }
+func (nothing) columns() int           { return 0 }
+func (nothing) update(float64, string) {}
+func (nothing) finish(string)          {}
+
+// notebook replaces one output of a cell. Plain HTML is shown even in an untrusted notebook.
+type notebook struct {
+	send  func(page string)
+	flush func() // the cell's program may end right after Done
+}
+
+func (notebook) every() time.Duration { return time.Second / 10 }
+func (notebook) columns() int         { return 88 } // a line of a cell's output, next to the bar
+
+func (n notebook) update(fraction float64, text string) {
+	n.send(fmt.Sprintf(`<progress max="1000" value="%.0f" style="width:16em;vertical-align:middle"></progress> `+
+		`<code>%3.0f%%  %s</code>`, 1000*fraction, 100*fraction, html.EscapeString(text)))
+}
+
+func (n notebook) finish(text string) {
+	n.send("<code>" + html.EscapeString(text) + "</code>")
+	n.flush()
+}
+
+// terminal redraws one line of a terminal.
+type terminal struct {
+	out   io.Writer
+	width func() int // current width of the terminal
+	cells int        // columns of the bar, without its frame
+	bar   *progressbar.ProgressBar
+}
+
+// barExtra is the width of the percentage, the bar's frame and the space at the end of the line.
+const barExtra = 11
+
+// widthOf returns a function that queries a terminal's width.
+func widthOf(f *os.File) func() int {
+	return func() int {
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err != nil || width <= 0 {
+			return 80
+		}
+		return width
+	}
+}
+
+func newTerminal(out io.Writer, width func() int) *terminal {
+	cells := min(max((width()-60)/2, 2), 24) // numbers take precedence
+	return &terminal{out: out, width: width, cells: cells, bar: progressbar.NewOptions(1000,
+		progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(cells),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionShowDescriptionAtLineEnd(),
+		progressbar.OptionSetRenderBlankState(false))}
+}
+
+func (*terminal) every() time.Duration { return time.Second / 10 }
+
+// columns returns the rest of the line: a line that wraps cannot be replaced.
+func (t *terminal) columns() int { return max(t.width()-t.cells-barExtra, 0) }
+
+func (t *terminal) update(fraction float64, text string) {
+	t.bar.Describe(text)
+	// 1000 of 1000 would end the bar, which only Done may do.
+	// training continues without a terminal
+	_ = t.bar.Set(min(int(1000*fraction), 999))
+}
+
+func (t *terminal) finish(text string) {
+	_ = t.bar.Clear() // as in update
+	fmt.Fprintln(t.out, text)
+}
+
+// plain writes lines to a file, where nothing can be replaced.
+type plain struct{ out io.Writer }
+
+func (plain) every() time.Duration { return 10 * time.Second }
+func (plain) columns() int         { return math.MaxInt }
+
+func (p plain) update(fraction float64, text string) {
+	fmt.Fprintf(p.out, "%3.0f%%  %s\n", 100*fraction, text)
+}
+
+func (p plain) finish(text string) { fmt.Fprintln(p.out, text) }

@@ -1,0 +1,210 @@
+package progress
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakeClock is a clock that only advances on demand.
+type fakeClock struct{ t time.Time }
+
+func (c *fakeClock) now() time.Time          { return c.t }
+func (c *fakeClock) advance(d time.Duration) { c.t = c.t.Add(d) }
+
+func newClock() *fakeClock { return &fakeClock{time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func TestNotebookBarIsOneOutputThatStays(t *testing.T) {
+	clock := newClock()
+	var pages []string
+	flushed := false
+	show := notebook{send: func(page string) { pages = append(pages, page) },
+		flush: func() { flushed = true }}
+	b := newBar("map<elites>", show, clock.now)
+	for i := range 1000 { // ten seconds
+		b.Update(float64(i)/1000, "QD 1&2")
+		clock.advance(10 * time.Millisecond)
+	}
+	if len(pages) < 90 || len(pages) > 101 {
+		t.Errorf("%d pages in ten seconds, at most ten a second are wanted", len(pages))
+	}
+	for _, part := range []string{`<progress max="1000" value="500"`,
+		"<code> 50%  5s left  QD 1&amp;2  map&lt;elites&gt;</code>"} {
+		if page := pages[50]; !strings.Contains(page, part) {
+			t.Errorf("%s lacks %q", page, part)
+		}
+	}
+	b.Done("100 generations")
+	b.Done("again")
+	b.Update(1, "late")
+	if last := pages[len(pages)-1]; last !=
+		"<code>map&lt;elites&gt;  100 generations</code>" || !flushed {
+		t.Errorf("the last page is %q, flushed: %v", last, flushed)
+	}
+}
+
+func TestPlainBarIsALineNowAndThen(t *testing.T) {
+	clock := newClock()
+	var out bytes.Buffer
+	b := newBar("run", plain{&out}, clock.now)
+	for i := range 36 { // resumes at one half; 35 seconds
+		b.Update(0.5+float64(i)/200, "")
+		clock.advance(time.Second)
+	}
+	b.Done("finished")
+	const want = " 55%  1m30s left  run\n 60%  1m20s left  run\n 65%  1m10s left  run\nrun  finished\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	b = newBar("quick", plain{&out}, clock.now)
+	b.Update(0.5, "")
+	b.Done("")
+	if out.String() != "quick\n" {
+		t.Errorf("a quick one wrote %q", out.String())
+	}
+}
+
+func TestTerminalBarKeepsToOneLine(t *testing.T) {
+	clock := newClock()
+	var out bytes.Buffer
+	b := newBar("run", newTerminal(&out, func() int { return 60 }), clock.now)
+	for i := range 11 {
+		b.Update(float64(i)/10, strings.Repeat("detail ", 20))
+		clock.advance(time.Second)
+	}
+	b.Done("finished")
+	if !strings.Contains(out.String(), "50%") || !strings.Contains(out.String(),
+		"|  5s left  detail ") {
+		t.Errorf("half-way it should say so: %q", out.String())
+	}
+	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.HasSuffix(out.String(),
+		"run  finished\n") {
+		t.Errorf("%d lines: %q", n, out.String())
+	}
+	for line := range strings.SplitSeq(out.String(), "\r") {
+		if n := len([]rune(strings.TrimRight(line, " \n"))); n > 60 {
+			t.Errorf("a line of %d columns: %q", n, line)
+		}
+	}
+}
+
+// lastLine is what a terminal shows after the given output.
+func lastLine(written string) string {
+	line := ""
+	for part := range strings.SplitSeq(written, "\r") {
+		if part = strings.TrimRight(part, " "); part != "" {
+			line = part
+		}
+	}
+	return line
+}
+
+// Important parts come first at any width. Compilation and earlier sessions do not affect the time
+// left.
+func TestBarOfAResumedRun(t *testing.T) {
+	figures := []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}
+	const name = "map-elites-pointmaze-0-1a2b3c4d"
+	resume := func(show display) {
+		clock := newClock()
+		b := newBar(name, show, clock.now)
+		b.Update(0.5, "compiling")
+		clock.advance(11 * time.Minute)
+		b.Begin(0.5)
+		clock.advance(10 * time.Second)
+		b.Update(0.6, figures...)
+	}
+	for width, want := range map[int]string{
+		60: "  60% |█ |  40s left  max fitness -128.3  coverage 73.7 %",
+		80: "  60% |██████    |  40s left  max fitness -128.3  coverage 73.7 %  map-elites-…",
+		120: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD " +
+			"score 2.514e+05  map-elites-pointm…",
+		160: "  60% |██████████████          |  40s left  max fitness -128.3  coverage 73.7 %  QD " +
+			"score 2.514e+05  " + name,
+	} {
+		var out bytes.Buffer
+		resume(newTerminal(&out, func() int { return width }))
+		if got := lastLine(out.String()); got != want {
+			t.Errorf("at %d columns:\n%q, want\n%q", width, got, want)
+		}
+	}
+	var pages []string
+	resume(notebook{send: func(page string) { pages = append(pages, page) }, flush: func() {}})
+	want := "<code> 60%  40s left  max fitness -128.3  coverage 73.7 %  QD score 2.514e+05  " +
+		"map-elites-pointmaze…</code>"
+	if last := pages[len(pages)-1]; !strings.HasSuffix(last, want) {
+		t.Errorf("a notebook shows %s, want %s", last, want)
+	}
+	var out bytes.Buffer
+	resume(plain{&out})
+	if want := " 60%  40s left  " + strings.Join(figures, "  ") + "  " + name +
+		"\n"; out.String() != want {
+		t.Errorf("a file has %q, want %q", out.String(), want)
+	}
+}
+
+func TestBarTakesAnything(t *testing.T) {
+	clock := newClock()
+	var pages []string
+	b := newBar("run", notebook{send: func(page string) { pages = append(pages, page) },
+		flush: func() {}}, clock.now)
+	nan := 0.0
+	nan /= nan
+	for _, fraction := range []float64{-1, nan, 0.5, 0.2, 7} {
+		b.Update(fraction, "")
+		clock.advance(time.Second)
+	}
+	for i, want := range []string{"  0%", "  0%", " 50%", " 20%", "100%"} {
+		if !strings.Contains(pages[i], want) {
+			t.Errorf("page %d is %s, want %s", i, pages[i], want)
+		}
+	}
+}
+
+func TestShortTime(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 41400 * time.Millisecond: "41s", 59600 * time.Millisecond: "1m00s",
+		185 * time.Second:  "3m05s",
+		7620 * time.Second: "2h07m", 1000 * 24 * time.Hour: "a long time",
+	} {
+		if got := shortTime(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
+	}
+}
+
+// Standard output is reserved for results.
+func TestBarsLeaveStdoutAlone(t *testing.T) {
+	out, err := os.CreateTemp(t.TempDir(), "stdout")
+	must(t, err)
+	defer out.Close()
+	stdout := os.Stdout
+	os.Stdout = out
+	for _, quiet := range []bool{true, false} {
+		b := NewBar("run", quiet)
+		b.Update(0.5, "detail")
+		b.Done("finished")
+	}
+	os.Stdout = stdout
+	if info, err := out.Stat(); err != nil || info.Size() != 0 {
+		t.Errorf("%d bytes went to stdout, %v", info.Size(), err)
+	}
+}
+
+func ExampleBar() {
+	bar := NewBar("map-elites pointmaze", true) // true: quiet
+	for generation := 1; generation <= 100; generation++ {
+		bar.Update(float64(generation)/100, "QD score 2.51e5")
+	}
+	bar.Done("100 generations")
+	// Output:
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

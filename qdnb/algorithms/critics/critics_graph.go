@@ -1,0 +1,41 @@
+// Package critics holds what TD3 and soft actor-critic share: two critics that estimate the same
+// value, of which the smaller counts.
+package critics
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/replay"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// Least returns the smaller of the two critics' values, [B].
+func Least(critics []nn.Network, obs, action *Node) *Node {
+	return Min(values(critics[0], obs, action), values(critics[1], obs, action))
+}
+
+// Loss is the sum over both critics of their squared error relative to the target, mean over the
+// batch. Truncated steps have no bootstrap target, so they are masked out, but still count in the
+// mean's denominator.
+func Loss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
+	counts := OneMinus(batch.Truncation)
+	loss := func(critic nn.Network) *Node {
+		return ReduceAllMean(Square(Mul(Sub(values(critic, batch.Obs, batch.Action), target), counts)))
+	}
+	return Add(loss(critics[0]), loss(critics[1]))
+}
+
+// Update takes one Adam step of the critics against their loss. Their targets follow with factor
+// tau.
+func Update(adam nn.Adam, critics, targets []nn.Network, moments nn.MomentsOf[[]nn.Network],
+	loss *Node, tau float64) (after, followed []nn.Network, next nn.MomentsOf[[]nn.Network]) {
+	gradient := Gradient(loss, xla.Flatten(critics)...)
+	after, next = nn.UpdateTree(adam, critics, gradient, moments)
+	return after, nn.Polyak(targets, after, tau), next
+}
+
+// values returns a critic's values, [B].
+func values(critic nn.Network, obs, action *Node) *Node {
+	return Reshape(critic.Apply(obs, action), obs.Shape().Dimensions[0])
+}

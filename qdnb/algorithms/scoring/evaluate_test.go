@@ -1,0 +1,77 @@
+package scoring
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// Every policy starts from the same initial states, independent of the other policies and the
+// number of workers.
+func TestCrossedEvaluator(t *testing.T) {
+	const policies, states = 3, 5
+	task := NewTask(envs.Pointmaze{}, []int{8, 8}, 20)
+	params := task.Policy.Params()
+	random := rand.New(rand.NewPCG(1, 1))
+	genotypes := make([]float32, params*policies)
+	for i := range genotypes {
+		genotypes[i] = float32(random.NormFloat64())
+	}
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		evaluate := func(p *xla.Platform, rows []float32) (fitness, descriptors []float32) {
+			t.Helper()
+			n := len(rows) / params
+			e, err := NewCrossedEvaluator(p, task, n, states, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Free()
+			value := p.Replicated(func() *tensors.Tensor {
+				return tensors.FromFlatDataAndDimensions(
+					slices.Clone(rows), n, params)
+			})
+			defer value.Free()
+			if fitness, descriptors, err = e.Evaluate(value, 3); err != nil {
+				t.Fatal(err)
+			}
+			return fitness, descriptors
+		}
+		all, where := evaluate(p, genotypes)
+		if len(all) != policies*states || len(where) != 2*policies*states {
+			t.Fatalf("%d fitnesses and %d descriptors", len(all), len(where))
+		}
+		for k := range policies {
+			alone, there := evaluate(p, genotypes[params*k:params*(k+1)])
+			xlatest.Close(t, "a policy's fitness alone", alone, all[k*states:(k+1)*states], 0)
+			xlatest.Close(t, "a policy's descriptor alone", there, where[2*k*states:2*(k+1)*states], 0)
+		}
+		if all[0] == all[1] || all[0] == all[states] {
+			t.Errorf("all states or all policies give the same result: %v", all)
+		}
+		single := *p
+		single.Workers = 1
+		less, _ := evaluate(&single, genotypes)
+		xlatest.Close(t, "the fitness on one device", less, all, 0)
+		if _, err := NewCrossedEvaluator(p, task, 2, 0, 1); err == nil {
+			t.Error("an evaluator with 0 initial states was accepted")
+		}
+	})
+}
+
+func TestSlicesSuitTheBackend(t *testing.T) {
+	for _, c := range []struct {
+		kind                xla.Kind
+		batch, params, want int
+	}{{xla.CPU, 1000, 67074, 4}, {xla.CPU, 1000, 10, 8}, {xla.CPU, 1000, 1 << 24, 2},
+		{xla.CPU, 1, 10, 1}, {xla.CUDA, 1000, 67074, 1000}, {xla.Go, 50, 10, 50}} {
+		if got := DefaultSlice(c.kind, c.batch, c.params); got != c.want {
+			t.Errorf("%+v: slices of %d", c, got)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package scoring
+
+import (
+	"math"
+
+	"github.com/pkg/errors"
+)
+
+// Means are the means of some metrics over the iterations since the last evaluation.
+type Means struct {
+	Sums  []float64
+	Count float64 // iterations in Sums
+}
+
+// Add adds the metrics of an iteration. It returns an error if one is NaN or infinite.
+func (m *Means) Add(names []string, metrics []float64) error {
+	if err := Finite(names, metrics); err != nil {
+		return err
+	}
+	for i, x := range metrics {
+		m.Sums[i] += x
+	}
+	m.Count++
+	return nil
+}
+
+// Values returns the means; NaN before the first iteration.
+func (m *Means) Values() []float64 {
+	means := make([]float64, len(m.Sums))
+	for i, sum := range m.Sums {
+		means[i] = sum / m.Count
+	}
+	return means
+}
+
+// Reset forgets all iterations.
+func (m *Means) Reset() {
+	clear(m.Sums)
+	m.Count = 0
+}
+
+// Finite returns an error that names the first metric that is NaN or infinite.
+func Finite(names []string, metrics []float64) error {
+	for i, x := range metrics {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return errors.Errorf("%s is %v", names[i], x)
+		}
+	}
+	return nil
+}

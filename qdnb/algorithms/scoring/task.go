@@ -1,0 +1,40 @@
+package scoring
+
+import (
+	"example.com/qdnb/envs"
+	"example.com/qdnb/xla"
+	"example.com/qdnb/xla/nn"
+)
+
+// Task defines an evaluation: policies of one architecture act in an environment for episodes of
+// Length steps.
+type Task struct {
+	Env    envs.Env
+	Policy nn.MLP
+	Length int
+}
+
+// StreamReset is the random stream of an individual that draws its initial state.
+const StreamReset = 1
+
+// NewTask returns the task of an environment for policies with the given hidden layers.
+func NewTask(env envs.Env, hidden []int, length int) Task {
+	spec := env.Spec()
+	return Task{env, nn.Policy(spec.Observations, hidden, spec.Actions), length}
+}
+
+// Axes names the axis sizes of the task, for a batch that is evaluated in slices and an archive
+// with the given number of cells.
+func (t Task) Axes(batch, slice, cells int) []xla.Axis {
+	return append([]xla.Axis{
+		{Size: slice, Meaning: "policies of a slice of the batch"},
+		{Size: batch, Meaning: "policies of the batch"},
+		{Size: t.Policy.Params(), Meaning: "parameters of a policy"},
+		{Size: cells, Meaning: "cells of the archive"},
+		{Size: t.Length, Meaning: "steps of an episode"},
+	}, envs.Axes(t.Env.Spec())...)
+}
+
+// QDOffset is the offset that each filled cell adds to the QD score: the environment's offset per
+// step times the episode length.
+func (t Task) QDOffset() float64 { return t.Env.Spec().QDOffset(t.Length) }

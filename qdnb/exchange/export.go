@@ -1,0 +1,165 @@
+package exchange
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// ExportSpec configures [Export]: what to write, and where.
+type ExportSpec struct {
+	Skill      *int   // one skill as a separate policy
+	Cell       *int   // the policy in a cell
+	Repertoire bool   // all cells
+	Out        string // path of the .npz file
+	Force      bool   // replace an existing file
+}
+
+// Export writes policies of a run to an .npz file that can be read without qdnb. It returns the
+// names and shapes of the arrays.
+//
+// A policy has the arrays layer_0.bias [out], layer_0.kernel [in, out], layer_1.bias and so on, and
+// sizes, which lists the sizes of the input, the hidden layers and the output. ReLU follows every
+// layer but the last. The action is the tanh of the output.
+//
+// Without Skill, Cell and Repertoire, Export writes the best cell or, for a run with skills, the
+// network that all skills share. The input of this network is the observation and the one-hot
+// skill, the action is the tanh of the first half of the output, and the array skills holds the
+// number of skills.
+//
+// A repertoire has the arrays genotypes, fitnesses, descriptors and centroids.
+func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
+	given := 0
+	for _, is := range []bool{s.Skill != nil, s.Cell != nil, s.Repertoire} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 {
+		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
+			"one of them")
+	}
+	if !strings.HasSuffix(s.Out, ".npz") {
+		return nil, errors.Errorf("%s does not end in .npz, the only supported format", s.Out)
+	}
+	if info, err := os.Stat(s.Out); err == nil && info.IsDir() {
+		return nil, errors.Errorf("%s is a folder", s.Out)
+	} else if err == nil && !s.Force {
+		return nil, errors.Errorf("%s already exists; --force replaces it", s.Out)
+	}
+	arrays, err := s.arrays(run)
+	if err != nil {
+		return nil, err
+	}
+	if err := npz.Write(s.Out, arrays); errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Errorf("cannot write %s: there is no folder %s", s.Out, filepath.Dir(s.Out))
+	} else if err != nil {
+		return nil, errors.WithMessage(err, "cannot write "+s.Out)
+	}
+	shapes := map[string][]int{}
+	for name, array := range arrays {
+		shapes[name] = array.Shape
+	}
+	return shapes, nil
+}
+
+// arrays returns the arrays to write.
+func (s ExportSpec) arrays(run *runs.Run) (map[string]npz.Array, error) {
+	if err := policies.Own(run); err != nil {
+		return nil, err
+	}
+	if s.Repertoire {
+		if !run.HasRepertoire() && run.HasSkills() {
+			return nil, errors.Errorf("%s has skills and no repertoire: leave --repertoire out",
+				run.Name())
+		}
+		r, err := run.Repertoire()
+		if err != nil {
+			return nil, err
+		}
+		return map[string]npz.Array{
+			"genotypes": npz.Of(r.Genotypes, r.Cells(), r.Params), "fitnesses": npz.Of(r.Fitnesses),
+			"descriptors": npz.Of(r.Descriptors, r.Cells(), r.Dims),
+			"centroids":   npz.Of(r.Centroids, r.Cells(), r.Dims),
+		}, nil
+	}
+	if s.Skill == nil && s.Cell == nil && run.HasSkills() {
+		skills, err := run.Skills()
+		if err != nil {
+			return nil, err
+		}
+		arrays := layerArrays(skills.Policy, skills.Sizes())
+		arrays["skills"] = npz.Scalar(int64(skills.Count))
+		return arrays, nil
+	}
+	var wantedSkills, wantedCells []int
+	if s.Skill != nil {
+		wantedSkills = []int{*s.Skill}
+	}
+	if s.Cell != nil {
+		wantedCells = []int{*s.Cell}
+	}
+	set, err := policies.Select(run, wantedSkills, wantedCells)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := sizesOf(set)
+	if err != nil {
+		return nil, err
+	}
+	genotype := set.Policies[0].Genotype
+	if want := runs.Row(sizes); want != len(genotype) {
+		return nil, errors.Errorf("layers of %v have %d parameters, but the policies of %s have %d",
+			sizes, want, run.Name(), len(genotype))
+	}
+	return layerArrays(genotype, sizes), nil
+}
+
+// sizesOf returns the layer sizes of the policies, each of which is one skill or cell.
+func sizesOf(set *policies.Set) ([]int, error) {
+	run := set.Run
+	if !set.Policies[0].Cell {
+		skills, err := run.Skills()
+		if err != nil {
+			return nil, err
+		}
+		return slices.Concat([]int{skills.Observations}, skills.Hidden, []int{skills.Actions}), nil
+	}
+	if !slices.Contains(envs.Names(), run.Config.Env) {
+		return nil, errors.Errorf("%s is a custom environment, so the sizes of its policies are "+
+			"unknown: export the repertoire", run.Config.Env)
+	}
+	env, err := envs.Make(run.Config.Env)
+	if err != nil {
+		return nil, err
+	}
+	task, err := set.Task(env)
+	return task.Policy.Sizes, err
+}
+
+// layerArrays splits the flat parameters of a network into layers.
+func layerArrays(row []float32, sizes []int) map[string]npz.Array {
+	arrays := map[string]npz.Array{}
+	wide := make([]int64, len(sizes))
+	for i, size := range sizes {
+		wide[i] = int64(size)
+	}
+	arrays["sizes"] = npz.Of(wide)
+	for layer := range len(sizes) - 1 {
+		in, out := sizes[layer], sizes[layer+1]
+		arrays[fmt.Sprintf("layer_%d.bias", layer)] = npz.Of(row[:out])
+		arrays[fmt.Sprintf("layer_%d.kernel", layer)] = npz.Of(row[out:out+in*out], in, out)
+		row = row[out+in*out:]
+	}
+	return arrays
+}

@@ -1,0 +1,268 @@
+// Package exchange imports policies and repertoires of other programs as runs, and exports those of
+// runs.
+package exchange
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/qdnb/session"
+)
+
+// ImportSpec configures [Import]: a policy or a repertoire of another program.
+type ImportSpec struct {
+	Algorithm string // that found it
+	Env       string // see [envs.Names]
+	Seed      int64
+
+	// Policy is an .npy file with the parameters of a skill-conditioned policy, float32 or float64
+	// [N]: for each layer the bias, then the kernel [in, out]. The network maps the observation and
+	// the one-hot skill to the means and scales of the actions. It requires a skill-discovery
+	// algorithm such as SAC, DIAYN or DADS.
+	Policy string
+
+	// Repertoire is a folder with genotypes.npy [cells, N], fitnesses.npy [cells], descriptors.npy
+	// and centroids.npy [cells, d], or an .npz file with arrays of these names. An empty cell has
+	// fitness -Inf. It requires a quality-diversity algorithm.
+	Repertoire string
+
+	// Set sets what the files do not contain: hidden=[256,256], episode_length=250, and skills=5
+	// for a policy that is conditioned on a skill.
+	Set []string
+
+	Runs string // folder of the runs; [runs.Folder] if empty
+}
+
+// importSettings are the hyperparameters that can be set. The defaults are the paper's.
+type importSettings struct {
+	Hidden        []int `json:"hidden"`
+	EpisodeLength int   `json:"episode_length"`
+}
+
+// skillSettings are the hyperparameters of a policy that is conditioned on a skill.
+type skillSettings struct {
+	importSettings
+	Skills int `json:"skills"`
+}
+
+// importedSettings are the hyperparameters of an imported run: the known ones, and a hash that
+// makes the run unique.
+type importedSettings struct {
+	importSettings
+	Cells    int    `json:"cells,omitempty"`
+	Skills   int    `json:"skills,omitempty"`
+	Imported string `json:"imported"` // SHA-256 of the arrays
+}
+
+// Import makes a finished run of a policy or repertoire of another program, so that it can be
+// shown, evaluated and exported. It never overwrites a run: the SHA-256 of the arrays is a
+// hyperparameter and thus determines the folder's name, so importing the same arrays again finds
+// the existing run. A failed import leaves nothing behind.
+func Import(s ImportSpec) (*runs.Run, error) {
+	algorithm, err := session.Find(s.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	env, err := envs.Make(s.Env)
+	if err != nil {
+		return nil, err
+	}
+	if s.Runs == "" {
+		s.Runs = runs.Folder()
+	}
+	count, discovers := algorithm.Defaults(env.Spec()).Skills(env)
+	switch {
+	case (s.Policy == "") == (s.Repertoire == ""):
+		return nil, errors.New("an import is of either a policy or a repertoire: give one of --policy " +
+			"and --repertoire")
+	case s.Policy != "" && !discovers:
+		return nil, errors.Errorf("%s finds a repertoire, not one policy: give --repertoire", s.Algorithm)
+	case s.Repertoire != "" && discovers:
+		return nil, errors.Errorf("%s finds one policy, not a repertoire: give --policy", s.Algorithm)
+	case discovers:
+		return s.importPolicy(env, count)
+	}
+	return s.importRepertoire(env)
+}
+
+// defaults returns the paper's settings.
+func (s ImportSpec) defaults(env envs.Spec) importSettings {
+	base := evolution.DefaultMapElites(env)
+	return importSettings{base.Hidden, base.EpisodeLength}
+}
+
+// check rejects invalid values.
+func (s importSettings) check(env envs.Spec) error {
+	base := evolution.DefaultMapElites(env)
+	base.Hidden, base.EpisodeLength = s.Hidden, s.EpisodeLength
+	return base.Check()
+}
+
+// importPolicy imports a policy. count is the paper's number of skills, 0 for a policy without.
+func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
+	env := in.Spec()
+	settings := skillSettings{s.defaults(env), count}
+	var target any = &settings
+	if settings.Skills == 0 {
+		target = &settings.importSettings // without the field skills
+	}
+	if err := runs.Set(target, s.Set...); err != nil {
+		return nil, err
+	}
+	if err := settings.check(env); err != nil {
+		return nil, err
+	}
+	if least := min(1, count); settings.Skills < least || settings.Skills > maxSkills {
+		return nil, errors.Errorf("skills must be between %d and %d, not %d", least, maxSkills,
+			settings.Skills)
+	}
+	row, err := readFloats(npyFile(s.Policy))
+	if err != nil {
+		return nil, err
+	}
+	if len(row.Shape) != 1 {
+		return nil, errors.Errorf("%s has shape %v: a policy must be flat, [N]", s.Policy, row.Shape)
+	}
+	skills := &runs.Skills{Observations: env.Observations, Actions: env.Actions,
+		Count: settings.Skills, Hidden: settings.Hidden, Policy: row.data}
+	if want := runs.Row(skills.Sizes()); len(row.data) != want {
+		return nil, errors.Errorf("%s has %d parameters, but %s on %s needs %d (%s): %s", s.Policy,
+			len(row.data), s.Algorithm, s.Env, want,
+			layers(skills), fitting(len(row.data), *skills))
+	}
+	if err := skills.Check(); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(row.data, notFinite); i >= 0 {
+		return nil, errors.Errorf("%s: parameter %d is %g, not a finite float32", s.Policy, i,
+			row.data[i])
+	}
+	written := importedSettings{importSettings: settings.importSettings, Skills: settings.Skills,
+		Imported: digest(map[string]floats{"policy": row})}
+	return s.write(env, written, runs.Status{MaxFitness: math.Inf(-1)},
+		func(w *runs.Writer) error { return w.SaveSkills(skills) })
+}
+
+// maxSkills is the largest number of skills; more are taken for a typing error.
+const maxSkills = 1 << 14
+
+func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
+	spec := env.Spec()
+	if spec.Descriptor.Kind == envs.None {
+		return nil, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
+	}
+	settings := s.defaults(spec)
+	if err := runs.Set(&settings, s.Set...); err != nil {
+		return nil, err
+	}
+	if err := settings.check(spec); err != nil {
+		return nil, err
+	}
+	task := scoring.NewTask(env, settings.Hidden, settings.EpisodeLength)
+	arrays, err := readRepertoire(s.Repertoire)
+	if err != nil {
+		return nil, err
+	}
+	limits := spec.Descriptor
+	r := &runs.Repertoire{
+		Params: task.Policy.Params(), Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper,
+		Offset:    task.QDOffset(),
+		Genotypes: arrays["genotypes"].data, Fitnesses: arrays["fitnesses"].data,
+		Descriptors: arrays["descriptors"].data, Centroids: arrays["centroids"].data,
+	}
+	cells := arrays["fitnesses"].Shape[0]
+	if cells == 0 {
+		return nil, errors.Errorf("%s has no cells", s.Repertoire)
+	}
+	for _, part := range []struct {
+		name, unit, of string
+		width          int
+	}{
+		{"genotypes", "parameters", fmt.Sprintf("policies of %s with hidden layers of %v", s.Env,
+			settings.Hidden), r.Params},
+		{"descriptors", "components", "descriptors of " + s.Env, r.Dims},
+		{"centroids", "components", "descriptors of " + s.Env, r.Dims},
+	} {
+		if shape := arrays[part.name].Shape; !slices.Equal(shape, []int{cells, part.width}) {
+			hint := ""
+			if part.name == "genotypes" && shape[0] == cells {
+				if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
+					hint = "; they fit with " + hint
+				}
+			}
+			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
+				"%d %s%s",
+				s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width, part.unit, hint)
+		}
+	}
+	if err := clean(r); err != nil {
+		return nil, errors.WithMessage(err, s.Repertoire)
+	}
+	written := importedSettings{importSettings: settings, Cells: cells, Imported: digest(arrays)}
+	stats := r.Stats()
+	status := runs.Status{MaxFitness: stats.MaxFitness, Coverage: stats.Coverage,
+		QDScore: stats.QDScore}
+	return s.write(spec, written, status, func(w *runs.Writer) error {
+		if err := w.SaveSnapshot(runs.Snapshot{Repertoire: *r}); err != nil {
+			return err
+		}
+		return w.SaveRepertoire(r)
+	})
+}
+
+// clean zeroes the contents of empty cells and rejects values that are not finite.
+func clean(r *runs.Repertoire) error {
+	for cell, fitness := range r.Fitnesses {
+		genotype, descriptor := r.Genotype(cell), r.Descriptor(cell)
+		switch {
+		case fitness != fitness || math.IsInf(float64(fitness), 1):
+			return errors.Errorf("the fitness of cell %d is %g; use -inf for an empty cell", cell, fitness)
+		case slices.ContainsFunc(r.Centroid(cell), notFinite):
+			return errors.Errorf("the centroid of cell %d is %g", cell, r.Centroid(cell))
+		case math.IsInf(float64(fitness), -1):
+			clear(genotype)
+			clear(descriptor)
+		case slices.ContainsFunc(descriptor, notFinite):
+			return errors.Errorf("the descriptor of cell %d is %g, though its fitness is %g", cell,
+				descriptor, fitness)
+		case slices.ContainsFunc(genotype, notFinite):
+			return errors.Errorf("the genotype of cell %d has values that are not finite, though its "+
+				"fitness is %g", cell, fitness)
+		}
+	}
+	return nil
+}
+
+func notFinite(x float32) bool { return x-x != 0 }
+
+// write writes the run's folder.
+func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.Status,
+	save func(*runs.Writer) error) (*runs.Run, error) {
+	config, err := runs.NewConfig(s.Algorithm, s.Env, s.Seed, settings)
+	if err != nil {
+		return nil, err
+	}
+	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", session.Version(),
+		env.Descriptor.Components
+	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
+		if err := w.Begin(-1, session.Columns...); err != nil {
+			return err
+		}
+		if err := save(w); err != nil {
+			return err
+		}
+		if settings.Cells > 0 { // one row of metrics, for figures
+			if err := w.Log(0, 0, 0, 0, status.MaxFitness, status.Coverage, status.QDScore, 0); err != nil {
+				return err
+			}
+		}
+		return w.SaveStatus(status)
+	})
+}

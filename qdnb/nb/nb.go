@@ -1,0 +1,55 @@
+// Package nb is what a notebook cell needs around the calls of the other packages: the end of the
+// cell on an error, the context of an interrupted cell, and the display of what was drawn.
+//
+//	run := nb.Must(qdnb.Train(nb.Interruptible(), spec))
+//	nb.Draw(figures.Repertoire(run))
+package nb
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Must returns value. On an error it prints one readable line to standard error and exits with
+// status 1, since a panic would print a stack trace below the cell.
+func Must[T any](value T, err error) T {
+	Check(err)
+	return value
+}
+
+// Check ends the program with one readable line if err is not nil; see [Must].
+func Check(err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "qdnb: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// Drawing is a figure, a table or a page with films.
+type Drawing interface {
+	// Show displays the drawing below the cell, or saves it under a name outside a notebook.
+	Show(name string) error
+}
+
+// drawn counts the drawings of this program.
+var drawn int
+
+// Draw shows the drawing that a function returned, or ends the cell with its error as [Check] does.
+// Outside a notebook it saves the drawings as drawing-1, drawing-2 and so on.
+func Draw(d Drawing, err error) {
+	Check(err)
+	drawn++
+	Check(d.Show(fmt.Sprintf("drawing-%d", drawn)))
+}
+
+// Interruptible returns a context that SIGINT or SIGTERM cancels, as of an interrupted cell. The
+// functions that compute runs then save a checkpoint and return. A second signal ends the process
+// at once.
+func Interruptible() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal finds no handler
+	return ctx
+}

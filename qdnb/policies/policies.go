@@ -1,0 +1,201 @@
+// Package policies selects the policies of finished runs, which are skills or the cells of a
+// repertoire, and rolls them out.
+package policies
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// Policy is one skill, or the policy in a cell.
+type Policy struct {
+	Cell     bool      // whether it is a cell, not a skill
+	Number   int       // of the skill or cell
+	Genotype []float32 // parameters, [N]
+}
+
+// String names the policy, as in "cell 17" or "skill 3".
+func (p Policy) String() string {
+	if p.Cell {
+		return fmt.Sprintf("cell %d", p.Number)
+	}
+	return fmt.Sprintf("skill %d", p.Number)
+}
+
+// Set is policies of a run.
+type Set struct {
+	Run      *runs.Run
+	Policies []Policy // not empty
+	hidden   []int    // layers of skills; nil for cells, whose layers the run's settings hold
+}
+
+// Select returns the policies of a run with the given numbers of skills or cells. Without numbers,
+// it returns all skills, or the best cell if the run has no skills.
+func Select(run *runs.Run, numbers, cells []int) (*Set, error) {
+	if err := Own(run); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(numbers) > 0 && len(cells) > 0:
+		return nil, errors.New("skills and cells are mutually exclusive: give one of them")
+	case len(numbers) > 0 && !run.HasSkills() && run.HasRepertoire():
+		return nil, errors.Errorf("%s has a repertoire and no skills: give a cell", run.Name())
+	case len(cells) > 0 && !run.HasRepertoire() && run.HasSkills():
+		return nil, errors.Errorf("%s has skills and no repertoire: give a skill", run.Name())
+	case !run.HasSkills() && !run.HasRepertoire():
+		return nil,
+			errors.Errorf("%s has neither skills nor a repertoire yet: train it to the end first", run.Dir)
+	case len(numbers) > 0, len(cells) == 0 && run.HasSkills():
+		return selectSkills(run, numbers)
+	}
+	repertoire, err := run.Repertoire()
+	if err != nil {
+		return nil, err
+	}
+	if len(cells) == 0 {
+		cells = []int{repertoire.Best()}
+		if cells[0] < 0 {
+			return nil, errors.Errorf("the repertoire of %s is empty", run.Name())
+		}
+	}
+	return selectCells(run, repertoire, cells)
+}
+
+// All returns all skills of a run, or all filled cells of the repertoire if it has no skills.
+func All(run *runs.Run) (*Set, error) {
+	if run.HasSkills() {
+		return Select(run, nil, nil)
+	}
+	if err := Own(run); err != nil {
+		return nil, err
+	}
+	repertoire, err := run.Repertoire()
+	if err != nil {
+		return nil, err
+	}
+	set, err := selectCells(run, repertoire, repertoire.Filled())
+	if err == nil && len(set.Policies) == 0 {
+		err = errors.Errorf("the repertoire of %s is empty: train it longer", run.Name())
+	}
+	return set, err
+}
+
+// Own returns an error if a run has no policies because it uses the skills of another run.
+func Own(run *runs.Run) error {
+	if a := run.Config.Algorithm; a != protocol.Adaptation && a != protocol.HierarchicalControl {
+		return nil
+	}
+	var settings struct {
+		Skills string `json:"skills"`
+	}
+	_ = json.Unmarshal(run.Config.Hyperparameters, &settings) // the name is only a hint
+	return errors.Errorf("%s has no policies of its own: name the run whose skills it uses, %s",
+		run.Name(), settings.Skills)
+}
+
+// selectCells returns the policies in cells of a run's repertoire. An empty cell is an error.
+func selectCells(run *runs.Run, r *runs.Repertoire, cells []int) (*Set, error) {
+	set := &Set{Run: run}
+	filled := r.Filled()
+	for _, cell := range cells {
+		if cell < 0 || cell >= r.Cells() {
+			return nil, errors.Errorf("there is no cell %d: the repertoire of %s has cells 0 to %d", cell,
+				run.Name(), r.Cells()-1)
+		}
+		if _, ok := slices.BinarySearch(filled, cell); !ok {
+			if len(filled) == 0 {
+				return nil, errors.Errorf("cell %d is empty, like all cells of %s", cell, run.Name())
+			}
+			return nil, errors.Errorf("cell %d is empty; the nearest filled cell of %s is %d",
+				cell, run.Name(), r.Near(r.Centroid(cell)...))
+		}
+		set.Policies = append(set.Policies, Policy{true, cell, r.Genotype(cell)})
+	}
+	return set, nil
+}
+
+// selectSkills returns the selected skills of a run, all if none is selected.
+func selectSkills(run *runs.Run, wanted []int) (*Set, error) {
+	all, err := run.Skills()
+	if err != nil {
+		return nil, err
+	}
+	if len(wanted) == 0 {
+		for k := range all.Skills() {
+			wanted = append(wanted, k)
+		}
+	}
+	set := &Set{Run: run, hidden: append([]int{}, all.Hidden...)}
+	for _, k := range wanted {
+		if k < 0 || k >= all.Skills() {
+			return nil, errors.Errorf("there is no skill %d: %s has skills 0 to %d", k, run.Name(),
+				all.Skills()-1)
+		}
+		set.Policies = append(set.Policies, Policy{false, k, all.Genotype(k)})
+	}
+	return set, nil
+}
+
+// Task returns the task of evaluating the policies in an environment. The settings of every
+// algorithm and variant hold the hidden layers of the policies and the length of an episode. It is
+// an error if the policies do not fit the environment.
+func (s *Set) Task(env envs.Env) (scoring.Task, error) {
+	base := evolution.DefaultMapElites(env.Spec())
+	settings := struct {
+		Hidden        *[]int `json:"hidden"`
+		EpisodeLength *int   `json:"episode_length"`
+	}{&base.Hidden, &base.EpisodeLength}
+	if err := json.Unmarshal(s.Run.Config.Hyperparameters, &settings); err != nil {
+		return scoring.Task{}, errors.Errorf("cannot read the settings of %s: %v", s.Run.Name(), err)
+	}
+	if s.hidden != nil {
+		base.Hidden = s.hidden
+	}
+	task := scoring.NewTask(env, base.Hidden, base.EpisodeLength)
+	return task, s.fits(task)
+}
+
+// fits returns an error if the policies do not fit a task.
+func (s *Set) fits(task scoring.Task) error {
+	spec := task.Env.Spec()
+	if trained, err := envs.Make(s.Run.Config.Env); err == nil {
+		if t := trained.Spec(); t.Observations != spec.Observations || t.Actions != spec.Actions {
+			return errors.Errorf("%s has %d observations and %d actions, but the policies of %s are for "+
+				"%s, which has %d and %d",
+				spec.Name, spec.Observations, spec.Actions, s.Run.Name(), t.Name, t.Observations, t.Actions)
+		}
+	}
+	if want, params := task.Policy.Params(), len(s.Policies[0].Genotype); want != params {
+		return errors.Errorf("policies for %s have %d parameters, but those of %s have %d: it was "+
+			"trained in another environment", spec.Name, want, s.Run.Name(), params)
+	}
+	return nil
+}
+
+// Environment makes the built-in environment that a run was trained in, with the options of its
+// algorithm. A custom environment is an error.
+func Environment(run *runs.Run) (envs.Env, error) {
+	if !slices.Contains(envs.Names(), run.Config.Env) {
+		return nil, errors.Errorf("%s is not a built-in environment: set Environment", run.Config.Env)
+	}
+	env, err := envs.Make(run.Config.Env)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range skills.Algorithms {
+		if a.Name == run.Config.Algorithm {
+			return envs.Make(run.Config.Env, a.Defaults(env.Spec()).Options()...)
+		}
+	}
+	return env, nil
+}

@@ -1,0 +1,202 @@
+package policies
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/stats"
+	"example.com/qdnb/xla"
+)
+
+// Evaluated holds the results of one policy.
+type Evaluated struct {
+	Policy
+	Fitnesses   []float32 // [episodes]; -Inf for an episode in which a value was NaN
+	Descriptors []float32 // [episodes, d]
+
+	// Records holds what each recorder of [NewRollouts] recorded, [episodes, rows * width].
+	Records [][]float32
+}
+
+// Rollouts evaluates policies from the same initial states under any number of conditions.
+type Rollouts struct {
+	Task        scoring.Task
+	CompileTime time.Duration
+
+	set       *Set
+	platform  *xla.Platform
+	evaluator *scoring.Evaluator
+	recorders []envs.Recorder
+	together  int // policies per call of the program
+	states    int // episodes per policy and call
+	episodes  int
+	seed      int64
+}
+
+// statesAtOnce is the maximum number of initial states per call of the program. Results depend on
+// it: initial states beyond it are drawn from another seed.
+const statesAtOnce = 512
+
+// episodesAtOnce is the approximate number of episodes per call of the program. It limits memory
+// and the time between progress reports. Results do not depend on it.
+const episodesAtOnce = 2048
+
+// recordedAtOnce replaces episodesAtOnce if steps are recorded.
+const recordedAtOnce = 256
+
+// NewRollouts compiles the rollout of policies in an environment, for a number of episodes per
+// policy. All policies share the initial states, which seed draws. Recorders receive the length of
+// an episode. [Rollouts.Close] releases the program.
+func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, seed int64,
+	recorders ...func(steps int) envs.Recorder) (*Rollouts, error) {
+	if episodes < 1 || episodes > 1<<20 {
+		return nil, errors.Errorf("episodes must be between 1 and %d, not %d", 1<<20, episodes)
+	}
+	if live, err := envs.NewPerturbable(env); err == nil {
+		env = live
+	}
+	task, err := set.Task(env)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rollouts{Task: task, set: set, platform: platform, episodes: episodes, seed: seed}
+	r.states = min(episodes, statesAtOnce)
+	atOnce := episodesAtOnce
+	if len(recorders) > 0 {
+		atOnce = recordedAtOnce
+	}
+	r.together = min(len(set.Policies), max(1, atOnce/r.states))
+	// The slice must not depend on the number of policies.
+	slice := scoring.DefaultSlice(platform.Kind, r.states, task.Policy.Params())
+	if platform.Kind != xla.CPU {
+		slice = r.together * r.states
+	}
+	for _, recorder := range recorders {
+		r.recorders = append(r.recorders, recorder(task.Length))
+	}
+	r.evaluator, err = scoring.NewCrossedEvaluator(platform, task, r.together, r.states, slice,
+		r.recorders...)
+	if err != nil {
+		return nil, err
+	}
+	r.CompileTime = r.evaluator.CompileTime
+	return r, nil
+}
+
+// Close releases the program.
+func (r *Rollouts) Close() { r.evaluator.Free() }
+
+// Run evaluates all policies under conditions; nil means nominal conditions. step, if not nil, is
+// called with the number of episodes computed since its last call. Run stops with the error of ctx
+// when ctx is done.
+func (r *Rollouts) Run(ctx context.Context, conditions *envs.Conditions,
+	step func(episodes int)) (all []Evaluated, err error) {
+	d := len(r.Task.Env.Spec().Descriptor.Lower)
+	for first := 0; first < len(r.set.Policies); first += r.together {
+		group := r.set.Policies[first:min(first+r.together, len(r.set.Policies))]
+		results, err := r.group(ctx, group, conditions, step)
+		if err != nil {
+			return nil, err
+		}
+		for i := range results {
+			results[i].Fitnesses, results[i].Descriptors = results[i].Fitnesses[:r.episodes],
+				results[i].Descriptors[:r.episodes*d]
+			for k, recorder := range r.recorders {
+				results[i].Records[k] = results[i].Records[k][:r.episodes*recorder.Rows(
+					r.Task.Length)*recorder.Width]
+			}
+		}
+		all = append(all, results...)
+	}
+	return all, nil
+}
+
+// group evaluates up to r.together policies. It pads a smaller group by repeating the last one.
+func (r *Rollouts) group(ctx context.Context, group []Policy, conditions *envs.Conditions,
+	step func(int)) ([]Evaluated, error) {
+	var genotypes []float32
+	for i := range r.together {
+		genotypes = append(genotypes, group[min(i, len(group)-1)].Genotype...)
+	}
+	value := r.platform.Replicated(func() *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(slices.Clone(genotypes), r.together,
+			len(genotypes)/r.together)
+	})
+	defer value.Free()
+	results := make([]Evaluated, len(group))
+	for i := range results {
+		results[i].Policy, results[i].Records = group[i], make([][]float32, len(r.recorders))
+	}
+	for part := 0; part*r.states < r.episodes; part++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var fitnesses, descriptors []float32
+		var records [][]float32
+		var err error
+		seed := partSeed(r.seed, part)
+		if conditions == nil {
+			fitnesses, descriptors, records, err = r.evaluator.Record(value, seed)
+		} else {
+			fitnesses, descriptors, records, err = r.evaluator.RecordUnder(value, seed, *conditions)
+		}
+		if err != nil {
+			return nil, err
+		}
+		n, d := r.states, len(descriptors)/len(fitnesses)
+		for i := range results {
+			results[i].Fitnesses = append(results[i].Fitnesses, fitnesses[i*n:(i+1)*n]...)
+			results[i].Descriptors = append(results[i].Descriptors, descriptors[i*n*d:(i+1)*n*d]...)
+			for k, recorder := range r.recorders {
+				size := n * recorder.Rows(r.Task.Length) * recorder.Width
+				results[i].Records[k] = append(results[i].Records[k], records[k][i*size:(i+1)*size]...)
+			}
+		}
+		if step != nil {
+			step(len(group) * min(n, r.episodes-part*n))
+		}
+	}
+	return results, nil
+}
+
+// partSeed returns the seed of the initial states of a part of the episodes. Part 0 uses the seed
+// itself. The others use golden-ratio multiples, which are far from seeds that people choose.
+func partSeed(seed int64, part int) int64 {
+	return int64(uint64(seed) ^ uint64(part)*0x9E3779B97F4A7C15)
+}
+
+// Mean returns the mean fitness.
+func (e Evaluated) Mean() float64 { return stats.Mean(e.fitnesses()) }
+
+// Std returns the standard deviation of the fitness over the episodes, see [stats.Std].
+func (e Evaluated) Std() float64 { return stats.Std(e.fitnesses()) }
+
+// Median returns the median fitness.
+func (e Evaluated) Median() float64 { return stats.Median(e.fitnesses()) }
+
+// Quartiles returns the quartiles of the fitness.
+func (e Evaluated) Quartiles() (q1, q3 float64) { return stats.Quartiles(e.fitnesses()) }
+
+func (e Evaluated) fitnesses() []float64 {
+	wide := make([]float64, len(e.Fitnesses))
+	for i, fitness := range e.Fitnesses {
+		wide[i] = float64(fitness)
+	}
+	return wide
+}
+
+// Descriptor returns the mean descriptor, [d].
+func (e Evaluated) Descriptor() []float64 {
+	n := len(e.Fitnesses)
+	mean := make([]float64, len(e.Descriptors)/n)
+	for i, x := range e.Descriptors {
+		mean[i%len(mean)] += float64(x) / float64(n)
+	}
+	return mean
+}

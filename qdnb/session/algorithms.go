@@ -1,0 +1,132 @@
+package session
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/names"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/algorithms/skills"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/xla"
+)
+
+// Algorithm is an algorithm of [Train].
+type Algorithm struct {
+	Name     string
+	Defaults func(envs.Spec) Family // the paper's hyperparameters
+}
+
+// algorithms returns the algorithms of both families in the paper's order.
+var algorithms = sync.OnceValue(func() (all []Algorithm) {
+	for _, a := range evolution.Algorithms {
+		all = append(all, Algorithm{a.Name, func(s envs.Spec) Family { return evolving{a.Defaults(s)} }})
+	}
+	for _, a := range skills.Algorithms {
+		all = append(all,
+			Algorithm{a.Name, func(s envs.Spec) Family { return discovering{a.Defaults(s)} }})
+	}
+	return all
+})
+
+// Algorithms lists the names of the algorithms of [Train].
+func Algorithms() []string {
+	var list []string
+	for _, a := range algorithms() {
+		list = append(list, a.Name)
+	}
+	return list
+}
+
+// usesSkills tells how to make the runs whose algorithm is not one of [Train].
+var usesSkills = map[string]string{
+	protocol.HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
+		"`qdnb sweep run`, or call qdnb.Control in a notebook",
+	protocol.Adaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb " +
+		"sweep run`, or call qdnb.Adapt in a notebook",
+}
+
+// Find looks up an algorithm by name.
+func Find(name string) (Algorithm, error) {
+	i := slices.IndexFunc(algorithms(), func(a Algorithm) bool { return a.Name == name })
+	if use, ok := usesSkills[name]; ok && i < 0 {
+		return Algorithm{},
+			errors.Errorf("%s needs the skills of a finished run: %s", name, use)
+	}
+	if i < 0 {
+		return Algorithm{}, names.Unknown("algorithm", name, Algorithms())
+	}
+	return algorithms()[i], nil
+}
+
+// Parts replace parts of an algorithm; nil keeps the algorithm's own.
+type Parts struct {
+	Emitter evolution.Emitter
+	Learner evolution.Learner
+	Archive evolution.Archive
+
+	Diversity skills.Diversity
+	Objective skills.Objective
+}
+
+// Family is the hyperparameters of an algorithm of one family: neuroevolution or reinforcement
+// learning.
+type Family interface {
+	// Check rejects invalid values before anything is compiled.
+	Check() error
+	// Settings returns a pointer to the hyperparameters, for changes and for the configuration.
+	Settings() any
+	// Printed returns assignments of the paper's values where the published code disagrees.
+	Printed(env string) []string
+	// Options returns the options with which the environment is made.
+	Options() []envs.Option
+	// Takes returns an error if the named algorithm does not have the parts to replace.
+	Takes(algorithm string, p Parts) error
+	// Fingerprints hashes the replaced parts, by name.
+	Fingerprints(Training) (map[string]string, error)
+	// Skills returns how many skills condition the policy. ok is false for a family that finds
+	// repertoires.
+	Skills(envs.Env) (count int, ok bool)
+
+	// tessellation returns the number of cells of the measured repertoire, the number of samples
+	// that are clustered for its tessellation, and the seed.
+	tessellation() (cells, samples int, seed int64)
+	// task returns the task in which genotypes of the repertoire are evaluated.
+	task(envs.Env) scoring.Task
+	// search compiles the algorithm.
+	search(t Training, platform *xla.Platform, centroids npz.Array) (search, error)
+}
+
+// search is a running algorithm: [evolution.Search] or [skills.Search].
+type search interface {
+	// step runs the next generation or iteration. The first call evaluates the
+	// initial population or policy.
+	step() (outcome, error)
+	// generation returns the newest generation, -1 before the first step.
+	generation() int64
+	Columns() []string
+	Arrays() (map[string]npz.Array, error)
+	Restore(generation int64, arrays map[string]npz.Array) error
+	Repertoire(genotypes bool) (map[string]npz.Array, error)
+	ReplayShape() (capacity int64, width int, total int64)
+	ReplayRows(from, to int64) ([]float32, error)
+	SetReplay(read func(put func(from int64, rows []float32) error) error) error
+	Refill() (episodes int64, err error)
+	compileSeconds() float64
+	Close()
+}
+
+// outcome is the result of a step.
+type outcome struct {
+	Generation, Evaluations, EnvSteps int64
+	// Fitnesses are those of the measured repertoire. They are nil if it was not measured; then
+	// there is nothing to log.
+	Fitnesses []float32
+	Invalid   int
+	Extra     []float64 // see Columns
+}

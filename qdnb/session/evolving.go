@@ -1,0 +1,98 @@
+package session
+
+import (
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/xla"
+)
+
+// evolving is the neuroevolution family.
+type evolving struct{ evolution.Hyperparameters }
+
+func (e evolving) Settings() any          { return e.Hyperparameters }
+func (e evolving) Options() []envs.Option { return nil }
+
+func (evolving) Printed(string) []string { return nil }
+
+func (e evolving) tessellation() (cells, samples int, seed int64) {
+	base := e.Base()
+	return base.Cells, base.CVTSamples, base.CVTSeed
+}
+
+func (e evolving) task(env envs.Env) scoring.Task {
+	base := e.Base()
+	return scoring.NewTask(env, base.Hidden, base.EpisodeLength)
+}
+
+func (e evolving) Takes(algorithm string, p Parts) error {
+	if p.Diversity != nil || p.Objective != nil {
+		return errors.Errorf("%s has no diversity reward or objective to replace: set Emitter, Learner "+
+			"or Archive", algorithm)
+	}
+	return nil
+}
+
+func (e evolving) search(t Training, platform *xla.Platform, centroids npz.Array) (search, error) {
+	running, err := e.run(t, platform, centroids)
+	if err != nil {
+		return nil, err
+	}
+	base := e.Base()
+	return evolvingSearch{running, int64(base.Batch), int64(base.Batch) * int64(base.EpisodeLength)},
+		nil
+}
+
+// method returns the algorithm's method with the parts that the spec replaces.
+func (e evolving) method(t Training, centroids npz.Array) evolution.Method {
+	method := e.Method(centroids)
+	if t.Parts.Emitter != nil {
+		method.Emitter = t.Parts.Emitter
+	}
+	if t.Parts.Learner != nil {
+		method.Learner = t.Parts.Learner
+	}
+	if t.Parts.Archive != nil {
+		method.Archive = t.Parts.Archive
+	}
+	return method
+}
+
+func (e evolving) Fingerprints(t Training) (map[string]string, error) {
+	own := evolution.Method{Emitter: t.Parts.Emitter, Learner: t.Parts.Learner, Archive: t.Parts.Archive}
+	base, d := e.Base(), len(t.Env.Spec().Descriptor.Lower)
+	// Parts depend only on the shape of the centroids.
+	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
+	return evolution.Fingerprints(e.task(t.Env), e.method(t, shape), own, base.Batch)
+}
+
+// run compiles the algorithm.
+func (e evolving) run(t Training, platform *xla.Platform, centroids npz.Array) (*evolution.Search,
+	error) {
+	base := e.Base()
+	return evolution.New(platform, e.task(t.Env), e.method(t, centroids), evolution.Settings{
+		Batch: base.Batch, Slice: base.Slice, Seed: t.Seed, Centroids: centroids,
+	})
+}
+
+// evolvingSearch adapts [evolution.Search] to search and counts evaluations and steps.
+type evolvingSearch struct {
+	*evolution.Search
+	batch, steps int64 // per generation: evaluations, and environment steps
+}
+
+func (s evolvingSearch) generation() int64 { return s.Generation() }
+
+func (s evolvingSearch) compileSeconds() float64 { return s.CompileTime().Seconds() }
+
+func (s evolvingSearch) step() (outcome, error) {
+	o, err := s.Step()
+	return outcome{o.Generation, o.Generation * s.batch, o.Generation * s.steps, o.Fitnesses,
+		o.Invalid, o.Extra}, err
+}
+
+// Skills implements [Family].
+func (evolving) Skills(envs.Env) (int, bool) { return 0, false }

@@ -1,0 +1,280 @@
+// Package session computes runs: training, adaptation and hierarchical control. They share one loop,
+// which opens the run's folder, resumes from the newest checkpoint, computes until the budget is
+// spent, and saves.
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/progress"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// ErrInterrupted is the error of an interrupted run. The run is saved, and the same call resumes it.
+var ErrInterrupted = errors.New("interrupted")
+
+// CheckpointEnv names the environment variable that sets the time between checkpoints, as in 30s.
+const CheckpointEnv = "QDNB_CHECKPOINT_EVERY"
+
+// checkpointEvery is the time between checkpoints if $QDNB_CHECKPOINT_EVERY is not set.
+const checkpointEvery = 2 * time.Minute
+
+// checkpointPause returns the time between checkpoints. A killed process loses at most that much
+// work; writing a checkpoint takes as long as the disk needs for its bytes.
+func checkpointPause() (time.Duration, error) {
+	text := os.Getenv(CheckpointEnv)
+	if text == "" {
+		return checkpointEvery, nil
+	}
+	pause, err := time.ParseDuration(text)
+	if err != nil || pause < 0 {
+		return 0, errors.Errorf("$%s is %q: use a duration such as 30s or 5m", CheckpointEnv, text)
+	}
+	return pause, nil
+}
+
+// Options say where and for how long a run computes.
+type Options struct {
+	Root    string      // folder of the runs
+	Config  runs.Config // names the run's folder in Root
+	Budget  runs.Budget // ends the run at its first limit
+	Backend string      // see [xla.Open]
+	Quiet   bool        // no progress bar
+	Fresh   bool        // moves an existing folder to the folder set-aside and starts again
+}
+
+// dir is the folder of the run.
+func (o Options) dir() string { return filepath.Join(o.Root, o.Config.Name()) }
+
+// Finished returns the run if it is complete: finished, with its budget spent.
+func (o Options) Finished() (*runs.Run, bool) {
+	run, err := runs.Open(o.dir())
+	spent := o.Budget == (runs.Budget{}) || err == nil && o.Budget.Done(run.Status.Progress)
+	return run, err == nil && spent && !o.Fresh && run.Status.Finished
+}
+
+// job is what a session computes.
+type job interface {
+	// open compiles the programs and restores the arrays of a checkpoint, if s.from is not negative.
+	open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error
+	compileSeconds() float64
+	columns() []string // of metrics.csv
+	// fraction returns the fraction of the work that is done, from 0 to 1.
+	fraction(runs.Progress) float64
+	done() bool
+	// step computes the next generation, logs it and updates the status. If ctx is done, it may
+	// return the context's error and leave everything as it was.
+	step(ctx context.Context) error
+	// state names the state that a checkpoint saves, as in "generation 5".
+	state() string
+	// checkpoint returns the arrays to save. ok is false before the first generation.
+	checkpoint() (arrays map[string]npz.Array, ok bool, err error)
+	// finish writes the results and returns a summary.
+	finish() (summary string, err error)
+	// clean deletes what a finished run does not need.
+	clean() error
+	close()
+}
+
+// session is the time during which this process holds a run folder.
+type session struct {
+	Options
+	job    job
+	writer *runs.Writer
+	status runs.Status
+	bar    *progress.Bar
+	from   int64 // generation of the checkpoint it resumed from, -1 without one
+
+	// start is set back so that time.Since(start) is the run's time over all sessions.
+	start time.Time
+	// cpu is subtracted from the process's processor time to give the run's over all sessions.
+	cpu float64
+
+	saved time.Time     // when the newest checkpoint was written
+	pause time.Duration // between checkpoints
+}
+
+// run computes a job to the end of its budget. When ctx is done, it saves a checkpoint and returns
+// [ErrInterrupted].
+func run(ctx context.Context, o Options, j job) (*runs.Run, error) {
+	if _, err := xla.Canonical(o.Backend); err != nil { // checked even if nothing is left to compute
+		return nil, err
+	}
+	if finished, ok := o.Finished(); ok {
+		return finished, nil
+	}
+	s := &session{Options: o, job: j}
+	defer s.close()
+	aside := ""
+	if o.Fresh {
+		var err error
+		if aside, err = runs.SetAside(o.Root, o.Config); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.open(ctx); err != nil {
+		s.abandon()
+		if aside != "" {
+			_ = os.Rename(aside, o.dir())
+		}
+		return nil, err
+	}
+	if aside != "" {
+		fmt.Fprintf(os.Stderr, "qdnb: moved the previous run from %s to %s\n", o.dir(), aside)
+	}
+	if err := s.loop(ctx); err != nil {
+		return s.writer.Run, err
+	}
+	return runs.Open(s.writer.Dir)
+}
+
+// open takes the run folder, compiles, and restores the newest checkpoint.
+func (s *session) open(ctx context.Context) (err error) {
+	s.start, s.saved = time.Now(), time.Now()
+	if s.pause, err = checkpointPause(); err != nil {
+		return err
+	}
+	if s.writer, err = runs.Create(s.Root, s.Config); err != nil {
+		return err
+	}
+	s.bar = progress.NewBar(s.Config.Name(), s.Quiet)
+	s.status = s.writer.Status
+	arrays, generation, warnings, err := s.writer.LoadCheckpoint(&s.status)
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(os.Stderr, "qdnb:", warning)
+	}
+	if s.from = generation; generation < 0 {
+		s.status = runs.Status{MaxFitness: math.Inf(-1)}
+	}
+	s.bar.Update(s.Budget.Fraction(s.status.Progress), "compiling")
+	platform, err := xla.Open(ctx, s.Backend)
+	if err != nil {
+		return err
+	}
+	if s.status.UseBackend(platform.Name(), s.from) {
+		fmt.Fprintf(os.Stderr,
+			"qdnb: %s was computed on another backend before; resuming on %s, so the run is not "+
+				"bit-identical\n",
+			s.writer.Name(), platform.Name())
+	}
+	if err := s.job.open(s, platform, arrays); err != nil {
+		return err
+	}
+	return s.begin()
+}
+
+// begin starts the session's clock and log after compiling and restoring. The progress bar
+// extrapolates the remaining time from the progress made after it.
+func (s *session) begin() error {
+	s.status.CompileSeconds += s.job.compileSeconds()
+	s.start = s.start.Add(-time.Duration(s.status.Seconds * float64(time.Second)))
+	s.cpu = processorSeconds() - s.status.CPUSeconds
+	s.status.Budget, s.status.Finished, s.status.Version = s.Budget, false, Version()
+	progress := s.status.Progress
+	progress.Seconds = time.Since(s.start).Seconds() // compilation counts towards a time budget
+	s.bar.Begin(s.job.fraction(progress))
+	return s.writer.Begin(s.from, s.job.columns()...)
+}
+
+// loop computes until the job is done, and saves checkpoints.
+func (s *session) loop(ctx context.Context) error {
+	for !s.job.done() {
+		err := s.job.step(ctx)
+		stopped := ctx.Err() != nil
+		if err != nil && !(stopped && errors.Is(err, ctx.Err())) {
+			return err
+		}
+		if stopped || time.Since(s.saved) > s.pause {
+			if err := s.save(); err != nil {
+				return err
+			}
+		}
+		if stopped {
+			state := s.job.state()
+			s.bar.Done(fmt.Sprintf("stopped at %s; rerun the same command to resume", state))
+			return fmt.Errorf("%w: %s is saved at %s; rerun the same command to resume", ErrInterrupted,
+				s.writer.Dir, state)
+		}
+	}
+	summary, err := s.job.finish()
+	if err != nil {
+		return err
+	}
+	s.status.Finished = true
+	if err := cmp.Or(s.save(), s.job.clean()); err != nil {
+		return err
+	}
+	s.bar.Done(summary)
+	return nil
+}
+
+// save writes a checkpoint, or only the status before the first generation.
+func (s *session) save() error {
+	arrays, ok, err := s.job.checkpoint()
+	if err != nil {
+		return err
+	}
+	if ok {
+		if err := s.writer.SaveCheckpoint(s.status.Generation, arrays, s.status); err != nil {
+			return err
+		}
+		s.saved = time.Now()
+	}
+	return s.writer.SaveStatus(s.status)
+}
+
+// clock updates the run's wall-clock and processor time. The processor time is the whole process's,
+// so runs trained side by side in one process count each other's.
+func (s *session) clock() {
+	s.status.Seconds = time.Since(s.start).Seconds()
+	s.status.CPUSeconds = max(s.status.CPUSeconds, processorSeconds()-s.cpu)
+}
+
+// processorSeconds returns the processor time of this process, user and system.
+func processorSeconds() float64 {
+	var usage syscall.Rusage
+	// Getrusage cannot fail for the calling process.
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
+
+// abandon releases the folder after a failed open, and removes it if nothing was trained in it.
+func (s *session) abandon() {
+	if s.writer != nil {
+		_ = s.writer.Discard()
+		s.writer = nil
+	}
+}
+
+// close frees the programs and releases the folder. Everything has been written before.
+func (s *session) close() {
+	s.job.close()
+	if s.writer != nil {
+		_ = s.writer.Close()
+	}
+}
+
+// Version returns the program's version as recorded by the build.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

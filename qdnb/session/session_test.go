@@ -1,0 +1,97 @@
+package session
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// The bar's remaining time does not count an hour of compilation, or an hour of earlier sessions,
+// as work of this session.
+func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
+	for _, budget := range []runs.Budget{{Generations: 100}, {Time: 10 * time.Hour}} {
+		config, err := runs.NewConfig("map-elites", "pointmaze", 0, map[string]int{"batch": 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := session{Options: Options{Root: t.TempDir(), Config: config, Budget: budget, Backend: "go",
+			Quiet: true}, job: idle{&controlling{}}}
+		defer s.close()
+		if err := s.open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		// a little time has passed since
+		if left, known := s.bar.Left(0.2); known && left < 10*time.Hour {
+			t.Errorf("%v: %v is left before any progress", budget, left)
+		}
+		// The elapsed time is to 0.1 as the remaining time is to 0.7.
+		if left, known := s.bar.Left(0.3); !known || left > time.Hour {
+			t.Errorf("%v: %v is left (%v), extrapolated from more than this session's work", budget, left, known)
+		}
+	}
+}
+
+// idle is a job that has taken an hour to compile and an hour for a fifth of its work.
+type idle struct{ *controlling }
+
+func (i idle) open(s *session, _ *xla.Platform, _ map[string]npz.Array) error {
+	i.session = s
+	s.status.Generation, s.status.Seconds = 20, 3600
+	s.start = s.start.Add(-time.Hour)
+	return nil
+}
+
+func (idle) compileSeconds() float64 { return 3600 }
+func (idle) columns() []string       { return []string{"generation"} }
+
+// The bar's metrics come in the order in which a narrow line keeps them.
+func TestProgressShowsFitnessFirst(t *testing.T) {
+	c := controlling{session: &session{}}
+	c.status.MaxFitness, c.last = 12, []string{"hurdles 0.50"}
+	tr := training{session: &session{}}
+	tr.status.MaxFitness, tr.status.Coverage, tr.status.QDScore = -128.3, 73.74, 2.514e5
+	early := training{session: &session{}}
+	early.status.MaxFitness = math.Inf(-1)
+	a := adapting{session: &session{}, Adaptation: Adaptation{Perturbation: "gravity"}}
+	before := a.metrics([]float64{0.5})
+	a.status.Evaluations, a.status.MaxFitness = 10, 3
+	for _, c := range []struct{ got, want []string }{
+		{tr.metrics(), []string{"max fitness -128.3", "coverage 73.7 %", "QD score 2.514e+05"}},
+		{c.metrics(), []string{"max fitness 12", "hurdles 0.50"}},
+		{early.metrics(), []string{"nothing evaluated yet"}},
+		{before, []string{"gravity [0.5]"}},
+		{a.metrics([]float64{0.5}), []string{"best median 3", "gravity [0.5]"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+	if s := tr.summary(); !strings.HasPrefix(s, "generation 0  max fitness") {
+		t.Error(s)
+	}
+}
+
+func TestProjection(t *testing.T) {
+	b := runs.Budget{Time: 1000 * time.Second}
+	from := runs.Progress{Generation: 1, EnvSteps: 100, Seconds: 100} // most of it compilation
+	for _, c := range []struct {
+		now  runs.Progress
+		want float64 // 0: it is too early
+	}{
+		{runs.Progress{Generation: 2, EnvSteps: 200, Seconds: 200}, 0},
+		{runs.Progress{Generation: 9, EnvSteps: 900, Seconds: 108}, 0},
+		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 200}, 300 + 2*800},
+		{runs.Progress{Generation: 3, EnvSteps: 300, Seconds: 1000}, 300},
+	} {
+		got, ok := projection(from, c.now, b)
+		if ok != (c.want > 0) || math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%+v projects to %g, %v; want %g", c.now, got, ok, c.want)
+		}
+	}
+}

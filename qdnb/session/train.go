@@ -1,0 +1,344 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/repertoire"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// Training is what [Train] computes: an algorithm in an environment.
+type Training struct {
+	Env    envs.Env
+	Family Family
+	Parts  Parts
+	Seed   int64
+
+	PaperSteps int64 // environment steps of the paper's run; 0 if unknown
+	KeepReplay bool  // keep the replay buffer of a finished run
+}
+
+// Columns are the columns of metrics.csv that all algorithms share.
+var Columns = []string{"generation", "evaluations", "env_steps", "seconds", "max_fitness",
+	"coverage", "qd_score", "invalid"}
+
+// Train trains a run, resumes it if it was interrupted, or loads it if it is complete.
+func Train(ctx context.Context, o Options, t Training) (*runs.Run, error) {
+	return run(ctx, o, &training{Training: t})
+}
+
+// Compile compiles the algorithm on a backend and discards it. It returns the compiler's error for
+// a part that cannot be built.
+func (t Training) Compile(ctx context.Context, backend string) error {
+	platform, err := xla.Open(ctx, backend)
+	if err != nil {
+		return err
+	}
+	search, err := t.search(platform)
+	if err == nil {
+		search.Close()
+	}
+	return err
+}
+
+// Steps compiles the algorithm on a platform and runs its first steps, without a run folder.
+func (t Training) Steps(platform *xla.Platform, steps int) error {
+	search, err := t.search(platform)
+	if err != nil {
+		return err
+	}
+	defer search.Close()
+	for range steps {
+		if _, err := search.step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// search compiles the algorithm.
+func (t Training) search(platform *xla.Platform) (search, error) {
+	centroids, err := t.centroids()
+	if err != nil {
+		return nil, err
+	}
+	return t.Family.search(t, platform, centroids)
+}
+
+// centroids returns the centroids of the measured repertoire, [cells, d].
+func (t Training) centroids() (npz.Array, error) {
+	limits := t.Env.Spec().Descriptor
+	cells, samples, seed := t.Family.tessellation()
+	cvt := repertoire.CVT{Cells: cells, Samples: samples, Seed: seed, Lower: limits.Lower,
+		Upper: limits.Upper}
+	flat, err := cvt.Centroids()
+	if err != nil {
+		return npz.Array{}, err
+	}
+	return npz.Of(flat, cells, len(limits.Lower)), nil
+}
+
+// task returns the task in which genotypes of the repertoire are evaluated.
+func (t Training) task() scoring.Task { return t.Family.task(t.Env) }
+
+// training is the [job] of [Train].
+type training struct {
+	Training
+	*session
+	search search
+
+	first     runs.Progress // after the first step of this session
+	projected bool          // the projection of the budget was printed
+
+	noReplay bool // the replay buffer was not restored, since nothing is left to learn
+}
+
+func (t *training) open(s *session, platform *xla.Platform, arrays map[string]npz.Array) error {
+	t.session = s
+	var err error
+	if t.search, err = t.Training.search(platform); err != nil {
+		return err
+	}
+	if t.from >= 0 {
+		if err := t.search.Restore(t.from, arrays); err != nil {
+			return err
+		}
+		if err := t.restoreReplay(); err != nil {
+			return err
+		}
+	}
+	t.status.Descriptor = t.Env.Spec().Descriptor.Components
+	t.printPaperBudget()
+	return nil
+}
+
+func (t *training) compileSeconds() float64 { return t.search.compileSeconds() }
+
+func (t *training) columns() []string { return slices.Concat(Columns, t.search.Columns()) }
+
+func (t *training) close() {
+	if t.search != nil {
+		t.search.Close()
+	}
+}
+
+func (t *training) fraction(p runs.Progress) float64 { return t.Budget.Fraction(p) }
+
+func (t *training) done() bool {
+	return t.search.generation() >= 0 && t.Budget.Done(t.status.Progress)
+}
+
+func (t *training) state() string { return fmt.Sprintf("generation %d", t.status.Generation) }
+
+// step runs a generation and records it.
+func (t *training) step(context.Context) error {
+	o, err := t.search.step()
+	if err != nil {
+		return err
+	}
+	before := t.status.Progress
+	t.status.Generation, t.status.Evaluations, t.status.EnvSteps = o.Generation, o.Evaluations,
+		o.EnvSteps
+	t.clock()
+	if o.Fitnesses != nil {
+		if err := t.log(o); err != nil {
+			return err
+		}
+	}
+	if runs.SnapshotDue(t.Budget, before, t.status.Progress) {
+		if err := t.snapshot(); err != nil {
+			return err
+		}
+	}
+	t.printProjection()
+	t.bar.Update(t.fraction(t.status.Progress), t.metrics()...)
+	return nil
+}
+
+// printPaperBudget prints how many environment steps a time budget bought in the paper. On other
+// hardware the same time gives another number of steps.
+func (t *training) printPaperBudget() {
+	if paper := t.PaperSteps; paper > 0 && t.Budget.Timed() && !t.Quiet && !t.Budget.Done(
+		t.status.Progress) {
+		fmt.Fprintf(os.Stderr,
+			"qdnb: %s: the paper's run took %.3g environment steps in 2h on a GPU; the steps expected in "+
+				"%v here are printed once the rate is known\n",
+			t.Config.Name(), float64(paper), t.Budget)
+	}
+}
+
+// printProjection prints once how many environment steps fit into a time budget at the rate of this
+// session, and what fraction of the paper's that is.
+func (t *training) printProjection() {
+	paper := t.PaperSteps
+	if paper == 0 || !t.Budget.Timed() || t.Quiet || t.projected {
+		return
+	}
+	if t.first == (runs.Progress{}) {
+		t.first = t.status.Progress // the time before is mostly compilation
+		return
+	}
+	steps, ok := projection(t.first, t.status.Progress, t.Budget)
+	if t.projected = ok; ok {
+		fmt.Fprintf(os.Stderr,
+			"qdnb: about %.2g environment steps fit into %v here, %.2g of the paper's %.3g\n",
+			steps, t.Budget, steps/float64(paper), float64(paper))
+	}
+}
+
+// projection extrapolates how many environment steps fit into a budget from the rate between two
+// points. ok is false until a hundredth of the budget and two generations lie between them.
+func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool) {
+	spent := b.Fraction(now) - b.Fraction(from)
+	if spent < 0.01 || now.Generation < from.Generation+2 {
+		return 0, false
+	}
+	return float64(now.EnvSteps) + float64(now.EnvSteps-from.EnvSteps)/spent*(1-b.Fraction(now)), true
+}
+
+// log updates the status with the metrics of the measured repertoire and writes a row of
+// metrics.csv.
+func (t *training) log(o outcome) error {
+	stats := (&runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}).Stats()
+	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
+		stats.QDScore
+	s := t.status
+	row := []float64{float64(s.Generation), float64(s.Evaluations), float64(s.EnvSteps), s.Seconds,
+		s.MaxFitness, s.Coverage, s.QDScore, float64(o.Invalid)}
+	return t.writer.Log(append(row, o.Extra...)...)
+}
+
+// metrics returns the metrics for the progress bar, the most important first.
+func (t *training) metrics() []string {
+	s := t.status
+	if math.IsInf(s.MaxFitness, -1) {
+		return []string{"nothing evaluated yet"}
+	}
+	return []string{fmt.Sprintf("max fitness %.4g", s.MaxFitness),
+		fmt.Sprintf("coverage %.1f %%", s.Coverage), fmt.Sprintf("QD score %.4g", s.QDScore)}
+}
+
+// summary returns the generation and the newest metrics.
+func (t *training) summary() string {
+	return strings.Join(append([]string{fmt.Sprintf("generation %d", t.status.Generation)},
+		t.metrics()...), "  ")
+}
+
+// restoreReplay restores a learner's replay buffer, or refills it if it was deleted.
+func (t *training) restoreReplay() error {
+	capacity, width, total := t.search.ReplayShape()
+	if capacity == 0 {
+		return nil
+	}
+	if t.noReplay = t.Budget.Done(t.status.Progress); t.noReplay { // nothing is left to learn
+		return nil
+	}
+	err := t.search.SetReplay(func(put func(from int64, rows []float32) error) error {
+		return t.writer.LoadReplay(total, capacity, width, put)
+	})
+	if !errors.Is(err, runs.ErrNoReplay) {
+		return err
+	}
+	t.bar.Update(t.Budget.Fraction(t.status.Progress), "refilling the replay buffer")
+	episodes, err := t.search.Refill()
+	if err == nil {
+		fmt.Fprintf(os.Stderr,
+			"qdnb: the replay buffer of %s was deleted when the run finished; it is refilled with %d "+
+				"episodes of its policies, so the resumed run is not bit-identical\n",
+			t.writer.Name(), episodes)
+	}
+	return err
+}
+
+// checkpoint saves the replay buffer and returns the other arrays.
+func (t *training) checkpoint() (arrays map[string]npz.Array, ok bool, err error) {
+	if capacity, width, total := t.search.ReplayShape(); capacity > 0 && !t.noReplay {
+		if err := t.writer.SaveReplay(total, capacity, width, t.search.ReplayRows); err != nil {
+			return nil, false, err
+		}
+	}
+	arrays, err = t.search.Arrays()
+	return arrays, true, err
+}
+
+func (t *training) snapshot() error {
+	repertoire, err := t.repertoire(false)
+	if err != nil {
+		return err
+	}
+	return t.writer.SaveSnapshot(runs.Snapshot{Progress: t.status.Progress, Repertoire: *repertoire})
+}
+
+// finish writes the final repertoire and skills.
+func (t *training) finish() (string, error) {
+	repertoire, err := t.repertoire(true)
+	if err != nil {
+		return "", err
+	}
+	if err := t.writer.SaveRepertoire(repertoire); err != nil {
+		return "", err
+	}
+	if s, ok := t.search.(discoveringSearch); ok {
+		skills, err := s.skills()
+		if err != nil {
+			return "", err
+		}
+		if err := t.writer.SaveSkills(skills); err != nil {
+			return "", err
+		}
+	}
+	summary := t.summary()
+	if paper := t.PaperSteps; paper > 0 {
+		summary += fmt.Sprintf("  %.2g of the paper's environment steps",
+			float64(t.status.EnvSteps)/float64(paper))
+	}
+	return summary, nil
+}
+
+// clean deletes the replay buffer.
+func (t *training) clean() error {
+	if t.KeepReplay {
+		return nil
+	}
+	return t.writer.DropReplay()
+}
+
+// repertoire copies the search's repertoire to the host.
+func (t *training) repertoire(genotypes bool) (*runs.Repertoire, error) {
+	arrays, err := t.search.Repertoire(genotypes)
+	if err != nil {
+		return nil, err
+	}
+	limits := t.Env.Spec().Descriptor
+	r := &runs.Repertoire{
+		Dims: len(limits.Lower), Lower: limits.Lower, Upper: limits.Upper, Offset: t.task().QDOffset(),
+	}
+	if genotypes {
+		r.Params = t.task().Policy.Params()
+	}
+	for name, into := range map[string]*[]float32{
+		"genotypes": &r.Genotypes, "fitnesses": &r.Fitnesses, "descriptors": &r.Descriptors,
+		"centroids": &r.Centroids,
+	} {
+		if array, ok := arrays[name]; ok {
+			if *into, err = array.Float32s(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if array, ok := arrays["origins"]; ok {
+		r.Origins, err = array.Int32s()
+	}
+	return r, err
+}

@@ -1,0 +1,143 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs/catalog"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// Choices are what a meta-controller did in an episode.
+type Choices struct {
+	Skills   []int // chosen, in order: skill numbers or cells
+	Decision int   // steps for which a chosen skill acts
+	Cells    bool  // skills are cells of a repertoire
+	Hurdles  int   // passed
+}
+
+// playController is [Play] with the meta-controller of a finished run of hierarchical control. A
+// film shows its episode from the end of the first step.
+func (s Spec) playController(ctx context.Context, run *runs.Run) (*Recording, error) {
+	if s.Skills != nil || s.Cells != nil || s.Environment != nil || s.Conditions != nil || s.Archived {
+		return nil, errors.Errorf("%s selects skills itself: set only Seed and Episodes", run.Name())
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var settings policies.ControlSettings
+	if err := run.Config.Settings(&settings); err != nil {
+		return nil, err
+	}
+	controller, err := npz.Read(filepath.Join(run.Dir, policies.ControllerFile))
+	if err != nil {
+		return nil, errors.Errorf("%s has no meta-controller yet (%v): train it to the end first",
+			run.Dir, err)
+	}
+	trained, err := runs.Open(filepath.Join(filepath.Dir(run.Dir), settings.Skills))
+	if err != nil {
+		return nil, errors.WithMessagef(err, "the skills of %s", run.Name())
+	}
+	skills, err := policies.ForControl(trained)
+	if err == nil {
+		err = hierarchy.Policy(controller).Chooses(skills.Rows)
+	}
+	if err != nil {
+		return nil, errors.WithMessage(err, run.Name())
+	}
+	stage, err := newStage(skills.Task.Env)
+	if err != nil {
+		return nil, err
+	}
+	skills.Task.Look, skills.Task.Looks = stage.look, stage.width()
+	platform, err := xla.Open(ctx, s.Backend)
+	if err != nil {
+		return nil, err
+	}
+	evaluator, err := hierarchy.NewEvaluator(platform, skills.Task, settings.Settings,
+		skills.Rows.Shape, s.Episodes)
+	if err != nil {
+		return nil, err
+	}
+	defer evaluator.Close()
+	rows, err := hierarchy.Upload(platform, skills.Rows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Free()
+	found, err := evaluator.Evaluate(controller, rows, s.Seed, 0)
+	if err != nil {
+		return nil, err
+	}
+	result := Result{}
+	result.Fitnesses = found.Fitnesses
+	for i := range s.Episodes {
+		if !s.Record {
+			break
+		}
+		steps := int(found.Steps[i])
+		choices := &Choices{Decision: settings.DecisionLength, Cells: !trained.HasSkills(),
+			Hurdles: policies.HurdlesPassed(float64(found.Farthest(i)))}
+		episode := Episode{Choices: choices}
+		var looks []float32
+		for step := range steps {
+			at := found.Position(i, step)
+			x := policies.Metres(float64(at[0]))
+			episode.Path = append(episode.Path, []float32{float32(x), at[1]})
+			looks = append(looks, found.Looked(i, step)...)
+		}
+		episode.Film = stage.film(nil, looks)
+		episode.Film.Title = fmt.Sprintf("%s on %s, hierarchical control",
+			figures.MethodName(trained.Config.Algorithm), run.Config.Env)
+		episode.Film.Subtitle = choices.summary(found.Fitnesses[i])
+		if err := episode.Film.Check(); err != nil {
+			return nil, errors.WithMessage(err, run.Name())
+		}
+		for k, skill := range found.Chosen(i) {
+			if k*choices.Decision < steps {
+				choices.Skills = append(choices.Skills, skills.Numbers[skill])
+			}
+		}
+		result.Recorded = append(result.Recorded, episode)
+	}
+	return &Recording{
+		Env: run.Config.Env, Episodes: s.Episodes, Steps: settings.EpisodeLength,
+		Backend: platform.Name(), Results: []Result{result}, env: skills.Task.Env,
+	}, nil
+}
+
+// summary returns the return and the number of hurdles passed.
+func (c *Choices) summary(fitness float32) string {
+	return fmt.Sprintf("return %s, %d of %d hurdles passed", shortNumber(float64(fitness)), c.Hurdles,
+		catalog.HurdleNumber)
+}
+
+// overHurdles draws the trajectory of the torso over the hurdles in an episode, seen from the side,
+// and the chosen skills.
+func (r Result) overHurdles(i int) (*figures.Figure, error) {
+	episode := r.Recorded[i]
+	choices := episode.Choices
+	plot := figures.Episode{
+		Title: choices.summary(r.Fitnesses[i]), Skill: "skill",
+		Skills: choices.Skills, Decision: choices.Decision,
+	}
+	if choices.Cells {
+		plot.Skill = "cell"
+	}
+	for _, at := range episode.Path {
+		plot.X, plot.Z = append(plot.X, float64(at[0])), append(plot.Z, float64(at[1]))
+	}
+	for i := range catalog.HurdleNumber {
+		plot.Hurdles = append(plot.Hurdles, figures.Hurdle{X: float64(i+1) * catalog.HurdleSpacing,
+			Radius: catalog.HurdleRadius})
+	}
+	return figures.MetaEpisode(plot)
+}

@@ -1,0 +1,270 @@
+// Package watch plays skills of finished runs: their fitness, their trajectories and their films.
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/algorithms/evolution"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/qdnb/runs"
+	"example.com/qdnb/xla"
+)
+
+// Spec configures [Play]: which skills to play, and in what environment.
+type Spec struct {
+	// Skills or Cells select the policies. Without both, they are all skills of a run with skills,
+	// else the best cell.
+	Skills []int
+	Cells  []int // of the repertoire
+
+	// Environment replaces the run's environment. It must have as many observations and actions. A
+	// run of a custom environment needs it.
+	Environment envs.Env
+
+	Conditions *envs.Conditions // of the environment, see [envs.Perturbable]; nil: nominal
+	Seed       int64            // of the initial states, which all policies share
+
+	// Episodes is the number of episodes per policy, from different initial states. 0 plays one
+	// episode and records it.
+	Episodes int
+	// Record stores every step of the episodes, for [Recording.Films] and
+	// [Recording.Trajectories].
+	Record bool
+
+	// Archived starts all episodes of a cell in the initial state of its evaluation in the
+	// repertoire, whatever Seed: the first episode is the archived one. Cells of AURORA and
+	// PGA-AURORA share one state. Each cell of the other methods of neuroevolution has its own, for
+	// which a program is compiled, so at most 16 cells can be chosen. It is an error for skills, for
+	// cells filled by an older version of qdnb, and together with Conditions.
+	Archived bool
+
+	origin *[2]int32 // of the cell, see [runs.Repertoire]; set by starts
+
+	Backend string // see [xla.Open]; the best available one if empty
+
+	// Progress, if not nil, is called with the number of finished episodes and their total.
+	Progress func(done, total int)
+}
+
+// Recording is the result of [Play].
+type Recording struct {
+	Env      string
+	Episodes int // per policy
+	Steps    int // per episode, from the run's settings
+	Backend  string
+	Results  []Result
+
+	env envs.Env
+}
+
+// Result holds the episodes of one policy, or of the meta-controller of a run of hierarchical
+// control, whose Policy is zero.
+type Result struct {
+	policies.Evaluated
+	Recorded []Episode // one for each fitness; nil if steps are not recorded
+}
+
+// Episode is an episode that was recorded step by step.
+type Episode struct {
+	Film *scene.Film // nil if the environment has no visible bodies
+	// Path holds the state descriptor before each step, [steps][d]. For a meta-controller it holds
+	// the torso's position along the track and its height after each step, in metres.
+	Path    [][]float32
+	Choices *Choices // of a meta-controller; nil for a skill
+}
+
+// Play plays episodes with policies of a run. The results of a policy do not depend on the other
+// policies. For a run of hierarchical control, it plays the meta-controller; the run that supplies
+// the skills must lie in the same folder.
+func Play(ctx context.Context, run *runs.Run, s Spec) (*Recording, error) {
+	if s.Episodes == 0 {
+		s.Episodes, s.Record = 1, true
+	}
+	if run.Config.Algorithm == protocol.HierarchicalControl {
+		return s.playController(ctx, run)
+	}
+	specs, err := s.starts(run)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := specs[0].play(ctx, run)
+	for _, spec := range specs[1:] {
+		if err != nil {
+			return nil, err
+		}
+		var more *Recording
+		if more, err = spec.play(ctx, run); err == nil {
+			whole.Results = append(whole.Results, more.Results...)
+		}
+	}
+	return whole, err
+}
+
+// play is [Play] of policies that share their initial states.
+func (s Spec) play(ctx context.Context, run *runs.Run) (*Recording, error) {
+	env, err := s.environment(run)
+	if err != nil {
+		return nil, err
+	}
+	set, err := policies.Select(run, s.Skills, s.Cells)
+	if err != nil {
+		return nil, err
+	}
+	var recorders []func(int) envs.Recorder
+	stage, notVisible := newStage(env)
+	if s.Record {
+		recorders = append(recorders, path(env))
+		if notVisible == nil {
+			recorders = append(recorders, stage.first, stage.steps)
+		}
+	}
+	platform, err := xla.Open(ctx, s.Backend)
+	if err != nil {
+		return nil, err
+	}
+	rollouts, err := policies.NewRollouts(platform, set, env, s.Episodes, s.Seed, recorders...)
+	if err != nil {
+		return nil, err
+	}
+	defer rollouts.Close()
+	done, total := 0, s.Episodes*len(set.Policies)
+	results, err := rollouts.Run(ctx, s.Conditions, func(episodes int) {
+		if done += episodes; s.Progress != nil {
+			s.Progress(done, total)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{
+		Env: env.Spec().Name, Episodes: s.Episodes, Steps: rollouts.Task.Length,
+		Backend: platform.Name(), env: env,
+	}
+	for _, evaluated := range results {
+		result := Result{Evaluated: evaluated}
+		for i := range s.Episodes {
+			if !s.Record {
+				break
+			}
+			part := func(k int) []float32 {
+				size := len(evaluated.Records[k]) / s.Episodes
+				return evaluated.Records[k][i*size : (i+1)*size]
+			}
+			episode := Episode{Path: positions(part(0), len(env.Spec().Descriptor.Lower))}
+			if notVisible == nil {
+				episode.Film = stage.film(part(1), part(2))
+				if err := s.caption(episode.Film, run, env, evaluated, i); err != nil {
+					return nil, err
+				}
+			}
+			result.Recorded = append(result.Recorded, episode)
+		}
+		result.Records = nil
+		r.Results = append(r.Results, result)
+	}
+	return r, nil
+}
+
+// caption completes the film of an episode and checks it.
+func (s Spec) caption(film *scene.Film, run *runs.Run, env envs.Env, e policies.Evaluated,
+	episode int) error {
+	film.Title = fmt.Sprintf("%s on %s, %s", figures.MethodName(run.Config.Algorithm),
+		env.Spec().Name, e.Policy)
+	if s.Episodes > 1 {
+		film.Title += fmt.Sprintf(", episode %d", episode+1)
+	}
+	film.Outcome = &scene.Outcome{Fitness: float64(e.Fitnesses[episode]), Archived: s.Archived}
+	d := len(env.Spec().Descriptor.Lower)
+	for _, x := range e.Descriptors[episode*d : (episode+1)*d] {
+		film.Outcome.Descriptor = append(film.Outcome.Descriptor, float64(x))
+	}
+	film.Subtitle = filmSubtitle(env, s.Conditions, film.Outcome)
+	return errors.WithMessage(film.Check(), film.Title)
+}
+
+// Films returns the films of the recorded episodes, ordered by policy and then by episode. A custom
+// environment must be an [envs.Rigid] or a [Visible].
+func (r *Recording) Films() (films []*scene.Film, err error) {
+	for _, result := range r.Results {
+		for _, episode := range result.Recorded {
+			if episode.Film == nil {
+				_, err := newStage(r.env)
+				return nil, err
+			}
+			films = append(films, episode.Film)
+		}
+	}
+	if len(films) == 0 {
+		return nil, errors.New("the episodes are not recorded: set Record in the Spec")
+	}
+	return films, nil
+}
+
+// archivedCells is the largest number of cells whose archived initial states differ.
+const archivedCells = 16
+
+// starts splits a spec into specs whose policies share their initial states: a spec for each cell
+// if Archived asks for a state per cell.
+func (s Spec) starts(run *runs.Run) ([]Spec, error) {
+	if !s.Archived || slices.Contains(protocol.With("aurora"), run.Config.Algorithm) {
+		return []Spec{s}, nil
+	}
+	if s.Conditions != nil {
+		return nil, errors.New("Archived and Conditions are mutually exclusive")
+	}
+	set, err := policies.Select(run, s.Skills, s.Cells)
+	if err != nil {
+		return nil, err
+	}
+	repertoire, err := run.RepertoireMap()
+	if err != nil {
+		return nil, err
+	}
+	if repertoire.Origins == nil || !set.Policies[0].Cell {
+		return nil, errors.Errorf("%s did not store the initial states of its evaluations: "+
+			"leave Archived (--archived) out", run.Name())
+	}
+	if n := len(set.Policies); n > archivedCells {
+		return nil, errors.Errorf("%d cells start in states of their own: choose at most %d of them, or "+
+			"leave Archived (--archived) out", n, archivedCells)
+	}
+	var specs []Spec
+	for _, policy := range set.Policies {
+		origin := [2]int32(repertoire.Origins[2*policy.Number:])
+		if origin[0] < 0 {
+			return nil, errors.Errorf("the initial state of %s was not stored: an older version filled it",
+				policy)
+		}
+		own := s
+		own.Cells, own.origin = []int{policy.Number}, &origin
+		specs = append(specs, own)
+	}
+	return specs, nil
+}
+
+// environment returns the environment in which to play.
+func (s Spec) environment(run *runs.Run) (envs.Env, error) {
+	if s.Archived {
+		s.Archived = false
+		env, err := s.environment(run)
+		if err != nil {
+			return nil, err
+		}
+		if s.origin != nil {
+			return evolution.ArchivedStart(env, run.Config.Seed, s.origin[0], s.origin[1]), nil
+		}
+		return evolution.PassiveStart(env, run.Config.Seed), nil
+	}
+	if s.Environment != nil {
+		return s.Environment, s.Environment.Spec().Validate()
+	}
+	return policies.Environment(run)
+}

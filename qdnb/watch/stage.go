@@ -1,0 +1,278 @@
+package watch
+
+import (
+	"image/color"
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/envs/physics"
+	"example.com/qdnb/qdnb/plot/scene"
+)
+
+// Still returns a film of one frame that shows an environment in its default pose. It needs no
+// backend.
+func Still(env envs.Env) (*scene.Film, error) {
+	s, err := newStage(env)
+	if err != nil {
+		return nil, err
+	}
+	return &s.Film, nil
+}
+
+// newStage returns the visible bodies of an environment.
+func newStage(env envs.Env) (*stage, error) {
+	s := &stage{Film: scene.Film{Title: env.Spec().Name, Ground: true, Step: 0.05}}
+	switch inner := envs.Inner(env).(type) {
+	case Visible:
+		s.Bodies, s.poses = inner.Bodies(), inner.Poses
+	case *envs.Rigid:
+		if err := s.rigid(inner.System); err != nil {
+			return nil, errors.WithMessage(err, env.Spec().Name)
+		}
+	case envs.Perturbable:
+		if err := s.rigid(inner.System); err != nil {
+			return nil, errors.WithMessage(err, env.Spec().Name)
+		}
+	case envs.Pointmaze:
+		s.Bodies, s.poses = pointmazeBodies(inner), pointPoses
+	default:
+		return nil, errors.Errorf("%s has no visible bodies: a custom environment must be an "+
+			"envs.Rigid or a watch.Visible to be filmed", env.Spec().Name)
+	}
+	var rest []scene.Pose
+	for _, body := range s.Bodies {
+		if !body.Fixed {
+			rest = append(rest, body.Pose)
+		}
+	}
+	s.Frames = [][]scene.Pose{rest}
+	return s, s.Check()
+}
+
+// film returns the film of an episode. first holds the poses of the bodies at its beginning,
+// [7 * bodies], or is nil; steps holds what [stage.look] recorded after each step. The film stops
+// at the end of the first episode, or before the first step with a NaN or an infinity.
+func (s *stage) film(first, steps []float32) *scene.Film {
+	film := s.Film
+	film.Frames, film.Rewards = nil, nil
+	if first != nil {
+		film.Frames, film.Rewards = [][]scene.Pose{posesOf(first)}, []float64{0}
+	}
+	width := s.width()
+	for ; len(steps) >= width; steps = steps[width:] {
+		row := steps[:width]
+		if slices.ContainsFunc(row,
+			func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }) {
+			break
+		}
+		film.Frames, film.Rewards = append(film.Frames, posesOf(row[:width-2])),
+			append(film.Rewards, float64(row[width-2]))
+		if row[width-1] > 0 {
+			break
+		}
+	}
+	return &film
+}
+
+// posesOf reads poses of seven numbers: a position and a quaternion.
+func posesOf(flat []float32) (poses []scene.Pose) {
+	for ; len(flat) >= 7; flat = flat[7:] {
+		var p scene.Pose
+		for i := range p.Position {
+			p.Position[i] = float64(flat[i])
+		}
+		for i := range p.Rotation {
+			p.Rotation[i] = float64(flat[3+i])
+		}
+		poses = append(poses, p)
+	}
+	return poses
+}
+
+// The colours of the bodies. Those of limbs are from Okabe and Ito (2008), which colour-blind
+// readers can tell apart. If there are four limbs or more, the first two, which are the left ones
+// in the paper's robots, have cold colours and the next two have warm ones.
+var (
+	torsoColor = color.NRGBA{R: 0x5b, G: 0x64, B: 0x70, A: 0xff}
+	wallColor  = color.NRGBA{R: 0xbd, G: 0xb8, B: 0xae, A: 0xff}
+	goalColor  = color.NRGBA{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}
+	blue       = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
+	skyBlue    = color.NRGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}
+	orange     = color.NRGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}
+	vermillion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
+	purple     = color.NRGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}
+
+	fewLimbs  = []color.NRGBA{orange, blue, goalColor}
+	manyLimbs = []color.NRGBA{blue, skyBlue, vermillion, orange, purple, goalColor}
+)
+
+// rigid adds the bodies of a system of rigid bodies.
+func (s *stage) rigid(system *physics.System) error {
+	model := system.Model()
+	places, err := system.Places()
+	if err != nil {
+		return err
+	}
+	limbs := limbsOf(model)
+	shifts := limbs.lateralShifts(model)
+	var moving []int
+	number := map[string]int{} // of the moving bodies
+	s.Follow = -1
+	for i, b := range model.Bodies {
+		body := scene.Body{Name: b.Name, Fixed: b.Fixed,
+			Pose: scene.Pose{Position: scene.Vec(places[i].Position),
+				Rotation: scene.Quat(places[i].Rotation)}}
+		col := limbs.color(b.Name)
+		if b.Fixed {
+			col = wallColor
+			if len(b.Colliders) == 1 && b.Colliders[0].Length == 2*b.Colliders[0].Radius {
+				col = goalColor // a fixed ball marks a target
+			}
+		} else {
+			if !limbs.child[b.Name] && s.Follow < 0 {
+				s.Follow = len(moving)
+			}
+			for _, j := range model.Joints {
+				if parent, earlier := number[j.Parent]; earlier && j.Child == b.Name {
+					body.Joint = &scene.Joint{Parent: parent, InParent: scene.Vec(j.ParentOffset),
+						InBody: scene.Vec(j.ChildOffset)}
+				}
+			}
+			number[b.Name] = len(moving)
+			moving = append(moving, i)
+		}
+		for _, c := range b.Colliders {
+			if c.Shape != physics.Capsule {
+				continue // the ground
+			}
+			from, to := c.Segment()
+			shape := scene.Shape{Kind: scene.Capsule, A: scene.Vec(from), B: scene.Vec(to), Radius: c.Radius,
+				Color: col}
+			shape.A[1] += shifts[b.Name]
+			shape.B[1] += shifts[b.Name]
+			body.Shapes = append(body.Shapes, shape)
+		}
+		if len(body.Shapes) > 0 || !b.Fixed {
+			s.Bodies = append(s.Bodies, body)
+		}
+	}
+	s.Step, s.poses = model.TimeStep, rigidPoses(system, moving)
+	return nil
+}
+
+// limbs groups the bodies of a model into limbs, such as legs: the subtrees below its root bodies.
+type limbs struct {
+	child map[string]bool
+	of    map[string]int // number of the limb of a body
+	depth map[string]int // joints between a body and the root
+	n     int
+}
+
+// limbsOf numbers the limbs of a model. A limb begins at a child of a body without parent.
+func limbsOf(model physics.Model) limbs {
+	l := limbs{child: map[string]bool{}, of: map[string]int{}, depth: map[string]int{}}
+	parent := map[string]string{}
+	for _, j := range model.Joints {
+		l.child[j.Child], parent[j.Child] = true, j.Parent
+	}
+	for _, b := range model.Bodies {
+		depth, at, first := 0, b.Name, ""
+		for l.child[at] {
+			depth, first, at = depth+1, at, parent[at]
+		}
+		l.depth[b.Name] = depth
+		if depth == 0 {
+			continue
+		}
+		if _, known := l.of[first]; !known {
+			l.of[first] = l.n
+			l.n++
+		}
+		l.of[b.Name] = l.of[first]
+	}
+	return l
+}
+
+// color returns the colour of a moving body. Bodies of a limb get darker with their distance from
+// the torso.
+func (l limbs) color(body string) color.NRGBA {
+	limb, ok := l.of[body]
+	if !ok {
+		return torsoColor
+	}
+	palette := manyLimbs
+	if l.n <= len(fewLimbs) {
+		palette = fewLimbs
+	}
+	c := palette[limb%len(palette)]
+	shade := math.Pow(0.86, float64(l.depth[body]-1))
+	dim := func(x uint8) uint8 { return uint8(math.Round(shade * float64(x))) }
+	return color.NRGBA{R: dim(c.R), G: dim(c.G), B: dim(c.B), A: c.A}
+}
+
+// lateralShifts returns how far to shift each body along y, by name. It separates limbs that a
+// planar robot has at the same place, such as the legs of walker2d, which would otherwise overlap.
+func (l limbs) lateralShifts(model physics.Model) map[string]float64 {
+	shift := map[string]float64{}
+	if !model.Frozen.Position[1] {
+		return shift
+	}
+	hips := map[physics.Vec][]int{} // limbs by the point where they are attached
+	radius := 0.0
+	for _, j := range model.Joints {
+		if l.depth[j.Child] == 1 {
+			hips[j.ParentOffset] = append(hips[j.ParentOffset], l.of[j.Child])
+		}
+	}
+	for _, b := range model.Bodies {
+		if _, ok := l.of[b.Name]; ok {
+			for _, c := range b.Colliders {
+				radius = max(radius, c.Radius)
+			}
+		}
+	}
+	for _, same := range hips {
+		for k, limb := range same {
+			for name, of := range l.of {
+				if of == limb {
+					shift[name] = 2.2 * radius * (float64(k) - float64(len(same)-1)/2)
+				}
+			}
+		}
+	}
+	return shift
+}
+
+// The dimensions of pointmaze's bodies, in units of its half side. The point is a ball, walls are
+// boxes.
+const (
+	pointRadius   = 0.035
+	mazeHeight    = 0.06
+	borderWidth   = 0.02
+	goalThickness = 0.004
+)
+
+func pointmazeBodies(maze envs.Pointmaze) []scene.Body {
+	box := func(w envs.Wall, height float64, c color.NRGBA) scene.Shape {
+		return scene.Shape{Kind: scene.Box, A: scene.Vec{w.X0, w.Y0, 0}, B: scene.Vec{w.X1, w.Y1, height},
+			Color: c}
+	}
+	upright := scene.Quat{1}
+	walls := scene.Body{Name: "walls", Fixed: true, Pose: scene.Pose{Rotation: upright}}
+	const out = 1 + borderWidth
+	border := []envs.Wall{{X0: -out, Y0: -out, X1: out, Y1: -1}, {X0: -out, Y0: 1, X1: out, Y1: out},
+		{X0: -out, Y0: -1, X1: -1, Y1: 1}, {X0: 1, Y0: -1, X1: out, Y1: 1}}
+	for _, w := range append(border, maze.Walls()...) {
+		walls.Shapes = append(walls.Shapes, box(w, mazeHeight, wallColor))
+	}
+	goal := scene.Body{Name: "goal", Fixed: true, Pose: scene.Pose{Rotation: upright},
+		Shapes: []scene.Shape{box(maze.Goal(), goalThickness, goalColor)}}
+	// Episodes start within x of ±0.1 and y from -1 to -0.7.
+	point := scene.Body{Name: "point", Pose: scene.Pose{Position: scene.Vec{0, -0.85, pointRadius},
+		Rotation: upright}}
+	point.Shapes = []scene.Shape{{Kind: scene.Capsule, Radius: pointRadius, Color: vermillion}}
+	return []scene.Body{point, walls, goal}
+}

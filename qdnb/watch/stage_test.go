@@ -1,0 +1,100 @@
+package watch
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/nb"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/plot/scene"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// A film stops after the last step of the episode, or before a NaN.
+func TestFilmEnds(t *testing.T) {
+	s := nb.Must(newStage(envs.Pointmaze{}))
+	first := []float32{0, 0, 0.035, 1, 0, 0, 0}
+	row := func(x, reward, done float32) []float32 {
+		return []float32{x, 0, 0.035, 1, 0, 0, 0, reward,
+			done}
+	}
+	for what, c := range map[string]struct {
+		steps [][]float32
+		want  int
+	}{
+		"whole":  {[][]float32{row(1, -1, 0), row(2, -1, 0)}, 3},
+		"done":   {[][]float32{row(1, -1, 1), row(2, -1, 0)}, 2},
+		"NaN":    {[][]float32{row(1, -1, 0), row(float32(math.NaN()), -1, 0), row(2, -1, 0)}, 2},
+		"absurd": {[][]float32{row(1, float32(math.Inf(1)), 0)}, 1},
+	} {
+		film := s.film(first, slices.Concat(c.steps...))
+		if len(film.Frames) != c.want || len(film.Rewards) != c.want || film.Check() != nil {
+			t.Errorf("%s: %d frames, %d rewards, want %d (%v)", what, len(film.Frames), len(film.Rewards),
+				c.want, film.Check())
+		}
+	}
+}
+
+// The film of a robot shows the bodies of its model, and they stand on the ground.
+func TestStill(t *testing.T) {
+	for _, name := range envs.Names() {
+		film, err := Still(nb.Must(envs.Make(name)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		low := math.Inf(1)
+		for i, pose := range film.Poses(0) {
+			if film.Bodies[i].Fixed {
+				continue
+			}
+			for _, s := range film.Bodies[i].Shapes {
+				for _, end := range []scene.Vec{s.A, s.B} {
+					low = min(low, pose.At(end)[2]-s.Radius)
+				}
+			}
+		}
+		if math.Abs(low) > 0.021 { // the feet of a walker start in the ground
+			t.Errorf("%s: the lowest point is at %g", name, low)
+		}
+	}
+	if film := nb.Must(Still(nb.Must(envs.Make("ant-maze", envs.Target(3, 4),
+		envs.FixedStart(1))))); film.Bodies[len(film.Bodies)-1].Pose.Position != (scene.Vec{3, 4, 0.5}) {
+		t.Errorf("the target is elsewhere: %+v", film.Bodies[len(film.Bodies)-1])
+	}
+	walker := nb.Must(Still(nb.Must(envs.Make("walker-uni"))))
+	colors := map[any]bool{}
+	for _, b := range walker.Bodies {
+		colors[b.Shapes[0].Color] = true
+	}
+	if len(colors) != 7 {
+		t.Errorf("the seven parts of a walker have %d colours", len(colors))
+	}
+}
+
+// The arenas of package figures have the walls of the models.
+func TestArenasAreThoseOfTheEnvironments(t *testing.T) {
+	for _, name := range envs.Names() {
+		got, err := figures.ArenaOf(name)
+		env := nb.Must(envs.Make(name))
+		want, wantErr := arenaOf(env)
+		if (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %v, but %v of the environment", name, err, wantErr)
+		}
+		if err == nil && !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s: %+v, want %+v", name, *got, want)
+		}
+		d := env.Spec().Descriptor
+		if len(d.Lower) != 2 {
+			continue
+		}
+		cells := nb.Must(figures.CellsOf(&runs.Run{Config: runs.Config{Env: name}},
+			&runs.Repertoire{Dims: 2, Lower: d.Lower, Upper: d.Upper}))
+		if names := []string{cells.XLabel, cells.YLabel}; !slices.Equal(names, d.Components) {
+			t.Errorf("%s: descriptors %q, want %q", name, names, d.Components)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package watch
+
+import (
+	"fmt"
+
+	"github.com/pkg/errors"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/qdnb/plot/figures"
+	"example.com/qdnb/qdnb/runs"
+)
+
+// maze is an environment with walls.
+type maze interface{ Walls() []envs.Wall }
+
+// goal is an environment with a goal at which an episode ends.
+type goal interface{ Goal() envs.Wall }
+
+// Trajectories draws the recorded episodes: the trajectories in the plane of the state descriptor,
+// which must be a position, or the torso of an episode of a meta-controller over the hurdles.
+func (r *Recording) Trajectories() (*figures.Figure, error) {
+	if len(r.Results) == 0 || r.Results[0].Recorded == nil {
+		return nil, errors.New("the episodes are not recorded: set Record in the Spec")
+	}
+	if first := r.Results[0]; first.Recorded[0].Choices != nil {
+		return first.overHurdles(0)
+	}
+	arena, err := arenaOf(r.env)
+	if err != nil {
+		return nil, err
+	}
+	for _, result := range r.Results {
+		for i, episode := range result.Recorded {
+			fitness := float64(result.Fitnesses[i])
+			path := figures.Path{Label: fmt.Sprintf("%s: %s", result.Policy, shortNumber(fitness)),
+				Fitness: fitness}
+			for _, position := range episode.Path {
+				path.X, path.Y = append(path.X, float64(position[0])), append(path.Y, float64(position[1]))
+			}
+			arena.Paths = append(arena.Paths, path)
+		}
+	}
+	return figures.Trajectories(arena)
+}
+
+// SkillTrajectories is [figures.SkillTrajectories] with the limits and walls of the custom
+// environment that the run was trained in. It needs no backend.
+func SkillTrajectories(env envs.Env, run *runs.Run) (*figures.Figure, error) {
+	arena, err := arenaOf(env)
+	if err != nil {
+		return nil, err
+	}
+	return figures.SkillTrajectoriesIn(arena, run)
+}
+
+// arenaOf returns the plane of an environment whose state descriptor is a position, without paths.
+func arenaOf(env envs.Env) (figures.Arena, error) {
+	spec := env.Spec()
+	if !spec.Positions() {
+		return figures.Arena{}, errors.Errorf("%s has no positions to draw", spec.Name)
+	}
+	arena := figures.ArenaWithin(spec.Descriptor)
+	if m, ok := env.(maze); ok {
+		arena.Walls = m.Walls()
+	}
+	if m, ok := env.(goal); ok {
+		end := m.Goal()
+		arena.Goal = &end
+	}
+	return arena, nil
+}

@@ -1,0 +1,233 @@
+package xla
+
+import (
+	"cmp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/distributed"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+)
+
+// Sharded is an input or output of a program: one tensor for each device that the program runs on.
+// It has one part for a single-device program and [Platform.Workers] parts for a parallel one,
+// either equal (replicated) or different (sharded).
+type Sharded []*tensors.Tensor
+
+// Replicated gives every worker its own copy of a tensor made by f.
+func (p *Platform) Replicated(f func() *tensors.Tensor) Sharded {
+	v := make(Sharded, p.Workers)
+	for i := range v {
+		v[i] = f()
+	}
+	return v
+}
+
+// WorkerNumbers returns each worker's index: int32 scalars.
+func (p *Platform) WorkerNumbers() Sharded {
+	v := make(Sharded, p.Workers)
+	for i := range v {
+		v[i] = tensors.FromScalar(int32(i))
+	}
+	return v
+}
+
+// Free releases the memory of a value that was not donated.
+func (v Sharded) Free() {
+	for _, part := range v {
+		if part != nil {
+			_ = part.FinalizeAll() // best effort
+		}
+	}
+}
+
+// Executable is a graph compiled for given shapes. Equal executables of a process share the compiled
+// code.
+type Executable struct {
+	Name string
+	// CompileTime is the time to build the graph and, if no equal program existed, to compile it.
+	CompileTime time.Duration
+
+	platform *Platform
+	graph    *graph.Graph
+	inputs   []Input
+	parts    int
+}
+
+// Input declares an input of a program.
+type Input struct {
+	Shape shapes.Shape
+	// Donate lets the program reuse the input's memory for an output of the same shape. The input is
+	// unusable afterwards.
+	Donate bool
+
+	name string // in errors
+}
+
+// Compile compiles a program for one device. build receives the inputs in order and returns the
+// outputs. If build panics, the error is one line that names the innermost function and line of the
+// user's code and explains the axis sizes it mentions, as far as axes names them.
+func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node,
+	axes ...Axis) (*Executable, error) {
+	return p.compile(name, false, inputs, build, axes)
+}
+
+// CompileParallel compiles a program that all workers run at once: the same graph, each worker on
+// its own part of the inputs. Workers exchange results with [AllGather].
+func (p *Platform) CompileParallel(name string, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Executable, error) {
+	return p.compile(name, true, inputs, build, axes)
+}
+
+func (p *Platform) compile(name string, parallel bool, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Executable, error) {
+	parts := 1
+	if parallel {
+		parts = p.Workers
+	}
+	program := &Executable{Name: name, platform: p, inputs: inputs, parts: parts}
+	backend := &adapter{Backend: p.Backend, kind: p.Kind}
+	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
+	start := time.Now()
+	err := catch(func() {
+		if parts > 1 {
+			mesh, err := distributed.NewDeviceMesh([]int{parts}, []string{"workers"})
+			if err == nil {
+				err = g.SetSPMD(mesh)
+			}
+			if err != nil {
+				panic(err)
+			}
+		}
+		in := make([]*graph.Node, len(inputs))
+		for i, input := range inputs {
+			in[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
+		}
+		out := build(in)
+		reuse(backend, inputs, out)
+		if err := g.Compile(out...); err != nil {
+			panic(err)
+		}
+	})
+	if err != nil {
+		at := ""
+		// The place comes first: GoNB v0.11.5 crashes on lines of standard error with two colons before
+		// "main.go:1".
+		if l := (located{}); errors.As(err, &l) {
+			at, err = l.at.String()+": ", l.error
+		}
+		return nil, errors.Errorf("%sprogram %q cannot be compiled: %s", at, name, explain(err, axes))
+	}
+	program.graph, program.CompileTime = g, time.Since(start)
+	return program, nil
+}
+
+// reuse gives the memory of each donated input to the first output of its shape that has none yet.
+func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
+	taken := make([]bool, len(outputs))
+	for i, input := range inputs {
+		for o, output := range outputs {
+			if input.Donate && !taken[o] && output.Shape().Equal(input.Shape) {
+				backend.alias(i, o)
+				taken[o] = true
+				break
+			}
+		}
+	}
+}
+
+// Run executes the program and waits for it to finish. The outputs stay on the program's devices.
+func (pr *Executable) Run(inputs ...Sharded) (outputs []Sharded, err error) {
+	err = catch(func() {
+		if err := pr.check(inputs); err != nil {
+			panic(err)
+		}
+		var buffers []compute.Buffer
+		var donate []bool
+		for part := range pr.parts {
+			for i, value := range inputs {
+				take := (*tensors.Tensor).Buffer
+				if pr.inputs[i].Donate {
+					take = (*tensors.Tensor).DonateBuffer
+				}
+				buffer, err := take(value[part], pr.platform.Backend, compute.DeviceNum(part))
+				if err != nil {
+					panic(err)
+				}
+				buffers, donate = append(buffers, buffer), append(donate, pr.inputs[i].Donate)
+			}
+		}
+		flat, err := pr.graph.Executable().Execute(buffers, donate, 0)
+		if err != nil {
+			panic(err)
+		}
+		n := len(flat) / pr.parts
+		outputs = make([]Sharded, n)
+		for i := range outputs {
+			for part := range pr.parts {
+				tensor, err := tensors.FromBuffer(flat[part*n+i])
+				if err != nil {
+					panic(err)
+				}
+				outputs[i] = append(outputs[i], tensor)
+			}
+		}
+	})
+	if err != nil {
+		return nil, errors.Errorf("program %q failed: %s", pr.Name, explain(err, nil))
+	}
+	return outputs, nil
+}
+
+// check finds unsuitable inputs before any is donated. XLA itself compares only their sizes.
+func (pr *Executable) check(inputs []Sharded) error {
+	if len(inputs) != len(pr.inputs) {
+		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
+	}
+	for i, value := range inputs {
+		if len(value) != pr.parts {
+			return errors.Errorf("input %s has %d parts, the program runs on %d devices", pr.label(i),
+				len(value), pr.parts)
+		}
+		for _, part := range value {
+			if !part.Ok() {
+				return errors.Errorf("input %s was freed or donated before", pr.label(i))
+			}
+			if !part.Shape().Equal(pr.inputs[i].Shape) {
+				return errors.Errorf("input %s has shape %s, not %s", pr.label(i), part.Shape(),
+					pr.inputs[i].Shape)
+			}
+		}
+	}
+	return nil
+}
+
+// label is the name of an input in errors.
+func (pr *Executable) label(i int) string { return cmp.Or(pr.inputs[i].name, strconv.Itoa(i)) }
+
+// Free releases the compiled code. Equal programs keep it, and it stays cached for a while for the
+// next one.
+func (pr *Executable) Free() { pr.graph.Finalize() }
+
+// explain adds the meaning of axis sizes to an error and, for known errors of backends, how to fix
+// it.
+func explain(err error, axes []Axis) string {
+	line := oneLine(err)
+	if failure := runtime.Error(nil); !errors.As(err, &failure) { // not an index error
+		line += meanings(line, axes)
+	}
+	switch {
+	case strings.Contains(line, "not part of the function"),
+		strings.Contains(line, "incompatible scopes"):
+		line += " (the body of a loop uses a node made outside of it: carry it in the loop's state)"
+	case strings.Contains(line, "RESOURCE_EXHAUSTED"), strings.Contains(line, "Out of memory"):
+		line += " (the device's memory is full: lower the batch or the slice size)"
+	}
+	return line
+}

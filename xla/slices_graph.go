@@ -1,0 +1,68 @@
+package xla
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// Slices divides a batch of N among workers: in slices of a fixed size, dealt to the workers in
+// turns. Numbers of N and above are padding.
+type Slices struct{ N, Size, Workers int }
+
+// Turns is the number of slices per worker.
+func (s Slices) Turns() int {
+	perTurn := s.Size * s.Workers
+	return (s.N + perTurn - 1) / perTurn
+}
+
+// First returns the first number of a worker's slice, int32.
+func (s Slices) First(turn, worker *Node) *Node {
+	return MulScalar(Add(MulScalar(turn, s.Workers), worker), s.Size)
+}
+
+// From returns the numbers of a slice by its first, int32 [Size].
+func (s Slices) From(first *Node) *Node {
+	return Add(Iota(first.Graph(), shapes.Make(dtypes.Int32, s.Size), 0), first)
+}
+
+// Numbers returns the numbers of a worker's slice, int32 [Size].
+func (s Slices) Numbers(turn, worker *Node) *Node { return s.From(s.First(turn, worker)) }
+
+// Gather gathers the values of all workers, [turns, Size, ...] each, in order: [slices * Size, ...].
+func (s Slices) Gather(x, worker *Node) *Node {
+	all := AllGather(x, worker, s.Workers) // [workers, turns, Size, ...]
+	return Reshape(Transpose(all, 0, 1),
+		append([]int{s.Turns() * s.Workers * s.Size}, all.Shape().Dimensions[3:]...)...)
+}
+
+// Join is [Slices.Gather] without the padding: [N, ...].
+func (s Slices) Join(x, worker *Node) *Node {
+	return Slice(s.Gather(x, worker), AxisRange(0, s.N))
+}
+
+// ForSlices is [For] over the slices that one worker of a parallel program computes: with more
+// workers each takes a smaller count. worker is the worker's index, or another int32 scalar of at
+// least 0 that XLA cannot know. The body compiles to the same code for any count, so results are
+// bit-identical for any number of workers. XLA would inline a loop known to have one iteration, and
+// round differently.
+func ForSlices[T any](count int, worker *Node, state T, body func(slice *Node, state T) T) T {
+	return Repeat(hiddenCount(count, worker), state, body)
+}
+
+// ForSlicesUnfused is [ForSlices] for a body of large operations, as [ForUnfused] is for [For].
+func ForSlicesUnfused[T any](count int, worker *Node, state T,
+	body func(slice *Node, state T) T) T {
+	return RepeatUnfused(hiddenCount(count, worker), state, body)
+}
+
+// hiddenCount returns count as a number that XLA:CPU cannot know. On other backends it is a
+// constant: how they compile loops of one iteration has not been studied.
+func hiddenCount(count int, worker *Node) *Node {
+	constant := Const(worker.Graph(), int32(count))
+	if KindOf(worker.Graph()) != CPU {
+		return constant
+	}
+	one := Min(BitwiseOr(worker, ConstAs(worker, int32(1))), ConstAs(worker, int32(1)))
+	return Mul(constant, one)
+}

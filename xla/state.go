@@ -1,0 +1,278 @@
+package xla
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/pkg/errors"
+)
+
+// State is a pytree T on the devices: an input or an output of a [Program], and what is kept between
+// runs. A program's function reads the nodes of its inputs in Tree, and returns its outputs with
+// [Out]. A program's Run takes and returns the same types with values.
+//
+// The zero State has no leaves: an input that a program does not have.
+type State[T any] struct {
+	// Tree is the pytree. Outside of a program's function its nodes stand for the values and cannot be
+	// used in a graph; see [Part].
+	Tree   T
+	leaves []leaf // in the order of Flatten
+}
+
+// leaf is the value of a node. It has only a shape if it is an input that has no value yet.
+type leaf struct {
+	shape shapes.Shape
+	value Sharded
+}
+
+// Array is a single tensor on the devices.
+type Array = State[*graph.Node]
+
+// Out returns the nodes of a pytree as an output of a program.
+func Out[T any](tree T) State[T] {
+	nodes := Flatten(tree)
+	s := State[T]{Tree: tree, leaves: make([]leaf, len(nodes))}
+	for i, node := range nodes {
+		s.leaves[i].shape = node.Shape()
+	}
+	return s
+}
+
+// Value returns a value of the host as an array.
+func Value(v Sharded) Array {
+	return Array{new(graph.Node), []leaf{{v[0].Shape(), v}}}
+}
+
+// Single returns a tensor on the first device.
+func Single(tensor *tensors.Tensor) Array { return Value(Sharded{tensor}) }
+
+// Pack combines arrays to a pytree. tree makes it from their nodes, in the order of [Flatten].
+func Pack[T any](tree func(nodes []*graph.Node) T, arrays ...Array) State[T] {
+	nodes, leaves := make([]*graph.Node, len(arrays)), make([]leaf, len(arrays))
+	for i, a := range arrays {
+		nodes[i], leaves[i] = new(graph.Node), a.leaves[0]
+	}
+	return State[T]{tree(nodes), leaves}
+}
+
+// Declare returns an array without a value, to compile programs with.
+func Declare(dtype dtypes.DType, dims ...int) Array {
+	return Array{new(graph.Node), []leaf{{shape: shapes.Make(dtype, dims...)}}}
+}
+
+// Number returns an int32 scalar on all workers.
+func (p *Platform) Number(x int64) Array {
+	return Value(p.Replicated(func() *tensors.Tensor { return tensors.FromScalar(int32(x)) }))
+}
+
+// Seed returns the words of a seed, see [KeyOf], on all workers.
+func (p *Platform) Seed(seed int64) Array {
+	return Value(p.Replicated(func() *tensors.Tensor { return tensors.FromValue(SeedWords(seed)) }))
+}
+
+// Free releases the memory of values that were not donated.
+func (s State[T]) Free() {
+	for _, l := range s.leaves {
+		l.value.Free()
+	}
+}
+
+// First returns the values on the first device. They share the memory.
+func (s State[T]) First() State[T] {
+	s.leaves = slices.Clone(s.leaves)
+	for i, l := range s.leaves {
+		if l.value != nil {
+			s.leaves[i].value = l.value[:1]
+		}
+	}
+	return s
+}
+
+// Value returns the value of a state with one leaf.
+func (s State[T]) Value() Sharded {
+	if len(s.leaves) != 1 {
+		panic(errors.Errorf("a pytree of %d tensors has no single value", len(s.leaves)))
+	}
+	return s.leaves[0].value
+}
+
+// Dims returns the axis sizes of a state with one leaf.
+func (s State[T]) Dims() []int {
+	if len(s.leaves) != 1 {
+		panic(errors.Errorf("a pytree of %d tensors has no single shape", len(s.leaves)))
+	}
+	return s.leaves[0].shape.Dimensions
+}
+
+// Floats copies a state with one leaf to the host, as flat float32. Without leaves it returns nil.
+func (s State[T]) Floats() ([]float32, error) {
+	if len(s.leaves) == 0 {
+		return nil, nil
+	}
+	return Floats(s.Value())
+}
+
+// Scalars copies float32 or int32 scalars to the host and releases their memory.
+func (s State[T]) Scalars() []float64 {
+	defer s.Free()
+	numbers := make([]float64, len(s.leaves))
+	for i, l := range s.leaves {
+		if l.shape.DType == dtypes.Int32 {
+			numbers[i] = float64(tensors.ToScalar[int32](l.value[0]))
+		} else {
+			numbers[i] = float64(tensors.ToScalar[float32](l.value[0]))
+		}
+	}
+	return numbers
+}
+
+// Spread moves the values from the first device to every worker.
+func (s State[T]) Spread(p *Platform) (State[T], error) {
+	if p.Workers == 1 {
+		return s, nil
+	}
+	copies, err := s.Copy(p)
+	s.Free()
+	return copies, err
+}
+
+// Copy copies the values of the first device to every worker.
+func (s State[T]) Copy(p *Platform) (State[T], error) {
+	s.leaves = slices.Clone(s.leaves)
+	for i := range s.leaves {
+		array, err := Download(s.leaves[i].value)
+		if err == nil {
+			s.leaves[i].value, err = Uploads(array, p.Workers)
+		}
+		if err != nil {
+			s.leaves = s.leaves[:i]
+			s.Free()
+			return State[T]{}, err
+		}
+	}
+	return s, nil
+}
+
+// Part selects a part of a state, for example one field of its pytree. They share the memory.
+func Part[T, U any](s State[T], part func(T) U) State[U] {
+	at := map[*graph.Node]leaf{}
+	for i, node := range Flatten(s.Tree) {
+		at[node] = s.leaves[i]
+	}
+	selected := State[U]{Tree: part(s.Tree)}
+	for _, node := range Flatten(selected.Tree) {
+		selected.leaves = append(selected.leaves, at[node])
+	}
+	return selected
+}
+
+// Leaves returns the leaves of a state as arrays. They share the memory.
+func (s State[T]) Leaves() []Array {
+	arrays := make([]Array, len(s.leaves))
+	for i := range arrays {
+		arrays[i] = Array{new(graph.Node), s.leaves[i : i+1]}
+	}
+	return arrays
+}
+
+// Free releases the memory of states, or of structs of states, given by pointers.
+func Free(states ...any) {
+	for _, s := range states {
+		for _, f := range fieldsOf(reflect.ValueOf(s), "", false) {
+			f.Free()
+		}
+	}
+}
+
+// Set replaces the values of a part of a state, and frees the old ones. The new values have the same
+// shapes.
+func Set[T, U any](s *State[T], part func(T) U, to State[U]) {
+	replaced := Flatten(part(s.Tree))
+	if len(replaced) != len(to.leaves) {
+		panic(errors.Errorf("a part of %d tensors cannot take %d", len(replaced), len(to.leaves)))
+	}
+	s.leaves = slices.Clone(s.leaves)
+	for i, node := range Flatten(s.Tree) {
+		if k := slices.Index(replaced, node); k >= 0 {
+			s.leaves[i].value.Free()
+			s.leaves[i].value = to.leaves[k].value
+		}
+	}
+}
+
+// The methods by which programs and checkpoints handle states of any type.
+
+func (s *State[T]) list() []leaf { return s.leaves }
+
+func (s *State[T]) names() []string { return Names(s.Tree) }
+
+// trace replaces the tree by the first of the nodes and returns the others.
+func (s *State[T]) trace(nodes []*graph.Node) []*graph.Node {
+	n := len(s.leaves)
+	s.Tree = Unflatten(s.Tree, nodes[:n])
+	return nodes[n:]
+}
+
+func (s *State[T]) nodes() []*graph.Node { return Flatten(s.Tree) }
+
+// settle replaces the nodes of a graph by nodes that only stand for values.
+func (s *State[T]) settle() {
+	s.Tree = Map(s.Tree, func(*graph.Node) *graph.Node { return new(graph.Node) })
+}
+
+func (s *State[T]) fill(values []Sharded) []Sharded {
+	s.leaves = slices.Clone(s.leaves)
+	for i := range s.leaves {
+		s.leaves[i].value = values[i]
+	}
+	return values[len(s.leaves):]
+}
+
+// Holder is a pointer to a [State].
+type Holder interface {
+	Free()
+	list() []leaf
+	names() []string
+	trace([]*graph.Node) []*graph.Node
+	nodes() []*graph.Node
+	settle()
+	fill([]Sharded) []Sharded
+}
+
+// field is a state in a struct.
+type field struct {
+	Holder
+	name   string
+	donate bool
+}
+
+// fieldsOf lists the states in a struct, given by a pointer, in declaration order.
+func fieldsOf(v reflect.Value, name string, donate bool) []field {
+	if v.CanInterface() { // not an embedded struct of an unexported type
+		if held, ok := v.Interface().(Holder); ok {
+			return []field{{held, name, donate}}
+		}
+	}
+	v = v.Elem()
+	if v.Kind() != reflect.Struct {
+		panic(fmt.Errorf("inputs and outputs of programs are states or structs of states, not %s",
+			v.Type()))
+	}
+	var all []field
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		inner := f.Name
+		if f.Anonymous {
+			inner = name
+		} else if name != "" {
+			inner = name + "." + inner
+		}
+		all = append(all, fieldsOf(v.Field(i).Addr(), inner, f.Tag.Get("xla") == "donate")...)
+	}
+	return all
+}

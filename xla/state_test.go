@@ -1,0 +1,189 @@
+package xla_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/xla"
+)
+
+// counts is a state with several types of tensors.
+type counts struct {
+	Sum   *Node // float32 [2]
+	Steps *Node `checkpoint:"taken"` // int32
+	Extra []*Node
+}
+
+type countIn struct {
+	By     xla.Array
+	None   xla.Array         // an input that the program does not have
+	Counts xla.State[counts] `xla:"donate"`
+}
+
+// countOut embeds a struct of an unexported type.
+type countOut struct {
+	counted
+	Total xla.Array
+}
+
+type counted struct{ Counts xla.State[counts] }
+
+func countProgram(t *testing.T, p *xla.Platform) (*xla.Program[countIn, countOut], countIn) {
+	t.Helper()
+	first, err := xla.Compile(p, "first", p.Seed(3).First(), func(seed xla.Array) xla.State[counts] {
+		g := seed.Tree.Graph()
+		return xla.Out(counts{Zeros(g, shapes.Make(dtypes.Float32, 2)), Const(g, int32(0)),
+			[]*Node{Const(g, true)}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Free()
+	in := countIn{By: xla.Declare(dtypes.Float32)}
+	if in.Counts, err = first.Run(p.Seed(3).First()); err != nil {
+		t.Fatal(err)
+	}
+	program, err := xla.Compile(p, "count", in, func(in countIn) countOut {
+		c := in.Counts.Tree
+		c.Sum, c.Steps = Add(c.Sum, in.By.Tree), AddScalar(c.Steps, int32(1))
+		return countOut{counted{xla.Out(c)}, xla.Out(ReduceAllSum(c.Sum))}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program, in
+}
+
+func number(x float32) xla.Array { return xla.Single(tensors.FromScalar(x)) }
+
+func sumOf(c counts) *Node { return c.Sum }
+
+func TestProgramsOfStates(t *testing.T) {
+	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
+		program, in := countProgram(t, p)
+		defer program.Free()
+		if got := program.Out.Counts.Leaves()[1].Dims(); len(got) != 0 {
+			t.Errorf("the declared steps have axes %v", got)
+		}
+		var out countOut
+		for i := range 3 {
+			in.By = number(float32(i))
+			var err error
+			if out, err = program.Run(in); err != nil {
+				t.Fatal(err)
+			}
+			before := in
+			in.Counts = out.Counts
+			if _, err := program.Run(before); err == nil || !strings.Contains(err.Error(),
+				"input Counts.Sum was freed or donated before") {
+				t.Errorf("a donated input: %v", err)
+			}
+		}
+		if total := out.Total.Scalars(); !slices.Equal(total, []float64{6}) {
+			t.Errorf("the total is %v", total)
+		}
+		steps := xla.Part(in.Counts, func(c counts) *Node { return c.Steps })
+		if flat := xlatest.Flat[int32](t, steps.Value()[0]); flat[0] != 3 {
+			t.Errorf("%d steps", flat[0])
+		}
+		xla.Set(&in.Counts, sumOf, xla.Single(tensors.FromValue([]float32{5, 7})))
+		if out, err := program.Run(in); err != nil {
+			t.Error(err)
+		} else if total := out.Total.Scalars(); total[0] != 16 {
+			t.Errorf("after Set, the total is %v", total)
+		}
+		in.By = xla.Single(tensors.FromScalar(int32(1)))
+		if _, err := program.Run(in); err == nil || !strings.Contains(err.Error(), "input By has shape") {
+			t.Errorf("an input of another type: %v", err)
+		}
+	})
+}
+
+// A checkpoint restores tensors of every type, and changes nothing if one does not fit.
+func TestCheckpoint(t *testing.T) {
+	p := xlatest.Pure(t)
+	program, in := countProgram(t, p)
+	defer program.Free()
+	in.By = number(2)
+	out, err := program.Run(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := out.Counts
+	checkpoint := func() *xla.Checkpoint {
+		c := &xla.Checkpoint{}
+		c.Add(&held, 1, "a_")
+		return c
+	}
+	arrays, err := checkpoint().Arrays()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := slices.Sorted(maps.Keys(arrays)); !slices.Equal(names,
+		[]string{"a_Extra.0", "a_Sum", "a_taken"}) {
+		t.Errorf("the names are %v", names)
+	}
+	if steps := arrays["a_taken"]; steps.DType() != "int32" || arrays["a_Extra.0"].DType() != "bool" {
+		t.Errorf("the arrays are %v", arrays)
+	}
+	arrays["a_Sum"], arrays["a_taken"] = npz.Of([]float32{8, 9}), npz.Scalar(int32(1<<30+1))
+	for want, wrong := range map[string]*npz.Array{
+		"has shape [1], but this run needs []":       {Shape: []int{1}, Data: []int32{1}},
+		"has type float32, but this run needs int32": {Shape: []int{}, Data: []float32{1}},
+		"is missing": nil,
+	} {
+		bad := maps.Clone(arrays)
+		if delete(bad, "a_taken"); wrong != nil {
+			bad["a_taken"] = *wrong
+		}
+		if err := checkpoint().Restore(bad); err == nil || err.Error() !=
+			"the checkpoint's a_taken "+want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if sum, err := xla.Part(held, sumOf).Floats(); err != nil || sum[0] != 2 {
+			t.Errorf("a failed Restore changes the sum to %v, %v", sum, err)
+		}
+	}
+	if err := checkpoint().Restore(arrays); err != nil {
+		t.Fatal(err)
+	}
+	again, err := checkpoint().Arrays()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range xlatest.Differ(arrays, again) {
+		t.Errorf("%s differs after Restore", name)
+	}
+}
+
+// Slices of any type are stored in order, and restored on another number of workers.
+func TestSlicesAreStoredInOrder(t *testing.T) {
+	rows := npz.Of(make([]int32, 7*3), 7, 3)
+	for i := range rows.Data.([]int32) {
+		rows.Data.([]int32)[i] = int32(i) << 20
+	}
+	for workers := 1; workers <= 4; workers++ {
+		for size := 1; size <= 7; size++ {
+			s := xla.Slices{N: 7, Size: size, Workers: workers}
+			v, err := s.Upload(rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Download(v)
+			if err != nil || !slices.Equal(got.Data.([]int32), rows.Data.([]int32)) || !slices.Equal(
+				got.Shape, rows.Shape) || len(v) != workers || v[0].Shape().Dimensions[0] != s.Turns() {
+				t.Errorf("slices of %d on %d workers: %v, %v", size, workers, got, err)
+			}
+			v.Free()
+		}
+	}
+}
