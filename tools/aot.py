@@ -76,6 +76,11 @@ def count(hlo: str) -> Count:
             elif op == "while":
                 inner = walk(called(text, "body"))
                 trips = re.search(r'known_trip_count\W+n\W+(\d+)', text)
+                if not trips:  # TPUs leave it to the condition
+                    condition = found.get(called(text, "condition"), [])
+                    bounds = [of for op, of in condition if op == "constant"]
+                    if len(bounds) == 1 and any("direction=LT" in of for _, of in condition):
+                        trips = re.search(r"constant\((\d+)\)", bounds[0])
                 times = int(trips[1]) if trips else 1
                 if not trips:
                     inner.waits += 1

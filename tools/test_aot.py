@@ -28,6 +28,13 @@ HLO = """HloModule generation, is_scheduled=true
   ROOT %w = (s32[], f32[4]{0}) while(%one), condition=%cond, body=%inner, backend_config={"known_trip_count":{"n":"5"}}
 }
 
+%bound (b: (s32[], f32[4])) -> pred[] {
+  %b = (s32[], f32[4]{0}) parameter(0)
+  %n = s32[]{:T(128)} constant(250)
+  %i = s32[]{:T(128)} get-tuple-element(%b), index=0
+  ROOT %less = pred[]{:T(512)} compare(%i, %n), direction=LT
+}
+
 %unknown (r: (s32[], f32[4])) -> (s32[], f32[4]) {
   %r = (s32[], f32[4]{0}) parameter(0)
   ROOT %g = (s32[], f32[4]{0}) fusion(%r), kind=kLoop, calls=%fused_add
@@ -46,6 +53,10 @@ class TestAot(unittest.TestCase):
     def test_nodes_are_counted_loop_by_loop(self):
         c = aot.count(HLO)
         self.assertEqual((c.nodes, c.loop, c.waits), (250 * 11 + 1 + 1, (250, 11), 1))
+
+    def test_counts_of_tpus_are_in_conditions(self):
+        tpu = HLO.replace('condition=%cond, body=%outer, backend_config={"known_trip_count":{"n":"250"}}', "condition=%bound, body=%outer")
+        self.assertEqual(aot.count(tpu), aot.count(HLO))
 
     def test_what_is_written_is_read(self):
         row = aot.Row("h100", "map-elites ant-uni", "generation", 12095, "250 x 48", 0, 12.3)
