@@ -4,7 +4,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -216,7 +215,10 @@ func (s *session) loop(ctx context.Context) error {
 		return err
 	}
 	s.status.Finished = true
-	if err := cmp.Or(s.save(), s.job.clean()); err != nil {
+	if err := s.save(); err != nil { // and keep what resuming needs
+		return err
+	}
+	if err := s.job.clean(); err != nil {
 		return err
 	}
 	s.bar.Done(summary)

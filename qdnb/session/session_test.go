@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -35,6 +36,28 @@ func TestTimeLeftIsOfThisSessionsWork(t *testing.T) {
 			t.Errorf("%v: %v is left (%v), extrapolated from more than this session's work", budget, left, known)
 		}
 	}
+}
+
+// If the last checkpoint cannot be saved, the one before needs what a finished run does not.
+func TestNothingIsDeletedBeforeTheRunIsSaved(t *testing.T) {
+	j := &unsaved{job: &controlling{}}
+	err := (&session{job: j}).loop(t.Context())
+	if err == nil || err.Error() != "the disk is full" || j.cleaned {
+		t.Errorf("%v; cleaned: %v", err, j.cleaned)
+	}
+}
+
+// unsaved is a finished job whose state cannot be saved.
+type unsaved struct {
+	job
+	cleaned bool
+}
+
+func (*unsaved) done() bool              { return true }
+func (*unsaved) finish() (string, error) { return "", nil }
+func (u *unsaved) clean() error          { u.cleaned = true; return nil }
+func (*unsaved) checkpoint() (map[string]npz.Array, bool, error) {
+	return nil, false, errors.New("the disk is full")
 }
 
 // idle is a job that has taken an hour to compile and an hour for a fifth of its work.
