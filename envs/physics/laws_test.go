@@ -340,7 +340,7 @@ func TestRepeatedObstacles(t *testing.T) {
 			xlatest.Close(t, fmt.Sprintf("ball at %g: %s", x, component), got[k], want[k], 1e-6)
 		}
 		touches := x == 2.06 || x == 5.9 || x == 10.06
-		if deflected := math.Abs(float64(got[0][0]-x)) > 0.01; deflected != touches {
+		if deflected := math.Abs(float64(got[0][0]-x)) > 0.001; deflected != touches {
 			t.Errorf("a ball at %g moves to %g", x, got[0][0])
 		}
 	}
