@@ -11,8 +11,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ErrInterrupted is the error of an interrupted [Train], [Adapt] or [Control]. The run is saved, and
-// the same call resumes it.
+// ErrInterrupted is the error of an interrupted [Train], [Adapt] or [Control]. The run is saved,
+// and the same call resumes it.
 var ErrInterrupted = session.ErrInterrupted
 
 // Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.

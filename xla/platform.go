@@ -154,8 +154,8 @@ func openFirst(ctx context.Context) (*Platform, error) {
 		return p, err
 	}
 	fmt.Fprintf(messages,
-		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run `qdnb doctor` "+
-			"for details\n", oneLine(err))
+		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run "+
+			"`qdnb doctor` for details\n", oneLine(err))
 	return openGo()
 }
 

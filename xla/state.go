@@ -12,9 +12,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// State is a pytree T on the devices: an input or an output of a [Program], and what is kept between
-// runs. A program's function reads the nodes of its inputs in Tree, and returns its outputs with
-// [Out]. A program's Run takes and returns the same types with values.
+// State is a pytree T on the devices: an input or an output of a [Program], and what is kept
+// between runs. A program's function reads the nodes of its inputs in Tree, and returns its outputs
+// with [Out]. A program's Run takes and returns the same types with values.
 //
 // The zero State has no leaves: an input that a program does not have.
 type State[T any] struct {
@@ -189,8 +189,8 @@ func Free(states ...any) {
 	}
 }
 
-// Set replaces the values of a part of a state, and frees the old ones. The new values have the same
-// shapes.
+// Set replaces the values of a part of a state, and frees the old ones. The new values have the
+// same shapes.
 func Set[T, U any](s *State[T], part func(T) U, to State[U]) {
 	replaced := Flatten(part(s.Tree))
 	if len(replaced) != len(to.leaves) {

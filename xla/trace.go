@@ -75,7 +75,8 @@ func newUnopened() unopened {
 	backend := &gomlxxla.Backend{}
 	field := reflect.ValueOf(backend).Elem().FieldByName("plugin")
 	if !field.IsValid() || field.Kind() != reflect.Pointer {
-		panic(errors.New("this version of go-xla keeps its plugin elsewhere: xla/trace.go must follow it"))
+		panic(errors.New("this version of go-xla keeps its plugin elsewhere: xla/trace.go must " +
+			"follow it"))
 	}
 	reflect.NewAt(field.Type(),
 		field.Addr().UnsafePointer()).Elem().Set(reflect.New(field.Type().Elem()))

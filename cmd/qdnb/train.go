@@ -42,7 +42,8 @@ func (c *trainCmd) Run(ctx context.Context) error {
 	}
 	spec := qdnb.Spec{
 		Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Constants: c.Constants,
-		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet, Fresh: c.Fresh, KeepReplay: c.KeepReplay,
+		Tune: runs.Assign(c.Set...), Budget: budget, Runs: c.Runs, Backend: c.Backend, Quiet: c.Quiet,
+		Fresh: c.Fresh, KeepReplay: c.KeepReplay,
 	}
 	config, err := spec.Config()
 	if err != nil {

@@ -249,8 +249,8 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", session.Version(),
-		env.Descriptor.Components
+	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported",
+		session.Version(), env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, session.Columns...); err != nil {
 			return err

@@ -77,5 +77,6 @@ func WriteCost(w io.Writer, lines []sweep.Line) {
 			k.experiment, k.count, k.algorithm, each,
 			tables.Duration(k.sum/cores), cores)
 	}
-	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen), tables.Duration(total/cores), cores)
+	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen),
+		tables.Duration(total/cores), cores)
 }
