@@ -16,7 +16,8 @@ import (
 var ErrInterrupted = session.ErrInterrupted
 
 // Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
-// When ctx is done (see [Interruptible]), it saves a checkpoint and returns [ErrInterrupted].
+// When ctx is done, it saves a checkpoint and returns [ErrInterrupted]. In a cell, ctx is that of
+// Interruptible of package nb.
 func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	p, err := spec.resolve()
 	if broken := (untraceable{}); errors.As(err, &broken) {

@@ -21,6 +21,7 @@ var pages = []struct {
 	{"performance.png", false, performance},
 	{"trust.png", false, trust},
 	{"scale.png", false, scale},
+	{"accelerators.png", false, accelerators},
 	{"determinism.png", true, determinism},
 	{"faults.png", true, faults},
 	{"reference/doctor.png", true, doctor},

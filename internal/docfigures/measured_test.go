@@ -121,6 +121,32 @@ func scale(program) (*figures.Figure, error) {
 	return figures.Intervals(panels, 2)
 }
 
+// accelerators draws the nodes of a control step in the table of docs/accelerators.md.
+func accelerators(program) (*figures.Figure, error) {
+	page, err := os.ReadFile("docs/accelerators.md")
+	if err != nil {
+		return nil, err
+	}
+	names, before, err := column(string(page), "before")
+	if err != nil {
+		return nil, err
+	}
+	_, now, err := column(string(page), "now")
+	if err != nil {
+		return nil, err
+	}
+	left, err := bars("before", "nodes of a control step", names, before)
+	if err != nil {
+		return nil, err
+	}
+	right, err := bars("now", "nodes of a control step", names, now)
+	right.XLimits = left.XLimits
+	if err != nil {
+		return nil, err
+	}
+	return figures.Intervals([]figures.IntervalPanel{left, right}, 2)
+}
+
 // fuzzTarget matches a fuzz target of a test file.
 var fuzzTarget = regexp.MustCompile(`(?m)^func Fuzz\w+\(`)
 

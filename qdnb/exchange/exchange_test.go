@@ -311,7 +311,7 @@ func TestImportRepertoireMistakes(t *testing.T) {
 			s.Repertoire = filepath.Join(s.Repertoire,
 				"fitnesses.npy")
 		},
-		"dads finds one policy, not":            func(s *ImportSpec) { s.Algorithm = "dads" },
+		"dads trains one policy, not":           func(s *ImportSpec) { s.Algorithm = "dads" },
 		"halfcheetah-hurdles has no descriptor": func(s *ImportSpec) { s.Env = "halfcheetah-hurdles" },
 	} {
 		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, foreign()),

@@ -80,12 +80,12 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	count, discovers := algorithm.Defaults(env.Spec()).Skills(env)
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
-		return nil, errors.New("an import is of either a policy or a repertoire: give one of --policy " +
+		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy " +
 			"and --repertoire")
 	case s.Policy != "" && !discovers:
-		return nil, errors.Errorf("%s finds a repertoire, not one policy: give --repertoire", s.Algorithm)
+		return nil, errors.Errorf("%s trains a repertoire, not one policy: give --repertoire", s.Algorithm)
 	case s.Repertoire != "" && discovers:
-		return nil, errors.Errorf("%s finds one policy, not a repertoire: give --policy", s.Algorithm)
+		return nil, errors.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
 		return s.importPolicy(env, count)
 	}
@@ -150,7 +150,7 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		func(w *runs.Writer) error { return w.SaveSkills(skills) })
 }
 
-// maxSkills is the largest number of skills; more are taken for a typing error.
+// maxSkills is the largest number of skills; a larger one is treated as a typing error.
 const maxSkills = 1 << 14
 
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {

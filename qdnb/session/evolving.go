@@ -70,7 +70,7 @@ func (e evolving) Fingerprints(t Training) (map[string]string, error) {
 	return evolution.Fingerprints(e.task(t.Env), e.method(t, shape), own, base.Batch)
 }
 
-// run compiles the algorithm.
+// run compiles the search.
 func (e evolving) run(t Training, platform *xla.Platform, centroids npz.Array) (*evolution.Search,
 	error) {
 	base := e.Base()
