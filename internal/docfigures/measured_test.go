@@ -135,11 +135,11 @@ func accelerators(program) (*figures.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	left, err := bars("before", "nodes of a control step", names, before)
+	left, err := bars("before", "nodes", names, before)
 	if err != nil {
 		return nil, err
 	}
-	right, err := bars("now", "nodes of a control step", names, now)
+	right, err := bars("now", "nodes", names, now)
 	right.XLimits = left.XLimits
 	if err != nil {
 		return nil, err

@@ -83,7 +83,8 @@ func Import(s ImportSpec) (*runs.Run, error) {
 		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy " +
 			"and --repertoire")
 	case s.Policy != "" && !discovers:
-		return nil, errors.Errorf("%s trains a repertoire, not one policy: give --repertoire", s.Algorithm)
+		return nil, errors.Errorf("%s trains a repertoire, not one policy: give --repertoire",
+			s.Algorithm)
 	case s.Repertoire != "" && discovers:
 		return nil, errors.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
