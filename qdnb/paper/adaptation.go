@@ -13,20 +13,6 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-var adaptationItems = []Item{
-	{ID: "figure-4",
-		Title: "Few-shot adaptation: best fitness under changed gravity, a changed leg and moved " +
-			"targets",
-		Experiments: []string{results.ExperimentAdaptation}, Figure: Adaptation},
-	{ID: "figure-13", Title: "Fitness gain under changed gravity and a changed leg",
-		Experiments: []string{results.ExperimentAdaptation}, Figure: AdaptationGain},
-	{ID: "figure-16", Title: "Few-shot adaptation with and without the task's reward",
-		Experiments: []string{results.ExperimentReward}, Figure: RewardAdaptation},
-	{ID: "figure-18", Title: "Few-shot adaptation and hurdles, interquartile means",
-		Experiments: []string{results.ExperimentAdaptation, results.ExperimentHurdles},
-		Figure:      AdaptationIQM},
-}
-
 // gaits are the environments whose gravity and legs change.
 var gaits = protocol.Gaits()
 

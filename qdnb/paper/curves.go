@@ -12,21 +12,6 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-var curveItems = []Item{
-	{ID: "figure-5", Title: "Return of the meta-controller on hurdles",
-		Experiments: []string{results.ExperimentHurdles}, Figure: Hurdles},
-	{ID: "figure-6", Title: "Metrics over time: medians and quartiles of seeds",
-		Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverTime},
-	{ID: "figure-7", Title: "Metrics over environment steps, quality-diversity methods",
-		Experiments: []string{results.ExperimentTraining},
-		Figure:      CurvesOverStepsQD},
-	{ID: "figure-8", Title: "Metrics over environment steps, reinforcement-learning methods",
-		Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverStepsRL},
-	{ID: "figure-15", Title: "Coverage over time with and without prior",
-		Experiments: []string{results.ExperimentPrior},
-		Figure:      PriorCoverage},
-}
-
 // The paper's methods and environments, in its order. Figures of curves have a row for each
 // environment.
 var (

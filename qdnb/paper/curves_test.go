@@ -342,9 +342,12 @@ func TestSensitivity(t *testing.T) {
 }
 
 // Without runs, a one-line error says how to make them.
-func TestCurvesWithoutRuns(t *testing.T) {
+func TestFiguresWithoutRuns(t *testing.T) {
 	data := &Data{Tables: &results.Tables{}}
-	for _, item := range slices.Concat(curveItems, sensitivityItems) {
+	for _, item := range Items() {
+		if item.Figure == nil || len(item.Experiments) == 0 {
+			continue
+		}
 		_, err := item.Figure(data)
 		if err == nil || !strings.Contains(err.Error(),
 			fmt.Sprintf("experiments.Prepare(%q)", item.Experiments[0])) ||

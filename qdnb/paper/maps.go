@@ -11,41 +11,6 @@ import (
 	"example.com/qdnb/qdnb/runs"
 )
 
-var mapItems = []Item{
-	{ID: "figure-2", Title: "Repertoires of all methods at the end of training",
-		Experiments: []string{results.ExperimentTraining},
-		Figure:      Repertoires},
-	{ID: "figure-9", Title: "Trajectories of the skills of DADS+REWARD on ant-omni",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure,
-			error) {
-			return SkillWays(d, "ant-omni", "dads-reward")
-		}},
-	{ID: "figure-10", Title: "Trajectories of the skills of DIAYN+REWARD and DADS+REWARD on ant-trap",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return SkillWays(d, "ant-trap", "diayn-reward", "dads-reward")
-		}},
-	{ID: "figure-11", Title: "Repertoires of the first half of training on ant-trap",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return Intermediate(d, "ant-trap", "map-elites", "pga-map-elites", "dads-reward")
-		}},
-	{ID: "figure-12a", Title: "Repertoires of the first half of training on halfcheetah-uni",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return Intermediate(d, "halfcheetah-uni", "map-elites", "smerl-diayn")
-		}},
-	{ID: "figure-12b", Title: "Repertoires of the first half of training on ant-omni",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return Intermediate(d, "ant-omni", "pga-map-elites", "dads-reward")
-		}},
-	{ID: "figure-17", Title: "Repertoires and skill trajectories with and without prior",
-		Experiments: []string{results.ExperimentPrior},
-		Figure:      Prior},
-}
-
 // mapEnvs are the paper's environments with a two-dimensional descriptor, in its order.
 var mapEnvs = protocol.Where(
 	func(t catalog.Task) bool { return len(t.Descriptor.Components) == 2 })
