@@ -101,7 +101,7 @@ func TestAdaptationPanels(t *testing.T) {
 	of := f.open(t)
 	for aggregate, want := range map[Aggregate]float64{Median: 2, IQM: 4} {
 		if y := of.adaptation([]string{"aurora"}, aggregate).Rows[1][1].Series[0].Y[0]; y != want {
-			t.Errorf("%s %g, want %g", aggregate, y, want)
+			t.Errorf("%v %g, want %g", aggregate, y, want)
 		}
 	}
 }

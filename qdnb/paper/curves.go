@@ -220,9 +220,10 @@ func firstEvaluation(curve []results.Point) float64 {
 func news(curve []results.Point) []results.Point {
 	var kept []results.Point
 	for i, p := range curve {
-		if i == 0 || i == len(curve)-1 || p.MaxFitness != curve[i-1].MaxFitness || p.Coverage !=
-			curve[i-1].Coverage ||
-			p.QDScore != curve[i-1].QDScore {
+		same := func(q results.Point) bool {
+			return p.MaxFitness == q.MaxFitness && p.Coverage == q.Coverage && p.QDScore == q.QDScore
+		}
+		if i == 0 || i == len(curve)-1 || !same(curve[i-1]) {
 			kept = append(kept, p)
 		}
 	}

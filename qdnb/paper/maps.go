@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/envs/catalog"
@@ -66,26 +67,22 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 func table(rows [][]*figures.Cells, methods, envs []string) figures.Grid {
 	var g figures.Grid
 	var filled []int // columns
-	for j := range envs {
-		for _, row := range rows {
-			if row[j] != nil {
-				filled = append(filled, j)
-				g.ColumnTitles = append(g.ColumnTitles, envs[j])
-				break
-			}
+	has := func(c *figures.Cells) bool { return c != nil }
+	for j, env := range envs {
+		if slices.ContainsFunc(rows, func(row []*figures.Cells) bool { return has(row[j]) }) {
+			filled, g.ColumnTitles = append(filled, j), append(g.ColumnTitles, env)
 		}
 	}
 	for i, row := range rows {
+		if !slices.ContainsFunc(row, has) {
+			continue
+		}
 		var maps []figures.Map
-		some := false
 		for _, j := range filled {
 			maps = append(maps, row[j])
-			some = some || row[j] != nil
 		}
-		if some {
-			g.Maps = append(g.Maps, maps)
-			g.RowTitles = append(g.RowTitles, figures.MethodName(methods[i]))
-		}
+		g.Maps = append(g.Maps, maps)
+		g.RowTitles = append(g.RowTitles, figures.MethodName(methods[i]))
 	}
 	return g
 }
