@@ -37,7 +37,7 @@ func (t *Trace) Note(values ...any) {
 func (t *Trace) Graph(inputs []shapes.Shape,
 	build func(in []*graph.Node) []*graph.Node) (outputs []shapes.Shape, err error) {
 	text := bufio.NewWriterSize(t.hash, 1<<16)
-	g := graph.NewGraph(&adapter{Backend: newUnopened(), kind: CPU, text: text}, "trace")
+	g := graph.NewGraph(&adapter{Backend: newUnopened("", 1), kind: CPU, text: text}, "trace")
 	err = catch(func() {
 		in := make([]*graph.Node, len(inputs))
 		for i, shape := range inputs {
@@ -69,16 +69,22 @@ func (t *Trace) Sum() string { return hex.EncodeToString(t.hash.Sum(nil)[:8]) }
 // unopened is go-xla's backend without a plugin: it builds graphs but cannot run them.
 type unopened struct{ *gomlxxla.Backend }
 
-// newUnopened sets the private field by which go-xla checks that a backend is valid.
-// TestTraceOpensNoBackend fails if go-xla changes it.
-func newUnopened() unopened {
+// newUnopened sets the private field by which go-xla checks that a backend is valid, to a plugin of
+// the given name, from which go-xla guesses the kind of device. TestTraceOpensNoBackend and
+// TestDryRun fail if go-xla changes these fields.
+func newUnopened(plugin string, devices int) unopened {
 	backend := &gomlxxla.Backend{}
-	field := reflect.ValueOf(backend).Elem().FieldByName("plugin")
-	if !field.IsValid() || field.Kind() != reflect.Pointer {
-		panic(errors.New("this version of go-xla keeps its plugin elsewhere: xla/trace.go must follow it"))
+	private := func(of reflect.Value, name string, kind reflect.Kind) reflect.Value {
+		field := of.Elem().FieldByName(name)
+		if !field.IsValid() || field.Kind() != kind {
+			panic(errors.Errorf("this version of go-xla has no field %s: xla/trace.go must follow it", name))
+		}
+		return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 	}
-	reflect.NewAt(field.Type(),
-		field.Addr().UnsafePointer()).Elem().Set(reflect.New(field.Type().Elem()))
+	field := private(reflect.ValueOf(backend), "plugin", reflect.Pointer)
+	field.Set(reflect.New(field.Type().Elem()))
+	private(field, "name", reflect.String).SetString(plugin)
+	private(reflect.ValueOf(backend), "numDevices", reflect.Int).SetInt(int64(devices))
 	return unopened{backend}
 }
 

@@ -1,6 +1,7 @@
 package physics_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -309,5 +310,38 @@ func TestCopiesAreIndependent(t *testing.T) {
 	}
 	if x := spoiled[0][3*n]; x == x {
 		t.Errorf("the copy with NaN coordinates is at %g", x)
+	}
+}
+
+// Of equal obstacles in a row, a body only looks at the nearest. The result is the same as with
+// obstacles in another order, which are not recognised as a row.
+func TestRepeatedObstacles(t *testing.T) {
+	posts := func(places ...float64) *physics.System {
+		m := ball(physics.Spring)
+		row := physics.Body{Name: "posts", Fixed: true, Mass: 1, Inertia: physics.Vec{1, 1, 1}}
+		for _, x := range places {
+			row.Colliders = append(row.Colliders, physics.Collider{
+				Position: physics.Vec{x, 0, 0}, Rotation: physics.Vec{90, 0, 0}, Radius: 0.1, Length: 2,
+				Friction: 1})
+		}
+		m.Bodies = append(m.Bodies, row)
+		m.Collide = append(m.Collide, [2]string{"ball", "posts"})
+		return system(t, m)
+	}
+	row, mixed := posts(2, 6, 10), posts(2, 10, 6)
+	for _, x := range []float32{-20, 2.06, 4, 5.9, 7, 10.06, 50} {
+		end := func(s *physics.System) [4][]float32 {
+			return run(t, xlatest.Pure(t), s, at(3, func(pos, _, _, _ []float32) {
+				pos[0], pos[2] = x, 1
+			}), nil, 10)
+		}
+		got, want := end(row), end(mixed)
+		for k, component := range []string{"position", "rotation", "velocity", "angular velocity"} {
+			xlatest.Close(t, fmt.Sprintf("ball at %g: %s", x, component), got[k], want[k], 1e-6)
+		}
+		touches := x == 2.06 || x == 5.9 || x == 10.06
+		if deflected := math.Abs(float64(got[0][0]-x)) > 0.001; deflected != touches {
+			t.Errorf("a ball at %g moves to %g", x, got[0][0])
+		}
 	}
 }
