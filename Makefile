@@ -202,6 +202,11 @@ endif
 figures: experiments ## draw the paper's figures and tables from the experiments' runs, in build/figures (FIGURES_ARGS=... for options of `qdnb figures`)
 	@build/qdnb figures --in $(EXPERIMENTS_DIR) --out build/figures $(FIGURES_ARGS)
 
+.PHONY: docs-figures
+docs-figures: check compile plugin ## draw the figures of docs that no notebook draws (a minute)
+	@QDNB_DOCS=1 go test -count 1 -timeout 30m ./internal/docfigures
+	@echo "make docs-figures: wrote the figures in docs"
+
 # --- notebooks
 
 .PHONY: notebooks

@@ -5,7 +5,7 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// The facts about tasks are plain data of package catalog, under these names here too.
+// The types of the facts in package catalog.
 type (
 	Spec           = catalog.Spec
 	Descriptor     = catalog.Descriptor

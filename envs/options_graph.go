@@ -59,7 +59,8 @@ func (o options) none() error {
 	return nil
 }
 
-// system prepares a model with the gravity, and the strength of the actuators of a leg, that are set.
+// system prepares a model with the gravity, and the strength of the actuators of a leg, that are
+// set.
 func (o options) system(model physics.Model, leg []string) (*physics.System, error) {
 	model, err := robots.WithGravity(model, o.gravity)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // the goal.
 type Pointmaze struct{}
 
-// Walls returns the walls of the maze, for figures: one from x = -0.5 to the right border, and above
-// it one from the left border to x = 0.5.
+// Walls returns the walls of the maze, for figures: one from x = -0.5 to the right border, and
+// above it one from the left border to x = 0.5.
 func (Pointmaze) Walls() []Wall { return pointmaze().Walls }
 
 // Goal returns the square in which an episode ends.

@@ -139,8 +139,8 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 }
 
 // LoopForm says how a loop carries the states of a task on a GPU or TPU, where each array that it
-// carries may cost a kernel. What Pack removes or cuts, Unpack restores from what is carried, and in
-// a loop both cancel out. The zero value changes nothing.
+// carries may cost a kernel. What Pack removes or cuts, Unpack restores from what is carried, and
+// in a loop both cancel out. The zero value changes nothing.
 type LoopForm struct {
 	// rows has an entry for the first parts of the physics state, which are carried as an array [1,
 	// B] for each of their distinct rows: see [physics.System.SplitRows].

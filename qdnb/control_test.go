@@ -99,8 +99,8 @@ func TestControl(t *testing.T) {
 		skills := cheetahs(t, root, algorithm)
 		spec := smallControl(skills, root, 3)
 		whole := controlled(t, spec)
-		if s := whole.Status; !s.Finished || s.Generation != 3 || s.EnvSteps !=
-			3*2*2*2 || s.Evaluations != 4*2 || whole.Config.Env != policies.HurdlesEnv || whole.Config.Seed != 3 {
+		if s := whole.Status; !s.Finished || s.Generation != 3 || s.EnvSteps != 3*2*2*2 ||
+			s.Evaluations != 4*2 || whole.Config.Env != policies.HurdlesEnv || whole.Config.Seed != 3 {
 			t.Errorf("%s: %+v of %+v", algorithm, s, whole.Config)
 		}
 		table := nb.Must(whole.Metrics())
@@ -174,8 +174,8 @@ func TestControlSkills(t *testing.T) {
 func TestControlConfig(t *testing.T) {
 	training := nb.Must(Spec{Algorithm: "map-elites", Env: hurdlesSkillEnv, Seed: 2}.Config())
 	config := nb.Must(ControlSpec{}.Config(training, PaperBudget))
-	if config.Algorithm != "ppo" || config.Env != policies.HurdlesEnv || config.Seed != 2 || !strings.Contains(
-		string(config.Hyperparameters), `"published_credit":false`) ||
+	if config.Algorithm != "ppo" || config.Env != policies.HurdlesEnv || config.Seed != 2 ||
+		!strings.Contains(string(config.Hyperparameters), `"published_credit":false`) ||
 		!strings.Contains(string(config.Hyperparameters), `"num_envs":2048`) {
 		t.Errorf("%+v %s", config, config.Hyperparameters)
 	}
@@ -242,12 +242,13 @@ func TestPlayOfAMetaController(t *testing.T) {
 	e, x, choices := play(5)
 	_, again, same := play(5)
 	_, other, _ := play(6)
-	if !slices.Equal(x, again) || !slices.Equal(choices.Skills, same.Skills) || slices.Equal(x, other) {
+	if !slices.Equal(x, again) || !slices.Equal(choices.Skills, same.Skills) ||
+		slices.Equal(x, other) {
 		t.Error("episodes do not depend on their seeds alone")
 	}
 	z := e.Results[0].Recorded[0].Path[0][1]
-	if len(x) != 6 || len(choices.Skills) != 3 || math.Abs(float64(x[0])) > 0.5 || z < 0.2 || z > 1.5 ||
-		!choices.Cells {
+	if len(x) != 6 || len(choices.Skills) != 3 || math.Abs(float64(x[0])) > 0.5 ||
+		z < 0.2 || z > 1.5 || !choices.Cells {
 		t.Errorf("%+v", e)
 	}
 	for _, cell := range choices.Skills {

@@ -102,8 +102,8 @@ func TestSkillsRefillTheReplayBuffer(t *testing.T) {
 		var run *runs.Run
 		said := stderr(t, func() { run = train(t, smallDiscovery(algorithm, folder, 14)) })
 		if !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
-			t.Errorf("%s: extending a run whose buffer was deleted prints %q, want %q in one line", algorithm,
-				said, want)
+			t.Errorf("%s: extending a run whose buffer was deleted prints %q, want %q in one line",
+				algorithm, said, want)
 		}
 		if s := run.Status; s.Generation != 14 || s.EnvSteps != 84 || !s.Finished {
 			t.Errorf("%s: it ends as %+v", algorithm, s)
@@ -189,8 +189,9 @@ func TestSkillsAreMeasured(t *testing.T) {
 			t.Errorf("%s: a repertoire of %d cells with %+v; the run says %+v", algorithm,
 				repertoire.Cells(), stats, run.Status)
 		}
-		if played, err := Play(background, run, PlaySpec{Seed: 1, Cells: []int{repertoire.Best()}}); err !=
-			nil || len(played.Results) != 1 || len(played.Results[0].Recorded[0].Path) != 20 {
+		spec := PlaySpec{Seed: 1, Cells: []int{repertoire.Best()}}
+		if played, err := Play(background, run, spec); err != nil || len(played.Results) != 1 ||
+			len(played.Results[0].Recorded[0].Path) != 20 {
 			t.Errorf("%s: replaying its best policy: %v", algorithm, err)
 		}
 	}
@@ -236,8 +237,10 @@ func TestSkillMistakesGiveOneLine(t *testing.T) {
 			func(s *Spec) { s.Diversity, s.Name, s.Tune = diversity, "mine", nil }},
 		{"pga-aurora has no diversity reward or objective", "pga-aurora",
 			func(s *Spec) { s.Objective, s.Name, s.Tune = objective, "mine", nil }},
-		{"a variant needs a name that no algorithm has", "diayn", func(s *Spec) { s.Objective = objective }},
-		{"a variant needs a name that no algorithm has", "dads-reward", func(s *Spec) { s.Diversity = diversity }},
+		{"a variant needs a name that no algorithm has", "diayn",
+			func(s *Spec) { s.Objective = objective }},
+		{"a variant needs a name that no algorithm has", "dads-reward",
+			func(s *Spec) { s.Diversity = diversity }},
 		{"a variant needs a name that no algorithm has", "diayn",
 			func(s *Spec) { s.Objective, s.Name = objective, "diayn-reward" }},
 	} {

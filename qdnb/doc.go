@@ -9,12 +9,12 @@
 // finished run, resumes an interrupted run bit for bit, and extends a run whose budget has grown.
 // So any cell can be rerun, although GoNB compiles every cell to a separate program.
 //
-// Finished runs have a verb for each use: [Play] plays the skills, [Adapt] evaluates them in changed
-// environments, and [Control] learns to choose among them. Adapt and Control create runs
+// Finished runs have a verb for each use: [Play] plays the skills, [Adapt] evaluates them in
+// changed environments, and [Control] learns to choose among them. Adapt and Control create runs
 // themselves, in folders of the same kind.
 //
 // The package is the face of the others: qdnb/session computes runs, qdnb/watch plays their skills,
 // qdnb/exchange imports and exports them, and qdnb/algorithms holds the algorithms. Cells that only
-// draw import qdnb/nb, qdnb/runs, qdnb/plot/figures and qdnb/paper, which do not depend on GoMLX and
-// link faster. A backend is opened only when needed: never for a complete run.
+// draw import qdnb/nb, qdnb/runs, qdnb/plot/figures and qdnb/paper, which do not depend on GoMLX
+// and link faster. A backend is opened only when needed: never for a complete run.
 package qdnb

@@ -209,6 +209,19 @@ func TestPagesHaveAllSections(t *testing.T) {
 	}
 }
 
+// Every page that docs/README.md lists has a figure, except the list of licences.
+func TestPagesHaveFigures(t *testing.T) {
+	picture := regexp.MustCompile(`!\[[^\]]+\]\([^)]+\.png\)|<img src="[^"]+\.png"`)
+	for _, path := range documents(t) {
+		switch page, err := filepath.Rel(filepath.Join(root, "docs"), path); {
+		case err != nil || strings.HasPrefix(page, ".."):
+		case filepath.Base(page) == "README.md", page == "licences.md":
+		case !picture.MatchString(read(t, path)):
+			t.Errorf("docs/%s has no figure", page)
+		}
+	}
+}
+
 // The listings of the paper's appendix are pages of the package documentation.
 func TestPackagesListTheAlgorithmsOfThePaper(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^// # .+ \(Algorithm (\d)\)$`)

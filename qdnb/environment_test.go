@@ -86,7 +86,8 @@ func TestCustomEnvironment(t *testing.T) {
 		"plane is not a built-in environment: set Environment") {
 		t.Errorf("without the environment: %v", err)
 	}
-	if _, err := Play(background, run, in(envs.AutoReset(plane{}, 5))); err == nil || !strings.Contains(err.Error(), "the environment has no name") {
+	if _, err := Play(background, run, in(envs.AutoReset(plane{}, 5))); err == nil ||
+		!strings.Contains(err.Error(), "the environment has no name") {
 		t.Errorf("an environment without a name: %v", err)
 	}
 	ant := nb.Must(envs.Make("ant-uni"))

@@ -173,7 +173,8 @@ func TestEvaluateInParts(t *testing.T) {
 }
 
 func TestMeanStdMedianOfFewEpisodes(t *testing.T) {
-	e := policies.Evaluated{Fitnesses: []float32{4, 1, 3, 8}, Descriptors: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
+	e := policies.Evaluated{Fitnesses: []float32{4, 1, 3, 8},
+		Descriptors: []float32{1, 2, 3, 4, 5, 6, 7, 8}}
 	if e.Mean() != 4 || e.Median() != 3.5 || math.Abs(e.Std()-math.Sqrt(26.0/4)) >
 		1e-12 || !slices.Equal(e.Descriptor(), []float64{4, 5}) {
 		t.Errorf("%g, %g, %g, %g", e.Mean(), e.Median(), e.Std(), e.Descriptor())
@@ -233,7 +234,8 @@ func TestEvaluateCells(t *testing.T) {
 				Environment: drift{"drift"}})
 		},
 		"no repertoire: give a skill": func() (*Recording, error) {
-			return Play(background, skilled, PlaySpec{Episodes: 1, Cells: []int{2}, Environment: drift{"drift"}})
+			return Play(background, skilled, PlaySpec{Episodes: 1, Cells: []int{2},
+				Environment: drift{"drift"}})
 		},
 		"are mutually exclusive": func() (*Recording, error) {
 			return Play(background, skilled, PlaySpec{Episodes: 1, Cells: []int{0}, Skills: []int{0},
@@ -243,7 +245,8 @@ func TestEvaluateCells(t *testing.T) {
 			return Play(background, skilled, PlaySpec{Episodes: 1})
 		},
 		"policies for ant-uni have 611 parameters": func() (*Recording, error) {
-			return Play(background, skilled, PlaySpec{Episodes: 1, Environment: nb.Must(envs.Make("ant-uni"))})
+			return Play(background, skilled, PlaySpec{Episodes: 1,
+				Environment: nb.Must(envs.Make("ant-uni"))})
 		},
 	} {
 		if _, err := evaluate(); err == nil || !strings.Contains(err.Error(),

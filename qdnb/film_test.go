@@ -58,7 +58,8 @@ func TestFilmOfARun(t *testing.T) {
 		func(a, b []scene.Pose) bool { return slices.Equal(a, b) }) {
 		t.Error("a film depends on the others")
 	}
-	if other := nb.Must(films(run, PlaySpec{Seed: 4, Cells: cells[1:]}))[0]; other.Frames[0][0] == alone.Frames[0][0] {
+	other := nb.Must(films(run, PlaySpec{Seed: 4, Cells: cells[1:]}))[0]
+	if other.Frames[0][0] == alone.Frames[0][0] {
 		t.Error("another seed begins at the same position")
 	}
 }
@@ -119,10 +120,12 @@ func TestFilmMistakesGiveOneLine(t *testing.T) {
 	t.Setenv(xla.BackendEnv, "go")
 	run := train(t, small(t.TempDir(), 3))
 	for what, f := range map[string]func() error{
-		"there is no cell -1": func() error { _, err := films(run, PlaySpec{Cells: []int{-1}}); return err },
+		"there is no cell -1": func() error {
+			_, err := films(run, PlaySpec{Cells: []int{-1}})
+			return err
+		},
 		"and no skills": func() error {
-			_,
-				err := films(run, PlaySpec{Skills: []int{0}, Episodes: 1})
+			_, err := films(run, PlaySpec{Skills: []int{0}, Episodes: 1})
 			return err
 		},
 		"has no visible bodies": func() error {

@@ -27,8 +27,8 @@ func Load(spec Spec) (*runs.Run, error) {
 		if changed := p.changed(); changed != "" {
 			reason = fmt.Sprintf(" (%s)", changed)
 		}
-		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", p.config().Name(), p.Runs,
-			reason)
+		return nil, fmt.Errorf("no run %s in %s%s: train it with the same Spec", p.config().Name(),
+			p.Runs, reason)
 	}
 	run, err := runs.Open(p.dir())
 	if err != nil {
@@ -89,8 +89,8 @@ func (p plan) changed() string {
 	for _, run := range found {
 		other := run.Config
 		other.Parts = c.Parts
-		if run.Name() != c.Name() && other.Name() == c.Name() && (newest ==
-			nil || run.Status.Updated.After(newest.Status.Updated)) {
+		if run.Name() != c.Name() && other.Name() == c.Name() &&
+			(newest == nil || run.Status.Updated.After(newest.Status.Updated)) {
 			newest = run
 		}
 	}

@@ -225,7 +225,8 @@ func ownParts() map[string][]Spec {
 	}
 	centroids := npz.Of(make([]float32, 2*32), 32, 2)
 	method := func(algorithm string) evolution.Method {
-		return nb.Must(smallOf(algorithm, "nowhere", 1).resolve()).training.Family.Settings().(evolution.Hyperparameters).Method(centroids)
+		settings := nb.Must(smallOf(algorithm, "nowhere", 1).resolve()).training.Family.Settings()
+		return settings.(evolution.Hyperparameters).Method(centroids)
 	}
 	grid, looks := evolution.Grid{Centroids: centroids},
 		method("aurora").Archive.(evolution.AuroraArchive)

@@ -22,11 +22,11 @@ import (
 const programSteps = 42
 
 // WritePrograms writes the StableHLO text of every program of a run, as it is built for a kind of
-// backend (cpu, cuda or tpu) with the given number of devices, to NAME.mlir in dir, or NAME-2.mlir and
-// so on for other programs of the same name, and the flags that qdnb sets for XLA to xla_flags.txt.
-// It compiles and computes nothing and needs no such device; see [xla.DryRun]. Besides the algorithms of [Train],
-// the spec may name adaptation, or ppo (hierarchical control) with five skills of the paper's size. It
-// returns the paths of the files.
+// backend (cpu, cuda or tpu) with the given number of devices, to NAME.mlir in dir, or NAME-2.mlir
+// and so on for other programs of the same name, and the flags that qdnb sets for XLA to
+// xla_flags.txt. It compiles and computes nothing and needs no such device; see [xla.DryRun].
+// Besides the algorithms of [Train], the spec may name adaptation, or ppo (hierarchical control)
+// with five skills of the paper's size. It returns the paths of the files.
 func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []string, err error) {
 	written := map[string][]byte{}
 	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
@@ -109,7 +109,8 @@ func controlPrograms(platform *xla.Platform, spec Spec) error {
 		env.Spec().Actions, true)
 	const skills = 5
 	params := task.Skills.Net.Params()
-	search, err := hierarchy.New(platform, task, npz.Of(make([]float32, skills*params), skills, params),
+	search, err := hierarchy.New(platform, task,
+		npz.Of(make([]float32, skills*params), skills, params),
 		settings, spec.Seed)
 	if err != nil {
 		return err

@@ -29,8 +29,8 @@ var (
 	elements  = regexp.MustCompile(`tensor<(?:\d+x)*(\w+)>`)
 )
 
-// Programs for GPUs and TPUs are built from operations and types that both compile, and no loop waits
-// for the host. Small networks have the same operations as the paper's.
+// Programs for GPUs and TPUs are built from operations and types that both compile, and no loop
+// waits for the host. Small networks have the same operations as the paper's.
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	types := []string{"f32", "i32", "i64", "ui32", "ui64", "i1"} // not f64, which TPUs lack
 	check := func(t *testing.T, kind xla.Kind, spec qdnb.Spec, devices int) {

@@ -26,7 +26,8 @@ func (u unbuildable) Step(s envs.State, action *Node) envs.State {
 func lengthless(t *testing.T) *runs.Run {
 	t.Helper()
 	run := walkers(t, t.TempDir(), "map-elites")
-	config := nb.Must(runs.NewConfig("map-elites", "walker-uni", 0, map[string]any{"hidden": []int{8}, "episode_length": 0}))
+	config := nb.Must(runs.NewConfig("map-elites", "walker-uni", 0,
+		map[string]any{"hidden": []int{8}, "episode_length": 0}))
 	return nb.Must(runs.Import(t.TempDir(), config, func(w *runs.Writer) error {
 		if err := w.SaveRepertoire(nb.Must(run.Repertoire())); err != nil {
 			return err
@@ -43,7 +44,8 @@ func TestRolloutThatCannotBegin(t *testing.T) {
 		do   func(root string) error
 	}{
 		"evaluate, compilation": {`program "evaluation" cannot be compiled`, func(string) error {
-			_, err := Play(background, run, PlaySpec{Environment: unbuildable{drift{"drift"}}, Episodes: 2, Backend: "go"})
+			_, err := Play(background, run, PlaySpec{Environment: unbuildable{drift{"drift"}}, Episodes: 2,
+				Backend: "go"})
 			return err
 		}},
 		"evaluate": {"1 step", func(string) error {
@@ -56,7 +58,8 @@ func TestRolloutThatCannotBegin(t *testing.T) {
 		}},
 		"adapt": {"1 step", func(root string) error {
 			_, err := Adapt(context.Background(), AdaptSpec{
-				Skills: lengthless(t), Perturbation: envs.GravityMultiplier, Values: [][]float64{{1}}, Episodes: 2, Runs: root, Backend: "go", Quiet: true,
+				Skills: lengthless(t), Perturbation: envs.GravityMultiplier, Values: [][]float64{{1}},
+				Episodes: 2, Runs: root, Backend: "go", Quiet: true,
 			})
 			return err
 		}},

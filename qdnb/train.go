@@ -11,12 +11,13 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ErrInterrupted is the error of an interrupted [Train], [Adapt] or [Control]. The run is saved, and
-// the same call resumes it.
+// ErrInterrupted is the error of an interrupted [Train], [Adapt] or [Control]. The run is saved,
+// and the same call resumes it.
 var ErrInterrupted = session.ErrInterrupted
 
 // Train trains the run of a spec, resumes it if it was interrupted, or loads it if it is complete.
-// When ctx is done (see [Interruptible]), it saves a checkpoint and returns [ErrInterrupted].
+// When ctx is done, it saves a checkpoint and returns [ErrInterrupted]. In a cell, ctx is that of
+// Interruptible of package nb.
 func Train(ctx context.Context, spec Spec) (*runs.Run, error) {
 	p, err := spec.resolve()
 	if broken := (untraceable{}); errors.As(err, &broken) {

@@ -506,14 +506,15 @@ func TestPlayRecordsTrajectories(t *testing.T) {
 		}
 	}
 	for _, cell := range []int{-1, repertoire.Cells()} {
-		if _, err := Play(background, run, PlaySpec{Cells: []int{cell}}); err == nil || !strings.Contains(err.Error(),
-			fmt.Sprintf("there is no cell %d", cell)) {
+		_, err := Play(background, run, PlaySpec{Cells: []int{cell}})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there is no cell %d", cell)) {
 			t.Errorf("cell %d: %v", cell, err)
 		}
 	}
 	empty := slices.IndexFunc(repertoire.Fitnesses,
 		func(f float32) bool { return math.IsInf(float64(f), -1) })
-	if _, err := Play(background, run, PlaySpec{Cells: []int{empty}}); err == nil || !strings.Contains(err.Error(),
+	_, err = Play(background, run, PlaySpec{Cells: []int{empty}})
+	if err == nil || !strings.Contains(err.Error(),
 		fmt.Sprintf("cell %d is empty; the nearest filled cell", empty)) {
 		t.Errorf("empty cell: %v", err)
 	}

@@ -74,7 +74,7 @@ for d in sorted(m.distributions(), key=lambda d: d.metadata["Name"].lower()):
 
 def npm_rows():
     """The packages in the viewer's bundle, from the lock file; esbuild makes the bundle but is not part of it."""
-    lock = json.load(open(os.path.join(ROOT, "qdnb", "viewer", "src", "package-lock.json")))
+    lock = json.load(open(os.path.join(ROOT, "qdnb", "plot", "viewer", "src", "package-lock.json")))
     rows = []
     for path, p in sorted(lock["packages"].items()):
         name = path.removeprefix("node_modules/")
@@ -88,12 +88,13 @@ def page():
         [
             "# Licences of what qdnb uses",
             "",
-            "qdnb itself is under the Apache License 2.0; what was taken from other projects is in [NOTICE](../NOTICE).",
-            "`tools/licences.py` writes this page; `make supply` and a test tell if a Go module is missing.",
+            "qdnb is under the Apache License 2.0. [NOTICE](../NOTICE) lists what was taken from other projects.",
+            "`tools/licences.py` writes this page. `make supply` and a test fail if a Go module is missing.",
             "",
             "## Linked into the program",
             "",
-            "Who passes a binary of `cmd/qdnb` on passes these on. Their texts lie with their sources, in Go's module cache (`go list -m -f '{{.Dir}}' MODULE`).",
+            "A binary of `cmd/qdnb` contains these modules. Their licence texts are in Go's module cache, next to",
+            "their sources (`go list -m -f '{{.Dir}}' MODULE`).",
             "",
             "| module | version | licence |",
             "|---|---|---|",
@@ -109,8 +110,8 @@ def page():
             "",
             "## Fetched by the set-up",
             "",
-            "The XLA plugin (`xla-cpu-pjrt` from PyPI, or what go-xla's installer finds) is OpenXLA's, Apache-2.0 (https://github.com/openxla/xla); it is",
-            "loaded at run time and is no part of a binary.",
+            "The XLA plugin (`xla-cpu-pjrt` from PyPI, or what go-xla's installer finds) is OpenXLA's,",
+            "Apache-2.0 (https://github.com/openxla/xla). It is loaded at run time and not part of a binary.",
             "",
             "Go modules of the GoNB kernel and of goimports, which `make setup` builds into `.tools/bin`:",
             "",
@@ -124,7 +125,7 @@ def page():
             "|---|---|",
             *python_rows(),
             "",
-            "Tests that are run by hand fetch programs for themselves: `make test-tab` Playwright (Apache-2.0), `make test-kubernetes`",
+            "Some manual tests download programs: `make test-tab` Playwright (Apache-2.0), `make test-kubernetes`",
             "Kubernetes, etcd and kubectl (Apache-2.0), and `make check-image` hadolint (GPL-3.0).",
             "",
             "Back: [trust](trust.md). Next: [documentation](README.md).",

@@ -10,8 +10,8 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// Checkpoint lists the tensors on the devices that a search stores, by their names in files. Tensors
-// may be of any type of [Download].
+// Checkpoint lists the tensors on the devices that a search stores, by their names in files.
+// Tensors may be of any type of [Download].
 type Checkpoint struct{ entries []entry }
 
 // entry is a tensor of a checkpoint.

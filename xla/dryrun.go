@@ -22,7 +22,8 @@ func DryRun(kind Kind, devices int, write func(name string, text []byte) error) 
 	if devices < 1 {
 		return nil, errors.Errorf("a dry run needs at least 1 device, not %d", devices)
 	}
-	backend := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices, write: write}
+	backend := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices,
+		write: write}
 	return &Platform{Backend: backend, Kind: kind, Workers: devices}, nil
 }
 

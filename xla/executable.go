@@ -47,8 +47,8 @@ func (v Sharded) Free() {
 	}
 }
 
-// Executable is a graph compiled for given shapes. Equal executables of a process share the compiled
-// code.
+// Executable is a graph compiled for given shapes. Equal executables of a process share the
+// compiled code.
 type Executable struct {
 	Name string
 	// CompileTime is the time to build the graph and, if no equal program existed, to compile it.

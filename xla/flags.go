@@ -21,8 +21,8 @@ const loopBytes = 30 << 20
 // Flags returns the flags of XLA that qdnb sets for a kind of backend, by name.
 //
 // On CPUs, the physics loops of a slice have few iterations. LLVM would unroll them before
-// vectorizing and then vectorize hardly anything, so unrolling is off. SLP vectorization is off, too,
-// which saves compile time.
+// vectorizing and then vectorize hardly anything, so unrolling is off. SLP vectorization is off,
+// too, which saves compile time.
 //
 // On NVIDIA GPUs, two runs of a program give the same bytes: XLA picks kernels without timing them,
 // and uses none that sum in the order of their threads. Programs compiled for an H100 have the same
@@ -46,7 +46,8 @@ func Flags(kind Kind) map[string]string {
 func setFlags(kind Kind, plugin string) {
 	flags := os.Getenv("XLA_FLAGS")
 	for name, value := range Flags(kind) {
-		if strings.Contains(flags, name) || kind != CPU && !contains(plugin, strings.TrimLeft(name, "-")) {
+		if strings.Contains(flags, name) ||
+			kind != CPU && !contains(plugin, strings.TrimLeft(name, "-")) {
 			continue
 		}
 		flags = strings.TrimSpace(flags + " " + name + "=" + value)

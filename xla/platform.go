@@ -30,9 +30,9 @@ const (
 	Go   Kind = "go"   // GoMLX's pure Go backend: always available, slow
 )
 
-// Accelerator reports whether the kind is a GPU or a TPU. There, the number of kernels and copies in
-// a loop determines its speed, and a loop whose count only the device knows waits for the host in
-// every iteration. See docs/accelerators.md.
+// Accelerator reports whether the kind is a GPU or a TPU. There, the number of kernels and copies
+// in a loop determines its speed, and a loop whose count only the device knows waits for the host
+// in every iteration. See docs/accelerators.md.
 func (k Kind) Accelerator() bool { return k == CUDA || k == TPU }
 
 // BackendEnv names the environment variable that chooses the backend when the program does not. It
@@ -159,8 +159,8 @@ func openFirst(ctx context.Context) (*Platform, error) {
 		return p, err
 	}
 	fmt.Fprintf(messages,
-		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run `qdnb doctor` "+
-			"for details\n", oneLine(err))
+		"qdnb: no XLA (%v); using the pure Go backend, which is some fifty times slower; run "+
+			"`qdnb doctor` for details\n", oneLine(err))
 	return openGo()
 }
 

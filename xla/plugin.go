@@ -156,10 +156,9 @@ func pipDownload(ctx context.Context, python, dir string) error {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()
-	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
-		"--retries", "1",
-		"--no-cache-dir", "--disable-pip-version-check", "--platform", "manylinux_2_27_x86_64", "--dest",
-		dir, cpuPackage+"=="+cpuVersion)
+	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--no-deps",
+		"--only-binary=:all:", "--retries", "1", "--no-cache-dir", "--disable-pip-version-check",
+		"--platform", "manylinux_2_27_x86_64", "--dest", dir, cpuPackage+"=="+cpuVersion)
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "PYTHONWARNINGS=ignore")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

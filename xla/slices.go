@@ -6,7 +6,7 @@ import (
 	"example.com/qdnb/internal/npz"
 )
 
-// index returns where a number is: its worker, and its row there.
+// index returns the worker that holds an element of the batch, and its row there.
 func (s Slices) index(number int) (worker, row int) {
 	slice, k := number/s.Size, number%s.Size
 	return slice % s.Workers, slice/s.Workers*s.Size + k

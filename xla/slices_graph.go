@@ -29,7 +29,8 @@ func (s Slices) From(first *Node) *Node {
 // Numbers returns the numbers of a worker's slice, int32 [Size].
 func (s Slices) Numbers(turn, worker *Node) *Node { return s.From(s.First(turn, worker)) }
 
-// Gather gathers the values of all workers, [turns, Size, ...] each, in order: [slices * Size, ...].
+// Gather gathers the values of all workers, [turns, Size, ...] each, in order: [slices * Size,
+// ...].
 func (s Slices) Gather(x, worker *Node) *Node {
 	all := AllGather(x, worker, s.Workers) // [workers, turns, Size, ...]
 	return Reshape(Transpose(all, 0, 1),

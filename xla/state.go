@@ -12,11 +12,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// State is a pytree T on the devices: an input or an output of a [Program], and what is kept between
-// runs. A program's function reads the nodes of its inputs in Tree, and returns its outputs with
-// [Out]. A program's Run takes and returns the same types with values.
+// State is a pytree T on the devices: an input or an output of a [Program], and what is kept
+// between runs. A program's function reads the nodes of its inputs in Tree, and returns its outputs
+// with [Out]. A program's Run takes and returns the same types with values.
 //
-// The zero State has no leaves: an input that a program does not have.
+// The zero State has no leaves. It stands for an input that a program does not have.
 type State[T any] struct {
 	// Tree is the pytree. Outside of a program's function its nodes stand for the values and cannot be
 	// used in a graph; see [Part].
@@ -189,8 +189,7 @@ func Free(states ...any) {
 	}
 }
 
-// Set replaces the values of a part of a state, and frees the old ones. The new values have the same
-// shapes.
+// Set replaces the values of a part of a state and frees the old ones. Shapes stay the same.
 func Set[T, U any](s *State[T], part func(T) U, to State[U]) {
 	replaced := Flatten(part(s.Tree))
 	if len(replaced) != len(to.leaves) {

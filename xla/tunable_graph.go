@@ -38,8 +38,8 @@ func Bind[T any](part T, numbers []*Node) T {
 	return part
 }
 
-// Array returns the parameters as an array [n] on the given number of devices. Without parameters it
-// has no leaves.
+// Array returns the parameters as an array [n] on the given number of devices. Without parameters
+// it has no leaves.
 func (n Params) Array(devices int) Array {
 	if len(n) == 0 {
 		return Array{}

@@ -43,8 +43,8 @@ func (p Perturbation) Values() (values [][]float64) {
 	return values
 }
 
-// Targets returns the target positions x, y of ant-maze, in metres, that the paper adapts repertoires
-// to, numbered from 0 (qdbenchmark, adaptation/constants.py, and the paper's table 3).
+// Targets returns the target positions x, y of ant-maze, in metres, that the paper adapts
+// repertoires to, numbered from 0 (qdbenchmark, adaptation/constants.py, and the paper's table 3).
 func Targets() [][2]float64 {
 	return [][2]float64{
 		{11.739233, 35.159004}, {-2.3251667, 14.860174}, {32.481056, 32.365906}, {29.523472, 17.460098},

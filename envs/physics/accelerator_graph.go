@@ -10,11 +10,11 @@ import (
 
 // On a GPU or TPU the speed of a rollout depends on the number of kernels and copies in its loops,
 // not on what they compute: launching one takes longer than running it. So substeps are unrolled
-// there, and small systems keep each row in an array of its own, so that XLA fuses a substep without
-// joining and cutting rows between kernels. docs/accelerators.md counts the kernels.
+// there, and small systems keep each row in an array of its own, so that XLA fuses a substep
+// without joining and cutting rows between kernels. docs/accelerators.md counts the kernels.
 
-// maxSplit is the largest number of arrays [B] that make up a state with split rows. A kernel of XLA
-// has at most 96 arguments.
+// maxSplit is the largest number of arrays [B] that make up a state with split rows. A kernel of
+// XLA has at most 96 arguments.
 const maxSplit = 64
 
 // maxSplitContacts is the largest number of possible contacts of a system with split rows: each is
@@ -61,8 +61,8 @@ func (s *System) SplitRows(g *Graph) (layout [][]int) {
 	return layout
 }
 
-// unrolled returns how many substeps of count an iteration of the loop makes: two, if possible, which
-// need no copies from one to the other. More take XLA too long to compile.
+// unrolled returns how many substeps of count an iteration of the loop makes: two, if possible,
+// which need no copies from one to the other. More take XLA too long to compile.
 func unrolled(count int) int {
 	if count%2 == 0 {
 		return 2
@@ -182,8 +182,8 @@ func (s *System) joined(g *Graph, batch int, all limbs) (state State) {
 	return state
 }
 
-// carry returns the parts of a state that can change, as a loop carries them: [limbs * B], or [B] for
-// each body if the rows are split.
+// carry returns the parts of a state that can change, as a loop carries them: [limbs * B], or [B]
+// for each body if the rows are split.
 func (s *System) carry(g *Graph, batch int, all limbs, split bool) []*Node {
 	if !split {
 		return s.varyingParts(g, batch, all)

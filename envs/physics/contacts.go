@@ -74,7 +74,8 @@ func (c *contact) repeats(next contact) bool {
 	}
 	expected := c.otherCenter
 	expected[0] = f32(c.otherCenter[0] + f32(float64(c.copies+1)*f32(spacing)))
-	reach := math.Hypot(math.Hypot(c.half[0], c.half[1]), c.half[2]) + c.radius + math.Abs(c.other[0]) + c.otherRadius
+	reach := math.Hypot(math.Hypot(c.half[0], c.half[1]), c.half[2]) + c.radius +
+		math.Abs(c.other[0]) + c.otherRadius
 	equal := next
 	equal.otherCenter, equal.copies, equal.spacing = c.otherCenter, c.copies, c.spacing
 	if equal != *c || at != expected || f32(spacing) != spacing || 2*reach >= spacing {

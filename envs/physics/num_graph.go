@@ -36,8 +36,8 @@ func (a num) splitRows() num {
 	return out
 }
 
-// eachRow applies an operation to each row of nums of which some are split. ok is false, and nothing
-// is done, if none is.
+// eachRow applies an operation to each row of nums of which some are split. ok is false, and
+// nothing is done, if none is.
 func eachRow(f func(rows ...num) num, nums ...num) (out num, ok bool) {
 	if !slices.ContainsFunc(nums, func(a num) bool { return a.split != nil }) {
 		return out, false

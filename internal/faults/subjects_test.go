@@ -41,7 +41,8 @@ func (r run) Config() (runs.Config, error) {
 
 // spec is a small run of an algorithm.
 func spec(algorithm string) run {
-	s := run{qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60)}, slices.Clone(smallSettings)}
+	s := run{qdnb.Spec{Algorithm: algorithm, Env: "pointmaze", Seed: 1, Budget: qdnb.Generations(60)},
+		slices.Clone(smallSettings)}
 	switch {
 	case algorithm == "map-elites" || strings.Contains(algorithm, "pga") || strings.Contains(algorithm,
 		"aurora"):

@@ -21,7 +21,8 @@ func Numbers(list ...Number) error {
 		switch {
 		case n.Value >= 0 && n.Value <= n.Max && !(n.Positive && n.Value == 0): // NaN is none of these
 		case n.Positive:
-			return errors.Errorf("%s must be a number above 0 and at most %g, not %g", n.Name, n.Max, n.Value)
+			return errors.Errorf("%s must be a number above 0 and at most %g, not %g", n.Name, n.Max,
+				n.Value)
 		default:
 			return errors.Errorf("%s must be a number from 0 to %g, not %g", n.Name, n.Max, n.Value)
 		}

@@ -20,11 +20,14 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	err := Unknown("env", "pointmase", []string{"pointmaze", "ant-uni"})
-	if want := `unknown env "pointmase"; did you mean "pointmaze"? known: ant-uni, pointmaze`; err.Error() != want {
+	want := `unknown env "pointmase"; did you mean "pointmaze"? known: ant-uni, pointmaze`
+	if err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	err = Unknown("env", "ant", []string{"pointmaze", "ant-uni", "ant-trap", "ant-omni"})
-	if want := `unknown env "ant"; did you mean "ant-omni", "ant-trap" or "ant-uni"? known: ant-omni, ant-trap, ant-uni, pointmaze`; err.Error() != want {
+	want = `unknown env "ant"; did you mean "ant-omni", "ant-trap" or "ant-uni"? known: ant-omni, ` +
+		"ant-trap, ant-uni, pointmaze"
+	if err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -122,8 +122,8 @@ func (h header) bytes(fileSize int64) (int64, error) {
 	}
 	need := int64(h.count) * int64(h.dtype.size)
 	if need != have {
-		return 0, fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name, need,
-			have)
+		return 0, fmt.Errorf("shape %v of %s needs %d bytes, but there are %d", h.shape, h.dtype.name,
+			need, have)
 	}
 	return need, nil
 }

@@ -89,8 +89,10 @@ func TestHostileHeadersGiveOneLine(t *testing.T) {
 		"overflow":     {npyBytes("'<f4'", "False", "(4294967296, 4294967296)", four), "too large"},
 		"wraps to one": {npyBytes("'<f8'", "False", "(2305843009213693952,)", four), "cut off"},
 		"rank":         {npyBytes("'<f4'", "False", "("+strings.Repeat("1,", 65)+")", four), "axes"},
-		"cut off":      {npyBytes("'<f4'", "False", "(2,)", four), "needs 2 elements, but there are 4 bytes"},
-		"too much":     {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)), "needs 4 bytes, but there are 5"},
+		"cut off": {npyBytes("'<f4'", "False", "(2,)", four),
+			"needs 2 elements, but there are 4 bytes"},
+		"too much": {npyBytes("'<f4'", "False", "(1,)", make([]byte, 5)),
+			"needs 4 bytes, but there are 5"},
 	} {
 		_, err := readBytes(c.data)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

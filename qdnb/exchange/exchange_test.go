@@ -261,18 +261,32 @@ func TestImportRepertoireMistakes(t *testing.T) {
 			delete(a,
 				"centroids")
 		},
-		"the fitness of cell 1 is NaN":                set("fitnesses", 1, nan),
-		"the fitness of cell 0 is +Inf":               set("fitnesses", 0, inf),
-		"the centroid of cell 2":                      set("centroids", 4, nan),
-		"the descriptor of cell 3":                    set("descriptors", 7, inf),
-		"the genotype of cell 1":                      set("genotypes", mazeGenotype, nan),
-		"has no cells":                                func(a map[string]npz.Array) { a["fitnesses"] = npz.Of([]float32{}) },
-		"fitnesses.npy has shape [2 2], not [cells]":  func(a map[string]npz.Array) { a["fitnesses"] = npz.Of(make([]float32, 4), 2, 2) },
-		"centroids.npy has shape [8], not [cells, nu": func(a map[string]npz.Array) { a["centroids"] = npz.Of(make([]float32, 8)) },
-		"centroids has shape [4 3], not [4 2]":        func(a map[string]npz.Array) { a["centroids"] = npz.Of(make([]float32, 12), 4, 3) },
-		"descriptors has shape [3 2], not [4 2]":      func(a map[string]npz.Array) { a["descriptors"] = npz.Of(make([]float32, 6), 3, 2) },
-		"they fit with --set hidden=[4]":              func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]float32, 4*22), 4, 22) },
-		"has type uint8, not float32":                 func(a map[string]npz.Array) { a["genotypes"] = npz.Of(make([]uint8, 4), 4, 1) },
+		"the fitness of cell 1 is NaN":  set("fitnesses", 1, nan),
+		"the fitness of cell 0 is +Inf": set("fitnesses", 0, inf),
+		"the centroid of cell 2":        set("centroids", 4, nan),
+		"the descriptor of cell 3":      set("descriptors", 7, inf),
+		"the genotype of cell 1":        set("genotypes", mazeGenotype, nan),
+		"has no cells": func(a map[string]npz.Array) {
+			a["fitnesses"] = npz.Of([]float32{})
+		},
+		"fitnesses.npy has shape [2 2], not [cells]": func(a map[string]npz.Array) {
+			a["fitnesses"] = npz.Of(make([]float32, 4), 2, 2)
+		},
+		"centroids.npy has shape [8], not [cells, nu": func(a map[string]npz.Array) {
+			a["centroids"] = npz.Of(make([]float32, 8))
+		},
+		"centroids has shape [4 3], not [4 2]": func(a map[string]npz.Array) {
+			a["centroids"] = npz.Of(make([]float32, 12), 4, 3)
+		},
+		"descriptors has shape [3 2], not [4 2]": func(a map[string]npz.Array) {
+			a["descriptors"] = npz.Of(make([]float32, 6), 3, 2)
+		},
+		"they fit with --set hidden=[4]": func(a map[string]npz.Array) {
+			a["genotypes"] = npz.Of(make([]float32, 4*22), 4, 22)
+		},
+		"has type uint8, not float32": func(a map[string]npz.Array) {
+			a["genotypes"] = npz.Of(make([]uint8, 4), 4, 1)
+		},
 	} {
 		arrays := foreign()
 		change(arrays)
@@ -296,7 +310,7 @@ func TestImportRepertoireMistakes(t *testing.T) {
 			s.Repertoire = filepath.Join(s.Repertoire,
 				"fitnesses.npy")
 		},
-		"dads finds one policy, not":            func(s *ImportSpec) { s.Algorithm = "dads" },
+		"dads trains one policy, not":           func(s *ImportSpec) { s.Algorithm = "dads" },
 		"halfcheetah-hurdles has no descriptor": func(s *ImportSpec) { s.Env = "halfcheetah-hurdles" },
 	} {
 		spec := ImportSpec{Algorithm: "map-elites", Env: "pointmaze", Repertoire: folderOf(t, foreign()),

@@ -80,43 +80,40 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	count, discovers := algorithm.Defaults(env.Spec()).Skills(env)
 	switch {
 	case (s.Policy == "") == (s.Repertoire == ""):
-		return nil, errors.New("an import is of either a policy or a repertoire: give one of --policy " +
+		return nil, errors.New("an import needs either a policy or a repertoire: give one of --policy " +
 			"and --repertoire")
 	case s.Policy != "" && !discovers:
-		return nil, errors.Errorf("%s finds a repertoire, not one policy: give --repertoire", s.Algorithm)
+		return nil, errors.Errorf("%s trains a repertoire, not one policy: give --repertoire",
+			s.Algorithm)
 	case s.Repertoire != "" && discovers:
-		return nil, errors.Errorf("%s finds one policy, not a repertoire: give --policy", s.Algorithm)
+		return nil, errors.Errorf("%s trains one policy, not a repertoire: give --policy", s.Algorithm)
 	case discovers:
 		return s.importPolicy(env, count)
 	}
 	return s.importRepertoire(env)
 }
 
-// defaults returns the paper's settings.
-func (s ImportSpec) defaults(env envs.Spec) importSettings {
+// assign sets target, which contains settings, to the paper's defaults and then as s.Set says. It
+// rejects invalid values.
+func (s ImportSpec) assign(env envs.Spec, settings *importSettings, target any) error {
 	base := evolution.DefaultMapElites(env)
-	return importSettings{base.Hidden, base.EpisodeLength}
-}
-
-// check rejects invalid values.
-func (s importSettings) check(env envs.Spec) error {
-	base := evolution.DefaultMapElites(env)
-	base.Hidden, base.EpisodeLength = s.Hidden, s.EpisodeLength
+	*settings = importSettings{base.Hidden, base.EpisodeLength}
+	if err := runs.Set(target, s.Set...); err != nil {
+		return err
+	}
+	base.Hidden, base.EpisodeLength = settings.Hidden, settings.EpisodeLength
 	return base.Check()
 }
 
 // importPolicy imports a policy. count is the paper's number of skills, 0 for a policy without.
 func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 	env := in.Spec()
-	settings := skillSettings{s.defaults(env), count}
+	settings := skillSettings{Skills: count}
 	var target any = &settings
-	if settings.Skills == 0 {
+	if count == 0 {
 		target = &settings.importSettings // without the field skills
 	}
-	if err := runs.Set(target, s.Set...); err != nil {
-		return nil, err
-	}
-	if err := settings.check(env); err != nil {
+	if err := s.assign(env, &settings.importSettings, target); err != nil {
 		return nil, err
 	}
 	if least := min(1, count); settings.Skills < least || settings.Skills > maxSkills {
@@ -150,7 +147,7 @@ func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 		func(w *runs.Writer) error { return w.SaveSkills(skills) })
 }
 
-// maxSkills is the largest number of skills; more are taken for a typing error.
+// maxSkills is the largest number of skills; a larger one is treated as a typing error.
 const maxSkills = 1 << 14
 
 func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
@@ -158,11 +155,8 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if spec.Descriptor.Kind == envs.None {
 		return nil, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
-	settings := s.defaults(spec)
-	if err := runs.Set(&settings, s.Set...); err != nil {
-		return nil, err
-	}
-	if err := settings.check(spec); err != nil {
+	var settings importSettings
+	if err := s.assign(spec, &settings, &settings); err != nil {
 		return nil, err
 	}
 	task := scoring.NewTask(env, settings.Hidden, settings.EpisodeLength)
@@ -181,30 +175,30 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if cells == 0 {
 		return nil, errors.Errorf("%s has no cells", s.Repertoire)
 	}
+	policies := fmt.Sprintf("policies of %s with hidden layers of %v", s.Env, settings.Hidden)
 	for _, part := range []struct {
 		name, unit, of string
 		width          int
 	}{
-		{"genotypes", "parameters", fmt.Sprintf("policies of %s with hidden layers of %v", s.Env,
-			settings.Hidden), r.Params},
+		{"genotypes", "parameters", policies, r.Params},
 		{"descriptors", "components", "descriptors of " + s.Env, r.Dims},
 		{"centroids", "components", "descriptors of " + s.Env, r.Dims},
 	} {
-		rows := cells
-		if part.name == "genotypes" && arrays[part.name].Shape[0] != cells {
+		shape, hint, rows := arrays[part.name].Shape, "", cells
+		if part.name == "genotypes" && shape[0] != cells {
 			rows = len(r.Filled()) // as qdnb stores them
 		}
-		if shape := arrays[part.name].Shape; !slices.Equal(shape, []int{rows, part.width}) {
-			hint := ""
-			if part.name == "genotypes" && shape[0] == cells {
-				if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
-					hint = "; they fit with " + hint
-				}
-			}
-			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
-				"%d %s%s",
-				s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width, part.unit, hint)
+		if slices.Equal(shape, []int{rows, part.width}) {
+			continue
 		}
+		if part.name == "genotypes" && shape[0] == cells {
+			if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
+				hint = "; they fit with " + hint
+			}
+		}
+		return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
+			"%d %s%s", s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width,
+			part.unit, hint)
 	}
 	if err := clean(r); err != nil {
 		return nil, errors.WithMessage(err, s.Repertoire)
@@ -256,9 +250,8 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported",
-		session.Version(),
-		env.Descriptor.Components
+	status.Finished, status.Backend, status.Version = true, "imported", session.Version()
+	status.Descriptor = env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, session.Columns...); err != nil {
 			return err

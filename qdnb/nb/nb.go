@@ -1,5 +1,5 @@
-// Package nb is what a notebook cell needs around the calls of the other packages: the end of the
-// cell on an error, the context of an interrupted cell, and the display of what was drawn.
+// Package nb holds what notebook cells need around calls of the other packages: it ends a cell on
+// an error, stops calls when the cell is interrupted, and displays drawings.
 //
 //	run := nb.Must(qdnb.Train(nb.Interruptible(), spec))
 //	nb.Draw(figures.Repertoire(run))
@@ -45,9 +45,9 @@ func Draw(d Drawing, err error) {
 	Check(d.Show(fmt.Sprintf("drawing-%d", drawn)))
 }
 
-// Interruptible returns a context that SIGINT or SIGTERM cancels, as of an interrupted cell. The
-// functions that compute runs then save a checkpoint and return. A second signal ends the process
-// at once.
+// Interruptible returns a context that is cancelled by SIGINT, which Jupyter sends to interrupt a
+// cell, or by SIGTERM. Functions that compute runs then save a checkpoint and return. A second
+// signal ends the process at once.
 func Interruptible() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal finds no handler

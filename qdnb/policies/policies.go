@@ -32,7 +32,7 @@ func (p Policy) String() string {
 	return fmt.Sprintf("skill %d", p.Number)
 }
 
-// Set is policies of a run.
+// Set is a selection of policies of a run.
 type Set struct {
 	Run      *runs.Run
 	Policies []Policy // not empty

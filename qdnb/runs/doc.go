@@ -1,16 +1,18 @@
 // Package runs stores training runs in folders: configuration, progress, checkpoints and results.
 //
 //	runs/map-elites-pointmaze-0-1a2b3c4d/
-//	    config.json                  what determines every generation: algorithm, environment, seed, hyperparameters
-//	    status.json                  newest progress, metrics, backend and budget; whether the run is finished
-//	    metrics.csv                  one row per logging step
-//	    checkpoints/gen-000000100.npz  everything needed to resume, the newest two; of a finished run one
-//	    rows/rows-0123456789abcdef.npz genotypes of the checkpoints, if repertoire.npz lacks them
-//	    snapshots/gen-000000050.npz    the repertoire without genotypes, nine in the first half of the budget and one at its end
-//	    replay/000000000000-000000025000.npz  rows of the replay buffer, if the algorithm has one; see [Writer.SaveReplay]
-//	    repertoire.npz               the final repertoire, with the genotypes of its filled cells
-//	    skills.npz                   a skill-conditioned policy and its newest evaluation, if the algorithm has one; see [Skills]
-//	    lock                         held by the process that trains
+//	    config.json     algorithm, environment, seed and hyperparameters: all that determines the run
+//	    status.json     newest progress, metrics, backend and budget; whether the run is finished
+//	    metrics.csv     one row per logging step
+//	    checkpoints/    gen-000000100.npz: everything needed to resume, the newest two
+//	    rows/           rows-0123456789abcdef.npz: genotypes that only checkpoints need
+//	    snapshots/      gen-000000050.npz: the repertoire without genotypes, nine in the first half
+//	                    of the budget and one at its end
+//	    replay/         000000000000-000000025000.npz: rows of a replay buffer;
+//	                    see [Writer.SaveReplay]
+//	    repertoire.npz  the final repertoire, with genotypes
+//	    skills.npz      a skill-conditioned policy and its newest evaluation; see [Skills]
+//	    lock            held by the process that trains
 //
 // The folder's name ends in a hash of the configuration, so training is idempotent: requesting an
 // existing run finds it, an interrupted run resumes, and a larger budget extends it. The hash

@@ -62,14 +62,15 @@ func (e evolving) method(t Training, centroids npz.Array) evolution.Method {
 }
 
 func (e evolving) Fingerprints(t Training) (map[string]string, error) {
-	own := evolution.Method{Emitter: t.Parts.Emitter, Learner: t.Parts.Learner, Archive: t.Parts.Archive}
+	own := evolution.Method{Emitter: t.Parts.Emitter, Learner: t.Parts.Learner,
+		Archive: t.Parts.Archive}
 	base, d := e.Base(), len(t.Env.Spec().Descriptor.Lower)
 	// Parts depend only on the shape of the centroids.
 	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
 	return evolution.Fingerprints(e.task(t.Env), e.method(t, shape), own, base.Batch)
 }
 
-// run compiles the algorithm.
+// run compiles the search.
 func (e evolving) run(t Training, platform *xla.Platform, centroids npz.Array) (*evolution.Search,
 	error) {
 	base := e.Base()

@@ -1,6 +1,6 @@
-// Package session computes runs: training, adaptation and hierarchical control. They share one loop,
-// which opens the run's folder, resumes from the newest checkpoint, computes until the budget is
-// spent, and saves.
+// Package session computes runs: training, adaptation and hierarchical control. They share one
+// loop, which opens the run's folder, resumes from the newest checkpoint, computes until the budget
+// is spent, and saves.
 package session
 
 import (
@@ -21,7 +21,8 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// ErrInterrupted is the error of an interrupted run. The run is saved, and the same call resumes it.
+// ErrInterrupted is the error of an interrupted run. The run is saved, and the same call resumes
+// it.
 var ErrInterrupted = errors.New("interrupted")
 
 // CheckpointEnv names the environment variable that sets the time between checkpoints, as in 30s.

@@ -233,8 +233,8 @@ func (s Spec) starts(run *runs.Run) ([]Spec, error) {
 			"leave Archived (--archived) out", run.Name())
 	}
 	if n := len(set.Policies); n > archivedCells {
-		return nil, errors.Errorf("%d cells start in states of their own: choose at most %d of them, or "+
-			"leave Archived (--archived) out", n, archivedCells)
+		return nil, errors.Errorf("%d cells have different initial states: choose at most %d of them, "+
+			"or leave Archived (--archived) out", n, archivedCells)
 	}
 	var specs []Spec
 	for _, policy := range set.Policies {

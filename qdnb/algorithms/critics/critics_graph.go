@@ -1,5 +1,5 @@
-// Package critics holds what TD3 and soft actor-critic share: two critics that estimate the same
-// value, of which the smaller counts.
+// Package critics holds the twin critics that TD3 and soft actor-critic share. Both estimate the
+// same value, and the smaller estimate is used.
 package critics
 
 import (
@@ -26,8 +26,8 @@ func Loss(critics []nn.Network, target *Node, batch replay.Batch) *Node {
 	return Add(loss(critics[0]), loss(critics[1]))
 }
 
-// Update takes one Adam step of the critics against their loss. Their targets follow with factor
-// tau.
+// Update takes one Adam step of the critics against their loss, then moves the target networks
+// towards them by the factor tau.
 func Update(adam nn.Adam, critics, targets []nn.Network, moments nn.MomentsOf[[]nn.Network],
 	loss *Node, tau float64) (after, followed []nn.Network, next nn.MomentsOf[[]nn.Network]) {
 	gradient := Gradient(loss, xla.Flatten(critics)...)

@@ -66,8 +66,8 @@ func (s *Search) compileEvaluation() (*xla.Program[measureIn, xla.State[Evaluate
 		}, s.axes()...)
 }
 
-// evaluateStored evaluates copies of stored policies. key is the key of the generation, root that of
-// the run.
+// evaluateStored evaluates copies of stored policies. key is the key of the generation, root that
+// of the run.
 func (s *Search) evaluateStored(from stored, root, key xla.Key, number,
 	worker *graph.Node) Evaluated {
 	source := source{Parents: NewParents(from.Genotypes, cellsOf(s.main.archive, from.Fields)),

@@ -283,8 +283,8 @@ func TestStatesOfAnyTypeSurviveACheckpoint(t *testing.T) {
 	})
 }
 
-// Checkpoints of older versions hold no origins. A search resumes from them, and knows the origins of
-// what enters from then on.
+// Checkpoints of older versions hold no origins. A search resumes from them, and knows the origins
+// of what enters from then on.
 func TestCheckpointsWithoutOrigins(t *testing.T) {
 	p := xlatest.Pure(t)
 	settings := Settings{Batch: 8, Slice: 2, Centroids: line(6)}

@@ -25,8 +25,8 @@ type CVT struct {
 	Upper   []float32
 }
 
-// DefaultCVT returns the tessellation of the paper's repertoires, without limits. The seed is one of
-// six that were tried: with some seeds, pointmaze's upper room stays empty for thousands of
+// DefaultCVT returns the tessellation of the paper's repertoires, without limits. The seed is one
+// of six that were tried: with some seeds, pointmaze's upper room stays empty for thousands of
 // generations (ARCHITECTURE.md has the numbers).
 func DefaultCVT() CVT { return CVT{Cells: 1024, Samples: 50_000, Seed: 4} }
 

@@ -142,8 +142,9 @@ func (s Sampler) Draw(keys xla.Key) *Node {
 
 // SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row
 // from[i] into cell cells[i] for i < count. These cells must be distinct. A nil from means 0, 1, 2
-// and so on. On XLA:CPU only those rows are written, in place; other backends select every row of the
-// result: the pure Go backend lacks the operation, and on GPUs the loop would wait for the host.
+// and so on. On XLA:CPU only those rows are written, in place; other backends select every row of
+// the result: the pure Go backend lacks the operation, and on GPUs the loop would wait for the
+// host.
 func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
 	g := genotypes.Graph()
 	if xla.KindOf(g).Accelerator() || !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {

@@ -25,8 +25,8 @@ type Scores struct {
 }
 
 // Score rolls out the slices of one worker. It returns scores [turns, slice, ...], for
-// [xla.Slices.Join]. play returns the policies of a slice, the initial states of their episodes, and
-// what the next slice carries.
+// [xla.Slices.Join]. play returns the policies of a slice, the initial states of their episodes,
+// and what the next slice carries.
 func Score[T any](b Batch, worker *Node, carried T,
 	play func(turn *Node, carried T) (T, nn.Net, envs.State)) Scores {
 	type state struct {

@@ -15,11 +15,15 @@
 //
 // Sources:
 //
-//	Haarnoja et al. 2018, "Soft actor-critic: off-policy maximum entropy deep reinforcement learning with a stochastic actor";
-//	Eysenbach et al. 2019, "Diversity is all you need: learning skills without a reward function" (DIAYN);
+//	Haarnoja et al. 2018, "Soft actor-critic: off-policy maximum entropy deep reinforcement
+//		learning with a stochastic actor";
+//	Eysenbach et al. 2019, "Diversity is all you need: learning skills without a reward
+//		function" (DIAYN);
 //	Sharma et al. 2020, "Dynamics-aware unsupervised discovery of skills" (DADS);
-//	Kumar et al. 2020, "One solution is not all you need: few-shot extrapolation via structured MaxEnt RL" (SMERL);
-//	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning for skill discovery" (the paper).
+//	Kumar et al. 2020, "One solution is not all you need: few-shot extrapolation via structured
+//		MaxEnt RL" (SMERL);
+//	Chalumeau et al. 2023, "Neuroevolution is a competitive alternative to reinforcement learning
+//		for skill discovery" (the paper).
 //
 // The listings below are those of the paper's appendix, with its numbering, as implemented here.
 // Names in them are hyperparameters (see [SAC], [Discovery], [Rewarded] and [Selective]); numbers
@@ -50,7 +54,8 @@
 //
 //	as DIAYN+REWARD, but
 //		R := return of the transition's episode so far, or in full once it ended  -- replay.Returns
-//		reward := reward_scaling (r + [R >= smerl_target - smerl_margin] diversity_reward_scale diversity)  -- SMERL
+//		gate := [R >= smerl_target - smerl_margin]  -- SMERL
+//		reward := reward_scaling (r + gate diversity_reward_scale diversity)
 //
 // # DADS+REWARD (Algorithm 7)
 //
@@ -58,7 +63,8 @@
 //		q(change|z) := mixture of 4 unit-variance Gaussians; weights and means: a network of z  -- DADS
 //		mean, deviation := running statistics of x' - x over new transitions; 0 where an episode ends
 //		change := clamp((x' - x - mean) / deviation, -5, 5)
-//		diversity := log 5 - log(sum over all skills j of exp(clamp(log q(change|z_j) - log q(change|z), -50, 50)))
+//		ratio_j := clamp(log q(change|z_j) - log q(change|z), -50, 50)
+//		diversity := log 5 - log(sum over all skills j of exp(ratio_j))
 //		q := a step of Adam against -mean(log q(change|z) (1 - end))
 //
 // Positions in ant-omni and ant-trap can exceed the descriptor limits

@@ -35,8 +35,8 @@ func TestUnknownEnvironments(t *testing.T) {
 				"observations", name)
 		}
 	}
-	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{"smerl-diayn": DefaultSMERLDIAYN,
-		"smerl-dads": DefaultSMERLDADS} {
+	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{
+		"smerl-diayn": DefaultSMERLDIAYN, "smerl-dads": DefaultSMERLDADS} {
 		if err := defaults(spec).Check(); err == nil || !strings.Contains(err.Error(),
 			"smerl_target is unknown") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)

@@ -306,7 +306,8 @@ func TestMediumPlans(t *testing.T) {
 
 	var cost bytes.Buffer
 	WriteCost(&cost, plan(t, "sensitivity", Options{Scale: Medium}))
-	if want := "sensitivity: 72 runs (training), each about 7 min of processor time, "; !strings.HasPrefix(cost.String(), want) ||
+	const want = "sensitivity: 72 runs (training), each about 7 min of processor time, "
+	if !strings.HasPrefix(cost.String(), want) ||
 		!strings.Contains(cost.String(), "\ntotal: 72 runs, about ") {
 		t.Errorf("the cost is %q", cost.String())
 	}

@@ -2,8 +2,8 @@
 // box plots and pictures, alone or in grids. Package paper composes the paper's figures from them.
 //
 // Its functions take plain numbers, so they can also draw the results of other programs. Each
-// returns a [Figure], which [Figure.Show] displays in a notebook and [Figure.Save] writes as PNG, SVG or
-// PDF:
+// returns a [Figure], which [Figure.Show] displays in a notebook and [Figure.Save] writes as PNG,
+// SVG or PDF:
 //
 //	fig, err := figures.RepertoireMap(figures.Cells{
 //		Centroids: centroids, Fitness: fitness,

@@ -63,8 +63,8 @@ func niceStep(raw float64) float64 {
 }
 
 // formatTick formats v with the decimals that step needs. If largest, the largest value of the
-// axis, is from 10 000 to 10¹⁵, all labels share a suffix (k, M, G). Negative values have a true minus
-// sign.
+// axis, is from 10 000 to 10¹⁵, all labels share a suffix (k, M, G). Negative values have a true
+// minus sign.
 func formatTick(v, step, largest float64) string {
 	if v == 0 || math.Abs(v) < step*1e-6 {
 		return "0"

@@ -15,8 +15,9 @@ import (
 // the box. A site that duplicates an earlier one, or whose cell lies outside the box, has a nil
 // cell.
 //
-// Each cell is the box clipped by the bisectors to the other sites, in both directions along x until
-// no further site can reach the cell. Evenly spread sites cost about O(n √n), the worst case O(n²).
+// Each cell is the box clipped by the bisectors to the other sites, in both directions along x
+// until no further site can reach the cell. Evenly spread sites cost about O(n √n), the worst case
+// O(n²).
 func Voronoi(sites [][2]float64, lower, upper [2]float64) ([][][2]float64, error) {
 	if err := checkLimits(lower, upper); err != nil {
 		return nil, fmt.Errorf("figures: Voronoi cells: %w", err)

@@ -1,9 +1,9 @@
 // Package scene describes what an episode looks like: bodies made of simple shapes, and their poses
 // in each frame.
 //
-// A [Film] is plain data that package watch makes from an environment's model and a rollout. [Render]
-// draws a frame of it as a picture, and package viewer makes an interactive page of it. Neither
-// needs a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
+// A [Film] is plain data that package watch makes from an environment's model and a rollout.
+// [Render] draws a frame of it as a picture, and package viewer makes an interactive page of it.
+// Neither needs a backend. Lengths are in metres, z is up, quaternions are w, x, y, z.
 package scene
 
 import (

@@ -32,8 +32,8 @@ type packed struct {
 
 // pack quantises and deflates the motion of a film.
 //
-// The position of a body with a joint follows from the joint, except for the play of the joint. Only
-// the difference is stored, which is close to zero.
+// The position of a body with a joint follows from the joint, except for the play of the joint.
+// Only the difference is stored, which is close to zero.
 func pack(f *scene.Film) (packed, error) {
 	low, high := span(f)
 	p := packed{step: finest, extent: [2]scene.Vec{low, high}, standing: inPlane(f)}

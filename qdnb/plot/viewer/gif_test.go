@@ -66,7 +66,8 @@ func TestGIF(t *testing.T) {
 		}
 		return red, blue
 	}
-	for frame := range found.Image { // the cameras follow the balls; the last film is in the second row
+	// The cameras follow the balls; the last film is in the second row.
+	for frame := range found.Image {
 		for i, want := range [][2]bool{{true, false}, {false, true}, {true, false}, {false, false}} {
 			red, blue := shows(frame, i%2*40, i/2*30)
 			if red != want[0] || blue != want[1] {

@@ -19,7 +19,8 @@ const (
 
 // Cells returns the cells of a run's repertoire whose films fit on a page of 2 MB, which suits a
 // notebook: all filled cells or, if there are too many, the fittest cell and others spread evenly,
-// see [Choose]. Such a page fits a hundred films of 250 steps of an ant, and more of smaller robots.
+// see [Choose]. Such a page fits a hundred films of 250 steps of an ant, and more of smaller
+// robots.
 func Cells(run *runs.Run) ([]int, error) {
 	r, err := run.RepertoireMap()
 	if err != nil {
