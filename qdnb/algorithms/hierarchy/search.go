@@ -145,7 +145,7 @@ func (s *Search) build(skills npz.Array) (err error) {
 	if err != nil {
 		return err
 	}
-	s.programs.Own(s.evaluator.program.Executable)
+	s.programs.Own(s.evaluator.program)
 	return s.spread()
 }
 

@@ -86,7 +86,7 @@ func (s *Search) newMeasuring() (*measuring, error) {
 		m.episodes, 0, recorders...); err != nil {
 		return nil, err
 	}
-	s.programs.Own(m.evaluator.Executable)
+	s.programs.Own(m.evaluator)
 	m.skills, err = xla.Compile(s.programs, "skills", s.actor(), func(actor xla.Array) xla.Array {
 		return xla.Out(task.Genotypes(s.it.sac, actor.Tree))
 	})

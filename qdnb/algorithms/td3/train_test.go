@@ -27,7 +27,7 @@ func (t TD3) first(key xla.Key) Learner {
 func TestTrainIsUpdates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
-		program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+		program, err := xlatest.Compile(p, "train", []xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
 			func(in []*Node) []*Node {
 				key := xla.KeyOf(in[0])
 				buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
@@ -97,8 +97,8 @@ func TestLossesShowNaN(t *testing.T) {
 		td3 := tiny()
 		swallow := func(x *Node) *Node { return Where(GreaterThan(x, ZerosLike(x)), x, ZerosLike(x)) }
 		td3.Actor.Hidden, td3.Critic.Hidden = swallow, swallow
-		scalar := xla.Input{Shape: shapes.Make(dtypes.Float32)}
-		program, err := p.Compile("nan", []xla.Input{scalar, scalar, scalar}, func(in []*Node) []*Node {
+		scalar := xlatest.Input{Shape: shapes.Make(dtypes.Float32)}
+		program, err := xlatest.Compile(p, "nan", []xlatest.Input{scalar, scalar, scalar}, func(in []*Node) []*Node {
 			key := xla.NewKey(in[0].Graph(), 1)
 			buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
 			poison := func(x, with *Node, column int) *Node { // [n, width]
