@@ -14,21 +14,6 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// The paper's auto-encoder for ant-uni: 25 features of the observation at 25 steps.
-func ExampleAutoencoder_Layout() {
-	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
-	fmt.Println(form.Params(), "parameters")
-	for _, leaf := range form.Layout()[:4] {
-		fmt.Println(leaf.Name, leaf.Shape, leaf.Offset)
-	}
-	// Output:
-	// 1390 parameters
-	// decoder.dense.bias [25] 0
-	// decoder.dense.kernel [5 25] 25
-	// decoder.hf.bias [5] 150
-	// decoder.hf.kernel [5 5] 155
-}
-
 // An archive of two kinds of behaviour, one to the left and one to the right. After training the
 // descriptors separate the kinds.
 func ExampleAutoencoderTraining_Train() {

@@ -16,12 +16,6 @@ type Normaliser struct {
 	Mean, Deviation *Node // [F]
 }
 
-// NoNormaliser returns the identity: mean 0, deviation 1. AURORA uses it before the first training.
-func NoNormaliser(g *Graph, features int) Normaliser {
-	shape := shapes.Make(dtypes.Float32, features)
-	return Normaliser{Zeros(g, shape), Ones(g, shape)}
-}
-
 // NewNormaliser computes the mean and the population standard deviation of each feature over the
 // filled slots and all their steps: sequences [slots, L, F], filled bool [slots]. The deviation of
 // a constant feature is +Inf, which normalises it to 0. The contents of empty slots do not matter.
@@ -92,9 +86,6 @@ type AutoencoderTraining struct {
 	Batch        int     // sequences per Adam step; 128 in the paper
 	LearningRate float64 // Adam's; 1e-4 in the paper
 }
-
-// NewAutoencoderTraining returns the paper's settings.
-func NewAutoencoderTraining() AutoencoderTraining { return AutoencoderTraining{128, 1e-4} }
 
 // Trained is the result of a training: a pytree.
 type Trained struct {

@@ -45,7 +45,7 @@ func TestTrainIsUpdates(t *testing.T) {
 					batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldIn(streamBatch),
 						td3.TransitionsBatchSize))
 					var each Losses
-					s.Learner, each = td3.Update(s.Learner, batch,
+					s.Learner, each = td3.step(s.Learner, batch,
 						draw.FoldIn(streamNoise).Normal(td3.TransitionsBatchSize, 1))
 					s.Loss = Add(s.Loss, DivScalar(each.Critic, 3.0))
 					return s
@@ -154,7 +154,7 @@ func TestFormsOfCritics(t *testing.T) {
 				// One step of the variation, which splits the critic's first layer, compared with the loss as
 				// written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
-				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
+				want, _ := adam.Update(l.Actor, Gradient(td3.policyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
 					adam.Start(l.Actor))
 				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}
 			}, xlatest.Tensor(xla.SeedWords(1), 2))

@@ -35,7 +35,7 @@ type shared struct {
 }
 
 // Vary is the policy-gradient variation of parents [M, N]. It returns their children [M, N]. For
-// each parent, a freshly initialised Adam takes one step on [TD3.PolicyLoss] per batch of the
+// each parent, a freshly initialised Adam takes one step on its negative value per batch of the
 // observations [steps * B, observations], with fixed critics [2, C]. A child depends only on its
 // own parent. together is the number of parents varied at once (see [Together]); it affects the
 // speed, not the result. worker is the worker argument of [xla.ForSlices].
