@@ -436,7 +436,7 @@ func TestRepertoiresOnlyImprove(t *testing.T) {
 			}
 		}
 	}
-	filled := func(o Outcome) (n int) {
+	filled := func(o scoring.Outcome) (n int) {
 		for _, f := range o.Fitnesses {
 			if !math.IsInf(float64(f), -1) {
 				n++
