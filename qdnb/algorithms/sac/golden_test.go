@@ -140,7 +140,7 @@ func TestGoldenUpdates(t *testing.T) {
 						}
 						var losses Losses
 						l, losses = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
-						now := l.Join()
+						now := Join(l)
 						results = append(results, now.Actor, now.Critic, now.TargetCritic, now.LogAlpha, losses.Actor,
 							losses.Critic, losses.Alpha)
 					}

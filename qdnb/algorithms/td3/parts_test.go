@@ -22,6 +22,6 @@ func (t TD3) policyLoss(actor, critic *Node, batch replay.Batch) *Node {
 // step is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
 func (t TD3) step(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
 	cut, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
-	after := cut.join()
+	after := join(cut)
 	return after, sums.mean().of(after)
 }

@@ -40,7 +40,7 @@ func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Lea
 			s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
 			return s
 		})
-	after := end.Learning.join()
+	after := join(end.Learning)
 	return after, end.Sums.mean().of(after)
 }
 
