@@ -117,6 +117,19 @@ func (s State[T]) Floats() ([]float32, error) {
 	return Floats(s.Value())
 }
 
+// Lists copies every leaf to the host, as flat float32.
+func (s State[T]) Lists() ([][]float32, error) {
+	var lists [][]float32
+	for _, l := range s.leaves {
+		flat, err := Floats(l.value)
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, flat)
+	}
+	return lists, nil
+}
+
 // Scalars copies float32 or int32 scalars to the host and releases their memory.
 func (s State[T]) Scalars() []float64 {
 	defer s.Free()

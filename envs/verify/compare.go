@@ -35,15 +35,7 @@ func (s subject) run(inputs []array, build func(in []*graph.Node) []*graph.Node)
 		return nil, err
 	}
 	defer outputs.Free()
-	var computed [][]float32
-	for _, output := range outputs.Leaves() {
-		flat, err := output.Floats()
-		if err != nil {
-			return nil, err
-		}
-		computed = append(computed, flat)
-	}
-	return computed, nil
+	return outputs.Lists()
 }
 
 // group compares arrays with the same parts.

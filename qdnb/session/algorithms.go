@@ -46,9 +46,11 @@ func Algorithms() []string {
 
 // usesSkills tells how to make the runs whose algorithm is not one of [Train].
 var usesSkills = map[string]string{
-	protocol.HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the plan with " +
+	protocol.HierarchicalControl: "plan it with `qdnb sweep plan --experiment hurdles` and run the " +
+		"plan with " +
 		"`qdnb sweep run`, or call qdnb.Control in a notebook",
-	protocol.Adaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan with `qdnb " +
+	protocol.Adaptation: "plan it with `qdnb sweep plan --experiment adaptation` and run the plan " +
+		"with `qdnb " +
 		"sweep run`, or call qdnb.Adapt in a notebook",
 }
 

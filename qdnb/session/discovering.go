@@ -43,7 +43,8 @@ func (d discovering) Fingerprints(t Training) (map[string]string, error) {
 	return skills.Fingerprints(d.Task(t.Env), own, d.Base().BatchSize)
 }
 
-func (d discovering) search(t Training, platform *xla.Platform, centroids npz.Array) (search, error) {
+func (d discovering) search(t Training, platform *xla.Platform, centroids npz.Array) (search,
+	error) {
 	method := d.Method()
 	if t.Parts.Diversity != nil {
 		method.Diversity = t.Parts.Diversity

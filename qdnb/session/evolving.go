@@ -63,7 +63,8 @@ func (e evolving) method(t Training, centroids npz.Array) evolution.Method {
 }
 
 func (e evolving) Fingerprints(t Training) (map[string]string, error) {
-	own := evolution.Method{Emitter: t.Parts.Emitter, Learner: t.Parts.Learner, Archive: t.Parts.Archive}
+	own := evolution.Method{Emitter: t.Parts.Emitter, Learner: t.Parts.Learner,
+		Archive: t.Parts.Archive}
 	base, d := e.Base(), len(t.Env.Spec().Descriptor.Lower)
 	// Parts depend only on the shape of the centroids.
 	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)

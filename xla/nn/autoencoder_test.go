@@ -255,11 +255,12 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 	const n, bad = 5, 2
 	row, x := float32s(numbers(form.Params(), 0.8)), float32s(numbers(n*form.Steps*form.Features, 2))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := xlatest.Compile(p, "nan", []xlatest.Input{{Shape: shapes.Make(dtypes.Float32, len(row))},
-			{Shape: shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}}, func(in []*Node) []*Node {
-			loss, gradient := form.LossGradient(in[0], in[1])
-			return []*Node{loss, form.Encode(in[0], in[1]), gradient}
-		})
+		program, err := xlatest.Compile(p, "nan",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, len(row))},
+				{Shape: shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}}, func(in []*Node) []*Node {
+				loss, gradient := form.LossGradient(in[0], in[1])
+				return []*Node{loss, form.Encode(in[0], in[1]), gradient}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -184,7 +184,8 @@ func TestShuffle(t *testing.T) {
 func TestDrawFilled(t *testing.T) {
 	const slots = 3000
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := xlatest.Compile(p, "draw", []xlatest.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
+		program, err := xlatest.Compile(p, "draw",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
 			func(in []*Node) []*Node {
 				return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])}
 			})

@@ -66,7 +66,8 @@ func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 	}
 	defer policies.Free()
 	begin := time.Now()
-	evaluator, err := scoring.NewCrossedEvaluator(platform, task, s.Policies, s.Episodes, 0)
+	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: s.Policies,
+		States: s.Episodes})
 	if err != nil {
 		return AdaptationTiming{}, err
 	}
@@ -82,7 +83,7 @@ func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
 			if err != nil {
 				return t, err
 			}
-			if _, _, _, err := evaluator.RecordUnder(policies, 1, conditions); err != nil {
+			if _, err := evaluator.Evaluate(policies, 1, &conditions); err != nil {
 				return t, err
 			}
 		}

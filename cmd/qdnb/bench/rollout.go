@@ -54,7 +54,8 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 		return RolloutTiming{}, err
 	}
 	task := scoring.NewTask(env, []int{256, 256}, s.Steps)
-	evaluator, err := scoring.NewEvaluator(platform, task, s.Batch, s.Slice)
+	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: s.Batch,
+		Slice: s.Slice})
 	if err != nil {
 		return RolloutTiming{}, err
 	}
@@ -67,7 +68,7 @@ func Rollout(s RolloutSpec) (RolloutTiming, error) {
 	best := math.Inf(1)
 	for range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
 		start := time.Now()
-		if _, _, err := evaluator.Evaluate(policies, 1); err != nil {
+		if _, err := evaluator.Evaluate(policies, 1, nil); err != nil {
 			return RolloutTiming{}, err
 		}
 		best = min(best, time.Since(start).Seconds())

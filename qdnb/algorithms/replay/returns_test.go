@@ -23,7 +23,8 @@ import (
 func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards,
 	dones []float32) [][]float32 {
 	t.Helper()
-	compile := func(name string, inputs []xlatest.Input, build func(in []*Node) []*Node) *xlatest.Program {
+	compile := func(name string, inputs []xlatest.Input,
+		build func(in []*Node) []*Node) *xlatest.Program {
 		program, err := xlatest.Compile(p, name, inputs, build)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +212,8 @@ func TestReturnsMisfits(t *testing.T) {
 				4)
 		},
 	} {
-		_, err := xlatest.Compile(xlatest.Pure(t), name, []xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 4)}},
+		_, err := xlatest.Compile(xlatest.Pure(t), name,
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 4)}},
 			func(in []*Node) []*Node {
 				return xla.Flatten(build(in[0].Graph(), in[0]))
 			})

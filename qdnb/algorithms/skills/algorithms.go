@@ -13,9 +13,11 @@ type Algorithm struct {
 var Algorithms = []Algorithm{
 	{"diayn", func(s envs.Spec) Hyperparameters { return &alone[diayn]{defaultDiscovery(s)} }},
 	{"dads", func(s envs.Spec) Hyperparameters { return &alone[dads]{defaultDiscovery(s)} }},
-	{"diayn-reward", func(s envs.Spec) Hyperparameters { return &rewarded[diayn]{defaultRewarded(s)} }},
+	{"diayn-reward",
+		func(s envs.Spec) Hyperparameters { return &rewarded[diayn]{defaultRewarded(s)} }},
 	{"dads-reward", func(s envs.Spec) Hyperparameters { return &rewarded[dads]{defaultRewarded(s)} }},
-	{"smerl-diayn", func(s envs.Spec) Hyperparameters { return &selective[diayn]{defaultSelective(s)} }},
+	{"smerl-diayn",
+		func(s envs.Spec) Hyperparameters { return &selective[diayn]{defaultSelective(s)} }},
 	{"smerl-dads", func(s envs.Spec) Hyperparameters { return &selective[dads]{defaultSelective(s)} }},
 	{"sac", func(s envs.Spec) Hyperparameters { return DefaultSAC(s) }},
 }

@@ -81,9 +81,8 @@ func (s *Search) newMeasuring() (*measuring, error) {
 			}})
 	}
 	var err error
-	if m.evaluator, err = scoring.NewRepeatedEvaluator(s.programs.Platform, evaluated,
-		max(1, task.Skills),
-		m.episodes, 0, recorders...); err != nil {
+	if m.evaluator, err = scoring.NewEvaluator(s.programs.Platform, evaluated, scoring.Plan{
+		Policies: max(1, task.Skills), Episodes: m.episodes, Recorders: recorders}); err != nil {
 		return nil, err
 	}
 	s.programs.Own(m.evaluator)
@@ -146,11 +145,11 @@ func (s *Search) Evaluate() (Evaluation, error) {
 	if err != nil {
 		return Evaluation{}, err
 	}
-	e := Evaluation{Genotypes: m.current.Value()}
-	var records [][]float32
-	e.Fitnesses, e.Descriptors, records, err = m.evaluator.Record(e.Genotypes, s.config.Seed)
-	if len(records) > 0 {
-		e.Positions = records[0]
+	genotypes := m.current.Value()
+	found, err := m.evaluator.Evaluate(genotypes, s.config.Seed, nil)
+	e := Evaluation{Genotypes: genotypes, Fitnesses: found.Fitnesses, Descriptors: found.Descriptors}
+	if len(found.Records) > 0 {
+		e.Positions = found.Records[0]
 	}
 	return e, err
 }

@@ -243,8 +243,9 @@ func (s *Search) Step() (scoring.Outcome, error) {
 			return scoring.Outcome{}, err
 		}
 		if err := s.means.Add(s.Columns(), picked(s.it, means)); err != nil {
-			return scoring.Outcome{}, errors.Errorf("%v in iteration %d: the last checkpoint is intact; lower "+
-				"learning_rate or reward_scaling, or check the environment's rewards", err, next)
+			return scoring.Outcome{},
+				errors.Errorf("%v in iteration %d: the last checkpoint is intact; lower "+
+					"learning_rate or reward_scaling, or check the environment's rewards", err, next)
 		}
 	}
 	outcome.Extra = s.means.Values()

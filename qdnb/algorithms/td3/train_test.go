@@ -27,7 +27,8 @@ func (t TD3) first(key xla.Key) Learner {
 func TestTrainIsUpdates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
-		program, err := xlatest.Compile(p, "train", []xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+		program, err := xlatest.Compile(p, "train",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
 			func(in []*Node) []*Node {
 				key := xla.KeyOf(in[0])
 				buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
@@ -98,19 +99,20 @@ func TestLossesShowNaN(t *testing.T) {
 		swallow := func(x *Node) *Node { return Where(GreaterThan(x, ZerosLike(x)), x, ZerosLike(x)) }
 		td3.Actor.Hidden, td3.Critic.Hidden = swallow, swallow
 		scalar := xlatest.Input{Shape: shapes.Make(dtypes.Float32)}
-		program, err := xlatest.Compile(p, "nan", []xlatest.Input{scalar, scalar, scalar}, func(in []*Node) []*Node {
-			key := xla.NewKey(in[0].Graph(), 1)
-			buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
-			poison := func(x, with *Node, column int) *Node { // [n, width]
-				return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with,
-					ZerosLike(x)))
-			}
-			buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
-			l.Actor = poison(l.Actor, in[1], 20)                             // a weight of the first layer
-			l.Critic = poison(l.Critic, in[2], 20)                           // likewise
-			_, losses := td3.Train(l, buffer, key, 2)
-			return []*Node{losses.Critic, losses.Actor}
-		})
+		program, err := xlatest.Compile(p, "nan", []xlatest.Input{scalar, scalar, scalar},
+			func(in []*Node) []*Node {
+				key := xla.NewKey(in[0].Graph(), 1)
+				buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
+				poison := func(x, with *Node, column int) *Node { // [n, width]
+					return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with,
+						ZerosLike(x)))
+				}
+				buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
+				l.Actor = poison(l.Actor, in[1], 20)                             // a weight of the first layer
+				l.Critic = poison(l.Critic, in[2], 20)                           // likewise
+				_, losses := td3.Train(l, buffer, key, 2)
+				return []*Node{losses.Critic, losses.Actor}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
