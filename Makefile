@@ -147,6 +147,20 @@ roofline: check compile plugin ## compare the stages of training with this machi
 	@go build -o build/qdnb ./cmd/qdnb
 	@$(PYTHON) tools/roofline.py build/qdnb
 
+.PHONY: aot
+aot: check compile .tools/peer-aot/.stamp ## compile all programs for an H100 and a TPU v5e, without having one, and compare with docs/accelerators.md (AOT_ARGS="--only ant-uni", --record; downloads 5 GB once)
+	@mkdir -p build
+	@go build -o build/qdnb ./cmd/qdnb
+	@$(PYTHON) tools/aot.py $(AOT_ARGS) build/qdnb
+
+BACKEND ?= cuda
+
+.PHONY: accelerator
+accelerator: ## measure a machine with a GPU or TPU, in at most 8 minutes, without network: results in build/accelerator (BACKEND=tpu; BACKEND=cpu for a dry run)
+	@mkdir -p build
+	@if command -v go >/dev/null; then GOPROXY=off go build -o build/qdnb ./cmd/qdnb; fi
+	@$(PYTHON) tools/accelerator.py --backend $(BACKEND) $(ACCELERATOR_ARGS) build/qdnb
+
 .tools/peer-%/.stamp: tools/peer/%.txt
 	@echo "== installing the $* peer into .tools/peer-$* (about a minute)"
 	@tools/setup peer $*
@@ -179,8 +193,8 @@ ifdef TARGETS
 	@build/qdnb sweep plan --experiment smerl-targets --scale $(SCALE) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/targets.jsonl
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/targets.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(TARGETS) --jobs $(JOBS) --quiet
 endif
-	@for e in $(EXPERIMENTS); do build/qdnb sweep plan --experiment $$e --scale $(SCALE) \
-		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) || exit 1; done >$(EXPERIMENTS_DIR)/plan.jsonl
+	@build/qdnb sweep plan $(EXPERIMENTS:%=--experiment %) --scale $(SCALE) \
+		$(if $(TARGETS),--targets $(TARGETS)/smerl_targets_summary.csv) $(PLAN_ARGS) >$(EXPERIMENTS_DIR)/plan.jsonl
 	@echo "== experiments at scale $(SCALE): $$(wc -l <$(EXPERIMENTS_DIR)/plan.jsonl) runs in $(EXPERIMENTS_DIR); if interrupted, rerun the same command to resume"
 	@build/qdnb sweep run --plan $(EXPERIMENTS_DIR)/plan.jsonl --runs $(EXPERIMENTS_DIR)/runs --out $(EXPERIMENTS_DIR)/results --jobs $(JOBS) --quiet
 

@@ -1,6 +1,8 @@
 package envs
 
 import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"example.com/qdnb/envs/catalog"
@@ -45,6 +47,19 @@ func pointmazeState(x, y, reward, done *Node) State {
 	xy := Stack([]*Node{x, y}, -1)
 	return State{PhysicsState: []*Node{x, y}, Observation: xy, Descriptor: xy, Reward: reward,
 		Done: done}
+}
+
+// observePoints computes the observation and the descriptor from the physics state. It selects
+// columns where pointmazeState stacks them, because XLA fuses a selection into its users.
+func observePoints(s State) State {
+	x, y := s.PhysicsState[0], s.PhysicsState[1]
+	wide := func(x *Node) *Node {
+		return BroadcastToDims(InsertAxes(x, 1), x.Shape().Dimensions[0], 2)
+	}
+	column := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions[0], 2), 1)
+	xy := Where(Equal(column, ZerosLike(column)), wide(x), wide(y))
+	s.Observation, s.Descriptor = xy, xy
+	return s
 }
 
 // Step implements [Env]. It handles the lower wall, then the upper wall with the resulting y, then

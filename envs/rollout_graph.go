@@ -2,6 +2,7 @@ package envs
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -114,7 +115,10 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 		run.Records = append(run.Records, Zeros(g,
 			shapes.Make(dtypes.Float32, r.Rows(steps)+1, batch, r.Width)))
 	}
+	form := FormOf(g, env)
+	run.State = form.Pack(run.State)
 	run = xla.For(g, steps, run, func(step *Node, r running) running {
+		r.State = form.Unpack(r.State)
 		action := r.Policy.Apply(r.State.Observation)
 		next := Step(env, r.State, action)
 		r.Score = r.Score.Add(r.State.Descriptor, next.Reward, next.Done)
@@ -123,7 +127,7 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 			xla.CheckShape(recorder.Row, "", "rows", row, dtypes.Float32, batch, recorder.Width)
 			r.Records[i] = xla.SetRows(r.Records[i], recorder.at(step, steps), InsertAxes(row, 0))
 		}
-		r.State = next
+		r.State = form.Pack(next)
 		return r
 	})
 	for i, recorder := range recorders {
@@ -132,6 +136,79 @@ func Record[P Policy](env Env, policy P, start State, steps int, recorders ...Re
 	}
 	fitness, descriptor = run.Score.Result()
 	return fitness, descriptor, records
+}
+
+// LoopForm says how a loop carries the states of a task on a GPU or TPU, where each array that it
+// carries may cost a kernel. What Pack removes or cuts, Unpack restores from what is carried, and in
+// a loop both cancel out. The zero value changes nothing.
+type LoopForm struct {
+	// rows has an entry for the first parts of the physics state, which are carried as an array [1,
+	// B] for each of their distinct rows: see [physics.System.SplitRows].
+	rows [][]int
+	// observe computes observation and descriptor from the physics state, so that the loop carries
+	// neither; nil if it carries them.
+	observe func(State) State
+}
+
+// FormOf returns the form in which loops carry the states of a task.
+func FormOf(g *Graph, env Env) LoopForm {
+	if !xla.KindOf(g).Accelerator() {
+		return LoopForm{}
+	}
+	switch env := env.(type) {
+	case Pointmaze:
+		return LoopForm{observe: observePoints}
+	case *Rigid:
+		return LoopForm{rows: env.System.SplitRows(g)}
+	case Perturbable:
+		return FormOf(g, env.Rigid)
+	case Episodes: // see memory
+		inner := FormOf(g, env.env)
+		return LoopForm{rows: slices.Concat(inner.rows, inner.rows)}
+	case interface{ Unwrap() Env }:
+		return FormOf(g, env.Unwrap())
+	}
+	return LoopForm{}
+}
+
+// Pack returns a state as a loop carries it.
+func (f LoopForm) Pack(s State) State {
+	if f.observe != nil {
+		s.Observation, s.Descriptor = nil, nil
+	}
+	parts := s.PhysicsState
+	s.PhysicsState = nil
+	for i, sources := range f.rows {
+		for row, source := range sources {
+			if row == source {
+				s.PhysicsState = append(s.PhysicsState, Slice(parts[i], AxisElem(row)))
+			}
+		}
+	}
+	s.PhysicsState = append(s.PhysicsState, parts[len(f.rows):]...)
+	return s
+}
+
+// Unpack is the inverse of [LoopForm.Pack].
+func (f LoopForm) Unpack(s State) State {
+	rows := s.PhysicsState
+	s.PhysicsState = nil
+	for _, sources := range f.rows {
+		var all []*Node
+		for row, source := range sources {
+			if row == source {
+				all, rows = append(all, rows[0]), rows[1:]
+			} else {
+				all = append(all, all[source])
+			}
+		}
+		s.PhysicsState = append(s.PhysicsState, Concatenate(all, 0))
+	}
+	s.PhysicsState = append(s.PhysicsState, rows...)
+	if f.observe != nil {
+		s = f.observe(s)
+	}
+	return s
 }
 
 // at is the row index of a step in an episode of steps control steps.

@@ -74,7 +74,7 @@ type nestingBuilder struct {
 	main    *nestingFunction
 	open    []*nestingFunction // closures being built, innermost last
 
-	parameters []compute.Value // of the main function
+	parameters, outputs []compute.Value // of the main function
 }
 
 func (b *nestingBuilder) Main() compute.Function {
@@ -137,6 +137,9 @@ func (f *nestingFunction) Return(outputs []compute.Value, shardings []*compute.S
 			}
 		}
 	}
+	if f == f.builder.main {
+		f.builder.outputs = outputs
+	}
 	return f.Function.Return(outputs, shardings)
 }
 
@@ -174,6 +177,30 @@ func (f *nestingFunction) BroadcastInDim(x compute.Value, output shapes.Shape,
 		}
 	}
 	return f.Function.BroadcastInDim(x, output, kept)
+}
+
+// DotGeneral requests products of full float32 precision on TPUs, whose default is products of
+// bfloat16. go-xla requests it for CUDA only.
+func (f *nestingFunction) DotGeneral(lhs compute.Value, lhsContracting, lhsBatch []int,
+	rhs compute.Value, rhsContracting, rhsBatch []int,
+	config compute.DotGeneralConfig) (compute.Value, error) {
+	out, err := f.Function.DotGeneral(lhs, lhsContracting, lhsBatch, rhs, rhsContracting, rhsBatch,
+		config)
+	if err == nil && f.builder.kind == TPU {
+		requestPrecision(out)
+	}
+	return out, err
+}
+
+// requestPrecision sets the attribute precision_config of the product that made a go-xla value.
+// TestProductsAreExact fails if go-xla changes the private fields on the way to it.
+func requestPrecision(product compute.Value) {
+	value := reflect.ValueOf(product).Elem().FieldByName("value").Elem()
+	statement := (*stablehlo.Statement)(value.FieldByName("stmt").UnsafePointer())
+	const name = "precision_config"
+	text := reflect.ValueOf(statement.Attributes[name])
+	exact := reflect.ValueOf("[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]")
+	statement.Attributes[name] = exact.Convert(text.Type()).Interface()
 }
 
 // forgetReductions empties go-xla's caches of the small functions that reductions and scatters

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"runtime"
@@ -17,26 +18,65 @@ import (
 // Learners, whose sizes users choose, loop with ForUnfused.
 const loopBytes = 30 << 20
 
-// setFlags adds qdnb's flags to XLA_FLAGS; flags set by the user take precedence.
+// Flags returns the flags of XLA that qdnb sets for a kind of backend, by name.
 //
-// The physics loops of a slice have few iterations. LLVM would unroll them before vectorizing and
-// then vectorize hardly anything, so unrolling is off. SLP vectorization is off, too, which saves
-// compile time.
-func setFlags(kind Kind) {
-	if kind != CPU {
-		return // XLA exits at an unknown flag, and another plugin may not know these
-	}
-	flags := os.Getenv("XLA_FLAGS")
-	for name, value := range map[string]string{
-		"--xla_backend_extra_options": fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d,"+
-			"xla_cpu_disable_loop_unrolling,xla_cpu_disable_slp_vectorizer", loopBytes),
-		"--xla_cpu_prefer_vector_width": "512", // ignored where there is no AVX-512
-	} {
-		if !strings.Contains(flags, name) {
-			flags = strings.TrimSpace(flags + " " + name + "=" + value)
+// On CPUs, the physics loops of a slice have few iterations. LLVM would unroll them before
+// vectorizing and then vectorize hardly anything, so unrolling is off. SLP vectorization is off, too,
+// which saves compile time.
+//
+// On NVIDIA GPUs, two runs of a program give the same bytes: XLA picks kernels without timing them,
+// and uses none that sum in the order of their threads. Programs compiled for an H100 have the same
+// number of kernels with and without the flag.
+func Flags(kind Kind) map[string]string {
+	switch kind {
+	case CPU:
+		return map[string]string{
+			"--xla_backend_extra_options": fmt.Sprintf("xla_cpu_small_while_loop_byte_threshold=%d,"+
+				"xla_cpu_disable_loop_unrolling,xla_cpu_disable_slp_vectorizer", loopBytes),
+			"--xla_cpu_prefer_vector_width": "512", // ignored where there is no AVX-512
 		}
+	case CUDA:
+		return map[string]string{"--xla_gpu_deterministic_ops": "true"}
 	}
-	os.Setenv("XLA_FLAGS", flags)
+	return nil
+}
+
+// setFlags adds qdnb's flags to XLA_FLAGS; flags set by the user take precedence. XLA exits at an
+// unknown flag, so on GPUs, whose plugins are not pinned, only flags that the plugin knows are set.
+func setFlags(kind Kind, plugin string) {
+	flags := os.Getenv("XLA_FLAGS")
+	for name, value := range Flags(kind) {
+		if strings.Contains(flags, name) || kind != CPU && !contains(plugin, strings.TrimLeft(name, "-")) {
+			continue
+		}
+		flags = strings.TrimSpace(flags + " " + name + "=" + value)
+	}
+	if flags != "" {
+		os.Setenv("XLA_FLAGS", flags)
+	}
+}
+
+// contains reports whether a file contains a text; a file that cannot be read does not.
+func contains(path, text string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	buffer := make([]byte, 1<<20)
+	kept := 0 // bytes at the start of buffer that may begin the text
+	for {
+		n, err := file.Read(buffer[kept:])
+		if bytes.Contains(buffer[:kept+n], []byte(text)) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		rest := min(len(text)-1, kept+n)
+		copy(buffer, buffer[kept+n-rest:kept+n])
+		kept = rest
+	}
 }
 
 // cpuDevices is the largest number of devices requested from XLA:CPU, which is the plugin's

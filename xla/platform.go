@@ -30,6 +30,11 @@ const (
 	Go   Kind = "go"   // GoMLX's pure Go backend: always available, slow
 )
 
+// Accelerator reports whether the kind is a GPU or a TPU. There, the number of kernels and copies in
+// a loop determines its speed, and a loop whose count only the device knows waits for the host in
+// every iteration. See docs/accelerators.md.
+func (k Kind) Accelerator() bool { return k == CUDA || k == TPU }
+
 // BackendEnv names the environment variable that chooses the backend when the program does not. It
 // takes precedence over GOMLX_BACKEND.
 const BackendEnv = "QDNB_BACKEND"
@@ -138,7 +143,7 @@ func open(ctx context.Context, spec string) (*Platform, error) {
 // openFirst tries the accelerators of the machine, then XLA:CPU, then Go.
 func openFirst(ctx context.Context) (*Platform, error) {
 	for _, kind := range []Kind{CUDA, TPU} {
-		if !hasDevice(kind) {
+		if !hasDevice("/", kind) {
 			continue
 		}
 		if path := FindPlugin(kind); path != "" {
@@ -175,7 +180,7 @@ func load(kind Kind, path string) (*Platform, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, errors.Errorf("no PJRT plugin at %s", path)
 	}
-	setFlags(kind)
+	setFlags(kind, path)
 	if err := checkPlugin(kind, path); err != nil {
 		return nil, err
 	}

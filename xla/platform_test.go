@@ -120,13 +120,13 @@ func TestFlagsOfTheUserStand(t *testing.T) {
 		},
 	} {
 		t.Setenv("XLA_FLAGS", user)
-		setFlags(CUDA)
+		setFlags(CUDA, "")
 		if got := os.Getenv("XLA_FLAGS"); got != user {
 			t.Errorf("for CUDA %q became %q", user, got)
 		}
-		setFlags(CPU)
+		setFlags(CPU, "")
 		once := os.Getenv("XLA_FLAGS")
-		setFlags(CPU)
+		setFlags(CPU, "")
 		if !check(once) || os.Getenv("XLA_FLAGS") != once {
 			t.Errorf("%q became %q, then %q", user, once, os.Getenv("XLA_FLAGS"))
 		}

@@ -250,12 +250,22 @@ func pythonPath() []string {
 		func(dir string) bool { return dir == "" })
 }
 
+// deviceFiles are patterns of the files by which Linux offers devices. TPU VMs offer theirs as
+// /dev/accel0 and so on, newer ones (v5e and later) as /dev/vfio/0 and so on.
+var deviceFiles = map[Kind][]string{
+	CUDA: {"dev/nvidia[0-9]*"},
+	TPU:  {"dev/accel[0-9]*", "dev/vfio/[0-9]*"},
+}
+
 // hasDevice reports whether the machine has a device of the kind: a plugin without one takes
-// seconds to fail.
-func hasDevice(kind Kind) bool {
-	patterns := map[Kind]string{CUDA: "/dev/nvidia[0-9]*", TPU: "/dev/accel*"}
-	found, _ := filepath.Glob(patterns[kind])
-	return len(found) > 0
+// seconds to fail. root is the root of the file system.
+func hasDevice(root string, kind Kind) bool {
+	for _, pattern := range deviceFiles[kind] {
+		if found, _ := filepath.Glob(filepath.Join(root, pattern)); len(found) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func kindOfPlugin(path string) Kind {

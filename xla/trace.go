@@ -35,12 +35,13 @@ func (t *Trace) Note(values ...any) {
 // of the outputs.
 func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
 	inputs, flat := flatten(in, build, &out)
-	return out, t.graph(inputs, flat)
+	err = t.graph(inputs, flat) // sets out
+	return out, err
 }
 
 func (t *Trace) graph(inputs []input, build func(in []*graph.Node) []*graph.Node) error {
 	text := bufio.NewWriterSize(t.hash, 1<<16)
-	g := graph.NewGraph(&adapter{Backend: newUnopened(), kind: CPU, text: text}, "trace")
+	g := graph.NewGraph(&adapter{Backend: newUnopened("", 1), kind: CPU, text: text}, "trace")
 	err := catch(func() {
 		in := parameters(g, inputs)
 		out := build(in)
@@ -66,16 +67,22 @@ func (t *Trace) Sum() string { return hex.EncodeToString(t.hash.Sum(nil)[:8]) }
 // unopened is go-xla's backend without a plugin: it builds graphs but cannot run them.
 type unopened struct{ *gomlxxla.Backend }
 
-// newUnopened sets the private field by which go-xla checks that a backend is valid.
-// TestTraceOpensNoBackend fails if go-xla changes it.
-func newUnopened() unopened {
+// newUnopened sets the private field by which go-xla checks that a backend is valid, to a plugin of
+// the given name, from which go-xla guesses the kind of device. TestTraceOpensNoBackend and
+// TestDryRun fail if go-xla changes these fields.
+func newUnopened(plugin string, devices int) unopened {
 	backend := &gomlxxla.Backend{}
-	field := reflect.ValueOf(backend).Elem().FieldByName("plugin")
-	if !field.IsValid() || field.Kind() != reflect.Pointer {
-		panic(errors.New("this version of go-xla keeps its plugin elsewhere: xla/trace.go must follow it"))
+	private := func(of reflect.Value, name string, kind reflect.Kind) reflect.Value {
+		field := of.Elem().FieldByName(name)
+		if !field.IsValid() || field.Kind() != kind {
+			panic(errors.Errorf("this version of go-xla has no field %s: xla/trace.go must follow it", name))
+		}
+		return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 	}
-	reflect.NewAt(field.Type(),
-		field.Addr().UnsafePointer()).Elem().Set(reflect.New(field.Type().Elem()))
+	field := private(reflect.ValueOf(backend), "plugin", reflect.Pointer)
+	field.Set(reflect.New(field.Type().Elem()))
+	private(field, "name", reflect.String).SetString(plugin)
+	private(reflect.ValueOf(backend), "numDevices", reflect.Int).SetInt(int64(devices))
 	return unopened{backend}
 }
 

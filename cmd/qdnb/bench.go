@@ -82,17 +82,18 @@ func (c *benchCeilingsCmd) Run() error {
 
 type benchUpdatesCmd struct {
 	backendFlag
-	Learner string `default:"td3" help:"Learner: td3 or sac."`
-	Steps   int    `default:"300" help:"Updates per program."`
-	Buffer  int    `default:"100000" help:"Transitions in the replay buffer."`
-	Repeats int    `default:"3" help:"Programs to time; the fastest is reported."`
-	JSON    bool   `name:"json" help:"Print one JSON object."`
+	Learner     string `default:"td3" help:"Learner: td3, sac, or variation by policy gradient."`
+	Individuals int    `default:"50" help:"Number of individuals varied by variation."`
+	Steps       int    `default:"300" help:"Updates per program."`
+	Buffer      int    `default:"100000" help:"Transitions in the replay buffer."`
+	Repeats     int    `default:"3" help:"Programs to time; the fastest is reported."`
+	JSON        bool   `name:"json" help:"Print one JSON object."`
 }
 
 // Run measures.
 func (c *benchUpdatesCmd) Run() error {
 	r, err := bench.Updates(bench.UpdatesSpec{Learner: c.Learner, Steps: c.Steps, Buffer: c.Buffer,
-		Repeats: c.Repeats, Backend: c.Backend})
+		Individuals: c.Individuals, Repeats: c.Repeats, Backend: c.Backend})
 	return printResult(c.JSON, r, err, func() {
 		fmt.Printf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 units\n",
 			r.Learner, r.Backend)

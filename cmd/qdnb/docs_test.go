@@ -124,9 +124,13 @@ func parse(page, line string, whole bool) error {
 				targets = append(targets, results.SMERLTarget{Env: env, Target: 1, Margin: 1})
 			}
 		}
-		_, err = experiments.Plan(p.Experiment, experiments.Options{Scale: experiments.Scale(p.Scale),
-			Seeds: 1, Envs: p.Envs,
-			Algorithms: p.Algorithms, Budget: p.Budget, Targets: targets})
+		for _, experiment := range p.Experiment {
+			if err == nil && !strings.HasPrefix(experiment, "$") { // a variable of the page
+				_, err = experiments.Plan(experiment, experiments.Options{Scale: experiments.Scale(p.Scale),
+					Seeds: 1, Envs: p.Envs,
+					Algorithms: p.Algorithms, Budget: p.Budget, Targets: targets})
+			}
+		}
 	}
 	return err
 }

@@ -43,6 +43,7 @@ qdnb doctor --install`,
 	"bench adaptation": `qdnb bench adaptation --env walker-uni --policies 1000`,
 	"bench ceilings":   `qdnb bench ceilings`,
 	"version":          `qdnb version`,
+	"programs":         `qdnb programs --kind cuda --algorithm map-elites --env ant-uni --out programs`,
 	"help": `qdnb help
 qdnb help sweep plan`,
 	"verify": `qdnb verify envs/testdata

@@ -17,7 +17,7 @@ import (
 )
 
 type sweepCmd struct {
-	Plan    sweepPlanCmd    `cmd:"" help:"Print the plan of one of the paper's experiments, one run per line."`
+	Plan    sweepPlanCmd    `cmd:"" help:"Print the plan of the paper's experiments, one run per line."`
 	Run     sweepRunCmd     `cmd:"" help:"Run a plan, or one line of it; completed runs are skipped."`
 	Status  sweepStatusCmd  `cmd:"" help:"Show a plan's progress, read from its run folders."`
 	Script  sweepScriptCmd  `cmd:"" help:"Print a script that runs a plan on a cluster: a Slurm job array or a Kubernetes Indexed Job."`
@@ -25,7 +25,8 @@ type sweepCmd struct {
 }
 
 type sweepPlanCmd struct {
-	Experiment string   `required:"" placeholder:"NAME" help:"Experiment: training, smerl-targets, adaptation, hurdles, sensitivity, prior or reward."`
+	Experiment []string `required:"" placeholder:"NAME" help:"Experiments, separated by commas: training, smerl-targets, adaptation, hurdles, sensitivity, prior, reward."`
+	Once       bool     `help:"Plan a run that several experiments share once, for job arrays that should not wait for each other."`
 	Scale      string   `default:"paper" help:"Size: paper (the paper's protocol), medium (the same with small networks and minutes per run), small (minutes on a laptop) or smoke (seconds)."`
 	Seeds      *int     `placeholder:"N" help:"Number of seeds, starting at seed 0; default 5 at scale paper, 3 at medium, else 1."`
 	Envs       []string `placeholder:"NAME" help:"Only these environments."`
@@ -50,9 +51,19 @@ func (c *sweepPlanCmd) Run() error {
 			return err
 		}
 	}
-	lines, err := experiments.Plan(c.Experiment, o)
-	if err != nil {
-		return err
+	var lines []sweep.Line
+	planned := map[string]bool{}
+	for _, experiment := range c.Experiment {
+		more, err := experiments.Plan(experiment, o)
+		if err != nil {
+			return err
+		}
+		for _, line := range more {
+			if !c.Once || !planned[line.Run.Name()] {
+				lines = append(lines, line)
+			}
+			planned[line.Run.Name()] = true
+		}
 	}
 	experiments.WriteCost(os.Stderr, lines)
 	return sweep.Write(os.Stdout, lines)

@@ -312,3 +312,33 @@ func TestSweepScripts(t *testing.T) {
 		}
 	}
 }
+
+// A plan of several experiments has the lines of each. With --once, no run is planned twice.
+func TestPlanOfSeveralExperiments(t *testing.T) {
+	plan := func(args ...string) []string {
+		stdout, stderr, status := invoke(t, append([]string{"sweep", "plan", "--scale", "smoke",
+			"--experiment"}, args...)...)
+		if status != 0 {
+			t.Fatal(stderr)
+		}
+		return strings.Split(strings.TrimSpace(stdout), "\n")
+	}
+	all, once := plan("training,adaptation"), plan("training,adaptation", "--once")
+	if apart := append(plan("training"), plan("adaptation")...); !slices.Equal(all, apart) {
+		t.Errorf("%d lines, but %d of the experiments alone", len(all), len(apart))
+	}
+	lines, err := sweep.Read(strings.NewReader(strings.Join(once, "\n")), "plan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, line := range lines {
+		if names[line.Run.Name()] {
+			t.Errorf("%s is planned twice", line.Run.Name())
+		}
+		names[line.Run.Name()] = true
+	}
+	if len(once) >= len(all) {
+		t.Errorf("%d of %d lines with --once", len(once), len(all))
+	}
+}

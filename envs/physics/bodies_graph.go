@@ -54,7 +54,12 @@ func (b bodies) take(rows ...int) bodies {
 }
 
 // limbs returns all coordinates of a state, including the components that cannot change.
-func (s *System) limbs(state State) limbs { return s.complete(state.flat()) }
+func (s *System) limbs(state State) limbs {
+	if s.splits(state.graph()) {
+		return s.splitLimbs(state)
+	}
+	return s.complete(state.flat())
+}
 
 // flat returns the parts of a state in the engine's layout, [limbs * B]. Loops should carry them
 // in this layout: XLA:CPU reads tensors of other shapes number by number.

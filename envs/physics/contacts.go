@@ -1,6 +1,9 @@
 package physics
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // contactGroup is a group of contacts whose effects on a body are averaged.
 type contactGroup struct {
@@ -24,10 +27,20 @@ type contactSet struct {
 	otherRadius            num
 	plane                  bool
 
+	// The other capsule of a row is the nearest of last+1 equal ones, spacing apart along x. The
+	// first is at otherCenter. nil: all stand alone.
+	repeated *repetition
+
 	otherWeights  weights // of fixed bodies
 	otherPosition vector
 
 	friction, elasticity num
+}
+
+// repetition describes rows of equal capsules of a fixed body.
+type repetition struct {
+	spacing, inverse num // of the capsules; 0 for one that stands alone
+	last             num // index of the last capsule
 }
 
 // side holds the bodies on one side of contacts: their rows in a level, and the rows that each
@@ -46,6 +59,29 @@ type contact struct {
 	otherCenter, other   Vec
 	radius, otherRadius  float64
 	friction, elasticity float64
+
+	copies  int     // of the other capsule, beyond the first
+	spacing float64 // of the copies, along x
+}
+
+// repeats reports whether next is the next copy of the last capsule of c: an equal one, spacing
+// further along x, where no capsule of c's body can touch two. Only the nearest copy then needs to
+// be looked at.
+func (c *contact) repeats(next contact) bool {
+	at, spacing := next.otherCenter, next.otherCenter[0]-c.otherCenter[0]
+	if c.copies > 0 {
+		spacing = c.spacing
+	}
+	expected := c.otherCenter
+	expected[0] = f32(c.otherCenter[0] + f32(float64(c.copies+1)*f32(spacing)))
+	reach := math.Hypot(math.Hypot(c.half[0], c.half[1]), c.half[2]) + c.radius + math.Abs(c.other[0]) + c.otherRadius
+	equal := next
+	equal.otherCenter, equal.copies, equal.spacing = c.otherCenter, c.copies, c.spacing
+	if equal != *c || at != expected || f32(spacing) != spacing || 2*reach >= spacing {
+		return false
+	}
+	c.copies, c.spacing = c.copies+1, spacing
+	return true
 }
 
 // prepareContacts lists the possible contacts. Contacts between fixed bodies have no effect and are
@@ -80,7 +116,9 @@ func (s *System) prepareContacts() {
 					case b.Fixed:
 						c.otherCenter = cb.Position.rounded().plus(s.fixed[ib].position)
 						c.other, c.otherRadius = cb.half(), f32(cb.Radius)
-						walls = append(walls, c)
+						if n := len(walls); n == 0 || !walls[n-1].repeats(c) {
+							walls = append(walls, c)
+						}
 					case ia < ib:
 						c.otherCenter, c.other, c.otherRadius = cb.Position.rounded(), cb.half(), f32(cb.Radius)
 						pairs = append(pairs, c)
@@ -209,7 +247,21 @@ func (s *System) contactSet(list []contact) contactSet {
 		}
 		return s.model.Bodies[c.b]
 	}
+	var repeated *repetition
+	if slices.ContainsFunc(list, func(c contact) bool { return c.copies > 0 }) {
+		repeated = &repetition{
+			spacing: column(func(c contact) float64 { return c.spacing }),
+			inverse: column(func(c contact) float64 {
+				if c.copies == 0 {
+					return 0
+				}
+				return 1 / c.spacing
+			}),
+			last: column(func(c contact) float64 { return float64(c.copies) }),
+		}
+	}
 	return contactSet{
+		repeated:    repeated,
 		center:      points(func(c contact) Vec { return c.center }),
 		half:        points(func(c contact) Vec { return c.half }),
 		radius:      column(func(c contact) float64 { return c.radius }),

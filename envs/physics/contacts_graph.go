@@ -41,6 +41,9 @@ func (c *contactSet) findContacts(all limbs) contactPoint {
 		otherCenter, otherHalf = m.other.pos.plus(otherTurn.of(otherCenter)), otherTurn.of(otherHalf)
 	}
 	center, half := m.one.pos.plus(turn.of(c.center)), turn.of(c.half)
+	if c.repeated != nil {
+		otherCenter.x = c.repeated.nearest(center.x, otherCenter.x)
+	}
 	a0, a1 := center.plus(half), center.minus(half)
 	b0, b1 := otherCenter.plus(otherHalf), otherCenter.minus(otherHalf)
 	materializeVectors(&a0, &a1, &b0, &b1)
@@ -66,6 +69,12 @@ func (c *contactSet) findContacts(all limbs) contactPoint {
 		m.otherArm = m.pos.minus(c.otherPosition)
 	}
 	return m
+}
+
+// nearest returns the x of the copy that is nearest to x, given the first copy's.
+func (r *repetition) nearest(x, first num) num {
+	index := x.minus(first).times(r.inverse).add(0.5).floor().max(x.zero()).min(r.last)
+	return first.plus(index.times(r.spacing))
 }
 
 func (m *contactPoint) components(whole bool) []*num {

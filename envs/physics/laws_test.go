@@ -311,3 +311,39 @@ func TestCopiesAreIndependent(t *testing.T) {
 		t.Errorf("the copy with NaN coordinates is at %g", x)
 	}
 }
+
+// Of equal obstacles at equal distances, a body only looks at the nearest. It bounces off each of
+// them in the same way, and falls past their ends as if there were none.
+func TestRepeatedObstacles(t *testing.T) {
+	for name, d := range dynamics {
+		m := ball(d)
+		posts := physics.Body{Name: "posts", Fixed: true}
+		for i := range 3 {
+			posts.Colliders = append(posts.Colliders, physics.Collider{
+				Position: physics.Vec{2 + 4*float64(i), 0, 0}, Rotation: physics.Vec{90, 0, 0},
+				Radius: 0.1, Length: 2, Friction: 1})
+		}
+		m.Bodies = append(m.Bodies, posts)
+		m.Collide = append(m.Collide, [2]string{"ball", "posts"})
+		s := system(t, m)
+		end := func(x float32) [4][]float32 {
+			return run(t, xlatest.Pure(t), s, at(3, func(pos, _, _, ang []float32) {
+				pos[0], pos[2], ang[1] = x, 1, 2
+			}), nil, 12)
+		}
+		first := end(2.05)
+		if moved := first[0][0] - 2.05; moved < 0.01 {
+			t.Errorf("%s: the first post moves the ball by %g", name, moved)
+		}
+		for _, x := range []float32{6.05, 10.05} {
+			other := end(x)
+			other[0][0] -= x - 2.05
+			for k, component := range []string{"position", "rotation", "velocity", "angular velocity"} {
+				xlatest.Close(t, name+": "+component, other[k][:3], first[k][:3], 2e-3)
+			}
+		}
+		for _, x := range []float32{-20, 4, 50} {
+			near(t, name+": height away from the posts", float64(end(x)[0][2]), 0.25, 0.02)
+		}
+	}
+}

@@ -19,6 +19,38 @@ type num struct {
 	known []float64 // a value per row, or nil
 	// node is [rows * B]: the copies of a row are contiguous, so that loops over them are long.
 	node *Node
+	// split holds each row as a num of its own, known or [B], in place of known and node; see
+	// [System.splitsRows].
+	split []num
+}
+
+// splitRows returns the rows of a num as nums of their own.
+func (a num) splitRows() num {
+	if a.split != nil {
+		return a
+	}
+	out := num{rows: a.rows}
+	for row := range a.rows {
+		out.split = append(out.split, a.take(row))
+	}
+	return out
+}
+
+// eachRow applies an operation to each row of nums of which some are split. ok is false, and nothing
+// is done, if none is.
+func eachRow(f func(rows ...num) num, nums ...num) (out num, ok bool) {
+	if !slices.ContainsFunc(nums, func(a num) bool { return a.split != nil }) {
+		return out, false
+	}
+	rows := make([]num, len(nums))
+	out.rows = nums[0].rows
+	for row := range out.rows {
+		for i, a := range nums {
+			rows[i] = a.splitRows().split[row]
+		}
+		out.split = append(out.split, f(rows...))
+	}
+	return out, true
 }
 
 func known(rows ...float64) num { return num{rows: len(rows), known: rows} }
@@ -30,6 +62,9 @@ func constant(rows int, value float64) num {
 
 // all reports whether every row is known and equal to value.
 func (a num) all(value float64) bool {
+	if a.split != nil {
+		return !slices.ContainsFunc(a.split, func(row num) bool { return !row.all(value) })
+	}
 	return a.node == nil && !slices.ContainsFunc(a.known, func(k float64) bool { return k != value })
 }
 
@@ -50,6 +85,13 @@ func (a num) like(x *Node) *Node {
 
 // spread returns the value as a tensor [rows * batch].
 func (a num) spread(g *Graph, batch int) *Node {
+	if a.split != nil {
+		var rows []*Node
+		for _, row := range a.split {
+			rows = append(rows, row.spread(g, batch))
+		}
+		return join(rows)
+	}
 	if a.node != nil {
 		return a.node
 	}
@@ -72,6 +114,9 @@ func (a num) spread(g *Graph, batch int) *Node {
 
 // combine applies a binary operation, on the host if both operands are known, else in the graph.
 func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *Node) num {
+	if out, ok := eachRow(func(x ...num) num { return combine(x[0], x[1], host, build) }, a, b); ok {
+		return out
+	}
 	switch {
 	case a.node != nil:
 		return num{rows: a.rows, node: build(a.node, b.like(a.node))}
@@ -86,6 +131,9 @@ func combine(a, b num, host func(a, b float64) float64, build func(a, b *Node) *
 }
 
 func (a num) apply(host func(float64) float64, build func(*Node) *Node) num {
+	if out, ok := eachRow(func(x ...num) num { return x[0].apply(host, build) }, a); ok {
+		return out
+	}
 	if a.node != nil {
 		return num{rows: a.rows, node: build(a.node)}
 	}
@@ -97,6 +145,9 @@ func (a num) apply(host func(float64) float64, build func(*Node) *Node) num {
 }
 
 func (a num) plus(b num) num {
+	if out, ok := eachRow(func(x ...num) num { return x[0].plus(x[1]) }, a, b); ok {
+		return out
+	}
 	switch {
 	case b.all(0):
 		return a
@@ -107,6 +158,9 @@ func (a num) plus(b num) num {
 }
 
 func (a num) minus(b num) num {
+	if out, ok := eachRow(func(x ...num) num { return x[0].minus(x[1]) }, a, b); ok {
+		return out
+	}
 	switch {
 	case b.all(0):
 		return a
@@ -119,6 +173,9 @@ func (a num) minus(b num) num {
 }
 
 func (a num) times(b num) num {
+	if out, ok := eachRow(func(x ...num) num { return x[0].times(x[1]) }, a, b); ok {
+		return out
+	}
 	switch {
 	case a.all(0) || b.all(1):
 		return a
@@ -133,6 +190,9 @@ func (a num) times(b num) num {
 }
 
 func (a num) over(b num) num {
+	if out, ok := eachRow(func(x ...num) num { return x[0].over(x[1]) }, a, b); ok {
+		return out
+	}
 	switch {
 	case a.all(0):
 		return a
@@ -148,6 +208,9 @@ func (a num) max(b num) num { return combine(a, b, math.Max, Max) }
 func (a num) neg() num  { return a.apply(func(k float64) float64 { return -k }, Neg) }
 func (a num) abs() num  { return a.apply(math.Abs, Abs) }
 func (a num) sqrt() num { return a.apply(math.Sqrt, Sqrt) }
+func (a num) floor() num {
+	return a.apply(math.Floor, Floor)
+}
 
 func (a num) sign() num {
 	return a.above(0).choose(constant(a.rows, 1), a.below(0).choose(constant(a.rows, -1), a.zero()))
@@ -179,6 +242,10 @@ func (a num) below(k float64) mask { return a.less(constant(a.rows, k)) }
 func (a num) above(k float64) mask { return constant(a.rows, k).less(a) }
 
 func (m mask) and(o mask) mask {
+	if out, ok := eachRow(func(x ...num) num { return mask{x[0]}.and(mask{x[1]}).num }, m.num,
+		o.num); ok {
+		return mask{out}
+	}
 	switch {
 	case m.all(0) || o.all(1):
 		return m
@@ -189,6 +256,10 @@ func (m mask) and(o mask) mask {
 }
 
 func (m mask) or(o mask) mask {
+	if out, ok := eachRow(func(x ...num) num { return mask{x[0]}.or(mask{x[1]}).num }, m.num,
+		o.num); ok {
+		return mask{out}
+	}
 	switch {
 	case m.all(1) || o.all(0):
 		return m
@@ -206,6 +277,10 @@ func (m mask) number() num {
 
 // choose returns a where the mask is true, else b.
 func (m mask) choose(a, b num) num {
+	if out, ok := eachRow(func(x ...num) num { return mask{x[0]}.choose(x[1], x[2]) }, m.num, a,
+		b); ok {
+		return out
+	}
 	switch {
 	case m.all(1) || a.node == nil && b.node == nil && slices.Equal(a.known, b.known):
 		return a
@@ -217,6 +292,16 @@ func (m mask) choose(a, b num) num {
 
 // take selects rows, in any order and with repetitions.
 func (a num) take(rows ...int) num {
+	if a.split != nil {
+		if len(rows) == 1 {
+			return a.split[rows[0]]
+		}
+		out := num{rows: len(rows)}
+		for _, r := range rows {
+			out.split = append(out.split, a.split[r])
+		}
+		return out
+	}
 	if a.node == nil {
 		out := make([]float64, len(rows))
 		for i, r := range rows {
@@ -284,4 +369,14 @@ func materialize(values ...*num) {
 	for i, node := range xla.Materialize(nodes) {
 		open[i].node = node
 	}
+}
+
+// graph returns the graph of a num that is not known.
+func (a num) graph() *Graph {
+	for _, row := range a.split {
+		if row.node != nil {
+			return row.node.Graph()
+		}
+	}
+	return a.node.Graph()
 }

@@ -34,6 +34,9 @@ func (s *System) StepUnder(state State, action, gravity *Node) (State, Contact) 
 		Touch []*Node // [rows * B] each
 	}
 	g, batch := state.graph(), state.batch()
+	if accelerated(g) {
+		return s.stepOnAccelerator(state, drive{s.actuatorTorques(action), gravity})
+	}
 	run := running{Parts: state.flat()}
 	run.Drive = drive{s.actuatorTorques(action), gravity}.carry(g, batch)
 	total := s.noTouch()

@@ -32,6 +32,7 @@ func sum(rows int, addends ...addend) num {
 type total struct {
 	rows  int
 	batch int
+	split bool // whether rows are nums of their own, see num
 	parts []part
 }
 
@@ -45,6 +46,9 @@ func newTotal(rows int, addends ...addend) *total {
 	type source struct{ of, row int } // of: index of the addend
 	sources := make([][]source, rows)
 	t := &total{rows: rows}
+	for _, a := range addends {
+		t.split = t.split || a.value.split != nil
+	}
 	for i, a := range addends {
 		if a.value.all(0) {
 			continue
@@ -73,6 +77,11 @@ func newTotal(rows int, addends ...addend) *total {
 	// rows with the same sum.
 	follows := func(a, b source) bool { return a.of == b.of && b.row == a.row+1 }
 	for start := 0; start < rows; {
+		if t.split {
+			t.parts = append(t.parts, part{add(sources[start], 1), 1})
+			start++
+			continue
+		}
 		end := start + 1
 		for end < rows && len(sources[start]) > 0 && slices.Equal(sources[start], sources[end]) {
 			end++
@@ -102,6 +111,13 @@ func (t *total) shared() (values []*num) {
 }
 
 func (t *total) join() num {
+	if t.split {
+		out := num{rows: t.rows}
+		for _, p := range t.parts {
+			out.split = append(out.split, p.value)
+		}
+		return out
+	}
 	var g *Graph
 	var known []float64
 	for _, p := range t.parts {

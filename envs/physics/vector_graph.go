@@ -36,11 +36,18 @@ func (a vector) cross(b vector) vector {
 
 // norm is the length. As in the source it is exactly 0 for vectors that are almost 0.
 func (a vector) norm() num {
-	square := a.dot(a)
-	if square.node == nil {
-		return square.sqrt()
+	return a.dot(a).smallSqrt()
+}
+
+// smallSqrt is the square root, exactly 0 for numbers that are almost 0.
+func (a num) smallSqrt() num {
+	if out, ok := eachRow(func(x ...num) num { return x[0].smallSqrt() }, a); ok {
+		return out
 	}
-	return square.below(1e-16).choose(square.zero(), square.sqrt())
+	if a.node == nil {
+		return a.sqrt()
+	}
+	return a.below(1e-16).choose(a.zero(), a.sqrt())
 }
 
 func (a vector) take(rows ...int) vector {

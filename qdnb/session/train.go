@@ -52,6 +52,21 @@ func (t Training) Compile(ctx context.Context, backend string) error {
 	return err
 }
 
+// Steps compiles the algorithm on a platform and runs its first steps, without a run folder.
+func (t Training) Steps(platform *xla.Platform, steps int) error {
+	search, err := t.search(platform)
+	if err != nil {
+		return err
+	}
+	defer search.Close()
+	for range steps {
+		if _, err := search.Step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // search compiles the algorithm.
 func (t Training) search(platform *xla.Platform) (search, error) {
 	centroids, err := t.centroids()

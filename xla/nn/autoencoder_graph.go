@@ -112,6 +112,14 @@ func (c coder) encode(inputs *Node, traced bool) (Memory, trace) {
 func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	type state struct{ Bias, Kernel, Outputs, Truth, Result *Node }
 	features, n := c.Bias.Shape().Dimensions[0], outputs.Shape().Dimensions[2]
+	if accelerated(outputs) {
+		result := Add(weighted(c.Kernel, Slice(outputs, AxisRange(1, steps+1))),
+			InsertAxes(c.Bias, 0, -1))
+		if truth != nil {
+			result = Sub(result, Slice(truth, AxisRange(1, steps+1)))
+		}
+		return result
+	}
 	s := state{c.Bias, c.Kernel, outputs, truth,
 		Zeros(c.Bias.Graph(), shapes.Make(dtypes.Float32, steps, features, n))}
 	return xla.For(c.Bias.Graph(), steps, s, func(t *Node, s state) state {
@@ -139,6 +147,14 @@ func (a Autoencoder) lossGradient(row, inputs *Node) (loss, gradient *Node) {
 	loss, by.Bias, by.Kernel = c.denseGradient(decoding.Outputs, off, count)
 
 	type source struct{ Kernel, Off *Node }
+	if accelerated(row) {
+		read := MulScalar(weighted(Transpose(c.Kernel, 0, 1), off), 2/count)
+		byZ, between := c.Decoder.backUnrolled(decoding, c.Decoder.Start(n), read)
+		by.Decoder = c.Decoder.gradient(inputs, 0, decoding, byZ)
+		byZ, _ = c.Encoder.backUnrolled(encoding, between, nil)
+		by.Encoder = c.Encoder.gradient(inputs, 1, encoding, byZ)
+		return loss, Reshape(by.row(), row.Shape().Dimensions...)
+	}
 	byZ, between := back(c.Decoder, decoding, c.Decoder.Start(n),
 		source{Transpose(c.Kernel, 0, 1), off},
 		func(step *Node, s source) *Node {
@@ -158,6 +174,11 @@ func (c coder) denseGradient(outputs, off *Node, count float64) (loss, bias, ker
 	features, width := c.Bias.Shape().Dimensions[0], lanes(off)
 	zeros := func(dims ...int) *Node {
 		return Zeros(off.Graph(), shapes.Make(dtypes.Float32, append(dims, width)...))
+	}
+	if accelerated(off) {
+		loss = DivScalar(ReduceAllSum(Square(off)), count)
+		kernel = outer(Slice(outputs, AxisRange(1, off.Shape().Dimensions[0]+1)), off)
+		return loss, MulScalar(ReduceSum(off, 0, 2), 2/count), MulScalar(kernel, 2/count)
 	}
 	s := state{outputs, off, zeros(features), zeros(features), zeros(c.Decoder.Form.Hidden, features)}
 	s = xla.For(off.Graph(), off.Shape().Dimensions[0], s, func(t *Node, s state) state {

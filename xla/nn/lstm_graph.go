@@ -190,6 +190,9 @@ type trace struct {
 // run takes the inputs x[first], ..., x[first+steps-1] of x [n, Inputs, B]. It keeps a trace if
 // traced is set.
 func (c Cell) run(x *Node, first, steps int, m Memory, traced bool) (Memory, trace) {
+	if accelerated(x) {
+		return c.runUnrolled(x, first, steps, m)
+	}
 	type state struct {
 		Cell   Cell
 		X      *Node
@@ -273,6 +276,9 @@ func back[T any](c Cell, done trace, last Memory, source T,
 // gradient turns the derivatives with respect to z, [L, 4 Hidden, B], into those with respect to
 // the parameters, for the inputs x[first], ...
 func (c Cell) gradient(x *Node, first int, done trace, byZ *Node) Cell {
+	if accelerated(x) {
+		return c.gradientOfSteps(x, first, done, byZ)
+	}
 	type state struct {
 		X, Outputs, Z          *Node
 		Input, Recurrent, Bias *Node // derivatives, with an axis for the lanes of the batch

@@ -34,17 +34,19 @@ type UpdatesTiming struct {
 
 // UpdatesSpec configures [Updates].
 type UpdatesSpec struct {
-	Learner string // td3 or sac
-	Steps   int
-	Buffer  int
-	Repeats int
-	Backend string // see [xla.Open]
+	Learner     string // td3, sac or variation
+	Steps       int
+	Buffer      int
+	Individuals int // varied by variation
+	Repeats     int
+	Backend     string // see [xla.Open]
 }
 
 // learners are the learners of [Updates] by name.
 var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (updates, error){
-	"td3": benchTD3,
-	"sac": benchSAC,
+	"td3":       benchTD3,
+	"sac":       benchSAC,
+	"variation": benchVariation,
 }
 
 // updates is a compiled learner. run runs the updates; a NaN loss is an error.
@@ -112,7 +114,8 @@ func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
 // transitions, and networks with two hidden layers of 256 units.
 //
 // An update of td3 updates the critics, and every second one also the actor. An update of sac
-// updates the discriminator, the critics and the actor, as in DIAYN+REWARD with five skills.
+// updates the discriminator, the critics and the actor, as in DIAYN+REWARD with five skills. An
+// update of variation is a policy-gradient step of each of PGA-MAP-Elites' individuals.
 func Updates(s UpdatesSpec) (UpdatesTiming, error) {
 	learner, ok := learners[s.Learner]
 	if !ok {
@@ -169,6 +172,28 @@ func benchTD3(p *xla.Platform, s UpdatesSpec) (updates, error) {
 	}, func(w whole, key xla.Key) (whole, []*graph.Node) {
 		learner, losses := algorithm.Train(w.Learner, w.Buffer, key, s.Steps)
 		return whole{learner, w.Buffer}, []*graph.Node{losses.Critic, losses.Actor}
+	})
+}
+
+// benchVariation is the policy-gradient variation of individuals on random observations.
+func benchVariation(p *xla.Platform, s UpdatesSpec) (updates, error) {
+	const observations, actions = 87, 8
+	type whole struct{ Individuals, Critics, Observations *graph.Node }
+	if s.Individuals < 1 {
+		return updates{}, errors.Errorf("individuals must be 1 or more, not %d", s.Individuals)
+	}
+	algorithm := td3.New(td3.Default(), nn.Policy(observations, []int{256, 256}, actions))
+	return newUpdates(p, func(key xla.Key) whole {
+		which := graph.Iota(key.Hi.Graph(), shapes.Make(dtypes.Int32, s.Individuals), 0)
+		individuals := algorithm.Actor.Init(key.FoldInEach(which))
+		first := graph.Slice(individuals, graph.AxisRange(0, 1))
+		return whole{individuals, algorithm.Start(first, key.FoldIn(1)).Critic,
+			key.FoldIn(2).Normal(s.Steps*algorithm.TransitionsBatchSize, observations)}
+	}, func(w whole, _ xla.Key) (whole, []*graph.Node) {
+		worker := graph.Const(w.Critics.Graph(), int32(0))
+		w.Individuals = algorithm.Vary(w.Individuals, w.Critics, w.Observations, worker,
+			td3.Together(p.Kind, s.Individuals))
+		return w, []*graph.Node{graph.ReduceAllMean(w.Individuals)}
 	})
 }
 

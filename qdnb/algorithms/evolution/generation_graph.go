@@ -168,22 +168,19 @@ func (gen generation) observed() (envs.Env, []envs.Recorder) {
 // barrier: the offspring are computed once as a whole, not again for every layer that is sliced out
 // of them. The iteration number, always 0, is added to the keys. Otherwise XLA would move the
 // loop-invariant computation out of the loop, where it would also run for zero iterations, and copy
-// its result in.
+// its result in. GPUs and TPUs select: such a loop would wait for the host.
 func (gen generation) emit(from source, individuals, children *Node) *Node {
 	type state struct {
 		From                  source
 		Individuals, Children *Node
 	}
 	later := MinScalar(from.Number, 1)
-	if gen.emitter != nil {
-		children = xla.Repeat(OneMinus(later), state{from, individuals, children},
-			func(turn *Node, s state) state {
-				s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals,
-					turn)).FoldIn(streamEmit))
-				return s
-			}).Children
+	first := func(turn *Node, s state) state {
+		s.Children = gen.task.Policy.Init(s.From.Key.FoldInEach(Add(s.Individuals,
+			turn)).FoldIn(streamEmit))
+		return s
 	}
-	return xla.Repeat(later, state{from, individuals, children}, func(turn *Node, s state) state {
+	offspring := func(turn *Node, s state) state {
 		which := Add(s.Individuals, turn)
 		if gen.emitter == nil {
 			s.Children = member(s.From.Parents.Genotypes, which)
@@ -199,7 +196,21 @@ func (gen generation) emit(from source, individuals, children *Node) *Node {
 			s.Children = Where(wide, member(s.From.Proposed, which), s.Children)
 		}
 		return s
-	}).Children
+	}
+	start := state{from, individuals, children}
+	if xla.KindOf(later.Graph()).Accelerator() {
+		zero := ZerosLike(later)
+		children = offspring(zero, start).Children
+		if gen.emitter != nil {
+			initial := BroadcastToDims(Equal(later, zero), children.Shape().Dimensions...)
+			children = Where(initial, first(zero, start).Children, children)
+		}
+		return children
+	}
+	if gen.emitter != nil {
+		start.Children = xla.Repeat(OneMinus(later), start, first).Children
+	}
+	return xla.Repeat(later, start, offspring).Children
 }
 
 // member returns rows by their numbers; numbers beyond the end return the last row.
@@ -217,6 +228,9 @@ func (gen generation) emitAgain(from source, scratch, individuals, count *Node) 
 	start := state{from, Zeros(scratch.Graph(), shapes.Make(dtypes.Float32, gen.slices.Size, params)),
 		Slice(individuals, AxisRange(0, rows)), scratch}
 	turns := Div(AddScalar(count, int32(gen.slices.Size-1)), ConstAs(count, int32(gen.slices.Size)))
+	if xla.KindOf(count.Graph()).Accelerator() { // all of them: the device need not report the count
+		turns = Const(count.Graph(), int32((rows+gen.slices.Size-1)/gen.slices.Size))
+	}
 	return xla.Repeat(turns, start, func(turn *Node, s state) state {
 		// Rows and SetRows both shift the last slice back inside
 		first := MulScalar(turn, gen.slices.Size)

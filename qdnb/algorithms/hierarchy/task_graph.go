@@ -228,17 +228,20 @@ func (t Task) act(env episodic, skills nn.Net, states envs.State, keys xla.Key, 
 		Keys   xla.Key
 		Credit Credit
 	}
-	end := xla.For(states.Reward.Graph(), t.decision, state{skills, states, keys, credit},
+	form := envs.FormOf(states.Reward.Graph(), env)
+	end := xla.For(states.Reward.Graph(), t.decision, state{skills, form.Pack(states), keys, credit},
 		func(step *Node, s state) state {
+			s.States = form.Unpack(s.States)
 			var noise xla.Key
 			if sampled {
 				noise = s.Keys.FoldInEach(step)
 			}
 			s.States = envs.Step(env, s.States, t.action(s.Skills, s.States.Observation, noise))
 			s.Credit = s.Credit.add(env, s.States, published)
+			s.States = form.Pack(s.States)
 			return s
 		})
-	return end.States, end.Credit
+	return form.Unpack(end.States), end.Credit
 }
 
 // episode holds the recorded episodes of B environments: a pytree.
@@ -271,12 +274,15 @@ func (t Task) evaluate(p playing) episode {
 		p, envs.NewScore(g, batch, envs.None, 0), Zeros(g, shapes.Make(dtypes.Int32, decisions, batch)),
 		Zeros(g, shapes.Make(dtypes.Float32, decisions*t.decision, batch, 2+t.Looks)),
 	}
+	form := envs.FormOf(g, t.Env)
 	end := xla.For(g, decisions, start, func(decision *Node, s state) state {
 		choice, _, skills, _ := t.choose(s.Playing, decision)
 		s.Choices = xla.SetRows(s.Choices, decision, InsertAxes(choice, 0))
 		first := MulScalar(decision, int32(t.decision))
-		after := xla.For(g, t.decision, acting{skills, s.Playing.States, s.Score, s.Records, first},
+		packed := form.Pack(s.Playing.States)
+		after := xla.For(g, t.decision, acting{skills, packed, s.Score, s.Records, first},
 			func(step *Node, a acting) acting {
+				a.States = form.Unpack(a.States)
 				at := Add(a.First, step)
 				a.States = envs.Step(t.Env, a.States, t.action(a.Skills, a.States.Observation, xla.Key{}))
 				over := ConvertDType(GreaterOrEqual(at, ConstAs(at, int32(t.length-1))), dtypes.Float32)
@@ -290,9 +296,10 @@ func (t Task) evaluate(p playing) episode {
 					seen = append(seen, look)
 				}
 				a.Records = xla.SetRows(a.Records, at, InsertAxes(Concatenate(seen, 1), 0))
+				a.States = form.Pack(a.States)
 				return a
 			})
-		s.Playing.States, s.Score, s.Records = after.States, after.Score, after.Records
+		s.Playing.States, s.Score, s.Records = form.Unpack(after.States), after.Score, after.Records
 		return s
 	})
 	returns, _ := end.Score.Result()

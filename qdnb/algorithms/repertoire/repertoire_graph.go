@@ -142,10 +142,11 @@ func (s Sampler) Draw(keys xla.Key) *Node {
 
 // SetGenotypes writes rows of a matrix [m, N] into the cells of a genotype matrix [n, N]: row
 // from[i] into cell cells[i] for i < count. These cells must be distinct. A nil from means 0, 1, 2
-// and so on. On XLA only those rows are written, in place; the pure Go backend copies the matrix.
+// and so on. On XLA:CPU only those rows are written, in place; other backends select every row of the
+// result: the pure Go backend lacks the operation, and on GPUs the loop would wait for the host.
 func SetGenotypes(genotypes, rows, from, cells, count *Node) *Node {
 	g := genotypes.Graph()
-	if !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
+	if xla.KindOf(g).Accelerator() || !xla.Supports(g, compute.OpTypeDynamicUpdateSlice) {
 		n, m := genotypes.Shape().Dimensions[0], cells.Shape().Dimensions[0]
 		if from == nil {
 			m = min(m, rows.Shape().Dimensions[0]) // count is at most that

@@ -82,7 +82,7 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	s.Critic, s.Critics = Add(s.Critic, loss), AddScalar(s.Critics, 1)
 
 	// The actor's update is the body of a loop of zero or one iterations, because XLA evaluates both
-	// branches of a Where.
+	// branches of a Where. On GPUs and TPUs that costs less than such a loop.
 	type actor struct {
 		Actor, Target []nn.Network
 		Moments       nn.MomentsOf[[]nn.Network]
@@ -92,14 +92,22 @@ func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learni
 	}
 	due := Equal(ModScalar(l.Step, int32(t.PolicyDelay)), ZerosLike(l.Step))
 	start := actor{l.Actor, l.TargetActor, l.ActorMoments, before, batch.Obs, s.Actor, s.Actors}
-	after := xla.RepeatUnfused(ConvertDType(due, dtypes.Int32), start, func(_ *Node, a actor) actor {
+	learn := func(_ *Node, a actor) actor {
 		loss := policyLoss(a.Actor[0], a.Critic, a.Obs)
 		gradient := Gradient(loss, xla.Flatten(a.Actor)...)
 		a.Actor, a.Moments = nn.UpdateTree(nn.NewAdam(t.GreedyLearningRate), a.Actor, gradient, a.Moments)
 		a.Target = nn.Polyak(a.Target, a.Actor, t.SoftTauUpdate)
 		a.Sum, a.Count = Add(a.Sum, loss), AddScalar(a.Count, 1)
 		return a
-	})
+	}
+	var after actor
+	if xla.KindOf(due.Graph()).Accelerator() {
+		after = xla.Map2(learn(nil, start), start, func(updated, unchanged *Node) *Node {
+			return Where(BroadcastToDims(due, updated.Shape().Dimensions...), updated, unchanged)
+		})
+	} else {
+		after = xla.RepeatUnfused(ConvertDType(due, dtypes.Int32), start, learn)
+	}
 	l.Actor, l.TargetActor, l.ActorMoments, s.Actor, s.Actors = after.Actor, after.Target,
 		after.Moments, after.Sum, after.Count
 	l.Step = AddScalar(l.Step, 1)

@@ -1,0 +1,229 @@
+package physics
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/xla"
+)
+
+// On a GPU or TPU the speed of a rollout depends on the number of kernels and copies in its loops,
+// not on what they compute: launching one takes longer than running it. So substeps are unrolled
+// there, and small systems keep each row in an array of its own, so that XLA fuses a substep without
+// joining and cutting rows between kernels. docs/accelerators.md counts the kernels.
+
+// maxSplit is the largest number of arrays [B] that make up a state with split rows. A kernel of XLA
+// has at most 96 arguments.
+const maxSplit = 64
+
+// maxSplitContacts is the largest number of possible contacts of a system with split rows: each is
+// code of its own, which XLA must compile.
+const maxSplitContacts = 24
+
+// splits reports whether graphs keep the rows of a state in arrays of their own.
+func (s *System) splits(g *Graph) bool {
+	arrays, contacts := 0, 0
+	for _, varies := range s.varies {
+		if varies {
+			arrays += len(s.place)
+		}
+	}
+	for _, group := range s.contacts {
+		for _, set := range group.sets {
+			contacts += set.radius.rows
+		}
+	}
+	return accelerated(g) && arrays <= maxSplit && contacts <= maxSplitContacts
+}
+
+// accelerated reports whether a graph is for a GPU or a TPU.
+func accelerated(g *Graph) bool { return xla.KindOf(g).Accelerator() }
+
+// SplitRows tells a loop over control steps how it should carry states: for each of [State].Parts,
+// each row's index, or that of an earlier row which always has the same values. It is nil if a loop
+// should carry the parts whole.
+func (s *System) SplitRows(g *Graph) (layout [][]int) {
+	if !s.splits(g) {
+		return nil
+	}
+	for _, level := range s.levels {
+		sources := make([]int, len(level.body))
+		for row, body := range level.body {
+			sources[row] = s.place[s.model.Bodies[body].Name].row
+		}
+		for _, varies := range s.varies {
+			if varies {
+				layout = append(layout, sources)
+			}
+		}
+	}
+	return layout
+}
+
+// unrolled returns how many substeps of count an iteration of the loop makes: two, if possible, which
+// need no copies from one to the other. More take XLA too long to compile.
+func unrolled(count int) int {
+	if count%2 == 0 {
+		return 2
+	}
+	return 1
+}
+
+// stepOnAccelerator is [System.StepUnder] for GPUs and TPUs.
+func (s *System) stepOnAccelerator(state State, d drive) (State, Contact) {
+	type running struct {
+		Parts []*Node
+		Drive carriedDrive
+		Touch []*Node
+	}
+	g, batch := state.graph(), state.batch()
+	all, total := s.limbs(state), s.noTouch()
+	split := s.splits(g)
+	if split {
+		for _, c := range total.all() {
+			*c = c.splitRows()
+		}
+	}
+	run := running{Parts: s.carry(g, batch, all, split), Drive: d.carry(g, batch)}
+	var rows []*num // what Touch holds
+	for _, c := range total.all() {
+		rows = append(rows, c.leaves()...)
+	}
+	for i, c := range rows {
+		run.Touch = append(run.Touch, zeros(run.Parts[0], i, c.rows, batch))
+	}
+	substep, count := s.smallestStep()
+	together := unrolled(count)
+	run = xla.For(g, count/together, run, func(_ *Node, r running) running {
+		g := r.Parts[0].Graph()
+		all, d := s.carried(r.Parts, split), s.driveOf(r.Drive)
+		for range together {
+			var t touch
+			all, t = substep(all, d)
+			next := 0
+			for _, c := range t.all() {
+				if split {
+					*c = c.splitRows()
+				}
+				for _, row := range c.leaves() {
+					r.Touch[next] = num{rows: row.rows, node: r.Touch[next]}.plus(*row).spread(g, batch)
+					next++
+				}
+			}
+		}
+		r.Parts = s.carry(g, batch, all, split)
+		return r
+	})
+	for i, c := range rows {
+		*c = num{rows: c.rows, node: run.Touch[i]}
+	}
+	if split {
+		return s.joined(g, batch, s.carried(run.Parts, true)), s.contact(g, batch, total)
+	}
+	return s.state(run.Parts, batch), s.contact(g, batch, total)
+}
+
+// zeros returns zeros [rows * B] that differ from those of other numbers i in a way that XLA cannot
+// see. Equal ones would be one array, which a loop would copy for each of its uses.
+func zeros(like *Node, i, rows, batch int) *Node {
+	x := Slice(like, AxisRange(0, batch))
+	never := LessThan(x, ConstAs(x, math.Inf(-1)))
+	zero := Where(never, ConstAs(x, float32(i+1)), ConstAs(x, float32(0)))
+	return Reshape(BroadcastToDims(InsertAxes(zero, 0), rows, batch), rows*batch)
+}
+
+// leaves returns the rows of a split num, or the num itself.
+func (a *num) leaves() (rows []*num) {
+	if a.split == nil {
+		return []*num{a}
+	}
+	for i := range a.split {
+		rows = append(rows, &a.split[i])
+	}
+	return rows
+}
+
+// splitLimbs returns the coordinates of a state with split rows. Copies of a body share the rows of
+// the first one.
+func (s *System) splitLimbs(state State) limbs {
+	var rows []*Node
+	next := 0
+	for _, level := range s.levels {
+		for _, varies := range s.varies {
+			if !varies {
+				continue
+			}
+			for row, first := range level.first {
+				if first {
+					rows = append(rows, Reshape(Slice(state.Parts[next], AxisElem(row)), state.batch()))
+				}
+			}
+			next++
+		}
+	}
+	return s.carried(rows, true)
+}
+
+// joined is the inverse of splitLimbs.
+func (s *System) joined(g *Graph, batch int, all limbs) (state State) {
+	for l := range all {
+		for i, c := range all[l].components() {
+			if !s.varies[i] {
+				continue
+			}
+			var rows []*Node
+			for _, row := range c.splitRows().split {
+				rows = append(rows, InsertAxes(row.spread(g, batch), 0))
+			}
+			state.Parts = append(state.Parts, join(rows))
+		}
+	}
+	return state
+}
+
+// carry returns the parts of a state that can change, as a loop carries them: [limbs * B], or [B] for
+// each body if the rows are split.
+func (s *System) carry(g *Graph, batch int, all limbs, split bool) []*Node {
+	if !split {
+		return s.varyingParts(g, batch, all)
+	}
+	var parts []*Node
+	for l := range all {
+		for i, c := range all[l].components() {
+			for row, first := range s.levels[l].first {
+				if s.varies[i] && first {
+					parts = append(parts, c.splitRows().split[row].spread(g, batch))
+				}
+			}
+		}
+	}
+	return parts
+}
+
+// carried is the inverse of carry.
+func (s *System) carried(parts []*Node, split bool) limbs {
+	if !split {
+		return s.complete(parts)
+	}
+	var all limbs
+	for l, level := range s.levels {
+		b := s.rest[l]
+		for i, c := range b.components() {
+			if !s.varies[i] {
+				continue
+			}
+			*c = num{rows: len(level.body)}
+			for row, body := range level.body {
+				if !level.first[row] {
+					c.split = append(c.split, c.split[s.place[s.model.Bodies[body].Name].row])
+					continue
+				}
+				c.split = append(c.split, num{rows: 1, node: parts[0]})
+				parts = parts[1:]
+			}
+		}
+		all = append(all, b)
+	}
+	return all
+}

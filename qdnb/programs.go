@@ -1,0 +1,125 @@
+package qdnb
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/qdnb/envs"
+	"example.com/qdnb/internal/npz"
+	"example.com/qdnb/qdnb/algorithms/hierarchy"
+	"example.com/qdnb/qdnb/algorithms/scoring"
+	"example.com/qdnb/qdnb/paper/protocol"
+	"example.com/qdnb/qdnb/policies"
+	"example.com/qdnb/xla"
+)
+
+// programSteps is the number of generations after which an algorithm has built all of its programs:
+// AURORA adapts its threshold first after 40.
+const programSteps = 42
+
+// WritePrograms writes the StableHLO text of every program of a run, as it is built for a kind of
+// backend (cpu, cuda or tpu) with the given number of devices, to NAME.mlir in dir, or NAME-2.mlir and
+// so on for other programs of the same name, and the flags that qdnb sets for XLA to xla_flags.txt.
+// It compiles and computes nothing and needs no such device; see [xla.DryRun]. Besides the algorithms of [Train],
+// the spec may name adaptation, or ppo (hierarchical control) with five skills of the paper's size. It
+// returns the paths of the files.
+func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []string, err error) {
+	written := map[string][]byte{}
+	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
+		name = strings.ReplaceAll(name, "_", "-")
+		for number := 1; ; number++ {
+			path := filepath.Join(dir, name+".mlir")
+			if number > 1 {
+				path = filepath.Join(dir, fmt.Sprintf("%s-%d.mlir", name, number))
+			}
+			if before, ok := written[path]; !ok {
+				written[path], paths = text, append(paths, path)
+				return os.WriteFile(path, text, 0o666)
+			} else if bytes.Equal(before, text) {
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var flags []string
+	for name, value := range xla.Flags(kind) {
+		flags = append(flags, name+"="+value)
+	}
+	slices.Sort(flags)
+	if err := os.WriteFile(filepath.Join(dir, "xla_flags.txt"), []byte(strings.Join(flags, " ")),
+		0o666); err != nil {
+		return nil, err
+	}
+	switch spec.Algorithm {
+	case protocol.HierarchicalControl:
+		err = controlPrograms(platform, spec)
+	case protocol.Adaptation:
+		err = adaptPrograms(platform, spec)
+	default:
+		err = trainPrograms(platform, spec)
+	}
+	return paths, err
+}
+
+// trainPrograms runs the first steps of a training.
+func trainPrograms(platform *xla.Platform, spec Spec) error {
+	p, err := spec.resolve()
+	if err != nil {
+		return err
+	}
+	return p.training.Steps(platform, programSteps)
+}
+
+// adaptPrograms compiles the evaluation of policies under conditions, of the paper's size: twenty
+// policies at once, a hundred episodes each.
+func adaptPrograms(platform *xla.Platform, spec Spec) error {
+	env, err := envs.Make(spec.Env)
+	if err != nil {
+		return err
+	}
+	live, err := envs.NewPerturbable(env)
+	if err != nil {
+		return err
+	}
+	const policies, states = 20, 100
+	task := scoring.NewTask(live, []int{256, 256}, env.Spec().Length)
+	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: policies,
+		States: states, Slice: policies * states})
+	if err != nil {
+		return err
+	}
+	evaluator.Free()
+	return nil
+}
+
+// controlPrograms runs the first iterations of a meta-controller.
+func controlPrograms(platform *xla.Platform, spec Spec) error {
+	env, err := envs.Make(policies.HurdlesEnv)
+	if err != nil {
+		return err
+	}
+	settings := hierarchy.Default()
+	task := hierarchy.Task{Env: env, Unseen: 2, Place: [2]int{0, 2}}
+	task.Skills = hierarchy.NewForm(env.Spec().Observations-task.Unseen, []int{256, 256},
+		env.Spec().Actions, true)
+	const skills = 5
+	params := task.Skills.Net.Params()
+	search, err := hierarchy.New(platform, task, npz.Of(make([]float32, skills*params), skills, params),
+		settings, spec.Seed)
+	if err != nil {
+		return err
+	}
+	defer search.Close()
+	for range 2 {
+		if _, err := search.Step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

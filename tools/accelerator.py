@@ -1,0 +1,184 @@
+"""accelerator.py QDNB [--backend cuda|tpu|cpu] [--out DIR] [--seconds 480]: measures a machine with an accelerator, once.
+
+Needs no network. Every result is written to DIR as soon as it is known, so that it may be stopped at any time; DIR/summary.md has the
+table for docs/accelerators.md. Stages: doctor; golden files; rollouts and updates, and the same with JAX and Brax where they are
+installed for this accelerator (PEER_PYTHON names a Python that has them); variation by policy gradient of 50 individuals and of 1;
+a short training of each family, twice, whose bytes must be the same. With --backend cpu it is a dry run with small sizes. The exit
+status is 1 if a stage fails or its result is not as required; stages for which no time is left are listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from statusline import duration
+
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(TOOLS)
+GOLDEN = os.path.join(ROOT, "envs", "testdata")
+MOST = 15  # how many times longer the variation of 50 individuals may take than that of 1
+FILES = ("repertoire.npz", "skills.npz")  # of a run, compared byte by byte
+
+
+class Machine:
+    """Runs commands until the deadline and keeps what they print."""
+
+    def __init__(self, qdnb: str, backend: str, out: str, seconds: float) -> None:
+        self.qdnb, self.backend, self.out = os.path.abspath(qdnb), backend, os.path.abspath(out)
+        self.deadline = time.monotonic() + seconds
+        self.rows: list[tuple[str, str, str]] = []  # stage, result, "ok", "FAIL" or "no time"
+        os.makedirs(self.out, exist_ok=True)
+        self.environment = {**os.environ, "QDNB_NO_DOWNLOAD": "1", "QDNB_BACKEND": backend}
+
+    def add(self, stage: str, result: str, state: str = "ok") -> None:
+        self.rows.append((stage, result, state))
+        print(f"{state:<8} {stage}: {result}", flush=True)
+        with open(os.path.join(self.out, "summary.md.part"), "w", encoding="utf-8") as file:
+            file.write("| stage | result | |\n|---|---|---|\n")
+            file.writelines(f"| {a} | {b} | {c} |\n" for a, b, c in self.rows)
+        os.replace(file.name, os.path.join(self.out, "summary.md"))
+
+    def run(self, stage: str, command: list[str], most: float, env: dict[str, str] | None = None) -> str | None:
+        """Returns what a command prints, or None after adding a row that says why there is none."""
+        left = self.deadline - time.monotonic()
+        if left < 5:
+            self.add(stage, "no time left", "no time")
+            return None
+        name = stage.replace(" ", "-").replace(",", "")
+        start = time.monotonic()
+        with open(os.path.join(self.out, name + ".log"), "w+", encoding="utf-8") as log:
+            with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, text=True, env=env or self.environment, cwd=ROOT,
+                                  start_new_session=True) as process:
+                try:
+                    process.wait(min(most, left))
+                except BaseException as error:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    if not isinstance(error, subprocess.TimeoutExpired):
+                        raise
+            log.seek(0)
+            text = log.read()
+        if process.returncode:
+            late = process.returncode == -signal.SIGKILL
+            last = (text.strip().splitlines() or ["it printed nothing"])[-1]
+            self.add(stage, f"ended after {duration(time.monotonic() - start)}" if late else last[:200], "no time" if late else "FAIL")
+            return None
+        return text
+
+    def json(self, stage: str, arguments: list[str], most: float = 120) -> dict | None:
+        text = self.run(stage, [self.qdnb, *arguments, "--backend", self.backend, "--json"], most)
+        return None if text is None else json.loads(text.strip().splitlines()[-1])
+
+
+def peer(machine: Machine, stage: str, script: list[str], field: str, work: float, unit: str) -> None:
+    """Runs a peer's script in a Python whose JAX uses this machine's accelerator."""
+    python = os.environ.get("PEER_PYTHON", "python3")
+    probe = "import jax; print(jax.default_backend())"
+    found = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False).stdout.strip()
+    if found != {"cuda": "gpu"}.get(machine.backend, machine.backend):
+        machine.add(stage, f"{python} has no JAX for {machine.backend}: set PEER_PYTHON", "no peer")
+        return
+    text = machine.run(stage, [python, os.path.join(TOOLS, "peer", script[0]), *script[1:]], 90, dict(os.environ))
+    if text is not None:
+        machine.add(stage, f"{work / json.loads(text.strip().splitlines()[-1])[field]:,.0f} {unit}")
+
+
+def measure(machine: Machine, small: bool) -> None:
+    batch, steps, envs = (16, 20, ("pointmaze", "walker-uni")) if small else (
+        1000, 250, ("ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "pointmaze"))
+    if (found := machine.json("doctor", ["doctor"])) is not None:
+        machine.add("doctor", f"{found['backend']}, {'; '.join(found['devices'])[:200]}")
+
+    files = [os.path.join(GOLDEN, f"onestep_{env}.npz") for env in ("pointmaze", "walker-uni", "ant-uni", "halfcheetah-uni")]
+    files = files[:1] if small else files + [os.path.join(GOLDEN, "traj_walker-uni.npz")]
+    if machine.run("golden files", [machine.qdnb, "verify", *files, "--backend", machine.backend], 120) is not None:
+        machine.add("golden files", f"{len(files)} files PASS")
+
+    updates = 10 if small else 300
+    buffer = "2000" if small else "100000"
+    for learner in ("td3", "sac"):
+        arguments = ["bench", "updates", "--learner", learner, "--steps", str(updates), "--buffer", buffer]
+        if (found := machine.json(f"updates of {learner}", arguments)) is not None:
+            machine.add(f"updates of {learner}", f"{found['updates_per_s']:,.0f} updates/s; compiled in {found['compile_seconds']:.1f} s")
+
+    times = []
+    for individuals in (1, 50):
+        stage = f"variation of {individuals}"
+        found = machine.json(stage, ["bench", "updates", "--learner", "variation", "--steps", "5" if small else "100", "--individuals",
+                                     str(individuals)])
+        if found is not None:
+            times.append(found["best_s"])
+            machine.add(stage, f"{1000 * found['best_s']:.1f} ms")
+    if len(times) == 2:
+        ratio = times[1] / times[0]
+        machine.add("variation of 50 against 1", f"{ratio:.1f} times as long; at most {MOST} is required on an accelerator",
+                    "ok" if ratio <= MOST or small else "FAIL")
+
+    for env in envs:
+        arguments = ["bench", "rollout", "--env", env, "--batch", str(batch), "--steps", str(steps)]
+        if (found := machine.json(f"rollout on {env}", arguments)) is not None:
+            machine.add(f"rollout on {env}", f"{found['env_steps_per_s']:,.0f} env steps/s; compiled in {found['compile_seconds']:.1f} s")
+
+    sizes = ["--set", "hidden=[8,8]", "--set", "cells=64", "--set", "cvt_samples=500"] if small else []
+    for name, arguments in {
+        "neuroevolution": ["--algorithm", "map-elites", "--env", "pointmaze", "--generations", "2" if small else "20", *sizes,
+                           *(["--set", "batch=16", "--set", "episode_length=20"] if small else [])],
+        "reinforcement learning": ["--algorithm", "dads-reward", "--env", "walker-uni", "--env-steps", "200" if small else "3000", *sizes,
+                                   *(["--set", "replay_buffer_size=1000", "--set", "batch_size=16", "--set", "evaluation_states=2",
+                                      "--set", "episode_length=20"] if small else [])],
+    }.items():
+        train_twice(machine, name, arguments)
+
+    peer(machine, "peer: updates of td3", ["updates.py", "td3", "--steps", str(updates)], "best_s", updates, "updates/s")
+    peer(machine, "peer: updates of sac", ["updates.py", "sac", "--steps", str(updates)], "best_s", updates, "updates/s")
+    peer(machine, "peer: rollout on walker-uni", ["brax_rollout.py", "walker-uni", "--batch", str(batch), "--steps", str(steps)],
+         "best_s", batch * steps, "env steps/s")
+
+
+def train_twice(machine: Machine, name: str, arguments: list[str]) -> None:
+    """Trains a run twice from scratch and compares the bytes of what it learned."""
+    sums = []
+    for time_ in ("first", "second"):
+        runs = os.path.join(machine.out, "runs", f"{name}-{time_}".replace(" ", "-"))
+        found = machine.json(f"training by {name}, {time_} time", ["train", *arguments, "--runs", runs, "--fresh", "--quiet"], 120)
+        if found is None:
+            return
+        machine.add(f"training by {name}, {time_} time", f"{found['env_steps']} env steps in {found['seconds']:.1f} s, "
+                    f"{found['compile_seconds']:.1f} s of them compiling")
+        digest = hashlib.sha256()
+        for file in FILES:
+            path = os.path.join(found["run"], file)
+            if os.path.exists(path):
+                with open(path, "rb") as data:
+                    digest.update(data.read())
+        sums.append(digest.hexdigest())
+    same = sums[0] == sums[1]
+    machine.add(f"bytes of {name}", f"sha256 {sums[0][:16]}" + ("" if same else f", then {sums[1][:16]}"), "ok" if same else "FAIL")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("qdnb")
+    parser.add_argument("--backend", default="cuda", choices=("cuda", "tpu", "cpu"))
+    parser.add_argument("--out", default="build/accelerator")
+    parser.add_argument("--seconds", type=float, default=480)
+    options = parser.parse_args()
+    machine = Machine(options.qdnb, options.backend, options.out, options.seconds)
+    try:
+        measure(machine, options.backend == "cpu")
+    except KeyboardInterrupt:
+        print(f"stopped; the results so far are in {options.out}")
+        return 130
+    failed = [row for row in machine.rows if row[2] == "FAIL"]
+    print(f"{len(machine.rows)} results, {len(failed)} failed; summary in {os.path.join(options.out, 'summary.md')}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""aot.py QDNB [--only TEXT] [--record]: compiles the programs of all kinds of runs for an H100 and a TPU v5e that are not there.
+
+It writes the programs with `qdnb programs`, compiles each text once, and counts the nodes, which are kernels, copies and
+collectives, that a run of the program executes, loop by loop. It compares them with the table of docs/accelerators.md and fails if a
+program does not compile, executes more nodes, or waits more often for the host. --record writes the table; --only selects rows by
+a part of "DEVICE RUN". Compiling everything takes about an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+PAGE = os.path.join(os.path.dirname(TOOLS), "docs", "accelerators.md")
+BEGIN, END = "<!-- nodes: written by make aot AOT_ARGS=--record -->", "<!-- end of nodes -->"
+HEADER = ("device", "run", "program", "nodes", "longest loop", "waits", "compile s")
+
+ENVIRONMENTS = ("pointmaze", "ant-uni", "walker-uni", "halfcheetah-uni", "ant-trap", "ant-maze", "ant-omni")
+ALGORITHMS = ("pga-map-elites", "aurora", "pga-aurora", "sac", "dads", "diayn", "dads-reward", "diayn-reward", "smerl-dads", "smerl-diayn")
+# The arguments of `qdnb programs` and the number of devices.
+RUNS = [("map-elites", env, 1) for env in ENVIRONMENTS] + [("ppo", "halfcheetah-hurdles", 1)] + [
+    (algorithm, "ant-uni", 1) for algorithm in ALGORITHMS] + [("adaptation", "ant-uni", 1), ("pga-aurora", "ant-uni", 2)]
+DEVICES = {"h100": "cuda", "v5e": "tpu"}
+
+# Instructions that launch nothing.
+FREE = {"parameter", "get-tuple-element", "tuple", "bitcast", "constant", "after-all", "partition-id", "replica-id", "opt-barrier",
+        "domain"}
+
+
+def computations(hlo: str) -> tuple[dict[str, list[tuple[str, str]]], str]:
+    """Returns the instructions of each computation, as pairs of opcode and text, and the name of the entry computation."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    current, entry = None, ""
+    for line in hlo.splitlines():
+        if head := re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line):
+            current = found.setdefault(head[2], [])
+            entry = head[2] if head[1] else entry
+        elif line.startswith("}"):
+            current = None
+        elif current is not None and (one := re.match(r"\s+(?:ROOT )?%?[\w.\-]+ = (.*)$", line)):
+            if op := re.search(r"(?:^|[\s)}\]])([a-z][\w\-]*)\(", re.sub(r"/\*.*?\*/", "", one[1])):
+                current.append((op[1], one[1]))
+    return found, entry
+
+
+@dataclasses.dataclass
+class Count:
+    nodes: int = 0  # executed by one run of a program
+    loop: tuple[int, int] = (0, 0)  # iterations and nodes per iteration of the loop that executes most
+    waits: int = 0  # loops whose count only the device knows, counted as one iteration
+
+
+def count(hlo: str) -> Count:
+    """Counts the nodes that a compiled program executes."""
+    found, entry = computations(hlo)
+
+    def called(text: str, name: str) -> str:
+        match = re.search(name + r"=%?([\w.\-]+)", text)
+        return match[1] if match else ""
+
+    def walk(name: str) -> Count:
+        total = Count()
+        for op, text in found[name]:
+            if op in FREE or op.endswith("-done"):
+                continue
+            if op == "call":
+                inner, times = walk(called(text, "to_apply")), 1
+            elif op == "while":
+                inner = walk(called(text, "body"))
+                trips = re.search(r'known_trip_count\W+n\W+(\d+)', text)
+                if not trips:  # TPUs leave it to the condition
+                    condition = found.get(called(text, "condition"), [])
+                    bounds = [of for op, of in condition if op == "constant"]
+                    if len(bounds) == 1 and any("direction=LT" in of for _, of in condition):
+                        trips = re.search(r"constant\((\d+)\)", bounds[0])
+                times = int(trips[1]) if trips else 1
+                if not trips:
+                    inner.waits += 1
+                if times * inner.nodes > total.loop[0] * total.loop[1]:
+                    total.loop = (times, inner.nodes)
+                if inner.loop[0] * inner.loop[1] > times * inner.nodes:
+                    total.loop = inner.loop
+            else:
+                total.nodes += 1
+                continue
+            if op == "call" and inner.loop[0] * inner.loop[1] > total.loop[0] * total.loop[1]:
+                total.loop = inner.loop
+            total.nodes += times * inner.nodes
+            total.waits += inner.waits
+        return total
+
+    return walk(entry)
+
+
+Row = collections.namedtuple("Row", ("device", "run", "program", "nodes", "loop", "waits", "seconds"))
+
+
+def read(page: str) -> dict[tuple[str, str, str], Row]:
+    """Returns the rows of the page's table by device, run and program."""
+    rows = {}
+    for line in page.partition(BEGIN)[2].partition(END)[0].splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) == len(HEADER) and cells[3].isdigit():
+            rows[tuple(cells[:3])] = Row(*cells[:3], int(cells[3]), cells[4], int(cells[5]), float(cells[6]))
+    return rows
+
+
+def written(page: str, rows: dict[tuple[str, str, str], Row]) -> str:
+    """Returns the page with a table of the rows."""
+    lines = ["| " + " | ".join(HEADER) + " |", "|---|---|---|---:|---|---:|---:|"]
+    lines += ["| " + " | ".join(str(cell) for cell in rows[key]) + " |" for key in sorted(rows)]
+    before, _, rest = page.partition(BEGIN)
+    return before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + rest.partition(END)[2]
+
+
+def worse(new: Row, old: Row | None) -> str:
+    """Describes how a row is worse than the recorded one, or returns an empty string."""
+    if old is None:
+        return "not in the table: record it with make aot AOT_ARGS=--record"
+    if new.nodes > old.nodes:
+        return f"{new.nodes} nodes, {old.nodes} recorded"
+    if new.waits > old.waits:
+        return f"waits for the host {new.waits} times, {old.waits} recorded"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("qdnb")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--work", default="build/aot")
+    parser.add_argument("--page", default=PAGE)
+    options = parser.parse_args()
+    flags = dict(os.environ)
+    failures, seen = [], {}
+    for device, kind in DEVICES.items():
+        for algorithm, env, devices in RUNS:
+            run = f"{algorithm} {env}" + (f" on {devices} devices" if devices > 1 else "")
+            if options.only not in f"{device} {run}":
+                continue
+            folder = os.path.join(options.work, device, run.replace(" ", "-"))
+            command = [options.qdnb, "programs", "--kind", kind, "--devices", str(devices), "--algorithm", algorithm, "--env", env,
+                       "--out", folder]
+            paths = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            todo = []
+            for path in paths:
+                with open(path, "rb") as file:
+                    text = device.encode() + file.read()
+                if seen.setdefault(hashlib.sha256(text).hexdigest(), path) == path:
+                    todo.append(path)
+            with open(os.path.join(folder, "xla_flags.txt"), encoding="utf-8") as file:
+                flags["XLA_FLAGS"] = file.read()
+            compiler = [".tools/peer-aot/bin/python", os.path.join(TOOLS, "peer", "aot_compile.py"), device, str(devices), folder]
+            left = set(todo)
+            with subprocess.Popen(compiler + todo, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=flags) as process:
+                assert process.stdout is not None
+                for line in process.stdout:
+                    if not line.startswith("{"):
+                        continue
+                    found = json.loads(line)
+                    left.discard(found["path"])
+                    name = os.path.basename(found["path"]).removesuffix(".mlir")
+                    key = (device, run, name)
+                    if "error" in found:
+                        failures.append(f"{' '.join(key)}: {found['error']}")
+                        print("FAIL", failures[-1][:300], flush=True)
+                        continue
+                    with open(os.path.join(folder, name + ".hlo"), encoding="utf-8") as file:
+                        c = count(file.read())
+                    row = Row(*key, c.nodes, f"{c.loop[0]} x {c.loop[1]}" if c.loop[0] else "none", c.waits, found["seconds"])
+                    with open(options.page, encoding="utf-8") as file:
+                        page = file.read()
+                    rows = read(page)
+                    reason = worse(row, rows.get(key))
+                    if options.record:
+                        rows[key] = row
+                        with open(options.page, "w", encoding="utf-8") as file:
+                            file.write(written(page, rows))
+                    elif reason:
+                        failures.append(f"{' '.join(key)}: {reason}")
+                    print(*row, "" if options.record else reason, flush=True)
+            failures += [f"{path}: the compiler ended" for path in sorted(left)]
+    for failure in failures:
+        print("FAIL", failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

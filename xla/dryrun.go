@@ -1,0 +1,141 @@
+package xla
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/stablehlo"
+	"github.com/pkg/errors"
+)
+
+// DryRun returns a platform that needs no device and no plugin. It builds programs as for a kind of
+// XLA backend with the given number of devices, hands the text of each one (StableHLO, what the
+// compiler would get) to write, compiles nothing, and returns zeros from each run. So the programs
+// of a whole run can be inspected, or compiled ahead of time, in seconds.
+func DryRun(kind Kind, devices int, write func(name string, text []byte) error) (*Platform, error) {
+	if kind != CPU && kind != CUDA && kind != TPU {
+		return nil, errors.Errorf("no programs are built for %q: use cpu, cuda or tpu", kind)
+	}
+	if devices < 1 {
+		return nil, errors.Errorf("a dry run needs at least 1 device, not %d", devices)
+	}
+	backend := &dryBackend{unopened: newUnopened(string(kind), devices), devices: devices, write: write}
+	return &Platform{Backend: backend, Kind: kind, Workers: devices}, nil
+}
+
+// dryBackend builds programs and holds buffers without data.
+type dryBackend struct {
+	unopened
+	devices int
+	write   func(name string, text []byte) error
+}
+
+// compile hands the text of a program to write.
+func (d *dryBackend) compile(b *nestingBuilder,
+	text *stablehlo.Builder) (compute.Executable, error) {
+	var all bytes.Buffer
+	if err := text.Write(&all); err != nil {
+		return nil, err
+	}
+	if err := d.write(b.Name(), all.Bytes()); err != nil {
+		return nil, err
+	}
+	e := &dryExecutable{backend: d}
+	for _, of := range []struct {
+		values []compute.Value
+		shapes *[]shapes.Shape
+	}{{b.parameters, &e.inputs}, {b.outputs, &e.outputs}} {
+		for _, value := range of.values {
+			shape, err := b.OpShape(value)
+			if err != nil {
+				return nil, err
+			}
+			*of.shapes = append(*of.shapes, shape)
+		}
+	}
+	return e, nil
+}
+
+// Description implements [compute.Backend].
+func (d *dryBackend) Description() string { return "dry run" }
+
+// NumDevices implements [compute.Backend].
+func (d *dryBackend) NumDevices() int { return d.devices }
+
+// DeviceDescription implements [compute.Backend].
+func (d *dryBackend) DeviceDescription(device compute.DeviceNum) string {
+	return fmt.Sprintf("device %d of a dry run", device)
+}
+
+// HasSharedBuffers implements [compute.DataInterface].
+func (d *dryBackend) HasSharedBuffers() bool { return false }
+
+// BufferFromFlatData implements [compute.DataInterface].
+func (d *dryBackend) BufferFromFlatData(device compute.DeviceNum, _ any,
+	shape shapes.Shape) (compute.Buffer, error) {
+	return &dryBuffer{d, shape, device}, nil
+}
+
+// dryExecutable returns zeros.
+type dryExecutable struct {
+	backend         *dryBackend
+	inputs, outputs []shapes.Shape
+}
+
+// Finalize implements [compute.Executable].
+func (e *dryExecutable) Finalize() {}
+
+// Inputs implements [compute.Executable].
+func (e *dryExecutable) Inputs() (names []string, inputs []shapes.Shape) {
+	return make([]string, len(e.inputs)), e.inputs
+}
+
+// Outputs implements [compute.Executable].
+func (e *dryExecutable) Outputs() []shapes.Shape { return e.outputs }
+
+// Execute implements [compute.Executable]: a parallel program has all devices' inputs.
+func (e *dryExecutable) Execute(inputs []compute.Buffer, _ []bool,
+	_ compute.DeviceNum) (outputs []compute.Buffer, err error) {
+	for device := range len(inputs) / len(e.inputs) {
+		for _, shape := range e.outputs {
+			outputs = append(outputs, &dryBuffer{e.backend, shape, compute.DeviceNum(device)})
+		}
+	}
+	return outputs, nil
+}
+
+// dryBuffer has a shape but no data. It is read as zeros.
+type dryBuffer struct {
+	backend *dryBackend
+	shape   shapes.Shape
+	device  compute.DeviceNum
+}
+
+// Backend implements [compute.Buffer].
+func (b *dryBuffer) Backend() compute.Backend { return b.backend }
+
+// Finalize implements [compute.Buffer].
+func (b *dryBuffer) Finalize() error { return nil }
+
+// Shape implements [compute.Buffer].
+func (b *dryBuffer) Shape() (shapes.Shape, error) { return b.shape, nil }
+
+// DeviceNum implements [compute.Buffer].
+func (b *dryBuffer) DeviceNum() (compute.DeviceNum, error) { return b.device, nil }
+
+// ToFlatData implements [compute.Buffer].
+func (b *dryBuffer) ToFlatData(flat any) error {
+	reflect.ValueOf(flat).Clear()
+	return nil
+}
+
+// Data implements [compute.Buffer].
+func (b *dryBuffer) Data() (any, error) { return nil, errors.New("a dry run shares no memory") }
+
+// CopyToDevice implements [compute.Buffer].
+func (b *dryBuffer) CopyToDevice(device compute.DeviceNum) (compute.Buffer, error) {
+	return &dryBuffer{b.backend, b.shape, device}, nil
+}

@@ -1,0 +1,129 @@
+package xla
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// dryText runs a program with a product and an all-gather without a device and returns its text.
+func dryText(t *testing.T, kind Kind, devices int) string {
+	t.Helper()
+	var names, texts []string
+	p, err := DryRun(kind, devices, func(name string, text []byte) error {
+		names, texts = append(names, name), append(texts, string(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := p.CompileParallel("a product", []Input{{Shape: shapes.Make(dtypes.Float32, 2, 3)},
+		{Shape: shapes.Make(dtypes.Int32)}}, func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{AllGather(graph.Dot(in[0], graph.Transpose(in[0], 0, 1)).Product(), in[1],
+			devices)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Free()
+	x := p.Replicated(func() *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	})
+	out, err := program.Run(x, p.WorkerNumbers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensors.CopyFlatData[float32](out[0][devices-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range got {
+		if x != 0 {
+			t.Errorf("a dry run gives %v, not zeros", got)
+			break
+		}
+	}
+	if len(got) != devices*4 || len(names) != 1 || names[0] != "a_product" {
+		t.Fatalf("%d numbers, programs %q", len(got), names)
+	}
+	return texts[0]
+}
+
+func TestDryRun(t *testing.T) {
+	text := dryText(t, CUDA, 2)
+	for _, part := range []string{"num_replicas = 2", "all_reduce", "dot_general"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the text for two GPUs has no %s:\n%s", part, text)
+		}
+	}
+	for _, wrong := range []func() (*Platform, error){
+		func() (*Platform, error) { return DryRun(Go, 1, nil) },
+		func() (*Platform, error) { return DryRun(TPU, 0, nil) },
+	} {
+		if _, err := wrong(); err == nil {
+			t.Error("no error")
+		}
+	}
+}
+
+// GPUs and TPUs multiply float32 numbers exactly, as docs/determinism.md promises.
+func TestProductsAreExact(t *testing.T) {
+	for _, kind := range []Kind{CUDA, TPU} {
+		text := dryText(t, kind, 1)
+		if strings.Contains(text, "precision DEFAULT") || !strings.Contains(text, "precision HIGHEST") {
+			t.Errorf("a product for %s:\n%s", kind, text)
+		}
+	}
+}
+
+func TestDevicesAreFound(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		kind Kind
+		want bool
+	}{
+		{"dev/nvidia0", CUDA, true}, {"dev/nvidiactl", CUDA, false}, {"dev/accel0", TPU, true},
+		{"dev/vfio/0", TPU, true}, {"dev/vfio/vfio", TPU, false}, {"dev/vfio/0", CUDA, false},
+	} {
+		root := t.TempDir()
+		path := filepath.Join(root, c.file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got := hasDevice(root, c.kind); got != c.want {
+			t.Errorf("with %s, a device of kind %s is found: %v", c.file, c.kind, got)
+		}
+	}
+}
+
+// A plugin gets only the flags that it knows, and the user's take precedence.
+func TestFlagsForGPUs(t *testing.T) {
+	const flag = "xla_gpu_deterministic_ops"
+	plugin := filepath.Join(t.TempDir(), "plugin.so")
+	write := func(text string) {
+		if err := os.WriteFile(plugin, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ plugin, before, after string }{
+		{"another plugin", "", ""},
+		{strings.Repeat("x", 1<<20-10) + flag + "...", "", "--" + flag + "=true"},
+		{flag, "--" + flag + "=false", "--" + flag + "=false"},
+	} {
+		t.Setenv("XLA_FLAGS", c.before)
+		write(c.plugin)
+		setFlags(CUDA, plugin)
+		if got := os.Getenv("XLA_FLAGS"); got != c.after {
+			t.Errorf("flags %q become %q, not %q", c.before, got, c.after)
+		}
+	}
+}
