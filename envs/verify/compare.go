@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -111,10 +113,4 @@ func counted(c column, counts []bool, got, want []float32) numbers {
 }
 
 // every returns counts for all of n parts.
-func every(n int) []bool {
-	counts := make([]bool, n)
-	for i := range counts {
-		counts[i] = true
-	}
-	return counts
-}
+func every(n int) []bool { return slices.Repeat([]bool{true}, n) }

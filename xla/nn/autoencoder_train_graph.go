@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -47,10 +48,7 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 
 // Apply returns (x - mean) / deviation for x [..., F].
 func (n Normaliser) Apply(x *Node) *Node {
-	dims := make([]int, x.Rank())
-	for i := range dims {
-		dims[i] = 1
-	}
+	dims := slices.Repeat([]int{1}, x.Rank())
 	dims[len(dims)-1] = n.Mean.Shape().Dimensions[0]
 	return Div(Sub(x, Reshape(n.Mean, dims...)), Reshape(n.Deviation, dims...))
 }

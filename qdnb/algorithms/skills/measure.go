@@ -107,10 +107,7 @@ func (m *measuring) empty(s *Search, params int) error {
 	if err != nil {
 		return err
 	}
-	none := make([]float32, cells)
-	for i := range none {
-		none[i] = float32(math.Inf(-1))
-	}
+	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
 	m.passive = xla.Pack(func(in []*graph.Node) passive {
 		return passive{in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
 	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
