@@ -65,8 +65,8 @@ type contact struct {
 }
 
 // repeats reports whether next is the next copy of the last capsule of c: an equal one, spacing
-// further along x, where no capsule of c's body can touch two. Only the nearest copy then needs to
-// be looked at.
+// further along x, where no capsule of c's body can touch two. Spring dynamics then need to look at
+// the nearest copy alone.
 func (c *contact) repeats(next contact) bool {
 	at, spacing := next.otherCenter, next.otherCenter[0]-c.otherCenter[0]
 	if c.copies > 0 {
@@ -116,7 +116,7 @@ func (s *System) prepareContacts() {
 					case b.Fixed:
 						c.otherCenter = cb.Position.rounded().plus(s.fixed[ib].position)
 						c.other, c.otherRadius = cb.half(), f32(cb.Radius)
-						if n := len(walls); n == 0 || !walls[n-1].repeats(c) {
+						if n := len(walls); m.Dynamics != Spring || n == 0 || !walls[n-1].repeats(c) {
 							walls = append(walls, c)
 						}
 					case ia < ib:
