@@ -197,8 +197,8 @@ func (s *Search) Step() (scoring.Outcome, error) {
 	return outcome, nil
 }
 
-// Columns names the numbers in [scoring.Outcome].Extra: the losses of the learner, and the size and maximum
-// fitness of an archive that is not measured itself.
+// Columns names the numbers in [scoring.Outcome].Extra: the losses of the learner, and the size and
+// maximum fitness of an archive that is not measured itself.
 func (s *Search) Columns() []string {
 	var names []string
 	if s.method.Learner != nil {

@@ -208,8 +208,8 @@ func Upload(p *xla.Platform, rows npz.Array) (none xla.Array, err error) {
 		return none, err
 	}
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
-		return none, errors.Errorf("skills must have shape [skills, parameters] with at least one skill, "+
-			"not %v", rows.Shape)
+		return none, errors.Errorf("skills must have shape [skills, parameters] with at least one "+
+			"skill, not %v", rows.Shape)
 	}
 	if err := p.CheckMemory(4 * int64(len(flat))); err != nil {
 		return none, err

@@ -31,11 +31,11 @@ func DefaultSlice(kind xla.Kind, batch, params int) int {
 // Plan says which episodes an [Evaluator] plays.
 type Plan struct {
 	Policies int
-	// Episodes is the number of episodes, each from an initial state of its own: episode i is played by
-	// policy i mod Policies. 0 is one episode per policy.
+	// Episodes is the number of episodes, each from an initial state of its own: episode i is played
+	// by policy i mod Policies. 0 is one episode per policy.
 	Episodes int
-	// States is the number of initial states that all policies share, instead of Episodes: episode i is
-	// played by policy i / States from initial state i mod States. The results for a policy do not
+	// States is the number of initial states that all policies share, instead of Episodes: episode i
+	// is played by policy i / States from initial state i mod States. The results for a policy do not
 	// depend on the other policies.
 	States    int
 	Slice     int // policies rolled out together; 0: [DefaultSlice]
