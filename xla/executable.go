@@ -47,8 +47,8 @@ func (v Sharded) Free() {
 	}
 }
 
-// executable is the flat form of a [Program]: a graph compiled for given shapes. Equal executables of
-// a process share the compiled code.
+// executable is the flat form of a [Program]: a graph compiled for given shapes. Equal executables
+// of a process share the compiled code.
 type executable struct {
 	Name string
 	// CompileTime is the time to build the graph and, if no equal program existed, to compile it.
