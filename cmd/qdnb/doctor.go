@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -118,11 +120,7 @@ func (d diagnosis) printFound() {
 		fmt.Printf("module    %s %s\n", module, d.Modules[module])
 	}
 	for _, kind := range []string{"cuda", "tpu", "cpu"} {
-		path := d.Plugins[kind]
-		if path == "" {
-			path = "none"
-		}
-		fmt.Printf("plugin    %-5s %s\n", kind, path)
+		fmt.Printf("plugin    %-5s %s\n", kind, cmp.Or(d.Plugins[kind], "none"))
 	}
 	fmt.Printf("cache     %s\n", d.Cache)
 	if p := d.Programs; p.Folder != "" {
@@ -152,10 +150,8 @@ func modules(paths ...string) map[string]string {
 	versions := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
-			for _, path := range paths {
-				if dep.Path == path {
-					versions[path] = dep.Version
-				}
+			if slices.Contains(paths, dep.Path) {
+				versions[dep.Path] = dep.Version
 			}
 		}
 	}

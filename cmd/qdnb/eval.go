@@ -60,13 +60,8 @@ func (c *evalCmd) Run(ctx context.Context) error {
 	if c.Episodes < 1 {
 		return fmt.Errorf("--episodes must be 1 or more, not %d", c.Episodes)
 	}
-	spec := qdnb.PlaySpec{Episodes: c.Episodes, Seed: c.Seed, Backend: c.Backend}
-	if c.Skill != nil {
-		spec.Skills = []int{*c.Skill}
-	}
-	if c.Cell != nil {
-		spec.Cells = []int{*c.Cell}
-	}
+	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Episodes: c.Episodes,
+		Seed: c.Seed, Backend: c.Backend}
 	if spec.Environment, spec.Conditions, err = c.environment(run); err != nil {
 		return err
 	}

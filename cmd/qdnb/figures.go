@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +13,6 @@ import (
 	"example.com/qdnb/internal/names"
 	"example.com/qdnb/qdnb/paper"
 	"example.com/qdnb/qdnb/paper/results"
-	"example.com/qdnb/qdnb/plot/tables"
 )
 
 type figuresCmd struct {
@@ -89,16 +89,16 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 			return nil, names.Unknown("experiment", experiment, results.Experiments())
 		}
 	}
-	items := paper.Items()
-	if len(c.Only) > 0 {
-		items = nil
-		for _, id := range c.Only {
-			item, err := paper.Find(id)
-			if err != nil {
-				return nil, err
-			}
-			items = append(items, item)
+	var items []paper.Item
+	for _, id := range c.Only {
+		item, err := paper.Find(id)
+		if err != nil {
+			return nil, err
 		}
+		items = append(items, item)
+	}
+	if len(c.Only) == 0 {
+		items = paper.Items()
 	}
 	items = slices.DeleteFunc(items, func(item paper.Item) bool {
 		return len(c.Experiment) > 0 && !slices.ContainsFunc(item.Experiments,
@@ -113,14 +113,11 @@ func (c *figuresCmd) items() ([]paper.Item, error) {
 
 // data opens the experiments folder. The folder may be missing if no item needs runs.
 func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
-	dir := c.In
-	if dir == "" {
-		dir = paper.Folder()
-	}
+	dir := cmp.Or(c.In, paper.Folder())
 	needed := slices.ContainsFunc(items,
 		func(item paper.Item) bool { return len(item.Experiments) > 0 })
-	if _, err := os.Stat(filepath.Join(dir, paper.PlanFile)); !needed && errors.Is(err,
-		fs.ErrNotExist) {
+	_, err := os.Stat(filepath.Join(dir, paper.PlanFile))
+	if !needed && errors.Is(err, fs.ErrNotExist) {
 		return &paper.Data{Tables: new(results.Tables), Dir: dir}, nil
 	}
 	return paper.Open(dir)
@@ -128,24 +125,20 @@ func (c *figuresCmd) data(items []paper.Item) (*paper.Data, error) {
 
 // make writes the files of an item and returns their paths.
 func (c *figuresCmd) make(data *paper.Data, item paper.Item) (paths []string, err error) {
+	var made interface{ Save(path string) error }
 	formats := c.Tables
-	var save func(path string) error
 	if item.Figure != nil {
-		figure, err := item.Figure(data)
-		if err != nil {
-			return nil, err
-		}
-		formats, save = c.Format, figure.Save
+		formats = c.Format
+		made, err = item.Figure(data)
 	} else {
-		var table *tables.Table
-		if table, err = item.Table(data); err != nil {
-			return nil, err
-		}
-		save = table.Save
+		made, err = item.Table(data)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, format := range formats {
 		path := filepath.Join(c.Out, item.ID+"."+format)
-		if err := save(path); err != nil {
+		if err := made.Save(path); err != nil {
 			return paths, err
 		}
 		paths = append(paths, path)

@@ -52,6 +52,14 @@ func (r *runArg) find() (*runs.Run, error) {
 	return runs.LoadFrom(r.folder(), cmp.Or(r.Target, r.Named))
 }
 
+// given lists the number of a flag; none if it is not set.
+func given(flag *int) []int {
+	if flag == nil {
+		return nil
+	}
+	return []int{*flag}
+}
+
 // point is a flag value of two coordinates.
 type point [2]float64
 
@@ -62,8 +70,7 @@ func (p *point) UnmarshalText(text []byte) error {
 	p[0], wrong[0] = strconv.ParseFloat(x, 64)
 	p[1], wrong[1] = strconv.ParseFloat(y, 64)
 	if errors.Join(wrong[:]...) != nil {
-		return errors.New("want two coordinates, as in 10,30, not " + strconv.Quote(string(
-			text)))
+		return fmt.Errorf("want two coordinates, as in 10,30, not %q", text)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -99,13 +100,11 @@ func resume(run *runs.Run) string {
 
 // shellWord quotes a word if a shell would not take it literally.
 func shellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <=
-			'9' || strings.ContainsRune(
-			"=,._/:+-", r)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+	if plainWord.MatchString(word) {
 		return word
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return quote(word)
 }
+
+// plainWord matches the words that a shell takes literally.
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9=,._/:+-]+$`)

@@ -39,12 +39,11 @@ type showCmd struct {
 // Run prints the numbers, and draws figures or writes a page.
 func (c *showCmd) Run(ctx context.Context) error {
 	watch := c.HTML != "" || c.GIF != "" || c.Cell != nil || c.Skill != nil
-	if c.HTML != "" && c.GIF != "" {
+	switch {
+	case c.HTML != "" && c.GIF != "":
 		return errors.New("--html and --gif are mutually exclusive")
-	}
-	if watch && c.JSON {
-		return errors.New("--json writes no page: drop it, or drop --html, --cell and " +
-			"--skill")
+	case watch && c.JSON:
+		return errors.New("--json writes no page: drop it, or drop --html, --cell and --skill")
 	}
 	run, err := c.find()
 	if err != nil {
@@ -53,10 +52,7 @@ func (c *showCmd) Run(ctx context.Context) error {
 	if c.JSON {
 		return printJSON(run)
 	}
-	dir := c.Figures
-	if dir == "" {
-		dir = filepath.Join(run.Dir, "figures")
-	}
+	dir := cmp.Or(c.Figures, filepath.Join(run.Dir, "figures"))
 	if watch {
 		return c.watch(ctx, run, dir)
 	}
@@ -70,27 +66,23 @@ func (c *showCmd) Run(ctx context.Context) error {
 
 // watch records the selected episodes and writes the page.
 func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
-	if run.Config.Algorithm == protocol.Adaptation {
-		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used",
-			run.Name())
-	}
-	if c.Cell != nil && c.Skill != nil {
-		return errors.New("--cell and --skill are mutually exclusive")
-	}
 	controller := run.Config.Algorithm == protocol.HierarchicalControl
-	if controller && (c.Cell != nil || c.Skill != nil) {
-		return fmt.Errorf("%s selects skills itself: drop --cell and --skill",
-			run.Name())
+	switch {
+	case run.Config.Algorithm == protocol.Adaptation:
+		return fmt.Errorf("%s has no skills of its own: name the run whose skills it used", run.Name())
+	case c.Cell != nil && c.Skill != nil:
+		return errors.New("--cell and --skill are mutually exclusive")
+	case controller && (c.Cell != nil || c.Skill != nil):
+		return fmt.Errorf("%s selects skills itself: drop --cell and --skill", run.Name())
 	}
-	spec := qdnb.PlaySpec{Seed: c.Seed, Archived: c.Archived, Backend: c.Backend}
+	spec := qdnb.PlaySpec{Skills: given(c.Skill), Cells: given(c.Cell), Seed: c.Seed,
+		Archived: c.Archived, Backend: c.Backend}
 	path, alone := c.HTML, true
 	switch {
 	case controller:
 	case c.Cell != nil:
-		spec.Cells = []int{*c.Cell}
 		path = cmp.Or(path, filepath.Join(dir, fmt.Sprintf("cell-%d.html", *c.Cell)))
 	case c.Skill != nil:
-		spec.Skills = []int{*c.Skill}
 		path = cmp.Or(path, filepath.Join(dir, fmt.Sprintf("skill-%d.html", *c.Skill)))
 	case run.HasSkills():
 		alone = false
@@ -102,9 +94,7 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 		spec.Cells, alone = cells, false
 	}
 	bar := progress.NewBar("films", false)
-	spec.Progress = func(done, all int) {
-		bar.Update(float64(done)/float64(all), fmt.Sprintf("%d of %d", done, all))
-	}
+	spec.Progress = counter(bar, "")
 	recording, err := qdnb.Play(ctx, run, spec)
 	if err != nil {
 		return err
@@ -123,10 +113,8 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 			return err
 		}
 	}
-	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return err
-	}
-	if err := page.Save(path); err != nil {
+	size, err := save(path, page.Save)
+	if err != nil {
 		return err
 	}
 	if alone {
@@ -134,12 +122,30 @@ func (c *showCmd) watch(ctx context.Context, run *runs.Run, dir string) error {
 	} else {
 		fmt.Printf("films          %d of %s\n", len(films), run.Name())
 	}
+	fmt.Printf("page           %s (%d kB)\n", path, size/1000)
+	return nil
+}
+
+// counter returns a function that shows on a bar how much of some work is done.
+func counter(bar *progress.Bar, unit string) func(done, all int) {
+	return func(done, all int) {
+		bar.Update(float64(done)/float64(all), fmt.Sprintf("%s%d of %d", unit, done, all))
+	}
+}
+
+// save writes a file, in a folder that it creates if needed, and returns its size in bytes.
+func save(path string, write func(path string) error) (int64, error) {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return 0, err
+	}
+	if err := write(path); err != nil {
+		return 0, err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	fmt.Printf("page           %s (%d kB)\n", path, info.Size()/1000)
-	return nil
+	return info.Size(), nil
 }
 
 // pageLimit is the size in bytes up to which a page has films of all cells unless --films says
@@ -165,8 +171,7 @@ func (c *showCmd) cells(run *runs.Run) ([]int, error) {
 	}
 	filled := len(r.Filled())
 	fmt.Fprintf(os.Stderr, "filming %d of %d cells: the page takes at most %.1f MB\n", len(cells),
-		filled,
-		float64(viewer.PageSize(run, len(cells)))/1e6)
+		filled, float64(viewer.PageSize(run, len(cells)))/1e6)
 	if len(cells) < filled && c.Films == 0 {
 		fmt.Fprintf(os.Stderr, "films of all cells may take %.1f MB: use --films %d to include them\n",
 			float64(viewer.PageSize(run, filled))/1e6, filled)
@@ -192,24 +197,16 @@ func evenly(cells []int, n int) []int {
 // saveGIF writes films as an animation: a large one of a single film.
 func saveGIF(path string, films []*scene.Film, alone bool) error {
 	bar := progress.NewBar("animation", false)
-	a := viewer.Animation{Progress: func(done, all int) {
-		bar.Update(float64(done)/float64(all), fmt.Sprintf("frame %d of %d", done, all))
-	}}
+	a := viewer.Animation{Progress: counter(bar, "frame ")}
 	if alone {
 		a.Width, a.Height = 480, 360
 	}
-	if err := makeFolder(filepath.Dir(path)); err != nil {
-		return err
-	}
-	if err := viewer.SaveGIF(path, films, a); err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
+	size, err := save(path, func(path string) error { return viewer.SaveGIF(path, films, a) })
 	if err != nil {
 		return err
 	}
 	bar.Done("drawn")
-	fmt.Printf("animation      %s (%d kB)\n", path, info.Size()/1000)
+	fmt.Printf("animation      %s (%d kB)\n", path, size/1000)
 	return nil
 }
 
@@ -221,58 +218,67 @@ type drawing struct {
 
 // drawings returns the figures that a run has data for. An imported policy with skills has none: it
 // has no repertoire and was not evaluated. An unfinished run is drawn from its newest state.
-func drawings(ctx context.Context, run *runs.Run) ([]drawing, error) {
+func drawings(ctx context.Context, run *runs.Run) (list []drawing, err error) {
 	if !run.Status.Finished && !logged(run) {
 		return nil, nil
 	}
+	add := func(name string, make func() (*figures.Figure, error)) {
+		list = append(list, drawing{name, make})
+	}
 	switch run.Config.Algorithm {
 	case protocol.Adaptation:
-		return []drawing{{"adaptation", func() (*figures.Figure,
-			error) {
-			return figures.Adaptation(run)
-		}}}, nil
+		add("adaptation", func() (*figures.Figure, error) { return figures.Adaptation(run) })
+		return list, nil
 	case protocol.HierarchicalControl:
-		return drawingsOfControl(ctx, run), nil
+		add("control", func() (*figures.Figure, error) {
+			return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
+				"hurdles_mean", "policy_loss", "value_loss", "entropy")
+		})
+		if run.Status.Finished {
+			add("episode", func() (*figures.Figure, error) {
+				recording, err := qdnb.Play(ctx, run, qdnb.PlaySpec{})
+				if err != nil {
+					return nil, err
+				}
+				return recording.Trajectories()
+			})
+		}
+		return list, nil
 	}
-	var list []drawing
 	newest, err := run.Newest()
 	if err != nil {
 		return nil, err
 	}
-	// Maps need two descriptor dimensions. A checkpoint does not record the descriptor limits of a
-	// custom environment.
-	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || slices.Contains(envs.Names(),
-		run.Config.Env))
+	// Maps need two descriptor dimensions. The descriptor limits of a custom environment are unknown:
+	// a checkpoint does not record them.
+	known := slices.Contains(envs.Names(), run.Config.Env)
+	maps := newest != nil && newest.Dims == 2 && (newest.Lower != nil || known)
 	if maps {
-		list = append(list, drawing{"repertoire",
-			func() (*figures.Figure, error) { return figures.Repertoire(run) }})
+		add("repertoire", func() (*figures.Figure, error) { return figures.Repertoire(run) })
 	}
 	if newest != nil || !run.Status.Finished {
 		axis := figures.Evaluations
 		if run.HasSkills() { // the learner counts environment steps
 			axis = figures.EnvSteps
 		}
-		list = append(list, drawing{"metrics", func() (*figures.Figure, error) {
+		add("metrics", func() (*figures.Figure, error) {
 			return figures.Metrics([]*runs.Run{run}, axis, figures.Minutes)
-		}})
+		})
 	}
 	snapshots, err := run.Snapshots()
 	if err != nil {
 		return nil, err
 	}
 	if maps && len(snapshots) > 0 {
-		list = append(list, drawing{"snapshots",
-			func() (*figures.Figure, error) { return figures.Snapshots(run, 5) }})
+		add("snapshots", func() (*figures.Figure, error) { return figures.Snapshots(run, 5) })
 	}
-	// the descriptor limits of a custom environment are unknown
-	if run.HasSkills() && slices.Contains(envs.Names(), run.Config.Env) {
+	if run.HasSkills() && known {
 		skills, err := run.Skills()
 		if err != nil {
 			return nil, err
 		}
 		if skills.Steps() > 0 {
-			list = append(list, drawing{"trajectories",
-				func() (*figures.Figure, error) { return figures.SkillTrajectories(run) }})
+			add("trajectories", func() (*figures.Figure, error) { return figures.SkillTrajectories(run) })
 		}
 	}
 	return list, nil
@@ -285,25 +291,6 @@ func logged(run *runs.Run) bool {
 	}
 	table, err := run.Metrics()
 	return err != nil || len(table.Rows) > 0
-}
-
-// drawingsOfControl returns the figures of a meta-controller: its learning curves, and an episode
-// once it is complete.
-func drawingsOfControl(ctx context.Context, run *runs.Run) []drawing {
-	list := []drawing{{"control", func() (*figures.Figure, error) {
-		return figures.Columns([]*runs.Run{run}, figures.EnvSteps, "fitness_mean", "fitness_max",
-			"hurdles_mean", "policy_loss", "value_loss", "entropy")
-	}}}
-	if run.Status.Finished {
-		list = append(list, drawing{"episode", func() (*figures.Figure, error) {
-			recording, err := qdnb.Play(ctx, run, qdnb.PlaySpec{})
-			if err != nil {
-				return nil, err
-			}
-			return recording.Trajectories()
-		}})
-	}
-	return list
 }
 
 // draw saves the figures of a run and returns their paths.

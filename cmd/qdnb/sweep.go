@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,7 +121,7 @@ func (c *sweepRunCmd) Run(ctx context.Context) error {
 	} else {
 		failed = experiments.Run(ctx, lines, o)
 	}
-	if c.Out == "" || isInterrupted(failed) {
+	if c.Out == "" || errors.Is(failed, qdnb.ErrInterrupted) {
 		return failed
 	}
 	if err := writeResults(c.Runs, lines, c.Out); err != nil && failed == nil { // writes what there is
@@ -135,17 +136,13 @@ var arrayVariables = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"}
 func indexOf(text string) (int, error) {
 	from := "--index"
 	if text == "auto" {
-		text = ""
-		for _, name := range arrayVariables {
-			if value := os.Getenv(name); value != "" {
-				from, text = name, value
-				break
-			}
-		}
-		if text == "" {
+		i := slices.IndexFunc(arrayVariables, func(name string) bool { return os.Getenv(name) != "" })
+		if i < 0 {
 			return 0, fmt.Errorf("--index=auto reads %s, and neither is set: this is not a "+
 				"task of a job array", strings.Join(arrayVariables, " or "))
 		}
+		from = arrayVariables[i]
+		text = os.Getenv(from)
 	}
 	index, err := strconv.Atoi(text)
 	if err != nil {
@@ -200,8 +197,8 @@ func (c *sweepStatusCmd) Run() error {
 		}{c.Plan, c.Runs, total, list})
 	}
 	for _, s := range states {
-		if c.All || s.Status == sweep.Running || s.Status == sweep.Interrupted || s.Status ==
-			sweep.Broken {
+		notable := []sweep.Status{sweep.Running, sweep.Interrupted, sweep.Broken}
+		if c.All || slices.Contains(notable, s.Status) {
 			fmt.Printf("%5d  %-11s %4.0f %%  %s%s\n", s.Index, s.Status, 100*s.Fraction, s.Name(), remark(s))
 		}
 	}
@@ -212,8 +209,8 @@ func (c *sweepStatusCmd) Run() error {
 		}
 	}
 	fmt.Println(strings.Join(counts, ", "))
-	fmt.Printf("so far  %s\n", amount(total.EnvSteps,
-		time.Duration(total.Seconds*float64(time.Second))))
+	spent := time.Duration(total.Seconds * float64(time.Second))
+	fmt.Printf("so far  %s\n", amount(total.EnvSteps, spent))
 	if total.Count[sweep.Done] < total.Lines {
 		unknown := ""
 		if total.Left.Unknown > 0 {
@@ -270,5 +267,3 @@ func writeResults(root string, lines []sweep.Line, dir string) error {
 	}
 	return err
 }
-
-func isInterrupted(err error) bool { return errors.Is(err, qdnb.ErrInterrupted) }

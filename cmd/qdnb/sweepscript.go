@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -60,9 +61,7 @@ func (c *sweepScriptCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	if c.Name == "" {
-		c.Name = "qdnb-" + lines[0].Experiment
-	}
+	c.Name = cmp.Or(c.Name, "qdnb-"+lines[0].Experiment)
 	switch {
 	case !jobName.MatchString(c.Name):
 		return fmt.Errorf("--name %q: use up to 52 lower-case letters, digits and -", c.Name)
@@ -79,10 +78,8 @@ func (c *sweepScriptCmd) Run() error {
 			return err
 		}
 	} else {
-		if c.Plan, c.Runs = filepath.Join("/data", filepath.Base(inCluster.Plan)),
-			inCluster.Runs; c.Runs == "" {
-			c.Runs = "/data/runs"
-		}
+		c.Plan = filepath.Join("/data", filepath.Base(inCluster.Plan))
+		c.Runs = cmp.Or(inCluster.Runs, "/data/runs")
 		if c.Parallel == 0 {
 			c.Parallel = min(8, len(lines))
 		}

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"time"
 
@@ -66,34 +66,24 @@ func (c *trainCmd) Run(ctx context.Context) error {
 // budget returns the limits set by the flags. A limit that is given must be positive; a limit that
 // is not given does not apply.
 func (c *trainCmd) budget() (b runs.Budget, err error) {
-	for _, limit := range []struct {
-		name  string
-		given *int64
-		of    *int64
-	}{{"generations", c.Generations, &b.Generations}, {"evaluations", c.Evaluations, &b.Evaluations},
-		{"env-steps", c.EnvSteps, &b.EnvSteps}} {
-		if limit.given == nil {
-			continue
-		}
-		if *limit.of = *limit.given; *limit.of < 1 {
-			return b, fmt.Errorf("--%s must be 1 or more, not %d: omit it for no limit",
-				limit.name, *limit.of)
-		}
+	err = cmp.Or(
+		limit("generations", "1 or more", c.Generations, &b.Generations),
+		limit("evaluations", "1 or more", c.Evaluations, &b.Evaluations),
+		limit("env-steps", "1 or more", c.EnvSteps, &b.EnvSteps),
+		limit("time", "more than 0", c.Time, &b.Time),
+		limit("cpu-time", "more than 0", c.CPUTime, &b.CPU))
+	return b, err
+}
+
+// limit sets a limit of a budget if its flag is given.
+func limit[T int64 | time.Duration](flag, want string, given, of *T) error {
+	if given == nil {
+		return nil
 	}
-	for _, limit := range []struct {
-		name  string
-		given *time.Duration
-		of    *time.Duration
-	}{{"time", c.Time, &b.Time}, {"cpu-time", c.CPUTime, &b.CPU}} {
-		if limit.given == nil {
-			continue
-		}
-		if *limit.of = *limit.given; *limit.of <= 0 {
-			return b, fmt.Errorf("--%s must be more than 0, not %v: omit it for no limit",
-				limit.name, *limit.of)
-		}
+	if *of = *given; *of <= 0 {
+		return fmt.Errorf("--%s must be %s, not %v: omit it for no limit", flag, want, *of)
 	}
-	return b, nil
+	return nil
 }
 
 // result is the last line of `qdnb train --json`.
@@ -126,14 +116,11 @@ func printJSON(run *runs.Run) error {
 		Run: run.Dir, Algorithm: run.Config.Algorithm, Env: run.Config.Env, Seed: run.Config.Seed,
 		Generations: s.Generation, Evaluations: s.Evaluations, EnvSteps: s.EnvSteps,
 		PaperSteps: results.PaperSteps(run.Config.Algorithm, run.Config.Env), Seconds: s.Seconds,
-		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds,
+		CompileSeconds: s.CompileSeconds, CPUSeconds: s.CPUSeconds, MaxFitness: finite(s.MaxFitness),
 		Coverage: s.Coverage, QDScore: s.QDScore, Backend: s.Backend, Finished: s.Finished,
 	}
 	if ratio := stepsRatio(run); ratio > 0 {
 		r.StepsRatio = &ratio
-	}
-	if !math.IsInf(s.MaxFitness, 0) {
-		r.MaxFitness = &s.MaxFitness
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
@@ -148,11 +135,10 @@ func hyperparameters(c runs.Config, verbose bool) string {
 
 // stepsRatio is a run's environment steps divided by the paper's; 0 if the paper's are unknown.
 func stepsRatio(run *runs.Run) float64 {
-	paper := results.PaperSteps(run.Config.Algorithm, run.Config.Env)
-	if paper == 0 {
-		return 0
+	if paper := results.PaperSteps(run.Config.Algorithm, run.Config.Env); paper > 0 {
+		return float64(run.Status.EnvSteps) / float64(paper)
 	}
-	return float64(run.Status.EnvSteps) / float64(paper)
+	return 0
 }
 
 func printRun(run *runs.Run, verbose bool) {

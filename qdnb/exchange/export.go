@@ -39,13 +39,7 @@ type ExportSpec struct {
 //
 // A repertoire has the arrays genotypes, fitnesses, descriptors and centroids.
 func Export(run *runs.Run, s ExportSpec) (map[string][]int, error) {
-	given := 0
-	for _, is := range []bool{s.Skill != nil, s.Cell != nil, s.Repertoire} {
-		if is {
-			given++
-		}
-	}
-	if given > 1 {
+	if s.Skill != nil && s.Cell != nil || s.Repertoire && (s.Skill != nil || s.Cell != nil) {
 		return nil, errors.New("--skill, --cell and --repertoire are mutually exclusive: give " +
 			"one of them")
 	}

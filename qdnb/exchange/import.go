@@ -92,31 +92,27 @@ func Import(s ImportSpec) (*runs.Run, error) {
 	return s.importRepertoire(env)
 }
 
-// defaults returns the paper's settings.
-func (s ImportSpec) defaults(env envs.Spec) importSettings {
+// assign sets target, which contains settings, to the paper's defaults and then as s.Set says. It
+// rejects invalid values.
+func (s ImportSpec) assign(env envs.Spec, settings *importSettings, target any) error {
 	base := evolution.DefaultMapElites(env)
-	return importSettings{base.Hidden, base.EpisodeLength}
-}
-
-// check rejects invalid values.
-func (s importSettings) check(env envs.Spec) error {
-	base := evolution.DefaultMapElites(env)
-	base.Hidden, base.EpisodeLength = s.Hidden, s.EpisodeLength
+	*settings = importSettings{base.Hidden, base.EpisodeLength}
+	if err := runs.Set(target, s.Set...); err != nil {
+		return err
+	}
+	base.Hidden, base.EpisodeLength = settings.Hidden, settings.EpisodeLength
 	return base.Check()
 }
 
 // importPolicy imports a policy. count is the paper's number of skills, 0 for a policy without.
 func (s ImportSpec) importPolicy(in envs.Env, count int) (*runs.Run, error) {
 	env := in.Spec()
-	settings := skillSettings{s.defaults(env), count}
+	settings := skillSettings{Skills: count}
 	var target any = &settings
-	if settings.Skills == 0 {
+	if count == 0 {
 		target = &settings.importSettings // without the field skills
 	}
-	if err := runs.Set(target, s.Set...); err != nil {
-		return nil, err
-	}
-	if err := settings.check(env); err != nil {
+	if err := s.assign(env, &settings.importSettings, target); err != nil {
 		return nil, err
 	}
 	if least := min(1, count); settings.Skills < least || settings.Skills > maxSkills {
@@ -158,11 +154,8 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if spec.Descriptor.Kind == envs.None {
 		return nil, errors.Errorf("%s has no descriptor, which a repertoire needs", spec.Name)
 	}
-	settings := s.defaults(spec)
-	if err := runs.Set(&settings, s.Set...); err != nil {
-		return nil, err
-	}
-	if err := settings.check(spec); err != nil {
+	var settings importSettings
+	if err := s.assign(spec, &settings, &settings); err != nil {
 		return nil, err
 	}
 	task := scoring.NewTask(env, settings.Hidden, settings.EpisodeLength)
@@ -181,26 +174,27 @@ func (s ImportSpec) importRepertoire(env envs.Env) (*runs.Run, error) {
 	if cells == 0 {
 		return nil, errors.Errorf("%s has no cells", s.Repertoire)
 	}
+	policies := fmt.Sprintf("policies of %s with hidden layers of %v", s.Env, settings.Hidden)
 	for _, part := range []struct {
 		name, unit, of string
 		width          int
 	}{
-		{"genotypes", "parameters", fmt.Sprintf("policies of %s with hidden layers of %v", s.Env,
-			settings.Hidden), r.Params},
+		{"genotypes", "parameters", policies, r.Params},
 		{"descriptors", "components", "descriptors of " + s.Env, r.Dims},
 		{"centroids", "components", "descriptors of " + s.Env, r.Dims},
 	} {
-		if shape := arrays[part.name].Shape; !slices.Equal(shape, []int{cells, part.width}) {
-			hint := ""
-			if part.name == "genotypes" && shape[0] == cells {
-				if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
-					hint = "; they fit with " + hint
-				}
-			}
-			return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
-				"%d %s%s",
-				s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width, part.unit, hint)
+		shape, hint := arrays[part.name].Shape, ""
+		if slices.Equal(shape, []int{cells, part.width}) {
+			continue
 		}
+		if part.name == "genotypes" && shape[0] == cells {
+			if hint = fittingHidden(shape[1], spec.Observations, spec.Actions); hint != "" {
+				hint = "; they fit with " + hint
+			}
+		}
+		return nil, errors.Errorf("%s: %s has shape %v, not [%d %d]: it has %d fitnesses, and %s have "+
+			"%d %s%s", s.Repertoire, part.name, shape, cells, part.width, cells, part.of, part.width,
+			part.unit, hint)
 	}
 	if err := clean(r); err != nil {
 		return nil, errors.WithMessage(err, s.Repertoire)
@@ -249,8 +243,8 @@ func (s ImportSpec) write(env envs.Spec, settings importedSettings, status runs.
 	if err != nil {
 		return nil, err
 	}
-	status.Finished, status.Backend, status.Version, status.Descriptor = true, "imported", session.Version(),
-		env.Descriptor.Components
+	status.Finished, status.Backend, status.Version = true, "imported", session.Version()
+	status.Descriptor = env.Descriptor.Components
 	return runs.Import(s.Runs, config, func(w *runs.Writer) error {
 		if err := w.Begin(-1, session.Columns...); err != nil {
 			return err

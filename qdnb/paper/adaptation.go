@@ -13,20 +13,6 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-var adaptationItems = []Item{
-	{ID: "figure-4",
-		Title: "Few-shot adaptation: best fitness under changed gravity, a changed leg and moved " +
-			"targets",
-		Experiments: []string{results.ExperimentAdaptation}, Figure: Adaptation},
-	{ID: "figure-13", Title: "Fitness gain under changed gravity and a changed leg",
-		Experiments: []string{results.ExperimentAdaptation}, Figure: AdaptationGain},
-	{ID: "figure-16", Title: "Few-shot adaptation with and without the task's reward",
-		Experiments: []string{results.ExperimentReward}, Figure: RewardAdaptation},
-	{ID: "figure-18", Title: "Few-shot adaptation and hurdles, interquartile means",
-		Experiments: []string{results.ExperimentAdaptation, results.ExperimentHurdles},
-		Figure:      AdaptationIQM},
-}
-
 // gaits are the environments whose gravity and legs change.
 var gaits = protocol.Gaits()
 
@@ -93,26 +79,25 @@ func (d *Data) rewardLabels() []string {
 // is empty if no targets were moved but other perturbations were evaluated.
 func AdaptationTargets(data *Data) (*tables.Table, error) {
 	labels := data.adaptedLabels(results.ExperimentAdaptation)
-	var places [][2]float64
-	scores := map[string]map[[2]float64][]float64{} // by label and target position, one per seed
-	for _, label := range labels {
-		scores[label] = map[[2]float64][]float64{}
-		for _, a := range data.Adapted {
-			if a.Label != label || a.Experiment != results.ExperimentAdaptation || a.Perturbation !=
-				results.Target {
-				continue
-			}
-			for _, v := range a.Values {
-				place := [2]float64{v.X, v.Y}
-				if !slices.Contains(places, place) {
-					places = append(places, place)
-				}
-				scores[label][place] = append(scores[label][place], v.Score)
-			}
-		}
-	}
 	if len(labels) == 0 {
 		return nil, noRuns(results.ExperimentAdaptation)
+	}
+	var places [][2]float64
+	scores := map[string]map[[2]float64][]float64{} // by label and target position, one per seed
+	for _, a := range data.Adapted {
+		if a.Experiment != results.ExperimentAdaptation || a.Perturbation != results.Target {
+			continue
+		}
+		if scores[a.Label] == nil {
+			scores[a.Label] = map[[2]float64][]float64{}
+		}
+		for _, v := range a.Values {
+			place := [2]float64{v.X, v.Y}
+			if !slices.Contains(places, place) {
+				places = append(places, place)
+			}
+			scores[a.Label][place] = append(scores[a.Label][place], v.Score)
+		}
 	}
 	table := &tables.Table{Caption: "Best fitness on ant-maze by target position (m), " +
 		"median over seeds", Header: []string{"method"}}
@@ -244,14 +229,13 @@ func (d *Data) adaptedLabels(experiment string) []string {
 		return nil
 	}
 	var labels []string
-	for _, label := range d.Labels() {
-		if slices.ContainsFunc(d.Adapted, func(a results.Adapted) bool {
-			return a.Label == label && (experiment == "" || a.Experiment == experiment)
-		}) {
-			labels = append(labels, label)
+	for _, a := range d.Adapted {
+		if experiment == "" || a.Experiment == experiment {
+			labels = append(labels, a.Label)
 		}
 	}
-	return labels
+	slices.SortFunc(labels, protocol.CompareMethods)
+	return slices.Compact(labels)
 }
 
 // adaptation makes the panels of figure 4 for some labels.

@@ -66,8 +66,7 @@ func Comparisons(data *Data, pairs ...[2]string) (*tables.Table, error) {
 		"A is the probability that a seed of the first method has the larger score. 0.5 is no " +
 			"difference; 0.71 and 0.29 are conventionally large ones.",
 		fmt.Sprintf("P is from the two-sided Mann-Whitney test, uncorrected for multiple tests; "+
-			"bold: below %g. %s", significance,
-			seedRange(data, methods, envs)),
+			"bold: below %g. %s", significance, seedRange(data, methods, envs)),
 	}
 	return table, nil
 }
@@ -111,8 +110,7 @@ func overallPanel(data *Data) (figures.IntervalPanel, error) {
 	}
 	if len(panel.Rows) == 0 {
 		return panel, fmt.Errorf("no method has runs on all of %v: make them with "+
-			"experiments.Prepare(%q)",
-			envs, results.ExperimentTraining)
+			"experiments.Prepare(%q)", envs, results.ExperimentTraining)
 	}
 	return panel, nil
 }

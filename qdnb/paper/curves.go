@@ -12,21 +12,6 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 )
 
-var curveItems = []Item{
-	{ID: "figure-5", Title: "Return of the meta-controller on hurdles",
-		Experiments: []string{results.ExperimentHurdles}, Figure: Hurdles},
-	{ID: "figure-6", Title: "Metrics over time: medians and quartiles of seeds",
-		Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverTime},
-	{ID: "figure-7", Title: "Metrics over environment steps, quality-diversity methods",
-		Experiments: []string{results.ExperimentTraining},
-		Figure:      CurvesOverStepsQD},
-	{ID: "figure-8", Title: "Metrics over environment steps, reinforcement-learning methods",
-		Experiments: []string{results.ExperimentTraining}, Figure: CurvesOverStepsRL},
-	{ID: "figure-15", Title: "Coverage over time with and without prior",
-		Experiments: []string{results.ExperimentPrior},
-		Figure:      PriorCoverage},
-}
-
 // The paper's methods and environments, in its order. Figures of curves have a row for each
 // environment.
 var (
@@ -235,9 +220,10 @@ func firstEvaluation(curve []results.Point) float64 {
 func news(curve []results.Point) []results.Point {
 	var kept []results.Point
 	for i, p := range curve {
-		if i == 0 || i == len(curve)-1 || p.MaxFitness != curve[i-1].MaxFitness || p.Coverage !=
-			curve[i-1].Coverage ||
-			p.QDScore != curve[i-1].QDScore {
+		same := func(q results.Point) bool {
+			return p.MaxFitness == q.MaxFitness && p.Coverage == q.Coverage && p.QDScore == q.QDScore
+		}
+		if i == 0 || i == len(curve)-1 || !same(curve[i-1]) {
 			kept = append(kept, p)
 		}
 	}

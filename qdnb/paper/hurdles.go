@@ -18,14 +18,6 @@ const (
 	IQM
 )
 
-// String returns the aggregate's name in figures.
-func (a Aggregate) String() string {
-	if a == IQM {
-		return "interquartile mean"
-	}
-	return "median"
-}
-
 // Of returns the aggregate of a sample; see [stats.Median] and [stats.IQM].
 func (a Aggregate) Of(x []float64) float64 {
 	if a == IQM {

@@ -9,12 +9,6 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// illustrationItems are the paper's drawings, which need no runs.
-var illustrationItems = []Item{
-	{ID: "figure-1", Title: "The environments, and the perturbations of the adaptation experiments",
-		Figure: func(*Data) (*figures.Figure, error) { return Environments() }},
-}
-
 // Picture size of figure 1 in pixels.
 const (
 	pictureWidth  = 400

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/envs/catalog"
@@ -10,41 +11,6 @@ import (
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/runs"
 )
-
-var mapItems = []Item{
-	{ID: "figure-2", Title: "Repertoires of all methods at the end of training",
-		Experiments: []string{results.ExperimentTraining},
-		Figure:      Repertoires},
-	{ID: "figure-9", Title: "Trajectories of the skills of DADS+REWARD on ant-omni",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure,
-			error) {
-			return SkillWays(d, "ant-omni", "dads-reward")
-		}},
-	{ID: "figure-10", Title: "Trajectories of the skills of DIAYN+REWARD and DADS+REWARD on ant-trap",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return SkillWays(d, "ant-trap", "diayn-reward", "dads-reward")
-		}},
-	{ID: "figure-11", Title: "Repertoires of the first half of training on ant-trap",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return Intermediate(d, "ant-trap", "map-elites", "pga-map-elites", "dads-reward")
-		}},
-	{ID: "figure-12a", Title: "Repertoires of the first half of training on halfcheetah-uni",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return Intermediate(d, "halfcheetah-uni", "map-elites", "smerl-diayn")
-		}},
-	{ID: "figure-12b", Title: "Repertoires of the first half of training on ant-omni",
-		Experiments: []string{results.ExperimentTraining},
-		Figure: func(d *Data) (*figures.Figure, error) {
-			return Intermediate(d, "ant-omni", "pga-map-elites", "dads-reward")
-		}},
-	{ID: "figure-17", Title: "Repertoires and skill trajectories with and without prior",
-		Experiments: []string{results.ExperimentPrior},
-		Figure:      Prior},
-}
 
 // mapEnvs are the paper's environments with a two-dimensional descriptor, in its order.
 var mapEnvs = protocol.Where(
@@ -101,26 +67,22 @@ func RepertoiresWithin(d *Data, ranges map[string][2]float64) (*figures.Figure, 
 func table(rows [][]*figures.Cells, methods, envs []string) figures.Grid {
 	var g figures.Grid
 	var filled []int // columns
-	for j := range envs {
-		for _, row := range rows {
-			if row[j] != nil {
-				filled = append(filled, j)
-				g.ColumnTitles = append(g.ColumnTitles, envs[j])
-				break
-			}
+	has := func(c *figures.Cells) bool { return c != nil }
+	for j, env := range envs {
+		if slices.ContainsFunc(rows, func(row []*figures.Cells) bool { return has(row[j]) }) {
+			filled, g.ColumnTitles = append(filled, j), append(g.ColumnTitles, env)
 		}
 	}
 	for i, row := range rows {
+		if !slices.ContainsFunc(row, has) {
+			continue
+		}
 		var maps []figures.Map
-		some := false
 		for _, j := range filled {
 			maps = append(maps, row[j])
-			some = some || row[j] != nil
 		}
-		if some {
-			g.Maps = append(g.Maps, maps)
-			g.RowTitles = append(g.RowTitles, figures.MethodName(methods[i]))
-		}
+		g.Maps = append(g.Maps, maps)
+		g.RowTitles = append(g.RowTitles, figures.MethodName(methods[i]))
 	}
 	return g
 }

@@ -80,11 +80,12 @@ func shows(a *figures.Arena, part float64) bool {
 	holds := func(x, y []float64) bool {
 		return within(x, part*a.Lower[0], part*a.Upper[0]) && within(y, part*a.Lower[1], part*a.Upper[1])
 	}
-	return !slices.ContainsFunc(a.Walls, func(w figures.Rect) bool {
-		return !holds([]float64{w.X0,
-			w.X1}, []float64{w.Y0, w.Y1})
-	}) &&
-		!slices.ContainsFunc(a.Paths, func(p figures.Path) bool { return !holds(p.X, p.Y) })
+	for _, w := range a.Walls {
+		if !holds([]float64{w.X0, w.X1}, []float64{w.Y0, w.Y1}) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(a.Paths, func(p figures.Path) bool { return !holds(p.X, p.Y) })
 }
 
 // within reports whether values are between limits. A lower limit of 0, such as that of x in
@@ -113,12 +114,8 @@ func Prior(d *Data) (*figures.Figure, error) {
 				continue
 			}
 			cells, err := d.finalCells(run)
-			if err != nil {
-				failed = err
-				continue
-			}
-			arena, err := d.ways(run)
-			if err != nil {
+			arena, wrong := d.ways(run)
+			if err = cmp.Or(err, wrong); err != nil {
 				failed = err
 				continue
 			}
@@ -148,9 +145,7 @@ func (d *Data) medianCoverage(algorithm string, prior bool) *results.Trained {
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(found, func(a, b results.Trained) int {
-		return cmp.Compare(a.Coverage,
-			b.Coverage)
-	})
+	slices.SortStableFunc(found,
+		func(a, b results.Trained) int { return cmp.Compare(a.Coverage, b.Coverage) })
 	return &found[(len(found)-1)/2]
 }

@@ -326,13 +326,3 @@ func TestPrior(t *testing.T) {
 		t.Errorf("nothing is trained: %v", err)
 	}
 }
-
-// Without data, every item says in one line what is missing.
-func TestMapItemsOfNothing(t *testing.T) {
-	for _, item := range mapItems {
-		if _, err := item.Figure(newMapFolder(t).data); err == nil || !strings.Contains(err.Error(),
-			item.Experiments[0]) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", item.ID, err)
-		}
-	}
-}

@@ -12,13 +12,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"example.com/qdnb/qdnb/paper/results"
 	"example.com/qdnb/qdnb/paper/sweep"
-	"example.com/qdnb/qdnb/plot/figures"
-	"example.com/qdnb/qdnb/plot/tables"
 	"example.com/qdnb/qdnb/runs"
 )
 
@@ -89,64 +85,4 @@ var errNoData = errors.New("there are no runs: open an experiments folder with p
 // Run opens a run by its name.
 func (d *Data) Run(name string) (*runs.Run, error) {
 	return runs.Open(filepath.Join(d.Dir, RunsFolder, name))
-}
-
-// Item is a figure or a table of the paper.
-type Item struct {
-	ID    string // "figure-2", "table-1", or "figure-12a"
-	Title string // one-line description
-	// Experiments are the experiments whose runs it needs, as in [results.Experiments]; none for items
-	// that need no runs.
-	Experiments []string
-	Figure      func(*Data) (*figures.Figure, error) // nil for a table
-	Table       func(*Data) (*tables.Table, error)   // nil for a figure
-}
-
-// Items lists the paper's figures, then its tables, by number.
-func Items() []Item {
-	items := slices.Concat(illustrationItems, settingItems, mapItems, scoreItems, curveItems,
-		adaptationItems, sensitivityItems)
-	slices.SortStableFunc(items, func(a, b Item) int { return compareID(a.ID, b.ID) })
-	return items
-}
-
-// Find returns the item with an ID such as "figure-2". It also accepts "Figure 2" and "fig 2".
-func Find(id string) (Item, error) {
-	wanted := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(id)), " ", "-")
-	if rest, ok := strings.CutPrefix(wanted, "fig-"); ok {
-		wanted = "figure-" + rest
-	}
-	items := Items()
-	names := make([]string, len(items))
-	for i, item := range items {
-		if item.ID == wanted {
-			return item, nil
-		}
-		names[i] = item.ID
-	}
-	return Item{}, fmt.Errorf("the paper has no figure or table %q; it has %s", id,
-		strings.Join(names, ", "))
-}
-
-// compareID orders figures before tables, then by number, and 12a before 12b.
-func compareID(a, b string) int {
-	kindA, numberA, partA := cutID(a)
-	kindB, numberB, partB := cutID(b)
-	if kindA != kindB {
-		return strings.Compare(kindA, kindB)
-	}
-	if numberA != numberB {
-		return numberA - numberB
-	}
-	return strings.Compare(partA, partB)
-}
-
-func cutID(id string) (kind string, number int, part string) {
-	kind, rest, _ := strings.Cut(id, "-")
-	end := 0
-	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
-		number = 10*number + int(rest[end]-'0')
-		end++
-	}
-	return kind, number, rest[end:]
 }

@@ -33,40 +33,48 @@ type PublishedScore struct {
 //go:embed published_scores.csv
 var publishedCSV string
 
-var publishedScores = sync.OnceValues(func() ([]PublishedScore,
-	error) {
+var publishedScores = sync.OnceValues(func() ([]PublishedScore, error) {
 	return parsePublished(publishedCSV)
 })
 
 // parsePublished reads the table of published numbers.
-func parsePublished(text string) ([]PublishedScore, error) {
+func parsePublished(text string) (list []PublishedScore, err error) {
+	err = readTable(text, "table,metric,method,env,mean,median,std,iqm,printed,note",
+		func(row []string) (err error) {
+			p := PublishedScore{Metric: results.Metric(row[1]), Method: row[2], Env: row[3],
+				Printed: row[8], Note: row[9]}
+			if p.Table, err = strconv.Atoi(row[0]); err != nil {
+				return err
+			}
+			for k, target := range []*float64{&p.Mean, &p.Median, &p.Std, &p.IQM} {
+				if *target = math.NaN(); row[4+k] == "" {
+					continue
+				}
+				if *target, err = strconv.ParseFloat(row[4+k], 64); err != nil {
+					return err
+				}
+			}
+			list = append(list, p)
+			return nil
+		})
+	return list, err
+}
+
+// readTable calls parse with the rows of a CSV table that has the given header.
+func readTable(text, header string, parse func(row []string) error) error {
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	header := []string{"table", "metric", "method", "env", "mean", "median", "std", "iqm", "printed",
-		"note"}
-	if len(lines) == 0 || !slices.Equal(lines[0], header) {
-		return nil, fmt.Errorf("the header is not %s", strings.Join(header, ","))
+	if len(lines) == 0 || strings.Join(lines[0], ",") != header {
+		return fmt.Errorf("the header is not %s", header)
 	}
-	var list []PublishedScore
-	for i, line := range lines[1:] {
-		p := PublishedScore{Metric: results.Metric(line[1]), Method: line[2], Env: line[3],
-			Printed: line[8], Note: line[9]}
-		if p.Table, err = strconv.Atoi(line[0]); err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+2, err)
+	for i, row := range lines[1:] {
+		if err := parse(row); err != nil {
+			return fmt.Errorf("line %d: %w", i+2, err)
 		}
-		for k, target := range []*float64{&p.Mean, &p.Median, &p.Std, &p.IQM} {
-			if *target = math.NaN(); line[4+k] == "" {
-				continue
-			}
-			if *target, err = strconv.ParseFloat(line[4+k], 64); err != nil {
-				return nil, fmt.Errorf("line %d: %w", i+2, err)
-			}
-		}
-		list = append(list, p)
 	}
-	return list, nil
+	return nil
 }
 
 // Published returns the numbers of a table of the paper: 1 and 9 (max fitness and QD score), 8

@@ -107,8 +107,7 @@ func CompareOrder(d *Data) (*tables.Table, error) {
 	}
 	table.Rows = append(table.Rows, tables.Row(mean...))
 	table.Notes = []string{"1: the paper's order; 0: no relation; -1: the reverse order. " +
-		seedRange(d,
-			methods, envs)}
+		seedRange(d, methods, envs)}
 	return table, nil
 }
 

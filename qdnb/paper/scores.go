@@ -8,21 +8,6 @@ import (
 	"example.com/qdnb/qdnb/stats"
 )
 
-var scoreItems = []Item{
-	{ID: "table-1", Title: "Maximum fitness and QD score after training",
-		Experiments: []string{results.ExperimentTraining}, Table: Scores},
-	{ID: "table-8", Title: "Environment steps of training",
-		Experiments: []string{results.ExperimentTraining}, Table: Steps},
-	{ID: "table-9", Title: "Maximum fitness and QD score with their spread over seeds",
-		Experiments: []string{results.ExperimentTraining},
-		Table:       ScoresWithStd},
-	{ID: "table-10",
-		Title:       "Maximum fitness and QD score of skill discovery without the task's reward",
-		Experiments: []string{results.ExperimentReward}, Table: Unsupervised},
-	{ID: "table-11", Title: "Mean, median and interquartile mean of maximum fitness and QD score",
-		Experiments: []string{results.ExperimentTraining}, Table: Aggregates},
-}
-
 // scoreMetrics are the metrics of the paper's tables, by their names there.
 var scoreMetrics = []struct {
 	name string

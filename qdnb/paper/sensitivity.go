@@ -12,14 +12,6 @@ import (
 	"example.com/qdnb/qdnb/plot/tables"
 )
 
-var sensitivityItems = []Item{
-	{ID: "figure-3", Title: "QD score over the hyperparameters of MAP-Elites and DADS+REWARD",
-		Experiments: []string{results.ExperimentSensitivity}, Figure: Sensitivity},
-	{ID: "figure-14",
-		Title:       "QD score over the hyperparameters of MAP-Elites and DADS+REWARD, by setting",
-		Experiments: []string{results.ExperimentSensitivity}, Figure: SensitivityInFull},
-}
-
 // sensitivityEnvs are the environments of the grids, in the paper's order.
 var sensitivityEnvs = protocol.GridEnvironments()
 

@@ -1,33 +1,20 @@
 package paper
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"example.com/qdnb/envs/catalog"
 	"example.com/qdnb/qdnb/paper/protocol"
 	"example.com/qdnb/qdnb/plot/figures"
 	"example.com/qdnb/qdnb/plot/tables"
 )
-
-var settingItems = []Item{
-	{ID: "table-2", Title: "Components shared by the methods", Table: withoutRuns(Components)},
-	{ID: "table-3", Title: "Target positions of ant-maze in few-shot adaptation",
-		Table: withoutRuns(MazeTargets)},
-	{ID: "table-4", Title: "Hyperparameters of DIAYN, DADS and SMERL", Table: hyperparameters(4)},
-	{ID: "table-5", Title: "Hyperparameters of MAP-Elites", Table: hyperparameters(5)},
-	{ID: "table-6", Title: "Hyperparameters of PGA-MAP-Elites", Table: hyperparameters(6)},
-	{ID: "table-7", Title: "Hyperparameters of AURORA", Table: hyperparameters(7)},
-}
-
-// withoutRuns adapts a table that needs no runs.
-func withoutRuns(table func() *tables.Table) func(*Data) (*tables.Table, error) {
-	return func(*Data) (*tables.Table, error) { return table(), nil }
-}
 
 // hyperparameters returns the table function of one of the tables 4 to 7.
 func hyperparameters(number int) func(*Data) (*tables.Table, error) {
@@ -114,135 +101,52 @@ func (h Hyperparameter) On(env string) string {
 	return h.Value
 }
 
-// Hyperparameters in several tables.
-var (
-	rewarded  = rlMethods
-	selective = protocol.With("smerl")
-
-	episodes = Hyperparameter{Name: "episode length", Setting: "episode_length", Value: "250",
-		Values: map[string]string{"ant-maze": "500"}}
-	cells = Hyperparameter{Name: "cells of the repertoire", Setting: "cells", Value: "1024",
-		Printed: true}
-	samples = Hyperparameter{Name: "points of its tessellation", Setting: "cvt_samples",
-		Value: "50000"}
-	policies = Hyperparameter{Name: "hidden layers of policies", Setting: "hidden",
-		Value: "[256,256]", Printed: true}
-	isoSigma = Hyperparameter{Name: "iso sigma σ₁", Setting: "iso_sigma", Value: "0.005",
-		Printed: true}
-	lineSigma = Hyperparameter{Name: "line sigma σ₂", Setting: "line_sigma", Value: "0.05",
-		Printed: true}
-)
-
-// hyperparameterTables are the paper's tables by number.
+// hyperparameterTables are the captions and methods of the paper's tables by number.
 var hyperparameterTables = map[int]struct {
 	caption string
 	methods []string
-	rows    []Hyperparameter
 }{
-	4: {"Hyperparameters of DIAYN, DADS and SMERL",
-		slices.Concat(rlMethods, protocol.Unrewarded()), []Hyperparameter{
-			{Name: "parallel environments", Setting: "env_batch_size", Value: "200", Printed: true},
-			{Name: "batch size", Setting: "batch_size", Value: "256", Printed: true},
-			{Name: "learning rate", Setting: "learning_rate", Value: "0.0003", Printed: true},
-			{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
-			{Name: "entropy coefficient α", Setting: "alpha_init", Value: "0.1", Printed: true},
-			{Name: "fixed α", Setting: "fix_alpha", Value: "true"},
-			{Name: "target network update rate τ", Setting: "tau", Value: "0.005"},
-			{Name: "updates per transition", Setting: "grad_updates_per_step", Value: "1"},
-			{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
-			{Name: "hidden layers of actor and critics", Setting: "hidden", Value: "[256,256]",
-				Printed: true},
-			{Name: "hidden layers of discriminator or dynamics", Setting: "diversity_hidden",
-				Value: "[256,256]", Printed: true},
-			{Name: "skills", Setting: "num_skills", Value: "5", Printed: true},
-			{Name: "reward scaling κ", Setting: "reward_scaling", Value: "1", Printed: true,
-				Values: map[string]string{"ant-uni": "10", "walker-uni": "10", "halfcheetah-uni": "5"},
-				Note: "on walker-uni the paper prints 1, its code has 10 (the default; --constants paper " +
-					"takes 1)"},
-			{Name: "diversity reward scale β", Setting: "diversity_reward_scale", Value: "2", Printed: true,
-				Values: map[string]string{"ant-omni": "4", "ant-maze": "3"}, Only: rewarded},
-			{Name: "diversity on whole observations", Setting: "descriptor_full_state", Value: "false",
-				Printed: true,
-				Values:  map[string]string{"ant-uni": "true", "walker-uni": "true", "halfcheetah-uni": "true"}},
-			{Name: "SMERL's target R*", Setting: "smerl_target", Printed: true, Only: selective,
-				Values: map[string]string{
-					"ant-trap": "450", "ant-maze": "-6820", "pointmaze": "-66", "ant-uni": "1700",
-					"ant-omni": "249", "walker-uni": "1180",
-					"halfcheetah-uni": "2050"}},
-			{Name: "SMERL's margin ε", Setting: "smerl_margin", Printed: true, Only: selective,
-				Values: map[string]string{
-					"ant-trap": "45", "ant-maze": "682", "pointmaze": "6.6", "ant-uni": "170", "ant-omni": "24.9",
-					"walker-uni":      "118",
-					"halfcheetah-uni": "205"}},
-			episodes,
-			cells,
-			{Name: "steps between evaluations", Setting: "evaluation_interval", Value: "100000",
-				Printed: true},
-			{Name: "steps between early evaluations", Setting: "early_interval", Value: "0", Here: "5000",
-				Note: "0 in plans at scale paper; 5000 by default, to get results from short runs"},
-			{Name: "episodes per skill and evaluation", Setting: "evaluation_states", Value: "40"},
-		}},
-	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}, []Hyperparameter{
-		{Name: "policies per generation", Setting: "batch", Value: "1000", Printed: true},
-		isoSigma, lineSigma, cells, samples, policies, episodes,
-	}},
-	6: {"Hyperparameters of PGA-MAP-Elites", protocol.With("pga"),
-		[]Hyperparameter{
-			{Name: "policies per generation", Setting: "batch", Value: "100", Printed: true},
-			{Name: "fraction of genetic variation", Setting: "isoline_share", Value: "0.5", Printed: true},
-			isoSigma, lineSigma,
-			{Name: "critic steps per generation", Setting: "num_critic_training_steps", Value: "300",
-				Printed: true},
-			{Name: "gradient steps per offspring", Setting: "num_pg_training_steps", Value: "100",
-				Printed: true},
-			{Name: "learning rate of offspring", Setting: "policy_learning_rate", Value: "0.001",
-				Printed: true},
-			{Name: "learning rate of critics", Setting: "critic_learning_rate", Value: "0.0003",
-				Printed: true},
-			{Name: "learning rate of the greedy actor", Setting: "greedy_learning_rate", Value: "0.0003"},
-			{Name: "noise of target actions", Setting: "policy_noise", Value: "0.2", Printed: true},
-			{Name: "clip of target noise", Setting: "noise_clip", Value: "0.5", Printed: true},
-			{Name: "discount γ", Setting: "discount", Value: "0.99", Printed: true},
-			{Name: "reward scaling", Setting: "reward_scaling", Value: "1", Printed: true},
-			{Name: "batch size", Setting: "transitions_batch_size", Value: "256"},
-			{Name: "target network update rate τ", Setting: "soft_tau_update", Value: "0.005"},
-			{Name: "critic steps per actor step", Setting: "policy_delay", Value: "2"},
-			{Name: "replay buffer", Setting: "replay_buffer_size", Value: "1000000"},
-			{Name: "hidden layers of critics", Setting: "critic_hidden", Value: "[256,256]", Printed: true},
-			cells, samples, policies, episodes,
-		}},
-	7: {"Hyperparameters of AURORA", protocol.With("aurora"), []Hyperparameter{
-		{Name: "dimensions of the learned descriptor", Setting: "latent", Value: "5", Printed: true},
-		{Name: "initial distance threshold", Setting: "threshold", Value: "0.2", Printed: true},
-		{Name: "archive capacity", Setting: "capacity", Value: "1024"},
-		{Name: "policies per generation", Setting: "batch", Value: "1000", Only: []string{"aurora"},
-			Note: "100 for PGA-AURORA"},
-		isoSigma, lineSigma,
-		{Name: "content of sequences", Setting: "observation", Value: `"only_sd"`, Printed: true,
-			Values: map[string]string{"ant-uni": `"no_sd"`, "walker-uni": `"no_sd"`,
-				"halfcheetah-uni": `"no_sd"`},
-			Note: "only_sd: positions; no_sd: observations"},
-		{Name: "steps between sequence elements", Setting: "sampling", Value: "10"},
-		{Name: "features per observation", Setting: "max_observation", Value: "25",
-			Note: "the paper says full state"},
-		{Name: "generations per loop", Setting: "loop", Value: "10"},
-		{Name: "auto-encoder epochs, loops up to 100", Setting: "epochs", Value: "100"},
-		{Name: "auto-encoder epochs, later loops", Setting: "late_epochs", Value: "25"},
-		{Name: "auto-encoder batch size", Setting: "training_batch", Value: "128"},
-		{Name: "auto-encoder learning rate", Setting: "ae_learning_rate", Value: "0.0001"},
-		cells, samples,
-		{Name: policies.Name, Setting: policies.Setting, Value: policies.Value},
-		{Name: episodes.Name, Setting: episodes.Setting, Value: episodes.Value, Values: episodes.Values,
-			Note: "on pointmaze the published code has 200, which the paper's scores do not fit"},
-	}},
+	4: {"Hyperparameters of DIAYN, DADS and SMERL", slices.Concat(rlMethods, protocol.Unrewarded())},
+	5: {"Hyperparameters of MAP-Elites", []string{"map-elites"}},
+	6: {"Hyperparameters of PGA-MAP-Elites", protocol.With("pga")},
+	7: {"Hyperparameters of AURORA", protocol.With("aurora")},
 }
+
+// publishedHyperparameters has the rows of all tables. Its exceptions are values by environment.
+//
+//go:embed published_hyperparameters.csv
+var publishedHyperparameters string
+
+// parseHyperparameters reads the rows of the tables by number.
+var parseHyperparameters = sync.OnceValues(func() (map[int][]Hyperparameter, error) {
+	rows := map[int][]Hyperparameter{}
+	err := readTable(publishedHyperparameters,
+		"table,name,setting,value,exceptions,source,only,here,note", func(row []string) error {
+			number, err := strconv.Atoi(row[0])
+			h := Hyperparameter{Name: row[1], Setting: row[2], Value: row[3], Values: map[string]string{},
+				Printed: row[5] == "paper", Here: row[7], Note: row[8]}
+			if row[6] != "" {
+				h.Only = strings.Fields(row[6])
+			}
+			for _, exception := range strings.Fields(row[4]) {
+				env, value, _ := strings.Cut(exception, "=")
+				h.Values[env] = value
+			}
+			rows[number] = append(rows[number], h)
+			return err
+		})
+	return rows, err
+})
 
 // Hyperparameters returns the rows of one of the paper's tables 4 to 7 and the methods it covers: 4
 // DIAYN, DADS and SMERL with and without reward, 5 MAP-Elites, 6 PGA-MAP-Elites, 7 AURORA.
 // PGA-AURORA uses tables 6 and 7. Other tables return nothing.
 func Hyperparameters(table int) (rows []Hyperparameter, methods []string) {
-	p := hyperparameterTables[table]
-	return slices.Clone(p.rows), slices.Clone(p.methods)
+	all, err := parseHyperparameters()
+	if err != nil { // cannot happen: tests parse the file
+		return nil, nil
+	}
+	return slices.Clone(all[table]), slices.Clone(hyperparameterTables[table].methods)
 }
 
 // HyperparameterTable returns one of the paper's tables 4 to 7; see [Hyperparameters]. Other

@@ -1,9 +1,8 @@
 package bench
 
 import (
-	"context"
+	"fmt"
 	"math"
-	"time"
 
 	"github.com/pkg/errors"
 
@@ -12,87 +11,81 @@ import (
 	"example.com/qdnb/xla"
 )
 
+// Adaptation times the evaluations of qdnb.Adapt. Random policies with two hidden layers of 256
+// units play episodes under the first Values of the paper's gravity multipliers.
+type Adaptation struct {
+	Env      string `json:"env" default:"ant-uni" help:"Environment."`
+	Policies int    `json:"policies" default:"64" help:"Number of distinct policies."`
+	Episodes int    `json:"episodes" default:"4" help:"Episodes per policy and gravity."`
+	Values   int    `json:"values" default:"5" help:"Number of gravity multipliers, starting at 0.25."`
+	Steps    int    `json:"steps" default:"250" help:"Control steps per episode."`
+	Repeats  int    `json:"-" default:"3" help:"Runs to time; the fastest is reported."`
+}
+
 // AdaptationTiming is the result of [Adaptation].
 type AdaptationTiming struct {
-	Env               string  `json:"env"`
+	Adaptation
 	Backend           string  `json:"backend"`
 	Workers           int     `json:"workers"`
-	Policies          int     `json:"policies"`
-	Episodes          int     `json:"episodes"` // per policy and value
-	Batch             int     `json:"batch"`    // policies times episodes
-	Slice             int     `json:"slice"`    // episodes rolled out together
-	Values            int     `json:"values"`   // of gravity
-	Steps             int     `json:"steps"`
+	Batch             int     `json:"batch"`   // policies times episodes
+	Slice             int     `json:"slice"`   // episodes rolled out together
 	BestSeconds       float64 `json:"best_s"`  // all values, best of the repeats
 	WholeSeconds      float64 `json:"whole_s"` // compilation and the first repeat
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
-// AdaptationSpec configures [Adaptation].
-type AdaptationSpec struct {
-	Env      string
-	Policies int
-	Episodes int
-	Values   int
-	Steps    int
-	Repeats  int
-	Backend  string // see [xla.Open]
+func (t AdaptationTiming) String() string {
+	return fmt.Sprintf("%s on %s, %d workers: %d policies, %d episodes under each of %d values, "+
+		"%d steps\n", t.Env, t.Backend, t.Workers, t.Policies, t.Episodes, t.Values, t.Steps) +
+		fmt.Sprintf("first run       %8.3f s, including compilation\n", t.WholeSeconds) +
+		fmt.Sprintf("later runs      %8.4f s (best of %d)   %.0f environment steps/s\n",
+			t.BestSeconds, max(1, t.Repeats), t.EnvStepsPerSecond)
 }
 
-// Adaptation times the evaluations of qdnb.Adapt. Random policies with two hidden layers of 256
-// units play episodes under the first s.Values of the paper's gravity multipliers.
-func Adaptation(s AdaptationSpec) (AdaptationTiming, error) {
+// Measure implements [Benchmark].
+func (b Adaptation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	values := envs.GravityMultiplier.Values()
-	if s.Values < 1 || s.Values > len(values) {
-		return AdaptationTiming{}, errors.Errorf("values must be between 1 and %d, not %d",
-			len(values), s.Values)
+	if b.Values < 1 || b.Values > len(values) {
+		return nil, errors.Errorf("values must be between 1 and %d, not %d", len(values), b.Values)
 	}
-	env, err := envs.Make(s.Env)
+	env, err := envs.Make(b.Env)
 	if err != nil {
-		return AdaptationTiming{}, err
+		return nil, err
 	}
 	live, err := envs.NewPerturbable(env)
 	if err != nil {
-		return AdaptationTiming{}, err
+		return nil, err
 	}
-	platform, err := xla.Open(context.Background(), s.Backend)
+	task := scoring.NewTask(live, []int{256, 256}, b.Steps)
+	policies, err := randomPolicies(p, task, b.Policies)
 	if err != nil {
-		return AdaptationTiming{}, err
-	}
-	task := scoring.NewTask(live, []int{256, 256}, s.Steps)
-	policies, err := randomPolicies(platform, task, s.Policies)
-	if err != nil {
-		return AdaptationTiming{}, err
+		return nil, err
 	}
 	defer policies.Free()
-	begin := time.Now()
-	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: s.Policies,
-		States: s.Episodes})
+	evaluator, err := scoring.NewEvaluator(p, task, scoring.Plan{Policies: b.Policies,
+		States: b.Episodes})
 	if err != nil {
-		return AdaptationTiming{}, err
+		return nil, err
 	}
 	defer evaluator.Free()
-	t := AdaptationTiming{Env: s.Env, Backend: platform.Name(), Workers: platform.Workers,
-		Policies: s.Policies, Episodes: s.Episodes,
-		Batch: s.Policies * s.Episodes, Slice: evaluator.Slice(), Values: s.Values, Steps: s.Steps,
-		BestSeconds: math.Inf(1)}
-	for i := range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
-		start := time.Now()
-		for _, value := range values[:s.Values] {
+	first, fastest, err := best(b.Repeats, func() error {
+		for _, value := range values[:b.Values] {
 			conditions, err := envs.GravityMultiplier.Apply(live.Nominal(), value)
 			if err != nil {
-				return t, err
+				return err
 			}
 			if _, err := evaluator.Evaluate(policies, 1, &conditions); err != nil {
-				return t, err
+				return err
 			}
 		}
-		if i == 0 {
-			t.WholeSeconds = time.Since(begin).Seconds()
-		} else {
-			t.BestSeconds = min(t.BestSeconds, time.Since(start).Seconds())
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	t.EnvStepsPerSecond = math.Round(float64(s.Policies*s.Episodes*s.Values*s.Steps) / t.BestSeconds)
-	return t, nil
+	batch := b.Policies * b.Episodes
+	return AdaptationTiming{Adaptation: b, Backend: p.Name(), Workers: p.Workers, Batch: batch,
+		Slice: evaluator.Slice(), BestSeconds: fastest,
+		WholeSeconds:      evaluator.CompileTime.Seconds() + first,
+		EnvStepsPerSecond: math.Round(float64(batch*b.Values*b.Steps) / fastest)}, nil
 }

@@ -1,9 +1,8 @@
 package bench
 
 import (
-	"context"
+	"fmt"
 	"math"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -14,20 +13,30 @@ import (
 	"example.com/qdnb/xla"
 )
 
-// Ceilings is the result of [MeasureCeilings]: the highest rates that XLA programs reach on this
-// machine, summed over all workers. They bound the times of the other benchmarks.
-type Ceilings struct {
-	Backend  string  `json:"backend"`
-	Workers  int     `json:"workers"`
-	Products float64 `json:"products_gflops"` // GFLOP/s of a product of large matrices
+// Ceilings measures the highest rates that XLA programs reach on this machine, with four small
+// programs, each by its best of three runs. They bound the times of the other benchmarks. The pure
+// Go backend is an error.
+type Ceilings struct{}
 
+// CeilingRates is the result of [Ceilings]: rates summed over all workers.
+type CeilingRates struct {
+	Backend    string  `json:"backend"`
+	Workers    int     `json:"workers"`
+	Products   float64 `json:"products_gflops"`   // GFLOP/s of a product of large matrices
 	Arithmetic float64 `json:"arithmetic_gflops"` // GFLOP/s of multiply-adds in registers
-
-	Cache  float64 `json:"cache_gbs"`  // GB/s of reading two arrays and writing one, 1 MB per worker
-	Memory float64 `json:"memory_gbs"` // GB/s of the same with arrays larger than the caches
+	Cache      float64 `json:"cache_gbs"`         // GB/s of reading two arrays and writing one, 1 MB per worker
+	Memory     float64 `json:"memory_gbs"`        // GB/s of the same with arrays larger than the caches
 }
 
-// The sizes of [MeasureCeilings].
+func (r CeilingRates) String() string {
+	return fmt.Sprintf("%s, total of %d workers\n", r.Backend, r.Workers) +
+		fmt.Sprintf("large matrix products        %8.1f GFLOP/s\n", r.Products) +
+		fmt.Sprintf("register arithmetic          %8.1f GFLOP/s\n", r.Arithmetic) +
+		fmt.Sprintf("reading 1 MB per worker      %8.1f GB/s\n", r.Cache) +
+		fmt.Sprintf("reading main memory          %8.1f GB/s\n", r.Memory)
+}
+
+// The sizes of [Ceilings].
 const (
 	ceilingMatrix     = 1536
 	ceilingChain      = 32      // multiply-adds of a value per iteration
@@ -37,19 +46,13 @@ const (
 	ceilingIterations = 1 << 14 // of the loops of Arithmetic and Cache
 )
 
-// MeasureCeilings measures a machine with four small programs, each by its best of three runs. The
-// pure Go backend is an error.
-func MeasureCeilings(backend string) (Ceilings, error) {
-	p, err := xla.Open(context.Background(), backend)
-	if err != nil {
-		return Ceilings{}, err
-	}
+// Measure implements [Benchmark].
+func (Ceilings) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	if p.Kind == xla.Go {
-		return Ceilings{},
-			errors.New("the pure Go backend has no ceilings worth measuring: install a plugin with " +
-				"`qdnb doctor --install`")
+		return nil, errors.New("the pure Go backend has no ceilings worth measuring: install a plugin " +
+			"with `qdnb doctor --install`")
 	}
-	c := Ceilings{Backend: p.Name(), Workers: p.Workers}
+	r := CeilingRates{Backend: p.Name(), Workers: p.Workers}
 	for _, of := range []struct {
 		rate  *float64
 		work  float64 // GFLOP or GB
@@ -57,11 +60,11 @@ func MeasureCeilings(backend string) (Ceilings, error) {
 		build func(x *graph.Node) *graph.Node
 		shape shapes.Shape
 	}{
-		{&c.Products, 2 * ceilingMatrix * ceilingMatrix * ceilingMatrix, true,
+		{&r.Products, 2 * ceilingMatrix * ceilingMatrix * ceilingMatrix, true,
 			func(x *graph.Node) *graph.Node {
 				return graph.Dot(x, x).Product()
 			}, shapes.Make(dtypes.Float32, ceilingMatrix, ceilingMatrix)},
-		{&c.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingIterations, false,
+		{&r.Arithmetic, 2 * ceilingChain * ceilingNumbers * ceilingIterations, false,
 			func(x *graph.Node) *graph.Node {
 				return xla.For(x.Graph(), ceilingIterations, x, func(_, x *graph.Node) *graph.Node {
 					y := x
@@ -71,16 +74,16 @@ func MeasureCeilings(backend string) (Ceilings, error) {
 					return y
 				})
 			}, shapes.Make(dtypes.Float32, ceilingNumbers)},
-		{&c.Cache, 3 * ceilingWeights / 2 * ceilingIterations, false, func(x *graph.Node) *graph.Node {
+		{&r.Cache, 3 * ceilingWeights / 2 * ceilingIterations, false, func(x *graph.Node) *graph.Node {
 			return damped(x, ceilingIterations)
 		}, shapes.Make(dtypes.Float32, ceilingWeights/2/4)},
-		{&c.Memory, 3 * ceilingLarge / 2 * 8, false, func(x *graph.Node) *graph.Node {
+		{&r.Memory, 3 * ceilingLarge / 2 * 8, false, func(x *graph.Node) *graph.Node {
 			return damped(x, 8)
 		}, shapes.Make(dtypes.Float32, ceilingLarge/2/4)},
 	} {
 		seconds, err := timeProgram(p, of.alone, of.shape, of.build)
 		if err != nil {
-			return c, err
+			return nil, err
 		}
 		workers := float64(p.Workers)
 		if of.alone {
@@ -88,7 +91,7 @@ func MeasureCeilings(backend string) (Ceilings, error) {
 		}
 		*of.rate = math.Round(10*workers*of.work/seconds/1e9) / 10
 	}
-	return c, nil
+	return r, nil
 }
 
 // damped repeats sums = sums/2 + x. The compiler cannot hoist anything out of this loop.
@@ -123,18 +126,16 @@ func timeProgram(p *xla.Platform, alone bool, shape shapes.Shape,
 		return 0, err
 	}
 	defer program.Free()
-	best := math.Inf(1)
-	for range 3 {
-		start := time.Now()
+	_, fastest, err := best(3, func() error {
 		out, err := program.Run(xla.Value(input))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		for _, result := range out.Value() {
 			tensors.ToScalar[float32](result) // waits for the device
 		}
 		out.Free()
-		best = min(best, time.Since(start).Seconds())
-	}
-	return best, nil
+		return nil
+	})
+	return fastest, err
 }

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"context"
+	"fmt"
 	"slices"
 
 	"github.com/pkg/errors"
@@ -15,92 +15,88 @@ import (
 	"example.com/qdnb/xla"
 )
 
+// Generation times generations of a neuroevolution algorithm, and their evaluations alone, after a
+// warm-up that fills the repertoire.
+type Generation struct {
+	Algorithm   string   `json:"-" default:"map-elites" help:"Algorithm: map-elites, pga-map-elites, aurora or pga-aurora."`
+	Env         string   `json:"env" default:"pointmaze" help:"Environment."`
+	Generations int      `json:"-" default:"20" help:"Generations to time."`
+	Warmup      int      `json:"-" default:"20" help:"Untimed generations beforehand, to fill the repertoire."`
+	Set         []string `json:"-" sep:"none" placeholder:"NAME=VALUE" help:"Set a hyperparameter, as in batch=1000."`
+}
+
 // GenerationTiming is the result of [Generation].
 type GenerationTiming struct {
-	Env               string  `json:"env"`
+	Generation
 	Backend           string  `json:"backend"`
 	Workers           int     `json:"workers"`
 	Batch             int     `json:"batch"`
 	Slice             int     `json:"slice"`
 	Steps             int     `json:"steps"`
 	CompileSeconds    float64 `json:"compile_seconds"`
-	GenerationSeconds float64 `json:"generation_s"` // median
-
-	// EvaluationSeconds is the median time of rolling out a batch of stored policies.
-	EvaluationSeconds float64 `json:"evaluation_s"`
-
-	// VariationShare is the fraction of a generation spent on variation and insertion.
-	VariationShare float64 `json:"variation_share"`
-
+	GenerationSeconds float64 `json:"generation_s"`    // median
+	EvaluationSeconds float64 `json:"evaluation_s"`    // median time of rolling out a batch
+	VariationShare    float64 `json:"variation_share"` // part of variation and insertion
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 }
 
-// GenerationSpec configures [Generation].
-type GenerationSpec struct {
-	Algorithm   string // a neuroevolution algorithm
-	Env         string
-	Set         []string // hyperparameters, as in "batch=100"
-	Warmup      int      // untimed generations that fill the repertoire
-	Generations int      // to time
-	Backend     string   // see [xla.Open]
+func (t GenerationTiming) String() string {
+	return fmt.Sprintf("%s on %s, %d workers: batch %d, %d steps, slices of %d\n", t.Env, t.Backend,
+		t.Workers, t.Batch, t.Steps, t.Slice) +
+		fmt.Sprintf("compile                  %8.3f s\n", t.CompileSeconds) +
+		fmt.Sprintf("generation               %8.4f s (median)   %.0f environment steps/s\n",
+			t.GenerationSeconds, t.EnvStepsPerSecond) +
+		fmt.Sprintf("evaluation alone         %8.4f s\n", t.EvaluationSeconds) +
+		fmt.Sprintf("variation and insertion  %8.4f s, %.1f %% of the generation\n",
+			t.GenerationSeconds-t.EvaluationSeconds, 100*t.VariationShare)
 }
 
-// Generation times generations of a neuroevolution algorithm, and their evaluations alone, after a
-// warm-up that fills the repertoire.
-func Generation(s GenerationSpec) (GenerationTiming, error) {
+// Measure implements [Benchmark].
+func (b Generation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	i := slices.IndexFunc(evolution.Algorithms,
-		func(a evolution.Algorithm) bool { return a.Name == s.Algorithm })
+		func(a evolution.Algorithm) bool { return a.Name == b.Algorithm })
 	if i < 0 {
-		return GenerationTiming{},
-			errors.Errorf("%s is not a neuroevolution algorithm: `qdnb bench updates` "+
-				"times the updates of reinforcement learning", s.Algorithm)
+		return nil, errors.Errorf("%s is not a neuroevolution algorithm: `qdnb bench updates` "+
+			"times the updates of reinforcement learning", b.Algorithm)
 	}
-	env, err := envs.Make(s.Env)
+	env, err := envs.Make(b.Env)
 	if err != nil {
-		return GenerationTiming{}, err
+		return nil, err
 	}
 	hyperparameters := evolution.Algorithms[i].Defaults(env.Spec())
-	if err := runs.Set(hyperparameters, s.Set...); err != nil {
-		return GenerationTiming{}, err
+	if err := runs.Set(hyperparameters, b.Set...); err != nil {
+		return nil, err
 	}
 	if err := hyperparameters.Check(); err != nil {
-		return GenerationTiming{}, err
-	}
-	platform, err := xla.Open(context.Background(), s.Backend)
-	if err != nil {
-		return GenerationTiming{}, err
+		return nil, err
 	}
 	base, limits := hyperparameters.Base(), env.Spec().Descriptor
-	flat, err := repertoire.CVT{
-		Cells: base.Cells, Samples: base.CVTSamples, Seed: base.CVTSeed, Lower: limits.Lower,
-		Upper: limits.Upper,
-	}.Centroids()
+	flat, err := repertoire.CVT{Cells: base.Cells, Samples: base.CVTSamples, Seed: base.CVTSeed,
+		Lower: limits.Lower, Upper: limits.Upper}.Centroids()
 	if err != nil {
-		return GenerationTiming{}, err
+		return nil, err
 	}
 	centroids := npz.Of(flat, base.Cells, len(limits.Lower))
-	search, err := evolution.New(platform, scoring.NewTask(env, base.Hidden, base.EpisodeLength),
+	search, err := evolution.New(p, scoring.NewTask(env, base.Hidden, base.EpisodeLength),
 		hyperparameters.Method(centroids), evolution.Settings{Batch: base.Batch, Slice: base.Slice,
 			Centroids: centroids})
 	if err != nil {
-		return GenerationTiming{}, err
+		return nil, err
 	}
 	defer search.Close()
-	for range max(1, s.Warmup) {
+	for range max(1, b.Warmup) {
 		if _, err := search.Step(); err != nil {
-			return GenerationTiming{}, err
+			return nil, err
 		}
 	}
-	t, err := search.Measure(max(1, s.Generations))
+	t, err := search.Measure(max(1, b.Generations))
 	if err != nil {
-		return GenerationTiming{}, err
+		return nil, err
 	}
-	return GenerationTiming{
-		Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: base.Batch,
-		Slice: search.Slice(),
-		Steps: base.EpisodeLength, CompileSeconds: search.CompileTime().Seconds(),
+	return GenerationTiming{Generation: b, Backend: p.Name(), Workers: p.Workers, Batch: base.Batch,
+		Slice: search.Slice(), Steps: base.EpisodeLength,
+		CompileSeconds:    search.CompileTime().Seconds(),
 		GenerationSeconds: t.Generation, EvaluationSeconds: t.Evaluation,
 		VariationShare:    1 - t.Evaluation/t.Generation,
-		EnvStepsPerSecond: float64(base.Batch*base.EpisodeLength) / t.Generation,
-	}, nil
+		EnvStepsPerSecond: float64(base.Batch*base.EpisodeLength) / t.Generation}, nil
 }

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"context"
-	"math"
-	"time"
+	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -16,74 +14,76 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
+// Insertion times the insertion of a batch of stored candidates into a full repertoire of the
+// paper's size on ant-uni: 1024 cells, policies with two hidden layers of 256 units. Each insertion
+// starts from the result of the one before. Better of its candidates are fitter than all occupants;
+// in an advanced search these are about 50 of 1000.
+type Insertion struct {
+	Batch   int `json:"batch" default:"1000" help:"Number of candidates."`
+	Better  int `json:"better" default:"50" help:"Number of candidates that beat every occupant."`
+	Repeats int `json:"-" default:"20" help:"Insertions to time; the fastest is reported."`
+}
+
 // InsertionTiming is the result of [Insertion].
 type InsertionTiming struct {
+	Insertion
 	Backend        string  `json:"backend"`
-	Batch          int     `json:"batch"`   // candidates
 	Cells          int     `json:"cells"`   // of the repertoire
 	Params         int     `json:"params"`  // per genotype
-	Better         int     `json:"better"`  // candidates fitter than every occupant
 	Entered        int     `json:"entered"` // accepted candidates
 	BestSeconds    float64 `json:"best_s"`  // best of the repeats
 	CompileSeconds float64 `json:"compile_seconds"`
 }
 
-// InsertionSpec configures [Insertion].
-type InsertionSpec struct {
-	Batch   int
-	Better  int
-	Repeats int
-	Backend string // see [xla.Open]
+func (t InsertionTiming) String() string {
+	return fmt.Sprintf("%s: %d candidates of %d numbers, of which %d enter, into %d full cells\n",
+		t.Backend, t.Batch, t.Params, t.Entered, t.Cells) +
+		fmt.Sprintf("compile    %8.3f s\n", t.CompileSeconds) +
+		fmt.Sprintf("insertion  %8.5f s (best of %d)\n", t.BestSeconds, max(1, t.Repeats))
 }
 
 // insertionCells is the number of cells of the repertoire of [Insertion], as in the paper.
 const insertionCells = 1024
 
-// Insertion times the insertion of a batch of stored candidates into a full repertoire of the
-// paper's size on ant-uni: 1024 cells, policies with two hidden layers of 256 units. Each insertion
-// starts from the result of the one before. s.Better of its candidates are fitter than all
-// occupants; in an advanced search these are about 50 of 1000.
-func Insertion(s InsertionSpec) (InsertionTiming, error) {
-	if s.Batch < 1 || s.Better < 0 || s.Better > s.Batch {
-		return InsertionTiming{},
-			errors.Errorf("batch must be 1 or more and better between 0 and batch, not %d and %d", s.Batch,
-				s.Better)
-	}
-	platform, err := xla.Open(context.Background(), s.Backend)
-	if err != nil {
-		return InsertionTiming{}, err
+// Measure implements [Benchmark].
+func (b Insertion) Measure(p *xla.Platform) (fmt.Stringer, error) {
+	if b.Batch < 1 || b.Better < 0 || b.Better > b.Batch {
+		return nil, errors.Errorf("batch must be 1 or more and better between 0 and batch, not %d and "+
+			"%d", b.Batch, b.Better)
 	}
 	params := nn.Policy(87, []int{256, 256}, 8).Params()
-	if err := platform.CheckMemory(4 * int64(params) * int64(insertionCells+s.Batch)); err != nil {
-		return InsertionTiming{}, err
+	if err := p.CheckMemory(4 * int64(params) * int64(insertionCells+b.Batch)); err != nil {
+		return nil, err
 	}
-	t := InsertionTiming{Backend: platform.Name(), Batch: s.Batch, Cells: insertionCells,
-		Params: params, Better: s.Better}
-	in, err := startInsertion(platform, s.Batch, params)
+	in, err := startInsertion(p, b.Batch, params)
 	if err != nil {
-		return t, err
+		return nil, err
 	}
 	defer func() { xla.Free(&in.Cells, &in.Candidates, &in.Centroids) }()
 	in.Number = xla.Declare(dtypes.Float32)
-	program, err := compileInsertion(platform, s, in)
+	program, err := compileInsertion(p, b, in)
 	if err != nil {
-		return t, err
+		return nil, err
 	}
 	defer program.Free()
-	t.CompileSeconds, t.BestSeconds = program.CompileTime.Seconds(), math.Inf(1)
-	for i := range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
-		in.Number = xla.Single(tensors.FromScalar(float32(i + 1)))
-		start := time.Now()
+	entered, number := 0, float32(0)
+	_, fastest, err := best(b.Repeats, func() error {
+		number++
+		in.Number = xla.Single(tensors.FromScalar(number))
+		defer in.Number.Free()
 		out, err := program.Run(in)
-		in.Number.Free()
 		if err != nil {
-			return t, err
+			return err
 		}
 		in.Cells = out.Cells
-		t.Entered = int(out.Count.Scalars()[0]) // waits for the device
-		t.BestSeconds = min(t.BestSeconds, time.Since(start).Seconds())
+		entered = int(out.Count.Scalars()[0]) // waits for the device
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return t, nil
+	return InsertionTiming{Insertion: b, Backend: p.Name(), Cells: insertionCells, Params: params,
+		Entered: entered, BestSeconds: fastest, CompileSeconds: program.CompileTime.Seconds()}, nil
 }
 
 // cells are a repertoire, and candidates the individuals that may enter it: pytrees.
@@ -136,7 +136,7 @@ func startInsertion(p *xla.Platform, batch, params int) (insertionIn, error) {
 
 // compileInsertion compiles the insertion. In insertion n the better candidates have a fitness from
 // n to n+1, the others -1.
-func compileInsertion(p *xla.Platform, s InsertionSpec,
+func compileInsertion(p *xla.Platform, b Insertion,
 	in insertionIn) (*xla.Program[insertionIn, insertionOut], error) {
 	return xla.Compile(p, "insertion", in, func(in insertionIn) insertionOut {
 		held, found := in.Cells.Tree, in.Candidates.Tree
@@ -144,8 +144,8 @@ func compileInsertion(p *xla.Platform, s InsertionSpec,
 			Centroids: in.Centroids.Tree}
 		// The better candidates are spread over the batch, as in a search.
 		place := graph.ModScalar(graph.MulScalar(graph.Iota(found.Order.Graph(),
-			shapes.Make(dtypes.Int32, s.Batch), 0), 7919), int32(s.Batch))
-		better := graph.LessThan(place, graph.ConstAs(place, int32(s.Better)))
+			shapes.Make(dtypes.Int32, b.Batch), 0), 7919), int32(b.Batch))
+		better := graph.LessThan(place, graph.ConstAs(place, int32(b.Better)))
 		batch := repertoire.Batch{Fitness: graph.Where(better, graph.Add(found.Order, in.Number.Tree),
 			graph.ConstAs(found.Order, -1)), Descriptors: found.Descriptors}
 		index, accepted := repertoire.Winners(repertoireCells, batch)

@@ -1,12 +1,11 @@
 package bench
 
 import (
-	"context"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -17,14 +16,21 @@ import (
 	"example.com/qdnb/xla"
 )
 
+// Rollout times rollouts of random policies with two hidden layers of 256 units, one policy per
+// copy of the environment. This is the cost of an evaluation in MAP-Elites.
+type Rollout struct {
+	Env     string `json:"env" required:"" help:"Environment."`
+	Batch   int    `json:"batch" default:"256" help:"Number of distinct policies."`
+	Steps   int    `json:"steps" default:"250" help:"Control steps per episode."`
+	Slice   int    `json:"slice" help:"Policies rolled out together; 0: the same as in training."`
+	Repeats int    `json:"-" default:"3" help:"Rollouts to time; the fastest is reported."`
+}
+
 // RolloutTiming is the result of [Rollout].
 type RolloutTiming struct {
-	Env               string  `json:"env"`
+	Rollout                   // with the slice that was used
 	Backend           string  `json:"backend"`
 	Workers           int     `json:"workers"`
-	Batch             int     `json:"batch"` // policies, all different
-	Slice             int     `json:"slice"` // policies rolled out together
-	Steps             int     `json:"steps"`
 	BestSeconds       float64 `json:"best_s"` // best of the repeats
 	EnvStepsPerSecond float64 `json:"env_steps_per_s"`
 	CompileSeconds    float64 `json:"compile_seconds"`
@@ -32,53 +38,43 @@ type RolloutTiming struct {
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
-// RolloutSpec configures [Rollout].
-type RolloutSpec struct {
-	Env     string
-	Batch   int
-	Steps   int
-	Slice   int // 0: as in training
-	Repeats int
-	Backend string // see [xla.Open]
+func (t RolloutTiming) String() string {
+	return fmt.Sprintf("%s on %s, %d workers: %d policies for %d steps, slices of %d\n", t.Env,
+		t.Backend, t.Workers, t.Batch, t.Steps, t.Slice) +
+		fmt.Sprintf("compile  %8.3f s\n", t.CompileSeconds) +
+		fmt.Sprintf("rollout  %8.4f s (best of %d)   %.0f environment steps/s\n", t.BestSeconds,
+			max(1, t.Repeats), t.EnvStepsPerSecond) +
+		fmt.Sprintf("memory   %8.1f MiB peak\n", float64(t.MemoryBytes)/(1<<20))
 }
 
-// Rollout times rollouts of random policies with two hidden layers of 256 units, one policy per
-// copy of the environment. This is the cost of an evaluation in MAP-Elites.
-func Rollout(s RolloutSpec) (RolloutTiming, error) {
-	env, err := envs.Make(s.Env)
+// Measure implements [Benchmark].
+func (b Rollout) Measure(p *xla.Platform) (fmt.Stringer, error) {
+	env, err := envs.Make(b.Env)
 	if err != nil {
-		return RolloutTiming{}, err
+		return nil, err
 	}
-	platform, err := xla.Open(context.Background(), s.Backend)
+	task := scoring.NewTask(env, []int{256, 256}, b.Steps)
+	evaluator, err := scoring.NewEvaluator(p, task, scoring.Plan{Policies: b.Batch, Slice: b.Slice})
 	if err != nil {
-		return RolloutTiming{}, err
-	}
-	task := scoring.NewTask(env, []int{256, 256}, s.Steps)
-	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: s.Batch,
-		Slice: s.Slice})
-	if err != nil {
-		return RolloutTiming{}, err
+		return nil, err
 	}
 	defer evaluator.Free()
-	policies, err := randomPolicies(platform, task, s.Batch)
+	policies, err := randomPolicies(p, task, b.Batch)
 	if err != nil {
-		return RolloutTiming{}, err
+		return nil, err
 	}
 	defer policies.Free()
-	best := math.Inf(1)
-	for range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
-		start := time.Now()
-		if _, err := evaluator.Evaluate(policies, 1, nil); err != nil {
-			return RolloutTiming{}, err
-		}
-		best = min(best, time.Since(start).Seconds())
+	_, fastest, err := best(b.Repeats, func() error {
+		_, err := evaluator.Evaluate(policies, 1, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return RolloutTiming{
-		Env: s.Env, Backend: platform.Name(), Workers: platform.Workers, Batch: s.Batch,
-		Slice: evaluator.Slice(), Steps: s.Steps,
-		BestSeconds: best, EnvStepsPerSecond: math.Round(float64(s.Batch*s.Steps) / best),
-		CompileSeconds: evaluator.CompileTime.Seconds(), MemoryBytes: peakMemory(),
-	}, nil
+	b.Slice = evaluator.Slice()
+	return RolloutTiming{Rollout: b, Backend: p.Name(), Workers: p.Workers, BestSeconds: fastest,
+		EnvStepsPerSecond: math.Round(float64(b.Batch*b.Steps) / fastest),
+		CompileSeconds:    evaluator.CompileTime.Seconds(), MemoryBytes: peakMemory()}, nil
 }
 
 // randomPolicies draws the initial population of a task on every worker.
@@ -102,17 +98,11 @@ func randomPolicies(p *xla.Platform, task scoring.Task, batch int) (xla.Sharded,
 
 // peakMemory returns the peak resident memory of this process in bytes, 0 without /proc.
 func peakMemory() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if err == nil {
-				return kib << 10
-			}
-		}
+	status, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	if fields := strings.Fields(rest); len(fields) > 0 {
+		kib, _ := strconv.ParseInt(fields[0], 10, 64)
+		return kib << 10
 	}
 	return 0
 }

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -21,29 +21,63 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
+// Updates times the gradient updates of a learner in one program, with the paper's sizes on
+// ant-uni: 87 observations, 8 actions, batches of 256 transitions from a full buffer of random
+// transitions, and networks with two hidden layers of 256 units.
+//
+// An update of td3 updates the critics, and every second one also the actor. An update of sac
+// updates the discriminator, the critics and the actor, as in DIAYN+REWARD with five skills. An
+// update of variation is a policy-gradient step of each of PGA-MAP-Elites' individuals.
+type Updates struct {
+	Learner     string `json:"learner" default:"td3" help:"Learner: td3, sac, or variation by policy gradient."`
+	Individuals int    `json:"-" default:"50" help:"Number of individuals varied by variation."`
+	Steps       int    `json:"steps" default:"300" help:"Updates per program."`
+	Buffer      int    `json:"buffer" default:"100000" help:"Transitions in the replay buffer."`
+	Repeats     int    `json:"-" default:"3" help:"Programs to time; the fastest is reported."`
+}
+
 // UpdatesTiming is the result of [Updates].
 type UpdatesTiming struct {
-	Learner          string  `json:"learner"`
+	Updates
 	Backend          string  `json:"backend"`
-	Steps            int     `json:"steps"`
-	Buffer           int     `json:"buffer"` // transitions in the replay buffer
 	BestSeconds      float64 `json:"best_s"` // best of the repeats
 	UpdatesPerSecond float64 `json:"updates_per_s"`
 	CompileSeconds   float64 `json:"compile_seconds"`
 }
 
-// UpdatesSpec configures [Updates].
-type UpdatesSpec struct {
-	Learner     string // td3, sac or variation
-	Steps       int
-	Buffer      int
-	Individuals int // varied by variation
-	Repeats     int
-	Backend     string // see [xla.Open]
+func (t UpdatesTiming) String() string {
+	return fmt.Sprintf("%s on %s: batches of 256, 87 observations, 8 actions, networks of 2 x 256 "+
+		"units\n", t.Learner, t.Backend) +
+		fmt.Sprintf("compile  %8.3f s\n", t.CompileSeconds) +
+		fmt.Sprintf("updates  %8.4f s for %d (best of %d)   %.1f updates/s\n", t.BestSeconds, t.Steps,
+			max(1, t.Repeats), t.UpdatesPerSecond)
+}
+
+// Measure implements [Benchmark].
+func (b Updates) Measure(p *xla.Platform) (fmt.Stringer, error) {
+	learner, ok := learners[b.Learner]
+	if !ok {
+		return nil, names.Unknown("learner", b.Learner, slices.Sorted(maps.Keys(learners)))
+	}
+	if b.Steps < 1 || b.Buffer < 1 {
+		return nil, errors.Errorf("steps and buffer must be 1 or more, not %d and %d", b.Steps, b.Buffer)
+	}
+	u, err := learner(p, b)
+	if err != nil {
+		return nil, err
+	}
+	defer u.free()
+	_, fastest, err := best(b.Repeats, u.run)
+	if err != nil {
+		return nil, err
+	}
+	return UpdatesTiming{Updates: b, Backend: p.Name(), BestSeconds: fastest,
+		UpdatesPerSecond: math.Round(10*float64(b.Steps)/fastest) / 10,
+		CompileSeconds:   u.compileTime.Seconds()}, nil
 }
 
 // learners are the learners of [Updates] by name.
-var learners = map[string]func(p *xla.Platform, s UpdatesSpec) (updates, error){
+var learners = map[string]func(p *xla.Platform, s Updates) (updates, error){
 	"td3":       benchTD3,
 	"sac":       benchSAC,
 	"variation": benchVariation,
@@ -109,47 +143,7 @@ func newUpdates[T any](p *xla.Platform, start func(xla.Key) T,
 	}, nil
 }
 
-// Updates times the gradient updates of a learner in one program, with the paper's sizes on
-// ant-uni: 87 observations, 8 actions, batches of 256 transitions from a full buffer of random
-// transitions, and networks with two hidden layers of 256 units.
-//
-// An update of td3 updates the critics, and every second one also the actor. An update of sac
-// updates the discriminator, the critics and the actor, as in DIAYN+REWARD with five skills. An
-// update of variation is a policy-gradient step of each of PGA-MAP-Elites' individuals.
-func Updates(s UpdatesSpec) (UpdatesTiming, error) {
-	learner, ok := learners[s.Learner]
-	if !ok {
-		return UpdatesTiming{}, names.Unknown("learner", s.Learner, slices.Sorted(maps.Keys(learners)))
-	}
-	if s.Steps < 1 || s.Buffer < 1 {
-		return UpdatesTiming{}, errors.Errorf("steps and buffer must be 1 or more, not %d and %d",
-			s.Steps, s.Buffer)
-	}
-	platform, err := xla.Open(context.Background(), s.Backend)
-	if err != nil {
-		return UpdatesTiming{}, err
-	}
-	u, err := learner(platform, s)
-	if err != nil {
-		return UpdatesTiming{}, err
-	}
-	defer u.free()
-	best := math.Inf(1)
-	for range max(1, s.Repeats) + 1 { // the first repeat is a warm-up
-		start := time.Now()
-		if err := u.run(); err != nil {
-			return UpdatesTiming{}, err
-		}
-		best = min(best, time.Since(start).Seconds())
-	}
-	return UpdatesTiming{
-		Learner: s.Learner, Backend: platform.Name(), Steps: s.Steps, Buffer: s.Buffer, BestSeconds: best,
-		UpdatesPerSecond: math.Round(10*float64(s.Steps)/best) / 10,
-		CompileSeconds:   u.compileTime.Seconds(),
-	}, nil
-}
-
-func benchTD3(p *xla.Platform, s UpdatesSpec) (updates, error) {
+func benchTD3(p *xla.Platform, s Updates) (updates, error) {
 	const observations, actions = 87, 8
 	type whole struct {
 		Learner td3.Learner
@@ -176,7 +170,7 @@ func benchTD3(p *xla.Platform, s UpdatesSpec) (updates, error) {
 }
 
 // benchVariation is the policy-gradient variation of individuals on random observations.
-func benchVariation(p *xla.Platform, s UpdatesSpec) (updates, error) {
+func benchVariation(p *xla.Platform, s Updates) (updates, error) {
 	const observations, actions = 87, 8
 	type whole struct{ Individuals, Critics, Observations *graph.Node }
 	if s.Individuals < 1 {
@@ -197,7 +191,7 @@ func benchVariation(p *xla.Platform, s UpdatesSpec) (updates, error) {
 	})
 }
 
-func benchSAC(p *xla.Platform, s UpdatesSpec) (updates, error) {
+func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 	env, err := envs.Make("ant-uni")
 	if err != nil {
 		return updates{}, err

@@ -29,8 +29,8 @@ var ofAdaptation = []Claim{
 		"figure 4", func(d *data) (bool, string) {
 			others := slices.Concat(pga, reinforcement)
 			return d.mostly(slight, func(p panel, x float64) bool {
-				return d.bestAt(p, []string{"map-elites", "aurora"}, x).median() < d.bestAt(p, others,
-					x).median()
+				behind := d.bestAt(p, []string{"map-elites", "aurora"}, x)
+				return behind.median() < d.bestAt(p, others, x).median()
 			})
 		}},
 	{"adaptation-aurora",
@@ -176,10 +176,7 @@ var ofHurdles = []Claim{
 	{"hurdles-fitness",
 		"on hurdles, skills of PGA-MAP-Elites and DIAYN+REWARD reach similar fitness (within 20 %)",
 		"figure 5", func(d *data) (bool, string) {
-			pair := of([]string{"pga-map-elites", "diayn-reward"}, func(label string) []float64 {
-				x, _ := d.control(label)
-				return x
-			})
+			pair := of([]string{"pga-map-elites", "diayn-reward"}, d.controlled)
 			return similar(pair[0].median(), pair[1].median()), against(pair[0], pair[1])
 		}},
 }
@@ -193,12 +190,7 @@ var ofAverages = []Claim{
 			for _, m := range []results.Metric{results.MaxFitness, results.QDScore} {
 				for _, env := range environments {
 					samples := of(methods, func(label string) []float64 {
-						x := d.scores(label, env, m)
-						if len(x) > 0 && len(x) < minIQM {
-							d.need(fmt.Sprintf("%d seeds on %s (with fewer the interquartile mean is the mean)", minIQM,
-								env))
-						}
-						return x
+						return d.needIQM(d.scores(label, env, m), "on "+env)
 					})
 					top := best(samples)
 					same := true
@@ -213,7 +205,7 @@ var ofAverages = []Claim{
 					wins.add(same, fmt.Sprintf("%s on %s", m, env))
 				}
 			}
-			return float64(wins.yes) >= mostly*float64(wins.all), wins.String()
+			return wins.mostly(), wins.String()
 		}},
 	{"iqm-ranking",
 		"ranked by interquartile means, methods keep their order by medians in adaptation and on " +
@@ -222,10 +214,7 @@ var ofAverages = []Claim{
 			var same tally
 			rank := func(name string, samples []sample, swap bool) {
 				for _, s := range samples {
-					if len(s.x) > 0 && len(s.x) < minIQM {
-						d.need(fmt.Sprintf("%d seeds of %s (with fewer the interquartile mean is the mean)", minIQM,
-							name))
-					}
+					d.needIQM(s.x, "of "+name)
 				}
 				order, other := ranking(samples, stats.Median), ranking(samples, stats.IQM)
 				if swap && !slices.Equal(order, other) {
@@ -249,15 +238,18 @@ var ofAverages = []Claim{
 					return sums
 				}), false)
 			}
-			rank("ant-maze targets", of(methods, func(label string) []float64 {
-				return d.targets(label)
-			}), true)
-			rank("hurdles", of(methods, func(label string) []float64 {
-				x, _ := d.control(label)
-				return x
-			}), false)
+			rank("ant-maze targets", of(methods, d.targets), true)
+			rank("hurdles", of(methods, d.controlled), false)
 			return same.yes == same.all, "same order in " + same.String()
 		}},
+}
+
+// needIQM records a sample that is too small for its interquartile mean as missing.
+func (d *data) needIQM(x []float64, what string) []float64 {
+	if len(x) > 0 && len(x) < minIQM {
+		d.need(fmt.Sprintf("%d seeds %s (with fewer the interquartile mean is the mean)", minIQM, what))
+	}
+	return x
 }
 
 // slight selects changes below 50 %, every selects all changes.
@@ -278,7 +270,7 @@ func (d *data) mostly(wanted func(x float64) bool, so func(p panel, x float64) b
 	if wins.all == 0 {
 		d.need("multipliers between 0.5 and 1.5")
 	}
-	return float64(wins.yes) >= mostly*float64(wins.all), wins.String()
+	return wins.mostly(), wins.String()
 }
 
 // panel is one of the six left panels of figure 4.
@@ -295,10 +287,7 @@ func panels() (list []panel) {
 
 // bestAt returns the best of some methods at a multiplier.
 func (d *data) bestAt(p panel, labels []string, x float64) sample {
-	return best(of(labels, func(label string) []float64 {
-		return d.adaptation(p.perturbation, p.env,
-			label, x)
-	}))
+	return best(of(labels, func(label string) []float64 { return d.adaptation(p.perturbation, p.env, label, x) }))
 }
 
 // leg compares SMERL(DIAYN) and DIAYN+REWARD at actuator strength multipliers of ant-uni.

@@ -67,7 +67,7 @@ func (c Claim) Check(t *results.Tables) Result {
 	r := Result{ID: c.ID, Claim: c.Sentence, Where: c.Where, Verdict: HoldsNot, Evidence: evidence,
 		MinSeeds: d.min, MaxSeeds: d.max}
 	if d.min < minSeeds && !d.settings {
-		d.tooSmall(fmt.Sprintf("fewer than %d seeds", minSeeds), "")
+		d.tooSmall("", fmt.Sprintf("fewer than %d seeds", minSeeds))
 	}
 	switch {
 	case len(d.missing) > 0:
@@ -98,38 +98,42 @@ type data struct {
 	t        *results.Tables
 	missing  []string
 	min, max int
-	settings bool                // the sample is the settings of a grid, so one seed of each is enough
-	reasons  []string            // reasons why runs are too small
-	where    map[string][]string // the runs of each reason
+	settings bool // the sample is the settings of a grid, so one seed of each is enough
+	reasons  []shortage
 }
 
-// tooSmall records a reason why a run is too small.
-func (d *data) tooSmall(reason, where string) {
-	if d.where == nil {
-		d.where = map[string][]string{}
+// tooSmall records reasons why runs are too small.
+func (d *data) tooSmall(where string, reasons ...string) {
+	for _, reason := range reasons {
+		i := slices.IndexFunc(d.reasons, func(s shortage) bool { return s.reason == reason })
+		if i < 0 {
+			i = len(d.reasons)
+			d.reasons = append(d.reasons, shortage{reason: reason})
+		}
+		if s := &d.reasons[i]; !slices.Contains(s.where, where) {
+			s.where = append(s.where, where)
+		}
 	}
-	if _, ok := d.where[reason]; !ok {
-		d.reasons = append(d.reasons, reason)
-	}
-	if !slices.Contains(d.where[reason], where) {
-		d.where[reason] = append(d.where[reason], where)
-	}
+}
+
+// shortage is a reason why runs are too small, and which.
+type shortage struct {
+	reason string
+	where  []string
 }
 
 // why lists the reasons, each with the first of its runs.
 func (d *data) why() string {
 	const most = 3
 	var parts []string
-	for _, reason := range d.reasons[:min(len(d.reasons), most)] {
-		where := d.where[reason]
-		if where[0] != "" {
-			reason += " (" + where[0]
-			if more := len(where) - 1; more > 0 {
-				reason += fmt.Sprintf(" and %d more", more)
-			}
-			reason += ")"
+	for _, s := range d.reasons[:min(len(d.reasons), most)] {
+		text := s.reason
+		if more := len(s.where) - 1; more > 0 {
+			text += fmt.Sprintf(" (%s and %d more)", s.where[0], more)
+		} else if s.where[0] != "" {
+			text += " (" + s.where[0] + ")"
 		}
-		parts = append(parts, reason)
+		parts = append(parts, text)
 	}
 	if more := len(d.reasons) - most; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))
@@ -140,9 +144,7 @@ func (d *data) why() string {
 // trained records what makes training runs too small, and returns the runs.
 func (d *data) trained(found []results.Trained) []results.Trained {
 	for _, r := range found {
-		for _, reason := range r.Short {
-			d.tooSmall(reason, r.Label+" on "+r.Env)
-		}
+		d.tooSmall(r.Label+" on "+r.Env, r.Short...)
 	}
 	return found
 }
@@ -153,11 +155,16 @@ func (d *data) note(x []float64, what string) []float64 {
 		d.need(what)
 		return nil
 	}
-	if d.min == 0 || len(x) < d.min {
-		d.min = len(x)
-	}
-	d.max = max(d.max, len(x))
+	d.count(len(x))
 	return x
+}
+
+// count records the number of seeds of a sample.
+func (d *data) count(seeds int) {
+	if d.min == 0 || seeds < d.min {
+		d.min = seeds
+	}
+	d.max = max(d.max, seeds)
 }
 
 // need records missing data.
@@ -186,9 +193,7 @@ func (d *data) scores(label, env string, m results.Metric) []float64 {
 // adapted records what makes adaptation runs too small.
 func (d *data) adapted(perturbation, env, label string) {
 	for _, a := range d.t.AdaptedRuns(perturbation, env, label) {
-		for _, reason := range a.Short {
-			d.tooSmall(reason, evaluated(label, env, perturbation))
-		}
+		d.tooSmall(evaluated(label, env, perturbation), a.Short...)
 	}
 }
 
@@ -217,13 +222,17 @@ func (d *data) control(label string) (fitness, hurdles []float64) {
 	what := "hurdles with " + label
 	for _, c := range d.t.Controlled {
 		if c.Label == label {
-			for _, reason := range c.Short {
-				d.tooSmall(reason, what)
-			}
+			d.tooSmall(what, c.Short...)
 		}
 	}
 	fitness, hurdles = d.t.FinalControl(label)
 	return d.note(fitness, what), d.note(hurdles, what)
+}
+
+// controlled returns a meta-controller's final fitnesses, one per seed.
+func (d *data) controlled(label string) []float64 {
+	fitness, _ := d.control(label)
+	return fitness
 }
 
 // at describes missing data: an adaptation run, or one of its values.
@@ -319,3 +328,9 @@ func (t *tally) String() string {
 	}
 	return text
 }
+
+// most reports whether the condition holds on most tasks.
+func (t *tally) most() bool { return float64(t.yes) > most*float64(t.all) }
+
+// mostly reports whether the condition holds at most values.
+func (t *tally) mostly() bool { return float64(t.yes) >= mostly*float64(t.all) }

@@ -29,7 +29,7 @@ var ofScores = []Claim{
 				wins.add(closeTo(a.median(), b.median()), env)
 				words = append(words, fmt.Sprintf("%s %.0f %% against %.0f %%", env, a.median(), b.median()))
 			}
-			return float64(wins.yes) > most*float64(wins.all), join(wins.String(), strings.Join(words, ", "))
+			return wins.most(), join(wins.String(), strings.Join(words, ", "))
 		}},
 	{"pga-fitness", "PGA-MAP-Elites has the best max fitness on pointmaze and walker-uni",
 		"table 1", func(d *data) (bool, string) {
@@ -57,7 +57,7 @@ var ofScores = []Claim{
 				wins.add(samples[0].median() > samples[1].median(),
 					fmt.Sprintf("%s after %.2g steps", env, steps))
 			}
-			return float64(wins.yes) > most*float64(wins.all), wins.String()
+			return wins.most(), wins.String()
 		}},
 	{"qd-score-ant-omni",
 		"on ant-omni the QD score of DADS+REWARD is on the level of MAP-Elites' (within 20 %)",
@@ -70,10 +70,7 @@ var ofScores = []Claim{
 			count := map[string]int{}
 			for _, env := range environments {
 				highest := math.Inf(-1)
-				samples := of(methods, func(label string) []float64 {
-					return d.scores(label, env,
-						results.MaxFitness)
-				})
+				samples := d.samples(methods, env, results.MaxFitness)
 				for _, s := range samples {
 					highest = max(highest, s.median())
 				}
@@ -123,10 +120,7 @@ var ofScores = []Claim{
 			a := sample{"dads-reward", d.scores("dads-reward", "ant-trap", results.MaxFitness)}
 			others := slices.DeleteFunc(slices.Clone(methods),
 				func(label string) bool { return label == a.label })
-			b := best(of(others, func(label string) []float64 {
-				return d.scores(label, "ant-trap",
-					results.MaxFitness)
-			}))
+			b := best(d.samples(others, "ant-trap", results.MaxFitness))
 			return a.median() > b.median(), against(a, b)
 		}},
 	{"ant-trap-smerl",
@@ -150,19 +144,13 @@ var ofRewards = []Claim{
 	{"smerl-fitness",
 		"SMERL has a better max fitness than the plain sum of rewards on most tasks (both variants)",
 		"table 1", func(d *data) (bool, string) {
-			return d.smerlAgainstSum(func(smerl, sum []float64,
-				env string) bool {
-				return stats.Median(smerl) > stats.Median(sum)
-			},
-				results.MaxFitness)
+			return d.smerlAgainstSum(results.MaxFitness,
+				func(smerl, sum []float64) bool { return stats.Median(smerl) > stats.Median(sum) })
 		}},
 	{"sum-qd-score", "the plain sum has a better QD score than SMERL on most tasks (both variants)",
 		"table 1", func(d *data) (bool, string) {
-			return d.smerlAgainstSum(func(smerl, sum []float64,
-				env string) bool {
-				return stats.Median(sum) > stats.Median(smerl)
-			},
-				results.QDScore)
+			return d.smerlAgainstSum(results.QDScore,
+				func(smerl, sum []float64) bool { return stats.Median(sum) > stats.Median(smerl) })
 		}},
 	{"sum-variance",
 		"the plain sum varies more over seeds than SMERL on most tasks (standard deviation of max " +
@@ -240,7 +228,7 @@ func (d *data) first(label string, envs []string, m results.Metric) (bool, strin
 	holds := true
 	var words []string
 	for _, env := range envs {
-		top := best(of(methods, func(label string) []float64 { return d.scores(label, env, m) }))
+		top := best(d.samples(methods, env, m))
 		holds = holds && top.label == label
 		words = append(words, fmt.Sprintf("%s: %s %s", env, top.label, number(top.median())))
 	}
@@ -261,16 +249,18 @@ func fitnessAfter(curve []results.Point, steps float64) float64 {
 
 // sumVaries checks whether the plain sum varies more over seeds than SMERL on most tasks.
 func (d *data) sumVaries(m results.Metric) (bool, string) {
-	return d.smerlAgainstSum(func(smerl, sum []float64,
-		env string) bool {
-		return stats.Std(sum) > stats.Std(smerl)
-	}, m)
+	return d.smerlAgainstSum(m,
+		func(smerl, sum []float64) bool { return stats.Std(sum) > stats.Std(smerl) })
 }
 
 // families returns the best method of each family by a metric.
 func (d *data) families(env string, m results.Metric) (evolved, learnt sample) {
-	samples := func(label string) []float64 { return d.scores(label, env, m) }
-	return best(of(neuroevolution, samples)), best(of(reinforcement, samples))
+	return best(d.samples(neuroevolution, env, m)), best(d.samples(reinforcement, env, m))
+}
+
+// samples returns the scores of methods on an environment.
+func (d *data) samples(labels []string, env string, m results.Metric) []sample {
+	return of(labels, func(label string) []float64 { return d.scores(label, env, m) })
 }
 
 // pair returns the samples of two methods on an environment.
@@ -279,17 +269,17 @@ func (d *data) pair(a, b, env string, m results.Metric) (sample, sample) {
 }
 
 // smerlAgainstSum counts the tasks on which a condition holds, for DIAYN and DADS.
-func (d *data) smerlAgainstSum(so func(smerl, sum []float64, env string) bool,
-	m results.Metric) (bool, string) {
+func (d *data) smerlAgainstSum(m results.Metric, so func(smerl, sum []float64) bool) (bool,
+	string) {
 	holds := true
 	var words []string
 	for _, variant := range protocol.Unrewarded() {
 		var wins tally
 		for _, env := range environments {
 			a, b := d.pair("smerl-"+variant, variant+"-reward", env, m)
-			wins.add(so(a.x, b.x, env), env)
+			wins.add(so(a.x, b.x), env)
 		}
-		holds = holds && float64(wins.yes) > most*float64(wins.all)
+		holds = holds && wins.most()
 		words = append(words, strings.ToUpper(variant)+": "+wins.String())
 	}
 	return holds, strings.Join(words, "; ")

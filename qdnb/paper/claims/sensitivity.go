@@ -38,7 +38,7 @@ var ofSensitivity = []Claim{
 				wins.add(b > a, env)
 				words = append(words, fmt.Sprintf("%s %.2f against %.2f", env, b, a))
 			}
-			return float64(wins.yes) > most*float64(wins.all), join(wins.String(), strings.Join(words, ", "))
+			return wins.most(), join(wins.String(), strings.Join(words, ", "))
 		}},
 	{"sensitivity-ant-uni",
 		"on ant-uni even the worst setting of MAP-Elites beats the best of DADS+REWARD",
@@ -120,10 +120,7 @@ func (d *data) grid(label, env string) sample {
 	for _, p := range d.t.Sensitivity() {
 		if p.Label == label && p.Env == env {
 			s.x = append(s.x, p.Normalised)
-			if d.min == 0 || p.Seeds < d.min {
-				d.min = p.Seeds
-			}
-			d.max = max(d.max, p.Seeds)
+			d.count(p.Seeds)
 		}
 	}
 	if len(s.x) < minGrid || slices.ContainsFunc(s.x, math.IsNaN) {
@@ -145,10 +142,10 @@ func highest(x []float64) float64 { return stats.Quantile(x, 1) }
 func (d *data) prior(algorithm string, low, high float64) (bool, string) {
 	d.trained(d.t.PriorRuns(algorithm, false))
 	d.trained(d.t.PriorRuns(algorithm, true))
-	a := sample{"without", d.note(d.t.PriorCoverages(algorithm, false), algorithm+
-		" on ant-omni without the prior")}
-	b := sample{"with", d.note(d.t.PriorCoverages(algorithm, true), algorithm+
-		" on ant-omni with the prior, in the experiment prior")}
+	a := sample{"without", d.note(d.t.PriorCoverages(algorithm, false),
+		algorithm+" on ant-omni without the prior")}
+	b := sample{"with", d.note(d.t.PriorCoverages(algorithm, true),
+		algorithm+" on ant-omni with the prior, in the experiment prior")}
 	ratio := a.median() / b.median()
 	return ratio >= low && ratio <= high, fmt.Sprintf("to %s: coverage %s", percent(ratio),
 		against(a, b))

@@ -51,16 +51,10 @@ func (e *executor) trainController(ctx context.Context, line sweep.Line) error {
 	}
 	delete(settings, "skills")
 	delete(settings, "skills_budget")
-	spec := qdnb.ControlSpec{
-		Skills: skills, SkillsBudget: trained, Budget: line.Budget,
+	spec := qdnb.ControlSpec{Skills: skills, SkillsBudget: trained, Budget: line.Budget,
 		Tune: runs.Assign(assignments(settings)...),
-		Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet,
-	}
-	made, err := spec.Config(skills.Config, trained)
-	if err == nil {
-		err = sameRun(line.Run, made)
-	}
-	if err != nil {
+		Runs: e.Runs, Backend: e.Backend, Quiet: e.Quiet}
+	if err := sameRun(line.Run)(spec.Config(skills.Config, trained)); err != nil {
 		return err
 	}
 	_, err = qdnb.Control(ctx, spec)

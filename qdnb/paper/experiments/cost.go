@@ -35,12 +35,9 @@ func (p planner) estimate(run runs.Config, b runs.Budget, episodes int) float64 
 // WriteCost prints the estimated cost of a plan, per kind of line and in total on this machine's
 // cores. Lines without estimates are left out. Runs that several lines name count once.
 func WriteCost(w io.Writer, lines []sweep.Line) {
-	type kind struct {
-		experiment, algorithm string
-		count                 int
-		least, most, sum      float64
-	}
+	type kind struct{ experiment, algorithm string }
 	var kinds []kind
+	costs := map[kind][]float64{}
 	seen := map[string]bool{}
 	total := 0.0
 	for _, line := range lines {
@@ -53,29 +50,28 @@ func WriteCost(w io.Writer, lines []sweep.Line) {
 		if len(line.Needs) > 0 {
 			name = line.Run.Algorithm
 		}
-		i := slices.IndexFunc(kinds,
-			func(k kind) bool { return k.experiment == line.Experiment && k.algorithm == name })
-		if i < 0 {
-			i = len(kinds)
-			kinds = append(kinds, kind{experiment: line.Experiment, algorithm: name, least: line.CPUSeconds})
+		k := kind{line.Experiment, name}
+		if costs[k] == nil {
+			kinds = append(kinds, k)
 		}
-		k := &kinds[i]
-		k.count++
-		k.least, k.most, k.sum = min(k.least, line.CPUSeconds), max(k.most, line.CPUSeconds),
-			k.sum+line.CPUSeconds
+		costs[k] = append(costs[k], line.CPUSeconds)
 	}
 	if total == 0 {
 		return
 	}
 	cores := float64(runtime.NumCPU())
 	for _, k := range kinds {
-		each := tables.Duration(k.least)
-		if tables.Duration(k.most) != each {
-			each += " to " + tables.Duration(k.most)
+		found := costs[k]
+		each, most := tables.Duration(slices.Min(found)), tables.Duration(slices.Max(found))
+		if most != each {
+			each += " to " + most
+		}
+		sum := 0.0
+		for _, cost := range found {
+			sum += cost
 		}
 		fmt.Fprintf(w, "%s: %d runs (%s), each about %s of processor time, %s on %.0f cores\n",
-			k.experiment, k.count, k.algorithm, each,
-			tables.Duration(k.sum/cores), cores)
+			k.experiment, len(found), k.algorithm, each, tables.Duration(sum/cores), cores)
 	}
 	fmt.Fprintf(w, "total: %d runs, about %s on %.0f cores\n", len(seen), tables.Duration(total/cores), cores)
 }

@@ -69,7 +69,7 @@ var list = []experiment{
 	{results.ExperimentPrior, protocol.With("-reward"), []string{"ant-omni"},
 		[]string{"dads-reward"}, []string{"ant-omni"}, planner.prior},
 	{results.ExperimentReward, slices.Concat(protocol.Unrewarded(), protocol.Reinforcement()), all[1:],
-		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.reward},
+		[]string{"dads", "dads-reward"}, []string{"halfcheetah-uni"}, planner.adaptation},
 }
 
 // Plan lists the runs of an experiment, one of [results.Experiments]. Runs that others need come
@@ -84,10 +84,7 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		o.Scale = Paper
 	}
 	if !slices.Contains(Scales(), o.Scale) {
-		var known []string
-		for _, scale := range Scales() {
-			known = append(known, string(scale))
-		}
+		known := strings.Fields(strings.Trim(fmt.Sprint(Scales()), "[]"))
 		return nil, names.Unknown("scale", string(o.Scale), known)
 	}
 	if o.Scale == Smoke {
@@ -130,15 +127,13 @@ func Plan(name string, o Options) ([]sweep.Line, error) {
 		}
 	}
 	// Needed runs come first, so that all independent lines can start at once.
-	slices.SortStableFunc(*p.lines, func(a, b sweep.Line) int {
-		return min(len(a.Needs),
-			1) - min(len(b.Needs), 1)
-	})
+	slices.SortStableFunc(*p.lines,
+		func(a, b sweep.Line) int { return min(len(a.Needs), 1) - min(len(b.Needs), 1) })
 	return *p.lines, nil
 }
 
 // chosen returns the wanted items among those of an experiment, in the experiment's order.
-func chosen(kind, experiment string, wanted, has []string) (some []string, err error) {
+func chosen(kind, experiment string, wanted, has []string) ([]string, error) {
 	if len(wanted) == 0 {
 		return has, nil
 	}
@@ -148,12 +143,8 @@ func chosen(kind, experiment string, wanted, has []string) (some []string, err e
 				names.Unknown(kind, name, has))
 		}
 	}
-	for _, name := range has {
-		if slices.Contains(wanted, name) {
-			some = append(some, name)
-		}
-	}
-	return some, nil
+	unwanted := func(name string) bool { return !slices.Contains(wanted, name) }
+	return slices.DeleteFunc(slices.Clone(has), unwanted), nil
 }
 
 // planner collects lines.
@@ -163,20 +154,25 @@ type planner struct {
 	lines      *[]sweep.Line
 }
 
-func (p planner) add(label string, run runs.Config, budget runs.Budget, needs ...sweep.Need) error {
-	return p.addEpisodes(label, run, budget, 0, needs...)
-}
-
-// addEpisodes is add for a line that evaluates the given episodes beyond its budget.
-func (p planner) addEpisodes(label string, run runs.Config, budget runs.Budget, episodes int,
+// add adds a line, which evaluates the given episodes beyond its budget.
+func (p planner) add(label string, run runs.Config, budget runs.Budget, episodes int,
 	needs ...sweep.Need) error {
 	line, err := sweep.Line{Experiment: p.experiment, Label: label, Run: run, Budget: budget,
-		Needs:      needs,
-		CPUSeconds: p.estimate(run, budget, episodes)}.Sealed()
+		Needs: needs, CPUSeconds: p.estimate(run, budget, episodes)}.Sealed()
 	if err == nil {
 		*p.lines = append(*p.lines, line)
 	}
 	return err
+}
+
+// addTraining adds the training run of an algorithm with additional settings.
+func (p planner) addTraining(label, algorithm, env string, seed int64,
+	more ...string) (sweep.Need, error) {
+	trained, err := p.train(algorithm, env, seed, more...)
+	if err == nil {
+		err = p.add(label, trained.Run, trained.Budget, 0)
+	}
+	return trained, err
 }
 
 // train returns the training run of an algorithm with additional settings.
@@ -193,7 +189,7 @@ func (p planner) train(algorithm, env string, seed int64, more ...string) (sweep
 
 // targets returns SMERL's target and margin as assignments if they are not the scale's.
 func (p planner) targets(algorithm, env string) ([]string, error) {
-	if !strings.HasPrefix(algorithm, "smerl-") {
+	if !isSMERL(algorithm) {
 		return nil, nil
 	}
 	i := slices.IndexFunc(p.Targets, func(t results.SMERLTarget) bool { return t.Env == env })
@@ -210,20 +206,14 @@ func (p planner) targets(algorithm, env string) ([]string, error) {
 }
 
 func (p planner) training(algorithm, env string, seed int64) error {
-	run, err := p.train(algorithm, env, seed)
-	if err != nil {
-		return err
-	}
-	return p.add(algorithm, run.Run, run.Budget)
+	_, err := p.addTraining(algorithm, algorithm, env, seed)
+	return err
 }
 
 // adaptation adds a training run, and an adaptation run for each perturbation of its environment.
 func (p planner) adaptation(algorithm, env string, seed int64) error {
-	trained, err := p.train(algorithm, env, seed)
+	trained, err := p.addTraining(algorithm, algorithm, env, seed)
 	if err != nil {
-		return err
-	}
-	if err := p.add(algorithm, trained.Run, trained.Budget); err != nil {
 		return err
 	}
 	for _, perturbation := range perturbations(env) {
@@ -236,8 +226,8 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 		if values == nil {
 			values = perturbation.Values()
 		}
-		played := episodes * len(values) * p.skills(algorithm)
-		if err := p.addEpisodes(algorithm, config, runs.Budget{}, played, trained); err != nil {
+		played := episodes * len(values) * skills(algorithm)
+		if err := p.add(algorithm, config, runs.Budget{}, played, trained); err != nil {
 			return err
 		}
 	}
@@ -246,8 +236,8 @@ func (p planner) adaptation(algorithm, env string, seed int64) error {
 
 // skills returns the maximum number of skills of a method: the cells of a full repertoire, or the
 // number of skills that a policy is conditioned on.
-func (p planner) skills(algorithm string) int {
-	if slices.Contains(protocol.Neuroevolution(), algorithm) {
+func skills(algorithm string) int {
+	if evolves(algorithm) {
 		return 1024
 	}
 	return 5
@@ -262,18 +252,15 @@ func perturbations(env string) []catalog.Perturbation {
 // hurdles adds a training run on halfcheetah-uni, and the training of a meta-controller on its
 // skills.
 func (p planner) hurdles(algorithm, env string, seed int64) error {
-	trained, err := p.train(algorithm, env, seed)
+	trained, err := p.addTraining(algorithm, algorithm, env, seed)
 	if err != nil {
-		return err
-	}
-	if err := p.add(algorithm, trained.Run, trained.Budget); err != nil {
 		return err
 	}
 	config, budget, err := p.control(trained)
 	if err != nil {
 		return err
 	}
-	return p.add(algorithm, config, budget, trained)
+	return p.add(algorithm, config, budget, 0, trained)
 }
 
 func (p planner) sensitivity(algorithm, env string, seed int64) error {
@@ -289,8 +276,8 @@ func (p planner) sensitivity(algorithm, env string, seed int64) error {
 			if err != nil {
 				return err
 			}
-			if err := p.add(algorithm, run.Run, p.Scale.sensitivityBudget(algorithm, env,
-				p.Budget)); err != nil {
+			budget := p.Scale.sensitivityBudget(algorithm, env, p.Budget)
+			if err := p.add(algorithm, run.Run, budget, 0); err != nil {
 				return err
 			}
 		}
@@ -306,22 +293,15 @@ func assign(name string, value float64) string {
 // observations instead of positions.
 func (p planner) prior(algorithm, env string, seed int64) error {
 	for _, full := range []bool{false, true} {
-		run, err := p.train(algorithm, env, seed, "descriptor_full_state="+strconv.FormatBool(full))
-		if err != nil {
-			return err
-		}
 		label := algorithm
 		if full {
 			label += ", no prior"
 		}
-		if err := p.add(label, run.Run, run.Budget); err != nil {
+		_, err := p.addTraining(label, algorithm, env, seed,
+			"descriptor_full_state="+strconv.FormatBool(full))
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// reward adds the training run and its adaptation runs.
-func (p planner) reward(algorithm, env string, seed int64) error {
-	return p.adaptation(algorithm, env, seed)
 }

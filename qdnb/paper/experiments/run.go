@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pkg/errors"
@@ -123,17 +124,13 @@ func (e *executor) line(ctx context.Context, index int, wait bool) error {
 	if err := e.stopped(ctx); err != nil {
 		return err
 	}
-	announced := false
-	announce := func() {
-		if !announced {
-			cost := ""
-			if line.CPUSeconds > 0 {
-				cost = fmt.Sprintf(" (about %s of processor time)", tables.Duration(line.CPUSeconds))
-			}
-			e.say("line %d/%d: %s%s%s", index, len(e.lines), line.Name(), cost, e.left())
-			announced = true
+	announce := sync.OnceFunc(func() {
+		cost := ""
+		if line.CPUSeconds > 0 {
+			cost = fmt.Sprintf(" (about %s of processor time)", tables.Duration(line.CPUSeconds))
 		}
-	}
+		e.say("line %d/%d: %s%s%s", index, len(e.lines), line.Name(), cost, e.left())
+	})
 	for _, need := range line.Needs {
 		if err := e.failed[need.Run.Name()]; err != nil {
 			return fmt.Errorf("needs %s, which failed", need.Run.Name())
@@ -247,11 +244,11 @@ func trainingSpec(c runs.Config) (qdnb.Spec, error) {
 		}
 	}
 	spec.Tune = runs.Assign(assignments(fields)...)
-	resolved, err := spec.Config()
+	made, err := spec.Config()
 	if err != nil {
-		return spec, fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
+		err = fmt.Errorf("hyperparameters of %s: %w", c.Algorithm, err)
 	}
-	return spec, sameRun(c, resolved)
+	return spec, sameRun(c)(made, err)
 }
 
 // assignments formats hyperparameters for [runs.Set].
@@ -267,13 +264,15 @@ func assignments(fields map[string]json.RawMessage) (set []string) {
 	return set
 }
 
-// sameRun checks that this program would make the run named by the plan.
-func sameRun(wanted, made runs.Config) error {
-	if wanted.Name() == made.Name() {
-		return nil
+// sameRun returns a function that checks that this program would make the run named by the plan.
+func sameRun(wanted runs.Config) func(made runs.Config, err error) error {
+	return func(made runs.Config, err error) error {
+		if err != nil || wanted.Name() == made.Name() {
+			return err
+		}
+		return fmt.Errorf("this version of the program has other hyperparameters: %s would be %s; "+
+			"write the plan again with `qdnb sweep plan`", wanted.Name(), made.Name())
 	}
-	return fmt.Errorf("this version of the program has other hyperparameters: %s would be %s; "+
-		"write the plan again with `qdnb sweep plan`", wanted.Name(), made.Name())
 }
 
 // skillsOf opens the run whose skills a line uses.
@@ -299,11 +298,7 @@ func (e *executor) adapt(ctx context.Context, line sweep.Line) error {
 	}
 	spec.Skills, spec.SkillsBudget, spec.Runs, spec.Backend, spec.Quiet = skills, budget, e.Runs,
 		e.Backend, e.Quiet
-	made, err := spec.Config(skills.Config, budget)
-	if err == nil {
-		err = sameRun(line.Run, made)
-	}
-	if err != nil {
+	if err := sameRun(line.Run)(spec.Config(skills.Config, budget)); err != nil {
 		return err
 	}
 	_, err = qdnb.Adapt(ctx, spec)

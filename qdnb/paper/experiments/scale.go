@@ -35,79 +35,61 @@ var smallTargets = map[string]float64{
 	"walker-uni": 131, "halfcheetah-uni": 477,
 }
 
+// part is a part of the methods, with the settings that the scales change.
+type part struct {
+	has                  func(algorithm string) bool
+	medium, small, smoke string // assignments, separated by spaces
+}
+
+// parts have the settings of the scales below Paper. Later assignments replace earlier ones.
+//
+// Runs at scale Medium reach 10⁵ to 10⁶ environment steps (2.4 × 10⁵ to 2.8 × 10⁵ on two busy
+// cores). The paper's evaluation of skills every 100 000 steps would happen only a few times. One
+// every 10 000 steps fills the repertoire 25 times or more (101 in the paper) and costs a tenth of
+// the time on ant-maze, where episodes are the most expensive.
+var parts = []part{
+	{func(string) bool { return true }, "hidden=64,64",
+		"hidden=64,64 cells=128 cvt_samples=5000",
+		"hidden=16,16 cells=32 cvt_samples=500 episode_length=50"},
+	{evolves, "", "batch=64", "batch=16"},
+	{isPGA, "critic_hidden=64,64",
+		"batch=32 replay_buffer_size=100000 transitions_batch_size=128 critic_hidden=64,64 " +
+			"num_critic_training_steps=100 num_pg_training_steps=30",
+		"batch=16 replay_buffer_size=2000 transitions_batch_size=32 critic_hidden=16,16 " +
+			"num_critic_training_steps=10 num_pg_training_steps=5"},
+	{func(algorithm string) bool { return strings.HasSuffix(algorithm, "aurora") }, "",
+		"capacity=128 epochs=20 late_epochs=5 training_batch=128",
+		"capacity=32 epochs=2 late_epochs=2 training_batch=16"},
+	{func(algorithm string) bool { return !evolves(algorithm) },
+		"evaluation_interval=10000 early_interval=0",
+		"env_batch_size=50 replay_buffer_size=50000 batch_size=128 evaluation_states=8 " +
+			"evaluation_interval=2500 early_interval=500",
+		"env_batch_size=10 replay_buffer_size=2000 batch_size=32 evaluation_states=2 " +
+			"evaluation_interval=500 early_interval=0"},
+	{func(algorithm string) bool { return !evolves(algorithm) && algorithm != "sac" },
+		"diversity_hidden=64,64", "diversity_hidden=64,64", "diversity_hidden=16,16"},
+}
+
+func evolves(algorithm string) bool { return slices.Contains(protocol.Neuroevolution(), algorithm) }
+func isPGA(algorithm string) bool   { return strings.HasPrefix(algorithm, "pga-") }
+func isSMERL(algorithm string) bool { return strings.HasPrefix(algorithm, "smerl-") }
+
 // settings returns an algorithm's hyperparameters that differ from the paper's on an environment,
 // as assignments.
 func (s Scale) settings(algorithm, env string) (set []string) {
-	if s == Paper {
-		if slices.Contains(protocol.Neuroevolution(), algorithm) {
-			return nil
-		}
+	if s == Paper && !evolves(algorithm) {
 		return []string{"early_interval=0"}
 	}
-	if s == Medium {
-		return mediumSettings(algorithm)
-	}
-	small := s == Small
-	choose := func(ifSmall, ifSmoke string) string {
-		if small {
-			return ifSmall
+	for _, p := range parts {
+		if p.has(algorithm) {
+			text := map[Scale]string{Medium: p.medium, Small: p.small, Smoke: p.smoke}[s]
+			set = append(set, strings.Fields(text)...)
 		}
-		return ifSmoke
 	}
-	set = append(set, choose("hidden=64,64", "hidden=16,16"), choose("cells=128", "cells=32"),
-		choose("cvt_samples=5000", "cvt_samples=500"))
-	if !small {
-		set = append(set, "episode_length=50")
-	}
-	if slices.Contains(protocol.Neuroevolution(), algorithm) {
-		if strings.HasPrefix(algorithm, "pga-") {
-			set = append(set, choose("batch=32", "batch=16"),
-				choose("replay_buffer_size=100000", "replay_buffer_size=2000"),
-				choose("transitions_batch_size=128", "transitions_batch_size=32"),
-				choose("critic_hidden=64,64", "critic_hidden=16,16"),
-				choose("num_critic_training_steps=100", "num_critic_training_steps=10"),
-				choose("num_pg_training_steps=30", "num_pg_training_steps=5"))
-		} else {
-			set = append(set, choose("batch=64", "batch=16"))
-		}
-		if strings.HasSuffix(algorithm, "aurora") {
-			set = append(set, choose("capacity=128", "capacity=32"), choose("epochs=20", "epochs=2"),
-				choose("late_epochs=5", "late_epochs=2"),
-				choose("training_batch=128", "training_batch=16"))
-		}
-		return set
-	}
-	set = append(set, choose("env_batch_size=50", "env_batch_size=10"),
-		choose("replay_buffer_size=50000", "replay_buffer_size=2000"),
-		choose("batch_size=128", "batch_size=32"), choose("evaluation_states=8", "evaluation_states=2"),
-		choose("evaluation_interval=2500", "evaluation_interval=500"),
-		choose("early_interval=500", "early_interval=0"))
-	if target, ok := smallTargets[env]; ok && small && strings.HasPrefix(algorithm, "smerl-") {
+	if target, ok := smallTargets[env]; ok && s == Small && isSMERL(algorithm) {
 		set = append(set, assign("smerl_target", target), assign("smerl_margin", math.Abs(target)/10))
 	}
-	if algorithm != "sac" {
-		set = append(set, choose("diversity_hidden=64,64", "diversity_hidden=16,16"))
-	}
 	return set
-}
-
-// mediumSettings are the settings of scale Medium: small networks and a shorter interval between
-// evaluations of skills, everything else as in the paper. Runs reach 10⁵ to 10⁶ environment steps
-// (2.4 × 10⁵ to 2.8 × 10⁵ on two busy cores). The paper's evaluation every 100 000 steps would
-// happen only a few times. One every 10 000 steps fills the repertoire 25 times or more (101 in the
-// paper) and costs a tenth of the time on ant-maze, where episodes are the most expensive.
-func mediumSettings(algorithm string) []string {
-	set := []string{"hidden=64,64"}
-	switch {
-	case strings.HasPrefix(algorithm, "pga-"):
-		return append(set, "critic_hidden=64,64")
-	case slices.Contains(protocol.Neuroevolution(), algorithm):
-		return set
-	}
-	if algorithm != "sac" {
-		set = append(set, "diversity_hidden=64,64")
-	}
-	return append(set, "evaluation_interval=10000", "early_interval=0")
 }
 
 // mediumBudget and mediumControl are the budgets of a training run and of a meta-controller at
@@ -127,7 +109,6 @@ const (
 // budget returns the budget of a training run. In units of time all methods get the same; in steps
 // a method gets as many as it does in that time.
 func (s Scale) budget(algorithm, env, unit string) runs.Budget {
-	evolves := slices.Contains(protocol.Neuroevolution(), algorithm)
 	switch {
 	case s == Paper && unit == Time:
 		return runs.Budget{Time: 2 * time.Hour}
@@ -139,13 +120,13 @@ func (s Scale) budget(algorithm, env, unit string) runs.Budget {
 		return runs.Budget{Time: 20 * time.Second}
 	case s == Smoke && unit == Time:
 		return runs.Budget{Time: 5 * time.Second}
-	case s == Smoke && evolves:
+	case s == Smoke && evolves(algorithm):
 		return runs.Budget{Generations: 4}
 	case s == Smoke:
 		return runs.Budget{EnvSteps: 1_000}
-	case !evolves:
+	case !evolves(algorithm):
 		return runs.Budget{EnvSteps: 10_000}
-	case strings.HasPrefix(algorithm, "pga-"):
+	case isPGA(algorithm):
 		return runs.Budget{EnvSteps: 320_000}
 	case env == "ant-maze": // walls are expensive, and episodes twice as long
 		return runs.Budget{EnvSteps: 640_000}
@@ -181,15 +162,11 @@ func (s Scale) seeds(experiment string) int {
 // adaptation returns the values of a perturbation, nil for the paper's, and the episodes per value.
 func (s Scale) adaptation(p catalog.Perturbation) (values [][]float64, episodes int) {
 	all := p.Values()
-	near := func(wanted ...float64) (some [][]float64) {
-		for _, w := range wanted {
-			for _, v := range all {
-				if math.Abs(v[0]-w) < 1e-9 {
-					some = append(some, v)
-				}
-			}
-		}
-		return some
+	near := func(wanted ...float64) [][]float64 { // in ascending order, as they are
+		return slices.DeleteFunc(slices.Clone(all), func(v []float64) bool {
+			same := func(w float64) bool { return math.Abs(v[0]-w) < 1e-9 }
+			return !slices.ContainsFunc(wanted, same)
+		})
 	}
 	switch {
 	case s == Paper:

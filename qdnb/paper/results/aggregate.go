@@ -53,13 +53,24 @@ func (t *Tables) FinishedRuns(label, env string) []Trained {
 
 // TrainedIn returns the complete training runs of an experiment, label and environment, by seed.
 func (t *Tables) TrainedIn(experiment, label, env string) []Trained {
-	var found []Trained
+	return t.where(func(r Trained) bool {
+		return r.Finished && r.Experiment == experiment && r.Label == label && r.Env == env
+	})
+}
+
+// where returns the training runs that satisfy a condition.
+func (t *Tables) where(wanted func(Trained) bool) (found []Trained) {
 	for _, r := range t.Trained {
-		if r.Finished && r.Experiment == experiment && r.Label == label && r.Env == env {
+		if wanted(r) {
 			found = append(found, r)
 		}
 	}
 	return found
+}
+
+// finished returns the complete training runs of an experiment.
+func (t *Tables) finished(experiment string) []Trained {
+	return t.where(func(r Trained) bool { return r.Finished && r.Experiment == experiment })
 }
 
 // Scores returns a label's final values of a metric on an environment, one per seed.
@@ -73,11 +84,6 @@ func scores(trained []Trained, m Metric) []float64 {
 		x = append(x, m.Of(r))
 	}
 	return x
-}
-
-// Summary summarises [Tables.Scores] over seeds: one entry of the paper's tables 1, 9 and 11.
-func (t *Tables) Summary(label, env string, m Metric) stats.Summary {
-	return stats.Summarize(t.Scores(label, env, m))
 }
 
 // Overall returns the interquartile mean of a label's QD scores over environments and seeds, with a
@@ -96,7 +102,7 @@ func (t *Tables) Overall(label string, envs []string) (iqm float64, interval sta
 		}
 		own := t.Scores(label, env, QDScore)
 		if len(own) == 0 {
-			return 0, stats.Interval{}, false
+			return 0, interval, false
 		}
 		for i := range own {
 			own[i] = normalised(own[i], largest)
@@ -104,7 +110,7 @@ func (t *Tables) Overall(label string, envs []string) (iqm float64, interval sta
 		strata = append(strata, own)
 	}
 	if len(strata) == 0 {
-		return 0, stats.Interval{}, false
+		return 0, interval, false
 	}
 	statistic := stats.Pooled(stats.IQM)
 	return statistic(strata), stats.Bootstrap(stats.Source(1), strata, statistic,
@@ -147,17 +153,13 @@ type GridPoint struct {
 // Sensitivity returns the settings of the grids. As the paper's caption says, scores are averaged
 // over seeds and divided by the maximum on each task.
 func (t *Tables) Sensitivity() []GridPoint {
-	type key struct {
-		label, env string
-		a, b       Setting
-	}
-	samples := map[key][]float64{}
-	var order []key
-	for _, r := range t.Trained {
-		if !r.Finished || r.Experiment != ExperimentSensitivity || r.A.Name == "" || r.B.Name == "" {
+	samples := map[GridPoint][]float64{}
+	var order []GridPoint
+	for _, r := range t.finished(ExperimentSensitivity) {
+		if r.A.Name == "" || r.B.Name == "" {
 			continue
 		}
-		k := key{r.Label, r.Env, r.A, r.B}
+		k := GridPoint{Label: r.Label, Env: r.Env, A: r.A, B: r.B}
 		if samples[k] == nil {
 			order = append(order, k)
 		}
@@ -166,11 +168,11 @@ func (t *Tables) Sensitivity() []GridPoint {
 	var points []GridPoint
 	largest := map[string]float64{}
 	for _, k := range order {
-		mean := stats.Mean(samples[k])
-		points = append(points, GridPoint{Label: k.label, Env: k.env, A: k.a, B: k.b,
-			Seeds: len(samples[k]), QDScore: mean})
-		if old, ok := largest[k.env]; !ok || mean > old {
-			largest[k.env] = mean
+		p := k
+		p.Seeds, p.QDScore = len(samples[k]), stats.Mean(samples[k])
+		points = append(points, p)
+		if old, ok := largest[p.Env]; !ok || p.QDScore > old {
+			largest[p.Env] = p.QDScore
 		}
 	}
 	for i, p := range points {
@@ -182,13 +184,10 @@ func (t *Tables) Sensitivity() []GridPoint {
 // PriorRuns returns an algorithm's complete runs on ant-omni in the experiment "prior", with or
 // without the prior, by seed.
 func (t *Tables) PriorRuns(algorithm string, prior bool) []Trained {
-	var found []Trained
-	for _, r := range t.Trained {
-		if r.Finished && r.Experiment == ExperimentPrior && r.Algorithm == algorithm && r.Prior == prior {
-			found = append(found, r)
-		}
-	}
-	return found
+	return t.where(func(r Trained) bool {
+		return r.Finished && r.Experiment == ExperimentPrior && r.Algorithm == algorithm &&
+			r.Prior == prior
+	})
 }
 
 // PriorCoverages returns the final coverages of [Tables.PriorRuns], one per seed.
@@ -207,10 +206,8 @@ type SMERLTarget struct {
 // SMERLTargets returns the targets measured by the SAC runs.
 func (t *Tables) SMERLTargets() []SMERLTarget {
 	samples := map[string][]float64{}
-	for _, r := range t.Trained {
-		if r.Finished && r.Experiment == ExperimentTargets {
-			samples[r.Env] = append(samples[r.Env], r.MaxFitness)
-		}
+	for _, r := range t.finished(ExperimentTargets) {
+		samples[r.Env] = append(samples[r.Env], r.MaxFitness)
 	}
 	var list []SMERLTarget
 	for env, x := range samples {

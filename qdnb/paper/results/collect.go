@@ -1,7 +1,6 @@
 package results
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -60,39 +59,30 @@ func (t *Tables) read(dir string, line sweep.Line, complete bool) error {
 	if err != nil {
 		return err
 	}
-	switch line.Run.Algorithm {
-	case protocol.Adaptation:
-		if !complete {
-			return nil
-		}
-		adapted, err := readAdapted(run, line)
-		if err == nil {
-			adapted.Short, err = skillsShortcomings(filepath.Dir(dir), run.Config)
-		}
-		if err != nil {
-			return unreadable(run, err)
-		}
-		t.Adapted = append(t.Adapted, adapted)
-	case protocol.HierarchicalControl:
-		if !complete {
-			return nil
-		}
-		controlled, err := readControlled(run, line.Label)
-		if err == nil {
-			controlled.Short, err = skillsShortcomings(filepath.Dir(dir), run.Config)
-		}
-		if err != nil {
-			return unreadable(run, err)
-		}
-		t.Controlled = append(t.Controlled, controlled)
+	switch {
+	case follows(line.Run) && !complete:
+		return nil
+	case line.Run.Algorithm == protocol.Adaptation:
+		err = add(&t.Adapted)(readAdapted(run, line))
+	case line.Run.Algorithm == protocol.HierarchicalControl:
+		err = add(&t.Controlled)(readControlled(run, line.Label))
 	default:
-		trained, err := readTrained(run, line, complete)
-		if err != nil {
-			return unreadable(run, err)
-		}
-		t.Trained = append(t.Trained, trained)
+		err = add(&t.Trained)(readTrained(run, line, complete))
+	}
+	if err != nil {
+		return unreadable(run, err)
 	}
 	return nil
+}
+
+// add returns a function that appends a row to a list unless reading it failed.
+func add[T any](list *[]T) func(T, error) error {
+	return func(row T, err error) error {
+		if err == nil {
+			*list = append(*list, row)
+		}
+		return err
+	}
 }
 
 // unreadable explains how to recover from a run whose files this program cannot have written.
@@ -109,33 +99,21 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 		Run: c.Name(), Finished: complete,
 		Generation: s.Generation, EnvSteps: s.EnvSteps, Seconds: s.Seconds, MaxFitness: s.MaxFitness,
 		Coverage: s.Coverage, QDScore: s.QDScore,
-		A: Setting{Value: math.NaN()}, B: Setting{Value: math.NaN()}, EdgeCoverage: math.NaN(),
+		EdgeCoverage: math.NaN(),
 	}
-	settings := map[string]json.RawMessage{}
-	if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil {
+	var err error
+	if r.A, r.B, err = gridSettings(c); err != nil {
 		return r, err
 	}
-	if grid, ok := protocol.GridOf(c.Algorithm); ok {
-		for i, target := range []*Setting{&r.A, &r.B} {
-			if raw, ok := settings[grid.Settings[i]]; ok {
-				target.Name = grid.Settings[i]
-				if err := json.Unmarshal(raw, &target.Value); err != nil {
-					return r, fmt.Errorf("%s is not a number", target.Name)
-				}
-			}
-		}
-	}
-	fullState := false
-	if raw, ok := settings["descriptor_full_state"]; ok {
-		if err := json.Unmarshal(raw, &fullState); err != nil {
-			return r, fmt.Errorf("descriptor_full_state is neither true nor false")
-		}
+	fullState, err := discriminatesAll(c)
+	if err != nil {
+		return r, err
 	}
 	r.Prior = !fullState
 	if !complete {
 		return r, nil
 	}
-	columns, n, err := columnsOf(run, "env_steps", "seconds", "max_fitness", "coverage", "qd_score")
+	rows, err := rowsOf(run, "env_steps", "seconds", "max_fitness", "coverage", "qd_score")
 	if err != nil {
 		return r, err
 	}
@@ -145,9 +123,8 @@ func readTrained(run *runs.Run, line sweep.Line, complete bool) (Trained, error)
 	if r.EdgeCoverage, err = edgeCoverage(run); err != nil {
 		return r, err
 	}
-	for i := range n {
-		r.Curve = append(r.Curve, Point{columns[0][i], columns[1][i], columns[2][i], columns[3][i],
-			columns[4][i]})
+	for _, x := range rows {
+		r.Curve = append(r.Curve, Point{x[0], x[1], x[2], x[3], x[4]})
 	}
 	return r, nil
 }
@@ -187,20 +164,23 @@ func edgeCoverage(run *runs.Run) (float64, error) {
 	return 100 * float64(filled) / float64(cells), nil // NaN without edge cells
 }
 
-// columnsOf reads columns of metrics.csv, each of n rows.
-func columnsOf(run *runs.Run, names ...string) (columns [][]float64, n int, err error) {
+// rowsOf reads columns of metrics.csv by row.
+func rowsOf(run *runs.Run, names ...string) ([][]float64, error) {
 	table, err := run.Metrics()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	rows := make([][]float64, len(table.Rows))
 	for _, name := range names {
 		column, err := table.Column(name)
 		if err != nil {
-			return nil, 0, fmt.Errorf("metrics.csv: %w", err)
+			return nil, fmt.Errorf("metrics.csv: %w", err)
 		}
-		columns = append(columns, column)
+		for i, x := range column {
+			rows[i] = append(rows[i], x)
+		}
 	}
-	return columns, len(table.Rows), nil
+	return rows, nil
 }
 
 func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
@@ -213,30 +193,29 @@ func readAdapted(run *runs.Run, line sweep.Line) (Adapted, error) {
 	}
 	a := Adapted{
 		Experiment: line.Experiment, Label: line.Label, Env: run.Config.Env, Seed: run.Config.Seed,
-		Run:          run.Name(),
-		Perturbation: adaptation.Perturbation,
+		Run: run.Name(), Perturbation: adaptation.Perturbation,
 	}
 	for _, v := range adaptation.Values {
 		skill, score := v.Best()
 		a.Values = append(a.Values, Value{Index: v.Index, X: v.X, Y: v.Y, Score: score, Skill: skill,
 			Skills: len(v.Skills)})
 	}
-	return a, nil
+	a.Short, err = skillsShortcomings(run)
+	return a, err
 }
 
 func readControlled(run *runs.Run, label string) (Controlled, error) {
 	c := Controlled{Label: label, Seed: run.Config.Seed, Run: run.Name()}
-	columns, n, err := columnsOf(run, "env_steps", "fitness_mean", "fitness_max", "hurdles_mean",
-		"hurdles_max")
+	rows, err := rowsOf(run, "env_steps", "fitness_mean", "fitness_max", "hurdles_mean", "hurdles_max")
 	if err != nil {
 		return c, err
 	}
-	for i := range n {
-		c.Curve = append(c.Curve, ControlPoint{columns[0][i], columns[1][i], columns[2][i], columns[3][i],
-			columns[4][i]})
-	}
-	if n == 0 {
+	if len(rows) == 0 {
 		return c, fmt.Errorf("metrics.csv has no rows")
 	}
-	return c, nil
+	for _, x := range rows {
+		c.Curve = append(c.Curve, ControlPoint{x[0], x[1], x[2], x[3], x[4]})
+	}
+	c.Short, err = skillsShortcomings(run)
+	return c, err
 }

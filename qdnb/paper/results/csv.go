@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"example.com/qdnb/internal/npz/atomicfile"
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -52,20 +53,33 @@ type file struct {
 // files returns the files of the experiments in the tables.
 func (t *Tables) files() []file {
 	var list []file
-	add := func(name string, header []string, rows [][]any) {
+	add := func(name, header string, rows [][]any) {
 		list = append(list, file{name, func(w io.Writer) error { return writeCSV(w, header, rows) }})
 	}
 	for _, experiment := range Experiments() {
 		if !slices.Contains(t.experiments, experiment) {
 			continue
 		}
+		planned := func(r Trained) bool { return r.Experiment == experiment }
+		var rows, points, summary [][]any
 		switch experiment {
 		case ExperimentTraining, ExperimentReward:
-			add(experiment+".csv", trainedHeader, t.trainedRows(experiment))
-			if experiment == ExperimentTraining {
-				add("curves.csv", curveHeader, t.curveRows())
+			for _, r := range t.where(planned) {
+				rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds,
+					r.Generation, r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(),
+					r.StepsRatio()})
+				for _, p := range r.Curve {
+					points = append(points, []any{r.Label, r.Env, r.Seed, p.EnvSteps, p.Seconds, p.MaxFitness,
+						p.Coverage, p.QDScore})
+				}
 			}
-			add(experiment+"_summary.csv", summaryHeader, t.summaryRows(experiment))
+			add(experiment+".csv", "label,algorithm,env,seed,run,env_steps,seconds,generation,max_fitness,"+
+				"coverage,qd_score,finished,paper_steps,steps_ratio", rows)
+			if experiment == ExperimentTraining {
+				add("curves.csv", "label,env,seed,env_steps,seconds,max_fitness,coverage,qd_score", points)
+			}
+			add(experiment+"_summary.csv", "label,env,metric,seeds,median,q1,q3,mean,std,iqm,median_low,"+
+				"median_high,iqm_low,iqm_high", t.summaryRows(experiment))
 			list = append(list, file{experiment + "_summary.md", func(w io.Writer) error {
 				_, err := io.WriteString(w, t.Markdown(experiment))
 				return err
@@ -74,106 +88,56 @@ func (t *Tables) files() []file {
 				t.adaptationFiles("reward_", experiment, add)
 			}
 		case ExperimentTargets:
-			var rows [][]any
-			for _, r := range t.Trained {
-				if r.Experiment == ExperimentTargets && r.Finished {
-					rows = append(rows, []any{r.Env, r.Seed, r.MaxFitness})
-				}
+			for _, r := range t.finished(experiment) {
+				rows = append(rows, []any{r.Env, r.Seed, r.MaxFitness})
 			}
-			add("smerl_targets.csv", []string{"env", "seed", "max_fitness"}, rows)
-			rows = nil
+			add("smerl_targets.csv", "env,seed,max_fitness", rows)
 			for _, target := range t.SMERLTargets() {
-				rows = append(rows, []any{target.Env, target.Seeds, target.Target, target.Margin})
+				summary = append(summary, []any{target.Env, target.Seeds, target.Target, target.Margin})
 			}
-			add("smerl_targets_summary.csv", smerlTargetsHeader, rows)
+			add("smerl_targets_summary.csv", smerlTargetsHeader, summary)
 		case ExperimentAdaptation:
 			t.adaptationFiles("", experiment, add)
 		case ExperimentHurdles:
-			var rows [][]any
 			for _, c := range t.Controlled {
 				for _, p := range c.Curve {
 					rows = append(rows, []any{c.Label, c.Seed, p.EnvSteps, p.FitnessMean, p.FitnessMax,
 						p.HurdlesMean, p.HurdlesMax})
 				}
 			}
-			add("hurdles.csv", []string{"label", "seed", "env_steps", "fitness_mean", "fitness_max",
-				"hurdles_mean", "hurdles_max"}, rows)
-			add("hurdles_summary.csv", hurdlesHeader, t.hurdlesSummary())
+			add("hurdles.csv", "label,seed,env_steps,fitness_mean,fitness_max,hurdles_mean,hurdles_max",
+				rows)
+			for _, label := range t.Labels() {
+				fitness, hurdles := t.HurdlesCurve(label), t.HurdlesPassed(label)
+				for i, f := range fitness { // fitness and hurdles have the same steps
+					h := hurdles[i]
+					summary = append(summary, []any{label, f.EnvSteps, f.Seeds, f.Median, f.Q1, f.Q3, f.IQM,
+						h.Median, h.Q1, h.Q3})
+				}
+			}
+			add("hurdles_summary.csv", "label,env_steps,seeds,fitness_median,fitness_q1,fitness_q3,"+
+				"fitness_iqm,hurdles_median,hurdles_q1,hurdles_q3", summary)
 		case ExperimentSensitivity:
-			var rows [][]any
-			for _, r := range t.Trained {
-				if r.Experiment == ExperimentSensitivity && r.Finished {
-					rows = append(rows, []any{r.Label, r.Env, r.Seed, r.A.Name, r.A.Value, r.B.Name, r.B.Value,
-						r.QDScore})
-				}
+			for _, r := range t.finished(experiment) {
+				rows = append(rows, []any{r.Label, r.Env, r.Seed, r.A.Name, r.A.Value, r.B.Name, r.B.Value,
+					r.QDScore})
 			}
-			add("sensitivity.csv", []string{"label", "env", "seed", "a_name", "a", "b_name", "b",
-				"qd_score"}, rows)
-			rows = nil
+			add("sensitivity.csv", "label,env,seed,a_name,a,b_name,b,qd_score", rows)
 			for _, p := range t.Sensitivity() {
-				rows = append(rows, []any{p.Label, p.Env, p.A.Name, p.A.Value, p.B.Name, p.B.Value, p.Seeds,
-					p.QDScore, p.Normalised})
+				summary = append(summary, []any{p.Label, p.Env, p.A.Name, p.A.Value, p.B.Name, p.B.Value,
+					p.Seeds, p.QDScore, p.Normalised})
 			}
-			add("sensitivity_summary.csv", []string{"label", "env", "a_name", "a", "b_name", "b", "seeds",
-				"qd_score", "normalised"}, rows)
+			add("sensitivity_summary.csv", "label,env,a_name,a,b_name,b,seeds,qd_score,normalised", summary)
 		case ExperimentPrior:
-			var rows [][]any
-			for _, r := range t.Trained {
-				if r.Experiment != ExperimentPrior {
-					continue
-				}
+			for _, r := range t.where(planned) {
 				for _, p := range r.Curve {
 					rows = append(rows, []any{r.Label, r.Prior, r.Seed, p.Seconds, p.EnvSteps, p.Coverage})
 				}
 			}
-			add("prior.csv", []string{"label", "prior", "seed", "seconds", "env_steps", "coverage"}, rows)
+			add("prior.csv", "label,prior,seed,seconds,env_steps,coverage", rows)
 		}
 	}
 	return list
-}
-
-var (
-	trainedHeader = []string{"label", "algorithm", "env", "seed", "run", "env_steps", "seconds",
-		"generation",
-		"max_fitness", "coverage", "qd_score", "finished", "paper_steps", "steps_ratio"}
-	curveHeader = []string{"label", "env", "seed", "env_steps", "seconds", "max_fitness",
-		"coverage", "qd_score"}
-	adaptationHeader = []string{"label", "env", "seed", "perturbation", "index", "x", "y", "score",
-		"skill", "skills"}
-	summaryHeader = []string{"label", "env", "metric", "seeds", "median", "q1", "q3", "mean", "std",
-		"iqm",
-		"median_low", "median_high", "iqm_low", "iqm_high"}
-	adaptationSummaryHeader = []string{"label", "env", "perturbation", "index", "x", "y", "seeds",
-		"median", "q1", "q3", "iqm",
-		"gain_median", "gain_q1", "gain_q3", "gain_iqm"}
-	hurdlesHeader = []string{"label", "env_steps", "seeds", "fitness_median", "fitness_q1",
-		"fitness_q3", "fitness_iqm",
-		"hurdles_median", "hurdles_q1", "hurdles_q3"}
-)
-
-// trainedRows returns a row for each run of an experiment, complete or not.
-func (t *Tables) trainedRows(experiment string) (rows [][]any) {
-	for _, r := range t.Trained {
-		if r.Experiment == experiment {
-			rows = append(rows, []any{r.Label, r.Algorithm, r.Env, r.Seed, r.Run, r.EnvSteps, r.Seconds,
-				r.Generation,
-				r.MaxFitness, r.Coverage, r.QDScore, r.Finished, r.PaperSteps(), r.StepsRatio()})
-		}
-	}
-	return rows
-}
-
-func (t *Tables) curveRows() (rows [][]any) {
-	for _, r := range t.Trained {
-		if r.Experiment != ExperimentTraining {
-			continue
-		}
-		for _, p := range r.Curve {
-			rows = append(rows, []any{r.Label, r.Env, r.Seed, p.EnvSteps, p.Seconds, p.MaxFitness,
-				p.Coverage, p.QDScore})
-		}
-	}
-	return rows
 }
 
 // summaryRows summarises each metric over the seeds of a label on an environment. The last row of a
@@ -181,6 +145,7 @@ func (t *Tables) curveRows() (rows [][]any) {
 func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 	rowLabels, envs := t.Axes(experiment)
 	for _, label := range rowLabels {
+		seeds := 0
 		for _, env := range envs {
 			for _, metric := range []Metric{MaxFitness, QDScore, Coverage, EnvSteps} {
 				x := t.Scores(label, env, metric)
@@ -189,19 +154,14 @@ func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 				}
 				s := stats.Summarize(x)
 				rows = append(rows, []any{label, env, string(metric), s.N, s.Median, s.Q1, s.Q3, s.Mean, s.Std,
-					s.IQM,
-					s.MedianCI.Low, s.MedianCI.High, s.IQMCI.Low, s.IQMCI.High})
+					s.IQM, s.MedianCI.Low, s.MedianCI.High, s.IQMCI.Low, s.IQMCI.High})
 			}
+			seeds += len(t.FinishedRuns(label, env))
 		}
 		if iqm, interval, ok := t.Overall(label, envs); ok {
 			none := math.NaN()
-			seeds := 0
-			for _, env := range envs {
-				seeds += len(t.Scores(label, env, QDScore))
-			}
 			rows = append(rows, []any{label, "all", "qd_score_normalised", seeds, none, none, none, none,
-				none, iqm,
-				none, none, interval.Low, interval.High})
+				none, iqm, none, none, interval.Low, interval.High})
 		}
 	}
 	return rows
@@ -211,20 +171,15 @@ func (t *Tables) summaryRows(experiment string) (rows [][]any) {
 // experiment "reward" includes the methods with rewards, trained for the main table, as in the
 // paper's table 10.
 func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
-	for _, r := range t.Trained {
-		if r.Finished && r.Experiment == experiment {
-			envs = append(envs, r.Env)
-			rowLabels = append(rowLabels, r.Label)
-		}
+	for _, r := range t.finished(experiment) {
+		envs, rowLabels = append(envs, r.Env), append(rowLabels, r.Label)
 	}
 	slices.SortFunc(envs, byEnv)
 	envs = slices.Compact(envs)
 	if experiment == ExperimentReward {
 		for _, label := range protocol.Reinforcement() {
-			if slices.ContainsFunc(envs, func(env string) bool {
-				return len(t.FinishedRuns(label,
-					env)) > 0
-			}) {
+			trained := func(env string) bool { return len(t.FinishedRuns(label, env)) > 0 }
+			if slices.ContainsFunc(envs, trained) {
 				rowLabels = append(rowLabels, label)
 			}
 		}
@@ -235,32 +190,26 @@ func (t *Tables) Axes(experiment string) (rowLabels, envs []string) {
 
 // adaptationFiles adds the files of an experiment's adaptation runs.
 func (t *Tables) adaptationFiles(prefix, experiment string,
-	add func(name string, header []string, rows [][]any)) {
+	add func(name, header string, rows [][]any)) {
 	var own []Adapted
+	var rows, means [][]any
 	for _, a := range t.Adapted {
-		if a.Experiment == experiment {
-			own = append(own, a)
+		if a.Experiment != experiment {
+			continue
 		}
-	}
-	add(prefix+"adaptation.csv", adaptationHeader, adaptationRows(own))
-	add(prefix+"adaptation_summary.csv", adaptationSummaryHeader, adaptationSummary(own))
-	var rows [][]any
-	for _, a := range own {
-		if a.Perturbation == Target {
-			rows = append(rows, []any{a.Label, a.Env, a.Seed, len(a.Values), a.mean()})
-		}
-	}
-	add(prefix+"adaptation_targets.csv", []string{"label", "env", "seed", "targets", "score"}, rows)
-}
-
-func adaptationRows(adapted []Adapted) (rows [][]any) {
-	for _, a := range adapted {
+		own = append(own, a)
 		for _, v := range a.Values {
 			rows = append(rows, []any{a.Label, a.Env, a.Seed, a.Perturbation, v.Index, v.X, v.Y, v.Score,
 				v.Skill, v.Skills})
 		}
+		if a.Perturbation == Target {
+			means = append(means, []any{a.Label, a.Env, a.Seed, len(a.Values), a.mean()})
+		}
 	}
-	return rows
+	add(prefix+"adaptation.csv", "label,env,seed,perturbation,index,x,y,score,skill,skills", rows)
+	add(prefix+"adaptation_summary.csv", "label,env,perturbation,index,x,y,seeds,median,q1,q3,iqm,"+
+		"gain_median,gain_q1,gain_q3,gain_iqm", adaptationSummary(own))
+	add(prefix+"adaptation_targets.csv", "label,env,seed,targets,score", means)
 }
 
 // adaptationSummary summarises scores and gains over seeds for each value. The mean over targets
@@ -270,14 +219,20 @@ func adaptationSummary(adapted []Adapted) (rows [][]any) {
 		label, env, perturbation string
 		index                    int
 	}
-	scores, gains, at := map[key][]float64{}, map[key][]float64{}, map[key]Value{}
+	type group struct {
+		Value
+		scores, gains []float64
+	}
+	groups := map[key]*group{}
 	var order []key
-	add := func(k key, v Value, score, gain float64) {
-		if _, ok := scores[k]; !ok {
+	add := func(a Adapted, v Value, gain float64) {
+		k := key{a.Label, a.Env, a.Perturbation, v.Index}
+		if groups[k] == nil {
 			order = append(order, k)
-			at[k] = v
+			groups[k] = &group{Value: v}
 		}
-		scores[k], gains[k] = append(scores[k], score), append(gains[k], gain)
+		g := groups[k]
+		g.scores, g.gains = append(g.scores, v.Score), append(g.gains, gain)
 	}
 	none := math.NaN()
 	for _, a := range adapted {
@@ -286,39 +241,27 @@ func adaptationSummary(adapted []Adapted) (rows [][]any) {
 			if a.Perturbation != Target {
 				gain = a.Gain(v.X)
 			}
-			add(key{a.Label, a.Env, a.Perturbation, v.Index}, v, v.Score, gain)
+			add(a, v, gain)
 		}
 		if a.Perturbation == Target {
-			add(key{a.Label, a.Env, a.Perturbation, -1}, Value{X: none, Y: none}, a.mean(), none)
+			add(a, Value{Index: -1, X: none, Y: none, Score: a.mean()}, none)
 		}
 	}
 	for _, k := range order {
-		q1, q3 := stats.Quartiles(scores[k])
-		g1, g3 := stats.Quartiles(gains[k])
-		rows = append(rows, []any{k.label, k.env, k.perturbation, k.index, at[k].X, at[k].Y,
-			len(scores[k]), stats.Median(scores[k]), q1, q3,
-			stats.IQM(scores[k]), stats.Median(gains[k]), g1, g3, stats.IQM(gains[k])})
-	}
-	return rows
-}
-
-func (t *Tables) hurdlesSummary() (rows [][]any) {
-	for _, label := range t.Labels() {
-		fitness, hurdles := t.HurdlesCurve(label), t.HurdlesPassed(label)
-		for i, f := range fitness { // fitness and hurdles have the same steps
-			h := hurdles[i]
-			rows = append(rows, []any{label, f.EnvSteps, f.Seeds, f.Median, f.Q1, f.Q3, f.IQM, h.Median,
-				h.Q1, h.Q3})
+		g := groups[k]
+		row := []any{k.label, k.env, k.perturbation, k.index, g.X, g.Y, len(g.scores)}
+		for _, x := range [][]float64{g.scores, g.gains} {
+			q1, q3 := stats.Quartiles(x)
+			row = append(row, stats.Median(x), q1, q3, stats.IQM(x))
 		}
+		rows = append(rows, row)
 	}
 	return rows
 }
 
-func writeCSV(w io.Writer, header []string, rows [][]any) error {
-	out := csv.NewWriter(w)
-	if err := out.Write(header); err != nil {
-		return err
-	}
+// writeCSV writes rows below a header, whose names are separated by commas.
+func writeCSV(w io.Writer, header string, rows [][]any) error {
+	lines := [][]string{strings.Split(header, ",")}
 	for _, row := range rows {
 		fields := make([]string, len(row))
 		for i, value := range row {
@@ -328,10 +271,7 @@ func writeCSV(w io.Writer, header []string, rows [][]any) error {
 				fields[i] = fmt.Sprint(value)
 			}
 		}
-		if err := out.Write(fields); err != nil {
-			return err
-		}
+		lines = append(lines, fields)
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(lines)
 }

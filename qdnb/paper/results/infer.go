@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,8 +104,8 @@ func Infer(root string) (lines []sweep.Line, problems []error, err error) {
 			add(run, ExperimentPrior, label, "")
 			continue
 		case onGrid(c):
-			a, b := gridOf(c)
-			add(run, ExperimentSensitivity, label, fmt.Sprintf(", %g and %g", a, b))
+			a, b, _ := gridSettings(c)
+			add(run, ExperimentSensitivity, label, fmt.Sprintf(", %g and %g", a.Value, b.Value))
 			continue
 		case c.Algorithm == "sac":
 			add(run, ExperimentTargets, label, "")
@@ -144,42 +145,50 @@ func longer(a, b *runs.Run) bool {
 // position.
 func labelOf(c runs.Config) string {
 	env, _ := catalog.Find(c.Env)
-	if !slices.Contains(protocol.With("-reward"), c.Algorithm) || !env.Positions() {
-		return c.Algorithm
-	}
-	var settings struct {
-		FullState bool `json:"descriptor_full_state"`
-	}
-	if err := json.Unmarshal(c.Hyperparameters, &settings); err == nil && settings.FullState {
-		return c.Algorithm + ", no prior"
+	if slices.Contains(protocol.With("-reward"), c.Algorithm) && env.Positions() {
+		if all, err := discriminatesAll(c); err == nil && all {
+			return c.Algorithm + ", no prior"
+		}
 	}
 	return c.Algorithm
 }
 
-// gridOf returns the two grid hyperparameters of a run.
-func gridOf(c runs.Config) (a, b float64) {
-	settings := map[string]json.RawMessage{}
-	var values [2]float64
-	if json.Unmarshal(c.Hyperparameters, &settings) != nil {
-		return 0, 0
+// discriminatesAll reports whether skills are discriminated by the whole observation.
+func discriminatesAll(c runs.Config) (bool, error) {
+	var settings struct {
+		FullState bool `json:"descriptor_full_state"`
 	}
+	if json.Unmarshal(c.Hyperparameters, &settings) != nil {
+		return false, errors.New("descriptor_full_state is neither true nor false")
+	}
+	return settings.FullState, nil
+}
+
+// gridSettings returns the hyperparameters of a run that the grid of its algorithm varies. Those
+// that it lacks have no name, and NaN as their value.
+func gridSettings(c runs.Config) (a, b Setting, err error) {
+	found := [2]Setting{{Value: math.NaN()}, {Value: math.NaN()}}
 	grid, _ := protocol.GridOf(c.Algorithm)
+	var settings map[string]json.RawMessage
+	if err := json.Unmarshal(c.Hyperparameters, &settings); err != nil {
+		return found[0], found[1], err
+	}
 	for i, name := range grid.Settings {
-		if json.Unmarshal(settings[name], &values[i]) != nil {
-			return 0, 0
+		if raw, ok := settings[name]; ok {
+			found[i].Name = name
+			if json.Unmarshal(raw, &found[i].Value) != nil {
+				return found[0], found[1], fmt.Errorf("%s is not a number", name)
+			}
 		}
 	}
-	return values[0], values[1]
+	return found[0], found[1], nil
 }
 
 func onGrid(c runs.Config) bool {
-	grid, ok := protocol.GridOf(c.Algorithm)
-	if !ok {
-		return false
-	}
-	a, b := gridOf(c)
-	return slices.Contains(grid.Values[0], a) && (slices.Contains(grid.Values[1], b) ||
-		slices.Contains(grid.Script, b))
+	grid, _ := protocol.GridOf(c.Algorithm)
+	a, b, err := gridSettings(c)
+	return err == nil && slices.Contains(grid.Values[0], a.Value) &&
+		slices.Contains(slices.Concat(grid.Values[1], grid.Script), b.Value)
 }
 
 // folderName matches the name of a run's folder: algorithm, environment, seed and hash.

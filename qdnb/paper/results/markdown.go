@@ -35,9 +35,8 @@ func (t *Tables) Markdown(experiment string) string {
 			"## "+metric.name+": mean \\| median \\| interquartile mean\n\n"+averages.Markdown())
 	}
 	if experiment == ExperimentTraining {
-		parts = append(parts,
-			"## Environment steps: mean over environments and seeds\n\n"+t.StepTable(rowLabels,
-				envs).Markdown())
+		parts = append(parts, "## Environment steps: mean over environments and seeds\n\n"+
+			t.StepTable(rowLabels, envs).Markdown())
 	}
 	return strings.Join(parts, "\n")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"example.com/qdnb/qdnb/paper/protocol"
@@ -45,33 +46,25 @@ func shortcomings(run *runs.Run) (short []string, err error) {
 			run.Status.EnvSteps, s.Every))
 	}
 	if strings.HasPrefix(run.Config.Algorithm, "smerl-") {
-		if columns, n, err := columnsOf(run,
-			"accepted_share"); err == nil && n > 0 && !anyAbove(columns[0], 0) {
+		rows, err := rowsOf(run, "accepted_share")
+		opened := slices.ContainsFunc(rows, func(x []float64) bool { return x[0] > 0 }) // not for NaN
+		if err == nil && len(rows) > 0 && !opened {
 			short = append(short, "SMERL's gate never opened")
 		}
 	}
 	return short, nil
 }
 
-func anyAbove(x []float64, limit float64) bool {
-	for _, v := range x {
-		if v > limit { // false for NaN
-			return true
-		}
-	}
-	return false
-}
-
 // skillsShortcomings returns the shortcomings of the training run whose skills an adaptation or
-// control run below root uses.
-func skillsShortcomings(root string, c runs.Config) ([]string, error) {
+// control run uses.
+func skillsShortcomings(run *runs.Run) ([]string, error) {
 	var s struct {
 		Skills string `json:"skills"`
 	}
-	if err := json.Unmarshal(c.Hyperparameters, &s); err != nil || s.Skills == "" {
+	if err := json.Unmarshal(run.Config.Hyperparameters, &s); err != nil || s.Skills == "" {
 		return nil, err
 	}
-	trained, err := runs.Open(filepath.Join(root, s.Skills))
+	trained, err := runs.Open(filepath.Join(filepath.Dir(run.Dir), s.Skills))
 	if err != nil {
 		return []string{"the training run of its skills is missing"}, nil
 	}

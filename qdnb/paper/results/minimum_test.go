@@ -60,8 +60,8 @@ func TestShortcomings(t *testing.T) {
 	}
 	for skills, want := range map[string]string{trained.Name(): "32 cells, not 1024",
 		"gone": "the training run of its skills is missing"} {
-		short, err := skillsShortcomings(root,
-			runs.Config{Hyperparameters: json.RawMessage(`{"skills":"` + skills + `"}`)})
+		short, err := skillsShortcomings(&runs.Run{Dir: filepath.Join(root, "adaptation"),
+			Config: runs.Config{Hyperparameters: json.RawMessage(`{"skills":"` + skills + `"}`)}})
 		if err != nil || len(short) != 1 || short[0] != want {
 			t.Errorf("skills of %s: %v, %v; want %q", skills, short, err, want)
 		}

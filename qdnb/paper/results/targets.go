@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
+	"strings"
 )
 
 // smerlTargetsHeader are the columns of smerl_targets_summary.csv.
-var smerlTargetsHeader = []string{"env", "seeds", "target", "margin"}
+const smerlTargetsHeader = "env,seeds,target,margin"
 
 // ReadSMERLTargets reads the SMERL targets of each environment from a smerl_targets_summary.csv
 // written by [Tables.Write].
@@ -25,7 +25,7 @@ func ReadSMERLTargets(path string) ([]SMERLTarget, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(rows) < 2 || !slices.Equal(rows[0], smerlTargetsHeader) {
+	if len(rows) < 2 || strings.Join(rows[0], ",") != smerlTargetsHeader {
 		return nil, fmt.Errorf("%s has no targets: use the smerl_targets_summary.csv of a complete "+
 			"experiment smerl-targets", path)
 	}

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -66,22 +67,15 @@ func (l Line) check() error {
 	if !(l.CPUSeconds >= 0 && l.CPUSeconds < 1e12) { // false for NaN
 		return fmt.Errorf(`"cpu_seconds" must be a non-negative number, not %g`, l.CPUSeconds)
 	}
-	if err := checkRun(l.Run, l.Budget); err != nil {
+	if err := cmp.Or(l.Run.Validate(), l.Budget.Validate()); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	for i, need := range l.Needs {
-		if err := checkRun(need.Run, need.Budget); err != nil {
+		if err := cmp.Or(need.Run.Validate(), need.Budget.Validate()); err != nil {
 			return fmt.Errorf("needs[%d]: %w", i, err)
 		}
 	}
 	return nil
-}
-
-func checkRun(c runs.Config, b runs.Budget) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	return b.Validate()
 }
 
 // canonical returns a valid configuration with equal settings spelt equally.
@@ -100,17 +94,13 @@ func canonical(c runs.Config) runs.Config {
 
 // lineFile is a line in JSON. It rejects unknown fields at every depth.
 type lineFile struct {
-	Experiment string          `json:"experiment"`
-	Label      string          `json:"label"`
-	Run        runs.Config     `json:"run"`
-	Budget     json.RawMessage `json:"budget"`
-	Needs      json.RawMessage `json:"needs"`
-	CPUSeconds float64         `json:"cpu_seconds"`
-	Hash       string          `json:"hash"`
+	Line
+	Budget json.RawMessage `json:"budget"`
+	Needs  json.RawMessage `json:"needs"`
 }
 
 type needFile struct {
-	Run    runs.Config     `json:"run"`
+	Need
 	Budget json.RawMessage `json:"budget"`
 }
 
@@ -129,8 +119,7 @@ func parse(data []byte) (Line, error) {
 	if err := runs.Decode(data, &file); err != nil {
 		return Line{}, err
 	}
-	l := Line{Experiment: file.Experiment, Label: file.Label, Run: file.Run,
-		CPUSeconds: file.CPUSeconds}
+	l := file.Line
 	var err error
 	if l.Budget, err = parseBudget(file.Budget); err != nil {
 		return Line{}, err
@@ -163,11 +152,10 @@ func parseNeeds(data json.RawMessage) ([]Need, error) {
 		if err != nil {
 			return nil, fmt.Errorf("needs[%d]: %w", i, err)
 		}
-		need := Need{Run: file.Run}
-		if need.Budget, err = parseBudget(file.Budget); err != nil {
+		if file.Need.Budget, err = parseBudget(file.Budget); err != nil {
 			return nil, fmt.Errorf("needs[%d]: %w", i, err)
 		}
-		needs = append(needs, need)
+		needs = append(needs, file.Need)
 	}
 	return needs, nil
 }

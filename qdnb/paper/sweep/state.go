@@ -205,31 +205,22 @@ func (s State) whole() (c cost, known bool) {
 	return cost{float64(s.Progress.EnvSteps) / s.Fraction, spent(s) / s.Fraction}, true
 }
 
-// costs are mean total costs by kind of line.
-type costs map[string]struct {
-	sum   cost
-	count float64
-}
+// costs are total costs by kind of line.
+type costs map[string][]cost
 
 // kinds returns the groups of lines to compare a line with, the most similar first.
 func kinds(s State) []string {
-	return []string{s.Label + "/" + s.Run.Algorithm + "/" + s.Run.Env, s.Run.Algorithm +
-		"/" + s.Run.Env, s.Run.Algorithm}
+	onEnv := s.Run.Algorithm + "/" + s.Run.Env
+	return []string{s.Label + "/" + onEnv, onEnv, s.Run.Algorithm}
 }
 
 func learnCosts(states []State) costs {
 	c := costs{}
 	for _, s := range states {
-		whole, known := s.whole()
-		if !known {
-			continue
-		}
-		for _, kind := range kinds(s) {
-			entry := c[kind]
-			entry.sum.steps += whole.steps
-			entry.sum.seconds += whole.seconds
-			entry.count++
-			c[kind] = entry
+		if whole, known := s.whole(); known {
+			for _, kind := range kinds(s) {
+				c[kind] = append(c[kind], whole)
+			}
 		}
 	}
 	return c
@@ -247,8 +238,11 @@ func spent(s State) float64 {
 // of returns the remaining cost of a line, and whether its time is known.
 func (c costs) of(s State) (left cost, known bool) {
 	for _, kind := range kinds(s) {
-		if entry, ok := c[kind]; ok {
-			left, known = cost{entry.sum.steps / entry.count, entry.sum.seconds / entry.count}, true
+		if n := float64(len(c[kind])); n > 0 {
+			for _, whole := range c[kind] {
+				left.steps, left.seconds = left.steps+whole.steps/n, left.seconds+whole.seconds/n
+			}
+			known = true
 			break
 		}
 	}

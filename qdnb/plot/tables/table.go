@@ -50,6 +50,9 @@ func (t *Table) begins(row int) bool {
 	return t.entry(row, 0, false).Text != t.entry(row-1, 0, false).Text
 }
 
+// opens reports whether a line separates a row from the group above.
+func (t *Table) opens(row int) bool { return t.Grouped && row > 0 && t.begins(row) }
+
 // numeric reports which columns hold numbers. Those columns are right-aligned.
 func (t *Table) numeric() []bool {
 	columns := make([]bool, len(t.Header))

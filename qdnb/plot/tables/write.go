@@ -20,6 +20,31 @@ var markdownEscapes = strings.NewReplacer(`\`, "&#92;", "|", `\|`, "*", `\*`, "_
 
 func markdown(text string) string { return markdownEscapes.Replace(shown(text)) }
 
+// shown returns the entries for readers by row: escaped, and bold ones between two marks.
+func (t *Table) shown(escape func(string) string, before, after string) [][]string {
+	rows := make([][]string, len(t.Rows))
+	for r := range rows {
+		for c := range t.Header {
+			e := t.entry(r, c, true)
+			text := escape(e.Text)
+			if e.Bold && text != "" {
+				text = before + text + after
+			}
+			rows[r] = append(rows[r], text)
+		}
+	}
+	return rows
+}
+
+// each returns escaped texts.
+func each(texts []string, escape func(string) string) []string {
+	escaped := make([]string, len(texts))
+	for i, text := range texts {
+		escaped[i] = escape(text)
+	}
+	return escaped
+}
+
 // Markdown returns the table in GitHub's Markdown, with its caption in bold above and its notes
 // below.
 func (t *Table) Markdown() string {
@@ -27,11 +52,11 @@ func (t *Table) Markdown() string {
 	if t.Caption != "" {
 		out.WriteString("**" + markdown(t.Caption) + "**\n\n")
 	}
-	out.WriteByte('|')
-	for _, name := range t.Header {
-		out.WriteString(" " + markdown(name) + " |")
+	row := func(cells []string) {
+		out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
-	out.WriteString("\n|")
+	row(each(t.Header, markdown))
+	out.WriteByte('|')
 	for _, numeric := range t.numeric() {
 		if numeric {
 			out.WriteString("---:|")
@@ -40,17 +65,8 @@ func (t *Table) Markdown() string {
 		}
 	}
 	out.WriteByte('\n')
-	for r := range t.Rows {
-		out.WriteByte('|')
-		for c := range t.Header {
-			entry := t.entry(r, c, true)
-			text := markdown(entry.Text)
-			if entry.Bold && text != "" {
-				text = "**" + text + "**"
-			}
-			out.WriteString(" " + text + " |")
-		}
-		out.WriteByte('\n')
+	for _, cells := range t.shown(markdown, "**", "**") {
+		row(cells)
 	}
 	for _, note := range t.Notes {
 		out.WriteString("\n" + markdown(note) + "\n")
@@ -111,40 +127,25 @@ func (t *Table) LaTeX() string {
 		}
 	}
 	out.WriteString("}\n\\toprule\n")
+	names := each(t.Header, latex)
 	for c, name := range t.Header {
-		if c > 0 {
-			out.WriteString(" & ")
-		}
-		text := latex(name)
-		if utf8.RuneCountInString(name) > shortest && strings.Contains(text, " ") { // one word per line
+		if utf8.RuneCountInString(name) > shortest && strings.Contains(name, " ") { // one word per line
 			side := "l"
 			if numeric[c] {
 				side = "r"
 			}
-			text = `\shortstack[` + side + "]{" + strings.ReplaceAll(text, " ", `\\{}`) + "}"
+			names[c] = `\shortstack[` + side + "]{" + strings.ReplaceAll(names[c], " ", `\\{}`) + "}"
 		}
-		out.WriteString(text)
 	}
-	out.WriteString(" \\\\\n\\midrule\n")
-	for r := range t.Rows {
-		if t.Grouped && r > 0 && t.begins(r) {
+	out.WriteString(strings.Join(names, " & ") + " \\\\\n\\midrule\n")
+	for r, cells := range t.shown(latex, `\textbf{`, "}") {
+		if t.opens(r) {
 			out.WriteString("\\midrule\n")
 		}
-		for c := range t.Header {
-			if c > 0 {
-				out.WriteString(" & ")
-			}
-			e := t.entry(r, c, true)
-			text := latex(e.Text)
-			if e.Bold && text != "" {
-				text = `\textbf{` + text + "}"
-			}
-			if c == 0 && strings.IndexAny(text, "[*") == 0 { // else an argument of the \\ above
-				text = "{}" + text
-			}
-			out.WriteString(text)
+		if len(cells) > 0 && strings.IndexAny(cells[0], "[*") == 0 { // else an argument of the \\ above
+			cells[0] = "{}" + cells[0]
 		}
-		out.WriteString(" \\\\\n")
+		out.WriteString(strings.Join(cells, " & ") + " \\\\\n")
 	}
 	out.WriteString("\\bottomrule\n\\end{tabular}\n\\end{adjustbox}\n")
 	for _, note := range t.Notes {
@@ -170,48 +171,40 @@ func (t *Table) HTML() string {
 	out.WriteString("<div style=\"overflow-x:auto\">\n<table " +
 		"style=\"border-collapse:collapse\">\n<thead>\n<tr>")
 	numeric := t.numeric()
-	cell := func(tag string, column int, e Entry, style string) {
-		text := hypertext(e.Text)
-		if e.Bold && text != "" {
-			text = "<b>" + text + "</b>"
-		}
+	cell := func(tag string, column int, text, style string) {
 		align := "left"
 		if numeric[column] {
 			align = "right"
 		}
-		out.WriteString("<" + tag +
-			` style="border:1px solid gray;padding:3px 8px;text-align:` + align + style + `">` + text +
-			"</" + tag + ">")
+		out.WriteString("<" + tag + ` style="border:1px solid gray;padding:3px 8px;text-align:` + align +
+			style + `">` + text + "</" + tag + ">")
 	}
 	for c, name := range t.Header {
 		style := ";vertical-align:bottom"
 		if !strings.Contains(name, " ") { // otherwise a name such as ant-trap breaks at its hyphen
 			style += ";white-space:nowrap"
 		}
-		cell("th", c, Entry{Text: name}, style)
+		cell("th", c, hypertext(name), style)
 	}
 	out.WriteString("</tr>\n</thead>\n<tbody>\n")
-	for r := range t.Rows {
+	for r, cells := range t.shown(hypertext, "<b>", "</b>") {
 		out.WriteString("<tr>")
-		for c := range t.Header {
-			entry, style := t.entry(r, c, true), ";white-space:nowrap"
-			if long(entry) {
+		for c, text := range cells {
+			style := ";white-space:nowrap"
+			if long(t.entry(r, c, true)) {
 				style = ";min-width:16em" // a sentence may wrap, but not into one word per line
 			}
-			if t.Grouped && r > 0 && t.begins(r) {
+			if t.opens(r) {
 				style += ";border-top:2px solid gray"
 			}
-			cell("td", c, entry, style)
+			cell("td", c, text, style)
 		}
 		out.WriteString("</tr>\n")
 	}
 	out.WriteString("</tbody>\n</table>\n</div>\n")
-	var notes []string
-	for _, note := range t.Notes {
-		notes = append(notes, hypertext(note))
-	}
-	if len(notes) > 0 {
-		out.WriteString("<p><small>" + strings.Join(notes, "<br>\n") + "</small></p>\n")
+	if len(t.Notes) > 0 {
+		out.WriteString("<p><small>" + strings.Join(each(t.Notes, hypertext), "<br>\n") +
+			"</small></p>\n")
 	}
 	return out.String()
 }
@@ -238,21 +231,7 @@ func (t *Table) sentences(column int) bool {
 
 // Text returns the table for a terminal: columns are aligned, bold entries are in asterisks.
 func (t *Table) Text() string {
-	cells := [][]string{make([]string, len(t.Header))}
-	for c, name := range t.Header {
-		cells[0][c] = shown(name)
-	}
-	for r := range t.Rows {
-		texts := make([]string, len(t.Header))
-		for c := range texts {
-			e := t.entry(r, c, true)
-			texts[c] = shown(e.Text)
-			if e.Bold && texts[c] != "" {
-				texts[c] = "*" + texts[c] + "*"
-			}
-		}
-		cells = append(cells, texts)
-	}
+	cells := append([][]string{each(t.Header, shown)}, t.shown(shown, "*", "*")...)
 	widths := make([]int, len(t.Header))
 	for _, texts := range cells {
 		for c, text := range texts {
@@ -268,14 +247,12 @@ func (t *Table) Text() string {
 		var row strings.Builder
 		for c, text := range texts {
 			gap := strings.Repeat(" ", widths[c]-utf8.RuneCountInString(text))
-			if c > 0 {
-				row.WriteString("  ")
-			}
 			if numeric[c] {
-				row.WriteString(gap + text)
+				text = gap + text
 			} else {
-				row.WriteString(text + gap)
+				text += gap
 			}
+			row.WriteString(text + "  ")
 		}
 		out.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 	}
@@ -286,7 +263,7 @@ func (t *Table) Text() string {
 	}
 	write(rules)
 	for r, texts := range cells[1:] {
-		if t.Grouped && r > 0 && t.begins(r) {
+		if t.opens(r) {
 			out.WriteByte('\n')
 		}
 		write(texts)
