@@ -1,6 +1,8 @@
 package envs
 
 import (
+	"slices"
+
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
@@ -105,10 +107,7 @@ func (e Episodes) Step(s State, action *Node) State {
 	ended := GreaterThan(next.Done, ZerosLike(next.Done))
 	restart := func(first, now *Node) *Node { // [..., B]
 		dims := now.Shape().Dimensions
-		wide := make([]int, len(dims))
-		for i := range wide {
-			wide[i] = 1
-		}
+		wide := slices.Repeat([]int{1}, len(dims))
 		wide[len(wide)-1] = dims[len(dims)-1]
 		return Where(BroadcastToDims(Reshape(ended, wide...), dims...), first, now)
 	}

@@ -196,9 +196,9 @@ func TestAutoResetMistakesGiveOneLine(t *testing.T) {
 		"PhysicsState[0] of sideways has shape (Float32)[2, 1]: the last axis must be": envs.AutoReset(
 			sideways{}, 5),
 	} {
-		_, err := xlatest.Pure(t).Compile("reset", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
-			func(in []*Node) []*Node {
-				return []*Node{env.Reset(xla.Key{Hi: in[0], Lo: in[0]}).Reward}
+		_, err := xla.Compile(xlatest.Pure(t), "reset", xla.Declare(dtypes.Uint32, 2),
+			func(word xla.Array) xla.Array {
+				return xla.Out(env.Reset(xla.Key{Hi: word.Tree, Lo: word.Tree}).Reward)
 			})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)

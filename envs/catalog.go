@@ -29,7 +29,7 @@ const (
 	TargetPosition      = catalog.TargetPosition
 )
 
-// Axes names the array sizes of a task, for [xla.Platform.Compile].
+// Axes names the array sizes of a task, for [xla.Compile].
 func Axes(s Spec) []xla.Axis {
 	return []xla.Axis{
 		{Size: s.Observations, Meaning: "numbers of an observation"},

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -27,21 +25,24 @@ func ExampleRollout() {
 		log.Fatal(err)
 	}
 	env := envs.Pointmaze{}
-	vector := xla.Input{Shape: shapes.Make(dtypes.Float32, 2)}
-	program, err := p.Compile("rollout", []xla.Input{vector, vector}, func(in []*Node) []*Node {
-		up := constant{Const(in[0].Graph(), [][]float32{{0, 1}, {0, 1}})}
-		fitness, descriptor := envs.Rollout(env, up, env.At(in[0], in[1]), 6)
-		return []*Node{fitness, descriptor}
+	type places struct{ X, Y xla.Array }
+	type results struct{ Fitness, Descriptor xla.Array }
+	starts := places{xla.Single(tensors.FromValue([]float32{0, -0.8})),
+		xla.Single(tensors.FromValue([]float32{-0.7, -0.7}))}
+	program, err := xla.Compile(p, "rollout", starts, func(in places) results {
+		up := constant{Const(in.X.Tree.Graph(), [][]float32{{0, 1}, {0, 1}})}
+		fitness, descriptor := envs.Rollout(env, up, env.At(in.X.Tree, in.Y.Tree), 6)
+		return results{xla.Out(fitness), xla.Out(descriptor)}
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	x, y := tensors.FromValue([]float32{0, -0.8}), tensors.FromValue([]float32{-0.7, -0.7})
-	out, err := program.Run(xla.Sharded{x}, xla.Sharded{y})
+	out, err := program.Run(starts)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fitness, descriptors := out[0][0].Value().([]float32), out[1][0].Value().([][]float32)
+	fitness := out.Fitness.Value()[0].Value().([]float32)
+	descriptors := out.Descriptor.Value()[0].Value().([][]float32)
 	for i := range fitness {
 		fmt.Printf("fitness %.3f, descriptor %.2f\n", fitness[i], descriptors[i])
 	}

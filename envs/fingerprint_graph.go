@@ -2,7 +2,6 @@ package envs
 
 import (
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
 
@@ -12,13 +11,6 @@ import (
 
 // tracedCopies is the batch size of traced environments.
 const tracedCopies = 2
-
-// traced describes the states of a traced batch: their tree structure, for [xla.Unflatten], and the
-// shapes of their leaves.
-type traced struct {
-	form   State
-	shapes []shapes.Shape
-}
 
 // Fingerprint hashes the Spec of an environment and the graphs of its Reset and Step. It leaves out
 // the names of descriptor components and the range of colour maps, which do not change a run.
@@ -32,22 +24,28 @@ func Fingerprint(env Env) (string, error) {
 	if err != nil {
 		return "", errors.WithMessage(err, "the environment cannot be built")
 	}
-	action := shapes.Make(dtypes.Float32, tracedCopies, spec.Actions)
-	_, err = t.Graph(append(states.shapes, action), func(in []*Node) []*Node {
-		n := len(in) - 1
-		return xla.Flatten(env.Step(xla.Unflatten(states.form, in[:n]), in[n]))
+	type stepIn struct {
+		State  xla.State[State]
+		Action xla.Array
+	}
+	_, err = xla.TraceGraph(t, stepIn{states, tracedAction(env)}, func(in stepIn) xla.State[State] {
+		return xla.Out(env.Step(in.State.Tree, in.Action.Tree))
 	})
 	return t.Sum(), errors.WithMessage(err, "the environment cannot be built")
 }
 
+// tracedAction declares the actions of traced environments.
+func tracedAction(env Env) xla.Array {
+	return xla.Declare(dtypes.Float32, tracedCopies, env.Spec().Actions)
+}
+
 // traceReset adds the Reset of an environment to a trace.
-func traceReset(t *xla.Trace, env Env) (states traced, err error) {
-	words := shapes.Make(dtypes.Uint32, tracedCopies)
-	states.shapes, err = t.Graph([]shapes.Shape{words, words}, func(in []*Node) []*Node {
-		states.form = env.Reset(xla.Key{Hi: in[0], Lo: in[1]})
-		return xla.Flatten(states.form)
+func traceReset(t *xla.Trace, env Env) (xla.State[State], error) {
+	words := xla.Declare(dtypes.Uint32, tracedCopies)
+	keys := xla.Pack(func(in []*Node) xla.Key { return xla.Key{Hi: in[0], Lo: in[1]} }, words, words)
+	return xla.TraceGraph(t, keys, func(keys xla.State[xla.Key]) xla.State[State] {
+		return xla.Out(env.Reset(keys.Tree))
 	})
-	return states, err
 }
 
 // TraceRecorder adds the graph of a recorder's Row to a trace, independent of the environment's own
@@ -58,12 +56,12 @@ func TraceRecorder(t *xla.Trace, env Env, r Recorder) error {
 	if err != nil {
 		return err
 	}
-	n := len(states.shapes)
-	inputs := append(append(states.shapes[:n:n], states.shapes...),
-		shapes.Make(dtypes.Float32, tracedCopies, env.Spec().Actions))
-	_, err = t.Graph(inputs, func(in []*Node) []*Node {
-		before, after := xla.Unflatten(states.form, in[:n]), xla.Unflatten(states.form, in[n:2*n])
-		return []*Node{r.Row(before, in[2*n], after)}
+	type rowIn struct {
+		Before, After xla.State[State]
+		Action        xla.Array
+	}
+	_, err = xla.TraceGraph(t, rowIn{states, states, tracedAction(env)}, func(in rowIn) xla.Array {
+		return xla.Out(r.Row(in.Before.Tree, in.Action.Tree, in.After.Tree))
 	})
 	return err
 }

@@ -46,7 +46,7 @@ func Make(name string, opts ...Option) (Env, error) {
 		return nil, errors.WithMessage(err, name)
 	}
 	if o.fixed {
-		env = fixedStart{env, o.start}
+		env = StartAt(env, o.start)
 	}
 	return env, nil
 }

@@ -85,15 +85,22 @@ func within(target [2]float64, low, high float64) error {
 	return nil
 }
 
-// fixedStart is an environment whose episodes all start from the state of one key.
+// StartAt is an environment whose episodes all start from the state of one key: that of a seed,
+// folded with the numbers of a path.
+func StartAt(env Env, seed int64, path ...int) Env { return fixedStart{env, seed, path} }
+
 type fixedStart struct {
 	Env
 	seed int64
+	path []int
 }
 
 // Reset implements [Env].
 func (f fixedStart) Reset(keys xla.Key) State {
 	key := xla.NewKey(keys.Hi.Graph(), f.seed)
+	for _, number := range f.path {
+		key = key.FoldIn(number)
+	}
 	same := func(word, like *Node) *Node { return BroadcastToDims(word, like.Shape().Dimensions...) }
 	return f.Env.Reset(xla.Key{Hi: same(key.Hi, keys.Hi), Lo: same(key.Lo, keys.Lo)})
 }

@@ -1,6 +1,6 @@
 package envs
 
-// Unwrap returns the task whose episodes start from one state; see [FixedStart].
+// Unwrap returns the task whose episodes start from one state; see [StartAt].
 func (f fixedStart) Unwrap() Env { return f.Env }
 
 // Unwrap returns the task that resets automatically; see [AutoReset].

@@ -89,7 +89,8 @@ func adaptPrograms(platform *xla.Platform, spec Spec) error {
 	}
 	const policies, states = 20, 100
 	task := scoring.NewTask(live, []int{256, 256}, env.Spec().Length)
-	evaluator, err := scoring.NewCrossedEvaluator(platform, task, policies, states, policies*states)
+	evaluator, err := scoring.NewEvaluator(platform, task, scoring.Plan{Policies: policies,
+		States: states, Slice: policies * states})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@
 //   - [Compile] turns a function of states into a [Program]. [CompileParallel] compiles one that
 //     every worker (a CPU core, a GPU) runs at once on its own part. A [State] is a pytree on the
 //     devices; [Checkpoint] stores states by the names of their tensors.
-//   - [Platform.Compile] is the layer below: an [Executable] has lists of inputs and outputs.
 //   - [For], [Repeat] and [Loop] are loops inside a program over pytrees. They nest. [ForUnfused]
 //     is for bodies of large operations, such as network updates.
 //   - [Materialize] and [Barrier] keep XLA:CPU from recomputing a value in each of its users.

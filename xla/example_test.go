@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -49,22 +47,23 @@ func ExampleKey() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
-		func(in []*Node) []*Node {
-			key := xla.KeyOf(in[0]).FoldIn(100) // of generation 100
-			together := key.FoldInEach(Const(in[0].Graph(), []int32{0, 1, 2})).Uniform(0, 1, 3, 2)
-			alone := key.FoldInEach(Const(in[0].Graph(), int32(1))).Uniform(0, 1, 2)
-			return []*Node{together, alone}
-		})
+	type draws struct{ Together, Alone xla.Array }
+	seed := p.Seed(42).First()
+	program, err := xla.Compile(p, "draw", seed, func(seed xla.Array) draws {
+		key := xla.KeyOf(seed.Tree).FoldIn(100) // of generation 100
+		together := key.FoldInEach(Const(seed.Tree.Graph(), []int32{0, 1, 2})).Uniform(0, 1, 3, 2)
+		alone := key.FoldInEach(Const(seed.Tree.Graph(), int32(1))).Uniform(0, 1, 2)
+		return draws{xla.Out(together), xla.Out(alone)}
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer program.Free()
-	out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(42))})
+	out, err := program.Run(seed)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%.4f\n%.4f\n", out[0][0].Value(), out[1][0].Value())
+	fmt.Printf("%.4f\n%.4f\n", out.Together.Value()[0].Value(), out.Alone.Value()[0].Value())
 	// Output:
 	// [[0.9798 0.9177] [0.1269 0.8298] [0.4358 0.6571]]
 	// [0.1269 0.8298]

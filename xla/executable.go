@@ -47,51 +47,35 @@ func (v Sharded) Free() {
 	}
 }
 
-// Executable is a graph compiled for given shapes. Equal executables of a process share the
-// compiled code.
-type Executable struct {
+// executable is the flat form of a [Program]: a graph compiled for given shapes. Equal executables
+// of a process share the compiled code.
+type executable struct {
 	Name string
 	// CompileTime is the time to build the graph and, if no equal program existed, to compile it.
 	CompileTime time.Duration
 
 	platform *Platform
 	graph    *graph.Graph
-	inputs   []Input
+	inputs   []input
 	parts    int
 }
 
-// Input declares an input of a program.
-type Input struct {
-	Shape shapes.Shape
-	// Donate lets the program reuse the input's memory for an output of the same shape. The input is
-	// unusable afterwards.
-	Donate bool
-
-	name string // in errors
+// input declares an input of an executable.
+type input struct {
+	Shape  shapes.Shape
+	Donate bool   // see [Program]
+	name   string // in errors
 }
 
-// Compile compiles a program for one device. build receives the inputs in order and returns the
-// outputs. If build panics, the error is one line that names the innermost function and line of the
-// user's code and explains the axis sizes it mentions, as far as axes names them.
-func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node,
-	axes ...Axis) (*Executable, error) {
-	return p.compile(name, false, inputs, build, axes)
-}
-
-// CompileParallel compiles a program that all workers run at once: the same graph, each worker on
-// its own part of the inputs. Workers exchange results with [AllGather].
-func (p *Platform) CompileParallel(name string, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Executable, error) {
-	return p.compile(name, true, inputs, build, axes)
-}
-
-func (p *Platform) compile(name string, parallel bool, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Executable, error) {
+// compile compiles a graph for one device, or, if parallel is set, for all workers at once. build
+// receives the inputs in order and returns the outputs.
+func (p *Platform) compile(name string, parallel bool, inputs []input,
+	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*executable, error) {
 	parts := 1
 	if parallel {
 		parts = p.Workers
 	}
-	program := &Executable{Name: name, platform: p, inputs: inputs, parts: parts}
+	program := &executable{Name: name, platform: p, inputs: inputs, parts: parts}
 	backend := &adapter{Backend: p.Backend, kind: p.Kind}
 	g := graph.NewGraph(backend, strings.ReplaceAll(name, " ", "_"))
 	start := time.Now()
@@ -105,11 +89,7 @@ func (p *Platform) compile(name string, parallel bool, inputs []Input,
 				panic(err)
 			}
 		}
-		in := make([]*graph.Node, len(inputs))
-		for i, input := range inputs {
-			in[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
-		}
-		out := build(in)
+		out := build(parameters(g, inputs))
 		reuse(backend, inputs, out)
 		if err := g.Compile(out...); err != nil {
 			panic(err)
@@ -128,8 +108,17 @@ func (p *Platform) compile(name string, parallel bool, inputs []Input,
 	return program, nil
 }
 
+// parameters declares the inputs of a graph.
+func parameters(g *graph.Graph, inputs []input) []*graph.Node {
+	nodes := make([]*graph.Node, len(inputs))
+	for i, input := range inputs {
+		nodes[i] = graph.Parameter(g, g.UniqueName("input"), input.Shape)
+	}
+	return nodes
+}
+
 // reuse gives the memory of each donated input to the first output of its shape that has none yet.
-func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
+func reuse(backend *adapter, inputs []input, outputs []*graph.Node) {
 	taken := make([]bool, len(outputs))
 	for i, input := range inputs {
 		for o, output := range outputs {
@@ -142,8 +131,8 @@ func reuse(backend *adapter, inputs []Input, outputs []*graph.Node) {
 	}
 }
 
-// Run executes the program and waits for it to finish. The outputs stay on the program's devices.
-func (pr *Executable) Run(inputs ...Sharded) (outputs []Sharded, err error) {
+// run executes the program; see [Program.Run].
+func (pr *executable) run(inputs ...Sharded) (outputs []Sharded, err error) {
 	err = catch(func() {
 		if err := pr.check(inputs); err != nil {
 			panic(err)
@@ -186,7 +175,7 @@ func (pr *Executable) Run(inputs ...Sharded) (outputs []Sharded, err error) {
 }
 
 // check finds unsuitable inputs before any is donated. XLA itself compares only their sizes.
-func (pr *Executable) check(inputs []Sharded) error {
+func (pr *executable) check(inputs []Sharded) error {
 	if len(inputs) != len(pr.inputs) {
 		return errors.Errorf("it takes %d inputs, not %d", len(pr.inputs), len(inputs))
 	}
@@ -208,12 +197,14 @@ func (pr *Executable) check(inputs []Sharded) error {
 	return nil
 }
 
-// label is the name of an input in errors.
-func (pr *Executable) label(i int) string { return cmp.Or(pr.inputs[i].name, strconv.Itoa(i)) }
+// label is the name of an input in errors. A program's only input has no name.
+func (pr *executable) label(i int) string { return cmp.Or(pr.inputs[i].name, strconv.Itoa(i)) }
+
+func (pr *executable) code() *executable { return pr }
 
 // Free releases the compiled code. Equal programs keep it, and it stays cached for a while for the
 // next one.
-func (pr *Executable) Free() { pr.graph.Finalize() }
+func (pr *executable) Free() { pr.graph.Finalize() }
 
 // explain adds the meaning of axis sizes to an error and, for known errors of backends, how to fix
 // it.

@@ -1,6 +1,10 @@
 package xla
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
 
 // For the tests in package xla_test.
 var (
@@ -16,3 +20,21 @@ func FreshCache(t *testing.T, limit int) {
 	executables = newCodeCache(limit)
 	t.Cleanup(func() { executables = before })
 }
+
+// The flat form of programs: lists of inputs and outputs.
+type (
+	Executable = executable
+	Input      = input
+)
+
+func (p *Platform) Compile(name string, inputs []Input, build func(in []*graph.Node) []*graph.Node,
+	axes ...Axis) (*Executable, error) {
+	return p.compile(name, false, inputs, build, axes)
+}
+
+func (p *Platform) CompileParallel(name string, inputs []Input,
+	build func(in []*graph.Node) []*graph.Node, axes ...Axis) (*Executable, error) {
+	return p.compile(name, true, inputs, build, axes)
+}
+
+func (pr *executable) Run(inputs ...Sharded) ([]Sharded, error) { return pr.run(inputs...) }

@@ -99,7 +99,7 @@ func Barrier[T any](tree T) T {
 		func(_ *Node, b barrier) barrier { return barrier{b.In, b.In} }).Out)
 }
 
-// KindOf returns the kind of backend that a graph is built for, or "" if [Platform.Compile] did not
+// KindOf returns the kind of backend that a graph is built for, or "" if [Compile] did not
 // make the graph.
 func KindOf(g *Graph) Kind {
 	if a, ok := g.Backend().(*adapter); ok {

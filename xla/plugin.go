@@ -192,19 +192,29 @@ func installGoXLA(kind Kind) (string, error) {
 }
 
 func checkHash(path, want string) error {
-	file, err := os.Open(path)
-	if err != nil {
+	got, err := hashOf(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return errors.Errorf("pip did not leave %s", filepath.Base(path))
 	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
+	if err != nil {
 		return errors.Wrapf(err, "reading %s", filepath.Base(path))
 	}
-	if got := hex.EncodeToString(hash.Sum(nil)); got != want {
+	if got != want {
 		return errors.Errorf("%s has sha256 %s, expected %s: not used", filepath.Base(path), got, want)
 	}
 	return nil
+}
+
+// hashOf returns the SHA-256 of a file.
+func hashOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	_, err = io.Copy(hash, file)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
 func unpack(archive, member, target string) error {

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -13,25 +12,27 @@ import (
 // of an input with the tag `xla:"donate"` is reused for an output of the same shape; the input is
 // unusable afterwards.
 type Program[In, Out any] struct {
-	*Executable
+	*executable
 	// Out holds the shapes of the outputs, for compiling the programs that read them.
 	Out Out
 }
 
 // Compiler is a [Platform], or a [Scope] that remembers the programs.
 type Compiler interface {
-	compile(name string, parallel bool, inputs []Input, build func(in []*graph.Node) []*graph.Node,
-		axes []Axis) (*Executable, error)
+	compile(name string, parallel bool, inputs []input, build func(in []*graph.Node) []*graph.Node,
+		axes []Axis) (*executable, error)
 }
 
-// Compile compiles a function for one device; see [Platform.Compile]. The shapes of the inputs are
-// those of in, which may be declared without values.
+// Compile compiles a function for one device. The shapes of the inputs are those of in, which may be
+// declared without values. If build panics, the error is one line that names the innermost function
+// and line of the user's code and explains the axis sizes it mentions, as far as axes names them.
 func Compile[In, Out any](c Compiler, name string, in In, build func(In) Out,
 	axes ...Axis) (*Program[In, Out], error) {
 	return compile(c, name, false, in, build, axes)
 }
 
-// CompileParallel compiles a function that all workers run at once; see [Platform.CompileParallel].
+// CompileParallel is [Compile] for a function that all workers run at once: the same graph, each
+// worker on its own part of the inputs. Workers exchange results with [AllGather].
 func CompileParallel[In, Out any](c Compiler, name string, in In, build func(In) Out,
 	axes ...Axis) (*Program[In, Out], error) {
 	return compile(c, name, true, in, build, axes)
@@ -42,8 +43,7 @@ func compile[In, Out any](c Compiler, name string, parallel bool, in In, build f
 	program := &Program[In, Out]{}
 	inputs, flat := flatten(in, build, &program.Out)
 	var err error
-	program.Executable, err = c.compile(name, parallel, inputs, flat, axes)
-	if err != nil {
+	if program.executable, err = c.compile(name, parallel, inputs, flat, axes); err != nil {
 		return nil, err
 	}
 	return program, nil
@@ -51,12 +51,12 @@ func compile[In, Out any](c Compiler, name string, parallel bool, in In, build f
 
 // flatten declares the leaves of in as inputs. It returns build as a function of their nodes, which
 // stores the shapes of the outputs in out.
-func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []Input,
+func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []input,
 	flat func([]*graph.Node) []*graph.Node) {
 	for _, f := range fieldsOf(reflect.ValueOf(&in), "", false) {
 		names := f.names()
 		for i, l := range f.list() {
-			inputs = append(inputs, Input{Shape: l.shape, Donate: f.donate,
+			inputs = append(inputs, input{Shape: l.shape, Donate: f.donate,
 				name: strings.Trim(f.name+"."+names[i], ".")})
 		}
 	}
@@ -73,18 +73,6 @@ func flatten[In, Out any](in In, build func(In) Out, out *Out) (inputs []Input,
 	}
 }
 
-// TraceGraph hashes the graph of a function of states, as [Trace.Graph] does. It returns the shapes
-// of the outputs.
-func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
-	inputs, flat := flatten(in, build, &out)
-	shapes := make([]shapes.Shape, len(inputs))
-	for i, input := range inputs {
-		shapes[i] = input.Shape
-	}
-	_, err = t.Graph(shapes, flat)
-	return out, err
-}
-
 // Run executes the program and waits for it to finish. The outputs stay on the program's devices.
 func (p *Program[In, Out]) Run(in In) (Out, error) {
 	var values []Sharded
@@ -94,7 +82,7 @@ func (p *Program[In, Out]) Run(in In) (Out, error) {
 		}
 	}
 	out := p.Out
-	results, err := p.Executable.Run(values...)
+	results, err := p.run(values...)
 	if err != nil {
 		return out, err
 	}
@@ -107,11 +95,11 @@ func (p *Program[In, Out]) Run(in In) (Out, error) {
 // Scope compiles programs and remembers them.
 type Scope struct {
 	*Platform
-	programs []*Executable
+	programs []*executable
 }
 
-func (s *Scope) compile(name string, parallel bool, inputs []Input,
-	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*Executable, error) {
+func (s *Scope) compile(name string, parallel bool, inputs []input,
+	build func(in []*graph.Node) []*graph.Node, axes []Axis) (*executable, error) {
 	program, err := s.Platform.compile(name, parallel, inputs, build, axes)
 	if err == nil {
 		s.programs = append(s.programs, program)
@@ -119,8 +107,10 @@ func (s *Scope) compile(name string, parallel bool, inputs []Input,
 	return program, err
 }
 
-// Own adds a program that was compiled elsewhere.
-func (s *Scope) Own(program *Executable) { s.programs = append(s.programs, program) }
+// Own adds a [Program] that was compiled elsewhere.
+func (s *Scope) Own(program interface{ code() *executable }) {
+	s.programs = append(s.programs, program.code())
+}
 
 // CompileTime is the time spent compiling the programs so far.
 func (s *Scope) CompileTime() time.Duration {

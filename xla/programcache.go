@@ -3,9 +3,7 @@ package xla
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -129,14 +127,5 @@ func pluginIdentity(path string) (string, error) {
 	if pinned, err := cachedPlugin(); err == nil && path == pinned {
 		return fmt.Sprintf("%s %d %d", cpuHash, info.Size(), info.ModTime().UnixNano()), nil
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return hashOf(path)
 }

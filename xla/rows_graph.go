@@ -1,6 +1,8 @@
 package xla
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -39,10 +41,7 @@ func SetRows(x, start, rows *Node) *Node {
 	inside := And(GreaterOrEqual(offset, ConstAs(offset, int32(0))),
 		LessThan(offset, ConstAs(offset, int32(count))))
 	moved := Gather(rows, Reshape(MaxScalar(MinScalar(offset, int32(count-1)), int32(0)), n, 1))
-	dims := append([]int{n}, make([]int, x.Rank()-1)...)
-	for i := 1; i < x.Rank(); i++ {
-		dims[i] = 1
-	}
+	dims := append([]int{n}, slices.Repeat([]int{1}, x.Rank()-1)...)
 	return Where(BroadcastToDims(Reshape(inside, dims...), x.Shape().Dimensions...), moved, x)
 }
 

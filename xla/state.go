@@ -94,19 +94,16 @@ func (s State[T]) First() State[T] {
 }
 
 // Value returns the value of a state with one leaf.
-func (s State[T]) Value() Sharded {
-	if len(s.leaves) != 1 {
-		panic(errors.Errorf("a pytree of %d tensors has no single value", len(s.leaves)))
-	}
-	return s.leaves[0].value
-}
+func (s State[T]) Value() Sharded { return s.single().value }
 
 // Dims returns the axis sizes of a state with one leaf.
-func (s State[T]) Dims() []int {
+func (s State[T]) Dims() []int { return s.single().shape.Dimensions }
+
+func (s State[T]) single() leaf {
 	if len(s.leaves) != 1 {
-		panic(errors.Errorf("a pytree of %d tensors has no single shape", len(s.leaves)))
+		panic(errors.Errorf("a pytree of %d tensors is no single array", len(s.leaves)))
 	}
-	return s.leaves[0].shape.Dimensions
+	return s.leaves[0]
 }
 
 // Floats copies a state with one leaf to the host, as flat float32. Without leaves it returns nil.
@@ -115,6 +112,19 @@ func (s State[T]) Floats() ([]float32, error) {
 		return nil, nil
 	}
 	return Floats(s.Value())
+}
+
+// Lists copies every leaf to the host, as flat float32.
+func (s State[T]) Lists() ([][]float32, error) {
+	var lists [][]float32
+	for _, l := range s.leaves {
+		flat, err := Floats(l.value)
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, flat)
+	}
+	return lists, nil
 }
 
 // Scalars copies float32 or int32 scalars to the host and releases their memory.

@@ -9,7 +9,6 @@ import (
 	"reflect"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/shapes"
 	gomlxxla "github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/pkg/errors"
@@ -32,21 +31,20 @@ func (t *Trace) Note(values ...any) {
 	}
 }
 
-// Graph hashes the graph that build makes from inputs of the given shapes, at least one. It returns
-// the shapes of the outputs.
-func (t *Trace) Graph(inputs []shapes.Shape,
-	build func(in []*graph.Node) []*graph.Node) (outputs []shapes.Shape, err error) {
+// TraceGraph hashes the graph of a function of states, of at least one tensor. It returns the shapes
+// of the outputs.
+func TraceGraph[In, Out any](t *Trace, in In, build func(In) Out) (out Out, err error) {
+	inputs, flat := flatten(in, build, &out)
+	err = t.graph(inputs, flat) // sets out
+	return out, err
+}
+
+func (t *Trace) graph(inputs []input, build func(in []*graph.Node) []*graph.Node) error {
 	text := bufio.NewWriterSize(t.hash, 1<<16)
 	g := graph.NewGraph(&adapter{Backend: newUnopened("", 1), kind: CPU, text: text}, "trace")
-	err = catch(func() {
-		in := make([]*graph.Node, len(inputs))
-		for i, shape := range inputs {
-			in[i] = graph.Parameter(g, g.UniqueName("input"), shape)
-		}
+	err := catch(func() {
+		in := parameters(g, inputs)
 		out := build(in)
-		for _, node := range out {
-			outputs = append(outputs, node.Shape())
-		}
 		if len(out) == 0 {
 			out = in[:1] // a graph needs an output
 		}
@@ -58,9 +56,9 @@ func (t *Trace) Graph(inputs []shapes.Shape,
 		}
 	})
 	if err != nil {
-		return nil, errors.New(explain(err, nil))
+		return errors.New(explain(err, nil))
 	}
-	return outputs, nil
+	return nil
 }
 
 // Sum returns the hash so far: the first 16 hexadecimal digits of a SHA-256.

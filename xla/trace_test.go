@@ -3,6 +3,7 @@ package xla
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,14 +20,14 @@ func traceOf(t testing.TB, constant float64, table []float32) string {
 	t.Helper()
 	trace := NewTrace()
 	trace.Note("name", 3, []string{"a"})
-	inputs := []shapes.Shape{shapes.Make(dtypes.Float32, 3, 2), shapes.Make(dtypes.Uint32, 2)}
-	out, err := trace.Graph(inputs, func(in []*Node) []*Node {
+	inputs := struct{ X, Key Array }{Declare(dtypes.Float32, 3, 2), Declare(dtypes.Uint32, 2)}
+	out, err := TraceGraph(trace, inputs, func(in struct{ X, Key Array }) Array {
 		type state struct {
 			X *Node
 			K Key
 		}
-		g := in[0].Graph()
-		end := For(g, 4, state{in[0], KeyOf(in[1])}, func(_ *Node, s state) state {
+		g := in.X.Tree.Graph()
+		end := For(g, 4, state{in.X.Tree, KeyOf(in.Key.Tree)}, func(_ *Node, s state) state {
 			inner := For(g, 2, s, func(step *Node, s state) state {
 				s.X = Add(s.X, s.K.FoldInEach(step).Normal(3, 2))
 				return s
@@ -34,13 +35,13 @@ func traceOf(t testing.TB, constant float64, table []float32) string {
 			inner.X = Materialize([]*Node{Barrier(MulScalar(Tanh(inner.X), constant))})[0]
 			return inner
 		})
-		return []*Node{ReduceSum(Mul(end.X, Const(g, [][]float32{table, table, table})), 1)}
+		return Out(ReduceSum(Mul(end.X, Const(g, [][]float32{table, table, table})), 1))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out) != 1 || !out[0].Equal(shapes.Make(dtypes.Float32, 3)) {
-		t.Fatalf("outputs %v", out)
+	if dims := out.Dims(); !slices.Equal(dims, []int{3}) {
+		t.Fatalf("an output of %v", dims)
 	}
 	return trace.Sum()
 }
@@ -80,10 +81,9 @@ func TestTraceOpensNoBackend(t *testing.T) {
 
 // A graph that cannot be built gives an error of one line.
 func TestTraceOfAMistake(t *testing.T) {
-	_, err := NewTrace().Graph([]shapes.Shape{shapes.Make(dtypes.Float32, 3)},
-		func(in []*Node) []*Node {
-			return []*Node{Add(in[0], Ones(in[0].Graph(), shapes.Make(dtypes.Float32, 4)))}
-		})
+	_, err := TraceGraph(NewTrace(), Declare(dtypes.Float32, 3), func(in Array) Array {
+		return Out(Add(in.Tree, Ones(in.Tree.Graph(), shapes.Make(dtypes.Float32, 4))))
+	})
 	if err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}

@@ -48,9 +48,9 @@ func (n Params) Array(devices int) Array {
 	for i, x := range n {
 		flat[i] = float32(x)
 	}
-	value := make(Sharded, devices)
-	for i := range value {
-		value[i] = tensors.FromFlatDataAndDimensions(flat, len(flat))
+	var value Sharded
+	for range devices {
+		value = append(value, tensors.FromValue(flat))
 	}
 	return Value(value)
 }

@@ -159,15 +159,7 @@ func fetch[T any](p *xla.Program[episodeIn, xla.State[T]], in episodeIn) ([][]fl
 		return nil, err
 	}
 	defer out.Free()
-	var arrays [][]float32
-	for _, leaf := range out.Leaves() {
-		flat, err := leaf.Floats()
-		if err != nil {
-			return nil, err
-		}
-		arrays = append(arrays, flat)
-	}
-	return arrays, nil
+	return out.Lists()
 }
 
 // sound checks the values of a single episode.

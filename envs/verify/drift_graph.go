@@ -67,19 +67,16 @@ func driftBetween(found [2]examined) (Drift, error) {
 			nudged[i].flat[k] = x * (1 + nudge)
 		}
 	}
-	own, err := s.run(append(starts, weights), program)
-	if err != nil {
-		return Drift{}, err
+	var runs [3][][]float32
+	for i, run := range []struct {
+		on     subject
+		starts []array
+	}{{s, starts}, {s, nudged}, {found[1].subject, starts}} {
+		if runs[i], err = run.on.run(append(run.starts, weights), program); err != nil {
+			return Drift{}, err
+		}
 	}
-	moved, err := s.run(append(nudged, weights), program)
-	if err != nil {
-		return Drift{}, err
-	}
-	s = found[1].subject
-	other, err := s.run(append(starts, weights), program)
-	if err != nil {
-		return Drift{}, err
-	}
+	own, moved, other := runs[0], runs[1], runs[2]
 
 	d := Drift{Env: spec.Name, Episodes: episodes, Steps: driftSteps}
 	d.Other, d.ReturnOther = divergence(own, other, episodes)

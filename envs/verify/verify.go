@@ -32,16 +32,8 @@ func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 // report. An error means that the comparison was not possible: an unknown name, or an array that is
 // missing, has a wrong shape or is not finite.
 func File(p *xla.Platform, path string) (Report, error) {
-	report, err := file(p, path)
-	if err != nil {
-		return Report{}, errors.WithMessage(err, path)
-	}
-	return report, nil
-}
-
-func file(p *xla.Platform, path string) (Report, error) {
 	found, err := examine(p, path)
-	return found.Report, err
+	return found.Report, errors.WithMessage(err, path)
 }
 
 // examined holds a report and the arrays that it compares.

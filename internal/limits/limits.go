@@ -8,24 +8,18 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Number is a setting that must lie between 0 and Max.
-type Number struct {
-	Name       string
-	Value, Max float64
-	Positive   bool // 0 is not allowed
+// Number returns an error for a value that is not between 0 and most.
+func Number(name string, value, most float64) error {
+	if !(value >= 0 && value <= most) { // so that NaN fails, too
+		return errors.Errorf("%s must be a number from 0 to %g, not %g", name, most, value)
+	}
+	return nil
 }
 
-// Numbers returns an error for the first number out of its range; NaN always is.
-func Numbers(list ...Number) error {
-	for _, n := range list {
-		switch {
-		case n.Value >= 0 && n.Value <= n.Max && !(n.Positive && n.Value == 0): // NaN is none of these
-		case n.Positive:
-			return errors.Errorf("%s must be a number above 0 and at most %g, not %g", n.Name, n.Max,
-				n.Value)
-		default:
-			return errors.Errorf("%s must be a number from 0 to %g, not %g", n.Name, n.Max, n.Value)
-		}
+// Positive returns an error for a value that is not above 0 and at most most.
+func Positive(name string, value, most float64) error {
+	if !(value > 0 && value <= most) {
+		return errors.Errorf("%s must be a number above 0 and at most %g, not %g", name, most, value)
 	}
 	return nil
 }
@@ -38,18 +32,10 @@ func Factor(name string, value float64) error {
 	return nil
 }
 
-// Count is a setting that must lie between Min and Max.
-type Count struct {
-	Name            string
-	Value, Min, Max int64
-}
-
-// Counts returns an error for the first count out of its range.
-func Counts(list ...Count) error {
-	for _, c := range list {
-		if c.Value < c.Min || c.Value > c.Max {
-			return errors.Errorf("%s must be between %d and %d, not %d", c.Name, c.Min, c.Max, c.Value)
-		}
+// Int returns an error for a value that is not between least and most.
+func Int[T int | int64](name string, value, least, most T) error {
+	if value < least || value > most {
+		return errors.Errorf("%s must be between %d and %d, not %d", name, least, most, value)
 	}
 	return nil
 }
@@ -62,9 +48,8 @@ const (
 
 // Layers returns an error for hidden layers that are fewer than least, too many, too small or too
 // large.
-func Layers(name string, units []int, least int64) error {
-	if err := Counts(Count{"number of " + name + " layers", int64(len(units)), least,
-		maxLayers}); err != nil {
+func Layers(name string, units []int, least int) error {
+	if err := Int("number of "+name+" layers", len(units), least, maxLayers); err != nil {
 		return err
 	}
 	for _, n := range units {

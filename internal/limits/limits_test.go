@@ -8,17 +8,9 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	rate := func(x float64) error {
-		return limits.Numbers(limits.Number{Name: "rate", Value: x, Max: 1, Positive: true})
-	}
-	share := func(x float64) error {
-		return limits.Numbers(limits.Number{Name: "share", Value: x,
-			Max: 1})
-	}
-	size := func(n int64) error {
-		return limits.Counts(limits.Count{Name: "size", Value: n, Min: 1,
-			Max: 9})
-	}
+	rate := func(x float64) error { return limits.Positive("rate", x, 1) }
+	share := func(x float64) error { return limits.Number("share", x, 1) }
+	size := func(n int) error { return limits.Int("size", n, 1, 9) }
 	layers := func(units ...int) error { return limits.Layers("hidden", units, 1) }
 	for _, c := range []struct {
 		err  error

@@ -46,13 +46,13 @@ func Each(t *testing.T, test func(t *testing.T, p *xla.Platform)) {
 func Run(t testing.TB, p *xla.Platform, build func(in []*graph.Node) []*graph.Node,
 	inputs ...*tensors.Tensor) []*tensors.Tensor {
 	t.Helper()
-	var declared []xla.Input
+	var declared []Input
 	var values []xla.Sharded
 	for _, input := range inputs {
-		declared = append(declared, xla.Input{Shape: input.Shape()})
+		declared = append(declared, Input{Shape: input.Shape()})
 		values = append(values, xla.Sharded{input})
 	}
-	program, err := p.Compile("test", declared, build)
+	program, err := Compile(p, "test", declared, build)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,10 +192,8 @@ func Environment(run *runs.Run) (envs.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range skills.Algorithms {
-		if a.Name == run.Config.Algorithm {
-			return envs.Make(run.Config.Env, a.Defaults(env.Spec()).Options()...)
-		}
+	if settings := skills.Defaults(run.Config.Algorithm, env.Spec()); settings != nil {
+		return envs.Make(run.Config.Env, settings.Options()...)
 	}
 	return env, nil
 }

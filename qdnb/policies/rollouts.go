@@ -80,8 +80,8 @@ func NewRollouts(platform *xla.Platform, set *Set, env envs.Env, episodes int, s
 	for _, recorder := range recorders {
 		r.recorders = append(r.recorders, recorder(task.Length))
 	}
-	r.evaluator, err = scoring.NewCrossedEvaluator(platform, task, r.together, r.states, slice,
-		r.recorders...)
+	r.evaluator, err = scoring.NewEvaluator(platform, task, scoring.Plan{Policies: r.together,
+		States: r.states, Slice: slice, Recorders: r.recorders})
 	if err != nil {
 		return nil, err
 	}
@@ -137,25 +137,19 @@ func (r *Rollouts) group(ctx context.Context, group []Policy, conditions *envs.C
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var fitnesses, descriptors []float32
-		var records [][]float32
-		var err error
-		seed := partSeed(r.seed, part)
-		if conditions == nil {
-			fitnesses, descriptors, records, err = r.evaluator.Record(value, seed)
-		} else {
-			fitnesses, descriptors, records, err = r.evaluator.RecordUnder(value, seed, *conditions)
-		}
+		found, err := r.evaluator.Evaluate(value, partSeed(r.seed, part), conditions)
 		if err != nil {
 			return nil, err
 		}
-		n, d := r.states, len(descriptors)/len(fitnesses)
+		n, d := r.states, len(found.Descriptors)/len(found.Fitnesses)
 		for i := range results {
-			results[i].Fitnesses = append(results[i].Fitnesses, fitnesses[i*n:(i+1)*n]...)
-			results[i].Descriptors = append(results[i].Descriptors, descriptors[i*n*d:(i+1)*n*d]...)
+			results[i].Fitnesses = append(results[i].Fitnesses, found.Fitnesses[i*n:(i+1)*n]...)
+			results[i].Descriptors = append(results[i].Descriptors,
+				found.Descriptors[i*n*d:(i+1)*n*d]...)
 			for k, recorder := range r.recorders {
 				size := n * recorder.Rows(r.Task.Length) * recorder.Width
-				results[i].Records[k] = append(results[i].Records[k], records[k][i*size:(i+1)*size]...)
+				results[i].Records[k] = append(results[i].Records[k],
+					found.Records[k][i*size:(i+1)*size]...)
 			}
 		}
 		if step != nil {

@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pkg/errors"
 
@@ -102,13 +103,13 @@ type Family interface {
 	search(t Training, platform *xla.Platform, centroids npz.Array) (search, error)
 }
 
-// search is a running algorithm: [evolution.Search] or [skills.Search].
+// search is a running algorithm: an [evolution.Search], or a [skills.Search] as [skilled].
 type search interface {
-	// step runs the next generation or iteration. The first call evaluates the
+	// Step runs the next generation or iteration. The first call evaluates the
 	// initial population or policy.
-	step() (outcome, error)
-	// generation returns the newest generation, -1 before the first step.
-	generation() int64
+	Step() (scoring.Outcome, error)
+	// Generation returns the newest generation, -1 before the first step.
+	Generation() int64
 	Columns() []string
 	Arrays() (map[string]npz.Array, error)
 	Restore(generation int64, arrays map[string]npz.Array) error
@@ -117,16 +118,6 @@ type search interface {
 	ReplayRows(from, to int64) ([]float32, error)
 	SetReplay(read func(put func(from int64, rows []float32) error) error) error
 	Refill() (episodes int64, err error)
-	compileSeconds() float64
+	CompileTime() time.Duration
 	Close()
-}
-
-// outcome is the result of a step.
-type outcome struct {
-	Generation, Evaluations, EnvSteps int64
-	// Fitnesses are those of the measured repertoire. They are nil if it was not measured; then
-	// there is nothing to log.
-	Fitnesses []float32
-	Invalid   int
-	Extra     []float64 // see Columns
 }

@@ -64,27 +64,18 @@ func (d discovering) search(t Training, platform *xla.Platform,
 	if err != nil {
 		return nil, err
 	}
-	return discoveringSearch{running, task, base.Hidden}, nil
+	return skilled{running, task, base.Hidden}, nil
 }
 
-// discoveringSearch adapts [skills.Search] to search. A finished search has skills.
-type discoveringSearch struct {
+// skilled is a [skills.Search]. A finished search has skills.
+type skilled struct {
 	*skills.Search
 	task   skills.Task
 	hidden []int
 }
 
-func (s discoveringSearch) generation() int64 { return s.Iteration() }
-
-func (s discoveringSearch) compileSeconds() float64 { return s.CompileTime().Seconds() }
-
-func (s discoveringSearch) step() (outcome, error) {
-	o, err := s.Step()
-	return outcome{o.Iteration, o.Evaluations, o.EnvSteps, o.Fitnesses, o.Invalid, o.Extra}, err
-}
-
 // skills returns the current policy and an evaluation of its skills.
-func (s discoveringSearch) skills() (*runs.Skills, error) {
+func (s skilled) skills() (*runs.Skills, error) {
 	evaluation, err := s.Evaluate()
 	if err != nil {
 		return nil, err

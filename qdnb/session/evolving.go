@@ -37,13 +37,14 @@ func (e evolving) Takes(algorithm string, p Parts) error {
 }
 
 func (e evolving) search(t Training, platform *xla.Platform, centroids npz.Array) (search, error) {
-	running, err := e.run(t, platform, centroids)
-	if err != nil {
-		return nil, err
-	}
 	base := e.Base()
-	return evolvingSearch{running, int64(base.Batch), int64(base.Batch) * int64(base.EpisodeLength)},
-		nil
+	running, err := evolution.New(platform, e.task(t.Env), e.method(t, centroids), evolution.Settings{
+		Batch: base.Batch, Slice: base.Slice, Seed: t.Seed, Centroids: centroids,
+	})
+	if err != nil {
+		return nil, err // a nil *Search is a search
+	}
+	return running, nil
 }
 
 // method returns the algorithm's method with the parts that the spec replaces.
@@ -68,31 +69,6 @@ func (e evolving) Fingerprints(t Training) (map[string]string, error) {
 	// Parts depend only on the shape of the centroids.
 	shape := npz.Of(make([]float32, base.Cells*d), base.Cells, d)
 	return evolution.Fingerprints(e.task(t.Env), e.method(t, shape), own, base.Batch)
-}
-
-// run compiles the search.
-func (e evolving) run(t Training, platform *xla.Platform, centroids npz.Array) (*evolution.Search,
-	error) {
-	base := e.Base()
-	return evolution.New(platform, e.task(t.Env), e.method(t, centroids), evolution.Settings{
-		Batch: base.Batch, Slice: base.Slice, Seed: t.Seed, Centroids: centroids,
-	})
-}
-
-// evolvingSearch adapts [evolution.Search] to search and counts evaluations and steps.
-type evolvingSearch struct {
-	*evolution.Search
-	batch, steps int64 // per generation: evaluations, and environment steps
-}
-
-func (s evolvingSearch) generation() int64 { return s.Generation() }
-
-func (s evolvingSearch) compileSeconds() float64 { return s.CompileTime().Seconds() }
-
-func (s evolvingSearch) step() (outcome, error) {
-	o, err := s.Step()
-	return outcome{o.Generation, o.Generation * s.batch, o.Generation * s.steps, o.Fitnesses,
-		o.Invalid, o.Extra}, err
 }
 
 // Skills implements [Family].

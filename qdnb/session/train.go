@@ -60,7 +60,7 @@ func (t Training) Steps(platform *xla.Platform, steps int) error {
 	}
 	defer search.Close()
 	for range steps {
-		if _, err := search.step(); err != nil {
+		if _, err := search.Step(); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (t *training) open(s *session, platform *xla.Platform, arrays map[string]np
 	return nil
 }
 
-func (t *training) compileSeconds() float64 { return t.search.compileSeconds() }
+func (t *training) compileSeconds() float64 { return t.search.CompileTime().Seconds() }
 
 func (t *training) columns() []string { return slices.Concat(Columns, t.search.Columns()) }
 
@@ -136,14 +136,14 @@ func (t *training) close() {
 func (t *training) fraction(p runs.Progress) float64 { return t.Budget.Fraction(p) }
 
 func (t *training) done() bool {
-	return t.search.generation() >= 0 && t.Budget.Done(t.status.Progress)
+	return t.search.Generation() >= 0 && t.Budget.Done(t.status.Progress)
 }
 
 func (t *training) state() string { return fmt.Sprintf("generation %d", t.status.Generation) }
 
 // step runs a generation and records it.
 func (t *training) step(context.Context) error {
-	o, err := t.search.step()
+	o, err := t.search.Step()
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func projection(from, now runs.Progress, b runs.Budget) (steps float64, ok bool)
 
 // log updates the status with the metrics of the measured repertoire and writes a row of
 // metrics.csv.
-func (t *training) log(o outcome) error {
+func (t *training) log(o scoring.Outcome) error {
 	stats := (&runs.Repertoire{Fitnesses: o.Fitnesses, Offset: t.task().QDOffset()}).Stats()
 	t.status.MaxFitness, t.status.Coverage, t.status.QDScore = stats.MaxFitness, stats.Coverage,
 		stats.QDScore
@@ -289,7 +289,7 @@ func (t *training) finish() (string, error) {
 	if err := t.writer.StageRepertoire(repertoire); err != nil {
 		return "", err
 	}
-	if s, ok := t.search.(discoveringSearch); ok {
+	if s, ok := t.search.(skilled); ok {
 		skills, err := s.skills()
 		if err != nil {
 			return "", err

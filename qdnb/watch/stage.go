@@ -12,16 +12,6 @@ import (
 	"example.com/qdnb/qdnb/plot/scene"
 )
 
-// Still returns a film of one frame that shows an environment in its default pose. It needs no
-// backend.
-func Still(env envs.Env) (*scene.Film, error) {
-	s, err := newStage(env)
-	if err != nil {
-		return nil, err
-	}
-	return &s.Film, nil
-}
-
 // newStage returns the visible bodies of an environment.
 func newStage(env envs.Env) (*stage, error) {
 	s := &stage{Film: scene.Film{Title: env.Spec().Name, Ground: true, Step: 0.05}}

@@ -38,6 +38,15 @@ func TestFilmEnds(t *testing.T) {
 	}
 }
 
+// Still returns a film of one frame that shows an environment in its default pose.
+func Still(env envs.Env) (*scene.Film, error) {
+	s, err := newStage(env)
+	if err != nil {
+		return nil, err
+	}
+	return &s.Film, nil
+}
+
 // The film of a robot shows the bodies of its model, and they stand on the ground.
 func TestStill(t *testing.T) {
 	for _, name := range envs.Names() {

@@ -19,15 +19,22 @@ type Adam struct {
 // NewAdam returns Adam with the usual constants: 0.9, 0.999 and 1e-8.
 func NewAdam(learningRate float64) Adam { return Adam{learningRate, 0.9, 0.999, 1e-8} }
 
-// Moments is the state of Adam: a pytree.
-type Moments struct {
-	// First and Second are the running averages of the gradient and of its square, in the shape of the
-	// parameters.
-	First, Second *Node
+// MomentsOf is the state of Adam for parameters that are a pytree T: a pytree.
+type MomentsOf[T any] struct {
+	// First and Second are the running averages of the gradient and of its square.
+	First, Second T
 	// Weight1 and Weight2 are the sums of the weights in the two averages so far, 1 - beta^t: scalars.
 	// They are computed as running averages of ones, which keeps digits that a power of beta would
 	// lose.
 	Weight1, Weight2 *Node
+}
+
+// Moments is the state of Adam for one array.
+type Moments = MomentsOf[*Node]
+
+// MapMoments applies f to both averages, for example a function that cuts rows into networks.
+func MapMoments[A, B any](m MomentsOf[A], f func(A) B) MomentsOf[B] {
+	return MomentsOf[B]{f(m.First), f(m.Second), m.Weight1, m.Weight2}
 }
 
 // Start returns the state before the first step.

@@ -14,21 +14,6 @@ import (
 	"example.com/qdnb/xla/nn"
 )
 
-// The paper's auto-encoder for ant-uni: 25 features of the observation at 25 steps.
-func ExampleAutoencoder_Layout() {
-	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
-	fmt.Println(form.Params(), "parameters")
-	for _, leaf := range form.Layout()[:4] {
-		fmt.Println(leaf.Name, leaf.Shape, leaf.Offset)
-	}
-	// Output:
-	// 1390 parameters
-	// decoder.dense.bias [25] 0
-	// decoder.dense.kernel [5 25] 25
-	// decoder.hf.bias [5] 150
-	// decoder.hf.kernel [5 5] 155
-}
-
 // An archive of two kinds of behaviour, one to the left and one to the right. After training the
 // descriptors separate the kinds.
 func ExampleAutoencoderTraining_Train() {
@@ -39,17 +24,21 @@ func ExampleAutoencoderTraining_Train() {
 	const slots = 8
 	form := nn.Autoencoder{Features: 1, Hidden: 2, Steps: 5}
 	training := nn.AutoencoderTraining{Batch: 4, LearningRate: 0.01}
-	program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Float32, slots,
-		form.Steps, form.Features)}},
-		func(in []*Node) []*Node {
-			sequences, g := in[0], in[0].Graph()
+	type results struct{ Before, After, Descriptors xla.Array }
+	program, err := xla.Compile(p, "train",
+		xla.Declare(dtypes.Float32, slots, form.Steps, form.Features), func(in xla.Array) results {
+			sequences, g := in.Tree, in.Tree.Graph()
 			// The last slot is empty.
 			filled := LessThan(Iota(g, shapes.Make(dtypes.Int32, slots), 0), Const(g, int32(slots-1)))
 			key := xla.NewKey(g, 1)
-			before := form.Init(key.FoldIn(0))
-			after := training.Train(form, before, sequences, filled, Const(g, int32(200)), key.FoldIn(1))
+			row := form.Init(key.FoldIn(0))
+			train := func(epochs int32) nn.Trained {
+				return training.Train(form, row, sequences, filled, Const(g, epochs), key.FoldIn(1))
+			}
+			before, after := train(1), train(200)
 			normalised := Slice(after.Normaliser.Apply(sequences), AxisRange(0, slots-1))
-			return []*Node{form.Loss(before, normalised), after.Loss, form.Encode(after.Row, normalised)}
+			return results{xla.Out(before.Loss), xla.Out(after.Loss),
+				xla.Out(form.Encode(after.Row, normalised))}
 		})
 	if err != nil {
 		log.Fatal(err)
@@ -61,13 +50,13 @@ func ExampleAutoencoderTraining_Train() {
 			walks[slot] = append(walks[slot], []float32{float32(t*(1+slot/2)) * float32(1-2*(slot%2))})
 		}
 	}
-	out, err := program.Run(xla.Sharded{tensors.FromValue(walks[:])})
+	out, err := program.Run(xla.Single(tensors.FromValue(walks[:])))
 	if err != nil {
 		log.Fatal(err)
 	}
-	before, after := out[0][0].Value().(float32), out[1][0].Value().(float32)
+	before, after := out.Before.Scalars()[0], out.After.Scalars()[0]
 	fmt.Println("the loss falls to less than a half:", after < before/2)
-	descriptors := out[2][0].Value().([][]float32)
+	descriptors := out.Descriptors.Value()[0].Value().([][]float32)
 	same, other := distance(descriptors[0], descriptors[2]), distance(descriptors[0], descriptors[1])
 	fmt.Println("a member is nearer to its kind:", same < other)
 	// Output:

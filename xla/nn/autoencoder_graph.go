@@ -32,21 +32,6 @@ func (a Autoencoder) cell() LSTM { return LSTM{a.Features, a.Hidden} }
 // Params is the number N of parameters.
 func (a Autoencoder) Params() int { return (1+a.Hidden)*a.Features + 2*a.cell().Params() }
 
-// Layout lists the leaves of a row in their order.
-func (a Autoencoder) Layout() []NamedLeaf {
-	leaves := []NamedLeaf{
-		{Name: "decoder.dense.bias", Shape: []int{a.Features}},
-		{Name: "decoder.dense.kernel", Shape: []int{a.Hidden, a.Features}},
-	}
-	for _, part := range []string{"decoder", "encoder"} {
-		for _, leaf := range a.cell().Layout() {
-			leaf.Name = part + "." + leaf.Name
-			leaves = append(leaves, leaf)
-		}
-	}
-	return placed(leaves)
-}
-
 // Init draws a row [1, N] from a single key: the cells as in [LSTM.Init], the kernel of the dense
 // layer from the same distribution as their input kernels with variance 1/Hidden, its bias 0.
 func (a Autoencoder) Init(key xla.Key) *Node {
@@ -121,14 +106,6 @@ func (c coder) encode(inputs *Node, traced bool) (Memory, trace) {
 	return c.Encoder.run(inputs, 1, dims[0]-1, c.Encoder.Start(dims[2]), traced)
 }
 
-// Reconstruct returns the decoder's outputs [N, L, F] for normalised sequences [N, L, F].
-func (a Autoencoder) Reconstruct(row, sequences *Node) *Node {
-	c, inputs := a.view(row), a.decoderInputs(sequences)
-	memory, _ := c.encode(inputs, false)
-	_, done := c.Decoder.run(inputs, 0, a.Steps, memory, true)
-	return TransposeAllAxes(c.dense(done.Outputs, a.Steps, nil), 2, 0, 1)
-}
-
 // dense applies the last layer to a decoder's outputs [steps+1, Hidden, N] except the one before
 // its first step, and subtracts truth, [>=steps+1, F, N], which also has an entry before the first
 // step (nil: subtracts nothing). The result is [steps, F, N].
@@ -156,19 +133,9 @@ func (c coder) dense(outputs *Node, steps int, truth *Node) *Node {
 	}).Result
 }
 
-// Loss returns the mean of (output - x)^2 over normalised sequences [N, L, F]: over the sequences,
-// all steps but the last, and the features.
-func (a Autoencoder) Loss(row, sequences *Node) *Node {
-	loss, _ := a.LossGradient(row, sequences) // XLA drops unread results
-	return loss
-}
-
-// LossGradient returns [Autoencoder.Loss] and its gradient with respect to the row, in the row's
-// shape. GoMLX's Gradient cannot be used: see [LSTM].
-func (a Autoencoder) LossGradient(row, sequences *Node) (loss, gradient *Node) {
-	return a.lossGradient(row, a.decoderInputs(sequences))
-}
-
+// lossGradient returns the mean of (output - x)^2 over the decoder's inputs of normalised sequences
+// [N, L, F]: over the sequences, all steps but the last, and the features. It also returns the
+// gradient with respect to the row, in the row's shape. GoMLX's Gradient cannot be used: see [LSTM].
 func (a Autoencoder) lossGradient(row, inputs *Node) (loss, gradient *Node) {
 	c, scored, n := a.view(row), a.Steps-1, inputs.Shape().Dimensions[2]
 	memory, encoding := c.encode(inputs, true)

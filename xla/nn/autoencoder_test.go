@@ -49,15 +49,14 @@ func TestGoldenAutoencoder(t *testing.T) {
 			loss, gradient := form.LossGradient(in[0], in[1])
 			inputs := Slice(form.DecoderInputs(in[1]), AxisRange(0, form.Steps))
 			return []*Node{form.Encode(in[0], in[1]), form.Reconstruct(in[0], in[1]),
-				form.Loss(in[0], in[1]), loss, gradient,
-				TransposeAllAxes(inputs, 2, 0, 1)}
+				loss, gradient, TransposeAllAxes(inputs, 2, 0, 1)}
 		}, xlatest.Tensor(flat, 1, form.Params()),
 			xlatest.Tensor(data.Float32s("batch"), data.Shape("batch")...))
-		for i, name := range []string{"encoder_c", "outputs", "loss", "loss", "grad.flat",
+		for i, name := range []string{"encoder_c", "outputs", "loss", "grad.flat",
 			"decoder_inputs"} {
 			xlatest.Close(t, name, xlatest.Flat[float32](t, out[i]), data.Float32s(name), 1e-6)
 		}
-		if got := out[4].Shape().Dimensions; !slices.Equal(got, []int{1, form.Params()}) {
+		if got := out[3].Shape().Dimensions; !slices.Equal(got, []int{1, form.Params()}) {
 			t.Errorf("the gradient by a row [1, N] has shape %v", got)
 		}
 	})
@@ -71,7 +70,7 @@ func TestGoldenAutoencoderSteps(t *testing.T) {
 	training := nn.AutoencoderTraining{Batch: n, LearningRate: data.Number("const.learning_rate")}
 	params, losses := data.Float32s("train.params"), data.Float32s("train.loss")
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := p.Compile("steps", []xla.Input{{Shape: shapes.Make(dtypes.Float32,
+		program, err := xlatest.Compile(p, "steps", []xlatest.Input{{Shape: shapes.Make(dtypes.Float32,
 			form.Params())},
 			{Shape: shapes.Make(dtypes.Float32, data.Shape("batch")...)},
 			{Shape: shapes.Make(dtypes.Int32)}}, func(in []*Node) []*Node {
@@ -108,8 +107,8 @@ func TestGoldenAutoencoderInit(t *testing.T) {
 	data, _ := goldenAutoencoder(t)
 	form := nn.Autoencoder{Features: 25, Hidden: 5, Steps: 25}
 	const draws = 30
-	program, err := xlatest.Best(t).Compile("init",
-		[]xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
+	program, err := xlatest.Compile(xlatest.Best(t), "init",
+		[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}}, func(in []*Node) []*Node {
 			return []*Node{form.Init(xla.KeyOf(in[0]))}
 		})
 	if err != nil {
@@ -256,11 +255,12 @@ func TestAutoencoderShowsNaN(t *testing.T) {
 	const n, bad = 5, 2
 	row, x := float32s(numbers(form.Params(), 0.8)), float32s(numbers(n*form.Steps*form.Features, 2))
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := p.Compile("nan", []xla.Input{{Shape: shapes.Make(dtypes.Float32, len(row))},
-			{Shape: shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}}, func(in []*Node) []*Node {
-			loss, gradient := form.LossGradient(in[0], in[1])
-			return []*Node{loss, form.Encode(in[0], in[1]), gradient}
-		})
+		program, err := xlatest.Compile(p, "nan",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, len(row))},
+				{Shape: shapes.Make(dtypes.Float32, n, form.Steps, form.Features)}}, func(in []*Node) []*Node {
+				loss, gradient := form.LossGradient(in[0], in[1])
+				return []*Node{loss, form.Encode(in[0], in[1]), gradient}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,8 +306,8 @@ func TestWrongAutoencoderInputsAreRefused(t *testing.T) {
 		{nn.Autoencoder{Features: 3, Hidden: 2, Steps: 1}, []int{1, n}, []int{5, 1, 3},
 			"of two steps or more"},
 	} {
-		_, err := xlatest.Best(t).Compile("encode",
-			[]xla.Input{{Shape: shapes.Make(dtypes.Float32, c.row...)},
+		_, err := xlatest.Compile(xlatest.Best(t), "encode",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, c.row...)},
 				{Shape: shapes.Make(dtypes.Float32, c.seq...)}},
 			func(in []*Node) []*Node { return []*Node{c.form.Encode(in[0], in[1])} })
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -14,12 +15,6 @@ import (
 // Normaliser shifts and scales the features of sequences: a pytree.
 type Normaliser struct {
 	Mean, Deviation *Node // [F]
-}
-
-// NoNormaliser returns the identity: mean 0, deviation 1. AURORA uses it before the first training.
-func NoNormaliser(g *Graph, features int) Normaliser {
-	shape := shapes.Make(dtypes.Float32, features)
-	return Normaliser{Zeros(g, shape), Ones(g, shape)}
 }
 
 // NewNormaliser computes the mean and the population standard deviation of each feature over the
@@ -53,10 +48,7 @@ func NewNormaliser(sequences, filled *Node) Normaliser {
 
 // Apply returns (x - mean) / deviation for x [..., F].
 func (n Normaliser) Apply(x *Node) *Node {
-	dims := make([]int, x.Rank())
-	for i := range dims {
-		dims[i] = 1
-	}
+	dims := slices.Repeat([]int{1}, x.Rank())
 	dims[len(dims)-1] = n.Mean.Shape().Dimensions[0]
 	return Div(Sub(x, Reshape(n.Mean, dims...)), Reshape(n.Deviation, dims...))
 }
@@ -92,9 +84,6 @@ type AutoencoderTraining struct {
 	Batch        int     // sequences per Adam step; 128 in the paper
 	LearningRate float64 // Adam's; 1e-4 in the paper
 }
-
-// NewAutoencoderTraining returns the paper's settings.
-func NewAutoencoderTraining() AutoencoderTraining { return AutoencoderTraining{128, 1e-4} }
 
 // Trained is the result of a training: a pytree.
 type Trained struct {

@@ -184,7 +184,8 @@ func TestShuffle(t *testing.T) {
 func TestDrawFilled(t *testing.T) {
 	const slots = 3000
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
-		program, err := p.Compile("draw", []xla.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
+		program, err := xlatest.Compile(p, "draw",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Bool, slots)}},
 			func(in []*Node) []*Node {
 				return []*Node{nn.DrawFilled(xla.NewKey(in[0].Graph(), 9), in[0])}
 			})
@@ -241,9 +242,9 @@ func archive(form nn.Autoencoder, slots int, junk float32) (x []float32, filled 
 // returns the initial row, the trained row, mean, deviation and loss.
 func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTraining,
 	form nn.Autoencoder,
-	slots int) *xla.Executable {
+	slots int) *xlatest.Program {
 	t.Helper()
-	program, err := p.Compile("training", []xla.Input{
+	program, err := xlatest.Compile(p, "training", []xlatest.Input{
 		{Shape: shapes.Make(dtypes.Uint32, 2)},
 		{Shape: shapes.Make(dtypes.Float32, slots, form.Steps, form.Features)},
 		{Shape: shapes.Make(dtypes.Bool, slots)},
@@ -262,7 +263,7 @@ func compileTraining(t testing.TB, p *xla.Platform, training nn.AutoencoderTrain
 
 type trained struct{ before, row, mean, deviation, loss []float32 }
 
-func train(t testing.TB, program *xla.Executable, form nn.Autoencoder, seed int64, x []float32,
+func train(t testing.TB, program *xlatest.Program, form nn.Autoencoder, seed int64, x []float32,
 	filled []bool, epochs int) trained {
 	t.Helper()
 	out, err := program.Run(xla.Sharded{tensors.FromValue(xla.SeedWords(seed))},

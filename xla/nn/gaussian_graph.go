@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
 )
@@ -19,10 +20,7 @@ func NewTanhGaussian(outputs *Node) TanhGaussian {
 	last := outputs.Rank() - 1
 	actions := outputs.Shape().Dimensions[last] / 2
 	part := func(from, to int) *Node {
-		ranges := make([]SliceAxisSpec, last+1)
-		for i := range ranges {
-			ranges[i] = AxisRange()
-		}
+		ranges := slices.Repeat([]SliceAxisSpec{AxisRange()}, last+1)
 		ranges[last] = AxisRange(from, to)
 		return Slice(outputs, ranges...)
 	}

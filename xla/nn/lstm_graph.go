@@ -31,44 +31,8 @@ type LSTM struct{ Inputs, Hidden int }
 // lstmGates names the gates in their order, in rows and in all arrays of four gates.
 const lstmGates = "fgio"
 
-// NamedLeaf is one array of a flat row.
-type NamedLeaf struct {
-	Name   string
-	Shape  []int // [out] of a bias, [in, out] of a kernel
-	Offset int   // in the row
-}
-
 // Params returns the number of parameters.
 func (l LSTM) Params() int { return 4 * l.Hidden * (1 + l.Hidden + l.Inputs) }
-
-// Layout lists the leaves of a row in their order, with Flax's names: hf.bias, hf.kernel, ...,
-// if.kernel, ...
-func (l LSTM) Layout() []NamedLeaf {
-	var leaves []NamedLeaf
-	for _, gate := range lstmGates {
-		leaves = append(leaves, NamedLeaf{Name: "h" + string(gate) + ".bias", Shape: []int{l.Hidden}},
-			NamedLeaf{Name: "h" + string(gate) + ".kernel", Shape: []int{l.Hidden, l.Hidden}})
-	}
-	for _, gate := range lstmGates {
-		leaves = append(leaves, NamedLeaf{Name: "i" + string(gate) + ".kernel",
-			Shape: []int{l.Inputs, l.Hidden}})
-	}
-	return placed(leaves)
-}
-
-// placed fills in the offsets of consecutive leaves.
-func placed(leaves []NamedLeaf) []NamedLeaf {
-	offset := 0
-	for i := range leaves {
-		leaves[i].Offset = offset
-		size := 1
-		for _, dim := range leaves[i].Shape {
-			size *= dim
-		}
-		offset += size
-	}
-	return leaves
-}
 
 // Init draws a row [N]: input kernels from LeCun's truncated normal distribution (variance
 // 1/Inputs), recurrent kernels uniform over the orthogonal matrices, gate by gate, and biases 0.

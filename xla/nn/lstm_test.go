@@ -229,8 +229,8 @@ func TestLSTMInit(t *testing.T) {
 func TestWrongLSTMRowsAreRefused(t *testing.T) {
 	form := nn.LSTM{Inputs: 3, Hidden: 2}
 	for _, dims := range [][]int{{form.Params() + 1}, {1, form.Params()}} {
-		_, err := xlatest.Best(t).Compile("view",
-			[]xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+		_, err := xlatest.Compile(xlatest.Best(t), "view",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
 				return []*Node{form.View(in[0]).Bias}
 			})
 		if err == nil || !strings.Contains(err.Error(),

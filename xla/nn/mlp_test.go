@@ -146,8 +146,8 @@ func TestWrongRowsAreRefused(t *testing.T) {
 	policy := nn.Policy(3, []int{4}, 2)
 	for _, dims := range [][]int{{2, policy.Params() + 1}, {policy.Params()},
 		{2, 1, policy.Params()}} {
-		_, err := xlatest.Best(t).Compile("view",
-			[]xla.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
+		_, err := xlatest.Compile(xlatest.Best(t), "view",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, dims...)}}, func(in []*Node) []*Node {
 				return policy.View(in[0]).Kernel
 			})
 		if err == nil || !strings.Contains(err.Error(), "networks [3 4 2] have 26 parameters each") {
@@ -192,19 +192,19 @@ func ExampleNet_Apply() {
 		log.Fatal(err)
 	}
 	form := nn.MLP{Sizes: []int{1, 1}, Output: Tanh}
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, 2, form.Params())},
-		{Shape: shapes.Make(dtypes.Float32, 2, 1)}}
-	program, err := p.Compile("two networks", inputs, func(in []*Node) []*Node {
-		return []*Node{form.View(in[0]).Apply(in[1])}
+	type inputs struct{ Rows, X xla.Array }
+	in := inputs{xla.Single(tensors.FromValue([][]float32{{0, 1}, {1, 0}})),
+		xla.Single(tensors.FromValue([][]float32{{0.5}, {0.5}}))}
+	program, err := xla.Compile(p, "two networks", in, func(in inputs) xla.Array {
+		return xla.Out(form.View(in.Rows.Tree).Apply(in.X.Tree))
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	rows, x := [][]float32{{0, 1}, {1, 0}}, [][]float32{{0.5}, {0.5}}
-	out, err := program.Run(xla.Sharded{tensors.FromValue(rows)}, xla.Sharded{tensors.FromValue(x)})
+	out, err := program.Run(in)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%.4f\n", out[0][0].Value())
+	fmt.Printf("%.4f\n", out.Value()[0].Value())
 	// Output: [[0.4621] [0.7616]]
 }

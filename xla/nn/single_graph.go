@@ -101,22 +101,6 @@ func (c FixedInputs) Apply(x *Node) *Node {
 	return c.Net.after(1, c.Net.activate(0, sums))
 }
 
-// MomentsOf is the state of [Adam] for networks whose pytree is T: a pytree.
-type MomentsOf[T any] struct {
-	First, Second    T
-	Weight1, Weight2 *Node // see [Moments]
-}
-
-// CutMoments applies cut, which cuts rows into networks, to Adam's state for rows.
-func CutMoments[T any](m Moments, cut func(rows *Node) T) MomentsOf[T] {
-	return MomentsOf[T]{cut(m.First), cut(m.Second), m.Weight1, m.Weight2}
-}
-
-// JoinMoments is the inverse of [CutMoments].
-func JoinMoments[T any](m MomentsOf[T], join func(T) *Node) Moments {
-	return Moments{join(m.First), join(m.Second), m.Weight1, m.Weight2}
-}
-
 // UpdateTree takes a step of [Adam.Update] for every array of networks; gradient is in the order of
 // the networks' leaves. In a loop it is cheaper than cutting and joining rows at every iteration.
 func UpdateTree[T any](a Adam, nets T, gradient []*Node, m MomentsOf[T]) (T, MomentsOf[T]) {

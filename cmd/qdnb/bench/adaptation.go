@@ -62,7 +62,8 @@ func (b Adaptation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 		return nil, err
 	}
 	defer policies.Free()
-	evaluator, err := scoring.NewCrossedEvaluator(p, task, b.Policies, b.Episodes, 0)
+	evaluator, err := scoring.NewEvaluator(p, task, scoring.Plan{Policies: b.Policies,
+		States: b.Episodes})
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (b Adaptation) Measure(p *xla.Platform) (fmt.Stringer, error) {
 			if err != nil {
 				return err
 			}
-			if _, _, _, err := evaluator.RecordUnder(policies, 1, conditions); err != nil {
+			if _, err := evaluator.Evaluate(policies, 1, &conditions); err != nil {
 				return err
 			}
 		}

@@ -54,7 +54,7 @@ func (b Rollout) Measure(p *xla.Platform) (fmt.Stringer, error) {
 		return nil, err
 	}
 	task := scoring.NewTask(env, []int{256, 256}, b.Steps)
-	evaluator, err := scoring.NewEvaluator(p, task, b.Batch, b.Slice)
+	evaluator, err := scoring.NewEvaluator(p, task, scoring.Plan{Policies: b.Batch, Slice: b.Slice})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (b Rollout) Measure(p *xla.Platform) (fmt.Stringer, error) {
 	}
 	defer policies.Free()
 	_, fastest, err := best(b.Repeats, func() error {
-		_, _, err := evaluator.Evaluate(policies, 1)
+		_, err := evaluator.Evaluate(policies, 1, nil)
 		return err
 	})
 	if err != nil {

@@ -196,7 +196,7 @@ func benchSAC(p *xla.Platform, s Updates) (updates, error) {
 	if err != nil {
 		return updates{}, err
 	}
-	settings := skills.DefaultDIAYNReward(env.Spec())
+	settings := skills.Defaults("diayn-reward", env.Spec())
 	task, method, config := settings.Task(env), settings.Method(), settings.Base().Config
 	return newUpdates(p, func(key xla.Key) skills.Updates {
 		return skills.NewUpdates(task, method, config, s.Buffer, key)

@@ -1,6 +1,8 @@
 package evolution
 
 import (
+	"cmp"
+
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
@@ -49,15 +51,15 @@ func DefaultAuroraSettings(env envs.Spec) AuroraSettings {
 
 // check rejects values that cannot work, for episodes of the given length.
 func (s AuroraSettings) check(length int) error {
-	if err := limits.Counts(
-		limits.Count{Name: "capacity", Value: int64(s.Capacity), Min: 2, Max: maxCells},
-		limits.Count{Name: "sampling", Value: int64(s.Sampling), Min: 1, Max: int64(max(1, length/2))},
-		limits.Count{Name: "max_observation", Value: int64(s.MaxObservation), Min: 1, Max: maxFeatures},
-		limits.Count{Name: "latent", Value: int64(s.Latent), Min: 1, Max: maxLatent},
-		limits.Count{Name: "loop", Value: int64(s.Every), Min: 1, Max: maxLength},
-		limits.Count{Name: "epochs", Value: int64(s.Epochs), Min: 1, Max: maxLength},
-		limits.Count{Name: "late_epochs", Value: int64(s.LateEpochs), Min: 1, Max: maxLength},
-		limits.Count{Name: "training_batch", Value: int64(s.TrainingBatch), Min: 1, Max: maxBatch},
+	if err := cmp.Or(
+		limits.Int("capacity", s.Capacity, 2, maxCells),
+		limits.Int("sampling", s.Sampling, 1, max(1, length/2)),
+		limits.Int("max_observation", s.MaxObservation, 1, maxFeatures),
+		limits.Int("latent", s.Latent, 1, maxLatent),
+		limits.Int("loop", s.Every, 1, maxLength),
+		limits.Int("epochs", s.Epochs, 1, maxLength),
+		limits.Int("late_epochs", s.LateEpochs, 1, maxLength),
+		limits.Int("training_batch", s.TrainingBatch, 1, maxBatch),
 	); err != nil {
 		return err
 	}
@@ -89,10 +91,7 @@ func DefaultAurora(env envs.Spec) *Aurora {
 
 // Check implements [Hyperparameters].
 func (a *Aurora) Check() error {
-	if err := a.MapElites.Check(); err != nil {
-		return err
-	}
-	return a.AuroraSettings.check(a.EpisodeLength)
+	return cmp.Or(a.MapElites.Check(), a.AuroraSettings.check(a.EpisodeLength))
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with AURORA's archive.

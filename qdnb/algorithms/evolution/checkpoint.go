@@ -2,6 +2,7 @@ package evolution
 
 import (
 	"maps"
+	"slices"
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/xla"
@@ -12,15 +13,6 @@ const originsKey = "origins"
 
 // scratchKey is no name: the scratch matrix is not stored.
 const scratchKey = ""
-
-// unknownOrigins are those of an archive whose individuals were stored without.
-func unknownOrigins(cells int) npz.Array {
-	flat := make([]int32, 2*cells)
-	for i := range flat {
-		flat[i] = noOrigin
-	}
-	return npz.Of(flat, cells, 2)
-}
 
 // checkpoint lists the state on the device by its names in checkpoints. Those of the passive
 // repertoire and of the learner have a prefix.
@@ -70,7 +62,8 @@ func (s *Search) Restore(generation int64, arrays map[string]npz.Array) error {
 	arrays = maps.Clone(arrays)
 	for prefix, st := range map[string]*store{"": s.main, "passive_": s.passive} {
 		if _, ok := arrays[prefix+originsKey]; !ok && st != nil { // older checkpoints have none
-			arrays[prefix+originsKey] = unknownOrigins(st.cells())
+			arrays[prefix+originsKey] = npz.Of(slices.Repeat([]int32{noOrigin}, 2*st.cells()),
+				st.cells(), 2)
 		}
 	}
 	if err := s.checkpoint().Restore(arrays); err != nil {

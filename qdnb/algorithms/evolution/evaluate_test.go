@@ -22,7 +22,8 @@ func TestEvaluator(t *testing.T) {
 	genotypes[4*5] = float32(math.NaN())
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		for _, slice := range []int{1, 3, 7, 20} {
-			e, err := scoring.NewEvaluator(p, unlimited.task(), batch, slice)
+			e, err := scoring.NewEvaluator(p, unlimited.task(),
+				scoring.Plan{Policies: batch, Slice: slice})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +31,8 @@ func TestEvaluator(t *testing.T) {
 				return tensors.FromFlatDataAndDimensions(
 					genotypes, batch, 4)
 			})
-			fitness, descriptors, err := e.Evaluate(value, 0)
+			found, err := e.Evaluate(value, 0, nil)
+			fitness, descriptors := found.Fitnesses, found.Descriptors
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +57,8 @@ func TestEvaluator(t *testing.T) {
 			e.Free()
 		}
 		for _, bad := range [][2]int{{0, 1}, {3, -1}, {-1, 0}} {
-			if _, err := scoring.NewEvaluator(p, unlimited.task(), bad[0], bad[1]); err == nil {
+			if _, err := scoring.NewEvaluator(p, unlimited.task(),
+				scoring.Plan{Policies: bad[0], Slice: bad[1]}); err == nil {
 				t.Errorf("%d policies in slices of %d were accepted", bad[0], bad[1])
 			}
 		}

@@ -1,6 +1,8 @@
 package evolution
 
 import (
+	"cmp"
+
 	"github.com/pkg/errors"
 
 	"example.com/qdnb/envs"
@@ -59,10 +61,7 @@ func DefaultPGAMapElites(env envs.Spec) *PGAMapElites {
 
 // Check implements [Hyperparameters].
 func (p *PGAMapElites) Check() error {
-	if err := p.MapElites.Check(); err != nil {
-		return err
-	}
-	return p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength)
+	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength))
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with a learner.
@@ -91,13 +90,8 @@ func DefaultPGAAurora(env envs.Spec) *PGAAurora {
 
 // Check implements [Hyperparameters].
 func (p *PGAAurora) Check() error {
-	if err := p.MapElites.Check(); err != nil {
-		return err
-	}
-	if err := p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength); err != nil {
-		return err
-	}
-	return p.AuroraSettings.check(p.EpisodeLength)
+	return cmp.Or(p.MapElites.Check(), p.PolicyGradientSettings.check(p.Batch, p.EpisodeLength),
+		p.AuroraSettings.check(p.EpisodeLength))
 }
 
 // Method implements [Hyperparameters]: MAP-Elites with a learner and AURORA's archive.

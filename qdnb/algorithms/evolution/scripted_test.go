@@ -85,7 +85,7 @@ func newSearch(t *testing.T, p *xla.Platform, task scoring.Task, emitter Emitter
 	return s
 }
 
-func steps(t *testing.T, s *Search, n int) (outcomes []Outcome) {
+func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
 		outcome, err := s.Step()

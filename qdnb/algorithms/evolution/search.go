@@ -49,16 +49,6 @@ type maintainIn struct {
 	Fields       xla.State[[]*graph.Node]
 }
 
-// Outcome is the result of a generation, as the host sees it.
-type Outcome struct {
-	Generation int64
-	Fitnesses  []float32 // of the measured repertoire, [cells]; -Inf where empty
-	// Invalid is the number of evaluations with a NaN fitness or descriptor; they never enter.
-	Invalid int
-	Extra   []float64 // see [Search.Columns]
-	Seconds float64
-}
-
 // New compiles a search. It reuses programs that are already compiled, for example those of a
 // search that differs only in its seed and the parameters of its emitter. [Search.CompileTime]
 // reports the compile time.
@@ -158,57 +148,57 @@ func (s *Search) Slice() int { return s.settings.Slice }
 func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Step runs the next generation. The first call runs the initial population.
-func (s *Search) Step() (Outcome, error) {
-	start := time.Now()
+func (s *Search) Step() (scoring.Outcome, error) {
 	number := s.programs.Number(s.generation + 1)
 	defer number.Free()
 	var proposed xla.Array
 	if s.learning != nil {
 		var err error
 		if proposed, err = s.learning.propose(s, number); err != nil {
-			return Outcome{}, err
+			return scoring.Outcome{}, err
 		}
 		defer proposed.Free()
 	}
 	invalid, transitions, err := s.main.run(s, number, proposed)
 	if err != nil {
-		return Outcome{}, err
+		return scoring.Outcome{}, err
 	}
 	s.generation++
-	outcome := Outcome{Generation: s.generation, Invalid: invalid}
+	evaluations := s.generation * int64(s.settings.Batch)
+	outcome := scoring.Outcome{Generation: s.generation, Evaluations: evaluations,
+		EnvSteps: evaluations * int64(s.task.Length), Invalid: invalid}
 	if s.learning != nil {
 		outcome.Extra, err = s.learning.learn(s, transitions, number)
 		transitions.Free()
 		if err != nil {
-			return Outcome{}, err
+			return scoring.Outcome{}, err
 		}
 	}
 	if err := s.maintain(number); err != nil {
-		return Outcome{}, err
+		return scoring.Outcome{}, err
 	}
 	measured := s.main
 	if s.passive != nil {
 		measured = s.passive
 		if s.generation%int64(s.method.Archive.PassiveEvery()) == 0 {
 			if _, _, err := s.passive.run(s, number, xla.Array{}); err != nil {
-				return Outcome{}, err
+				return scoring.Outcome{}, err
 			}
 		}
 		extra, err := s.main.metrics()
 		if err != nil {
-			return Outcome{}, err
+			return scoring.Outcome{}, err
 		}
 		outcome.Extra = append(outcome.Extra, extra...)
 	}
 	if outcome.Fitnesses, err = measured.fitnesses().Floats(); err != nil {
-		return Outcome{}, err
+		return scoring.Outcome{}, err
 	}
-	outcome.Seconds = time.Since(start).Seconds()
 	return outcome, nil
 }
 
-// Columns names the numbers in [Outcome].Extra: the losses of the learner, and the size and maximum
-// fitness of an archive that is not measured itself.
+// Columns names the numbers in [scoring.Outcome].Extra: the losses of the learner, and the size and
+// maximum fitness of an archive that is not measured itself.
 func (s *Search) Columns() []string {
 	var names []string
 	if s.method.Learner != nil {

@@ -128,17 +128,18 @@ func TestReplayGivesWhatIsStored(t *testing.T) {
 		if len(cells) < 5 {
 			t.Fatalf("only %d cells are filled", len(cells))
 		}
-		evaluator, err := scoring.NewEvaluator(p, task, len(cells), 0)
+		evaluator, err := scoring.NewEvaluator(p, task, scoring.Plan{Policies: len(cells)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer evaluator.Free()
-		again, places, err := evaluator.Evaluate(p.Replicated(func() *tensors.Tensor {
+		found, err := evaluator.Evaluate(p.Replicated(func() *tensors.Tensor {
 			return tensors.FromFlatDataAndDimensions(slices.Clone(rows), len(cells), params)
-		}), 99)
+		}), 99, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+		again, places := found.Fitnesses, found.Descriptors
 		for i, cell := range cells {
 			xlatest.Close(t, fmt.Sprintf("cell %d: fitness", cell), again[i:i+1],
 				fitnesses[cell:cell+1], 2e-6)
@@ -436,7 +437,7 @@ func TestRepertoiresOnlyImprove(t *testing.T) {
 			}
 		}
 	}
-	filled := func(o Outcome) (n int) {
+	filled := func(o scoring.Outcome) (n int) {
 		for _, f := range o.Fitnesses {
 			if !math.IsInf(float64(f), -1) {
 				n++

@@ -74,14 +74,11 @@ const (
 // Check rejects values that cannot work, before anything is compiled.
 func (m *MapElites) Check() error {
 	if err := cmp.Or(
-		limits.Counts(
-			limits.Count{Name: "batch", Value: int64(m.Batch), Min: 1, Max: maxBatch},
-			limits.Count{Name: "cells", Value: int64(m.Cells), Min: 1, Max: maxCells},
-			limits.Count{Name: "cvt_samples", Value: int64(m.CVTSamples), Min: int64(m.Cells),
-				Max: maxSamples},
-			limits.Count{Name: "episode_length", Value: int64(m.EpisodeLength), Min: 1, Max: maxLength},
-			limits.Count{Name: "slice", Value: int64(m.Slice), Min: 0, Max: maxBatch},
-		),
+		limits.Int("batch", m.Batch, 1, maxBatch),
+		limits.Int("cells", m.Cells, 1, maxCells),
+		limits.Int("cvt_samples", m.CVTSamples, m.Cells, maxSamples),
+		limits.Int("episode_length", m.EpisodeLength, 1, maxLength),
+		limits.Int("slice", m.Slice, 0, maxBatch),
 		limits.Layers("hidden", m.Hidden, 0),
 	); err != nil {
 		return err

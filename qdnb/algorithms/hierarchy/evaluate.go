@@ -74,10 +74,12 @@ var actorNames = []string{"policy", "observation_mean", "observation_squares", "
 
 // Evaluator evaluates meta-controllers.
 type Evaluator struct {
-	platform *xla.Platform
-	task     Task
-	program  *xla.Program[evaluateIn, xla.State[episode]]
-	actor    xla.State[actor] // declared
+	platform  *xla.Platform
+	task      Task
+	algorithm ppo.PPO
+	shared    xla.Slices
+	program   *xla.Program[evaluateIn, xla.State[episode]]
+	actor     xla.State[actor] // declared
 }
 
 // evaluateIn are the inputs of an evaluation.
@@ -98,26 +100,25 @@ func NewEvaluator(p *xla.Platform, task Task, settings Settings, skills []int, n
 	if err := cmp.Or(settings.Check(), task.check(skills)); err != nil {
 		return nil, err
 	}
-	ev := &Evaluator{platform: p, task: task}
-	e := &evaluating{
-		task: task, algorithm: ppo.New(settings.Config, task.Env.Spec().Observations, skills[0]),
-		shared: share(p, n, settings.Slice),
+	e := &Evaluator{
+		platform: p, task: task, shared: share(p, n, settings.Slice),
+		algorithm: ppo.New(settings.Config, task.Env.Spec().Observations, skills[0]),
 	}
-	ev.actor = declareActor(e.algorithm)
+	e.actor = declareActor(e.algorithm)
 	number := xla.Declare(dtypes.Int32)
 	in := evaluateIn{xla.Declare(dtypes.Uint32, 2), number, number,
-		xla.Declare(dtypes.Float32, skills...), ev.actor}
+		xla.Declare(dtypes.Float32, skills...), e.actor}
 	var err error
-	ev.program, err = xla.CompileParallel(p, "evaluation of decisions", in,
+	e.program, err = xla.CompileParallel(p, "evaluation of decisions", in,
 		func(in evaluateIn) xla.State[episode] {
 			root := xla.KeyOf(in.Seed.Tree).FoldIn(streamEvaluation)
-			return xla.Out(e.evaluate(in.Actor.Tree, in.Skills.Tree, root,
+			return xla.Out(e.episodes(in.Actor.Tree, in.Skills.Tree, root,
 				root.FoldIn(streamDecisions).FoldInEach(in.Number.Tree), in.Worker.Tree))
 		}, e.task.axes(settings, e.shared)...)
 	if err != nil {
 		return nil, err
 	}
-	return ev, nil
+	return e, nil
 }
 
 // declareActor declares an actor as an input.
@@ -143,7 +144,7 @@ func packActor(leaves []xla.Array) xla.State[actor] {
 // Evaluate plays one episode from each initial state. The seed alone draws the initial states, so
 // they are the same every time; seed and number together draw the choices. skills are rows [skills,
 // N] on every worker.
-func (e *Evaluator) Evaluate(policy Policy, skills xla.Sharded, seed, number int64) (Evaluation,
+func (e *Evaluator) Evaluate(policy Policy, skills xla.Array, seed, number int64) (Evaluation,
 	error) {
 	act, err := e.upload(policy)
 	if err != nil {
@@ -174,10 +175,10 @@ func (e *Evaluator) upload(policy Policy) (xla.State[actor], error) {
 	return packActor(leaves), nil
 }
 
-func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Sharded, seed,
+func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Array, seed,
 	number int64) (Evaluation, error) {
 	in := evaluateIn{e.platform.Seed(seed), xla.Value(e.platform.WorkerNumbers()),
-		e.platform.Number(number), xla.Value(skills), act}
+		e.platform.Number(number), skills, act}
 	defer xla.Free(&in.Seed, &in.Worker, &in.Number)
 	out, err := e.program.Run(in)
 	if err != nil {
@@ -201,22 +202,21 @@ func (e *Evaluator) evaluate(act xla.State[actor], skills xla.Sharded, seed,
 }
 
 // Upload copies the rows of skills, [skills, N], to every worker.
-func Upload(p *xla.Platform, rows npz.Array) (xla.Sharded, error) {
+func Upload(p *xla.Platform, rows npz.Array) (none xla.Array, err error) {
 	flat, err := rows.Float32s()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if len(rows.Shape) != 2 || rows.Shape[0] < 1 {
-		return nil, errors.Errorf("skills must have shape [skills, parameters] with at least one skill, "+
-			"not %v", rows.Shape)
+		return none, errors.Errorf("skills must have shape [skills, parameters] with at least one "+
+			"skill, not %v", rows.Shape)
 	}
 	if err := p.CheckMemory(4 * int64(len(flat))); err != nil {
-		return nil, err
+		return none, err
 	}
-	return p.Replicated(func() *tensors.Tensor {
-		return tensors.FromFlatDataAndDimensions(flat,
-			rows.Shape...)
-	}), nil
+	return xla.Value(p.Replicated(func() *tensors.Tensor {
+		return tensors.FromFlatDataAndDimensions(flat, rows.Shape...)
+	})), nil
 }
 
 // Close frees the program.

@@ -144,16 +144,9 @@ func (c *collecting) collect(a actor, rows *Node, kept []*Node, key xla.Key, wor
 	})
 }
 
-// evaluating is the program of an evaluation.
-type evaluating struct {
-	task      Task
-	algorithm ppo.PPO
-	shared    xla.Slices
-}
-
-// evaluate plays one episode in each environment and returns the episodes of all workers. states is
+// episodes plays one episode in each environment and returns the episodes of all workers. states is
 // the key of the initial states, decisions the key of the choices.
-func (e *evaluating) evaluate(a actor, rows *Node, states, decisions xla.Key,
+func (e *Evaluator) episodes(a actor, rows *Node, states, decisions xla.Key,
 	worker *Node) episode {
 	type state struct {
 		Actor             actor

@@ -21,8 +21,8 @@ type Search struct {
 	programs *xla.Scope
 	settings Settings
 	seed     int64
-	skills   xla.Sharded // [skills, N], on all workers
-	checksum npz.Array   // checksum of the skills
+	skills   xla.Array // [skills, N], on all workers
+	checksum npz.Array // checksum of the skills
 
 	collecting *collecting
 	collect    *xla.Program[collectIn, collectOut]
@@ -145,14 +145,14 @@ func (s *Search) build(skills npz.Array) (err error) {
 	if err != nil {
 		return err
 	}
-	s.programs.Own(s.evaluator.program.Executable)
+	s.programs.Own(s.evaluator.program)
 	return s.spread()
 }
 
 // compile compiles the programs that collect sequences and learn from them.
 func (s *Search) compile() (err error) {
 	c, number := s.collecting, xla.Declare(dtypes.Int32)
-	in := collectIn{s.words, s.workers, number, xla.Value(s.skills), declareActor(c.algorithm),
+	in := collectIn{s.words, s.workers, number, s.skills, declareActor(c.algorithm),
 		s.states}
 	s.collect, err = xla.CompileParallel(s.programs, "collect", in, func(in collectIn) collectOut {
 		key := xla.KeyOf(in.Seed.Tree).FoldInEach(in.Number.Tree).FoldIn(streamCollect)
@@ -215,7 +215,7 @@ func (s *Search) Step() (Outcome, error) {
 func (s *Search) train(number int64) ([]float64, error) {
 	at := s.programs.Number(number)
 	defer at.Free()
-	out, err := s.collect.Run(collectIn{s.words, s.workers, at, xla.Value(s.skills), s.act, s.states})
+	out, err := s.collect.Run(collectIn{s.words, s.workers, at, s.skills, s.act, s.states})
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,6 @@ func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }
 
 // Close frees the device memory and the programs.
 func (s *Search) Close() {
-	s.skills.Free()
-	xla.Free(&s.words, &s.workers, &s.states, &s.learner, &s.act)
+	xla.Free(&s.skills, &s.words, &s.workers, &s.states, &s.learner, &s.act)
 	s.programs.Free()
 }

@@ -50,16 +50,14 @@ const (
 
 // Check rejects values that cannot work, before anything is compiled.
 func (s Settings) Check() error {
-	if err := cmp.Or(s.Config.Check(), limits.Counts(
-		limits.Count{Name: "num_envs", Value: int64(s.NumEnvs), Min: 1, Max: maxEnvironments},
-		limits.Count{Name: "decision_length", Value: int64(s.DecisionLength), Min: 1, Max: maxLength},
-		limits.Count{Name: "episode_length", Value: int64(s.EpisodeLength), Min: 1, Max: maxLength},
-		limits.Count{Name: "evaluation_envs", Value: int64(s.EvaluationEnvs), Min: 1,
-			Max: maxEnvironments},
-		limits.Count{Name: "evaluation_interval", Value: int64(s.EvaluationInterval), Min: 1,
-			Max: math.MaxInt64},
-		limits.Count{Name: "slice", Value: int64(s.Slice), Min: 0, Max: maxEnvironments},
-	)); err != nil {
+	if err := cmp.Or(s.Config.Check(),
+		limits.Int("num_envs", s.NumEnvs, 1, maxEnvironments),
+		limits.Int("decision_length", s.DecisionLength, 1, maxLength),
+		limits.Int("episode_length", s.EpisodeLength, 1, maxLength),
+		limits.Int("evaluation_envs", s.EvaluationEnvs, 1, maxEnvironments),
+		limits.Int("evaluation_interval", s.EvaluationInterval, 1, math.MaxInt64),
+		limits.Int("slice", s.Slice, 0, maxEnvironments),
+	); err != nil {
 		return err
 	}
 	if s.Sequences()%s.NumEnvs != 0 {

@@ -58,20 +58,16 @@ func (c Config) Sequences() int { return c.BatchSize * c.NumMinibatches }
 // Check rejects values that cannot work, before anything is compiled.
 func (c Config) Check() error {
 	if err := cmp.Or(
-		limits.Numbers(
-			limits.Number{Name: "learning_rate", Value: c.LearningRate, Max: 1, Positive: true},
-			limits.Number{Name: "discount", Value: c.Discount, Max: 1},
-			limits.Number{Name: "gae_lambda", Value: c.GAELambda, Max: 1},
-			limits.Number{Name: "clip_epsilon", Value: c.ClipEpsilon, Max: 1, Positive: true},
-			limits.Number{Name: "entropy_cost", Value: c.EntropyCost, Max: 1e6},
-		),
+		limits.Positive("learning_rate", c.LearningRate, 1),
+		limits.Number("discount", c.Discount, 1),
+		limits.Number("gae_lambda", c.GAELambda, 1),
+		limits.Positive("clip_epsilon", c.ClipEpsilon, 1),
+		limits.Number("entropy_cost", c.EntropyCost, 1e6),
 		limits.Factor("reward_scaling", c.RewardScaling),
-		limits.Counts(
-			limits.Count{Name: "unroll_length", Value: int64(c.UnrollLength), Min: 1, Max: maxUnroll},
-			limits.Count{Name: "batch_size", Value: int64(c.BatchSize), Min: 1, Max: maxSequences},
-			limits.Count{Name: "num_minibatches", Value: int64(c.NumMinibatches), Min: 1, Max: maxSequences},
-			limits.Count{Name: "update_epochs", Value: int64(c.UpdateEpochs), Min: 1, Max: maxEpochs},
-		),
+		limits.Int("unroll_length", c.UnrollLength, 1, maxUnroll),
+		limits.Int("batch_size", c.BatchSize, 1, maxSequences),
+		limits.Int("num_minibatches", c.NumMinibatches, 1, maxSequences),
+		limits.Int("update_epochs", c.UpdateEpochs, 1, maxEpochs),
 		limits.Layers("policy_hidden", c.PolicyHidden, 0),
 		limits.Layers("value_hidden", c.ValueHidden, 0),
 	); err != nil {

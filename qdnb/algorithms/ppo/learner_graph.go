@@ -39,14 +39,11 @@ func (p PPO) Start(key xla.Key) Learner {
 	g := key.Hi.Graph()
 	policy := p.Policy.Init(key.FoldInEach(Const(g, []int32{0})))
 	value := p.Value.Init(key.FoldInEach(Const(g, []int32{1})))
-	// its weights do not depend on the parameters
+	// the weights of its moments do not depend on the parameters
 	moments := nn.NewAdam(p.LearningRate).Start(policy)
 	none := Nets[*Node]{ZerosLike(policy), ZerosLike(value)}
-	l := Learner{
-		Nets: Nets[*Node]{policy, value},
-		Moments: nn.MomentsOf[Nets[*Node]]{First: none, Second: none, Weight1: moments.Weight1,
-			Weight2: moments.Weight2},
-	}
+	l := Learner{Nets: Nets[*Node]{policy, value},
+		Moments: nn.MapMoments(moments, func(*Node) Nets[*Node] { return none })}
 	if p.NormalizeObservations {
 		statistics := nn.NewStatistics(g, p.Policy.Sizes[0])
 		l.Statistics = &statistics
@@ -65,9 +62,7 @@ func (p PPO) Cut(l Learner) Learning {
 	cut := func(n Nets[*Node]) Nets[nn.Network] {
 		return Nets[nn.Network]{p.Policy.Network(n.Policy, 0), p.Value.Network(n.Value, 0)}
 	}
-	m := l.Moments
-	return Learning{cut(l.Nets), nn.MomentsOf[Nets[nn.Network]]{First: cut(m.First),
-		Second: cut(m.Second), Weight1: m.Weight1, Weight2: m.Weight2}}
+	return Learning{cut(l.Nets), nn.MapMoments(l.Moments, cut)}
 }
 
 // Join is the inverse of [PPO.Cut]: it joins the networks back into rows.
@@ -76,10 +71,7 @@ func (l Learner) Join(after Learning) Learner {
 		row := func(net nn.Network) *Node { return nn.JoinNetworks([]nn.Network{net}) }
 		return Nets[*Node]{row(n.Policy), row(n.Value)}
 	}
-	m := after.Moments
-	l.Nets = join(after.Nets)
-	l.Moments = nn.MomentsOf[Nets[*Node]]{First: join(m.First), Second: join(m.Second),
-		Weight1: m.Weight1, Weight2: m.Weight2}
+	l.Nets, l.Moments = join(after.Nets), nn.MapMoments(after.Moments, join)
 	return l
 }
 

@@ -22,11 +22,11 @@ func BenchmarkUnstructuredSurvivors(b *testing.B) { benchmarkUnstructured(b, tru
 func benchmarkUnstructured(b *testing.B, survivors bool) {
 	const n, size, d = 1024, 1000, 5
 	p := xlatest.Best(b)
-	inputs := []xla.Input{{Shape: shapes.Make(dtypes.Float32, n)},
+	inputs := []xlatest.Input{{Shape: shapes.Make(dtypes.Float32, n)},
 		{Shape: shapes.Make(dtypes.Float32, n, d)},
 		{Shape: shapes.Make(dtypes.Float32)}, {Shape: shapes.Make(dtypes.Float32, size)},
 		{Shape: shapes.Make(dtypes.Float32, size, d)}}
-	program, err := p.Compile("archive", inputs, func(in []*Node) []*Node {
+	program, err := xlatest.Compile(p, "archive", inputs, func(in []*Node) []*Node {
 		u := Unstructured{in[0], in[1]}
 		if survivors {
 			return []*Node{u.Survivors(in[2]), in[3], in[4]}

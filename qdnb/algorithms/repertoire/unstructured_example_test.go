@@ -22,34 +22,38 @@ func ExampleUnstructured() {
 		log.Fatal(err)
 	}
 	empty := float32(math.Inf(-1))
-	inputs := []*tensors.Tensor{
-		tensors.FromValue([]float32{empty, empty, empty, empty}),
-		tensors.FromValue([][]float32{{0, 0}, {0, 0}, {0, 0}, {0, 0}}),
-		tensors.FromValue([]float32{1, 2, 3}), tensors.FromValue([][]float32{{0, 0}, {0.1, 0}, {0, 1}}),
+	type inputs struct {
+		Archive xla.State[repertoire.Unstructured]
+		Batch   xla.State[repertoire.Batch]
 	}
-	var declared []xla.Input
-	var values []xla.Sharded
-	for _, input := range inputs {
-		declared, values = append(declared, xla.Input{Shape: input.Shape()}),
-			append(values, xla.Sharded{input})
+	type results struct{ Inserted, Reinserted xla.Array }
+	in := inputs{
+		xla.Pack(func(n []*graph.Node) repertoire.Unstructured {
+			return repertoire.Unstructured{Fitness: n[0], Descriptors: n[1]}
+		}, xla.Single(tensors.FromValue([]float32{empty, empty, empty, empty})),
+			xla.Single(tensors.FromValue([][]float32{{0, 0}, {0, 0}, {0, 0}, {0, 0}}))),
+		xla.Pack(func(n []*graph.Node) repertoire.Batch {
+			return repertoire.Batch{Fitness: n[0], Descriptors: n[1]}
+		}, xla.Single(tensors.FromValue([]float32{1, 2, 3})),
+			xla.Single(tensors.FromValue([][]float32{{0, 0}, {0.1, 0}, {0, 1}}))),
 	}
-	program, err := p.Compile("insertion", declared, func(in []*graph.Node) []*graph.Node {
-		before := repertoire.Unstructured{Fitness: in[0], Descriptors: in[1]}
-		batch := repertoire.Batch{Fitness: in[2], Descriptors: in[3]}
-		index, accepted := before.Winners(graph.Const(in[0].Graph(), float32(0.2)), batch)
+	program, err := xla.Compile(p, "insertion", in, func(in inputs) results {
+		before, batch := in.Archive.Tree, in.Batch.Tree
+		threshold := func(l float32) *graph.Node { return graph.Const(before.Fitness.Graph(), l) }
+		index, accepted := before.Winners(threshold(0.2), batch)
 		after := before.Update(batch, index, accepted)
-		kept := after.Survivors(graph.Const(in[0].Graph(), float32(1.5)))
-		return []*graph.Node{after.Fitness, after.Maintain(kept).Fitness}
+		kept := after.Survivors(threshold(1.5))
+		return results{xla.Out(after.Fitness), xla.Out(after.Maintain(kept).Fitness)}
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := program.Run(values...)
+	out, err := program.Run(in)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("inserted:   ", out[0][0].Value())
-	fmt.Println("re-inserted:", out[1][0].Value())
+	fmt.Println("inserted:   ", out.Inserted.Value()[0].Value())
+	fmt.Println("re-inserted:", out.Reinserted.Value()[0].Value())
 	// Output:
 	// inserted:    [-Inf 2 3 -Inf]
 	// re-inserted: [-Inf -Inf 3 -Inf]

@@ -169,17 +169,17 @@ func (s slots) numbers() []float32 {
 // archivist inserts and re-inserts on a backend, for fixed sizes of archive and batch.
 type archivist struct {
 	t       testing.TB
-	program *xla.Executable // both, of the same archive
+	program *xlatest.Program // both, of the same archive
 	n, p, d int
 }
 
 func newArchivist(t testing.TB, platform *xla.Platform, n, p, d int) *archivist {
 	t.Helper()
-	var inputs []xla.Input
+	var inputs []xlatest.Input
 	for _, dims := range [][]int{{n}, {n, d}, {n}, nil, {p}, {p, d}, {p}} {
-		inputs = append(inputs, xla.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
+		inputs = append(inputs, xlatest.Input{Shape: shapes.Make(dtypes.Float32, dims...)})
 	}
-	program, err := platform.Compile("archivist", inputs, func(in []*Node) []*Node {
+	program, err := xlatest.Compile(platform, "archivist", inputs, func(in []*Node) []*Node {
 		u, identities, l, batch := Unstructured{in[0], in[1]}, in[2], in[3], Batch{in[4], in[5]}
 		index, accepted := u.Winners(l, batch)
 		inserted := u.Update(batch, index, accepted)

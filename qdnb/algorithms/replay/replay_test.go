@@ -183,7 +183,8 @@ func TestMisfits(t *testing.T) {
 		},
 		"insert": func(x *Node) *Node { return replay.NewBuffer(x.Graph(), layout, 9).Insert(x).Rows },
 	} {
-		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}},
+		_, err := xlatest.Compile(xlatest.Pure(t), name,
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 5, 4)}},
 			func(in []*Node) []*Node {
 				return []*Node{build(in[0])}
 			})

@@ -23,31 +23,32 @@ import (
 func returnsAfter(t *testing.T, p *xla.Platform, capacity, n, length int, rewards,
 	dones []float32) [][]float32 {
 	t.Helper()
-	compile := func(name string, inputs []xla.Input, build func(in []*Node) []*Node) *xla.Executable {
-		program, err := p.Compile(name, inputs, build)
+	compile := func(name string, inputs []xlatest.Input,
+		build func(in []*Node) []*Node) *xlatest.Program {
+		program, err := xlatest.Compile(p, name, inputs, build)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(program.Free)
 		return program
 	}
-	run := func(program *xla.Executable, values ...xla.Sharded) []xla.Sharded {
+	run := func(program *xlatest.Program, values ...xla.Sharded) []xla.Sharded {
 		out, err := program.Run(values...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	start := compile("start", []xla.Input{{Shape: shapes.Make(dtypes.Float32)}},
+	start := compile("start", []xlatest.Input{{Shape: shapes.Make(dtypes.Float32)}},
 		func(in []*Node) []*Node {
 			return xla.Flatten(replay.NewReturns(in[0].Graph(), capacity, n))
 		})
 	state := run(start, xla.Sharded{tensors.FromScalar(float32(0))})
-	var inputs []xla.Input
+	var inputs []xlatest.Input
 	for _, x := range state {
-		inputs = append(inputs, xla.Input{Shape: x[0].Shape(), Donate: true})
+		inputs = append(inputs, xlatest.Input{Shape: x[0].Shape(), Donate: true})
 	}
-	step := xla.Input{Shape: shapes.Make(dtypes.Float32, n)}
+	step := xlatest.Input{Shape: shapes.Make(dtypes.Float32, n)}
 	insert := compile("insert", append(inputs, step, step), func(in []*Node) []*Node {
 		r := replay.Returns{Rows: in[0], Running: in[1], Age: in[2], Position: in[3]}
 		return xla.Flatten(r.Insert(in[4], in[5], length))
@@ -211,7 +212,8 @@ func TestReturnsMisfits(t *testing.T) {
 				4)
 		},
 	} {
-		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32, 4)}},
+		_, err := xlatest.Compile(xlatest.Pure(t), name,
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, 4)}},
 			func(in []*Node) []*Node {
 				return xla.Flatten(build(in[0].Graph(), in[0]))
 			})

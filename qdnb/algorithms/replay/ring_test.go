@@ -18,13 +18,13 @@ type ring struct {
 	t               *testing.T
 	p               *xla.Platform
 	capacity, width int
-	programs        map[int]*xla.Executable // by number of rows
+	programs        map[int]*xlatest.Program // by number of rows
 	rows            []float32
 	size, position  int32
 }
 
 func newRing(t *testing.T, p *xla.Platform, capacity, width int) *ring {
-	r := &ring{t: t, p: p, capacity: capacity, width: width, programs: map[int]*xla.Executable{}}
+	r := &ring{t: t, p: p, capacity: capacity, width: width, programs: map[int]*xlatest.Program{}}
 	t.Cleanup(func() {
 		for _, program := range r.programs {
 			program.Free()
@@ -48,12 +48,13 @@ func (r *ring) insert(rows []float32) {
 	r.t.Helper()
 	n := len(rows) / r.width
 	if r.programs[n] == nil {
-		counter := xla.Input{Shape: shapes.Make(dtypes.Int32), Donate: true}
-		program, err := r.p.Compile("insert", []xla.Input{{Shape: shapes.Make(dtypes.Float32, r.capacity,
-			r.width), Donate: true}, counter, counter,
-			{Shape: shapes.Make(dtypes.Float32, n, r.width)}}, func(in []*Node) []*Node {
-			return xla.Flatten(replay.Buffer{Rows: in[0], Size: in[1], Position: in[2]}.Insert(in[3]))
-		})
+		counter := xlatest.Input{Shape: shapes.Make(dtypes.Int32), Donate: true}
+		program, err := xlatest.Compile(r.p, "insert",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32, r.capacity,
+				r.width), Donate: true}, counter, counter,
+				{Shape: shapes.Make(dtypes.Float32, n, r.width)}}, func(in []*Node) []*Node {
+				return xla.Flatten(replay.Buffer{Rows: in[0], Size: in[1], Position: in[2]}.Insert(in[3]))
+			})
 		if err != nil {
 			r.t.Fatal(err)
 		}

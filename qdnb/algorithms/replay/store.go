@@ -2,6 +2,7 @@ package replay
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -125,10 +126,7 @@ func (s *Store) Count(total int64) {
 // EmptyReturns returns those of an empty buffer of the given number of steps of n environments, on
 // the first device. The next step is stored in the given row.
 func EmptyReturns(steps, n int, row int64) xla.State[*Returns] {
-	none := make([]float32, steps*n)
-	for i := range none {
-		none[i] = float32(math.Inf(-1))
-	}
+	none := slices.Repeat([]float32{float32(math.Inf(-1))}, steps*n)
 	return xla.Pack(func(in []*graph.Node) *Returns { return &Returns{in[0], in[1], in[2], in[3]} },
 		xla.Single(tensors.FromFlatDataAndDimensions(none, steps, n)),
 		xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, n))),

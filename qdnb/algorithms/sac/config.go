@@ -36,14 +36,12 @@ const maxBatch = 1 << 20
 // Check rejects values that cannot work, before anything is compiled.
 func (c Config) Check() error {
 	return cmp.Or(
-		limits.Numbers(
-			limits.Number{Name: "learning_rate", Value: c.LearningRate, Max: 1, Positive: true},
-			limits.Number{Name: "discount", Value: c.Discount, Max: 1},
-			limits.Number{Name: "tau", Value: c.Tau, Max: 1, Positive: true},
-			limits.Number{Name: "alpha_init", Value: c.AlphaInit, Max: 1e6, Positive: true},
-		),
+		limits.Positive("learning_rate", c.LearningRate, 1),
+		limits.Number("discount", c.Discount, 1),
+		limits.Positive("tau", c.Tau, 1),
+		limits.Positive("alpha_init", c.AlphaInit, 1e6),
 		limits.Factor("reward_scaling", c.RewardScaling),
-		limits.Counts(limits.Count{Name: "batch_size", Value: int64(c.BatchSize), Min: 1, Max: maxBatch}),
+		limits.Int("batch_size", c.BatchSize, 1, maxBatch),
 		limits.Layers("hidden", c.Hidden, 0),
 	)
 }

@@ -89,9 +89,11 @@ func TestGoldenLosses(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			critic, target, actor, logAlpha, batch := in[0], in[1], in[2], in[3], f.layout.Split(in[4])
-			q := f.sac.CriticLoss(critic, target, actor, logAlpha, batch, in[5])
-			a := f.sac.ActorLoss(actor, critic, logAlpha, batch, in[6])
-			h := f.sac.AlphaLoss(logAlpha, actor, batch, in[7])
+			critics, pi := f.sac.Critic.Networks(critic), f.sac.Actor.Network(actor, 0)
+			targets := f.sac.target(f.sac.Critic.Networks(target), pi, logAlpha, batch, in[5])
+			q := criticLoss(critics, targets, batch)
+			a := actorLoss(pi, critics, logAlpha, batch.Obs, in[6])
+			h := f.sac.alphaLoss(logAlpha, pi, batch.Obs, in[7])
 			return []*Node{q, Gradient(q, critic)[0], a, Gradient(a, actor)[0], h, Gradient(h, logAlpha)[0]}
 		}, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic),
 			f.rows("policy.flat", f.sac.Actor), f.logAlpha(),
@@ -138,7 +140,7 @@ func TestGoldenUpdates(t *testing.T) {
 						}
 						var losses Losses
 						l, losses = s.Update(l, f.layout.Split(Slice(in[4], AxisRange(k*batch, (k+1)*batch))), noise)
-						now := l.Join()
+						now := Join(l)
 						results = append(results, now.Actor, now.Critic, now.TargetCritic, now.LogAlpha, losses.Actor,
 							losses.Critic, losses.Alpha)
 					}

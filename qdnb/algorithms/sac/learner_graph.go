@@ -54,16 +54,21 @@ func (s SAC) number(g *Graph, i int) *Node {
 	return Const(g, float32(s.Params()[i]))
 }
 
-// Learner is the state of the algorithm: a pytree. Rows follow [nn.MLP.Layout], with C parameters
-// per critic and N per actor.
-type Learner struct {
-	Actor                *Node // [1, N]
-	Critic, TargetCritic *Node // [2, C]
-	LogAlpha             *Node // scalar, log of the entropy coefficient
-	ActorMoments         nn.Moments
-	CriticMoments        nn.Moments
-	AlphaMoments         nn.Moments // unused while the coefficient is fixed
+// LearnerOf is the state of the algorithm for networks in a representation T: a pytree.
+type LearnerOf[T any] struct {
+	Actor                       T     // one network
+	Critic, TargetCritic        T     // two networks
+	LogAlpha                    *Node // scalar, log of the entropy coefficient
+	ActorMoments, CriticMoments nn.MomentsOf[T]
+	AlphaMoments                nn.Moments // unused while the coefficient is fixed
 }
+
+// Learner is the state of the algorithm. Rows follow [nn.MLP.Layout]: [2, C] with C parameters per
+// critic, and [1, N] with N per actor.
+type Learner = LearnerOf[*Node]
+
+// Learning is a learner with its networks cut into arrays, for many updates.
+type Learning = LearnerOf[[]nn.Network]
 
 // Start returns a learner before its first update.
 func (s SAC) Start(key xla.Key) Learner {
@@ -78,32 +83,18 @@ func (s SAC) Start(key xla.Key) Learner {
 
 func (s SAC) adam() nn.Adam { return nn.NewAdam(s.LearningRate) }
 
-// Learning is a learner with its networks cut into arrays, for many updates: a pytree.
-type Learning struct {
-	Actor, Critic, TargetCritic []nn.Network // one actor, two critics
-	LogAlpha                    *Node
-	ActorMoments, CriticMoments nn.MomentsOf[[]nn.Network]
-	AlphaMoments                nn.Moments
+// convert converts the networks of a learner to another representation.
+func convert[A, B any](l LearnerOf[A], actor, critics func(A) B) LearnerOf[B] {
+	return LearnerOf[B]{
+		Actor: actor(l.Actor), Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic),
+		LogAlpha:      l.LogAlpha,
+		ActorMoments:  nn.MapMoments(l.ActorMoments, actor),
+		CriticMoments: nn.MapMoments(l.CriticMoments, critics), AlphaMoments: l.AlphaMoments,
+	}
 }
 
 // Cut cuts the networks of a learner into arrays for updates.
-func (s SAC) Cut(l Learner) Learning {
-	actor, critics := s.Actor.Networks, s.Critic.Networks
-	return Learning{
-		Actor: actor(l.Actor), Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic),
-		LogAlpha:      l.LogAlpha,
-		ActorMoments:  nn.CutMoments(l.ActorMoments, actor),
-		CriticMoments: nn.CutMoments(l.CriticMoments, critics), AlphaMoments: l.AlphaMoments,
-	}
-}
+func (s SAC) Cut(l Learner) Learning { return convert(l, s.Actor.Networks, s.Critic.Networks) }
 
 // Join is the inverse of [SAC.Cut].
-func (l Learning) Join() Learner {
-	join := nn.JoinNetworks
-	return Learner{
-		Actor: join(l.Actor), Critic: join(l.Critic), TargetCritic: join(l.TargetCritic),
-		LogAlpha:      l.LogAlpha,
-		ActorMoments:  nn.JoinMoments(l.ActorMoments, join),
-		CriticMoments: nn.JoinMoments(l.CriticMoments, join), AlphaMoments: l.AlphaMoments,
-	}
-}
+func Join(l Learning) Learner { return convert(l, nn.JoinNetworks, nn.JoinNetworks) }

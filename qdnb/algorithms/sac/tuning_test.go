@@ -23,8 +23,9 @@ func TestNumbersAreTakenFromTheInputs(t *testing.T) {
 		given, in := xla.Scalars(in[0]), in[1:]
 		s := xla.Bind(others, given)
 		start := s.Start(xla.NewKey(in[0].Graph(), 1))
-		return []*Node{s.CriticLoss(in[0], in[1], in[2], in[3], f.layout.Split(in[4]), in[5]),
-			start.LogAlpha}
+		batch := f.layout.Split(in[4])
+		target := s.target(s.Critic.Networks(in[1]), s.Actor.Network(in[2], 0), in[3], batch, in[5])
+		return []*Node{criticLoss(s.Critic.Networks(in[0]), target, batch), start.LogAlpha}
 	}, given, f.rows("critic.flat", f.sac.Critic), f.rows("target_critic.flat", f.sac.Critic),
 		f.rows("policy.flat", f.sac.Actor), f.logAlpha(),
 		f.batch(f.Int32s("one.idx")), f.tensor("one.eps_critic"))

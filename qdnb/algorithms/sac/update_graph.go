@@ -35,33 +35,13 @@ func (s SAC) Policy(actor, inputs *Node) nn.TanhGaussian {
 	return nn.NewTanhGaussian(s.Actor.Network(actor, 0).Apply(inputs))
 }
 
-// CriticLoss is the error of the critics [2, C] relative to the target, a scalar:
+// The loss of the critics is [criticLoss] relative to the target values, [B]:
 //
 //	a', log pi' = a sample from the actor at s', and its log-probability
 //	y = reward_scaling r + (1 - done) discount (min(Q1', Q2')(s', a') - alpha log pi')
 //	loss = 1/2 mean over the batch and j of ((Qj(s, a) - y) (1 - truncation))^2
 //
-// Q' are the target networks. Truncated steps are masked out, but still count in the mean's
-// denominator (QDax, losses/sac_loss.py).
-func (s SAC) CriticLoss(critic, targetCritic, actor, logAlpha *Node, batch replay.Batch,
-	noise *Node) *Node {
-	target := s.target(s.Critic.Networks(targetCritic), s.Actor.Network(actor, 0), logAlpha, batch,
-		noise)
-	return criticLoss(s.Critic.Networks(critic), target, batch)
-}
-
-// ActorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor [1,
-// N], a scalar.
-func (s SAC) ActorLoss(actor, critic, logAlpha *Node, batch replay.Batch, noise *Node) *Node {
-	return actorLoss(s.Actor.Network(actor, 0), s.Critic.Networks(critic), logAlpha, batch.Obs, noise)
-}
-
-// AlphaLoss is mean(alpha (-log pi - H)) for an action sampled from the actor, a scalar, with the
-// target entropy H = -actions / 2.
-func (s SAC) AlphaLoss(logAlpha, actor *Node, batch replay.Batch, noise *Node) *Node {
-	return s.alphaLoss(logAlpha, s.Actor.Network(actor, 0), batch.Obs, noise)
-}
-
+// Q' are the target networks (QDax, losses/sac_loss.py).
 func (s SAC) target(targets []nn.Network, actor nn.Network, logAlpha *Node, batch replay.Batch,
 	noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(batch.NextObs)).Sample(noise)
@@ -75,6 +55,8 @@ func criticLoss(nets []nn.Network, target *Node, batch replay.Batch) *Node {
 	return MulScalar(critics.Loss(nets, target, batch), 0.25)
 }
 
+// actorLoss is mean(alpha log pi - min(Q1, Q2)(s, a)) for an action a sampled from the actor, a
+// scalar.
 func actorLoss(actor nn.Network, nets []nn.Network, logAlpha, obs, noise *Node) *Node {
 	action, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
 	value := func(critic nn.Network) *Node {
@@ -85,6 +67,8 @@ func actorLoss(actor nn.Network, nets []nn.Network, logAlpha, obs, noise *Node) 
 	return ReduceAllMean(Sub(Mul(Exp(logAlpha), logProb), least))
 }
 
+// alphaLoss is mean(alpha (-log pi - H)) for an action sampled from the actor, a scalar, with the
+// target entropy H = -actions / 2.
 func (s SAC) alphaLoss(logAlpha *Node, actor nn.Network, obs, noise *Node) *Node {
 	_, logProb := nn.NewTanhGaussian(actor.Apply(obs)).Sample(noise)
 	entropy := -0.5 * float64(s.Actions())

@@ -1,6 +1,8 @@
 package scoring
 
 import (
+	"cmp"
+
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -26,14 +28,34 @@ func DefaultSlice(kind xla.Kind, batch, params int) int {
 	return min(batch, slice)
 }
 
+// Plan says which episodes an [Evaluator] plays.
+type Plan struct {
+	Policies int
+	// Episodes is the number of episodes, each from an initial state of its own: episode i is played
+	// by policy i mod Policies. 0 is one episode per policy.
+	Episodes int
+	// States is the number of initial states that all policies share, instead of Episodes: episode i
+	// is played by policy i / States from initial state i mod States. The results for a policy do not
+	// depend on the other policies.
+	States    int
+	Slice     int // policies rolled out together; 0: [DefaultSlice]
+	Recorders []envs.Recorder
+}
+
 // Evaluator rolls out given policies in slices on all workers, like a generation. It is used for
 // repertoires in changed environments and for timings.
 type Evaluator struct {
 	*xla.Program[evaluatorIn, evaluatorOut]
+	plan     Plan
 	batch    Batch
 	platform *xla.Platform
-	policies int
-	states   int // initial states shared by all policies; 0: one per episode
+}
+
+// Results are those of the episodes of an [Evaluator].
+type Results struct {
+	Fitnesses   []float32   // [episodes]
+	Descriptors []float32   // [episodes * d]
+	Records     [][]float32 // [episodes * rows * width], of each recorder
 }
 
 // evaluatorIn are the inputs of an evaluator's program.
@@ -49,53 +71,33 @@ type evaluatorOut struct {
 	Records              xla.State[[]*Node]
 }
 
-// NewEvaluator compiles the rollout of a batch of policies for whole episodes. A slice of 0 means
-// [DefaultSlice].
-func NewEvaluator(p *xla.Platform, task Task, batch, slice int) (*Evaluator, error) {
-	return NewRepeatedEvaluator(p, task, batch, batch, slice)
-}
-
-// NewRepeatedEvaluator is [NewEvaluator] for fewer policies than episodes: episode i is played by
-// policy i mod policies. [Evaluator.Record] returns what the recorders kept.
-func NewRepeatedEvaluator(p *xla.Platform, task Task, policies, batch, slice int,
-	recorders ...envs.Recorder) (*Evaluator, error) {
-	return newEvaluator(p, task, policies, 0, batch, slice, recorders)
-}
-
-// NewCrossedEvaluator is [NewEvaluator] for every policy from each of several initial states, the
-// same for all policies. Episode i is played by policy i / states from initial state i mod states.
-// The results for a policy do not depend on the other policies.
-func NewCrossedEvaluator(p *xla.Platform, task Task, policies, states, slice int,
-	recorders ...envs.Recorder) (*Evaluator, error) {
-	if states < 1 {
-		return nil, errors.Errorf("states must be at least 1, not %d", states)
-	}
-	return newEvaluator(p, task, policies, states, policies*states, slice, recorders)
-}
-
-func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int,
-	recorders []envs.Recorder) (*Evaluator, error) {
+// NewEvaluator compiles the rollout of policies for whole episodes.
+func NewEvaluator(p *xla.Platform, task Task, plan Plan) (*Evaluator, error) {
 	params := task.Policy.Params()
-	if slice == 0 {
-		slice = DefaultSlice(p.Kind, batch, params)
+	if plan.States != 0 {
+		plan.Episodes = plan.Policies * plan.States
 	}
-	if policies < 1 || policies > batch || slice < 1 || task.Length < 1 {
-		return nil, errors.Errorf("a rollout needs at least 1 policy, 1 step and slices of 1, not %d, "+
-			"%d and %d", policies, task.Length, slice)
+	plan.Episodes = cmp.Or(plan.Episodes, plan.Policies)
+	plan.Slice = cmp.Or(plan.Slice, DefaultSlice(p.Kind, plan.Episodes, params))
+	if plan.Policies < 1 || plan.Policies > plan.Episodes || plan.Slice < 1 || task.Length < 1 {
+		return nil, errors.Errorf("a rollout needs at least 1 policy, as many episodes as policies, 1 "+
+			"step and slices of 1, not %d, %d, %d and %d", plan.Policies, plan.Episodes, task.Length,
+			plan.Slice)
 	}
-	slice = min(slice, batch)
-	if err := p.CheckMemory(4 * int64(params) * int64(policies+slice)); err != nil {
+	plan.Slice = min(plan.Slice, plan.Episodes)
+	if err := p.CheckMemory(4 * int64(params) * int64(plan.Policies+plan.Slice)); err != nil {
 		return nil, err
 	}
-	e := &Evaluator{platform: p, policies: policies, states: states,
-		batch: Batch{task, recorders, xla.Slices{N: batch, Size: slice, Workers: p.Workers}}}
-	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, policies, params),
+	e := &Evaluator{plan: plan, platform: p, batch: Batch{task, plan.Recorders,
+		xla.Slices{N: plan.Episodes, Size: plan.Slice, Workers: p.Workers}}}
+	in := evaluatorIn{Genotypes: xla.Declare(dtypes.Float32, plan.Policies, params),
 		Seed: xla.Declare(dtypes.Uint32, 2), Worker: xla.Declare(dtypes.Int32)}
 	if live, ok := task.Env.(envs.Perturbable); ok {
 		in.Conditions = xla.Declare(dtypes.Float32, live.Width())
 	}
 	var err error
-	e.Program, err = xla.CompileParallel(p, "evaluation", in, e.build, task.Axes(batch, slice, 0)...)
+	e.Program, err = xla.CompileParallel(p, "evaluation", in, e.build,
+		task.Axes(plan.Episodes, plan.Slice, 0)...)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,7 @@ func newEvaluator(p *xla.Platform, task Task, policies, states, batch, slice int
 }
 
 // Slice is the number of policies rolled out together.
-func (e *Evaluator) Slice() int { return e.batch.Slices.Size }
+func (e *Evaluator) Slice() int { return e.plan.Slice }
 
 // build returns the scores of the episodes.
 func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
@@ -122,14 +124,15 @@ func (e *Evaluator) build(in evaluatorIn) evaluatorOut {
 		states := episodes
 		var genotypes *Node
 		switch {
-		case e.states > 0:
-			states = ModScalar(episodes, int32(e.states))
-			genotypes = Gather(c.Genotypes, InsertAxes(DivScalar(Sub(episodes, states), int32(e.states)),
+		case e.plan.States > 0:
+			states = ModScalar(episodes, int32(e.plan.States))
+			genotypes = Gather(c.Genotypes, InsertAxes(DivScalar(Sub(episodes, states),
+				int32(e.plan.States)),
 				-1))
-		case e.policies == slices.N:
+		case e.plan.Policies == slices.N:
 			genotypes = xla.Rows(c.Genotypes, first, slices.Size)
 		default:
-			genotypes = Gather(c.Genotypes, InsertAxes(ModScalar(episodes, int32(e.policies)), -1))
+			genotypes = Gather(c.Genotypes, InsertAxes(ModScalar(episodes, int32(e.plan.Policies)), -1))
 		}
 		start := envs.Reset(env, c.Key.FoldInEach(states).FoldIn(StreamReset))
 		if live, ok := env.(envs.Perturbable); ok {
@@ -156,33 +159,12 @@ func (e *Evaluator) place(flat *Node) *Node {
 }
 
 // Evaluate rolls out the policies: genotypes [policies, N] on every worker, with initial states
-// drawn from the seed. It returns the fitness and the descriptors [batch * d] of the episodes.
-func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32,
-	err error) {
-	fitness, descriptors, _, err = e.Record(genotypes, seed)
-	return fitness, descriptors, err
-}
-
-// RecordUnder is [Evaluator.Record] under changed conditions, for a task that is
-// [envs.Perturbable].
-func (e *Evaluator) RecordUnder(genotypes xla.Sharded, seed int64,
-	conditions envs.Conditions) (fitness, descriptors []float32, records [][]float32, err error) {
-	return e.record(genotypes, seed, &conditions)
-}
-
-// Record is [Evaluator.Evaluate] with the records of each recorder, [batch * rows * width].
-func (e *Evaluator) Record(genotypes xla.Sharded, seed int64) (fitness, descriptors []float32,
-	records [][]float32, err error) {
-	return e.record(genotypes, seed, nil)
-}
-
-// record uses the task's nominal conditions if conditions is nil.
-func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.Conditions) (fitness,
-	descriptors []float32, records [][]float32, err error) {
+// drawn from the seed. Conditions other than nil need a task that is [envs.Perturbable].
+func (e *Evaluator) Evaluate(genotypes xla.Sharded, seed int64,
+	conditions *envs.Conditions) (r Results, err error) {
 	live, ok := e.batch.Env.(envs.Perturbable)
 	if conditions != nil && !ok {
-		return nil, nil, nil, errors.Errorf("the conditions of %s cannot be changed",
-			e.batch.Env.Spec().Name)
+		return r, errors.Errorf("the conditions of %s cannot be changed", e.batch.Env.Spec().Name)
 	}
 	in := evaluatorIn{Genotypes: xla.Value(genotypes), Seed: e.platform.Seed(seed),
 		Worker: xla.Value(e.platform.WorkerNumbers())}
@@ -195,7 +177,7 @@ func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.C
 		}
 		values, err := live.Values(c)
 		if err != nil {
-			return nil, nil, nil, err
+			return r, err
 		}
 		in.Conditions = xla.Value(e.platform.Replicated(func() *tensors.Tensor {
 			return tensors.FromValue(values)
@@ -204,18 +186,12 @@ func (e *Evaluator) record(genotypes xla.Sharded, seed int64, conditions *envs.C
 	}
 	out, err := e.Run(in)
 	if err != nil {
-		return nil, nil, nil, err
+		return r, err
 	}
 	defer xla.Free(&out)
-	if fitness, err = out.Fitness.Floats(); err == nil {
-		descriptors, err = out.Descriptors.Floats()
-	}
-	for _, record := range out.Records.Leaves() {
-		var flat []float32
-		if err == nil {
-			flat, err = record.Floats()
-		}
-		records = append(records, flat)
-	}
-	return fitness, descriptors, records, err
+	var failed [3]error
+	r.Fitnesses, failed[0] = out.Fitness.Floats()
+	r.Descriptors, failed[1] = out.Descriptors.Floats()
+	r.Records, failed[2] = out.Records.Lists()
+	return r, cmp.Or(failed[:]...)
 }

@@ -27,7 +27,7 @@ func TestCrossedEvaluator(t *testing.T) {
 		evaluate := func(p *xla.Platform, rows []float32) (fitness, descriptors []float32) {
 			t.Helper()
 			n := len(rows) / params
-			e, err := NewCrossedEvaluator(p, task, n, states, 2)
+			e, err := NewEvaluator(p, task, Plan{Policies: n, States: states, Slice: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,10 +37,11 @@ func TestCrossedEvaluator(t *testing.T) {
 					slices.Clone(rows), n, params)
 			})
 			defer value.Free()
-			if fitness, descriptors, err = e.Evaluate(value, 3); err != nil {
+			found, err := e.Evaluate(value, 3, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
-			return fitness, descriptors
+			return found.Fitnesses, found.Descriptors
 		}
 		all, where := evaluate(p, genotypes)
 		if len(all) != policies*states || len(where) != 2*policies*states {
@@ -58,8 +59,8 @@ func TestCrossedEvaluator(t *testing.T) {
 		single.Workers = 1
 		less, _ := evaluate(&single, genotypes)
 		xlatest.Close(t, "the fitness on one device", less, all, 0)
-		if _, err := NewCrossedEvaluator(p, task, 2, 0, 1); err == nil {
-			t.Error("an evaluator with 0 initial states was accepted")
+		if _, err := NewEvaluator(p, task, Plan{Policies: 2, States: -1, Slice: 1}); err == nil {
+			t.Error("an evaluator with -1 initial states was accepted")
 		}
 	})
 }

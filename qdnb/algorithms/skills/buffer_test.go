@@ -27,7 +27,7 @@ func TestReplayHoldsTheTransitions(t *testing.T) {
 		steps(t, s, 1)
 		for step := range 3 { // each of ten iterations, which fill the ring once
 			steps(t, s, 10)
-			total := s.envSteps(s.Iteration())
+			total := s.envSteps(s.Generation())
 			rows, err := s.ReplayRows(total-10*n, total)
 			if err != nil || len(rows) != 10*n*width {
 				t.Fatalf("%d numbers, %v", len(rows), err)
@@ -112,7 +112,7 @@ func TestRefill(t *testing.T) {
 			checkReturns(t, fmt.Sprintf("after %d steps", end), after, end, n, 10)
 
 			outcomes := steps(t, s, 12)
-			if last := outcomes[11]; last.Iteration != int64(end+12) || last.EnvSteps != int64((end+12)*n) {
+			if last := outcomes[11]; last.Generation != int64(end+12) || last.EnvSteps != int64((end+12)*n) {
 				t.Errorf("the next outcome is %+v", last)
 			}
 			// Every row has been written since. Rows of the first episodes, which began before the buffer

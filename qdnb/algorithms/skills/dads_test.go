@@ -153,7 +153,8 @@ func TestDADSMisfits(t *testing.T) {
 		params int
 	}{"sees": {sees, 0}, "blind": {blind, 0}, "components": {none, 0}, "hidden": {flat, 0},
 		"row": {good, 10}} {
-		_, err := xlatest.Pure(t).Compile(name, []xla.Input{{Shape: shapes.Make(dtypes.Float32)}},
+		_, err := xlatest.Compile(xlatest.Pure(t), name,
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Float32)}},
 			func(in []*Node) []*Node {
 				known := c.dads.Start(5, 3, xla.NewKey(in[0].Graph(), 3))
 				if c.params > 0 {

@@ -115,11 +115,11 @@ func startLearned(row *Node) []*Node {
 // cutLearned is the inverse of [learned.known]; cut splits a row into networks.
 func cutLearned[T any](known []*Node, cut func(row *Node) T) learned[T] {
 	moments := nn.Moments{First: known[1], Second: known[2], Weight1: known[3], Weight2: known[4]}
-	return learned[T]{cut(known[0]), nn.CutMoments(moments, cut)}
+	return learned[T]{cut(known[0]), nn.MapMoments(moments, cut)}
 }
 
 func (l learned[T]) known(join func(T) *Node) []*Node {
-	moments := nn.JoinMoments(l.Moments, join)
+	moments := nn.MapMoments(l.Moments, join)
 	return []*Node{join(l.Net), moments.First, moments.Second, moments.Weight1, moments.Weight2}
 }
 

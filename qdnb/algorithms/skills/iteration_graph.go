@@ -199,7 +199,7 @@ func (it iteration) train(learner sac.Learner, known []*Node, buffer replay.Buff
 		return DivScalar(x,
 			float64(max(1, it.updates)))
 	})
-	return end.Learning.SAC.Join(), known, means
+	return sac.Join(end.Learning.SAC), known, means
 }
 
 // learning is what updates change. It is a pytree.

@@ -81,12 +81,11 @@ func (s *Search) newMeasuring() (*measuring, error) {
 			}})
 	}
 	var err error
-	if m.evaluator, err = scoring.NewRepeatedEvaluator(s.programs.Platform, evaluated,
-		max(1, task.Skills),
-		m.episodes, 0, recorders...); err != nil {
+	if m.evaluator, err = scoring.NewEvaluator(s.programs.Platform, evaluated, scoring.Plan{
+		Policies: max(1, task.Skills), Episodes: m.episodes, Recorders: recorders}); err != nil {
 		return nil, err
 	}
-	s.programs.Own(m.evaluator.Executable)
+	s.programs.Own(m.evaluator)
 	m.skills, err = xla.Compile(s.programs, "skills", s.actor(), func(actor xla.Array) xla.Array {
 		return xla.Out(task.Genotypes(s.it.sac, actor.Tree))
 	})
@@ -108,10 +107,7 @@ func (m *measuring) empty(s *Search, params int) error {
 	if err != nil {
 		return err
 	}
-	none := make([]float32, cells)
-	for i := range none {
-		none[i] = float32(math.Inf(-1))
-	}
+	none := slices.Repeat([]float32{float32(math.Inf(-1))}, cells)
 	m.passive = xla.Pack(func(in []*graph.Node) passive {
 		return passive{in[0], repertoire.Cells{Fitness: in[1], Descriptors: in[2], Centroids: in[3]}}
 	}, xla.Single(tensors.FromShape(shapes.Make(dtypes.Float32, cells, params))),
@@ -146,11 +142,11 @@ func (s *Search) Evaluate() (Evaluation, error) {
 	if err != nil {
 		return Evaluation{}, err
 	}
-	e := Evaluation{Genotypes: m.current.Value()}
-	var records [][]float32
-	e.Fitnesses, e.Descriptors, records, err = m.evaluator.Record(e.Genotypes, s.config.Seed)
-	if len(records) > 0 {
-		e.Positions = records[0]
+	genotypes := m.current.Value()
+	found, err := m.evaluator.Evaluate(genotypes, s.config.Seed, nil)
+	e := Evaluation{Genotypes: genotypes, Fitnesses: found.Fitnesses, Descriptors: found.Descriptors}
+	if len(found.Records) > 0 {
+		e.Positions = found.Records[0]
 	}
 	return e, err
 }

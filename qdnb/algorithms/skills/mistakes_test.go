@@ -39,7 +39,7 @@ func TestRestoreMistakesGiveOneLine(t *testing.T) {
 			want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want one line with %q", err, want)
 		}
-		if s.Iteration() != -1 || len(xlatest.Differ(good, memory(t, s))) > 0 {
+		if s.Generation() != -1 || len(xlatest.Differ(good, memory(t, s))) > 0 {
 			t.Errorf("%q: the search is changed", want)
 		}
 	}
@@ -92,8 +92,8 @@ func TestWhatIsNoNumberEndsTheSearch(t *testing.T) {
 					"\n") || o.Fitnesses != nil {
 					t.Errorf("%d updates: %v; want one line that begins with %s", updates, err, c.column)
 				}
-				if s.Iteration() != 2 {
-					t.Errorf("the search is in iteration %d", s.Iteration())
+				if s.Generation() != 2 {
+					t.Errorf("the search is in iteration %d", s.Generation())
 				}
 			}
 		}

@@ -64,7 +64,7 @@ func TestPassiveRepertoire(t *testing.T) {
 			if measured {
 				evaluations += 6
 			}
-			if o.Iteration != i || s.Iteration() != i || o.EnvSteps != 6*i || o.Evaluations !=
+			if o.Generation != i || s.Generation() != i || o.EnvSteps != 6*i || o.Evaluations !=
 				evaluations || o.Invalid != 0 || (o.Fitnesses != nil) != measured {
 				t.Errorf("outcome %+v, want %d evaluations", o, evaluations)
 			}
@@ -125,8 +125,8 @@ func TestPassiveRepertoire(t *testing.T) {
 		}
 
 		form := s.it.task.policy(s.config.SAC.Hidden)
-		evaluator, err := scoring.NewRepeatedEvaluator(p,
-			scoring.Task{Env: short, Policy: form, Length: 8}, 1, 6, 0)
+		evaluator, err := scoring.NewEvaluator(p,
+			scoring.Task{Env: short, Policy: form, Length: 8}, scoring.Plan{Policies: 1, Episodes: 6})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,8 +145,9 @@ func TestPassiveRepertoire(t *testing.T) {
 				return xlatest.Tensor(slices.Clone(row), 1,
 					len(row))
 			})
-			f, d, err := evaluator.Evaluate(value, s.config.Seed)
+			found, err := evaluator.Evaluate(value, s.config.Seed, nil)
 			value.Free()
+			f, d := found.Fitnesses, found.Descriptors
 			if err != nil {
 				t.Fatal(err)
 			}

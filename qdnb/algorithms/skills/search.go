@@ -87,22 +87,6 @@ type (
 	}
 )
 
-// Outcome is the result of an iteration on the host.
-type Outcome struct {
-	Iteration   int64 // 0 is the evaluation before the first step
-	Evaluations int64 // evaluation episodes so far
-	EnvSteps    int64 // training steps so far
-	// Fitnesses are those of the passive repertoire, [cells], -Inf if empty; nil if skills were not
-	// measured.
-	Fitnesses []float32
-	// Invalid is the number of evaluation episodes with a NaN or infinite fitness or a NaN
-	// descriptor. They are never inserted.
-	Invalid int
-	// Extra are means over the iterations since the last evaluation; NaN at first. See
-	// [Search.Columns].
-	Extra []float64
-}
-
 // New compiles a search.
 func New(p *xla.Platform, task Task, method Method, config Config) (*Search, error) {
 	d := len(task.Env.Spec().Descriptor.Lower)
@@ -211,7 +195,7 @@ func (s *Search) run(program *program, number int64) ([]float64, error) {
 	return out.Metrics.Scalars(), nil
 }
 
-// Columns names the values in [Outcome].Extra: losses and rewards.
+// Columns names the values in [scoring.Outcome].Extra: losses and rewards.
 func (s *Search) Columns() []string { return picked(s.it, s.names()) }
 
 // names are the names of all metrics, in field order.
@@ -245,22 +229,23 @@ func picked[T any](it iteration, all []T) []T {
 }
 
 // Step runs the next iteration. The first call only measures the untrained skills.
-func (s *Search) Step() (Outcome, error) {
+func (s *Search) Step() (scoring.Outcome, error) {
 	next := s.iteration + 1
 	before, after := s.envSteps(s.iteration), s.envSteps(next)
-	outcome := Outcome{Iteration: next, EnvSteps: after}
+	outcome := scoring.Outcome{Generation: next, EnvSteps: after}
 	if next > 0 {
 		program, err := s.programFor(next)
 		if err != nil {
-			return Outcome{}, err
+			return scoring.Outcome{}, err
 		}
 		means, err := s.run(program, next)
 		if err != nil {
-			return Outcome{}, err
+			return scoring.Outcome{}, err
 		}
 		if err := s.means.Add(s.Columns(), picked(s.it, means)); err != nil {
-			return Outcome{}, errors.Errorf("%v in iteration %d: the last checkpoint is intact; lower "+
-				"learning_rate or reward_scaling, or check the environment's rewards", err, next)
+			return scoring.Outcome{},
+				errors.Errorf("%v in iteration %d: the last checkpoint is intact; lower "+
+					"learning_rate or reward_scaling, or check the environment's rewards", err, next)
 		}
 	}
 	outcome.Extra = s.means.Values()
@@ -268,10 +253,10 @@ func (s *Search) Step() (Outcome, error) {
 	if s.config.Passive.due(before, after) {
 		evaluation, err := s.Evaluate()
 		if err != nil {
-			return Outcome{}, err
+			return scoring.Outcome{}, err
 		}
 		if outcome.Fitnesses, err = s.measuring.insert(evaluation); err != nil {
-			return Outcome{}, err
+			return scoring.Outcome{}, err
 		}
 		outcome.Invalid = evaluation.invalid()
 		s.evaluations += int64(len(evaluation.Fitnesses))
@@ -303,8 +288,8 @@ func (s *Search) envSteps(iteration int64) int64 {
 	return max(0, iteration) * int64(s.config.Environments)
 }
 
-// Iteration returns the newest iteration, 0 after the first evaluation and -1 before it.
-func (s *Search) Iteration() int64 { return s.iteration }
+// Generation returns the newest iteration, 0 after the first evaluation and -1 before it.
+func (s *Search) Generation() int64 { return s.iteration }
 
 // CompileTime is the time that XLA has spent on compiling the search.
 func (s *Search) CompileTime() time.Duration { return s.programs.CompileTime() }

@@ -10,6 +10,7 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/internal/xlatest"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -30,7 +31,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 					"Learner.Actor") || slices.Contains(names, "Learner.LogAlpha") == s.config.SAC.FixAlpha {
 					t.Errorf("only %v change: the test is vacuous", names)
 				}
-				same := func(what string, outcomes, wanted []Outcome, held map[string]npz.Array) {
+				same := func(what string, outcomes, wanted []scoring.Outcome, held map[string]npz.Array) {
 					t.Helper()
 					if a, b := fmt.Sprint(outcomes), fmt.Sprint(wanted); a != b {
 						t.Errorf("%s: outcomes\n%s, want\n%s", what, a, b)
@@ -52,7 +53,7 @@ func TestSearchGoesOnBitForBit(t *testing.T) {
 				}
 				fresh := memory(t, other)
 				restore(t, other, stop, stopped)
-				if got := other.Iteration(); got != stop {
+				if got := other.Generation(); got != stop {
 					t.Errorf("restored at iteration %d", got)
 				}
 				same("restored", steps(t, other, end-stop), rest, memory(t, other))
@@ -183,7 +184,7 @@ func TestDIAYNParts(t *testing.T) {
 	s := newSearch(t, xlatest.Best(t), sacAlone.env, method, quick(15))
 	defer s.Close()
 	outcomes := steps(t, s, 201)
-	loss := func(outcomes []Outcome) (sum float64) {
+	loss := func(outcomes []scoring.Outcome) (sum float64) {
 		for _, o := range outcomes {
 			sum += o.Extra[slices.Index(s.Columns(), "discriminator_loss")] / float64(len(outcomes))
 		}

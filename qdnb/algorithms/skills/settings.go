@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/pkg/errors"
@@ -71,8 +72,8 @@ type Selective struct {
 	SMERLMargin float64 `json:"smerl_margin"`
 }
 
-// Hyperparameters are the settings of an algorithm: a pointer to [SAC], or the result of a function
-// such as [DefaultDIAYN].
+// Hyperparameters are the settings of an algorithm: a pointer to [SAC], or another result of
+// [Defaults].
 type Hyperparameters interface {
 	// Base returns the settings that all algorithms share.
 	Base() SAC
@@ -180,32 +181,6 @@ type (
 	selective[F factor] struct{ Selective }
 )
 
-// DefaultDIAYN returns the paper's hyperparameters of DIAYN for an environment.
-func DefaultDIAYN(env envs.Spec) Hyperparameters { return &alone[diayn]{defaultDiscovery(env)} }
-
-// DefaultDADS returns the paper's hyperparameters of DADS for an environment.
-func DefaultDADS(env envs.Spec) Hyperparameters { return &alone[dads]{defaultDiscovery(env)} }
-
-// DefaultDIAYNReward returns the paper's hyperparameters of DIAYN+REWARD for an environment.
-func DefaultDIAYNReward(env envs.Spec) Hyperparameters {
-	return &rewarded[diayn]{defaultRewarded(env)}
-}
-
-// DefaultDADSReward returns the paper's hyperparameters of DADS+REWARD for an environment.
-func DefaultDADSReward(env envs.Spec) Hyperparameters {
-	return &rewarded[dads]{defaultRewarded(env)}
-}
-
-// DefaultSMERLDIAYN returns the paper's hyperparameters of SMERL(DIAYN) for an environment.
-func DefaultSMERLDIAYN(env envs.Spec) Hyperparameters {
-	return &selective[diayn]{defaultSelective(env)}
-}
-
-// DefaultSMERLDADS returns the paper's hyperparameters of SMERL(DADS) for an environment.
-func DefaultSMERLDADS(env envs.Spec) Hyperparameters {
-	return &selective[dads]{defaultSelective(env)}
-}
-
 // Base implements [Hyperparameters].
 func (s SAC) Base() SAC { return s }
 
@@ -279,22 +254,16 @@ const (
 
 // Check implements [Hyperparameters].
 func (s SAC) Check() error {
-	if err := s.Config.Check(); err != nil {
-		return err
-	}
-	if err := limits.Counts(
-		limits.Count{Name: "env_batch_size", Value: int64(s.EnvBatchSize), Min: 1, Max: maxEnvironments},
-		limits.Count{Name: "replay_buffer_size", Value: int64(s.ReplayBufferSize),
-			Min: int64(s.EnvBatchSize), Max: maxRows},
-		limits.Count{Name: "episode_length", Value: int64(s.EpisodeLength), Min: 1, Max: maxLength},
-		limits.Count{Name: "warmup_steps", Value: s.WarmupSteps, Min: 0, Max: math.MaxInt64},
-		limits.Count{Name: "evaluation_states", Value: int64(s.EvaluationStates), Min: 1, Max: maxRows},
-		limits.Count{Name: "evaluation_interval", Value: s.EvaluationInterval, Min: 1,
-			Max: math.MaxInt64},
-		limits.Count{Name: "early_interval", Value: s.EarlyInterval, Min: 0, Max: math.MaxInt64},
-		limits.Count{Name: "cells", Value: int64(s.Cells), Min: 1, Max: maxCells},
-		limits.Count{Name: "cvt_samples", Value: int64(s.CVTSamples), Min: int64(s.Cells),
-			Max: maxSamples},
+	if err := cmp.Or(s.Config.Check(),
+		limits.Int("env_batch_size", s.EnvBatchSize, 1, maxEnvironments),
+		limits.Int("replay_buffer_size", s.ReplayBufferSize, s.EnvBatchSize, maxRows),
+		limits.Int("episode_length", s.EpisodeLength, 1, maxLength),
+		limits.Int("warmup_steps", s.WarmupSteps, 0, math.MaxInt64),
+		limits.Int("evaluation_states", s.EvaluationStates, 1, maxRows),
+		limits.Int("evaluation_interval", s.EvaluationInterval, 1, math.MaxInt64),
+		limits.Int("early_interval", s.EarlyInterval, 0, math.MaxInt64),
+		limits.Int("cells", s.Cells, 1, maxCells),
+		limits.Int("cvt_samples", s.CVTSamples, s.Cells, maxSamples),
 	); err != nil {
 		return err
 	}
@@ -312,11 +281,7 @@ func (s SAC) Check() error {
 
 // Check implements [Hyperparameters].
 func (d Discovery) Check() error {
-	if err := d.SAC.Check(); err != nil {
-		return err
-	}
-	if err := limits.Counts(limits.Count{Name: "num_skills", Value: int64(d.NumSkills), Min: 1,
-		Max: maxSkills}); err != nil {
+	if err := cmp.Or(d.SAC.Check(), limits.Int("num_skills", d.NumSkills, 1, maxSkills)); err != nil {
 		return err
 	}
 	if d.NumSkills > d.EnvBatchSize { // environment k plays skill k mod skills
@@ -328,10 +293,8 @@ func (d Discovery) Check() error {
 
 // Check implements [Hyperparameters].
 func (r Rewarded) Check() error {
-	if err := r.Discovery.Check(); err != nil {
-		return err
-	}
-	return limits.Factor("diversity_reward_scale", r.DiversityRewardScale)
+	return cmp.Or(r.Discovery.Check(),
+		limits.Factor("diversity_reward_scale", r.DiversityRewardScale))
 }
 
 // Check implements [Hyperparameters].

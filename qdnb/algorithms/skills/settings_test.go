@@ -14,12 +14,8 @@ func TestUnknownEnvironments(t *testing.T) {
 	spec := endless.Spec()
 	mean := spec
 	mean.Descriptor.Kind = envs.Mean
-	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{
-		"diayn": DefaultDIAYN, "dads": DefaultDADS, "diayn-reward": DefaultDIAYNReward,
-		"dads-reward": DefaultDADSReward,
-		"sac":         func(s envs.Spec) Hyperparameters { return DefaultSAC(s) },
-	} {
-		h := defaults(spec)
+	for _, name := range []string{"diayn", "dads", "diayn-reward", "dads-reward", "sac"} {
+		h := Defaults(name, spec)
 		if err := h.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -30,14 +26,13 @@ func TestUnknownEnvironments(t *testing.T) {
 		if name == "sac" {
 			continue
 		}
-		if h.Task(endless).FullState || !defaults(mean).Task(endless).FullState {
+		if h.Task(endless).FullState || !Defaults(name, mean).Task(endless).FullState {
 			t.Errorf("%s: skills are distinguished by positions if they are the descriptor, else by "+
 				"observations", name)
 		}
 	}
-	for name, defaults := range map[string]func(envs.Spec) Hyperparameters{
-		"smerl-diayn": DefaultSMERLDIAYN, "smerl-dads": DefaultSMERLDADS} {
-		if err := defaults(spec).Check(); err == nil || !strings.Contains(err.Error(),
+	for _, name := range []string{"smerl-diayn", "smerl-dads"} {
+		if err := Defaults(name, spec).Check(); err == nil || !strings.Contains(err.Error(),
 			"smerl_target is unknown") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -51,21 +46,21 @@ func TestMethods(t *testing.T) {
 	diayn, dads := "skills.DIAYN", "skills.DADS"
 	for _, c := range []struct {
 		name      string
-		h         Hyperparameters
 		diversity string
 		objective Objective
 		wide      bool
 	}{
-		{"diayn", DefaultDIAYN(spec), diayn, DiversityOnly{}, false},
-		{"dads", DefaultDADS(spec), dads, DiversityOnly{}, true},
-		{"diayn-reward", DefaultDIAYNReward(spec), diayn, PlusReward{3}, false},
-		{"dads-reward", DefaultDADSReward(spec), dads, PlusReward{3}, true},
-		{"smerl-diayn", DefaultSMERLDIAYN(spec), diayn, SMERL{-6820, 682, 3}, false},
-		{"smerl-dads", DefaultSMERLDADS(spec), dads, SMERL{-6820, 682, 3}, true},
+		{"diayn", diayn, DiversityOnly{}, false},
+		{"dads", dads, DiversityOnly{}, true},
+		{"diayn-reward", diayn, PlusReward{3}, false},
+		{"dads-reward", dads, PlusReward{3}, true},
+		{"smerl-diayn", diayn, SMERL{-6820, 682, 3}, false},
+		{"smerl-dads", dads, SMERL{-6820, 682, 3}, true},
 	} {
-		method := c.h.Method()
-		if method.Objective != c.objective || (len(c.h.Options()) > 0) != c.wide {
-			t.Errorf("%s: %+v, %d options", c.name, method.Objective, len(c.h.Options()))
+		h := Defaults(c.name, spec)
+		method := h.Method()
+		if method.Objective != c.objective || (len(h.Options()) > 0) != c.wide {
+			t.Errorf("%s: %+v, %d options", c.name, method.Objective, len(h.Options()))
 		}
 		switch d := method.Diversity.(type) {
 		case DIAYN:
@@ -78,7 +73,7 @@ func TestMethods(t *testing.T) {
 				t.Errorf("%s: %+v", c.name, d)
 			}
 		}
-		if task := c.h.Task(endless); task.Skills != 5 || task.FullState || task.Length != 8 {
+		if task := h.Task(endless); task.Skills != 5 || task.FullState || task.Length != 8 {
 			t.Errorf("%s: %+v", c.name, task)
 		}
 	}

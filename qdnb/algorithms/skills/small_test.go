@@ -7,6 +7,7 @@ import (
 
 	"example.com/qdnb/internal/npz"
 	"example.com/qdnb/qdnb/algorithms/sac"
+	"example.com/qdnb/qdnb/algorithms/scoring"
 	"example.com/qdnb/xla"
 )
 
@@ -114,7 +115,7 @@ type beginning struct {
 
 var compiled = map[string]beginning{}
 
-func steps(t *testing.T, s *Search, n int) (outcomes []Outcome) {
+func steps(t *testing.T, s *Search, n int) (outcomes []scoring.Outcome) {
 	t.Helper()
 	for range n {
 		outcome, err := s.Step()

@@ -90,7 +90,7 @@ func (f published) updates(t *testing.T, prefix, name string, diversity Diversit
 				batch, skills := f.rowsOf(in[own:data], step(in[4]), full)
 				var means metrics
 				l, means = it.learn(l, batch, skills, nil, sac.Noise{Critic: step(in[5]), Actor: step(in[6])})
-				now := l.SAC.Join()
+				now := sac.Join(l.SAC)
 				results = append(results, now.Actor, now.Critic, now.TargetCritic, l.Model.Params()[0],
 					means.Actor, means.Critic, means.Diversity)
 			}

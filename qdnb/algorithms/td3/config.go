@@ -56,26 +56,19 @@ const (
 // Check rejects values that cannot work, before anything is compiled.
 func (c Config) Check() error {
 	return cmp.Or(
-		limits.Numbers(
-			limits.Number{Name: "critic_learning_rate", Value: c.CriticLearningRate, Max: 1, Positive: true},
-			limits.Number{Name: "greedy_learning_rate", Value: c.GreedyLearningRate, Max: 1, Positive: true},
-			limits.Number{Name: "policy_learning_rate", Value: c.PolicyLearningRate, Max: 1, Positive: true},
-			limits.Number{Name: "noise_clip", Value: c.NoiseClip, Max: 1e6},
-			limits.Number{Name: "policy_noise", Value: c.PolicyNoise, Max: 1e6},
-			limits.Number{Name: "discount", Value: c.Discount, Max: 1},
-			limits.Number{Name: "soft_tau_update", Value: c.SoftTauUpdate, Max: 1, Positive: true},
-		),
+		limits.Positive("critic_learning_rate", c.CriticLearningRate, 1),
+		limits.Positive("greedy_learning_rate", c.GreedyLearningRate, 1),
+		limits.Positive("policy_learning_rate", c.PolicyLearningRate, 1),
+		limits.Number("noise_clip", c.NoiseClip, 1e6),
+		limits.Number("policy_noise", c.PolicyNoise, 1e6),
+		limits.Number("discount", c.Discount, 1),
+		limits.Positive("soft_tau_update", c.SoftTauUpdate, 1),
 		limits.Factor("reward_scaling", c.RewardScaling),
-		limits.Counts(
-			limits.Count{Name: "policy_delay", Value: int64(c.PolicyDelay), Min: 1, Max: maxSteps},
-			limits.Count{Name: "transitions_batch_size", Value: int64(c.TransitionsBatchSize), Min: 1,
-				Max: maxBatch},
-			limits.Count{Name: "replay_buffer_size", Value: int64(c.ReplayBufferSize), Min: 1, Max: maxRows},
-			limits.Count{Name: "num_critic_training_steps", Value: int64(c.NumCriticTrainingSteps), Min: 0,
-				Max: maxSteps},
-			limits.Count{Name: "num_pg_training_steps", Value: int64(c.NumPGTrainingSteps), Min: 0,
-				Max: maxSteps},
-		),
+		limits.Int("policy_delay", c.PolicyDelay, 1, maxSteps),
+		limits.Int("transitions_batch_size", c.TransitionsBatchSize, 1, maxBatch),
+		limits.Int("replay_buffer_size", c.ReplayBufferSize, 1, maxRows),
+		limits.Int("num_critic_training_steps", c.NumCriticTrainingSteps, 0, maxSteps),
+		limits.Int("num_pg_training_steps", c.NumPGTrainingSteps, 0, maxSteps),
 		limits.Layers("critic_hidden", c.CriticHidden, 0),
 	)
 }

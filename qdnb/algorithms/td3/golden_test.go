@@ -105,8 +105,8 @@ func TestGoldenLosses(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
 			batch := f.td3.Layout().Split(in[4])
-			critic := f.td3.CriticLoss(in[0], in[1], in[3], batch, in[5])
-			policy := f.td3.PolicyLoss(in[2], in[0], batch)
+			critic := f.td3.criticLoss(in[0], in[1], in[3], batch, in[5])
+			policy := f.td3.policyLoss(in[2], in[0], batch)
 			return []*Node{critic, Gradient(critic, in[0])[0], policy, Gradient(policy, in[2])[0]}
 		}, f.critics("critic.flat"), f.critics("target_critic.flat"), f.actor("actor.flat"),
 			f.actor("target_actor.flat"),
@@ -123,7 +123,7 @@ func TestGoldenUpdate(t *testing.T) {
 	f := readPublished(t)
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		out := xlatest.Run(t, p, func(in []*Node) []*Node {
-			l, losses := f.td3.Update(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
+			l, losses := f.td3.step(f.start(in[0], in[1], in[2], in[3]), f.td3.Layout().Split(in[4]),
 				in[5])
 			return []*Node{l.Critic, l.TargetCritic, l.Actor, l.TargetActor, losses.Critic, losses.Actor,
 				l.Step}
@@ -165,7 +165,7 @@ func TestGoldenChain(t *testing.T) {
 			end := xla.For(in[0].Graph(), steps, start, func(step *Node, s state) state {
 				batch := f.td3.TransitionsBatchSize
 				rows := xla.Rows(s.Rows, MulScalar(step, int32(batch)), batch)
-				l, _ := f.td3.Update(s.Learner, f.td3.Layout().Split(rows),
+				l, _ := f.td3.step(s.Learner, f.td3.Layout().Split(rows),
 					Reshape(xla.Rows(s.Noise, step, 1), batch, -1))
 				s.Critic, s.TargetCritic = set(s.Critic, step, l.Critic),
 					set(s.TargetCritic, step, l.TargetCritic)

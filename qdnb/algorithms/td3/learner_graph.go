@@ -34,15 +34,20 @@ func (t TD3) Actions() int { return t.Actor.Sizes[len(t.Actor.Sizes)-1] }
 // Layout returns the layout of the transitions that the algorithm learns from.
 func (t TD3) Layout() replay.Layout { return replay.Transitions(t.Observations(), t.Actions()) }
 
-// Learner is the state of the algorithm: a pytree. Rows follow [nn.MLP.Layout], with C parameters
-// per critic and N per policy.
-type Learner struct {
-	Critic, TargetCritic *Node // [2, C]
-	Actor, TargetActor   *Node // [1, N]
-	CriticMoments        nn.Moments
-	ActorMoments         nn.Moments
-	Step                 *Node // int32: critic updates so far
+// LearnerOf is the state of the algorithm for networks in a representation T: a pytree.
+type LearnerOf[T any] struct {
+	Critic, TargetCritic        T // two networks
+	Actor, TargetActor          T // one network
+	CriticMoments, ActorMoments nn.MomentsOf[T]
+	Step                        *Node // int32: critic updates so far
 }
+
+// Learner is the state of the algorithm. Rows follow [nn.MLP.Layout]: [2, C] with C parameters per
+// critic, and [1, N] with N per policy.
+type Learner = LearnerOf[*Node]
+
+// learning is a learner with its networks cut into arrays, for many updates.
+type learning = LearnerOf[[]nn.Network]
 
 // Start returns a learner before its first update with the given actor [1, N] (in PGA-MAP-Elites
 // the first individual of the initial population). The critics are initialised randomly; the
@@ -57,30 +62,17 @@ func (t TD3) Start(actor *Node, key xla.Key) Learner {
 	}
 }
 
-// learning is a learner with its networks cut into arrays: a pytree.
-type learning struct {
-	Critic, TargetCritic []nn.Network // two
-	Actor, TargetActor   []nn.Network // one
-	CriticMoments        nn.MomentsOf[[]nn.Network]
-	ActorMoments         nn.MomentsOf[[]nn.Network]
-	Step                 *Node
-}
-
-func (t TD3) cut(l Learner) learning {
-	critics, actors := t.Critic.Networks, t.Actor.Networks
-	return learning{
+// convert converts the networks of a learner to another representation.
+func convert[A, B any](l LearnerOf[A], critics, actors func(A) B) LearnerOf[B] {
+	return LearnerOf[B]{
 		Critic: critics(l.Critic), TargetCritic: critics(l.TargetCritic), Actor: actors(l.Actor),
 		TargetActor:   actors(l.TargetActor),
-		CriticMoments: nn.CutMoments(l.CriticMoments, critics),
-		ActorMoments:  nn.CutMoments(l.ActorMoments, actors), Step: l.Step,
+		CriticMoments: nn.MapMoments(l.CriticMoments, critics),
+		ActorMoments:  nn.MapMoments(l.ActorMoments, actors), Step: l.Step,
 	}
 }
 
-func (l learning) join() Learner {
-	return Learner{
-		Critic: nn.JoinNetworks(l.Critic), TargetCritic: nn.JoinNetworks(l.TargetCritic),
-		Actor: nn.JoinNetworks(l.Actor), TargetActor: nn.JoinNetworks(l.TargetActor),
-		CriticMoments: nn.JoinMoments(l.CriticMoments, nn.JoinNetworks),
-		ActorMoments:  nn.JoinMoments(l.ActorMoments, nn.JoinNetworks), Step: l.Step,
-	}
-}
+func (t TD3) cut(l Learner) learning { return convert(l, t.Critic.Networks, t.Actor.Networks) }
+
+// join is the inverse of [TD3.cut].
+func join(l learning) Learner { return convert(l, nn.JoinNetworks, nn.JoinNetworks) }

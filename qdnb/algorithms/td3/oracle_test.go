@@ -213,7 +213,7 @@ func TestUpdateOracle(t *testing.T) {
 				func(step *Node, s state) state {
 					part := func(x *Node) *Node { return xla.Rows(x, MulScalar(step, int32(batch)), batch) }
 					var losses Losses
-					s.Learner, losses = td3.Update(s.Learner, td3.Layout().Split(part(s.Rows)), part(s.Noise))
+					s.Learner, losses = td3.step(s.Learner, td3.Layout().Split(part(s.Rows)), part(s.Noise))
 					s.Losses = Losses{Add(s.Losses.Critic, losses.Critic), Add(s.Losses.Actor, losses.Actor)}
 					return s
 				})

@@ -87,7 +87,7 @@ func TestLaws(t *testing.T) {
 			batch := td3.Layout().Split(Slice(buffer.Rows, AxisRange(0, 32)))
 			noise := key.FoldIn(3).Normal(32, 1)
 			loss := func(b replay.Batch) *Node {
-				return td3.CriticLoss(l.Critic, l.TargetCritic,
+				return td3.criticLoss(l.Critic, l.TargetCritic,
 					l.TargetActor, b, noise)
 			}
 
@@ -95,9 +95,9 @@ func TestLaws(t *testing.T) {
 			elsewhere.NextObs = AddScalar(batch.NextObs, 5)
 			truncated.Truncation = OnesLike(batch.Truncation)
 
-			one, _ := td3.Update(l, batch, noise)
-			two, _ := td3.Update(one, batch, noise)
-			three, _ := td3.Update(two, batch, noise)
+			one, _ := td3.step(l, batch, noise)
+			two, _ := td3.step(one, batch, noise)
+			three, _ := td3.step(two, batch, noise)
 
 			observations := td3.DrawObservations(buffer, key.FoldIn(4), 3)
 			// the last five overlap with those before

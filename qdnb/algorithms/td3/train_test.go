@@ -27,7 +27,8 @@ func (t TD3) first(key xla.Key) Learner {
 func TestTrainIsUpdates(t *testing.T) {
 	xlatest.Each(t, func(t *testing.T, p *xla.Platform) {
 		td3 := tiny()
-		program, err := p.Compile("train", []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
+		program, err := xlatest.Compile(p, "train",
+			[]xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}},
 			func(in []*Node) []*Node {
 				key := xla.KeyOf(in[0])
 				buffer, start := bandit(td3, key.FoldIn(0), 100), td3.first(key)
@@ -45,7 +46,7 @@ func TestTrainIsUpdates(t *testing.T) {
 					batch := td3.Layout().Split(s.Buffer.Sample(draw.FoldIn(streamBatch),
 						td3.TransitionsBatchSize))
 					var each Losses
-					s.Learner, each = td3.Update(s.Learner, batch,
+					s.Learner, each = td3.step(s.Learner, batch,
 						draw.FoldIn(streamNoise).Normal(td3.TransitionsBatchSize, 1))
 					s.Loss = Add(s.Loss, DivScalar(each.Critic, 3.0))
 					return s
@@ -97,20 +98,21 @@ func TestLossesShowNaN(t *testing.T) {
 		td3 := tiny()
 		swallow := func(x *Node) *Node { return Where(GreaterThan(x, ZerosLike(x)), x, ZerosLike(x)) }
 		td3.Actor.Hidden, td3.Critic.Hidden = swallow, swallow
-		scalar := xla.Input{Shape: shapes.Make(dtypes.Float32)}
-		program, err := p.Compile("nan", []xla.Input{scalar, scalar, scalar}, func(in []*Node) []*Node {
-			key := xla.NewKey(in[0].Graph(), 1)
-			buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
-			poison := func(x, with *Node, column int) *Node { // [n, width]
-				return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with,
-					ZerosLike(x)))
-			}
-			buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
-			l.Actor = poison(l.Actor, in[1], 20)                             // a weight of the first layer
-			l.Critic = poison(l.Critic, in[2], 20)                           // likewise
-			_, losses := td3.Train(l, buffer, key, 2)
-			return []*Node{losses.Critic, losses.Actor}
-		})
+		scalar := xlatest.Input{Shape: shapes.Make(dtypes.Float32)}
+		program, err := xlatest.Compile(p, "nan", []xlatest.Input{scalar, scalar, scalar},
+			func(in []*Node) []*Node {
+				key := xla.NewKey(in[0].Graph(), 1)
+				buffer, l := bandit(td3, key.FoldIn(0), 32), td3.first(key)
+				poison := func(x, with *Node, column int) *Node { // [n, width]
+					return Add(x, Where(Equal(Iota(x.Graph(), x.Shape(), 1), ConstAs(x, column)), with,
+						ZerosLike(x)))
+				}
+				buffer.Rows = poison(buffer.Rows, in[0], td3.Layout().Width()-3) // a reward
+				l.Actor = poison(l.Actor, in[1], 20)                             // a weight of the first layer
+				l.Critic = poison(l.Critic, in[2], 20)                           // likewise
+				_, losses := td3.Train(l, buffer, key, 2)
+				return []*Node{losses.Critic, losses.Actor}
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +156,7 @@ func TestFormsOfCritics(t *testing.T) {
 				// One step of the variation, which splits the critic's first layer, compared with the loss as
 				// written.
 				adam := nn.NewAdam(td3.PolicyLearningRate)
-				want, _ := adam.Update(l.Actor, Gradient(td3.PolicyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
+				want, _ := adam.Update(l.Actor, Gradient(td3.policyLoss(l.Actor, l.Critic, batch), l.Actor)[0],
 					adam.Start(l.Actor))
 				return []*Node{td3.Vary(l.Actor, l.Critic, batch.Obs, noWorker(key), 1), want}
 			}, xlatest.Tensor(xla.SeedWords(1), 2))

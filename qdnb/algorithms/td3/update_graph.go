@@ -14,23 +14,16 @@ import (
 // Losses are scalar means over the updates of a call. A NaN loss or a NaN parameter means that an
 // update of the call failed and that the learner is no longer usable.
 type Losses struct {
-	Critic *Node // see [TD3.CriticLoss]
-	Actor  *Node // see [TD3.PolicyLoss]; 0 if the actor was not updated
+	Critic *Node // see [TD3.Train]
+	Actor  *Node // the negative mean value of the actor's actions; 0 if it was not updated
 }
 
-// Update is one step of the algorithm on a batch, with standard normal noise [B, actions]:
+// Train runs updates, each on a new batch of transitions drawn from the buffer:
 //
 //	one Adam step of the critics; their targets follow with factor soft_tau_update
 //	if the step number is a multiple of policy_delay:
-//		one Adam step of the actor, on the loss with the first critic before this update;
+//		one Adam step of the actor, on its value by the first critic before this update;
 //		the actor's target follows
-func (t TD3) Update(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
-	cut, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
-	after := cut.join()
-	return after, sums.mean().of(after)
-}
-
-// Train runs updates, each on a new batch of transitions drawn from the buffer.
 func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Learner, Losses) {
 	g := l.Step.Graph()
 	type state struct {
@@ -47,7 +40,7 @@ func (t TD3) Train(l Learner, buffer replay.Buffer, key xla.Key, steps int) (Lea
 			s.Learning, s.Sums = t.update(s.Learning, s.Sums, batch, noise)
 			return s
 		})
-	after := end.Learning.join()
+	after := join(end.Learning)
 	return after, end.Sums.mean().of(after)
 }
 
@@ -79,6 +72,7 @@ func (l Losses) of(after Learner) Losses {
 	return Losses{nn.PropagateNaN(l.Critic, after.Critic), nn.PropagateNaN(l.Actor, after.Actor)}
 }
 
+// update is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
 func (t TD3) update(l learning, s sums, batch replay.Batch, noise *Node) (learning, sums) {
 	before := l.Critic[0]
 	loss := critics.Loss(l.Critic, StopGradient(t.target(l.TargetCritic, l.TargetActor[0], batch,

@@ -23,13 +23,14 @@ func BenchmarkVary(b *testing.B) {
 	for _, individuals := range []int{1, 50} {
 		b.Run(fmt.Sprint(individuals), func(b *testing.B) {
 			p := xlatest.Best(b)
-			compile, workers := p.CompileParallel, p.Workers
+			compile, workers := xlatest.CompileParallel, p.Workers
 			if individuals == 1 {
-				compile, workers = p.Compile, 1
+				compile, workers = xlatest.Compile, 1
 			}
 			share := (individuals + workers - 1) / workers
-			inputs := []xla.Input{{Shape: shapes.Make(dtypes.Uint32, 2)}, {Shape: shapes.Make(dtypes.Int32)}}
-			program, err := compile("vary", inputs, func(in []*Node) []*Node {
+			inputs := []xlatest.Input{{Shape: shapes.Make(dtypes.Uint32, 2)},
+				{Shape: shapes.Make(dtypes.Int32)}}
+			program, err := compile(p, "vary", inputs, func(in []*Node) []*Node {
 				key, worker := xla.KeyOf(in[0]), in[1]
 				g, rows := key.Hi.Graph(), 10_000
 				full := Const(g, int32(rows))

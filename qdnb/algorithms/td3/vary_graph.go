@@ -35,7 +35,7 @@ type shared struct {
 }
 
 // Vary is the policy-gradient variation of parents [M, N]. It returns their children [M, N]. For
-// each parent, a freshly initialised Adam takes one step on [TD3.PolicyLoss] per batch of the
+// each parent, a freshly initialised Adam takes one step on its negative value per batch of the
 // observations [steps * B, observations], with fixed critics [2, C]. A child depends only on its
 // own parent. together is the number of parents varied at once (see [Together]); it affects the
 // speed, not the result. worker is the worker argument of [xla.ForSlices].
@@ -84,7 +84,7 @@ func (t TD3) varyGroup(rows *Node, from shared) *Node {
 	}
 	adam, batch, p := nn.NewAdam(t.PolicyLearningRate), t.TransitionsBatchSize,
 		rows.Shape().Dimensions[0]
-	start := state{t.Actor.View(rows), nn.CutMoments(adam.Start(rows), t.Actor.View), from}
+	start := state{t.Actor.View(rows), nn.MapMoments(adam.Start(rows), t.Actor.View), from}
 	end := xla.ForUnfused(rows.Graph(), from.Obs.Shape().Dimensions[0]/batch, start,
 		func(step *Node, s state) state {
 			at := MulScalar(step, int32(batch))

@@ -1,0 +1,27 @@
+package td3
+
+import (
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"example.com/qdnb/qdnb/algorithms/critics"
+	"example.com/qdnb/qdnb/algorithms/replay"
+)
+
+// criticLoss is the loss of the critics [2, C].
+func (t TD3) criticLoss(critic, targetCritic, targetActor *Node, batch replay.Batch,
+	noise *Node) *Node {
+	target := t.target(t.Critic.Networks(targetCritic), t.Actor.Network(targetActor, 0), batch, noise)
+	return critics.Loss(t.Critic.Networks(critic), target, batch)
+}
+
+// policyLoss is the loss of an actor [1, N] by the first critic.
+func (t TD3) policyLoss(actor, critic *Node, batch replay.Batch) *Node {
+	return policyLoss(t.Actor.Network(actor, 0), t.Critic.Network(critic, 0), batch.Obs)
+}
+
+// step is one step of [TD3.Train] on a batch, with standard normal noise [B, actions].
+func (t TD3) step(l Learner, batch replay.Batch, noise *Node) (Learner, Losses) {
+	cut, sums := t.update(t.cut(l), none(noise.Graph()), batch, noise)
+	after := join(cut)
+	return after, sums.mean().of(after)
+}
