@@ -27,7 +27,7 @@ const programSteps = 42
 // xla_flags.txt. It compiles and computes nothing and needs no such device; see [xla.DryRun].
 // Besides the algorithms of [Train], the spec may name adaptation, or ppo (hierarchical control)
 // with five skills of the paper's size. It returns the paths of the files.
-func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []string, err error) {
+func (s Spec) WritePrograms(kind xla.Kind, devices int, dir string) (paths []string, err error) {
 	written := map[string][]byte{}
 	platform, err := xla.DryRun(kind, devices, func(name string, text []byte) error {
 		name = strings.ReplaceAll(name, "_", "-")
@@ -56,13 +56,13 @@ func WritePrograms(spec Spec, kind xla.Kind, devices int, dir string) (paths []s
 		0o666); err != nil {
 		return nil, err
 	}
-	switch spec.Algorithm {
+	switch s.Algorithm {
 	case protocol.HierarchicalControl:
-		err = controlPrograms(platform, spec)
+		err = controlPrograms(platform, s)
 	case protocol.Adaptation:
-		err = adaptPrograms(platform, spec)
+		err = adaptPrograms(platform, s)
 	default:
-		err = trainPrograms(platform, spec)
+		err = trainPrograms(platform, s)
 	}
 	return paths, err
 }

@@ -34,7 +34,7 @@ var (
 func TestProgramsForAcceleratorsBuild(t *testing.T) {
 	types := []string{"f32", "i32", "i64", "ui32", "ui64", "i1"} // not f64, which TPUs lack
 	check := func(t *testing.T, kind xla.Kind, spec qdnb.Spec, devices int) {
-		paths, err := qdnb.WritePrograms(spec, kind, devices, t.TempDir())
+		paths, err := spec.WritePrograms(kind, devices, t.TempDir())
 		if err != nil {
 			t.Fatalf("%s on %s for %s: %v", spec.Algorithm, spec.Env, kind, err)
 		}

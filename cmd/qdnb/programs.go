@@ -23,8 +23,8 @@ func (c *programsCmd) Run() error {
 	if err := makeFolder(c.Out); err != nil {
 		return err
 	}
-	paths, err := qdnb.WritePrograms(qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed,
-		Tune: runs.Assign(c.Set...)}, xla.Kind(c.Kind), c.Devices, c.Out)
+	spec := qdnb.Spec{Algorithm: c.Algorithm, Env: c.Env, Seed: c.Seed, Tune: runs.Assign(c.Set...)}
+	paths, err := spec.WritePrograms(xla.Kind(c.Kind), c.Devices, c.Out)
 	for _, path := range paths {
 		fmt.Println(path)
 	}
